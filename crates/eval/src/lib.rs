@@ -1,1 +1,36 @@
+//! The reference interpreter: what each operation means, written plainly.
+//!
+//! [`evaluate`] runs a verified module on one participant of an execution; whatever reaches beyond
+//! it (other replicas, the host, the user's functions) goes through the traits of [`services`].
+//! One file a family of operations, one function an operation, all with the signature of
+//! [`Family`]-like functions: the operation, the evaluator, the operands, the shape of the result.
+//!
+//! Invariants: the module is verified, so operands have the shapes that inference asked for; an
+//! evaluator function never recurses on the size of its input, only on calls, whose depth is
+//! limited; every result's memory is asked for before it is made.
+#![forbid(unsafe_code)]
 
+mod frame;
+mod scalar;
+pub mod services;
+
+mod batch_norm;
+mod collective;
+mod control;
+mod convert;
+mod convolution;
+mod custom_call;
+mod dot;
+mod elementwise;
+mod fft;
+mod gather;
+mod host;
+mod linalg;
+mod movement;
+mod reduce;
+mod rng;
+mod scatter;
+mod sort;
+
+pub use frame::{Evaluator, Limits, evaluate};
+pub use services::Context;

@@ -1,1 +1,31 @@
+//! The representation of tensor programs: what a module *is*, without running it.
+//!
+//! - [`types`]: element types, shapes, layouts, and literals (values).
+//! - [`ops`]: every operation with its attributes, its constraints and its shape inference.
+//! - [`Module`], [`Computation`], [`Instr`]: arenas with typed ids.
+//! - [`text`]: HLO text, in and out.
+//! - [`verify`](mod@verify): the only maker of [`Verified`] modules.
+//!
+//! Invariants: every instruction's operands precede it in its computation; every called
+//! computation precedes its caller in the module (so neither values nor calls can be cyclic);
+//! the size in bytes of every [`ArrayShape`] fits `isize`.
+#![forbid(unsafe_code)]
 
+pub mod error;
+pub mod memory;
+mod module;
+pub mod ops;
+pub mod text;
+pub mod types;
+pub mod verify;
+
+pub use error::{Code, Error, Location, Result};
+pub use module::{
+    AliasKind, CompId, Computation, Extra, InputOutputAlias, Instr, InstrId, Metadata, Module,
+    ModuleConfig, ProgramShape,
+};
+pub use ops::{BinaryOp, InferCx, Op, OpDef, UnaryOp};
+pub use types::{
+    Array, ArrayData, ArrayShape, DimKind, ElementType, Layout, Literal, Native, Number, Shape,
+};
+pub use verify::{Verified, verify};

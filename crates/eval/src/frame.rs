@@ -1,0 +1,332 @@
+//! Running computations: frames of values, calls, limits.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use helio_ir::{
+    Array, CompId, Computation, Error, InstrId, Literal, Module, Op, Result, Shape, Verified,
+    memory,
+};
+
+use crate::services::Context;
+use crate::{
+    batch_norm, collective, control, convert, convolution, custom_call, dot, elementwise, fft,
+    gather, host, linalg, movement, reduce, rng, scatter, sort,
+};
+
+/// What a run may use before it ends with an error.
+#[derive(Clone, Debug, Default)]
+pub struct Limits {
+    /// Instructions evaluated on arrays, summed over all calls and iterations; `None` for no limit.
+    pub max_steps: Option<u64>,
+    /// Set from outside to stop the run at its next instruction.
+    pub cancel: Option<Arc<AtomicBool>>,
+}
+
+/// Calls may nest so deep; [`evaluate`] gives its thread the stack for it.
+pub(crate) const MAX_CALL_DEPTH: usize = 1000;
+
+/// Virtual bytes of stack a run gets: 64 KiB for each nested call. Pages never touched cost nothing.
+const STACK_BYTES: usize = MAX_CALL_DEPTH * (64 << 10);
+
+/// Runs the module's entry computation. `args` are the parameters by number.
+///
+/// Errors: `InvalidArgument` if the arguments do not fit the parameters; whatever an operation
+/// reports, with the instruction's name and place; `ResourceExhausted` for memory
+/// ([`helio_ir::memory`]), call depth and [`Limits`].
+pub fn evaluate(module: &Verified<Module>, args: &[Literal], cx: &Context) -> Result<Literal> {
+    let params = module.entry().program_shape().params;
+    if params.len() != args.len() {
+        let (want, found) = (params.len(), args.len());
+        return Err(Error::invalid(format!("the program takes {want} arguments, found {found}")));
+    }
+    for (i, (param, arg)) in params.iter().zip(args).enumerate() {
+        if !param.same(&arg.shape()) {
+            let found = arg.shape();
+            return Err(Error::invalid(format!("argument {i} must be {param}, found {found}")));
+        }
+    }
+    let run = || Evaluator::new(module, cx).call(module.entry_id(), args.to_vec());
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new()
+            .name("helio-eval".to_owned())
+            .stack_size(STACK_BYTES)
+            .spawn_scoped(scope, run)
+            .map_err(|e| Error::exhausted(format!("no thread to run on: {e}")))?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Runs computations of one module for one participant.
+pub struct Evaluator<'a> {
+    /// The module.
+    pub module: &'a Module,
+    /// What surrounds the run.
+    pub cx: &'a Context,
+    depth: Cell<usize>,
+    steps: Cell<u64>,
+    /// How many times hidden generator state was drawn from; see [`rng`].
+    pub(crate) draws: Cell<u64>,
+}
+
+impl<'a> Evaluator<'a> {
+    /// An evaluator that has not run anything.
+    pub fn new(module: &'a Module, cx: &'a Context) -> Self {
+        Evaluator { module, cx, depth: Cell::new(0), steps: Cell::new(0), draws: Cell::new(0) }
+    }
+
+    /// Runs a computation on arguments that fit its parameters.
+    pub fn call(&self, id: CompId, args: Vec<Literal>) -> Result<Literal> {
+        let depth = self.depth.get();
+        if depth >= MAX_CALL_DEPTH {
+            return Err(Error::exhausted(format!("calls nested more than {MAX_CALL_DEPTH} deep")));
+        }
+        self.depth.set(depth + 1);
+        let result = self.run(id, args);
+        self.depth.set(depth);
+        result
+    }
+
+    fn run(&self, id: CompId, mut args: Vec<Literal>) -> Result<Literal> {
+        let computation = self.module.computation(id);
+        let mut uses = use_counts(computation);
+        let mut values: Vec<Option<Literal>> = vec![None; computation.instrs().len()];
+        for instr_id in computation.ids() {
+            let instr = computation.instr(instr_id);
+            // A value is dropped with its last use, so that memory follows liveness.
+            let operands = instr.operands.iter().map(|&operand| {
+                uses[operand.index()] -= 1;
+                let slot = &mut values[operand.index()];
+                let value = if uses[operand.index()] == 0 { slot.take() } else { slot.clone() };
+                value.ok_or_else(|| Error::internal("an operand has no value"))
+            });
+            let operands: Vec<Literal> = operands.collect::<Result<_>>()?;
+            let value = match &instr.op {
+                Op::Parameter(param) => args
+                    .get_mut(param.number)
+                    .map(|arg| std::mem::replace(arg, Literal::Token))
+                    .ok_or_else(|| Error::internal("a parameter has no argument")),
+                op => self.step(id, instr_id, op, operands, &instr.shape),
+            };
+            let value = value.map_err(|e| e.in_instruction(&instr.name).at(instr.at.clone()))?;
+            if uses[instr_id.index()] > 0 {
+                values[instr_id.index()] = Some(value);
+            }
+        }
+        values[computation.root().index()]
+            .take()
+            .ok_or_else(|| Error::internal("the root has no value"))
+    }
+
+    fn step(
+        &self,
+        computation: CompId,
+        instr: InstrId,
+        op: &Op,
+        operands: Vec<Literal>,
+        shape: &Shape,
+    ) -> Result<Literal> {
+        self.count_steps(1)?;
+        if !forwards(op) {
+            memory::ensure_available(shape.size_bytes())?;
+        }
+        self.apply(computation, instr, op, &operands, shape)
+    }
+
+    /// Counts work against [`Limits`]. Errors: `ResourceExhausted` when a limit is reached.
+    pub fn count_steps(&self, steps: u64) -> Result<()> {
+        let limits = &self.cx.limits;
+        self.steps.set(self.steps.get().saturating_add(steps));
+        if limits.max_steps.is_some_and(|max| self.steps.get() > max) {
+            let max = limits.max_steps.unwrap_or_default();
+            return Err(Error::exhausted(format!("the run takes more than {max} steps")));
+        }
+        if limits.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
+            return Err(Error::exhausted("the run was cancelled"));
+        }
+        Ok(())
+    }
+
+    /// Evaluates one operation. (`computation`, `instr`) say where it stands, for collectives.
+    fn apply(
+        &self,
+        computation: CompId,
+        instr: InstrId,
+        op: &Op,
+        args: &[Literal],
+        shape: &Shape,
+    ) -> Result<Literal> {
+        match op {
+            Op::Unary(op) => elementwise::unary(*op, self, args, shape),
+            Op::Binary(op) => elementwise::binary(*op, self, args, shape),
+            Op::Compare(op) => elementwise::compare(op, self, args, shape),
+            Op::Select(op) => elementwise::select(op, self, args, shape),
+            Op::Clamp(op) => elementwise::clamp(op, self, args, shape),
+            Op::Convert(op) => convert::convert(op, self, args, shape),
+            Op::BitcastConvert(op) => convert::bitcast_convert(op, self, args, shape),
+            Op::StochasticConvert(op) => convert::stochastic_convert(op, self, args, shape),
+            Op::ReducePrecision(op) => convert::reduce_precision(op, self, args, shape),
+
+            Op::Constant(op) => Ok(op.literal.clone()),
+            Op::Parameter(_) => Err(Error::internal("a parameter is not evaluated")),
+            Op::Iota(op) => movement::iota(op, self, args, shape),
+            Op::Broadcast(op) => movement::broadcast(op, self, args, shape),
+            Op::Reshape(op) => movement::reshape(op, self, args, shape),
+            Op::DynamicReshape(op) => movement::dynamic_reshape(op, self, args, shape),
+            Op::Bitcast(op) => movement::bitcast(op, self, args, shape),
+            Op::Copy(_) => only(args),
+            Op::Transpose(op) => movement::transpose(op, self, args, shape),
+            Op::Reverse(op) => movement::reverse(op, self, args, shape),
+            Op::Concatenate(op) => movement::concatenate(op, self, args, shape),
+            Op::Slice(op) => movement::slice(op, self, args, shape),
+            Op::DynamicSlice(op) => movement::dynamic_slice(op, self, args, shape),
+            Op::DynamicUpdateSlice(op) => movement::dynamic_update_slice(op, self, args, shape),
+            Op::Pad(op) => movement::pad(op, self, args, shape),
+            Op::GetDimensionSize(op) => movement::get_dimension_size(op, self, args, shape),
+            Op::SetDimensionSize(op) => movement::set_dimension_size(op, self, args, shape),
+            Op::Tuple(_) => Ok(Literal::Tuple(args.to_vec())),
+            Op::GetTupleElement(op) => control::get_tuple_element(op, self, args, shape),
+
+            Op::Call(op) => control::call(op, self, args, shape),
+            Op::Map(op) => reduce::map(op, self, args, shape),
+            Op::Fusion(op) => control::fusion(op, self, args, shape),
+            Op::While(op) => control::while_loop(op, self, args, shape),
+            Op::Conditional(op) => control::conditional(op, self, args, shape),
+            Op::OptimizationBarrier(op) => control::optimization_barrier(op, self, args, shape),
+            Op::AfterAll(_) => Ok(Literal::Token),
+            Op::AddDependency(_) => first(args),
+            Op::Domain(_) => only(args),
+            Op::CustomCall(op) => custom_call::custom_call(op, self, args, shape),
+
+            Op::Infeed(op) => host::infeed(op, self, args, shape),
+            Op::Outfeed(op) => host::outfeed(op, self, args, shape),
+            Op::Send(op) => host::send(op, self, args, shape),
+            Op::SendDone(op) => host::send_done(op, self, args, shape),
+            Op::Recv(op) => host::recv(op, self, args, shape),
+            Op::RecvDone(op) => host::recv_done(op, self, args, shape),
+
+            Op::Dot(op) => dot::dot(op, self, args, shape),
+            Op::RaggedDot(op) => dot::ragged_dot(op, self, args, shape),
+            Op::Convolution(op) => convolution::convolution(op, self, args, shape),
+            Op::BatchNormTraining(op) => batch_norm::training(op, self, args, shape),
+            Op::BatchNormInference(op) => batch_norm::inference(op, self, args, shape),
+            Op::BatchNormGrad(op) => batch_norm::grad(op, self, args, shape),
+            Op::Cholesky(op) => linalg::cholesky(op, self, args, shape),
+            Op::TriangularSolve(op) => linalg::triangular_solve(op, self, args, shape),
+            Op::Fft(op) => fft::fft(op, self, args, shape),
+
+            Op::Reduce(op) => reduce::reduce(op, self, args, shape),
+            Op::ReduceWindow(op) => reduce::reduce_window(op, self, args, shape),
+            Op::SelectAndScatter(op) => reduce::select_and_scatter(op, self, args, shape),
+            Op::Gather(op) => gather::gather(op, self, args, shape),
+            Op::Scatter(op) => scatter::scatter(op, self, args, shape),
+            Op::Sort(op) => sort::sort(op, self, args, shape),
+            Op::TopK(op) => sort::top_k(op, self, args, shape),
+            Op::Rng(op) => rng::rng(op, self, args, shape),
+            Op::RngBitGenerator(op) => rng::rng_bit_generator(op, self, args, shape),
+            Op::RngGetAndUpdateState(op) => rng::get_and_update_state(op, self, args, shape),
+
+            Op::AllReduce(op) => collective::all_reduce(op, self, args, (computation, instr)),
+            Op::AllGather(op) => collective::all_gather(op, self, args, (computation, instr)),
+            Op::AllToAll(op) => collective::all_to_all(op, self, args, (computation, instr)),
+            Op::CollectivePermute(op) => {
+                collective::collective_permute(op, self, args, (computation, instr))
+            }
+            Op::ReduceScatter(op) => {
+                collective::reduce_scatter(op, self, args, (computation, instr))
+            }
+            Op::CollectiveBroadcast(op) => {
+                collective::collective_broadcast(op, self, args, (computation, instr))
+            }
+            Op::RaggedAllToAll(op) => {
+                collective::ragged_all_to_all(op, self, args, (computation, instr))
+            }
+            Op::ReplicaId(_) => Ok(Literal::scalar(self.cx.me.replica as u32)),
+            Op::PartitionId(_) => Ok(Literal::scalar(self.cx.me.partition as u32)),
+
+            Op::AllReduceStart(op) => {
+                collective::all_reduce(&op.op, self, args, (computation, instr))
+            }
+            Op::AllReduceDone(_) => only(args),
+            Op::AllGatherStart(op) => {
+                collective::all_gather_start(op, self, args, (computation, instr))
+            }
+            Op::AllGatherDone(_) => control::done(args),
+            Op::CollectivePermuteStart(op) => {
+                collective::collective_permute_start(op, self, args, shape, (computation, instr))
+            }
+            Op::CollectivePermuteDone(_) => control::done(args),
+            Op::CopyStart(op) => control::copy_start(op, self, args, shape),
+            Op::CopyDone(_) => control::copy_done(args),
+            Op::AsyncStart(op) => control::async_start(op, self, args, shape),
+            Op::AsyncUpdate(_) => only(args),
+            Op::AsyncDone(_) => control::done(args),
+        }
+    }
+}
+
+/// Whether the result is made of operands, so that it needs no memory of its own.
+fn forwards(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Constant(_)
+            | Op::Copy(_)
+            | Op::Tuple(_)
+            | Op::GetTupleElement(_)
+            | Op::Reshape(_)
+            | Op::Call(_)
+            | Op::Fusion(_)
+            | Op::While(_)
+            | Op::Conditional(_)
+            | Op::OptimizationBarrier(_)
+            | Op::AddDependency(_)
+            | Op::Domain(_)
+            | Op::SetDimensionSize(_)
+            | Op::AllReduceDone(_)
+            | Op::AllGatherDone(_)
+            | Op::CollectivePermuteDone(_)
+            | Op::CopyStart(_)
+            | Op::CopyDone(_)
+            | Op::AsyncStart(_)
+            | Op::AsyncUpdate(_)
+            | Op::AsyncDone(_)
+    )
+}
+
+/// For each instruction, how often it is an operand; the root once more.
+fn use_counts(computation: &Computation) -> Vec<usize> {
+    let mut uses = vec![0; computation.instrs().len()];
+    for instr in computation.instrs() {
+        for operand in &instr.operands {
+            uses[operand.index()] += 1;
+        }
+    }
+    uses[computation.root().index()] += 1;
+    uses
+}
+
+/// The array that operand `i` is. Errors: `Internal` (the verifier has seen to it).
+pub(crate) fn array(args: &[Literal], i: usize) -> Result<&Array> {
+    args.get(i)
+        .and_then(Literal::as_array)
+        .ok_or_else(|| Error::internal(format!("operand {i} is not an array")))
+}
+
+/// The array shape that `shape` is. Errors: `Internal` (the verifier has seen to it).
+pub(crate) fn array_shape(shape: &Shape) -> Result<&helio_ir::ArrayShape> {
+    shape.as_array().ok_or_else(|| Error::internal(format!("{shape} is not an array")))
+}
+
+/// The first operand.
+pub(crate) fn first(args: &[Literal]) -> Result<Literal> {
+    args.first().cloned().ok_or_else(|| Error::internal("an operand is missing"))
+}
+
+/// The only operand, or a tuple of all.
+pub(crate) fn only(args: &[Literal]) -> Result<Literal> {
+    match args {
+        [one] => Ok(one.clone()),
+        many => Ok(Literal::Tuple(many.to_vec())),
+    }
+}

@@ -1,0 +1,147 @@
+//! What an execution shares with the world: other participants, the host, the user's functions.
+
+use std::sync::Arc;
+
+use helio_ir::{Error, Literal, Result, Shape};
+
+use crate::Limits;
+
+/// Which participant of an execution this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Participant {
+    /// The replica, from 0.
+    pub replica: usize,
+    /// The partition, from 0.
+    pub partition: usize,
+}
+
+/// What makes a meeting of participants unique within an execution: all that are in it name the
+/// same rendezvous, and each visits its rendezvous points in the same order.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Rendezvous {
+    /// The operation: its channel if it has one, else computation and instruction.
+    pub operation: RendezvousId,
+    /// The participants that meet, in the order of the group.
+    pub group: Vec<Participant>,
+}
+
+/// Names a collective operation across participants.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum RendezvousId {
+    /// The `channel_id` of the operation.
+    Channel(i64),
+    /// The place of the operation in the module: computation and instruction.
+    Place(u32, u32),
+}
+
+/// Lets participants exchange values: every collective operation is built from this one call.
+pub trait Collectives: Send + Sync {
+    /// Gives `value` to all participants of the group and returns what each of them gave, in the
+    /// group's order. Errors: `Unavailable` if a participant is lost.
+    fn exchange(&self, at: &Rendezvous, me: Participant, value: Literal) -> Result<Vec<Literal>>;
+}
+
+/// Collectives of an execution with a single participant.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Alone;
+
+impl Collectives for Alone {
+    fn exchange(&self, at: &Rendezvous, me: Participant, value: Literal) -> Result<Vec<Literal>> {
+        if at.group == [me] {
+            return Ok(vec![value]);
+        }
+        Err(Error::unimplemented(format!(
+            "a collective of {} participants in an execution of one",
+            at.group.len()
+        )))
+    }
+}
+
+/// The host's side of infeed, outfeed, and channels.
+pub trait Host: Send + Sync {
+    /// The next value fed to this participant, of this shape; waits for it. Errors: `Unavailable`
+    /// if none can come, `InvalidArgument` if it has another shape.
+    fn infeed(&self, me: Participant, shape: &Shape) -> Result<Literal>;
+    /// Takes a value written by this participant. Errors: `Unavailable` if nobody takes it.
+    fn outfeed(&self, me: Participant, value: Literal) -> Result<()>;
+    /// Sends a value into a channel. Errors: `Unavailable` if nobody takes it.
+    fn send(&self, me: Participant, channel: i64, value: Literal) -> Result<()>;
+    /// The next value from a channel, of this shape; waits for it. Errors: as for `infeed`.
+    fn recv(&self, me: Participant, channel: i64, shape: &Shape) -> Result<Literal>;
+}
+
+/// A host that feeds nothing and takes nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoHost;
+
+fn no_host<T>(what: &str) -> Result<T> {
+    Err(Error::new(helio_ir::Code::Unavailable, format!("{what}, but no host is connected")))
+}
+
+impl Host for NoHost {
+    fn infeed(&self, _: Participant, shape: &Shape) -> Result<Literal> {
+        no_host(&format!("infeed of {shape}"))
+    }
+    fn outfeed(&self, _: Participant, value: Literal) -> Result<()> {
+        no_host(&format!("outfeed of {}", value.shape()))
+    }
+    fn send(&self, _: Participant, channel: i64, value: Literal) -> Result<()> {
+        no_host(&format!("send of {} to channel {channel}", value.shape()))
+    }
+    fn recv(&self, _: Participant, channel: i64, shape: &Shape) -> Result<Literal> {
+        no_host(&format!("receive of {shape} from channel {channel}"))
+    }
+}
+
+/// Finds functions for custom calls.
+pub trait CustomCalls: Send + Sync {
+    /// Runs the function registered as `target`. `None` if there is no such function.
+    fn call(&self, target: &str, operands: &[Literal], result: &Shape) -> Option<Result<Literal>>;
+}
+
+/// No custom calls.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoCustomCalls;
+
+impl CustomCalls for NoCustomCalls {
+    fn call(&self, _: &str, _: &[Literal], _: &Shape) -> Option<Result<Literal>> {
+        None
+    }
+}
+
+/// Everything around one participant's run.
+#[derive(Clone)]
+pub struct Context {
+    /// Which participant runs.
+    pub me: Participant,
+    /// How many replicas run.
+    pub replica_count: usize,
+    /// How many partitions run.
+    pub partition_count: usize,
+    /// Exchange with other participants.
+    pub collectives: Arc<dyn Collectives>,
+    /// The host's queues.
+    pub host: Arc<dyn Host>,
+    /// The user's functions.
+    pub custom_calls: Arc<dyn CustomCalls>,
+    /// Seed of `rng`: the same seed gives the same numbers.
+    pub seed: u64,
+    /// What the run may use.
+    pub limits: Limits,
+}
+
+impl Default for Context {
+    /// One replica, one partition, no host, no custom calls, seed 0.
+    fn default() -> Self {
+        Context {
+            me: Participant { replica: 0, partition: 0 },
+            replica_count: 1,
+            partition_count: 1,
+            collectives: Arc::new(Alone),
+            host: Arc::new(NoHost),
+            custom_calls: Arc::new(NoCustomCalls),
+            seed: 0,
+            limits: Limits::default(),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The one error type: what was found, what is required, and where.
+
+use std::fmt;
+
+/// The result of anything in helio that can fail on its input.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What kind of failure it is, in the vocabulary of status codes that PJRT shares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Code {
+    /// The program or the data is wrong.
+    InvalidArgument,
+    /// The program is right, but helio cannot do it.
+    Unimplemented,
+    /// A stated limit (memory, nesting, steps) was reached.
+    ResourceExhausted,
+    /// A peer, a queue or a deadline gave up.
+    Unavailable,
+    /// A defect of helio.
+    Internal,
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Code::InvalidArgument => "invalid argument",
+            Code::Unimplemented => "unimplemented",
+            Code::ResourceExhausted => "resource exhausted",
+            Code::Unavailable => "unavailable",
+            Code::Internal => "internal error",
+        })
+    }
+}
+
+/// Where something stands: in program text or in the Rust source that built it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Location {
+    /// A position in program text, both counted from 1; the column counts characters.
+    Text {
+        /// Line, from 1.
+        line: u32,
+        /// Column, from 1.
+        column: u32,
+    },
+    /// The Rust call that made the instruction.
+    Rust {
+        /// The source file, as the Rust compiler names it.
+        file: &'static str,
+        /// Line, from 1.
+        line: u32,
+        /// Column, from 1.
+        column: u32,
+    },
+}
+
+impl Location {
+    /// The place of the caller of a `#[track_caller]` function.
+    #[track_caller]
+    pub fn caller() -> Self {
+        let at = std::panic::Location::caller();
+        Location::Rust { file: at.file(), line: at.line(), column: at.column() }
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Location::Text { line, column } => write!(f, "{line}:{column}"),
+            Location::Rust { file, line, column } => write!(f, "{file}:{line}:{column}"),
+        }
+    }
+}
+
+/// A failure: its kind, the rule that was broken, where, and a text for a person.
+///
+/// Boxed inside, so that a `Result` stays small.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone, PartialEq, Eq)]
+struct Inner {
+    code: Code,
+    rule: Option<&'static str>,
+    at: Option<Location>,
+    instruction: Option<String>,
+    detail: String,
+}
+
+impl Error {
+    /// An error of kind `code`; `detail` says what was found and what is required.
+    pub fn new(code: Code, detail: impl Into<String>) -> Self {
+        Error(Box::new(Inner {
+            code,
+            rule: None,
+            at: None,
+            instruction: None,
+            detail: detail.into(),
+        }))
+    }
+
+    /// The program or the data is wrong.
+    pub fn invalid(detail: impl Into<String>) -> Self {
+        Self::new(Code::InvalidArgument, detail)
+    }
+
+    /// The input breaks the rule with this identifier (`pad.C2`).
+    pub fn rule(rule: &'static str, detail: impl Into<String>) -> Self {
+        let mut e = Self::invalid(detail);
+        e.0.rule = Some(rule);
+        e
+    }
+
+    /// The program is right, but helio cannot do it.
+    pub fn unimplemented(detail: impl Into<String>) -> Self {
+        Self::new(Code::Unimplemented, detail)
+    }
+
+    /// A stated limit was reached; `detail` names it.
+    pub fn exhausted(detail: impl Into<String>) -> Self {
+        Self::new(Code::ResourceExhausted, detail)
+    }
+
+    /// A defect of helio.
+    pub fn internal(detail: impl Into<String>) -> Self {
+        Self::new(Code::Internal, detail)
+    }
+
+    /// Adds a place, unless one is known already (the innermost is the most precise).
+    #[must_use]
+    pub fn at(mut self, at: Option<Location>) -> Self {
+        if self.0.at.is_none() {
+            self.0.at = at;
+        }
+        self
+    }
+
+    /// Adds the instruction concerned, unless one is known already.
+    #[must_use]
+    pub fn in_instruction(mut self, name: &str) -> Self {
+        if self.0.instruction.is_none() {
+            self.0.instruction = Some(name.to_owned());
+        }
+        self
+    }
+
+    /// Puts `context` and a colon before the text.
+    #[must_use]
+    pub fn context(mut self, context: impl fmt::Display) -> Self {
+        self.0.detail = format!("{context}: {}", self.0.detail);
+        self
+    }
+
+    /// The kind of failure.
+    pub fn code(&self) -> Code {
+        self.0.code
+    }
+
+    /// The identifier of the broken rule (`pad.C2`), if it is one with a number.
+    pub fn rule_id(&self) -> Option<&'static str> {
+        self.0.rule
+    }
+
+    /// Where it stands.
+    pub fn location(&self) -> Option<&Location> {
+        self.0.at.as_ref()
+    }
+
+    /// The name of the instruction concerned.
+    pub fn instruction(&self) -> Option<&str> {
+        self.0.instruction.as_deref()
+    }
+
+    /// The text for a person.
+    pub fn detail(&self) -> &str {
+        &self.0.detail
+    }
+}
+
+/// `place: code[rule]: instruction: detail`, leaving out what is not known.
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { code, rule, at, instruction, detail } = &*self.0;
+        if let Some(at) = at {
+            write!(f, "{at}: ")?;
+        }
+        write!(f, "{code}")?;
+        if let Some(rule) = rule {
+            write!(f, "[{rule}]")?;
+        }
+        f.write_str(": ")?;
+        if let Some(instruction) = instruction {
+            write!(f, "{instruction}: ")?;
+        }
+        f.write_str(detail)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Returns an [`Error::rule`] unless the condition holds.
+///
+/// ```
+/// # fn check(rank: usize, dimension: usize) -> helio_ir::Result<()> {
+/// helio_ir::ensure!(dimension < rank, "iota.C1", "dimension {dimension} of rank {rank}");
+/// # Ok(()) }
+/// # assert_eq!(check(1, 2).unwrap_err().rule_id(), Some("iota.C1"));
+/// ```
+#[macro_export]
+macro_rules! ensure {
+    ($condition:expr, $rule:expr, $($detail:tt)+) => {
+        if !$condition {
+            return Err($crate::Error::rule($rule, format!($($detail)+)));
+        }
+    };
+}

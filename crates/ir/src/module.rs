@@ -1,0 +1,318 @@
+//! Modules, computations and instructions, in arenas with typed ids.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::ops::Parameter;
+use crate::{Error, Location, Op, Result, Shape};
+
+/// A computation of a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CompId(pub u32);
+
+/// An instruction of a computation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InstrId(pub u32);
+
+impl CompId {
+    /// The place in [`Module::computations`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl InstrId {
+    /// The place in [`Computation::instrs`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The shapes a computation takes and gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramShape {
+    /// The parameters, by number.
+    pub params: Vec<Shape>,
+    /// The result.
+    pub result: Shape,
+}
+
+/// `(f32[2]{0}, s32[])->f32[2]{0}`
+impl fmt::Display for ProgramShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Parameters print exactly as the elements of a tuple do.
+        write!(f, "{}->{}", Shape::Tuple(self.params.clone()), self.result)
+    }
+}
+
+/// Where an instruction comes from in the user's program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Metadata {
+    /// The framework's operation type.
+    pub op_type: Option<String>,
+    /// The framework's name of the operation.
+    pub op_name: Option<String>,
+    /// Source file.
+    pub source_file: Option<String>,
+    /// Source line.
+    pub source_line: Option<i64>,
+    /// Everything else, `key` and value as written.
+    pub other: Vec<(String, String)>,
+}
+
+/// What an instruction carries besides its operation: kept and printed, without effect on values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extra {
+    /// Where it comes from.
+    pub metadata: Option<Metadata>,
+    /// The sharding, as written between its braces.
+    pub sharding: Option<String>,
+    /// Free attributes of the front end, in the order written; values as written (a quoted string
+    /// with its quotes, or a braced map).
+    pub frontend_attributes: Vec<(String, String)>,
+    /// The back end's configuration, as written: a quoted string with its quotes, or JSON.
+    pub backend_config: Option<String>,
+    /// Instructions that must run before.
+    pub control_predecessors: Vec<InstrId>,
+    /// Attributes that any instruction may carry and that helio does not interpret (`statistics`,
+    /// `origin`, `sparsity`…): name and value as written.
+    pub other: Vec<(String, String)>,
+}
+
+/// An instruction: an operation applied to operands.
+#[derive(Clone, Debug)]
+pub struct Instr {
+    /// The name, unique in its computation.
+    pub name: String,
+    /// The operation and its attributes.
+    pub op: Op,
+    /// The operands; each precedes this instruction.
+    pub operands: Vec<InstrId>,
+    /// The shape of the result: apart from layouts, what [`Op::infer`] says.
+    pub shape: Shape,
+    /// Metadata, sharding and the like; `None` if there is nothing of the kind.
+    pub extra: Option<Box<Extra>>,
+    /// Where it was written.
+    pub at: Option<Location>,
+}
+
+/// A list of instructions, operands before users, with a root whose value is the result.
+#[derive(Clone, Debug)]
+pub struct Computation {
+    /// The name, unique in the module.
+    pub name: String,
+    /// Attributes after the closing brace (`execution_thread="…"`), as written.
+    pub attributes: Vec<(String, String)>,
+    /// Where it was written.
+    pub at: Option<Location>,
+    instrs: Vec<Instr>,
+    root: InstrId,
+}
+
+impl Computation {
+    /// An empty computation; the last instruction pushed is its root unless [`Self::set_root`].
+    pub fn new(name: impl Into<String>) -> Self {
+        Computation {
+            name: name.into(),
+            attributes: Vec::new(),
+            at: None,
+            instrs: Vec::new(),
+            root: InstrId(0),
+        }
+    }
+
+    /// Appends an instruction, which becomes the root. Errors: `InvalidArgument` if an operand
+    /// does not precede it.
+    pub fn push(&mut self, instr: Instr) -> Result<InstrId> {
+        let id = InstrId(
+            u32::try_from(self.instrs.len())
+                .map_err(|_| Error::exhausted("more than 2^32 instructions in one computation"))?,
+        );
+        if instr.operands.iter().any(|&operand| operand >= id) {
+            return Err(Error::invalid("an operand does not precede its user")
+                .in_instruction(&instr.name)
+                .at(instr.at));
+        }
+        self.instrs.push(instr);
+        self.root = id;
+        Ok(id)
+    }
+
+    /// Makes an instruction of this computation its root.
+    pub fn set_root(&mut self, root: InstrId) {
+        assert!(root.index() < self.instrs.len(), "the root is one of the instructions");
+        self.root = root;
+    }
+
+    /// The instructions, operands before users.
+    pub fn instrs(&self) -> &[Instr] {
+        &self.instrs
+    }
+
+    /// The ids of all instructions, in order.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = InstrId> + ExactSizeIterator + use<> {
+        (0..self.instrs.len() as u32).map(InstrId)
+    }
+
+    /// An instruction of this computation.
+    pub fn instr(&self, id: InstrId) -> &Instr {
+        &self.instrs[id.index()]
+    }
+
+    /// An instruction of this computation, to change it; operands must keep preceding users.
+    pub fn instr_mut(&mut self, id: InstrId) -> &mut Instr {
+        &mut self.instrs[id.index()]
+    }
+
+    /// The instruction whose value is the result. The computation must not be empty.
+    pub fn root(&self) -> InstrId {
+        self.root
+    }
+
+    /// The shape of the result. The computation must not be empty.
+    pub fn result_shape(&self) -> &Shape {
+        &self.instr(self.root).shape
+    }
+
+    /// The parameter instructions by number, in whatever order they stand.
+    pub fn params(&self) -> BTreeMap<usize, InstrId> {
+        let number = |id: InstrId| match self.instr(id).op {
+            Op::Parameter(Parameter { number, .. }) => Some((number, id)),
+            _ => None,
+        };
+        self.ids().filter_map(number).collect()
+    }
+
+    /// What it takes and gives. The computation must not be empty.
+    pub fn program_shape(&self) -> ProgramShape {
+        ProgramShape {
+            params: self.params().values().map(|&id| self.instr(id).shape.clone()).collect(),
+            result: self.result_shape().clone(),
+        }
+    }
+}
+
+/// Whether an aliased input must, or only may, share its buffer with the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AliasKind {
+    /// `may-alias`: the runtime may copy instead.
+    May,
+    /// `must-alias`.
+    Must,
+}
+
+/// One entry of `input_output_alias`: an output that reuses the buffer of an input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputOutputAlias {
+    /// Path to the output through nested tuples.
+    pub output: Vec<usize>,
+    /// Parameter number.
+    pub parameter: usize,
+    /// Path into the parameter through nested tuples.
+    pub parameter_index: Vec<usize>,
+    /// Whether it must.
+    pub kind: AliasKind,
+}
+
+/// The attributes of a module's first line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModuleConfig {
+    /// The layouts that the caller of the entry computation sees.
+    pub entry_layout: Option<ProgramShape>,
+    /// Outputs that reuse the buffers of inputs.
+    pub input_output_alias: Vec<InputOutputAlias>,
+    /// `buffer_donor`: parameters (number, path) that may be reused for any output.
+    pub buffer_donors: Vec<(usize, Vec<usize>)>,
+    /// The number of replicas.
+    pub replica_count: Option<usize>,
+    /// The number of partitions.
+    pub num_partitions: Option<usize>,
+    /// Whether instructions stand in the order of execution.
+    pub is_scheduled: bool,
+    /// Free attributes of the front end; values as written.
+    pub frontend_attributes: Vec<(String, String)>,
+    /// All other attributes, name and value as written.
+    pub other: Vec<(String, String)>,
+}
+
+/// A program: computations, one of which is the entry.
+#[derive(Clone, Debug)]
+pub struct Module {
+    /// The name.
+    pub name: String,
+    /// The attributes of the first line.
+    pub config: ModuleConfig,
+    computations: Vec<Computation>,
+    entry: CompId,
+}
+
+impl Module {
+    /// A module without computations; the last one added is the entry unless [`Self::set_entry`].
+    pub fn new(name: impl Into<String>) -> Self {
+        Module {
+            name: name.into(),
+            config: ModuleConfig::default(),
+            computations: Vec::new(),
+            entry: CompId(0),
+        }
+    }
+
+    /// Appends a computation, which becomes the entry. Errors: `InvalidArgument` if it is empty
+    /// or calls a computation that does not precede it.
+    pub fn push(&mut self, computation: Computation) -> Result<CompId> {
+        let id = CompId(
+            u32::try_from(self.computations.len())
+                .map_err(|_| Error::exhausted("more than 2^32 computations in one module"))?,
+        );
+        if computation.instrs.is_empty() {
+            let detail = format!("computation {} has no instructions", computation.name);
+            return Err(Error::invalid(detail).at(computation.at));
+        }
+        for instr in &computation.instrs {
+            if instr.op.callees().iter().any(|&callee| callee >= id) {
+                return Err(Error::invalid("a called computation does not precede its caller")
+                    .in_instruction(&instr.name)
+                    .at(instr.at.clone()));
+            }
+        }
+        self.computations.push(computation);
+        self.entry = id;
+        Ok(id)
+    }
+
+    /// Makes a computation of this module its entry.
+    pub fn set_entry(&mut self, entry: CompId) {
+        assert!(entry.index() < self.computations.len(), "the entry is one of the computations");
+        self.entry = entry;
+    }
+
+    /// The computations, callees before callers.
+    pub fn computations(&self) -> &[Computation] {
+        &self.computations
+    }
+
+    /// The ids of all computations, in order.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = CompId> + ExactSizeIterator + use<> {
+        (0..self.computations.len() as u32).map(CompId)
+    }
+
+    /// A computation of this module.
+    pub fn computation(&self, id: CompId) -> &Computation {
+        &self.computations[id.index()]
+    }
+
+    /// A computation of this module, to change it; callees must keep preceding callers.
+    pub fn computation_mut(&mut self, id: CompId) -> &mut Computation {
+        &mut self.computations[id.index()]
+    }
+
+    /// The id of the computation where execution begins.
+    pub fn entry_id(&self) -> CompId {
+        self.entry
+    }
+
+    /// The computation where execution begins. The module must not be empty.
+    pub fn entry(&self) -> &Computation {
+        self.computation(self.entry)
+    }
+}

@@ -1,0 +1,3 @@
+//! HLO text, in and out.
+
+pub mod attrs;

@@ -1,0 +1,483 @@
+//! Literals: values of any shape.
+
+use std::sync::Arc;
+
+use super::{ArrayShape, DimKind, ElementType, Native, Number, Shape};
+use crate::{Error, Result, memory};
+
+macro_rules! define_data {
+    ($($variant:ident, $native:ty, $name:literal, $bits:literal, $class:ident;)*) => {
+        /// The elements of an array, in row-major order, one vector variant for each type.
+        ///
+        /// [`dispatch!`](crate::dispatch) writes code for whichever it is.
+        #[derive(Clone, Debug)]
+        pub enum ArrayData {
+            $(#[doc = concat!("Elements of `", $name, "`.")] $variant(Vec<$native>),)*
+        }
+    };
+}
+crate::for_each_element_type!(define_data);
+
+/// Evaluates an expression with the vector inside an [`ArrayData`], for whichever type it is.
+///
+/// ```
+/// use helio_ir::{ArrayData, dispatch};
+/// let data = ArrayData::S32(vec![1, 2, 3]);
+/// assert_eq!(dispatch!(&data, values => values.len()), 3);
+/// ```
+#[macro_export]
+macro_rules! dispatch {
+    ($data:expr, $values:ident => $body:expr) => {
+        match $data {
+            $crate::ArrayData::Pred($values) => $body,
+            $crate::ArrayData::S2($values) => $body,
+            $crate::ArrayData::S4($values) => $body,
+            $crate::ArrayData::S8($values) => $body,
+            $crate::ArrayData::S16($values) => $body,
+            $crate::ArrayData::S32($values) => $body,
+            $crate::ArrayData::S64($values) => $body,
+            $crate::ArrayData::U2($values) => $body,
+            $crate::ArrayData::U4($values) => $body,
+            $crate::ArrayData::U8($values) => $body,
+            $crate::ArrayData::U16($values) => $body,
+            $crate::ArrayData::U32($values) => $body,
+            $crate::ArrayData::U64($values) => $body,
+            $crate::ArrayData::F4E2M1FN($values) => $body,
+            $crate::ArrayData::F8E3M4($values) => $body,
+            $crate::ArrayData::F8E4M3($values) => $body,
+            $crate::ArrayData::F8E4M3FN($values) => $body,
+            $crate::ArrayData::F8E4M3B11FNUZ($values) => $body,
+            $crate::ArrayData::F8E4M3FNUZ($values) => $body,
+            $crate::ArrayData::F8E5M2($values) => $body,
+            $crate::ArrayData::F8E5M2FNUZ($values) => $body,
+            $crate::ArrayData::F8E8M0FNU($values) => $body,
+            $crate::ArrayData::F16($values) => $body,
+            $crate::ArrayData::BF16($values) => $body,
+            $crate::ArrayData::F32($values) => $body,
+            $crate::ArrayData::F64($values) => $body,
+            $crate::ArrayData::C64($values) => $body,
+            $crate::ArrayData::C128($values) => $body,
+        }
+    };
+}
+
+/// Evaluates an expression with `$T` standing for the Rust type of an [`ElementType`].
+///
+/// ```
+/// use helio_ir::{ElementType, Native, dispatch_type};
+/// let bits = dispatch_type!(ElementType::F32, T => std::mem::size_of::<T>() * 8);
+/// assert_eq!(bits, 32);
+/// ```
+#[macro_export]
+macro_rules! dispatch_type {
+    ($element:expr, $T:ident => $body:expr) => {
+        match $element {
+            $crate::ElementType::Pred => {
+                type $T = bool;
+                $body
+            }
+            $crate::ElementType::S2 => {
+                type $T = $crate::types::I2;
+                $body
+            }
+            $crate::ElementType::S4 => {
+                type $T = $crate::types::I4;
+                $body
+            }
+            $crate::ElementType::S8 => {
+                type $T = i8;
+                $body
+            }
+            $crate::ElementType::S16 => {
+                type $T = i16;
+                $body
+            }
+            $crate::ElementType::S32 => {
+                type $T = i32;
+                $body
+            }
+            $crate::ElementType::S64 => {
+                type $T = i64;
+                $body
+            }
+            $crate::ElementType::U2 => {
+                type $T = $crate::types::U2;
+                $body
+            }
+            $crate::ElementType::U4 => {
+                type $T = $crate::types::U4;
+                $body
+            }
+            $crate::ElementType::U8 => {
+                type $T = u8;
+                $body
+            }
+            $crate::ElementType::U16 => {
+                type $T = u16;
+                $body
+            }
+            $crate::ElementType::U32 => {
+                type $T = u32;
+                $body
+            }
+            $crate::ElementType::U64 => {
+                type $T = u64;
+                $body
+            }
+            $crate::ElementType::F4E2M1FN => {
+                type $T = $crate::types::F4E2M1FN;
+                $body
+            }
+            $crate::ElementType::F8E3M4 => {
+                type $T = $crate::types::F8E3M4;
+                $body
+            }
+            $crate::ElementType::F8E4M3 => {
+                type $T = $crate::types::F8E4M3;
+                $body
+            }
+            $crate::ElementType::F8E4M3FN => {
+                type $T = $crate::types::F8E4M3FN;
+                $body
+            }
+            $crate::ElementType::F8E4M3B11FNUZ => {
+                type $T = $crate::types::F8E4M3B11FNUZ;
+                $body
+            }
+            $crate::ElementType::F8E4M3FNUZ => {
+                type $T = $crate::types::F8E4M3FNUZ;
+                $body
+            }
+            $crate::ElementType::F8E5M2 => {
+                type $T = $crate::types::F8E5M2;
+                $body
+            }
+            $crate::ElementType::F8E5M2FNUZ => {
+                type $T = $crate::types::F8E5M2FNUZ;
+                $body
+            }
+            $crate::ElementType::F8E8M0FNU => {
+                type $T = $crate::types::F8E8M0FNU;
+                $body
+            }
+            $crate::ElementType::F16 => {
+                type $T = $crate::types::F16;
+                $body
+            }
+            $crate::ElementType::BF16 => {
+                type $T = $crate::types::BF16;
+                $body
+            }
+            $crate::ElementType::F32 => {
+                type $T = f32;
+                $body
+            }
+            $crate::ElementType::F64 => {
+                type $T = f64;
+                $body
+            }
+            $crate::ElementType::C64 => {
+                type $T = $crate::types::C64;
+                $body
+            }
+            $crate::ElementType::C128 => {
+                type $T = $crate::types::C128;
+                $body
+            }
+        }
+    };
+}
+
+impl ArrayData {
+    /// The number of elements.
+    pub fn len(&self) -> usize {
+        dispatch!(self, values => values.len())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The type of the elements.
+    pub fn element(&self) -> ElementType {
+        fn of<T: Native>(_: &[T]) -> ElementType {
+            T::TYPE
+        }
+        dispatch!(self, values => of(values))
+    }
+
+    fn size_bytes(&self) -> usize {
+        self.len() * self.element().size_bytes()
+    }
+}
+
+/// The elements, counted in [`memory`] while they live.
+#[derive(Debug)]
+struct Storage {
+    data: ArrayData,
+    counted_bytes: usize,
+}
+
+impl Storage {
+    fn new(data: ArrayData) -> Self {
+        let counted_bytes = data.size_bytes();
+        memory::add(counted_bytes);
+        Storage { data, counted_bytes }
+    }
+}
+
+impl Clone for Storage {
+    fn clone(&self) -> Self {
+        Storage::new(self.data.clone())
+    }
+}
+
+impl Drop for Storage {
+    fn drop(&mut self) {
+        memory::remove(self.counted_bytes);
+    }
+}
+
+/// An array and its elements in row-major order, whatever the layout says; cloning is cheap.
+///
+/// A dimension of kind [`DimKind::Bounded`] has a size at run time, at most the bound. The elements
+/// beyond it are there, but mean nothing.
+#[derive(Clone, Debug)]
+pub struct Array {
+    shape: ArrayShape,
+    /// The size of each dimension at run time: equal to the shape's for static ones.
+    sizes: Vec<usize>,
+    data: Arc<Storage>,
+}
+
+impl Array {
+    /// An array of static size. Errors: as for [`ArrayShape::new`], and `literal.C1` unless there
+    /// are as many values as the sizes call for.
+    pub fn new<T: Native>(dims: impl Into<Vec<usize>>, values: Vec<T>) -> Result<Self> {
+        Self::from_data(ArrayShape::new(T::TYPE, dims)?, T::wrap(values))
+    }
+
+    /// A scalar.
+    pub fn scalar<T: Native>(value: T) -> Self {
+        let shape = ArrayShape::scalar(T::TYPE);
+        Array { shape, sizes: Vec::new(), data: Arc::new(Storage::new(T::wrap(vec![value]))) }
+    }
+
+    /// An array of this shape; bounded dimensions have the bound as their size, unless
+    /// [`Array::with_sizes`] changes it. Errors: `literal.C1` unless type and number of the
+    /// elements are the shape's.
+    pub fn from_data(shape: ArrayShape, data: ArrayData) -> Result<Self> {
+        crate::ensure!(
+            data.element() == shape.element() && data.len() == shape.element_count(),
+            "literal.C1",
+            "{} values of {} for {shape}, which has {}",
+            data.len(),
+            data.element(),
+            shape.element_count()
+        );
+        let sizes = shape.dims().to_vec();
+        Ok(Array { shape, sizes, data: Arc::new(Storage::new(data)) })
+    }
+
+    /// An array of zeros. Errors: `ResourceExhausted` if there is no memory for it.
+    pub fn zeros(shape: ArrayShape) -> Result<Self> {
+        memory::ensure_available(shape.size_bytes())?;
+        let count = shape.element_count();
+        let data = dispatch_type!(shape.element(), T => T::wrap(vec![T::from_bits(0); count]));
+        Self::from_data(shape, data)
+    }
+
+    /// The same elements with these sizes at run time. Errors: `literal.C2` if one is beyond the
+    /// bound, or differs from it where the dimension is not bounded.
+    pub fn with_sizes(mut self, sizes: Vec<usize>) -> Result<Self> {
+        let fits = sizes.len() == self.shape.rank()
+            && sizes.iter().enumerate().all(|(d, &size)| match self.shape.dim(d) {
+                (bound, DimKind::Bounded) => size <= bound,
+                (dim, _) => size == dim,
+            });
+        crate::ensure!(fits, "literal.C2", "sizes {sizes:?} at run time for {}", self.shape);
+        self.sizes = sizes;
+        Ok(self)
+    }
+
+    /// The same elements under another shape with as many of the same type. Errors: `literal.C1`.
+    pub fn with_shape(&self, shape: ArrayShape) -> Result<Self> {
+        crate::ensure!(
+            self.element() == shape.element() && self.data.data.len() == shape.element_count(),
+            "literal.C1",
+            "the elements of {} for {shape}",
+            self.shape
+        );
+        let sizes = shape.dims().to_vec();
+        Ok(Array { shape, sizes, data: self.data.clone() })
+    }
+
+    /// The shape.
+    pub fn shape(&self) -> &ArrayShape {
+        &self.shape
+    }
+
+    /// The element type.
+    pub fn element(&self) -> ElementType {
+        self.shape.element()
+    }
+
+    /// The size of each dimension; of a bounded one, the bound.
+    pub fn dims(&self) -> &[usize] {
+        self.shape.dims()
+    }
+
+    /// The size of each dimension at run time.
+    pub fn sizes(&self) -> &[usize] {
+        &self.sizes
+    }
+
+    /// The elements.
+    pub fn data(&self) -> &ArrayData {
+        &self.data.data
+    }
+
+    /// The elements, to change them in place; copied first if another array shares them. The
+    /// vector's length must stay as it is.
+    pub fn data_mut(&mut self) -> &mut ArrayData {
+        &mut Arc::make_mut(&mut self.data).data
+    }
+
+    /// The elements, if they have this type.
+    pub fn as_slice<T: Native>(&self) -> Option<&[T]> {
+        T::slice(self.data())
+    }
+
+    /// The elements. Errors: `Internal` if they have another type (the verifier has seen to that).
+    pub fn values<T: Native>(&self) -> Result<&[T]> {
+        self.as_slice().ok_or_else(|| {
+            Error::internal(format!("elements of {} taken for {}", self.shape, T::TYPE))
+        })
+    }
+
+    /// The element at this place in row-major order, which must be less than the element count.
+    pub fn number(&self, index: usize) -> Number {
+        dispatch!(self.data(), values => values[index].to_number())
+    }
+
+    /// The bits of the element at this place in row-major order.
+    pub fn bits(&self, index: usize) -> u128 {
+        dispatch!(self.data(), values => Native::to_bits(values[index]))
+    }
+
+    /// The elements as bytes, little-endian, one after the other; types narrower than a byte take
+    /// one byte each.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let size = self.element().size_bytes();
+        let mut bytes = Vec::with_capacity(self.data().len() * size);
+        dispatch!(self.data(), values => for &value in values {
+            bytes.extend_from_slice(&Native::to_bits(value).to_le_bytes()[..size]);
+        });
+        bytes
+    }
+
+    /// The inverse of [`Array::to_bytes`]. Errors: `literal.C1` if the number of bytes is not the
+    /// shape's; `ResourceExhausted`.
+    pub fn from_bytes(shape: ArrayShape, bytes: &[u8]) -> Result<Self> {
+        let size = shape.element().size_bytes();
+        crate::ensure!(
+            bytes.len() == shape.size_bytes(),
+            "literal.C1",
+            "{} bytes for {shape}, which has {}",
+            bytes.len(),
+            shape.size_bytes()
+        );
+        memory::ensure_available(bytes.len())?;
+        let bits = |chunk: &[u8]| {
+            let mut word = [0; 16];
+            word[..size].copy_from_slice(chunk);
+            u128::from_le_bytes(word)
+        };
+        let data = dispatch_type!(shape.element(), T => {
+            T::wrap(bytes.chunks_exact(size).map(|c| <T as Native>::from_bits(bits(c))).collect())
+        });
+        Self::from_data(shape, data)
+    }
+
+    /// Whether shape (apart from the layout), sizes at run time and all bits agree.
+    pub fn same_bits(&self, other: &Array) -> bool {
+        self.shape.same(&other.shape)
+            && self.sizes == other.sizes
+            && (0..self.data().len()).all(|i| self.bits(i) == other.bits(i))
+    }
+}
+
+/// A value of any shape; cloning is cheap.
+#[derive(Clone, Debug)]
+pub enum Literal {
+    /// An array.
+    Array(Array),
+    /// A tuple.
+    Tuple(Vec<Literal>),
+    /// The token: it has no content.
+    Token,
+}
+
+impl Literal {
+    /// A scalar.
+    pub fn scalar<T: Native>(value: T) -> Self {
+        Literal::Array(Array::scalar(value))
+    }
+
+    /// An array of static size. Errors: as for [`Array::new`].
+    pub fn array<T: Native>(dims: impl Into<Vec<usize>>, values: Vec<T>) -> Result<Self> {
+        Array::new(dims, values).map(Literal::Array)
+    }
+
+    /// Its shape.
+    pub fn shape(&self) -> Shape {
+        match self {
+            Literal::Array(array) => Shape::Array(array.shape.clone()),
+            Literal::Tuple(elements) => Shape::Tuple(elements.iter().map(Literal::shape).collect()),
+            Literal::Token => Shape::Token,
+        }
+    }
+
+    /// The array, if it is one.
+    pub fn as_array(&self) -> Option<&Array> {
+        match self {
+            Literal::Array(array) => Some(array),
+            _ => None,
+        }
+    }
+
+    /// The elements, if it is a tuple.
+    pub fn as_tuple(&self) -> Option<&[Literal]> {
+        match self {
+            Literal::Tuple(elements) => Some(elements),
+            _ => None,
+        }
+    }
+
+    /// The arrays and tokens in it, in order, tuples opened up.
+    pub fn leaves(&self) -> Vec<&Literal> {
+        match self {
+            Literal::Tuple(elements) => elements.iter().flat_map(Literal::leaves).collect(),
+            leaf => vec![leaf],
+        }
+    }
+
+    /// Whether shapes (apart from layouts) and all bits agree.
+    pub fn same_bits(&self, other: &Literal) -> bool {
+        match (self, other) {
+            (Literal::Array(a), Literal::Array(b)) => a.same_bits(b),
+            (Literal::Tuple(a), Literal::Tuple(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same_bits(b))
+            }
+            (Literal::Token, Literal::Token) => true,
+            _ => false,
+        }
+    }
+}
+
+impl From<Array> for Literal {
+    fn from(array: Array) -> Self {
+        Literal::Array(array)
+    }
+}

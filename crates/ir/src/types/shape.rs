@@ -1,0 +1,357 @@
+//! Shapes: what an instruction's result looks like.
+
+use std::fmt;
+
+use super::{ElementType, Layout};
+use crate::{Error, Result};
+
+/// The largest number of dimensions.
+pub const MAX_RANK: usize = 64;
+
+/// How much is known of a dimension's size before the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum DimKind {
+    /// The size is the size.
+    #[default]
+    Static,
+    /// `<=N`: the size at run time is at most the size here.
+    Bounded,
+    /// `?`: nothing; such a program needs refinement before it runs. The size here is 0.
+    Unbounded,
+}
+
+/// The shape of an array: an element type and the size of each dimension.
+///
+/// The number of elements, and of bytes, fits `isize` (a constructor checks).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ArrayShape {
+    element: ElementType,
+    dims: Vec<usize>,
+    kinds: Vec<DimKind>,
+    layout: Option<Layout>,
+}
+
+impl ArrayShape {
+    /// An array of static size. Errors: `shape.C1` (too many dimensions), `shape.C2` (too large).
+    pub fn new(element: ElementType, dims: impl Into<Vec<usize>>) -> Result<Self> {
+        let dims = dims.into();
+        let kinds = vec![DimKind::Static; dims.len()];
+        Self::with_kinds(element, dims, kinds)
+    }
+
+    /// An array some of whose dimensions may be bounded or unbounded; one kind for each dimension.
+    /// Errors: as for [`ArrayShape::new`].
+    pub fn with_kinds(element: ElementType, dims: Vec<usize>, kinds: Vec<DimKind>) -> Result<Self> {
+        assert_eq!(dims.len(), kinds.len(), "one kind for each dimension");
+        let rank = dims.len();
+        crate::ensure!(rank <= MAX_RANK, "shape.C1", "{rank} dimensions; at most {MAX_RANK}");
+        // Zeros do not excuse overflow of the rest: strides are products of sizes, too.
+        dims.iter()
+            .try_fold(element.size_bytes(), |product, &dim| product.checked_mul(dim.max(1)))
+            .filter(|&bytes| isize::try_from(bytes).is_ok())
+            .ok_or_else(|| {
+                let detail =
+                    format!("{element}{dims:?} takes more bytes than memory has addresses");
+                Error::rule("shape.C2", detail)
+            })?;
+        Ok(ArrayShape { element, dims, kinds, layout: None })
+    }
+
+    /// A scalar.
+    pub fn scalar(element: ElementType) -> Self {
+        ArrayShape { element, dims: Vec::new(), kinds: Vec::new(), layout: None }
+    }
+
+    /// The same shape with this layout. Errors: `layout.C1` unless it lists every dimension once.
+    pub fn with_layout(mut self, layout: Option<Layout>) -> Result<Self> {
+        if let Some(layout) = &layout {
+            let mut seen = vec![false; self.rank()];
+            let ok = layout.minor_to_major.len() == self.rank()
+                && layout
+                    .minor_to_major
+                    .iter()
+                    .all(|&d| d < seen.len() && !std::mem::replace(&mut seen[d], true));
+            crate::ensure!(
+                ok,
+                "layout.C1",
+                "layout {layout} of {self}; it must list each of the {} dimensions once",
+                self.rank()
+            );
+        }
+        self.layout = layout;
+        Ok(self)
+    }
+
+    /// The same dimensions (and layout) with another element type. Errors: `shape.C2`.
+    pub fn with_element(&self, element: ElementType) -> Result<Self> {
+        let shape = Self::with_kinds(element, self.dims.clone(), self.kinds.clone())?;
+        shape.with_layout(self.layout.clone())
+    }
+
+    /// The same shape without a layout.
+    pub fn without_layout(mut self) -> Self {
+        self.layout = None;
+        self
+    }
+
+    /// The element type.
+    pub fn element(&self) -> ElementType {
+        self.element
+    }
+
+    /// The size of each dimension; of a bounded one, the bound.
+    pub fn dims(&self) -> &[usize] {
+        &self.dims
+    }
+
+    /// The kind of each dimension.
+    pub fn kinds(&self) -> &[DimKind] {
+        &self.kinds
+    }
+
+    /// Size (or bound) and kind of dimension `d`, which must be less than the rank.
+    pub fn dim(&self, d: usize) -> (usize, DimKind) {
+        (self.dims[d], self.kinds[d])
+    }
+
+    /// The layout, if one is stated.
+    pub fn layout(&self) -> Option<&Layout> {
+        self.layout.as_ref()
+    }
+
+    /// The number of dimensions.
+    pub fn rank(&self) -> usize {
+        self.dims.len()
+    }
+
+    /// Whether it has no dimensions.
+    pub fn is_scalar(&self) -> bool {
+        self.dims.is_empty()
+    }
+
+    /// Whether every dimension is static.
+    pub fn is_static(&self) -> bool {
+        self.kinds.iter().all(|&k| k == DimKind::Static)
+    }
+
+    /// Whether some dimension is unbounded.
+    pub fn is_unbounded(&self) -> bool {
+        self.kinds.contains(&DimKind::Unbounded)
+    }
+
+    /// The number of elements (at the bounds).
+    pub fn element_count(&self) -> usize {
+        self.dims.iter().product()
+    }
+
+    /// The bytes that its elements take in memory.
+    pub fn size_bytes(&self) -> usize {
+        self.element_count() * self.element.size_bytes()
+    }
+
+    /// Whether both have the same element type, sizes and kinds; layouts do not matter.
+    pub fn same(&self, other: &ArrayShape) -> bool {
+        self.element == other.element && self.same_dims(other)
+    }
+
+    /// Whether both have the same sizes and kinds.
+    pub fn same_dims(&self, other: &ArrayShape) -> bool {
+        self.dims == other.dims && self.kinds == other.kinds
+    }
+}
+
+/// `f32[2,<=3]{1,0}`
+impl fmt::Display for ArrayShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[", self.element)?;
+        for (i, (dim, kind)) in self.dims.iter().zip(&self.kinds).enumerate() {
+            f.write_str(if i > 0 { "," } else { "" })?;
+            match kind {
+                DimKind::Static => write!(f, "{dim}")?,
+                DimKind::Bounded => write!(f, "<={dim}")?,
+                DimKind::Unbounded => f.write_str("?")?,
+            }
+        }
+        f.write_str("]")?;
+        // XLA writes the layout of a scalar only if there is something to say.
+        match &self.layout {
+            Some(layout) if self.rank() > 0 || !layout.attributes.is_empty() => layout.fmt(f),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The shape of any value.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Shape {
+    /// An array.
+    Array(ArrayShape),
+    /// A tuple; may be nested, may be empty.
+    Tuple(Vec<Shape>),
+    /// Orders side effects.
+    Token,
+    /// Something a custom call makes for another.
+    Opaque,
+}
+
+impl Shape {
+    /// An array of static size. Errors: as for [`ArrayShape::new`].
+    pub fn array(element: ElementType, dims: impl Into<Vec<usize>>) -> Result<Self> {
+        ArrayShape::new(element, dims).map(Shape::Array)
+    }
+
+    /// A scalar.
+    pub fn scalar(element: ElementType) -> Self {
+        Shape::Array(ArrayShape::scalar(element))
+    }
+
+    /// The array shape, if it is one.
+    pub fn as_array(&self) -> Option<&ArrayShape> {
+        match self {
+            Shape::Array(array) => Some(array),
+            _ => None,
+        }
+    }
+
+    /// The elements, if it is a tuple.
+    pub fn as_tuple(&self) -> Option<&[Shape]> {
+        match self {
+            Shape::Tuple(elements) => Some(elements),
+            _ => None,
+        }
+    }
+
+    /// Whether both are the same apart from layouts.
+    pub fn same(&self, other: &Shape) -> bool {
+        match (self, other) {
+            (Shape::Array(a), Shape::Array(b)) => a.same(b),
+            (Shape::Tuple(a), Shape::Tuple(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same(b))
+            }
+            (Shape::Token, Shape::Token) | (Shape::Opaque, Shape::Opaque) => true,
+            _ => false,
+        }
+    }
+
+    /// The arrays and tokens in it, in order, tuples opened up.
+    pub fn leaves(&self) -> Vec<&Shape> {
+        match self {
+            Shape::Tuple(elements) => elements.iter().flat_map(Shape::leaves).collect(),
+            leaf => vec![leaf],
+        }
+    }
+
+    /// The bytes of all arrays in it.
+    pub fn size_bytes(&self) -> usize {
+        match self {
+            Shape::Array(array) => array.size_bytes(),
+            Shape::Tuple(elements) => {
+                elements.iter().map(Shape::size_bytes).fold(0, usize::saturating_add)
+            }
+            Shape::Token | Shape::Opaque => 0,
+        }
+    }
+
+    /// The same shape without layouts.
+    #[must_use]
+    pub fn without_layout(&self) -> Shape {
+        match self {
+            Shape::Array(array) => Shape::Array(array.clone().without_layout()),
+            Shape::Tuple(elements) => {
+                Shape::Tuple(elements.iter().map(Shape::without_layout).collect())
+            }
+            other => other.clone(),
+        }
+    }
+}
+
+impl From<ArrayShape> for Shape {
+    fn from(array: ArrayShape) -> Self {
+        Shape::Array(array)
+    }
+}
+
+/// `(f32[2]{0}, /*index=5*/ …)`: XLA's own form, with an index comment before every fifth element.
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Shape::Array(array) => array.fmt(f),
+            Shape::Token => f.write_str("token[]"),
+            Shape::Opaque => f.write_str("opaque[]"),
+            Shape::Tuple(elements) => {
+                f.write_str("(")?;
+                for (i, element) in elements.iter().enumerate() {
+                    f.write_str(if i > 0 { ", " } else { "" })?;
+                    if i > 0 && i % 5 == 0 {
+                        write!(f, "/*index={i}*/")?;
+                    }
+                    element.fmt(f)?;
+                }
+                f.write_str(")")
+            }
+        }
+    }
+}
+
+/// For each dimension, how many elements apart its neighbours are in row-major order.
+pub fn strides(dims: &[usize]) -> Vec<usize> {
+    let mut strides = vec![1; dims.len()];
+    for d in (1..dims.len()).rev() {
+        strides[d - 1] = strides[d] * dims[d].max(1);
+    }
+    strides
+}
+
+/// All points of a box, in row-major order; none if a dimension is 0, one if there is no dimension.
+///
+/// ```
+/// let mut points = helio_ir::types::IndexIter::new(&[2, 2]);
+/// let mut seen = Vec::new();
+/// while let Some(point) = points.next_point() {
+///     seen.push(point.to_vec());
+/// }
+/// assert_eq!(seen, [[0, 0], [0, 1], [1, 0], [1, 1]]);
+/// ```
+pub struct IndexIter<'a> {
+    dims: &'a [usize],
+    point: Vec<usize>,
+    state: Walk,
+}
+
+enum Walk {
+    Before,
+    Inside,
+    After,
+}
+
+impl<'a> IndexIter<'a> {
+    /// The points of the box with these sizes.
+    pub fn new(dims: &'a [usize]) -> Self {
+        let state = if dims.contains(&0) { Walk::After } else { Walk::Before };
+        IndexIter { dims, point: vec![0; dims.len()], state }
+    }
+
+    /// The next point. (Not an `Iterator`, so that no point is allocated.)
+    pub fn next_point(&mut self) -> Option<&[usize]> {
+        match self.state {
+            Walk::After => return None,
+            Walk::Before => self.state = Walk::Inside,
+            Walk::Inside => {
+                let mut d = self.dims.len();
+                loop {
+                    if d == 0 {
+                        self.state = Walk::After;
+                        return None;
+                    }
+                    d -= 1;
+                    self.point[d] += 1;
+                    if self.point[d] < self.dims[d] {
+                        break;
+                    }
+                    self.point[d] = 0;
+                }
+            }
+        }
+        Some(&self.point)
+    }
+}
