@@ -52,6 +52,7 @@ mod batch_norm;
 mod broadcast;
 mod call;
 mod channel;
+mod check;
 mod cholesky;
 mod collective;
 mod compare;
@@ -76,6 +77,8 @@ mod scatter;
 mod select;
 mod slice;
 mod sort;
+#[cfg(test)]
+mod testing;
 mod transpose;
 mod tuple;
 
