@@ -106,8 +106,11 @@ impl OpDef for CollectivePermuteDone {
 }
 
 /// Begins a copy; the result is (destination, source, context).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CopyStart;
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CopyStart {
+    /// Kept for the back ends that prefetch across programs; without effect on the value.
+    pub cross_program_prefetch_index: Option<i64>,
+}
 
 impl OpDef for CopyStart {
     const OPCODE: &'static str = "copy-start";
@@ -142,6 +145,8 @@ pub struct AsyncStart {
     pub execution_thread: Option<String>,
     /// The shape of the result.
     pub shape: Shape,
+    /// Which outputs share the buffers of operands, as written; without effect on the value.
+    pub output_to_operand_aliasing: Option<String>,
 }
 
 impl OpDef for AsyncStart {

@@ -38,6 +38,8 @@ pub struct AllGather {
     pub attrs: CollectiveAttrs,
     /// Along which dimension.
     pub dimension: usize,
+    /// How many operands are joined: the size of each group.
+    pub shard_count: usize,
 }
 
 impl OpDef for AllGather {
@@ -95,6 +97,8 @@ pub struct ReduceScatter {
     pub attrs: CollectiveAttrs,
     /// The dimension that is split.
     pub dimension: usize,
+    /// Into how many parts it is split: the size of each group.
+    pub shard_count: usize,
     /// The fold.
     pub to_apply: CompId,
 }

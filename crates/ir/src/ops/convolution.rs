@@ -19,6 +19,8 @@ pub struct Convolution {
     pub element: ElementType,
     /// Precision wished for each operand; empty for the default.
     pub precision: Vec<Precision>,
+    /// The algorithm prescribed (`dot_bf16_bf16_f32`).
+    pub algorithm: Option<String>,
 }
 
 impl OpDef for Convolution {

@@ -116,7 +116,9 @@ pub use reverse::Reverse;
 pub use rng::{Distribution, Rng, RngAlgorithm, RngBitGenerator, RngGetAndUpdateState};
 pub use scatter::{Scatter, ScatterDims};
 pub use select::{Clamp, Select};
-pub use shared::{CollectiveAttrs, ConvDims, DotDims, Precision, ReplicaGroups, Window, WindowDim};
+pub use shared::{
+    CollectiveAttrs, ConvDims, DotDims, GroupMode, Precision, ReplicaGroups, Window, WindowDim,
+};
 pub use slice::Slice;
 pub use sort::{Sort, TopK};
 pub use transpose::Transpose;

@@ -1,46 +1,15 @@
 //! Attributes that several operations have.
 
-use std::fmt;
+mod conv_dims;
+mod groups;
+mod window;
 
-/// One dimension of a [`Window`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WindowDim {
-    /// The size of the window.
-    pub size: usize,
-    /// How far apart its positions are; at least 1.
-    pub stride: usize,
-    /// Elements added before the first of the base; negative to crop.
-    pub pad_low: i64,
-    /// Elements added after the last of the base; negative to crop.
-    pub pad_high: i64,
-    /// The distance of the base's neighbours; at least 1. (`lhs_dilate`)
-    pub base_dilation: usize,
-    /// The distance of the window's neighbours; at least 1. (`rhs_dilate`)
-    pub window_dilation: usize,
-    /// Whether the window is flipped.
-    pub reversal: bool,
-}
+pub use conv_dims::ConvDims;
+pub use groups::{CollectiveAttrs, GroupMode, MAX_PARTICIPANTS, ReplicaGroups};
+pub use window::{Window, WindowDim};
 
-impl Default for WindowDim {
-    fn default() -> Self {
-        WindowDim {
-            size: 1,
-            stride: 1,
-            pad_low: 0,
-            pad_high: 0,
-            base_dilation: 1,
-            window_dilation: 1,
-            reversal: false,
-        }
-    }
-}
-
-/// A window that slides over an array, one entry a dimension.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Window {
-    /// The dimensions, in the array's (or the spatial dimensions') order.
-    pub dims: Vec<WindowDim>,
-}
+use crate::text::attrs::{AttrReader, AttrWriter, braced};
+use crate::{Error, Result, ensure};
 
 /// Which dimensions of a dot product contract and which are batch dimensions; lists pair up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,27 +24,39 @@ pub struct DotDims {
     pub rhs_batch: Vec<usize>,
 }
 
-/// Which dimension of a convolution's input, kernel and output means what.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ConvDims {
-    /// Batch dimension of the input.
-    pub input_batch: usize,
-    /// Feature dimension of the input.
-    pub input_feature: usize,
-    /// Spatial dimensions of the input, in the window's order.
-    pub input_spatial: Vec<usize>,
-    /// Input-feature dimension of the kernel.
-    pub kernel_input_feature: usize,
-    /// Output-feature dimension of the kernel.
-    pub kernel_output_feature: usize,
-    /// Spatial dimensions of the kernel, in the window's order.
-    pub kernel_spatial: Vec<usize>,
-    /// Batch dimension of the output.
-    pub output_batch: usize,
-    /// Feature dimension of the output.
-    pub output_feature: usize,
-    /// Spatial dimensions of the output, in the window's order.
-    pub output_spatial: Vec<usize>,
+impl DotDims {
+    /// The dimensions of lhs, of this rank, that neither contract nor are batch dimensions.
+    pub fn lhs_free(&self, rank: usize) -> Vec<usize> {
+        free(rank, &self.lhs_contracting, &self.lhs_batch)
+    }
+
+    /// The dimensions of rhs, of this rank, that neither contract nor are batch dimensions.
+    pub fn rhs_free(&self, rank: usize) -> Vec<usize> {
+        free(rank, &self.rhs_contracting, &self.rhs_batch)
+    }
+
+    /// Reads `lhs_contracting_dims` and its kin; a missing list is empty.
+    pub fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        Ok(DotDims {
+            lhs_contracting: attrs.sizes("lhs_contracting_dims")?.unwrap_or_default(),
+            rhs_contracting: attrs.sizes("rhs_contracting_dims")?.unwrap_or_default(),
+            lhs_batch: attrs.sizes("lhs_batch_dims")?.unwrap_or_default(),
+            rhs_batch: attrs.sizes("rhs_batch_dims")?.unwrap_or_default(),
+        })
+    }
+
+    /// Writes what [`Self::read`] reads.
+    pub fn write(&self, attrs: &mut AttrWriter<'_>) {
+        attrs.list_unless_empty("lhs_batch_dims", &self.lhs_batch);
+        attrs.list("lhs_contracting_dims", &self.lhs_contracting);
+        attrs.list_unless_empty("rhs_batch_dims", &self.rhs_batch);
+        attrs.list("rhs_contracting_dims", &self.rhs_contracting);
+    }
+}
+
+/// The numbers below `rank` that are in neither list.
+fn free(rank: usize, contracting: &[usize], batch: &[usize]) -> Vec<usize> {
+    (0..rank).filter(|d| !contracting.contains(d) && !batch.contains(d)).collect()
 }
 
 crate::ops::words! {
@@ -92,57 +73,75 @@ crate::ops::words! {
     }
 }
 
-/// Which participants of a collective act together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ReplicaGroups {
-    /// `{{0,1},{2,3}}`; no group at all stands for one of all participants.
-    List(Vec<Vec<usize>>),
-    /// `[2,2]<=[2,2]T(1,0)`: iota of the product of `reshape`, under those dimensions, transposed,
-    /// then cut into `groups` rows of `size`.
-    Iota {
-        /// The number of groups.
-        groups: usize,
-        /// The participants in each.
-        size: usize,
-        /// The dimensions under which participants are numbered.
-        reshape: Vec<usize>,
-        /// Their permutation; empty for none.
-        transpose: Vec<usize>,
-    },
-}
-
-impl Default for ReplicaGroups {
-    fn default() -> Self {
-        ReplicaGroups::List(Vec::new())
+impl Precision {
+    /// Reads `operand_precision={high,default}`; all default is the same as none.
+    pub fn read_list(attrs: &mut AttrReader<'_>) -> Result<Vec<Precision>> {
+        let words = attrs.words("operand_precision")?.unwrap_or_default();
+        let list: Vec<_> = words
+            .into_iter()
+            .map(Precision::from_word)
+            .collect::<Result<_>>()
+            .map_err(|e| e.context("attribute operand_precision"))?;
+        let is_default = list.iter().all(|&precision| precision == Precision::Default);
+        Ok(if is_default { Vec::new() } else { list })
     }
-}
 
-impl fmt::Display for ReplicaGroups {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let comma =
-            |list: &[usize]| list.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
-        match self {
-            ReplicaGroups::List(groups) => {
-                let groups: Vec<_> = groups.iter().map(|g| format!("{{{}}}", comma(g))).collect();
-                write!(f, "{{{}}}", groups.join(","))
-            }
-            ReplicaGroups::Iota { groups, size, reshape, transpose } => {
-                write!(f, "[{groups},{size}]<=[{}]", comma(reshape))?;
-                if transpose.is_empty() { Ok(()) } else { write!(f, "T({})", comma(transpose)) }
-            }
+    /// Writes what [`Self::read_list`] reads.
+    pub fn write_list(list: &[Precision], attrs: &mut AttrWriter<'_>) {
+        if list.iter().any(|&precision| precision != Precision::Default) {
+            attrs.put("operand_precision", braced(list));
         }
     }
+
+    /// Errors: `precision.C1` unless there is one for each of the two factors, or none.
+    pub(crate) fn check_list(list: &[Precision]) -> Result<()> {
+        ensure!(
+            matches!(list.len(), 0 | 2),
+            "precision.C1",
+            "operand_precision={} must have an entry for each of the 2 factors",
+            braced(list)
+        );
+        Ok(())
+    }
 }
 
-/// Who takes part in a collective.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CollectiveAttrs {
-    /// The groups that act together.
-    pub replica_groups: ReplicaGroups,
-    /// Set for communication across partitions (or modules).
-    pub channel_id: Option<i64>,
-    /// Whether the groups list flattened ids, `replica * num_partitions + partition`.
-    pub use_global_device_ids: bool,
-    /// Whether layouts must stay as they are; without effect on the value.
-    pub constrain_layout: bool,
+/// The algorithms that `algorithm=` can prescribe for a product.
+pub const DOT_ALGORITHMS: &[&str] = &[
+    "dot_any_f8_any_f8_f32",
+    "dot_any_f8_any_f8_f32_fast_accum",
+    "dot_f16_f16_f16",
+    "dot_f16_f16_f32",
+    "dot_bf16_bf16_bf16",
+    "dot_bf16_bf16_f32",
+    "dot_bf16_bf16_f32_x3",
+    "dot_bf16_bf16_f32_x6",
+    "dot_bf16_bf16_f32_x9",
+    "dot_tf32_tf32_f32",
+    "dot_tf32_tf32_f32_x3",
+    "dot_f32_f32_f32",
+    "dot_f64_f64_f64",
+];
+
+/// Reads `algorithm=dot_bf16_bf16_f32`; `unset` is the same as none.
+pub(crate) fn read_algorithm(attrs: &mut AttrReader<'_>) -> Result<Option<String>> {
+    let word = attrs.word("algorithm")?.filter(|&word| word != "unset");
+    Ok(word.map(str::to_owned))
+}
+
+/// Writes what [`read_algorithm`] reads.
+pub(crate) fn write_algorithm(algorithm: &Option<String>, attrs: &mut AttrWriter<'_>) {
+    if let Some(algorithm) = algorithm {
+        attrs.put("algorithm", algorithm);
+    }
+}
+
+/// Errors: `precision.C2` unless the algorithm is a known one, or none is given.
+pub(crate) fn check_algorithm(algorithm: &Option<String>) -> Result<()> {
+    match algorithm {
+        Some(name) if !DOT_ALGORITHMS.contains(&name.as_str()) => Err(Error::rule(
+            "precision.C2",
+            format!("algorithm={name} is none of {}", DOT_ALGORITHMS.join(", ")),
+        )),
+        _ => Ok(()),
+    }
 }

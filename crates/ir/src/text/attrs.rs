@@ -174,6 +174,12 @@ impl<'a> Scan<'a> {
         self.rest
     }
 
+    /// Everything that is left, from the next token on; passes it.
+    pub fn remainder(&mut self) -> &'a str {
+        self.skip();
+        std::mem::take(&mut self.rest)
+    }
+
     fn skip(&mut self) {
         loop {
             self.rest = self.rest.trim_start();
