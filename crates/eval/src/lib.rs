@@ -27,10 +27,13 @@ mod gather;
 mod host;
 mod linalg;
 mod movement;
+mod products;
 mod reduce;
 mod rng;
 mod scatter;
 mod sort;
+#[cfg(test)]
+mod testing;
 
 pub use frame::{Evaluator, Limits, evaluate};
 pub use services::Context;

@@ -1,0 +1,320 @@
+//! Sums of products, the core of `dot` and `convolution`.
+//!
+//! Operands are first laid out anew, converted to the type in which sums are formed: `f64` for real
+//! floating-point results and `C128` for complex ones, wide enough that the one rounding at the end
+//! decides the result; `i64` for integers, which agrees with any narrower type modulo its width;
+//! `bool` for `pred`, where sum is or and product is and. Loops then run over plain slices.
+
+use helio_ir::types::{BF16, C128, F16, strides};
+use helio_ir::{Array, ArrayShape, ElementType, Native, Number, Result, dispatch, memory};
+
+/// A type in which sums of products are formed.
+pub(crate) trait Term: Copy + Send + Sync + 'static {
+    /// The empty sum.
+    const ZERO: Self;
+
+    /// The number itself, or what it converts to if sums are of another kind; `sum` is the type of
+    /// the result.
+    fn of(number: Number, sum: ElementType) -> Self;
+
+    /// `self + a * b`.
+    fn add_product(self, a: Self, b: Self) -> Self;
+
+    /// The sum, for conversion to the type of the result.
+    fn number(self) -> Number;
+
+    /// What is left of each number after taking away `index` parts of this format, in this format.
+    /// Only floating-point numbers have more than one part.
+    fn part(self, format: Format, index: usize) -> Self {
+        let _ = format;
+        if index == 0 { self } else { Self::ZERO }
+    }
+
+    /// `self + other`, where `self` counts for nothing if it is NaN.
+    fn unless_nan(self, other: Self) -> Self {
+        let _ = self;
+        other
+    }
+}
+
+/// The number as its conversion to `element` sees it.
+fn converted(number: Number, element: ElementType) -> Number {
+    helio_ir::dispatch_type!(element, T => T::from_number(number).to_number())
+}
+
+impl Term for bool {
+    const ZERO: Self = false;
+    fn of(number: Number, _: ElementType) -> Self {
+        number.to_bool()
+    }
+    fn add_product(self, a: Self, b: Self) -> Self {
+        self | (a & b)
+    }
+    fn number(self) -> Number {
+        Number::Pred(self)
+    }
+}
+
+impl Term for i64 {
+    const ZERO: Self = 0;
+    fn of(number: Number, sum: ElementType) -> Self {
+        match number {
+            // The low bits are all that matters: sums wrap.
+            Number::Int(v) => v as i64,
+            Number::Pred(v) => v.into(),
+            // Floats saturate at the bounds of the result's type.
+            other => match converted(other, sum) {
+                Number::Int(v) => v as i64,
+                _ => 0,
+            },
+        }
+    }
+    fn add_product(self, a: Self, b: Self) -> Self {
+        self.wrapping_add(a.wrapping_mul(b))
+    }
+    fn number(self) -> Number {
+        Number::Int(self.into())
+    }
+}
+
+impl Term for f64 {
+    const ZERO: Self = 0.0;
+    fn of(number: Number, _: ElementType) -> Self {
+        number.to_f64()
+    }
+    fn add_product(self, a: Self, b: Self) -> Self {
+        self + a * b
+    }
+    fn number(self) -> Number {
+        Number::Float(self)
+    }
+    fn part(self, format: Format, index: usize) -> Self {
+        let mut rest = self;
+        for _ in 0..index {
+            rest -= format.round(rest);
+        }
+        format.round(rest)
+    }
+    fn unless_nan(self, other: Self) -> Self {
+        if self.is_nan() { other } else { self + other }
+    }
+}
+
+impl Term for C128 {
+    const ZERO: Self = C128::new(0.0, 0.0);
+    fn of(number: Number, _: ElementType) -> Self {
+        match number {
+            Number::Complex(v) => v,
+            real => C128::new(real.to_f64(), 0.0),
+        }
+    }
+    fn add_product(self, a: Self, b: Self) -> Self {
+        self + a * b
+    }
+    fn number(self) -> Number {
+        Number::Complex(self)
+    }
+    fn part(self, format: Format, index: usize) -> Self {
+        C128::new(self.re.part(format, index), self.im.part(format, index))
+    }
+    fn unless_nan(self, other: Self) -> Self {
+        C128::new(self.re.unless_nan(other.re), self.im.unless_nan(other.im))
+    }
+}
+
+/// Evaluates an expression with `$S` standing for the [`Term`] in which sums of this element type
+/// are formed.
+macro_rules! dispatch_term {
+    ($element:expr, $S:ident => $body:expr) => {{
+        let element: helio_ir::ElementType = $element;
+        if element.is_pred() {
+            type $S = bool;
+            $body
+        } else if element.is_integer() {
+            type $S = i64;
+            $body
+        } else if element.is_float() {
+            type $S = f64;
+            $body
+        } else {
+            type $S = helio_ir::types::C128;
+            $body
+        }
+    }};
+}
+pub(crate) use dispatch_term;
+
+/// A floating-point format to which numbers are rounded on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    F16,
+    Bf16,
+    /// The exponents of `f32` with 10 bits after the point.
+    Tf32,
+    F32,
+    F64,
+}
+
+impl Format {
+    pub(crate) fn round(self, v: f64) -> f64 {
+        match self {
+            Format::F16 => F16::from_number(Number::Float(v)).to_f64(),
+            Format::Bf16 => BF16::from_number(Number::Float(v)).to_f64(),
+            Format::Tf32 => round_to_tf32(v as f32).into(),
+            Format::F32 => (v as f32).into(),
+            Format::F64 => v,
+        }
+    }
+}
+
+fn round_to_tf32(v: f32) -> f32 {
+    if !v.is_finite() {
+        return v;
+    }
+    let bits = v.to_bits();
+    let odd = bits >> 13 & 1;
+    // Half a unit, less one if that would move a tie away from even; the carry may reach infinity.
+    f32::from_bits((bits + 0xfff + odd) & !0x1fff)
+}
+
+/// Calls `visit` with the offsets of each point of a box in two arrays, in row-major order.
+pub(crate) fn walk(
+    dims: &[usize],
+    a_strides: &[usize],
+    b_strides: &[usize],
+    mut visit: impl FnMut(usize, usize),
+) {
+    if dims.contains(&0) {
+        return;
+    }
+    let Some((&inner, outer)) = dims.split_last() else { return visit(0, 0) };
+    let (a_inner, b_inner) = (a_strides[outer.len()], b_strides[outer.len()]);
+    let mut point = vec![0; outer.len()];
+    let (mut a, mut b) = (0, 0);
+    loop {
+        for i in 0..inner {
+            visit(a + i * a_inner, b + i * b_inner);
+        }
+        let mut d = outer.len();
+        loop {
+            if d == 0 {
+                return;
+            }
+            d -= 1;
+            point[d] += 1;
+            a += a_strides[d];
+            b += b_strides[d];
+            if point[d] < outer[d] {
+                break;
+            }
+            a -= point[d] * a_strides[d];
+            b -= point[d] * b_strides[d];
+            point[d] = 0;
+        }
+    }
+}
+
+/// Room for `count` terms, all zero. Errors: `ResourceExhausted`.
+pub(crate) fn zeros<S: Term>(count: usize) -> Result<Vec<S>> {
+    memory::ensure_available(count.saturating_mul(size_of::<S>()))?;
+    Ok(vec![S::ZERO; count])
+}
+
+/// How an operand is laid out anew.
+pub(crate) struct Layout<'a> {
+    /// The dimensions from the slowest to the fastest; all of them.
+    pub order: &'a [usize],
+    /// For each dimension of the operand, how many places count; the others become zero.
+    pub sizes: &'a [usize],
+}
+
+/// The elements as terms, laid out anew. Errors: `ResourceExhausted`.
+pub(crate) fn pack<S: Term>(
+    array: &Array,
+    layout: &Layout<'_>,
+    sum: ElementType,
+) -> Result<Vec<S>> {
+    let dims = array.dims();
+    let array_strides = strides(dims);
+    let by_order = |list: &[usize]| layout.order.iter().map(|&d| list[d]).collect::<Vec<_>>();
+    let mut packed = zeros(array.data().len())?;
+    let packed_strides = strides(&by_order(dims));
+    dispatch!(array.data(), values => {
+        walk(&by_order(layout.sizes), &by_order(&array_strides), &packed_strides, |from, to| {
+            packed[to] = S::of(values[from].to_number(), sum);
+        });
+    });
+    Ok(packed)
+}
+
+/// The sums converted to an array of this shape; `sum_strides` says where the sum for each point
+/// stands.
+pub(crate) fn finish<S: Term>(
+    sums: &[S],
+    sum_strides: &[usize],
+    shape: &ArrayShape,
+) -> Result<Array> {
+    memory::ensure_available(shape.size_bytes())?;
+    let dims = shape.dims();
+    let data = helio_ir::dispatch_type!(shape.element(), T => {
+        let mut values = Vec::with_capacity(shape.element_count());
+        walk(dims, sum_strides, sum_strides, |from, _| {
+            values.push(T::from_number(sums[from].number()));
+        });
+        T::wrap(values)
+    });
+    Array::from_data(shape.clone(), data)
+}
+
+/// The same array with these sizes at run time in its bounded dimensions.
+pub(crate) fn with_bounded_sizes(array: Array, sizes: &[usize]) -> Result<Array> {
+    if array.shape().is_static() {
+        return Ok(array);
+    }
+    let sizes = sizes.iter().enumerate().map(|(d, &size)| match array.shape().dim(d) {
+        (bound, helio_ir::DimKind::Bounded) => size.min(bound),
+        (dim, _) => dim,
+    });
+    let sizes = sizes.collect();
+    array.with_sizes(sizes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tf32_rounds_to_nearest_even_at_ten_bits() {
+        let unit = 2f64.powi(-10);
+        for (v, expected) in [
+            (1.0 + unit / 2.0, 1.0),
+            (1.0 + 1.5 * unit, 1.0 + 2.0 * unit),
+            (1.0 + 0.51 * unit, 1.0 + unit),
+            (-1.0 - 1.5 * unit, -1.0 - 2.0 * unit),
+            (f64::from(f32::MAX), f64::INFINITY),
+            (0.0, 0.0),
+        ] {
+            assert_eq!(Format::Tf32.round(v), expected, "{v}");
+        }
+        assert!(Format::Tf32.round(f64::NAN).is_nan());
+    }
+
+    #[test]
+    fn parts_add_up_to_an_f32() {
+        let v = f64::from(std::f32::consts::PI);
+        let parts: Vec<f64> = (0..3).map(|i| v.part(Format::Bf16, i)).collect();
+        assert_eq!(parts.iter().sum::<f64>(), v);
+        assert_eq!(parts[0], 3.140625);
+    }
+
+    #[test]
+    fn walk_visits_every_point_once_in_order() {
+        let mut seen = Vec::new();
+        walk(&[2, 3], &[3, 1], &[1, 2], |a, b| seen.push((a, b)));
+        assert_eq!(seen, [(0, 0), (1, 2), (2, 4), (3, 1), (4, 3), (5, 5)]);
+        let mut count = 0;
+        walk(&[], &[], &[], |_, _| count += 1);
+        walk(&[2, 0], &[0, 1], &[0, 1], |_, _| count += 1);
+        assert_eq!(count, 1);
+    }
+}
