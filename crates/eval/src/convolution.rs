@@ -1,16 +1,472 @@
-//! TODO family doc.
+//! `convolution`.
+//!
+//! Operands are laid out as input [batch, spatial…, feature] and kernel [spatial…, input feature,
+//! output feature]; see [`products`](crate::products) for the types in which sums are formed.
+//! Positions outside the input and between its dilated elements are skipped, so that an infinite
+//! kernel element does not make them NaN.
 
-use helio_ir::{Error, Literal, Result, Shape, ops};
+use helio_ir::ops::WindowDim;
+use helio_ir::types::strides;
+use helio_ir::{Array, ArrayShape, Literal, Result, Shape, memory, ops};
 
 use crate::Evaluator;
+use crate::frame::{array, array_shape};
+use crate::products::{Layout, Term, dispatch_term, finish, pack, with_bounded_sizes, zeros};
 
-/// Stub.
+/// Slides a kernel (rhs) over an input (lhs) and sums products.
 pub(crate) fn convolution(
     op: &ops::Convolution,
     evaluator: &Evaluator<'_>,
     args: &[Literal],
     shape: &Shape,
 ) -> Result<Literal> {
-    let _ = (op, evaluator, args, shape);
-    Err(Error::unimplemented("evaluate convolution"))
+    let (lhs, rhs, shape) = (array(args, 0)?, array(args, 1)?, array_shape(shape)?);
+    let result = dispatch_term!(shape.element(), S => {
+        convolution_as::<S>(op, evaluator, (lhs, rhs), shape)
+    })?;
+    with_bounded_sizes(result, &result_sizes(op, lhs, rhs, shape)).map(Literal::Array)
+}
+
+fn convolution_as<S: Term>(
+    op: &ops::Convolution,
+    evaluator: &Evaluator<'_>,
+    (lhs, rhs): (&Array, &Array),
+    shape: &ArrayShape,
+) -> Result<Array> {
+    let dims = &op.dims;
+    let order = [&[dims.input_batch], &dims.input_spatial[..], &[dims.input_feature]].concat();
+    let mut sizes = lhs.dims().to_vec();
+    // Features beyond the size at run time count as zero; taps see to the spatial dimensions.
+    sizes[dims.input_feature] = lhs.sizes()[dims.input_feature];
+    let input = pack::<S>(lhs, &Layout { order: &order, sizes: &sizes }, shape.element())?;
+    let order =
+        [&dims.kernel_spatial[..], &[dims.kernel_input_feature, dims.kernel_output_feature]]
+            .concat();
+    let kernel = pack::<S>(rhs, &Layout { order: &order, sizes: rhs.sizes() }, shape.element())?;
+
+    let size_of =
+        |dims: &[usize], list: &[usize]| -> Vec<usize> { list.iter().map(|&d| dims[d]).collect() };
+    let input_spatial = size_of(lhs.dims(), &dims.input_spatial);
+    let output_spatial = size_of(shape.dims(), &dims.output_spatial);
+    let features = shape.dims()[dims.output_feature];
+    let batches = shape.dims()[dims.output_batch];
+    let sum_order = [&dims.output_spatial[..], &[dims.output_batch, dims.output_feature]].concat();
+    let sum_strides = scattered(&strides(&size_of(shape.dims(), &sum_order)), &sum_order);
+
+    let blocks = Blocks {
+        batches,
+        features,
+        positions: input_spatial.iter().product(),
+        input_features: lhs.dims()[dims.input_feature],
+        kernel_features: rhs.dims()[dims.kernel_input_feature],
+        feature_groups: op.feature_group_count,
+        batch_groups: op.batch_group_count,
+    };
+    let mut sums = zeros::<S>(shape.element_count())?;
+    if sums.is_empty() {
+        return finish(&sums, &sum_strides, shape);
+    }
+    let mut taps = Taps::new(
+        &op.window.dims,
+        size_of(lhs.sizes(), &dims.input_spatial),
+        strides(&input_spatial),
+        size_of(rhs.dims(), &dims.kernel_spatial),
+    )?;
+    let mut position = vec![0; output_spatial.len()];
+    let mut changed = 0;
+    for sums in sums.chunks_exact_mut(batches * features) {
+        evaluator.count_steps(1)?;
+        taps.move_to(&position, changed);
+        for (batch, sums) in sums.chunks_exact_mut(features).enumerate() {
+            blocks.add_products(sums, batch, taps.all(), &input, &kernel);
+        }
+        changed = advance(&mut position, &output_spatial);
+    }
+    finish(&sums, &sum_strides, shape)
+}
+
+/// `strides` listed in this order of dimensions, listed by dimension.
+fn scattered(strides: &[usize], order: &[usize]) -> Vec<usize> {
+    let mut by_dim = vec![0; order.len()];
+    for (&d, &stride) in order.iter().zip(strides) {
+        by_dim[d] = stride;
+    }
+    by_dim
+}
+
+/// Moves to the next point in row-major order; returns the first dimension that changed.
+fn advance(point: &mut [usize], dims: &[usize]) -> usize {
+    for d in (0..dims.len()).rev() {
+        point[d] += 1;
+        if point[d] < dims[d] {
+            return d;
+        }
+        point[d] = 0;
+    }
+    0
+}
+
+/// The sizes of the blocks into which input and kernel fall.
+struct Blocks {
+    batches: usize,
+    features: usize,
+    positions: usize,
+    input_features: usize,
+    kernel_features: usize,
+    feature_groups: usize,
+    batch_groups: usize,
+}
+
+impl Blocks {
+    /// Adds to the output features at one position of one batch.
+    fn add_products<S: Term>(
+        &self,
+        sums: &mut [S],
+        batch: usize,
+        taps: &[Tap],
+        input: &[S],
+        kernel: &[S],
+    ) {
+        // At most one of the two group counts is above 1, so a block has one number.
+        let blocks = (self.feature_groups * self.batch_groups).max(1);
+        let features = self.features / blocks;
+        if features == 0 {
+            return;
+        }
+        for tap in taps {
+            let kernel = &kernel[tap.kernel * self.kernel_features * self.features..];
+            for (block, sums) in sums.chunks_exact_mut(features).enumerate() {
+                let batch = (block / self.feature_groups) * self.batches + batch;
+                let first = (block % self.feature_groups) * self.kernel_features;
+                let place = (batch * self.positions + tap.input) * self.input_features + first;
+                let input = &input[place..][..self.kernel_features];
+                for (i, &a) in input.iter().enumerate() {
+                    let row = &kernel[i * self.features + block * features..][..features];
+                    for (sum, &b) in sums.iter_mut().zip(row) {
+                        *sum = sum.add_product(a, b);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A spatial position of the kernel and the one of the input that it meets.
+#[derive(Clone, Copy)]
+struct Tap {
+    kernel: usize,
+    input: usize,
+}
+
+/// The taps at one output position.
+struct Taps<'a> {
+    window: &'a [WindowDim],
+    /// Sizes at run time.
+    input_sizes: Vec<usize>,
+    input_strides: Vec<usize>,
+    kernel_sizes: Vec<usize>,
+    kernel_strides: Vec<usize>,
+    /// The taps of the first dimensions, for each number of them.
+    partial: Vec<Vec<Tap>>,
+}
+
+impl<'a> Taps<'a> {
+    fn new(
+        window: &'a [WindowDim],
+        input_sizes: Vec<usize>,
+        input_strides: Vec<usize>,
+        kernel_sizes: Vec<usize>,
+    ) -> Result<Self> {
+        let kernel_strides = strides(&kernel_sizes);
+        // No list is longer than the last, if all positions of the kernel meet the input.
+        let taps = kernel_sizes.iter().product::<usize>().saturating_mul(kernel_sizes.len());
+        memory::ensure_available(taps.saturating_mul(size_of::<Tap>()))?;
+        let mut partial = vec![Vec::new(); kernel_sizes.len() + 1];
+        partial[0].push(Tap { kernel: 0, input: 0 });
+        Ok(Taps { window, input_sizes, input_strides, kernel_sizes, kernel_strides, partial })
+    }
+
+    /// Finds the taps for this output position, of which the dimensions before `changed` are as in
+    /// the last call.
+    fn move_to(&mut self, position: &[usize], changed: usize) {
+        for d in changed..position.len() {
+            let (before, from_here) = self.partial.split_at_mut(d + 1);
+            let (outer, taps) = (&before[d], &mut from_here[0]);
+            taps.clear();
+            for k in 0..self.kernel_sizes[d] {
+                let Some(i) = meets(&self.window[d], position[d], k, self.input_sizes[d]) else {
+                    continue;
+                };
+                let k = if self.window[d].reversal { self.kernel_sizes[d] - 1 - k } else { k };
+                taps.extend(outer.iter().map(|tap| Tap {
+                    kernel: tap.kernel + k * self.kernel_strides[d],
+                    input: tap.input + i * self.input_strides[d],
+                }));
+            }
+        }
+    }
+
+    fn all(&self) -> &[Tap] {
+        self.partial.last().map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The input element that the window's element `k` meets at this output position, if any.
+fn meets(window: &WindowDim, position: usize, k: usize, input_size: usize) -> Option<usize> {
+    let place = position as i128 * window.stride as i128 - i128::from(window.pad_low)
+        + k as i128 * window.window_dilation as i128;
+    let dilation = window.base_dilation.max(1) as i128;
+    if place < 0 || place % dilation != 0 {
+        return None;
+    }
+    usize::try_from(place / dilation).ok().filter(|&i| i < input_size)
+}
+
+/// The sizes of the result at run time.
+fn result_sizes(op: &ops::Convolution, lhs: &Array, rhs: &Array, shape: &ArrayShape) -> Vec<usize> {
+    let dims = &op.dims;
+    let mut sizes = shape.dims().to_vec();
+    sizes[dims.output_batch] = lhs.sizes()[dims.input_batch] / op.batch_group_count.max(1);
+    sizes[dims.output_feature] = rhs.sizes()[dims.kernel_output_feature];
+    for (d, window) in op.window.dims.iter().enumerate() {
+        let dilated = |size: usize, dilation: usize| match size as i128 {
+            0 => 0,
+            size => (size - 1) * dilation as i128 + 1,
+        };
+        let base = dilated(lhs.sizes()[dims.input_spatial[d]], window.base_dilation);
+        let padded = base + i128::from(window.pad_low) + i128::from(window.pad_high);
+        let kernel = dilated(rhs.sizes()[dims.kernel_spatial[d]], window.window_dilation);
+        let room = padded - kernel;
+        let size =
+            if room < 0 || padded <= 0 { 0 } else { room / window.stride.max(1) as i128 + 1 };
+        sizes[dims.output_spatial[d]] = usize::try_from(size).unwrap_or(usize::MAX);
+    }
+    sizes
+}
+
+#[cfg(test)]
+mod tests {
+    use helio_ir::ops::{ConvDims, Window};
+    use helio_ir::types::C64;
+    use helio_ir::{DimKind, ElementType, Native};
+
+    use super::*;
+    use crate::testing::{on_evaluator, pattern};
+
+    /// One spatial dimension; the size is set later, from the kernel.
+    fn dim(
+        stride: usize,
+        pad_low: i64,
+        pad_high: i64,
+        base_dilation: usize,
+        window_dilation: usize,
+        reversal: bool,
+    ) -> WindowDim {
+        WindowDim { size: 1, stride, pad_low, pad_high, base_dilation, window_dilation, reversal }
+    }
+
+    /// `b0f_0io->b0f`
+    fn labels(text: &str) -> ConvDims {
+        let (lhs, rest) = text.split_once('_').unwrap();
+        let (rhs, out) = rest.split_once("->").unwrap();
+        let spatial =
+            |part: &str| (0..part.len() - 2).map(|d| part.find(&d.to_string()).unwrap()).collect();
+        ConvDims {
+            input_batch: lhs.find('b').unwrap(),
+            input_feature: lhs.find('f').unwrap(),
+            input_spatial: spatial(lhs),
+            kernel_input_feature: rhs.find('i').unwrap(),
+            kernel_output_feature: rhs.find('o').unwrap(),
+            kernel_spatial: spatial(rhs),
+            output_batch: out.find('b').unwrap(),
+            output_feature: out.find('f').unwrap(),
+            output_spatial: spatial(out),
+        }
+    }
+
+    fn run(
+        lhs: Array,
+        rhs: Array,
+        dims: &str,
+        window: &[WindowDim],
+        (feature_group_count, batch_group_count): (usize, usize),
+        shape: ArrayShape,
+    ) -> Array {
+        let dims = labels(dims);
+        let mut window = Window { dims: window.to_vec() };
+        for (window, &d) in window.dims.iter_mut().zip(&dims.kernel_spatial) {
+            window.size = rhs.dims()[d];
+        }
+        let op = ops::Convolution {
+            window,
+            dims,
+            feature_group_count,
+            batch_group_count,
+            element: shape.element(),
+            precision: Vec::new(),
+        };
+        let args = [lhs.into(), rhs.into()];
+        let value = on_evaluator(|ev| convolution(&op, ev, &args, &shape.into())).unwrap();
+        value.as_array().unwrap().clone()
+    }
+
+    fn check(
+        name: &str,
+        (lhs, rhs): (&[usize], &[usize]),
+        dims: &str,
+        window: &[WindowDim],
+        groups: (usize, usize),
+        (result, expected): (&[usize], &[i32]),
+    ) {
+        let lhs = Array::new(lhs, pattern(lhs.iter().product(), 7, 3, 11)).unwrap();
+        let rhs = Array::new(rhs, pattern(rhs.iter().product(), 5, 2, 7)).unwrap();
+        let shape = ArrayShape::new(ElementType::S32, result).unwrap();
+        let value = run(lhs, rhs, dims, window, groups, shape);
+        assert_eq!(value.values::<i32>().unwrap(), expected, "{name}");
+    }
+
+    /// Expected values were computed with NumPy, padding, cropping, dilating and flipping whole
+    /// arrays before plain sums of products.
+    #[test]
+    fn every_option() {
+        check(
+            "plain 1-d",
+            (&[1, 2, 5], &[2, 2, 3]),
+            "bf0_oi0->bf0",
+            &[dim(1, 0, 0, 1, 1, false)],
+            (1, 1),
+            (&[1, 2, 3], &[6, -23, 3, -16, 7, 8]),
+        );
+        check(
+            "stride and padding",
+            (&[2, 5, 1], &[3, 1, 2]),
+            "b0f_0io->b0f",
+            &[dim(2, 1, 2, 1, 1, false)],
+            (1, 1),
+            (&[2, 3, 2], &[-14, 15, 3, -24, 11, 9, 8, -12, 12, 9, -9, 3]),
+        );
+        check(
+            "negative padding",
+            (&[1, 7, 1], &[2, 1, 1]),
+            "b0f_0io->b0f",
+            &[dim(1, -1, -2, 1, 1, false)],
+            (1, 1),
+            (&[1, 3, 1], &[-8, 8, -9]),
+        );
+        check(
+            "negative padding that meets a dilated base",
+            (&[1, 4, 1], &[2, 1, 1]),
+            "b0f_0io->b0f",
+            &[dim(1, -2, 3, 3, 1, false)],
+            (1, 1),
+            (&[1, 10, 1], &[-15, -5, 0, -3, -1, 0, 9, 3, 0, 0]),
+        );
+        check(
+            "base and window dilation",
+            (&[1, 4, 1], &[3, 1, 1]),
+            "b0f_0io->b0f",
+            &[dim(1, 2, 1, 2, 2, false)],
+            (1, 1),
+            (&[1, 6, 1], &[16, 0, -11, 0, -14, 0]),
+        );
+        check(
+            "reversal in one of two dimensions",
+            (&[1, 1, 3, 4], &[1, 1, 2, 2]),
+            "bf01_oi01->bf01",
+            &[dim(1, 0, 0, 1, 1, true), dim(1, 1, 0, 1, 1, false)],
+            (1, 1),
+            (&[1, 1, 2, 4], &[-12, -8, 22, -3, 3, 24, -1, -4]),
+        );
+        check(
+            "feature groups",
+            (&[1, 3, 4], &[2, 2, 4]),
+            "b0f_0io->b0f",
+            &[dim(1, 0, 0, 1, 1, false)],
+            (2, 1),
+            (&[1, 2, 4], &[-20, 29, -4, 2, -16, -19, -3, -1]),
+        );
+        check(
+            "depthwise with a multiplier",
+            (&[1, 3, 2], &[2, 1, 4]),
+            "b0f_0io->b0f",
+            &[dim(1, 1, 0, 1, 1, false)],
+            (2, 1),
+            (&[1, 3, 4], &[4, -6, 5, -5, 0, 9, 7, 3, -9, 9, -6, 0]),
+        );
+        check(
+            "batch groups",
+            (&[4, 3, 2], &[2, 2, 4]),
+            "b0f_0io->b0f",
+            &[dim(1, 0, 0, 1, 1, false)],
+            (1, 2),
+            (&[2, 2, 4], &[-20, 20, 7, -7, -7, -4, 2, 8, -14, 14, 3, 5, -1, -10, -13, -13]),
+        );
+        check(
+            "unusual labels",
+            (&[3, 2, 2, 1], &[2, 3, 2, 1]),
+            "0fb1_o0i1->1f0b",
+            &[dim(1, 1, 0, 1, 1, false), dim(1, 0, 0, 1, 1, true)],
+            (1, 1),
+            (&[1, 2, 2, 2], &[-24, 19, 15, 8, 16, -27, -27, 18]),
+        );
+        check(
+            "no spatial dimension",
+            (&[2, 3], &[3, 2]),
+            "bf_io->fb",
+            &[],
+            (1, 1),
+            (&[2, 2], &[10, 11, 9, 9]),
+        );
+        check(
+            "three dimensions",
+            (&[1, 2, 2, 3, 1], &[2, 1, 2, 1, 2]),
+            "b012f_012io->b012f",
+            &[dim(1, 0, 1, 1, 1, false), dim(2, 0, 1, 1, 1, true), dim(1, -1, 0, 2, 2, false)],
+            (1, 1),
+            (&[1, 2, 2, 2, 2], &[0, 0, -10, -5, 0, 0, 0, 0, 0, 0, -5, -9, 0, 0, 0, 0]),
+        );
+        check(
+            "window larger than the input",
+            (&[1, 2, 1], &[3, 1, 1]),
+            "b0f_0io->b0f",
+            &[dim(1, 0, 0, 1, 1, false)],
+            (1, 1),
+            (&[1, 0, 1], &[]),
+        );
+    }
+
+    #[test]
+    fn complex_elements() {
+        let lhs = Array::new([1, 2, 1], vec![C64::new(1.0, 1.0), C64::new(0.0, 2.0)]).unwrap();
+        let rhs = Array::new([2, 1, 1], vec![C64::new(0.0, 1.0), C64::new(3.0, 0.0)]).unwrap();
+        let shape = ArrayShape::new(ElementType::C64, [1, 1, 1]).unwrap();
+        let window = [dim(1, 0, 0, 1, 1, false)];
+        let value = run(lhs, rhs, "b0f_0io->b0f", &window, (1, 1), shape);
+        assert_eq!(value.values::<C64>().unwrap(), [C64::new(-1.0, 7.0)]);
+    }
+
+    #[test]
+    fn padding_is_skipped() {
+        let lhs = Array::new([1, 1, 1], vec![2.0f32]).unwrap();
+        let rhs = Array::new([2, 1, 1], vec![f32::INFINITY, 3.0]).unwrap();
+        let shape = ArrayShape::new(ElementType::F32, [1, 1, 1]).unwrap();
+        let window = [dim(1, 1, 0, 1, 1, false)];
+        let value = run(lhs, rhs, "b0f_0io->b0f", &window, (1, 1), shape);
+        assert_eq!(value.values::<f32>().unwrap(), [6.0]);
+    }
+
+    #[test]
+    fn bounded_input_ends_at_its_size() {
+        let kinds = vec![DimKind::Static, DimKind::Bounded, DimKind::Static];
+        let bounded = |size| {
+            ArrayShape::with_kinds(ElementType::F32, vec![1, size, 1], kinds.clone()).unwrap()
+        };
+        let lhs = Array::from_data(bounded(4), f32::wrap(vec![1.0, 2.0, 3.0, f32::NAN])).unwrap();
+        let lhs = lhs.with_sizes(vec![1, 3, 1]).unwrap();
+        let rhs = Array::new([2, 1, 1], vec![10.0f32, 1.0]).unwrap();
+        let window = [dim(1, 0, 1, 1, 1, false)];
+        let value = run(lhs, rhs, "b0f_0io->b0f", &window, (1, 1), bounded(4));
+        assert_eq!(value.sizes(), [1, 3, 1]);
+        assert_eq!(value.values::<f32>().unwrap()[..3], [12.0, 23.0, 30.0]);
+    }
 }
