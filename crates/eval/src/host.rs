@@ -2,8 +2,9 @@
 
 use helio_ir::{Error, Literal, Result, Shape, ops};
 
-use crate::Evaluator;
-use crate::frame::first;
+use crate::frame::{array, first};
+use crate::services::Channel;
+use crate::{Evaluator, control};
 
 /// (value, token)
 pub(crate) fn infeed(
@@ -39,11 +40,12 @@ pub(crate) fn send(
     _: &Shape,
 ) -> Result<Literal> {
     let value = first(args)?;
-    evaluator.cx.host.send(evaluator.cx.me, op.channel_id.unwrap_or(0), value.clone())?;
+    let channel = channel(op.channel_id, op.is_host_transfer);
+    evaluator.cx.host.send(evaluator.cx.me, channel, value.clone())?;
     Ok(Literal::Tuple(vec![value, Literal::scalar(0u32), Literal::Token]))
 }
 
-/// A token.
+/// A token. Sending waits for nobody, so nothing is left to wait for.
 pub(crate) fn send_done(
     _: &ops::SendDone,
     _: &Evaluator<'_>,
@@ -53,30 +55,34 @@ pub(crate) fn send_done(
     Ok(Literal::Token)
 }
 
-/// (value, request, token): the value is waited for here, so that an order of instructions that
-/// the program allows never matters to the peer.
-pub(crate) fn recv(
-    op: &ops::Recv,
-    evaluator: &Evaluator<'_>,
-    _: &[Literal],
-    _: &Shape,
-) -> Result<Literal> {
-    let channel = op.channel_id.unwrap_or(0);
-    let value = evaluator.cx.host.recv(evaluator.cx.me, channel, &op.shape)?;
-    Ok(Literal::Tuple(vec![value, Literal::scalar(0u32), Literal::Token]))
+/// (buffer, request, token). The buffer stays empty until [`recv_done`]: waiting there and not here
+/// lets a program send to itself between the two.
+pub(crate) fn recv(op: &ops::Recv, _: &Evaluator<'_>, _: &[Literal], _: &Shape) -> Result<Literal> {
+    let buffer = control::zero(&op.shape)?;
+    // Channels are small numbers; a done without its own id finds it here.
+    let request = op.channel_id.and_then(|id| u32::try_from(id).ok()).unwrap_or(0);
+    Ok(Literal::Tuple(vec![buffer, Literal::scalar(request), Literal::Token]))
 }
 
 /// (value, token)
 pub(crate) fn recv_done(
-    _: &ops::RecvDone,
-    _: &Evaluator<'_>,
+    op: &ops::RecvDone,
+    evaluator: &Evaluator<'_>,
     args: &[Literal],
-    _: &Shape,
+    shape: &Shape,
 ) -> Result<Literal> {
-    match args {
-        [Literal::Tuple(parts)] if parts.len() == 3 => {
-            Ok(Literal::Tuple(vec![parts[0].clone(), parts[2].clone()]))
-        }
-        _ => Err(Error::internal("not the result of a recv")),
-    }
+    let ([Literal::Tuple(context)], Shape::Tuple(results)) = (args, shape) else {
+        return Err(Error::internal("not the result of a recv"));
+    };
+    let (Some(value_shape), request) = (results.first(), array(context, 1)?) else {
+        return Err(Error::internal("not the shape of a recv-done"));
+    };
+    let request = request.values::<u32>()?.first().copied().map(i64::from);
+    let channel = channel(op.channel_id.or(request), op.is_host_transfer);
+    let value = evaluator.cx.host.recv(evaluator.cx.me, channel, value_shape)?;
+    Ok(Literal::Tuple(vec![value, Literal::Token]))
+}
+
+fn channel(id: Option<i64>, is_host_transfer: bool) -> Channel {
+    Channel { id: id.unwrap_or(0), is_host_transfer }
 }

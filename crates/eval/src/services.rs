@@ -57,17 +57,27 @@ impl Collectives for Alone {
     }
 }
 
-/// The host's side of infeed, outfeed, and channels.
+/// A channel of `send` and `recv`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Channel {
+    /// Its number, the same on both ends.
+    pub id: i64,
+    /// Whether the other end is the host; otherwise it is another (or the same) program.
+    pub is_host_transfer: bool,
+}
+
+/// What is at the other end of infeed, outfeed, and channels.
 pub trait Host: Send + Sync {
     /// The next value fed to this participant, of this shape; waits for it. Errors: `Unavailable`
     /// if none can come, `InvalidArgument` if it has another shape.
     fn infeed(&self, me: Participant, shape: &Shape) -> Result<Literal>;
     /// Takes a value written by this participant. Errors: `Unavailable` if nobody takes it.
     fn outfeed(&self, me: Participant, value: Literal) -> Result<()>;
-    /// Sends a value into a channel. Errors: `Unavailable` if nobody takes it.
-    fn send(&self, me: Participant, channel: i64, value: Literal) -> Result<()>;
+    /// Sends a value into a channel, without waiting for its receiver. Errors: `Unavailable` if
+    /// nobody takes it.
+    fn send(&self, me: Participant, channel: Channel, value: Literal) -> Result<()>;
     /// The next value from a channel, of this shape; waits for it. Errors: as for `infeed`.
-    fn recv(&self, me: Participant, channel: i64, shape: &Shape) -> Result<Literal>;
+    fn recv(&self, me: Participant, channel: Channel, shape: &Shape) -> Result<Literal>;
 }
 
 /// A host that feeds nothing and takes nothing.
@@ -85,11 +95,11 @@ impl Host for NoHost {
     fn outfeed(&self, _: Participant, value: Literal) -> Result<()> {
         no_host(&format!("outfeed of {}", value.shape()))
     }
-    fn send(&self, _: Participant, channel: i64, value: Literal) -> Result<()> {
-        no_host(&format!("send of {} to channel {channel}", value.shape()))
+    fn send(&self, _: Participant, channel: Channel, value: Literal) -> Result<()> {
+        no_host(&format!("send of {} into channel {}", value.shape(), channel.id))
     }
-    fn recv(&self, _: Participant, channel: i64, shape: &Shape) -> Result<Literal> {
-        no_host(&format!("receive of {shape} from channel {channel}"))
+    fn recv(&self, _: Participant, channel: Channel, shape: &Shape) -> Result<Literal> {
+        no_host(&format!("receive of {shape} from channel {}", channel.id))
     }
 }
 

@@ -1,1 +1,12 @@
+//! What a running program needs of the machine: queues to and from the host, and calls of the
+//! user's functions across the C ABI. It knows bytes, not operations.
+//!
+//! This is one of two crates with `unsafe` code (the other is `pjrt`); every block states why its
+//! obligations hold.
+#![deny(unsafe_op_in_unsafe_fn)]
 
+mod c_call;
+mod queue;
+
+pub use c_call::{Bytes, CFunction, Tree};
+pub use queue::{Closed, Queue};
