@@ -1,5 +1,6 @@
 //! The table of element-wise operations without attributes.
 
+use super::{Arity, Family, OpInfo};
 use crate::{ElementType, Error, InferCx, Result, Shape};
 
 /// Which element types an operation takes.
@@ -215,6 +216,20 @@ elementwise! {
         /// Bitwise exclusive or; logical for `pred`.
         Xor: "xor", "stablehlo.xor", IntegerOrPred, Same, Cheap;
     }
+}
+
+/// The rows of both tables.
+pub(super) fn table() -> Vec<OpInfo> {
+    let row = |name, stablehlo_name, arity, doc: &'static str| OpInfo {
+        name,
+        stablehlo_name,
+        family: Family::Elementwise,
+        arity: Arity::Exactly(arity),
+        summary: doc.trim(),
+    };
+    let unary = UnaryOp::ALL.iter().map(|op| row(op.name(), op.stablehlo_name(), 1, op.doc()));
+    let binary = BinaryOp::ALL.iter().map(|op| row(op.name(), op.stablehlo_name(), 2, op.doc()));
+    unary.chain(binary).collect()
 }
 
 impl Accepts {

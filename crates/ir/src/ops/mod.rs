@@ -142,6 +142,46 @@ impl Arity {
     }
 }
 
+/// Operations that belong together; one file of `docs/spec` each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Family {
+    /// Each element of the result depends on the same element of the operands.
+    Elementwise,
+    /// Elements are moved, not computed.
+    Movement,
+    /// Tuples, calls, loops, branches, order.
+    Control,
+    /// Exchange with the host.
+    Host,
+    /// Products, factorisations, transforms.
+    LinearAlgebra,
+    /// Folds, windows, sorting, normalisation.
+    Reduction,
+    /// Gather and scatter.
+    Indexing,
+    /// Random numbers.
+    Random,
+    /// Exchange with other replicas.
+    Collective,
+    /// Operations begun here and done there.
+    Asynchronous,
+}
+
+/// What is known of an operation without its attributes.
+#[derive(Clone, Copy, Debug)]
+pub struct OpInfo {
+    /// HLO's name for it.
+    pub name: &'static str,
+    /// StableHLO's or CHLO's name for it; empty if it has none.
+    pub stablehlo_name: &'static str,
+    /// What it belongs to.
+    pub family: Family,
+    /// How many operands it takes.
+    pub arity: Arity,
+    /// What it does, in a sentence.
+    pub summary: &'static str,
+}
+
 /// What shape inference sees.
 pub struct InferCx<'a> {
     /// The shapes of the operands; as many as the operation's arity allows.
@@ -191,7 +231,7 @@ pub trait OpDef: Sized {
 }
 
 macro_rules! define_ops {
-    ($($name:ident,)*) => {
+    ($($name:ident: $stablehlo:literal, $family:ident, $summary:literal;)*) => {
         /// An operation with its attributes.
         #[derive(Clone, Debug)]
         pub enum Op {
@@ -199,7 +239,7 @@ macro_rules! define_ops {
             Unary(UnaryOp),
             /// An element-wise operation of two operands.
             Binary(BinaryOp),
-            $(#[doc = concat!("See [`", stringify!($name), "`](struct@", stringify!($name), ").")] $name($name),)*
+            $(#[doc = $summary] $name($name),)*
         }
 
         $(impl From<$name> for Op {
@@ -209,11 +249,17 @@ macro_rules! define_ops {
         })*
 
         impl Op {
-            /// The names of all operations, element-wise ones first.
-            pub fn opcodes() -> Vec<&'static str> {
-                let unary = UnaryOp::ALL.iter().map(|op| op.name());
-                let binary = BinaryOp::ALL.iter().map(|op| op.name());
-                unary.chain(binary).chain([$($name::OPCODE,)*]).collect()
+            /// A row for each operation, element-wise ones first.
+            pub fn table() -> Vec<OpInfo> {
+                let mut rows = elementwise::table();
+                rows.extend([$(OpInfo {
+                    name: $name::OPCODE,
+                    stablehlo_name: $stablehlo,
+                    family: Family::$family,
+                    arity: $name::ARITY,
+                    summary: $summary,
+                },)*]);
+                rows
             }
 
             /// HLO's name for it.
@@ -287,87 +333,168 @@ macro_rules! define_ops {
 }
 
 define_ops! {
-    Compare,
-    Select,
-    Clamp,
-    Convert,
-    BitcastConvert,
-    StochasticConvert,
-    ReducePrecision,
-    Constant,
-    Parameter,
-    Iota,
-    Broadcast,
-    Reshape,
-    DynamicReshape,
-    Bitcast,
-    Copy,
-    Transpose,
-    Reverse,
-    Concatenate,
-    Slice,
-    DynamicSlice,
-    DynamicUpdateSlice,
-    Pad,
-    Tuple,
-    GetTupleElement,
-    Call,
-    Map,
-    Fusion,
-    While,
-    Conditional,
-    OptimizationBarrier,
-    AfterAll,
-    AddDependency,
-    Domain,
-    CustomCall,
-    GetDimensionSize,
-    SetDimensionSize,
-    Infeed,
-    Outfeed,
-    Send,
-    SendDone,
-    Recv,
-    RecvDone,
-    Dot,
-    RaggedDot,
-    Convolution,
-    BatchNormTraining,
-    BatchNormInference,
-    BatchNormGrad,
-    Cholesky,
-    TriangularSolve,
-    Fft,
-    Reduce,
-    ReduceWindow,
-    SelectAndScatter,
-    Gather,
-    Scatter,
-    Sort,
-    TopK,
-    Rng,
-    RngBitGenerator,
-    RngGetAndUpdateState,
-    AllReduce,
-    AllGather,
-    AllToAll,
-    CollectivePermute,
-    ReduceScatter,
-    CollectiveBroadcast,
-    RaggedAllToAll,
-    ReplicaId,
-    PartitionId,
-    AllReduceStart,
-    AllReduceDone,
-    AllGatherStart,
-    AllGatherDone,
-    CollectivePermuteStart,
-    CollectivePermuteDone,
-    CopyStart,
-    CopyDone,
-    AsyncStart,
-    AsyncUpdate,
-    AsyncDone,
+    Compare: "stablehlo.compare", Elementwise,
+        "Element-wise comparison; the result is `pred`.";
+    Select: "stablehlo.select", Elementwise,
+        "For each element, the second operand where the first is true, else the third.";
+    Clamp: "stablehlo.clamp", Elementwise,
+        "`min(max(x, lo), hi)` for operands `lo, x, hi`; scalar bounds broadcast.";
+    Convert: "stablehlo.convert", Elementwise,
+        "Converts each element to another type, by value.";
+    BitcastConvert: "stablehlo.bitcast_convert", Elementwise,
+        "Reads the bits of the elements as another type.";
+    StochasticConvert: "", Elementwise,
+        "Converts to a narrower type, rounding up with the probability that random bits give.";
+    ReducePrecision: "stablehlo.reduce_precision", Elementwise,
+        "Rounds each element to a format of fewer bits, keeping its type.";
+    Constant: "stablehlo.constant", Movement,
+        "A value known beforehand.";
+    Parameter: "func.func (argument)", Movement,
+        "An argument of the computation.";
+    Iota: "stablehlo.iota", Movement,
+        "Counts up from zero along a dimension.";
+    Broadcast: "stablehlo.broadcast_in_dim", Movement,
+        "Repeats the operand along new dimensions.";
+    Reshape: "stablehlo.reshape", Movement,
+        "The same elements in row-major order under other dimensions.";
+    DynamicReshape: "stablehlo.dynamic_reshape", Movement,
+        "Reshape to sizes given at run time, one scalar operand for each dimension.";
+    Bitcast: "", Movement,
+        "The same bytes under another shape and layout; what XLA's layout passes leave behind.";
+    Copy: "", Movement,
+        "The operand itself, possibly in another layout.";
+    Transpose: "stablehlo.transpose", Movement,
+        "Reorders dimensions.";
+    Reverse: "stablehlo.reverse", Movement,
+        "Reverses the order of elements along dimensions.";
+    Concatenate: "stablehlo.concatenate", Movement,
+        "Joins arrays along a dimension.";
+    Slice: "stablehlo.slice", Movement,
+        "The elements in a box at regular distances.";
+    DynamicSlice: "stablehlo.dynamic_slice", Movement,
+        "A box of fixed sizes at a place given at run time, clamped to stay inside.";
+    DynamicUpdateSlice: "stablehlo.dynamic_update_slice", Movement,
+        "The operand with a box of it replaced, at a place given at run time, clamped to stay inside.";
+    Pad: "stablehlo.pad", Movement,
+        "Extends (or crops) each dimension at its edges and between elements.";
+    Tuple: "stablehlo.tuple", Control,
+        "A tuple of the operands.";
+    GetTupleElement: "stablehlo.get_tuple_element", Control,
+        "An element of a tuple.";
+    Call: "func.call", Control,
+        "Runs a computation on the operands.";
+    Map: "stablehlo.map", Control,
+        "Applies a scalar computation to each element.";
+    Fusion: "", Control,
+        "Runs a computation that a compiler has put together.";
+    While: "stablehlo.while", Control,
+        "Runs the body as long as the condition holds.";
+    Conditional: "stablehlo.if, stablehlo.case", Control,
+        "Runs one of several computations, chosen by a `pred` (true first) or an index.";
+    OptimizationBarrier: "stablehlo.optimization_barrier", Control,
+        "The operands themselves, not to be moved across.";
+    AfterAll: "stablehlo.after_all", Control,
+        "A token that comes after all operand tokens.";
+    AddDependency: "", Control,
+        "The first operand, after the second.";
+    Domain: "", Control,
+        "The operand itself, at the border of two domains.";
+    CustomCall: "stablehlo.custom_call", Control,
+        "Calls a function that the user has registered.";
+    GetDimensionSize: "stablehlo.get_dimension_size", Movement,
+        "The size of a dimension at run time, as `s32`.";
+    SetDimensionSize: "stablehlo.set_dimension_size", Movement,
+        "The operand with a dimension's size at run time set to the second operand.";
+    Infeed: "stablehlo.infeed", Host,
+        "Reads a value from the host; the operand is a token, the result (value, token).";
+    Outfeed: "stablehlo.outfeed", Host,
+        "Writes the first operand to the host, after the token; the result is a token.";
+    Send: "stablehlo.send", Host,
+        "Begins to send the first operand, after the token; the result is (value, u32, token).";
+    SendDone: "", Host,
+        "Waits until a send is over; the result is a token.";
+    Recv: "stablehlo.recv", Host,
+        "Begins to receive, after the token; the result is (value, u32, token).";
+    RecvDone: "", Host,
+        "Waits for what is received; the result is (value, token).";
+    Dot: "stablehlo.dot_general", LinearAlgebra,
+        "Sum of products over contracting dimensions; result: batch, lhs free, rhs free dimensions.";
+    RaggedDot: "chlo.ragged_dot", LinearAlgebra,
+        "Dot whose lhs, contracting or batch dimension falls into groups of sizes given at run time.";
+    Convolution: "stablehlo.convolution", LinearAlgebra,
+        "Slides a kernel (rhs) over an input (lhs) and sums products.";
+    BatchNormTraining: "stablehlo.batch_norm_training", Reduction,
+        "Normalises over all dimensions but one; result (output, mean, variance).";
+    BatchNormInference: "stablehlo.batch_norm_inference", Reduction,
+        "Normalises with given mean and variance.";
+    BatchNormGrad: "stablehlo.batch_norm_grad", Reduction,
+        "The gradients of batch-norm-training.";
+    Cholesky: "stablehlo.cholesky", LinearAlgebra,
+        "The triangular factor of each positive definite matrix.";
+    TriangularSolve: "stablehlo.triangular_solve", LinearAlgebra,
+        "Solves `op(a) x = b` or `x op(a) = b` for triangular `a`.";
+    Fft: "stablehlo.fft", LinearAlgebra,
+        "Discrete Fourier transform over the last dimensions.";
+    Reduce: "stablehlo.reduce", Reduction,
+        "Folds dimensions away with a computation; operands: arrays, then initial values.";
+    ReduceWindow: "stablehlo.reduce_window", Reduction,
+        "Folds each position of a window with a computation; operands: arrays, then initial values.";
+    SelectAndScatter: "stablehlo.select_and_scatter", Reduction,
+        "Picks an element in each window of the first operand and adds to it the second's element.";
+    Gather: "stablehlo.gather", Indexing,
+        "Collects slices of the first operand at the places that the second lists.";
+    Scatter: "stablehlo.scatter", Indexing,
+        "Combines slices into arrays at the places listed; operands: arrays, indices, updates.";
+    Sort: "stablehlo.sort", Reduction,
+        "Sorts arrays together along a dimension.";
+    TopK: "chlo.top_k", Reduction,
+        "The largest (or smallest) elements of the last dimension and their indices.";
+    Rng: "stablehlo.rng", Random,
+        "Random numbers from a distribution with two parameters.";
+    RngBitGenerator: "stablehlo.rng_bit_generator", Random,
+        "Random bits and the next state.";
+    RngGetAndUpdateState: "", Random,
+        "The module's hidden generator state, which then advances.";
+    AllReduce: "stablehlo.all_reduce", Collective,
+        "Folds the operands of all participants, for each of them.";
+    AllGather: "stablehlo.all_gather", Collective,
+        "Joins the operands of all participants, for each of them.";
+    AllToAll: "stablehlo.all_to_all", Collective,
+        "Gives each participant a part of each other's operand.";
+    CollectivePermute: "stablehlo.collective_permute", Collective,
+        "Sends operands along pairs of participants; who receives nothing gets zeros.";
+    ReduceScatter: "stablehlo.reduce_scatter", Collective,
+        "Folds the operands of all participants and gives each its part.";
+    CollectiveBroadcast: "stablehlo.collective_broadcast", Collective,
+        "Gives the first participant's operand to all.";
+    RaggedAllToAll: "", Collective,
+        "All-to-all of slices with sizes and places given at run time.";
+    ReplicaId: "stablehlo.replica_id", Collective,
+        "The number of this replica, as `u32`.";
+    PartitionId: "stablehlo.partition_id", Collective,
+        "The number of this partition, as `u32`.";
+    AllReduceStart: "", Asynchronous,
+        "Begins an all-reduce; the result stands for the operands until it is done.";
+    AllReduceDone: "", Asynchronous,
+        "The result of an all-reduce that was begun.";
+    AllGatherStart: "", Asynchronous,
+        "Begins an all-gather; the result is (operands, results).";
+    AllGatherDone: "", Asynchronous,
+        "The result of an all-gather that was begun.";
+    CollectivePermuteStart: "", Asynchronous,
+        "Begins a collective-permute; the result is (operand, result) and maybe contexts.";
+    CollectivePermuteDone: "", Asynchronous,
+        "The result of a collective-permute that was begun.";
+    CopyStart: "", Asynchronous,
+        "Begins a copy; the result is (destination, source, context).";
+    CopyDone: "", Asynchronous,
+        "The result of a copy that was begun.";
+    AsyncStart: "stablehlo.async_start", Asynchronous,
+        "Begins a computation; the result is ((operands), result, context).";
+    AsyncUpdate: "", Asynchronous,
+        "Lets a computation that was begun go on.";
+    AsyncDone: "stablehlo.async_done", Asynchronous,
+        "The result of a computation that was begun.";
 }
 
 impl Op {
