@@ -11,8 +11,8 @@ use helio_ir::{
 
 use crate::services::Context;
 use crate::{
-    batch_norm, collective, control, convert, convolution, custom_call, dot, elementwise, fft,
-    gather, host, linalg, movement, reduce, rng, scatter, sort,
+    batch_norm, collective, control, convert, convolution, custom_call, dot, dynamic_slice,
+    elementwise, fft, gather, host, linalg, movement, reduce, reshape, rng, scatter, sort, window,
 };
 
 /// What a run may use before it ends with an error.
@@ -172,19 +172,21 @@ impl<'a> Evaluator<'a> {
             Op::Parameter(_) => Err(Error::internal("a parameter is not evaluated")),
             Op::Iota(op) => movement::iota(op, self, args, shape),
             Op::Broadcast(op) => movement::broadcast(op, self, args, shape),
-            Op::Reshape(op) => movement::reshape(op, self, args, shape),
-            Op::DynamicReshape(op) => movement::dynamic_reshape(op, self, args, shape),
-            Op::Bitcast(op) => movement::bitcast(op, self, args, shape),
+            Op::Reshape(op) => reshape::reshape(op, self, args, shape),
+            Op::DynamicReshape(op) => reshape::dynamic_reshape(op, self, args, shape),
+            Op::Bitcast(op) => reshape::bitcast(op, self, args, shape),
             Op::Copy(_) => only(args),
             Op::Transpose(op) => movement::transpose(op, self, args, shape),
             Op::Reverse(op) => movement::reverse(op, self, args, shape),
             Op::Concatenate(op) => movement::concatenate(op, self, args, shape),
             Op::Slice(op) => movement::slice(op, self, args, shape),
-            Op::DynamicSlice(op) => movement::dynamic_slice(op, self, args, shape),
-            Op::DynamicUpdateSlice(op) => movement::dynamic_update_slice(op, self, args, shape),
+            Op::DynamicSlice(op) => dynamic_slice::dynamic_slice(op, self, args, shape),
+            Op::DynamicUpdateSlice(op) => {
+                dynamic_slice::dynamic_update_slice(op, self, args, shape)
+            }
             Op::Pad(op) => movement::pad(op, self, args, shape),
-            Op::GetDimensionSize(op) => movement::get_dimension_size(op, self, args, shape),
-            Op::SetDimensionSize(op) => movement::set_dimension_size(op, self, args, shape),
+            Op::GetDimensionSize(op) => dynamic_slice::get_dimension_size(op, self, args, shape),
+            Op::SetDimensionSize(op) => dynamic_slice::set_dimension_size(op, self, args, shape),
             Op::Tuple(_) => Ok(Literal::Tuple(args.to_vec())),
             Op::GetTupleElement(op) => control::get_tuple_element(op, self, args, shape),
 
@@ -217,8 +219,8 @@ impl<'a> Evaluator<'a> {
             Op::Fft(op) => fft::fft(op, self, args, shape),
 
             Op::Reduce(op) => reduce::reduce(op, self, args, shape),
-            Op::ReduceWindow(op) => reduce::reduce_window(op, self, args, shape),
-            Op::SelectAndScatter(op) => reduce::select_and_scatter(op, self, args, shape),
+            Op::ReduceWindow(op) => window::reduce_window(op, self, args, shape),
+            Op::SelectAndScatter(op) => window::select_and_scatter(op, self, args, shape),
             Op::Gather(op) => gather::gather(op, self, args, shape),
             Op::Scatter(op) => scatter::scatter(op, self, args, shape),
             Op::Sort(op) => sort::sort(op, self, args, shape),

@@ -21,19 +21,24 @@ mod convert;
 mod convolution;
 mod custom_call;
 mod dot;
+mod dynamic_slice;
 mod elementwise;
 mod fft;
 mod gather;
 mod host;
+mod index;
 mod linalg;
 mod movement;
 mod products;
 mod reduce;
+mod reshape;
 mod rng;
 mod scatter;
 mod sort;
 #[cfg(test)]
 mod testing;
+mod walk;
+mod window;
 
 pub use frame::{Evaluator, Limits, evaluate};
 pub use services::Context;

@@ -1,8 +1,156 @@
-//! Helpers for unit tests.
+//! What the unit tests of operations share.
 
-use helio_ir::Module;
+use helio_ir::ops::{BinaryOp, Parameter};
+use helio_ir::{
+    Array, ArrayShape, CompId, Computation, DimKind, ElementType, Instr, Literal, Module, Native,
+    Op, Result, Shape,
+};
 
 use crate::{Context, Evaluator};
+
+/// A module to run operations in.
+pub(crate) struct Bench {
+    module: Module,
+    cx: Context,
+}
+
+impl Bench {
+    pub(crate) fn new() -> Self {
+        Bench { module: Module::new("test"), cx: Context::default() }
+    }
+
+    pub(crate) fn with_limits(limits: crate::Limits) -> Self {
+        Bench { module: Module::new("test"), cx: Context { limits, ..Context::default() } }
+    }
+
+    /// Adds the computation of two scalars that applies one operation to two parameters.
+    pub(crate) fn binary(&mut self, op: BinaryOp, element: ElementType) -> CompId {
+        self.scalar(&[element, element], element, &[(Op::Binary(op), &[0, 1])])
+    }
+
+    /// Adds a computation of scalars: parameters, then operations with operands by number (first
+    /// the parameters), the last of which is the root and has type `result`.
+    pub(crate) fn scalar(
+        &mut self,
+        params: &[ElementType],
+        result: ElementType,
+        ops: &[(Op, &[u32])],
+    ) -> CompId {
+        let mut computation = Computation::new(format!("f{}", self.module.computations().len()));
+        let mut push = |op: Op, operands: &[u32], element| {
+            let instr = Instr {
+                name: format!("i{}", computation.instrs().len()),
+                op,
+                operands: operands.iter().map(|&i| helio_ir::InstrId(i)).collect(),
+                shape: Shape::scalar(element),
+                extra: None,
+                at: None,
+            };
+            computation.push(instr).unwrap();
+        };
+        for (number, &element) in params.iter().enumerate() {
+            let op = Parameter { number, shape: Shape::scalar(element) };
+            push(op.into(), &[], element);
+        }
+        for (op, operands) in ops {
+            push(op.clone(), operands, result);
+        }
+        self.module.push(computation).unwrap()
+    }
+
+    pub(crate) fn evaluator(&self) -> Evaluator<'_> {
+        Evaluator::new(&self.module, &self.cx)
+    }
+}
+
+/// An operation's implementation.
+type Function<O> = fn(&O, &Evaluator<'_>, &[Literal], &Shape) -> Result<Literal>;
+
+/// Runs an operation that calls no computation.
+pub(crate) fn run<O>(
+    function: Function<O>,
+    op: O,
+    args: &[&Array],
+    shape: &ArrayShape,
+) -> Result<Array> {
+    let bench = Bench::new();
+    run_on(&bench.evaluator(), function, op, args, shape)
+}
+
+/// Runs an operation with a single result.
+pub(crate) fn run_on<O>(
+    evaluator: &Evaluator<'_>,
+    function: Function<O>,
+    op: O,
+    args: &[&Array],
+    shape: &ArrayShape,
+) -> Result<Array> {
+    let args: Vec<Literal> = args.iter().map(|&arg| arg.clone().into()).collect();
+    let result = function(&op, evaluator, &args, &shape.clone().into())?;
+    let result = result.as_array().unwrap().clone();
+    assert!(result.shape().same(shape), "{} instead of {shape}", result.shape());
+    Ok(result)
+}
+
+/// An array.
+pub(crate) fn of<T: Native>(dims: &[usize], values: &[T]) -> Array {
+    Array::new(dims, values.to_vec()).unwrap()
+}
+
+/// The `s32` array that counts from 0.
+pub(crate) fn counting(dims: &[usize]) -> Array {
+    let count = dims.iter().product::<usize>();
+    Array::new(dims, (0..count as i32).collect()).unwrap()
+}
+
+/// The shape of static sizes.
+pub(crate) fn shape(element: ElementType, dims: &[usize]) -> ArrayShape {
+    ArrayShape::new(element, dims).unwrap()
+}
+
+/// The shape in which the dimensions listed are bounded.
+pub(crate) fn bounded(element: ElementType, dims: &[usize], which: &[usize]) -> ArrayShape {
+    let kind = |d| if which.contains(&d) { DimKind::Bounded } else { DimKind::Static };
+    let kinds = (0..dims.len()).map(kind).collect();
+    ArrayShape::with_kinds(element, dims.to_vec(), kinds).unwrap()
+}
+
+/// The array with these bounded dimensions and these sizes at run time.
+pub(crate) fn resized(array: &Array, which: &[usize], sizes: &[usize]) -> Array {
+    let shape = bounded(array.element(), array.dims(), which);
+    array.with_shape(shape).unwrap().with_sizes(sizes.to_vec()).unwrap()
+}
+
+/// The values.
+pub(crate) fn values<T: Native>(array: &Array) -> Vec<T> {
+    array.values::<T>().unwrap().to_vec()
+}
+
+/// Numbers that look random, the same on every run (SplitMix64).
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % limit as u64) as usize
+    }
+
+    /// Dimensions of an array of a few elements: any rank from 0 to 8, sizes 0, 1 and primes.
+    pub(crate) fn dims(&mut self) -> Vec<usize> {
+        let rank = self.below(9);
+        let mut room = 500;
+        let mut dim = || {
+            let dim = [0, 1, 1, 2, 2, 3, 5, 7, 13][self.below(9)];
+            let dim = if dim > room { 1 } else { dim };
+            room /= dim.max(1);
+            dim
+        };
+        (0..rank).map(|_| dim()).collect()
+    }
+}
 
 /// Runs `f` on an evaluator of an empty module with one participant.
 pub(crate) fn on_evaluator<R>(f: impl FnOnce(&Evaluator<'_>) -> R) -> R {
