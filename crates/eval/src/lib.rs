@@ -10,7 +10,11 @@
 //! limited; every result's memory is asked for before it is made.
 #![forbid(unsafe_code)]
 
+mod class;
+mod dynamic;
+mod element;
 mod frame;
+mod math;
 mod scalar;
 pub mod services;
 

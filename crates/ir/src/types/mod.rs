@@ -1,12 +1,14 @@
 //! Element types, shapes, layouts and literals.
 
 mod element;
+mod float_format;
 mod layout;
 mod literal;
 mod native;
 mod shape;
 
 pub use element::ElementType;
+pub use float_format::{FloatFormat, FloatSpecials};
 pub use layout::Layout;
 pub use literal::{Array, ArrayData, Literal};
 pub use native::{F8E8M0FNU, I2, I4, Native, Number, U2, U4};

@@ -18,9 +18,9 @@ pub enum Number {
 }
 
 impl Number {
-    /// As an integer: truncated toward zero and saturated to `min..=max`, NaN to 0; integers keep
-    /// their low bits, which the caller does. (`semantics.md` §3.)
-    fn to_int(self, min: i128, max: i128) -> i128 {
+    /// As an integer: truncated toward zero and saturated to `min..=max`, NaN to 0. Integers are
+    /// left as they are: they keep their low bits, which is for the caller to do.
+    pub fn to_int(self, min: i128, max: i128) -> i128 {
         match self {
             Number::Pred(v) => v.into(),
             Number::Int(v) => v,
@@ -45,6 +45,14 @@ impl Number {
             Number::Int(v) => v as f64,
             Number::Float(v) => v,
             Number::Complex(v) => v.re,
+        }
+    }
+
+    /// As a complex number; reals have no imaginary part.
+    pub fn to_complex(self) -> C128 {
+        match self {
+            Number::Complex(v) => v,
+            real => C128::new(real.to_f64(), 0.0),
         }
     }
 

@@ -1,0 +1,33 @@
+//! Sizes at run time: what results of element-wise operations inherit from their operands.
+
+use helio_ir::{Array, ArrayData, ArrayShape, DimKind, Error, Literal, Result};
+
+/// The array of `shape` and `data` whose bounded dimensions have the sizes that the operands'
+/// have. Scalars among operands of higher rank say nothing, nor do static dimensions.
+///
+/// Errors: `InvalidArgument` if two operands have different sizes; `Internal` if `data` does not fit.
+pub(crate) fn like(shape: &ArrayShape, data: ArrayData, operands: &[&Array]) -> Result<Literal> {
+    let array = Array::from_data(shape.clone(), data)?;
+    if shape.is_static() {
+        return Ok(Literal::Array(array));
+    }
+    let mut sizes = shape.dims().to_vec();
+    for (d, size) in sizes.iter_mut().enumerate() {
+        if shape.kinds()[d] == DimKind::Static {
+            continue;
+        }
+        let bounded = operands.iter().filter(|operand| {
+            operand.shape().rank() == shape.rank() && operand.shape().kinds()[d] != DimKind::Static
+        });
+        let mut found = bounded.map(|operand| operand.sizes()[d]);
+        if let Some(first) = found.next() {
+            if let Some(other) = found.find(|&other| other != first) {
+                return Err(Error::invalid(format!(
+                    "dimension {d} has size {first} in one operand and {other} in another"
+                )));
+            }
+            *size = first;
+        }
+    }
+    array.with_sizes(sizes).map(Literal::Array)
+}
