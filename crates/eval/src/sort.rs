@@ -1,27 +1,193 @@
-//! TODO family doc.
+//! `sort` by a computation, and `topk`.
 
-use helio_ir::{Error, Literal, Result, Shape, ops};
+use std::iter::zip;
+
+use helio_ir::{
+    Array, ArrayData, CompId, ElementType, Error, Literal, Number, Result, Shape, dispatch, memory,
+    ops,
+};
 
 use crate::Evaluator;
+use crate::frame::{array, only};
+use crate::index::without;
+use crate::reduce::results_of;
+use crate::scalar::{Scalar, ScalarFn};
+use crate::walk::{Walk, outside, steps, values_mut, with_bounded_sizes};
 
-/// Stub.
+/// The operands sorted together along a dimension, stably. Padding stays behind the elements.
 pub(crate) fn sort(
     op: &ops::Sort,
     evaluator: &Evaluator<'_>,
     args: &[Literal],
     shape: &Shape,
 ) -> Result<Literal> {
-    let _ = (op, evaluator, args, shape);
-    Err(Error::unimplemented("evaluate sort"))
+    let operands: Vec<&Array> = (0..args.len()).map(|i| array(args, i)).collect::<Result<_>>()?;
+    let first = *operands.first().ok_or_else(outside)?;
+    let mut results = results_of(shape)?;
+    let steps = steps(first.dims());
+    let count = *first.sizes().get(op.dimension).ok_or_else(outside)?;
+    let lane = Lane { count, step: steps[op.dimension] as usize };
+    memory::ensure_available(count.saturating_mul(2 * size_of::<usize>()))?;
+    let mut order: Vec<usize> = Vec::new();
+    let mut spare = vec![0; count];
+    let mut comparator = Comparator::new(evaluator, op.to_apply, &operands);
+
+    let others = without(steps.len(), &[&[op.dimension]]);
+    let axes = others.iter().map(|&d| (first.sizes()[d], [steps[d]]));
+    Walk::new(evaluator, axes).points([0], |[start]| {
+        order.clear();
+        order.extend((0..count).map(|i| start + i * lane.step));
+        merge_sort(&mut order, &mut spare, |a, b| comparator.is_less(a, b))?;
+        zip(&operands, &mut results).try_for_each(|(operand, result)| {
+            lane.take(&order, operand.data(), start, result.data_mut())
+        })
+    })?;
+    let results = results.into_iter();
+    let results = results.map(|result| Ok(with_bounded_sizes(result, first.sizes())?.into()));
+    only(&results.collect::<Result<Vec<Literal>>>()?)
 }
 
-/// Stub.
+/// A row of elements along one dimension.
+struct Lane {
+    count: usize,
+    step: usize,
+}
+
+impl Lane {
+    /// Writes the elements at the places in `order` one after the other into the lane of `to` that
+    /// begins at `start`.
+    fn take(
+        &self,
+        order: &[usize],
+        from: &ArrayData,
+        start: usize,
+        to: &mut ArrayData,
+    ) -> Result<()> {
+        dispatch!(from, from => {
+            let to = values_mut(to)?;
+            for (i, &place) in order.iter().take(self.count).enumerate() {
+                let target = to.get_mut(start + i * self.step).ok_or_else(outside)?;
+                *target = *from.get(place).ok_or_else(outside)?;
+            }
+        });
+        Ok(())
+    }
+}
+
+/// Asks the program's computation which of two elements comes first.
+struct Comparator<'a> {
+    function: ScalarFn<'a>,
+    operands: &'a [&'a Array],
+    arguments: Vec<Scalar>,
+    values: Vec<Scalar>,
+}
+
+impl<'a> Comparator<'a> {
+    fn new(evaluator: &'a Evaluator<'a>, computation: CompId, operands: &'a [&'a Array]) -> Self {
+        let function = ScalarFn::new(evaluator, computation);
+        Comparator { function, operands, arguments: Vec::new(), values: Vec::new() }
+    }
+
+    fn is_less(&mut self, a: usize, b: usize) -> Result<bool> {
+        self.arguments.clear();
+        for operand in self.operands {
+            self.arguments.extend([Scalar::of(operand, a), Scalar::of(operand, b)]);
+        }
+        self.function.call(&self.arguments, &mut self.values)?;
+        self.values.first().ok_or_else(outside)?.get()
+    }
+}
+
+/// Sorts stably, from the bottom up. Whatever the comparator says, it ends after `n log n`
+/// comparisons with a permutation: the standard library's sorts may panic if it is inconsistent,
+/// and cannot hand on its errors. `spare` is as long as `order`.
+fn merge_sort(
+    order: &mut Vec<usize>,
+    spare: &mut Vec<usize>,
+    mut is_less: impl FnMut(usize, usize) -> Result<bool>,
+) -> Result<()> {
+    let count = order.len();
+    let mut width = 1;
+    while width < count {
+        spare.clear();
+        for run in order.chunks(2 * width) {
+            let (mut left, mut right) = run.split_at(width.min(run.len()));
+            while let ([l, left_rest @ ..], [r, right_rest @ ..]) = (left, right) {
+                if is_less(*r, *l)? {
+                    spare.push(*r);
+                    right = right_rest;
+                } else {
+                    spare.push(*l);
+                    left = left_rest;
+                }
+            }
+            spare.extend_from_slice(left);
+            spare.extend_from_slice(right);
+        }
+        std::mem::swap(order, spare);
+        width *= 2;
+    }
+    Ok(())
+}
+
+/// The `k` largest (or smallest) elements along the last dimension, in order, and their indices.
+/// Order is the total one, so that a positive NaN is the largest; of equals, the first comes first.
 pub(crate) fn top_k(
     op: &ops::TopK,
     evaluator: &Evaluator<'_>,
     args: &[Literal],
     shape: &Shape,
 ) -> Result<Literal> {
-    let _ = (op, evaluator, args, shape);
-    Err(Error::unimplemented("evaluate top_k"))
+    let operand = array(args, 0)?;
+    let mut results = results_of(shape)?;
+    let [values, indices] = &mut results[..] else { return Err(outside()) };
+    let Some((&count, outer)) = operand.sizes().split_last() else { return Err(outside()) };
+    memory::ensure_available(count.saturating_mul(size_of::<(i128, usize)>()))?;
+    let lane = Lane { count: op.k.min(count), step: 1 };
+
+    let axes = zip(outer, zip(steps(operand.dims()), steps(values.dims())));
+    let axes = axes.map(|(&size, (from, to))| (size, [from, to]));
+    let mut keyed: Vec<(i128, usize)> = Vec::with_capacity(count);
+    let mut order = Vec::new();
+    Walk::new(evaluator, axes).points([0, 0], |[from, to]| {
+        evaluator.count_steps(count as u64 >> 16)?;
+        keyed.clear();
+        for i in from..from + count {
+            let key = total_order_key(operand, i);
+            keyed.push((if op.largest { !key } else { key }, i));
+        }
+        keyed.sort_unstable();
+        order.clear();
+        order.extend(keyed.iter().take(lane.count).map(|&(_, i)| i));
+        lane.take(&order, operand.data(), to, values.data_mut())?;
+        let indices = values_mut::<i32>(indices.data_mut())?;
+        for (i, &place) in order.iter().enumerate() {
+            *indices.get_mut(to + i).ok_or_else(outside)? = index_of(place - from)?;
+        }
+        Ok(())
+    })?;
+    let mut sizes = operand.sizes().to_vec();
+    sizes.pop();
+    sizes.push(lane.count);
+    let results = results.into_iter();
+    let results = results.map(|result| Ok(with_bounded_sizes(result, &sizes)?.into()));
+    Ok(Literal::Tuple(results.collect::<Result<_>>()?))
+}
+
+/// A number that grows with the element in the total order: by sign, then by magnitude.
+fn total_order_key(array: &Array, i: usize) -> i128 {
+    let element = array.element();
+    match array.number(i) {
+        Number::Int(value) => value,
+        _ if !element.is_float() || element == ElementType::F8E8M0FNU => array.bits(i) as i128,
+        _ => {
+            let bits = array.bits(i) as i128;
+            let sign = 1 << (element.bits() - 1);
+            if bits & sign == 0 { bits } else { -1 - (bits & !sign) }
+        }
+    }
+}
+
+fn index_of(place: usize) -> Result<i32> {
+    i32::try_from(place).map_err(|_| Error::invalid(format!("index {place} does not fit s32")))
 }
