@@ -11,7 +11,9 @@ use helio_ir::{Array, ArrayShape, Literal, Result, Shape, memory, ops};
 
 use crate::Evaluator;
 use crate::frame::{array, array_shape};
-use crate::products::{Layout, Term, dispatch_term, finish, pack, with_bounded_sizes, zeros};
+use crate::products::{
+    Algorithm, Layout, Term, dispatch_term, finish, pack, with_bounded_sizes, zeros,
+};
 
 /// Slides a kernel (rhs) over an input (lhs) and sums products.
 pub(crate) fn convolution(
@@ -66,21 +68,28 @@ fn convolution_as<S: Term>(
     if sums.is_empty() {
         return finish(&sums, &sum_strides, shape);
     }
-    let mut taps = Taps::new(
-        &op.window.dims,
-        size_of(lhs.sizes(), &dims.input_spatial),
-        strides(&input_spatial),
-        size_of(rhs.dims(), &dims.kernel_spatial),
-    )?;
-    let mut position = vec![0; output_spatial.len()];
-    let mut changed = 0;
-    for sums in sums.chunks_exact_mut(batches * features) {
-        evaluator.count_steps(1)?;
-        taps.move_to(&position, changed);
-        for (batch, sums) in sums.chunks_exact_mut(features).enumerate() {
-            blocks.add_products(sums, batch, taps.all(), &input, &kernel);
+    let mut add = |input: &[S], kernel: &[S], sums: &mut [S]| {
+        let mut taps = Taps::new(
+            &op.window.dims,
+            size_of(lhs.sizes(), &dims.input_spatial),
+            strides(&input_spatial),
+            size_of(rhs.dims(), &dims.kernel_spatial),
+        )?;
+        let mut position = vec![0; output_spatial.len()];
+        let mut changed = 0;
+        for sums in sums.chunks_exact_mut(batches * features) {
+            evaluator.count_steps(1)?;
+            taps.move_to(&position, changed);
+            for (batch, sums) in sums.chunks_exact_mut(features).enumerate() {
+                blocks.add_products(sums, batch, taps.all(), input, kernel);
+            }
+            changed = advance(&mut position, &output_spatial);
         }
-        changed = advance(&mut position, &output_spatial);
+        Ok(())
+    };
+    match op.algorithm.as_deref().map_or(Ok(None), Algorithm::from_name)? {
+        None => add(&input, &kernel, &mut sums)?,
+        Some(algorithm) => algorithm.add_products(&input, &kernel, &mut sums, add)?,
     }
     finish(&sums, &sum_strides, shape)
 }
@@ -304,6 +313,7 @@ mod tests {
             batch_group_count,
             element: shape.element(),
             precision: Vec::new(),
+            algorithm: None,
         };
         let args = [lhs.into(), rhs.into()];
         let value = on_evaluator(|ev| convolution(&op, ev, &args, &shape.into())).unwrap();

@@ -3,7 +3,6 @@
 //! Operands are laid out as lhs [batch, free, contracting] and rhs [batch, contracting, free]
 //! matrices; see [`products`](crate::products) for the types in which sums are formed.
 
-mod algorithm;
 mod ragged;
 
 use helio_ir::ops::DotDims;
@@ -12,8 +11,9 @@ use helio_ir::{Array, ArrayShape, Literal, Result, Shape, ops};
 
 use crate::Evaluator;
 use crate::frame::{array, array_shape};
-use crate::products::{Layout, Term, dispatch_term, finish, pack, with_bounded_sizes, zeros};
-use algorithm::Algorithm;
+use crate::products::{
+    Algorithm, Layout, Term, dispatch_term, finish, pack, with_bounded_sizes, zeros,
+};
 
 pub(crate) use ragged::ragged_dot;
 
@@ -43,9 +43,10 @@ fn dot_as<S: Term>(
     let lhs = plan.pack_lhs::<S>(lhs, shape)?;
     let rhs = plan.pack_rhs::<S>(rhs, shape)?;
     let mut sums = zeros::<S>(shape.element_count())?;
+    let add = |lhs: &[S], rhs: &[S], sums: &mut [S]| plan.add_products(evaluator, lhs, rhs, sums);
     match algorithm {
-        None => plan.add_products(evaluator, &lhs, &rhs, &mut sums)?,
-        Some(algorithm) => algorithm.run(plan, evaluator, &lhs, &rhs, &mut sums)?,
+        None => add(&lhs, &rhs, &mut sums)?,
+        Some(algorithm) => algorithm.add_products(&lhs, &rhs, &mut sums, add)?,
     }
     finish(&sums, &strides(shape.dims()), shape)
 }
@@ -335,11 +336,5 @@ mod tests {
         let kinds = vec![DimKind::Bounded, DimKind::Static];
         let result = ArrayShape::with_kinds(ElementType::F32, vec![2, 1], kinds).unwrap();
         assert_eq!(run(lhs, rhs, matrix_dims(), None, result.into()).sizes(), [1, 1]);
-    }
-
-    #[test]
-    fn unknown_algorithms_are_errors() {
-        let error = Algorithm::from_name("dot_guess").err().unwrap();
-        assert_eq!(error.code(), helio_ir::Code::Unimplemented);
     }
 }

@@ -5,8 +5,12 @@
 //! decides the result; `i64` for integers, which agrees with any narrower type modulo its width;
 //! `bool` for `pred`, where sum is or and product is and. Loops then run over plain slices.
 
+mod algorithm;
+
 use helio_ir::types::{BF16, C128, F16, strides};
 use helio_ir::{Array, ArrayShape, ElementType, Native, Number, Result, dispatch, memory};
+
+pub(crate) use algorithm::Algorithm;
 
 /// A type in which sums of products are formed.
 pub(crate) trait Term: Copy + Send + Sync + 'static {

@@ -1,14 +1,12 @@
-//! The rounding that a dot's `algorithm` prescribes.
+//! The rounding that the attribute `algorithm` of a dot or a convolution prescribes.
 
 use helio_ir::{Error, Result, memory};
 
-use super::Plan;
-use crate::Evaluator;
-use crate::products::{Format, Term, zeros};
+use super::{Format, Term, zeros};
 
 /// What a named algorithm prescribes: how operands are rounded, which partial products are summed,
 /// and the format of the sums.
-pub(super) struct Algorithm {
+pub(crate) struct Algorithm {
     operand: Option<Format>,
     /// Pairs of parts of lhs and rhs to multiply, least significant first; (0, 0) is the last.
     parts: &'static [(usize, usize)],
@@ -23,7 +21,7 @@ const X9: &[(usize, usize)] =
 
 impl Algorithm {
     /// `None` for the back end's choice. Errors: `Unimplemented` for an unknown name.
-    pub(super) fn from_name(name: &str) -> Result<Option<Self>> {
+    pub(crate) fn from_name(name: &str) -> Result<Option<Self>> {
         use Format::{Bf16, F16, F32, F64, Tf32};
         let (operand, parts, sum) = match name {
             "dot_unset" => return Ok(None),
@@ -44,13 +42,13 @@ impl Algorithm {
         Ok(Some(Algorithm { operand, parts, sum }))
     }
 
-    pub(super) fn run<S: Term>(
+    /// Adds the product to `sums`, which are zero; `add_products` adds one without any rounding.
+    pub(crate) fn add_products<S: Term>(
         &self,
-        plan: &Plan,
-        evaluator: &Evaluator<'_>,
         lhs: &[S],
         rhs: &[S],
         sums: &mut [S],
+        mut add_products: impl FnMut(&[S], &[S], &mut [S]) -> Result<()>,
     ) -> Result<()> {
         for &(lhs_part, rhs_part) in self.parts {
             let part = |values: &[S], index| -> Result<Vec<S>> {
@@ -64,14 +62,25 @@ impl Algorithm {
             if (lhs_part, rhs_part) == (0, 0) {
                 // An infinite operand leaves NaN in its lower parts; the leading product is right.
                 let mut leading = zeros::<S>(sums.len())?;
-                plan.add_products(evaluator, &lhs, &rhs, &mut leading)?;
+                add_products(&lhs, &rhs, &mut leading)?;
                 for (sum, leading) in sums.iter_mut().zip(leading) {
                     *sum = sum.unless_nan(leading).part(self.sum, 0);
                 }
             } else {
-                plan.add_products(evaluator, &lhs, &rhs, sums)?;
+                add_products(&lhs, &rhs, sums)?;
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_algorithms_are_errors() {
+        let error = Algorithm::from_name("dot_guess").err().unwrap();
+        assert_eq!(error.code(), helio_ir::Code::Unimplemented);
     }
 }
