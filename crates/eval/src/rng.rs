@@ -1,38 +1,396 @@
-//! TODO family doc.
+//! Random numbers: `rng-bit-generator`, `rng`, `rng-get-and-update-state`.
+//!
+//! The bits of `rng-bit-generator` and its next state are XLA's to the bit. The sequence of `rng` is
+//! implementation-defined: here one Philox stream for each run, whose key is the seed and whose
+//! counter is [`Evaluator::draws`], so the same seed and program give the same numbers.
 
-use helio_ir::{Error, Literal, Result, Shape, ops};
+mod generators;
+
+use helio_ir::ops::{Distribution, RngAlgorithm};
+use helio_ir::types::strides;
+use helio_ir::{
+    Array, ArrayShape, ElementType, Error, Literal, Native, Number, Result, Shape, dispatch_type,
+    memory, ops,
+};
 
 use crate::Evaluator;
+use crate::frame::{array, array_shape};
+use crate::products::walk;
+use generators::{philox, philox_pair, threefry};
 
-/// Stub.
+/// (next state, bits)
+pub(crate) fn rng_bit_generator(
+    op: &ops::RngBitGenerator,
+    _: &Evaluator<'_>,
+    args: &[Literal],
+    _: &Shape,
+) -> Result<Literal> {
+    let state = array(args, 0)?;
+    let (mut next, bits) = (state.clone(), ensure_bits(&op.shape)?);
+    let words = match (op.algorithm, state.values::<u64>()?) {
+        (RngAlgorithm::ThreeFry, &[key, counter]) => {
+            let (words, counter) = threefry_words(key, counter, op.shape.dims(), bits)?;
+            set_words(&mut next, &[key, counter]);
+            words
+        }
+        (RngAlgorithm::Philox | RngAlgorithm::Default, &[key, low, high]) => {
+            let counter = u128::from(high) << 64 | u128::from(low);
+            let (words, counter) = philox_words(key, counter, op.shape.element_count(), bits)?;
+            set_words(&mut next, &[key, counter as u64, (counter >> 64) as u64]);
+            words
+        }
+        (RngAlgorithm::Philox | RngAlgorithm::Default, &[key, low]) => {
+            // The key doubles as the counter's high half, which is not kept.
+            let counter = u128::from(key) << 64 | u128::from(low);
+            let (words, counter) = philox_words(key, counter, op.shape.element_count(), bits)?;
+            set_words(&mut next, &[key, counter as u64]);
+            words
+        }
+        (algorithm, state) => {
+            let found = state.len();
+            return Err(Error::invalid(format!("{algorithm} with a state of {found} words")));
+        }
+    };
+    let data = dispatch_type!(op.shape.element(), T => {
+        T::wrap(words.into_iter().map(|word| <T as Native>::from_bits(word.into())).collect())
+    });
+    let bits = Array::from_data(op.shape.clone(), data)?;
+    Ok(Literal::Tuple(vec![next.into(), bits.into()]))
+}
+
+/// The width of the elements to be filled. Errors: `Unimplemented` if one word is too few.
+fn ensure_bits(shape: &ArrayShape) -> Result<usize> {
+    let bits = shape.element().bits();
+    if bits > 64 {
+        return Err(Error::unimplemented(format!("random bits for {shape}")));
+    }
+    memory::ensure_available(shape.element_count().saturating_mul(size_of::<u64>()))?;
+    Ok(bits)
+}
+
+fn set_words(state: &mut Array, words: &[u64]) {
+    if let Some(values) = <u64 as Native>::slice_mut(state.data_mut()) {
+        values.copy_from_slice(words);
+    }
+}
+
+/// One word for each element, and the next counter.
+fn threefry_words(key: u64, counter: u64, dims: &[usize], bits: usize) -> Result<(Vec<u64>, u64)> {
+    let count = dims.iter().product::<usize>();
+    let mut next = counter;
+    if bits > 32 {
+        let words = (0..count).map(|_| {
+            let [low, high] = threefry(key, next);
+            next = next.wrapping_add(1);
+            u64::from(low) | u64::from(high) << 32
+        });
+        return Ok((words.collect(), next));
+    }
+    // Each block fills two neighbours along one dimension: the first of even size, else the
+    // (first) largest. Blocks are numbered through the array of half that size.
+    let dims = if dims.is_empty() { &[1] } else { dims };
+    let largest = dims.iter().max();
+    let split = dims.iter().position(|size| size % 2 == 0);
+    let split = split.or_else(|| dims.iter().position(|size| Some(size) == largest)).unwrap_or(0);
+    let (outer, inner) = (&dims[..split], &dims[split + 1..]);
+    let (size, stride) = (dims[split], inner.iter().product::<usize>());
+    let half = [outer, &[size.div_ceil(2)], inner].concat();
+    let mut half_strides = strides(dims);
+    half_strides[split] *= 2;
+    let mut words = vec![0; count];
+    let mut index = 0;
+    walk(&half, &half_strides, &half_strides, |first, _| {
+        let [x0, x1] = threefry(key, next);
+        next = next.wrapping_add(1);
+        words[first] = x0.into();
+        let second_half = index / stride % size.div_ceil(2) * 2 + 1;
+        if second_half < size {
+            words[first + stride] = x1.into();
+        }
+        index += 1;
+    });
+    Ok((words, next))
+}
+
+/// One word for each element, and the next counter.
+fn philox_words(key: u64, counter: u128, count: usize, bits: usize) -> Result<(Vec<u64>, u128)> {
+    let per_block = if bits > 32 { 2 } else { 4 };
+    let mut words = Vec::with_capacity(count);
+    let mut next = counter;
+    while words.len() < count {
+        let take = per_block.min(count - words.len());
+        if bits > 32 {
+            words.extend_from_slice(&philox_pair(key, next)[..take]);
+        } else {
+            words.extend_from_slice(&philox(key, next).map(u64::from)[..take]);
+        }
+        next = next.wrapping_add(1);
+    }
+    Ok((words, next))
+}
+
+/// Numbers from a distribution with two parameters.
 pub(crate) fn rng(
     op: &ops::Rng,
     evaluator: &Evaluator<'_>,
     args: &[Literal],
     shape: &Shape,
 ) -> Result<Literal> {
-    let _ = (op, evaluator, args, shape);
-    Err(Error::unimplemented("evaluate rng"))
+    let (a, b) = (array(args, 0)?, array(args, 1)?);
+    let shape = array_shape(shape)?;
+    memory::ensure_available(shape.size_bytes())?;
+    let draw = || {
+        let counter = evaluator.draws.get();
+        evaluator.draws.set(counter.wrapping_add(1));
+        philox_pair(evaluator.cx.seed, counter.into())
+    };
+    let count = shape.element_count();
+    let data = dispatch_type!(shape.element(), T => {
+        let bounds = (a.values::<T>()?, b.values::<T>()?);
+        let (&[a], &[b]) = bounds else { return Err(Error::internal("bounds are scalars")) };
+        let mut values = Vec::with_capacity(count);
+        for _ in 0..count {
+            values.push(match op.distribution {
+                Distribution::Uniform => uniform(draw(), a, b),
+                Distribution::Normal => normal(draw(), a, b),
+            });
+        }
+        T::wrap(values)
+    });
+    Array::from_data(shape.clone(), data).map(Literal::Array)
 }
 
-/// Stub.
-pub(crate) fn rng_bit_generator(
-    op: &ops::RngBitGenerator,
-    evaluator: &Evaluator<'_>,
-    args: &[Literal],
-    shape: &Shape,
-) -> Result<Literal> {
-    let _ = (op, evaluator, args, shape);
-    Err(Error::unimplemented("evaluate rng_bit_generator"))
+/// A number in `[a, b)`; a `pred` is either bound. If the interval is empty, `a`.
+fn uniform<T: Native>(words: [u64; 2], a: T, b: T) -> T {
+    match (a.to_number(), b.to_number()) {
+        (Number::Int(low), Number::Int(high)) => match high - low {
+            // 2^128 values fall on less than 2^64: no value is favoured noticeably.
+            range if range > 0 => {
+                let word = u128::from(words[1]) << 64 | u128::from(words[0]);
+                T::from_number(Number::Int(low + (word % range as u128) as i128))
+            }
+            _ => a,
+        },
+        (Number::Float(low), Number::Float(high)) => {
+            // As many bits as the type has, so that rounding does not reach `b`.
+            let unit = unit_interval(words[0], precision(T::TYPE));
+            let width = high - low;
+            let value = if width.is_finite() {
+                low + unit * width
+            } else {
+                low * (1.0 - unit) + high * unit
+            };
+            let value = T::from_number(Number::Float(value));
+            // Rounding of the sum may still do so, in a narrow interval far from zero.
+            if low < high && value == b { a } else { value }
+        }
+        (Number::Pred(_), Number::Pred(_)) => {
+            if words[0] & 1 == 0 {
+                a
+            } else {
+                b
+            }
+        }
+        _ => a,
+    }
 }
 
-/// Stub.
+/// A number of the normal distribution with this mean and standard deviation (Box and Muller).
+fn normal<T: Native>(words: [u64; 2], mean: T, deviation: T) -> T {
+    // From (0, 1], whose logarithm is finite.
+    let radius = libm::sqrt(-2.0 * libm::log(1.0 - unit_interval(words[0], 53)));
+    let angle = std::f64::consts::TAU * unit_interval(words[1], 53);
+    let (mean, deviation) = (mean.to_number().to_f64(), deviation.to_number().to_f64());
+    T::from_number(Number::Float(mean + deviation * radius * libm::cos(angle)))
+}
+
+/// The word's top bits as a number in `[0, 1)`; at most 53 bits.
+fn unit_interval(word: u64, bits: u32) -> f64 {
+    (word >> (64 - bits)) as f64 / (1u64 << bits) as f64
+}
+
+/// How many significant bits a number of this type has.
+fn precision(element: ElementType) -> u32 {
+    match element {
+        ElementType::F8E8M0FNU => 1,
+        ElementType::F4E2M1FN => 2,
+        ElementType::F8E5M2 | ElementType::F8E5M2FNUZ => 3,
+        ElementType::F8E3M4 => 5,
+        ElementType::BF16 => 8,
+        ElementType::F16 => 11,
+        ElementType::F32 => 24,
+        ElementType::F64 => 53,
+        _ => 4,
+    }
+}
+
+/// The counter and the seed of the stream that [`rng`] draws from; the counter then advances.
 pub(crate) fn get_and_update_state(
     op: &ops::RngGetAndUpdateState,
     evaluator: &Evaluator<'_>,
-    args: &[Literal],
-    shape: &Shape,
+    _: &[Literal],
+    _: &Shape,
 ) -> Result<Literal> {
-    let _ = (op, evaluator, args, shape);
-    Err(Error::unimplemented("evaluate get_and_update_state"))
+    let counter = evaluator.draws.get();
+    evaluator.draws.set(counter.wrapping_add_signed(op.delta));
+    let state = u64::wrap(vec![counter, evaluator.cx.seed]);
+    Array::from_data(op.shape.clone(), state).map(Literal::Array)
+}
+
+#[cfg(test)]
+mod tests {
+    use helio_ir::types::{BF16, F16};
+
+    use super::*;
+    use crate::Context;
+    use crate::testing::{on_evaluator, on_evaluator_in};
+
+    const KEY: u64 = 0x0123_4567_89ab_cdef;
+    const COUNTER: u64 = 0xffff_ffff_ffff_fffe;
+
+    fn check(
+        algorithm: RngAlgorithm,
+        state: &[u64],
+        (element, dims): (ElementType, &[usize]),
+        next: &[u64],
+        bits: &[u64],
+    ) {
+        let shape = ArrayShape::new(element, dims).unwrap();
+        let op = ops::RngBitGenerator { algorithm, shape };
+        let state = Literal::array([state.len()], state.to_vec()).unwrap();
+        let value = on_evaluator(|ev| rng_bit_generator(&op, ev, &[state], &Shape::Token)).unwrap();
+        let [Literal::Array(state), Literal::Array(found)] = value.as_tuple().unwrap() else {
+            panic!("a pair of arrays")
+        };
+        assert_eq!(state.values::<u64>().unwrap(), next);
+        assert_eq!(found.dims(), dims);
+        let found: Vec<u64> = (0..found.data().len()).map(|i| found.bits(i) as u64).collect();
+        assert_eq!(found, bits, "{element}{dims:?}");
+    }
+
+    // All bits below are XLA:CPU's.
+
+    #[test]
+    fn threefry_bits() {
+        let check = |element, dims: &[usize], next, bits: &[u64]| {
+            check(RngAlgorithm::ThreeFry, &[KEY, COUNTER], (element, dims), &[KEY, next], bits);
+        };
+        use ElementType::{U8, U16, U32, U64};
+        let words = [0xe19a60b4b0f4215b, 0xacf8c4dc0b3d7494, 0x6b35c4f4aaa4d889];
+        check(U64, &[3], 1, &words);
+        let words = [0xb0f4215b, 0x0b3d7494, 0xaaa4d889, 0xe19a60b4, 0xacf8c4dc, 0x6b35c4f4];
+        check(U32, &[2, 3], 1, &words);
+        check(U32, &[], u64::MAX, &[0xb0f4215b]);
+        let words = [0xb0f4215b, 0xe19a60b4, 0x0b3d7494, 0xacf8c4dc, 0xaaa4d889];
+        check(U32, &[5], 1, &words);
+        let words = [
+            0xb0f4215b, 0xe19a60b4, 0x0b3d7494, 0xacf8c4dc, 0xaaa4d889, 0x75a52907, 0xd3dd8613,
+            0x35d0e5f1, 0x8ed17fe4, 0x7c2f19d8, 0xde79bbbd, 0x1713fd18, 0xb09d029e, 0x7d84f441,
+            0x6ca3e732,
+        ];
+        check(U32, &[3, 5], 7, &words);
+        let words = [
+            0xb0f4215b, 0x0b3d7494, 0xe19a60b4, 0xacf8c4dc, 0xaaa4d889, 0x75a52907, 0x6b35c4f4,
+            0xd3dd8613, 0x35d0e5f1, 0x7c2f19d8, 0x8ed17fe4, 0x0284dbe3, 0xde79bbbd, 0xb09d029e,
+            0x1713fd18, 0x7d84f441, 0x6ca3e732, 0xc8124617, 0xa43b6b39, 0x2077496e, 0xb530f815,
+            0x95fbb24b, 0xedce8403, 0xa2c8a180,
+        ];
+        check(U32, &[3, 4, 2], 10, &words);
+        check(U8, &[2, 3], 1, &[0x5b, 0x94, 0x89, 0xb4, 0xdc, 0xf4]);
+        check(U16, &[3], 0, &[0x215b, 0x60b4, 0x7494]);
+        check(U32, &[0, 3], COUNTER, &[]);
+    }
+
+    #[test]
+    fn philox_bits() {
+        use ElementType::{U8, U16, U32, U64};
+        for algorithm in [RngAlgorithm::Philox, RngAlgorithm::Default] {
+            let check = |element, dims: &[usize], next: [u64; 2], bits: &[u64]| {
+                let next = [KEY, next[0], next[1]];
+                check(algorithm, &[KEY, COUNTER, 7], (element, dims), &next, bits);
+            };
+            let words = [0x6c1e9305, 0xe0c1a0a5, 0x9f05d22f, 0x9c01c61d, 0xd8f2cea1];
+            check(U32, &[5], [0, 8], &words);
+            check(U32, &[], [u64::MAX, 7], &words[..1]);
+            let words = [0xe0c1a0a56c1e9305, 0x9c01c61d9f05d22f, 0xeffe4af4d8f2cea1];
+            check(U64, &[3], [0, 8], &words);
+            check(U8, &[2, 3], [0, 8], &[0x05, 0xa5, 0x2f, 0x1d, 0xa1, 0xf4]);
+            check(U16, &[3], [u64::MAX, 7], &[0x9305, 0xa0a5, 0xd22f]);
+            check(U32, &[0, 3], [COUNTER, 7], &[]);
+        }
+        let words = [0x0a485194, 0x41c5f806, 0xd6822fee, 0x3885a3d4, 0x41eb59f3];
+        check(RngAlgorithm::Philox, &[KEY, COUNTER], (U32, &[5]), &[KEY, 0], &words);
+    }
+
+    #[test]
+    fn states_of_a_wrong_size_are_errors() {
+        let shape = ArrayShape::new(ElementType::U32, [1]).unwrap();
+        let op = ops::RngBitGenerator { algorithm: RngAlgorithm::Philox, shape };
+        let state = Literal::array([1], vec![1u64]).unwrap();
+        let value = on_evaluator(|ev| rng_bit_generator(&op, ev, &[state], &Shape::Token));
+        assert_eq!(value.unwrap_err().code(), helio_ir::Code::InvalidArgument);
+    }
+
+    fn draw<T: Native>(seed: u64, distribution: Distribution, a: T, b: T) -> Vec<T> {
+        let shape = ArrayShape::new(T::TYPE, [1000]).unwrap();
+        let op = ops::Rng { distribution, shape: shape.clone() };
+        let cx = Context { seed, ..Context::default() };
+        let args = [Literal::scalar(a), Literal::scalar(b)];
+        on_evaluator_in(&cx, |ev| {
+            let value = rng(&op, ev, &args, &shape.into()).unwrap();
+            value.as_array().unwrap().values::<T>().unwrap().to_vec()
+        })
+    }
+
+    #[test]
+    fn uniform_numbers_lie_in_the_interval() {
+        let values = draw(1, Distribution::Uniform, -2.0f32, 3.0);
+        assert!(values.iter().all(|v| (-2.0..3.0).contains(v)));
+        let mean = values.iter().sum::<f32>() / 1000.0;
+        assert!((mean - 0.5).abs() < 0.2, "{mean}");
+        let (zero, one) = (BF16::from_f64(0.0), BF16::from_f64(1.0));
+        assert!(draw(1, Distribution::Uniform, zero, one).iter().all(|v| (zero..one).contains(v)));
+        let bound = F16::from_f64(1.001);
+        let values = draw(1, Distribution::Uniform, F16::from_f64(1.0), bound);
+        assert!(values.iter().all(|v| *v < bound));
+        let values = draw(1, Distribution::Uniform, -3i8, 4);
+        assert!((-3..4).all(|v| values.contains(&v)) && values.iter().all(|v| (-3..4).contains(v)));
+        let values = draw(1, Distribution::Uniform, i64::MIN, i64::MAX);
+        assert!(values.iter().any(|&v| v < 0) && values.iter().any(|&v| v > 0));
+        let values = draw(1, Distribution::Uniform, f64::MIN, f64::MAX);
+        assert!(values.iter().all(|v| v.is_finite()));
+        assert_eq!(draw(1, Distribution::Uniform, 5u32, 5)[0], 5);
+        let values = draw(1, Distribution::Uniform, false, true);
+        assert!(values.contains(&true) && values.contains(&false));
+    }
+
+    #[test]
+    fn normal_numbers_have_mean_and_deviation() {
+        let values = draw(1, Distribution::Normal, 3.0f64, 2.0);
+        let mean = values.iter().sum::<f64>() / 1000.0;
+        let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / 1000.0;
+        // Five standard errors.
+        assert!((mean - 3.0).abs() < 5.0 * 2.0 / 1000f64.sqrt(), "{mean}");
+        assert!((variance - 4.0).abs() < 5.0 * 4.0 * (2f64 / 1000.0).sqrt(), "{variance}");
+    }
+
+    #[test]
+    fn the_seed_decides() {
+        let numbers = |seed| draw(seed, Distribution::Uniform, 0u64, u64::MAX);
+        assert_eq!(numbers(1), numbers(1));
+        assert_ne!(numbers(1), numbers(2));
+    }
+
+    #[test]
+    fn state_advances() {
+        let shape = ArrayShape::new(ElementType::U64, [2]).unwrap();
+        let op = ops::RngGetAndUpdateState { delta: 5, shape: shape.clone() };
+        let cx = Context { seed: 9, ..Context::default() };
+        on_evaluator_in(&cx, |ev| {
+            for counter in [0, 5, 10] {
+                let value = get_and_update_state(&op, ev, &[], &shape.clone().into()).unwrap();
+                assert_eq!(value.as_array().unwrap().values::<u64>().unwrap(), [counter, 9]);
+            }
+        });
+    }
 }

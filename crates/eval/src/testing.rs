@@ -154,7 +154,12 @@ impl Random {
 
 /// Runs `f` on an evaluator of an empty module with one participant.
 pub(crate) fn on_evaluator<R>(f: impl FnOnce(&Evaluator<'_>) -> R) -> R {
-    f(&Evaluator::new(&Module::new("test"), &Context::default()))
+    on_evaluator_in(&Context::default(), f)
+}
+
+/// Runs `f` on an evaluator of an empty module in this context.
+pub(crate) fn on_evaluator_in<R>(cx: &Context, f: impl FnOnce(&Evaluator<'_>) -> R) -> R {
+    f(&Evaluator::new(&Module::new("test"), cx))
 }
 
 /// Small integers without a visible order, `(a * i + b) % m - m / 2`: simple enough to be made
