@@ -2,6 +2,8 @@
 
 use std::fmt::Debug;
 
+use minifloat::Minifloat;
+
 use super::*;
 
 /// A number of any element type, without loss: the common ground of conversions.
@@ -212,6 +214,23 @@ macro_rules! narrow_integers {
 }
 narrow_integers! { S2 I2 i8, 2, -2, 1; S4 I4 i8, 4, -8, 7; U2 U2 u8, 2, 0, 3; U4 U4 u8, 4, 0, 15; }
 
+/// `v` in a format without infinity but with NaN, which it becomes on overflow.
+///
+/// (`minifloat` gives the greatest number instead.)
+fn finite_or_nan<T: Minifloat>(v: f64) -> T {
+    // Scaled down by four, nothing overflows and the place of the last bit stays the mantissa's.
+    let overflows = T::from_f64(v / 4.0).to_f64().abs() > T::MAX.to_f64() / 4.0;
+    match T::NAN {
+        Some(nan) if overflows => nan,
+        _ => T::from_f64(v),
+    }
+}
+
+/// The nearest number; the greatest on overflow. There is no NaN: it becomes -0, as on XLA:CPU.
+fn f4_from_f64(v: f64) -> F4E2M1FN {
+    F4E2M1FN::from_f64(if v.is_nan() { -0.0 } else { v })
+}
+
 macro_rules! floats {
     ($($variant:ident $ty:ty, $bits:ty, $from:expr, $to:expr;)*) => {$(
         impl Native for $ty {
@@ -232,14 +251,14 @@ macro_rules! floats {
     )*};
 }
 floats! {
-    F4E2M1FN F4E2M1FN, u8, F4E2M1FN::from_f64, F4E2M1FN::to_f64;
+    F4E2M1FN F4E2M1FN, u8, f4_from_f64, F4E2M1FN::to_f64;
     F8E3M4 F8E3M4, u8, F8E3M4::from_f64, F8E3M4::to_f64;
     F8E4M3 F8E4M3, u8, F8E4M3::from_f64, F8E4M3::to_f64;
-    F8E4M3FN F8E4M3FN, u8, F8E4M3FN::from_f64, F8E4M3FN::to_f64;
-    F8E4M3B11FNUZ F8E4M3B11FNUZ, u8, F8E4M3B11FNUZ::from_f64, F8E4M3B11FNUZ::to_f64;
-    F8E4M3FNUZ F8E4M3FNUZ, u8, F8E4M3FNUZ::from_f64, F8E4M3FNUZ::to_f64;
+    F8E4M3FN F8E4M3FN, u8, finite_or_nan, F8E4M3FN::to_f64;
+    F8E4M3B11FNUZ F8E4M3B11FNUZ, u8, finite_or_nan, F8E4M3B11FNUZ::to_f64;
+    F8E4M3FNUZ F8E4M3FNUZ, u8, finite_or_nan, F8E4M3FNUZ::to_f64;
     F8E5M2 F8E5M2, u8, F8E5M2::from_f64, F8E5M2::to_f64;
-    F8E5M2FNUZ F8E5M2FNUZ, u8, F8E5M2FNUZ::from_f64, F8E5M2FNUZ::to_f64;
+    F8E5M2FNUZ F8E5M2FNUZ, u8, finite_or_nan, F8E5M2FNUZ::to_f64;
     F8E8M0FNU F8E8M0FNU, u8, F8E8M0FNU::from_f64, F8E8M0FNU::to_f64;
     F16 F16, u16, |v| F16::from_f32(f64_to_f32_odd(v)), F16::to_f64;
     BF16 BF16, u16, |v| BF16::from_f32(f64_to_f32_odd(v)), BF16::to_f64;
@@ -309,7 +328,7 @@ impl F8E8M0FNU {
 
     /// The nearest value; see the type for the special cases.
     pub fn from_f64(v: f64) -> Self {
-        let bits = if !(v > 0.0) {
+        let bits = if v.is_nan() || v <= 0.0 {
             255
         } else {
             // Adding half a unit to the fraction carries into the exponent when it is at least 1.5.
