@@ -6,7 +6,7 @@
 
 use std::fmt::{Display, Write as _};
 
-use crate::{CompId, Error, Location, Result, Shape};
+use crate::{ArrayShape, CompId, Error, Location, Result, Shape};
 
 /// One attribute: its name, its value as written, and where the value begins.
 #[derive(Clone, Debug)]
@@ -68,6 +68,46 @@ impl<'a> AttrReader<'a> {
     /// The value, or the error that it is missing.
     pub fn require<T>(&self, name: &str, value: Option<T>) -> Result<T> {
         value.ok_or_else(|| self.missing(name))
+    }
+
+    /// The value that `read` finds (`attrs.needed("dimensions", AttrReader::sizes)`), or the error
+    /// that the attribute is missing.
+    pub fn needed<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&mut Self, &str) -> Result<Option<T>>,
+    ) -> Result<T> {
+        let value = read(self, name)?;
+        self.require(name, value)
+    }
+
+    /// The shape before the opcode, without layout. Errors: it is not an array.
+    pub fn result_array(&self) -> Result<ArrayShape> {
+        let array = self.result.as_array().cloned().map(ArrayShape::without_layout);
+        array.ok_or_else(|| {
+            let detail = format!("the result must be an array, is {}", self.result);
+            Error::invalid(detail)
+        })
+    }
+
+    /// The first element of the tuple before the opcode, without layout. Errors: there is none.
+    pub fn result_element(&self) -> Result<Shape> {
+        let first = self.result.as_tuple().and_then(|elements| elements.first());
+        first.map(Shape::without_layout).ok_or_else(|| {
+            let detail =
+                format!("the result must be a tuple that is not empty, is {}", self.result);
+            Error::invalid(detail)
+        })
+    }
+
+    /// `name={3}`.
+    pub fn one_size(&mut self, name: &str) -> Result<Option<usize>> {
+        self.parse(name, |scan| {
+            scan.expect("{")?;
+            let size = scan.size()?;
+            scan.expect("}")?;
+            Ok(size)
+        })
     }
 
     /// `name=true`.
@@ -354,6 +394,11 @@ impl<'a> AttrWriter<'a> {
     /// `, name={0,1}`.
     pub fn list<T: Display>(&mut self, name: &str, values: &[T]) {
         self.put(name, braced(values));
+    }
+
+    /// `, name={3}`.
+    pub fn one_size(&mut self, name: &str, size: usize) {
+        self.list(name, &[size]);
     }
 
     /// `, name={0,1}`, unless there are none.

@@ -114,6 +114,20 @@ impl ArrayShape {
         (self.dims[d], self.kinds[d])
     }
 
+    /// Size (or bound) and kind of each dimension.
+    pub fn dims_and_kinds(&self) -> impl ExactSizeIterator<Item = (usize, DimKind)> + '_ {
+        self.dims.iter().copied().zip(self.kinds.iter().copied())
+    }
+
+    /// An array with these sizes (or bounds) and kinds. Errors: as for [`ArrayShape::new`].
+    pub fn from_dims(
+        element: ElementType,
+        dims: impl IntoIterator<Item = (usize, DimKind)>,
+    ) -> Result<Self> {
+        let (sizes, kinds) = dims.into_iter().unzip();
+        Self::with_kinds(element, sizes, kinds)
+    }
+
     /// The layout, if one is stated.
     pub fn layout(&self) -> Option<&Layout> {
         self.layout.as_ref()
