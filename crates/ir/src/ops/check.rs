@@ -13,6 +13,11 @@ impl<'a> InferCx<'a> {
         operand.ok_or_else(|| Error::internal(format!("operand {i} is missing")))
     }
 
+    /// The error for operands of another number than the arity says, which has been checked.
+    pub(crate) fn wrong_arity(&self) -> Error {
+        Error::internal(format!("an operation has {} operands", self.operands.len()))
+    }
+
     /// The shape of operand `i`, which must be an array.
     pub fn array(&self, rule: &'static str, i: usize) -> Result<&'a ArrayShape> {
         ensure_array(rule, format_args!("operand {i}"), self.operand(i)?)
@@ -122,16 +127,14 @@ pub(crate) fn ensure_one_per_dim(
     Ok(())
 }
 
-/// Errors: the arrays have different element types. The first is called operand 0, and so on.
+/// Errors: the arrays have different element types.
 pub(crate) fn ensure_same_element(rule: &'static str, arrays: &[&ArrayShape]) -> Result<()> {
     let Some((first, rest)) = arrays.split_first() else { return Ok(()) };
-    for (i, array) in rest.iter().enumerate() {
+    for array in rest {
         ensure!(
             array.element() == first.element(),
             rule,
-            "operand {} must have element type {} as operand 0 has, is {array}",
-            i + 1,
-            first.element()
+            "the operands must have the same element type, found {first} and {array}"
         );
     }
     Ok(())
@@ -149,28 +152,24 @@ pub(crate) fn merge_dim(a: (usize, DimKind), b: (usize, DimKind)) -> Option<(usi
 }
 
 /// The dimensions that all arrays have, as [`merge_dim`] puts them together, with the element type
-/// of the first. Errors: they have different dimensions. The first is called operand 0, and so on.
+/// of the first. Errors: they have different dimensions.
 pub(crate) fn merge_arrays(rule: &'static str, arrays: &[&ArrayShape]) -> Result<ArrayShape> {
     let Some((first, rest)) = arrays.split_first() else {
         return Err(Error::internal("no arrays to merge"));
     };
-    let mut dims: Vec<_> = (0..first.rank()).map(|d| first.dim(d)).collect();
-    for (i, array) in rest.iter().enumerate() {
-        let different = || {
-            let i = i + 1;
-            let detail =
-                format!("operand {i} must have the dimensions of operand 0, {first}; is {array}");
-            Error::rule(rule, detail)
-        };
-        if array.rank() != dims.len() {
-            return Err(different());
-        }
+    let mut dims: Vec<_> = first.dims_and_kinds().collect();
+    for array in rest {
+        ensure!(array.rank() == dims.len(), rule, "{}", must_agree(first, array));
         for (d, dim) in dims.iter_mut().enumerate() {
-            *dim = merge_dim(*dim, array.dim(d)).ok_or_else(different)?;
+            *dim = merge_dim(*dim, array.dim(d))
+                .ok_or_else(|| Error::rule(rule, must_agree(first, array)))?;
         }
     }
-    let (sizes, kinds) = dims.into_iter().unzip();
-    ArrayShape::with_kinds(first.element(), sizes, kinds)
+    ArrayShape::from_dims(first.element(), dims)
+}
+
+fn must_agree(first: &ArrayShape, other: &ArrayShape) -> String {
+    format!("the operands must have the same dimensions, found {first} and {other}")
 }
 
 /// Errors: the computation called as `what` does not take exactly these parameters.
@@ -214,4 +213,57 @@ pub(crate) fn ensure_result(
         expected.without_layout()
     );
     Ok(())
+}
+
+/// Tuples may be nested so deep: whoever walks through a shape may recurse.
+pub(crate) const MAX_TUPLE_DEPTH: usize = 64;
+
+/// A shape may have so many parts: tuples of tuples grow fast.
+pub(crate) const MAX_TUPLE_PARTS: usize = 1 << 18;
+
+/// The tuple of these shapes, without layouts. Errors: `ResourceExhausted` if it is too deep or too
+/// large for any use.
+pub(crate) fn tuple_of(elements: &[&Shape]) -> Result<Shape> {
+    let mut depth = 0;
+    let mut parts = elements.len();
+    for element in elements {
+        let size = extent(element);
+        depth = depth.max(size.0);
+        parts = parts.saturating_add(size.1);
+    }
+    if depth >= MAX_TUPLE_DEPTH {
+        return Err(Error::exhausted(format!("tuples nested more than {MAX_TUPLE_DEPTH} deep")));
+    }
+    if parts > MAX_TUPLE_PARTS {
+        return Err(Error::exhausted(format!("a tuple of more than {MAX_TUPLE_PARTS} parts")));
+    }
+    Ok(Shape::Tuple(elements.iter().map(|element| element.without_layout()).collect()))
+}
+
+/// How deep tuples in `shape` are nested and how many parts it has besides itself.
+fn extent(shape: &Shape) -> (usize, usize) {
+    let elements = shape.as_tuple().unwrap_or_default();
+    let inner = elements.iter().map(extent);
+    let (depth, parts) = inner.fold((0, elements.len()), |(depth, parts), (d, p)| {
+        (depth.max(d), parts.saturating_add(p))
+    });
+    (depth + usize::from(shape.as_tuple().is_some()), parts)
+}
+
+/// The one shape that two equal shapes are, arrays put together by [`merge_dim`]. `None` if they
+/// differ.
+pub(crate) fn merge_shapes(a: &Shape, b: &Shape) -> Option<Shape> {
+    match (a, b) {
+        (Shape::Array(a), Shape::Array(b)) => {
+            let same = a.element() == b.element();
+            same.then(|| merge_arrays("", &[a, b]).ok()).flatten().map(Shape::Array)
+        }
+        (Shape::Tuple(a), Shape::Tuple(b)) if a.len() == b.len() => a
+            .iter()
+            .zip(b)
+            .map(|(a, b)| merge_shapes(a, b))
+            .collect::<Option<_>>()
+            .map(Shape::Tuple),
+        (a, b) => (a == b).then(|| a.clone()),
+    }
 }

@@ -1,7 +1,9 @@
 //! `constant` and its kin.
 
 use super::Arity;
-use crate::{ArrayShape, Error, InferCx, Literal, OpDef, Result, Shape};
+use super::check::ensure_dim;
+use crate::text::attrs::{AttrReader, AttrWriter};
+use crate::{ArrayShape, InferCx, Literal, OpDef, Result, Shape, ensure};
 
 /// A value known beforehand.
 #[derive(Clone, Debug)]
@@ -14,9 +16,8 @@ impl OpDef for Constant {
     const OPCODE: &'static str = "constant";
     const ARITY: Arity = Arity::Exactly(0);
 
-    fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer constant"))
+    fn infer(&self, _: &InferCx<'_>) -> Result<Shape> {
+        Ok(self.literal.shape().without_layout())
     }
 }
 
@@ -33,9 +34,8 @@ impl OpDef for Parameter {
     const OPCODE: &'static str = "parameter";
     const ARITY: Arity = Arity::Exactly(0);
 
-    fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer parameter"))
+    fn infer(&self, _: &InferCx<'_>) -> Result<Shape> {
+        Ok(self.shape.without_layout())
     }
 }
 
@@ -52,8 +52,44 @@ impl OpDef for Iota {
     const OPCODE: &'static str = "iota";
     const ARITY: Arity = Arity::Exactly(0);
 
-    fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer iota"))
+    fn infer(&self, _: &InferCx<'_>) -> Result<Shape> {
+        let shape = &self.shape;
+        ensure_dim("iota.C1", "iota_dimension", self.dimension, shape)?;
+        ensure!(
+            !shape.element().is_pred(),
+            "iota.C2",
+            "counts in integers, floats or complex numbers; the result is {shape}"
+        );
+        ensure!(
+            !shape.is_unbounded(),
+            "iota.C3",
+            "no size is known for every dimension of {shape}"
+        );
+        Ok(Shape::Array(shape.clone().without_layout()))
+    }
+
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        let dimension = attrs.needed("iota_dimension", AttrReader::size)?;
+        Ok(Iota { shape: attrs.result_array()?, dimension })
+    }
+
+    fn write(&self, attrs: &mut AttrWriter<'_>) {
+        attrs.put("iota_dimension", self.dimension);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::{array, infer};
+
+    #[test]
+    fn iota() {
+        let iota = |shape, dimension| infer(Iota { shape: array(shape), dimension }, &[]);
+        assert_eq!(iota("f32[2,<=3]", 1), "f32[2,<=3]");
+        assert_eq!(iota("f32[2]", 1), "iota.C1");
+        assert_eq!(iota("s32[]", 0), "iota.C1");
+        assert_eq!(iota("pred[2]", 0), "iota.C2");
+        assert_eq!(iota("s32[?]", 0), "iota.C3");
     }
 }

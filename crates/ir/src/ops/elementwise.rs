@@ -1,7 +1,10 @@
 //! The table of element-wise operations without attributes.
 
+use std::fmt;
+
+use super::check::{ensure_same_element, merge_arrays};
 use super::{Arity, Family, OpInfo};
-use crate::{ElementType, Error, InferCx, Result, Shape};
+use crate::{ArrayShape, ElementType, Error, InferCx, Result, Shape, ensure};
 
 /// Which element types an operation takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +125,7 @@ elementwise! {
         /// Inverse hyperbolic tangent.
         Atanh: "atanh", "chlo.atanh", FloatOrComplex, Same, Transcendental;
         /// Cube root.
-        Cbrt: "cbrt", "stablehlo.cbrt", FloatOrComplex, Same, Transcendental;
+        Cbrt: "cbrt", "stablehlo.cbrt", Float, Same, Transcendental;
         /// The least integer not below.
         Ceil: "ceil", "stablehlo.ceil", Float, Same, Cheap;
         /// The number of leading zero bits; of 0, the width.
@@ -251,18 +254,115 @@ impl Accepts {
     }
 }
 
+impl fmt::Display for Accepts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Accepts::Any => "any type",
+            Accepts::Numeric => "integers, floats and complex numbers",
+            Accepts::NumericOrPred => "integers, floats, complex numbers and pred",
+            Accepts::SignedFloatOrComplex => "signed integers, floats and complex numbers",
+            Accepts::Real => "integers and floats",
+            Accepts::RealOrPred => "integers, floats and pred",
+            Accepts::Float => "floats",
+            Accepts::FloatOrComplex => "floats and complex numbers",
+            Accepts::ComplexPart => "f32 and f64",
+            Accepts::Integer => "integers",
+            Accepts::IntegerOrPred => "integers and pred",
+        })
+    }
+}
+
+impl ResultRule {
+    /// The element type of the result for this element type of the operands.
+    pub fn apply(self, operand: ElementType) -> Option<ElementType> {
+        match self {
+            ResultRule::Same => Some(operand),
+            ResultRule::RealPart => Some(operand.real_part()),
+            ResultRule::Pred => Some(ElementType::Pred),
+            ResultRule::Complex => operand.to_complex(),
+        }
+    }
+
+    fn result(self, operand: &ArrayShape) -> Result<Shape> {
+        let element = self.apply(operand.element());
+        let element = element.ok_or_else(|| Error::internal("an accepted type has no result"))?;
+        operand.clone().without_layout().with_element(element).map(Shape::Array)
+    }
+}
+
 impl UnaryOp {
-    /// The shape of the result.
+    /// The shape of the result. Errors: `unary.C1` (an array), `unary.C2` (its element type).
     pub fn infer(self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer unary"))
+        let operand = cx.array("unary.C1", 0)?;
+        let (name, accepts) = (self.name(), self.accepts());
+        let ok = accepts.includes(operand.element());
+        ensure!(ok, "unary.C2", "{name} takes {accepts}, operand 0 is {operand}");
+        self.result_rule().result(operand)
     }
 }
 
 impl BinaryOp {
-    /// The shape of the result.
+    /// The shape of the result. Errors: `binary.C1` (arrays), `binary.C2` (their element type),
+    /// `binary.C3` (which is the same), `binary.C4` (as are their dimensions).
     pub fn infer(self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer binary"))
+        let operands = cx.arrays("binary.C1")?;
+        let (name, accepts) = (self.name(), self.accepts());
+        for (i, operand) in operands.iter().enumerate() {
+            let ok = accepts.includes(operand.element());
+            ensure!(ok, "binary.C2", "{name} takes {accepts}, operand {i} is {operand}");
+        }
+        ensure_same_element("binary.C3", &operands)?;
+        self.result_rule().result(&merge_arrays("binary.C4", &operands)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::infer;
+
+    #[test]
+    fn results() {
+        assert_eq!(infer(UnaryOp::Exp, &["f32[2,3]"]), "f32[2,3]");
+        assert_eq!(infer(UnaryOp::Abs, &["c64[2]"]), "f32[2]");
+        assert_eq!(infer(UnaryOp::Abs, &["s8[<=2]"]), "s8[<=2]");
+        assert_eq!(infer(UnaryOp::IsFinite, &["bf16[]"]), "pred[]");
+        assert_eq!(infer(UnaryOp::Imag, &["f32[2]"]), "f32[2]");
+        assert_eq!(infer(BinaryOp::Complex, &["f64[2]", "f64[2]"]), "c128[2]");
+        assert_eq!(infer(BinaryOp::Add, &["pred[2]", "pred[2]"]), "pred[2]");
+    }
+
+    #[test]
+    fn dimensions_known_of_either_operand_are_known_of_the_result() {
+        assert_eq!(infer(BinaryOp::Add, &["f32[<=2]", "f32[2]"]), "f32[<=2]");
+        assert_eq!(infer(BinaryOp::Add, &["f32[?]", "f32[2]"]), "f32[2]");
+        assert_eq!(infer(BinaryOp::Add, &["f32[?]", "f32[<=2]"]), "f32[<=2]");
+        assert_eq!(infer(BinaryOp::Add, &["f32[?]", "f32[?]"]), "f32[?]");
+    }
+
+    #[test]
+    fn rules() {
+        assert_eq!(infer(UnaryOp::Exp, &["token[]"]), "unary.C1");
+        assert_eq!(infer(UnaryOp::Floor, &["s32[2]"]), "unary.C2");
+        assert_eq!(infer(UnaryOp::Cbrt, &["c64[2]"]), "unary.C2");
+        assert_eq!(infer(UnaryOp::Abs, &["u32[2]"]), "unary.C2");
+        assert_eq!(infer(UnaryOp::Not, &["f32[2]"]), "unary.C2");
+        assert_eq!(infer(UnaryOp::Popcnt, &["pred[2]"]), "unary.C2");
+        assert_eq!(infer(BinaryOp::Add, &["f32[]", "()"]), "binary.C1");
+        assert_eq!(infer(BinaryOp::Subtract, &["pred[2]", "pred[2]"]), "binary.C2");
+        assert_eq!(infer(BinaryOp::Complex, &["f16[2]", "f16[2]"]), "binary.C2");
+        assert_eq!(infer(BinaryOp::Add, &["f32[2]", "bf16[2]"]), "binary.C3");
+        assert_eq!(infer(BinaryOp::Add, &["f32[2]", "f32[]"]), "binary.C4");
+        assert_eq!(infer(BinaryOp::Add, &["f32[2]", "f32[<=3]"]), "binary.C4");
+        assert_eq!(infer(BinaryOp::Add, &["f32[2]"]), "operands.C1");
+    }
+
+    #[test]
+    fn every_accepted_type_has_a_result() {
+        for &ty in ElementType::ALL {
+            for op in BinaryOp::ALL.iter().filter(|op| op.accepts().includes(ty)) {
+                assert!(op.result_rule().apply(ty).is_some(), "{} of {ty}", op.name());
+            }
+        }
     }
 }
