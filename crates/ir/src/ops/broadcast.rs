@@ -1,7 +1,10 @@
 //! `broadcast`.
 
 use super::Arity;
-use crate::{ArrayShape, Error, InferCx, OpDef, Result, Shape};
+use super::check::{ensure_dims, ensure_one_per_dim, ensure_unique};
+use crate::text::attrs::{AttrReader, AttrWriter};
+use crate::types::DimKind;
+use crate::{ArrayShape, InferCx, OpDef, Result, Shape, ensure};
 
 /// Repeats the operand along new dimensions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +20,71 @@ impl OpDef for Broadcast {
     const ARITY: Arity = Arity::Exactly(1);
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer broadcast"))
+        let operand = cx.array("broadcast.C1", 0)?;
+        let (result, dimensions) = (&self.shape, &self.dimensions);
+        ensure!(
+            operand.element() == result.element(),
+            "broadcast.C2",
+            "operand and result must have the same element type, found {operand} and {result}"
+        );
+        ensure_one_per_dim("broadcast.C3", "dimensions", dimensions.len(), operand)?;
+        ensure_dims("broadcast.C4", "dimensions", dimensions, result)?;
+        ensure_unique("broadcast.C5", "dimensions", dimensions)?;
+        let mut is_new = vec![true; result.rank()];
+        for (d, (dim, &to)) in operand.dims_and_kinds().zip(dimensions).enumerate() {
+            is_new[to] = false;
+            ensure!(
+                dim == result.dim(to),
+                "broadcast.C6",
+                "dimension {d} of the operand {operand} becomes dimension {to} of the result \
+                 {result}, which must be the same"
+            );
+        }
+        let dynamic = (0..result.rank()).find(|&d| is_new[d] && result.dim(d).1 != DimKind::Static);
+        ensure!(
+            dynamic.is_none(),
+            "broadcast.C7",
+            "new dimension {} of the result {result} must be static",
+            dynamic.unwrap_or_default()
+        );
+        Ok(Shape::Array(result.clone().without_layout()))
+    }
+
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        // Of a scalar there is nothing to say, and some text says nothing.
+        let scalar = attrs.operands.first().and_then(|shape| shape.as_array());
+        let dimensions = match attrs.sizes("dimensions")? {
+            None if scalar.is_some_and(ArrayShape::is_scalar) => Vec::new(),
+            dimensions => attrs.require("dimensions", dimensions)?,
+        };
+        Ok(Broadcast { shape: attrs.result_array()?, dimensions })
+    }
+
+    fn write(&self, attrs: &mut AttrWriter<'_>) {
+        attrs.list("dimensions", &self.dimensions);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::{array, infer};
+
+    #[test]
+    fn broadcast() {
+        let to = |operand, shape, dimensions: &[usize]| {
+            infer(Broadcast { shape: array(shape), dimensions: dimensions.to_vec() }, &[operand])
+        };
+        assert_eq!(to("f32[]", "f32[2,3]", &[]), "f32[2,3]");
+        assert_eq!(to("f32[<=3]", "f32[2,<=3]", &[1]), "f32[2,<=3]");
+        assert_eq!(to("f32[2,3]", "f32[3,2,4]", &[1, 0]), "f32[3,2,4]");
+        assert_eq!(to("token[]", "f32[2]", &[]), "broadcast.C1");
+        assert_eq!(to("f32[]", "bf16[2]", &[]), "broadcast.C2");
+        assert_eq!(to("f32[2]", "f32[2]", &[]), "broadcast.C3");
+        assert_eq!(to("f32[2]", "f32[2]", &[1]), "broadcast.C4");
+        assert_eq!(to("f32[2,2]", "f32[2]", &[0, 0]), "broadcast.C5");
+        assert_eq!(to("f32[1]", "f32[2]", &[0]), "broadcast.C6");
+        assert_eq!(to("f32[<=2]", "f32[2]", &[0]), "broadcast.C6");
+        assert_eq!(to("f32[2]", "f32[<=3,2]", &[1]), "broadcast.C7");
     }
 }
