@@ -1,8 +1,11 @@
 //! `dot` and its kin.
 
 use super::Arity;
-use super::shared::{DotDims, Precision};
-use crate::{ElementType, Error, InferCx, OpDef, Result, Shape};
+use super::check::{ensure_dims, ensure_unique, merge_dim};
+use super::shared::{DotDims, Precision, check_algorithm, read_algorithm, write_algorithm};
+use crate::text::attrs::{AttrReader, AttrWriter};
+use crate::types::DimKind;
+use crate::{ArrayShape, ElementType, InferCx, OpDef, Result, Shape, ensure};
 
 /// Sum of products over contracting dimensions; result: batch, lhs free, rhs free dimensions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,13 +20,88 @@ pub struct Dot {
     pub algorithm: Option<String>,
 }
 
+/// Errors: `rule` unless the lists of dimensions pair up in number and size. `what` they are.
+fn ensure_pairs(
+    [count_rule, size_rule]: [&'static str; 2],
+    what: &str,
+    lhs: (&ArrayShape, &[usize]),
+    rhs: (&ArrayShape, &[usize]),
+) -> Result<()> {
+    ensure!(
+        lhs.1.len() == rhs.1.len(),
+        count_rule,
+        "lhs and rhs must have the same number of {what} dimensions, have {:?} and {:?}",
+        lhs.1,
+        rhs.1
+    );
+    for (&l, &r) in lhs.1.iter().zip(rhs.1) {
+        ensure!(
+            merge_dim(lhs.0.dim(l), rhs.0.dim(r)).is_some(),
+            size_rule,
+            "{what} dimensions {l} of lhs {} and {r} of rhs {} must have the same size",
+            lhs.0,
+            rhs.0
+        );
+    }
+    Ok(())
+}
+
+/// The dimensions that a product has: batch, lhs free, rhs free except those in `leave_out`.
+fn product_dims(
+    dims: &DotDims,
+    lhs: &ArrayShape,
+    rhs: &ArrayShape,
+    leave_out: &[usize],
+) -> Result<Vec<(usize, DimKind)>> {
+    for (array, name, contracting, batch) in [
+        (lhs, "lhs", &dims.lhs_contracting, &dims.lhs_batch),
+        (rhs, "rhs", &dims.rhs_contracting, &dims.rhs_batch),
+    ] {
+        let all = [contracting.as_slice(), batch].concat();
+        let what = format!("{name}_contracting_dims and {name}_batch_dims");
+        ensure_dims("dot.C2", &what, &all, array)?;
+        ensure_unique("dot.C3", &what, &all)?;
+    }
+    let rules = ["dot.C4", "dot.C5"];
+    ensure_pairs(rules, "contracting", (lhs, &dims.lhs_contracting), (rhs, &dims.rhs_contracting))?;
+    ensure_pairs(["dot.C6", "dot.C7"], "batch", (lhs, &dims.lhs_batch), (rhs, &dims.rhs_batch))?;
+    let lhs_free = dims.lhs_free(lhs.rank());
+    let rhs_free = dims.rhs_free(rhs.rank());
+    let lhs_dims = dims.lhs_batch.iter().chain(&lhs_free).map(|&d| lhs.dim(d));
+    let rhs_free = rhs_free.iter().filter(|d| !leave_out.contains(d));
+    Ok(lhs_dims.chain(rhs_free.map(|&d| rhs.dim(d))).collect())
+}
+
+fn array(element: ElementType, dims: Vec<(usize, DimKind)>) -> Result<Shape> {
+    let (sizes, kinds) = dims.into_iter().unzip();
+    ArrayShape::with_kinds(element, sizes, kinds).map(Shape::Array)
+}
+
 impl OpDef for Dot {
     const OPCODE: &'static str = "dot";
     const ARITY: Arity = Arity::Exactly(2);
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer dot"))
+        let (lhs, rhs) = (cx.array("dot.C1", 0)?, cx.array("dot.C1", 1)?);
+        let dims = product_dims(&self.dims, lhs, rhs, &[])?;
+        Precision::check_list(&self.precision)?;
+        check_algorithm(&self.algorithm)?;
+        array(self.element, dims)
+    }
+
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        Ok(Dot {
+            dims: DotDims::read(attrs)?,
+            element: attrs.result_array()?.element(),
+            precision: Precision::read_list(attrs)?,
+            algorithm: read_algorithm(attrs)?,
+        })
+    }
+
+    fn write(&self, attrs: &mut AttrWriter<'_>) {
+        self.dims.write(attrs);
+        Precision::write_list(&self.precision, attrs);
+        write_algorithm(&self.algorithm, attrs);
     }
 }
 
@@ -42,12 +120,131 @@ pub struct RaggedDot {
     pub precision: Vec<Precision>,
 }
 
+/// Which kind of dimension falls into groups in a [`RaggedDot`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RaggedMode {
+    /// A free dimension of lhs: each group of it meets its own part of rhs.
+    Free,
+    /// A contracting dimension: each group gives a product of its own, all stacked.
+    Contracting,
+    /// A batch dimension.
+    Batch,
+}
+
+impl RaggedDot {
+    /// What kind of dimension is ragged; `None` unless there is just one such dimension.
+    pub fn mode(&self) -> Option<RaggedMode> {
+        let [ragged] = self.lhs_ragged[..] else { return None };
+        Some(if self.dims.lhs_batch.contains(&ragged) {
+            RaggedMode::Batch
+        } else if self.dims.lhs_contracting.contains(&ragged) {
+            RaggedMode::Contracting
+        } else {
+            RaggedMode::Free
+        })
+    }
+
+    /// The dimensions of lhs for each point of which there may be group sizes of its own: the batch
+    /// dimensions, and the dimensions of the ragged one's kind, that stand before the ragged one.
+    pub fn group_dims(&self, lhs_rank: usize) -> Vec<usize> {
+        let before = |dims: &[usize]| -> Vec<usize> {
+            dims.iter().copied().take_while(|d| !self.lhs_ragged.contains(d)).collect()
+        };
+        let batch = before(&self.dims.lhs_batch);
+        let kin = match self.mode() {
+            Some(RaggedMode::Free) => before(&self.dims.lhs_free(lhs_rank)),
+            Some(RaggedMode::Contracting) => before(&self.dims.lhs_contracting),
+            Some(RaggedMode::Batch) | None => Vec::new(),
+        };
+        [batch, kin].concat()
+    }
+}
+
 impl OpDef for RaggedDot {
     const OPCODE: &'static str = "ragged-dot";
     const ARITY: Arity = Arity::Exactly(3);
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer ragged-dot"))
+        let (lhs, rhs) = (cx.array("dot.C1", 0)?, cx.array("dot.C1", 1)?);
+        let mut dims = product_dims(&self.dims, lhs, rhs, &self.rhs_group)?;
+        Precision::check_list(&self.precision)?;
+
+        let sizes = cx.array("ragged-dot.C1", 2)?;
+        ensure!(
+            sizes.element().is_integer(),
+            "ragged-dot.C1",
+            "operand 2 must hold integers, the sizes of the groups; is {sizes}"
+        );
+        let mode = self.mode();
+        ensure!(
+            mode.is_some(),
+            "ragged-dot.C2",
+            "lhs_ragged_dims: must be one dimension, are {:?}",
+            self.lhs_ragged
+        );
+        ensure_dims("ragged-dot.C3", "lhs_ragged_dims", &self.lhs_ragged, lhs)?;
+        let prefix: Vec<_> = self.group_dims(lhs.rank()).iter().map(|&d| lhs.dim(d)).collect();
+        let groups = (sizes.rank() > 0).then(|| sizes.dim(sizes.rank() - 1));
+        let is_full = sizes.rank() == prefix.len() + 1
+            && prefix.iter().enumerate().all(|(d, &dim)| merge_dim(dim, sizes.dim(d)).is_some());
+        let (Some(groups), true) = (groups, sizes.rank() == 1 || is_full) else {
+            let prefix: Vec<_> = prefix.iter().map(|dim| dim.0).collect();
+            return Err(crate::Error::rule(
+                "ragged-dot.C4",
+                format!(
+                    "operand 2 must have dimensions [g] or {prefix:?} and then g, the number of \
+                     groups; is {sizes}"
+                ),
+            ));
+        };
+        ensure_dims("ragged-dot.C5", "rhs_group_dims", &self.rhs_group, rhs)?;
+        let taken = self
+            .rhs_group
+            .iter()
+            .find(|d| self.dims.rhs_batch.contains(d) || self.dims.rhs_contracting.contains(d));
+        ensure!(
+            taken.is_none(),
+            "ragged-dot.C5",
+            "rhs_group_dims: {:?} has a batch or contracting dimension of rhs",
+            self.rhs_group
+        );
+        let expected = usize::from(mode == Some(RaggedMode::Free));
+        ensure!(
+            self.rhs_group.len() == expected,
+            "ragged-dot.C6",
+            "rhs_group_dims: {:?}; must be one dimension if the ragged one is neither contracting \
+             nor batch, else none",
+            self.rhs_group
+        );
+        for &d in &self.rhs_group {
+            ensure!(
+                merge_dim(rhs.dim(d), groups).is_some(),
+                "ragged-dot.C7",
+                "rhs_group_dims: dimension {d} of rhs {rhs} must have a size of {}, the number of \
+                 groups in {sizes}",
+                groups.0
+            );
+        }
+        if mode == Some(RaggedMode::Contracting) {
+            dims.insert(0, groups);
+        }
+        array(self.element, dims)
+    }
+
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        Ok(RaggedDot {
+            dims: DotDims::read(attrs)?,
+            lhs_ragged: attrs.sizes("lhs_ragged_dims")?.unwrap_or_default(),
+            rhs_group: attrs.sizes("rhs_group_dims")?.unwrap_or_default(),
+            element: attrs.result_array()?.element(),
+            precision: Precision::read_list(attrs)?,
+        })
+    }
+
+    fn write(&self, attrs: &mut AttrWriter<'_>) {
+        self.dims.write(attrs);
+        attrs.list_unless_empty("lhs_ragged_dims", &self.lhs_ragged);
+        attrs.list_unless_empty("rhs_group_dims", &self.rhs_group);
+        Precision::write_list(&self.precision, attrs);
     }
 }

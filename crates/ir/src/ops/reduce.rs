@@ -1,8 +1,12 @@
 //! `reduce` and its kin.
 
 use super::Arity;
+use super::check::{ensure_dims, ensure_unique};
+use super::reducer::{Reducer, ensure_reducer, fits, same_sizes};
 use super::shared::Window;
-use crate::{CompId, Error, InferCx, OpDef, Result, Shape};
+use crate::text::attrs::{AttrReader, AttrWriter};
+use crate::types::DimKind;
+use crate::{ArrayShape, CompId, ElementType, InferCx, OpDef, Result, Shape, ensure};
 
 /// Folds dimensions away with a computation; operands: arrays, then initial values.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,13 +17,77 @@ pub struct Reduce {
     pub to_apply: CompId,
 }
 
+/// The arrays folded and the types of their initial values.
+type Folded<'a> = (Vec<&'a ArrayShape>, Vec<ElementType>);
+
+/// The operands of a fold: N arrays of the same sizes, N scalars. Errors: `rules`, in this order:
+/// not so many, not arrays, not of the same sizes, not scalars.
+fn folded<'a>(cx: &InferCx<'a>, rules: [&'static str; 4]) -> Result<Folded<'a>> {
+    let [count_rule, array_rule, sizes_rule, scalar_rule] = rules;
+    let operands = cx.operands.len();
+    ensure!(
+        operands.is_multiple_of(2),
+        count_rule,
+        "there must be as many initial values as arrays, but {operands} operands is an odd number"
+    );
+    let count = operands / 2;
+    let arrays: Vec<_> = (0..count).map(|i| cx.array(array_rule, i)).collect::<Result<_>>()?;
+    for (i, array) in arrays.iter().enumerate() {
+        ensure!(
+            same_sizes(array, arrays[0]),
+            sizes_rule,
+            "operand {i} must have the sizes of operand 0, {}; is {array}",
+            arrays[0]
+        );
+    }
+    let inits = (count..operands).map(|i| cx.scalar(scalar_rule, i)).collect::<Result<_>>()?;
+    Ok((arrays, inits))
+}
+
+fn element_types(arrays: &[&ArrayShape]) -> Vec<ElementType> {
+    arrays.iter().map(|array| array.element()).collect()
+}
+
+/// Arrays of these types with the same dimensions: a tuple of them if the computation gives one.
+fn results(
+    reducer: &Reducer,
+    elements: &[ElementType],
+    dims: Vec<(usize, DimKind)>,
+) -> Result<Shape> {
+    let (sizes, kinds): (Vec<_>, Vec<_>) = dims.into_iter().unzip();
+    let array =
+        |&element| ArrayShape::with_kinds(element, sizes.clone(), kinds.clone()).map(Shape::Array);
+    let mut arrays: Vec<Shape> = elements.iter().map(array).collect::<Result<_>>()?;
+    match arrays.pop() {
+        Some(only) if arrays.is_empty() && !reducer.is_tuple => Ok(only),
+        last => Ok(Shape::Tuple(arrays.into_iter().chain(last).collect())),
+    }
+}
+
 impl OpDef for Reduce {
     const OPCODE: &'static str = "reduce";
     const ARITY: Arity = Arity::AtLeast(2);
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer reduce"))
+        let (arrays, inits) = folded(cx, ["reduce.C1", "reduce.C2", "reduce.C3", "reduce.C4"])?;
+        let first = arrays[0];
+        ensure_dims("reduce.C5", "dimensions", &self.dimensions, first)?;
+        ensure_unique("reduce.C6", "dimensions", &self.dimensions)?;
+        let reducer = ensure_reducer(cx, self.to_apply, &inits, &element_types(&arrays))?;
+        let kept = (0..first.rank()).filter(|d| !self.dimensions.contains(d));
+        results(&reducer, &reducer.accumulators, kept.map(|d| first.dim(d)).collect())
+    }
+
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        Ok(Reduce {
+            dimensions: attrs.needed("dimensions", AttrReader::sizes)?,
+            to_apply: attrs.needed("to_apply", AttrReader::computation)?,
+        })
+    }
+
+    fn write(&self, attrs: &mut AttrWriter<'_>) {
+        attrs.list("dimensions", &self.dimensions);
+        attrs.computation("to_apply", self.to_apply);
     }
 
     fn callees(&self) -> Vec<CompId> {
@@ -40,13 +108,35 @@ pub struct ReduceWindow {
     pub to_apply: CompId,
 }
 
+fn all_dims(array: &ArrayShape) -> Vec<(usize, DimKind)> {
+    (0..array.rank()).map(|d| array.dim(d)).collect()
+}
+
 impl OpDef for ReduceWindow {
     const OPCODE: &'static str = "reduce-window";
     const ARITY: Arity = Arity::AtLeast(2);
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer reduce-window"))
+        let rules =
+            ["reduce-window.C1", "reduce-window.C2", "reduce-window.C3", "reduce-window.C4"];
+        let (arrays, inits) = folded(cx, rules)?;
+        let reducer = ensure_reducer(cx, self.to_apply, &inits, &element_types(&arrays))?;
+        // Unlike those of reduce, the results have the initial values' types.
+        results(&reducer, &inits, self.window.output_dims(&all_dims(arrays[0]))?)
+    }
+
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        Ok(ReduceWindow {
+            window: attrs.parse("window", Window::read)?.unwrap_or_default(),
+            to_apply: attrs.needed("to_apply", AttrReader::computation)?,
+        })
+    }
+
+    fn write(&self, attrs: &mut AttrWriter<'_>) {
+        if !self.window.dims.is_empty() {
+            attrs.put("window", &self.window);
+        }
+        attrs.computation("to_apply", self.to_apply);
     }
 
     fn callees(&self) -> Vec<CompId> {
@@ -74,8 +164,59 @@ impl OpDef for SelectAndScatter {
     const ARITY: Arity = Arity::Exactly(3);
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer select-and-scatter"))
+        let operand = cx.array("select-and-scatter.C1", 0)?;
+        let source = cx.array("select-and-scatter.C1", 1)?;
+        let init = cx.scalar("select-and-scatter.C2", 2)?;
+
+        let select = cx.callee(self.select);
+        let params = select.params();
+        let is_element = |id| {
+            let shape: &Shape = &select.instr(id).shape;
+            let scalar = shape.as_array().filter(|array| array.is_scalar());
+            scalar.is_some_and(|scalar| fits(scalar.element(), operand.element()))
+        };
+        ensure!(
+            params.len() == 2 && params.values().all(|&id| is_element(id)),
+            "select-and-scatter.C3",
+            "select {} must take 2 parameters of type {}[], is {}",
+            select.name,
+            operand.element(),
+            select.program_shape()
+        );
+        ensure!(
+            select.result_shape().same(&Shape::scalar(ElementType::Pred)),
+            "select-and-scatter.C4",
+            "select {} must give pred[], gives {}",
+            select.name,
+            select.result_shape()
+        );
+        ensure_reducer(cx, self.scatter, &[init], &[source.element()])?;
+
+        let dims = self.window.output_dims(&all_dims(operand))?;
+        let (sizes, kinds) = dims.into_iter().unzip();
+        let expected = ArrayShape::with_kinds(operand.element(), sizes, kinds)?;
+        ensure!(
+            same_sizes(source, &expected) && fits(source.element(), expected.element()),
+            "select-and-scatter.C5",
+            "operand 1 must be {expected}, an element for each position of the window; is {source}"
+        );
+        Ok(Shape::Array(operand.clone().without_layout()))
+    }
+
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        Ok(SelectAndScatter {
+            window: attrs.parse("window", Window::read)?.unwrap_or_default(),
+            select: attrs.needed("select", AttrReader::computation)?,
+            scatter: attrs.needed("scatter", AttrReader::computation)?,
+        })
+    }
+
+    fn write(&self, attrs: &mut AttrWriter<'_>) {
+        if !self.window.dims.is_empty() {
+            attrs.put("window", &self.window);
+        }
+        attrs.computation("select", self.select);
+        attrs.computation("scatter", self.scatter);
     }
 
     fn callees(&self) -> Vec<CompId> {
