@@ -1,7 +1,62 @@
 //! `batch-norm-training` and its kin.
 
 use super::Arity;
-use crate::{Error, InferCx, OpDef, Result, Shape};
+use super::check::{ensure_dim, ensure_same_element, merge_dim};
+use super::reducer::same_sizes;
+use crate::text::attrs::{AttrReader, AttrWriter};
+use crate::{ArrayShape, InferCx, OpDef, Result, Shape, ensure};
+
+/// Checks the operands: an array, then `vectors` of them with an element for each feature. Gives
+/// the array. Errors: `batch-norm.C1` to `batch-norm.C6`.
+fn check<'a>(
+    cx: &InferCx<'a>,
+    feature_index: usize,
+    vectors: std::ops::RangeInclusive<usize>,
+) -> Result<&'a ArrayShape> {
+    let arrays = cx.arrays("batch-norm.C1")?;
+    let operand = arrays[0];
+    ensure!(
+        operand.element().is_float(),
+        "batch-norm.C2",
+        "operand 0 must hold floats, is {operand}"
+    );
+    ensure_dim("batch-norm.C3", "feature_index", feature_index, operand)?;
+    ensure_same_element("batch-norm.C4", &arrays)?;
+    for i in vectors {
+        let vector = arrays[i];
+        ensure!(
+            vector.rank() == 1,
+            "batch-norm.C5",
+            "operand {i} must have 1 dimension, is {vector}"
+        );
+        ensure!(
+            merge_dim(vector.dim(0), operand.dim(feature_index)).is_some(),
+            "batch-norm.C6",
+            "operand {i} must have an element for each of the {} features, dimension \
+             {feature_index} of {operand}; is {vector}",
+            operand.dim(feature_index).0
+        );
+    }
+    Ok(operand)
+}
+
+/// The operand's shape, and twice that of a vector with an element for each feature.
+fn with_two_vectors(operand: &ArrayShape, feature_index: usize) -> Result<Shape> {
+    let (size, kind) = operand.dim(feature_index);
+    let vector = ArrayShape::with_kinds(operand.element(), vec![size], vec![kind])?;
+    let operand = operand.clone().without_layout();
+    Ok(Shape::Tuple(vec![operand.into(), vector.clone().into(), vector.into()]))
+}
+
+fn read(attrs: &mut AttrReader<'_>) -> Result<(f32, usize)> {
+    let epsilon = attrs.needed("epsilon", AttrReader::float)?;
+    Ok((epsilon as f32, attrs.needed("feature_index", AttrReader::size)?))
+}
+
+fn write(attrs: &mut AttrWriter<'_>, epsilon: f32, feature_index: usize) {
+    attrs.put("epsilon", epsilon);
+    attrs.put("feature_index", feature_index);
+}
 
 /// Normalises over all dimensions but one; result (output, mean, variance).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,8 +72,17 @@ impl OpDef for BatchNormTraining {
     const ARITY: Arity = Arity::Exactly(3);
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer batch-norm-training"))
+        let operand = check(cx, self.feature_index, 1..=2)?;
+        with_two_vectors(operand, self.feature_index)
+    }
+
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        let (epsilon, feature_index) = read(attrs)?;
+        Ok(Self { epsilon, feature_index })
+    }
+
+    fn write(&self, attrs: &mut AttrWriter<'_>) {
+        write(attrs, self.epsilon, self.feature_index);
     }
 }
 
@@ -36,8 +100,17 @@ impl OpDef for BatchNormInference {
     const ARITY: Arity = Arity::Exactly(5);
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer batch-norm-inference"))
+        let operand = check(cx, self.feature_index, 1..=4)?;
+        Ok(Shape::Array(operand.clone().without_layout()))
+    }
+
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        let (epsilon, feature_index) = read(attrs)?;
+        Ok(Self { epsilon, feature_index })
+    }
+
+    fn write(&self, attrs: &mut AttrWriter<'_>) {
+        write(attrs, self.epsilon, self.feature_index);
     }
 }
 
@@ -55,7 +128,23 @@ impl OpDef for BatchNormGrad {
     const ARITY: Arity = Arity::Exactly(5);
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer batch-norm-grad"))
+        let operand = check(cx, self.feature_index, 1..=3)?;
+        let gradient = cx.array("batch-norm.C1", 4)?;
+        ensure!(
+            same_sizes(gradient, operand),
+            "batch-norm.C7",
+            "operand 4, the output's gradient, must have the sizes of operand 0, {operand}; is \
+             {gradient}"
+        );
+        with_two_vectors(operand, self.feature_index)
+    }
+
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        let (epsilon, feature_index) = read(attrs)?;
+        Ok(Self { epsilon, feature_index })
+    }
+
+    fn write(&self, attrs: &mut AttrWriter<'_>) {
+        write(attrs, self.epsilon, self.feature_index);
     }
 }

@@ -1,7 +1,10 @@
 //! `rng` and its kin.
 
 use super::Arity;
-use crate::{ArrayShape, Error, InferCx, OpDef, Result, Shape};
+use super::check::ensure_array;
+use crate::text::attrs::{AttrReader, AttrWriter};
+use crate::types::DimKind;
+use crate::{ArrayShape, ElementType, InferCx, OpDef, Result, Shape, ensure};
 
 /// Random numbers from a distribution with two parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,8 +20,46 @@ impl OpDef for Rng {
     const ARITY: Arity = Arity::Exactly(2);
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer rng"))
+        let result = self.shape.element();
+        for i in 0..2 {
+            let element = cx.scalar("rng.C1", i)?;
+            ensure!(
+                element == result,
+                "rng.C2",
+                "operand {i} must have the element type of the result, {result}; is {element}[]"
+            );
+        }
+        match self.distribution {
+            Distribution::Uniform => ensure!(
+                !result.is_complex(),
+                "rng.C3",
+                "distribution={}: the result must not hold complex numbers, is {}",
+                self.distribution,
+                self.shape
+            ),
+            Distribution::Normal => ensure!(
+                result.is_float(),
+                "rng.C4",
+                "distribution={}: the result must hold floats, is {}",
+                self.distribution,
+                self.shape
+            ),
+        }
+        Ok(Shape::Array(self.shape.clone().without_layout()))
+    }
+
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        let distribution = |attrs: &mut AttrReader<'_>, name: &str| {
+            attrs.parse(name, |scan| Distribution::from_word(scan.word()?))
+        };
+        Ok(Rng {
+            distribution: attrs.needed("distribution", distribution)?,
+            shape: attrs.result_array()?,
+        })
+    }
+
+    fn write(&self, attrs: &mut AttrWriter<'_>) {
+        attrs.put("distribution", self.distribution);
     }
 }
 
@@ -36,8 +77,54 @@ impl OpDef for RngBitGenerator {
     const ARITY: Arity = Arity::Exactly(1);
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer rng-bit-generator"))
+        let state = cx.array("rng-bit-generator.C1", 0)?;
+        ensure!(
+            state.element() == ElementType::U64
+                && state.rank() == 1
+                && state.dim(0).1 == DimKind::Static,
+            "rng-bit-generator.C1",
+            "the operand must be the state, u64[2] or u64[3]; is {state}"
+        );
+        let words = state.dim(0).0;
+        ensure!(
+            words == 2 || (words == 3 && self.algorithm != RngAlgorithm::ThreeFry),
+            "rng-bit-generator.C2",
+            "algorithm={}: the state must have {}, is {state}",
+            self.algorithm,
+            if self.algorithm == RngAlgorithm::ThreeFry { "2 words" } else { "2 or 3 words" }
+        );
+        let element = self.shape.element();
+        ensure!(
+            element.is_integer() && element.bits() >= 8,
+            "rng-bit-generator.C3",
+            "the bits must be integers of 8 to 64 bits, are {}",
+            self.shape
+        );
+        let (state, bits) = (state.clone().without_layout(), self.shape.clone().without_layout());
+        Ok(Shape::Tuple(vec![Shape::Array(state), Shape::Array(bits)]))
+    }
+
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        let algorithm = |attrs: &mut AttrReader<'_>, name: &str| {
+            attrs.parse(name, |scan| RngAlgorithm::from_word(scan.word()?))
+        };
+        let bits = match attrs.result {
+            Shape::Tuple(elements) => elements.get(1),
+            _ => None,
+        };
+        let bits = bits.ok_or_else(|| {
+            let found = attrs.result;
+            crate::Error::invalid(format!("the result must be a tuple (state, bits), is {found}"))
+        })?;
+        let bits = ensure_array("rng-bit-generator.C3", "element 1 of the result", bits)?;
+        Ok(RngBitGenerator {
+            algorithm: attrs.needed("algorithm", algorithm)?,
+            shape: bits.clone().without_layout(),
+        })
+    }
+
+    fn write(&self, attrs: &mut AttrWriter<'_>) {
+        attrs.put("algorithm", self.algorithm);
     }
 }
 
@@ -54,9 +141,26 @@ impl OpDef for RngGetAndUpdateState {
     const OPCODE: &'static str = "rng-get-and-update-state";
     const ARITY: Arity = Arity::Exactly(0);
 
-    fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer rng-get-and-update-state"))
+    fn infer(&self, _: &InferCx<'_>) -> Result<Shape> {
+        let state = ArrayShape::new(ElementType::U64, [2])?;
+        ensure!(
+            self.shape.same(&state),
+            "rng-get-and-update-state.C1",
+            "the result must be {state}, is {}",
+            self.shape
+        );
+        Ok(Shape::Array(state))
+    }
+
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        Ok(RngGetAndUpdateState {
+            delta: attrs.needed("delta", AttrReader::int)?,
+            shape: attrs.result_array()?,
+        })
+    }
+
+    fn write(&self, attrs: &mut AttrWriter<'_>) {
+        attrs.put("delta", self.delta);
     }
 }
 
