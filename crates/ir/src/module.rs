@@ -233,6 +233,8 @@ pub struct ModuleConfig {
     pub frontend_attributes: Vec<(String, String)>,
     /// All other attributes, name and value as written.
     pub other: Vec<(String, String)>,
+    /// The tables of source places after the first line (`FileNames` and so on), as written.
+    pub stack_frames: Option<String>,
 }
 
 /// A program: computations, one of which is the entry.

@@ -1,0 +1,156 @@
+//! The attributes that any instruction may carry.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+use super::attrs::{Scan, quote};
+use super::instruction::RawAttr;
+use super::lexer::Cursor;
+use super::names::{Named, Names};
+use super::parser::Failure;
+use crate::{Extra, InstrId, Metadata, Result};
+
+/// Attributes of any instruction that are kept as written.
+const KEPT: &[&str] = &["statistics", "origin", "original_value", "parameter_replication"];
+
+/// Takes an attribute, if any instruction may carry it. Returns whether it was taken.
+pub(super) fn take(
+    extra: &mut Extra,
+    attr: &RawAttr<'_>,
+    names: &Names<'_, InstrId>,
+) -> Result<bool, Failure> {
+    let mut cursor = attr.value_cursor();
+    match attr.name {
+        "metadata" => extra.metadata = Some(metadata(&mut cursor)?),
+        "sharding" => {
+            let text = cursor.balanced()?;
+            let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
+            let inner = inner.ok_or_else(|| attr.value_cursor().unexpected("`{`"))?;
+            extra.sharding = Some(inner.trim().to_owned());
+        }
+        "frontend_attributes" => extra.frontend_attributes = pairs(&mut cursor)?,
+        "backend_config" => {
+            let text = match cursor.peek() {
+                Some(b'{') => cursor.balanced()?,
+                _ => cursor.quoted()?,
+            };
+            extra.backend_config = Some(text.to_owned());
+        }
+        "control-predecessors" => {
+            cursor.expect("{")?;
+            loop {
+                let mut at = cursor;
+                let name = cursor.name("the name of an instruction")?;
+                match names.get(name) {
+                    Some(Named::Good(id)) => extra.control_predecessors.push(id),
+                    Some(Named::Bad) => return Err(Failure::REPORTED),
+                    None => {
+                        let e = at.error(format!("no instruction `{name}` stands before this one"));
+                        return Err(e.into());
+                    }
+                }
+                if !cursor.eat(",") {
+                    break;
+                }
+            }
+            cursor.expect("}")?;
+        }
+        name if KEPT.contains(&name) => {
+            extra.other.push((name.to_owned(), cursor.value()?.to_owned()));
+        }
+        _ => return Ok(false),
+    }
+    cursor.expect_end()?;
+    Ok(true)
+}
+
+/// `{name=value, name=value}`; the commas may be missing, as they are in metadata.
+pub(super) fn pairs(cursor: &mut Cursor<'_>) -> Result<Vec<(String, String)>> {
+    let (mut pairs, mut seen) = (Vec::new(), HashSet::new());
+    cursor.expect("{")?;
+    while !cursor.eat("}") {
+        cursor.eat(",");
+        let mut at = *cursor;
+        let name = cursor.word("the name of an attribute")?;
+        if !seen.insert(name) {
+            return Err(at.error(format!("a second attribute `{name}`")));
+        }
+        cursor.expect("=")?;
+        pairs.push((name.to_owned(), cursor.value()?.to_owned()));
+    }
+    Ok(pairs)
+}
+
+/// `{op_type="x" source_line=7}`
+fn metadata(cursor: &mut Cursor<'_>) -> Result<Metadata> {
+    let mut metadata = Metadata::default();
+    let mut at = *cursor;
+    for (name, value) in pairs(cursor)? {
+        let place = at.location();
+        let string = |value: &str| {
+            let mut scan = Scan::new(value);
+            let text = scan.string()?;
+            scan.end().map(|()| Some(text))
+        };
+        let result = match name.as_str() {
+            "op_type" => string(&value).map(|text| metadata.op_type = text),
+            "op_name" => string(&value).map(|text| metadata.op_name = text),
+            "source_file" => string(&value).map(|text| metadata.source_file = text),
+            "source_line" => Scan::new(&value).int().map(|n| metadata.source_line = Some(n)),
+            _ => {
+                metadata.other.push((name, value));
+                continue;
+            }
+        };
+        result.map_err(|e| e.context(name).at(Some(place)))?;
+    }
+    Ok(metadata)
+}
+
+/// `, sharding={…}, metadata={…}`, in XLA's order.
+pub(super) fn write(
+    extra: &Extra,
+    with_metadata: bool,
+    instruction_name: &dyn Fn(InstrId) -> String,
+    out: &mut String,
+) {
+    let mut put = |name: &str, value: &str| {
+        let _ = write!(out, ", {name}={value}"); // writing to a String cannot fail
+    };
+    if let Some(sharding) = &extra.sharding {
+        put("sharding", &format!("{{{sharding}}}"));
+    }
+    if !extra.frontend_attributes.is_empty() {
+        put("frontend_attributes", &format!("{{{}}}", join(&extra.frontend_attributes, ",")));
+    }
+    if !extra.control_predecessors.is_empty() {
+        let names: Vec<_> =
+            extra.control_predecessors.iter().map(|&id| instruction_name(id)).collect();
+        put("control-predecessors", &format!("{{{}}}", names.join(", ")));
+    }
+    if with_metadata && let Some(metadata) = &extra.metadata {
+        put("metadata", &format!("{{{}}}", metadata_text(metadata)));
+    }
+    if let Some(config) = &extra.backend_config {
+        put("backend_config", config);
+    }
+    for (name, value) in &extra.other {
+        put(name, value);
+    }
+}
+
+fn metadata_text(metadata: &Metadata) -> String {
+    let Metadata { op_type, op_name, source_file, source_line, other } = metadata;
+    let strings = [("op_type", op_type), ("op_name", op_name), ("source_file", source_file)];
+    let strings = strings
+        .iter()
+        .filter_map(|(name, text)| text.as_ref().map(|text| ((*name).to_owned(), quote(text))));
+    let line = source_line.map(|line| ("source_line".to_owned(), line.to_string()));
+    join(&strings.chain(line).chain(other.iter().cloned()).collect::<Vec<_>>(), " ")
+}
+
+/// `name=value,name=value`
+pub(super) fn join(pairs: &[(String, String)], separator: &str) -> String {
+    let pairs: Vec<_> = pairs.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    pairs.join(separator)
+}

@@ -1,0 +1,490 @@
+//! Instructions: shape, operation, operands, attributes.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use super::attrs::{Attr, AttrReader};
+use super::computation::Scope;
+use super::extra;
+use super::lexer::Cursor;
+use super::literal::literal;
+use super::names::Named;
+use super::parser::{Failure, MAX_INFERRED_LEAVES, Parser};
+use super::shape::{can_be_shape, shape};
+use crate::ops::{Constant, GetTupleElement, InferCx, Parameter};
+use crate::{Error, Extra, Instr, InstrId, Location, Op, Result, Shape};
+
+/// The names of all operations.
+static OPCODES: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| Op::table().iter().map(|row| row.name).collect());
+
+/// Operations whose result nothing but their text tells.
+const NEEDS_SHAPE: &[&str] = &[
+    "async-start",
+    "bitcast",
+    "bitcast-convert",
+    "broadcast",
+    "constant",
+    "convert",
+    "custom-call",
+    "dynamic-reshape",
+    "infeed",
+    "iota",
+    "parameter",
+    "recv",
+    "reshape",
+    "rng",
+    "rng-bit-generator",
+    "rng-get-and-update-state",
+    "stochastic-convert",
+];
+
+/// Attributes whose value is a computation, or a list of some, which may be given without a name.
+const COMPUTATION_ATTRIBUTES: &[&str] = &[
+    "body",
+    "branch_computations",
+    "called_computations",
+    "calls",
+    "condition",
+    "false_computation",
+    "scatter",
+    "select",
+    "to_apply",
+    "true_computation",
+];
+
+/// How large a shape is: its tuples and leaves, and how deep they are nested.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Size {
+    leaves: usize,
+    depth: usize,
+}
+
+impl Size {
+    /// Recurses as deep as the shape is, which is limited.
+    pub(super) fn of(shape: &Shape) -> Self {
+        match shape {
+            Shape::Tuple(elements) => {
+                let inside = elements.iter().map(Size::of).fold(Size::default(), Size::and);
+                Size { leaves: inside.leaves + 1, depth: inside.depth + 1 }
+            }
+            _ => Size { leaves: 1, depth: 0 },
+        }
+    }
+
+    pub(super) fn and(self, other: Size) -> Self {
+        let leaves = self.leaves.saturating_add(other.leaves);
+        Size { leaves, depth: self.depth.max(other.depth) }
+    }
+}
+
+/// An attribute as written.
+#[derive(Clone)]
+pub(super) struct RawAttr<'a> {
+    pub(super) name: &'a str,
+    /// The value; for a computation without a name, the name it was given.
+    pub(super) value: Cow<'a, str>,
+    pub(super) at: Location,
+    cursor: Cursor<'a>,
+}
+
+impl<'a> RawAttr<'a> {
+    /// The value once more, to be read.
+    pub(super) fn value_cursor(&self) -> Cursor<'a> {
+        self.cursor
+    }
+}
+
+/// What an operation is for, on which its name depends.
+#[derive(Clone, Copy)]
+pub(super) enum Role<'a> {
+    /// It has this name.
+    Statement(&'a str),
+    /// It stands in the place of an operand, without a name or attributes.
+    Operand,
+    /// It is the whole text, without a name.
+    Alone,
+}
+
+impl<'a> Parser<'a> {
+    /// `ROOT name = …`
+    pub(super) fn statement(&mut self, scope: &mut Scope<'a>) -> Result<InstrId, Failure> {
+        self.cursor.eat_word("ROOT");
+        let (mut at, place) = (self.cursor, self.cursor.location());
+        let name = self.cursor.name("the name of an instruction")?;
+        if scope.names.contains(name) {
+            let detail = format!("a second instruction `{name}` in this computation");
+            return Err(at.error(detail).into());
+        }
+        let result = self.cursor.expect("=").map_err(Failure::from);
+        let result = result
+            .and_then(|()| self.operation(scope, Role::Statement(name), place))
+            .map_err(|Failure(e)| Failure(e.map(|e| e.in_instruction(name))));
+        let named = result.as_ref().map_or(Named::Bad, |&id| Named::Good(id));
+        if let Some(evicted) = scope.names.declare(name, named) {
+            scope.computation.instr_mut(evicted).name = scope.names.make_up(name, evicted);
+        }
+        result
+    }
+
+    /// `shape opcode(operands), attributes`
+    pub(super) fn operation(
+        &mut self,
+        scope: &mut Scope<'a>,
+        role: Role<'a>,
+        at: Location,
+    ) -> Result<InstrId, Failure> {
+        self.cursor.enter()?;
+        let result = self.operation_here(scope, role, at);
+        self.cursor.leave();
+        result
+    }
+
+    fn operation_here(
+        &mut self,
+        scope: &mut Scope<'a>,
+        role: Role<'a>,
+        at: Location,
+    ) -> Result<InstrId, Failure> {
+        let declared = match can_be_shape(&mut self.cursor) {
+            true => Some(shape(&mut self.cursor)?),
+            false => None,
+        };
+        let mut opcode_at = self.cursor;
+        let opcode = self.cursor.word("an operation")?;
+        let stage = self.async_stage(opcode, &mut opcode_at)?;
+        let wanted = stage.as_ref().map_or(opcode, |stage| stage.opcode());
+        if declared.is_none() && NEEDS_SHAPE.contains(&wanted) {
+            return Err(opcode_at.error(format!("{opcode} needs its shape before it")).into());
+        }
+        let mut operands = Vec::new();
+        let given = match (wanted, &declared) {
+            ("constant", Some(shape)) => {
+                self.cursor.expect("(")?;
+                let literal = literal(&mut self.cursor, shape)?;
+                self.cursor.expect(")")?;
+                Some(Op::Constant(Constant { literal }))
+            }
+            ("parameter", Some(shape)) => {
+                self.cursor.expect("(")?;
+                let number = self.cursor.size()?;
+                self.cursor.expect(")")?;
+                Some(Op::Parameter(Parameter { number, shape: shape.without_layout() }))
+            }
+            _ => {
+                operands = self.operands(scope)?;
+                None
+            }
+        };
+        let base = match role {
+            Role::Statement(name) => name.to_owned(),
+            Role::Operand => format!("{opcode}.anon"),
+            Role::Alone => "root".to_owned(),
+        };
+        let attrs = match role {
+            Role::Operand => Vec::new(),
+            _ => self.attributes(&base)?,
+        };
+        let opcode_place = opcode_at.location();
+        let place = |e: Error| e.at(Some(opcode_place.clone()));
+        let placed = |Failure(e): Failure| Failure(e.map(&place));
+        let (op, extra) = match (given, stage) {
+            (Some(op), _) => (op, self.leftovers(scope, opcode, attrs.iter(), false)?),
+            (None, None) => {
+                let shapes = scope.shapes(&operands);
+                let result = declared.as_ref().unwrap_or(&Shape::Token);
+                self.read_op(scope, opcode, &shapes, result, &attrs).map_err(placed)?
+            }
+            (None, Some(stage)) => self
+                .async_op(scope, &stage, &operands, declared.as_ref(), &attrs)
+                .map_err(placed)?,
+        };
+        let shape = match declared {
+            Some(shape) => shape,
+            None => self.infer(scope, &op, &operands).map_err(&place)?,
+        };
+        let id = InstrId(scope.computation.instrs().len() as u32); // `push` sees that it fits
+        let name = match role {
+            Role::Statement(name) => name.to_owned(),
+            _ => scope.names.make_up(&base, id),
+        };
+        let calls = match &op {
+            Op::AsyncStart(start) => Some(start.calls),
+            Op::AsyncUpdate(_) => {
+                operands.first().and_then(|id| scope.async_calls.get(id).copied())
+            }
+            _ => None,
+        };
+        scope.async_calls.extend(calls.map(|calls| (id, calls)));
+        let extra = (extra != Extra::default()).then(|| Box::new(extra));
+        let instr = Instr { name, op, operands, shape, extra, at: Some(at) };
+        Ok(self.push_instr(scope, instr)?)
+    }
+
+    /// Appends an instruction.
+    pub(super) fn push_instr(&mut self, scope: &mut Scope<'a>, instr: Instr) -> Result<InstrId> {
+        scope.sizes.push(Size::of(&instr.shape));
+        scope.computation.push(instr)
+    }
+
+    /// `(operand, operand)`
+    fn operands(&mut self, scope: &mut Scope<'a>) -> Result<Vec<InstrId>, Failure> {
+        let mut operands = Vec::new();
+        self.cursor.expect("(")?;
+        if self.cursor.eat(")") {
+            return Ok(operands);
+        }
+        loop {
+            operands.push(self.operand(scope)?);
+            if !self.cursor.eat(",") {
+                break;
+            }
+        }
+        self.cursor.expect(")")?;
+        Ok(operands)
+    }
+
+    /// `name`, `shape name`, `name#1#0` for elements of a tuple, or an operation without attributes.
+    fn operand(&mut self, scope: &mut Scope<'a>) -> Result<InstrId, Failure> {
+        let (mut at, place) = (self.cursor, self.cursor.location());
+        let declared = match can_be_shape(&mut self.cursor) {
+            true => Some(shape(&mut self.cursor)?),
+            false => None,
+        };
+        if let Some(shape) = &declared
+            && scope.free_parameters.is_some()
+            && matches!(self.cursor.peek(), Some(b',' | b')'))
+        {
+            return self.free_parameter(scope, None, shape.clone(), place);
+        }
+        let name = self.cursor.name("an operand")?;
+        if self.cursor.peek() == Some(b'(') {
+            self.cursor = at;
+            return self.operation(scope, Role::Operand, place);
+        }
+        let mut id = match (scope.names.get(name), &declared) {
+            (Some(Named::Good(id)), _) => id,
+            (Some(Named::Bad), _) => return Err(Failure::REPORTED),
+            (None, Some(shape)) if scope.free_parameters.is_some() => {
+                return self.free_parameter(scope, Some(name), shape.clone(), place);
+            }
+            (None, _) => {
+                let detail = format!("no instruction `{name}` stands before this one");
+                return Err(at.error(detail).into());
+            }
+        };
+        let mut path = name.to_owned();
+        while self.cursor.eat("#") {
+            let index = self.cursor.size()?;
+            path = format!("{path}#{index}");
+            id = self.tuple_element(scope, id, index, &path, &place)?;
+        }
+        let found = &scope.computation.instr(id).shape;
+        if let Some(shape) = declared.filter(|shape| !shape.same(found)) {
+            return Err(at.error(format!("`{path}` is {shape} here, but {found} above")).into());
+        }
+        Ok(id)
+    }
+
+    /// An operand of a single instruction, which becomes a parameter.
+    fn free_parameter(
+        &mut self,
+        scope: &mut Scope<'a>,
+        name: Option<&'a str>,
+        shape: Shape,
+        at: Location,
+    ) -> Result<InstrId, Failure> {
+        let number = scope.free_parameters.unwrap_or(0);
+        scope.free_parameters = Some(number + 1);
+        let id = InstrId(scope.computation.instrs().len() as u32); // `push` sees that it fits
+        let name = match name {
+            Some(name) => {
+                if let Some(evicted) = scope.names.declare(name, Named::Good(id)) {
+                    scope.computation.instr_mut(evicted).name = scope.names.make_up(name, evicted);
+                }
+                name.to_owned()
+            }
+            None => scope.names.make_up("operand", id),
+        };
+        let op = Op::Parameter(Parameter { number, shape: shape.without_layout() });
+        let instr = Instr { name, op, operands: Vec::new(), shape, extra: None, at: Some(at) };
+        Ok(self.push_instr(scope, instr)?)
+    }
+
+    /// The element that `path` means, once for all its uses.
+    fn tuple_element(
+        &mut self,
+        scope: &mut Scope<'a>,
+        operand: InstrId,
+        index: usize,
+        path: &str,
+        at: &Location,
+    ) -> Result<InstrId, Failure> {
+        if let Some(Named::Good(id)) = scope.names.get(path) {
+            return Ok(id);
+        }
+        let op = Op::GetTupleElement(GetTupleElement { index });
+        let shape = self.infer(scope, &op, &[operand]).map_err(|e| e.at(Some(at.clone())))?;
+        let id = InstrId(scope.computation.instrs().len() as u32); // `push` sees that it fits
+        let name = scope.names.make_up(&path.replace('#', "_"), id);
+        scope.names.alias(path.to_owned(), id);
+        let at = Some(at.clone());
+        let instr = Instr { name, op, operands: vec![operand], shape, extra: None, at };
+        Ok(self.push_instr(scope, instr)?)
+    }
+
+    /// `, name=value, name=value`
+    fn attributes(&mut self, instruction: &str) -> Result<Vec<RawAttr<'a>>, Failure> {
+        let (mut attrs, mut seen) = (Vec::new(), HashSet::new());
+        while self.cursor.eat(",") {
+            let mut at = self.cursor;
+            let name = self.cursor.word("the name of an attribute")?;
+            if !seen.insert(name) {
+                return Err(at.error(format!("a second attribute `{name}`")).into());
+            }
+            self.cursor.expect("=")?;
+            let cursor = self.cursor;
+            let at = self.cursor.location();
+            let value = match self.cursor.peek() {
+                Some(b'{') if COMPUTATION_ATTRIBUTES.contains(&name) => {
+                    Cow::Owned(self.computation_value(&format!("{instruction}.{name}"))?)
+                }
+                _ => Cow::Borrowed(self.cursor.value()?),
+            };
+            let cursor = match &value {
+                Cow::Borrowed(value) => cursor.limited_to(value),
+                Cow::Owned(_) => cursor,
+            };
+            attrs.push(RawAttr { name, value, at, cursor });
+        }
+        Ok(attrs)
+    }
+
+    /// An attribute that the text does not have.
+    pub(super) fn made_up_attr(&mut self, name: &'a str, value: String) -> RawAttr<'a> {
+        let at = self.cursor.location();
+        RawAttr { name, value: Cow::Owned(value), at, cursor: self.cursor }
+    }
+
+    /// `{ ROOT … }` or `{name, { ROOT … }}`: with names in place of computations.
+    fn computation_value(&mut self, base: &str) -> Result<String, Failure> {
+        let mut ahead = self.cursor;
+        ahead.expect("{")?;
+        // A list begins with a brace or with a name that is not defined here.
+        let is_list = match ahead.peek() {
+            Some(b'{' | b'}') => true,
+            _ => ahead.name("").is_ok() && matches!(ahead.peek(), Some(b',' | b'}')),
+        };
+        if !is_list {
+            return self.inline_computation(base);
+        }
+        self.cursor.expect("{")?;
+        let mut names = Vec::new();
+        if !self.cursor.eat("}") {
+            loop {
+                names.push(match self.cursor.peek() {
+                    Some(b'{') => self.inline_computation(base)?,
+                    _ => self.cursor.name("the name of a computation")?.to_owned(),
+                });
+                if !self.cursor.eat(",") {
+                    break;
+                }
+            }
+            self.cursor.expect("}")?;
+        }
+        Ok(format!("{{{}}}", names.join(",")))
+    }
+
+    /// The operation that these attributes describe, and what else they say.
+    pub(super) fn read_op(
+        &self,
+        scope: &Scope<'a>,
+        opcode: &str,
+        operands: &[&Shape],
+        result: &Shape,
+        attrs: &[RawAttr<'a>],
+    ) -> Result<(Op, Extra), Failure> {
+        let uses_failed = Cell::new(false);
+        let find_computation = |name: &str| match self.computations.get(name) {
+            Some(Named::Good(id)) => Some(id),
+            Some(Named::Bad) => {
+                uses_failed.set(true);
+                None
+            }
+            None => None,
+        };
+        let mut reader = AttrReader {
+            opcode,
+            operands,
+            result,
+            attrs: attrs
+                .iter()
+                .map(|raw| Attr {
+                    name: raw.name,
+                    value: &raw.value,
+                    at: raw.at.clone(),
+                    taken: false,
+                })
+                .collect(),
+            find_computation: &find_computation,
+        };
+        let op = Op::read(&mut reader)
+            .unwrap_or_else(|| Err(Error::internal(format!("{opcode} is no operation"))));
+        if uses_failed.get() {
+            return Err(Failure::REPORTED);
+        }
+        let op = op?;
+        let left = attrs.iter().zip(&reader.attrs).filter(|(_, attr)| !attr.taken);
+        let is_unary = matches!(op, Op::Unary(_));
+        let extra = self.leftovers(scope, opcode, left.map(|(raw, _)| raw), is_unary)?;
+        Ok((op, extra))
+    }
+
+    /// The attributes that the operation has not taken.
+    fn leftovers<'b>(
+        &self,
+        scope: &Scope<'a>,
+        opcode: &str,
+        attrs: impl Iterator<Item = &'b RawAttr<'a>>,
+        is_unary: bool,
+    ) -> Result<Extra, Failure>
+    where
+        'a: 'b,
+    {
+        let mut extra = Extra::default();
+        for attr in attrs {
+            if is_unary && attr.name == "result_accuracy" {
+                // How exact the user wants it; every value here is as exact as it gets.
+                extra.other.push((attr.name.to_owned(), attr.value.clone().into_owned()));
+            } else if !extra::take(&mut extra, attr, &scope.names)? {
+                let e = Error::invalid(format!("{opcode} has no attribute `{}`", attr.name));
+                return Err(e.at(Some(attr.at.clone())).into());
+            }
+        }
+        Ok(extra)
+    }
+
+    /// The shape that is not written. Errors: those of the operation, and `ResourceExhausted` beyond
+    /// [`MAX_INFERRED_LEAVES`].
+    fn infer(&mut self, scope: &Scope<'a>, op: &Op, operands: &[InstrId]) -> Result<Shape> {
+        let given = operands.iter().map(|id| scope.sizes[id.index()]);
+        let called = op.callees().into_iter().map(|id| self.sizes[id.index()]);
+        let size = given.chain(called).fold(Size::default(), Size::and);
+        self.inferred_leaves = self.inferred_leaves.saturating_add(size.leaves);
+        if self.inferred_leaves > MAX_INFERRED_LEAVES || size.depth >= super::MAX_DEPTH {
+            return Err(Error::exhausted(format!(
+                "shapes that are not written have more than {MAX_INFERRED_LEAVES} leaves, or nest \
+                 more than {} deep",
+                super::MAX_DEPTH
+            )));
+        }
+        let shapes = scope.shapes(operands);
+        op.infer(&InferCx { operands: &shapes, module: &self.module })
+    }
+
+    pub(super) fn is_opcode(opcode: &str) -> bool {
+        OPCODES.contains(opcode)
+    }
+}
