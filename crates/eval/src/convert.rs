@@ -46,22 +46,25 @@ pub(crate) fn bitcast_convert(
     shape: &Shape,
 ) -> Result<Literal> {
     let operand = array(args, 0)?;
-    let (from, to) = (operand.element().bits(), op.element.bits());
-    let data = if from >= to {
+    dynamic::like(array_shape(shape)?, reinterpret(operand, op.element), &[operand])
+}
+
+/// The bits of all elements in row-major order, cut into elements of another type: the first of
+/// several is the lowest bits.
+pub(crate) fn reinterpret(operand: &Array, element: ElementType) -> ArrayData {
+    let (from, to) = (operand.element().bits(), element.bits());
+    if from >= to {
         let parts = bits(operand).flat_map(|bits| (0..from / to).map(move |i| bits >> (i * to)));
-        from_bits(op.element, parts)
-    } else {
-        let ratio = to / from;
-        let mut parts = bits(operand);
-        let join = || {
-            let first = parts.next()?;
-            let rest = parts.by_ref().take(ratio - 1).enumerate();
-            Some(rest.fold(first, |bits, (i, part)| bits | part << ((i + 1) * from)))
-        };
-        from_bits(op.element, std::iter::from_fn(join))
+        return from_bits(element, parts);
+    }
+    let ratio = to / from;
+    let mut parts = bits(operand);
+    let join = || {
+        let first = parts.next()?;
+        let rest = parts.by_ref().take(ratio - 1).enumerate();
+        Some(rest.fold(first, |bits, (i, part)| bits | part << ((i + 1) * from)))
     };
-    let shape = array_shape(shape)?;
-    dynamic::like(shape, data, &[operand])
+    from_bits(element, std::iter::from_fn(join))
 }
 
 fn from_bits(element: ElementType, bits: impl Iterator<Item = u128>) -> ArrayData {

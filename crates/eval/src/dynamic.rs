@@ -31,3 +31,16 @@ pub(crate) fn like(shape: &ArrayShape, data: ArrayData, operands: &[&Array]) -> 
     }
     array.with_sizes(sizes).map(Literal::Array)
 }
+
+/// Gives bounded dimensions these sizes at run time (their bound, if that is smaller).
+pub(crate) fn with_bounded_sizes(array: Array, sizes: &[usize]) -> Result<Array> {
+    if array.shape().is_static() {
+        return Ok(array);
+    }
+    let sizes = (0..array.shape().rank()).map(|d| match array.shape().dim(d) {
+        (bound, DimKind::Bounded) => sizes.get(d).map_or(bound, |&size| size.min(bound)),
+        (dim, _) => dim,
+    });
+    let sizes = sizes.collect();
+    array.with_sizes(sizes)
+}

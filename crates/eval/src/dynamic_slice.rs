@@ -5,9 +5,10 @@ use std::iter::zip;
 use helio_ir::{Array, DimKind, Error, Literal, Result, Shape, ops};
 
 use crate::Evaluator;
+use crate::dynamic::with_bounded_sizes;
 use crate::frame::{array, array_shape};
 use crate::index::{clamp_start, scalar_integer, start_indices};
-use crate::walk::{Walk, copy, outside, steps, with_bounded_sizes};
+use crate::walk::{Walk, copy, outside, steps};
 
 /// A box of the operand, moved inside where it would reach out.
 pub(crate) fn dynamic_slice(
@@ -93,4 +94,89 @@ pub(crate) fn set_dimension_size(
     let mut sizes = operand.sizes().to_vec();
     sizes[d] = size;
     Ok(with_bounded_sizes(operand.with_shape(shape.clone())?, &sizes)?.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use helio_ir::Code;
+    use helio_ir::ElementType::{F32, S32};
+
+    use super::*;
+    use crate::testing::{bounded, counting, of, resized, run, shape, values};
+
+    fn sliced(operand: &Array, starts: &[&Array], sizes: &[usize]) -> Array {
+        let args = [&[operand][..], starts].concat();
+        let op = ops::DynamicSlice { sizes: sizes.to_vec() };
+        run(dynamic_slice, op, &args, &shape(operand.element(), sizes)).unwrap()
+    }
+
+    #[test]
+    fn dynamic_slice_clamps_its_starts() {
+        // E4 "DynamicSlice"
+        let x = of(&[5], &[0f32, 1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(values::<f32>(&sliced(&x, &[&Array::scalar(2)], &[2])), [2.0, 3.0]);
+        let x = counting(&[4, 3]);
+        let starts = [&Array::scalar(2i64), &Array::scalar(1i64)];
+        assert_eq!(values::<i32>(&sliced(&x, &starts, &[2, 2])), [7, 8, 10, 11]);
+        // Too far up, too far down, in any type of indices.
+        let starts = [&Array::scalar(u64::MAX), &Array::scalar(-7i8)];
+        assert_eq!(values::<i32>(&sliced(&x, &starts, &[2, 2])), [6, 7, 9, 10]);
+        // The older form: a vector.
+        assert_eq!(values::<i32>(&sliced(&x, &[&of(&[2], &[3u8, 2])], &[1, 1])), [11]);
+        assert_eq!(values::<i32>(&sliced(&counting(&[3]), &[&of(&[1], &[1])], &[2])), [1, 2]);
+        assert_eq!(values::<i32>(&sliced(&Array::scalar(5), &[], &[])), [5]);
+    }
+
+    #[test]
+    fn dynamic_update_slice_clamps_its_starts() {
+        let updated = |x: &Array, update: &Array, starts: &[&Array]| {
+            let args = [&[x, update][..], starts].concat();
+            run(dynamic_update_slice, ops::DynamicUpdateSlice, &args, x.shape()).unwrap()
+        };
+        // E4 "DynamicUpdateSlice"
+        let x = of(&[5], &[0f32, 1.0, 2.0, 3.0, 4.0]);
+        let found = updated(&x, &of(&[2], &[5f32, 6.0]), &[&Array::scalar(2)]);
+        assert_eq!(values::<f32>(&found), [0.0, 1.0, 5.0, 6.0, 4.0]);
+        let update = of(&[3, 2], &[12, 13, 14, 15, 16, 17]);
+        let starts = [&Array::scalar(1), &Array::scalar(1)];
+        let found = updated(&counting(&[4, 3]), &update, &starts);
+        assert_eq!(values::<i32>(&found), [0, 1, 2, 3, 12, 13, 6, 14, 15, 9, 16, 17]);
+        let starts = [&Array::scalar(9), &Array::scalar(-9)];
+        let found = updated(&counting(&[2, 3]), &of(&[1, 2], &[7, 8]), &starts);
+        assert_eq!(values::<i32>(&found), [0, 1, 2, 7, 8, 5]);
+        // Of a bounded update only what is there.
+        let update = resized(&of(&[3], &[7, 8, 9]), &[0], &[1]);
+        let found = updated(&counting(&[4]), &update, &[&Array::scalar(1)]);
+        assert_eq!(values::<i32>(&found), [0, 7, 2, 3]);
+    }
+
+    #[test]
+    fn dimension_sizes_are_set_and_read() {
+        let set = |x: &Array, size: i32| {
+            let out = bounded(F32, &[2, 3], &[1]);
+            let op = ops::SetDimensionSize { dimension: 1 };
+            run(set_dimension_size, op, &[x, &Array::scalar(size)], &out)
+        };
+        let x = of(&[2, 3], &[0f32; 6]);
+        let found = set(&x, 2).unwrap();
+        assert_eq!(found.sizes(), [2, 2]);
+        assert_eq!(set(&found, 3).unwrap().sizes(), [2, 3]);
+        assert_eq!(set(&x, 0).unwrap().sizes(), [2, 0]);
+        assert_eq!(set(&x, -1).unwrap_err().code(), Code::InvalidArgument);
+        assert_eq!(set(&x, 4).unwrap_err().code(), Code::InvalidArgument);
+
+        let get = |x: &Array, dimension| {
+            let op = ops::GetDimensionSize { dimension };
+            values::<i32>(&run(get_dimension_size, op, &[x], &shape(S32, &[])).unwrap())[0]
+        };
+        assert_eq!([get(&found, 0), get(&found, 1), get(&x, 1)], [2, 2, 3]);
+    }
+
+    #[test]
+    fn a_slice_of_what_is_there() {
+        let x = resized(&counting(&[5]), &[0], &[3]);
+        let op = ops::DynamicSlice { sizes: vec![5] };
+        let found = run(dynamic_slice, op, &[&x, &Array::scalar(2)], &bounded(S32, &[5], &[0]));
+        assert_eq!(found.unwrap().sizes(), [3]);
+    }
 }

@@ -409,7 +409,7 @@ pub(crate) fn compare<U: Use2>(op: Compare, element: ElementType, with: U) -> Re
                 holds(direction, float(x).partial_cmp(&float(y)))
             }), else none()),
             Order::Total => dispatch_float!(element, T => with.with(move |x: T, y: T| {
-                holds(direction, Some(total_rank(x, format).cmp(&total_rank(y, format))))
+                holds(direction, Some(total_rank(Native::to_bits(x), format).cmp(&total_rank(Native::to_bits(y), format))))
             }), else none()),
         };
     }
@@ -438,8 +438,8 @@ fn holds(direction: Direction, outcome: Option<Ordering>) -> bool {
 }
 
 /// A number that grows along the total order: sign and magnitude, where -0 is -1.
-fn total_rank<T: Native>(x: T, format: FloatFormat) -> i128 {
-    let bits = Native::to_bits(x) as i128;
+pub(crate) fn total_rank(bits: u128, format: FloatFormat) -> i128 {
+    let bits = bits as i128;
     if !format.has_sign {
         return bits;
     }

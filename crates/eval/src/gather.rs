@@ -5,9 +5,10 @@ use std::iter::zip;
 use helio_ir::{Array, Literal, Result, Shape, ops};
 
 use crate::Evaluator;
+use crate::dynamic::with_bounded_sizes;
 use crate::frame::{array, array_shape};
 use crate::index::{IndexVectors, clamp_start, without};
-use crate::walk::{Walk, copy, outside, steps, with_bounded_sizes};
+use crate::walk::{Walk, copy, outside, steps};
 
 /// For each index vector, a slice of the operand, moved inside where it would reach out.
 pub(crate) fn gather(

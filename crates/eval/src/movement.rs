@@ -8,9 +8,10 @@ use helio_ir::{
 };
 
 use crate::Evaluator;
+use crate::dynamic::with_bounded_sizes;
 use crate::frame::{array, array_shape};
 use crate::scalar::Scalar;
-use crate::walk::{Walk, copy, filled, outside, steps, with_bounded_sizes};
+use crate::walk::{Walk, copy, filled, outside, steps};
 
 /// The index along one dimension.
 pub(crate) fn iota(

@@ -5,9 +5,10 @@ use std::iter::zip;
 use helio_ir::{Array, Error, Literal, Result, Shape, ops};
 
 use crate::Evaluator;
+use crate::dynamic::with_bounded_sizes;
 use crate::frame::{array, array_shape, only};
 use crate::scalar::{Scalar, ScalarFn};
-use crate::walk::{Walk, outside, steps, store, with_bounded_sizes};
+use crate::walk::{Walk, outside, steps, store};
 
 /// The computation's value for each element of the operands.
 pub(crate) fn map(
@@ -123,4 +124,154 @@ pub(crate) fn results_of(shape: &Shape) -> Result<Vec<Array>> {
 pub(crate) fn tuple_of(results: Vec<Array>, sizes: &[usize]) -> Result<Literal> {
     let results = results.into_iter().map(|result| Ok(with_bounded_sizes(result, sizes)?.into()));
     only(&results.collect::<Result<Vec<Literal>>>()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    use helio_ir::ElementType::{F32, Pred, S32};
+    use helio_ir::ops::BinaryOp::{Add, Multiply, Subtract};
+    use helio_ir::ops::{Compare, Direction, Order, Select, Tuple};
+    use helio_ir::{Code, CompId};
+
+    use super::*;
+    use crate::Limits;
+    use crate::testing::{
+        Bench, Random, bounded, counting, of, resized, run_all, run_on, shape, values,
+    };
+
+    fn reduced(
+        bench: &Bench,
+        f: CompId,
+        x: &Array,
+        dimensions: &[usize],
+        out: &[usize],
+    ) -> Vec<i32> {
+        let op = ops::Reduce { dimensions: dimensions.to_vec(), to_apply: f };
+        let args = [x, &Array::scalar(0)];
+        values(&run_on(&bench.evaluator(), reduce, op, &args, &shape(S32, out)).unwrap())
+    }
+
+    #[test]
+    fn reduce_folds_dimensions() {
+        let mut bench = Bench::new();
+        let add = bench.binary(Add, S32);
+        // E4 "Reduce": two rows of three; then four copies of them.
+        let x = of(&[2, 3], &[1, 2, 3, 4, 5, 6]);
+        assert_eq!(reduced(&bench, add, &x, &[0], &[3]), [5, 7, 9]);
+        assert_eq!(reduced(&bench, add, &x, &[1], &[2]), [6, 15]);
+        assert_eq!(reduced(&bench, add, &x, &[0, 1], &[]), [21]);
+        assert_eq!(reduced(&bench, add, &x, &[], &[2, 3]), [1, 2, 3, 4, 5, 6]);
+        let x = of(&[4, 2, 3], &[1, 2, 3, 4, 5, 6].repeat(4));
+        assert_eq!(reduced(&bench, add, &x, &[0], &[2, 3]), [4, 8, 12, 16, 20, 24]);
+        assert_eq!(reduced(&bench, add, &x, &[0, 2], &[2]), [24, 60]);
+        assert_eq!(reduced(&bench, add, &x, &[1, 2], &[4]), [21, 21, 21, 21]);
+        assert_eq!(reduced(&bench, add, &counting(&[2, 0]), &[1], &[2]), [0, 0]);
+        assert_eq!(reduced(&bench, add, &counting(&[0, 2]), &[1], &[0]), [0; 0]);
+    }
+
+    #[test]
+    fn reduce_goes_from_the_left_in_row_major_order() {
+        let mut bench = Bench::new();
+        // (a, x) → 10 a + x writes the elements down as digits.
+        let scalar = || Shape::scalar(S32);
+        let ten = ops::Constant { literal: Literal::scalar(10) };
+        let ops = [
+            (ten.into(), &[][..], scalar()),
+            (Multiply.into(), &[0, 2], scalar()),
+            (Add.into(), &[3, 1], scalar()),
+        ];
+        let digits = bench.computation(&[S32, S32], &ops);
+        let x = of(&[2, 2, 2], &[1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(reduced(&bench, digits, &x, &[0, 1, 2], &[]), [12_345_678]);
+        assert_eq!(reduced(&bench, digits, &x, &[2, 0], &[2]), [1256, 3478]);
+        assert_eq!(reduced(&bench, digits, &x, &[1], &[2, 2]), [13, 24, 57, 68]);
+    }
+
+    #[test]
+    fn reduce_takes_several_arrays() {
+        let mut bench = Bench::new();
+        // Of (value, index) the larger value, as JAX writes argmax.
+        let greater = Compare { direction: Direction::Ge, order: Order::Default };
+        let both = Shape::Tuple(vec![Shape::scalar(F32), Shape::scalar(S32)]);
+        let ops = [
+            (greater.into(), &[0, 2][..], Shape::scalar(Pred)),
+            (Select.into(), &[4, 0, 2], Shape::scalar(F32)),
+            (Select.into(), &[4, 1, 3], Shape::scalar(S32)),
+            (Tuple.into(), &[5, 6], both),
+        ];
+        let argmax = bench.computation(&[F32, S32, F32, S32], &ops);
+        let x = of(&[2, 3], &[1f32, 9.0, 9.0, 4.0, -1.0, 5.0]);
+        let i = of(&[2, 3], &[0, 1, 2, 0, 1, 2]);
+        let op = ops::Reduce { dimensions: vec![1], to_apply: argmax };
+        let out = Shape::Tuple(vec![shape(F32, &[2]).into(), shape(S32, &[2]).into()]);
+        let args = [&x, &i, &Array::scalar(f32::NEG_INFINITY), &Array::scalar(0)];
+        let found = run_all(&bench.evaluator(), reduce, op, &args, &out).unwrap();
+        assert_eq!(values::<f32>(&found[0]), [9.0, 5.0]);
+        assert_eq!(values::<i32>(&found[1]), [1, 2]);
+    }
+
+    #[test]
+    fn reduce_of_random_shapes_sums_all() {
+        let mut bench = Bench::new();
+        let add = bench.binary(Add, S32);
+        let mut random = Random(7);
+        for _ in 0..100 {
+            let x = counting(&random.dims());
+            let (mut folded, mut kept) = (Vec::new(), Vec::new());
+            for (d, &dim) in x.dims().iter().enumerate() {
+                if random.below(2) == 0 { folded.push(d) } else { kept.push(dim) }
+            }
+            let sums = reduced(&bench, add, &x, &folded, &kept);
+            assert_eq!(sums.iter().sum::<i32>(), values::<i32>(&x).iter().sum::<i32>());
+        }
+    }
+
+    #[test]
+    fn padding_takes_no_part() {
+        let mut bench = Bench::new();
+        let add = bench.binary(Add, S32);
+        // semantics §10: 1 to 10, cut to 5
+        let x = resized(&of(&[10], &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]), &[0], &[5]);
+        assert_eq!(reduced(&bench, add, &x, &[0], &[]), [15]);
+        let x = resized(&counting(&[2, 3]), &[1], &[2, 2]);
+        let op = ops::Reduce { dimensions: vec![0], to_apply: add };
+        let out = bounded(S32, &[3], &[0]);
+        let args = [&x, &Array::scalar(0)];
+        let found = run_on(&bench.evaluator(), reduce, op, &args, &out).unwrap();
+        assert_eq!(found.sizes(), [2]);
+        assert_eq!(values::<i32>(&found)[..2], [3, 5]);
+    }
+
+    #[test]
+    fn map_applies_to_each_element() {
+        let mut bench = Bench::new();
+        let subtract = bench.binary(Subtract, S32);
+        let op = || ops::Map { dimensions: vec![0], to_apply: subtract };
+        let (x, y) = (counting(&[3]), of(&[3], &[5, 7, 9]));
+        let out = shape(S32, &[3]);
+        let found = run_on(&bench.evaluator(), map, op(), &[&x, &y], &out).unwrap();
+        assert_eq!(values::<i32>(&found), [-5, -6, -7]);
+        let none = counting(&[0]);
+        run_on(&bench.evaluator(), map, op(), &[&none, &none], &shape(S32, &[0])).unwrap();
+    }
+
+    #[test]
+    fn limits_stop_a_reduction() {
+        let cancel = Some(Arc::new(AtomicBool::new(true)));
+        for limits in [
+            Limits { max_steps: Some(100), ..Limits::default() },
+            Limits { cancel, ..Limits::default() },
+        ] {
+            let mut bench = Bench::with_limits(limits);
+            let add = bench.binary(Add, S32);
+            let op = ops::Reduce { dimensions: vec![0], to_apply: add };
+            let args = [&counting(&[1000]), &Array::scalar(0)];
+            let error =
+                run_on(&bench.evaluator(), reduce, op, &args, &shape(S32, &[])).unwrap_err();
+            assert_eq!(error.code(), Code::ResourceExhausted);
+        }
+    }
 }

@@ -8,10 +8,12 @@ use helio_ir::{
 };
 
 use crate::Evaluator;
+use crate::convert::reinterpret;
+use crate::dynamic::with_bounded_sizes;
 use crate::frame::{array, array_shape};
 use crate::index::scalar_integer;
 use crate::movement::permuted;
-use crate::walk::{Walk, copy, outside, steps, with_bounded_sizes};
+use crate::walk::{Walk, copy, outside, steps};
 
 /// The same elements in row-major order under other dimensions.
 pub(crate) fn reshape(
@@ -146,7 +148,7 @@ pub(crate) fn bitcast(
     let order = major_to_minor(shape);
     let dims: Vec<usize> = order.iter().map(|&d| shape.dims()[d]).collect();
     let recast = ArrayShape::new(shape.element(), dims)?;
-    let recast = Array::from_data(recast, reinterpret(&in_memory, shape.element())?)?;
+    let recast = Array::from_data(recast, reinterpret(&in_memory, shape.element()))?;
     let mut inverse = vec![0; order.len()];
     for (i, &d) in order.iter().enumerate() {
         *inverse.get_mut(d).ok_or_else(outside)? = i;
@@ -162,28 +164,118 @@ fn major_to_minor(shape: &ArrayShape) -> Vec<usize> {
     layout.minor_to_major.iter().rev().copied().collect()
 }
 
-/// The same bits, cut into elements of another type: the first element is the lowest bits.
-fn reinterpret(array: &Array, element: ElementType) -> Result<ArrayData> {
-    let (from_bits, to_bits) = (array.element().bits(), element.bits());
-    let count = array.data().len();
-    let bits = |i: usize| {
-        if from_bits >= to_bits {
-            let parts = from_bits / to_bits;
-            array.bits(i / parts) >> (i % parts * to_bits)
-        } else {
-            let parts = to_bits / from_bits;
-            let bits = (0..parts).map(|part| array.bits(i * parts + part) << (part * from_bits));
-            bits.fold(0, |a, b| a | b)
+#[cfg(test)]
+mod tests {
+    use helio_ir::Code;
+    use helio_ir::ElementType::{F32, S4, S32, U8, U16};
+    use helio_ir::types::I4;
+
+    use super::*;
+    use crate::testing::{bounded, counting, of, resized, run, shape, values};
+
+    fn reshaped(x: &Array, out: &ArrayShape) -> Result<Array> {
+        run(reshape, ops::Reshape { shape: out.clone() }, &[x], out)
+    }
+
+    #[test]
+    fn reshape_keeps_row_major_order() {
+        let x = counting(&[4, 2, 3]);
+        for dims in [&[24][..], &[8, 3], &[2, 2, 2, 3, 1], &[1, 24]] {
+            let found = reshaped(&x, &shape(S32, dims)).unwrap();
+            assert_eq!(values::<i32>(&found), values::<i32>(&x));
         }
-    };
-    // Widths are powers of two.
-    let count = if from_bits >= to_bits {
-        count * (from_bits / to_bits)
-    } else {
-        count / (to_bits / from_bits)
-    };
-    memory::ensure_available(count.saturating_mul(element.size_bytes()))?;
-    Ok(dispatch_type!(element, T => {
-        T::wrap((0..count).map(|i| <T as Native>::from_bits(bits(i))).collect())
-    }))
+        assert_eq!(values::<i32>(&reshaped(&of(&[1, 1], &[7]), &shape(S32, &[])).unwrap()), [7]);
+        reshaped(&of::<i32>(&[0, 5], &[]), &shape(S32, &[3, 0, 2])).unwrap();
+    }
+
+    #[test]
+    fn reshape_keeps_sizes_at_run_time() {
+        // Columns 0 and 1 of rows of three; the rest of the dimensions change.
+        let x = resized(&counting(&[4, 3]), &[1], &[4, 2]);
+        let found = reshaped(&x, &bounded(S32, &[2, 2, 1, 3], &[3])).unwrap();
+        assert_eq!(found.sizes(), [2, 2, 1, 2]);
+        assert_eq!(values::<i32>(&found)[3..5], [3, 4]);
+        // Two dimensions become one: what is there moves together.
+        let found = reshaped(&x, &bounded(S32, &[12], &[0])).unwrap();
+        assert_eq!(found.sizes(), [8]);
+        assert_eq!(values::<i32>(&found)[..8], [0, 1, 3, 4, 6, 7, 9, 10]);
+        // One dimension becomes two.
+        let x = resized(&counting(&[6]), &[0], &[4]);
+        let found = reshaped(&x, &bounded(S32, &[2, 3], &[1])).unwrap();
+        assert_eq!(found.sizes(), [2, 2]);
+        assert_eq!(values::<i32>(&found)[..5], [0, 1, 0, 2, 3]);
+        // Three elements do not make pairs; and nothing says which dimension is shorter.
+        let x = resized(&counting(&[6]), &[0], &[3]);
+        let error = reshaped(&x, &bounded(S32, &[2, 3], &[1])).unwrap_err();
+        assert_eq!(error.code(), Code::InvalidArgument);
+        assert!(reshaped(&x, &bounded(S32, &[2, 3], &[0, 1])).is_err());
+        // Ones come and go.
+        let found = reshaped(&x, &bounded(S32, &[1, 6, 1], &[1])).unwrap();
+        assert_eq!(found.sizes(), [1, 3, 1]);
+        assert_eq!(reshaped(&found, &bounded(S32, &[6], &[0])).unwrap().sizes(), [3]);
+    }
+
+    #[test]
+    fn dynamic_reshape_takes_its_sizes() {
+        let out = bounded(S32, &[4, 6], &[0, 1]);
+        let reshaped = |x: &Array, sizes: [i32; 2]| {
+            let [a, b] = sizes.map(Array::scalar);
+            let op = ops::DynamicReshape { shape: out.clone() };
+            run(dynamic_reshape, op, &[x, &a, &b], &out)
+        };
+        let x = counting(&[6]);
+        let found = reshaped(&x, [2, 3]).unwrap();
+        assert_eq!(found.sizes(), [2, 3]);
+        let rows = values::<i32>(&found);
+        assert_eq!([&rows[..3], &rows[6..9]], [[0, 1, 2], [3, 4, 5]]);
+        for sizes in [[2, 2], [-2, -3], [6, 1], [1, 7]] {
+            let error = reshaped(&x, sizes).unwrap_err();
+            assert_eq!(error.code(), Code::InvalidArgument, "{sizes:?}");
+        }
+    }
+
+    fn laid_out(shape: ArrayShape, minor_to_major: &[usize]) -> ArrayShape {
+        let layout =
+            Layout { minor_to_major: minor_to_major.to_vec(), ..Layout::descending(shape.rank()) };
+        shape.with_layout(Some(layout)).unwrap()
+    }
+
+    fn cast(x: &Array, out: &ArrayShape) -> Array {
+        run(bitcast, ops::Bitcast { shape: out.clone() }, &[x], out).unwrap()
+    }
+
+    #[test]
+    fn bitcast_follows_memory() {
+        let x = counting(&[2, 3]);
+        let found = cast(&x, &shape(S32, &[3, 2]));
+        assert_eq!(values::<i32>(&found), [0, 1, 2, 3, 4, 5]);
+        // In memory column after column: 0 3 1 4 2 5. Read as rows, it is the transposed array.
+        let columns = x.with_shape(laid_out(shape(S32, &[2, 3]), &[0, 1])).unwrap();
+        let found = cast(&columns, &shape(S32, &[3, 2]));
+        assert_eq!(values::<i32>(&found), [0, 3, 1, 4, 2, 5]);
+        let found = cast(&found, &laid_out(shape(S32, &[2, 3]), &[0, 1]));
+        assert_eq!(values::<i32>(&found), values::<i32>(&x));
+        // Three dimensions, a layout that is not its own inverse: by XLA's own rule, element
+        // (i, j, k) of {1,2,0} lies at i * 12 + k * 3 + j.
+        let x = counting(&[2, 3, 4]);
+        let turned = x.with_shape(laid_out(shape(S32, &[2, 3, 4]), &[1, 2, 0])).unwrap();
+        let found = values::<i32>(&cast(&turned, &shape(S32, &[24])));
+        let mut expected = [0; 24];
+        for (value, place) in (0..24).map(|n| (n, n / 12 * 12 + n % 4 * 3 + n / 4 % 3)) {
+            expected[place] = value as i32;
+        }
+        assert_eq!(found, expected);
+        let found = cast(&of(&[24], &found), turned.shape());
+        assert_eq!(values::<i32>(&found), values::<i32>(&x));
+    }
+
+    #[test]
+    fn bitcast_changes_types() {
+        let x = of(&[2], &[0x0201u16, 0x0403]);
+        assert_eq!(values::<u8>(&cast(&x, &shape(U8, &[4]))), [1, 2, 3, 4]);
+        assert_eq!(values::<u16>(&cast(&of(&[2, 1], &[1u8, 2]), &shape(U16, &[]))), [0x0201]);
+        assert_eq!(values::<f32>(&cast(&of(&[1], &[0x3f80_0000]), &shape(F32, &[1]))), [1.0]);
+        let nibbles = values::<I4>(&cast(&of(&[1], &[0x2fu8]), &shape(S4, &[2])));
+        assert_eq!(nibbles.iter().map(|v| v.get()).collect::<Vec<_>>(), [-1, 2]);
+    }
 }

@@ -5,10 +5,11 @@ use std::iter::zip;
 use helio_ir::{Array, Error, Literal, Result, Shape, ops};
 
 use crate::Evaluator;
+use crate::dynamic::with_bounded_sizes;
 use crate::frame::{array, only};
 use crate::index::{IndexVectors, without};
 use crate::scalar::{Scalar, ScalarFn};
-use crate::walk::{Walk, outside, steps, store, with_bounded_sizes};
+use crate::walk::{Walk, outside, steps, store};
 
 /// The operands with each window of the updates combined into them at its index vector's place; a
 /// window that reaches out of the operand is left out as a whole. (`semantics.md` §5)

@@ -3,16 +3,17 @@
 use std::iter::zip;
 
 use helio_ir::{
-    Array, ArrayData, CompId, ElementType, Error, Literal, Number, Result, Shape, dispatch, memory,
-    ops,
+    Array, ArrayData, CompId, Error, Literal, Number, Result, Shape, dispatch, memory, ops,
 };
 
 use crate::Evaluator;
+use crate::dynamic::with_bounded_sizes;
+use crate::element::total_rank;
 use crate::frame::{array, only};
 use crate::index::without;
 use crate::reduce::results_of;
 use crate::scalar::{Scalar, ScalarFn};
-use crate::walk::{Walk, outside, steps, values_mut, with_bounded_sizes};
+use crate::walk::{Walk, outside, steps, values_mut};
 
 /// The operands sorted together along a dimension, stably. Padding stays behind the elements.
 pub(crate) fn sort(
@@ -174,17 +175,12 @@ pub(crate) fn top_k(
     Ok(Literal::Tuple(results.collect::<Result<_>>()?))
 }
 
-/// A number that grows with the element in the total order: by sign, then by magnitude.
+/// A number that grows with the element in the total order.
 fn total_order_key(array: &Array, i: usize) -> i128 {
-    let element = array.element();
-    match array.number(i) {
-        Number::Int(value) => value,
-        _ if !element.is_float() || element == ElementType::F8E8M0FNU => array.bits(i) as i128,
-        _ => {
-            let bits = array.bits(i) as i128;
-            let sign = 1 << (element.bits() - 1);
-            if bits & sign == 0 { bits } else { -1 - (bits & !sign) }
-        }
+    match (array.number(i), array.element().float_format()) {
+        (Number::Int(value), _) => value,
+        (_, Some(format)) => total_rank(array.bits(i), format),
+        _ => array.bits(i) as i128,
     }
 }
 

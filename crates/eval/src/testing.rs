@@ -1,9 +1,9 @@
 //! What the unit tests of operations share.
 
-use helio_ir::ops::{BinaryOp, Parameter};
+use helio_ir::ops::{BinaryOp, Compare, Direction, Order, Parameter};
 use helio_ir::{
-    Array, ArrayShape, CompId, Computation, DimKind, ElementType, Instr, Literal, Module, Native,
-    Op, Result, Shape,
+    Array, ArrayShape, CompId, Computation, DimKind, ElementType, Instr, InstrId, Literal, Module,
+    Native, Op, Result, Shape,
 };
 
 use crate::{Context, Evaluator};
@@ -25,35 +25,47 @@ impl Bench {
 
     /// Adds the computation of two scalars that applies one operation to two parameters.
     pub(crate) fn binary(&mut self, op: BinaryOp, element: ElementType) -> CompId {
-        self.scalar(&[element, element], element, &[(Op::Binary(op), &[0, 1])])
+        let result = Shape::scalar(element);
+        self.computation(&[element, element], &[(Op::Binary(op), &[0, 1], result)])
     }
 
-    /// Adds a computation of scalars: parameters, then operations with operands by number (first
-    /// the parameters), the last of which is the root and has type `result`.
-    pub(crate) fn scalar(
+    /// Adds the computation that compares two of its parameters.
+    pub(crate) fn compare(
+        &mut self,
+        direction: Direction,
+        params: &[ElementType],
+        operands: [u32; 2],
+    ) -> CompId {
+        let op = Compare { direction, order: Order::Default };
+        let result = Shape::scalar(ElementType::Pred);
+        self.computation(params, &[(op.into(), &operands, result)])
+    }
+
+    /// Adds a computation of scalars: parameters, then operations with their operands by number
+    /// (first the parameters), the last of which is the root.
+    pub(crate) fn computation(
         &mut self,
         params: &[ElementType],
-        result: ElementType,
-        ops: &[(Op, &[u32])],
+        ops: &[(Op, &[u32], Shape)],
     ) -> CompId {
         let mut computation = Computation::new(format!("f{}", self.module.computations().len()));
-        let mut push = |op: Op, operands: &[u32], element| {
+        let mut push = |op: Op, operands: &[u32], shape: Shape| {
             let instr = Instr {
                 name: format!("i{}", computation.instrs().len()),
                 op,
-                operands: operands.iter().map(|&i| helio_ir::InstrId(i)).collect(),
-                shape: Shape::scalar(element),
+                operands: operands.iter().map(|&i| InstrId(i)).collect(),
+                shape,
                 extra: None,
                 at: None,
             };
             computation.push(instr).unwrap();
         };
         for (number, &element) in params.iter().enumerate() {
-            let op = Parameter { number, shape: Shape::scalar(element) };
-            push(op.into(), &[], element);
+            let shape = Shape::scalar(element);
+            push(Parameter { number, shape: shape.clone() }.into(), &[], shape);
         }
-        for (op, operands) in ops {
-            push(op.clone(), operands, result);
+        for (op, operands, shape) in ops {
+            push(op.clone(), operands, shape.clone());
         }
         self.module.push(computation).unwrap()
     }
@@ -85,11 +97,23 @@ pub(crate) fn run_on<O>(
     args: &[&Array],
     shape: &ArrayShape,
 ) -> Result<Array> {
-    let args: Vec<Literal> = args.iter().map(|&arg| arg.clone().into()).collect();
-    let result = function(&op, evaluator, &args, &shape.clone().into())?;
-    let result = result.as_array().unwrap().clone();
-    assert!(result.shape().same(shape), "{} instead of {shape}", result.shape());
+    let results = run_all(evaluator, function, op, args, &shape.clone().into())?;
+    let [result] = <[Array; 1]>::try_from(results).unwrap();
     Ok(result)
+}
+
+/// Runs an operation; all the arrays of its result.
+pub(crate) fn run_all<O>(
+    evaluator: &Evaluator<'_>,
+    function: Function<O>,
+    op: O,
+    args: &[&Array],
+    shape: &Shape,
+) -> Result<Vec<Array>> {
+    let args: Vec<Literal> = args.iter().map(|&arg| arg.clone().into()).collect();
+    let result = function(&op, evaluator, &args, shape)?;
+    assert!(result.shape().same(shape), "{} instead of {shape}", result.shape());
+    Ok(result.leaves().into_iter().map(|leaf| leaf.as_array().unwrap().clone()).collect())
 }
 
 /// An array.

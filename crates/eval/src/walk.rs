@@ -188,19 +188,6 @@ pub(crate) fn steps(dims: &[usize]) -> Vec<isize> {
     strides(dims).into_iter().map(|stride| stride as isize).collect()
 }
 
-/// Gives bounded dimensions these sizes at run time (their bound, if that is smaller).
-pub(crate) fn with_bounded_sizes(array: Array, sizes: &[usize]) -> Result<Array> {
-    if array.shape().is_static() {
-        return Ok(array);
-    }
-    let sizes = (0..array.shape().rank()).map(|d| match array.shape().dim(d) {
-        (bound, DimKind::Bounded) => sizes.get(d).map_or(bound, |&size| size.min(bound)),
-        (dim, _) => dim,
-    });
-    let sizes = sizes.collect();
-    array.with_sizes(sizes)
-}
-
 /// An invariant of the walk or of the verifier does not hold.
 pub(crate) fn outside() -> Error {
     Error::internal("an element outside its array")
