@@ -2,10 +2,7 @@
 
 use std::iter::zip;
 
-use helio_ir::{
-    Array, ArrayData, ArrayShape, DimKind, ElementType, Error, Layout, Literal, Native, Result,
-    Shape, dispatch_type, memory, ops,
-};
+use helio_ir::{Array, ArrayShape, DimKind, Error, Layout, Literal, Result, Shape, ops};
 
 use crate::Evaluator;
 use crate::convert::reinterpret;

@@ -95,3 +95,127 @@ pub(crate) fn scatter(
     });
     only(&results.collect::<Result<Vec<Literal>>>()?)
 }
+
+#[cfg(test)]
+mod tests {
+    use helio_ir::CompId;
+    use helio_ir::ElementType::{F32, S32};
+    use helio_ir::ops::BinaryOp::{Add, Multiply};
+    use helio_ir::ops::{Scatter, ScatterDims, Tuple};
+    use helio_ir::types::IndexIter;
+
+    use super::*;
+    use crate::gather::tests::Form;
+    use crate::testing::{Bench, Random, counting, of, run_all, run_on, shape, values};
+
+    fn op(dims: ScatterDims, to_apply: CompId) -> Scatter {
+        Scatter { dims, indices_are_sorted: false, unique_indices: false, to_apply }
+    }
+
+    fn scattered(
+        bench: &Bench,
+        op: Scatter,
+        x: &Array,
+        indices: &Array,
+        updates: &Array,
+    ) -> Vec<i32> {
+        let out = shape(S32, x.dims());
+        values(&run_on(&bench.evaluator(), scatter, op, &[x, indices, updates], &out).unwrap())
+    }
+
+    #[test]
+    fn scatter_agrees_with_its_definition() {
+        let mut bench = Bench::new();
+        let add = bench.binary(Add, S32);
+        let mut random = Random(13);
+        for _ in 0..500 {
+            // Scatter's dimensions mirror those of gather.
+            let form = Form::random(&mut random);
+            let indices = form.random_indices(&mut random);
+            let (operand, updates) = (counting(&form.operand), counting(&form.result));
+            let mut expected = values::<i32>(&operand);
+            let mut points = IndexIter::new(&form.result);
+            let mut update = 0;
+            while let Some(point) = points.next_point() {
+                let origin = form.origin(&indices, point);
+                let fits = origin.iter().enumerate().all(|(d, &(start, _))| {
+                    start >= 0 && start as usize + form.op.slice_sizes[d] <= form.operand[d]
+                });
+                if fits {
+                    let places = zip(&origin, steps(&form.operand));
+                    let place = places
+                        .map(|(&(start, offset), step)| (start as usize + offset) * step as usize);
+                    expected[place.sum::<usize>()] += update;
+                }
+                update += 1;
+            }
+            let dims = form.op.dims.clone();
+            let dims = ScatterDims {
+                update_window_dims: dims.offset_dims,
+                inserted_window_dims: dims.collapsed_slice_dims,
+                scatter_dims_to_operand_dims: dims.start_index_map,
+                input_batching_dims: dims.operand_batching_dims,
+                scatter_indices_batching_dims: dims.start_indices_batching_dims,
+                index_vector_dim: dims.index_vector_dim,
+            };
+            let found = scattered(&bench, op(dims, add), &operand, &indices, &updates);
+            assert_eq!(found, expected, "{form:?}");
+        }
+    }
+
+    #[test]
+    fn scatter_goes_through_index_vectors_first() {
+        let mut bench = Bench::new();
+        let scalar = || Shape::scalar(S32);
+        let ten = ops::Constant { literal: Literal::scalar(10) };
+        let ops = [
+            (ten.into(), &[][..], scalar()),
+            (Multiply.into(), &[0, 2], scalar()),
+            (Add.into(), &[3, 1], scalar()),
+        ];
+        let digits = bench.computation(&[S32, S32], &ops);
+        let dims = ScatterDims {
+            update_window_dims: vec![0],
+            scatter_dims_to_operand_dims: vec![0],
+            index_vector_dim: 1,
+            ..ScatterDims::default()
+        };
+        // XLA:CPU, for both.
+        let updates = of(&[2, 2], &[1, 2, 3, 4]);
+        let zeros = of(&[4], &[0; 4]);
+        let run = |indices: &[i32]| {
+            scattered(&bench, op(dims.clone(), digits), &zeros, &of(&[2], indices), &updates)
+        };
+        assert_eq!(run(&[1, 0]), [2, 14, 3, 0]);
+        assert_eq!(run(&[0, 1]), [1, 32, 4, 0]);
+        // A window that reaches out is left out as a whole, wherever it does.
+        assert_eq!(run(&[3, 0]), [2, 4, 0, 0]);
+        assert_eq!(run(&[-1, 2]), [0, 0, 2, 4]);
+    }
+
+    #[test]
+    fn scatter_takes_several_arrays() {
+        let mut bench = Bench::new();
+        let both = Shape::Tuple(vec![Shape::scalar(S32), Shape::scalar(F32)]);
+        let ops = [
+            (Add.into(), &[0, 2][..], Shape::scalar(S32)),
+            (Multiply.into(), &[1, 3], Shape::scalar(F32)),
+            (Tuple.into(), &[4, 5], both),
+        ];
+        let f = bench.computation(&[S32, F32, S32, F32], &ops);
+        let dims = ScatterDims {
+            inserted_window_dims: vec![0],
+            scatter_dims_to_operand_dims: vec![0],
+            index_vector_dim: 1,
+            ..ScatterDims::default()
+        };
+        let (x, y) = (counting(&[3]), of(&[3], &[1f32, 2.0, 3.0]));
+        let (u, v) = (of(&[3], &[10, 20, 30]), of(&[3], &[2f32, 3.0, 5.0]));
+        let indices = of(&[3], &[2u8, 0, 2]);
+        let out = Shape::Tuple(vec![x.shape().clone().into(), y.shape().clone().into()]);
+        let args = [&x, &y, &indices, &u, &v];
+        let found = run_all(&bench.evaluator(), scatter, op(dims, f), &args, &out).unwrap();
+        assert_eq!(values::<i32>(&found[0]), [20, 1, 42]);
+        assert_eq!(values::<f32>(&found[1]), [3.0, 2.0, 30.0]);
+    }
+}

@@ -187,3 +187,102 @@ fn total_order_key(array: &Array, i: usize) -> i128 {
 fn index_of(place: usize) -> Result<i32> {
     i32::try_from(place).map_err(|_| Error::invalid(format!("index {place} does not fit s32")))
 }
+
+#[cfg(test)]
+mod tests {
+    use helio_ir::ElementType::S32;
+    use helio_ir::Native;
+    use helio_ir::ops::{Direction, Sort, TopK};
+
+    use super::*;
+    use crate::testing::{Bench, Random, bounded, of, resized, run_all, run_on, shape, values};
+
+    #[test]
+    fn sort_is_stable_along_any_dimension() {
+        let mut bench = Bench::new();
+        let less = bench.compare(Direction::Lt, &[S32, S32, S32, S32], [0, 1]);
+        let mut random = Random(17);
+        for _ in 0..200 {
+            let dims = random.dims();
+            if dims.is_empty() {
+                continue;
+            }
+            let dimension = random.below(dims.len());
+            let count = dims.iter().product();
+            let keys: Vec<i32> = (0..count).map(|_| random.below(4) as i32).collect();
+            let tags: Vec<i32> = (0..count as i32).collect();
+            let args = [&of(&dims, &keys), &of(&dims, &tags)];
+            let out: Shape = shape(S32, &dims).into();
+            let out = Shape::Tuple(vec![out.clone(), out]);
+            let op = Sort { dimension, is_stable: false, to_apply: less };
+            let found = run_all(&bench.evaluator(), sort, op, &args, &out).unwrap();
+            let (found_keys, found_tags) = (values::<i32>(&found[0]), values::<i32>(&found[1]));
+
+            // The standard library's stable sort of each lane.
+            let step = steps(&dims)[dimension] as usize;
+            let mut starts = (0..count).filter(|i| i / step % dims[dimension] == 0);
+            assert!(starts.all(|start| {
+                let lane = (0..dims[dimension]).map(|i| start + i * step);
+                let mut pairs: Vec<_> = lane.clone().map(|i| (keys[i], tags[i])).collect();
+                pairs.sort_by_key(|&(key, _)| key);
+                pairs.into_iter().eq(lane.map(|i| (found_keys[i], found_tags[i])))
+            }));
+        }
+    }
+
+    #[test]
+    fn sort_survives_any_comparator() {
+        for direction in [Direction::Ge, Direction::Ne, Direction::Eq] {
+            let mut bench = Bench::new();
+            let f = bench.compare(direction, &[S32, S32], [0, 1]);
+            let mut random = Random(19);
+            for count in 0..70 {
+                let x: Vec<i32> = (0..count).map(|_| random.below(9) as i32).collect();
+                let op = Sort { dimension: 0, is_stable: true, to_apply: f };
+                let out = shape(S32, &[count]);
+                let found = run_on(&bench.evaluator(), sort, op, &[&of(&[count], &x)], &out);
+                let (mut found, mut x) = (values::<i32>(&found.unwrap()), x);
+                found.sort();
+                x.sort();
+                assert_eq!(found, x);
+            }
+        }
+    }
+
+    #[test]
+    fn padding_stays_behind() {
+        let mut bench = Bench::new();
+        let less = bench.compare(Direction::Lt, &[S32, S32], [0, 1]);
+        let x = resized(&of(&[4], &[3, 2, 1, 0]), &[0], &[3]);
+        let op = Sort { dimension: 0, is_stable: true, to_apply: less };
+        let out = bounded(S32, &[4], &[0]);
+        let found = run_on(&bench.evaluator(), sort, op, &[&x], &out).unwrap();
+        assert_eq!(found.sizes(), [3]);
+        assert_eq!(values::<i32>(&found)[..3], [1, 2, 3]);
+    }
+
+    fn top<T: Native>(x: &Array, k: usize, largest: bool) -> (Vec<T>, Vec<i32>) {
+        let mut dims = x.dims().to_vec();
+        *dims.last_mut().unwrap() = k;
+        let out = Shape::Tuple(vec![shape(x.element(), &dims).into(), shape(S32, &dims).into()]);
+        let bench = Bench::new();
+        let op = TopK { k, largest };
+        let found = run_all(&bench.evaluator(), top_k, op, &[x], &out).unwrap();
+        (values(&found[0]), values(&found[1]))
+    }
+
+    #[test]
+    fn top_k_is_by_total_order() {
+        // XLA:CPU, for both directions.
+        let x = [1f32, f32::NAN, -0.0, 0.0, -f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
+        let x = of(&[8], &x);
+        assert_eq!(top::<f32>(&x, 8, true).1, [1, 7, 5, 0, 3, 2, 6, 4]);
+        assert_eq!(top::<f32>(&x, 8, false).1, [4, 6, 2, 3, 0, 5, 1, 7]);
+        let (found, indices) = top::<u8>(&of(&[2, 3], &[7u8, 200, 7, 1, 0, 1]), 2, true);
+        assert_eq!(found, [200, 7, 1, 1]);
+        assert_eq!(indices, [1, 0, 0, 2]);
+        assert_eq!(top::<i32>(&of(&[3], &[-1, 1, -1]), 2, false), (vec![-1, -1], vec![0, 2]));
+        assert_eq!(top::<bool>(&of(&[3], &[false, true, true]), 1, true), (vec![true], vec![1]));
+        assert_eq!(top::<f32>(&of::<f32>(&[2, 0], &[]), 0, true), (vec![], vec![]));
+    }
+}

@@ -2,7 +2,7 @@
 //! operation that moves or folds elements.
 
 use helio_ir::types::strides;
-use helio_ir::{Array, ArrayData, ArrayShape, DimKind, Error, Native, Result, dispatch, memory};
+use helio_ir::{Array, ArrayData, ArrayShape, Error, Native, Result, dispatch, memory};
 
 use crate::Evaluator;
 use crate::scalar::Scalar;
