@@ -2,7 +2,28 @@
 
 use super::Arity;
 use super::collective::{AllGather, AllReduce, CollectivePermute};
-use crate::{CompId, Error, InferCx, OpDef, Result, Shape};
+use crate::text::attrs::{AttrReader, AttrWriter, quote};
+use crate::{CompId, Computation, ElementType, Error, InferCx, OpDef, Result, Shape, ensure};
+
+/// The value that an operation began with and its result, from the tuple of this shape.
+fn begun<'a>(cx: &InferCx<'a>, rule: &'static str) -> Result<(&'a Shape, &'a Shape)> {
+    let shape = cx.operand(0)?;
+    match shape.as_tuple() {
+        Some([operands, result, ..]) => Ok((operands, result)),
+        _ => Err(Error::rule(
+            rule,
+            format!("the operand must be a tuple (operands, result, …), is {shape}"),
+        )),
+    }
+}
+
+/// The operands' shapes: that of the only one, or a tuple.
+fn operands(cx: &InferCx<'_>) -> Shape {
+    match cx.operands {
+        [only] => only.without_layout(),
+        several => Shape::Tuple(several.iter().map(|shape| shape.without_layout()).collect()),
+    }
+}
 
 /// Begins an all-reduce; the result stands for the operands until it is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,8 +37,15 @@ impl OpDef for AllReduceStart {
     const ARITY: Arity = Arity::AtLeast(1);
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer all-reduce-start"))
+        self.op.infer(cx)
+    }
+
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        Ok(AllReduceStart { op: AllReduce::read(attrs)? })
+    }
+
+    fn write(&self, attrs: &mut AttrWriter<'_>) {
+        self.op.write(attrs);
     }
 
     fn callees(&self) -> Vec<CompId> {
@@ -38,8 +66,11 @@ impl OpDef for AllReduceDone {
     const ARITY: Arity = Arity::Exactly(1);
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer all-reduce-done"))
+        Ok(cx.operand(0)?.without_layout())
+    }
+
+    fn read(_: &mut AttrReader<'_>) -> Result<Self> {
+        Ok(AllReduceDone)
     }
 }
 
@@ -55,8 +86,17 @@ impl OpDef for AllGatherStart {
     const ARITY: Arity = Arity::AtLeast(1);
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer all-gather-start"))
+        let result = self.op.infer(cx)?;
+        Ok(Shape::Tuple(vec![operands(cx), result]))
+    }
+
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        let result = attrs.result.as_tuple().and_then(|elements| elements.get(1));
+        Ok(AllGatherStart { op: AllGather::read_with(attrs, result)? })
+    }
+
+    fn write(&self, attrs: &mut AttrWriter<'_>) {
+        self.op.write(attrs);
     }
 }
 
@@ -69,8 +109,11 @@ impl OpDef for AllGatherDone {
     const ARITY: Arity = Arity::Exactly(1);
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer all-gather-done"))
+        Ok(begun(cx, "all-gather-done.C1")?.1.without_layout())
+    }
+
+    fn read(_: &mut AttrReader<'_>) -> Result<Self> {
+        Ok(AllGatherDone)
     }
 }
 
@@ -79,6 +122,8 @@ impl OpDef for AllGatherDone {
 pub struct CollectivePermuteStart {
     /// What is begun.
     pub op: CollectivePermute,
+    /// The shapes of the contexts, which some back ends add; without effect on the value.
+    pub contexts: Vec<Shape>,
 }
 
 impl OpDef for CollectivePermuteStart {
@@ -86,8 +131,19 @@ impl OpDef for CollectivePermuteStart {
     const ARITY: Arity = Arity::AtLeast(1);
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer collective-permute-start"))
+        let result = self.op.infer(cx)?;
+        let contexts = self.contexts.iter().map(Shape::without_layout);
+        Ok(Shape::Tuple([operands(cx), result].into_iter().chain(contexts).collect()))
+    }
+
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        let contexts = attrs.result.as_tuple().and_then(|elements| elements.get(2..));
+        let contexts = contexts.unwrap_or_default().iter().map(Shape::without_layout).collect();
+        Ok(CollectivePermuteStart { op: CollectivePermute::read(attrs)?, contexts })
+    }
+
+    fn write(&self, attrs: &mut AttrWriter<'_>) {
+        self.op.write(attrs);
     }
 }
 
@@ -100,8 +156,11 @@ impl OpDef for CollectivePermuteDone {
     const ARITY: Arity = Arity::Exactly(1);
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer collective-permute-done"))
+        Ok(begun(cx, "collective-permute-done.C1")?.1.without_layout())
+    }
+
+    fn read(_: &mut AttrReader<'_>) -> Result<Self> {
+        Ok(CollectivePermuteDone)
     }
 }
 
@@ -117,8 +176,19 @@ impl OpDef for CopyStart {
     const ARITY: Arity = Arity::Exactly(1);
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer copy-start"))
+        let source = cx.operand(0)?.without_layout();
+        Ok(Shape::Tuple(vec![source.clone(), source, Shape::scalar(ElementType::U32)]))
+    }
+
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        let index = attrs.int("cross_program_prefetch_index")?;
+        Ok(CopyStart { cross_program_prefetch_index: index })
+    }
+
+    fn write(&self, attrs: &mut AttrWriter<'_>) {
+        if let Some(index) = self.cross_program_prefetch_index {
+            attrs.put("cross_program_prefetch_index", index);
+        }
     }
 }
 
@@ -131,9 +201,29 @@ impl OpDef for CopyDone {
     const ARITY: Arity = Arity::Exactly(1);
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer copy-done"))
+        let (destination, source) = begun(cx, "copy-done.C1")?;
+        ensure!(
+            destination.same(source),
+            "copy-done.C2",
+            "the operand must begin with destination and source of one shape, has {destination} \
+             and {source}"
+        );
+        Ok(destination.without_layout())
     }
+
+    fn read(_: &mut AttrReader<'_>) -> Result<Self> {
+        Ok(CopyDone)
+    }
+}
+
+/// The thread on which a computation runs unless it says otherwise.
+const MAIN_THREAD: &str = "main";
+
+/// The thread on which a computation is to run, quoted.
+fn thread_of(computation: &Computation) -> String {
+    let mut attributes = computation.attributes.iter();
+    let stated = attributes.find(|(name, _)| name == "execution_thread");
+    stated.map_or_else(|| quote(MAIN_THREAD), |(_, value)| value.clone())
 }
 
 /// Begins a computation; the result is ((operands), result, context).
@@ -154,8 +244,73 @@ impl OpDef for AsyncStart {
     const ARITY: Arity = Arity::AtLeast(0);
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer async-start"))
+        let callee = cx.callee(self.calls);
+        let program = callee.program_shape();
+        let (params, result) = match self.shape.as_tuple() {
+            Some([Shape::Tuple(params), result, ..]) => (params, result),
+            _ => {
+                let found = &self.shape;
+                return Err(Error::rule(
+                    "async-start.C1",
+                    format!("the result must be ((operands), result, …), is {found}"),
+                ));
+            }
+        };
+        ensure!(
+            params.len() == cx.operands.len()
+                && params.iter().zip(cx.operands).all(|(param, operand)| param.same(operand)),
+            "async-start.C2",
+            "the result must begin with the operands' shapes, {}; is {}",
+            Shape::Tuple(cx.operands.iter().map(|&shape| shape.clone()).collect()),
+            self.shape
+        );
+        ensure!(
+            params.len() == program.params.len()
+                && params.iter().zip(&program.params).all(|(a, b)| a.same(b)),
+            "async-start.C3",
+            "{} must take the operands, {}; takes {}",
+            callee.name,
+            Shape::Tuple(params.clone()),
+            Shape::Tuple(program.params)
+        );
+        ensure!(
+            result.same(&program.result),
+            "async-start.C4",
+            "{} must give element 1 of the result, {result}; gives {}",
+            callee.name,
+            program.result
+        );
+        let thread = quote(self.execution_thread.as_deref().unwrap_or(MAIN_THREAD));
+        ensure!(
+            thread == thread_of(callee),
+            "async-start.C5",
+            "async_execution_thread={thread} must be the execution_thread of {}, {}",
+            callee.name,
+            thread_of(callee)
+        );
+        Ok(self.shape.without_layout())
+    }
+
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        let thread = attrs.string("async_execution_thread")?;
+        Ok(AsyncStart {
+            calls: attrs.needed("calls", AttrReader::computation)?,
+            execution_thread: thread.filter(|thread| thread != MAIN_THREAD),
+            shape: attrs.result.without_layout(),
+            output_to_operand_aliasing: attrs
+                .take("output_to_operand_aliasing")
+                .map(|text| text.trim().to_owned()),
+        })
+    }
+
+    fn write(&self, attrs: &mut AttrWriter<'_>) {
+        if let Some(thread) = &self.execution_thread {
+            attrs.string("async_execution_thread", thread);
+        }
+        if let Some(aliasing) = &self.output_to_operand_aliasing {
+            attrs.put("output_to_operand_aliasing", aliasing);
+        }
+        attrs.computation("calls", self.calls);
     }
 
     fn callees(&self) -> Vec<CompId> {
@@ -167,6 +322,25 @@ impl OpDef for AsyncStart {
     }
 }
 
+/// Reads attributes that older versions of XLA repeated from `async-start`, where they count.
+fn read_repeated(attrs: &mut AttrReader<'_>) -> Result<()> {
+    attrs.computation("calls")?;
+    attrs.string("async_execution_thread")?;
+    Ok(())
+}
+
+/// The result of the operation begun, from the shape of `async-start` or `async-update`.
+fn async_result<'a>(cx: &InferCx<'a>, rule: &'static str) -> Result<&'a Shape> {
+    let (operands, result) = begun(cx, rule)?;
+    ensure!(
+        operands.as_tuple().is_some(),
+        rule,
+        "the operand must begin with a tuple of operands, is {}",
+        cx.operand(0)?
+    );
+    Ok(result)
+}
+
 /// Lets a computation that was begun go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AsyncUpdate;
@@ -176,8 +350,12 @@ impl OpDef for AsyncUpdate {
     const ARITY: Arity = Arity::Exactly(1);
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer async-update"))
+        async_result(cx, "async-update.C1")?;
+        Ok(cx.operand(0)?.without_layout())
+    }
+
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        read_repeated(attrs).map(|()| AsyncUpdate)
     }
 }
 
@@ -190,7 +368,10 @@ impl OpDef for AsyncDone {
     const ARITY: Arity = Arity::Exactly(1);
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer async-done"))
+        Ok(async_result(cx, "async-done.C1")?.without_layout())
+    }
+
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        read_repeated(attrs).map(|()| AsyncDone)
     }
 }

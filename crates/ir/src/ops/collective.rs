@@ -1,8 +1,74 @@
 //! `all-reduce` and its kin.
 
 use super::Arity;
-use super::shared::CollectiveAttrs;
-use crate::{CompId, Error, InferCx, OpDef, Result, Shape};
+use super::check::{ensure_dim, merge_dim};
+use super::reducer::fits;
+use super::shared::{CollectiveAttrs, GroupRule};
+use crate::text::attrs::{AttrReader, AttrWriter};
+use crate::types::DimKind;
+use crate::{ArrayShape, CompId, ElementType, Error, InferCx, OpDef, Result, Shape, ensure};
+
+/// One array as it is, several as a tuple.
+fn one_or_tuple(arrays: Vec<ArrayShape>) -> Shape {
+    let mut shapes: Vec<Shape> =
+        arrays.into_iter().map(|array| Shape::Array(array.without_layout())).collect();
+    if shapes.len() == 1 { shapes.remove(0) } else { Shape::Tuple(shapes) }
+}
+
+/// The operands' shapes. Errors: `rule` unless all are arrays.
+fn same_as_operands(cx: &InferCx<'_>, rule: &'static str) -> Result<Shape> {
+    Ok(one_or_tuple(cx.arrays(rule)?.into_iter().cloned().collect()))
+}
+
+/// Checks that `callee` folds scalars of the operands' type. Errors: `all-reduce.C2` and
+/// `all-reduce.C3`.
+fn ensure_fold(cx: &InferCx<'_>, callee: CompId, arrays: &[&ArrayShape]) -> Result<()> {
+    let callee = cx.callee(callee);
+    let params = callee.params();
+    let result = callee.result_shape();
+    let scalar = result.as_array().filter(|array| array.is_scalar()).map(ArrayShape::element);
+    let same = params.values().all(|&id| callee.instr(id).shape.same(result));
+    let Some(element) = scalar.filter(|_| same && params.len() == 2) else {
+        return Err(Error::rule(
+            "all-reduce.C2",
+            format!(
+                "{} must take 2 scalars and give a scalar of the same type, is {}",
+                callee.name,
+                callee.program_shape()
+            ),
+        ));
+    };
+    for (i, array) in arrays.iter().enumerate() {
+        ensure!(
+            fits(array.element(), element),
+            "all-reduce.C3",
+            "{} folds {element}[], but operand {i} is {array}",
+            callee.name
+        );
+    }
+    Ok(())
+}
+
+/// `dimensions={3}`, which may be missing.
+fn read_dimension(attrs: &mut AttrReader<'_>) -> Result<Option<usize>> {
+    attrs.one_size("dimensions")
+}
+
+/// Of `whole` and `part`, the sizes of the same dimension before and after it is split, how many
+/// parts there are; `otherwise` if that cannot be seen. XLA rounds up, so that a size that does not
+/// fit shows as a wrong shape rather than a wrong number of parts.
+fn shards(whole: Option<usize>, part: Option<usize>, otherwise: Option<usize>) -> usize {
+    match (whole, part) {
+        (Some(whole), Some(part)) if whole > 0 && part > 0 => whole.div_ceil(part),
+        _ => otherwise.unwrap_or(1),
+    }
+}
+
+/// The size of a dimension of the first array in a shape.
+fn first_size(shape: Option<&Shape>, d: usize) -> Option<usize> {
+    let leaves = shape.map(Shape::leaves).unwrap_or_default();
+    leaves.first()?.as_array()?.dims().get(d).copied()
+}
 
 /// Folds the operands of all participants, for each of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,8 +84,25 @@ impl OpDef for AllReduce {
     const ARITY: Arity = Arity::AtLeast(1);
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer all-reduce"))
+        let arrays = cx.arrays("all-reduce.C1")?;
+        ensure_fold(cx, self.to_apply, &arrays)?;
+        self.attrs.check(self.attrs.mode()?, GroupRule::Complete, cx.module)?;
+        same_as_operands(cx, "all-reduce.C1")
+    }
+
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        // Some versions of XLA wrote the mode, which the other attributes imply.
+        attrs.take("mode");
+        Ok(AllReduce {
+            attrs: CollectiveAttrs::read_with_ids(attrs)?,
+            to_apply: attrs.needed("to_apply", AttrReader::computation)?,
+        })
+    }
+
+    fn write(&self, attrs: &mut AttrWriter<'_>) {
+        self.attrs.write(attrs);
+        self.attrs.write_ids(attrs);
+        attrs.computation("to_apply", self.to_apply);
     }
 
     fn callees(&self) -> Vec<CompId> {
@@ -42,14 +125,68 @@ pub struct AllGather {
     pub shard_count: usize,
 }
 
+impl AllGather {
+    /// Reads the attributes of an all-gather (or its beginning) with this result.
+    pub(super) fn read_with(attrs: &mut AttrReader<'_>, result: Option<&Shape>) -> Result<Self> {
+        let collective = CollectiveAttrs::read_with_ids(attrs)?;
+        let dimension = read_dimension(attrs)?;
+        let dimension = attrs.require("dimensions", dimension)?;
+        let operand = first_size(attrs.operands.first().copied(), dimension);
+        let shard_count =
+            shards(first_size(result, dimension), operand, collective.replica_groups.group_size());
+        Ok(AllGather { attrs: collective, dimension, shard_count })
+    }
+}
+
 impl OpDef for AllGather {
     const OPCODE: &'static str = "all-gather";
     const ARITY: Arity = Arity::AtLeast(1);
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer all-gather"))
+        let arrays = cx.arrays("all-gather.C1")?;
+        let size = self.attrs.check(self.attrs.mode()?, GroupRule::EqualSizes, cx.module)?;
+        ensure_shard_count("all-gather.C3", self.shard_count, size)?;
+        let result = |array: &ArrayShape| {
+            ensure_dim("all-gather.C2", "dimensions", self.dimension, array)?;
+            let (mut dims, mut kinds) = (array.dims().to_vec(), array.kinds().to_vec());
+            let (size, kind) = (&mut dims[self.dimension], &mut kinds[self.dimension]);
+            *size = size.checked_mul(self.shard_count).ok_or_else(|| {
+                let detail = format!(
+                    "{} times dimension {} of {array} is more than memory has addresses",
+                    self.shard_count, self.dimension
+                );
+                Error::rule("all-gather.C4", detail)
+            })?;
+            if *kind == DimKind::Bounded {
+                // All of each part is joined, whatever its size at run time.
+                *kind = DimKind::Static;
+            }
+            ArrayShape::with_kinds(array.element(), dims, kinds)
+        };
+        Ok(one_or_tuple(arrays.into_iter().map(result).collect::<Result<_>>()?))
     }
+
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        let result = attrs.result;
+        Self::read_with(attrs, Some(result))
+    }
+
+    fn write(&self, attrs: &mut AttrWriter<'_>) {
+        self.attrs.write(attrs);
+        attrs.one_size("dimensions", self.dimension);
+        self.attrs.write_ids(attrs);
+    }
+}
+
+/// Errors: `rule` unless the number of parts is positive and, if known, that of the participants.
+fn ensure_shard_count(rule: &'static str, count: usize, group: Option<usize>) -> Result<()> {
+    ensure!(
+        count > 0 && group.is_none_or(|group| group == count),
+        rule,
+        "the shapes show {count} parts, the groups have {} participants",
+        group.map_or("any number of".to_owned(), |group| group.to_string())
+    );
+    Ok(())
 }
 
 /// Gives each participant a part of each other's operand.
@@ -66,8 +203,60 @@ impl OpDef for AllToAll {
     const ARITY: Arity = Arity::AtLeast(1);
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer all-to-all"))
+        let arrays = cx.arrays("all-to-all.C1")?;
+        let mode = self.attrs.mode_by_channel();
+        let group = self.attrs.check(mode, GroupRule::EqualSizes, cx.module)?;
+        let (first, count) = (arrays[0], arrays.len());
+        let Some(dimension) = self.dimension else {
+            ensure!(
+                group.is_none_or(|group| group == count),
+                "all-to-all.C5",
+                "without dimensions, there must be an operand for each of the {} participants of \
+                 a group, are {count}",
+                group.unwrap_or_default()
+            );
+            for (i, array) in arrays.iter().enumerate() {
+                ensure!(
+                    array.same(first),
+                    "all-to-all.C6",
+                    "operand {i} must be {first} as operand 0, is {array}"
+                );
+            }
+            let arrays = arrays.into_iter().map(|array| array.clone().without_layout().into());
+            return Ok(Shape::Tuple(arrays.collect()));
+        };
+        ensure!(
+            count == 1,
+            "all-to-all.C2",
+            "with dimensions={{{dimension}}}, there must be one operand, are {count}"
+        );
+        ensure_dim("all-to-all.C3", "dimensions", dimension, first)?;
+        let (size, kind) = first.dim(dimension);
+        ensure!(
+            kind == DimKind::Unbounded
+                || group.is_none_or(|group| size.checked_rem(group).is_none_or(|rest| rest == 0)),
+            "all-to-all.C4",
+            "dimension {dimension} of {first} must be a multiple of {}, the participants of a \
+             group",
+            group.unwrap_or_default()
+        );
+        ensure!(
+            !first.kinds().contains(&DimKind::Bounded),
+            "all-to-all.C7",
+            "the operand must not have bounded dimensions, is {first}"
+        );
+        same_as_operands(cx, "all-to-all.C1")
+    }
+
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        Ok(AllToAll { attrs: CollectiveAttrs::read(attrs)?, dimension: read_dimension(attrs)? })
+    }
+
+    fn write(&self, attrs: &mut AttrWriter<'_>) {
+        self.attrs.write(attrs);
+        if let Some(dimension) = self.dimension {
+            attrs.one_size("dimensions", dimension);
+        }
     }
 }
 
@@ -80,13 +269,77 @@ pub struct CollectivePermute {
     pub channel_id: Option<i64>,
 }
 
+impl CollectivePermute {
+    /// Errors: `collective-permute.C2` and `collective-permute.C3`.
+    pub(super) fn check(&self, cx: &InferCx<'_>) -> Result<()> {
+        for (what, mut ids) in [
+            ("source", self.pairs.iter().map(|pair| pair.0).collect::<Vec<_>>()),
+            ("target", self.pairs.iter().map(|pair| pair.1).collect()),
+        ] {
+            ids.sort_unstable();
+            let twice = ids.windows(2).find(|pair| pair[0] == pair[1]);
+            ensure!(
+                twice.is_none(),
+                "collective-permute.C2",
+                "source_target_pairs: {} occurs more than once as a {what}",
+                twice.map_or(0, |pair| pair[0])
+            );
+            let config = &cx.module.config;
+            let (count, whose) = match self.channel_id {
+                None => (config.replica_count, "replicas"),
+                Some(_) => (config.num_partitions, "partitions"),
+            };
+            // A count of 1 is what modules say that were made for any number.
+            let count = count.filter(|&count| count != 1);
+            let outside = count.zip(ids.last()).filter(|(count, greatest)| *greatest >= count);
+            if let Some((count, greatest)) = outside {
+                return Err(Error::rule(
+                    "collective-permute.C3",
+                    format!(
+                        "source_target_pairs: {what} {greatest}, but the module has {count} {whose}"
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
 impl OpDef for CollectivePermute {
     const OPCODE: &'static str = "collective-permute";
     const ARITY: Arity = Arity::AtLeast(1);
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer collective-permute"))
+        let shape = same_as_operands(cx, "collective-permute.C1")?;
+        self.check(cx)?;
+        Ok(shape)
+    }
+
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        if attrs.take("slice_sizes").is_some() {
+            return Err(Error::unimplemented(format!("{} with slice_sizes", attrs.opcode)));
+        }
+        let pairs = attrs.needed("source_target_pairs", |attrs, name| {
+            attrs.parse(name, |scan| {
+                scan.list('{', '}', |scan| {
+                    scan.expect("{")?;
+                    let source = scan.size()?;
+                    scan.expect(",")?;
+                    let target = scan.size()?;
+                    scan.expect("}")?;
+                    Ok((source, target))
+                })
+            })
+        })?;
+        Ok(CollectivePermute { pairs, channel_id: attrs.int("channel_id")? })
+    }
+
+    fn write(&self, attrs: &mut AttrWriter<'_>) {
+        if let Some(channel) = self.channel_id {
+            attrs.put("channel_id", channel);
+        }
+        let pairs: Vec<_> = self.pairs.iter().map(|(s, t)| format!("{{{s},{t}}}")).collect();
+        attrs.list("source_target_pairs", &pairs);
     }
 }
 
@@ -108,8 +361,48 @@ impl OpDef for ReduceScatter {
     const ARITY: Arity = Arity::AtLeast(1);
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer reduce-scatter"))
+        let arrays = cx.arrays("reduce-scatter.C1")?;
+        ensure_fold(cx, self.to_apply, &arrays)?;
+        let size = self.attrs.check(self.attrs.mode()?, GroupRule::EqualSizes, cx.module)?;
+        ensure_shard_count("reduce-scatter.C3", self.shard_count, size)?;
+        let result = |array: &ArrayShape| {
+            ensure_dim("reduce-scatter.C2", "dimensions", self.dimension, array)?;
+            let (mut dims, kinds) = (array.dims().to_vec(), array.kinds().to_vec());
+            let size = &mut dims[self.dimension];
+            // `reduce-scatter.C3`: the number of parts is positive.
+            ensure!(
+                *size % self.shard_count == 0,
+                "reduce-scatter.C4",
+                "dimension {} of {array} must be a multiple of {}, the participants of a group",
+                self.dimension,
+                self.shard_count
+            );
+            *size /= self.shard_count;
+            ArrayShape::with_kinds(array.element(), dims, kinds)
+        };
+        Ok(one_or_tuple(arrays.into_iter().map(result).collect::<Result<_>>()?))
+    }
+
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        attrs.take("mode"); // as for all-reduce
+        let collective = CollectiveAttrs::read_with_ids(attrs)?;
+        let dimension = read_dimension(attrs)?;
+        let dimension = attrs.require("dimensions", dimension)?;
+        let operand = first_size(attrs.operands.first().copied(), dimension);
+        let result = first_size(Some(attrs.result), dimension);
+        Ok(ReduceScatter {
+            shard_count: shards(operand, result, collective.replica_groups.group_size()),
+            attrs: collective,
+            dimension,
+            to_apply: attrs.needed("to_apply", AttrReader::computation)?,
+        })
+    }
+
+    fn write(&self, attrs: &mut AttrWriter<'_>) {
+        self.attrs.write(attrs);
+        self.attrs.write_ids(attrs);
+        attrs.one_size("dimensions", self.dimension);
+        attrs.computation("to_apply", self.to_apply);
     }
 
     fn callees(&self) -> Vec<CompId> {
@@ -121,7 +414,7 @@ impl OpDef for ReduceScatter {
     }
 }
 
-/// Gives the first participant's operand to all.
+/// Gives the first participant's operand to all of its group; who is in no group gets zeros.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CollectiveBroadcast {
     /// Who takes part.
@@ -133,8 +426,20 @@ impl OpDef for CollectiveBroadcast {
     const ARITY: Arity = Arity::AtLeast(1);
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer collective-broadcast"))
+        let shape = same_as_operands(cx, "collective-broadcast.C1")?;
+        self.attrs.check(self.attrs.mode_by_channel(), GroupRule::Disjoint, cx.module)?;
+        Ok(shape)
+    }
+
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        if attrs.flag("has_dynamic_root")? == Some(true) {
+            return Err(Error::unimplemented("collective-broadcast with has_dynamic_root=true"));
+        }
+        Ok(CollectiveBroadcast { attrs: CollectiveAttrs::read(attrs)? })
+    }
+
+    fn write(&self, attrs: &mut AttrWriter<'_>) {
+        self.attrs.write(attrs);
     }
 }
 
@@ -150,8 +455,52 @@ impl OpDef for RaggedAllToAll {
     const ARITY: Arity = Arity::Exactly(6);
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer ragged-all-to-all"))
+        let arrays = cx.arrays("ragged-all-to-all.C1")?;
+        let mode = self.attrs.mode_by_channel();
+        let group = self.attrs.check(mode, GroupRule::EqualSizes, cx.module)?;
+        let (input, output, offsets) = (arrays[0], arrays[1], arrays[2]);
+        for (i, array) in arrays.iter().enumerate().skip(2) {
+            ensure!(
+                array.same(offsets),
+                "ragged-all-to-all.C2",
+                "operand {i} must be {offsets} as operand 2, is {array}"
+            );
+        }
+        ensure!(
+            offsets.element().is_integer() && matches!(offsets.rank(), 1 | 2),
+            "ragged-all-to-all.C3",
+            "operand 2 must hold integers in 1 or 2 dimensions, is {offsets}"
+        );
+        let (slots, kind) = offsets.dim(0);
+        ensure!(
+            kind == DimKind::Unbounded
+                || group.is_none_or(|group| slots.checked_rem(group).is_none_or(|rest| rest == 0)),
+            "ragged-all-to-all.C4",
+            "dimension 0 of operand 2, {offsets}, must be a multiple of {}, the participants of a \
+             group",
+            group.unwrap_or_default()
+        );
+        let rows = |array: &ArrayShape| (1..array.rank()).map(|d| array.dim(d)).collect::<Vec<_>>();
+        let (a, b) = (rows(input), rows(output));
+        ensure!(
+            input.rank() > 0
+                && input.rank() == output.rank()
+                && input.element() == output.element()
+                && a.iter().zip(&b).all(|(&a, &b)| merge_dim(a, b).is_some()),
+            "ragged-all-to-all.C5",
+            "operands 0 and 1 must agree but for the size of dimension 0, are {input} and {output}"
+        );
+        Ok(Shape::Array(output.clone().without_layout()))
+    }
+
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        // XLA knows this attribute, but makes nothing of it.
+        read_dimension(attrs)?;
+        Ok(RaggedAllToAll { attrs: CollectiveAttrs::read(attrs)? })
+    }
+
+    fn write(&self, attrs: &mut AttrWriter<'_>) {
+        self.attrs.write(attrs);
     }
 }
 
@@ -163,9 +512,12 @@ impl OpDef for ReplicaId {
     const OPCODE: &'static str = "replica-id";
     const ARITY: Arity = Arity::Exactly(0);
 
-    fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer replica-id"))
+    fn infer(&self, _: &InferCx<'_>) -> Result<Shape> {
+        Ok(Shape::scalar(ElementType::U32))
+    }
+
+    fn read(_: &mut AttrReader<'_>) -> Result<Self> {
+        Ok(ReplicaId)
     }
 }
 
@@ -177,8 +529,11 @@ impl OpDef for PartitionId {
     const OPCODE: &'static str = "partition-id";
     const ARITY: Arity = Arity::Exactly(0);
 
-    fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer partition-id"))
+    fn infer(&self, _: &InferCx<'_>) -> Result<Shape> {
+        Ok(Shape::scalar(ElementType::U32))
+    }
+
+    fn read(_: &mut AttrReader<'_>) -> Result<Self> {
+        Ok(PartitionId)
     }
 }

@@ -5,6 +5,7 @@ mod groups;
 mod window;
 
 pub use conv_dims::ConvDims;
+pub(crate) use groups::GroupRule;
 pub use groups::{CollectiveAttrs, GroupMode, MAX_PARTICIPANTS, ReplicaGroups};
 pub use window::{Window, WindowDim};
 

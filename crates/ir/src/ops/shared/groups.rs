@@ -114,6 +114,11 @@ impl ReplicaGroups {
         }
     }
 
+    /// The number of participants in each group, if it is the same for all and groups are listed.
+    pub fn group_size(&self) -> Option<usize> {
+        self.counts().ok()?.1
+    }
+
     /// The groups, each with its participants' numbers in order. Errors: as for
     /// [`CollectiveAttrs::check`]; `ResourceExhausted` above [`MAX_PARTICIPANTS`].
     pub fn lists(&self) -> Result<Vec<Vec<usize>>> {
@@ -224,6 +229,17 @@ impl Display for GroupMode {
     }
 }
 
+/// What a collective requires of its groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GroupRule {
+    /// Every participant is in one of them, and all have the same size.
+    EqualSizes,
+    /// Every participant is in one of them.
+    Complete,
+    /// Nobody is in two of them.
+    Disjoint,
+}
+
 /// Who takes part in a collective.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CollectiveAttrs {
@@ -266,14 +282,14 @@ impl CollectiveAttrs {
     pub(crate) fn check(
         &self,
         mode: GroupMode,
-        equal_sizes: bool,
+        rule: GroupRule,
         module: &Module,
     ) -> Result<Option<usize>> {
         let groups = &self.replica_groups;
         // A count of 1 is what modules say that were made for any number.
-        let stated = |count: Option<usize>| count.filter(|&count| count != 1);
-        let replicas = stated(module.config.replica_count);
-        let partitions = stated(module.config.num_partitions);
+        let known = |count: Option<usize>| count.filter(|&count| count != 1);
+        let replicas = known(module.config.replica_count);
+        let partitions = known(module.config.num_partitions);
         let all = match (replicas, partitions) {
             (Some(r), Some(p)) => r.checked_mul(p),
             (r, p) => r.or(p),
@@ -294,31 +310,41 @@ impl CollectiveAttrs {
             return Ok(None); // kept only
         }
         let (count, size) = groups.counts()?;
-        if let ReplicaGroups::List(lists) = groups {
-            let mut seen = vec![false; count];
-            for &id in lists.iter().flatten() {
-                let first = seen.get_mut(id).map(|seen| !std::mem::replace(seen, true));
-                ensure!(
-                    first == Some(true),
-                    "groups.C2",
-                    "replica_groups={groups} must list each number below {count} once: {id} {}",
-                    if first.is_none() { "is not below" } else { "occurs more than once" }
-                );
-            }
-        }
-        let (expected, what) = match mode {
+        let (stated, what) = match mode {
             GroupMode::CrossReplica | GroupMode::CrossReplicaAndPartition => (replicas, "replicas"),
             GroupMode::CrossPartition => (partitions, "partitions"),
             GroupMode::FlattenedId => (all, "participants"),
         };
+        let limit = match rule {
+            GroupRule::EqualSizes | GroupRule::Complete => Some(count),
+            GroupRule::Disjoint => stated,
+        };
+        if let ReplicaGroups::List(lists) = groups {
+            let mut ids: Vec<_> = lists.iter().flatten().copied().collect();
+            ids.sort_unstable();
+            let twice = ids.windows(2).find(|pair| pair[0] == pair[1]);
+            ensure!(
+                twice.is_none(),
+                "groups.C2",
+                "replica_groups={groups}: {} occurs more than once",
+                twice.map_or(0, |pair| pair[0])
+            );
+            let greatest = ids.last().copied().unwrap_or_default();
+            ensure!(
+                limit.is_none_or(|limit| greatest < limit),
+                "groups.C2",
+                "replica_groups={groups}: the numbers must be below {}, of which {greatest} is not",
+                limit.unwrap_or_default()
+            );
+        }
         ensure!(
-            expected.is_none_or(|expected| expected == count),
+            rule == GroupRule::Disjoint || stated.is_none_or(|stated| stated == count),
             "groups.C3",
             "replica_groups={groups} lists {count} {what} ({mode}), the module has {}",
-            expected.unwrap_or_default()
+            stated.unwrap_or_default()
         );
         ensure!(
-            size.is_some() || !equal_sizes,
+            size.is_some() || rule != GroupRule::EqualSizes,
             "groups.C4",
             "replica_groups={groups}: the groups must have equal sizes"
         );
@@ -332,15 +358,15 @@ impl CollectiveAttrs {
     }
 
     /// The participants, as (replica, partition), that act together with participant `me`, in the
-    /// order of the group; `me` is one of them. `counts` are the numbers of replicas and
-    /// partitions. Errors: as for [`ReplicaGroups::lists`]; `InvalidArgument` if `me` is in no
-    /// group.
+    /// order of the group; `me` is one of them. `None` if `me` is in no group. `counts` are the
+    /// numbers of replicas and partitions. Errors: as for [`ReplicaGroups::lists`];
+    /// `InvalidArgument` if somebody in the group is not below `counts`.
     pub fn group_of(
         &self,
         mode: GroupMode,
         me: (usize, usize),
         counts: (usize, usize),
-    ) -> Result<Vec<(usize, usize)>> {
+    ) -> Result<Option<Vec<(usize, usize)>>> {
         let (replicas, partitions) = counts;
         let too_many = || Error::exhausted("more participants than memory has addresses");
         let all = replicas.checked_mul(partitions).ok_or_else(too_many)?;
@@ -356,18 +382,16 @@ impl CollectiveAttrs {
             (0..count).collect()
         } else {
             let groups = self.replica_groups.lists()?;
-            groups.into_iter().find(|group| group.contains(&number)).unwrap_or_default()
+            let mine = groups.into_iter().find(|group| group.contains(&number));
+            let Some(mine) = mine else { return Ok(None) };
+            mine
         };
-        let outside = group.iter().find(|&&id| id >= count);
-        if !group.contains(&number) || outside.is_some() {
+        if let Some(id) = group.iter().find(|&&id| id >= count) {
             let groups = &self.replica_groups;
-            let detail = match outside {
-                Some(id) => format!("replica_groups={groups}: {id} is not below {count} ({mode})"),
-                None => format!("replica_groups={groups}: {number} is in no group ({mode})"),
-            };
+            let detail = format!("replica_groups={groups}: {id} is not below {count} ({mode})");
             return Err(Error::invalid(detail));
         }
-        Ok(match mode {
+        Ok(Some(match mode {
             GroupMode::CrossReplica => group.into_iter().map(|id| (id, me.1)).collect(),
             GroupMode::CrossPartition => group.into_iter().map(|id| (me.0, id)).collect(),
             GroupMode::CrossReplicaAndPartition => {
@@ -378,22 +402,26 @@ impl CollectiveAttrs {
             GroupMode::FlattenedId => {
                 group.into_iter().map(|id| (id / partitions, id % partitions)).collect()
             }
-        })
+        }))
     }
 
-    /// Reads `channel_id`, `replica_groups`, `constrain_layout` and `use_global_device_ids`, each
-    /// of which may be missing.
+    /// Reads `channel_id`, `replica_groups` and `constrain_layout`, each of which may be missing.
     pub fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
         Ok(CollectiveAttrs {
             replica_groups: attrs.parse("replica_groups", ReplicaGroups::read)?.unwrap_or_default(),
             channel_id: attrs.int("channel_id")?,
-            use_global_device_ids: attrs.flag("use_global_device_ids")?.unwrap_or(false),
+            use_global_device_ids: false,
             constrain_layout: attrs.flag("constrain_layout")?.unwrap_or(false),
         })
     }
 
-    /// Writes what [`Self::read`] reads but `use_global_device_ids`, which not every collective has
-    /// and which stands in different places.
+    /// Reads `use_global_device_ids`, too.
+    pub fn read_with_ids(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        let use_global_device_ids = attrs.flag("use_global_device_ids")?.unwrap_or(false);
+        Ok(CollectiveAttrs { use_global_device_ids, ..Self::read(attrs)? })
+    }
+
+    /// Writes what [`Self::read`] reads.
     pub fn write(&self, attrs: &mut AttrWriter<'_>) {
         if let Some(channel) = self.channel_id {
             attrs.put("channel_id", channel);
@@ -402,8 +430,8 @@ impl CollectiveAttrs {
         attrs.flag("constrain_layout", self.constrain_layout);
     }
 
-    /// Writes `use_global_device_ids`.
-    pub fn write_global(&self, attrs: &mut AttrWriter<'_>) {
+    /// Writes `use_global_device_ids`, which stands apart from the others.
+    pub fn write_ids(&self, attrs: &mut AttrWriter<'_>) {
         attrs.flag("use_global_device_ids", self.use_global_device_ids);
     }
 }
@@ -476,7 +504,8 @@ mod tests {
     #[test]
     fn groups_of_participants() {
         // The StableHLO specification's examples: 2 replicas and 2 partitions.
-        let group = |groups: &str, mode, me| attrs(groups).group_of(mode, me, (2, 2)).unwrap();
+        let group =
+            |groups: &str, mode, me| attrs(groups).group_of(mode, me, (2, 2)).unwrap().unwrap();
         assert_eq!(group("{{0,1}}", GroupMode::CrossReplica, (1, 1)), [(0, 1), (1, 1)]);
         assert_eq!(group("{}", GroupMode::CrossReplica, (1, 0)), [(0, 0), (1, 0)]);
         assert_eq!(group("{{1,0}}", GroupMode::CrossPartition, (1, 0)), [(1, 1), (1, 0)]);
@@ -485,7 +514,7 @@ mod tests {
             [(1, 0), (1, 1)]
         );
         assert_eq!(group("{{0,3},{1,2}}", GroupMode::FlattenedId, (1, 1)), [(0, 0), (1, 1)]);
-        assert!(attrs("{{0}}").group_of(GroupMode::CrossReplica, (1, 0), (2, 1)).is_err());
+        assert_eq!(attrs("{{0}}").group_of(GroupMode::CrossReplica, (1, 0), (2, 1)), Ok(None));
         assert!(attrs("{{0,5}}").group_of(GroupMode::CrossReplica, (0, 0), (2, 1)).is_err());
     }
 
@@ -494,7 +523,7 @@ mod tests {
         let mut module = Module::new("m");
         let mode = GroupMode::CrossReplica;
         let rule = |groups: &str, module: &Module| {
-            attrs(groups).check(mode, true, module).unwrap_err().rule_id()
+            attrs(groups).check(mode, GroupRule::EqualSizes, module).unwrap_err().rule_id()
         };
         assert_eq!(rule("{{}}", &module), Some("groups.C1"));
         assert_eq!(rule("{{0,1},{1}}", &module), Some("groups.C2"));
@@ -503,12 +532,16 @@ mod tests {
         assert_eq!(rule("[2,2]<=[3]", &module), Some("groups.C7"));
         assert_eq!(rule("[2,2]<=[2,2]T(0,0)", &module), Some("groups.C7"));
         assert_eq!(rule("[0,0]<=[0]", &module), Some("groups.C7"));
-        assert_eq!(attrs("{{0,1},{2}}").check(mode, false, &module).unwrap(), None);
-        assert_eq!(attrs("[2,3]<=[6]").check(mode, true, &module).unwrap(), Some(3));
+        assert_eq!(attrs("{{0,1},{2}}").check(mode, GroupRule::Complete, &module).unwrap(), None);
+        assert_eq!(attrs("{{7,1}}").check(mode, GroupRule::Disjoint, &module).unwrap(), Some(2));
+        assert_eq!(
+            attrs("[2,3]<=[6]").check(mode, GroupRule::EqualSizes, &module).unwrap(),
+            Some(3)
+        );
         module.config.replica_count = Some(4);
         assert_eq!(rule("{{0,1}}", &module), Some("groups.C3"));
-        assert_eq!(attrs("{}").check(mode, true, &module).unwrap(), Some(4));
-        let flat = attrs("{}").check(GroupMode::FlattenedId, true, &module);
+        assert_eq!(attrs("{}").check(mode, GroupRule::EqualSizes, &module).unwrap(), Some(4));
+        let flat = attrs("{}").check(GroupMode::FlattenedId, GroupRule::EqualSizes, &module);
         assert_eq!(flat.unwrap_err().rule_id(), Some("groups.C5"));
     }
 }
