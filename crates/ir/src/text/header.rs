@@ -14,6 +14,8 @@ const TABLES: &[&str] = &["FileNames", "FunctionNames", "FileLocations", "StackF
 /// `name, attribute=value, …` after the word `HloModule`, and the tables.
 pub(super) fn read(cursor: &mut Cursor<'_>, module: &mut Module) -> Result<()> {
     cursor.name("the name of the module")?.clone_into(&mut module.name);
+    // A colon may follow, as it may any name in XLA's grammar.
+    cursor.eat(":");
     let mut seen = std::collections::HashSet::new();
     while cursor.eat(",") {
         let mut at = *cursor;

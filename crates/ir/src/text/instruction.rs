@@ -194,7 +194,10 @@ impl<'a> Parser<'a> {
             (Some(op), _) => (op, self.leftovers(scope, opcode, attrs.iter(), false)?),
             (None, None) => {
                 let shapes = scope.shapes(&operands);
-                let result = declared.as_ref().unwrap_or(&Shape::Token);
+                // The type of a product is free; one that is not written is that of the operands.
+                let product = shapes.first().and_then(|shape| shape.as_array());
+                let product = product.map_or(Shape::Token, |array| Shape::scalar(array.element()));
+                let result = declared.as_ref().unwrap_or(&product);
                 self.read_op(scope, opcode, &shapes, result, &attrs).map_err(placed)?
             }
             (None, Some(stage)) => self

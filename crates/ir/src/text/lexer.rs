@@ -381,17 +381,27 @@ impl<'a> Cursor<'a> {
     }
 
     /// Goes on to the next line that looks like the beginning of an instruction or the end of a
-    /// computation, or to the end of the text.
+    /// computation, which may be this one, or to the end of the text.
     pub(crate) fn next_instruction(&mut self) {
+        // Looking for an attribute may have led to the beginning of the next line.
+        let before = self.text.as_bytes()[..self.pos].iter().rev();
+        let is_blank = |byte: &&u8| matches!(byte, b' ' | b'\t' | b'\r');
+        let at_begin = { before }.find(|byte| !is_blank(byte)).is_none_or(|&byte| byte == b'\n');
+        if at_begin && self.begins_instruction() {
+            return;
+        }
         while self.next_line() {
-            let mut ahead = *self;
-            let begins = ahead.eat_word("ROOT")
-                || ahead.peek() == Some(b'}')
-                || ahead.name("").is_ok_and(|_| ahead.byte(0) == Some(b' ') && ahead.eat("="));
-            if begins {
+            if self.begins_instruction() {
                 return;
             }
         }
+    }
+
+    fn begins_instruction(&self) -> bool {
+        let mut ahead = *self;
+        ahead.eat_word("ROOT")
+            || ahead.peek() == Some(b'}')
+            || ahead.name("").is_ok_and(|_| ahead.byte(0) == Some(b' ') && ahead.eat("="))
     }
 
     /// Goes on to what follows the next line that begins with `}`, or to the end of the text.

@@ -107,10 +107,6 @@ impl Printer<'_> {
         for (i, &id) in operands.iter().enumerate() {
             let operand = computation.instr(id);
             out.push_str(if i > 0 { ", " } else { "" });
-            // As XLA does it, to help the eye.
-            if i > 0 && i % 5 == 0 {
-                let _ = write!(out, "/*index={i}*/"); // writing to a String cannot fail
-            }
             if self.options.operand_shapes {
                 let _ = write!(out, "{} ", operand.shape); // writing to a String cannot fail
             }
