@@ -141,15 +141,14 @@ pub(crate) fn sqrt(z: C128) -> C128 {
     }
     // An even scale brings |z| near 1 and is undone exactly by its half.
     let n = exponent(z) / 2;
-    let w = scale(z, -2 * n);
-    let large = ((w.re.abs() + abs(w)) / 2.0).sqrt();
-    let small = w.im / (2.0 * large);
-    let root = if w.re >= 0.0 || w.re.is_nan() {
+    let scaled = scale(z, -2 * n);
+    let large = libm::ldexp(((scaled.re.abs() + abs(scaled)) / 2.0).sqrt(), n);
+    let small = z.im / (2.0 * large);
+    if z.re >= 0.0 || z.re.is_nan() {
         c(large, small)
     } else {
-        c(small.abs(), large.copysign(w.im))
-    };
-    scale(root, n)
+        c(small.abs(), large.copysign(z.im))
+    }
 }
 
 /// The reciprocal of the square root.
@@ -160,8 +159,12 @@ pub(crate) fn rsqrt(z: C128) -> C128 {
 /// The root with the argument nearest to zero (unlike the real function, for negative reals).
 pub(crate) fn cbrt(z: C128) -> C128 {
     let n = exponent(z) / 3;
-    let (r, angle) = (libm::cbrt(abs(scale(z, -3 * n))), libm::atan2(z.im, z.re) / 3.0);
-    scale(polar(r, angle), n)
+    let r = libm::ldexp(libm::cbrt(abs(scale(z, -3 * n))), n);
+    if z.re > 0.0 && z.im.abs() < 1e-20 * z.re {
+        // The angle y / x might underflow, the root's imaginary part does not.
+        return c(r, z.im / r / r / 3.0);
+    }
+    polar(r, libm::atan2(z.im, z.re) / 3.0)
 }
 
 /// r e^(i angle), where a zero angle stays zero even for infinite r.
@@ -249,7 +252,8 @@ pub(crate) fn expm1(z: C128) -> C128 {
     c(libm::expm1(x) * libm::cos(y) - 2.0 * half_sine * half_sine, whole.im)
 }
 
-/// 1 / (1 + e^-z) = e^(z/2) / (2 cosh(z/2)), multiplied out: the denominator has no cancellation.
+/// 1 / (1 + e^-z) = (e^x + e^iy) / (2 cosh x + 2 cos y), where the denominator is put together
+/// without cancellation from the half angles.
 pub(crate) fn logistic(z: C128) -> C128 {
     let (x, y) = (z.re, z.im);
     if x > 40.0 {
@@ -259,10 +263,11 @@ pub(crate) fn logistic(z: C128) -> C128 {
     if x < -40.0 {
         return exp(z);
     }
-    let (sinh, cos, sin) = (libm::sinh(x / 2.0), libm::cos(y / 2.0), libm::sin(y / 2.0));
-    let norm = 2.0 * (sinh * sinh + cos * cos);
-    let re = libm::cosh(x / 2.0) * cos * cos + sinh * sin * sin;
-    c(libm::exp(x / 2.0) * re / norm, sin * cos / norm)
+    let (sinh, cos) = (libm::sinh(x / 2.0), libm::cos(y / 2.0));
+    let norm = 4.0 * (sinh * sinh + cos * cos);
+    // Next to the poles, x = 0 and cos y = -1, one is taken from both terms.
+    let re = if x > -1.0 { libm::expm1(x) + 2.0 * cos * cos } else { libm::exp(x) + libm::cos(y) };
+    c(re / norm, libm::sin(y) / norm)
 }
 
 pub(crate) fn sinh(z: C128) -> C128 {
@@ -407,7 +412,7 @@ fn inverse_sine(z: C128) -> InverseSine {
     // Between these bounds no square over- or underflows.
     const SMALL: f64 = 4.0 * 1.5e-154;
     const LARGE: f64 = 1e154 / 8.0;
-    if x > LARGE || y > LARGE || (y < SMALL && (x - 1.0).abs() < 0.5) || (x < SMALL && y < SMALL) {
+    if x > LARGE || y > LARGE || y < SMALL {
         return inverse_sine_at_bounds(x, y);
     }
     // Distances to the branch points -1 and 1: foci of an ellipse with semi-axis a through z, and of
@@ -439,7 +444,7 @@ fn inverse_sine(z: C128) -> InverseSine {
 /// Where squares would leave the range: the leading terms are exact enough.
 fn inverse_sine_at_bounds(x: f64, y: f64) -> InverseSine {
     let x_from_1 = (x - 1.0).abs();
-    if y <= f64::EPSILON * x_from_1 {
+    if x_from_1 > 0.0 && y <= f64::EPSILON * x_from_1 {
         // Next to the real axis.
         let root = (x_from_1 * (x + 1.0)).sqrt();
         if x < 1.0 {

@@ -14,3 +14,6 @@ pub(crate) mod complex;
 pub(crate) mod exact;
 pub(crate) mod integer;
 pub(crate) mod real;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! Elementary functions against high-precision values; `tests/data/functions.py` says where from.
+
+use helio_ir::types::{C64, C128};
+use helio_ir::{Array, BinaryOp, Native, UnaryOp};
+
+use crate::element;
+use crate::elementwise::{Map, Zip};
+
+/// What an operation does to one number.
+fn apply<A: Native, R: Native>(op: UnaryOp, x: A) -> R {
+    let data = element::unary(op, A::TYPE, Map(&Array::scalar(x))).unwrap();
+    R::slice(&data).unwrap()[0]
+}
+
+/// What an operation does to two numbers.
+fn apply2<A: Native, R: Native>(op: BinaryOp, x: A, y: A) -> R {
+    let (x, y) = (Array::scalar(x), Array::scalar(y));
+    let data = element::binary(op, A::TYPE, Zip(&x, &y)).unwrap();
+    R::slice(&data).unwrap()[0]
+}
+
+/// How many numbers apart two are; infinities are next to the greatest numbers.
+fn ulps(x: f64, y: f64) -> u64 {
+    let rank = |x: f64| {
+        let magnitude = (x.to_bits() & (u64::MAX >> 1)) as i64;
+        if x.is_sign_negative() { -magnitude } else { magnitude }
+    };
+    if x.is_nan() || y.is_nan() { u64::MAX } else { rank(x).abs_diff(rank(y)) }
+}
+
+/// An `f64` from the digits of its bits, the last of which may be left out if zero.
+fn f64_of(digits: &str) -> f64 {
+    f64::from_bits(u64::from_str_radix(&format!("{digits:0<16}"), 16).unwrap())
+}
+
+/// The numbers after the name of an operation, for each row with so many of them.
+fn rows<const N: usize>() -> Vec<(&'static str, [f64; N])> {
+    let table = include_str!("../../tests/data/functions.txt");
+    let rows = table.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
+        let (name, words) = line.split_once(' ').unwrap();
+        let number = |word| match word {
+            "nan" => f64::NAN,
+            digits => f64_of(digits),
+        };
+        let numbers: Vec<f64> = words.split(' ').map(number).collect();
+        Some((name, numbers.try_into().ok()?))
+    });
+    rows.collect()
+}
+
+fn is_single(x: f64) -> bool {
+    f64::from(x as f32) == x
+}
+
+#[test]
+fn real_functions() {
+    for (name, [x, y]) in rows::<2>() {
+        let op = UnaryOp::from_name(name).unwrap();
+        let found: f64 = apply(op, x);
+        assert!(ulps(found, y) <= 2, "{name} {x:e}: {found:e}, not {y:e}");
+        if is_single(x) {
+            let found: f32 = apply(op, x as f32);
+            assert!(found == y as f32, "{name} {x:e}: {found:e}, not {y:e}");
+        }
+    }
+}
+
+#[test]
+fn real_functions_of_two() {
+    for (name, [x, y, z]) in rows::<3>() {
+        let op = BinaryOp::from_name(name).unwrap();
+        let found: f64 = apply2(op, x, y);
+        assert!(ulps(found, z) <= 1, "{name} {x:e} {y:e}: {found:e}, not {z:e}");
+        if is_single(x) && is_single(y) {
+            let found: f32 = apply2(op, x as f32, y as f32);
+            assert!(found == z as f32, "{name} {x:e} {y:e}: {found:e}, not {z:e}");
+        }
+    }
+}
+
+/// Whether it is from the table of special values.
+fn is_special(row: &[f64]) -> bool {
+    row.iter().any(|x| !x.is_finite()) || row[..2].contains(&0.0)
+}
+
+#[test]
+fn complex_functions_at_special_values() {
+    for (name, row) in rows::<4>().into_iter().filter(|(_, row)| is_special(row)) {
+        let op = UnaryOp::from_name(name).unwrap();
+        let [x, y, u, v] = row;
+        let found: C128 = apply(op, C128::new(x, y));
+        // With NaN among them, signs of zeros and infinities are not specified.
+        let vague = row.iter().any(|x| x.is_nan());
+        for (found, expected) in [(found.re, u), (found.im, v)] {
+            let same = found.is_nan() && expected.is_nan()
+                || vague && found.abs() == expected.abs()
+                || found.is_sign_negative() == expected.is_sign_negative()
+                    && ulps(found, expected) <= 2;
+            assert!(same, "{name} {x:e} {y:e}: {found:e}, not {expected:e}");
+        }
+    }
+}
+
+#[test]
+fn complex_functions() {
+    for (name, [x, y, u, v]) in rows::<4>().into_iter().filter(|(_, row)| !is_special(row)) {
+        let op = UnaryOp::from_name(name).unwrap();
+        let (z, w) = (C128::new(x, y), C128::new(u, v));
+        let found: C128 = apply(op, z);
+        // Their real parts have zeros off the axes, where only the magnitude has digits left.
+        let cancels = matches!(op, UnaryOp::Expm1 | UnaryOp::Logistic);
+        let small = 4.0 * f64::EPSILON * w.norm();
+        for (found, expected) in [(found.re, u), (found.im, v)] {
+            let close = ulps(found, expected) <= 5 || cancels && (found - expected).abs() <= small;
+            assert!(close, "{name} {z:e}: {found:e}, not {expected:e}");
+        }
+        if is_single(x) && is_single(y) {
+            let found: C64 = apply(op, C64::new(x as f32, y as f32));
+            let expected = C64::new(u as f32, v as f32);
+            assert_eq!(found, expected, "{name} {z:e}");
+        }
+    }
+}
