@@ -10,7 +10,7 @@ README.md defines the file format. Each program ends in one of these states:
     same      XLA gives the expected result
     differs   it does not: an error, unless the program has a comment line `// XLA:CPU differs: why`
     parsed    the parser accepts it, but there is nothing to run (`// no-run:`), or XLA:CPU cannot run it
-              (its message is shown with -v): no evidence about the values
+              (`// XLA:CPU crashes: why`, or its message, shown with -v): no evidence about the values
     rejected  the parser or the verifier refuses it: an error, unless the program says `// error:` or
               `// XLA rejects: why`
     broken    the case itself is wrong (a directive is missing, a literal does not fit its type): an error
@@ -36,7 +36,8 @@ jax.config.update("jax_enable_x64", True)
 
 # Directives whose value may go on over several lines, and those whose value is the rest of the line.
 BRACKETED = ("input", "expect", "infeed", "outfeed")
-PLAIN = ("source", "tolerance", "error", "round-trip", "replicas", "no-run", "XLA:CPU differs", "XLA rejects")
+PLAIN = ("source", "tolerance", "error", "round-trip", "replicas", "no-run", "XLA:CPU differs", "XLA:CPU crashes",
+         "XLA rejects")
 DIRECTIVE = re.compile(r"^//\s*(" + "|".join(map(re.escape, BRACKETED + PLAIN)) + r")(?:\[(\d+)\])?:\s*(.*)$")
 
 
@@ -265,8 +266,9 @@ def check(xla, program, showing):
         raise Broken("XLA accepts it")
     if "error" in program.plain:
         return "parsed", "an error is expected, but XLA's parser finds none"
-    if "no-run" in program.plain and not showing:
-        return "parsed", program.plain["no-run"]
+    for reason in ("no-run", "XLA:CPU crashes"):
+        if reason in program.plain:
+            return "parsed", program.plain[reason]
     signature = _hlo.XlaComputation(proto).program_shape()
     replicas = int(program.plain.get("replicas", 1))
     params, result = signature.parameter_shapes(), signature.result_shape()
