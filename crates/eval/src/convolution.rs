@@ -11,9 +11,8 @@ use helio_ir::{Array, ArrayShape, Literal, Result, Shape, memory, ops};
 
 use crate::Evaluator;
 use crate::frame::{array, array_shape};
-use crate::products::{
-    Algorithm, Layout, Term, dispatch_term, finish, pack, with_bounded_sizes, zeros,
-};
+use crate::products::{Algorithm, Layout, Term, dispatch_term, finish, pack, zeros};
+use crate::walk::with_bounded_sizes;
 
 /// Slides a kernel (rhs) over an input (lhs) and sums products.
 pub(crate) fn convolution(
@@ -40,11 +39,13 @@ fn convolution_as<S: Term>(
     let mut sizes = lhs.dims().to_vec();
     // Features beyond the size at run time count as zero; taps see to the spatial dimensions.
     sizes[dims.input_feature] = lhs.sizes()[dims.input_feature];
-    let input = pack::<S>(lhs, &Layout { order: &order, sizes: &sizes }, shape.element())?;
+    let input =
+        pack::<S>(evaluator, lhs, &Layout { order: &order, sizes: &sizes }, shape.element())?;
     let order =
         [&dims.kernel_spatial[..], &[dims.kernel_input_feature, dims.kernel_output_feature]]
             .concat();
-    let kernel = pack::<S>(rhs, &Layout { order: &order, sizes: rhs.sizes() }, shape.element())?;
+    let kernel =
+        pack::<S>(evaluator, rhs, &Layout { order: &order, sizes: rhs.sizes() }, shape.element())?;
 
     let size_of =
         |dims: &[usize], list: &[usize]| -> Vec<usize> { list.iter().map(|&d| dims[d]).collect() };
@@ -53,7 +54,6 @@ fn convolution_as<S: Term>(
     let features = shape.dims()[dims.output_feature];
     let batches = shape.dims()[dims.output_batch];
     let sum_order = [&dims.output_spatial[..], &[dims.output_batch, dims.output_feature]].concat();
-    let sum_strides = scattered(&strides(&size_of(shape.dims(), &sum_order)), &sum_order);
 
     let blocks = Blocks {
         batches,
@@ -66,9 +66,9 @@ fn convolution_as<S: Term>(
     };
     let mut sums = zeros::<S>(shape.element_count())?;
     if sums.is_empty() {
-        return finish(&sums, &sum_strides, shape);
+        return finish(evaluator, &sums, &sum_order, shape);
     }
-    let mut add = |input: &[S], kernel: &[S], sums: &mut [S]| {
+    let add = |input: &[S], kernel: &[S], sums: &mut [S]| {
         let mut taps = Taps::new(
             &op.window.dims,
             size_of(lhs.sizes(), &dims.input_spatial),
@@ -91,16 +91,7 @@ fn convolution_as<S: Term>(
         None => add(&input, &kernel, &mut sums)?,
         Some(algorithm) => algorithm.add_products(&input, &kernel, &mut sums, add)?,
     }
-    finish(&sums, &sum_strides, shape)
-}
-
-/// `strides` listed in this order of dimensions, listed by dimension.
-fn scattered(strides: &[usize], order: &[usize]) -> Vec<usize> {
-    let mut by_dim = vec![0; order.len()];
-    for (&d, &stride) in order.iter().zip(strides) {
-        by_dim[d] = stride;
-    }
-    by_dim
+    finish(evaluator, &sums, &sum_order, shape)
 }
 
 /// Moves to the next point in row-major order; returns the first dimension that changed.

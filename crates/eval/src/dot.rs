@@ -6,14 +6,12 @@
 mod ragged;
 
 use helio_ir::ops::DotDims;
-use helio_ir::types::strides;
 use helio_ir::{Array, ArrayShape, Literal, Result, Shape, ops};
 
 use crate::Evaluator;
 use crate::frame::{array, array_shape};
-use crate::products::{
-    Algorithm, Layout, Term, dispatch_term, finish, pack, with_bounded_sizes, zeros,
-};
+use crate::products::{Algorithm, Layout, Term, dispatch_term, finish_in_order, pack, zeros};
+use crate::walk::with_bounded_sizes;
 
 pub(crate) use ragged::ragged_dot;
 
@@ -40,15 +38,15 @@ fn dot_as<S: Term>(
     (lhs, rhs): (&Array, &Array),
     shape: &ArrayShape,
 ) -> Result<Array> {
-    let lhs = plan.pack_lhs::<S>(lhs, shape)?;
-    let rhs = plan.pack_rhs::<S>(rhs, shape)?;
+    let lhs = plan.pack_lhs::<S>(evaluator, lhs, shape)?;
+    let rhs = plan.pack_rhs::<S>(evaluator, rhs, shape)?;
     let mut sums = zeros::<S>(shape.element_count())?;
     let add = |lhs: &[S], rhs: &[S], sums: &mut [S]| plan.add_products(evaluator, lhs, rhs, sums);
     match algorithm {
         None => add(&lhs, &rhs, &mut sums)?,
         Some(algorithm) => algorithm.add_products(&lhs, &rhs, &mut sums, add)?,
     }
-    finish(&sums, &strides(shape.dims()), shape)
+    finish_in_order(&sums, shape)
 }
 
 /// What a dot product does with each dimension, and the sizes of the matrices.
@@ -100,12 +98,24 @@ impl Plan {
         }
     }
 
-    fn pack_lhs<S: Term>(&self, lhs: &Array, shape: &ArrayShape) -> Result<Vec<S>> {
-        pack(lhs, &Layout { order: &self.lhs_order, sizes: &self.lhs_sizes }, shape.element())
+    fn pack_lhs<S: Term>(
+        &self,
+        evaluator: &Evaluator<'_>,
+        lhs: &Array,
+        shape: &ArrayShape,
+    ) -> Result<Vec<S>> {
+        let layout = Layout { order: &self.lhs_order, sizes: &self.lhs_sizes };
+        pack(evaluator, lhs, &layout, shape.element())
     }
 
-    fn pack_rhs<S: Term>(&self, rhs: &Array, shape: &ArrayShape) -> Result<Vec<S>> {
-        pack(rhs, &Layout { order: &self.rhs_order, sizes: &self.rhs_sizes }, shape.element())
+    fn pack_rhs<S: Term>(
+        &self,
+        evaluator: &Evaluator<'_>,
+        rhs: &Array,
+        shape: &ArrayShape,
+    ) -> Result<Vec<S>> {
+        let layout = Layout { order: &self.rhs_order, sizes: &self.rhs_sizes };
+        pack(evaluator, rhs, &layout, shape.element())
     }
 
     /// The sizes of the result at run time.

@@ -7,8 +7,11 @@
 
 mod algorithm;
 
-use helio_ir::types::{BF16, C128, F16, strides};
+use helio_ir::types::{BF16, C128, F16};
 use helio_ir::{Array, ArrayShape, ElementType, Native, Number, Result, dispatch, memory};
+
+use crate::Evaluator;
+use crate::walk::{Walk, steps};
 
 pub(crate) use algorithm::Algorithm;
 
@@ -181,43 +184,6 @@ fn round_to_tf32(v: f32) -> f32 {
     f32::from_bits((bits + 0xfff + odd) & !0x1fff)
 }
 
-/// Calls `visit` with the offsets of each point of a box in two arrays, in row-major order.
-pub(crate) fn walk(
-    dims: &[usize],
-    a_strides: &[usize],
-    b_strides: &[usize],
-    mut visit: impl FnMut(usize, usize),
-) {
-    if dims.contains(&0) {
-        return;
-    }
-    let Some((&inner, outer)) = dims.split_last() else { return visit(0, 0) };
-    let (a_inner, b_inner) = (a_strides[outer.len()], b_strides[outer.len()]);
-    let mut point = vec![0; outer.len()];
-    let (mut a, mut b) = (0, 0);
-    loop {
-        for i in 0..inner {
-            visit(a + i * a_inner, b + i * b_inner);
-        }
-        let mut d = outer.len();
-        loop {
-            if d == 0 {
-                return;
-            }
-            d -= 1;
-            point[d] += 1;
-            a += a_strides[d];
-            b += b_strides[d];
-            if point[d] < outer[d] {
-                break;
-            }
-            a -= point[d] * a_strides[d];
-            b -= point[d] * b_strides[d];
-            point[d] = 0;
-        }
-    }
-}
-
 /// Room for `count` terms, all zero. Errors: `ResourceExhausted`.
 pub(crate) fn zeros<S: Term>(count: usize) -> Result<Vec<S>> {
     memory::ensure_available(count.saturating_mul(size_of::<S>()))?;
@@ -234,53 +200,66 @@ pub(crate) struct Layout<'a> {
 
 /// The elements as terms, laid out anew. Errors: `ResourceExhausted`.
 pub(crate) fn pack<S: Term>(
+    evaluator: &Evaluator<'_>,
     array: &Array,
     layout: &Layout<'_>,
     sum: ElementType,
 ) -> Result<Vec<S>> {
-    let dims = array.dims();
-    let array_strides = strides(dims);
-    let by_order = |list: &[usize]| layout.order.iter().map(|&d| list[d]).collect::<Vec<_>>();
+    let dims: Vec<_> = layout.order.iter().map(|&d| array.dims()[d]).collect();
+    let (from, to) = (steps(array.dims()), steps(&dims));
+    let axes = layout.order.iter().zip(to).map(|(&d, to)| (layout.sizes[d], [from[d], to]));
     let mut packed = zeros(array.data().len())?;
-    let packed_strides = strides(&by_order(dims));
     dispatch!(array.data(), values => {
-        walk(&by_order(layout.sizes), &by_order(&array_strides), &packed_strides, |from, to| {
+        Walk::new(evaluator, axes).points([0, 0], |[from, to]| {
             packed[to] = S::of(values[from].to_number(), sum);
-        });
+            Ok(())
+        })?;
     });
     Ok(packed)
 }
 
-/// The sums converted to an array of this shape; `sum_strides` says where the sum for each point
-/// stands.
+/// The elements as terms, where they are. Errors: `ResourceExhausted`.
+pub(crate) fn terms<S: Term>(array: &Array) -> Result<Vec<S>> {
+    memory::ensure_available(array.data().len().saturating_mul(size_of::<S>()))?;
+    let element = array.element();
+    Ok(dispatch!(array.data(), values => {
+        values.iter().map(|value| S::of(value.to_number(), element)).collect()
+    }))
+}
+
+/// The sums converted to an array of this shape. They lie with its dimensions in the given order,
+/// from the slowest to the fastest. Errors: `ResourceExhausted`.
 pub(crate) fn finish<S: Term>(
+    evaluator: &Evaluator<'_>,
     sums: &[S],
-    sum_strides: &[usize],
+    order: &[usize],
     shape: &ArrayShape,
 ) -> Result<Array> {
     memory::ensure_available(shape.size_bytes())?;
-    let dims = shape.dims();
+    let ordered: Vec<_> = order.iter().map(|&d| shape.dims()[d]).collect();
+    let mut by_dim = vec![0; shape.rank()];
+    for (&d, step) in order.iter().zip(steps(&ordered)) {
+        by_dim[d] = step;
+    }
+    let axes = shape.dims().iter().zip(by_dim).map(|(&size, step)| (size, [step]));
     let data = helio_ir::dispatch_type!(shape.element(), T => {
         let mut values = Vec::with_capacity(shape.element_count());
-        walk(dims, sum_strides, sum_strides, |from, _| {
+        Walk::new(evaluator, axes).points([0], |[from]| {
             values.push(T::from_number(sums[from].number()));
-        });
+            Ok(())
+        })?;
         T::wrap(values)
     });
     Array::from_data(shape.clone(), data)
 }
 
-/// The same array with these sizes at run time in its bounded dimensions.
-pub(crate) fn with_bounded_sizes(array: Array, sizes: &[usize]) -> Result<Array> {
-    if array.shape().is_static() {
-        return Ok(array);
-    }
-    let sizes = sizes.iter().enumerate().map(|(d, &size)| match array.shape().dim(d) {
-        (bound, helio_ir::DimKind::Bounded) => size.min(bound),
-        (dim, _) => dim,
+/// The numbers converted to an array of this shape, in its own order.
+pub(crate) fn finish_in_order<S: Term>(sums: &[S], shape: &ArrayShape) -> Result<Array> {
+    memory::ensure_available(shape.size_bytes())?;
+    let data = helio_ir::dispatch_type!(shape.element(), T => {
+        T::wrap(sums.iter().map(|sum| T::from_number(sum.number())).collect())
     });
-    let sizes = sizes.collect();
-    array.with_sizes(sizes)
+    Array::from_data(shape.clone(), data)
 }
 
 #[cfg(test)]
@@ -309,16 +288,5 @@ mod tests {
         let parts: Vec<f64> = (0..3).map(|i| v.part(Format::Bf16, i)).collect();
         assert_eq!(parts.iter().sum::<f64>(), v);
         assert_eq!(parts[0], 3.140625);
-    }
-
-    #[test]
-    fn walk_visits_every_point_once_in_order() {
-        let mut seen = Vec::new();
-        walk(&[2, 3], &[3, 1], &[1, 2], |a, b| seen.push((a, b)));
-        assert_eq!(seen, [(0, 0), (1, 2), (2, 4), (3, 1), (4, 3), (5, 5)]);
-        let mut count = 0;
-        walk(&[], &[], &[], |_, _| count += 1);
-        walk(&[2, 0], &[0, 1], &[0, 1], |_, _| count += 1);
-        assert_eq!(count, 1);
     }
 }

@@ -7,7 +7,6 @@
 mod generators;
 
 use helio_ir::ops::{Distribution, RngAlgorithm};
-use helio_ir::types::strides;
 use helio_ir::{
     Array, ArrayShape, ElementType, Error, Literal, Native, Number, Result, Shape, dispatch_type,
     memory, ops,
@@ -15,13 +14,13 @@ use helio_ir::{
 
 use crate::Evaluator;
 use crate::frame::{array, array_shape};
-use crate::products::walk;
+use crate::walk::{Walk, steps};
 use generators::{philox, philox_pair, threefry};
 
 /// (next state, bits)
 pub(crate) fn rng_bit_generator(
     op: &ops::RngBitGenerator,
-    _: &Evaluator<'_>,
+    evaluator: &Evaluator<'_>,
     args: &[Literal],
     _: &Shape,
 ) -> Result<Literal> {
@@ -29,7 +28,7 @@ pub(crate) fn rng_bit_generator(
     let (mut next, bits) = (state.clone(), ensure_bits(&op.shape)?);
     let words = match (op.algorithm, state.values::<u64>()?) {
         (RngAlgorithm::ThreeFry, &[key, counter]) => {
-            let (words, counter) = threefry_words(key, counter, op.shape.dims(), bits)?;
+            let (words, counter) = threefry_words(evaluator, key, counter, op.shape.dims(), bits)?;
             set_words(&mut next, &[key, counter]);
             words
         }
@@ -75,7 +74,13 @@ fn set_words(state: &mut Array, words: &[u64]) {
 }
 
 /// One word for each element, and the next counter.
-fn threefry_words(key: u64, counter: u64, dims: &[usize], bits: usize) -> Result<(Vec<u64>, u64)> {
+fn threefry_words(
+    evaluator: &Evaluator<'_>,
+    key: u64,
+    counter: u64,
+    dims: &[usize],
+    bits: usize,
+) -> Result<(Vec<u64>, u64)> {
     let count = dims.iter().product::<usize>();
     let mut next = counter;
     if bits > 32 {
@@ -94,21 +99,26 @@ fn threefry_words(key: u64, counter: u64, dims: &[usize], bits: usize) -> Result
     let split = split.or_else(|| dims.iter().position(|size| Some(size) == largest)).unwrap_or(0);
     let (outer, inner) = (&dims[..split], &dims[split + 1..]);
     let (size, stride) = (dims[split], inner.iter().product::<usize>());
-    let half = [outer, &[size.div_ceil(2)], inner].concat();
-    let mut half_strides = strides(dims);
-    half_strides[split] *= 2;
+    let half = size.div_ceil(2);
+    let mut half_steps = steps(dims);
+    half_steps[split] *= 2;
+    let half_dims = [outer, &[half], inner].concat();
     let mut words = vec![0; count];
-    let mut index = 0;
-    walk(&half, &half_strides, &half_strides, |first, _| {
-        let [x0, x1] = threefry(key, next);
-        next = next.wrapping_add(1);
-        words[first] = x0.into();
-        let second_half = index / stride % size.div_ceil(2) * 2 + 1;
-        if second_half < size {
-            words[first + stride] = x1.into();
-        }
-        index += 1;
-    });
+    let mut block = 0;
+    Walk::new(evaluator, half_dims.into_iter().zip(half_steps.iter().map(|&step| [step]))).points(
+        [0],
+        |[first]| {
+            let [x0, x1] = threefry(key, next);
+            next = next.wrapping_add(1);
+            words[first] = x0.into();
+            // A dimension of odd size has no place for the last second half.
+            if 2 * (block / stride % half) + 1 < size {
+                words[first + stride] = x1.into();
+            }
+            block += 1;
+            Ok(())
+        },
+    )?;
     Ok((words, next))
 }
 

@@ -1,12 +1,12 @@
 //! `ragged-dot`: dot products over groups of rows, columns or batches.
 
-use helio_ir::types::strides;
 use helio_ir::{Array, Error, Literal, Native, Number, Result, Shape, dispatch, memory, ops};
 
 use super::{Plan, add_row_products, add_scaled};
 use crate::Evaluator;
 use crate::frame::{array, array_shape};
-use crate::products::{Term, dispatch_term, finish, with_bounded_sizes, zeros};
+use crate::products::{Term, dispatch_term, finish_in_order, zeros};
+use crate::walk::with_bounded_sizes;
 
 /// Dot over groups whose sizes are given at run time. What is beyond the last group is zero.
 pub(crate) fn ragged_dot(
@@ -31,11 +31,11 @@ pub(crate) fn ragged_dot(
         (Mode::Free, Groups::new(lhs, &dims, op.dims.lhs_batch.len() + place, group_sizes)?)
     };
     let result = dispatch_term!(shape.element(), S => {
-        let lhs = plan.pack_lhs::<S>(lhs, shape)?;
-        let rhs = plan.pack_rhs::<S>(rhs, shape)?;
+        let lhs = plan.pack_lhs::<S>(evaluator, lhs, shape)?;
+        let rhs = plan.pack_rhs::<S>(evaluator, rhs, shape)?;
         let mut sums = zeros::<S>(shape.element_count())?;
         add_ragged_products(&plan, mode, &groups, evaluator, (&lhs, &rhs), &mut sums)?;
-        finish(&sums, &strides(shape.dims()), shape)
+        finish_in_order(&sums, shape)
     })?;
     let mut sizes = plan.result_sizes(lhs, rhs);
     if mode == Mode::Contracting {
