@@ -1,6 +1,7 @@
 //! `custom-call`.
 
 use super::Arity;
+use crate::text::attrs::{AttrReader, AttrWriter};
 use crate::{CompId, Error, InferCx, OpDef, Result, Shape};
 
 /// Calls a function that the user has registered.
@@ -20,13 +21,100 @@ pub struct CustomCall {
     pub attributes: Vec<(String, String)>,
 }
 
+/// The names that [`CustomCall::attributes`] can have, in the order of XLA's text, each with the
+/// value that is never written. The target stands after the sixth, the flag for side effects after
+/// the seventh.
+const ATTRIBUTES: [(&str, &str); 10] = [
+    ("window", "{}"),
+    ("dim_labels", ""),
+    ("feature_group_count", "1"),
+    ("batch_group_count", "1"),
+    ("operand_precision", ""),
+    ("padding_type", "PADDING_INVALID"),
+    ("operand_layout_constraints", ""),
+    ("literal", ""),
+    ("output_to_operand_aliasing", "{}"),
+    ("schedule", "SCHEDULE_NONE"),
+];
+
+/// The calling conventions, but for `API_VERSION_ORIGINAL`, which is never written.
+const API_VERSIONS: [&str; 3] = [
+    "API_VERSION_STATUS_RETURNING",
+    "API_VERSION_STATUS_RETURNING_UNIFIED",
+    "API_VERSION_TYPED_FFI",
+];
+
+impl CustomCall {
+    /// A call without side effects or attributes.
+    pub fn new(target: impl Into<String>, shape: Shape) -> Self {
+        CustomCall {
+            target: target.into(),
+            shape,
+            has_side_effect: false,
+            api_version: None,
+            called_computations: Vec::new(),
+            attributes: Vec::new(),
+        }
+    }
+
+    /// The value of one of [`Self::attributes`], as written.
+    pub fn attribute(&self, name: &str) -> Option<&str> {
+        self.attributes.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
+    }
+
+    fn write_all(&self, names: &[(&str, &str)], attrs: &mut AttrWriter<'_>) {
+        for (name, _) in names {
+            if let Some(value) = self.attribute(name) {
+                attrs.put(name, value);
+            }
+        }
+    }
+}
+
 impl OpDef for CustomCall {
     const OPCODE: &'static str = "custom-call";
     const ARITY: Arity = Arity::AtLeast(0);
 
-    fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let _ = cx;
-        Err(Error::unimplemented("infer custom-call"))
+    fn infer(&self, _: &InferCx<'_>) -> Result<Shape> {
+        Ok(self.shape.without_layout())
+    }
+
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        let target = attrs.needed("custom_call_target", AttrReader::string)?;
+        let mut op = CustomCall::new(target, attrs.result.without_layout());
+        for (name, default) in ATTRIBUTES {
+            if let Some(value) = attrs.take(name).filter(|&value| value != default) {
+                op.attributes.push((name.to_owned(), value.to_owned()));
+            }
+        }
+        op.has_side_effect = attrs.flag("custom_call_has_side_effect")?.unwrap_or(false);
+        op.api_version =
+            attrs.parse("api_version", |scan| read_api_version(scan.word()?))?.flatten();
+        let one = attrs.computation("to_apply")?;
+        let many = attrs.computations("called_computations")?;
+        op.called_computations = match (one, many) {
+            (Some(_), Some(_)) => {
+                return Err(Error::invalid("either to_apply or called_computations, not both"));
+            }
+            (one, many) => many.unwrap_or_else(|| one.into_iter().collect()),
+        };
+        Ok(op)
+    }
+
+    fn write(&self, attrs: &mut AttrWriter<'_>) {
+        let (first, rest) = ATTRIBUTES.split_at(6);
+        let (layouts, last) = rest.split_at(1);
+        self.write_all(first, attrs);
+        attrs.string("custom_call_target", &self.target);
+        self.write_all(layouts, attrs);
+        attrs.flag("custom_call_has_side_effect", self.has_side_effect);
+        self.write_all(last, attrs);
+        if let Some(api_version) = &self.api_version {
+            attrs.put("api_version", api_version);
+        }
+        if !self.called_computations.is_empty() {
+            attrs.computations("called_computations", &self.called_computations);
+        }
     }
 
     fn callees(&self) -> Vec<CompId> {
@@ -35,5 +123,28 @@ impl OpDef for CustomCall {
 
     fn callees_mut(&mut self) -> Vec<&mut CompId> {
         self.called_computations.iter_mut().collect()
+    }
+}
+
+fn read_api_version(word: &str) -> Result<Option<String>> {
+    match word {
+        "API_VERSION_ORIGINAL" => Ok(None),
+        word if API_VERSIONS.contains(&word) => Ok(Some(word.to_owned())),
+        word => Err(Error::invalid(format!(
+            "`{word}` is none of API_VERSION_ORIGINAL, {}",
+            API_VERSIONS.join(", ")
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::{infer, shape};
+
+    #[test]
+    fn any_operands_and_any_result() {
+        let op = CustomCall::new("f", shape("(f32[2], token[])"));
+        assert_eq!(infer(op, &["s32[]", "token[]"]), "(f32[2], token[])");
     }
 }

@@ -220,6 +220,11 @@ impl<'a> Scan<'a> {
         std::mem::take(&mut self.rest)
     }
 
+    /// Passes all that is left, for whoever reads it in another way.
+    pub fn take_rest(&mut self) -> &'a str {
+        std::mem::take(&mut self.rest)
+    }
+
     fn skip(&mut self) {
         loop {
             self.rest = self.rest.trim_start();
