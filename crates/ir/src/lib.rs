@@ -3,6 +3,7 @@
 //! - [`types`]: element types, shapes, layouts, and literals (values).
 //! - [`ops`]: every operation with its attributes, its constraints and its shape inference.
 //! - [`Module`], [`Computation`], [`Instr`]: arenas with typed ids.
+//! - [`builder`]: programs made by calls.
 //! - [`text`]: HLO text, in and out.
 //! - [`verify`](mod@verify): the only maker of [`Verified`] modules.
 //!
@@ -11,6 +12,7 @@
 //! the size in bytes of every [`ArrayShape`] fits `isize`.
 #![forbid(unsafe_code)]
 
+pub mod builder;
 pub mod error;
 pub mod memory;
 mod module;

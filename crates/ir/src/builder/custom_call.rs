@@ -1,0 +1,126 @@
+//! Custom calls.
+
+use super::scope::ensure_balanced;
+use super::{XlaBuilder, XlaComputation, XlaOp, check, refs};
+use crate::ops::CustomCall;
+use crate::text::attrs::braced;
+use crate::{Result, Shape};
+
+/// An output of a custom call that shares its buffer with an operand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OutputOperandAlias {
+    /// Path to the output through nested tuples.
+    pub output: Vec<usize>,
+    /// The operand's number.
+    pub operand: usize,
+    /// Path into the operand through nested tuples.
+    pub operand_index: Vec<usize>,
+}
+
+/// Everything about a custom call but its target, operands and shape.
+#[derive(Clone, Debug, Default)]
+pub struct CustomCallOptions {
+    /// The configuration handed to the function (`opaque`, `backend_config`).
+    pub backend_config: Option<String>,
+    /// Whether the call must not be removed, repeated or reordered.
+    pub has_side_effect: bool,
+    /// The calling convention, as XLA names it (`API_VERSION_TYPED_FFI`).
+    pub api_version: Option<String>,
+    /// Computations that the function may run.
+    pub called_computations: Vec<XlaComputation>,
+    /// The operands' shapes with the layouts that the function wants.
+    pub operand_shapes_with_layout: Vec<Shape>,
+    /// Outputs that share buffers with operands.
+    pub output_operand_aliasing: Vec<OutputOperandAlias>,
+    /// When the call is to be scheduled, as XLA names it (`SCHEDULE_LATEST`).
+    pub schedule: Option<String>,
+    /// Other attributes, name and value as in HLO text (`("dim_labels", "bf01_oi01->bf01")`).
+    pub attributes: Vec<(String, String)>,
+}
+
+impl CustomCallOptions {
+    /// The attributes without effect on the value, as HLO text has them.
+    fn attributes(&self) -> Result<Vec<(String, String)>> {
+        let mut attributes = Vec::new();
+        if !self.operand_shapes_with_layout.is_empty() {
+            let shapes: Vec<_> =
+                self.operand_shapes_with_layout.iter().map(Shape::to_string).collect();
+            let list = format!("{{{}}}", shapes.join(", "));
+            attributes.push(("operand_layout_constraints".to_owned(), list));
+        }
+        if !self.output_operand_aliasing.is_empty() {
+            let entry = |alias: &OutputOperandAlias| {
+                let (output, index) = (braced(&alias.output), braced(&alias.operand_index));
+                format!("{output}: ({}, {index})", alias.operand)
+            };
+            let entries: Vec<_> = self.output_operand_aliasing.iter().map(entry).collect();
+            let list = format!("{{{}}}", entries.join(", "));
+            attributes.push(("output_to_operand_aliasing".to_owned(), list));
+        }
+        attributes.extend(self.schedule.clone().map(|word| ("schedule".to_owned(), word)));
+        attributes.extend(self.attributes.iter().cloned());
+        for (name, value) in &attributes {
+            ensure_balanced(name)?;
+            ensure_balanced(value)?;
+        }
+        Ok(attributes)
+    }
+}
+
+impl XlaBuilder {
+    /// Calls a function that the user has registered under the name `target`.
+    ///
+    /// Shapes: whatever the function wants; the result is `shape`. The function must be pure
+    /// unless [`XlaBuilder::custom_call_with`] says otherwise. Errors: the rules of `custom-call`.
+    /// Source: E1–E4 "CustomCall".
+    ///
+    /// ```
+    /// # use helio_ir::{ElementType::F32, Shape, builder::XlaBuilder};
+    /// let b = XlaBuilder::new("b");
+    /// let x = b.constant_r1(&[1f32, 2.0]);
+    /// let y = b.constant_r2(&[[10f32, 20.0, 30.0], [40.0, 50.0, 60.0]]);
+    /// let z = b.custom_call("myfunc", &[x, y], Shape::array(F32, [3, 3])?);
+    /// # b.build()?;
+    /// # Ok::<(), helio_ir::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn custom_call(
+        &self,
+        target: &str,
+        operands: &[impl AsRef<XlaOp>],
+        shape: impl Into<Shape>,
+    ) -> XlaOp {
+        self.custom_call_with(target, operands, shape, &CustomCallOptions::default())
+    }
+
+    /// [`XlaBuilder::custom_call`] with everything that can be said about one. Errors: the rules of
+    /// `custom-call`, `builder.C8`. Source: XLA's `CustomCall`, `CustomCallWithComputation`,
+    /// `CustomCallWithLayout`, `CustomCallWithConvDnums`.
+    #[track_caller]
+    pub fn custom_call_with(
+        &self,
+        target: &str,
+        operands: &[impl AsRef<XlaOp>],
+        shape: impl Into<Shape>,
+        options: &CustomCallOptions,
+    ) -> XlaOp {
+        let shape = shape.into();
+        let called = options.called_computations.iter().map(|called| self.import(called));
+        let called_computations = check!(self, called.collect());
+        let api_version = options.api_version.as_deref();
+        check!(self, api_version.map_or(Ok(()), ensure_balanced));
+        let op = CustomCall {
+            target: target.to_owned(),
+            shape: shape.clone(),
+            has_side_effect: options.has_side_effect,
+            api_version: options.api_version.clone(),
+            called_computations,
+            attributes: check!(self, options.attributes()),
+        };
+        let call = self.apply_named(op, &refs(operands), None, Some(shape));
+        if let Some(config) = &options.backend_config {
+            call.set_backend_config(config);
+        }
+        call
+    }
+}
