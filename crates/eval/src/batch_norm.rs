@@ -3,9 +3,10 @@
 use helio_ir::{Array, Error, Literal, Result, Shape, ops};
 
 use crate::Evaluator;
+use crate::dynamic::with_bounded_sizes;
 use crate::frame::{array, array_shape};
 use crate::products::{finish_in_order, terms};
-use crate::walk::{Walk, steps, with_bounded_sizes};
+use crate::walk::{Walk, steps};
 
 /// (output, mean, variance), the variance being the mean square deviation.
 pub(crate) fn training(

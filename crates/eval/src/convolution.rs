@@ -10,9 +10,9 @@ use helio_ir::types::strides;
 use helio_ir::{Array, ArrayShape, Literal, Result, Shape, memory, ops};
 
 use crate::Evaluator;
+use crate::dynamic::with_bounded_sizes;
 use crate::frame::{array, array_shape};
 use crate::products::{Algorithm, Layout, Term, dispatch_term, finish, pack, zeros};
-use crate::walk::with_bounded_sizes;
 
 /// Slides a kernel (rhs) over an input (lhs) and sums products.
 pub(crate) fn convolution(

@@ -9,9 +9,9 @@ use helio_ir::ops::DotDims;
 use helio_ir::{Array, ArrayShape, Literal, Result, Shape, ops};
 
 use crate::Evaluator;
+use crate::dynamic::with_bounded_sizes;
 use crate::frame::{array, array_shape};
 use crate::products::{Algorithm, Layout, Term, dispatch_term, finish_in_order, pack, zeros};
-use crate::walk::with_bounded_sizes;
 
 pub(crate) use ragged::ragged_dot;
 

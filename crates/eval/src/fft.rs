@@ -7,9 +7,9 @@ use helio_ir::types::C128;
 use helio_ir::{Array, Literal, Result, Shape, memory, ops};
 
 use crate::Evaluator;
+use crate::dynamic::with_bounded_sizes;
 use crate::frame::{array, array_shape};
 use crate::products::{finish_in_order, terms, zeros};
-use crate::walk::with_bounded_sizes;
 use plan::Plan;
 
 /// Forward transforms are not scaled, inverse ones by the inverse of the number of points.

@@ -7,10 +7,10 @@ use helio_ir::types::C128;
 use helio_ir::{Array, ArrayShape, Literal, Result, Shape, ops};
 
 use crate::Evaluator;
+use crate::dynamic::with_bounded_sizes;
 use crate::frame::{array, array_shape};
 use crate::math::complex;
 use crate::products::{Term, finish_in_order, terms, zeros};
-use crate::walk::with_bounded_sizes;
 
 /// Real or complex numbers.
 trait Field: Term + Mul<Output = Self> + Sub<Output = Self> {

@@ -4,9 +4,9 @@ use helio_ir::{Array, Error, Literal, Native, Number, Result, Shape, dispatch, m
 
 use super::{Plan, add_row_products, add_scaled};
 use crate::Evaluator;
+use crate::dynamic::with_bounded_sizes;
 use crate::frame::{array, array_shape};
 use crate::products::{Term, dispatch_term, finish_in_order, zeros};
-use crate::walk::with_bounded_sizes;
 
 /// Dot over groups whose sizes are given at run time. What is beyond the last group is zero.
 pub(crate) fn ragged_dot(
