@@ -184,7 +184,7 @@ fn float_unary(op: UnaryOp) -> Option<Float1> {
         UnaryOp::Negate => return Some(Float1::Sign(flip_sign)),
         UnaryOp::IsFinite => return Some(Float1::Test(f64::is_finite)),
         UnaryOp::Acos => libm::acos,
-        UnaryOp::Acosh => libm::acosh,
+        UnaryOp::Acosh => real::acosh,
         UnaryOp::Asin => libm::asin,
         UnaryOp::Asinh => libm::asinh,
         UnaryOp::Atan => libm::atan,

@@ -42,6 +42,11 @@ pub(crate) fn sign(x: f64) -> f64 {
     if x.is_nan() || x == 0.0 { x } else { 1f64.copysign(x) }
 }
 
+/// `libm` forgets that large negative numbers are outside the domain, too.
+pub(crate) fn acosh(x: f64) -> f64 {
+    if x < 1.0 { f64::NAN } else { libm::acosh(x) }
+}
+
 pub(crate) fn rsqrt(x: f64) -> f64 {
     1.0 / x.sqrt()
 }

@@ -1,7 +1,9 @@
 //! Elementary functions against high-precision values; `tests/data/functions.py` says where from.
 
+use std::collections::BTreeSet;
+
 use helio_ir::types::{C64, C128};
-use helio_ir::{Array, BinaryOp, Native, UnaryOp};
+use helio_ir::{Array, BinaryOp, ElementType, Native, UnaryOp, dispatch, dispatch_type};
 
 use crate::element;
 use crate::elementwise::{Map, Zip};
@@ -118,6 +120,43 @@ fn complex_functions() {
             let found: C64 = apply(op, C64::new(x as f32, y as f32));
             let expected = C64::new(u as f32, v as f32);
             assert_eq!(found, expected, "{name} {z:e}");
+        }
+    }
+}
+
+/// FNV-1a over two bytes of each number, low byte first.
+fn hash(codes: impl Iterator<Item = u16>) -> u64 {
+    codes.flat_map(u16::to_le_bytes).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// `tests/data/narrow_unary.py` says where the hashes are from.
+#[test]
+fn every_value_of_narrow_floats() {
+    let mut checked = BTreeSet::new();
+    for line in include_str!("../../tests/data/narrow_unary.txt").lines() {
+        if line.starts_with('#') {
+            continue;
+        }
+        let [element, name, expected] = line.split(' ').collect::<Vec<_>>().try_into().unwrap();
+        let element: ElementType = element.parse().unwrap();
+        let codes = 0..1u128 << element.bits();
+        let operand = dispatch_type!(element, T => {
+            Array::new([codes.end as usize], codes.map(<T as Native>::from_bits).collect()).unwrap()
+        });
+        let data =
+            element::unary(UnaryOp::from_name(name).unwrap(), element, Map(&operand)).unwrap();
+        let found = dispatch!(&data, values => hash(values.iter().map(|&value| {
+            let nan = value.to_number().to_f64().is_nan();
+            if nan { 0xffff } else { Native::to_bits(value) as u16 }
+        })));
+        assert_eq!(format!("{found:016x}"), expected, "{element} {name}");
+        checked.insert((element, name));
+    }
+    for &op in UnaryOp::ALL {
+        for &element in ElementType::ALL.iter().filter(|e| e.is_float() && e.bits() <= 16) {
+            assert!(!op.accepts().includes(element) || checked.contains(&(element, op.name())));
         }
     }
 }
