@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::OnceLock;
 
 use crate::ops::Parameter;
 use crate::{Error, Location, Op, Result, Shape};
@@ -107,6 +108,9 @@ pub struct Computation {
     pub at: Option<Location>,
     instrs: Vec<Instr>,
     root: InstrId,
+    /// What [`Computation::params`] gives. A caller asks for it at each call, and a computation may
+    /// have many callers.
+    params: OnceLock<BTreeMap<usize, InstrId>>,
 }
 
 impl Computation {
@@ -118,6 +122,7 @@ impl Computation {
             at: None,
             instrs: Vec::new(),
             root: InstrId(0),
+            params: OnceLock::new(),
         }
     }
 
@@ -133,6 +138,7 @@ impl Computation {
                 .in_instruction(&instr.name)
                 .at(instr.at));
         }
+        self.params.take();
         self.instrs.push(instr);
         self.root = id;
         Ok(id)
@@ -161,6 +167,7 @@ impl Computation {
 
     /// An instruction of this computation, to change it; operands must keep preceding users.
     pub fn instr_mut(&mut self, id: InstrId) -> &mut Instr {
+        self.params.take();
         &mut self.instrs[id.index()]
     }
 
@@ -176,17 +183,25 @@ impl Computation {
 
     /// The parameter instructions by number, in whatever order they stand.
     pub fn params(&self) -> BTreeMap<usize, InstrId> {
+        self.params_by_number().clone()
+    }
+
+    fn params_by_number(&self) -> &BTreeMap<usize, InstrId> {
         let number = |id: InstrId| match self.instr(id).op {
             Op::Parameter(Parameter { number, .. }) => Some((number, id)),
             _ => None,
         };
-        self.ids().filter_map(number).collect()
+        self.params.get_or_init(|| self.ids().filter_map(number).collect())
     }
 
     /// What it takes and gives. The computation must not be empty.
     pub fn program_shape(&self) -> ProgramShape {
         ProgramShape {
-            params: self.params().values().map(|&id| self.instr(id).shape.clone()).collect(),
+            params: self
+                .params_by_number()
+                .values()
+                .map(|&id| self.instr(id).shape.clone())
+                .collect(),
             result: self.result_shape().clone(),
         }
     }
