@@ -354,6 +354,13 @@ impl<'a> Parser<'a> {
                 Some(b'{') if COMPUTATION_ATTRIBUTES.contains(&name) => {
                     Cow::Owned(self.computation_value(&format!("{instruction}.{name}"))?)
                 }
+                // `f32[2] {1, 2}`: the one value with a space before its last part.
+                _ if name == "literal" => {
+                    let start = self.cursor.pos();
+                    let shape = shape(&mut self.cursor)?;
+                    literal(&mut self.cursor, &shape)?;
+                    Cow::Borrowed(self.cursor.since(start))
+                }
                 _ => Cow::Borrowed(self.cursor.value()?),
             };
             let cursor = match &value {
