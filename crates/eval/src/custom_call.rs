@@ -2,9 +2,22 @@
 
 use helio_ir::{Error, Literal, Result, Shape, ops};
 
-use crate::Evaluator;
+use crate::frame::{first, only};
+use crate::{Evaluator, sort};
 
-/// What the registered function gives. Errors: `InvalidArgument` if there is no such function or
+/// Targets that XLA's front ends emit as mere annotations of their operand.
+const ANNOTATIONS: &[&str] = &[
+    "LayoutConstraint",
+    "MoveToDevice",
+    "MoveToHost",
+    "Sharding",
+    "SPMDFullToShardShape",
+    "SPMDShardToFullShape",
+    "annotate_device_placement",
+];
+
+/// What the registered function gives; without one, what a target means that XLA itself defines
+/// (`TopK`, and annotations, which are their operand). Errors: `InvalidArgument` if there is no such function or
 /// its result has another shape.
 pub(crate) fn custom_call(
     op: &ops::CustomCall,
@@ -13,8 +26,11 @@ pub(crate) fn custom_call(
     shape: &Shape,
 ) -> Result<Literal> {
     let target = &op.target;
-    let value = evaluator.cx.custom_calls.call(target, args, shape).unwrap_or_else(|| {
-        Err(Error::invalid(format!("no custom call is registered as `{target}`")))
+    let registered = evaluator.cx.custom_calls.call(target, args, shape);
+    let value = registered.unwrap_or_else(|| match target.as_str() {
+        "TopK" => top_k(evaluator, args, shape),
+        target if ANNOTATIONS.contains(&target) => only(args),
+        _ => Err(Error::invalid(format!("no custom call is registered as `{target}`"))),
     })?;
     if !value.shape().same(shape) {
         let found = value.shape();
@@ -23,4 +39,19 @@ pub(crate) fn custom_call(
         )));
     }
     Ok(value)
+}
+
+/// XLA's older form of the operation `topk`: `k` stands in the result's shape.
+fn top_k(evaluator: &Evaluator<'_>, args: &[Literal], shape: &Shape) -> Result<Literal> {
+    let operand = first(args)?;
+    let last = |shape: &Shape| shape.as_array().and_then(|array| array.dims().last().copied());
+    let k = shape.as_tuple().and_then(|parts| last(parts.first()?));
+    match (k, last(&operand.shape())) {
+        (Some(k), Some(n)) if k <= n => {
+            sort::top_k(&ops::TopK { k, largest: true }, evaluator, &[operand], shape)
+        }
+        _ => {
+            Err(Error::invalid(format!("custom call `TopK` of {} gives {shape}", operand.shape())))
+        }
+    }
 }
