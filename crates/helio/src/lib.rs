@@ -1,1 +1,125 @@
+//! A tensor compiler for HLO in pure Rust.
+//!
+//! A program is HLO text or made with [`XlaBuilder`](ir::XlaBuilder); [`compile`] checks it and
+//! gives an [`Executable`], which runs on [`Literal`]s:
+//!
+//! ```
+//! # fn main() -> Result<(), Vec<helio::Error>> {
+//! let module = helio::parse(
+//!     "HloModule axpy
+//!      ENTRY main {
+//!        a = f32[] parameter(0)
+//!        x = f32[3] parameter(1)
+//!        scale = f32[3] broadcast(a), dimensions={}
+//!        ROOT y = f32[3] multiply(scale, x)
+//!      }",
+//! )?;
+//! let program = helio::compile(module, &helio::CompileOptions::default())?;
+//! let x = helio::Literal::array([3], vec![1f32, 2.0, 3.0]).map_err(|e| vec![e])?;
+//! let y = program.run(&[helio::Literal::scalar(10f32), x]).map_err(|e| vec![e])?;
+//! assert_eq!(y.as_array().and_then(|y| y.as_slice::<f32>()), Some(&[10.0, 20.0, 30.0][..]));
+//! # Ok(()) }
+//! ```
+#![forbid(unsafe_code)]
 
+mod custom_call;
+pub mod data;
+mod host;
+mod random;
+
+use std::sync::Arc;
+
+pub use custom_call::CustomCallRegistry;
+pub use helio_eval::Limits;
+pub use helio_ir as ir;
+pub use helio_ir::text::{parse, print};
+
+pub use helio_ir::{
+    Array, Code, ElementType, Error, Literal, Location, Module, ProgramShape, Result, Shape, memory,
+};
+pub use helio_runtime::{CFunction, Closed, Queue};
+pub use host::HostQueues;
+pub use random::random_arguments;
+
+use helio_eval::Context;
+use helio_ir::Verified;
+
+/// What turns a program into results.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Backend {
+    /// The reference interpreter.
+    #[default]
+    Interpreter,
+}
+
+/// How to compile.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct CompileOptions {
+    /// What the program will run on.
+    pub backend: Backend,
+}
+
+/// What surrounds a run.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct RunOptions {
+    /// Seed of the `rng` operation: the same seed gives the same numbers.
+    pub seed: u64,
+    /// When to stop.
+    pub limits: Limits,
+    /// The queues behind infeed, outfeed and channels; without them these operations fail.
+    pub host: Option<Arc<HostQueues>>,
+    /// The functions that custom calls name.
+    pub custom_calls: Arc<CustomCallRegistry>,
+}
+
+/// Checks a program and makes it ready to run. Errors: everything that is wrong with it.
+pub fn compile(module: Module, options: &CompileOptions) -> Result<Executable, Vec<Error>> {
+    let Backend::Interpreter = options.backend;
+    let module = helio_ir::verify(module)?;
+    let program_shape = module.entry().program_shape();
+    Ok(Executable { module: Arc::new(module), program_shape })
+}
+
+/// A program ready to run, any number of times, from any number of threads at once.
+#[derive(Clone, Debug)]
+pub struct Executable {
+    module: Arc<Verified<Module>>,
+    program_shape: ProgramShape,
+}
+
+impl Executable {
+    /// The program.
+    pub fn module(&self) -> &Verified<Module> {
+        &self.module
+    }
+
+    /// The shapes of arguments and result.
+    pub fn program_shape(&self) -> &ProgramShape {
+        &self.program_shape
+    }
+
+    /// Runs it once, with default options. Errors: as for [`Executable::run_with`].
+    pub fn run(&self, args: &[Literal]) -> Result<Literal> {
+        self.run_with(args, &RunOptions::default())
+    }
+
+    /// Runs it once.
+    ///
+    /// Errors: `InvalidArgument` if the arguments do not fit the parameters or a custom call is not
+    /// registered; `ResourceExhausted` at a limit; `Unavailable` if a queue is closed.
+    pub fn run_with(&self, args: &[Literal], options: &RunOptions) -> Result<Literal> {
+        let mut context = Context {
+            seed: options.seed,
+            limits: options.limits.clone(),
+            custom_calls: options.custom_calls.clone(),
+            ..Context::default()
+        };
+        if let Some(host) = &options.host {
+            context.host = host.clone();
+        }
+        helio_eval::evaluate(&self.module, args, &context)
+    }
+}

@@ -1,0 +1,140 @@
+//! Arrays in files: NumPy's `.npy` and `.npz`, and `.safetensors`.
+//!
+//! Files know fewer types than HLO does. What NumPy lacks (`bf16`, 8-bit floats, 4-bit integers…)
+//! travels as raw bits, in a void or unsigned type of the same width; [`Tensor::to_array`]
+//! reinterprets it by the shape that the program states.
+//!
+//! No file can make a reader take more memory than its contents, or [`crate::memory`]'s limit,
+//! allow.
+
+mod npz;
+mod safetensors;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufReader, Read, Seek};
+use std::path::Path;
+
+use helio_ir::{Array, ArrayShape, ElementType, Error, Result};
+
+/// An array as a file has it: sizes, a type (or only a width) and bytes.
+#[derive(Clone, Debug)]
+pub struct Tensor {
+    /// The size of each dimension.
+    pub dims: Vec<usize>,
+    /// The type of the elements.
+    pub element: TensorElement,
+    /// The elements in row-major order, little-endian, sub-byte types one byte each.
+    pub bytes: Vec<u8>,
+}
+
+/// What a file says of the elements' type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TensorElement {
+    /// A type that HLO has, too.
+    Known(ElementType),
+    /// So many bytes.
+    Raw(usize),
+}
+
+impl Tensor {
+    /// The array in the form of a file.
+    pub fn from_array(array: &Array) -> Self {
+        Tensor {
+            dims: array.dims().to_vec(),
+            element: TensorElement::Known(array.element()),
+            bytes: array.to_bytes(),
+        }
+    }
+
+    /// The array of this shape. Raw bytes, and unsigned integers for a type that files lack, are
+    /// reinterpreted if the width agrees. Errors: `InvalidArgument` if sizes or types differ.
+    pub fn to_array(&self, shape: &ArrayShape) -> Result<Array> {
+        let want = shape.element();
+        let same_type = match self.element {
+            TensorElement::Known(found) => {
+                found == want
+                    || (found.is_unsigned_integer()
+                        && npz::type_char(want).is_none()
+                        && found.size_bytes() == want.size_bytes())
+            }
+            TensorElement::Raw(bytes) => bytes == want.size_bytes(),
+        };
+        if !same_type || self.dims != shape.dims() {
+            let found = match self.element {
+                TensorElement::Known(element) => element.to_string(),
+                TensorElement::Raw(bytes) => format!("{bytes} raw bytes"),
+            };
+            return Err(Error::invalid(format!(
+                "expected {}, found {found}{:?}",
+                shape.clone().without_layout(),
+                self.dims
+            )));
+        }
+        Array::from_bytes(shape.clone(), &self.bytes)
+    }
+}
+
+/// Reads all arrays of an `.npz` or `.safetensors` file (or the one of an `.npy`, as `in0`).
+///
+/// Errors: `InvalidArgument` if the file cannot be read, is of another kind, damaged, or cut short;
+/// `ResourceExhausted` if it does not fit memory.
+pub fn read(path: &Path) -> Result<BTreeMap<String, Tensor>> {
+    let format = Format::of(path)?;
+    File::open(path)
+        .map_err(io_error)
+        .and_then(|file| read_from(format, BufReader::new(file)))
+        .map_err(|e| e.context(path.display()))
+}
+
+/// Reads all arrays of a file that is open, or in memory. Errors: as for [`read`].
+pub fn read_from(format: Format, reader: impl Read + Seek) -> Result<BTreeMap<String, Tensor>> {
+    match format {
+        Format::Npz => npz::read_npz(reader),
+        Format::Npy => npz::read_npy(reader),
+        Format::Safetensors => safetensors::read(reader),
+    }
+}
+
+/// Writes arrays to an `.npz` or `.safetensors` file, or a single one to an `.npy`.
+///
+/// Errors: `InvalidArgument` if the file cannot be written or cannot hold an array's type.
+pub fn write(path: &Path, tensors: &BTreeMap<String, Tensor>) -> Result<()> {
+    let describe = |e: Error| e.context(path.display());
+    match Format::of(path)? {
+        Format::Npz => npz::write_npz(path, tensors).map_err(describe),
+        Format::Npy => npz::write_npy(path, tensors).map_err(describe),
+        Format::Safetensors => safetensors::write(path, tensors).map_err(describe),
+    }
+}
+
+/// The format of a file with arrays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Format {
+    /// A zip of NumPy arrays.
+    Npz,
+    /// One NumPy array.
+    Npy,
+    /// The safetensors format.
+    Safetensors,
+}
+
+impl Format {
+    /// The format that a path's extension names. Errors: `InvalidArgument` if it names none.
+    pub fn of(path: &Path) -> Result<Self> {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("npz") => Ok(Format::Npz),
+            Some("npy") => Ok(Format::Npy),
+            Some("safetensors") => Ok(Format::Safetensors),
+            _ => Err(Error::invalid(format!(
+                "{}: the name of a file with arrays ends in .npz, .npy or .safetensors",
+                path.display()
+            ))),
+        }
+    }
+}
+
+fn io_error(error: std::io::Error) -> Error {
+    Error::invalid(error.to_string())
+}

@@ -1,0 +1,182 @@
+//! NumPy's `.npy` (one array) and `.npz` (a zip of them).
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufWriter, Read, Seek, Write};
+use std::path::Path;
+
+use helio_ir::{ElementType, Error, Result, memory};
+use npyz::{DType, Endianness, NpyHeader, Order, TypeChar, TypeStr, WriterBuilder};
+
+use super::{Tensor, TensorElement, io_error};
+
+/// The longest header taken for one; NumPy's own are some hundred bytes long.
+const MAX_HEADER_BYTES: usize = 64 << 10;
+
+/// NumPy's type for an element type, if it has one.
+pub(super) fn type_char(element: ElementType) -> Option<TypeChar> {
+    use ElementType as E;
+    Some(match element {
+        E::Pred => TypeChar::Bool,
+        E::S8 | E::S16 | E::S32 | E::S64 => TypeChar::Int,
+        E::U8 | E::U16 | E::U32 | E::U64 => TypeChar::Uint,
+        E::F16 | E::F32 | E::F64 => TypeChar::Float,
+        E::C64 | E::C128 => TypeChar::Complex,
+        _ => return None,
+    })
+}
+
+fn element_of(ty: &TypeStr) -> Result<TensorElement> {
+    let size = usize::try_from(ty.size_field()).unwrap_or(usize::MAX);
+    if ty.type_char() == TypeChar::RawData {
+        return Ok(TensorElement::Raw(size));
+    }
+    ElementType::ALL
+        .iter()
+        .find(|&&e| type_char(e) == Some(ty.type_char()) && e.size_bytes() == size)
+        .map(|&e| TensorElement::Known(e))
+        .ok_or_else(|| Error::invalid(format!("arrays of NumPy type {ty} have no HLO type")))
+}
+
+pub(super) fn read_npz(reader: impl Read + Seek) -> Result<BTreeMap<String, Tensor>> {
+    let zip_error = |e: zip::result::ZipError| Error::invalid(e.to_string());
+    let mut archive = zip::ZipArchive::new(reader).map_err(zip_error)?;
+    let mut tensors = BTreeMap::new();
+    for i in 0..archive.len() {
+        let entry = archive.by_index(i).map_err(zip_error)?;
+        let name = entry.name().map_err(zip_error)?;
+        let Some(name) = name.strip_suffix(".npy").map(str::to_owned) else { continue };
+        let tensor = read_array(entry).map_err(|e| e.context(&name))?;
+        tensors.insert(name, tensor);
+    }
+    Ok(tensors)
+}
+
+pub(super) fn read_npy(reader: impl Read) -> Result<BTreeMap<String, Tensor>> {
+    Ok(BTreeMap::from([("in0".to_owned(), read_array(reader)?)]))
+}
+
+fn read_array(mut reader: impl Read) -> Result<Tensor> {
+    let header = read_header(&mut reader)?;
+    let DType::Plain(ty) = header.dtype() else {
+        return Err(Error::invalid("arrays of records have no HLO type"));
+    };
+    let element = element_of(&ty)?;
+    let size = match element {
+        TensorElement::Known(element) => element.size_bytes(),
+        TensorElement::Raw(size) => size,
+    };
+    let dims = header.shape().iter().map(|&dim| usize::try_from(dim).ok());
+    let dims: Option<Vec<usize>> = dims.collect();
+    let (dims, len) = dims
+        .and_then(|dims| {
+            let len = dims.iter().try_fold(size, |len, &dim| len.checked_mul(dim))?;
+            Some((dims, len))
+        })
+        .ok_or_else(|| {
+            let dims = header.shape();
+            Error::invalid(format!("an array of {dims:?} elements of {size} bytes is too large"))
+        })?;
+    memory::ensure_available(len)?;
+    // Read at most one byte more than announced, and let the vector grow with what is there: a
+    // header alone makes no memory.
+    let mut bytes = Vec::new();
+    reader.take(len as u64 + 1).read_to_end(&mut bytes).map_err(io_error)?;
+    if bytes.len() != len {
+        let found = if bytes.len() > len { "more".to_owned() } else { bytes.len().to_string() };
+        return Err(Error::invalid(format!("{len} bytes of data announced, {found} found")));
+    }
+    if ty.endianness() == Endianness::Big {
+        // Each part of a complex number has its own order of bytes.
+        let part = if ty.type_char() == TypeChar::Complex { size / 2 } else { size };
+        bytes.chunks_exact_mut(part.max(1)).for_each(<[u8]>::reverse);
+    }
+    if header.order() == Order::Fortran {
+        bytes = fortran_to_row_major(&bytes, &dims, size);
+    }
+    Ok(Tensor { dims, element, bytes })
+}
+
+/// Reads magic, version and length before the header proper, so that an announced length cannot
+/// ask for memory.
+fn read_header(reader: &mut impl Read) -> Result<NpyHeader> {
+    let mut head = vec![0; 8];
+    reader.read_exact(&mut head).map_err(io_error)?;
+    if !head.starts_with(b"\x93NUMPY") {
+        return Err(Error::invalid("not an array in NumPy's format"));
+    }
+    let width = if head[6] == 1 { 2 } else { 4 };
+    let mut length = [0; 4];
+    reader.read_exact(&mut length[..width]).map_err(io_error)?;
+    head.extend_from_slice(&length[..width]);
+    let length = u32::from_le_bytes(length) as usize;
+    if length > MAX_HEADER_BYTES {
+        return Err(Error::invalid(format!(
+            "a header of {length} bytes; at most {MAX_HEADER_BYTES} are read"
+        )));
+    }
+    let start = head.len();
+    head.resize(start + length, 0);
+    reader.read_exact(&mut head[start..]).map_err(io_error)?;
+    NpyHeader::from_reader(head.as_slice()).map_err(io_error)
+}
+
+fn fortran_to_row_major(bytes: &[u8], dims: &[usize], size: usize) -> Vec<u8> {
+    let mut row_major = Vec::with_capacity(bytes.len());
+    let mut points = helio_ir::types::IndexIter::new(dims);
+    while let Some(point) = points.next_point() {
+        let at = point.iter().zip(dims).rev().fold(0, |at, (&i, &dim)| at * dim + i);
+        row_major.extend_from_slice(&bytes[at * size..][..size]);
+    }
+    row_major
+}
+
+pub(super) fn write_npz(path: &Path, tensors: &BTreeMap<String, Tensor>) -> Result<()> {
+    let zip_error = |e: zip::result::ZipError| Error::invalid(e.to_string());
+    let file = File::create(path).map_err(io_error)?;
+    let mut archive = zip::ZipWriter::new(BufWriter::new(file));
+    // Stored, as `numpy.savez` does, and with room for more than 4 GiB.
+    let options = zip::write::SimpleFileOptions::default()
+        .compression_method(zip::CompressionMethod::Stored)
+        .large_file(true);
+    for (name, tensor) in tensors {
+        archive.start_file(format!("{name}.npy"), options).map_err(zip_error)?;
+        write_array(&mut archive, tensor)?;
+    }
+    archive.finish().map_err(zip_error)?.flush().map_err(io_error)
+}
+
+pub(super) fn write_npy(path: &Path, tensors: &BTreeMap<String, Tensor>) -> Result<()> {
+    let [tensor] = tensors.values().collect::<Vec<_>>()[..] else {
+        let count = tensors.len();
+        return Err(Error::invalid(format!("an .npy file holds one array, not {count}")));
+    };
+    let mut writer = BufWriter::new(File::create(path).map_err(io_error)?);
+    write_array(&mut writer, tensor)?;
+    writer.flush().map_err(io_error)
+}
+
+fn write_array(writer: &mut impl Write, tensor: &Tensor) -> Result<()> {
+    let (char, size) = match tensor.element {
+        TensorElement::Known(element) => {
+            (type_char(element).unwrap_or(TypeChar::RawData), element.size_bytes())
+        }
+        TensorElement::Raw(size) => (TypeChar::RawData, size),
+    };
+    let endianness = if size == 1 || char == TypeChar::RawData {
+        Endianness::Irrelevant
+    } else {
+        Endianness::Little
+    };
+    let ty: TypeStr = format!("{}{}{size}", endianness.to_str(), char.to_str())
+        .parse()
+        .map_err(|e| Error::internal(format!("NumPy type: {e}")))?;
+    let dims: Vec<u64> = tensor.dims.iter().map(|&dim| dim as u64).collect();
+    npyz::WriteOptions::new_header_only()
+        .dtype(DType::Plain(ty))
+        .shape(&dims)
+        .writer(&mut *writer)
+        .write_header_only()
+        .map_err(io_error)?;
+    writer.write_all(&tensor.bytes).map_err(io_error)
+}

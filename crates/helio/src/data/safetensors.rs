@@ -1,0 +1,123 @@
+//! The `.safetensors` format.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+use helio_ir::{ElementType, Error, Result, memory};
+use safetensors::{Dtype, SafeTensors, View};
+
+use super::{Tensor, TensorElement, io_error};
+
+fn element_of(dtype: Dtype) -> Result<ElementType> {
+    ElementType::ALL
+        .iter()
+        .copied()
+        .find(|&element| dtype_of(element) == Some(dtype))
+        .ok_or_else(|| Error::unimplemented(format!("arrays of safetensors type {dtype:?}")))
+}
+
+fn dtype_of(element: ElementType) -> Option<Dtype> {
+    use ElementType as E;
+    Some(match element {
+        E::Pred => Dtype::BOOL,
+        E::S8 => Dtype::I8,
+        E::S16 => Dtype::I16,
+        E::S32 => Dtype::I32,
+        E::S64 => Dtype::I64,
+        E::U8 => Dtype::U8,
+        E::U16 => Dtype::U16,
+        E::U32 => Dtype::U32,
+        E::U64 => Dtype::U64,
+        E::F4E2M1FN => Dtype::F4,
+        E::F8E4M3FN => Dtype::F8_E4M3,
+        E::F8E4M3FNUZ => Dtype::F8_E4M3FNUZ,
+        E::F8E5M2 => Dtype::F8_E5M2,
+        E::F8E5M2FNUZ => Dtype::F8_E5M2FNUZ,
+        E::F8E8M0FNU => Dtype::F8_E8M0,
+        E::F16 => Dtype::F16,
+        E::BF16 => Dtype::BF16,
+        E::F32 => Dtype::F32,
+        E::F64 => Dtype::F64,
+        E::C64 => Dtype::C64,
+        E::S2 | E::S4 | E::U2 | E::U4 => return None,
+        E::F8E3M4 | E::F8E4M3 | E::F8E4M3B11FNUZ | E::C128 => return None,
+    })
+}
+
+pub(super) fn read(mut reader: impl Read + Seek) -> Result<BTreeMap<String, Tensor>> {
+    let len = reader.seek(SeekFrom::End(0)).map_err(io_error)?;
+    memory::ensure_available(usize::try_from(len).unwrap_or(usize::MAX))?;
+    reader.rewind().map_err(io_error)?;
+    let mut file = Vec::new();
+    reader.read_to_end(&mut file).map_err(io_error)?;
+    let tensors =
+        SafeTensors::deserialize(&file).map_err(|e| Error::invalid(format!("safetensors: {e}")))?;
+    let convert = |(name, view): (&str, safetensors::tensor::TensorView<'_>)| {
+        let element = element_of(view.dtype()).map_err(|e| e.context(name))?;
+        let bytes = match view.dtype() {
+            Dtype::F4 => unpack_nibbles(view.data()),
+            _ => view.data().to_vec(),
+        };
+        let element = TensorElement::Known(element);
+        Ok((name.to_owned(), Tensor { dims: view.shape().to_vec(), element, bytes }))
+    };
+    tensors.iter().map(convert).collect()
+}
+
+pub(super) fn write(path: &Path, tensors: &BTreeMap<String, Tensor>) -> Result<()> {
+    let views = tensors.iter().map(|(name, tensor)| {
+        let (dtype, size) = match tensor.element {
+            TensorElement::Known(element) => (dtype_of(element), element.size_bytes()),
+            TensorElement::Raw(size) => (None, size),
+        };
+        // What the format lacks travels as unsigned integers of its width.
+        let dtype = dtype
+            .or(match size {
+                1 => Some(Dtype::U8),
+                2 => Some(Dtype::U16),
+                _ => None,
+            })
+            .ok_or_else(|| Error::unimplemented(format!("{name}: safetensors lacks its type")))?;
+        let bytes = match dtype {
+            Dtype::F4 => Cow::Owned(pack_nibbles(&tensor.bytes)),
+            _ => Cow::Borrowed(tensor.bytes.as_slice()),
+        };
+        Ok((name.as_str(), Packed { dtype, dims: &tensor.dims, bytes }))
+    });
+    let views = views.collect::<Result<Vec<_>>>()?;
+    safetensors::serialize_to_file(views, None, path)
+        .map_err(|e| Error::invalid(format!("safetensors: {e}")))
+}
+
+struct Packed<'a> {
+    dtype: Dtype,
+    dims: &'a [usize],
+    bytes: Cow<'a, [u8]>,
+}
+
+impl View for Packed<'_> {
+    fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+    fn shape(&self) -> &[usize] {
+        self.dims
+    }
+    fn data(&self) -> Cow<'_, [u8]> {
+        Cow::Borrowed(&self.bytes)
+    }
+    fn data_len(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+/// Two 4-bit elements a byte, the first in the low half.
+fn unpack_nibbles(bytes: &[u8]) -> Vec<u8> {
+    bytes.iter().flat_map(|&byte| [byte & 15, byte >> 4]).collect()
+}
+
+fn pack_nibbles(elements: &[u8]) -> Vec<u8> {
+    let pack = |pair: &[u8]| pair[0] & 15 | pair.get(1).map_or(0, |high| high << 4);
+    elements.chunks(2).map(pack).collect()
+}

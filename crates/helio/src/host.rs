@@ -1,0 +1,173 @@
+//! The host's ends of infeed, outfeed and channels.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use helio_eval::services::{Channel, Host, Participant};
+use helio_ir::{Code, Error, Literal, Result, Shape};
+use helio_runtime::Queue;
+
+type Shared = Arc<Queue<Literal>>;
+
+/// Queues of literals between a running program and its host, made when first asked for.
+///
+/// A program that reads from an empty queue waits until a value comes or the queue is closed.
+///
+/// ```
+/// # fn main() -> Result<(), helio::Error> {
+/// let queues = helio::HostQueues::new();
+/// queues.infeed(0).push(helio::Literal::scalar(1f32)).expect("open");
+/// queues.close(); // whatever else the program asks for is an error, not a wait
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Default)]
+pub struct HostQueues {
+    queues: Mutex<Queues>,
+}
+
+#[derive(Debug, Default)]
+struct Queues {
+    by_key: HashMap<Key, Shared>,
+    closed: Closed,
+}
+
+/// Which queues are closed, those not yet made included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Closed {
+    #[default]
+    None,
+    Inputs,
+    All,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Infeed(usize),
+    Outfeed(usize),
+    ToProgram(usize, i64),
+    FromProgram(usize, i64),
+    BetweenPrograms(i64),
+}
+
+impl Key {
+    fn is_closed(self, closed: Closed) -> bool {
+        match closed {
+            Closed::None => false,
+            Closed::Inputs => matches!(self, Key::Infeed(_) | Key::ToProgram(..)),
+            Closed::All => true,
+        }
+    }
+}
+
+impl HostQueues {
+    /// Open, empty queues.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What `infeed` of this replica reads.
+    pub fn infeed(&self, replica: usize) -> Shared {
+        self.queue(Key::Infeed(replica))
+    }
+
+    /// What `outfeed` of this replica writes.
+    pub fn outfeed(&self, replica: usize) -> Shared {
+        self.queue(Key::Outfeed(replica))
+    }
+
+    /// What `recv` of this replica reads from a host channel.
+    pub fn to_program(&self, replica: usize, channel: i64) -> Shared {
+        self.queue(Key::ToProgram(replica, channel))
+    }
+
+    /// What `send` of this replica writes to a host channel.
+    pub fn from_program(&self, replica: usize, channel: i64) -> Shared {
+        self.queue(Key::FromProgram(replica, channel))
+    }
+
+    /// Closes all queues, those not yet made, too.
+    pub fn close(&self) {
+        self.close_some(Closed::All);
+    }
+
+    /// Closes what programs read from the host: what is not there yet will not come.
+    pub fn close_inputs(&self) {
+        self.close_some(Closed::Inputs);
+    }
+
+    fn close_some(&self, closed: Closed) {
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        if queues.closed != Closed::All {
+            queues.closed = closed;
+        }
+        let to_close = queues.by_key.iter().filter(|(key, _)| key.is_closed(closed));
+        to_close.for_each(|(_, queue)| queue.close());
+    }
+
+    fn queue(&self, key: Key) -> Shared {
+        self.queue_and_state(key).0
+    }
+
+    /// The queue, and whether inputs are closed.
+    fn queue_and_state(&self, key: Key) -> (Shared, bool) {
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let closed = key.is_closed(queues.closed);
+        let make = || {
+            let queue = Queue::unbounded();
+            if closed {
+                queue.close();
+            }
+            Arc::new(queue)
+        };
+        let inputs_closed = queues.closed != Closed::None;
+        (queues.by_key.entry(key).or_insert_with(make).clone(), inputs_closed)
+    }
+
+    fn take(&self, key: Key, shape: &Shape, what: &str) -> Result<Literal> {
+        let (queue, alone) = self.queue_and_state(key);
+        // A program that runs alone can receive only what it has sent already.
+        let alone = alone && matches!(key, Key::BetweenPrograms(_));
+        let value = if alone { queue.try_pop() } else { queue.pop().ok() };
+        let value = value.ok_or_else(|| {
+            Error::new(Code::Unavailable, format!("{what}: nothing is there and nothing will come"))
+        })?;
+        if !value.shape().same(shape) {
+            let found = value.shape();
+            return Err(Error::invalid(format!("{what}: expected {shape}, found {found}")));
+        }
+        Ok(value)
+    }
+
+    fn give(&self, key: Key, value: Literal, what: &str) -> Result<()> {
+        let closed = |closed| Error::new(Code::Unavailable, format!("{what}: {closed}"));
+        self.queue(key).push(value).map_err(closed)
+    }
+}
+
+impl Host for HostQueues {
+    fn infeed(&self, me: Participant, shape: &Shape) -> Result<Literal> {
+        self.take(Key::Infeed(me.replica), shape, "infeed")
+    }
+
+    fn outfeed(&self, me: Participant, value: Literal) -> Result<()> {
+        self.give(Key::Outfeed(me.replica), value, "outfeed")
+    }
+
+    fn send(&self, me: Participant, channel: Channel, value: Literal) -> Result<()> {
+        let key = if channel.is_host_transfer {
+            Key::FromProgram(me.replica, channel.id)
+        } else {
+            Key::BetweenPrograms(channel.id)
+        };
+        self.give(key, value, &format!("send into channel {}", channel.id))
+    }
+
+    fn recv(&self, me: Participant, channel: Channel, shape: &Shape) -> Result<Literal> {
+        let key = if channel.is_host_transfer {
+            Key::ToProgram(me.replica, channel.id)
+        } else {
+            Key::BetweenPrograms(channel.id)
+        };
+        self.take(key, shape, &format!("receive from channel {}", channel.id))
+    }
+}
