@@ -1,0 +1,319 @@
+//! `helio run`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use helio::data::Tensor;
+use helio::{Array, CompileOptions, HostQueues, Literal, ProgramShape, RunOptions, Shape};
+use serde_json::{Value, json};
+
+use crate::compare::{Tolerance, compare};
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::{Backend, Source, say, show};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The program, as HLO text.
+    module: PathBuf,
+    /// Arguments: arrays in0, in1, … (tuples flattened) in an .npz or .safetensors file.
+    #[arg(long, value_name = "FILE", conflicts_with = "random")]
+    inputs: Option<PathBuf>,
+    /// Make up arguments from this seed.
+    #[arg(long, value_name = "SEED")]
+    random: Option<u64>,
+    /// Save the results as arrays out0, out1, … (tuples flattened).
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Compare the results with arrays out0, out1, … of this file.
+    #[arg(long, value_name = "FILE")]
+    expect: Option<PathBuf>,
+    /// Relative tolerance of --expect for floats [default: 1e-4; 3e-2 for 16 bits and fewer].
+    #[arg(long, value_name = "R", value_parser = tolerance)]
+    rtol: Option<f64>,
+    /// Absolute tolerance of --expect for floats [default: as for --rtol].
+    #[arg(long, value_name = "A", value_parser = tolerance)]
+    atol: Option<f64>,
+    /// Seed of the operation `rng`.
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    rng_seed: u64,
+    /// Values for infeed, in order: arrays feed0, feed1, … (tuples flattened).
+    #[arg(long, value_name = "FILE")]
+    infeed: Option<PathBuf>,
+    /// Stop with an error after so many evaluated instructions.
+    #[arg(long, value_name = "N")]
+    max_steps: Option<u64>,
+    /// What runs the program.
+    #[arg(long, value_enum, default_value_t = Backend::Interpreter)]
+    backend: Backend,
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value >= 0.0 => Ok(value),
+        _ => Err("must be a number that is not negative".to_owned()),
+    }
+}
+
+/// Errors: anything wrong with program, arguments or files; results that differ from --expect.
+pub(crate) fn run(args: Args) -> Result<(), Failure> {
+    let source = Source::read(args.module.clone())?;
+    let in_program = |errors: Vec<_>| Failure::in_program(&source, &errors);
+    let begin = Instant::now();
+    let module = helio::parse(&source.text).map_err(in_program)?;
+    let Backend::Interpreter = args.backend;
+    let program = helio::compile(module, &CompileOptions::default()).map_err(in_program)?;
+    let compile_time = begin.elapsed();
+
+    let shape = program.program_shape();
+    let arguments = arguments(&args, shape)?;
+    let mut options = RunOptions::default();
+    options.seed = args.rng_seed;
+    options.limits.max_steps = args.max_steps;
+    let queues = Arc::new(HostQueues::new());
+    if let Some(path) = &args.infeed {
+        feed(&queues, path, &program)?;
+    }
+    // Nobody feeds the queues while the program runs: what they lack is an error, not a wait.
+    queues.close_inputs();
+    options.host = Some(queues.clone());
+
+    let begin = Instant::now();
+    let progress = Progress::start(format!("running {}", program.module().name));
+    let result = program.run_with(&arguments, &options);
+    drop(progress);
+    let run_time = begin.elapsed();
+    let result = result.map_err(|error| match error.location() {
+        Some(_) => Failure::in_program(&source, &[error]),
+        None => Failure::from(error),
+    })?;
+
+    let outputs = arrays(&result);
+    if let Some(path) = &args.out {
+        let named = outputs.iter().enumerate();
+        let tensors = named.map(|(i, array)| (format!("out{i}"), Tensor::from_array(array)));
+        helio::data::write(path, &tensors.collect())?;
+    }
+    let compared = match &args.expect {
+        Some(path) => Some(compare_all(&outputs, path, &args)?),
+        None => None,
+    };
+    let outfed = std::iter::from_fn(|| queues.outfeed(0).try_pop()).collect::<Vec<_>>();
+    let report = Report { args: &args, outputs, outfed, compared, compile_time, run_time };
+    if args.json {
+        report.print_json()
+    } else {
+        report.print_text()
+    }
+    report.verdict()
+}
+
+/// The arguments: from a file, made up, or none if the program takes none.
+fn arguments(args: &Args, shape: &ProgramShape) -> Result<Vec<Literal>, Failure> {
+    if let Some(seed) = args.random {
+        return Ok(helio::random_arguments(&shape.params, seed)?);
+    }
+    match &args.inputs {
+        Some(path) => Ok(take_literals(&helio::data::read(path)?, "in", &shape.params)
+            .map_err(|e| e.context(path.display()))?),
+        None if shape.params.is_empty() => Ok(Vec::new()),
+        None => {
+            let params: Vec<_> = shape.params.iter().map(Shape::to_string).collect();
+            Err(Failure::bad_input(format!(
+                "the program takes arguments ({}): give --inputs FILE or --random SEED",
+                params.join(", ")
+            )))
+        }
+    }
+}
+
+/// Literals of these shapes from arrays `prefix0`, `prefix1`, …, tuples flattened.
+fn take_literals(
+    tensors: &BTreeMap<String, Tensor>,
+    prefix: &str,
+    shapes: &[Shape],
+) -> helio::Result<Vec<Literal>> {
+    let mut next = 0;
+    let literals: helio::Result<Vec<_>> =
+        shapes.iter().map(|shape| take_literal(tensors, prefix, &mut next, shape)).collect();
+    let literals = literals?;
+    let extra = format!("{prefix}{next}");
+    if tensors.contains_key(&extra) {
+        return Err(helio::Error::invalid(format!(
+            "{extra} is one array too many: the program takes {next}"
+        )));
+    }
+    Ok(literals)
+}
+
+fn take_literal(
+    tensors: &BTreeMap<String, Tensor>,
+    prefix: &str,
+    next: &mut usize,
+    shape: &Shape,
+) -> helio::Result<Literal> {
+    match shape {
+        Shape::Array(array) => {
+            let name = format!("{prefix}{next}");
+            *next += 1;
+            let tensor = tensors
+                .get(&name)
+                .ok_or_else(|| helio::Error::invalid(format!("{name} ({shape}) is missing")))?;
+            tensor.to_array(array).map(Literal::Array).map_err(|e| e.context(name))
+        }
+        Shape::Tuple(elements) => elements
+            .iter()
+            .map(|element| take_literal(tensors, prefix, next, element))
+            .collect::<helio::Result<_>>()
+            .map(Literal::Tuple),
+        Shape::Token => Ok(Literal::Token),
+        Shape::Opaque => Err(helio::Error::unimplemented("an argument of opaque shape")),
+    }
+}
+
+/// Fills the infeed with one value after the other, of the shapes that the program's infeeds have
+/// in the order of its text.
+fn feed(queues: &HostQueues, path: &Path, program: &helio::Executable) -> Result<(), Failure> {
+    let tensors = helio::data::read(path)?;
+    let computations = program.module().computations().iter();
+    let shapes: Vec<Shape> = computations
+        .flat_map(|computation| computation.instrs())
+        .filter_map(|instr| match &instr.op {
+            helio::ir::Op::Infeed(infeed) => Some(infeed.shape.clone()),
+            _ => None,
+        })
+        .collect();
+    let (mut next, mut turn) = (0, 0);
+    // Infeeds in loops read again and again: go round the shapes until the file is used up.
+    while !shapes.is_empty() && tensors.contains_key(&format!("feed{next}")) {
+        let shape = &shapes[turn % shapes.len()];
+        let value = take_literal(&tensors, "feed", &mut next, shape)
+            .map_err(|e| e.context(path.display()))?;
+        queues.infeed(0).push(value).map_err(|e| Failure::internal(e.to_string()))?;
+        turn += 1;
+    }
+    Ok(())
+}
+
+fn arrays(value: &Literal) -> Vec<Array> {
+    value.leaves().into_iter().filter_map(|leaf| leaf.as_array().cloned()).collect()
+}
+
+/// What comparing one result has found.
+struct Compared {
+    line: String,
+    ok: bool,
+    json: Value,
+}
+
+fn compare_all(outputs: &[Array], path: &Path, args: &Args) -> Result<Vec<Compared>, Failure> {
+    let expected = helio::data::read(path)?;
+    let name = |i| format!("out{i}");
+    if let Some(extra) = expected.get(&name(outputs.len())) {
+        return Err(Failure::differs(format!(
+            "{}: {} {:?} has no counterpart: the program has {} results",
+            path.display(),
+            name(outputs.len()),
+            extra.dims,
+            outputs.len()
+        )));
+    }
+    let compare_one = |(i, output): (usize, &Array)| {
+        let name = name(i);
+        let tensor = expected
+            .get(&name)
+            .ok_or_else(|| Failure::bad_input(format!("{}: {name} is missing", path.display())))?;
+        let expected = match tensor.to_array(output.shape()) {
+            Ok(expected) => expected,
+            Err(e) => {
+                let line = format!("{name}: {}", e.detail());
+                let json = json!({ "name": name, "ok": false, "error": e.detail() });
+                return Ok(Compared { line, ok: false, json });
+            }
+        };
+        let tolerance = Tolerance::of(output, args.rtol, args.atol);
+        let found = compare(output, &expected, tolerance);
+        let ok = found.differing == 0;
+        let mut line = format!(
+            "{name}: {} {} of {} elements differ, largest distance {}",
+            output.shape(),
+            found.differing,
+            found.elements,
+            show::number(helio::ir::Number::Float(found.max_distance)),
+        );
+        if let Some((at, x, y)) = &found.first {
+            line.push_str(&format!("; first at {at:?}: found {x}, expected {y}"));
+        }
+        let json = json!({
+            "name": name,
+            "ok": ok,
+            "elements": found.elements,
+            "differing": found.differing,
+            "max_distance": found.max_distance,
+        });
+        Ok(Compared { line, ok, json })
+    };
+    outputs.iter().enumerate().map(compare_one).collect()
+}
+
+struct Report<'a> {
+    args: &'a Args,
+    outputs: Vec<Array>,
+    outfed: Vec<Literal>,
+    compared: Option<Vec<Compared>>,
+    compile_time: Duration,
+    run_time: Duration,
+}
+
+impl Report<'_> {
+    fn print_text(&self) {
+        for value in &self.outfed {
+            for array in arrays(value) {
+                say(format_args!("outfeed: {}\n{}", array.shape(), show::array(&array)));
+            }
+        }
+        match &self.compared {
+            Some(compared) => compared.iter().for_each(|c| say(&c.line)),
+            None if self.args.out.is_some() => {}
+            None => {
+                for (i, output) in self.outputs.iter().enumerate() {
+                    let shape = output.shape().clone().without_layout();
+                    say(format_args!("out{i}: {shape}\n{}", show::array(output)));
+                }
+            }
+        }
+    }
+
+    fn print_json(&self) {
+        let ms = |time: Duration| time.as_secs_f64() * 1e3;
+        let outputs: Vec<Value> = self
+            .outputs
+            .iter()
+            .enumerate()
+            .map(|(i, output)| json!({ "name": format!("out{i}"), "shape": output.shape().clone().without_layout().to_string() }))
+            .collect();
+        let mut report = json!({
+            "outputs": outputs,
+            "compile_ms": ms(self.compile_time),
+            "run_ms": ms(self.run_time),
+        });
+        if let Some(compared) = &self.compared {
+            report["ok"] = compared.iter().all(|c| c.ok).into();
+            report["compared"] = compared.iter().map(|c| c.json.clone()).collect();
+        }
+        say(report);
+    }
+
+    fn verdict(&self) -> Result<(), Failure> {
+        let differing = self.compared.iter().flatten().filter(|compared| !compared.ok).count();
+        if differing == 0 {
+            return Ok(());
+        }
+        Err(Failure::differs(format!("{differing} of {} results differ", self.outputs.len())))
+    }
+}

@@ -1,0 +1,271 @@
+//! The program `helio` as a user meets it: output and exit status.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use helio::data::{self, Tensor};
+use helio::ir::types::BF16;
+use helio::{Array, Literal};
+
+/// A directory of its own for each test, removed at the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(test: &str) -> Self {
+        let dir = std::env::temp_dir().join(format!("helio-cli-{test}-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        Scratch(dir)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    fn text(&self, name: &str, text: &str) -> PathBuf {
+        fs::write(self.path(name), text).unwrap();
+        self.path(name)
+    }
+
+    fn arrays(&self, name: &str, arrays: &[(&str, Array)]) -> PathBuf {
+        let tensors = arrays.iter().map(|(name, a)| ((*name).to_owned(), Tensor::from_array(a)));
+        data::write(&self.path(name), &tensors.collect()).unwrap();
+        self.path(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn helio(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_helio")).args(args).output().unwrap()
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+#[track_caller]
+fn expect_status(output: &Output, status: i32) {
+    let (out, err) = (stdout(output), stderr(output));
+    assert_eq!(output.status.code(), Some(status), "stdout:\n{out}\nstderr:\n{err}");
+}
+
+const DOUBLE: &str = "HloModule double
+ENTRY main {
+  x = f32[3] parameter(0)
+  ROOT y = f32[3] add(x, x)
+}
+";
+
+fn floats(values: [f32; 3]) -> Array {
+    Array::new([3], values.to_vec()).unwrap()
+}
+
+#[test]
+fn runs_an_example_and_prints_its_result() {
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/mandelbrot.hlo");
+    let output = helio(&["run", example]);
+    expect_status(&output, 0);
+    let text = stdout(&output);
+    assert!(text.starts_with("out0: s32[21,49]"), "{text}");
+    assert!(stderr(&output).is_empty(), "nothing but results when piped");
+}
+
+#[test]
+fn saves_and_compares_results() {
+    let scratch = Scratch::new("compare");
+    let module = scratch.text("double.hlo", DOUBLE);
+    let inputs = scratch.arrays("in.npz", &[("in0", floats([1.0, 2.0, 3.0]))]);
+    let saved = scratch.path("out.safetensors");
+    let run = ["run", path(&module), "--inputs", path(&inputs)];
+    expect_status(&helio(&[&run[..], &["--out", path(&saved)]].concat()), 0);
+    expect_status(&helio(&[&run[..], &["--expect", path(&saved)]].concat()), 0);
+
+    let near = scratch.arrays("near.npz", &[("out0", floats([2.0, 4.0001, 6.0]))]);
+    expect_status(&helio(&[&run[..], &["--expect", path(&near)]].concat()), 0);
+    let strict = ["--expect", path(&near), "--rtol", "0", "--atol", "0"];
+    let output = helio(&[&run[..], &strict].concat());
+    expect_status(&output, 1);
+    assert!(stdout(&output).contains("1 of 3 elements differ"), "{}", stdout(&output));
+
+    let longer = scratch
+        .arrays("more.npz", &[("out0", floats([2.0, 4.0, 6.0])), ("out1", floats([0.0; 3]))]);
+    expect_status(&helio(&[&run[..], &["--expect", path(&longer)]].concat()), 1);
+    let lacking = scratch.arrays("less.npz", &[("other", floats([2.0, 4.0, 6.0]))]);
+    expect_status(&helio(&[&run[..], &["--expect", path(&lacking)]].concat()), 2);
+}
+
+#[test]
+fn nan_and_infinity_compare_as_themselves() {
+    let scratch = Scratch::new("nan");
+    let module = scratch.text("double.hlo", DOUBLE);
+    let special = floats([f32::NAN, f32::INFINITY, -0.0]);
+    let inputs = scratch.arrays("in.npz", &[("in0", special.clone()), ("out0", special)]);
+    let run = ["run", path(&module), "--inputs", path(&inputs), "--expect", path(&inputs)];
+    expect_status(&helio(&run), 0);
+    let wrong = scratch.arrays("wrong.npz", &[("out0", floats([0.0, f32::NEG_INFINITY, 0.0]))]);
+    let run = ["run", path(&module), "--inputs", path(&inputs), "--expect", path(&wrong)];
+    let output = helio(&run);
+    expect_status(&output, 1);
+    assert!(stdout(&output).contains("2 of 3 elements differ"), "{}", stdout(&output));
+}
+
+#[test]
+fn json_is_one_object() {
+    let scratch = Scratch::new("json");
+    let module = scratch.text("double.hlo", DOUBLE);
+    let output = helio(&["run", path(&module), "--random", "3", "--json"]);
+    expect_status(&output, 0);
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(value["outputs"][0]["shape"], "f32[3]");
+    assert!(value["run_ms"].as_f64().unwrap() >= 0.0);
+}
+
+#[test]
+fn types_that_numpy_lacks_travel_as_bits() {
+    let scratch = Scratch::new("bf16");
+    let module = scratch.text(
+        "double.hlo",
+        "HloModule m\nENTRY e {\n  x = bf16[2] parameter(0)\n  ROOT y = bf16[2] add(x, x)\n}\n",
+    );
+    let value =
+        |x: f32, y: f32| Array::new([2], vec![BF16::from_f32(x), BF16::from_f32(y)]).unwrap();
+    let inputs = scratch.arrays("in.npz", &[("in0", value(1.5, -2.0)), ("out0", value(3.0, -4.0))]);
+    // As numpy.savez writes it through a view: an unsigned type of the same width.
+    let bits: Vec<u16> = [1.5, -2.0].map(|x| BF16::from_f32(x).to_bits()).to_vec();
+    let unsigned = scratch.arrays("bits.npz", &[("in0", Array::new([2], bits).unwrap())]);
+    for file in [&inputs, &unsigned] {
+        let run = ["run", path(&module), "--inputs", path(file), "--expect", path(&inputs)];
+        expect_status(&helio(&run), 0);
+    }
+}
+
+#[test]
+fn bad_input_is_status_2_with_a_reason() {
+    let scratch = Scratch::new("bad");
+    let module = scratch.text("double.hlo", DOUBLE);
+    let inputs = scratch.arrays("in.npz", &[("in0", floats([1.0, 2.0, 3.0]))]);
+    let whole = fs::read(&inputs).unwrap();
+    for cut in [0, 1, 10, 30, whole.len() / 2, whole.len() - 1] {
+        fs::write(scratch.path("cut.npz"), &whole[..cut]).unwrap();
+        let cut = scratch.path("cut.npz");
+        let output = helio(&["run", path(&module), "--inputs", path(&cut)]);
+        expect_status(&output, 2);
+        assert!(stderr(&output).contains("cut.npz"), "{}", stderr(&output));
+    }
+    let wrong_shape = scratch.arrays("wrong.npz", &[("in0", Array::scalar(1f32))]);
+    let wrong_type =
+        scratch.arrays("type.npz", &[("in0", Array::new([3], vec![1i32; 3]).unwrap())]);
+    let too_many =
+        scratch.arrays("many.npz", &[("in0", floats([0.0; 3])), ("in1", floats([0.0; 3]))]);
+    for (arguments, words) in [
+        (vec!["run", path(&module)], "--inputs FILE or --random SEED"),
+        (vec!["run", "nowhere.hlo"], "nowhere.hlo"),
+        (vec!["run", path(&module), "--inputs", "nowhere.npz"], "nowhere.npz"),
+        (vec!["run", path(&module), "--inputs", path(&module)], ".npz"),
+        (vec!["run", path(&module), "--inputs", path(&wrong_shape)], "expected f32[3]"),
+        (vec!["run", path(&module), "--inputs", path(&wrong_type)], "found s32[3]"),
+        (vec!["run", path(&module), "--inputs", path(&too_many)], "too many"),
+        (vec!["run", path(&module), "--random", "x"], "--random"),
+        (vec!["run", path(&module), "--random", "1", "--rtol", "-1"], "not negative"),
+        (vec!["run", path(&module), "--backend", "magic"], "interpreter"),
+        (vec!["run", path(&inputs)], "not text"),
+        (vec!["dance"], "dance"),
+    ] {
+        let output = helio(&arguments);
+        expect_status(&output, 2);
+        assert!(stderr(&output).contains(words), "{arguments:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn check_reports_every_error_where_it_stands() {
+    let scratch = Scratch::new("check");
+    let good = scratch.text("good.hlo", DOUBLE);
+    let bad = scratch.text(
+        "bad.hlo",
+        "HloModule bad\nENTRY main {\n  x = f32[3] parameter(0)\n  y = f32[4] add(x, x)\n  \
+         ROOT z = f32[3] transpose(x), dimensions={1}\n}\n",
+    );
+    let output = helio(&["check", path(&good), path(&bad)]);
+    expect_status(&output, 2);
+    assert_eq!(stdout(&output), format!("{}: ok\n", path(&good)));
+    let text = stderr(&output);
+    for words in ["bad.hlo:4:", "bad.hlo:5:", "y = f32[4] add(x, x)", "transpose.C", "2 errors"] {
+        assert!(text.contains(words), "{words} is not in:\n{text}");
+    }
+}
+
+#[test]
+fn convert_rewrites_programs_and_arrays() {
+    let scratch = Scratch::new("convert");
+    let module = scratch.text("double.hlo", DOUBLE);
+    let (once, twice) = (scratch.path("once.hlo"), scratch.path("twice.txt"));
+    expect_status(&helio(&["convert", path(&module), path(&once)]), 0);
+    expect_status(&helio(&["convert", path(&once), path(&twice)]), 0);
+    assert_eq!(fs::read(&once).unwrap(), fs::read(&twice).unwrap());
+
+    let array = Array::new([2, 2], vec![1i16, -2, 3, -4]).unwrap();
+    let npz = scratch.arrays("a.npz", &[("a", array.clone())]);
+    let safetensors = scratch.path("a.safetensors");
+    let npy = scratch.path("a.npy");
+    expect_status(&helio(&["convert", path(&npz), path(&safetensors)]), 0);
+    expect_status(&helio(&["convert", path(&safetensors), path(&npy)]), 0);
+    let tensors = data::read(&npy).unwrap();
+    let back = tensors["in0"].to_array(array.shape()).unwrap();
+    assert!(Literal::Array(back).same_bits(&Literal::Array(array)));
+
+    expect_status(&helio(&["convert", path(&npz), path(&once)]), 2);
+    expect_status(&helio(&["convert", path(&module), "out.docx"]), 2);
+}
+
+#[test]
+fn an_endless_program_stops_at_its_step_limit() {
+    let scratch = Scratch::new("endless");
+    let module = scratch.text(
+        "endless.hlo",
+        "HloModule endless
+         yes { s = s32[] parameter(0) ROOT t = pred[] constant(true) }
+         same { ROOT s = s32[] parameter(0) }
+         ENTRY e { z = s32[] constant(0) ROOT w = s32[] while(z), condition=yes, body=same }",
+    );
+    let output = helio(&["run", path(&module), "--max-steps", "1000"]);
+    expect_status(&output, 2);
+    assert!(stderr(&output).contains("1000 steps"), "{}", stderr(&output));
+}
+
+#[test]
+fn infeed_reads_a_file_and_outfeed_is_printed() {
+    let scratch = Scratch::new("feed");
+    let module = scratch.text(
+        "feed.hlo",
+        "HloModule feed
+         ENTRY e {
+           t = token[] after-all()
+           fed = (f32[3], token[]) infeed(t)
+           x = f32[3] get-tuple-element(fed), index=0
+           t2 = token[] get-tuple-element(fed), index=1
+           out = token[] outfeed(x, t2), outfeed_shape=f32[3]
+           ROOT y = f32[3] negate(x)
+         }",
+    );
+    let file = scratch.arrays("feed.npz", &[("feed0", floats([1.0, 2.0, 3.0]))]);
+    let output = helio(&["run", path(&module), "--infeed", path(&file)]);
+    expect_status(&output, 0);
+    assert_eq!(stdout(&output), "outfeed: f32[3]\n[1, 2, 3]\nout0: f32[3]\n[-1, -2, -3]\n");
+    let output = helio(&["run", path(&module)]);
+    expect_status(&output, 2);
+    assert!(stderr(&output).contains("infeed"), "{}", stderr(&output));
+}
