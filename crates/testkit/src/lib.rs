@@ -1,1 +1,12 @@
+//! What helio's tests share; never part of what users get.
+//!
+//! - [`cases`]: the case files under `tests/cases`, run on every engine.
+//! - [`engines`]: the list of engines.
+//! - [`tolerance`]: how results compare.
+//! - [`hostile`]: bodies of the fuzz targets, and mutations that feed them in ordinary tests.
+#![forbid(unsafe_code)]
 
+pub mod cases;
+pub mod engines;
+pub mod hostile;
+pub mod tolerance;
