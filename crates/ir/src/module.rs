@@ -126,15 +126,15 @@ impl Computation {
         }
     }
 
-    /// Appends an instruction, which becomes the root. Errors: `InvalidArgument` if an operand
-    /// does not precede it.
+    /// Appends an instruction, which becomes the root. Errors: `computation.C3` if an operand does
+    /// not precede it.
     pub fn push(&mut self, instr: Instr) -> Result<InstrId> {
         let id = InstrId(
             u32::try_from(self.instrs.len())
                 .map_err(|_| Error::exhausted("more than 2^32 instructions in one computation"))?,
         );
         if instr.operands.iter().any(|&operand| operand >= id) {
-            return Err(Error::invalid("an operand does not precede its user")
+            return Err(Error::rule("computation.C3", "an operand does not precede its user")
                 .in_instruction(&instr.name)
                 .at(instr.at));
         }
@@ -274,8 +274,8 @@ impl Module {
         }
     }
 
-    /// Appends a computation, which becomes the entry. Errors: `InvalidArgument` if it is empty
-    /// or calls a computation that does not precede it.
+    /// Appends a computation, which becomes the entry. Errors: `module.C1` if it is empty,
+    /// `module.C3` if it calls a computation that does not precede it.
     pub fn push(&mut self, computation: Computation) -> Result<CompId> {
         let id = CompId(
             u32::try_from(self.computations.len())
@@ -283,13 +283,16 @@ impl Module {
         );
         if computation.instrs.is_empty() {
             let detail = format!("computation {} has no instructions", computation.name);
-            return Err(Error::invalid(detail).at(computation.at));
+            return Err(Error::rule("module.C1", detail).at(computation.at));
         }
         for instr in &computation.instrs {
             if instr.op.callees().iter().any(|&callee| callee >= id) {
-                return Err(Error::invalid("a called computation does not precede its caller")
-                    .in_instruction(&instr.name)
-                    .at(instr.at.clone()));
+                return Err(Error::rule(
+                    "module.C3",
+                    "a called computation does not precede its caller",
+                )
+                .in_instruction(&instr.name)
+                .at(instr.at.clone()));
             }
         }
         self.computations.push(computation);

@@ -184,7 +184,8 @@ fn computation(scan: &mut Scan<'_>, find: &dyn Fn(&str) -> Option<CompId>) -> Re
     let name = scan.word()?;
     let name = name.strip_prefix('%').unwrap_or(name);
     find(name).ok_or_else(|| {
-        Error::invalid(format!("no computation `{name}` stands before this instruction"))
+        let detail = format!("no computation `{name}` stands before this instruction");
+        Error::rule("module.C3", detail)
     })
 }
 

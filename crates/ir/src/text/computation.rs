@@ -60,7 +60,8 @@ impl<'a> Parser<'a> {
         let (mut at, place) = (self.cursor, self.cursor.location());
         let name = self.cursor.name("the name of a computation")?;
         if self.computations.contains(name) {
-            let e = at.error(format!("a second computation `{name}`; their names must differ"));
+            let detail = format!("a second computation `{name}`; their names must differ");
+            let e = at.broken("module.C2", detail);
             self.report(e);
         }
         let result = self.signed_body(name, place);

@@ -45,8 +45,8 @@ pub(super) fn take(
                     Some(Named::Good(id)) => extra.control_predecessors.push(id),
                     Some(Named::Bad) => return Err(Failure::REPORTED),
                     None => {
-                        let e = at.error(format!("no instruction `{name}` stands before this one"));
-                        return Err(e.into());
+                        let detail = format!("no instruction `{name}` stands before this one");
+                        return Err(at.broken("computation.C4", detail).into());
                     }
                 }
                 if !cursor.eat(",") {

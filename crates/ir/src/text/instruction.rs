@@ -116,7 +116,7 @@ impl<'a> Parser<'a> {
         let name = self.cursor.name("the name of an instruction")?;
         if scope.names.contains(name) {
             let detail = format!("a second instruction `{name}` in this computation");
-            return Err(at.error(detail).into());
+            return Err(at.broken("computation.C2", detail).into());
         }
         let result = self.cursor.expect("=").map_err(Failure::from);
         let result = result
@@ -275,7 +275,7 @@ impl<'a> Parser<'a> {
             }
             (None, _) => {
                 let detail = format!("no instruction `{name}` stands before this one");
-                return Err(at.error(detail).into());
+                return Err(at.broken("computation.C3", detail).into());
             }
         };
         let mut path = name.to_owned();

@@ -98,6 +98,11 @@ impl<'a> Cursor<'a> {
         Error::invalid(detail).at(Some(self.location()))
     }
 
+    /// The error at the next token that a rule is broken.
+    pub(crate) fn broken(&mut self, rule: &'static str, detail: impl Into<String>) -> Error {
+        Error::rule(rule, detail).at(Some(self.location()))
+    }
+
     /// The error that something other than `wanted` comes next.
     pub(crate) fn unexpected(&mut self, wanted: &str) -> Error {
         self.skip();
