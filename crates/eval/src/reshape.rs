@@ -94,7 +94,7 @@ fn reshaped_sizes(operand: &Array, shape: &ArrayShape) -> Result<Vec<usize>> {
             _ if elements == from_count => {}
             (Some(d), None) => {
                 let others: usize = (first_to..to).filter(|&o| o != d).map(|o| dims[o]).product();
-                if others == 0 || elements % others != 0 {
+                if others == 0 || !elements.is_multiple_of(others) {
                     return Err(undecided());
                 }
                 result[d] = elements / others;

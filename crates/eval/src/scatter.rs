@@ -25,12 +25,10 @@ pub(crate) fn scatter(
 ) -> Result<Literal> {
     let arrays: Vec<&Array> = (0..args.len()).map(|i| array(args, i)).collect::<Result<_>>()?;
     let count = arrays.len() / 2;
-    let (operands, indices, updates) = match &arrays[..] {
-        [rest @ ..] if rest.len() == 2 * count + 1 && count > 0 => {
-            (&rest[..count], rest[count], &rest[count + 1..])
-        }
-        _ => return Err(Error::internal("as many updates as operands are expected")),
-    };
+    if count == 0 || arrays.len() != 2 * count + 1 {
+        return Err(Error::internal("as many updates as operands are expected"));
+    }
+    let (operands, indices, updates) = (&arrays[..count], arrays[count], &arrays[count + 1..]);
     let (operand, update) = (operands[0], updates[0]);
     let dims = &op.dims;
     let vectors = IndexVectors::new(indices, dims.index_vector_dim);

@@ -220,7 +220,7 @@ mod tests {
 
             // The standard library's stable sort of each lane.
             let step = steps(&dims)[dimension] as usize;
-            let mut starts = (0..count).filter(|i| i / step % dims[dimension] == 0);
+            let mut starts = (0..count).filter(|i| (i / step).is_multiple_of(dims[dimension]));
             assert!(starts.all(|start| {
                 let lane = (0..dims[dimension]).map(|i| start + i * step);
                 let mut pairs: Vec<_> = lane.clone().map(|i| (keys[i], tags[i])).collect();
