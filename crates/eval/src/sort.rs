@@ -26,7 +26,7 @@ pub(crate) fn sort(
     let first = *operands.first().ok_or_else(outside)?;
     let mut results = results_of(shape)?;
     let steps = steps(first.dims());
-    let count = *first.sizes().get(op.dimension).ok_or_else(outside)?;
+    let count = lane_length(first, op.dimension)?;
     let lane = Lane { count, step: steps[op.dimension] as usize };
     memory::ensure_available(count.saturating_mul(2 * size_of::<usize>()))?;
     let mut order: Vec<usize> = Vec::new();
@@ -46,6 +46,12 @@ pub(crate) fn sort(
     let results = results.into_iter();
     let results = results.map(|result| Ok(with_bounded_sizes(result, first.sizes())?.into()));
     only(&results.collect::<Result<Vec<Literal>>>()?)
+}
+
+/// How many elements lie along a dimension; none if there is no lane, however long it would be.
+fn lane_length(array: &Array, dimension: usize) -> Result<usize> {
+    let size = *array.sizes().get(dimension).ok_or_else(outside)?;
+    Ok(if array.data().is_empty() { 0 } else { size })
 }
 
 /// A row of elements along one dimension.
@@ -142,7 +148,8 @@ pub(crate) fn top_k(
     let operand = array(args, 0)?;
     let mut results = results_of(shape)?;
     let [values, indices] = &mut results[..] else { return Err(outside()) };
-    let Some((&count, outer)) = operand.sizes().split_last() else { return Err(outside()) };
+    let Some((&last, outer)) = operand.sizes().split_last() else { return Err(outside()) };
+    let count = lane_length(operand, outer.len())?;
     memory::ensure_available(count.saturating_mul(size_of::<(i128, usize)>()))?;
     let lane = Lane { count: op.k.min(count), step: 1 };
 
@@ -169,7 +176,7 @@ pub(crate) fn top_k(
     })?;
     let mut sizes = operand.sizes().to_vec();
     sizes.pop();
-    sizes.push(lane.count);
+    sizes.push(op.k.min(last));
     let results = results.into_iter();
     let results = results.map(|result| Ok(with_bounded_sizes(result, &sizes)?.into()));
     Ok(Literal::Tuple(results.collect::<Result<_>>()?))
@@ -247,6 +254,16 @@ mod tests {
                 assert_eq!(found, x);
             }
         }
+    }
+
+    #[test]
+    fn lanes_that_are_not_there_take_no_room() {
+        let mut bench = Bench::new();
+        let f = bench.compare(Direction::Lt, &[S32, S32], [0, 1]);
+        let none = of::<i32>(&[0, usize::MAX >> 4], &[]);
+        let op = Sort { dimension: 1, is_stable: false, to_apply: f };
+        run_on(&bench.evaluator(), sort, op, &[&none], none.shape()).unwrap();
+        top::<i32>(&none, 5, true);
     }
 
     #[test]
