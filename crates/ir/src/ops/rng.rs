@@ -95,9 +95,9 @@ impl OpDef for RngBitGenerator {
         );
         let element = self.shape.element();
         ensure!(
-            element.is_integer() && element.bits() >= 8,
+            element.is_integer() || element.is_float(),
             "rng-bit-generator.C3",
-            "the bits must be integers of 8 to 64 bits, are {}",
+            "the bits must be those of integers or floats, are {}",
             self.shape
         );
         let (state, bits) = (state.clone().without_layout(), self.shape.clone().without_layout());
