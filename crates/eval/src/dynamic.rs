@@ -2,8 +2,8 @@
 
 use helio_ir::{Array, ArrayData, ArrayShape, DimKind, Error, Literal, Result};
 
-/// The array of `shape` and `data` whose bounded dimensions have the sizes that the operands'
-/// have. Scalars among operands of higher rank say nothing, nor do static dimensions.
+/// The array of `shape` and `data` whose bounded dimensions have the sizes that the same dimensions
+/// of the operands have. Those that are static there, or not there (in a scalar), say nothing.
 ///
 /// Errors: `InvalidArgument` if two operands have different sizes; `Internal` if `data` does not fit.
 pub(crate) fn like(shape: &ArrayShape, data: ArrayData, operands: &[&Array]) -> Result<Literal> {
@@ -17,7 +17,7 @@ pub(crate) fn like(shape: &ArrayShape, data: ArrayData, operands: &[&Array]) -> 
             continue;
         }
         let bounded = operands.iter().filter(|operand| {
-            operand.shape().rank() == shape.rank() && operand.shape().kinds()[d] != DimKind::Static
+            operand.shape().kinds().get(d).is_some_and(|&kind| kind != DimKind::Static)
         });
         let mut found = bounded.map(|operand| operand.sizes()[d]);
         if let Some(first) = found.next() {

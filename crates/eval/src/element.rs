@@ -448,7 +448,7 @@ pub(crate) fn total_rank(bits: u128, format: FloatFormat) -> i128 {
     match (bits & sign != 0, format.specials) {
         (false, _) => magnitude,
         // What would be -0 is the NaN, and its sign bit is set: the least of all.
-        (true, FloatSpecials::NanForNegativeZero) if magnitude == 0 => -sign,
+        (true, FloatSpecials::NanForNegativeZero) if magnitude == 0 => -1 - sign,
         (true, _) => -1 - magnitude,
     }
 }

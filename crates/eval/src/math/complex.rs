@@ -412,7 +412,7 @@ fn inverse_sine(z: C128) -> InverseSine {
     // Between these bounds no square over- or underflows.
     const SMALL: f64 = 4.0 * 1.5e-154;
     const LARGE: f64 = 1e154 / 8.0;
-    if x > LARGE || y > LARGE || y < SMALL {
+    if x > LARGE || !(SMALL..=LARGE).contains(&y) {
         return inverse_sine_at_bounds(x, y);
     }
     // Distances to the branch points -1 and 1: foci of an ellipse with semi-axis a through z, and of
