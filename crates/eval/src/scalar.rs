@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use helio_ir::{
-    Array, BinaryOp, CompId, Computation, ElementType, Error, Instr, Literal, Native, Number, Op,
-    Result, dispatch_type,
+    Array, ArrayShape, BinaryOp, CompId, Computation, ElementType, Error, Instr, Literal, Native,
+    Number, Op, Result, dispatch_type,
 };
 
 use crate::Evaluator;
@@ -40,6 +40,16 @@ impl Scalar {
         }
     }
 
+    /// What it converts to; itself if it has that type.
+    pub(crate) fn converted(self, element: ElementType) -> Self {
+        if self.element == element {
+            return self;
+        }
+        let number =
+            dispatch_type!(self.element, T => <T as Native>::from_bits(self.bits).to_number());
+        dispatch_type!(element, T => Scalar::new(T::from_number(number)))
+    }
+
     pub(crate) fn to_literal(self) -> Literal {
         dispatch_type!(self.element, T => Literal::scalar(<T as Native>::from_bits(self.bits)))
     }
@@ -54,23 +64,33 @@ pub(crate) struct ScalarFn<'a> {
     evaluator: &'a Evaluator<'a>,
     computation: CompId,
     program: Option<Program>,
+    /// The types of the parameters, if they are scalars.
+    params: Vec<Option<ElementType>>,
 }
 
 impl<'a> ScalarFn<'a> {
     pub(crate) fn new(evaluator: &'a Evaluator<'a>, computation: CompId) -> Self {
         let program = Program::new(evaluator, computation);
-        ScalarFn { evaluator, computation, program }
+        let callee = evaluator.module.computation(computation);
+        let element = |&id| callee.instr(id).shape.as_array().map(ArrayShape::element);
+        let params = callee.params().values().map(element).collect();
+        ScalarFn { evaluator, computation, program, params }
     }
 
-    /// Appends the results to `results`, after clearing it.
+    /// Appends the results to `results`, after clearing it. Arguments are converted to the types of
+    /// the parameters: those of a reducer may be other floats than the elements it folds.
     pub(crate) fn call(&mut self, args: &[Scalar], results: &mut Vec<Scalar>) -> Result<()> {
         results.clear();
         if let Some(program) = &mut self.program {
             self.evaluator.count_steps(program.instructions)?;
             return program.run(args, results);
         }
-        let args = args.iter().map(|arg| arg.to_literal()).collect();
-        let value = self.evaluator.call(self.computation, args)?;
+        let params = self.params.iter().copied().chain(std::iter::repeat(None));
+        let args = args.iter().zip(params).map(|(arg, param)| match param {
+            Some(element) => arg.converted(element).to_literal(),
+            None => arg.to_literal(),
+        });
+        let value = self.evaluator.call(self.computation, args.collect())?;
         for leaf in value.leaves() {
             let array = leaf.as_array().ok_or_else(|| Error::internal("not a scalar"))?;
             results.push(Scalar::of(array, 0));
@@ -234,11 +254,7 @@ impl Program {
             return Err(Error::internal("wrong number of arguments"));
         }
         for ((register, arg), &element) in self.registers.iter_mut().zip(args).zip(&self.params) {
-            if arg.element != element {
-                let found = arg.element;
-                return Err(Error::internal(format!("argument of {found}, not {element}")));
-            }
-            *register = arg.bits;
+            *register = arg.converted(element).bits;
         }
         for step in &self.steps {
             let result = (step.function)(step.operands.map(|operand| self.registers[operand]));

@@ -71,7 +71,12 @@ impl Bench {
     }
 
     pub(crate) fn evaluator(&self) -> Evaluator<'_> {
-        Evaluator::new(&self.module, &self.cx)
+        self.evaluator_in(&self.cx)
+    }
+
+    /// An evaluator in a context of its own, as each participant of an execution has.
+    pub(crate) fn evaluator_in<'a>(&'a self, cx: &'a Context) -> Evaluator<'a> {
+        Evaluator::new(&self.module, cx)
     }
 }
 
