@@ -1,107 +1,697 @@
-//! Collectives.
+//! Collective operations: values exchanged with the other participants of a group, then computed
+//! with here, in the group's order, so that all participants get the same bits.
 
-use helio_ir::{CompId, Error, InstrId, Literal, Result, Shape, ops};
+use helio_ir::ops::{CollectiveAttrs, GroupMode};
+use helio_ir::types::strides;
+use helio_ir::{
+    Array, ArrayShape, CompId, Error, InstrId, Literal, Native, Result, Shape, dispatch, memory,
+    ops,
+};
 
 use crate::Evaluator;
+use crate::control::zero;
+use crate::frame::{array, only};
+use crate::index::integer;
+use crate::scalar::{Scalar, ScalarFn};
+use crate::services::{Participant, Rendezvous, RendezvousId};
+use crate::walk::{outside, store};
 
+/// Where an operation stands in the module.
 type Place = (CompId, InstrId);
 
-/// Stub.
+/// What the participants of a group gave, in the group's order.
+struct Exchange {
+    given: Vec<Vec<Literal>>,
+    /// Which of them is this participant.
+    me: usize,
+}
+
+impl Exchange {
+    /// Meets the group of this participant; `None` if it is in no group.
+    /// Errors: `Unavailable` if a participant is lost; `InvalidArgument` if one gave other shapes.
+    fn new(
+        attrs: &CollectiveAttrs,
+        mode: GroupMode,
+        evaluator: &Evaluator<'_>,
+        args: &[Literal],
+        at: Place,
+    ) -> Result<Option<Self>> {
+        let cx = evaluator.cx;
+        let me = (cx.me.replica, cx.me.partition);
+        let group = attrs.group_of(mode, me, (cx.replica_count, cx.partition_count))?;
+        let Some(group) = group else { return Ok(None) };
+        let group: Vec<_> = group
+            .into_iter()
+            .map(|(replica, partition)| Participant { replica, partition })
+            .collect();
+        let me = group.iter().position(|&participant| participant == cx.me);
+        let me = me.ok_or_else(|| Error::internal("a group without its participant"))?;
+        let operation = match attrs.channel_id {
+            Some(channel) => RendezvousId::Channel(channel),
+            None => RendezvousId::Place(at.0.0, at.1.0),
+        };
+        let value = Literal::Tuple(args.to_vec());
+        let shape = value.shape();
+        let given = cx.collectives.exchange(&Rendezvous { operation, group }, cx.me, value)?;
+        let given = given.into_iter().map(|value| {
+            let found = value.shape();
+            match value {
+                Literal::Tuple(values) if found.same(&shape) => Ok(values),
+                _ => Err(Error::invalid(format!("a participant gave {found} instead of {shape}"))),
+            }
+        });
+        let given = given.collect::<Result<Vec<_>>>()?;
+        if me < given.len() {
+            Ok(Some(Exchange { given, me }))
+        } else {
+            Err(Error::internal("an exchange without this participant's value"))
+        }
+    }
+
+    /// As [`Exchange::new`]. Errors: also if this participant is in no group.
+    fn required(
+        attrs: &CollectiveAttrs,
+        mode: GroupMode,
+        evaluator: &Evaluator<'_>,
+        args: &[Literal],
+        at: Place,
+    ) -> Result<Self> {
+        Self::new(attrs, mode, evaluator, args, at)?.ok_or_else(|| {
+            let Participant { replica, partition } = evaluator.cx.me;
+            let groups = &attrs.replica_groups;
+            Error::invalid(format!(
+                "replica {replica}, partition {partition} is in no group of {groups}"
+            ))
+        })
+    }
+
+    /// How many participants there are.
+    fn size(&self) -> usize {
+        self.given.len()
+    }
+
+    /// Operand `i` of every participant.
+    fn operands(&self, i: usize) -> Result<Vec<&Array>> {
+        self.given.iter().map(|values| array(values, i)).collect()
+    }
+
+    /// Errors: unless there are as many participants as the shapes of the program say.
+    fn ensure_size(&self, expected: usize) -> Result<()> {
+        if self.size() == expected {
+            return Ok(());
+        }
+        let found = self.size();
+        Err(Error::invalid(format!(
+            "the shapes are made for groups of {expected} participants, this one has {found}"
+        )))
+    }
+}
+
+/// For each operand what `f` makes of it, as the operation's result.
+fn for_each_operand(args: &[Literal], f: impl FnMut(usize) -> Result<Array>) -> Result<Literal> {
+    only(
+        &(0..args.len())
+            .map(f)
+            .map(|array| array.map(Literal::Array))
+            .collect::<Result<Vec<_>>>()?,
+    )
+}
+
+/// The computation folded over arrays of the same shape, element by element, from the first on.
+fn fold(evaluator: &Evaluator<'_>, to_apply: CompId, arrays: &[&Array]) -> Result<Array> {
+    let (first, rest) = arrays.split_first().ok_or_else(outside)?;
+    let mut result = (*first).clone();
+    if rest.is_empty() {
+        return Ok(result);
+    }
+    memory::ensure_available(result.shape().size_bytes())?;
+    let mut function = ScalarFn::new(evaluator, to_apply);
+    let mut values = Vec::new();
+    let data = result.data_mut();
+    for at in 0..first.data().len() {
+        let mut folded = Scalar::of(first, at);
+        for array in rest {
+            function.call(&[folded, Scalar::of(array, at)], &mut values)?;
+            folded = *values.first().ok_or_else(outside)?;
+        }
+        store(data, at, folded.converted(first.element()))?;
+    }
+    Ok(result)
+}
+
+/// The shape with another size of a dimension.
+fn resized(shape: &ArrayShape, dim: usize, size: usize) -> Result<ArrayShape> {
+    let mut dims = shape.dims().to_vec();
+    dims[dim] = size;
+    ArrayShape::new(shape.element(), dims)
+}
+
+/// Arrays joined along a dimension.
+fn join(parts: &[&Array], dim: usize) -> Result<Array> {
+    let first = parts.first().ok_or_else(outside)?;
+    let size = first.dims()[dim].checked_mul(parts.len()).ok_or_else(outside)?;
+    let shape = resized(first.shape(), dim, size)?;
+    memory::ensure_available(shape.size_bytes())?;
+    fn gather<T: Native>(_: &[T], parts: &[&Array], outer: usize) -> Result<helio_ir::ArrayData> {
+        let parts = parts.iter().map(|part| part.values::<T>()).collect::<Result<Vec<_>>>()?;
+        let mut joined = Vec::with_capacity(parts.iter().map(|part| part.len()).sum());
+        for i in 0..outer {
+            for part in &parts {
+                let size = part.len() / outer;
+                joined.extend_from_slice(&part[i * size..][..size]);
+            }
+        }
+        Ok(T::wrap(joined))
+    }
+    let outer: usize = first.dims()[..dim].iter().product();
+    let data = dispatch!(first.data(), values => gather(values, parts, outer))?;
+    Array::from_data(shape, data)
+}
+
+/// Part `index` of `count` equal parts along a dimension.
+fn part(array: &Array, dim: usize, index: usize, count: usize) -> Result<Array> {
+    let size = array.dims()[dim];
+    if count == 0 || size % count != 0 {
+        let shape = array.shape();
+        return Err(Error::invalid(format!("dimension {dim} of {shape} in {count} equal parts")));
+    }
+    let shape = resized(array.shape(), dim, size / count)?;
+    memory::ensure_available(shape.size_bytes())?;
+    let block: usize = array.dims()[dim..].iter().product();
+    let (length, first) = (block / count, block / count * index);
+    let data = dispatch!(array.data(), values => {
+        let blocks = values.chunks_exact(block.max(1));
+        Native::wrap(blocks.flat_map(|block| &block[first..][..length]).copied().collect())
+    });
+    Array::from_data(shape, data)
+}
+
+/// The operands of all participants folded.
 pub(crate) fn all_reduce(
     op: &ops::AllReduce,
     evaluator: &Evaluator<'_>,
     args: &[Literal],
     at: Place,
 ) -> Result<Literal> {
-    let _ = (op, evaluator, args, at);
-    Err(Error::unimplemented("evaluate all_reduce"))
+    let exchange = Exchange::required(&op.attrs, op.attrs.mode()?, evaluator, args, at)?;
+    for_each_operand(args, |i| fold(evaluator, op.to_apply, &exchange.operands(i)?))
 }
 
-/// Stub.
+/// The operands of all participants joined along a dimension.
 pub(crate) fn all_gather(
     op: &ops::AllGather,
     evaluator: &Evaluator<'_>,
     args: &[Literal],
     at: Place,
 ) -> Result<Literal> {
-    let _ = (op, evaluator, args, at);
-    Err(Error::unimplemented("evaluate all_gather"))
+    let exchange = Exchange::required(&op.attrs, op.attrs.mode()?, evaluator, args, at)?;
+    exchange.ensure_size(op.shard_count)?;
+    for_each_operand(args, |i| join(&exchange.operands(i)?, op.dimension))
 }
 
-/// Stub.
+/// This participant's parts of all operands, joined; or, without a dimension to split, the operands
+/// that stand for it.
 pub(crate) fn all_to_all(
     op: &ops::AllToAll,
     evaluator: &Evaluator<'_>,
     args: &[Literal],
     at: Place,
 ) -> Result<Literal> {
-    let _ = (op, evaluator, args, at);
-    Err(Error::unimplemented("evaluate all_to_all"))
+    let mode = op.attrs.mode_by_channel();
+    let exchange = Exchange::required(&op.attrs, mode, evaluator, args, at)?;
+    match op.dimension {
+        Some(dim) => for_each_operand(args, |i| {
+            let operands = exchange.operands(i)?;
+            let parts = operands
+                .iter()
+                .map(|operand| part(operand, dim, exchange.me, exchange.size()))
+                .collect::<Result<Vec<_>>>()?;
+            join(&parts.iter().collect::<Vec<_>>(), dim)
+        }),
+        None => {
+            exchange.ensure_size(args.len())?;
+            let mine = exchange.given.iter().map(|values| values[exchange.me].clone());
+            Ok(Literal::Tuple(mine.collect()))
+        }
+    }
 }
 
-/// Stub.
+/// The operands of the participant that sends to this one; zeros if there is none.
 pub(crate) fn collective_permute(
     op: &ops::CollectivePermute,
     evaluator: &Evaluator<'_>,
     args: &[Literal],
     at: Place,
 ) -> Result<Literal> {
-    let _ = (op, evaluator, args, at);
-    Err(Error::unimplemented("evaluate collective_permute"))
+    let attrs = CollectiveAttrs { channel_id: op.channel_id, ..CollectiveAttrs::default() };
+    let exchange = Exchange::required(&attrs, attrs.mode_by_channel(), evaluator, args, at)?;
+    // The group is that of all, so its order is that of their numbers.
+    match op.pairs.iter().find(|&&(_, target)| target == exchange.me) {
+        Some(&(source, _)) => {
+            let given = exchange.given.get(source).ok_or_else(|| {
+                let count = exchange.size();
+                Error::invalid(format!("source {source} of {count} participants"))
+            })?;
+            only(given)
+        }
+        None => zero(&only(args)?.shape()),
+    }
 }
 
-/// Stub.
+/// This participant's part of the operands of all folded.
 pub(crate) fn reduce_scatter(
     op: &ops::ReduceScatter,
     evaluator: &Evaluator<'_>,
     args: &[Literal],
     at: Place,
 ) -> Result<Literal> {
-    let _ = (op, evaluator, args, at);
-    Err(Error::unimplemented("evaluate reduce_scatter"))
+    let exchange = Exchange::required(&op.attrs, op.attrs.mode()?, evaluator, args, at)?;
+    exchange.ensure_size(op.shard_count)?;
+    for_each_operand(args, |i| {
+        let parts = exchange
+            .operands(i)?
+            .into_iter()
+            .map(|operand| part(operand, op.dimension, exchange.me, exchange.size()))
+            .collect::<Result<Vec<_>>>()?;
+        fold(evaluator, op.to_apply, &parts.iter().collect::<Vec<_>>())
+    })
 }
 
-/// Stub.
+/// The operands of the group's first participant; zeros for who is in no group.
 pub(crate) fn collective_broadcast(
     op: &ops::CollectiveBroadcast,
     evaluator: &Evaluator<'_>,
     args: &[Literal],
     at: Place,
 ) -> Result<Literal> {
-    let _ = (op, evaluator, args, at);
-    Err(Error::unimplemented("evaluate collective_broadcast"))
+    let mode = op.attrs.mode_by_channel();
+    match Exchange::new(&op.attrs, mode, evaluator, args, at)? {
+        Some(exchange) => only(exchange.given.first().ok_or_else(outside)?),
+        None => zero(&only(args)?.shape()),
+    }
 }
 
-/// Stub.
+/// The second operand, overwritten with rows of all first operands: those that lie from
+/// `input_offsets` on, `send_sizes` many, go to `output_offsets` on; each participant's lists have
+/// as many entries for each receiver.
 pub(crate) fn ragged_all_to_all(
     op: &ops::RaggedAllToAll,
     evaluator: &Evaluator<'_>,
     args: &[Literal],
     at: Place,
 ) -> Result<Literal> {
-    let _ = (op, evaluator, args, at);
-    Err(Error::unimplemented("evaluate ragged_all_to_all"))
+    let mode = op.attrs.mode_by_channel();
+    let exchange = Exchange::required(&op.attrs, mode, evaluator, args, at)?;
+    let mut output = array(args, 1)?.clone();
+    memory::ensure_available(output.shape().size_bytes())?;
+    let row = strides(output.dims()).first().copied().unwrap_or(1);
+    for values in &exchange.given {
+        let (input, lists) = (array(values, 0)?, [2, 3, 4].map(|i| array(values, i)));
+        let [input_offsets, send_sizes, output_offsets] = lists;
+        let (input_offsets, send_sizes) = (input_offsets?, send_sizes?);
+        let output_offsets = output_offsets?;
+        let per_receiver = send_sizes.data().len() / exchange.size();
+        for slot in exchange.me * per_receiver..(exchange.me + 1) * per_receiver {
+            let size = integer(send_sizes, slot)?;
+            let from = rows(input, integer(input_offsets, slot)?, size)?;
+            let to = rows(&output, integer(output_offsets, slot)?, size)?;
+            let (from, to) = (from.start * row..from.end * row, to.start * row..to.end * row);
+            copy_rows(input, from, &mut output, to)?;
+        }
+    }
+    Ok(output.into())
 }
 
-/// Stub.
+/// `size` rows from `start` on. Errors: `InvalidArgument` unless the array has them.
+fn rows(array: &Array, start: i128, size: i128) -> Result<std::ops::Range<usize>> {
+    let count = array.sizes().first().copied().unwrap_or(0) as i128;
+    if start < 0 || size < 0 || size > count || start > count - size {
+        return Err(Error::invalid(format!(
+            "{size} rows from row {start} on, in {}",
+            array.shape()
+        )));
+    }
+    Ok(start as usize..(start + size) as usize)
+}
+
+fn copy_rows(
+    input: &Array,
+    from: std::ops::Range<usize>,
+    output: &mut Array,
+    to: std::ops::Range<usize>,
+) -> Result<()> {
+    fn copy<T: Native>(from: &[T], to: Option<&mut Vec<T>>, at: usize) -> Result<()> {
+        let to = to.and_then(|to| to.get_mut(at..)?.get_mut(..from.len()));
+        to.ok_or_else(outside)?.copy_from_slice(from);
+        Ok(())
+    }
+    dispatch!(input.data(), values => {
+        copy(values.get(from).ok_or_else(outside)?, Native::slice_mut(output.data_mut()), to.start)
+    })
+}
+
+/// (operands, what [`all_gather`] gives)
 pub(crate) fn all_gather_start(
     op: &ops::AllGatherStart,
     evaluator: &Evaluator<'_>,
     args: &[Literal],
     at: Place,
 ) -> Result<Literal> {
-    let _ = (op, evaluator, args, at);
-    Err(Error::unimplemented("evaluate all_gather_start"))
+    let result = all_gather(&op.op, evaluator, args, at)?;
+    Ok(Literal::Tuple(vec![only(args)?, result]))
 }
 
-/// Stub.
+/// (operands, what [`collective_permute`] gives, contexts…)
 pub(crate) fn collective_permute_start(
     op: &ops::CollectivePermuteStart,
     evaluator: &Evaluator<'_>,
     args: &[Literal],
-    shape: &Shape,
+    _: &Shape,
     at: Place,
 ) -> Result<Literal> {
-    let _ = (op, evaluator, args, shape, at);
-    Err(Error::unimplemented("evaluate collective_permute_start"))
+    let mut parts = vec![only(args)?, collective_permute(&op.op, evaluator, args, at)?];
+    for context in &op.contexts {
+        parts.push(zero(context)?);
+    }
+    Ok(Literal::Tuple(parts))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::sync::{Arc, Condvar, Mutex};
+
+    use helio_ir::ops::ReplicaGroups;
+    use helio_ir::types::BF16;
+    use helio_ir::{BinaryOp, Code, ElementType};
+
+    use super::*;
+    use crate::Context;
+    use crate::services::Collectives;
+    use crate::testing::{Bench, counting, of, values};
+
+    /// Exchange between threads of this process.
+    #[derive(Default)]
+    struct Table {
+        rounds: Mutex<HashMap<Rendezvous, Round>>,
+        changed: Condvar,
+    }
+
+    #[derive(Default)]
+    struct Round {
+        given: Vec<Option<Literal>>,
+        taken: usize,
+    }
+
+    impl Collectives for Table {
+        fn exchange(
+            &self,
+            at: &Rendezvous,
+            me: Participant,
+            value: Literal,
+        ) -> Result<Vec<Literal>> {
+            let mine = at.group.iter().position(|&p| p == me).unwrap();
+            let mut rounds = self.rounds.lock().unwrap();
+            rounds.entry(at.clone()).or_default().given.resize(at.group.len(), None);
+            // Somebody may not have taken yet what was given the last time.
+            while rounds[at].given[mine].is_some() {
+                rounds = self.changed.wait(rounds).unwrap();
+            }
+            rounds.get_mut(at).unwrap().given[mine] = Some(value);
+            self.changed.notify_all();
+            while rounds[at].given.iter().any(Option::is_none) {
+                rounds = self.changed.wait(rounds).unwrap();
+            }
+            let round = rounds.get_mut(at).unwrap();
+            let all = round.given.iter().flatten().cloned().collect();
+            round.taken += 1;
+            if round.taken == at.group.len() {
+                *round = Round { given: vec![None; at.group.len()], taken: 0 };
+                self.changed.notify_all();
+            }
+            Ok(all)
+        }
+    }
+
+    /// Runs `f` for each participant at the same time; its results in the order of flattened ids.
+    fn run<R: Send>(
+        (replica_count, partition_count): (usize, usize),
+        bench: &Bench,
+        f: impl Fn(&Evaluator<'_>, usize) -> R + Sync,
+    ) -> Vec<R> {
+        let collectives: Arc<dyn Collectives> = Arc::new(Table::default());
+        let participant = |id: usize| {
+            let cx = Context {
+                me: Participant { replica: id / partition_count, partition: id % partition_count },
+                replica_count,
+                partition_count,
+                collectives: collectives.clone(),
+                ..Context::default()
+            };
+            f(&bench.evaluator_in(&cx), id)
+        };
+        std::thread::scope(|scope| {
+            let participant = &participant;
+            let threads: Vec<_> = (0..replica_count * partition_count)
+                .map(|id| scope.spawn(move || participant(id)))
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        })
+    }
+
+    const AT: Place = (CompId(0), InstrId(0));
+
+    fn groups(lists: &[&[usize]]) -> CollectiveAttrs {
+        let lists = lists.iter().map(|list| list.to_vec()).collect();
+        CollectiveAttrs { replica_groups: ReplicaGroups::List(lists), ..Default::default() }
+    }
+
+    fn floats(found: Result<Literal>) -> Vec<f32> {
+        values(found.unwrap().as_array().unwrap())
+    }
+
+    fn integers(found: Result<Literal>) -> Vec<i32> {
+        values(found.unwrap().as_array().unwrap())
+    }
+
+    /// A bench with the sum of two scalars.
+    fn adder(element: ElementType) -> (Bench, CompId) {
+        let mut bench = Bench::new();
+        let add = bench.binary(BinaryOp::Add, element);
+        (bench, add)
+    }
+
+    // The examples marked E4 are those of XLA's "Operation Semantics".
+
+    #[test]
+    fn all_reduce_in_two_groups() {
+        let (bench, add) = adder(ElementType::F32);
+        let op = ops::AllReduce { attrs: groups(&[&[0, 2], &[3, 1]]), to_apply: add };
+        let given = [[1.0f32, 2.5], [10.0, 20.0], [3.0, 5.25], [0.5, 0.25]]; // the first group: E4
+        let found = run((4, 1), &bench, |ev, id| {
+            floats(all_reduce(&op, ev, &[of(&[2], &given[id]).into()], AT))
+        });
+        assert_eq!(found, [[4.0, 7.75], [10.5, 20.25], [4.0, 7.75], [10.5, 20.25]]);
+    }
+
+    #[test]
+    fn all_reduce_folds_in_the_order_of_the_group() {
+        let mut bench = Bench::new();
+        let subtract = bench.binary(BinaryOp::Subtract, ElementType::S32);
+        let op = ops::AllReduce { attrs: groups(&[&[2, 0, 1]]), to_apply: subtract };
+        let found = run((3, 1), &bench, |ev, id| {
+            let args = [counting(&[1]).into(), of(&[], &[10 << id]).into()];
+            let Ok(Literal::Tuple(found)) = all_reduce(&op, ev, &args, AT) else { panic!() };
+            integers(Ok(found[1].clone()))
+        });
+        assert_eq!(found, vec![[40 - 10 - 20]; 3]);
+    }
+
+    /// 1 + 2^-8 is between two numbers of bf16; the sum is formed in f32, then converted.
+    #[test]
+    fn a_fold_may_be_in_another_float_type() {
+        let (bench, add) = adder(ElementType::F32);
+        let op = ops::AllReduce { attrs: groups(&[]), to_apply: add };
+        let given = [1.0, 2f64.powi(-8), 2f64.powi(-8)].map(BF16::from_f64);
+        let found = run((3, 1), &bench, |ev, id| {
+            let found = all_reduce(&op, ev, &[of(&[1], &given[id..=id]).into()], AT).unwrap();
+            values::<BF16>(found.as_array().unwrap())
+        });
+        assert_eq!(found, vec![[BF16::from_f64(1.0 + 2f64.powi(-7))]; 3]);
+    }
+
+    /// Two replicas of two partitions; the groups of StableHLO's specification, "collective ops".
+    #[test]
+    fn modes_of_groups() {
+        let (bench, add) = adder(ElementType::S32);
+        let sums = |attrs: CollectiveAttrs| {
+            let op = ops::AllReduce { attrs, to_apply: add };
+            run((2, 2), &bench, |ev, id| {
+                integers(all_reduce(&op, ev, &[of(&[], &[1 << id]).into()], AT))[0]
+            })
+        };
+        let channel = |attrs, global| CollectiveAttrs {
+            channel_id: Some(1),
+            use_global_device_ids: global,
+            ..attrs
+        };
+        assert_eq!(sums(groups(&[])), [0b0101, 0b1010, 0b0101, 0b1010]);
+        assert_eq!(sums(channel(groups(&[]), false)), [0b1111; 4]);
+        let apart = channel(groups(&[&[0], &[1]]), false);
+        assert_eq!(sums(apart), [0b0011, 0b0011, 0b1100, 0b1100]);
+        let crossed = channel(groups(&[&[0, 3], &[1, 2]]), true);
+        assert_eq!(sums(crossed), [0b1001, 0b0110, 0b0110, 0b1001]);
+        // Without `use_global_device_ids`, a channel means partitions.
+        let found = run((2, 2), &bench, |ev, id| {
+            let op = ops::CollectiveBroadcast { attrs: channel(groups(&[&[1, 0]]), false) };
+            integers(collective_broadcast(&op, ev, &[of(&[], &[id as i32]).into()], AT))[0]
+        });
+        assert_eq!(found, [1, 1, 3, 3]);
+    }
+
+    #[test]
+    fn all_gather_joins_in_the_order_of_the_group() {
+        let op = ops::AllGather { attrs: groups(&[]), dimension: 0, shard_count: 2 };
+        let given = [[1.0f32, 2.5], [3.0, 5.25]]; // E4
+        let found = run((2, 1), &Bench::new(), |ev, id| {
+            floats(all_gather(&op, ev, &[of(&[2], &given[id]).into()], AT))
+        });
+        assert_eq!(found, vec![[1.0, 2.5, 3.0, 5.25]; 2]);
+
+        let attrs = groups(&[&[1, 0]]);
+        let op = ops::AllGatherStart { op: ops::AllGather { attrs, dimension: 1, shard_count: 2 } };
+        let found = run((2, 1), &Bench::new(), |ev, id| {
+            let mine: Literal = of(&[2, 1], &[id as i32, 10 + id as i32]).into();
+            let found = all_gather_start(&op, ev, &[mine.clone(), mine.clone()], AT).unwrap();
+            let [operands, results] = found.as_tuple().unwrap() else { panic!() };
+            assert!(operands.as_tuple().unwrap()[1].same_bits(&mine));
+            integers(Ok(results.as_tuple().unwrap()[1].clone()))
+        });
+        assert_eq!(found, vec![[1, 0, 11, 10]; 2]);
+    }
+
+    #[test]
+    fn reduce_scatter_gives_each_its_part() {
+        let (bench, add) = adder(ElementType::F32);
+        let attrs = groups(&[]);
+        let op = ops::ReduceScatter { attrs, dimension: 0, shard_count: 2, to_apply: add };
+        let given = [[1.0f32, 2.25], [3.0, 5.25]]; // E4
+        let found = run((2, 1), &bench, |ev, id| {
+            floats(reduce_scatter(&op, ev, &[of(&[2], &given[id]).into()], AT))
+        });
+        assert_eq!(found, [[4.0], [7.5]]);
+    }
+
+    /// The values of StableHLO's specification, "all_to_all", joined where they are split.
+    #[test]
+    fn all_to_all_of_parts_and_of_operands() {
+        let op = ops::AllToAll { attrs: groups(&[&[0, 1]]), dimension: Some(1) };
+        let given = [[1, 2, 3, 4, 5, 6, 7, 8], [9, 10, 11, 12, 13, 14, 15, 16]];
+        let found = run((2, 1), &Bench::new(), |ev, id| {
+            integers(all_to_all(&op, ev, &[of(&[2, 4], &given[id]).into()], AT))
+        });
+        assert_eq!(found, [[1, 2, 9, 10, 5, 6, 13, 14], [3, 4, 11, 12, 7, 8, 15, 16]]);
+
+        let op = ops::AllToAll { attrs: groups(&[&[3, 2, 1, 0]]), dimension: None };
+        let found = run((4, 1), &Bench::new(), |ev, id| {
+            let args: Vec<_> = (0..4).map(|i| of(&[], &[10 * id as i32 + i]).into()).collect();
+            let found = all_to_all(&op, ev, &args, AT).unwrap();
+            found.leaves().iter().map(|leaf| integers(Ok((*leaf).clone()))[0]).collect::<Vec<_>>()
+        });
+        // The last participant is the first of the group, so it gets every first operand.
+        assert_eq!(found[3], [30, 20, 10, 0]);
+        assert_eq!(found[0], [33, 23, 13, 3]);
+    }
+
+    #[test]
+    fn collective_permute_leaves_zeros_where_nobody_sends() {
+        // The example of StableHLO's specification, "collective_permute".
+        let op = ops::CollectivePermute { pairs: vec![(0, 1), (1, 2)], channel_id: None };
+        let found = run((3, 1), &Bench::new(), |ev, id| {
+            let first = 4 * id as i32 + 1;
+            let mine = of(&[2, 2], &[first, first + 1, first + 2, first + 3]);
+            integers(collective_permute(&op, ev, &[mine.into()], AT))
+        });
+        assert_eq!(found, [[0, 0, 0, 0], [1, 2, 3, 4], [5, 6, 7, 8]]);
+
+        let op = ops::CollectivePermuteStart {
+            op: ops::CollectivePermute { pairs: vec![(1, 0)], channel_id: Some(7) },
+            contexts: vec![Shape::scalar(ElementType::U32)],
+        };
+        let found = run((2, 2), &Bench::new(), |ev, id| {
+            let args = [of(&[], &[id as i32 + 1]).into()];
+            let found = collective_permute_start(&op, ev, &args, &Shape::Token, AT).unwrap();
+            found.leaves()[1].as_array().unwrap().number(0)
+        });
+        assert_eq!(found, [2, 0, 4, 0].map(|v: i32| v.to_number()));
+    }
+
+    /// The example of XLA's documentation of this operation.
+    #[test]
+    fn ragged_all_to_all_writes_rows() {
+        let op = ops::RaggedAllToAll { attrs: groups(&[]) };
+        let input = [[1, 2, 2], [3, 4, 0]];
+        let lists = [[[0, 1], [1, 2], [0, 0], [1, 1]], [[0, 1], [1, 1], [1, 2], [2, 1]]];
+        let args = |id: usize| -> Vec<Literal> {
+            let first = [of(&[3], &input[id]).into(), of(&[4], &[0; 4]).into()];
+            first
+                .into_iter()
+                .chain(lists[id].map(|list: [i32; 2]| of(&[2], &list).into()))
+                .collect()
+        };
+        let found = run((2, 1), &Bench::new(), |ev, id| {
+            integers(ragged_all_to_all(&op, ev, &args(id), AT))
+        });
+        assert_eq!(found, [[1, 3, 0, 0], [2, 2, 4, 0]]);
+
+        let codes = run((2, 1), &Bench::new(), |ev, id| {
+            let mut args = args(id);
+            args[3] = of(&[2], &[i32::MAX, -1]).into();
+            ragged_all_to_all(&op, ev, &args, AT).unwrap_err().code()
+        });
+        assert_eq!(codes, [Code::InvalidArgument; 2]);
+    }
+
+    #[test]
+    fn meetings_repeat_and_differ_by_channel() {
+        let (bench, add) = adder(ElementType::S32);
+        let found = run((4, 1), &bench, |ev, id| {
+            let mut sum = id as i32;
+            for round in 0..50 {
+                let mut attrs = groups(&[]);
+                attrs.channel_id = (round % 3 > 0).then_some(round % 2);
+                let op = ops::AllReduce { attrs, to_apply: add };
+                sum = integers(all_reduce(&op, ev, &[of(&[], &[sum]).into()], AT))[0] % 1000;
+            }
+            sum
+        });
+        let expected = (0..50).fold(0, |sum, round| if round == 0 { 6 } else { sum * 4 % 1000 });
+        assert_eq!(found, [expected; 4]);
+    }
+
+    #[test]
+    fn one_participant_needs_nobody() {
+        let (bench, add) = adder(ElementType::S32);
+        let ev = bench.evaluator();
+        let args = [counting(&[3]).into()];
+        let op = ops::AllReduce { attrs: groups(&[]), to_apply: add };
+        assert_eq!(integers(all_reduce(&op, &ev, &args, AT)), [0, 1, 2]);
+        let op = ops::AllToAll { attrs: groups(&[&[0]]), dimension: Some(0) };
+        assert_eq!(integers(all_to_all(&op, &ev, &args, AT)), [0, 1, 2]);
+        let op = ops::CollectivePermute { pairs: vec![], channel_id: None };
+        assert_eq!(integers(collective_permute(&op, &ev, &args, AT)), [0, 0, 0]);
+    }
+
+    #[test]
+    fn groups_that_do_not_fit_are_errors() {
+        let bench = Bench::new();
+        let (ev, args) = (bench.evaluator(), [counting(&[4]).into()]);
+        let op = ops::AllGather { attrs: groups(&[]), dimension: 0, shard_count: 2 };
+        assert_eq!(all_gather(&op, &ev, &args, AT).unwrap_err().code(), Code::InvalidArgument);
+        let op = ops::AllToAll { attrs: groups(&[&[1]]), dimension: Some(0) };
+        assert_eq!(all_to_all(&op, &ev, &args, AT).unwrap_err().code(), Code::InvalidArgument);
+        // Nobody is in two groups, but one may be in none.
+        let op = ops::CollectiveBroadcast { attrs: groups(&[&[1]]) };
+        assert_eq!(integers(collective_broadcast(&op, &ev, &args, AT)), [0; 4]);
+    }
 }
