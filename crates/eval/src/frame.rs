@@ -12,7 +12,8 @@ use helio_ir::{
 use crate::services::Context;
 use crate::{
     batch_norm, collective, control, convert, convolution, custom_call, dot, dynamic_slice,
-    elementwise, fft, gather, host, linalg, movement, reduce, reshape, rng, scatter, sort, window,
+    elementwise, fft, gather, host, linalg, movement, reduce, reshape, rng, scatter, slice, sort,
+    window,
 };
 
 /// What a run may use before it ends with an error.
@@ -179,12 +180,12 @@ impl<'a> Evaluator<'a> {
             Op::Transpose(op) => movement::transpose(op, self, args, shape),
             Op::Reverse(op) => movement::reverse(op, self, args, shape),
             Op::Concatenate(op) => movement::concatenate(op, self, args, shape),
-            Op::Slice(op) => movement::slice(op, self, args, shape),
+            Op::Slice(op) => slice::slice(op, self, args, shape),
             Op::DynamicSlice(op) => dynamic_slice::dynamic_slice(op, self, args, shape),
             Op::DynamicUpdateSlice(op) => {
                 dynamic_slice::dynamic_update_slice(op, self, args, shape)
             }
-            Op::Pad(op) => movement::pad(op, self, args, shape),
+            Op::Pad(op) => slice::pad(op, self, args, shape),
             Op::GetDimensionSize(op) => dynamic_slice::get_dimension_size(op, self, args, shape),
             Op::SetDimensionSize(op) => dynamic_slice::set_dimension_size(op, self, args, shape),
             Op::Tuple(_) => Ok(Literal::Tuple(args.to_vec())),

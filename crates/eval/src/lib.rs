@@ -38,6 +38,7 @@ mod reduce;
 mod reshape;
 mod rng;
 mod scatter;
+mod slice;
 mod sort;
 #[cfg(test)]
 mod testing;

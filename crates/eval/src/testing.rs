@@ -1,6 +1,9 @@
 //! What the unit tests of operations share.
 
+use std::iter::zip;
+
 use helio_ir::ops::{BinaryOp, Compare, Direction, Order, Parameter};
+use helio_ir::types::{IndexIter, strides};
 use helio_ir::{
     Array, ArrayShape, CompId, Computation, DimKind, ElementType, Instr, InstrId, Literal, Module,
     Native, Op, Result, Shape,
@@ -153,6 +156,27 @@ pub(crate) fn resized(array: &Array, which: &[usize], sizes: &[usize]) -> Array 
 /// The values.
 pub(crate) fn values<T: Native>(array: &Array) -> Vec<T> {
     array.values::<T>().unwrap().to_vec()
+}
+
+/// An array by its definition: the value at each index.
+pub(crate) fn defined(dims: &[usize], mut value: impl FnMut(&[usize]) -> i32) -> Array {
+    let mut points = IndexIter::new(dims);
+    let mut result = Vec::new();
+    while let Some(point) = points.next_point() {
+        result.push(value(point));
+    }
+    of(dims, &result)
+}
+
+/// The element at an index.
+pub(crate) fn at(array: &Array, index: &[usize]) -> i32 {
+    let place: usize = zip(index, strides(array.dims())).map(|(i, s)| i * s).sum();
+    array.values::<i32>().unwrap()[place]
+}
+
+/// Asserts that shape, sizes and elements agree.
+pub(crate) fn same(found: &Array, expected: &Array) {
+    assert!(found.same_bits(expected), "{found:?} instead of {expected:?}");
 }
 
 /// Numbers that look random, the same on every run (SplitMix64).
