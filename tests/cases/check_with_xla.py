@@ -13,13 +13,17 @@ README.md defines the file format. Each program ends in one of these states:
               (`// XLA:CPU crashes: why`, or its message, shown with -v): no evidence about the values
     rejected  the parser or the verifier refuses it: an error, unless the program says `// error:` or
               `// XLA rejects: why`
+    crashed   XLA:CPU ended the process or did not answer: an error without the line `// XLA:CPU crashes: why`
     broken    the case itself is wrong (a directive is missing, a literal does not fit its type): an error
 
 Exit status 1 if there was an error. --show prints what XLA computed instead of comparing, as a draft for `expect`.
 """
 import argparse
+import json
 import os
 import re
+import select
+import subprocess
 import sys
 
 os.environ["JAX_PLATFORMS"] = "cpu"
@@ -307,34 +311,70 @@ def check(xla, program, showing):
     return "same", ""
 
 
+def work(showing):
+    """Serve a parent: lines of path and number come in, lines of JSON with state and message go out."""
+    xla, cache = Xla(), {}
+    for line in sys.stdin:
+        path, number = line.rstrip("\n").split("\t")
+        if path not in cache:
+            cache = {path: list(programs(path))}
+        try:
+            answer = check(xla, cache[path][int(number)], showing)
+        except Broken as e:
+            answer = "broken", str(e)
+        print(json.dumps(answer), flush=True)
+
+
+class Worker:
+    """A process that checks programs, so that a crash or a hang of XLA costs one program and not the run."""
+
+    def __init__(self, showing):
+        self.command = [sys.executable, os.path.abspath(__file__), "--worker"] + ["--show"] * showing + ["-"]
+        self.process = None
+
+    def ask(self, path, number):
+        if self.process is None:
+            pipe = subprocess.PIPE
+            self.process = subprocess.Popen(self.command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
+        self.process.stdin.write(f"{path}\t{number}\n")
+        self.process.stdin.flush()
+        ready, _, _ = select.select([self.process.stdout], [], [], 60)
+        answer = self.process.stdout.readline() if ready else ""
+        if answer:
+            return tuple(json.loads(answer))
+        self.process.kill()
+        self.process = None
+        return "crashed", "it ended the process" if ready else "no answer after a minute"
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("paths", nargs="+")
     ap.add_argument("-v", action="store_true", help="say why a program was not run")
     ap.add_argument("--show", action="store_true", help="print XLA's results")
+    ap.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     a = ap.parse_args()
+    if a.worker:
+        return work(a.show)
     files = []
     for path in a.paths:
         if os.path.isdir(path):
             files += [os.path.join(d, f) for d, _, fs in os.walk(path) for f in fs if f.endswith(".hlo")]
         else:
             files.append(path)
-    xla, totals, errors = Xla(), {}, 0
+    worker, totals, errors = Worker(a.show), {}, 0
     for path in sorted(files):
-        for number, program in enumerate(programs(path), 1):
+        for number, program in enumerate(programs(path)):
             if isinstance(program, tuple):
                 line, (state, message) = program[0], ("broken", program[1])
             else:
                 line = program.line
-                try:
-                    state, message = check(xla, program, a.show)
-                except Broken as e:
-                    state, message = "broken", str(e)
+                state, message = worker.ask(path, number)
             totals[state] = totals.get(state, 0) + 1
-            bad = state in ("differs", "rejected", "broken")
+            bad = state in ("differs", "rejected", "broken", "crashed")
             errors += bad
             if bad or a.show or (message and a.v) or (state == "same" and message):
-                print(f"{path}:{line}: #{number} {state}: {message}", flush=True)
+                print(f"{path}:{line}: #{number + 1} {state}: {message}", flush=True)
     print(f"{len(files)} files, {sum(totals.values())} programs: " + ", ".join(f"{n} {s}" for s, n in sorted(totals.items())))
     return 1 if errors else 0
 
