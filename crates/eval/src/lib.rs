@@ -15,6 +15,7 @@ mod dynamic;
 mod element;
 mod frame;
 mod math;
+mod program;
 mod scalar;
 pub mod services;
 

@@ -1,20 +1,17 @@
 //! Single elements, and computations on them: what reduce, map, sort and scatter call.
 
-use std::rc::Rc;
-
 use helio_ir::{
-    Array, ArrayShape, BinaryOp, CompId, Computation, ElementType, Error, Instr, Literal, Native,
-    Number, Op, Result, dispatch_type,
+    Array, ArrayShape, CompId, ElementType, Error, Literal, Native, Result, dispatch_type,
 };
 
 use crate::Evaluator;
-use crate::element::{self, Use1, Use2};
+use crate::program::Program;
 
 /// One element with its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scalar {
-    element: ElementType,
-    bits: u128,
+    pub(crate) element: ElementType,
+    pub(crate) bits: u128,
 }
 
 impl Scalar {
@@ -82,7 +79,7 @@ impl<'a> ScalarFn<'a> {
     pub(crate) fn call(&mut self, args: &[Scalar], results: &mut Vec<Scalar>) -> Result<()> {
         results.clear();
         if let Some(program) = &mut self.program {
-            self.evaluator.count_steps(program.instructions)?;
+            self.evaluator.count_steps(program.instructions())?;
             return program.run(args, results);
         }
         let params = self.params.iter().copied().chain(std::iter::repeat(None));
@@ -99,224 +96,258 @@ impl<'a> ScalarFn<'a> {
     }
 }
 
-/// A function of the bits of up to three operands; further ones are ignored.
-type BitsFn = Box<dyn Fn([u128; 3]) -> u128>;
+#[cfg(test)]
+mod tests {
+    use helio_ir::ops::{
+        BitcastConvert, Call, Clamp, Compare, Constant, Convert, Copy, Direction, GetTupleElement,
+        Order, Parameter, ReducePrecision, Select, Tuple,
+    };
+    use helio_ir::{BinaryOp, Computation, Instr, InstrId, Module, Op, Shape, UnaryOp};
 
-/// Makes a function of bits from one of elements.
-struct OnBits;
+    use super::*;
+    use crate::testing::Random;
+    use crate::{Context, Limits};
 
-impl Use1 for OnBits {
-    type Output = BitsFn;
-    fn with<A: Native, R: Native>(self, f: impl Fn(A) -> R + 'static) -> Result<BitsFn> {
-        Ok(Box::new(move |[x, _, _]| f(A::from_bits(x)).to_bits()))
-    }
-}
+    const F32: ElementType = ElementType::F32;
+    const S32: ElementType = ElementType::S32;
 
-impl Use2 for OnBits {
-    type Output = BitsFn;
-    fn with<A: Native, R: Native>(self, f: impl Fn(A, A) -> R + 'static) -> Result<BitsFn> {
-        Ok(Box::new(move |[x, y, _]| f(A::from_bits(x), A::from_bits(y)).to_bits()))
-    }
-}
+    /// A computation in the making.
+    struct Builder(Computation);
 
-/// Straight-line code on registers, each of which holds the bits of an element.
-struct Program {
-    /// Parameters first, in order; then constants and results of steps, as they came up.
-    registers: Vec<u128>,
-    params: Vec<ElementType>,
-    steps: Vec<Step>,
-    results: Vec<(ElementType, usize)>,
-    /// What a run counts as: as many as the evaluator would count.
-    instructions: u64,
-}
-
-/// Sets one register from others.
-struct Step {
-    function: BitsFn,
-    operands: [usize; 3],
-    result: usize,
-}
-
-impl Program {
-    /// The program for a computation; `None` if it is not of the kind that has one.
-    fn new(evaluator: &Evaluator<'_>, computation: CompId) -> Option<Program> {
-        let params = evaluator.module.computation(computation).params();
-        let mut program = Program {
-            registers: vec![0; params.len()],
-            params: Vec::new(),
-            steps: Vec::new(),
-            results: Vec::new(),
-            instructions: 0,
-        };
-        let mut args = Vec::new();
-        for (number, (&claimed, &id)) in params.iter().enumerate() {
-            let shape = evaluator.module.computation(computation).instr(id).shape.as_array()?;
-            if claimed != number || !shape.is_scalar() {
-                return None;
-            }
-            program.params.push(shape.element());
-            args.push(Value::Scalar(shape.element(), number));
+    impl Builder {
+        fn new(name: &str) -> Self {
+            Builder(Computation::new(name))
         }
-        let root = program.inline(evaluator, computation, &args, 0)?;
-        program.flatten(&root)?;
-        Some(program)
-    }
 
-    /// Adds the code of a computation for these arguments; the value of its root.
-    fn inline(
-        &mut self,
-        evaluator: &Evaluator<'_>,
-        computation: CompId,
-        args: &[Value],
-        depth: usize,
-    ) -> Option<Value> {
-        if depth > MAX_INLINE_DEPTH {
-            return None;
-        }
-        let computation: &Computation = evaluator.module.computation(computation);
-        let mut values: Vec<Value> = Vec::new();
-        for instr in computation.instrs() {
-            if self.instructions > MAX_INSTRUCTIONS {
-                return None;
-            }
-            let operand = |i: usize| instr.operands.get(i).map(|id| &values[id.index()]);
-            let value = match &instr.op {
-                Op::Parameter(param) => args.get(param.number)?.clone(),
-                op => {
-                    self.instructions += 1;
-                    match op {
-                        Op::Tuple(_) => {
-                            let elements =
-                                instr.operands.iter().map(|id| values[id.index()].clone());
-                            Value::Tuple(elements.collect())
-                        }
-                        Op::GetTupleElement(op) => match operand(0)? {
-                            Value::Tuple(elements) => elements.get(op.index)?.clone(),
-                            Value::Scalar(..) => return None,
-                        },
-                        Op::Copy(_) => operand(0)?.clone(),
-                        Op::Call(op) => {
-                            let args = instr.operands.iter().map(|id| values[id.index()].clone());
-                            let args: Vec<Value> = args.collect();
-                            self.inline(evaluator, op.to_apply, &args, depth + 1)?
-                        }
-                        Op::Constant(op) => {
-                            let constant = op.literal.as_array()?;
-                            if !constant.shape().is_scalar() {
-                                return None;
-                            }
-                            self.registers.push(constant.bits(0));
-                            Value::Scalar(constant.element(), self.registers.len() - 1)
-                        }
-                        _ => self.step(instr, &values)?,
-                    }
-                }
+        fn push(&mut self, op: impl Into<Op>, operands: &[u32], shape: Shape) -> u32 {
+            let instr = Instr {
+                name: format!("i{}", self.0.instrs().len()),
+                op: op.into(),
+                operands: operands.iter().map(|&i| InstrId(i)).collect(),
+                shape,
+                extra: None,
+                at: None,
             };
-            values.push(value);
+            self.0.push(instr).unwrap().0
         }
-        Some(values[computation.root().index()].clone())
+
+        fn scalar(&mut self, op: impl Into<Op>, operands: &[u32], element: ElementType) -> u32 {
+            self.push(op, operands, Shape::scalar(element))
+        }
+
+        fn param(&mut self, number: usize, element: ElementType) -> u32 {
+            let shape = Shape::scalar(element);
+            self.scalar(Parameter { number, shape }, &[], element)
+        }
+
+        fn constant<T: Native>(&mut self, value: T) -> u32 {
+            self.scalar(Constant { literal: Literal::scalar(value) }, &[], T::TYPE)
+        }
+
+        fn tuple(&mut self, operands: &[u32]) -> u32 {
+            let shapes = operands.iter().map(|&i| self.0.instr(InstrId(i)).shape.clone()).collect();
+            self.push(Tuple, operands, Shape::Tuple(shapes))
+        }
+
+        fn element(&mut self, tuple: u32, index: usize) -> u32 {
+            let shape = self.0.instr(InstrId(tuple)).shape.as_tuple().unwrap()[index].clone();
+            self.push(GetTupleElement { index }, &[tuple], shape)
+        }
+
+        fn call(&mut self, to_apply: CompId, operands: &[u32], shape: Shape) -> u32 {
+            self.push(Call { to_apply, is_composite: false }, operands, shape)
+        }
     }
 
-    /// Adds the step for an element-wise operation.
-    fn step(&mut self, instr: &Instr, values: &[Value]) -> Option<Value> {
-        let shape = instr.shape.as_array().filter(|shape| shape.is_scalar())?;
-        let mut operands = [0; 3];
-        let mut element = shape.element();
-        if instr.operands.len() > operands.len() {
-            return None;
-        }
-        // Their last operand has the type that decides which function it is.
-        for (operand, id) in operands.iter_mut().zip(&instr.operands) {
-            let Value::Scalar(ty, register) = values[id.index()] else { return None };
-            (*operand, element) = (register, ty);
-        }
-        let function = bits_fn(&instr.op, element)?;
-        self.registers.push(0);
-        let result = self.registers.len() - 1;
-        self.steps.push(Step { function, operands, result });
-        Some(Value::Scalar(shape.element(), result))
-    }
-
-    fn flatten(&mut self, value: &Value) -> Option<()> {
-        match value {
-            Value::Scalar(element, register) => self.results.push((*element, *register)),
-            Value::Tuple(elements) => {
-                for element in elements.iter() {
-                    self.flatten(element)?;
+    /// Runs a computation as a program and by the evaluator; both must agree on results and steps.
+    fn check(module: &Module, computation: CompId, args: &[Scalar]) -> Vec<Scalar> {
+        let run = |with_program: bool| {
+            let steps = |max_steps: u64| {
+                let limits = Limits { max_steps: Some(max_steps), cancel: None };
+                let cx = Context { limits, ..Context::default() };
+                let evaluator = Evaluator::new(module, &cx);
+                let mut function = ScalarFn::new(&evaluator, computation);
+                assert!(function.program.is_some());
+                if !with_program {
+                    function.program = None;
                 }
-            }
-        }
-        (self.results.len() as u64 <= MAX_INSTRUCTIONS).then_some(())
+                let mut results = vec![Scalar::new(1u8)];
+                function.call(args, &mut results).map(|()| results)
+            };
+            let needed = (0..).find(|&max| steps(max).is_ok()).unwrap();
+            (needed, steps(needed).unwrap())
+        };
+        let (program, evaluator) = (run(true), run(false));
+        assert_eq!(program, evaluator);
+        program.1
     }
 
-    fn run(&mut self, args: &[Scalar], results: &mut Vec<Scalar>) -> Result<()> {
-        if args.len() != self.params.len() {
-            return Err(Error::internal("wrong number of arguments"));
+    fn check_single(builder: Builder, args: &[Scalar]) -> Vec<Scalar> {
+        let mut module = Module::new("test");
+        let id = module.push(builder.0).unwrap();
+        check(&module, id, args)
+    }
+
+    #[test]
+    fn parameters_in_another_order_and_unused() {
+        let mut b = Builder::new("f");
+        let y = b.param(1, F32);
+        b.param(2, S32);
+        let x = b.param(0, F32);
+        b.scalar(BinaryOp::Subtract, &[x, y], F32);
+        let args = [Scalar::new(5f32), Scalar::new(3f32), Scalar::new(0i32)];
+        assert_eq!(check_single(b, &args), [Scalar::new(2f32)]);
+    }
+
+    #[test]
+    fn the_root_is_a_parameter_or_a_constant() {
+        let mut b = Builder::new("f");
+        b.param(0, F32);
+        b.param(1, F32);
+        assert_eq!(check_single(b, &[Scalar::new(1f32), Scalar::new(2f32)]), [Scalar::new(2f32)]);
+        let mut b = Builder::new("f");
+        b.param(0, F32);
+        b.constant(7i32);
+        assert_eq!(check_single(b, &[Scalar::new(1f32)]), [Scalar::new(7i32)]);
+    }
+
+    #[test]
+    fn the_root_need_not_be_last() {
+        let mut b = Builder::new("f");
+        let x = b.param(0, F32);
+        let root = b.scalar(UnaryOp::Negate, &[x], F32);
+        b.scalar(UnaryOp::Abs, &[root], F32);
+        b.0.set_root(InstrId(root));
+        assert_eq!(check_single(b, &[Scalar::new(1f32)]), [Scalar::new(-1f32)]);
+    }
+
+    #[test]
+    fn tuples_nest_and_open_up() {
+        let mut b = Builder::new("f");
+        let (x, y) = (b.param(0, F32), b.param(1, S32));
+        let inner = b.tuple(&[y, x]);
+        let outer = b.tuple(&[inner, y, inner]);
+        let again = b.element(outer, 2);
+        let y = b.element(again, 0);
+        b.tuple(&[outer, y]);
+        let (x, y) = (Scalar::new(1f32), Scalar::new(2i32));
+        assert_eq!(check_single(b, &[x, y]), [y, x, y, y, x, y]);
+    }
+
+    #[test]
+    fn calls_are_inlined() {
+        let mut module = Module::new("test");
+        let mut b = Builder::new("swap");
+        let (x, y) = (b.param(0, F32), b.param(1, F32));
+        b.tuple(&[y, x]);
+        let shape = b.0.result_shape().clone();
+        let swap = module.push(b.0).unwrap();
+        let mut b = Builder::new("f");
+        let (x, y) = (b.param(0, F32), b.param(1, F32));
+        let pair = b.call(swap, &[x, y], shape);
+        let (y, x) = (b.element(pair, 0), b.element(pair, 1));
+        b.scalar(BinaryOp::Divide, &[y, x], F32);
+        let id = module.push(b.0).unwrap();
+        let args = [Scalar::new(4f32), Scalar::new(1f32)];
+        assert_eq!(check(&module, id, &args), [Scalar::new(0.25f32)]);
+    }
+
+    #[test]
+    fn all_kinds_of_steps() {
+        let mut random = Random(1);
+        for _ in 0..200 {
+            let mut b = Builder::new("f");
+            let (x, y) = (b.param(0, F32), b.param(1, F32));
+            let compare = Compare { direction: Direction::Lt, order: Order::Total };
+            let less = b.scalar(compare, &[x, y], ElementType::Pred);
+            let low = b.scalar(Select, &[less, x, y], F32);
+            let clamped = b.scalar(Clamp, &[low, x, y], F32);
+            let integer = b.scalar(Convert { element: S32 }, &[clamped], S32);
+            let one = b.constant(1i32);
+            let sum = b.scalar(BinaryOp::Add, &[integer, one], S32);
+            let bits = b.scalar(BitcastConvert { element: F32 }, &[sum], F32);
+            let root = b.scalar(UnaryOp::Sqrt, &[bits], F32);
+            let precision = ReducePrecision { exponent_bits: 5, mantissa_bits: 3 };
+            let reduced = b.scalar(precision, &[y], F32);
+            let complex = b.scalar(BinaryOp::Complex, &[reduced, x], ElementType::C64);
+            let magnitude = b.scalar(UnaryOp::Abs, &[complex], F32);
+            let copy = b.scalar(Copy, &[magnitude], F32);
+            b.tuple(&[less, low, clamped, sum, root, reduced, complex, copy]);
+            let float = |bits: usize| Scalar::new(f32::from_bits(bits as u32));
+            let args = [float(random.below(1 << 32)), float(random.below(1 << 32))];
+            assert_eq!(check_single(b, &args).len(), 8);
         }
+<<<<<<< HEAD
         for ((register, arg), &element) in self.registers.iter_mut().zip(args).zip(&self.params) {
             *register = arg.converted(element).bits;
-        }
-        for step in &self.steps {
-            let result = (step.function)(step.operands.map(|operand| self.registers[operand]));
-            self.registers[step.result] = result;
-        }
-        for &(element, register) in &self.results {
-            results.push(Scalar { element, bits: self.registers[register] });
-        }
-        Ok(())
+=======
     }
-}
 
-/// Where the value of an instruction is.
-#[derive(Clone)]
-enum Value {
-    Scalar(ElementType, usize),
-    Tuple(Rc<[Value]>),
-}
+    #[test]
+    fn other_computations_are_left_to_the_evaluator() {
+        let mut b = Builder::new("f");
+        let x = b.param(0, F32);
+        let shape = helio_ir::ArrayShape::scalar(F32);
+        b.scalar(helio_ir::ops::Broadcast { dimensions: vec![], shape }, &[x], F32);
+        let mut module = Module::new("test");
+        let id = module.push(b.0).unwrap();
+        let cx = Context::default();
+        let evaluator = Evaluator::new(&module, &cx);
+        let mut function = ScalarFn::new(&evaluator, id);
+        assert!(function.program.is_none());
+        let mut results = Vec::new();
+        function.call(&[Scalar::new(3f32)], &mut results).unwrap();
+        assert_eq!(results, [Scalar::new(3f32)]);
+    }
 
-/// Nested calls that are inlined; a computation with deeper ones is left to the evaluator.
-const MAX_INLINE_DEPTH: usize = 32;
+    #[test]
+    fn calls_that_multiply_do_not_become_a_program() {
+        let mut module = Module::new("test");
+        let mut b = Builder::new("f0");
+        let x = b.param(0, F32);
+        b.scalar(UnaryOp::Negate, &[x], F32);
+        let mut last = module.push(b.0).unwrap();
+        for i in 1..30 {
+            let mut b = Builder::new(&format!("f{i}"));
+            let x = b.param(0, F32);
+            let once = b.call(last, &[x], Shape::scalar(F32));
+            b.call(last, &[once], Shape::scalar(F32));
+            last = module.push(b.0).unwrap();
+>>>>>>> 2516b01 (eval: programs of scalars in a file of their own, with tests)
+        }
+        let cx = Context::default();
+        let evaluator = Evaluator::new(&module, &cx);
+        assert!(ScalarFn::new(&evaluator, last).program.is_none());
+    }
 
-/// Instructions (and results) of a program: calls inlined in calls must not multiply without end.
-const MAX_INSTRUCTIONS: u64 = 4096;
+    #[test]
+    fn missing_arguments_are_errors() {
+        let mut b = Builder::new("f");
+        let x = b.param(0, F32);
+        b.scalar(UnaryOp::Negate, &[x], F32);
+        let mut module = Module::new("test");
+        let id = module.push(b.0).unwrap();
+        let cx = Context::default();
+        let evaluator = Evaluator::new(&module, &cx);
+        let mut function = ScalarFn::new(&evaluator, id);
+        let mut results = Vec::new();
+        assert!(function.call(&[], &mut results).is_err());
+    }
 
-/// The function of bits that an operation is, on operands of this type; `None` if it is not one
-/// of scalars.
-fn bits_fn(op: &Op, element: ElementType) -> Option<BitsFn> {
-    match op {
-        Op::Unary(op) => element::unary(*op, element, OnBits).ok(),
-        Op::Binary(op) => element::binary(*op, element, OnBits).ok(),
-        Op::Compare(op) => element::compare(*op, element, OnBits).ok(),
-        Op::ReducePrecision(op) => element::reduce_precision(*op, element, OnBits).ok(),
-        Op::Select(_) => {
-            Some(Box::new(
-                |[pred, on_true, on_false]| {
-                    if <bool as Native>::from_bits(pred) { on_true } else { on_false }
-                },
-            ))
-        }
-        Op::Clamp(_) => {
-            let maximum = element::binary(BinaryOp::Maximum, element, OnBits).ok()?;
-            let minimum = element::binary(BinaryOp::Minimum, element, OnBits).ok()?;
-            Some(Box::new(move |[lo, x, hi]| minimum([maximum([x, lo, 0]), hi, 0])))
-        }
-        Op::Convert(op) if op.element == element => Some(Box::new(|[x, _, _]| x)),
-        Op::Convert(op) => {
-            let to_number = dispatch_type!(element, T => {
-                |bits| <T as Native>::from_bits(bits).to_number()
-            } as fn(u128) -> Number);
-            let from_number = dispatch_type!(op.element, T => {
-                |number| Native::to_bits(T::from_number(number))
-            } as fn(Number) -> u128);
-            Some(Box::new(move |[x, _, _]| from_number(to_number(x))))
-        }
-        Op::BitcastConvert(op) if op.element.bits() == element.bits() => {
-            // Through the type: `pred` has fewer values than its bits.
-            let normalize = dispatch_type!(op.element, T => {
-                |bits| Native::to_bits(<T as Native>::from_bits(bits))
-            } as fn(u128) -> u128);
-            Some(Box::new(move |[x, _, _]| normalize(x)))
-        }
-        _ => None,
+    #[test]
+    fn a_limit_on_steps_ends_the_calls() {
+        let mut b = Builder::new("f");
+        let (x, y) = (b.param(0, F32), b.param(1, F32));
+        b.scalar(BinaryOp::Add, &[x, y], F32);
+        let mut module = Module::new("test");
+        let id = module.push(b.0).unwrap();
+        let limits = Limits { max_steps: Some(10), cancel: None };
+        let cx = Context { limits, ..Context::default() };
+        let evaluator = Evaluator::new(&module, &cx);
+        let mut function = ScalarFn::new(&evaluator, id);
+        let mut results = Vec::new();
+        let args = [Scalar::new(1f32), Scalar::new(2f32)];
+        let calls = (0..100).take_while(|_| function.call(&args, &mut results).is_ok()).count();
+        assert_eq!(calls, 10);
     }
 }
