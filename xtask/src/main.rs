@@ -1,1 +1,55 @@
-fn main() {}
+//! Chores of the repository: `cargo xtask docs | ci | corpus DIR`.
+
+mod ci;
+mod corpus;
+mod operations;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Chores of the repository.
+#[derive(Parser)]
+struct Args {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Write docs/operations.md from the table of operations.
+    Docs {
+        /// Write nothing; fail if it is out of date.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Everything that CI runs.
+    Ci,
+    /// Parse, print, run and compare every NAME.hlo with NAME.npz of a directory.
+    Corpus {
+        /// The directory.
+        dir: PathBuf,
+    },
+}
+
+fn main() -> ExitCode {
+    let result = match Args::parse().chore {
+        Chore::Docs { check } => operations::write(check),
+        Chore::Ci => ci::run(),
+        Chore::Corpus { dir } => corpus::run(&dir),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The root of the repository.
+fn root() -> PathBuf {
+    let xtask = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().map(PathBuf::from).unwrap_or(xtask)
+}

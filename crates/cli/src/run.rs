@@ -31,10 +31,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     expect: Option<PathBuf>,
     /// Relative tolerance of --expect for floats [default: 1e-4; 3e-2 for 16 bits and fewer].
-    #[arg(long, value_name = "R", value_parser = tolerance)]
+    #[arg(long, value_name = "R", value_parser = tolerance, allow_hyphen_values = true)]
     rtol: Option<f64>,
     /// Absolute tolerance of --expect for floats [default: as for --rtol].
-    #[arg(long, value_name = "A", value_parser = tolerance)]
+    #[arg(long, value_name = "A", value_parser = tolerance, allow_hyphen_values = true)]
     atol: Option<f64>,
     /// Seed of the operation `rng`.
     #[arg(long, value_name = "SEED", default_value_t = 0)]
@@ -180,14 +180,7 @@ fn take_literal(
 /// in the order of its text.
 fn feed(queues: &HostQueues, path: &Path, program: &helio::Executable) -> Result<(), Failure> {
     let tensors = helio::data::read(path)?;
-    let computations = program.module().computations().iter();
-    let shapes: Vec<Shape> = computations
-        .flat_map(|computation| computation.instrs())
-        .filter_map(|instr| match &instr.op {
-            helio::ir::Op::Infeed(infeed) => Some(infeed.shape.clone()),
-            _ => None,
-        })
-        .collect();
+    let shapes = helio::infeed_shapes(program.module());
     let (mut next, mut turn) = (0, 0);
     // Infeeds in loops read again and again: go round the shapes until the file is used up.
     while !shapes.is_empty() && tensors.contains_key(&format!("feed{next}")) {

@@ -4,10 +4,21 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use helio_eval::services::{Channel, Host, Participant};
-use helio_ir::{Code, Error, Literal, Result, Shape};
+use helio_ir::{Code, Error, Literal, Module, Op, Result, Shape};
 use helio_runtime::Queue;
 
 type Shared = Arc<Queue<Literal>>;
+
+/// The shapes of what the program reads from its infeed, one for each `infeed` in the order of the
+/// text. (An infeed of the empty tuple reads nothing.)
+pub fn infeed_shapes(module: &Module) -> Vec<Shape> {
+    let instrs = module.computations().iter().flat_map(|computation| computation.instrs());
+    let shapes = instrs.filter_map(|instr| match &instr.op {
+        Op::Infeed(infeed) => Some(infeed.shape.clone()),
+        _ => None,
+    });
+    shapes.filter(|shape| !matches!(shape, Shape::Tuple(parts) if parts.is_empty())).collect()
+}
 
 /// Queues of literals between a running program and its host, made when first asked for.
 ///

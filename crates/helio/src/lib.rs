@@ -1,6 +1,6 @@
 //! A tensor compiler for HLO in pure Rust.
 //!
-//! A program is HLO text or made with [`XlaBuilder`](ir::XlaBuilder); [`compile`] checks it and
+//! A program is HLO text or made with [`XlaBuilder`]; [`compile`] checks it and
 //! gives an [`Executable`], which runs on [`Literal`]s:
 //!
 //! ```
@@ -32,13 +32,14 @@ use std::sync::Arc;
 pub use custom_call::CustomCallRegistry;
 pub use helio_eval::Limits;
 pub use helio_ir as ir;
+pub use helio_ir::builder::{self, Padding, XlaBuilder, XlaComputation, XlaOp};
 pub use helio_ir::text::{parse, print};
 
 pub use helio_ir::{
     Array, Code, ElementType, Error, Literal, Location, Module, ProgramShape, Result, Shape, memory,
 };
 pub use helio_runtime::{CFunction, Closed, Queue};
-pub use host::HostQueues;
+pub use host::{HostQueues, infeed_shapes};
 pub use random::random_arguments;
 
 use helio_eval::Context;

@@ -21,6 +21,7 @@ pub mod text;
 pub mod types;
 pub mod verify;
 
+pub use builder::{XlaBuilder, XlaComputation, XlaOp};
 pub use error::{Code, Error, Location, Result};
 pub use module::{
     AliasKind, CompId, Computation, Extra, InputOutputAlias, Instr, InstrId, Metadata, Module,

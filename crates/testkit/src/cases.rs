@@ -3,11 +3,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use helio::Literal;
 use helio::ir::text::parse_literal;
+use helio::ir::{Module, Verified};
+use helio::{HostQueues, Literal, RunOptions};
 
-use crate::engines::ENGINES;
+use crate::engines::{ENGINES, Engine};
 use crate::tolerance::Tolerance;
 
 /// One program of a case file.
@@ -25,6 +27,10 @@ pub struct Case {
     pub tolerance: Tolerance,
     /// Arguments, as literal text.
     pub inputs: Vec<String>,
+    /// What the host feeds, in order, as literal text.
+    pub infeed: Vec<String>,
+    /// What the host is to receive, in order, as literal text.
+    pub outfeed: Vec<String>,
     /// Whether printing and parsing again must give the same text.
     pub round_trip: bool,
     /// How many replicas it takes.
@@ -84,6 +90,8 @@ pub fn parse(name: &str, text: &str) -> Result<Vec<Case>, String> {
             expect: Expect::Verifies,
             tolerance: Tolerance::Exact,
             inputs: Vec::new(),
+            infeed: Vec::new(),
+            outfeed: Vec::new(),
             round_trip: true,
             replicas: 1,
         };
@@ -106,8 +114,17 @@ pub fn parse(name: &str, text: &str) -> Result<Vec<Case>, String> {
     Ok(cases)
 }
 
-const KEYS: &[&str] =
-    &["source", "input", "expect", "tolerance", "error", "round-trip", "replicas"];
+const KEYS: &[&str] = &[
+    "source",
+    "input",
+    "expect",
+    "tolerance",
+    "error",
+    "round-trip",
+    "replicas",
+    "infeed",
+    "outfeed",
+];
 
 /// Keys and values; a value goes on over further comment lines while its brackets are open.
 fn directives(program: &str) -> Vec<(String, String)> {
@@ -145,6 +162,8 @@ fn apply(case: &mut Case, source: &mut String, key: &str, value: &str) -> Result
     match key {
         "source" => *source = value.to_owned(),
         "input" => case.inputs.push(value.to_owned()),
+        "infeed" => case.infeed.push(value.to_owned()),
+        "outfeed" => case.outfeed.push(value.to_owned()),
         "expect" => case.expect = Expect::Value(value.to_owned()),
         "error" => {
             let (rule, words) = match value.split_once('"') {
@@ -214,13 +233,38 @@ impl Case {
             .map(|(text, shape)| literal(text, shape))
             .collect::<Result<_, _>>()?;
         for engine in ENGINES {
-            let found =
-                (engine.run)(&module, &args).map_err(|e| format!("{}: {e}", engine.name))?;
-            self.tolerance
-                .compare(&found, &expected)
+            self.run(engine, &module, &args, &expected)
                 .map_err(|e| format!("{}: {e}", engine.name))?;
         }
         Ok(())
+    }
+
+    fn run(
+        &self,
+        engine: &Engine,
+        module: &Verified<Module>,
+        args: &[Literal],
+        expected: &Literal,
+    ) -> Result<(), String> {
+        let queues = Arc::new(HostQueues::new());
+        let shapes = helio::infeed_shapes(module);
+        // Infeeds in loops read again and again: go round their shapes.
+        for (item, shape) in self.infeed.iter().zip(shapes.iter().cycle()) {
+            queues.infeed(0).push(literal(item, shape)?).map_err(|e| e.to_string())?;
+        }
+        queues.close_inputs();
+        let mut options = RunOptions::default();
+        options.host = Some(queues.clone());
+        let found = (engine.run)(module, args, &options).map_err(|e| e.to_string())?;
+        self.tolerance.compare(&found, expected)?;
+        for item in &self.outfeed {
+            let found = queues.outfeed(0).try_pop().ok_or("the host received too little")?;
+            self.tolerance.compare(&found, &literal(item, &found.shape())?)?;
+        }
+        match queues.outfeed(0).try_pop() {
+            Some(_) if !self.outfeed.is_empty() => Err("the host received too much".to_owned()),
+            _ => Ok(()),
+        }
     }
 }
 

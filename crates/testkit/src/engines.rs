@@ -1,14 +1,14 @@
 //! Everything that can run a module. A case file passes when every engine agrees with it.
 
 use helio::ir::{Module, Verified};
-use helio::{CompileOptions, Error, Literal};
+use helio::{CompileOptions, Error, Literal, RunOptions};
 
 /// Something that runs modules.
 pub struct Engine {
     /// For messages.
     pub name: &'static str,
     /// Runs a module on arguments.
-    pub run: fn(&Verified<Module>, &[Literal]) -> Result<Literal, Error>,
+    pub run: fn(&Verified<Module>, &[Literal], &RunOptions) -> Result<Literal, Error>,
 }
 
 /// All engines.
@@ -21,12 +21,20 @@ fn first(errors: Vec<Error>) -> Error {
     errors.into_iter().next().unwrap_or_else(|| Error::internal("no error in a list of errors"))
 }
 
-fn interpret(module: &Verified<Module>, args: &[Literal]) -> Result<Literal, Error> {
+fn interpret(
+    module: &Verified<Module>,
+    args: &[Literal],
+    options: &RunOptions,
+) -> Result<Literal, Error> {
     let module = module.clone().into_inner();
-    helio::compile(module, &CompileOptions::default()).map_err(first)?.run(args)
+    helio::compile(module, &CompileOptions::default()).map_err(first)?.run_with(args, options)
 }
 
-fn interpret_reparsed(module: &Verified<Module>, args: &[Literal]) -> Result<Literal, Error> {
+fn interpret_reparsed(
+    module: &Verified<Module>,
+    args: &[Literal],
+    options: &RunOptions,
+) -> Result<Literal, Error> {
     let module = helio::parse(&helio::print(module)).map_err(first)?;
-    helio::compile(module, &CompileOptions::default()).map_err(first)?.run(args)
+    helio::compile(module, &CompileOptions::default()).map_err(first)?.run_with(args, options)
 }

@@ -10,3 +10,8 @@ pub mod cases;
 pub mod engines;
 pub mod hostile;
 pub mod tolerance;
+
+/// The README's Rust code runs as a test of documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
