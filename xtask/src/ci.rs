@@ -1,0 +1,31 @@
+//! What CI runs, in order, up to the first failure.
+
+use std::process::Command;
+use std::time::Instant;
+
+const STEPS: &[(&str, &[&str])] = &[
+    ("formatting", &["fmt", "--all", "--check"]),
+    ("clippy", &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]),
+    ("tests", &["test", "--workspace", "--locked"]),
+    ("documentation", &["doc", "--workspace", "--no-deps", "--locked"]),
+    ("generated pages", &["xtask", "docs", "--check"]),
+];
+
+/// Errors: the name of the step that failed.
+pub(crate) fn run() -> Result<(), String> {
+    for (name, args) in STEPS {
+        println!("== {name}: cargo {}", args.join(" "));
+        let begin = Instant::now();
+        let status = Command::new(env!("CARGO"))
+            .args(*args)
+            .env("RUSTDOCFLAGS", "-D warnings")
+            .current_dir(crate::root())
+            .status()
+            .map_err(|e| format!("{name}: {e}"))?;
+        if !status.success() {
+            return Err(format!("{name} failed"));
+        }
+        println!("== {name}: {:.0} s", begin.elapsed().as_secs_f64());
+    }
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! Running a corpus of programs with inputs and expected results.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Instant;
+
+/// For each `NAME.hlo`: it must verify, its printed form must be a fixpoint, and run on the inputs
+/// of `NAME.npz` (from the text and from the printed form) it must give the results there.
+/// Errors: the number of programs that fail.
+pub(crate) fn run(dir: &Path) -> Result<(), String> {
+    let helio = build()?;
+    let scratch = std::env::temp_dir().join(format!("helio-corpus-{}", std::process::id()));
+    fs::create_dir_all(&scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
+    let mut programs: Vec<PathBuf> = fs::read_dir(dir)
+        .map_err(|e| format!("{}: {e}", dir.display()))?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "hlo"))
+        .collect();
+    programs.sort();
+    let mut failed = 0;
+    for program in &programs {
+        let begin = Instant::now();
+        match check(&helio, program, &scratch) {
+            Ok(()) if begin.elapsed().as_secs() >= 5 => {
+                println!("{}: slow, {:.1?}", program.display(), begin.elapsed());
+            }
+            Ok(()) => {}
+            Err(message) => {
+                failed += 1;
+                println!("{}: {message}", program.display());
+            }
+        }
+    }
+    let _ = fs::remove_dir_all(&scratch);
+    println!("{} passed, {failed} failed", programs.len() - failed);
+    match failed {
+        0 if programs.is_empty() => Err(format!("{}: no programs", dir.display())),
+        0 => Ok(()),
+        n => Err(format!("{n} programs of {} fail", dir.display())),
+    }
+}
+
+fn build() -> Result<PathBuf, String> {
+    let status = Command::new(env!("CARGO"))
+        .args(["build", "--release", "--locked", "--package", "helio-cli"])
+        .current_dir(crate::root())
+        .status()
+        .map_err(|e| format!("cargo build: {e}"))?;
+    if !status.success() {
+        return Err("cargo build failed".to_owned());
+    }
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let target = target.unwrap_or_else(|| crate::root().join("target"));
+    Ok(target.join("release").join("helio"))
+}
+
+fn check(helio: &Path, program: &Path, scratch: &Path) -> Result<(), String> {
+    let (once, twice) = (scratch.join("once.hlo"), scratch.join("twice.hlo"));
+    call(helio, &[Path::new("convert"), program, &once])?;
+    call(helio, &[Path::new("convert"), &once, &twice])?;
+    let read = |path: &Path| fs::read(path).map_err(|e| format!("{}: {e}", path.display()));
+    if read(&once)? != read(&twice)? {
+        return Err("printing is no fixpoint".to_owned());
+    }
+    let data = program.with_extension("npz");
+    for text in [program, &once] {
+        let flags = [Path::new("--inputs"), &data, Path::new("--expect"), &data];
+        call(helio, &[&[Path::new("run"), text], &flags[..]].concat())?;
+    }
+    Ok(())
+}
+
+fn call(helio: &Path, args: &[&Path]) -> Result<Output, String> {
+    let output =
+        Command::new(helio).args(args).output().map_err(|e| format!("{}: {e}", helio.display()))?;
+    if output.status.success() {
+        return Ok(output);
+    }
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Err(format!(
+        "helio {} ended with {}\n{}{}",
+        args[0].display(),
+        output.status,
+        text(&output.stdout),
+        text(&output.stderr)
+    ))
+}
