@@ -54,14 +54,15 @@ impl XlaOp {
 
     /// The same elements in row-major order under other sizes.
     ///
-    /// Shapes: `T[D]` to `T[sizes]` with as many elements. Errors: the rules of `reshape`. Source:
+    /// Shapes: `T[D]` to `T[sizes]` with as many elements, bounded where a bounded dimension ends up.
+    /// Errors: the rules of `reshape`; `InvalidArgument` if that can be more than one place. Source:
     /// E1–E4 "Reshape(operand, new_sizes)"; with an order of dimensions, see
     /// [`XlaOp::reshape_with_dimensions`].
     #[track_caller]
     pub fn reshape(&self, sizes: &[usize]) -> XlaOp {
         let operand = check!(self.builder, self.array_shape());
-        let shape = check!(self.builder, ArrayShape::new(operand.element(), sizes));
-        self.builder.apply(Reshape { shape }, &[self])
+        let op = check!(self.builder, Reshape::to_sizes(&operand, sizes));
+        self.builder.apply(op, &[self])
     }
 
     /// [`XlaOp::reshape`] to a shape, which may have bounded dimensions. Source: XLA's

@@ -2,13 +2,59 @@
 
 use super::Arity;
 use crate::text::attrs::AttrReader;
-use crate::{ArrayShape, ElementType, InferCx, OpDef, Result, Shape, ensure};
+use crate::types::DimKind;
+use crate::{ArrayShape, ElementType, Error, InferCx, OpDef, Result, Shape, ensure};
 
 /// The same elements in row-major order under other dimensions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reshape {
     /// The shape of the result.
     pub shape: ArrayShape,
+}
+
+impl Reshape {
+    /// To these sizes, bounded where dimensions of `operand` that are bounded end up.
+    ///
+    /// Errors: `InvalidArgument` if that can be more than one place (`[<=6]` as `[2,3]`), or none;
+    /// [`Reshape::shape`] then has to say it.
+    pub fn to_sizes(operand: &ArrayShape, sizes: &[usize]) -> Result<Self> {
+        let mut kinds = vec![DimKind::Static; sizes.len()];
+        let dims = operand.dims();
+        let (mut from, mut to) = (0, 0);
+        while from < dims.len() || to < sizes.len() {
+            // The fewest dimensions of either that have the same number of elements.
+            let (from_start, to_start) = (from, to);
+            let (mut from_count, mut to_count) = (1_usize, 1_usize);
+            loop {
+                if from < dims.len() && (from_count <= to_count || to == sizes.len()) {
+                    from_count = from_count.saturating_mul(dims[from]);
+                    from += 1;
+                } else if to < sizes.len() {
+                    to_count = to_count.saturating_mul(sizes[to]);
+                    to += 1;
+                } else {
+                    break;
+                }
+                if from_count == to_count {
+                    break;
+                }
+            }
+            if !operand.kinds()[from_start..from].contains(&DimKind::Bounded) {
+                continue;
+            }
+            let mut places = (to_start..to).filter(|&d| to - to_start == 1 || sizes[d] != 1);
+            match (places.next(), places.next()) {
+                (Some(d), None) => kinds[d] = DimKind::Bounded,
+                _ => {
+                    return Err(Error::invalid(format!(
+                        "which dimension of {sizes:?} is bounded does not follow from {operand}"
+                    )));
+                }
+            }
+        }
+        let shape = ArrayShape::with_kinds(operand.element(), sizes.to_vec(), kinds)?;
+        Ok(Reshape { shape })
+    }
 }
 
 impl OpDef for Reshape {
@@ -152,6 +198,31 @@ mod tests {
         assert_eq!(to("f32[2]", "s32[2]"), "reshape.C2");
         assert_eq!(to("f32[2]", "f32[?]"), "reshape.C3");
         assert_eq!(to("f32[2]", "f32[3]"), "reshape.C4");
+    }
+
+    #[test]
+    fn bounded_dimensions_are_followed() {
+        let to = |operand, sizes: &[usize]| {
+            let reshape = Reshape::to_sizes(&array(operand), sizes);
+            reshape.map_or_else(|e| e.to_string(), |op| infer(op, &[operand]))
+        };
+        assert_eq!(to("f32[2,3]", &[6]), "f32[6]");
+        assert_eq!(to("f32[<=2,3]", &[2, 3]), "f32[<=2,3]");
+        assert_eq!(to("f32[<=2,3,4]", &[2, 12]), "f32[<=2,12]");
+        assert_eq!(to("f32[2,<=3,4]", &[6, 4]), "f32[<=6,4]");
+        assert_eq!(to("f32[<=5]", &[1, 5, 1]), "f32[1,<=5,1]");
+        assert_eq!(to("f32[1,<=5]", &[5]), "f32[<=5]");
+        assert_eq!(to("f32[<=5,0]", &[0]), "f32[<=0]");
+        assert_eq!(to("f32[?]", &[6]), "f32[6]");
+        let unknown = "which dimension of";
+        assert!(to("f32[<=6]", &[2, 3]).contains(unknown));
+        assert!(to("f32[<=4,3]", &[3, 4]).contains(unknown));
+        assert!(to("f32[2,<=1]", &[2]).contains(unknown));
+        assert_eq!(to("f32[<=4]", &[5]), "reshape.C4");
+        assert_eq!(
+            to("f32[4]", &[usize::MAX, 4]),
+            "invalid argument[shape.C2]: f32[18446744073709551615, 4] takes more bytes than memory has addresses"
+        );
     }
 
     #[test]
