@@ -481,3 +481,40 @@ impl From<Array> for Literal {
         Literal::Array(array)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule<T>(result: Result<T>) -> Option<&'static str> {
+        result.err().and_then(|e| e.rule_id())
+    }
+
+    #[test]
+    fn values_must_fit_the_shape() {
+        let shape = ArrayShape::new(ElementType::S32, [3]).expect("a shape");
+        assert_eq!(rule(Array::new([3], vec![1, 2])), Some("literal.C1"));
+        let floats = ArrayData::F32(vec![0.0; 3]);
+        assert_eq!(rule(Array::from_data(shape.clone(), floats)), Some("literal.C1"));
+        assert_eq!(rule(Array::from_bytes(shape.clone(), &[0; 11])), Some("literal.C1"));
+        let array = Array::new([1, 3], vec![1, 2, 3]).expect("three values");
+        assert!(array.with_shape(shape).is_ok());
+        assert_eq!(
+            rule(array.with_shape(ArrayShape::scalar(ElementType::S32))),
+            Some("literal.C1")
+        );
+    }
+
+    #[test]
+    fn sizes_must_fit_the_bounds() {
+        let kinds = vec![DimKind::Bounded, DimKind::Static];
+        let shape = ArrayShape::with_kinds(ElementType::S32, vec![2, 2], kinds).expect("a shape");
+        let array = Array::from_data(shape, ArrayData::S32(vec![0; 4])).expect("four values");
+        let with = |sizes: &[usize]| rule(array.clone().with_sizes(sizes.to_vec()));
+        assert_eq!(with(&[0, 2]), None);
+        assert_eq!(with(&[2, 2]), None);
+        assert_eq!(with(&[3, 2]), Some("literal.C2"));
+        assert_eq!(with(&[2, 1]), Some("literal.C2"));
+        assert_eq!(with(&[2]), Some("literal.C2"));
+    }
+}
