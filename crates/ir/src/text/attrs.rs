@@ -5,6 +5,7 @@
 //! Names nobody took become an error there, so that a misspelt attribute is not lost.
 
 use std::fmt::{Display, Write as _};
+use std::str::Chars;
 
 use crate::{ArrayShape, CompId, Error, Location, Result, Shape};
 
@@ -229,8 +230,13 @@ impl<'a> Scan<'a> {
     fn skip(&mut self) {
         loop {
             self.rest = self.rest.trim_start();
-            let Some(comment) = self.rest.strip_prefix("/*") else { return };
-            self.rest = comment.find("*/").map_or("", |end| &comment[end + 2..]);
+            if let Some(comment) = self.rest.strip_prefix("/*") {
+                self.rest = comment.find("*/").map_or("", |end| &comment[end + 2..]);
+            } else if let Some(comment) = self.rest.strip_prefix("//") {
+                self.rest = comment.find(['\n', '\r']).map_or("", |end| &comment[end..]);
+            } else {
+                return;
+            }
         }
     }
 
@@ -300,28 +306,27 @@ impl<'a> Scan<'a> {
         self.digits().parse().map_err(|_| before.clone().unexpected("a non-negative integer"))
     }
 
-    /// A quoted string, without quotes and escapes.
+    /// A string in quotes of either kind, without quotes and escapes (those of C).
     pub fn string(&mut self) -> Result<String> {
-        self.expect("\"")?;
-        let mut text = String::new();
-        let mut chars = self.rest.char_indices();
-        while let Some((i, c)) = chars.next() {
-            match c {
-                '"' => {
-                    self.rest = &self.rest[i + 1..];
-                    return Ok(text);
+        let quote = match self.rest().chars().next() {
+            Some(quote @ ('"' | '\'')) => quote,
+            _ => return Err(self.unexpected("a string")),
+        };
+        let unclosed = || Error::invalid("a string without its closing quote");
+        let mut bytes = Vec::new();
+        let mut chars = self.rest[1..].chars();
+        loop {
+            match chars.next().ok_or_else(unclosed)? {
+                c if c == quote => break,
+                '\\' => {
+                    let c = chars.next().ok_or_else(unclosed)?;
+                    unescape(c, &mut chars, &mut bytes)?;
                 }
-                '\\' => match chars.next() {
-                    Some((_, 'n')) => text.push('\n'),
-                    Some((_, 't')) => text.push('\t'),
-                    Some((_, 'r')) => text.push('\r'),
-                    Some((_, other)) => text.push(other),
-                    None => break,
-                },
-                other => text.push(other),
+                c => bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
             }
         }
-        Err(Error::invalid("a string without its closing quote"))
+        self.rest = chars.as_str();
+        String::from_utf8(bytes).map_err(|_| Error::invalid("the string is not UTF-8"))
     }
 
     /// `open item, item close`, possibly empty.
@@ -345,6 +350,38 @@ impl<'a> Scan<'a> {
             self.expect(",")?;
         }
     }
+}
+
+/// Writes what a backslash and `c` stand for.
+fn unescape(c: char, rest: &mut Chars<'_>, bytes: &mut Vec<u8>) -> Result<()> {
+    // Digits go on as long as they may; a byte that does not fit 8 bits is wrong.
+    let mut number = |first: &str, radix: u32, max: usize| {
+        let digits = rest.as_str().chars().take_while(|c| c.is_digit(radix)).take(max).count();
+        let text = format!("{first}{}", &rest.as_str()[..digits]);
+        rest.by_ref().take(digits).for_each(drop);
+        u32::from_str_radix(&text, radix)
+            .map_err(|_| Error::invalid("an escape without its digits"))
+    };
+    let byte =
+        |code: u32| u8::try_from(code).map_err(|_| Error::invalid("an escape of more than 8 bits"));
+    match c {
+        'n' => bytes.push(b'\n'),
+        'r' => bytes.push(b'\r'),
+        't' => bytes.push(b'\t'),
+        'a' => bytes.push(7),
+        'b' => bytes.push(8),
+        'v' => bytes.push(11),
+        'f' => bytes.push(12),
+        '0'..='7' => bytes.push(byte(number(&c.to_string(), 8, 2)?)?),
+        'x' | 'X' => bytes.push(byte(number("", 16, usize::MAX)?)?),
+        'u' | 'U' => {
+            let code = number("", 16, if c == 'u' { 4 } else { 8 })?;
+            let c = char::from_u32(code).ok_or_else(|| Error::invalid("no such character"))?;
+            bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+        }
+        c => bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+    }
+    Ok(())
 }
 
 /// `text` in quotes, with escapes.

@@ -55,10 +55,11 @@ struct Signature {
 }
 
 impl<'a> Parser<'a> {
-    /// A computation without the word `ENTRY`.
+    /// A computation without the word `ENTRY`. After an error the next computation is read next.
     pub(super) fn computation(&mut self) -> Result<CompId, Failure> {
         let (mut at, place) = (self.cursor, self.cursor.location());
-        let name = self.cursor.name("the name of a computation")?;
+        let name = self.cursor.name("the name of a computation");
+        let name = self.or_next_computation(name)?;
         if self.computations.contains(name) {
             let detail = format!("a second computation `{name}`; their names must differ");
             let e = at.broken("module.C2", detail);
@@ -70,11 +71,25 @@ impl<'a> Parser<'a> {
         result
     }
 
+    fn or_next_computation<T>(&mut self, result: Result<T>) -> Result<T> {
+        if result.is_err() {
+            self.cursor.next_computation();
+        }
+        result
+    }
+
     fn signed_body(&mut self, name: &str, at: Location) -> Result<CompId, Failure> {
         let signature = match self.cursor.peek() {
-            Some(b'(') => Some(self.signature()?),
+            Some(b'(') => {
+                let signature = self.signature();
+                Some(self.or_next_computation(signature)?)
+            }
             _ => None,
         };
+        if !self.cursor.peek_token("{") {
+            let e = self.cursor.unexpected("`{`");
+            self.or_next_computation(Err(e))?;
+        }
         let body = self.body(Scope::new(name.to_owned(), Some(at)));
         // Even after an error in the body: these belong to it.
         let attributes = self.trailing_attributes();
@@ -124,14 +139,23 @@ impl<'a> Parser<'a> {
     }
 
     fn statements(&mut self, scope: &mut Scope<'a>) -> Result<(), Failure> {
-        loop {
+        if self.cursor.peek() == Some(b'}') {
+            let e = self.cursor.broken("module.C1", "a computation without instructions");
+            self.report(e);
+            scope.failed = true;
+        }
+        while !self.cursor.eat("}") {
+            if self.cursor.at_end() {
+                let e = self.cursor.unexpected("an instruction or `}`");
+                // After an error it is likely that the end was passed over.
+                return Err(if scope.failed { Failure::REPORTED } else { e.into() });
+            }
             let at = self.cursor.location();
             let is_root = self.cursor.peek_word() == Some("ROOT");
             match self.statement(scope) {
                 Ok(id) if is_root && scope.root.replace(id).is_some() => {
-                    self.report(
-                        Error::invalid("a second ROOT; a computation has one").at(Some(at)),
-                    );
+                    let e = Error::invalid("a second ROOT; a computation has one");
+                    self.report(e.at(Some(at)));
                     scope.failed = true;
                 }
                 Ok(_) => {}
@@ -144,13 +168,8 @@ impl<'a> Parser<'a> {
             if self.is_full() {
                 return Err(Failure::REPORTED);
             }
-            if self.cursor.eat("}") {
-                return Ok(());
-            }
-            if self.cursor.at_end() {
-                return Err(self.cursor.unexpected("an instruction or `}`").into());
-            }
         }
+        Ok(())
     }
 
     /// `, execution_thread="host"` after a computation.

@@ -8,7 +8,7 @@ use super::instruction::RawAttr;
 use super::lexer::Cursor;
 use super::names::{Named, Names};
 use super::parser::Failure;
-use crate::{Extra, InstrId, Metadata, Result};
+use crate::{Extra, InstrId, Location, Metadata, Result};
 
 /// Attributes of any instruction that are kept as written.
 const KEPT: &[&str] = &["statistics", "origin", "original_value", "parameter_replication"];
@@ -66,6 +66,12 @@ pub(super) fn take(
 
 /// `{name=value, name=value}`; the commas may be missing, as they are in metadata.
 pub(super) fn pairs(cursor: &mut Cursor<'_>) -> Result<Vec<(String, String)>> {
+    let pairs = placed_pairs(cursor)?.into_iter();
+    Ok(pairs.map(|(name, value, _)| (name.to_owned(), value.to_owned())).collect())
+}
+
+/// Names, values, and where the values stand.
+fn placed_pairs<'a>(cursor: &mut Cursor<'a>) -> Result<Vec<(&'a str, &'a str, Location)>> {
     let (mut pairs, mut seen) = (Vec::new(), HashSet::new());
     cursor.expect("{")?;
     while !cursor.eat("}") {
@@ -76,7 +82,8 @@ pub(super) fn pairs(cursor: &mut Cursor<'_>) -> Result<Vec<(String, String)>> {
             return Err(at.error(format!("a second attribute `{name}`")));
         }
         cursor.expect("=")?;
-        pairs.push((name.to_owned(), cursor.value()?.to_owned()));
+        let at = cursor.location();
+        pairs.push((name, cursor.value()?, at));
     }
     Ok(pairs)
 }
@@ -84,25 +91,19 @@ pub(super) fn pairs(cursor: &mut Cursor<'_>) -> Result<Vec<(String, String)>> {
 /// `{op_type="x" source_line=7}`
 fn metadata(cursor: &mut Cursor<'_>) -> Result<Metadata> {
     let mut metadata = Metadata::default();
-    let mut at = *cursor;
-    for (name, value) in pairs(cursor)? {
-        let place = at.location();
-        let string = |value: &str| {
-            let mut scan = Scan::new(value);
-            let text = scan.string()?;
-            scan.end().map(|()| Some(text))
-        };
-        let result = match name.as_str() {
-            "op_type" => string(&value).map(|text| metadata.op_type = text),
-            "op_name" => string(&value).map(|text| metadata.op_name = text),
-            "source_file" => string(&value).map(|text| metadata.source_file = text),
-            "source_line" => Scan::new(&value).int().map(|n| metadata.source_line = Some(n)),
+    for (name, value, at) in placed_pairs(cursor)? {
+        let mut scan = Scan::new(value);
+        let result = match name {
+            "op_type" => scan.string().map(|text| metadata.op_type = Some(text)),
+            "op_name" => scan.string().map(|text| metadata.op_name = Some(text)),
+            "source_file" => scan.string().map(|text| metadata.source_file = Some(text)),
+            "source_line" => scan.int().map(|line| metadata.source_line = Some(line)),
             _ => {
-                metadata.other.push((name, value));
+                metadata.other.push((name.to_owned(), value.to_owned()));
                 continue;
             }
         };
-        result.map_err(|e| e.context(name).at(Some(place)))?;
+        result.and_then(|()| scan.end()).map_err(|e| e.context(name).at(Some(at)))?;
     }
     Ok(metadata)
 }

@@ -367,9 +367,9 @@ impl<'a> Cursor<'a> {
                     let transposed = self.text.as_bytes()[..end].ends_with(b"]");
                     self.skip();
                     let goes_on = ["<=", "->", "[", "{", "("];
-                    if !goes_on.iter().any(|token| self.starts_with(token))
-                        && !(transposed && self.starts_with("T("))
-                    {
+                    let goes_on = goes_on.iter().any(|token| self.starts_with(token))
+                        || (transposed && self.starts_with("T("));
+                    if !goes_on {
                         break;
                     }
                     continue;

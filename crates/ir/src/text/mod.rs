@@ -32,6 +32,8 @@ mod number;
 mod parser;
 mod printer;
 mod shape;
+#[cfg(test)]
+mod tests;
 
 pub use literal::{MAX_ELIDED_BYTES, parse_literal, print_literal};
 pub use parser::{MAX_ERRORS, MAX_INFERRED_LEAVES, parse};

@@ -96,10 +96,7 @@ impl<'a> Parser<'a> {
                     self.report(e);
                 }
                 Ok(_) => {}
-                Err(failure) => {
-                    self.report(failure);
-                    self.cursor.next_computation();
-                }
+                Err(failure) => self.report(failure),
             }
         }
         if self.module.computations().is_empty() {
