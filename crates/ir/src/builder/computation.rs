@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::XlaBuilder;
 use super::state::Origin;
 use crate::ops::Direction;
+use crate::text::attrs::Scan;
 use crate::{BinaryOp, CompId, ElementType, Module, ProgramShape, Result, Shape, Verified};
 
 /// A module whose entry computation is meant: to run it, or to pass it to an operation that calls
@@ -60,6 +61,13 @@ impl XlaComputation {
         let b = XlaBuilder::new(&format!("compare_{direction}_{element}"));
         let [x, y] = [0, 1].map(|number| b.parameter(number, Shape::scalar(element), ""));
         b.build_with_root(x.compare_total_order(direction, y))
+    }
+
+    /// The thread that the computation is for, if not the main one.
+    pub(super) fn execution_thread(&self) -> Result<Option<String>> {
+        let mut attributes = self.module.entry().attributes.iter();
+        let thread = attributes.find(|(name, _)| name == "execution_thread");
+        thread.map(|(_, value)| Scan::new(value).string()).transpose()
     }
 
     /// The module.

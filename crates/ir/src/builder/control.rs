@@ -114,24 +114,24 @@ impl XlaBuilder {
         self.apply(AfterAll, &refs(tokens))
     }
 
-    /// Begins a computation; [`XlaOp::async_done`] gives its result.
+    /// Begins a computation, on the thread that [`XlaBuilder::set_execution_thread`] gave it;
+    /// [`XlaOp::async_done`] gives its result.
     ///
-    /// Shapes: the result is `((operands…), result, u32[])`. Errors: the rules of `async-start`,
-    /// `builder.C8`. Source: the opcode `async-start`, which no edition documents.
+    /// Shapes: the result is `((operands…), result, u32[])`. Errors: the rules of `async-start`.
+    /// Source: the opcode `async-start`, which no edition documents.
     #[track_caller]
     pub fn async_start(
         &self,
         computation: &XlaComputation,
         operands: &[impl AsRef<XlaOp>],
-        execution_thread: Option<&str>,
     ) -> XlaOp {
         let operands = refs(operands);
         let shapes: Result<_> = operands.iter().map(|operand| self.shape(*operand)).collect();
         let result = computation.program_shape().result.without_layout();
         let context = Shape::scalar(ElementType::U32);
         let shape = Shape::Tuple(vec![Shape::Tuple(check!(self, shapes)), result, context]);
+        let execution_thread = check!(self, computation.execution_thread());
         let calls = check!(self, self.import(computation));
-        let execution_thread = execution_thread.map(str::to_owned);
         let op = AsyncStart { calls, execution_thread, shape, output_to_operand_aliasing: None };
         self.apply(op, &operands)
     }

@@ -2,6 +2,7 @@
 
 use super::{XlaBuilder, XlaOp, check};
 use crate::ops::{AfterAll, Infeed, Outfeed, Recv, RecvDone, Send, SendDone};
+use crate::text::attrs::quote;
 use crate::{Error, Result, Shape};
 
 /// Who is at the ends of a channel.
@@ -86,7 +87,7 @@ impl XlaOp {
     /// `infeed`. Source: XLA's `InfeedWithToken`.
     #[track_caller]
     pub fn infeed_with_token(&self, shape: impl Into<Shape>, config: Option<&str>) -> XlaOp {
-        let op = Infeed { shape: shape.into(), config: config.map(str::to_owned) };
+        let op = Infeed { shape: shape.into(), config: config.map(quote) };
         self.builder.apply(op, &[self])
     }
 
@@ -110,7 +111,7 @@ impl XlaOp {
         shape: impl Into<Shape>,
         config: Option<&str>,
     ) -> XlaOp {
-        let op = Outfeed { shape: shape.into(), config: config.map(str::to_owned) };
+        let op = Outfeed { shape: shape.into(), config: config.map(quote) };
         self.builder.apply(op, &[self, token.as_ref()])
     }
 

@@ -123,6 +123,12 @@ impl XlaBuilder {
         result
     }
 
+    /// The thread that the computation is for, if not the main one; see
+    /// [`XlaBuilder::async_start`].
+    pub fn set_execution_thread(&self, thread: Option<&str>) {
+        self.state.borrow_mut().set_execution_thread(thread);
+    }
+
     /// Lets an output of the program reuse the buffer of an input; both named by their path
     /// through nested tuples. Takes effect in programs, not in computations that others call.
     /// Source: XLA's `XlaBuilder::SetUpAlias`.

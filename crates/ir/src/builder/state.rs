@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::XlaComputation;
 use super::scope::Scope;
 use crate::ops::Parameter;
+use crate::text::attrs::quote;
 use crate::{
     CompId, Computation, ElementType, Error, Extra, InferCx, Instr, InstrId, Location, Module,
     ModuleConfig, Op, Result, Shape,
@@ -63,6 +64,11 @@ impl State {
 
     pub(super) fn error(&self) -> Option<&Error> {
         self.error.as_ref()
+    }
+
+    pub(super) fn set_execution_thread(&mut self, thread: Option<&str>) {
+        let attribute = |thread| ("execution_thread".to_owned(), quote(thread));
+        self.computation.attributes = thread.into_iter().map(attribute).collect();
     }
 
     /// Keeps the first error.
