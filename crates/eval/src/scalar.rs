@@ -277,10 +277,6 @@ mod tests {
             let args = [float(random.below(1 << 32)), float(random.below(1 << 32))];
             assert_eq!(check_single(b, &args).len(), 8);
         }
-<<<<<<< HEAD
-        for ((register, arg), &element) in self.registers.iter_mut().zip(args).zip(&self.params) {
-            *register = arg.converted(element).bits;
-=======
     }
 
     #[test]
@@ -313,7 +309,6 @@ mod tests {
             let once = b.call(last, &[x], Shape::scalar(F32));
             b.call(last, &[once], Shape::scalar(F32));
             last = module.push(b.0).unwrap();
->>>>>>> 2516b01 (eval: programs of scalars in a file of their own, with tests)
         }
         let cx = Context::default();
         let evaluator = Evaluator::new(&module, &cx);
