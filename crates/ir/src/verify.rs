@@ -8,7 +8,7 @@ mod config;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::ops::{InferCx, Parameter};
-use crate::text::MAX_ERRORS;
+use crate::text::{MAX_ERRORS, is_name};
 use crate::{CompId, Computation, Error, Instr, InstrId, Module, Op, Result, Shape};
 
 /// Shape inference over a whole module may look at so many tuples and leaves of shapes. (An operand
@@ -64,9 +64,12 @@ impl Verifier<'_> {
             return;
         }
         self.errors.extend(config::check(module));
+        self.errors.extend(word("module.C2", "module", &module.name).err());
         let mut names = HashMap::new();
         for id in module.ids() {
             let computation = module.computation(id);
+            let named = word("module.C2", "computation", &computation.name);
+            self.errors.extend(named.err().map(|e| e.at(computation.at.clone())));
             if let Some(other) = names.insert(computation.name.as_str(), id) {
                 let e = Error::rule(
                     "module.C2",
@@ -98,6 +101,8 @@ impl Verifier<'_> {
         for instr_id in computation.ids() {
             let instr = computation.instr(instr_id);
             sizes.push(leaves(&instr.shape));
+            let named = word("computation.C2", "instruction", &instr.name);
+            self.errors.extend(named.err().map(|e| place(e, instr)));
             if !names.insert(instr.name.as_str()) {
                 let detail = format!("two instructions are named `{}`", instr.name);
                 self.errors.push(place(Error::rule("computation.C2", detail), instr));
@@ -149,6 +154,17 @@ impl Verifier<'_> {
         }
         Ok(())
     }
+}
+
+/// module.C2, computation.C2: a name is one that text can have.
+fn word(rule: &'static str, what: &str, name: &str) -> Result<()> {
+    crate::ensure!(
+        is_name(name),
+        rule,
+        "`{}` names no {what}: letters, digits and `_.-` do, not beginning with a digit or `.-`",
+        name.escape_debug()
+    );
+    Ok(())
 }
 
 enum Stop {
@@ -309,6 +325,12 @@ mod tests {
         }
         let once = ["computation.C1", "computation.C2"];
         assert_eq!(rules(module), [&once[..], &["module.C2"], &once].concat());
+
+        let mut module = Module::new("new line\n");
+        let mut computation = Computation::new("");
+        computation.push(Instr { name: "0".to_owned(), ..param() }).unwrap();
+        module.push(computation).unwrap();
+        assert_eq!(rules(module), ["module.C2", "module.C2", "computation.C2"]);
 
         let mut module = Module::new("order");
         let mut computation = Computation::new("c");

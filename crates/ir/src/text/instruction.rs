@@ -9,7 +9,7 @@ use super::attrs::{Attr, AttrReader};
 use super::computation::Scope;
 use super::extra;
 use super::lexer::Cursor;
-use super::literal::literal;
+use super::literal::{literal, pass_literal};
 use super::names::Named;
 use super::parser::{Failure, MAX_INFERRED_LEAVES, Parser};
 use super::shape::{can_be_shape, shape};
@@ -357,8 +357,7 @@ impl<'a> Parser<'a> {
                 // `f32[2] {1, 2}`: the one value with a space before its last part.
                 _ if name == "literal" => {
                     let start = self.cursor.pos();
-                    let shape = shape(&mut self.cursor)?;
-                    literal(&mut self.cursor, &shape)?;
+                    pass_literal(&mut self.cursor)?;
                     Cow::Borrowed(self.cursor.since(start))
                 }
                 _ => Cow::Borrowed(self.cursor.value()?),

@@ -428,6 +428,11 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// Whether text can name something so: `[A-Za-z_][A-Za-z0-9_.-]*`.
+pub(crate) fn is_name(text: &str) -> bool {
+    text.bytes().next().is_some_and(|byte| is_word(byte.into())) && text.bytes().all(is_name_byte)
+}
+
 fn is_word(c: u32) -> bool {
     u8::try_from(c).is_ok_and(|byte| byte.is_ascii_alphabetic() || byte == b'_')
 }

@@ -2,6 +2,7 @@
 
 use super::lexer::{Cursor, Lines};
 use super::number;
+use super::shape::shape;
 use crate::types::{Array, ArrayShape, Literal, Native, Shape};
 use crate::{Error, Result, dispatch, dispatch_type, memory};
 
@@ -43,6 +44,25 @@ pub(super) fn literal(cursor: &mut Cursor<'_>, shape: &Shape) -> Result<Literal>
         Shape::Token => cursor.expect("token").map(|()| Literal::Token),
         Shape::Opaque => Err(cursor.error("no text gives a value of shape opaque[]")),
     }
+}
+
+/// Passes a literal that has its shapes with it: `f32[] 1`, `( f32[] 1, s32[2] {1, 2} )`.
+pub(super) fn pass_literal(cursor: &mut Cursor<'_>) -> Result<()> {
+    if !cursor.eat("(") {
+        let shape = shape(cursor)?;
+        return literal(cursor, &shape).map(|_| ());
+    }
+    cursor.nested(|cursor| {
+        if cursor.eat(")") {
+            return Ok(());
+        }
+        loop {
+            pass_literal(cursor)?;
+            if !cursor.eat(",") {
+                return cursor.expect(")");
+            }
+        }
+    })
 }
 
 /// `{...}` for a tuple.

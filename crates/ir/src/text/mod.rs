@@ -35,6 +35,7 @@ mod shape;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use lexer::is_name;
 pub use literal::{MAX_ELIDED_BYTES, parse_literal, print_literal};
 pub use parser::{MAX_ERRORS, MAX_INFERRED_LEAVES, parse};
 pub use printer::{PrintOptions, print, print_with};

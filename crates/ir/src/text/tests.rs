@@ -352,6 +352,19 @@ fn values_with_spaces_and_comments() {
 }
 
 #[test]
+fn a_literal_as_an_attribute() {
+    check(
+        "ENTRY e { ROOT r = f32[] custom-call(), custom_call_target=\"f\", literal=( f32[] 1, s32[2]{0} {1, 2} ) }",
+        "
+        HloModule module_e
+
+        ENTRY e {
+          ROOT r = f32[] custom-call(), custom_call_target=\"f\", literal=( f32[] 1, s32[2]{0} {1, 2} )
+        }",
+    );
+}
+
+#[test]
 fn wrong_text() {
     check_error("", "1:1", "expected a computation, found the end of the text");
     check_error("HloModule m", "1:12", "expected a computation");
