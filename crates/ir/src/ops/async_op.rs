@@ -375,3 +375,54 @@ impl OpDef for AsyncDone {
         read_repeated(attrs).map(|()| AsyncDone)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::shared::CollectiveAttrs;
+    use crate::ops::testing::{C0, infer, infer_in, module, shape};
+
+    #[test]
+    fn beginnings_and_ends() {
+        let f32s = module(&[(&["f32[]", "f32[]"], "f32[]")]);
+        let attrs = CollectiveAttrs::default();
+        let op = AllReduce { attrs: attrs.clone(), to_apply: C0 };
+        assert_eq!(infer_in(&f32s, AllReduceStart { op }, &["f32[4]"]), "f32[4]");
+        assert_eq!(infer(AllReduceDone, &["(f32[4], f32[5])"]), "(f32[4], f32[5])");
+        let op = AllGather { attrs, dimension: 0, shard_count: 2 };
+        let start = AllGatherStart { op };
+        assert_eq!(infer(start.clone(), &["f32[4]"]), "(f32[4], f32[8])");
+        assert_eq!(infer(start, &["f32[4]", "s8[1]"]), "((f32[4], s8[1]), (f32[8], s8[2]))");
+        assert_eq!(infer(AllGatherDone, &["(f32[4], f32[8])"]), "f32[8]");
+        assert_eq!(infer(AllGatherDone, &["(f32[4])"]), "all-gather-done.C1");
+        let op = CollectivePermute { pairs: vec![(0, 1)], channel_id: None };
+        let start = CollectivePermuteStart { op, contexts: vec![shape("u32[]")] };
+        assert_eq!(infer(start, &["f32[4]"]), "(f32[4], f32[4], u32[])");
+        let context = "(f32[4], f32[5], u32[])";
+        assert_eq!(infer(CollectivePermuteDone, &[context]), "f32[5]");
+        assert_eq!(infer(CopyStart::default(), &["f32[4]"]), "(f32[4], f32[4], u32[])");
+        assert_eq!(infer(CopyDone, &[context]), "copy-done.C2");
+    }
+
+    #[test]
+    fn computations() {
+        let module = module(&[(&["f32[4]", "s8[2]"], "f32[3]")]);
+        let start = |text: &str| AsyncStart {
+            calls: C0,
+            execution_thread: None,
+            shape: shape(text),
+            output_to_operand_aliasing: None,
+        };
+        let begun = "((f32[4], s8[2]), f32[3], u32[])";
+        let operands = ["f32[4]", "s8[2]"];
+        assert_eq!(infer_in(&module, start(begun), &operands), begun);
+        assert_eq!(infer_in(&module, start(begun), &["f32[4]"]), "async-start.C2");
+        let elsewhere = AsyncStart { execution_thread: Some("io".to_owned()), ..start(begun) };
+        assert_eq!(infer_in(&module, elsewhere, &operands), "async-start.C5");
+        assert_eq!(infer(AsyncUpdate, &[begun]), begun);
+        assert_eq!(infer(AsyncDone, &[begun]), "f32[3]");
+        // The parser refuses these, so that there is no program for them.
+        assert_eq!(infer(AsyncUpdate, &["(f32[4], f32[4])"]), "async-update.C1");
+        assert_eq!(infer(AsyncDone, &["f32[4]"]), "async-done.C1");
+    }
+}

@@ -148,3 +148,25 @@ impl OpDef for BatchNormGrad {
         write(attrs, self.epsilon, self.feature_index);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::infer;
+
+    #[test]
+    fn results() {
+        let (epsilon, feature_index) = (0.5, 1);
+        let (x, v) = ("f32[2,<=3]", "f32[3]");
+        let training = BatchNormTraining { epsilon, feature_index };
+        assert_eq!(infer(training, &[x, v, v]), "(f32[2,<=3], f32[<=3], f32[<=3])");
+        let inference = BatchNormInference { epsilon, feature_index };
+        assert_eq!(infer(inference, &[x, v, v, v, v]), "f32[2,<=3]");
+        assert_eq!(infer(inference, &[x, v, v, v, "f32[4]"]), "batch-norm.C6");
+        let grad = BatchNormGrad { epsilon, feature_index };
+        assert_eq!(infer(grad, &[x, v, v, v, "f32[2,3]"]), "(f32[2,<=3], f32[<=3], f32[<=3])");
+        assert_eq!(infer(grad, &[x, v, v, v, "f32[3,2]"]), "batch-norm.C7");
+        let outside = BatchNormTraining { epsilon, feature_index: usize::MAX };
+        assert_eq!(infer(outside, &[x, v, v]), "batch-norm.C3");
+    }
+}

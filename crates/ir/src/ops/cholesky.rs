@@ -129,3 +129,27 @@ crate::ops::words! {
         Adjoint = "ADJOINT",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::infer;
+
+    #[test]
+    fn results() {
+        let cholesky = Cholesky { lower: true };
+        assert_eq!(infer(cholesky, &["c64[<=5,3,3]"]), "c64[<=5,3,3]");
+        assert_eq!(infer(cholesky, &["f32[0,0]"]), "f32[0,0]");
+        assert_eq!(infer(cholesky, &["f32[3,?]"]), "f32[3,?]");
+        let solve = |left_side| TriangularSolve {
+            left_side,
+            lower: true,
+            unit_diagonal: false,
+            transpose_a: TransposeA::NoTranspose,
+        };
+        assert_eq!(infer(solve(true), &["f32[2,3,3]", "f32[2,3,4]"]), "f32[2,3,4]");
+        assert_eq!(infer(solve(false), &["f32[2,3,3]", "f32[2,4,3]"]), "f32[2,4,3]");
+        assert_eq!(infer(solve(false), &["f32[3,3]", "f32[3,4]"]), "triangular-solve.C7");
+        assert_eq!(infer(solve(true), &["f32[]", "f32[]"]), "triangular-solve.C3");
+    }
+}

@@ -233,8 +233,7 @@ impl OpDef for AllToAll {
         ensure_dim("all-to-all.C3", "dimensions", dimension, first)?;
         let (size, kind) = first.dim(dimension);
         ensure!(
-            kind == DimKind::Unbounded
-                || group.is_none_or(|group| size.checked_rem(group).is_none_or(|rest| rest == 0)),
+            kind == DimKind::Unbounded || group.is_none_or(|group| size.is_multiple_of(group)),
             "all-to-all.C4",
             "dimension {dimension} of {first} must be a multiple of {}, the participants of a \
              group",
@@ -371,7 +370,7 @@ impl OpDef for ReduceScatter {
             let size = &mut dims[self.dimension];
             // `reduce-scatter.C3`: the number of parts is positive.
             ensure!(
-                *size % self.shard_count == 0,
+                size.is_multiple_of(self.shard_count),
                 "reduce-scatter.C4",
                 "dimension {} of {array} must be a multiple of {}, the participants of a group",
                 self.dimension,
@@ -473,8 +472,7 @@ impl OpDef for RaggedAllToAll {
         );
         let (slots, kind) = offsets.dim(0);
         ensure!(
-            kind == DimKind::Unbounded
-                || group.is_none_or(|group| slots.checked_rem(group).is_none_or(|rest| rest == 0)),
+            kind == DimKind::Unbounded || group.is_none_or(|group| slots.is_multiple_of(group)),
             "ragged-all-to-all.C4",
             "dimension 0 of operand 2, {offsets}, must be a multiple of {}, the participants of a \
              group",
@@ -535,5 +533,80 @@ impl OpDef for PartitionId {
 
     fn read(_: &mut AttrReader<'_>) -> Result<Self> {
         Ok(PartitionId)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Module;
+    use crate::ops::shared::ReplicaGroups;
+    use crate::ops::testing::{C0, infer, infer_in, module};
+
+    fn groups(lists: &[&[usize]]) -> CollectiveAttrs {
+        let lists = lists.iter().map(|list| list.to_vec()).collect();
+        CollectiveAttrs { replica_groups: ReplicaGroups::List(lists), ..Default::default() }
+    }
+
+    #[test]
+    fn folds() {
+        let f32s = module(&[(&["f32[]", "f32[]"], "f32[]")]);
+        let all_reduce = AllReduce { attrs: groups(&[&[0, 1], &[2]]), to_apply: C0 };
+        assert_eq!(infer_in(&f32s, all_reduce.clone(), &["f32[<=4]"]), "f32[<=4]");
+        assert_eq!(infer_in(&f32s, all_reduce, &["f32[4]", "bf16[2]"]), "(f32[4], bf16[2])");
+        let scatter = |shard_count| ReduceScatter {
+            attrs: groups(&[&[0, 1]]),
+            dimension: 1,
+            shard_count,
+            to_apply: C0,
+        };
+        assert_eq!(infer_in(&f32s, scatter(2), &["f32[3,4]"]), "f32[3,2]");
+        assert_eq!(infer_in(&f32s, scatter(0), &["f32[3,4]"]), "reduce-scatter.C3");
+        assert_eq!(infer_in(&f32s, scatter(4), &["f32[3,4]"]), "reduce-scatter.C3");
+    }
+
+    #[test]
+    fn gathers() {
+        let gather = |attrs, shard_count| AllGather { attrs, dimension: 0, shard_count };
+        let pair = groups(&[&[0, 1]]);
+        assert_eq!(infer(gather(pair.clone(), 2), &["f32[3,<=4]"]), "f32[6,<=4]");
+        assert_eq!(infer(gather(pair.clone(), 2), &["f32[3]", "s8[1]"]), "(f32[6], s8[2])");
+        assert_eq!(infer(gather(pair.clone(), 2), &["f32[?]"]), "f32[?]");
+        assert_eq!(infer(gather(pair, 3), &["f32[3]"]), "all-gather.C3");
+        // Without groups, the number of parts is whatever the shapes show…
+        assert_eq!(infer(gather(groups(&[]), 7), &["f32[3]"]), "f32[21]");
+        assert_eq!(infer(gather(groups(&[]), 0), &["f32[3]"]), "all-gather.C3");
+        assert_eq!(infer(gather(groups(&[]), usize::MAX), &["f32[3]"]), "all-gather.C4");
+        assert_eq!(infer(gather(groups(&[]), 1 << 62), &["f32[1]"]), "shape.C2");
+        // … unless the module knows it.
+        let mut module = Module::new("m");
+        module.config.replica_count = Some(4);
+        assert_eq!(infer_in(&module, gather(groups(&[]), 7), &["f32[3]"]), "all-gather.C3");
+        module.config.num_partitions = Some(2);
+        let both = CollectiveAttrs { channel_id: Some(1), ..groups(&[]) };
+        assert_eq!(infer_in(&module, gather(both, 8), &["f32[3]"]), "f32[24]");
+    }
+
+    #[test]
+    fn exchanges() {
+        let all_to_all = |dimension| AllToAll { attrs: groups(&[&[0, 1]]), dimension };
+        assert_eq!(infer(all_to_all(Some(0)), &["f32[4,3]"]), "f32[4,3]");
+        assert_eq!(infer(all_to_all(Some(1)), &["f32[4,3]"]), "all-to-all.C4");
+        assert_eq!(infer(all_to_all(None), &["f32[3]", "f32[3]"]), "(f32[3], f32[3])");
+        let ragged = RaggedAllToAll { attrs: groups(&[&[0, 1]]) };
+        let operands = ["f32[9,3]", "f32[7,3]", "s32[4]", "s32[4]", "s32[4]", "s32[4]"];
+        assert_eq!(infer(ragged, &operands), "f32[7,3]");
+        let permute = |pairs: &[(usize, usize)]| CollectivePermute {
+            pairs: pairs.to_vec(),
+            channel_id: None,
+        };
+        assert_eq!(infer(permute(&[]), &["f32[3]"]), "f32[3]");
+        assert_eq!(infer(permute(&[(0, usize::MAX)]), &["f32[3]"]), "f32[3]");
+        assert_eq!(infer(permute(&[(0, 1), (0, 2)]), &["f32[3]"]), "collective-permute.C2");
+        // Not everybody needs to be in a group of a broadcast.
+        let broadcast = CollectiveBroadcast { attrs: groups(&[&[5, 1]]) };
+        assert_eq!(infer(broadcast, &["f32[3]"]), "f32[3]");
+        assert_eq!(infer(ReplicaId, &[]), "u32[]");
+        assert_eq!(infer(PartitionId, &[]), "u32[]");
     }
 }

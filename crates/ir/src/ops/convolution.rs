@@ -101,7 +101,7 @@ impl Convolution {
         let output_features = kernel.dim(self.dims.kernel_output_feature);
         for (name, count) in [("feature_group_count", features), ("batch_group_count", batches)] {
             ensure!(
-                unknown(output_features) || output_features.0 % count == 0,
+                unknown(output_features) || output_features.0.is_multiple_of(count),
                 "convolution.C9",
                 "{name}={count} must divide the {} output features of the kernel {kernel}",
                 output_features.0
@@ -109,7 +109,7 @@ impl Convolution {
         }
         let batch = input.dim(self.dims.input_batch);
         ensure!(
-            unknown(batch) || batch.0 % batches == 0,
+            unknown(batch) || batch.0.is_multiple_of(batches),
             "convolution.C10",
             "batch_group_count={batches} must divide the batch of {} of the input {input}",
             batch.0
@@ -200,5 +200,62 @@ impl OpDef for Convolution {
         }
         Precision::write_list(&self.precision, attrs);
         write_algorithm(&self.algorithm, attrs);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::infer;
+    use crate::text::attrs::Scan;
+
+    fn conv(window: &str, labels: &str) -> Convolution {
+        Convolution {
+            window: Window::read(&mut Scan::new(window)).expect("a window"),
+            dims: ConvDims::from_labels(labels).expect("labels"),
+            feature_group_count: 1,
+            batch_group_count: 1,
+            element: ElementType::F32,
+            precision: Vec::new(),
+            algorithm: None,
+        }
+    }
+
+    #[test]
+    fn results() {
+        let plain = conv("{size=3x2 stride=2x1 pad=1_1x0_0}", "b01f_01io->b01f");
+        assert_eq!(infer(plain, &["f32[2,8,9,3]", "f32[3,2,3,5]"]), "f32[2,4,8,5]");
+        let order = conv("{size=3}", "f0b_o0i->0bf");
+        assert_eq!(infer(order, &["f32[3,8,2]", "f32[5,3,3]"]), "f32[6,2,5]");
+        let no_window = conv("{}", "bf_io->bf");
+        assert_eq!(infer(no_window, &["f32[2,3]", "f32[3,5]"]), "f32[2,5]");
+        let mut groups = conv("{size=1}", "b0f_0io->b0f");
+        groups.feature_group_count = 3;
+        assert_eq!(infer(groups.clone(), &["f32[2,8,6]", "f32[1,2,9]"]), "f32[2,8,9]");
+        (groups.feature_group_count, groups.batch_group_count) = (1, 2);
+        assert_eq!(infer(groups, &["f32[4,8,6]", "f32[1,6,4]"]), "f32[2,8,4]");
+        // An empty input has room for no window.
+        let empty = conv("{size=3}", "b0f_0io->b0f");
+        assert_eq!(infer(empty, &["f32[2,0,3]", "f32[3,3,5]"]), "f32[2,0,5]");
+    }
+
+    #[test]
+    fn bounds() {
+        let plain = conv("{size=3}", "b0f_0io->b0f");
+        assert_eq!(infer(plain.clone(), &["f32[<=2,<=8,3]", "f32[3,3,5]"]), "f32[<=2,<=6,5]");
+        assert_eq!(infer(plain.clone(), &["f32[?,?,?]", "f32[3,3,5]"]), "f32[?,?,5]");
+        assert_eq!(infer(plain.clone(), &["f32[2,8,3]", "f32[<=3,3,5]"]), "f32[2,<=6,5]");
+        assert_eq!(infer(plain, &["f32[2,8,3]", "f32[3,3,?]"]), "convolution.C12");
+    }
+
+    #[test]
+    fn hostile_sizes() {
+        let mut wide = conv("{size=1 lhs_dilate=18446744073709551615}", "b0f_0io->b0f");
+        assert_eq!(infer(wide.clone(), &["f32[1,9,1]", "f32[1,1,1]"]), "window.C6");
+        assert_eq!(infer(wide.clone(), &["f32[1,2,1]", "f32[1,1,1]"]), "window.C6");
+        wide.feature_group_count = usize::MAX;
+        assert_eq!(infer(wide.clone(), &["f32[1,2,1]", "f32[1,2,1]"]), "convolution.C8");
+        wide.dims.input_batch = usize::MAX;
+        assert_eq!(infer(wide, &["f32[1,2,1]", "f32[1,2,1]"]), "convolution.C5");
     }
 }

@@ -248,3 +248,71 @@ impl OpDef for RaggedDot {
         Precision::write_list(&self.precision, attrs);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::infer;
+
+    fn dot(lists: [&[usize]; 4]) -> Dot {
+        let [lhs_batch, lhs_contracting, rhs_batch, rhs_contracting] = lists.map(<[_]>::to_vec);
+        let dims = DotDims { lhs_contracting, rhs_contracting, lhs_batch, rhs_batch };
+        Dot { dims, element: ElementType::F32, precision: Vec::new(), algorithm: None }
+    }
+
+    #[test]
+    fn results() {
+        let matrices = dot([&[], &[1], &[], &[0]]);
+        assert_eq!(infer(matrices.clone(), &["f32[2,3]", "f32[3,4]"]), "f32[2,4]");
+        assert_eq!(infer(matrices.clone(), &["s8[2,3]", "bf16[3]"]), "f32[2]");
+        let batched = dot([&[1], &[2], &[0], &[2]]);
+        assert_eq!(infer(batched.clone(), &["f32[4,2,3]", "f32[2,5,3]"]), "f32[2,4,5]");
+        // A bound stays with a free or a batch dimension.
+        assert_eq!(infer(batched, &["f32[4,<=2,3]", "f32[2,<=5,<=3]"]), "f32[<=2,4,<=5]");
+        assert_eq!(infer(matrices, &["f32[2,?]", "f32[3,4]"]), "f32[2,4]");
+        let outer = dot([&[], &[], &[], &[]]);
+        assert_eq!(infer(outer.clone(), &["f32[2]", "f32[3]"]), "f32[2,3]");
+        assert_eq!(infer(outer, &["f32[]", "f32[]"]), "f32[]");
+    }
+
+    #[test]
+    fn hostile_sizes() {
+        let outer = dot([&[], &[], &[], &[]]);
+        assert_eq!(infer(outer.clone(), &["pred[4611686018427387904]", "pred[4]"]), "shape.C2");
+        assert_eq!(infer(dot([&[usize::MAX], &[], &[], &[]]), &["f32[1]", "f32[1]"]), "dot.C2");
+    }
+
+    #[test]
+    fn ragged_results() {
+        let ragged =
+            |lhs_contracting: &[usize], rhs_contracting: &[usize], ragged, group: &[usize]| {
+                let dims = dot([&[], lhs_contracting, &[], rhs_contracting]).dims;
+                let (lhs_ragged, rhs_group) = (vec![ragged], group.to_vec());
+                let element = ElementType::F32;
+                RaggedDot { dims, lhs_ragged, rhs_group, element, precision: Vec::new() }
+            };
+        // Shapes from the comment on RaggedDot in XLA's shape inference, without a batch.
+        let free = ragged(&[1], &[1], 0, &[0]);
+        assert_eq!(free.mode(), Some(RaggedMode::Free));
+        assert_eq!(infer(free, &["f32[9,3]", "f32[2,3,5]", "s32[2]"]), "f32[9,5]");
+        let contracting = ragged(&[1], &[0], 1, &[]);
+        assert_eq!(contracting.mode(), Some(RaggedMode::Contracting));
+        assert_eq!(infer(contracting, &["f32[9,3]", "f32[3,5]", "s32[2]"]), "f32[2,9,5]");
+        let mut batch = ragged(&[2], &[1], 0, &[]);
+        batch.dims.lhs_batch = vec![0];
+        batch.dims.rhs_batch = vec![0];
+        assert_eq!(batch.mode(), Some(RaggedMode::Batch));
+        assert_eq!(infer(batch.clone(), &["f32[7,9,3]", "f32[7,3,5]", "s64[2]"]), "f32[7,9,5]");
+        // Sizes for each batch, where a free dimension is ragged.
+        let mut each = RaggedDot { lhs_ragged: vec![1], rhs_group: vec![2], ..batch };
+        assert_eq!(each.group_dims(3), [0]);
+        assert_eq!(infer(each.clone(), &["f32[7,9,3]", "f32[7,3,2,5]", "s32[7,2]"]), "f32[7,9,5]");
+        assert_eq!(
+            infer(each.clone(), &["f32[7,9,3]", "f32[7,3,2,5]", "s32[6,2]"]),
+            "ragged-dot.C4"
+        );
+        assert_eq!(infer(each.clone(), &["f32[7,9,3]", "f32[7,3,2,5]", "s32[]"]), "ragged-dot.C4");
+        each.lhs_ragged = vec![usize::MAX];
+        assert_eq!(infer(each, &["f32[7,9,3]", "f32[7,3,2,5]", "s32[2]"]), "ragged-dot.C3");
+    }
+}

@@ -107,3 +107,35 @@ crate::ops::words! {
         Irfft = "IRFFT",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::infer;
+
+    fn fft(kind: FftKind, lengths: &[usize]) -> Fft {
+        Fft { kind, lengths: lengths.to_vec() }
+    }
+
+    #[test]
+    fn results() {
+        assert_eq!(infer(fft(FftKind::Fft, &[3]), &["c64[<=2,3]"]), "c64[<=2,3]");
+        assert_eq!(infer(fft(FftKind::Rfft, &[2, 5]), &["f64[7,2,5]"]), "c128[7,2,3]");
+        assert_eq!(infer(fft(FftKind::Irfft, &[2, 5]), &["c64[2,3]"]), "f32[2,5]");
+        assert_eq!(infer(fft(FftKind::Irfft, &[4]), &["c64[3]"]), "f32[4]");
+        assert_eq!(infer(fft(FftKind::Rfft, &[5]), &["f32[?]"]), "c64[3]");
+        assert_eq!(infer(fft(FftKind::Rfft, &[0]), &["f32[0]"]), "c64[0]");
+        assert_eq!(infer(fft(FftKind::Irfft, &[0]), &["c64[0]"]), "f32[0]");
+        assert_eq!(infer(fft(FftKind::Irfft, &[0]), &["c64[1]"]), "f32[0]");
+    }
+
+    #[test]
+    fn rules() {
+        assert_eq!(infer(fft(FftKind::Fft, &[]), &["c64[3]"]), "fft.C2");
+        assert_eq!(infer(fft(FftKind::Fft, &[3, 3]), &["c64[3]"]), "fft.C3");
+        assert_eq!(infer(fft(FftKind::Rfft, &[3]), &["f16[3]"]), "fft.C4");
+        assert_eq!(infer(fft(FftKind::Irfft, &[3]), &["f32[2]"]), "fft.C4");
+        assert_eq!(infer(fft(FftKind::Ifft, &[4]), &["c64[3]"]), "fft.C5");
+        assert_eq!(infer(fft(FftKind::Irfft, &[usize::MAX]), &["c64[?]"]), "shape.C2");
+    }
+}

@@ -241,3 +241,72 @@ impl OpDef for Gather {
         attrs.flag("indices_are_sorted", self.indices_are_sorted);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::infer;
+
+    fn rows() -> Gather {
+        Gather {
+            dims: GatherDims {
+                offset_dims: vec![1],
+                collapsed_slice_dims: vec![0],
+                start_index_map: vec![0],
+                index_vector_dim: 1,
+                ..GatherDims::default()
+            },
+            slice_sizes: vec![1, 5],
+            indices_are_sorted: false,
+        }
+    }
+
+    #[test]
+    fn results() {
+        assert_eq!(infer(rows(), &["f32[4,5]", "s32[3,1]"]), "f32[3,5]");
+        // Scalars are index vectors of one component.
+        assert_eq!(infer(rows(), &["f32[4,5]", "u8[3]"]), "f32[3,5]");
+        // From the StableHLO specification, "gather": batching, and slices before index vectors.
+        let batched = Gather {
+            dims: GatherDims {
+                offset_dims: vec![3, 4],
+                collapsed_slice_dims: vec![1],
+                start_index_map: vec![2, 1],
+                operand_batching_dims: vec![0],
+                start_indices_batching_dims: vec![1],
+                index_vector_dim: 3,
+            },
+            slice_sizes: vec![1, 1, 2, 2],
+            indices_are_sorted: false,
+        };
+        assert_eq!(infer(batched.clone(), &["s32[2,3,4,2]", "s64[2,2,3,2]"]), "s32[2,2,3,2,2]");
+        assert_eq!(batched.dims.offset_operand_dims(4), [2, 3]);
+        assert_eq!(batched.dims.batch_dims(5), [0, 1, 2]);
+        assert_eq!(indices_dims(4, 3), [0, 1, 2]);
+        assert_eq!(indices_dims(2, 2), [0, 1]);
+    }
+
+    #[test]
+    fn bounds() {
+        assert_eq!(infer(rows(), &["f32[<=4,5]", "s32[<=3,1]"]), "f32[<=3,5]");
+        // All of a bounded dimension is bounded, a part of it is not.
+        assert_eq!(infer(rows(), &["f32[4,<=5]", "s32[3,1]"]), "f32[3,<=5]");
+        assert_eq!(infer(rows(), &["f32[4,<=6]", "s32[3,1]"]), "f32[3,5]");
+        assert_eq!(infer(rows(), &["f32[?,?]", "s32[?,?]"]), "f32[?,5]");
+    }
+
+    #[test]
+    fn hostile_numbers() {
+        let mut op = rows();
+        op.dims.index_vector_dim = usize::MAX;
+        assert_eq!(infer(op.clone(), &["f32[4,5]", "s32[3,1]"]), "gather.C3");
+        op = rows();
+        op.dims.collapsed_slice_dims = vec![usize::MAX];
+        assert_eq!(infer(op.clone(), &["f32[4,5]", "s32[3,1]"]), "gather.C9");
+        op = rows();
+        op.slice_sizes = vec![1, usize::MAX];
+        assert_eq!(infer(op.clone(), &["f32[4,5]", "s32[3,1]"]), "gather.C18");
+        // An unbounded dimension limits no slice: the size of the result does.
+        assert_eq!(infer(op, &["f32[4,?]", "s32[3,1]"]), "shape.C2");
+    }
+}

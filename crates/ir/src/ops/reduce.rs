@@ -227,3 +227,75 @@ impl OpDef for SelectAndScatter {
         vec![&mut self.select, &mut self.scatter]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::{C0, C1, infer_in, module};
+    use crate::text::attrs::Scan;
+
+    fn window(text: &str) -> Window {
+        Window::read(&mut Scan::new(text)).expect("a window")
+    }
+
+    #[test]
+    fn reduce_results() {
+        let f32s = module(&[(&["f32[]", "f32[]"], "f32[]")]);
+        let reduce =
+            |dimensions: &[usize]| Reduce { dimensions: dimensions.to_vec(), to_apply: C0 };
+        assert_eq!(infer_in(&f32s, reduce(&[0, 2]), &["f32[2,3,4]", "f32[]"]), "f32[3]");
+        assert_eq!(infer_in(&f32s, reduce(&[]), &["f32[2]", "f32[]"]), "f32[2]");
+        assert_eq!(infer_in(&f32s, reduce(&[0]), &["f32[2,<=3,?]", "f32[]"]), "f32[<=3,?]");
+
+        let pair = module(&[(&["f32[]", "s32[]", "f32[]", "s32[]"], "(f32[], s32[])")]);
+        let operands = ["f32[2,3]", "s32[2,3]", "f32[]", "s32[]"];
+        assert_eq!(infer_in(&pair, reduce(&[1]), &operands), "(f32[2], s32[2])");
+        // A tuple of one stays a tuple.
+        let single = module(&[(&["f32[]", "f32[]"], "(f32[])")]);
+        assert_eq!(infer_in(&single, reduce(&[0]), &["f32[2]", "f32[]"]), "(f32[])");
+    }
+
+    #[test]
+    fn floats_of_other_precision_fold() {
+        // As XLA's VerifyReducerShape has it: the result has the accumulator's type.
+        let wide = module(&[(&["f32[]", "bf16[]"], "f32[]")]);
+        let reduce = Reduce { dimensions: vec![0], to_apply: C0 };
+        assert_eq!(infer_in(&wide, reduce.clone(), &["bf16[2]", "f32[]"]), "f32[]");
+        assert_eq!(infer_in(&wide, reduce.clone(), &["f16[2]", "f64[]"]), "f32[]");
+        assert_eq!(infer_in(&wide, reduce.clone(), &["s32[2]", "f32[]"]), "reducer.C5");
+        let mixed = module(&[(&["s32[]", "f32[]"], "s32[]")]);
+        assert_eq!(infer_in(&mixed, reduce, &["f32[2]", "s32[]"]), "reducer.C5");
+        // That of a window, the initial value's.
+        let window = ReduceWindow { window: window("{size=1}"), to_apply: C0 };
+        assert_eq!(infer_in(&wide, window, &["bf16[2]", "f64[]"]), "f64[2]");
+    }
+
+    #[test]
+    fn window_results() {
+        let f32s = module(&[(&["f32[]", "f32[]"], "f32[]")]);
+        let op = |text| ReduceWindow { window: window(text), to_apply: C0 };
+        let valid = op("{size=1x2 stride=1x2}");
+        assert_eq!(infer_in(&f32s, valid, &["f32[3,5]", "f32[]"]), "f32[3,2]");
+        assert_eq!(infer_in(&f32s, op("{}"), &["f32[]", "f32[]"]), "f32[]");
+        let bounded = op("{size=2x1x1}");
+        assert_eq!(infer_in(&f32s, bounded, &["f32[<=3,5,?]", "f32[]"]), "f32[<=2,5,?]");
+        let cropped = op("{size=1 pad=-9223372036854775808_0}");
+        assert_eq!(infer_in(&f32s, cropped, &["f32[3]", "f32[]"]), "f32[0]");
+        let padded = op("{size=1 pad=9223372036854775807_9223372036854775807}");
+        assert_eq!(infer_in(&f32s, padded, &["f32[3]", "f32[]"]), "window.C6");
+        assert_eq!(infer_in(&f32s, op("{size=0}"), &["f32[3]", "f32[]"]), "window.C1");
+    }
+
+    #[test]
+    fn select_and_scatter_results() {
+        let module = module(&[(&["f32[]", "f32[]"], "pred[]"), (&["f32[]", "f32[]"], "f32[]")]);
+        let op = |text| SelectAndScatter { window: window(text), select: C0, scatter: C1 };
+        let operands = ["f32[4,6]", "f32[2,2]", "f32[]"];
+        let two_by_three = op("{size=2x3 stride=2x3}");
+        assert_eq!(infer_in(&module, two_by_three.clone(), &operands), "f32[4,6]");
+        let other = ["f32[4,6]", "f32[2,3]", "f32[]"];
+        assert_eq!(infer_in(&module, two_by_three, &other), "select-and-scatter.C5");
+        let swapped = SelectAndScatter { select: C1, scatter: C0, ..op("{size=2x3 stride=2x3}") };
+        assert_eq!(infer_in(&module, swapped, &operands), "select-and-scatter.C4");
+    }
+}

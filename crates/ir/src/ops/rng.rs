@@ -185,3 +185,33 @@ crate::ops::words! {
         Philox = "rng_philox",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::{array, infer};
+
+    #[test]
+    fn results() {
+        let rng = |distribution, shape| Rng { distribution, shape: array(shape) };
+        let scalars = |element: &'static str| [element, element];
+        let uniform = Distribution::Uniform;
+        assert_eq!(infer(rng(uniform, "s8[2,3]"), &scalars("s8[]")), "s8[2,3]");
+        assert_eq!(infer(rng(uniform, "pred[2]"), &scalars("pred[]")), "pred[2]");
+        assert_eq!(infer(rng(uniform, "c64[2]"), &scalars("c64[]")), "rng.C3");
+        assert_eq!(infer(rng(uniform, "f32[2]"), &["f32[]", "f16[]"]), "rng.C2");
+        assert_eq!(infer(rng(Distribution::Normal, "bf16[<=2]"), &scalars("bf16[]")), "bf16[<=2]");
+        assert_eq!(infer(rng(Distribution::Normal, "s8[2]"), &scalars("s8[]")), "rng.C4");
+    }
+
+    #[test]
+    fn bits() {
+        let bits = |algorithm, shape| RngBitGenerator { algorithm, shape: array(shape) };
+        let (fry, philox) = (RngAlgorithm::ThreeFry, RngAlgorithm::Philox);
+        assert_eq!(infer(bits(fry, "u32[5]"), &["u64[2]"]), "(u64[2], u32[5])");
+        assert_eq!(infer(bits(philox, "f64[5]"), &["u64[3]"]), "(u64[3], f64[5])");
+        assert_eq!(infer(bits(fry, "u32[5]"), &["u64[3]"]), "rng-bit-generator.C2");
+        assert_eq!(infer(bits(philox, "u32[5]"), &["u64[<=3]"]), "rng-bit-generator.C1");
+        assert_eq!(infer(bits(philox, "c64[5]"), &["u64[3]"]), "rng-bit-generator.C3");
+    }
+}

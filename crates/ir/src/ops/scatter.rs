@@ -257,3 +257,56 @@ impl OpDef for Scatter {
         vec![&mut self.to_apply]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::{C0, infer_in, module};
+
+    fn rows() -> Scatter {
+        Scatter {
+            dims: ScatterDims {
+                update_window_dims: vec![1],
+                inserted_window_dims: vec![0],
+                scatter_dims_to_operand_dims: vec![0],
+                index_vector_dim: 1,
+                ..ScatterDims::default()
+            },
+            indices_are_sorted: false,
+            unique_indices: false,
+            to_apply: C0,
+        }
+    }
+
+    #[test]
+    fn results() {
+        let f32s = module(&[(&["f32[]", "f32[]"], "f32[]")]);
+        let operands = ["f32[4,5]", "s32[3,1]", "f32[3,5]"];
+        assert_eq!(infer_in(&f32s, rows(), &operands), "f32[4,5]");
+        assert_eq!(infer_in(&f32s, rows(), &["f32[4,5]", "s32[3]", "f32[3,2]"]), "f32[4,5]");
+        let bounded = ["f32[<=4,5]", "s32[<=3,1]", "f32[3,5]"];
+        assert_eq!(infer_in(&f32s, rows(), &bounded), "f32[<=4,5]");
+        assert_eq!(infer_in(&f32s, rows(), &["f32[?,?]", "s32[?,1]", "f32[3,5]"]), "f32[?,?]");
+        // The operand keeps its type where updates and computation are wider.
+        assert_eq!(infer_in(&f32s, rows(), &["bf16[4,5]", "s32[3]", "f32[3,2]"]), "bf16[4,5]");
+
+        let pair = module(&[(&["f32[]", "s8[]", "f32[]", "s8[]"], "(f32[], s8[])")]);
+        let operands = ["f32[4,5]", "s8[4,5]", "s32[3,1]", "f32[3,5]", "s8[3,5]"];
+        assert_eq!(infer_in(&pair, rows(), &operands), "(f32[4,5], s8[4,5])");
+        assert_eq!(rows().dims.window_operand_dims(2), [1]);
+        assert_eq!(rows().dims.scatter_dims(2), [0]);
+    }
+
+    #[test]
+    fn hostile_numbers() {
+        let f32s = module(&[(&["f32[]", "f32[]"], "f32[]")]);
+        let operands = ["f32[4,5]", "s32[3,1]", "f32[3,5]"];
+        let mut op = rows();
+        op.dims.index_vector_dim = usize::MAX;
+        assert_eq!(infer_in(&f32s, op, &operands), "scatter.C6");
+        op = rows();
+        op.dims.inserted_window_dims = vec![usize::MAX];
+        assert_eq!(infer_in(&f32s, op, &operands), "scatter.C11");
+        assert_eq!(infer_in(&f32s, rows(), &["f32[4,5]", "s32[]", "f32[]"]), "scatter.C6");
+    }
+}

@@ -141,3 +141,32 @@ impl OpDef for TopK {
         attrs.put("largest", self.largest);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::{C0, infer, infer_in, module};
+
+    #[test]
+    fn sort_results() {
+        let sort = Sort { dimension: 1, is_stable: true, to_apply: C0 };
+        let one = module(&[(&["f32[]", "f32[]"], "pred[]")]);
+        assert_eq!(infer_in(&one, sort, &["f32[2,<=3]"]), "f32[2,<=3]");
+        assert_eq!(infer_in(&one, sort, &["bf16[2,3]"]), "bf16[2,3]");
+        assert_eq!(infer_in(&one, sort, &["f32[2]"]), "sort.C3");
+        assert_eq!(infer_in(&one, sort, &["s32[2,3]"]), "sort.C5");
+        let two = module(&[(&["f32[]", "f32[]", "s32[]", "s32[]"], "pred[]")]);
+        assert_eq!(infer_in(&two, sort, &["f32[2,3]", "s32[2,3]"]), "(f32[2,3], s32[2,3])");
+        // Not the arrays' order of parameters but pairs.
+        assert_eq!(infer_in(&two, sort, &["s32[2,3]", "f32[2,3]"]), "sort.C5");
+    }
+
+    #[test]
+    fn topk_results() {
+        let topk = |k| TopK { k, largest: true };
+        assert_eq!(infer(topk(2), &["f32[4,<=3]"]), "(f32[4,2], s32[4,2])");
+        assert_eq!(infer(topk(0), &["u8[<=4,3]"]), "(u8[<=4,0], s32[<=4,0])");
+        assert_eq!(infer(topk(4), &["f32[3]"]), "topk.C3");
+        assert_eq!(infer(topk(usize::MAX), &["f32[?]"]), "shape.C2");
+    }
+}
