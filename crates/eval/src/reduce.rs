@@ -134,6 +134,7 @@ mod tests {
     use helio_ir::ElementType::{F32, Pred, S32};
     use helio_ir::ops::BinaryOp::{Add, Multiply, Subtract};
     use helio_ir::ops::{Compare, Direction, Order, Select, Tuple};
+    use helio_ir::types::BF16 as Bf16;
     use helio_ir::{Code, CompId};
 
     use super::*;
@@ -227,6 +228,29 @@ mod tests {
             let sums = reduced(&bench, add, &x, &folded, &kept);
             assert_eq!(sums.iter().sum::<i32>(), values::<i32>(&x).iter().sum::<i32>());
         }
+    }
+
+    #[test]
+    fn a_computation_may_work_in_another_float_type() {
+        let mut bench = Bench::new();
+        let add = bench.binary(Add, F32);
+        let x = of(&[2, 2], &[1.0, 1.0 / 128.0, 1.0, 1.0].map(Bf16::from_f32));
+        let zero = Array::scalar(Bf16::from_f32(0.0));
+        for (dimensions, out, expected) in [
+            (vec![1], vec![2], vec![1.0078125, 2.0]),
+            (vec![], vec![2, 2], vec![1.0, 0.0078125, 1.0, 1.0]),
+        ] {
+            let op = ops::Reduce { dimensions, to_apply: add };
+            let out = shape(F32, &out);
+            let found = run_on(&bench.evaluator(), reduce, op, &[&x, &zero], &out).unwrap();
+            assert_eq!(values::<f32>(&found), expected);
+        }
+        // Nothing to fold: the initial value is still in its own type.
+        let none = of::<Bf16>(&[0], &[]);
+        let op = ops::Reduce { dimensions: vec![0], to_apply: add };
+        let out = shape(F32, &[]);
+        let found = run_on(&bench.evaluator(), reduce, op, &[&none, &zero], &out).unwrap();
+        assert_eq!(values::<f32>(&found), [0.0]);
     }
 
     #[test]

@@ -163,19 +163,20 @@ pub(crate) fn values_mut<T: Native>(data: &mut ArrayData) -> Result<&mut [T]> {
     }
 }
 
-/// Sets one element. Errors: `Internal` if the value has another type or there is no such element.
+/// Sets one element, converted to the array's type: the computations of reduce, scatter and their
+/// kin may work in another float type. Errors: `Internal` if there is no such element.
 pub(crate) fn store(data: &mut ArrayData, index: usize, value: Scalar) -> Result<()> {
+    let value = value.converted(data.element());
     dispatch!(data, values => {
         *values.get_mut(index).ok_or_else(outside)? = value.get()?;
         Ok(())
     })
 }
 
-/// An array with this value everywhere. Errors: `Internal` if the value has another type;
-/// `ResourceExhausted`.
+/// An array with this value, converted to its type, everywhere. Errors: `ResourceExhausted`.
 pub(crate) fn filled(shape: &ArrayShape, value: Scalar) -> Result<Array> {
     memory::ensure_available(shape.size_bytes())?;
-    let count = shape.element_count();
+    let (count, value) = (shape.element_count(), value.converted(shape.element()));
     let data = helio_ir::dispatch_type!(shape.element(), T => {
         T::wrap(vec![value.get::<T>()?; count])
     });
