@@ -171,7 +171,7 @@ fn join(parts: &[&Array], dim: usize) -> Result<Array> {
 /// Part `index` of `count` equal parts along a dimension.
 fn part(array: &Array, dim: usize, index: usize, count: usize) -> Result<Array> {
     let size = array.dims()[dim];
-    if count == 0 || size % count != 0 {
+    if count == 0 || !size.is_multiple_of(count) {
         let shape = array.shape();
         return Err(Error::invalid(format!("dimension {dim} of {shape} in {count} equal parts")));
     }
