@@ -81,7 +81,8 @@ impl Plan {
         // Here `exp(∓2πi k / to.len())` is root `k * step`.
         let parts = &mut scratch[..radix];
         for k in 0..part {
-            for (r, v) in parts.iter_mut().enumerate() {
+            parts[0] = to[k];
+            for (r, v) in parts.iter_mut().enumerate().skip(1) {
                 *v = to[r * part + k] * self.roots[r * k * step];
             }
             if let [a, b] = *parts {
