@@ -395,6 +395,9 @@ pub fn quote(text: &str) -> String {
             '\n' => quoted.push_str("\\n"),
             '\t' => quoted.push_str("\\t"),
             '\r' => quoted.push_str("\\r"),
+            control if control.is_ascii_control() => {
+                let _ = write!(quoted, "\\{:03o}", control as u32); // cannot fail
+            }
             other => quoted.push(other),
         }
     }
@@ -477,4 +480,22 @@ impl<'a> AttrWriter<'a> {
 pub fn braced<T: Display>(values: &[T]) -> String {
     let values: Vec<_> = values.iter().map(T::to_string).collect();
     format!("{{{}}}", values.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings() {
+        let unquote = |text: &str| Scan::new(text).string();
+        for text in ["", "a\"b\\c", "\n\t\r\0\u{7}1", "é'\u{1f600}"] {
+            assert_eq!(unquote(&quote(text)).unwrap(), text);
+        }
+        assert_eq!(unquote(r#"'\a\x41\101\u00e9\"'"#).unwrap(), "\u{7}AAé\"");
+        for text in ["a", "\"", "\"\\", "'\"", r#""\xg""#, r#""\777""#, r#""\ud800""#, r#""\xff""#]
+        {
+            assert!(unquote(text).is_err(), "{text}");
+        }
+    }
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::extra::{join, pairs};
 use super::lexer::Cursor;
+use super::printer::name_text;
 use super::shape::shape;
 use crate::module::{AliasKind, InputOutputAlias, ModuleConfig, ProgramShape};
 use crate::{Module, Result};
@@ -142,7 +143,7 @@ pub(super) fn write(module: &Module, out: &mut String) {
         other,
         stack_frames,
     } = &module.config;
-    let _ = write!(out, "HloModule {}", module.name); // writing to a String cannot fail
+    let _ = write!(out, "HloModule {}", name_text(&module.name, false)); // cannot fail
     let mut put = |name: &str, value: &str| {
         let _ = write!(out, ", {name}={value}"); // writing to a String cannot fail
     };

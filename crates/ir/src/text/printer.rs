@@ -114,10 +114,14 @@ impl Printer<'_> {
         }
     }
 
-    /// A name, with the sigil if it is wanted or if it would be taken for something else.
     fn name(&self, name: &str) -> String {
-        if self.options.sigils || is_reserved(name) { format!("%{name}") } else { name.to_owned() }
+        name_text(name, self.options.sigils)
     }
+}
+
+/// A name, with the sigil if it is wanted or if it would be taken for something else.
+pub(super) fn name_text(name: &str, with_sigil: bool) -> String {
+    if with_sigil || is_reserved(name) { format!("%{name}") } else { name.to_owned() }
 }
 
 /// Whether XLA's lexer takes this word for something other than a name.

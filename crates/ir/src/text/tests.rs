@@ -132,9 +132,9 @@ fn sigils_signatures_and_operand_shapes() {
 #[test]
 fn reserved_names_keep_their_sigil() {
     check(
-        "ENTRY e { %f32 = f32[] parameter(0) %nan = f32[] add(%f32, %f32) ROOT p0 = f32[] negate(%nan) }",
+        "HloModule %token ENTRY e { %f32 = f32[] parameter(0) %nan = f32[] add(%f32, %f32) ROOT p0 = f32[] negate(%nan) }",
         "
-        HloModule module_e
+        HloModule %token
 
         ENTRY e {
           %f32 = f32[] parameter(0)
