@@ -53,9 +53,11 @@ pub(crate) fn bitcast_convert(
 /// several is the lowest bits.
 pub(crate) fn reinterpret(operand: &Array, element: ElementType) -> ArrayData {
     let (from, to) = (operand.element().bits(), element.bits());
+    let len = operand.data().len();
     if from >= to {
-        let parts = bits(operand).flat_map(|bits| (0..from / to).map(move |i| bits >> (i * to)));
-        return from_bits(element, parts);
+        let ratio = from / to;
+        let parts = bits(operand).flat_map(|bits| (0..ratio).map(move |i| bits >> (i * to)));
+        return from_bits(element, len * ratio, parts);
     }
     let ratio = to / from;
     let mut parts = bits(operand);
@@ -64,13 +66,19 @@ pub(crate) fn reinterpret(operand: &Array, element: ElementType) -> ArrayData {
         let rest = parts.by_ref().take(ratio - 1).enumerate();
         Some(rest.fold(first, |bits, (i, part)| bits | part << ((i + 1) * from)))
     };
-    from_bits(element, std::iter::from_fn(join))
+    from_bits(element, len / ratio, std::iter::from_fn(join))
 }
 
-fn from_bits(element: ElementType, bits: impl Iterator<Item = u128>) -> ArrayData {
+/// So many elements with these bits.
+fn from_bits(element: ElementType, count: usize, bits: impl Iterator<Item = u128>) -> ArrayData {
     // Erased, so that there is one copy of the loop for each type, not one for each caller, too.
     let bits: Box<dyn Iterator<Item = u128> + '_> = Box::new(bits);
-    dispatch_type!(element, T => T::wrap(bits.map(<T as Native>::from_bits).collect()))
+    dispatch_type!(element, T => {
+        // The iterator does not know its length; growing would take twice the memory asked for.
+        let mut values = Vec::with_capacity(count);
+        values.extend(bits.map(<T as Native>::from_bits));
+        T::wrap(values)
+    })
 }
 
 /// To an integer or a float, rounded away from zero with the probability that the fraction gives:

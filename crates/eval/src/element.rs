@@ -78,10 +78,8 @@ enum Complex1 {
 pub(crate) fn unary<U: Use1>(op: UnaryOp, element: ElementType, with: U) -> Result<U::Output> {
     let none = || unsupported(op.name(), element);
     if element.is_pred() {
-        return match op {
-            UnaryOp::Not => with.with(|x: bool| !x),
-            _ => none(),
-        };
+        let Some(f) = pred_unary(op) else { return none() };
+        return with.with(f);
     }
     if element.is_integer() {
         let Some(f) = integer_unary(op) else { return none() };
@@ -137,6 +135,45 @@ pub(crate) fn reduce_precision<U: Use1>(
         move |x| real::reduce_precision(x, format, exponent_bits, mantissa_bits),
         with,
     )
+}
+
+fn pred_unary(op: UnaryOp) -> Option<fn(bool) -> bool> {
+    match op {
+        UnaryOp::Not => Some(|x| !x),
+        UnaryOp::Abs
+        | UnaryOp::Acos
+        | UnaryOp::Acosh
+        | UnaryOp::Asin
+        | UnaryOp::Asinh
+        | UnaryOp::Atan
+        | UnaryOp::Atanh
+        | UnaryOp::Cbrt
+        | UnaryOp::Ceil
+        | UnaryOp::Clz
+        | UnaryOp::Cos
+        | UnaryOp::Cosh
+        | UnaryOp::Erf
+        | UnaryOp::Exp
+        | UnaryOp::Expm1
+        | UnaryOp::Floor
+        | UnaryOp::Imag
+        | UnaryOp::IsFinite
+        | UnaryOp::Log
+        | UnaryOp::Log1p
+        | UnaryOp::Logistic
+        | UnaryOp::Negate
+        | UnaryOp::Popcnt
+        | UnaryOp::Real
+        | UnaryOp::RoundNearestAfz
+        | UnaryOp::RoundNearestEven
+        | UnaryOp::Rsqrt
+        | UnaryOp::Sign
+        | UnaryOp::Sin
+        | UnaryOp::Sinh
+        | UnaryOp::Sqrt
+        | UnaryOp::Tan
+        | UnaryOp::Tanh => None,
+    }
 }
 
 fn integer_unary(op: UnaryOp) -> Option<fn(i128, IntType) -> i128> {

@@ -24,10 +24,6 @@ impl Scalar {
         Scalar { element: array.element(), bits: array.bits(index) }
     }
 
-    pub(crate) fn element(self) -> ElementType {
-        self.element
-    }
-
     /// Errors: `Internal` if it has another type.
     pub(crate) fn get<T: Native>(self) -> Result<T> {
         if self.element == T::TYPE {
@@ -283,7 +279,7 @@ mod tests {
     fn other_computations_are_left_to_the_evaluator() {
         let mut b = Builder::new("f");
         let x = b.param(0, F32);
-        let shape = helio_ir::ArrayShape::scalar(F32);
+        let shape = ArrayShape::scalar(F32);
         b.scalar(helio_ir::ops::Broadcast { dimensions: vec![], shape }, &[x], F32);
         let mut module = Module::new("test");
         let id = module.push(b.0).unwrap();
