@@ -244,15 +244,19 @@ impl XlaBuilder {
             let detail = format!("map needs a computation to a scalar, found {result}");
             return self.report_error(Error::rule("builder.C5", detail));
         }
+        // Of no elements, the loop runs for none; but what it would do must be right all the same.
+        let length = count.max(1);
         let mut state = vec![self.constant_r0(0i64)];
-        state.push(self.zero_of_any(result.element()).broadcast(&[count]));
+        state.push(self.zero_of_any(result.element()).broadcast(&[length]));
         for operand in operands {
             let shape = check!(self, operand.array_shape());
             if shape.dims() != target.dims() {
                 let detail = format!("map of {target} and {shape}, which differ in dimensions");
                 return self.report_error(Error::rule("builder.C3", detail));
             }
-            state.push(operand.reshape(&[count]));
+            let fill = self.zero_of_any(shape.element());
+            let missing = (length - count) as i64;
+            state.push(operand.reshape(&[count]).pad_in_dim(fill, 0, 0, missing));
         }
         state.extend(statics.iter().map(|&op| op.clone()));
         let init = self.tuple(&state);
@@ -260,7 +264,7 @@ impl XlaBuilder {
         let body = check!(self, map_body(shape.clone(), computation, operands.len()));
         let condition = check!(self, map_condition(shape, count));
         let last = init.while_loop(&condition, &body);
-        last.get_tuple_element(1).reshape(target.dims())
+        last.get_tuple_element(1).slice(&[0], &[count], &[]).reshape(target.dims())
     }
 
     /// All bits zero: a value of any type, also of one without zero.
