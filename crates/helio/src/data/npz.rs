@@ -6,12 +6,17 @@ use std::io::{BufWriter, Read, Seek, Write};
 use std::path::Path;
 
 use helio_ir::{ElementType, Error, Result, memory};
-use npyz::{DType, Endianness, NpyHeader, Order, TypeChar, TypeStr, WriterBuilder};
+use npyz::{DType, Endianness, TypeChar, TypeStr, WriterBuilder};
+use py_literal::Value;
 
 use super::{Tensor, TensorElement, io_error};
 
 /// The longest header taken for one; NumPy's own are some hundred bytes long.
 const MAX_HEADER_BYTES: usize = 64 << 10;
+
+/// The most brackets taken for a header's; one pair around all, one for the shape, and those of a
+/// record's fields, which are refused by name.
+const MAX_HEADER_BRACKETS: usize = 100;
 
 /// NumPy's type for an element type, if it has one.
 pub(super) fn type_char(element: ElementType) -> Option<TypeChar> {
@@ -57,26 +62,15 @@ pub(super) fn read_npy(reader: impl Read) -> Result<BTreeMap<String, Tensor>> {
 }
 
 fn read_array(mut reader: impl Read) -> Result<Tensor> {
-    let header = read_header(&mut reader)?;
-    let DType::Plain(ty) = header.dtype() else {
-        return Err(Error::invalid("arrays of records have no HLO type"));
-    };
+    let Header { ty, fortran_order, dims } = read_header(&mut reader)?;
     let element = element_of(&ty)?;
     let size = match element {
         TensorElement::Known(element) => element.size_bytes(),
         TensorElement::Raw(size) => size,
     };
-    let dims = header.shape().iter().map(|&dim| usize::try_from(dim).ok());
-    let dims: Option<Vec<usize>> = dims.collect();
-    let (dims, len) = dims
-        .and_then(|dims| {
-            let len = dims.iter().try_fold(size, |len, &dim| len.checked_mul(dim))?;
-            Some((dims, len))
-        })
-        .ok_or_else(|| {
-            let dims = header.shape();
-            Error::invalid(format!("an array of {dims:?} elements of {size} bytes is too large"))
-        })?;
+    let len = dims.iter().try_fold(size, |len, &dim| len.checked_mul(dim)).ok_or_else(|| {
+        Error::invalid(format!("an array of {dims:?} elements of {size} bytes is too large"))
+    })?;
     memory::ensure_available(len)?;
     // Read at most one byte more than announced, and let the vector grow with what is there: a
     // header alone makes no memory.
@@ -91,34 +85,66 @@ fn read_array(mut reader: impl Read) -> Result<Tensor> {
         let part = if ty.type_char() == TypeChar::Complex { size / 2 } else { size };
         bytes.chunks_exact_mut(part.max(1)).for_each(<[u8]>::reverse);
     }
-    if header.order() == Order::Fortran {
+    if fortran_order {
         bytes = fortran_to_row_major(&bytes, &dims, size);
     }
     Ok(Tensor { dims, element, bytes })
 }
 
-/// Reads magic, version and length before the header proper, so that an announced length cannot
-/// ask for memory.
-fn read_header(reader: &mut impl Read) -> Result<NpyHeader> {
-    let mut head = vec![0; 8];
-    reader.read_exact(&mut head).map_err(io_error)?;
-    if !head.starts_with(b"\x93NUMPY") {
+/// What stands before the data.
+struct Header {
+    ty: TypeStr,
+    fortran_order: bool,
+    dims: Vec<usize>,
+}
+
+/// Reads magic, version, length, and a dictionary in Python's notation. (Not `npyz::NpyHeader`: it
+/// takes the announced length for granted, and multiplies sizes unchecked.)
+fn read_header(reader: &mut impl Read) -> Result<Header> {
+    let mut magic = [0; 8];
+    reader.read_exact(&mut magic).map_err(io_error)?;
+    if !magic.starts_with(b"\x93NUMPY") {
         return Err(Error::invalid("not an array in NumPy's format"));
     }
-    let width = if head[6] == 1 { 2 } else { 4 };
     let mut length = [0; 4];
+    let width = if magic[6] == 1 { 2 } else { 4 };
     reader.read_exact(&mut length[..width]).map_err(io_error)?;
-    head.extend_from_slice(&length[..width]);
     let length = u32::from_le_bytes(length) as usize;
     if length > MAX_HEADER_BYTES {
         return Err(Error::invalid(format!(
             "a header of {length} bytes; at most {MAX_HEADER_BYTES} are read"
         )));
     }
-    let start = head.len();
-    head.resize(start + length, 0);
-    reader.read_exact(&mut head[start..]).map_err(io_error)?;
-    NpyHeader::from_reader(head.as_slice()).map_err(io_error)
+    let mut text = vec![0; length];
+    reader.read_exact(&mut text).map_err(io_error)?;
+    let malformed = || Error::invalid("the header of the array is malformed");
+    let text = String::from_utf8(text).map_err(|_| malformed())?;
+    // The parser of Python's notation recurses.
+    let open = text.matches(['(', '[', '{']).count();
+    if open > MAX_HEADER_BRACKETS {
+        return Err(malformed());
+    }
+    let Ok(Value::Dict(entries)) = text.trim().parse::<Value>() else { return Err(malformed()) };
+    let entry = |name: &str| {
+        let is_named = |key: &Value| matches!(key, Value::String(key) if key == name);
+        entries.iter().find(|(key, _)| is_named(key)).map(|(_, value)| value).ok_or_else(malformed)
+    };
+    let Value::String(descr) = entry("descr")? else {
+        return Err(Error::invalid("arrays of records have no HLO type"));
+    };
+    // The 8-bit floats of Python's `ml_dtypes` are written as one-byte floats, a type that NumPy
+    // itself does not have: raw bytes, for all that the file says.
+    let descr = if descr.ends_with("f1") { "|V1" } else { descr.as_str() };
+    let ty = descr
+        .parse()
+        .map_err(|_| Error::invalid(format!("arrays of NumPy type {descr} have no HLO type")))?;
+    let Value::Boolean(fortran_order) = *entry("fortran_order")? else { return Err(malformed()) };
+    let Value::Tuple(shape) = entry("shape")? else { return Err(malformed()) };
+    let dims = shape.iter().map(|dim| match dim {
+        Value::Integer(dim) => dim.to_string().parse().map_err(|_| malformed()),
+        _ => Err(malformed()),
+    });
+    Ok(Header { ty, fortran_order, dims: dims.collect::<Result<_>>()? })
 }
 
 fn fortran_to_row_major(bytes: &[u8], dims: &[usize], size: usize) -> Vec<u8> {
