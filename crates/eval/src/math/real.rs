@@ -82,7 +82,15 @@ pub(crate) fn reduce_precision(
     // The exponent of the last mantissa bit to keep. Scaling by a power of two is exact here.
     let exponent = libm::ilogb(x).max(from.min_exponent());
     let last = exponent - mantissa_bits.min(from.mantissa_bits) as i32;
-    let rounded = libm::ldexp(libm::ldexp(x, -last).round_ties_even(), last);
+    let scaled = libm::ldexp(x, -last);
+    // Without mantissa bits the last bit of the result is the exponent's: it decides a tie.
+    let even_exponent = (exponent - from.min_exponent()) % 2 != 0;
+    let rounded = if mantissa_bits == 0 && scaled.abs() == 1.5 && even_exponent {
+        1f64.copysign(x)
+    } else {
+        scaled.round_ties_even()
+    };
+    let rounded = libm::ldexp(rounded, last);
     if exponent_bits >= from.exponent_bits {
         return rounded;
     }
