@@ -5,6 +5,17 @@ use helio_ir::{Error, Literal, Result, Shape, ops};
 use crate::Evaluator;
 use crate::frame::{array, first, only};
 
+/// The value. Errors: `InvalidArgument` if the text has left it out.
+pub(crate) fn constant(op: &ops::Constant) -> Result<Literal> {
+    if op.elided {
+        return Err(Error::invalid(
+            "the value of this constant was left out (`{...}`) when the program was printed; \
+             print it with large constants",
+        ));
+    }
+    Ok(op.literal.clone())
+}
+
 /// One element of the tuple.
 pub(crate) fn get_tuple_element(
     op: &ops::GetTupleElement,

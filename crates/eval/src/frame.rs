@@ -169,7 +169,7 @@ impl<'a> Evaluator<'a> {
             Op::StochasticConvert(op) => convert::stochastic_convert(op, self, args, shape),
             Op::ReducePrecision(op) => convert::reduce_precision(op, self, args, shape),
 
-            Op::Constant(op) => Ok(op.literal.clone()),
+            Op::Constant(op) => control::constant(op),
             Op::Parameter(_) => Err(Error::internal("a parameter is not evaluated")),
             Op::Iota(op) => movement::iota(op, self, args, shape),
             Op::Broadcast(op) => movement::broadcast(op, self, args, shape),

@@ -119,7 +119,7 @@ impl Program {
                             let args: Vec<Value> = args.collect();
                             self.inline(evaluator, op.to_apply, &args, depth + 1)?
                         }
-                        Op::Constant(op) => {
+                        Op::Constant(op) if !op.elided => {
                             let constant = op.literal.as_array()?;
                             if !constant.shape().is_scalar() {
                                 return None;

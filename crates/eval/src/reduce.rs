@@ -178,7 +178,7 @@ mod tests {
         let mut bench = Bench::new();
         // (a, x) → 10 a + x writes the elements down as digits.
         let scalar = || Shape::scalar(S32);
-        let ten = ops::Constant { literal: Literal::scalar(10) };
+        let ten = ops::Constant::new(Literal::scalar(10));
         let ops = [
             (ten.into(), &[][..], scalar()),
             (Multiply.into(), &[0, 2], scalar()),

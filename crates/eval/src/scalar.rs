@@ -137,7 +137,7 @@ mod tests {
         }
 
         fn constant<T: Native>(&mut self, value: T) -> u32 {
-            self.scalar(Constant { literal: Literal::scalar(value) }, &[], T::TYPE)
+            self.scalar(Constant::new(Literal::scalar(value)), &[], T::TYPE)
         }
 
         fn tuple(&mut self, operands: &[u32]) -> u32 {

@@ -165,7 +165,7 @@ mod tests {
     fn scatter_goes_through_index_vectors_first() {
         let mut bench = Bench::new();
         let scalar = || Shape::scalar(S32);
-        let ten = ops::Constant { literal: Literal::scalar(10) };
+        let ten = ops::Constant::new(Literal::scalar(10));
         let ops = [
             (ten.into(), &[][..], scalar()),
             (Multiply.into(), &[0, 2], scalar()),

@@ -212,3 +212,11 @@ fn arguments_must_fit() {
         [Shape::array(helio::ElementType::F32, [2]).unwrap()]
     );
 }
+
+#[test]
+fn a_constant_without_its_value_is_checked_and_printed_but_not_run() {
+    let program = compile("ENTRY e { ROOT c = f32[20] constant({...}) }");
+    assert!(helio::print(program.module()).contains("constant({...})"));
+    let error = program.run(&[]).unwrap_err();
+    assert!(error.detail().contains("left out"), "{error}");
+}

@@ -19,7 +19,7 @@ impl XlaBuilder {
     /// A value known beforehand. Source: XLA's `ConstantLiteral`.
     #[track_caller]
     pub fn constant_literal(&self, literal: impl Into<Literal>) -> XlaOp {
-        self.apply(Constant { literal: literal.into() }, &[])
+        self.apply(Constant::new(literal), &[])
     }
 
     /// A scalar. Source: XLA's `ConstantR0`.

@@ -8,8 +8,18 @@ use crate::{ArrayShape, InferCx, Literal, OpDef, Result, Shape, ensure};
 /// A value known beforehand.
 #[derive(Clone, Debug)]
 pub struct Constant {
-    /// The value.
+    /// The value; zeros if it is elided.
     pub literal: Literal,
+    /// Whether the text that the program comes from leaves the value out (`{...}`). Such a program
+    /// can be checked and printed, but not run.
+    pub elided: bool,
+}
+
+impl Constant {
+    /// A constant of this value.
+    pub fn new(literal: impl Into<Literal>) -> Self {
+        Constant { literal: literal.into(), elided: false }
+    }
 }
 
 impl OpDef for Constant {

@@ -163,9 +163,10 @@ impl<'a> Parser<'a> {
         let given = match (wanted, &declared) {
             ("constant", Some(shape)) => {
                 self.cursor.expect("(")?;
+                self.cursor.elided = false;
                 let literal = literal(&mut self.cursor, shape)?;
                 self.cursor.expect(")")?;
-                Some(Op::Constant(Constant { literal }))
+                Some(Op::Constant(Constant { literal, elided: self.cursor.elided }))
             }
             ("parameter", Some(shape)) => {
                 self.cursor.expect("(")?;

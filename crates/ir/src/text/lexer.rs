@@ -62,11 +62,13 @@ pub(crate) struct Cursor<'a> {
     lines: &'a Lines<'a>,
     pos: usize,
     depth: usize,
+    /// Whether a literal was passed whose value is left out.
+    pub(super) elided: bool,
 }
 
 impl<'a> Cursor<'a> {
     pub(crate) fn new(lines: &'a Lines<'a>) -> Self {
-        Cursor { text: lines.text, lines, pos: 0, depth: 0 }
+        Cursor { text: lines.text, lines, pos: 0, depth: 0, elided: false }
     }
 
     /// The position of the next token.

@@ -72,6 +72,7 @@ fn elided(cursor: &mut Cursor<'_>, shape: &Shape) -> Result<Literal> {
         cursor.expect(token)?;
     }
     ensure_elidable(&mut at, shape.size_bytes())?;
+    cursor.elided |= shape.size_bytes() > 0;
     zeros(shape).map_err(|e| e.at(Some(at.location())))
 }
 
@@ -108,6 +109,7 @@ fn elements<T: Native>(cursor: &mut Cursor<'_>, shape: &ArrayShape) -> Result<Li
             *count = dims[0];
             let missing = shape.element_count().saturating_sub(values.len());
             ensure_elidable(&mut at, missing.saturating_mul(size_of::<T>()))?;
+            cursor.elided |= missing > 0;
             values.resize(values.len() + missing, T::from_bits(0));
         } else if !seen.is_empty() && cursor.eat(",") {
             continue;

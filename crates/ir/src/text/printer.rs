@@ -85,6 +85,7 @@ impl Printer<'_> {
         let name = self.name(name);
         let _ = write!(out, "{name} = {shape} {}(", op.opcode()); // writing to a String cannot fail
         match op {
+            Op::Constant(op) if op.elided => out.push_str("{...}"),
             Op::Constant(op) => literal::write(&op.literal, out),
             Op::Parameter(op) => {
                 let _ = write!(out, "{}", op.number); // writing to a String cannot fail
