@@ -60,7 +60,7 @@ pub(crate) fn reduce(
         inner.points([from], |[at]| fold.step(&operands, at))?;
         fold.end(&mut results, to)
     })?;
-    tuple_of(results, &sizes)
+    tuple_of(results, &sizes, shape)
 }
 
 /// A left fold of a computation over elements of several arrays at once.
@@ -120,10 +120,12 @@ pub(crate) fn results_of(shape: &Shape) -> Result<Vec<Array>> {
     shape.leaves().into_iter().map(|leaf| Array::zeros(array_shape(leaf)?.clone())).collect()
 }
 
-/// The only result, or a tuple of all, with these sizes at run time.
-pub(crate) fn tuple_of(results: Vec<Array>, sizes: &[usize]) -> Result<Literal> {
+/// The results with these sizes at run time, in a tuple if `shape` is one: a computation may give
+/// a single accumulator in a tuple.
+pub(crate) fn tuple_of(results: Vec<Array>, sizes: &[usize], shape: &Shape) -> Result<Literal> {
     let results = results.into_iter().map(|result| Ok(with_bounded_sizes(result, sizes)?.into()));
-    only(&results.collect::<Result<Vec<Literal>>>()?)
+    let results = results.collect::<Result<Vec<Literal>>>()?;
+    if shape.as_tuple().is_some() { Ok(Literal::Tuple(results)) } else { only(&results) }
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub(crate) fn reduce_window(
         windows.at(point, |[at]| fold.step(&operands, at))?;
         fold.end(&mut results, to)
     })?;
-    tuple_of(results, &sizes)
+    tuple_of(results, &sizes, shape)
 }
 
 /// For each element of the source: the operand's element in its window that the one computation
