@@ -1,6 +1,6 @@
 //! Calls, loops, choices, tokens.
 
-use super::scope::ensure_balanced;
+use super::scope::{ensure_balanced, ensure_word};
 use super::{XlaBuilder, XlaComputation, XlaOp, check, refs};
 use crate::ops::{
     AddDependency, AfterAll, AsyncDone, AsyncStart, AsyncUpdate, Call, Conditional, CopyDone,
@@ -95,7 +95,7 @@ impl XlaBuilder {
         computation: &XlaComputation,
         operands: &[impl AsRef<XlaOp>],
     ) -> XlaOp {
-        check!(self, ensure_balanced(kind));
+        check!(self, ensure_word(kind));
         let calls = check!(self, self.import(computation));
         let op = Fusion { kind: kind.to_owned(), calls, output_to_operand_aliasing: None };
         self.apply(op, &refs(operands))

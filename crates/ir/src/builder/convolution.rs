@@ -3,6 +3,7 @@
 use super::window::WindowSpec;
 use super::{Padding, XlaOp, array, check};
 use crate::ops::{ConvDims, Convolution, Precision};
+use crate::types::MAX_RANK;
 use crate::{ArrayShape, ElementType, Error, Result};
 
 /// Everything about a convolution but its operands; empty lists stand for the defaults.
@@ -52,9 +53,10 @@ impl Default for ConvOptions {
 
 impl ConvOptions {
     /// The dimensions that E1–E4 "ConvWithGeneralPadding" lists: batch, features, space for input
-    /// and output; output features, input features, space for the kernel.
+    /// and output; output features, input features, space for the kernel. Of more spatial dimensions
+    /// than shapes can have, the first.
     pub fn default_dims(spatial: usize) -> ConvDims {
-        let space: Vec<usize> = (2..spatial.saturating_add(2)).collect();
+        let space: Vec<usize> = (2..).take(spatial.min(MAX_RANK)).collect();
         ConvDims {
             input_batch: 0,
             input_feature: 1,

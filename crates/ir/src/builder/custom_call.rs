@@ -1,6 +1,6 @@
 //! Custom calls.
 
-use super::scope::ensure_balanced;
+use super::scope::{ensure_balanced, ensure_word};
 use super::{XlaBuilder, XlaComputation, XlaOp, check, refs};
 use crate::ops::CustomCall;
 use crate::text::attrs::braced;
@@ -57,10 +57,13 @@ impl CustomCallOptions {
             let list = format!("{{{}}}", entries.join(", "));
             attributes.push(("output_to_operand_aliasing".to_owned(), list));
         }
-        attributes.extend(self.schedule.clone().map(|word| ("schedule".to_owned(), word)));
+        if let Some(schedule) = &self.schedule {
+            ensure_word(schedule)?;
+            attributes.push(("schedule".to_owned(), schedule.clone()));
+        }
         attributes.extend(self.attributes.iter().cloned());
         for (name, value) in &attributes {
-            ensure_balanced(name)?;
+            ensure_word(name)?;
             ensure_balanced(value)?;
         }
         Ok(attributes)
@@ -108,7 +111,7 @@ impl XlaBuilder {
         let called = options.called_computations.iter().map(|called| self.import(called));
         let called_computations = check!(self, called.collect());
         let api_version = options.api_version.as_deref();
-        check!(self, api_version.map_or(Ok(()), ensure_balanced));
+        check!(self, api_version.map_or(Ok(()), ensure_word));
         let op = CustomCall {
             target: target.to_owned(),
             shape: shape.clone(),

@@ -31,7 +31,8 @@
 //! - `builder.C5`: an operand has the rank and element type that the interface variant asks for.
 //! - `builder.C6`: a Rust number is a value of the element type it stands for.
 //! - `builder.C7`: a computation has a root, which belongs to its builder.
-//! - `builder.C8`: text kept as written (shardings, configurations) has balanced brackets.
+//! - `builder.C8`: text kept as written (shardings, attributes) has balanced brackets; words and
+//!   names of attributes have no other characters than those.
 //!
 //! ```
 //! use helio_ir::builder::{Padding, XlaBuilder, XlaComputation};

@@ -238,6 +238,16 @@ fn frontend_attribute(name: &str, value: &str) -> Result<(String, String)> {
     Ok((name.to_owned(), value))
 }
 
+/// Errors: `builder.C8` unless the text is one word, as HLO text has it without quotes.
+pub(super) fn ensure_word(text: &str) -> Result<()> {
+    crate::ensure!(
+        !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'),
+        "builder.C8",
+        "`{text}` is not a word of letters, digits and `_`"
+    );
+    Ok(())
+}
+
 /// Errors: `builder.C8` unless all brackets and quotes close in order.
 pub(super) fn ensure_balanced(text: &str) -> Result<()> {
     let unbalanced = |what| {
@@ -268,6 +278,14 @@ pub(super) fn ensure_balanced(text: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words() {
+        assert!(ensure_word("kLoop").is_ok());
+        for bad in ["", "kLoop, calls=f", "{}"] {
+            assert_eq!(ensure_word(bad).unwrap_err().rule_id(), Some("builder.C8"), "{bad}");
+        }
+    }
 
     #[test]
     fn brackets_balance() {
