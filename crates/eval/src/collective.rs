@@ -151,6 +151,9 @@ fn join(parts: &[&Array], dim: usize) -> Result<Array> {
     let first = parts.first().ok_or_else(outside)?;
     let size = first.dims()[dim].checked_mul(parts.len()).ok_or_else(outside)?;
     let shape = resized(first.shape(), dim, size)?;
+    if shape.element_count() == 0 {
+        return Array::zeros(shape); // however many empty rows there are
+    }
     memory::ensure_available(shape.size_bytes())?;
     fn gather<T: Native>(_: &[T], parts: &[&Array], outer: usize) -> Result<helio_ir::ArrayData> {
         let parts = parts.iter().map(|part| part.values::<T>()).collect::<Result<Vec<_>>>()?;
@@ -690,6 +693,9 @@ mod tests {
         assert_eq!(all_gather(&op, &ev, &args, AT).unwrap_err().code(), Code::InvalidArgument);
         let op = ops::AllToAll { attrs: groups(&[&[1]]), dimension: Some(0) };
         assert_eq!(all_to_all(&op, &ev, &args, AT).unwrap_err().code(), Code::InvalidArgument);
+        let op = ops::AllGather { attrs: groups(&[]), dimension: 1, shard_count: 1 };
+        let empty = of::<f32>(&[1 << 50, 0], &[]);
+        assert!(floats(all_gather(&op, &ev, &[empty.into()], AT)).is_empty());
         // Nobody is in two groups, but one may be in none.
         let op = ops::CollectiveBroadcast { attrs: groups(&[&[1]]) };
         assert_eq!(integers(collective_broadcast(&op, &ev, &args, AT)), [0; 4]);

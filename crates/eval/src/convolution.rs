@@ -87,7 +87,7 @@ fn convolution_as<S: Term>(
         }
         Ok(())
     };
-    match op.algorithm.as_deref().map_or(Ok(None), Algorithm::from_name)? {
+    match op.algorithm.as_deref().map(Algorithm::from_name).transpose()? {
         None => add(&input, &kernel, &mut sums)?,
         Some(algorithm) => algorithm.add_products(&input, &kernel, &mut sums, add)?,
     }

@@ -11,6 +11,7 @@ use helio_ir::{Array, ArrayShape, Literal, Result, Shape, ops};
 use crate::Evaluator;
 use crate::dynamic::with_bounded_sizes;
 use crate::frame::{array, array_shape};
+use crate::index::without;
 use crate::products::{Algorithm, Layout, Term, dispatch_term, finish_in_order, pack, zeros};
 
 pub(crate) use ragged::ragged_dot;
@@ -24,7 +25,7 @@ pub(crate) fn dot(
 ) -> Result<Literal> {
     let (lhs, rhs, shape) = (array(args, 0)?, array(args, 1)?, array_shape(shape)?);
     let plan = Plan::new(&op.dims, lhs, rhs, &[]);
-    let algorithm = op.algorithm.as_deref().map_or(Ok(None), Algorithm::from_name)?;
+    let algorithm = op.algorithm.as_deref().map(Algorithm::from_name).transpose()?;
     let result = dispatch_term!(shape.element(), S => {
         dot_as::<S>(&plan, algorithm.as_ref(), evaluator, (lhs, rhs), shape)
     })?;
@@ -41,6 +42,9 @@ fn dot_as<S: Term>(
     let lhs = plan.pack_lhs::<S>(evaluator, lhs, shape)?;
     let rhs = plan.pack_rhs::<S>(evaluator, rhs, shape)?;
     let mut sums = zeros::<S>(shape.element_count())?;
+    if sums.is_empty() {
+        return finish_in_order(&sums, shape); // however many empty rows there are
+    }
     let add = |lhs: &[S], rhs: &[S], sums: &mut [S]| plan.add_products(evaluator, lhs, rhs, sums);
     match algorithm {
         None => add(&lhs, &rhs, &mut sums)?,
@@ -71,11 +75,9 @@ struct Plan {
 impl Plan {
     /// `rhs_group` are dimensions of rhs that number the groups of a ragged dot.
     fn new(dims: &DotDims, lhs: &Array, rhs: &Array, rhs_group: &[usize]) -> Self {
-        let free = |rank: usize, taken: &[&[usize]]| -> Vec<usize> {
-            (0..rank).filter(|d| !taken.iter().any(|dims| dims.contains(d))).collect()
-        };
-        let lhs_free = free(lhs.dims().len(), &[&dims.lhs_batch, &dims.lhs_contracting]);
-        let rhs_free = free(rhs.dims().len(), &[&dims.rhs_batch, &dims.rhs_contracting, rhs_group]);
+        let lhs_free = without(lhs.dims().len(), &[&dims.lhs_batch, &dims.lhs_contracting]);
+        let rhs_free =
+            without(rhs.dims().len(), &[&dims.rhs_batch, &dims.rhs_contracting, rhs_group]);
         let (mut lhs_sizes, mut rhs_sizes) = (lhs.dims().to_vec(), rhs.dims().to_vec());
         for (&l, &r) in dims.lhs_contracting.iter().zip(&dims.rhs_contracting) {
             let size = lhs.sizes()[l].min(rhs.sizes()[r]);
@@ -254,6 +256,7 @@ mod tests {
     fn empty_contraction_is_zero() {
         assert_eq!(multiply::<f32, f32>([2, 0], &[], [0, 1], &[], None), [0.0, 0.0]);
         assert_eq!(multiply::<f32, f32>([0, 2], &[], [2, 1], &[1.0, 2.0], None), [0.0; 0]);
+        assert_eq!(multiply::<f32, f32>([1 << 50, 0], &[], [0, 0], &[], None), [0.0; 0]);
         let scalar = run(
             Array::scalar(3i32),
             Array::scalar(4i32),

@@ -14,7 +14,7 @@ use helio_ir::{
 
 use crate::Evaluator;
 use crate::frame::{array, array_shape};
-use crate::walk::{Walk, steps};
+use crate::walk::{ELEMENTS_PER_STEP, Walk, steps};
 use generators::{philox, philox_pair, threefry};
 
 /// (next state, bits)
@@ -34,14 +34,16 @@ pub(crate) fn rng_bit_generator(
         }
         (RngAlgorithm::Philox | RngAlgorithm::Default, &[key, low, high]) => {
             let counter = u128::from(high) << 64 | u128::from(low);
-            let (words, counter) = philox_words(key, counter, op.shape.element_count(), bits)?;
+            let (words, counter) =
+                philox_words(evaluator, key, counter, op.shape.element_count(), bits)?;
             set_words(&mut next, &[key, counter as u64, (counter >> 64) as u64]);
             words
         }
         (RngAlgorithm::Philox | RngAlgorithm::Default, &[key, low]) => {
             // The key doubles as the counter's high half, which is not kept.
             let counter = u128::from(key) << 64 | u128::from(low);
-            let (words, counter) = philox_words(key, counter, op.shape.element_count(), bits)?;
+            let (words, counter) =
+                philox_words(evaluator, key, counter, op.shape.element_count(), bits)?;
             set_words(&mut next, &[key, counter as u64]);
             words
         }
@@ -84,12 +86,16 @@ fn threefry_words(
     let count = dims.iter().product::<usize>();
     let mut next = counter;
     if bits > 32 {
-        let words = (0..count).map(|_| {
+        let mut words = Vec::with_capacity(count);
+        for i in 0..count {
+            if i.is_multiple_of(ELEMENTS_PER_STEP) {
+                evaluator.count_steps(1)?;
+            }
             let [low, high] = threefry(key, next);
             next = next.wrapping_add(1);
-            u64::from(low) | u64::from(high) << 32
-        });
-        return Ok((words.collect(), next));
+            words.push(u64::from(low) | u64::from(high) << 32);
+        }
+        return Ok((words, next));
     }
     // Each block fills two neighbours along one dimension: the first of even size, else the
     // (first) largest. Blocks are numbered through the array of half that size.
@@ -123,11 +129,20 @@ fn threefry_words(
 }
 
 /// One word for each element, and the next counter.
-fn philox_words(key: u64, counter: u128, count: usize, bits: usize) -> Result<(Vec<u64>, u128)> {
+fn philox_words(
+    evaluator: &Evaluator<'_>,
+    key: u64,
+    counter: u128,
+    count: usize,
+    bits: usize,
+) -> Result<(Vec<u64>, u128)> {
     let per_block = if bits > 32 { 2 } else { 4 };
     let mut words = Vec::with_capacity(count);
     let mut next = counter;
     while words.len() < count {
+        if words.len().is_multiple_of(ELEMENTS_PER_STEP) {
+            evaluator.count_steps(1)?;
+        }
         let take = per_block.min(count - words.len());
         if bits > 32 {
             words.extend_from_slice(&philox_pair(key, next)[..take]);
@@ -159,7 +174,10 @@ pub(crate) fn rng(
         let bounds = (a.values::<T>()?, b.values::<T>()?);
         let (&[a], &[b]) = bounds else { return Err(Error::internal("bounds are scalars")) };
         let mut values = Vec::with_capacity(count);
-        for _ in 0..count {
+        for i in 0..count {
+            if i.is_multiple_of(ELEMENTS_PER_STEP) {
+                evaluator.count_steps(1)?;
+            }
             values.push(match op.distribution {
                 Distribution::Uniform => uniform(draw(), a, b),
                 Distribution::Normal => normal(draw(), a, b),

@@ -8,7 +8,7 @@ use crate::Evaluator;
 use crate::scalar::Scalar;
 
 /// So many elements walked over count as one step.
-const ELEMENTS_PER_STEP: usize = 1 << 16;
+pub(crate) const ELEMENTS_PER_STEP: usize = 1 << 16;
 
 /// One dimension of a box: how many points, and how far apart they are in each array.
 struct Axis<const N: usize> {

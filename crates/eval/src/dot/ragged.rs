@@ -17,6 +17,9 @@ pub(crate) fn ragged_dot(
 ) -> Result<Literal> {
     let (lhs, rhs, shape) = (array(args, 0)?, array(args, 1)?, array_shape(shape)?);
     let group_sizes = array(args, 2)?;
+    if shape.element_count() == 0 {
+        return Array::zeros(shape.clone()).map(Literal::Array); // however many empty rows
+    }
     let ragged = *op.lhs_ragged.first().ok_or_else(|| Error::internal("no ragged dimension"))?;
     let plan = Plan::new(&op.dims, lhs, rhs, &op.rhs_group);
     let (mode, groups) = if let Some(place) = position(&op.dims.lhs_batch, ragged) {

@@ -20,11 +20,10 @@ const X9: &[(usize, usize)] =
     &[(2, 2), (2, 1), (1, 2), (2, 0), (1, 1), (0, 2), (1, 0), (0, 1), (0, 0)];
 
 impl Algorithm {
-    /// `None` for the back end's choice. Errors: `Unimplemented` for an unknown name.
-    pub(crate) fn from_name(name: &str) -> Result<Option<Self>> {
+    /// Errors: `Unimplemented` for an unknown name.
+    pub(crate) fn from_name(name: &str) -> Result<Self> {
         use Format::{Bf16, F16, F32, F64, Tf32};
         let (operand, parts, sum) = match name {
-            "dot_unset" => return Ok(None),
             "dot_any_f8_any_f8_f32" | "dot_any_f8_any_f8_f32_fast_accum" => (None, X1, F32),
             "dot_f16_f16_f16" => (Some(F16), X1, F16),
             "dot_f16_f16_f32" => (Some(F16), X1, F32),
@@ -39,7 +38,7 @@ impl Algorithm {
             "dot_f64_f64_f64" => (Some(F64), X1, F64),
             _ => return Err(Error::unimplemented(format!("dot algorithm `{name}`"))),
         };
-        Ok(Some(Algorithm { operand, parts, sum }))
+        Ok(Algorithm { operand, parts, sum })
     }
 
     /// Adds the product to `sums`, which are zero; `add_products` adds one without any rounding.
@@ -77,6 +76,13 @@ impl Algorithm {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_algorithm_that_verifies_is_known() {
+        for name in helio_ir::ops::shared::DOT_ALGORITHMS {
+            assert!(Algorithm::from_name(name).is_ok(), "{name}");
+        }
+    }
 
     #[test]
     fn unknown_algorithms_are_errors() {
