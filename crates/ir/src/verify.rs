@@ -89,7 +89,14 @@ impl Verifier<'_> {
                 return;
             }
         }
-        self.errors.extend(unbounded(module));
+        // An operation that cannot have such a size has said so, with a rule.
+        let is_told = |e: &Error| {
+            let at = (e.instruction(), e.location());
+            self.errors.iter().any(|told| (told.instruction(), told.location()) == at)
+        };
+        if let Some(e) = unbounded(module).filter(|e| !is_told(e)) {
+            self.errors.push(e);
+        }
     }
 
     /// Errors: the limit is reached; all else is collected.
