@@ -2,8 +2,8 @@
 //!
 //! [`evaluate`] runs a verified module on one participant of an execution; whatever reaches beyond
 //! it (other replicas, the host, the user's functions) goes through the traits of [`services`].
-//! One file a family of operations, one function an operation, all with the signature of
-//! [`Family`]-like functions: the operation, the evaluator, the operands, the shape of the result.
+//! One file for a family of operations and one function for an operation, which takes the operation,
+//! the evaluator, the operands, and the shape of the result.
 //!
 //! Invariants: the module is verified, so operands have the shapes that inference asked for; an
 //! evaluator function never recurses on the size of its input, only on calls, whose depth is

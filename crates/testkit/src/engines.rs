@@ -3,12 +3,15 @@
 use helio::ir::{Module, Verified};
 use helio::{CompileOptions, Error, Literal, RunOptions};
 
+/// Runs a module on arguments.
+pub type Run = fn(&Verified<Module>, &[Literal], &RunOptions) -> Result<Literal, Error>;
+
 /// Something that runs modules.
 pub struct Engine {
     /// For messages.
     pub name: &'static str,
     /// Runs a module on arguments.
-    pub run: fn(&Verified<Module>, &[Literal], &RunOptions) -> Result<Literal, Error>,
+    pub run: Run,
 }
 
 /// All engines.

@@ -119,8 +119,8 @@ impl ReplicaGroups {
         self.counts().ok()?.1
     }
 
-    /// The groups, each with its participants' numbers in order. Errors: as for
-    /// [`CollectiveAttrs::check`]; `ResourceExhausted` above [`MAX_PARTICIPANTS`].
+    /// The groups, each with its participants' numbers in order. Errors: sizes
+    /// that do not fit each other; `ResourceExhausted` above [`MAX_PARTICIPANTS`].
     pub fn lists(&self) -> Result<Vec<Vec<usize>>> {
         let (count, _) = self.counts()?;
         if count > MAX_PARTICIPANTS {
