@@ -7,9 +7,9 @@ mod config;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::ops::{InferCx, Parameter};
+use crate::ops::{self, InferCx, Parameter};
 use crate::text::{MAX_ERRORS, is_name};
-use crate::{CompId, Computation, Error, Instr, InstrId, Module, Op, Result, Shape};
+use crate::{CompId, Computation, Error, Instr, InstrId, Module, Op, OpDef, Result, Shape};
 
 /// Shape inference over a whole module may look at so many tuples and leaves of shapes. (An operand
 /// takes one word of text, but may be a tuple of a hundred thousand.)
@@ -36,8 +36,8 @@ impl<M> std::ops::Deref for Verified<M> {
 /// Checks the module.
 ///
 /// Errors: what is wrong with it, in the order of the text, at most
-/// [`MAX_ERRORS`]: `module.C1`–`module.C8`, `computation.C1`–`computation.C4`, `instruction.C1`, the
-/// rules of its operations; `Unimplemented` for sizes that are not known (`?`), `ResourceExhausted`
+/// [`MAX_ERRORS`]: `module.C1`–`module.C8`, `computation.C1`–`computation.C4`, `instruction.C1`,
+/// `instruction.C2`, the rules of its operations; `Unimplemented` for sizes that are not known (`?`), `ResourceExhausted`
 /// beyond [`MAX_VISITED_LEAVES`].
 pub fn verify(module: Module) -> Result<Verified<Module>, Vec<Error>> {
     let mut verifier =
@@ -130,7 +130,8 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// instruction.C1: the shape is the one that the operation gives. Operands and callees precede.
+    /// instruction.C1: the shape is the one that the operation gives; instruction.C2. Operands and
+    /// callees precede.
     fn instruction(
         &mut self,
         computation: &Computation,
@@ -159,7 +160,7 @@ impl Verifier<'_> {
             let detail = format!("declared {declared}, but {} gives {inferred}", instr.op.opcode());
             return Err(Stop::Rule(Error::rule("instruction.C1", detail)));
         }
-        Ok(())
+        pair(computation, instr).map_err(Stop::Rule)
     }
 }
 
@@ -172,6 +173,42 @@ fn word(rule: &'static str, what: &str, name: &str) -> Result<()> {
         name.escape_debug()
     );
     Ok(())
+}
+
+/// instruction.C2: what ends an asynchronous operation, or lets it go on, is given what began it.
+/// (Inference sees shapes alone, and any tuple may have that of a beginning.)
+fn pair(computation: &Computation, instr: &Instr) -> Result<()> {
+    let beginnings = beginnings(&instr.op);
+    if let (false, [first, ..]) = (beginnings.is_empty(), &instr.operands[..]) {
+        let operand = computation.instr(*first);
+        crate::ensure!(
+            beginnings.contains(&operand.op.opcode()),
+            "instruction.C2",
+            "the operand of {} must be {}; `{}` is {}",
+            instr.op.opcode(),
+            beginnings.join(" or "),
+            operand.name,
+            operand.op.opcode()
+        );
+    }
+    Ok(())
+}
+
+/// The opcodes that the operand of an operation may have; empty if any may.
+fn beginnings(op: &Op) -> &'static [&'static str] {
+    match op {
+        Op::AllReduceDone(_) => &[ops::AllReduceStart::OPCODE],
+        Op::AllGatherDone(_) => &[ops::AllGatherStart::OPCODE],
+        Op::CollectivePermuteDone(_) => &[ops::CollectivePermuteStart::OPCODE],
+        Op::CopyDone(_) => &[ops::CopyStart::OPCODE],
+        Op::AsyncUpdate(_) | Op::AsyncDone(_) => {
+            &[ops::AsyncStart::OPCODE, ops::AsyncUpdate::OPCODE]
+        }
+        // A loop may carry a transfer from one iteration to the next.
+        Op::SendDone(_) => &[ops::Send::OPCODE, ops::GetTupleElement::OPCODE],
+        Op::RecvDone(_) => &[ops::Recv::OPCODE, ops::GetTupleElement::OPCODE],
+        _ => &[],
+    }
 }
 
 enum Stop {

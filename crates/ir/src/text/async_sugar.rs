@@ -84,7 +84,7 @@ impl<'a> Parser<'a> {
                 let calls = operands.first().and_then(|id| scope.async_calls.get(id).copied());
                 let Some(calls) = calls else {
                     let detail = "the operand must be an async-start or an async-update";
-                    return Err(Error::invalid(detail).into());
+                    return Err(Error::rule("instruction.C2", detail).into());
                 };
                 let (repeated, attrs): (Vec<_>, Vec<_>) =
                     attrs.iter().cloned().partition(|attr| REPEATED.contains(&attr.name));
