@@ -41,13 +41,7 @@ impl OpDef for Call {
         attrs.flag("is_composite", self.is_composite);
     }
 
-    fn callees(&self) -> Vec<CompId> {
-        vec![self.to_apply]
-    }
-
-    fn callees_mut(&mut self) -> Vec<&mut CompId> {
-        vec![&mut self.to_apply]
-    }
+    calls!(to_apply);
 }
 
 /// Applies a scalar computation to each element.
@@ -105,13 +99,7 @@ impl OpDef for Map {
         attrs.computation("to_apply", self.to_apply);
     }
 
-    fn callees(&self) -> Vec<CompId> {
-        vec![self.to_apply]
-    }
-
-    fn callees_mut(&mut self) -> Vec<&mut CompId> {
-        vec![&mut self.to_apply]
-    }
+    calls!(to_apply);
 }
 
 /// Runs a computation that a compiler has put together.
@@ -149,13 +137,7 @@ impl OpDef for Fusion {
         attrs.computation("calls", self.calls);
     }
 
-    fn callees(&self) -> Vec<CompId> {
-        vec![self.calls]
-    }
-
-    fn callees_mut(&mut self) -> Vec<&mut CompId> {
-        vec![&mut self.calls]
-    }
+    calls!(calls);
 }
 
 /// The result of a computation that takes the operands, which `rule` says.

@@ -105,13 +105,7 @@ impl OpDef for AllReduce {
         attrs.computation("to_apply", self.to_apply);
     }
 
-    fn callees(&self) -> Vec<CompId> {
-        vec![self.to_apply]
-    }
-
-    fn callees_mut(&mut self) -> Vec<&mut CompId> {
-        vec![&mut self.to_apply]
-    }
+    calls!(to_apply);
 }
 
 /// Joins the operands of all participants, for each of them.
@@ -404,13 +398,7 @@ impl OpDef for ReduceScatter {
         attrs.computation("to_apply", self.to_apply);
     }
 
-    fn callees(&self) -> Vec<CompId> {
-        vec![self.to_apply]
-    }
-
-    fn callees_mut(&mut self) -> Vec<&mut CompId> {
-        vec![&mut self.to_apply]
-    }
+    calls!(to_apply);
 }
 
 /// Gives the first participant's operand to all of its group; who is in no group gets zeros.

@@ -40,13 +40,7 @@ impl OpDef for While {
         attrs.computation("body", self.body);
     }
 
-    fn callees(&self) -> Vec<CompId> {
-        vec![self.condition, self.body]
-    }
-
-    fn callees_mut(&mut self) -> Vec<&mut CompId> {
-        vec![&mut self.condition, &mut self.body]
-    }
+    calls!(condition, body);
 }
 
 /// Runs one of several computations, chosen by a `pred` (true first) or an index.

@@ -44,6 +44,19 @@ macro_rules! words {
 }
 pub(crate) use words;
 
+/// The methods of [`OpDef`] that tell the computations called: those in these fields.
+macro_rules! calls {
+    ($($field:ident),+) => {
+        fn callees(&self) -> Vec<$crate::CompId> {
+            vec![$(self.$field),+]
+        }
+
+        fn callees_mut(&mut self) -> Vec<&mut $crate::CompId> {
+            vec![$(&mut self.$field),+]
+        }
+    };
+}
+
 pub mod elementwise;
 pub mod shared;
 

@@ -90,13 +90,7 @@ impl OpDef for Reduce {
         attrs.computation("to_apply", self.to_apply);
     }
 
-    fn callees(&self) -> Vec<CompId> {
-        vec![self.to_apply]
-    }
-
-    fn callees_mut(&mut self) -> Vec<&mut CompId> {
-        vec![&mut self.to_apply]
-    }
+    calls!(to_apply);
 }
 
 /// Folds each position of a window with a computation; operands: arrays, then initial values.
@@ -139,13 +133,7 @@ impl OpDef for ReduceWindow {
         attrs.computation("to_apply", self.to_apply);
     }
 
-    fn callees(&self) -> Vec<CompId> {
-        vec![self.to_apply]
-    }
-
-    fn callees_mut(&mut self) -> Vec<&mut CompId> {
-        vec![&mut self.to_apply]
-    }
+    calls!(to_apply);
 }
 
 /// Picks an element in each window of the first operand and adds to it the second's element.
@@ -219,13 +207,7 @@ impl OpDef for SelectAndScatter {
         attrs.computation("scatter", self.scatter);
     }
 
-    fn callees(&self) -> Vec<CompId> {
-        vec![self.select, self.scatter]
-    }
-
-    fn callees_mut(&mut self) -> Vec<&mut CompId> {
-        vec![&mut self.select, &mut self.scatter]
-    }
+    calls!(select, scatter);
 }
 
 #[cfg(test)]

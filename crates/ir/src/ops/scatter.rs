@@ -249,13 +249,7 @@ impl OpDef for Scatter {
         attrs.computation("to_apply", self.to_apply);
     }
 
-    fn callees(&self) -> Vec<CompId> {
-        vec![self.to_apply]
-    }
-
-    fn callees_mut(&mut self) -> Vec<&mut CompId> {
-        vec![&mut self.to_apply]
-    }
+    calls!(to_apply);
 }
 
 #[cfg(test)]

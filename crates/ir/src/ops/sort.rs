@@ -76,13 +76,7 @@ impl OpDef for Sort {
         attrs.computation("to_apply", self.to_apply);
     }
 
-    fn callees(&self) -> Vec<CompId> {
-        vec![self.to_apply]
-    }
-
-    fn callees_mut(&mut self) -> Vec<&mut CompId> {
-        vec![&mut self.to_apply]
-    }
+    calls!(to_apply);
 }
 
 /// The largest (or smallest) elements of the last dimension and their indices.
