@@ -1,6 +1,7 @@
-//! `all-reduce-start` and its kin.
+//! Asynchronous operations: begun by one instruction, done by another.
 
 use super::Arity;
+use super::check::tuple_of;
 use super::collective::{AllGather, AllReduce, CollectivePermute};
 use crate::text::attrs::{AttrReader, AttrWriter, quote};
 use crate::{CompId, Computation, ElementType, Error, InferCx, OpDef, Result, Shape, ensure};
@@ -176,8 +177,9 @@ impl OpDef for CopyStart {
     const ARITY: Arity = Arity::Exactly(1);
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
-        let source = cx.operand(0)?.without_layout();
-        Ok(Shape::Tuple(vec![source.clone(), source, Shape::scalar(ElementType::U32)]))
+        let source = cx.operand(0)?;
+        // A chain of these doubles the shape at each step.
+        tuple_of(&[source, source, &Shape::scalar(ElementType::U32)])
     }
 
     fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
@@ -288,7 +290,8 @@ impl OpDef for AsyncStart {
             callee.name,
             thread_of(callee)
         );
-        Ok(self.shape.without_layout())
+        // Whoever chains these has a shape of more than twice the size at each step.
+        tuple_of(&self.shape.as_tuple().unwrap_or_default().iter().collect::<Vec<_>>())
     }
 
     fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
@@ -313,13 +316,7 @@ impl OpDef for AsyncStart {
         attrs.computation("calls", self.calls);
     }
 
-    fn callees(&self) -> Vec<CompId> {
-        vec![self.calls]
-    }
-
-    fn callees_mut(&mut self) -> Vec<&mut CompId> {
-        vec![&mut self.calls]
-    }
+    calls!(calls);
 }
 
 /// Reads attributes that older versions of XLA repeated from `async-start`, where they count.
@@ -381,6 +378,7 @@ mod tests {
     use super::*;
     use crate::ops::shared::CollectiveAttrs;
     use crate::ops::testing::{C0, infer, infer_in, module, shape};
+    use crate::{Code, Module};
 
     #[test]
     fn beginnings_and_ends() {
@@ -402,6 +400,19 @@ mod tests {
         assert_eq!(infer(CollectivePermuteDone, &[context]), "f32[5]");
         assert_eq!(infer(CopyStart::default(), &["f32[4]"]), "(f32[4], f32[4], u32[])");
         assert_eq!(infer(CopyDone, &[context]), "copy-done.C2");
+    }
+
+    #[test]
+    fn copies_of_copies_end_with_an_error() {
+        let module = Module::new("test");
+        let mut value = shape("f32[]");
+        let error = loop {
+            match CopyStart::default().infer(&InferCx { operands: &[&value], module: &module }) {
+                Ok(larger) => value = larger,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.code(), Code::ResourceExhausted);
     }
 
     #[test]
