@@ -16,47 +16,31 @@ pub(crate) fn constant(op: &ops::Constant) -> Result<Literal> {
     Ok(op.literal.clone())
 }
 
-/// One element of the tuple.
-pub(crate) fn get_tuple_element(
-    op: &ops::GetTupleElement,
-    _: &Evaluator<'_>,
-    args: &[Literal],
-    _: &Shape,
-) -> Result<Literal> {
-    match args {
-        [Literal::Tuple(elements)] if op.index < elements.len() => Ok(elements[op.index].clone()),
-        _ => Err(Error::internal("not a tuple with this element")),
-    }
-}
-
 /// The computation's value for the operands.
 pub(crate) fn call(
     op: &ops::Call,
     evaluator: &Evaluator<'_>,
-    args: &[Literal],
-    _: &Shape,
+    args: Vec<Literal>,
 ) -> Result<Literal> {
-    evaluator.call(op.to_apply, args.to_vec())
+    evaluator.call(op.to_apply, args)
 }
 
 /// The computation's value for the operands.
 pub(crate) fn fusion(
     op: &ops::Fusion,
     evaluator: &Evaluator<'_>,
-    args: &[Literal],
-    _: &Shape,
+    args: Vec<Literal>,
 ) -> Result<Literal> {
-    evaluator.call(op.calls, args.to_vec())
+    evaluator.call(op.calls, args)
 }
 
 /// `state = body(state)` as long as `condition(state)`.
 pub(crate) fn while_loop(
     op: &ops::While,
     evaluator: &Evaluator<'_>,
-    args: &[Literal],
-    _: &Shape,
+    args: Vec<Literal>,
 ) -> Result<Literal> {
-    let mut state = first(args)?;
+    let mut state = args.into_iter().next().ok_or_else(|| Error::internal("no first value"))?;
     loop {
         let condition = evaluator.call(op.condition, vec![state.clone()])?;
         if !array(&[condition], 0)?.values::<bool>()?[0] {
@@ -71,10 +55,9 @@ pub(crate) fn while_loop(
 pub(crate) fn conditional(
     op: &ops::Conditional,
     evaluator: &Evaluator<'_>,
-    args: &[Literal],
-    _: &Shape,
+    mut args: Vec<Literal>,
 ) -> Result<Literal> {
-    let selector = array(args, 0)?;
+    let selector = array(&args, 0)?;
     let branch = match selector.as_slice::<bool>() {
         Some(pred) => usize::from(!pred[0]),
         None => usize::try_from(selector.values::<i32>()?[0])
@@ -82,8 +65,12 @@ pub(crate) fn conditional(
             .filter(|&index| index < op.branches.len())
             .unwrap_or(op.branches.len() - 1),
     };
-    let operand = args.get(1 + branch).ok_or_else(|| Error::internal("a branch has no operand"))?;
-    evaluator.call(op.branches[branch], vec![operand.clone()])
+    if 1 + branch >= args.len() {
+        return Err(Error::internal("a branch has no operand"));
+    }
+    let operand = args.swap_remove(1 + branch);
+    drop(args); // What the other branches would have needed.
+    evaluator.call(op.branches[branch], vec![operand])
 }
 
 /// The operands themselves.

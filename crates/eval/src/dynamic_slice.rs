@@ -6,7 +6,7 @@ use helio_ir::{Array, DimKind, Error, Literal, Result, Shape, ops};
 
 use crate::Evaluator;
 use crate::dynamic::with_bounded_sizes;
-use crate::frame::{array, array_shape};
+use crate::frame::{array, array_shape, take_array};
 use crate::index::{clamp_start, scalar_integer, start_indices};
 use crate::walk::{Walk, copy, outside, steps};
 
@@ -31,23 +31,26 @@ pub(crate) fn dynamic_slice(
     Ok(with_bounded_sizes(result, &sizes)?.into())
 }
 
-/// The operand with a box replaced by the update, moved inside where it would reach out.
+/// The operand with a box replaced by the update, moved inside where it would reach out; in place
+/// if nobody else needs the operand.
 pub(crate) fn dynamic_update_slice(
     _: &ops::DynamicUpdateSlice,
     evaluator: &Evaluator<'_>,
-    args: &[Literal],
+    mut args: Vec<Literal>,
     shape: &Shape,
 ) -> Result<Literal> {
-    let (operand, update, shape) = (array(args, 0)?, array(args, 1)?, array_shape(shape)?);
-    let sizes = operand.sizes();
-    let mut result = operand.with_shape(shape.clone())?;
-    let starts = clamped_starts(args.get(2..).unwrap_or_default(), operand, update.dims())?;
+    let operand = take_array(&mut args, 0)?;
+    let (update, shape) = (array(&args, 1)?, array_shape(shape)?);
+    let starts = clamped_starts(args.get(2..).unwrap_or_default(), &operand, update.dims())?;
     let to_steps = steps(operand.dims());
     let axes = zip(update.sizes(), zip(steps(update.dims()), &to_steps));
     let axes = axes.map(|(&size, (from_step, &to_step))| (size, [from_step, to_step]));
     let start = [0, place(&starts, &to_steps)];
+    let sizes = operand.sizes().to_vec();
+    let mut result = operand.with_shape(shape.clone())?;
+    drop(operand); // Now the elements are shared with nobody, or with somebody who needs them.
     copy(&mut Walk::new(evaluator, axes), start, update.data(), result.data_mut())?;
-    Ok(with_bounded_sizes(result, sizes)?.into())
+    Ok(with_bounded_sizes(result, &sizes)?.into())
 }
 
 fn clamped_starts(indices: &[Literal], operand: &Array, sizes: &[usize]) -> Result<Vec<usize>> {
@@ -102,7 +105,7 @@ mod tests {
     use helio_ir::ElementType::{F32, S32};
 
     use super::*;
-    use crate::testing::{bounded, counting, of, resized, run, shape, values};
+    use crate::testing::{bounded, counting, of, on_evaluator, resized, run, shape, values};
 
     fn sliced(operand: &Array, starts: &[&Array], sizes: &[usize]) -> Array {
         let args = [&[operand][..], starts].concat();
@@ -131,7 +134,15 @@ mod tests {
     fn dynamic_update_slice_clamps_its_starts() {
         let updated = |x: &Array, update: &Array, starts: &[&Array]| {
             let args = [&[x, update][..], starts].concat();
-            run(dynamic_update_slice, ops::DynamicUpdateSlice, &args, x.shape()).unwrap()
+            run(
+                |op, evaluator, args, shape| {
+                    dynamic_update_slice(op, evaluator, args.to_vec(), shape)
+                },
+                ops::DynamicUpdateSlice,
+                &args,
+                x.shape(),
+            )
+            .unwrap()
         };
         // E4 "DynamicUpdateSlice"
         let x = of(&[5], &[0f32, 1.0, 2.0, 3.0, 4.0]);
@@ -148,6 +159,26 @@ mod tests {
         let update = resized(&of(&[3], &[7, 8, 9]), &[0], &[1]);
         let found = updated(&counting(&[4]), &update, &[&Array::scalar(1)]);
         assert_eq!(values::<i32>(&found), [0, 7, 2, 3]);
+    }
+
+    #[test]
+    fn dynamic_update_slice_is_done_in_place() {
+        let update = |x: Array| {
+            let shape = x.shape().clone().into();
+            let args = vec![x.into(), of(&[1], &[7]).into(), Literal::scalar(1)];
+            let op = ops::DynamicUpdateSlice;
+            on_evaluator(|evaluator| dynamic_update_slice(&op, evaluator, args, &shape)).unwrap()
+        };
+        let place = |x: &Array| x.values::<i32>().unwrap().as_ptr();
+        let x = counting(&[3]);
+        let first = place(&x);
+        let found = update(x);
+        let found = found.as_array().unwrap();
+        assert_eq!((place(found), values::<i32>(found)), (first, vec![0, 7, 2]));
+        // But not if somebody else needs the operand.
+        let x = counting(&[3]);
+        assert_ne!(place(update(x.clone()).as_array().unwrap()), place(&x));
+        assert_eq!(values::<i32>(&x), [0, 1, 2]);
     }
 
     #[test]

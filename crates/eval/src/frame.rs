@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use helio_ir::{
-    Array, CompId, Computation, Error, InstrId, Literal, Module, Op, Result, Shape, Verified,
-    memory,
+    Array, CompId, Error, InstrId, Literal, Module, Op, Result, Shape, Verified, memory,
 };
 
 use crate::services::Context;
+use crate::values::Values;
 use crate::{
     batch_norm, collective, control, convert, convolution, custom_call, dot, dynamic_slice,
     elementwise, fft, gather, host, linalg, movement, reduce, reshape, rng, scatter, slice, sort,
@@ -91,33 +91,27 @@ impl<'a> Evaluator<'a> {
 
     fn run(&self, id: CompId, mut args: Vec<Literal>) -> Result<Literal> {
         let computation = self.module.computation(id);
-        let mut uses = use_counts(computation);
-        let mut values: Vec<Option<Literal>> = vec![None; computation.instrs().len()];
+        let mut values = Values::new(computation);
         for instr_id in computation.ids() {
             let instr = computation.instr(instr_id);
-            // A value is dropped with its last use, so that memory follows liveness.
-            let operands = instr.operands.iter().map(|&operand| {
-                uses[operand.index()] -= 1;
-                let slot = &mut values[operand.index()];
-                let value = if uses[operand.index()] == 0 { slot.take() } else { slot.clone() };
-                value.ok_or_else(|| Error::internal("an operand has no value"))
-            });
-            let operands: Vec<Literal> = operands.collect::<Result<_>>()?;
-            let value = match &instr.op {
-                Op::Parameter(param) => args
+            let value = match (&instr.op, &instr.operands[..]) {
+                (Op::Parameter(param), _) => args
                     .get_mut(param.number)
                     .map(|arg| std::mem::replace(arg, Literal::Token))
                     .ok_or_else(|| Error::internal("a parameter has no argument")),
-                op => self.step(id, instr_id, op, operands, &instr.shape),
+                (Op::GetTupleElement(op), &[tuple]) => self
+                    .count_steps(1)
+                    .and_then(|()| values.take_element(instr_id, tuple, op.index)),
+                (op, operands) => {
+                    let operands = operands.iter().map(|&operand| values.take(operand));
+                    let operands = operands.collect::<Result<_>>()?;
+                    self.step(id, instr_id, op, operands, &instr.shape)
+                }
             };
             let value = value.map_err(|e| e.in_instruction(&instr.name).at(instr.at.clone()))?;
-            if uses[instr_id.index()] > 0 {
-                values[instr_id.index()] = Some(value);
-            }
+            values.put(instr_id, value);
         }
-        values[computation.root().index()]
-            .take()
-            .ok_or_else(|| Error::internal("the root has no value"))
+        values.take(computation.root())
     }
 
     fn step(
@@ -132,7 +126,7 @@ impl<'a> Evaluator<'a> {
         if !forwards(op) {
             memory::ensure_available(shape.size_bytes())?;
         }
-        self.apply(computation, instr, op, &operands, shape)
+        self.apply(computation, instr, op, operands, shape)
     }
 
     /// Counts work against [`Limits`]. Errors: `ResourceExhausted` when a limit is reached.
@@ -155,9 +149,11 @@ impl<'a> Evaluator<'a> {
         computation: CompId,
         instr: InstrId,
         op: &Op,
-        args: &[Literal],
+        operands: Vec<Literal>,
         shape: &Shape,
     ) -> Result<Literal> {
+        // Operations that can make use of it get the operands themselves.
+        let args = &operands[..];
         match op {
             Op::Unary(op) => elementwise::unary(*op, self, args, shape),
             Op::Binary(op) => elementwise::binary(*op, self, args, shape),
@@ -183,19 +179,19 @@ impl<'a> Evaluator<'a> {
             Op::Slice(op) => slice::slice(op, self, args, shape),
             Op::DynamicSlice(op) => dynamic_slice::dynamic_slice(op, self, args, shape),
             Op::DynamicUpdateSlice(op) => {
-                dynamic_slice::dynamic_update_slice(op, self, args, shape)
+                dynamic_slice::dynamic_update_slice(op, self, operands, shape)
             }
             Op::Pad(op) => slice::pad(op, self, args, shape),
             Op::GetDimensionSize(op) => dynamic_slice::get_dimension_size(op, self, args, shape),
             Op::SetDimensionSize(op) => dynamic_slice::set_dimension_size(op, self, args, shape),
-            Op::Tuple(_) => Ok(Literal::Tuple(args.to_vec())),
-            Op::GetTupleElement(op) => control::get_tuple_element(op, self, args, shape),
+            Op::Tuple(_) => Ok(Literal::Tuple(operands)),
+            Op::GetTupleElement(_) => Err(Error::internal("an element is not evaluated")),
 
-            Op::Call(op) => control::call(op, self, args, shape),
+            Op::Call(op) => control::call(op, self, operands),
             Op::Map(op) => reduce::map(op, self, args, shape),
-            Op::Fusion(op) => control::fusion(op, self, args, shape),
-            Op::While(op) => control::while_loop(op, self, args, shape),
-            Op::Conditional(op) => control::conditional(op, self, args, shape),
+            Op::Fusion(op) => control::fusion(op, self, operands),
+            Op::While(op) => control::while_loop(op, self, operands),
+            Op::Conditional(op) => control::conditional(op, self, operands),
             Op::OptimizationBarrier(op) => control::optimization_barrier(op, self, args, shape),
             Op::AfterAll(_) => Ok(Literal::Token),
             Op::AddDependency(_) => first(args),
@@ -223,7 +219,7 @@ impl<'a> Evaluator<'a> {
             Op::ReduceWindow(op) => window::reduce_window(op, self, args, shape),
             Op::SelectAndScatter(op) => window::select_and_scatter(op, self, args, shape),
             Op::Gather(op) => gather::gather(op, self, args, shape),
-            Op::Scatter(op) => scatter::scatter(op, self, args, shape),
+            Op::Scatter(op) => scatter::scatter(op, self, operands, shape),
             Op::Sort(op) => sort::sort(op, self, args, shape),
             Op::TopK(op) => sort::top_k(op, self, args, shape),
             Op::Rng(op) => rng::rng(op, self, args, shape),
@@ -276,7 +272,6 @@ fn forwards(op: &Op) -> bool {
         Op::Constant(_)
             | Op::Copy(_)
             | Op::Tuple(_)
-            | Op::GetTupleElement(_)
             | Op::Reshape(_)
             | Op::Call(_)
             | Op::Fusion(_)
@@ -297,23 +292,19 @@ fn forwards(op: &Op) -> bool {
     )
 }
 
-/// For each instruction, how often it is an operand; the root once more.
-fn use_counts(computation: &Computation) -> Vec<usize> {
-    let mut uses = vec![0; computation.instrs().len()];
-    for instr in computation.instrs() {
-        for operand in &instr.operands {
-            uses[operand.index()] += 1;
-        }
-    }
-    uses[computation.root().index()] += 1;
-    uses
-}
-
 /// The array that operand `i` is. Errors: `Internal` (the verifier has seen to it).
 pub(crate) fn array(args: &[Literal], i: usize) -> Result<&Array> {
     args.get(i)
         .and_then(Literal::as_array)
         .ok_or_else(|| Error::internal(format!("operand {i} is not an array")))
+}
+
+/// The array that operand `i` is, taken from its place. Errors: as for [`array`].
+pub(crate) fn take_array(args: &mut [Literal], i: usize) -> Result<Array> {
+    match args.get_mut(i).map(|arg| std::mem::replace(arg, Literal::Token)) {
+        Some(Literal::Array(array)) => Ok(array),
+        _ => Err(Error::internal(format!("operand {i} is not an array"))),
+    }
 }
 
 /// The array shape that `shape` is. Errors: `Internal` (the verifier has seen to it).

@@ -18,6 +18,7 @@ mod math;
 mod program;
 mod scalar;
 pub mod services;
+mod values;
 
 mod batch_norm;
 mod collective;

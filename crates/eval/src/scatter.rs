@@ -6,13 +6,14 @@ use helio_ir::{Array, Error, Literal, Result, Shape, ops};
 
 use crate::Evaluator;
 use crate::dynamic::with_bounded_sizes;
-use crate::frame::{array, only};
+use crate::frame::{array, only, take_array};
 use crate::index::{IndexVectors, without};
 use crate::scalar::{Scalar, ScalarFn};
 use crate::walk::{Walk, outside, steps, store};
 
 /// The operands with each window of the updates combined into them at its index vector's place; a
-/// window that reaches out of the operand is left out as a whole. (`semantics.md` §5)
+/// window that reaches out of the operand is left out as a whole. (`semantics.md` §5) Done in place
+/// where nobody else needs an operand.
 ///
 /// Index vectors come in row-major order, then the elements of a window: the order of XLA's
 /// evaluator. It is the updates' own row-major order if window dimensions come last, as they
@@ -20,16 +21,19 @@ use crate::walk::{Walk, outside, steps, store};
 pub(crate) fn scatter(
     op: &ops::Scatter,
     evaluator: &Evaluator<'_>,
-    args: &[Literal],
+    mut args: Vec<Literal>,
     shape: &Shape,
 ) -> Result<Literal> {
-    let arrays: Vec<&Array> = (0..args.len()).map(|i| array(args, i)).collect::<Result<_>>()?;
-    let count = arrays.len() / 2;
-    if count == 0 || arrays.len() != 2 * count + 1 {
+    let count = args.len() / 2;
+    if count == 0 || args.len() != 2 * count + 1 {
         return Err(Error::internal("as many updates as operands are expected"));
     }
-    let (operands, indices, updates) = (&arrays[..count], arrays[count], &arrays[count + 1..]);
-    let (operand, update) = (operands[0], updates[0]);
+    let operands = (0..count).map(|i| take_array(&mut args, i));
+    let operands: Vec<Array> = operands.collect::<Result<_>>()?;
+    let indices = array(&args, count)?;
+    let updates = (count + 1..args.len()).map(|i| array(&args, i));
+    let updates: Vec<&Array> = updates.collect::<Result<_>>()?;
+    let (operand, update) = (&operands[0], updates[0]);
     let dims = &op.dims;
     let vectors = IndexVectors::new(indices, dims.index_vector_dim);
     let to_steps = steps(operand.dims());
@@ -60,11 +64,13 @@ pub(crate) fn scatter(
     let starts: Vec<_> = dims.scatter_dims_to_operand_dims.iter().map(room).collect();
 
     let leaves = shape.leaves();
-    let results = zip(operands, leaves).map(|(operand, leaf)| match leaf.as_array() {
+    let results = zip(&operands, leaves).map(|(operand, leaf)| match leaf.as_array() {
         Some(shape) => operand.with_shape(shape.clone()),
         None => Err(outside()),
     });
     let mut results: Vec<Array> = results.collect::<Result<_>>()?;
+    let sizes = operand.sizes().to_vec();
+    drop(operands); // Now the elements are shared with nobody, or with somebody who needs them.
     let mut function = ScalarFn::new(evaluator, op.to_apply);
     let (mut arguments, mut values) = (Vec::new(), Vec::new());
     batches.points([0, 0, 0], |[vector, from, mut to]| {
@@ -87,10 +93,7 @@ pub(crate) fn scatter(
             pairs.try_for_each(|(result, &value)| store(result.data_mut(), to, value))
         })
     })?;
-    let results = results.into_iter().map(|result| {
-        let sizes = operand.sizes();
-        Ok(with_bounded_sizes(result, sizes)?.into())
-    });
+    let results = results.into_iter().map(|result| Ok(with_bounded_sizes(result, &sizes)?.into()));
     only(&results.collect::<Result<Vec<Literal>>>()?)
 }
 
@@ -105,6 +108,16 @@ mod tests {
     use super::*;
     use crate::gather::tests::Form;
     use crate::testing::{Bench, Random, counting, of, run_all, run_on, shape, values};
+
+    /// [`super::scatter`], in the form in which [`run_on`] takes operations.
+    fn scatter(
+        op: &Scatter,
+        evaluator: &Evaluator<'_>,
+        args: &[Literal],
+        shape: &Shape,
+    ) -> Result<Literal> {
+        super::scatter(op, evaluator, args.to_vec(), shape)
+    }
 
     fn op(dims: ScatterDims, to_apply: CompId) -> Scatter {
         Scatter { dims, indices_are_sorted: false, unique_indices: false, to_apply }
