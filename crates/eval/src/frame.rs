@@ -253,7 +253,7 @@ impl<'a> Evaluator<'a> {
             }
             Op::AllGatherDone(_) => control::done(args),
             Op::CollectivePermuteStart(op) => {
-                collective::collective_permute_start(op, self, args, shape, (computation, instr))
+                collective::collective_permute_start(op, self, args, (computation, instr))
             }
             Op::CollectivePermuteDone(_) => control::done(args),
             Op::CopyStart(op) => control::copy_start(op, self, args, shape),
