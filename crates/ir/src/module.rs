@@ -145,6 +145,9 @@ impl Computation {
     }
 
     /// Makes an instruction of this computation its root.
+    ///
+    /// # Panics
+    /// If there is no such instruction.
     pub fn set_root(&mut self, root: InstrId) {
         assert!(root.index() < self.instrs.len(), "the root is one of the instructions");
         self.root = root;
@@ -301,6 +304,9 @@ impl Module {
     }
 
     /// Makes a computation of this module its entry.
+    ///
+    /// # Panics
+    /// If there is no such computation.
     pub fn set_entry(&mut self, entry: CompId) {
         assert!(entry.index() < self.computations.len(), "the entry is one of the computations");
         self.entry = entry;

@@ -63,6 +63,13 @@ impl Verifier<'_> {
             self.errors.push(Error::rule("module.C1", "a module has at least one computation"));
             return;
         }
+        // Everything else may ask for results.
+        let empty = module.computations().iter().find(|c| c.instrs().is_empty());
+        if let Some(empty) = empty {
+            let detail = format!("computation {} has no instructions", empty.name);
+            self.errors.push(Error::rule("module.C1", detail).at(empty.at.clone()));
+            return;
+        }
         self.errors.extend(config::check(module));
         self.errors.extend(word("module.C2", "module", &module.name).err());
         let mut names = HashMap::new();
@@ -359,6 +366,9 @@ mod tests {
     #[test]
     fn modules_made_by_hand() {
         assert_eq!(rules(Module::new("empty")), ["module.C1"]);
+        let mut module = parse("ENTRY e { x = f32[] parameter(0) }").unwrap();
+        *module.computation_mut(CompId(0)) = Computation::new("empty");
+        assert_eq!(rules(module), ["module.C1"]);
 
         let mut module = Module::new("twins");
         for _ in 0..2 {

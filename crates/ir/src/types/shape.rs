@@ -40,10 +40,13 @@ impl ArrayShape {
     }
 
     /// An array some of whose dimensions may be bounded or unbounded; one kind for each dimension.
-    /// Errors: as for [`ArrayShape::new`].
+    /// Errors: as for [`ArrayShape::new`], and unless there are as many kinds as sizes.
     pub fn with_kinds(element: ElementType, dims: Vec<usize>, kinds: Vec<DimKind>) -> Result<Self> {
-        assert_eq!(dims.len(), kinds.len(), "one kind for each dimension");
         let rank = dims.len();
+        if kinds.len() != rank {
+            let detail = format!("{} kinds for {rank} dimensions; one for each", kinds.len());
+            return Err(Error::invalid(detail));
+        }
         crate::ensure!(rank <= MAX_RANK, "shape.C1", "{rank} dimensions; at most {MAX_RANK}");
         // Zeros do not excuse overflow of the rest: strides are products of sizes, too.
         dims.iter()
