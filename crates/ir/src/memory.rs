@@ -3,6 +3,7 @@
 //! Whoever makes a large literal asks [`ensure_available`] first; [`crate::Array`] keeps the count
 //! by itself. So a program that asks for more than the machine has gets an error, not a kill.
 
+use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::{Error, Result};
@@ -29,11 +30,27 @@ pub fn set_limit_bytes(bytes: usize) {
 pub fn ensure_available(bytes: usize) -> Result<()> {
     let (live, limit) = (live_bytes(), limit_bytes());
     if bytes > limit.saturating_sub(live) {
+        let (bytes, live, limit) = (Bytes(bytes), Bytes(live), Bytes(limit));
         return Err(Error::exhausted(format!(
-            "{bytes} bytes of memory needed, but {live} of the limit of {limit} bytes are in use"
+            "{bytes} of memory needed, but {live} of the limit of {limit} are in use"
         )));
     }
     Ok(())
+}
+
+/// A number of bytes as a person reads it: `512 bytes`, `4.0 GiB`.
+struct Bytes(usize);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
+        match units.into_iter().find(|&(shift, _)| self.0 >> shift > 0) {
+            Some((shift, unit)) => {
+                write!(f, "{:.1} {unit}", self.0 as f64 / (1u64 << shift) as f64)
+            }
+            None => write!(f, "{} bytes", self.0),
+        }
+    }
 }
 
 pub(crate) fn add(bytes: usize) {
@@ -42,4 +59,17 @@ pub(crate) fn add(bytes: usize) {
 
 pub(crate) fn remove(bytes: usize) {
     LIVE.fetch_sub(bytes, Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Bytes;
+
+    #[test]
+    fn bytes_are_written_in_the_largest_unit_that_fits() {
+        let sizes = [0, 1023, 1024, 3 << 19, 4 << 30, usize::MAX];
+        let written = sizes.map(|bytes| Bytes(bytes).to_string());
+        let expected = ["0 bytes", "1023 bytes", "1.0 KiB", "1.5 MiB", "4.0 GiB", "16777216.0 TiB"];
+        assert_eq!(written, expected);
+    }
 }

@@ -62,7 +62,7 @@ pub(crate) fn ensure_dim(
     shape: &ArrayShape,
 ) -> Result<()> {
     let rank = shape.rank();
-    ensure!(dim < rank, rule, "{what}: dimension {dim} of {shape}, which has {rank}");
+    ensure!(dim < rank, rule, "{what}: no dimension {dim} in {shape}, which has rank {rank}");
     Ok(())
 }
 

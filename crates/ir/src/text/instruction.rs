@@ -86,7 +86,9 @@ pub(super) struct RawAttr<'a> {
     pub(super) name: &'a str,
     /// The value; for a computation without a name, the name it was given.
     pub(super) value: Cow<'a, str>,
+    /// Where the value stands.
     pub(super) at: Location,
+    name_at: Location,
     cursor: Cursor<'a>,
 }
 
@@ -343,10 +345,11 @@ impl<'a> Parser<'a> {
     fn attributes(&mut self, instruction: &str) -> Result<Vec<RawAttr<'a>>, Failure> {
         let (mut attrs, mut seen) = (Vec::new(), HashSet::new());
         while self.cursor.eat(",") {
-            let mut at = self.cursor;
+            let name_at = self.cursor.location();
             let name = self.cursor.word("the name of an attribute")?;
             if !seen.insert(name) {
-                return Err(at.error(format!("a second attribute `{name}`")).into());
+                let e = Error::invalid(format!("a second attribute `{name}`"));
+                return Err(e.at(Some(name_at)).into());
             }
             self.cursor.expect("=")?;
             let cursor = self.cursor;
@@ -367,7 +370,7 @@ impl<'a> Parser<'a> {
                 Cow::Borrowed(value) => cursor.limited_to(value),
                 Cow::Owned(_) => cursor,
             };
-            attrs.push(RawAttr { name, value, at, cursor });
+            attrs.push(RawAttr { name, value, at, name_at, cursor });
         }
         Ok(attrs)
     }
@@ -375,7 +378,7 @@ impl<'a> Parser<'a> {
     /// An attribute that the text does not have.
     pub(super) fn made_up_attr(&mut self, name: &'a str, value: String) -> RawAttr<'a> {
         let at = self.cursor.location();
-        RawAttr { name, value: Cow::Owned(value), at, cursor: self.cursor }
+        RawAttr { name, value: Cow::Owned(value), at: at.clone(), name_at: at, cursor: self.cursor }
     }
 
     /// `{ ROOT … }` or `{name, { ROOT … }}`: with names in place of computations.
@@ -470,7 +473,7 @@ impl<'a> Parser<'a> {
                 extra.other.push((attr.name.to_owned(), attr.value.clone().into_owned()));
             } else if !extra::take(&mut extra, attr, &scope.names)? {
                 let e = Error::invalid(format!("{opcode} has no attribute `{}`", attr.name));
-                return Err(e.at(Some(attr.at.clone())).into());
+                return Err(e.at(Some(attr.name_at.clone())).into());
             }
         }
         Ok(extra)

@@ -386,7 +386,7 @@ fn wrong_text() {
     check_error(&with("y = convert(x)"), "3:7", "convert needs its shape");
     check_error(&with("y = f32[2] abs(z)"), "3:18", "y: no instruction `z` stands before");
     check_error(&with("y = f32[2] abs(f32[3] x)"), "3:18", "`x` is f32[3] here, but f32[2] above");
-    check_error(&with("y = f32[2] abs(x), dims={0}"), "3:27", "abs has no attribute `dims`");
+    check_error(&with("y = f32[2] abs(x), dims={0}"), "3:22", "abs has no attribute `dims`");
     check_error(&with("y = f32[2] abs(x), a=1, a=2"), "3:27", "a second attribute `a`");
     check_error(&with("y = f32[2] abs(x), a=\"1"), "3:24", "without its closing quote");
     check_error(&with("y = f32[2] abs(x), a={(})"), "3:26", "the bracket that closes");

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{ElementType, Layout};
-use crate::{Error, Result};
+use crate::Result;
 
 /// The largest number of dimensions.
 pub const MAX_RANK: usize = 64;
@@ -48,16 +48,16 @@ impl ArrayShape {
             return Err(Error::invalid(detail));
         }
         crate::ensure!(rank <= MAX_RANK, "shape.C1", "{rank} dimensions; at most {MAX_RANK}");
+        let shape = ArrayShape { element, dims, kinds, layout: None };
         // Zeros do not excuse overflow of the rest: strides are products of sizes, too.
-        dims.iter()
-            .try_fold(element.size_bytes(), |product, &dim| product.checked_mul(dim.max(1)))
-            .filter(|&bytes| isize::try_from(bytes).is_ok())
-            .ok_or_else(|| {
-                let detail =
-                    format!("{element}{dims:?} takes more bytes than memory has addresses");
-                Error::rule("shape.C2", detail)
-            })?;
-        Ok(ArrayShape { element, dims, kinds, layout: None })
+        let mut sizes = shape.dims.iter().map(|&dim| dim.max(1));
+        let bytes = sizes.try_fold(element.size_bytes(), usize::checked_mul);
+        crate::ensure!(
+            bytes.is_some_and(|bytes| isize::try_from(bytes).is_ok()),
+            "shape.C2",
+            "{shape} takes more bytes than memory has addresses, counting sizes of 0 as 1"
+        );
+        Ok(shape)
     }
 
     /// A scalar.
