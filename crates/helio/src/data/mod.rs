@@ -136,5 +136,9 @@ impl Format {
 }
 
 fn io_error(error: std::io::Error) -> Error {
-    Error::invalid(error.to_string())
+    match error.kind() {
+        // The library's own words are about a buffer.
+        std::io::ErrorKind::UnexpectedEof => Error::invalid("the file is cut short"),
+        _ => Error::invalid(error.to_string()),
+    }
 }

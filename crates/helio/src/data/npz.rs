@@ -45,7 +45,8 @@ fn element_of(ty: &TypeStr) -> Result<TensorElement> {
 
 pub(super) fn read_npz(reader: impl Read + Seek) -> Result<BTreeMap<String, Tensor>> {
     let zip_error = |e: zip::result::ZipError| Error::invalid(e.to_string());
-    let mut archive = zip::ZipArchive::new(reader).map_err(zip_error)?;
+    let mut archive = zip::ZipArchive::new(reader)
+        .map_err(|e| Error::invalid(format!("not an .npz file, or cut short ({e})")))?;
     let mut tensors = BTreeMap::new();
     for i in 0..archive.len() {
         let entry = archive.by_index(i).map_err(zip_error)?;

@@ -51,7 +51,8 @@ pub(super) fn read(mut reader: impl Read + Seek) -> Result<BTreeMap<String, Tens
     memory::ensure_available(usize::try_from(len).unwrap_or(usize::MAX))?;
     reader.rewind().map_err(io_error)?;
     let mut file = Vec::new();
-    reader.read_to_end(&mut file).map_err(io_error)?;
+    // No further: a device may say that it is empty and never end.
+    reader.take(len).read_to_end(&mut file).map_err(io_error)?;
     let tensors =
         SafeTensors::deserialize(&file).map_err(|e| Error::invalid(format!("safetensors: {e}")))?;
     let convert = |(name, view): (&str, safetensors::tensor::TensorView<'_>)| {
