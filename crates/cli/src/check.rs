@@ -18,7 +18,7 @@ pub(crate) fn check(args: Args) -> Result<(), Failure> {
     let mut last = None;
     for path in args.modules {
         match check_one(path) {
-            Ok(line) => say(line),
+            Ok(line) => say(line)?,
             Err(failure) => {
                 if let Some(failure) = last.replace(failure) {
                     failure.print();

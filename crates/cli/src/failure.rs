@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use helio::{Code, Error, Location};
 
 use crate::Source;
@@ -58,7 +58,7 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let status = if error.code() == Code::Internal { 3 } else { 2 };
-        Failure { status, text: format!("error: {error}") }
+        Failure { status, text: format!("error: {}", shorten(error.to_string())) }
     }
 }
 
@@ -79,12 +79,28 @@ impl LineStarts {
 }
 
 /// Characters of a line shown around the place of an error: generated programs have long lines.
-const SHOWN: usize = 160;
+const SHOWN: usize = 120;
+
+/// Characters of a message shown; what is quoted (shapes of wide tuples, names) may be long, too.
+const SHOWN_MESSAGE: usize = 2000;
+
+/// Room for the number of the line before what is shown of it.
+const MARGIN: usize = 20;
+
+/// Leaves out the middle of a text that is long.
+fn shorten(text: String) -> String {
+    let byte_of = |chars: usize| text.char_indices().nth(chars).map_or(text.len(), |(i, _)| i);
+    let (head, count) = (byte_of(SHOWN_MESSAGE / 2), text.chars().count());
+    if count <= SHOWN_MESSAGE {
+        return text;
+    }
+    format!("{} … {}", &text[..head], &text[byte_of(count - SHOWN_MESSAGE / 2)..])
+}
 
 fn excerpt(source: &Source, lines: &LineStarts, error: &Error) -> String {
     let rule = error.rule_id().map(|rule| format!("[{rule}]")).unwrap_or_default();
     let instruction = error.instruction().map(|name| format!("{name}: ")).unwrap_or_default();
-    let message = format!("{}{rule}: {instruction}{}", error.code(), error.detail());
+    let message = shorten(format!("{}{rule}: {instruction}{}", error.code(), error.detail()));
     let place = match error.location() {
         Some(&Location::Text { line, column }) => {
             lines.line(&source.text, line).map(|text| (line, column, text))
@@ -93,18 +109,26 @@ fn excerpt(source: &Source, lines: &LineStarts, error: &Error) -> String {
     };
     let Some((line, column, text)) = place else { return format!("error: {message}") };
     let column = (column as usize).saturating_sub(1);
-    let first = column.saturating_sub(SHOWN / 4);
-    let shown: String = text.chars().skip(first).take(SHOWN).collect();
+    // From the start of the line, unless that would leave the place out.
+    let first = if column < SHOWN / 4 * 3 { 0 } else { column - SHOWN / 2 };
+    let mut rest = text.chars().skip(first);
+    let mut shown: String = if first > 0 { "…".to_owned() } else { String::new() };
+    let place = shown.chars().count() + column - first;
+    shown.extend(rest.by_ref().take(SHOWN));
+    if rest.next().is_some() {
+        shown.push('…');
+    }
     let byte_of = |chars: usize| shown.char_indices().nth(chars).map_or(shown.len(), |(i, _)| i);
     // Up to the end of the word, so that the mark is seen.
-    let rest = shown.chars().skip(column - first);
-    let word = rest.take_while(|c| !c.is_whitespace() && !",(){}[]=".contains(*c)).count().max(1);
-    let span = byte_of(column - first)..byte_of(column - first + word);
-    let path = source.path.display().to_string();
+    let word = shown.chars().skip(place);
+    let word = word.take_while(|c| !c.is_whitespace() && !",(){}[]=".contains(*c)).count().max(1);
+    let span = byte_of(place)..byte_of(place + word);
     let snippet = Snippet::source(shown.as_str())
         .line_start(line as usize)
-        .path(path)
         .annotation(AnnotationKind::Primary.span(span));
-    let report = [Level::ERROR.primary_title(message).element(snippet)];
-    Renderer::plain().render(&report)
+    // Not the snippet's own origin, which counts the column in what is shown.
+    let origin =
+        Origin::path(source.path.display().to_string()).line(line as usize).char_column(column + 1);
+    let report = [Level::ERROR.primary_title(message).element(origin).element(snippet)];
+    Renderer::plain().term_width(SHOWN + MARGIN).render(&report)
 }

@@ -12,7 +12,8 @@ mod progress;
 mod run;
 mod show;
 
-use std::io::Write as _;
+use std::fs::File;
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -44,6 +45,11 @@ enum Backend {
     Interpreter,
 }
 
+/// The longest text that is read: far beyond any program, and what a device without end is cut at.
+const MAX_TEXT_BYTES: u64 = 1 << 30;
+
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// A program's text, wherever it came from.
 #[derive(Clone, Debug)]
 struct Source {
@@ -52,14 +58,23 @@ struct Source {
 }
 
 impl Source {
-    /// Errors: the file cannot be read or is not text.
+    /// Errors: the file cannot be read, is not text, or is too long.
     fn read(path: PathBuf) -> Result<Self, Failure> {
-        let bytes = std::fs::read(&path)
-            .map_err(|e| Failure::bad_input(format!("{}: {e}", path.display())))?;
-        let text = String::from_utf8(bytes).map_err(|e| {
-            let at = e.utf8_error().valid_up_to();
-            Failure::bad_input(format!("{}: not text (byte {at} is not UTF-8)", path.display()))
+        let failure = |e: String| Failure::bad_input(format!("{}: {e}", path.display()));
+        let file = File::open(&path).map_err(|e| failure(e.to_string()))?;
+        // Not what the system says of the length: pipes and devices have none.
+        let (mut bytes, most) = (Vec::new(), MAX_TEXT_BYTES);
+        file.take(most + 1).read_to_end(&mut bytes).map_err(|e| failure(e.to_string()))?;
+        if bytes.len() as u64 > most {
+            return Err(failure(format!("a program has at most {most} bytes of text")));
+        }
+        let mut text = String::from_utf8(bytes).map_err(|e| {
+            failure(format!("not text (byte {} is not UTF-8)", e.utf8_error().valid_up_to()))
         })?;
+        // Some editors begin UTF-8 with a mark that means nothing.
+        if text.starts_with(BYTE_ORDER_MARK) {
+            text.drain(..BYTE_ORDER_MARK.len_utf8());
+        }
         Ok(Source { path, text })
     }
 }
@@ -83,20 +98,40 @@ fn main() -> ExitCode {
     failure.exit_code()
 }
 
-/// Prints a line. A reader that has gone away (`| head`) is no failure of ours.
-fn say(line: impl std::fmt::Display) {
-    let _ = writeln!(std::io::stdout(), "{line}");
+/// Prints a line. Errors: there is no room for it; a reader that has gone away (`| head`) is no
+/// failure of ours.
+fn say(line: impl std::fmt::Display) -> Result<(), Failure> {
+    match writeln!(std::io::stdout(), "{line}") {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::bad_input(format!("standard output: {e}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Lets arrays take nine tenths of the memory that is free now, where the system says how much.
 fn limit_memory() {
-    let Ok(meminfo) = std::fs::read_to_string("/proc/meminfo") else { return };
-    let available_kib = meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))
-        .and_then(|rest| rest.trim().strip_suffix("kB"))
-        .and_then(|number| number.trim().parse::<usize>().ok());
-    if let Some(kib) = available_kib {
-        helio::memory::set_limit_bytes(kib.saturating_mul(1024) / 10 * 9);
+    if let Some(bytes) = [free_memory(), free_in_container()].into_iter().flatten().min() {
+        helio::memory::set_limit_bytes(bytes / 10 * 9);
     }
+}
+
+fn free_memory() -> Option<usize> {
+    let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let rest = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: usize = rest.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib.saturating_mul(1024))
+}
+
+/// What a container may still take, which is less than its machine has. What it caches of files is
+/// given up for the asking.
+fn free_in_container() -> Option<usize> {
+    let read = |file| std::fs::read_to_string(format!("/sys/fs/cgroup/{file}")).ok();
+    let number = |file| read(file)?.trim().parse::<usize>().ok();
+    let stat = read("memory.stat")?;
+    let cached = ["active_file ", "inactive_file "].into_iter().filter_map(|name| {
+        stat.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<usize>().ok())
+    });
+    let taken = number("memory.current")?.saturating_sub(cached.sum());
+    Some(number("memory.max")?.saturating_sub(taken))
 }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use helio::data::Tensor;
+use helio::data::{Format, Tensor};
+use helio::ir::ArrayShape;
 use helio::{Array, CompileOptions, HostQueues, Literal, ProgramShape, RunOptions, Shape};
 use serde_json::{Value, json};
 
@@ -31,10 +32,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     expect: Option<PathBuf>,
     /// Relative tolerance of --expect for floats [default: 1e-4; 3e-2 for 16 bits and fewer].
-    #[arg(long, value_name = "R", value_parser = tolerance, allow_hyphen_values = true)]
+    #[arg(long, value_name = "R", requires = "expect", value_parser = tolerance, allow_hyphen_values = true)]
     rtol: Option<f64>,
     /// Absolute tolerance of --expect for floats [default: as for --rtol].
-    #[arg(long, value_name = "A", value_parser = tolerance, allow_hyphen_values = true)]
+    #[arg(long, value_name = "A", requires = "expect", value_parser = tolerance, allow_hyphen_values = true)]
     atol: Option<f64>,
     /// Seed of the operation `rng`.
     #[arg(long, value_name = "SEED", default_value_t = 0)]
@@ -72,6 +73,9 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
 
     let shape = program.program_shape();
     let arguments = arguments(&args, shape)?;
+    // What the run would be in vain for, before it.
+    args.out.as_deref().map(Format::of).transpose()?;
+    let expected = args.expect.as_deref().map(helio::data::read).transpose()?;
     let mut options = RunOptions::default();
     options.seed = args.rng_seed;
     options.limits.max_steps = args.max_steps;
@@ -99,16 +103,16 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         let tensors = named.map(|(i, array)| (format!("out{i}"), Tensor::from_array(array)));
         helio::data::write(path, &tensors.collect())?;
     }
-    let compared = match &args.expect {
-        Some(path) => Some(compare_all(&outputs, path, &args)?),
-        None => None,
+    let compared = match (&args.expect, &expected) {
+        (Some(path), Some(expected)) => Some(compare_all(&outputs, expected, path, &args)?),
+        _ => None,
     };
     let outfed = std::iter::from_fn(|| queues.outfeed(0).try_pop()).collect::<Vec<_>>();
     let report = Report { args: &args, outputs, outfed, compared, compile_time, run_time };
     if args.json {
-        report.print_json()
+        report.print_json()?;
     } else {
-        report.print_text()
+        report.print_text()?;
     }
     report.verdict()
 }
@@ -142,13 +146,38 @@ fn take_literals(
     let literals: helio::Result<Vec<_>> =
         shapes.iter().map(|shape| take_literal(tensors, prefix, &mut next, shape)).collect();
     let literals = literals?;
-    let extra = format!("{prefix}{next}");
-    if tensors.contains_key(&extra) {
+    if let Some((extra, _)) = superfluous(tensors, prefix, next) {
         return Err(helio::Error::invalid(format!(
             "{extra} is one array too many: the program takes {next}"
         )));
     }
     Ok(literals)
+}
+
+/// An array whose number is `count` or more.
+fn superfluous<'t>(
+    tensors: &'t BTreeMap<String, Tensor>,
+    prefix: &str,
+    count: usize,
+) -> Option<(&'t str, &'t Tensor)> {
+    let number = |name: &str| name.strip_prefix(prefix)?.parse::<usize>().ok();
+    tensors
+        .iter()
+        .find(|(name, _)| number(name).is_some_and(|number| number >= count))
+        .map(|(name, tensor)| (name.as_str(), tensor))
+}
+
+/// What a file has instead of the array that is asked for.
+fn missing(tensors: &BTreeMap<String, Tensor>, name: &str, shape: &ArrayShape) -> helio::Error {
+    let shape = shape.clone().without_layout();
+    let has = match tensors.len() {
+        0 => "no arrays".to_owned(),
+        count => {
+            let some: Vec<_> = tensors.keys().take(10).map(String::as_str).collect();
+            format!("{}{}", some.join(", "), if count > some.len() { ", …" } else { "" })
+        }
+    };
+    helio::Error::invalid(format!("no array {name} ({shape}); the file has {has}"))
 }
 
 fn take_literal(
@@ -161,9 +190,7 @@ fn take_literal(
         Shape::Array(array) => {
             let name = format!("{prefix}{next}");
             *next += 1;
-            let tensor = tensors
-                .get(&name)
-                .ok_or_else(|| helio::Error::invalid(format!("{name} ({shape}) is missing")))?;
+            let tensor = tensors.get(&name).ok_or_else(|| missing(tensors, &name, array))?;
             tensor.to_array(array).map(Literal::Array).map_err(|e| e.context(name))
         }
         Shape::Tuple(elements) => elements
@@ -204,14 +231,17 @@ struct Compared {
     json: Value,
 }
 
-fn compare_all(outputs: &[Array], path: &Path, args: &Args) -> Result<Vec<Compared>, Failure> {
-    let expected = helio::data::read(path)?;
+fn compare_all(
+    outputs: &[Array],
+    expected: &BTreeMap<String, Tensor>,
+    path: &Path,
+    args: &Args,
+) -> Result<Vec<Compared>, Failure> {
     let name = |i| format!("out{i}");
-    if let Some(extra) = expected.get(&name(outputs.len())) {
+    if let Some((name, extra)) = superfluous(expected, "out", outputs.len()) {
         return Err(Failure::differs(format!(
-            "{}: {} {:?} has no counterpart: the program has {} results",
+            "{}: {name} {:?} has no counterpart: the program has {} results",
             path.display(),
-            name(outputs.len()),
             extra.dims,
             outputs.len()
         )));
@@ -220,7 +250,7 @@ fn compare_all(outputs: &[Array], path: &Path, args: &Args) -> Result<Vec<Compar
         let name = name(i);
         let tensor = expected
             .get(&name)
-            .ok_or_else(|| Failure::bad_input(format!("{}: {name} is missing", path.display())))?;
+            .ok_or_else(|| missing(expected, &name, output.shape()).context(path.display()))?;
         let expected = match tensor.to_array(output.shape()) {
             Ok(expected) => expected,
             Err(e) => {
@@ -264,25 +294,27 @@ struct Report<'a> {
 }
 
 impl Report<'_> {
-    fn print_text(&self) {
+    fn print_text(&self) -> Result<(), Failure> {
         for value in &self.outfed {
             for array in arrays(value) {
-                say(format_args!("outfeed: {}\n{}", array.shape(), show::array(&array)));
+                let shape = array.shape();
+                say(format_args!("outfeed: {shape}\n{}", show::array(&array)))?;
             }
         }
         match &self.compared {
-            Some(compared) => compared.iter().for_each(|c| say(&c.line)),
+            Some(compared) => compared.iter().try_for_each(|c| say(&c.line))?,
             None if self.args.out.is_some() => {}
             None => {
                 for (i, output) in self.outputs.iter().enumerate() {
                     let shape = output.shape().clone().without_layout();
-                    say(format_args!("out{i}: {shape}\n{}", show::array(output)));
+                    say(format_args!("out{i}: {shape}\n{}", show::array(output)))?;
                 }
             }
         }
+        Ok(())
     }
 
-    fn print_json(&self) {
+    fn print_json(&self) -> Result<(), Failure> {
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
         let outputs: Vec<Value> = self
             .outputs
@@ -299,7 +331,7 @@ impl Report<'_> {
             report["ok"] = compared.iter().all(|c| c.ok).into();
             report["compared"] = compared.iter().map(|c| c.json.clone()).collect();
         }
-        say(report);
+        say(report)
     }
 
     fn verdict(&self) -> Result<(), Failure> {

@@ -69,6 +69,12 @@ ENTRY main {
 }
 ";
 
+const ENDLESS: &str = "HloModule endless
+yes { s = s32[] parameter(0) ROOT t = pred[] constant(true) }
+same { ROOT s = s32[] parameter(0) }
+ENTRY e { z = s32[] constant(0) ROOT w = s32[] while(z), condition=yes, body=same }
+";
+
 fn floats(values: [f32; 3]) -> Array {
     Array::new([3], values.to_vec()).unwrap()
 }
@@ -169,7 +175,8 @@ fn bad_input_is_status_2_with_a_reason() {
     let wrong_type =
         scratch.arrays("type.npz", &[("in0", Array::new([3], vec![1i32; 3]).unwrap())]);
     let too_many =
-        scratch.arrays("many.npz", &[("in0", floats([0.0; 3])), ("in1", floats([0.0; 3]))]);
+        scratch.arrays("many.npz", &[("in0", floats([0.0; 3])), ("in7", floats([0.0; 3]))]);
+    let other_names = scratch.arrays("names.npz", &[("x", floats([0.0; 3]))]);
     for (arguments, words) in [
         (vec!["run", path(&module)], "--inputs FILE or --random SEED"),
         (vec!["run", "nowhere.hlo"], "nowhere.hlo"),
@@ -177,7 +184,12 @@ fn bad_input_is_status_2_with_a_reason() {
         (vec!["run", path(&module), "--inputs", path(&module)], ".npz"),
         (vec!["run", path(&module), "--inputs", path(&wrong_shape)], "expected f32[3]"),
         (vec!["run", path(&module), "--inputs", path(&wrong_type)], "found s32[3]"),
-        (vec!["run", path(&module), "--inputs", path(&too_many)], "too many"),
+        (vec!["run", path(&module), "--inputs", path(&too_many)], "in7 is one array too many"),
+        (
+            vec!["run", path(&module), "--inputs", path(&other_names)],
+            "in0 (f32[3]); the file has x",
+        ),
+        (vec!["run", path(&module), "--random", "1", "--rtol", "0"], "--expect"),
         (vec!["run", path(&module), "--random", "x"], "--random"),
         (vec!["run", path(&module), "--random", "1", "--rtol", "-1"], "not negative"),
         (vec!["run", path(&module), "--backend", "magic"], "interpreter"),
@@ -208,6 +220,70 @@ fn check_reports_every_error_where_it_stands() {
     }
 }
 
+/// The column counts in the file, not in the part of the line that is shown; what is shown has the
+/// place in it, and a mark where it leaves something out.
+#[test]
+fn a_place_in_a_long_line_is_named_and_shown() {
+    let scratch = Scratch::new("long");
+    for (spaces, start) in [(60, "2 |   "), (500, "2 | … ")] {
+        let padding = " ".repeat(spaces);
+        let line = format!("  ROOT y = f32[3] {padding}nagate(x) {padding}");
+        let text = format!("ENTRY main {{ x = f32[3] parameter(0)\n{line}\n}}\n");
+        let output = helio(&["check", path(&scratch.text("long.hlo", &text))]);
+        expect_status(&output, 2);
+        let text = stderr(&output);
+        let place = format!("long.hlo:2:{}\n", 19 + spaces);
+        for words in ["unknown operation `nagate`", &place, start, "nagate(x)", "^^^^^^\n"] {
+            assert!(text.contains(words), "{words:?} is not in:\n{text}");
+        }
+    }
+    // A message that quotes something long is cut, too.
+    let name = "x".repeat(100_000);
+    let text = format!("ENTRY main {{ ROOT {name} = f32[] constant(y) }}");
+    let output = helio(&["check", path(&scratch.text("name.hlo", &text))]);
+    expect_status(&output, 2);
+    assert!(stderr(&output).contains("expected a number, found `y`"));
+    assert!(stderr(&output).len() < 5000);
+}
+
+#[test]
+fn a_byte_order_mark_and_other_ends_of_lines_do_not_matter() {
+    let scratch = Scratch::new("mark");
+    let text = format!("\u{feff}{}", DOUBLE.replace('\n', "\r\n"));
+    let module = scratch.text("mark.hlo", &text);
+    expect_status(&helio(&["check", path(&module)]), 0);
+}
+
+/// What a run would be in vain for is refused before it: this one has no end.
+#[test]
+fn files_of_results_are_checked_before_the_run() {
+    let scratch = Scratch::new("early");
+    let module = scratch.text("endless.hlo", ENDLESS);
+    for option in [["--out", "results.docx"], ["--expect", "nowhere.npz"]] {
+        let output = helio(&[&["run", path(&module)], &option[..]].concat());
+        expect_status(&output, 2);
+        assert!(stderr(&output).contains(option[1]), "{}", stderr(&output));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn devices_are_no_trap() {
+    let scratch = Scratch::new("device");
+    let module = scratch.text("double.hlo", DOUBLE);
+    for extension in ["npz", "npy", "safetensors"] {
+        let device = scratch.path(&format!("zero.{extension}"));
+        std::os::unix::fs::symlink("/dev/zero", &device).unwrap();
+        expect_status(&helio(&["run", path(&module), "--inputs", path(&device)]), 2);
+    }
+    // A disk that is full loses results: not to be passed over in silence.
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let run = [env!("CARGO_BIN_EXE_helio"), "run", path(&module), "--random", "1"];
+    let output = Command::new(run[0]).args(&run[1..]).stdout(full).output().unwrap();
+    expect_status(&output, 2);
+    assert!(stderr(&output).contains("standard output"), "{}", stderr(&output));
+}
+
 #[test]
 fn convert_rewrites_programs_and_arrays() {
     let scratch = Scratch::new("convert");
@@ -234,13 +310,7 @@ fn convert_rewrites_programs_and_arrays() {
 #[test]
 fn an_endless_program_stops_at_its_step_limit() {
     let scratch = Scratch::new("endless");
-    let module = scratch.text(
-        "endless.hlo",
-        "HloModule endless
-         yes { s = s32[] parameter(0) ROOT t = pred[] constant(true) }
-         same { ROOT s = s32[] parameter(0) }
-         ENTRY e { z = s32[] constant(0) ROOT w = s32[] while(z), condition=yes, body=same }",
-    );
+    let module = scratch.text("endless.hlo", ENDLESS);
     let output = helio(&["run", path(&module), "--max-steps", "1000"]);
     expect_status(&output, 2);
     assert!(stderr(&output).contains("1000 steps"), "{}", stderr(&output));
