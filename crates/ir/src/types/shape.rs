@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{ElementType, Layout};
-use crate::Result;
+use crate::{Error, Result};
 
 /// The largest number of dimensions.
 pub const MAX_RANK: usize = 64;
