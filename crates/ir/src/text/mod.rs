@@ -31,6 +31,7 @@ mod names;
 mod number;
 mod parser;
 mod printer;
+mod scan;
 mod shape;
 #[cfg(test)]
 mod tests;
