@@ -28,36 +28,7 @@ crate::for_each_element_type!(define_data);
 #[macro_export]
 macro_rules! dispatch {
     ($data:expr, $values:ident => $body:expr) => {
-        match $data {
-            $crate::ArrayData::Pred($values) => $body,
-            $crate::ArrayData::S2($values) => $body,
-            $crate::ArrayData::S4($values) => $body,
-            $crate::ArrayData::S8($values) => $body,
-            $crate::ArrayData::S16($values) => $body,
-            $crate::ArrayData::S32($values) => $body,
-            $crate::ArrayData::S64($values) => $body,
-            $crate::ArrayData::U2($values) => $body,
-            $crate::ArrayData::U4($values) => $body,
-            $crate::ArrayData::U8($values) => $body,
-            $crate::ArrayData::U16($values) => $body,
-            $crate::ArrayData::U32($values) => $body,
-            $crate::ArrayData::U64($values) => $body,
-            $crate::ArrayData::F4E2M1FN($values) => $body,
-            $crate::ArrayData::F8E3M4($values) => $body,
-            $crate::ArrayData::F8E4M3($values) => $body,
-            $crate::ArrayData::F8E4M3FN($values) => $body,
-            $crate::ArrayData::F8E4M3B11FNUZ($values) => $body,
-            $crate::ArrayData::F8E4M3FNUZ($values) => $body,
-            $crate::ArrayData::F8E5M2($values) => $body,
-            $crate::ArrayData::F8E5M2FNUZ($values) => $body,
-            $crate::ArrayData::F8E8M0FNU($values) => $body,
-            $crate::ArrayData::F16($values) => $body,
-            $crate::ArrayData::BF16($values) => $body,
-            $crate::ArrayData::F32($values) => $body,
-            $crate::ArrayData::F64($values) => $body,
-            $crate::ArrayData::C64($values) => $body,
-            $crate::ArrayData::C128($values) => $body,
-        }
+        $crate::for_each_element_type!($crate::dispatch_rows, $data, $values => $body)
     };
 }
 
@@ -71,119 +42,37 @@ macro_rules! dispatch {
 #[macro_export]
 macro_rules! dispatch_type {
     ($element:expr, $T:ident => $body:expr) => {
+        $crate::for_each_element_type!($crate::dispatch_type_rows, $element, $T => $body)
+    };
+}
+
+/// The `match` of [`dispatch!`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! dispatch_rows {
+    (
+        [$data:expr, $values:ident => $body:expr]
+        $($variant:ident, $native:ty, $name:literal, $bits:literal, $class:ident;)*
+    ) => {
+        match $data {
+            $($crate::ArrayData::$variant($values) => $body,)*
+        }
+    };
+}
+
+/// The `match` of [`dispatch_type!`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! dispatch_type_rows {
+    (
+        [$element:expr, $T:ident => $body:expr]
+        $($variant:ident, $native:ty, $name:literal, $bits:literal, $class:ident;)*
+    ) => {
         match $element {
-            $crate::ElementType::Pred => {
-                type $T = bool;
+            $($crate::ElementType::$variant => {
+                type $T = $native;
                 $body
-            }
-            $crate::ElementType::S2 => {
-                type $T = $crate::types::I2;
-                $body
-            }
-            $crate::ElementType::S4 => {
-                type $T = $crate::types::I4;
-                $body
-            }
-            $crate::ElementType::S8 => {
-                type $T = i8;
-                $body
-            }
-            $crate::ElementType::S16 => {
-                type $T = i16;
-                $body
-            }
-            $crate::ElementType::S32 => {
-                type $T = i32;
-                $body
-            }
-            $crate::ElementType::S64 => {
-                type $T = i64;
-                $body
-            }
-            $crate::ElementType::U2 => {
-                type $T = $crate::types::U2;
-                $body
-            }
-            $crate::ElementType::U4 => {
-                type $T = $crate::types::U4;
-                $body
-            }
-            $crate::ElementType::U8 => {
-                type $T = u8;
-                $body
-            }
-            $crate::ElementType::U16 => {
-                type $T = u16;
-                $body
-            }
-            $crate::ElementType::U32 => {
-                type $T = u32;
-                $body
-            }
-            $crate::ElementType::U64 => {
-                type $T = u64;
-                $body
-            }
-            $crate::ElementType::F4E2M1FN => {
-                type $T = $crate::types::F4E2M1FN;
-                $body
-            }
-            $crate::ElementType::F8E3M4 => {
-                type $T = $crate::types::F8E3M4;
-                $body
-            }
-            $crate::ElementType::F8E4M3 => {
-                type $T = $crate::types::F8E4M3;
-                $body
-            }
-            $crate::ElementType::F8E4M3FN => {
-                type $T = $crate::types::F8E4M3FN;
-                $body
-            }
-            $crate::ElementType::F8E4M3B11FNUZ => {
-                type $T = $crate::types::F8E4M3B11FNUZ;
-                $body
-            }
-            $crate::ElementType::F8E4M3FNUZ => {
-                type $T = $crate::types::F8E4M3FNUZ;
-                $body
-            }
-            $crate::ElementType::F8E5M2 => {
-                type $T = $crate::types::F8E5M2;
-                $body
-            }
-            $crate::ElementType::F8E5M2FNUZ => {
-                type $T = $crate::types::F8E5M2FNUZ;
-                $body
-            }
-            $crate::ElementType::F8E8M0FNU => {
-                type $T = $crate::types::F8E8M0FNU;
-                $body
-            }
-            $crate::ElementType::F16 => {
-                type $T = $crate::types::F16;
-                $body
-            }
-            $crate::ElementType::BF16 => {
-                type $T = $crate::types::BF16;
-                $body
-            }
-            $crate::ElementType::F32 => {
-                type $T = f32;
-                $body
-            }
-            $crate::ElementType::F64 => {
-                type $T = f64;
-                $body
-            }
-            $crate::ElementType::C64 => {
-                type $T = $crate::types::C64;
-                $body
-            }
-            $crate::ElementType::C128 => {
-                type $T = $crate::types::C128;
-                $body
-            }
+            })*
         }
     };
 }

@@ -14,14 +14,16 @@ pub use literal::{Array, ArrayData, Literal};
 pub use native::{F8E8M0FNU, I2, I4, Native, Number, U2, U4};
 pub use shape::{ArrayShape, DimKind, IndexIter, MAX_RANK, Shape, strides};
 
-/// Calls `$macro!` with one row per element type: `Variant, rust type, "hlo name", bits, class`.
+/// Calls `$macro!` with one row per element type: `Variant, rust type, "hlo name", bits, class`; what
+/// follows the macro's name comes before the rows, in brackets.
 ///
 /// The single list from which the enum of types, the storage of literals and every dispatch over
 /// types are made.
 #[macro_export]
 macro_rules! for_each_element_type {
-    ($macro:ident) => {
-        $macro! {
+    ($macro:tt $(:: $name:ident)* $(, $($arguments:tt)*)?) => {
+        $macro $(:: $name)*! {
+            $([$($arguments)*])?
             Pred, bool, "pred", 8, Pred;
             S2, $crate::types::I2, "s2", 2, Signed;
             S4, $crate::types::I4, "s4", 4, Signed;
