@@ -3,7 +3,7 @@
 use super::Arity;
 use super::check::ensure_dim;
 use crate::text::attrs::{AttrReader, AttrWriter};
-use crate::{ArrayShape, InferCx, Literal, OpDef, Result, Shape, ensure};
+use crate::{ArrayShape, Error, InferCx, Literal, OpDef, Result, Shape, ensure};
 
 /// A value known beforehand.
 #[derive(Clone, Debug)]
@@ -29,6 +29,11 @@ impl OpDef for Constant {
     fn infer(&self, _: &InferCx<'_>) -> Result<Shape> {
         Ok(self.literal.shape().without_layout())
     }
+
+    /// The value is no attribute: the parser reads it between the parentheses.
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        Err(Error::internal(format!("the attributes of a {}", attrs.opcode)))
+    }
 }
 
 /// An argument of the computation.
@@ -46,6 +51,11 @@ impl OpDef for Parameter {
 
     fn infer(&self, _: &InferCx<'_>) -> Result<Shape> {
         Ok(self.shape.without_layout())
+    }
+
+    /// The number is no attribute: the parser reads it between the parentheses.
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
+        Err(Error::internal(format!("the attributes of a {}", attrs.opcode)))
     }
 }
 

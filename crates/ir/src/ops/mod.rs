@@ -5,57 +5,12 @@
 //! the list below, from which [`Op`] and its dispatch are made.
 
 use crate::text::attrs::{AttrReader, AttrWriter};
-use crate::{CompId, Computation, Error, Module, Result, Shape};
+pub(crate) use macros::words;
 
-/// Defines an enum of attribute words: `Variant = "text"`.
-macro_rules! words {
-    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)* }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $name { $($(#[$doc])* $variant,)* }
+use crate::{CompId, Result, Shape};
 
-        impl $name {
-            /// All of them.
-            pub const ALL: &'static [$name] = &[$($name::$variant,)*];
-
-            /// The word in HLO text.
-            pub const fn word(self) -> &'static str {
-                match self { $($name::$variant => $text,)* }
-            }
-
-            /// The one with this word. Errors: `InvalidArgument`, listing all words.
-            pub fn from_word(word: &str) -> $crate::Result<Self> {
-                match word {
-                    $($text => Ok($name::$variant),)*
-                    _ => Err($crate::Error::invalid(format!(
-                        "`{word}` is none of {}",
-                        [$($text),*].join(", ")
-                    ))),
-                }
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(self.word())
-            }
-        }
-    };
-}
-pub(crate) use words;
-
-/// The methods of [`OpDef`] that tell the computations called: those in these fields.
-macro_rules! calls {
-    ($($field:ident),+) => {
-        fn callees(&self) -> Vec<$crate::CompId> {
-            vec![$(self.$field),+]
-        }
-
-        fn callees_mut(&mut self) -> Vec<&mut $crate::CompId> {
-            vec![$(&mut self.$field),+]
-        }
-    };
-}
+#[macro_use]
+mod macros;
 
 pub mod elementwise;
 pub mod shared;
@@ -75,6 +30,7 @@ mod control;
 mod convert;
 mod convolution;
 mod custom_call;
+mod def;
 mod dimension_size;
 mod dot;
 mod dynamic_slice;
@@ -116,6 +72,7 @@ pub use control::{AddDependency, AfterAll, Conditional, Domain, OptimizationBarr
 pub use convert::{BitcastConvert, Convert, ReducePrecision, StochasticConvert};
 pub use convolution::Convolution;
 pub use custom_call::CustomCall;
+pub use def::{Arity, Family, InferCx, OpDef, OpInfo};
 pub use dimension_size::{GetDimensionSize, SetDimensionSize};
 pub use dot::{Dot, RaggedDot, RaggedMode};
 pub use dynamic_slice::{DynamicSlice, DynamicUpdateSlice};
@@ -137,112 +94,6 @@ pub use slice::Slice;
 pub use sort::{Sort, TopK};
 pub use transpose::Transpose;
 pub use tuple::{GetTupleElement, Tuple};
-
-/// How many operands an operation takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arity {
-    /// So many.
-    Exactly(usize),
-    /// So many or more.
-    AtLeast(usize),
-}
-
-impl Arity {
-    fn includes(self, count: usize) -> bool {
-        match self {
-            Arity::Exactly(n) => count == n,
-            Arity::AtLeast(n) => count >= n,
-        }
-    }
-}
-
-/// Operations that belong together; one file of `docs/spec` each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Family {
-    /// Each element of the result depends on the same element of the operands.
-    Elementwise,
-    /// Elements are moved, not computed.
-    Movement,
-    /// Tuples, calls, loops, branches, order.
-    Control,
-    /// Exchange with the host.
-    Host,
-    /// Products, factorisations, transforms.
-    LinearAlgebra,
-    /// Folds, windows, sorting, normalisation.
-    Reduction,
-    /// Gather and scatter.
-    Indexing,
-    /// Random numbers.
-    Random,
-    /// Exchange with other replicas.
-    Collective,
-    /// Operations begun here and done there.
-    Asynchronous,
-}
-
-/// What is known of an operation without its attributes.
-#[derive(Clone, Copy, Debug)]
-pub struct OpInfo {
-    /// HLO's name for it.
-    pub name: &'static str,
-    /// StableHLO's or CHLO's name for it; empty if it has none.
-    pub stablehlo_name: &'static str,
-    /// What it belongs to.
-    pub family: Family,
-    /// How many operands it takes.
-    pub arity: Arity,
-    /// What it does, in a sentence.
-    pub summary: &'static str,
-}
-
-/// What shape inference sees.
-pub struct InferCx<'a> {
-    /// The shapes of the operands; as many as the operation's arity allows.
-    pub operands: &'a [&'a Shape],
-    /// The module, for the shapes of called computations.
-    pub module: &'a Module,
-}
-
-impl<'a> InferCx<'a> {
-    /// A called computation.
-    pub fn callee(&self, id: CompId) -> &'a Computation {
-        self.module.computation(id)
-    }
-}
-
-/// An operation with attributes.
-pub trait OpDef: Sized {
-    /// HLO's name for it.
-    const OPCODE: &'static str;
-
-    /// How many operands it takes.
-    const ARITY: Arity;
-
-    /// The shape of the result, without layout. This one function serves parser, builder and
-    /// verifier. The number of operands has been checked. Errors: the operation's rules (C1, C2 …).
-    fn infer(&self, cx: &InferCx<'_>) -> Result<Shape>;
-
-    /// The operation that the attributes in text describe.
-    fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
-        Err(Error::unimplemented(format!("read {}", attrs.opcode)))
-    }
-
-    /// Writes the attributes so that [`OpDef::read`] gives the same operation.
-    fn write(&self, attrs: &mut AttrWriter<'_>) {
-        let _ = attrs;
-    }
-
-    /// The computations it calls.
-    fn callees(&self) -> Vec<CompId> {
-        Vec::new()
-    }
-
-    /// The computations it calls, to renumber them.
-    fn callees_mut(&mut self) -> Vec<&mut CompId> {
-        Vec::new()
-    }
-}
 
 macro_rules! define_ops {
     ($($name:ident: $stablehlo:literal, $family:ident, $summary:literal;)*) => {

@@ -1,0 +1,109 @@
+//! What every operation tells of itself: names, family, number of operands, and by [`OpDef`] its
+//! constraints, shape and text.
+
+use crate::text::attrs::{AttrReader, AttrWriter};
+use crate::{CompId, Computation, Module, Result, Shape};
+
+/// How many operands an operation takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arity {
+    /// So many.
+    Exactly(usize),
+    /// So many or more.
+    AtLeast(usize),
+}
+
+impl Arity {
+    pub(super) fn includes(self, count: usize) -> bool {
+        match self {
+            Arity::Exactly(n) => count == n,
+            Arity::AtLeast(n) => count >= n,
+        }
+    }
+}
+
+/// Operations that belong together; one file of `docs/spec` each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Family {
+    /// Each element of the result depends on the same element of the operands.
+    Elementwise,
+    /// Elements are moved, not computed.
+    Movement,
+    /// Tuples, calls, loops, branches, order.
+    Control,
+    /// Exchange with the host.
+    Host,
+    /// Products, factorisations, transforms.
+    LinearAlgebra,
+    /// Folds, windows, sorting, normalisation.
+    Reduction,
+    /// Gather and scatter.
+    Indexing,
+    /// Random numbers.
+    Random,
+    /// Exchange with other replicas.
+    Collective,
+    /// Operations begun here and done there.
+    Asynchronous,
+}
+
+/// What is known of an operation without its attributes.
+#[derive(Clone, Copy, Debug)]
+pub struct OpInfo {
+    /// HLO's name for it.
+    pub name: &'static str,
+    /// StableHLO's or CHLO's name for it; empty if it has none.
+    pub stablehlo_name: &'static str,
+    /// What it belongs to.
+    pub family: Family,
+    /// How many operands it takes.
+    pub arity: Arity,
+    /// What it does, in a sentence.
+    pub summary: &'static str,
+}
+
+/// What shape inference sees.
+pub struct InferCx<'a> {
+    /// The shapes of the operands; as many as the operation's arity allows.
+    pub operands: &'a [&'a Shape],
+    /// The module, for the shapes of called computations.
+    pub module: &'a Module,
+}
+
+impl<'a> InferCx<'a> {
+    /// A called computation.
+    pub fn callee(&self, id: CompId) -> &'a Computation {
+        self.module.computation(id)
+    }
+}
+
+/// An operation with attributes.
+pub trait OpDef: Sized {
+    /// HLO's name for it.
+    const OPCODE: &'static str;
+
+    /// How many operands it takes.
+    const ARITY: Arity;
+
+    /// The shape of the result, without layout. This one function serves parser, builder and
+    /// verifier. The number of operands has been checked. Errors: the operation's rules (C1, C2 …).
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Shape>;
+
+    /// The operation that the attributes in text describe.
+    fn read(attrs: &mut AttrReader<'_>) -> Result<Self>;
+
+    /// Writes the attributes so that [`OpDef::read`] gives the same operation.
+    fn write(&self, attrs: &mut AttrWriter<'_>) {
+        let _ = attrs;
+    }
+
+    /// The computations it calls.
+    fn callees(&self) -> Vec<CompId> {
+        Vec::new()
+    }
+
+    /// The computations it calls, to renumber them.
+    fn callees_mut(&mut self) -> Vec<&mut CompId> {
+        Vec::new()
+    }
+}
