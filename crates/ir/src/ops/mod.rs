@@ -4,13 +4,12 @@
 //! [`BinaryOp`]; every other operation is a struct that implements [`OpDef`], named once more in
 //! the list below, from which [`Op`] and its dispatch are made.
 
-use crate::text::attrs::{AttrReader, AttrWriter};
-pub(crate) use macros::words;
-
-use crate::{CompId, Result, Shape};
-
 #[macro_use]
 mod macros;
+pub(crate) use macros::words;
+
+use crate::text::attrs::{AttrReader, AttrWriter};
+use crate::{CompId, Result, Shape};
 
 pub mod elementwise;
 pub mod shared;
