@@ -102,7 +102,12 @@ fn extreme_programs() {
             )
         })
         .collect();
+    // Opening a wide tuple takes time in proportion to what is taken out.
+    let wide = 50_000;
+    let elements: String =
+        (0..15_000).map(|i| format!("g{i} = f32[] get-tuple-element(p), index={i}\n")).collect();
     let inputs = [
+        format!("ENTRY e {{ p = ({}f32[]) parameter(0)\n{elements} ROOT r = f32[] add(g0, g1) }}", "f32[], ".repeat(wide)),
         format!("ENTRY e {{ ROOT p = {} parameter(0) }}", nested("(", ")")),
         format!("ENTRY e {{ ROOT c = f32[1] constant({}) }}", nested("{", "}")),
         format!("ENTRY e {{ ROOT p = f32[] parameter(0), sharding={} }}", nested("{", "}")),
