@@ -171,7 +171,10 @@ impl<'a> Evaluator<'a> {
             Op::Broadcast(op) => movement::broadcast(op, self, args, shape),
             Op::Reshape(op) => reshape::reshape(op, self, args, shape),
             Op::DynamicReshape(op) => reshape::dynamic_reshape(op, self, args, shape),
-            Op::Bitcast(op) => reshape::bitcast(op, self, args, shape),
+            Op::Bitcast(_) => {
+                let from = self.operand_shape(computation, instr)?;
+                reshape::bitcast(self, args, from, shape)
+            }
             Op::Copy(_) => only(args),
             Op::Transpose(op) => movement::transpose(op, self, args, shape),
             Op::Reverse(op) => movement::reverse(op, self, args, shape),
@@ -262,6 +265,14 @@ impl<'a> Evaluator<'a> {
             Op::AsyncUpdate(_) => only(args),
             Op::AsyncDone(_) => control::done(args),
         }
+    }
+
+    /// The shape that the program gives an instruction's first operand, layout and all.
+    fn operand_shape(&self, computation: CompId, instr: InstrId) -> Result<&'a Shape> {
+        let computation = self.module.computation(computation);
+        let operand = computation.instr(instr).operands.first();
+        let operand = operand.ok_or_else(|| Error::internal("an operand is missing"))?;
+        Ok(&computation.instr(*operand).shape)
     }
 }
 

@@ -129,15 +129,18 @@ fn repacked(
 }
 
 /// The operand's bits in the order in which they lie in memory, read as another array.
+///
+/// `from` is the shape that the program gives the operand: the layout of the value itself says
+/// nothing, because arguments and copies are passed on without being rearranged.
 pub(crate) fn bitcast(
-    _: &ops::Bitcast,
     evaluator: &Evaluator<'_>,
     args: &[Literal],
+    from: &Shape,
     shape: &Shape,
 ) -> Result<Literal> {
-    let (operand, shape) = (array(args, 0)?, array_shape(shape)?);
+    let (operand, from, shape) = (array(args, 0)?, array_shape(from)?, array_shape(shape)?);
     // Major to minor is the order in memory; so transposed, logical order is the same.
-    let order = major_to_minor(operand.shape());
+    let order = major_to_minor(from);
     let dims: Vec<usize> = order.iter().map(|&d| operand.dims()[d]).collect();
     let in_memory = ArrayShape::new(operand.element(), dims)?;
     let in_memory = permuted(evaluator, operand, &order, &in_memory)?;
@@ -168,7 +171,7 @@ mod tests {
     use helio_ir::types::I4;
 
     use super::*;
-    use crate::testing::{bounded, counting, of, resized, run, shape, values};
+    use crate::testing::{Bench, bounded, counting, of, resized, run, shape, values};
 
     fn reshaped(x: &Array, out: &ArrayShape) -> Result<Array> {
         run(reshape, ops::Reshape { shape: out.clone() }, &[x], out)
@@ -238,7 +241,10 @@ mod tests {
     }
 
     fn cast(x: &Array, out: &ArrayShape) -> Array {
-        run(bitcast, ops::Bitcast { shape: out.clone() }, &[x], out).unwrap()
+        let [from, to] = [x.shape(), out].map(|shape| Shape::from(shape.clone()));
+        let bench = Bench::new();
+        let found = bitcast(&bench.evaluator(), &[x.clone().into()], &from, &to).unwrap();
+        array(&[found], 0).unwrap().clone()
     }
 
     #[test]
