@@ -6,7 +6,10 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod c_call;
+pub mod kernels;
 mod queue;
+mod threads;
 
 pub use c_call::{Bytes, CFunction, Tree};
 pub use queue::{Closed, Queue};
+pub use threads::Threads;

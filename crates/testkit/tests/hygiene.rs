@@ -36,6 +36,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("helio-ir", &[]),
     ("helio-eval", &["helio-ir"]),
     ("helio-runtime", &[]),
+    ("helio-codegen", &["helio-ir"]),
     ("helio", &["helio-eval", "helio-ir", "helio-runtime"]),
     ("helio-cli", &["helio"]),
     ("helio-testkit", &["helio"]),

@@ -1,0 +1,449 @@
+//! Making kernels.
+
+use std::collections::HashMap;
+
+use super::{
+    Addr, BinOp, Block, Buf, Carried, Cmp, Conv, Fold, IndexOp, Inst, Kernel, Lane, MaskOp, Mem,
+    Param, Ty, UnOp, Value,
+};
+
+/// What a value without side effects is made of; equal keys are one value.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Key {
+    Begin,
+    End,
+    IndexConst(i64),
+    Index(IndexOp, Value, Value),
+    IndexLoad(Mem, Addr),
+    Extract(Value),
+    Const(Lane, u64),
+    Splat(Lane, Value),
+    LaneIds(Lane),
+    Un(UnOp, Value),
+    Bin(BinOp, Value, Value),
+    Fma(Value, Value, Value),
+    Compare(Cmp, Value, Value),
+    Select(Value, Value, Value),
+    Mask(MaskOp, Value, Value),
+    MaskConst(bool),
+    MaskBelow(Value, Value),
+    Convert(Conv, Lane, Value),
+    Load(Mem, Addr, Option<Value>),
+    Gather(Mem, Addr, Value, i64, Option<Value>),
+    Reduce(Fold, Value),
+    ShiftUp(Value, Value, usize),
+}
+
+/// A block that is being written.
+#[derive(Default)]
+struct Open {
+    block: Block,
+    known: HashMap<Key, Value>,
+}
+
+/// Writes a kernel instruction by instruction.
+///
+/// A value without side effects is placed in the outermost block that has its operands, and made
+/// only once there. Loads count as such while nothing in the kernel writes their buffer.
+pub struct Builder {
+    kernel: Kernel,
+    /// The depth of the block that defines each value; 0 is the body.
+    depth: Vec<usize>,
+    open: Vec<Open>,
+}
+
+impl Builder {
+    /// A kernel over vectors of so many lanes.
+    pub fn new(lanes: usize) -> Self {
+        let kernel = Kernel {
+            lanes,
+            params: Vec::new(),
+            scratch_bytes: 0,
+            range: 1,
+            grain: 1,
+            types: Vec::new(),
+            body: Block::default(),
+        };
+        Builder { kernel, depth: Vec::new(), open: vec![Open::default()] }
+    }
+
+    /// Lanes of every vector.
+    pub fn lanes(&self) -> usize {
+        self.kernel.lanes
+    }
+
+    /// Sets the range of calls and where it may be cut.
+    pub fn set_range(&mut self, range: i64, grain: i64) {
+        self.kernel.range = range;
+        self.kernel.grain = grain;
+    }
+
+    /// Adds a buffer.
+    pub fn param(&mut self, bytes: usize, read: bool, write: bool) -> Buf {
+        self.kernel.params.push(Param { bytes, read, write });
+        Buf::Param(self.kernel.params.len() as u32 - 1)
+    }
+
+    /// Reserves scratch; gives its offset, a multiple of 64.
+    pub fn scratch(&mut self, bytes: usize) -> i64 {
+        let offset = self.kernel.scratch_bytes;
+        self.kernel.scratch_bytes = offset + bytes.next_multiple_of(64);
+        offset as i64
+    }
+
+    /// The finished kernel.
+    ///
+    /// # Panics
+    /// If a loop is still open.
+    pub fn finish(mut self) -> Kernel {
+        assert_eq!(self.open.len(), 1, "a loop is open");
+        self.kernel.body = self.open.pop().expect("the body").block;
+        self.kernel
+    }
+
+    /// The type of a value.
+    pub fn ty(&self, value: Value) -> Ty {
+        self.kernel.ty(value)
+    }
+
+    /// The lane type of a vector.
+    ///
+    /// # Panics
+    /// If it is none.
+    pub fn lane(&self, value: Value) -> Lane {
+        match self.ty(value) {
+            Ty::Vector(lane) => lane,
+            other => panic!("{value:?} is a {other:?}, not a vector"),
+        }
+    }
+
+    fn fresh(&mut self, ty: Ty, depth: usize) -> Value {
+        self.kernel.types.push(ty);
+        self.depth.push(depth);
+        Value(self.kernel.types.len() as u32 - 1)
+    }
+
+    /// A value without side effects, in the outermost block that has `operands`.
+    fn pure(
+        &mut self,
+        ty: Ty,
+        operands: &[Value],
+        key: Key,
+        make: impl FnOnce(Value) -> Inst,
+    ) -> Value {
+        let level = operands.iter().map(|v| self.depth[v.0 as usize]).max().unwrap_or(0);
+        self.placed(level, ty, key, make)
+    }
+
+    fn placed(
+        &mut self,
+        level: usize,
+        ty: Ty,
+        key: Key,
+        make: impl FnOnce(Value) -> Inst,
+    ) -> Value {
+        if let Some(&value) = self.open[level].known.get(&key) {
+            return value;
+        }
+        let dst = self.fresh(ty, level);
+        self.open[level].block.insts.push(make(dst));
+        self.open[level].known.insert(key, dst);
+        dst
+    }
+
+    fn here(&self) -> usize {
+        self.open.len() - 1
+    }
+
+    fn push(&mut self, inst: Inst) {
+        let here = self.here();
+        self.open[here].block.insts.push(inst);
+    }
+
+    /// The start of the range of a call.
+    pub fn begin(&mut self) -> Value {
+        self.pure(Ty::Index, &[], Key::Begin, |dst| Inst::Begin { dst })
+    }
+
+    /// The end of the range of a call.
+    pub fn end(&mut self) -> Value {
+        self.pure(Ty::Index, &[], Key::End, |dst| Inst::End { dst })
+    }
+
+    /// A constant index.
+    pub fn index(&mut self, value: i64) -> Value {
+        self.pure(Ty::Index, &[], Key::IndexConst(value), |dst| Inst::IndexConst { dst, value })
+    }
+
+    /// An operation on indices.
+    pub fn index_op(&mut self, op: IndexOp, a: Value, b: Value) -> Value {
+        self.pure(Ty::Index, &[a, b], Key::Index(op, a, b), |dst| Inst::Index { dst, op, a, b })
+    }
+
+    /// An integer element as an index.
+    pub fn index_load(&mut self, mem: Mem, addr: Addr) -> Value {
+        let key = Key::IndexLoad(mem, addr.clone());
+        let level = self.load_level(&addr, &[]);
+        match level {
+            Some(level) => {
+                self.placed(level, Ty::Index, key, |dst| Inst::IndexLoad { dst, mem, addr })
+            }
+            None => {
+                let dst = self.fresh(Ty::Index, self.here());
+                self.push(Inst::IndexLoad { dst, mem, addr });
+                dst
+            }
+        }
+    }
+
+    /// Lane 0 of an integer vector as an index.
+    pub fn extract(&mut self, src: Value) -> Value {
+        self.pure(Ty::Index, &[src], Key::Extract(src), |dst| Inst::Extract { dst, src })
+    }
+
+    /// The same bits in every lane.
+    pub fn bits(&mut self, lane: Lane, bits: u64) -> Value {
+        let bits = if lane.bytes() == 4 { bits & 0xffff_ffff } else { bits };
+        self.pure(Ty::Vector(lane), &[], Key::Const(lane, bits), |dst| Inst::Const { dst, bits })
+    }
+
+    /// A number in every lane, rounded to the lane type if that is a float type.
+    pub fn float(&mut self, lane: Lane, value: f64) -> Value {
+        let bits = match lane {
+            Lane::F32 => u64::from((value as f32).to_bits()),
+            Lane::F64 => value.to_bits(),
+            Lane::I32 | Lane::I64 => value as i64 as u64,
+        };
+        self.bits(lane, bits)
+    }
+
+    /// An integer in every lane, of an integer type.
+    pub fn int(&mut self, lane: Lane, value: i64) -> Value {
+        self.bits(lane, value as u64)
+    }
+
+    /// An index in every lane.
+    pub fn splat(&mut self, lane: Lane, src: Value) -> Value {
+        self.pure(Ty::Vector(lane), &[src], Key::Splat(lane, src), |dst| Inst::Splat { dst, src })
+    }
+
+    /// 0, 1, 2, … in the lanes.
+    pub fn lane_ids(&mut self, lane: Lane) -> Value {
+        self.pure(Ty::Vector(lane), &[], Key::LaneIds(lane), |dst| Inst::LaneIds { dst })
+    }
+
+    /// An operation of one vector.
+    pub fn un(&mut self, op: UnOp, a: Value) -> Value {
+        self.pure(self.ty(a), &[a], Key::Un(op, a), |dst| Inst::Un { dst, op, a })
+    }
+
+    /// An operation of two vectors.
+    pub fn bin(&mut self, op: BinOp, a: Value, b: Value) -> Value {
+        self.pure(self.ty(a), &[a, b], Key::Bin(op, a, b), |dst| Inst::Bin { dst, op, a, b })
+    }
+
+    /// `a + b`
+    pub fn add(&mut self, a: Value, b: Value) -> Value {
+        self.bin(BinOp::Add, a, b)
+    }
+
+    /// `a - b`
+    pub fn sub(&mut self, a: Value, b: Value) -> Value {
+        self.bin(BinOp::Sub, a, b)
+    }
+
+    /// `a * b`
+    pub fn mul(&mut self, a: Value, b: Value) -> Value {
+        self.bin(BinOp::Mul, a, b)
+    }
+
+    /// `a * b + c`, rounded once.
+    pub fn fma(&mut self, a: Value, b: Value, c: Value) -> Value {
+        self.pure(self.ty(a), &[a, b, c], Key::Fma(a, b, c), |dst| Inst::Fma { dst, a, b, c })
+    }
+
+    /// A comparison.
+    pub fn compare(&mut self, op: Cmp, a: Value, b: Value) -> Value {
+        self.pure(Ty::Mask, &[a, b], Key::Compare(op, a, b), |dst| Inst::Compare { dst, op, a, b })
+    }
+
+    /// For each lane, `t` where the mask is set, else `f`.
+    pub fn select(&mut self, mask: Value, t: Value, f: Value) -> Value {
+        if t == f {
+            return t;
+        }
+        self.pure(self.ty(t), &[mask, t, f], Key::Select(mask, t, f), |dst| Inst::Select {
+            dst,
+            mask,
+            t,
+            f,
+        })
+    }
+
+    /// An operation of two masks.
+    pub fn mask_op(&mut self, op: MaskOp, a: Value, b: Value) -> Value {
+        self.pure(Ty::Mask, &[a, b], Key::Mask(op, a, b), |dst| Inst::Mask { dst, op, a, b })
+    }
+
+    /// A mask of all lanes, or none.
+    pub fn mask_const(&mut self, set: bool) -> Value {
+        self.pure(Ty::Mask, &[], Key::MaskConst(set), |dst| Inst::MaskConst { dst, set })
+    }
+
+    /// The other lanes.
+    pub fn mask_not(&mut self, a: Value) -> Value {
+        let all = self.mask_const(true);
+        self.mask_op(MaskOp::Xor, a, all)
+    }
+
+    /// The lanes `l` with `index + l < end`.
+    pub fn mask_below(&mut self, index: Value, end: Value) -> Value {
+        self.pure(Ty::Mask, &[index, end], Key::MaskBelow(index, end), |dst| Inst::MaskBelow {
+            dst,
+            index,
+            end,
+        })
+    }
+
+    /// A conversion to another lane type.
+    pub fn convert(&mut self, op: Conv, to: Lane, a: Value) -> Value {
+        if op == Conv::Bits && self.lane(a) == to {
+            return a;
+        }
+        self.pure(Ty::Vector(to), &[a], Key::Convert(op, to, a), |dst| Inst::Convert { dst, op, a })
+    }
+
+    /// All lanes combined, in every lane.
+    pub fn reduce(&mut self, op: Fold, a: Value) -> Value {
+        self.pure(self.ty(a), &[a], Key::Reduce(op, a), |dst| Inst::Reduce { dst, op, a })
+    }
+
+    /// Lanes moved up; see [`Inst::ShiftUp`].
+    pub fn shift_up(&mut self, a: Value, fill: Value, by: usize) -> Value {
+        self.pure(self.ty(a), &[a, fill], Key::ShiftUp(a, fill, by), |dst| Inst::ShiftUp {
+            dst,
+            a,
+            fill,
+            by,
+        })
+    }
+
+    /// Where a load can be placed freely: nowhere if its buffer is written.
+    fn load_level(&self, addr: &Addr, others: &[Value]) -> Option<usize> {
+        let Buf::Param(param) = addr.buf else { return None };
+        if self.kernel.params[param as usize].write {
+            return None;
+        }
+        let values = addr.terms.iter().map(|(value, _)| value).chain(others);
+        Some(values.map(|v| self.depth[v.0 as usize]).max().unwrap_or(0))
+    }
+
+    /// Reads a vector.
+    pub fn load(&mut self, mem: Mem, addr: Addr, mask: Option<Value>) -> Value {
+        let ty = Ty::Vector(mem.lane());
+        match self.load_level(&addr, mask.as_slice()) {
+            Some(level) => {
+                let key = Key::Load(mem, addr.clone(), mask);
+                self.placed(level, ty, key, |dst| Inst::Load { dst, mem, addr, mask })
+            }
+            None => {
+                let dst = self.fresh(ty, self.here());
+                self.push(Inst::Load { dst, mem, addr, mask });
+                dst
+            }
+        }
+    }
+
+    /// Reads each lane at its own index; see [`Inst::Gather`].
+    pub fn gather(
+        &mut self,
+        mem: Mem,
+        addr: Addr,
+        index: Value,
+        scale: i64,
+        mask: Option<Value>,
+    ) -> Value {
+        let ty = Ty::Vector(mem.lane());
+        let others: Vec<Value> = std::iter::once(index).chain(mask).collect();
+        match self.load_level(&addr, &others) {
+            Some(level) => {
+                let key = Key::Gather(mem, addr.clone(), index, scale, mask);
+                self.placed(level, ty, key, |dst| Inst::Gather {
+                    dst,
+                    mem,
+                    addr,
+                    index,
+                    scale,
+                    mask,
+                })
+            }
+            None => {
+                let dst = self.fresh(ty, self.here());
+                self.push(Inst::Gather { dst, mem, addr, index, scale, mask });
+                dst
+            }
+        }
+    }
+
+    /// Writes a vector.
+    pub fn store(&mut self, src: Value, mem: Mem, addr: Addr, mask: Option<Value>) {
+        self.push(Inst::Store { src, mem, addr, mask });
+    }
+
+    /// A loop over `lo, lo + step, …` below `hi`. `body` gets the loop variable and the carried
+    /// values and gives their next values; the values after the loop are returned.
+    pub fn for_loop(
+        &mut self,
+        lo: Value,
+        hi: Value,
+        step: i64,
+        init: &[Value],
+        body: impl FnOnce(&mut Self, Value, &[Value]) -> Vec<Value>,
+    ) -> Vec<Value> {
+        self.open.push(Open::default());
+        let here = self.here();
+        let var = self.fresh(Ty::Index, here);
+        let params: Vec<Value> = init.iter().map(|&v| self.fresh(self.ty(v), here)).collect();
+        let next = body(self, var, &params);
+        let block = self.open.pop().expect("the loop's block").block;
+        let carried = self.carried(init, &params, &next);
+        let results = carried.iter().map(|c| c.result).collect();
+        self.push(Inst::Loop { var, lo, hi, step, carried, body: block });
+        results
+    }
+
+    /// A loop that runs as long as lane 0 of the mask that `cond` gives is set.
+    pub fn while_loop(
+        &mut self,
+        init: &[Value],
+        cond: impl FnOnce(&mut Self, &[Value]) -> Value,
+        body: impl FnOnce(&mut Self, &[Value]) -> Vec<Value>,
+    ) -> Vec<Value> {
+        self.open.push(Open::default());
+        let here = self.here();
+        let params: Vec<Value> = init.iter().map(|&v| self.fresh(self.ty(v), here)).collect();
+        // What the condition computes stays valid in the body of the same iteration.
+        let go = cond(self, &params);
+        let cond_block = std::mem::take(&mut self.open[here].block);
+        let next = body(self, &params);
+        let block = self.open.pop().expect("the loop's block").block;
+        let carried = self.carried(init, &params, &next);
+        let results = carried.iter().map(|c| c.result).collect();
+        self.push(Inst::While { cond: cond_block, go, carried, body: block });
+        results
+    }
+
+    fn carried(&mut self, init: &[Value], params: &[Value], next: &[Value]) -> Vec<Carried> {
+        assert_eq!(init.len(), next.len(), "a loop's body gives every carried value");
+        let here = self.here();
+        let of = |((&init, &param), &next)| (init, param, next);
+        let triples: Vec<_> = init.iter().zip(params).zip(next).map(of).collect();
+        let carry = |(init, param, next)| Carried {
+            init,
+            param,
+            next,
+            result: self.fresh(self.ty(init), here),
+        };
+        triples.into_iter().map(carry).collect()
+    }
+}

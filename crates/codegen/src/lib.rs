@@ -1,0 +1,9 @@
+//! From fusions to machine code.
+//!
+//! [`kernel`] is a small typed IR of vector loops. Everything that computes element by element is
+//! lowered to it; it is then encoded as machine code, or run by the portable tile machine, which
+//! serves other processors and checks the encoder. This crate makes bytes; mapping and calling
+//! them is the runtime's.
+#![forbid(unsafe_code)]
+
+pub mod kernel;
