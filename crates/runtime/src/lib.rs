@@ -12,4 +12,4 @@ mod threads;
 
 pub use c_call::{Bytes, CFunction, Tree};
 pub use queue::{Closed, Queue};
-pub use threads::Threads;
+pub use threads::{Pool, Threads};

@@ -1,27 +1,63 @@
 //! Threads that a call may use.
+//!
+//! A [`Pool`] owns worker threads; [`Threads`] is the right of one call to some of them. Work is
+//! handed out task by task from a shared counter, so that uneven tasks even out, and the caller
+//! works too: a pool whose workers are all busy elsewhere only makes a call slower.
+//!
+//! Which thread runs a task is left to chance. Results do not depend on it because work is cut
+//! into tasks by size alone, never by the number of threads.
 
-/// The threads that a call may use: a pool and a limit. Work is cut into tasks by size alone, never
-/// by the number of threads, so that results do not depend on it.
+mod pool;
+
+use std::ops::Range;
+
+pub use pool::Pool;
+
+/// The threads that a call may use: a pool and a limit.
 #[derive(Clone, Copy, Debug)]
-pub struct Threads {
+pub struct Threads<'p> {
+    pool: Option<&'p Pool>,
     count: usize,
 }
 
-impl Threads {
+impl Threads<'static> {
     /// Only the caller's thread.
     pub fn single() -> Self {
-        Threads { count: 1 }
+        Threads { pool: None, count: 1 }
+    }
+}
+
+impl<'p> Threads<'p> {
+    /// The caller's thread and so many of a pool's that `count` may work at once.
+    pub(super) fn of(pool: &'p Pool, count: usize) -> Self {
+        Threads { pool: (count > 1).then_some(pool), count }
     }
 
-    /// How many threads may work at once; at least one.
+    /// How many threads may work at once; at least one. Not for deciding how to cut work up.
     pub fn count(&self) -> usize {
         self.count
     }
 
     /// Calls `body` once for each number below `tasks`, in any order, on any of the threads, and
-    /// returns when all calls have returned.
+    /// returns when all calls have returned. Within a task it runs on the caller's thread alone.
+    ///
+    /// # Panics
+    /// If a task panics, with what it panicked with; tasks that were not yet begun are dropped.
     pub fn for_each(&self, tasks: usize, body: &(dyn Fn(usize) + Sync)) {
-        (0..tasks).for_each(body);
+        match self.pool {
+            Some(pool) if tasks > 1 => pool.run(tasks, self.count, body),
+            _ => (0..tasks).for_each(body),
+        }
+    }
+
+    /// Calls `body` with consecutive ranges that together are `0..len`, each of `grain` numbers
+    /// except the last.
+    pub fn for_ranges(&self, len: usize, grain: usize, body: &(dyn Fn(Range<usize>) + Sync)) {
+        let grain = grain.max(1);
+        self.for_each(len.div_ceil(grain), &|task| {
+            let start = task * grain;
+            body(start..len.min(start.saturating_add(grain)));
+        });
     }
 
     /// Calls `body` with the number and contents of each chunk of `data`; the last may be shorter.
@@ -31,8 +67,150 @@ impl Threads {
         chunk: usize,
         body: &(dyn Fn(usize, &mut [T]) + Sync),
     ) {
-        for (i, chunk) in data.chunks_mut(chunk.max(1)).enumerate() {
-            body(i, chunk);
+        let chunk = chunk.max(1);
+        if self.pool.is_none() {
+            data.chunks_mut(chunk).enumerate().for_each(|(i, chunk)| body(i, chunk));
+            return;
         }
+        let (len, start) = (data.len(), Start(data.as_mut_ptr()));
+        self.for_ranges(len, chunk, &|range| {
+            // SAFETY: `range` lies within `data`, which is borrowed mutably until all tasks have
+            // returned; each range is given to one task and no two overlap. `T: Send`, so that
+            // another thread may hold the `&mut [T]`.
+            let part = unsafe {
+                std::slice::from_raw_parts_mut(start.get().add(range.start), range.len())
+            };
+            body(range.start / chunk, part);
+        });
+    }
+}
+
+/// Where a slice begins, to be known by several threads.
+struct Start<T>(*mut T);
+
+impl<T> Start<T> {
+    /// The pointer. (A method, so that closures capture all of `Start`, not the pointer in it.)
+    fn get(&self) -> *mut T {
+        self.0
+    }
+}
+
+// SAFETY: it is only an address; whoever reads or writes there answers for it.
+unsafe impl<T: Send> Sync for Start<T> {}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn each_task_runs_once() {
+        let pool = Pool::new(4);
+        for threads in [Threads::single(), pool.threads(1), pool.threads(2), pool.threads(9)] {
+            for tasks in [0, 1, 2, 3, 1000] {
+                let counts: Vec<AtomicUsize> = (0..tasks).map(|_| AtomicUsize::new(0)).collect();
+                threads.for_each(tasks, &|i| {
+                    counts[i].fetch_add(1, Ordering::Relaxed);
+                });
+                assert!(counts.iter().all(|count| count.load(Ordering::Relaxed) == 1));
+            }
+        }
+    }
+
+    #[test]
+    fn chunks_are_disjoint_and_cover_all() {
+        let pool = Pool::new(3);
+        for (len, chunk) in [(0, 4), (1, 4), (1000, 7), (8, 0), (5, usize::MAX)] {
+            let mut data = vec![0; len];
+            pool.threads(3).for_chunks(&mut data, chunk, &|i, part| {
+                for (j, value) in part.iter_mut().enumerate() {
+                    *value += i * chunk.clamp(1, len.max(1)) + j + 1;
+                }
+            });
+            assert_eq!(data, (1..=len).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn the_limit_holds() {
+        let pool = Pool::new(8);
+        let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        pool.threads(2).for_each(64, &|_| {
+            most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            std::thread::sleep(Duration::from_micros(100));
+            now.fetch_sub(1, Ordering::SeqCst);
+        });
+        assert!(most.into_inner() <= 2);
+    }
+
+    #[test]
+    fn tasks_run_on_several_threads_at_once() {
+        let pool = Pool::new(2);
+        let arrived = AtomicUsize::new(0);
+        let begin = Instant::now();
+        // Neither task ends before both have begun.
+        pool.threads(2).for_each(2, &|_| {
+            arrived.fetch_add(1, Ordering::SeqCst);
+            while arrived.load(Ordering::SeqCst) < 2 {
+                assert!(begin.elapsed() < Duration::from_secs(20), "the other task never began");
+                std::thread::yield_now();
+            }
+        });
+    }
+
+    #[test]
+    fn tasks_may_cut_their_own_work_up() {
+        let pool = Pool::new(3);
+        let threads = pool.threads(3);
+        let sum = AtomicUsize::new(0);
+        threads.for_each(10, &|i| {
+            threads.for_each(10, &|j| {
+                sum.fetch_add(i * 10 + j, Ordering::Relaxed);
+            });
+        });
+        assert_eq!(sum.into_inner(), 4950);
+    }
+
+    #[test]
+    fn many_callers_share_a_pool() {
+        let pool = Pool::new(3);
+        std::thread::scope(|scope| {
+            for _ in 0..6 {
+                scope.spawn(|| {
+                    for _ in 0..200 {
+                        let sum = AtomicUsize::new(0);
+                        pool.threads(3).for_each(5, &|i| {
+                            sum.fetch_add(i, Ordering::Relaxed);
+                        });
+                        assert_eq!(sum.into_inner(), 10);
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_panic_reaches_the_caller_and_leaves_the_pool_whole() {
+        let pool = Pool::new(3);
+        let threads = pool.threads(3);
+        for _ in 0..20 {
+            let finished = Mutex::new(0);
+            let outcome = catch_unwind(AssertUnwindSafe(|| {
+                threads.for_each(50, &|i| {
+                    // `resume_unwind` prints nothing.
+                    if i == 7 {
+                        std::panic::resume_unwind(Box::new("seven"));
+                    }
+                    *finished.lock().unwrap() += 1;
+                });
+            }));
+            assert_eq!(outcome.unwrap_err().downcast_ref(), Some(&"seven"));
+            assert!(*finished.lock().unwrap() < 50);
+        }
+        threads.for_each(2, &|_| {});
     }
 }
