@@ -1,0 +1,263 @@
+//! Vectors of lanes, and what the operations do to each lane.
+
+use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Not, Sub};
+
+use crate::kernel::{BinOp, Cmp, UnOp};
+
+/// Lanes that are handled together: what a loop over them compiles to has no bounds checks.
+const CHUNK: usize = 16;
+
+/// Vectors with lanes of one width. A vector of fewer lanes than a chunk has unused ones.
+pub(super) struct Bank<T> {
+    chunks: Vec<[T; CHUNK]>,
+    /// Chunks of each vector.
+    each: usize,
+}
+
+impl<T: Copy + Default> Bank<T> {
+    pub(super) fn new(vectors: usize, lanes: usize) -> Self {
+        let each = lanes.div_ceil(CHUNK);
+        Bank { chunks: vec![[T::default(); CHUNK]; vectors * each], each }
+    }
+
+    pub(super) fn get(&self, vector: usize, lane: usize) -> T {
+        self.chunks[vector * self.each + lane / CHUNK][lane % CHUNK]
+    }
+
+    pub(super) fn set(&mut self, vector: usize, lane: usize, value: T) {
+        self.chunks[vector * self.each + lane / CHUNK][lane % CHUNK] = value;
+    }
+
+    pub(super) fn fill(&mut self, dst: usize, value: T) {
+        self.chunks[dst * self.each..][..self.each].fill([value; CHUNK]);
+    }
+
+    pub(super) fn map1(&mut self, dst: usize, a: usize, f: impl Fn(T) -> T) {
+        for i in 0..self.each {
+            let a = self.chunks[a * self.each + i];
+            self.chunks[dst * self.each + i] = a.map(&f);
+        }
+    }
+
+    pub(super) fn map2(&mut self, dst: usize, [a, b]: [usize; 2], f: impl Fn(T, T) -> T) {
+        for i in 0..self.each {
+            let [a, b] = [a, b].map(|vector| self.chunks[vector * self.each + i]);
+            self.chunks[dst * self.each + i] = std::array::from_fn(|l| f(a[l], b[l]));
+        }
+    }
+
+    pub(super) fn map3(&mut self, dst: usize, from: [usize; 3], f: impl Fn(T, T, T) -> T) {
+        for i in 0..self.each {
+            let [a, b, c] = from.map(|vector| self.chunks[vector * self.each + i]);
+            self.chunks[dst * self.each + i] = std::array::from_fn(|l| f(a[l], b[l], c[l]));
+        }
+    }
+
+    /// A vector from one of another bank.
+    pub(super) fn from1<A: Copy>(
+        &mut self,
+        dst: usize,
+        bank: &Bank<A>,
+        a: usize,
+        f: impl Fn(A) -> T,
+    ) {
+        for i in 0..self.each {
+            self.chunks[dst * self.each + i] = bank.chunks[a * self.each + i].map(&f);
+        }
+    }
+
+    /// A vector from two of another bank.
+    pub(super) fn from2<A: Copy>(
+        &mut self,
+        dst: usize,
+        bank: &Bank<A>,
+        [a, b]: [usize; 2],
+        f: impl Fn(A, A) -> T,
+    ) {
+        for i in 0..self.each {
+            let [a, b] = [a, b].map(|vector| bank.chunks[vector * self.each + i]);
+            self.chunks[dst * self.each + i] = std::array::from_fn(|l| f(a[l], b[l]));
+        }
+    }
+
+    /// Lanes of `t` or of `f`.
+    pub(super) fn select(&mut self, dst: usize, masks: &Bank<bool>, mask: usize, from: [usize; 2]) {
+        for i in 0..self.each {
+            let mask = masks.chunks[mask * self.each + i];
+            let [t, f] = from.map(|vector| self.chunks[vector * self.each + i]);
+            self.chunks[dst * self.each + i] =
+                std::array::from_fn(|l| if mask[l] { t[l] } else { f[l] });
+        }
+    }
+}
+
+/// A floating-point number of a lane.
+pub(super) trait Float:
+    Copy
+    + PartialOrd
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+{
+    fn un(self, op: UnOp) -> Self;
+    fn fma(self, b: Self, c: Self) -> Self;
+}
+
+/// The bits of a lane.
+pub(super) trait Word:
+    Copy
+    + Default
+    + Ord
+    + BitAnd<Output = Self>
+    + BitOr<Output = Self>
+    + BitXor<Output = Self>
+    + Not<Output = Self>
+{
+    type Float: Float;
+    type Signed: Copy + Ord;
+    fn float(self) -> Self::Float;
+    fn of(float: Self::Float) -> Self;
+    fn signed(self) -> Self::Signed;
+    fn add(self, other: Self) -> Self;
+    fn sub(self, other: Self) -> Self;
+    fn mul(self, other: Self) -> Self;
+    fn mul_wide(self, other: Self) -> Self;
+    fn shl(self, by: Self) -> Self;
+    fn shr_l(self, by: Self) -> Self;
+    fn shr_a(self, by: Self) -> Self;
+    fn pop_count(self) -> Self;
+    fn leading_zeros(self) -> Self;
+}
+
+macro_rules! words {
+    ($($word:ident, $signed:ident, $float:ident;)*) => {$(
+        impl Float for $float {
+            fn un(self, op: UnOp) -> Self {
+                match op {
+                    UnOp::Sqrt => self.sqrt(),
+                    UnOp::RoundEven => self.round_ties_even(),
+                    UnOp::Floor => self.floor(),
+                    UnOp::Ceil => self.ceil(),
+                    UnOp::Trunc => self.trunc(),
+                    UnOp::PopCount | UnOp::CountLeadingZeros => self,
+                }
+            }
+            fn fma(self, b: Self, c: Self) -> Self { self.mul_add(b, c) }
+        }
+
+        impl Word for $word {
+            type Float = $float;
+            type Signed = $signed;
+            fn float(self) -> $float { $float::from_bits(self) }
+            fn of(float: $float) -> Self { float.to_bits() }
+            fn signed(self) -> $signed { self as $signed }
+            fn add(self, other: Self) -> Self { self.wrapping_add(other) }
+            fn sub(self, other: Self) -> Self { self.wrapping_sub(other) }
+            fn mul(self, other: Self) -> Self { self.wrapping_mul(other) }
+            fn mul_wide(self, other: Self) -> Self {
+                (u64::from(self as u32) * u64::from(other as u32)) as $word
+            }
+            fn shl(self, by: Self) -> Self { if by < $word::BITS.into() { self << by } else { 0 } }
+            fn shr_l(self, by: Self) -> Self { if by < $word::BITS.into() { self >> by } else { 0 } }
+            fn shr_a(self, by: Self) -> Self {
+                (self as $signed >> by.min(($word::BITS - 1).into())) as $word
+            }
+            fn pop_count(self) -> Self { self.count_ones().into() }
+            fn leading_zeros(self) -> Self { self.leading_zeros().into() }
+        }
+    )*};
+}
+
+words! {
+    u32, i32, f32;
+    u64, i64, f64;
+}
+
+impl<W: Word> Bank<W> {
+    pub(super) fn un(&mut self, op: UnOp, dst: usize, a: usize) {
+        match op {
+            UnOp::PopCount => self.map1(dst, a, W::pop_count),
+            UnOp::CountLeadingZeros => self.map1(dst, a, W::leading_zeros),
+            // One loop for each operation, so that each compiles to vectors.
+            UnOp::Sqrt => self.map1(dst, a, |x| W::of(x.float().un(UnOp::Sqrt))),
+            UnOp::RoundEven => self.map1(dst, a, |x| W::of(x.float().un(UnOp::RoundEven))),
+            UnOp::Floor => self.map1(dst, a, |x| W::of(x.float().un(UnOp::Floor))),
+            UnOp::Ceil => self.map1(dst, a, |x| W::of(x.float().un(UnOp::Ceil))),
+            UnOp::Trunc => self.map1(dst, a, |x| W::of(x.float().un(UnOp::Trunc))),
+        }
+    }
+
+    pub(super) fn bin(&mut self, op: BinOp, float: bool, dst: usize, from: [usize; 2]) {
+        // NaN is neither less nor greater, so these give `y` for it, as they should.
+        match (op, float) {
+            (BinOp::Add, true) => self.map2(dst, from, |x, y| W::of(x.float() + y.float())),
+            (BinOp::Sub, true) => self.map2(dst, from, |x, y| W::of(x.float() - y.float())),
+            (BinOp::Mul, true) => self.map2(dst, from, |x, y| W::of(x.float() * y.float())),
+            (BinOp::Div, _) => self.map2(dst, from, |x, y| W::of(x.float() / y.float())),
+            (BinOp::Min, true) => {
+                self.map2(dst, from, |x, y| if x.float() < y.float() { x } else { y });
+            }
+            (BinOp::Max, true) => {
+                self.map2(dst, from, |x, y| if x.float() > y.float() { x } else { y });
+            }
+            (BinOp::Add, false) => self.map2(dst, from, W::add),
+            (BinOp::Sub, false) => self.map2(dst, from, W::sub),
+            (BinOp::Mul, false) => self.map2(dst, from, W::mul),
+            (BinOp::Min, false) => {
+                self.map2(dst, from, |x, y| if x.signed() < y.signed() { x } else { y });
+            }
+            (BinOp::Max, false) => {
+                self.map2(dst, from, |x, y| if x.signed() > y.signed() { x } else { y });
+            }
+            (BinOp::MinU, _) => self.map2(dst, from, |x, y| x.min(y)),
+            (BinOp::MaxU, _) => self.map2(dst, from, |x, y| x.max(y)),
+            (BinOp::MulWide, _) => self.map2(dst, from, W::mul_wide),
+            (BinOp::And, _) => self.map2(dst, from, |x, y| x & y),
+            (BinOp::AndNot, _) => self.map2(dst, from, |x, y| !x & y),
+            (BinOp::Or, _) => self.map2(dst, from, |x, y| x | y),
+            (BinOp::Xor, _) => self.map2(dst, from, |x, y| x ^ y),
+            (BinOp::Shl, _) => self.map2(dst, from, W::shl),
+            (BinOp::ShrL, _) => self.map2(dst, from, W::shr_l),
+            (BinOp::ShrA, _) => self.map2(dst, from, W::shr_a),
+        }
+    }
+
+    pub(super) fn fma(&mut self, dst: usize, from: [usize; 3]) {
+        self.map3(dst, from, |a, b, c| W::of(a.float().fma(b.float(), c.float())));
+    }
+}
+
+impl Bank<bool> {
+    pub(super) fn compare<W: Word>(
+        &mut self,
+        op: Cmp,
+        float: bool,
+        dst: usize,
+        bank: &Bank<W>,
+        from: [usize; 2],
+    ) {
+        if float {
+            return match op {
+                Cmp::Eq => self.from2(dst, bank, from, |x, y| x.float() == y.float()),
+                Cmp::Ne => self.from2(dst, bank, from, |x, y| x.float() != y.float()),
+                Cmp::Lt | Cmp::LtU => self.from2(dst, bank, from, |x, y| x.float() < y.float()),
+                Cmp::Le | Cmp::LeU => self.from2(dst, bank, from, |x, y| x.float() <= y.float()),
+                Cmp::Gt | Cmp::GtU => self.from2(dst, bank, from, |x, y| x.float() > y.float()),
+                Cmp::Ge | Cmp::GeU => self.from2(dst, bank, from, |x, y| x.float() >= y.float()),
+            };
+        }
+        match op {
+            Cmp::Eq => self.from2(dst, bank, from, |x, y| x == y),
+            Cmp::Ne => self.from2(dst, bank, from, |x, y| x != y),
+            Cmp::Lt => self.from2(dst, bank, from, |x, y| x.signed() < y.signed()),
+            Cmp::Le => self.from2(dst, bank, from, |x, y| x.signed() <= y.signed()),
+            Cmp::Gt => self.from2(dst, bank, from, |x, y| x.signed() > y.signed()),
+            Cmp::Ge => self.from2(dst, bank, from, |x, y| x.signed() >= y.signed()),
+            Cmp::LtU => self.from2(dst, bank, from, |x, y| x < y),
+            Cmp::LeU => self.from2(dst, bank, from, |x, y| x <= y),
+            Cmp::GtU => self.from2(dst, bank, from, |x, y| x > y),
+            Cmp::GeU => self.from2(dst, bank, from, |x, y| x >= y),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The portable tile machine: runs kernels in safe Rust.
+//!
+//! It says what every instruction means, checks the encoder, and serves processors that have none.
+//! A kernel is prepared once ([`Tile::new`]): loops become jumps, and every value gets a slot of its
+//! own, so that running it is a walk over a flat list. Each step handles a whole vector; with many
+//! lanes the cost of the walk vanishes. Every access is checked against its buffer.
+
+mod lanes;
+mod memory;
+mod prepare;
+mod state;
+
+use helio_ir::{Error, Result};
+
+use crate::kernel::{IndexOp, Kernel};
+pub use memory::Arg;
+use memory::Memory;
+use prepare::Step;
+use state::State;
+
+/// A kernel that is ready to run.
+pub struct Tile {
+    kernel: Kernel,
+    steps: Vec<Step>,
+}
+
+impl Tile {
+    /// Prepares a kernel. The error says why it is not well formed.
+    pub fn new(kernel: &Kernel) -> Result<Tile> {
+        kernel.check().map_err(Error::internal)?;
+        let (steps, types) = prepare::flatten(kernel);
+        let kernel = Kernel { types, body: Default::default(), ..kernel.clone() };
+        Ok(Tile { kernel, steps })
+    }
+
+    /// Runs a piece of the range over the caller's buffers.
+    ///
+    /// An error means that the kernel or the call is wrong: a buffer is too small or may not be
+    /// written, or an access lies outside of it. What was written by then stays written.
+    pub fn run(&self, args: &mut [Arg<'_>], begin: i64, end: i64) -> Result<()> {
+        let mut memory = Memory::new(&self.kernel, args)?;
+        let mut state = State::new(&self.kernel);
+        let mut at = 0;
+        while let Some(step) = self.steps.get(at) {
+            at += 1;
+            match step {
+                Step::Inst(inst) => state.run(inst, &mut memory, begin..end)?,
+                Step::Move(from, to) => state.copy(*from, *to),
+                Step::Enter { var, lo, hi, exit } => {
+                    state.copy(*lo, *var);
+                    if state.index(*var) >= state.index(*hi) {
+                        at = *exit;
+                    }
+                }
+                Step::Next { var, hi, step, back } => {
+                    // A variable that leaves the range of i64 is past any bound.
+                    if let Some(next) = state.index(*var).checked_add(*step)
+                        && next < state.index(*hi)
+                    {
+                        state.set_index(*var, next);
+                        at = *back;
+                    }
+                }
+                Step::Unless { go, exit } => {
+                    if !state.first(*go) {
+                        at = *exit;
+                    }
+                }
+                Step::Jump(to) => at = *to,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Prepares a kernel and runs it once; see [`Tile`].
+pub fn run(kernel: &Kernel, args: &mut [Arg<'_>], begin: i64, end: i64) -> Result<()> {
+    Tile::new(kernel)?.run(args, begin, end)
+}
+
+impl IndexOp {
+    /// The operation on numbers.
+    pub fn apply(self, a: i64, b: i64) -> i64 {
+        match self {
+            IndexOp::Add => a.wrapping_add(b),
+            IndexOp::Sub => a.wrapping_sub(b),
+            IndexOp::Mul => a.wrapping_mul(b),
+            IndexOp::And => a & b,
+            IndexOp::Min => a.min(b),
+            IndexOp::Max => a.max(b),
+            IndexOp::Div => a.checked_div(b).unwrap_or(0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
