@@ -1,5 +1,5 @@
-//! What a running program needs of the machine: queues to and from the host, and calls of the
-//! user's functions across the C ABI. It knows bytes, not operations.
+//! What a running program needs of the machine: memory, threads, queues to and from the host, and
+//! calls of the user's functions across the C ABI. It knows bytes, not operations.
 //!
 //! This is one of two crates with `unsafe` code (the other is `pjrt`); every block states why its
 //! obligations hold.
@@ -7,9 +7,11 @@
 
 mod c_call;
 pub mod kernels;
+mod memory;
 mod queue;
 mod threads;
 
 pub use c_call::{Bytes, CFunction, Tree};
+pub use memory::{Block, Memory, OutOfMemory, View};
 pub use queue::{Closed, Queue};
 pub use threads::{Pool, Threads};
