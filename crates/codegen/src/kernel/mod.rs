@@ -156,6 +156,8 @@ pub enum UnOp {
     Ceil,
     /// Towards zero; float.
     Trunc,
+    /// To the nearest half precision number, ties to even; `F32` only. NaN stays NaN.
+    RoundF16,
     /// Number of bits set; integer.
     PopCount,
     /// Number of leading zero bits; integer; of zero, the width.
@@ -174,6 +176,10 @@ pub enum BinOp {
     Mul,
     /// Quotient; float only.
     Div,
+    /// `a * 2^b`, rounded once; float only. `|a|` is zero, between 1/4 and 4, or not finite; `b` is an
+    /// integer of magnitude up to 250 in `F32` and 2040 in `F64`. (So two factors that are powers of
+    /// two give it where there is no instruction for it.)
+    Scale,
     /// Float: `a < b ? a : b`, so `b` if either is NaN. Integer: signed.
     Min,
     /// Float: `a > b ? a : b`, so `b` if either is NaN. Integer: signed.

@@ -2,6 +2,8 @@
 
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Not, Sub};
 
+use half::f16;
+
 use crate::kernel::{BinOp, Cmp, UnOp};
 
 /// Lanes that are handled together: what a loop over them compiles to has no bounds checks.
@@ -102,6 +104,7 @@ pub(super) trait Float:
 {
     fn un(self, op: UnOp) -> Self;
     fn fma(self, b: Self, c: Self) -> Self;
+    fn scale(self, by: Self) -> Self;
 }
 
 /// The bits of a lane.
@@ -140,8 +143,14 @@ macro_rules! words {
                     UnOp::Floor => self.floor(),
                     UnOp::Ceil => self.ceil(),
                     UnOp::Trunc => self.trunc(),
+                    UnOp::RoundF16 => f16::from_f64(self.into()).to_f64() as $float,
                     UnOp::PopCount | UnOp::CountLeadingZeros => self,
                 }
+            }
+            fn scale(self, by: Self) -> Self {
+                // Two factors, none of which leaves the range.
+                let half = (by / 2.0).floor();
+                self * half.exp2() * (by - half).exp2()
             }
             fn fma(self, b: Self, c: Self) -> Self { self.mul_add(b, c) }
         }
@@ -185,6 +194,7 @@ impl<W: Word> Bank<W> {
             UnOp::Floor => self.map1(dst, a, |x| W::of(x.float().un(UnOp::Floor))),
             UnOp::Ceil => self.map1(dst, a, |x| W::of(x.float().un(UnOp::Ceil))),
             UnOp::Trunc => self.map1(dst, a, |x| W::of(x.float().un(UnOp::Trunc))),
+            UnOp::RoundF16 => self.map1(dst, a, |x| W::of(x.float().un(UnOp::RoundF16))),
         }
     }
 
@@ -195,6 +205,7 @@ impl<W: Word> Bank<W> {
             (BinOp::Sub, true) => self.map2(dst, from, |x, y| W::of(x.float() - y.float())),
             (BinOp::Mul, true) => self.map2(dst, from, |x, y| W::of(x.float() * y.float())),
             (BinOp::Div, _) => self.map2(dst, from, |x, y| W::of(x.float() / y.float())),
+            (BinOp::Scale, _) => self.map2(dst, from, |x, y| W::of(x.float().scale(y.float()))),
             (BinOp::Min, true) => {
                 self.map2(dst, from, |x, y| if x.float() < y.float() { x } else { y });
             }
