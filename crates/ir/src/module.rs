@@ -158,6 +158,11 @@ impl Computation {
         &self.instrs
     }
 
+    /// The instructions themselves, operands before users.
+    pub fn into_instrs(self) -> Vec<Instr> {
+        self.instrs
+    }
+
     /// The ids of all instructions, in order.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = InstrId> + ExactSizeIterator + use<> {
         (0..self.instrs.len() as u32).map(InstrId)
@@ -315,6 +320,11 @@ impl Module {
     /// The computations, callees before callers.
     pub fn computations(&self) -> &[Computation] {
         &self.computations
+    }
+
+    /// The computations themselves, callees before callers.
+    pub fn into_computations(self) -> Vec<Computation> {
+        self.computations
     }
 
     /// The ids of all computations, in order.

@@ -22,6 +22,13 @@ impl Constant {
     }
 }
 
+/// Equal constants have the same shape and the same bits: NaN is equal to itself, 0 not to -0.
+impl PartialEq for Constant {
+    fn eq(&self, other: &Self) -> bool {
+        self.elided == other.elided && self.literal.same_bits(&other.literal)
+    }
+}
+
 impl OpDef for Constant {
     const OPCODE: &'static str = "constant";
     const ARITY: Arity = Arity::Exactly(0);

@@ -97,7 +97,7 @@ pub use tuple::{GetTupleElement, Tuple};
 macro_rules! define_ops {
     ($($name:ident: $stablehlo:literal, $family:ident, $summary:literal;)*) => {
         /// An operation with its attributes.
-        #[derive(Clone, Debug)]
+        #[derive(Clone, Debug, PartialEq)]
         pub enum Op {
             /// An element-wise operation of one operand.
             Unary(UnaryOp),
