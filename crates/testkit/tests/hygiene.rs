@@ -35,9 +35,10 @@ fn text(path: &Path) -> String {
 const EDGES: &[(&str, &[&str])] = &[
     ("helio-ir", &[]),
     ("helio-eval", &["helio-ir"]),
+    ("helio-passes", &["helio-eval", "helio-ir"]),
     ("helio-runtime", &[]),
     ("helio-codegen", &["helio-ir"]),
-    ("helio", &["helio-eval", "helio-ir", "helio-runtime"]),
+    ("helio", &["helio-eval", "helio-ir", "helio-passes", "helio-runtime"]),
     ("helio-cli", &["helio"]),
     ("helio-testkit", &["helio"]),
     ("xtask", &["helio-ir"]),

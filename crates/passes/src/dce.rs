@@ -1,0 +1,55 @@
+//! Dead code.
+
+use helio_ir::{InstrId, Module, Result};
+
+use crate::draft::Draft;
+use crate::rebuild::rebuild;
+
+/// Drops instructions whose values nobody takes (those with effects stay), and computations that
+/// nobody calls.
+pub(crate) fn remove_dead_code(module: Module) -> Result<Module> {
+    let module = rebuild(module, |new, computation| {
+        let (mut draft, old) = Draft::replacing(new, computation);
+        let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
+        for instr in old.instrs {
+            map.push(draft.carry(instr, &map));
+        }
+        draft.finish(map[old.root.index()])
+    })?;
+    // The callers of computations may be gone now.
+    rebuild(module, |_, computation| Ok(computation))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::check;
+
+    #[test]
+    fn dead_code() {
+        check(
+            "remove-dead-code",
+            "
+            unused { x = f32[] parameter(0)  ROOT y = f32[] negate(x) }
+            used { x = f32[] parameter(0)  dead = f32[] abs(x)  ROOT y = f32[] negate(x) }
+            ENTRY e {
+              x = f32[] parameter(0)
+              unused_parameter = f32[] parameter(1)
+              dead = f32[] call(x), to_apply=unused
+              y = f32[] call(x), to_apply=used
+              token = token[] after-all()
+              sent = token[] outfeed(y, token), outfeed_shape=f32[]
+              ROOT z = f32[] abs(y)
+            }",
+            "
+            used { x = f32[] parameter(0)  ROOT y = f32[] negate(x) }
+            ENTRY e {
+              x = f32[] parameter(0)
+              unused_parameter = f32[] parameter(1)
+              y = f32[] call(x), to_apply=used
+              token = token[] after-all()
+              sent = token[] outfeed(y, token), outfeed_shape=f32[]
+              ROOT z = f32[] abs(y)
+            }",
+        );
+    }
+}

@@ -1,0 +1,182 @@
+//! From computation to computation.
+
+use std::collections::HashSet;
+
+use helio_ir::ops::Parameter;
+use helio_ir::{ArrayShape, Computation, InferCx, Instr, InstrId, Op, Result, Shape};
+
+use crate::rebuild::{Names, NewModule};
+
+/// A computation in the making: instructions are only ever added; those that turn out to be dead
+/// are dropped in the end.
+#[derive(Debug)]
+pub struct Draft<'m> {
+    module: &'m mut NewModule,
+    /// What the computation is called, and what stands after its closing brace.
+    outline: Computation,
+    instrs: Vec<Instr>,
+}
+
+/// The instructions of an old computation, to be taken over into a draft.
+#[derive(Debug)]
+pub struct Old {
+    /// The instructions, operands before users.
+    pub instrs: Vec<Instr>,
+    /// The one whose value is the result.
+    pub root: InstrId,
+}
+
+impl<'m> Draft<'m> {
+    /// A draft that takes the place of a computation, and that computation's instructions.
+    pub fn replacing(module: &'m mut NewModule, old: Computation) -> (Self, Old) {
+        let mut draft = Draft::new(module, old.name.clone());
+        draft.outline.attributes.clone_from(&old.attributes);
+        draft.outline.at.clone_from(&old.at);
+        let root = old.root();
+        let old = Old { instrs: old.into_instrs(), root };
+        draft.instrs.reserve(old.instrs.len());
+        (draft, old)
+    }
+
+    /// A draft without instructions.
+    pub fn new(module: &'m mut NewModule, name: impl Into<String>) -> Self {
+        Draft { module, outline: Computation::new(name), instrs: Vec::new() }
+    }
+
+    /// The module as far as it is made; what the draft calls is in it.
+    pub fn module(&mut self) -> &mut NewModule {
+        self.module
+    }
+
+    /// How many instructions there are.
+    pub fn len(&self) -> usize {
+        self.instrs.len()
+    }
+
+    /// Whether there is no instruction yet.
+    pub fn is_empty(&self) -> bool {
+        self.instrs.is_empty()
+    }
+
+    /// An instruction.
+    pub fn instr(&self, id: InstrId) -> &Instr {
+        &self.instrs[id.index()]
+    }
+
+    /// The operation of an instruction.
+    pub fn op(&self, id: InstrId) -> &Op {
+        &self.instr(id).op
+    }
+
+    /// The operands of an instruction.
+    pub fn operands(&self, id: InstrId) -> &[InstrId] {
+        &self.instr(id).operands
+    }
+
+    /// The shape of an instruction.
+    pub fn shape(&self, id: InstrId) -> &Shape {
+        &self.instr(id).shape
+    }
+
+    /// The shape of an instruction, if it is an array.
+    pub fn array(&self, id: InstrId) -> Option<&ArrayShape> {
+        self.shape(id).as_array()
+    }
+
+    /// Takes over an instruction whose operands (and control predecessors) are this draft's.
+    pub fn push(&mut self, instr: Instr) -> InstrId {
+        // The old computations had fewer than 2^32 instructions, and so have all that are finished.
+        let id = InstrId(self.instrs.len() as u32);
+        debug_assert!(instr.operands.iter().all(|&operand| operand < id));
+        self.instrs.push(instr);
+        id
+    }
+
+    /// Takes over an instruction of an old computation, `map` telling for each of the old what
+    /// stands for it here.
+    pub fn carry(&mut self, mut instr: Instr, map: &[InstrId]) -> InstrId {
+        renumber(&mut instr, map);
+        self.push(instr)
+    }
+
+    /// The shape that an operation gives for these operands. Errors: as for [`Op::infer`].
+    pub fn infer(&self, op: &Op, operands: &[InstrId]) -> Result<Shape> {
+        let shapes: Vec<&Shape> = operands.iter().map(|&id| self.shape(id)).collect();
+        op.infer(&InferCx { operands: &shapes, module: self.module })
+    }
+
+    /// Adds an operation. Errors: as for [`Op::infer`].
+    pub fn add(&mut self, op: impl Into<Op>, operands: &[InstrId]) -> Result<InstrId> {
+        let op = op.into();
+        let shape = self.infer(&op, operands)?;
+        Ok(self.push(unnamed(op, operands, shape)))
+    }
+
+    /// The computation: what `root` and effects need, under names of their own; parameters stay.
+    /// Errors: as for [`Computation::push`].
+    pub fn finish(self, root: InstrId) -> Result<Computation> {
+        let mut live = vec![false; self.instrs.len()];
+        live[root.index()] = true;
+        for (i, instr) in self.instrs.iter().enumerate().rev() {
+            live[i] |= matches!(instr.op, Op::Parameter(_)) || self.module.has_effect(&instr.op);
+            if live[i] {
+                for operand in &instr.operands {
+                    live[operand.index()] = true;
+                }
+            }
+        }
+        let mut computation = self.outline;
+        let mut new_ids = vec![InstrId(0); self.instrs.len()];
+        let mut names = Names::default();
+        for (i, mut instr) in self.instrs.into_iter().enumerate() {
+            if !live[i] {
+                continue;
+            }
+            for operand in &mut instr.operands {
+                *operand = new_ids[operand.index()];
+            }
+            if let Some(extra) = &mut instr.extra {
+                extra.control_predecessors.retain(|before| live[before.index()]);
+                for before in &mut extra.control_predecessors {
+                    *before = new_ids[before.index()];
+                }
+            }
+            if instr.name.is_empty() {
+                instr.name = instr.op.opcode().to_owned();
+            }
+            instr.name = names.unique(instr.name);
+            new_ids[i] = computation.push(instr)?;
+        }
+        computation.set_root(new_ids[root.index()]);
+        Ok(computation)
+    }
+}
+
+/// An instruction that gets its name when the draft is finished.
+pub(crate) fn unnamed(op: Op, operands: &[InstrId], shape: Shape) -> Instr {
+    let operands = operands.to_vec();
+    Instr { name: String::new(), op, operands, shape, extra: None, at: None }
+}
+
+/// Renames what an instruction refers to.
+pub(crate) fn renumber(instr: &mut Instr, map: &[InstrId]) {
+    for operand in &mut instr.operands {
+        *operand = map[operand.index()];
+    }
+    if let Some(extra) = &mut instr.extra {
+        for before in &mut extra.control_predecessors {
+            *before = map[before.index()];
+        }
+        // Two that became one come before just as well as one does.
+        let mut seen = HashSet::new();
+        extra.control_predecessors.retain(|before| seen.insert(*before));
+    }
+}
+
+/// The number of a parameter.
+pub(crate) fn parameter_number(op: &Op) -> Option<usize> {
+    match op {
+        Op::Parameter(Parameter { number, .. }) => Some(*number),
+        _ => None,
+    }
+}

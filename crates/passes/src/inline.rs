@@ -1,0 +1,107 @@
+//! Calls.
+
+use helio_ir::{CompId, InstrId, Module, Op, Result};
+
+use crate::draft::{Draft, parameter_number};
+use crate::rebuild::rebuild;
+
+/// So many instructions may be added in all: calls in calls can multiply without end.
+const MAX_ADDED: usize = 1 << 18;
+
+/// Puts what `call` and `fusion` run in the place of the instruction, as long as no more than
+/// [`MAX_ADDED`] instructions are added.
+pub(crate) fn inline(module: Module) -> Result<Module> {
+    let mut added = 0;
+    let module = rebuild(module, |new, computation| {
+        let (mut draft, old) = Draft::replacing(new, computation);
+        let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
+        for instr in old.instrs {
+            let callee = callee(&instr.op).filter(|&callee| {
+                let size = draft.module().computation(callee).instrs().len();
+                let fits = added + size <= MAX_ADDED;
+                added += if fits { size } else { 0 };
+                fits
+            });
+            map.push(match callee {
+                Some(callee) => {
+                    let args: Vec<_> = instr.operands.iter().map(|id| map[id.index()]).collect();
+                    insert(&mut draft, callee, &args)
+                }
+                None => draft.carry(instr, &map),
+            });
+        }
+        draft.finish(map[old.root.index()])
+    })?;
+    // The computations that were called are not any more.
+    rebuild(module, |_, computation| Ok(computation))
+}
+
+fn callee(op: &Op) -> Option<CompId> {
+    match op {
+        Op::Call(op) => Some(op.to_apply),
+        Op::Fusion(op) => Some(op.calls),
+        _ => None,
+    }
+}
+
+/// Adds the instructions of a computation, with these arguments for its parameters; gives what its
+/// root became.
+pub(crate) fn insert(draft: &mut Draft<'_>, callee: CompId, args: &[InstrId]) -> InstrId {
+    let ids = draft.module().computation(callee).ids();
+    let mut map: Vec<InstrId> = Vec::with_capacity(ids.len());
+    for id in ids {
+        let instr = draft.module().computation(callee).instr(id);
+        map.push(match parameter_number(&instr.op) {
+            Some(number) => args[number],
+            None => {
+                let instr = instr.clone();
+                draft.carry(instr, &map)
+            }
+        });
+    }
+    map[draft.module().computation(callee).root().index()]
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{after, check};
+
+    #[test]
+    fn calls_that_multiply() {
+        let mut text = "f0 { a = f32[] parameter(0)  ROOT b = f32[] negate(a) }".to_owned();
+        for i in 1..64 {
+            let callee = i - 1;
+            text += &format!(
+                "f{i} {{ a = f32[] parameter(0)  b = f32[] call(a), to_apply=f{callee}
+                 ROOT c = f32[] call(b), to_apply=f{callee} }}"
+            );
+        }
+        text += "ENTRY e { a = f32[] parameter(0)  ROOT b = f32[] call(a), to_apply=f63 }";
+        assert!(after("inline", &text).len() < 1 << 25);
+    }
+
+    #[test]
+    fn calls_and_fusions() {
+        check(
+            "inline",
+            "
+            f { a = f32[] parameter(1)  b = f32[] parameter(0)  ROOT c = f32[] subtract(a, b) }
+            g { a = f32[] parameter(0)  b = f32[] call(a, a), to_apply=f  ROOT c = f32[] negate(b) }
+            ENTRY e {
+              a = f32[] parameter(0)
+              x = f32[] call(a), to_apply=g
+              y = f32[] fusion(x), kind=kLoop, calls=g
+              ROOT z = f32[] call(y, a), to_apply=f
+            }",
+            "
+            ENTRY e {
+              a = f32[] parameter(0)
+              c = f32[] subtract(a, a)
+              c.1 = f32[] negate(c)
+              c.2 = f32[] subtract(c.1, c.1)
+              c.3 = f32[] negate(c.2)
+              ROOT c.4 = f32[] subtract(a, c.3)
+            }",
+        );
+    }
+}

@@ -1,0 +1,35 @@
+//! Passes: HLO in, HLO out that computes the same with less work or in a form that is easier to
+//! compile.
+//!
+//! - [`pass`]: the table of all passes, and the pipeline for each level of optimisation.
+//! - [`rebuild`](mod@rebuild) and [`draft`]: how a pass makes its new module and computations.
+//! - [`effects`]: what may not be dropped, merged or moved.
+//!
+//! Invariants: a pass takes a module that verifies and gives one that verifies, with the same
+//! parameters and result; it takes time in proportion to the number of instructions; it changes
+//! results only as far as its documentation says. Rules never look at a shape with sizes that are
+//! known only at run time.
+//!
+//! ```
+//! use helio_passes::{OptLevel, optimize};
+//! let text = "
+//! square { x = f32[2] parameter(0)  ROOT y = f32[2] multiply(x, x) }
+//! ENTRY e { x = f32[2] parameter(0)  ROOT y = f32[2] call(x), to_apply=square }";
+//! let module = helio_ir::verify(helio_ir::text::parse(text)?)?;
+//! let module = optimize(module, OptLevel::default()).map_err(|e| vec![e])?;
+//! assert_eq!(module.entry().instrs().len(), 2);
+//! # Ok::<(), Vec<helio_ir::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod draft;
+pub mod effects;
+pub mod pass;
+pub mod rebuild;
+
+mod dce;
+mod inline;
+#[cfg(test)]
+mod testing;
+
+pub use pass::{OptLevel, PASSES, Pass, optimize, run_passes};

@@ -1,0 +1,144 @@
+//! From module to module.
+
+use std::collections::{HashMap, HashSet};
+
+use helio_ir::{CompId, Computation, Error, Module, Op, Result};
+
+use crate::effects::Effects;
+
+/// A module as far as a pass has made it.
+#[derive(Debug)]
+pub struct NewModule {
+    module: Module,
+    effects: Effects,
+    names: Names,
+}
+
+impl NewModule {
+    /// Adds a computation, under a name of its own. Errors: as for [`Module::push`].
+    pub fn push(&mut self, mut computation: Computation) -> Result<CompId> {
+        computation.name = self.names.unique(std::mem::take(&mut computation.name));
+        let has_effect = computation.instrs().iter().any(|instr| self.has_effect(&instr.op));
+        let id = self.module.push(computation)?;
+        self.effects.push(has_effect);
+        Ok(id)
+    }
+
+    /// Whether an instruction must stay even if nobody takes its value.
+    pub fn has_effect(&self, op: &Op) -> bool {
+        self.effects.has_effect(op)
+    }
+}
+
+impl std::ops::Deref for NewModule {
+    type Target = Module;
+    fn deref(&self) -> &Module {
+        &self.module
+    }
+}
+
+/// Makes a new module out of an old one, a computation at a time, callees first; those that the
+/// entry does not need are dropped.
+///
+/// `rewrite` gets the module as far as it is made, to which it may add computations of its own, and
+/// the old computation, which calls the new ones already; it gives what takes its place. Errors:
+/// those of `rewrite`.
+pub fn rebuild(
+    mut module: Module,
+    mut rewrite: impl FnMut(&mut NewModule, Computation) -> Result<Computation>,
+) -> Result<Module> {
+    let needed = needed(&module);
+    let entry = module.entry_id();
+    let mut new = Module::new(std::mem::take(&mut module.name));
+    new.config = std::mem::take(&mut module.config);
+    // Names of old computations are kept: those that are added give way to them.
+    let mut names = Names::default();
+    for (computation, needed) in module.computations().iter().zip(&needed) {
+        if *needed {
+            names.reserve(&computation.name);
+        }
+    }
+    let mut new = NewModule { module: new, effects: Effects::default(), names };
+    let mut new_ids: Vec<Option<CompId>> = Vec::with_capacity(needed.len());
+    for (mut computation, needed) in module.into_computations().into_iter().zip(needed) {
+        if !needed {
+            new_ids.push(None);
+            continue;
+        }
+        renumber_callees(&mut computation, &new_ids)?;
+        new.names.release(&computation.name);
+        let computation = rewrite(&mut new, computation)?;
+        new_ids.push(Some(new.push(computation)?));
+    }
+    let entry = new_ids.get(entry.index()).copied().flatten();
+    let entry = entry.ok_or_else(|| Error::internal("the entry is not among the computations"))?;
+    new.module.set_entry(entry);
+    Ok(new.module)
+}
+
+fn renumber_callees(computation: &mut Computation, new_ids: &[Option<CompId>]) -> Result<()> {
+    for id in computation.ids() {
+        // Most instructions call nothing; asking for a change forgets what is known of parameters.
+        if computation.instr(id).op.callees().is_empty() {
+            continue;
+        }
+        for callee in computation.instr_mut(id).op.callees_mut() {
+            let new = new_ids.get(callee.index()).copied().flatten();
+            *callee = new.ok_or_else(|| Error::internal("a needed computation was dropped"))?;
+        }
+    }
+    Ok(())
+}
+
+/// For each computation, whether the entry calls it, directly or not.
+fn needed(module: &Module) -> Vec<bool> {
+    let mut needed = vec![false; module.computations().len()];
+    needed[module.entry_id().index()] = true;
+    for id in (0..=module.entry_id().0).rev().map(CompId) {
+        if needed[id.index()] {
+            let instrs = module.computation(id).instrs();
+            for callee in instrs.iter().flat_map(|instr| instr.op.callees()) {
+                needed[callee.index()] = true;
+            }
+        }
+    }
+    needed
+}
+
+/// The names of one scope.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    taken: HashSet<String>,
+    /// For each base, the number that its next variant tries.
+    next: HashMap<String, usize>,
+}
+
+impl Names {
+    fn reserve(&mut self, name: &str) {
+        self.taken.insert(name.to_owned());
+    }
+
+    fn release(&mut self, name: &str) {
+        self.taken.remove(name);
+    }
+
+    /// The name if it is free, else one with another number at its end.
+    pub(crate) fn unique(&mut self, name: String) -> String {
+        if !self.taken.contains(&name) {
+            self.taken.insert(name.clone());
+            return name;
+        }
+        let base = match name.rsplit_once('.') {
+            Some((base, number)) if number.bytes().all(|b| b.is_ascii_digit()) => base,
+            _ => &name,
+        };
+        let next = self.next.entry(base.to_owned()).or_insert(1);
+        loop {
+            let variant = format!("{base}.{next}");
+            *next += 1;
+            if self.taken.insert(variant.clone()) {
+                return variant;
+            }
+        }
+    }
+}
