@@ -4,9 +4,12 @@
 //! helio.
 #![forbid(unsafe_code)]
 
+mod arguments;
+mod bench;
 mod check;
 mod compare;
 mod convert;
+mod engine;
 mod failure;
 mod progress;
 mod run;
@@ -17,7 +20,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 use failure::Failure;
 
 /// Run, check and convert tensor programs in HLO.
@@ -32,17 +35,12 @@ struct Args {
 enum Command {
     /// Run a program and print, save or compare its results.
     Run(run::Args),
+    /// Time a program: its compilation and its runs.
+    Bench(bench::Args),
     /// Parse and verify programs; print everything that is wrong with them.
     Check(check::Args),
     /// Rewrite a program or a file of arrays in another format, named by the extensions.
     Convert(convert::Args),
-}
-
-/// What turns a program into results.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Backend {
-    /// The reference interpreter: slow, obvious.
-    Interpreter,
 }
 
 /// The longest text that is read: far beyond any program, and what a device without end is cut at.
@@ -86,6 +84,7 @@ fn main() -> ExitCode {
     // A panic is a defect of helio: say so after its message, and exit with 3 instead of 101.
     let result = std::panic::catch_unwind(|| match args.command {
         Command::Run(args) => run::run(args),
+        Command::Bench(args) => bench::bench(args),
         Command::Check(args) => check::check(args),
         Command::Convert(args) => convert::convert(args),
     });

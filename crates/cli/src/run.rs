@@ -6,25 +6,22 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use helio::data::{Format, Tensor};
-use helio::ir::ArrayShape;
-use helio::{Array, CompileOptions, HostQueues, Literal, ProgramShape, RunOptions, Shape};
+use helio::{Array, HostQueues, Literal, RunOptions};
 use serde_json::{Value, json};
 
+use crate::arguments::{Arguments, missing, superfluous, take_literal};
 use crate::compare::{Tolerance, compare};
+use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::{Backend, Source, say, show};
+use crate::{Source, say, show};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The program, as HLO text.
     module: PathBuf,
-    /// Arguments: arrays in0, in1, … (tuples flattened) in an .npz or .safetensors file.
-    #[arg(long, value_name = "FILE", conflicts_with = "random")]
-    inputs: Option<PathBuf>,
-    /// Make up arguments from this seed.
-    #[arg(long, value_name = "SEED")]
-    random: Option<u64>,
+    #[command(flatten)]
+    arguments: Arguments,
     /// Save the results as arrays out0, out1, … (tuples flattened).
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -46,9 +43,8 @@ pub(crate) struct Args {
     /// Stop with an error after so many evaluated instructions.
     #[arg(long, value_name = "N")]
     max_steps: Option<u64>,
-    /// What runs the program.
-    #[arg(long, value_enum, default_value_t = Backend::Interpreter)]
-    backend: Backend,
+    #[command(flatten)]
+    engine: Engine,
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
@@ -67,12 +63,10 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let in_program = |errors: Vec<_>| Failure::in_program(&source, &errors);
     let begin = Instant::now();
     let module = helio::parse(&source.text).map_err(in_program)?;
-    let Backend::Interpreter = args.backend;
-    let program = helio::compile(module, &CompileOptions::default()).map_err(in_program)?;
+    let program = args.engine.compile(module).map_err(in_program)?;
     let compile_time = begin.elapsed();
 
-    let shape = program.program_shape();
-    let arguments = arguments(&args, shape)?;
+    let arguments = args.arguments.literals(program.program_shape())?;
     // What the run would be in vain for, before it.
     args.out.as_deref().map(Format::of).transpose()?;
     let expected = args.expect.as_deref().map(helio::data::read).transpose()?;
@@ -115,92 +109,6 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         report.print_text()?;
     }
     report.verdict()
-}
-
-/// The arguments: from a file, made up, or none if the program takes none.
-fn arguments(args: &Args, shape: &ProgramShape) -> Result<Vec<Literal>, Failure> {
-    if let Some(seed) = args.random {
-        return Ok(helio::random_arguments(&shape.params, seed)?);
-    }
-    match &args.inputs {
-        Some(path) => Ok(take_literals(&helio::data::read(path)?, "in", &shape.params)
-            .map_err(|e| e.context(path.display()))?),
-        None if shape.params.is_empty() => Ok(Vec::new()),
-        None => {
-            let params: Vec<_> = shape.params.iter().map(Shape::to_string).collect();
-            Err(Failure::bad_input(format!(
-                "the program takes arguments ({}): give --inputs FILE or --random SEED",
-                params.join(", ")
-            )))
-        }
-    }
-}
-
-/// Literals of these shapes from arrays `prefix0`, `prefix1`, …, tuples flattened.
-fn take_literals(
-    tensors: &BTreeMap<String, Tensor>,
-    prefix: &str,
-    shapes: &[Shape],
-) -> helio::Result<Vec<Literal>> {
-    let mut next = 0;
-    let literals: helio::Result<Vec<_>> =
-        shapes.iter().map(|shape| take_literal(tensors, prefix, &mut next, shape)).collect();
-    let literals = literals?;
-    if let Some((extra, _)) = superfluous(tensors, prefix, next) {
-        return Err(helio::Error::invalid(format!(
-            "{extra} is one array too many: the program takes {next}"
-        )));
-    }
-    Ok(literals)
-}
-
-/// An array whose number is `count` or more.
-fn superfluous<'t>(
-    tensors: &'t BTreeMap<String, Tensor>,
-    prefix: &str,
-    count: usize,
-) -> Option<(&'t str, &'t Tensor)> {
-    let number = |name: &str| name.strip_prefix(prefix)?.parse::<usize>().ok();
-    tensors
-        .iter()
-        .find(|(name, _)| number(name).is_some_and(|number| number >= count))
-        .map(|(name, tensor)| (name.as_str(), tensor))
-}
-
-/// What a file has instead of the array that is asked for.
-fn missing(tensors: &BTreeMap<String, Tensor>, name: &str, shape: &ArrayShape) -> helio::Error {
-    let shape = shape.clone().without_layout();
-    let has = match tensors.len() {
-        0 => "no arrays".to_owned(),
-        count => {
-            let some: Vec<_> = tensors.keys().take(10).map(String::as_str).collect();
-            format!("{}{}", some.join(", "), if count > some.len() { ", …" } else { "" })
-        }
-    };
-    helio::Error::invalid(format!("no array {name} ({shape}); the file has {has}"))
-}
-
-fn take_literal(
-    tensors: &BTreeMap<String, Tensor>,
-    prefix: &str,
-    next: &mut usize,
-    shape: &Shape,
-) -> helio::Result<Literal> {
-    match shape {
-        Shape::Array(array) => {
-            let name = format!("{prefix}{next}");
-            *next += 1;
-            let tensor = tensors.get(&name).ok_or_else(|| missing(tensors, &name, array))?;
-            tensor.to_array(array).map(Literal::Array).map_err(|e| e.context(name))
-        }
-        Shape::Tuple(elements) => elements
-            .iter()
-            .map(|element| take_literal(tensors, prefix, next, element))
-            .collect::<helio::Result<_>>()
-            .map(Literal::Tuple),
-        Shape::Token => Ok(Literal::Token),
-        Shape::Opaque => Err(helio::Error::unimplemented("an argument of opaque shape")),
-    }
 }
 
 /// Fills the infeed with one value after the other, of the shapes that the program's infeeds have

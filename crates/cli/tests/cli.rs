@@ -339,3 +339,21 @@ fn infeed_reads_a_file_and_outfeed_is_printed() {
     expect_status(&output, 2);
     assert!(stderr(&output).contains("infeed"), "{}", stderr(&output));
 }
+
+#[test]
+fn bench_prints_one_object_of_times() {
+    let scratch = Scratch::new("bench");
+    let text = "HloModule m\nENTRY e { x = f32[3] parameter(0) ROOT y = f32[3] negate(x) }";
+    let module = scratch.text("m.hlo", text);
+    let inputs = scratch.arrays("in.npz", &[("in0", floats([1.0, 2.0, 3.0]))]);
+    let bench = ["bench", path(&module), "--inputs", path(&inputs), "--threads", "1"];
+    let output = helio(&[&bench[..], &["--runs", "3", "--json"]].concat());
+    expect_status(&output, 0);
+    let report: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    for key in ["compile_ms", "run_ms", "run_ms_min"] {
+        assert!(report[key].as_f64().is_some_and(|ms| ms > 0.0), "{report}");
+    }
+    assert!(report["peak_bytes"].as_u64().is_some_and(|bytes| bytes >= 24), "{report}");
+    expect_status(&helio(&[&bench[..], &["--runs", "0"]].concat()), 2);
+    expect_status(&helio(&[&bench[..], &["--memory-limit", "12"]].concat()), 2);
+}

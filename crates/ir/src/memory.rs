@@ -9,11 +9,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::{Error, Result};
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
 static LIMIT: AtomicUsize = AtomicUsize::new(16 << 30);
 
 /// The bytes that all literals of this process hold now.
 pub fn live_bytes() -> usize {
     LIVE.load(Ordering::Relaxed)
+}
+
+/// The most bytes that all literals held at once since the last [`reset_peak`].
+pub fn peak_bytes() -> usize {
+    PEAK.load(Ordering::Relaxed)
+}
+
+/// Makes what literals hold now the peak.
+pub fn reset_peak() {
+    PEAK.store(live_bytes(), Ordering::Relaxed);
 }
 
 /// The bytes that literals may hold together; 16 GiB unless set.
@@ -54,7 +65,8 @@ impl fmt::Display for Bytes {
 }
 
 pub(crate) fn add(bytes: usize) {
-    LIVE.fetch_add(bytes, Ordering::Relaxed);
+    let before = LIVE.fetch_add(bytes, Ordering::Relaxed);
+    PEAK.fetch_max(before + bytes, Ordering::Relaxed);
 }
 
 pub(crate) fn remove(bytes: usize) {

@@ -1,0 +1,102 @@
+//! `helio bench`.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use helio::{Module, RunOptions};
+use serde_json::json;
+
+use crate::arguments::Arguments;
+use crate::engine::Engine;
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::{Source, say};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The program, as HLO text.
+    module: PathBuf,
+    #[command(flatten)]
+    arguments: Arguments,
+    /// How many runs are timed, after one that is not.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    runs: u64,
+    #[command(flatten)]
+    engine: Engine,
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Compilations are repeated for so long, for a median.
+const COMPILE_TIME: Duration = Duration::from_millis(20);
+
+/// The most compilations.
+const MAX_COMPILATIONS: usize = 15;
+
+/// Times compilation and runs. Runs follow each other on the same arguments; each ends when its
+/// results are there and have been dropped again. Errors: anything wrong with program or arguments.
+pub(crate) fn bench(args: Args) -> Result<(), Failure> {
+    let source = Source::read(args.module.clone())?;
+    let in_program = |errors: Vec<_>| Failure::in_program(&source, &errors);
+    let module = helio::parse(&source.text).map_err(in_program)?;
+    let (program, compilations) = compile(&args.engine, module).map_err(in_program)?;
+    let arguments = args.arguments.literals(program.program_shape())?;
+
+    let options = RunOptions::default();
+    let run = || {
+        let begin = Instant::now();
+        program.run_with(&arguments, &options).map(drop).map(|()| begin.elapsed())
+    };
+    let progress = Progress::start(format!("timing {}", program.module().name));
+    helio::memory::reset_peak();
+    let runs = run().and_then(|_| (0..args.runs).map(|_| run()).collect::<Result<Vec<_>, _>>());
+    drop(progress);
+    let runs = runs.map_err(|error| match error.location() {
+        Some(_) => Failure::in_program(&source, &[error]),
+        None => Failure::from(error),
+    })?;
+
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    let compile_ms = ms(median(compilations));
+    let run_ms_min = runs.iter().min().copied().map_or(0.0, ms);
+    let run_ms = ms(median(runs));
+    let peak_bytes = helio::memory::peak_bytes();
+    if args.json {
+        return say(json!({
+            "compile_ms": compile_ms,
+            "run_ms": run_ms,
+            "run_ms_min": run_ms_min,
+            "peak_bytes": peak_bytes,
+            "runs": args.runs,
+            "threads": args.engine.threads(),
+        }));
+    }
+    say(format_args!("compile  {compile_ms:.3} ms"))?;
+    say(format_args!("run      {run_ms:.3} ms median of {}, {run_ms_min:.3} ms least", args.runs))?;
+    say(format_args!("memory   {peak_bytes} bytes at most, arguments included"))
+}
+
+/// Compiles as often as there is time for; the last executable and all times.
+fn compile(
+    engine: &Engine,
+    module: Module,
+) -> Result<(helio::Executable, Vec<Duration>), Vec<helio::Error>> {
+    let mut times = Vec::new();
+    let beginning = Instant::now();
+    loop {
+        let module = module.clone();
+        let begin = Instant::now();
+        let program = engine.compile(module)?;
+        times.push(begin.elapsed());
+        if times.len() == MAX_COMPILATIONS || beginning.elapsed() > COMPILE_TIME {
+            return Ok((program, times));
+        }
+    }
+}
+
+/// The middle one of at least one time; of an even number, the upper.
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}
