@@ -8,6 +8,7 @@
 mod c_call;
 pub mod kernels;
 mod memory;
+pub mod program;
 mod queue;
 mod threads;
 

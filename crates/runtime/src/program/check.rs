@@ -1,0 +1,196 @@
+//! What the executor relies on.
+
+use std::ops::Range;
+
+use super::{Branch, Home, Parts, Selector, SlotId, Step, While};
+
+/// Loops and branches may nest so deep; the executor recurses on them.
+pub const MAX_DEPTH: usize = 200;
+
+/// Checks a program; gives the size of each block. Errors: what is wrong.
+pub fn check(parts: &Parts) -> Result<Vec<usize>, String> {
+    let mut blocks: Vec<Option<usize>> = Vec::new();
+    for (i, slot) in parts.slots.iter().enumerate() {
+        let fits = match slot.home {
+            Home::Argument(n) => parts.arguments.get(n).is_some_and(|a| a.bytes == slot.bytes),
+            Home::Constant(n) => parts.constants.get(n).is_some_and(|c| c.len() >= slot.bytes),
+            Home::Arena(offset) => {
+                offset % 64 == 0
+                    && offset.checked_add(slot.bytes).is_some_and(|end| end <= parts.arena_bytes)
+            }
+            Home::Block(n) => {
+                if n >= parts.slots.len() {
+                    return Err(format!("slot {i} has block {n}"));
+                }
+                if blocks.len() <= n {
+                    blocks.resize(n + 1, None);
+                }
+                blocks[n].replace(slot.bytes).is_none()
+            }
+        };
+        if !fits {
+            return Err(format!("slot {i} does not fit its home: {slot:?}"));
+        }
+    }
+    let checker = Checker { parts };
+    for &result in &parts.results {
+        let slot = checker.slot(result)?;
+        let whole = match parts.slots[slot].home {
+            Home::Block(_) => true,
+            Home::Argument(n) => parts.arguments[n].written,
+            Home::Arena(_) | Home::Constant(_) => false,
+        };
+        if !whole {
+            return Err(format!("result {result:?} is not memory to give away"));
+        }
+    }
+    for (i, &result) in parts.results.iter().enumerate() {
+        for &other in &parts.results[..i] {
+            if checker.place(result)?.0 == checker.place(other)?.0 {
+                return Err(format!("{result:?} and {other:?} are one result"));
+            }
+        }
+    }
+    checker.steps(&parts.steps, 0)?;
+    Ok(blocks.into_iter().map(Option::unwrap_or_default).collect())
+}
+
+struct Checker<'p> {
+    parts: &'p Parts,
+}
+
+/// The memory of a slot: which piece, and where in it.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Clone, Copy)]
+enum Piece {
+    Argument(usize),
+    Constant(usize),
+    Arena,
+    Block(usize),
+}
+
+impl Checker<'_> {
+    fn slot(&self, id: SlotId) -> Result<usize, String> {
+        let known = id.index() < self.parts.slots.len();
+        if known { Ok(id.index()) } else { Err(format!("there is no {id:?}")) }
+    }
+
+    fn place(&self, id: SlotId) -> Result<(Piece, Range<usize>), String> {
+        let slot = self.parts.slots[self.slot(id)?];
+        Ok(match slot.home {
+            Home::Argument(n) => (Piece::Argument(n), 0..slot.bytes),
+            Home::Constant(n) => (Piece::Constant(n), 0..slot.bytes),
+            Home::Arena(offset) => (Piece::Arena, offset..offset + slot.bytes),
+            Home::Block(n) => (Piece::Block(n), 0..slot.bytes),
+        })
+    }
+
+    fn overlap(&self, a: SlotId, b: SlotId) -> Result<bool, String> {
+        let ((piece_a, a), (piece_b, b)) = (self.place(a)?, self.place(b)?);
+        Ok(piece_a == piece_b && a.start < b.end && b.start < a.end)
+    }
+
+    fn writable(&self, id: SlotId) -> Result<(), String> {
+        let ok = match self.parts.slots[self.slot(id)?].home {
+            Home::Argument(n) => self.parts.arguments[n].written,
+            Home::Constant(_) => false,
+            Home::Arena(_) | Home::Block(_) => true,
+        };
+        if ok { Ok(()) } else { Err(format!("{id:?} is written but must not be")) }
+    }
+
+    /// Outputs are writable and overlap nothing else.
+    fn apart(&self, inputs: &[SlotId], outputs: &[SlotId]) -> Result<(), String> {
+        inputs.iter().try_for_each(|&id| self.slot(id).map(drop))?;
+        for (i, &output) in outputs.iter().enumerate() {
+            self.writable(output)?;
+            for &other in inputs.iter().chain(&outputs[..i]) {
+                if self.overlap(output, other)? {
+                    return Err(format!("{output:?} is written and overlaps {other:?}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn steps(&self, steps: &[Step], depth: usize) -> Result<(), String> {
+        if depth > MAX_DEPTH {
+            return Err(format!("loops and branches nested more than {MAX_DEPTH} deep"));
+        }
+        steps.iter().try_for_each(|step| self.step(step, depth))
+    }
+
+    fn step(&self, step: &Step, depth: usize) -> Result<(), String> {
+        match step {
+            Step::Raw { kernel, slots } => {
+                let params = kernel.params();
+                if params.len() != slots.len() {
+                    return Err(format!("{} slots for {} parameters", slots.len(), params.len()));
+                }
+                for (i, (&slot, param)) in slots.iter().zip(params).enumerate() {
+                    if self.parts.slots[self.slot(slot)?].bytes < param.bytes {
+                        return Err(format!("{slot:?} is smaller than parameter {i}"));
+                    }
+                    if !param.write {
+                        continue;
+                    }
+                    self.writable(slot)?;
+                    for &other in slots[..i].iter().chain(&slots[i + 1..]) {
+                        // The same slot twice is the caller's promise to the code.
+                        if other != slot && self.overlap(slot, other)? {
+                            return Err(format!("{slot:?} is written and overlaps {other:?}"));
+                        }
+                    }
+                }
+                Ok(())
+            }
+            Step::Kernel { inputs, outputs, .. } | Step::Host { inputs, outputs, .. } => {
+                self.apart(inputs, outputs)
+            }
+            Step::Copy { from, to } => {
+                self.apart(&[*from], &[*to])?;
+                let [from, to] = [from, to].map(|id| self.parts.slots[id.index()].bytes);
+                if from == to { Ok(()) } else { Err(format!("{from} bytes copied to {to}")) }
+            }
+            Step::While(step) => {
+                let While { cond, go, trips: _, body, rotate } = &**step;
+                self.at_least(*go, 1)?;
+                self.steps(cond, depth + 1)?;
+                self.steps(body, depth + 1)?;
+                rotate.iter().try_for_each(|cycle| self.cycle(cycle))
+            }
+            Step::Branch(step) => {
+                let Branch { selector, branches } = &**step;
+                match selector {
+                    Selector::Pred(slot) => self.at_least(*slot, 1)?,
+                    Selector::Index(slot) => self.at_least(*slot, 4)?,
+                }
+                let enough = match selector {
+                    Selector::Pred(_) => branches.len() == 2,
+                    Selector::Index(_) => !branches.is_empty(),
+                };
+                if !enough {
+                    return Err(format!("{} branches", branches.len()));
+                }
+                branches.iter().try_for_each(|steps| self.steps(steps, depth + 1))
+            }
+        }
+    }
+
+    fn at_least(&self, id: SlotId, bytes: usize) -> Result<(), String> {
+        let found = self.parts.slots[self.slot(id)?].bytes;
+        if found >= bytes { Ok(()) } else { Err(format!("{id:?} has {found} bytes")) }
+    }
+
+    fn cycle(&self, cycle: &[SlotId]) -> Result<(), String> {
+        let mut size = None;
+        for (i, &id) in cycle.iter().enumerate() {
+            let slot = self.parts.slots[self.slot(id)?];
+            let movable = matches!(slot.home, Home::Block(_));
+            if !movable || *size.get_or_insert(slot.bytes) != slot.bytes || cycle[..i].contains(&id)
+            {
+                return Err(format!("{id:?} cannot take part in a rotation"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,293 @@
+//! Compiled programs: steps over slots of memory, with loops and branches.
+//!
+//! A [`Program`] knows bytes, not operations. Its memory is a list of slots: arguments, constants,
+//! places in one arena, and blocks of their own (results, and what loops carry). Steps run in order
+//! and name the slots they read and write. A loop hands what an iteration has made to the next by
+//! exchanging slots' addresses, without copying ([`While::rotate`]).
+//!
+//! [`Program::new`] checks what the executor relies on: sizes, that no step writes memory that it
+//! reads under another name, that constants and borrowed arguments are never written. So a wrong
+//! plan is an error when the program is made, and the `unsafe` code here has little left to trust.
+
+mod check;
+mod run;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use crate::Threads;
+use crate::memory::{Block, OutOfMemory};
+
+pub use run::{Argument, Run};
+
+/// What a step reports when it fails.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// A slot of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SlotId(pub u32);
+
+impl SlotId {
+    /// The place in [`Parts::slots`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Where a slot's memory is when a run begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Home {
+    /// An argument, by number.
+    Argument(usize),
+    /// A constant, by number.
+    Constant(usize),
+    /// So many bytes into the arena.
+    Arena(usize),
+    /// A block of its own, by number; each number belongs to one slot.
+    Block(usize),
+}
+
+/// A piece of memory that steps name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// Its size.
+    pub bytes: usize,
+    /// Where it is.
+    pub home: Home,
+}
+
+/// An argument of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArgumentInfo {
+    /// Its size.
+    pub bytes: usize,
+    /// Whether the program may write it. An argument that is lent rather than given is copied
+    /// before the run then.
+    pub written: bool,
+}
+
+/// Code of a step: reads slices and writes slices.
+pub trait Kernel: Send + Sync {
+    /// A short name for listings.
+    fn name(&self) -> &str;
+
+    /// Computes `outputs` from `inputs`. Outputs hold whatever was in their memory before; for the
+    /// operands that a step updates in place, that is their value.
+    fn run(
+        &self,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+        threads: Threads<'_>,
+    ) -> Result<(), Failure>;
+}
+
+/// A parameter of [`RawKernel`] code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawParam {
+    /// It touches no byte from here on.
+    pub bytes: usize,
+    /// Whether it writes.
+    pub write: bool,
+}
+
+/// Code that takes addresses, as generated code does.
+pub trait RawKernel: Send + Sync {
+    /// A short name for listings.
+    fn name(&self) -> &str;
+
+    /// What it touches of each of its parameters.
+    fn params(&self) -> &[RawParam];
+
+    /// Runs it.
+    ///
+    /// # Safety
+    /// `at` has an address for each parameter, aligned to 16, valid for reading and, where
+    /// [`RawParam::write`] says so, writing so many bytes; what is written overlaps no other
+    /// parameter, except that one address may stand for several if the code allows it.
+    unsafe fn call(&self, at: &[*mut u8], threads: Threads<'_>);
+}
+
+/// What the steps of a run ask of whoever runs the program.
+pub trait Host {
+    /// Performs call number `call`. Slices are as for [`Kernel::run`].
+    fn call(
+        &mut self,
+        call: usize,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+    ) -> Result<(), Failure>;
+}
+
+/// One step.
+#[derive(Clone)]
+pub enum Step {
+    /// Code that takes addresses. `slots` are its parameters in order; a slot may stand twice where the code
+    /// allows it.
+    Raw {
+        /// The code.
+        kernel: Arc<dyn RawKernel>,
+        /// Its parameters.
+        slots: Vec<SlotId>,
+    },
+    /// A kernel of this library or of the caller.
+    Kernel {
+        /// The code.
+        kernel: Arc<dyn Kernel>,
+        /// What it reads.
+        inputs: Vec<SlotId>,
+        /// What it writes; disjoint from the inputs and from each other.
+        outputs: Vec<SlotId>,
+    },
+    /// A call of the run's [`Host`].
+    Host {
+        /// Which.
+        call: usize,
+        /// What it reads.
+        inputs: Vec<SlotId>,
+        /// What it writes; disjoint from the inputs and from each other.
+        outputs: Vec<SlotId>,
+    },
+    /// Copies a slot to another of the same size.
+    Copy {
+        /// What is read.
+        from: SlotId,
+        /// What is written.
+        to: SlotId,
+    },
+    /// A loop.
+    While(Box<While>),
+    /// One of several lists of steps.
+    Branch(Box<Branch>),
+}
+
+/// Runs `body` as long as `cond` leaves a byte other than zero in `go`.
+#[derive(Clone)]
+pub struct While {
+    /// Computes `go`.
+    pub cond: Vec<Step>,
+    /// One byte.
+    pub go: SlotId,
+    /// How often the body runs, if that is known; `cond` is not run then.
+    pub trips: Option<u64>,
+    /// An iteration.
+    pub body: Vec<Step>,
+    /// After each iteration, each of these cycles of slots is rotated: a slot gets the memory of the
+    /// next one, and the last that of the first. All are blocks of their own and of one size.
+    pub rotate: Vec<Vec<SlotId>>,
+}
+
+/// Which branch runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Selector {
+    /// A byte: branch 0 unless it is zero, else branch 1.
+    Pred(SlotId),
+    /// A 32-bit integer: that branch, or the last if there is none of that number.
+    Index(SlotId),
+}
+
+/// Runs one of several lists of steps.
+#[derive(Clone)]
+pub struct Branch {
+    /// Which.
+    pub selector: Selector,
+    /// The lists; at least one.
+    pub branches: Vec<Vec<Step>>,
+}
+
+/// When a run stops before its end.
+#[derive(Clone, Debug, Default)]
+pub struct Watch {
+    /// Steps executed, iterations counted each time; `None` for no limit.
+    pub max_steps: Option<u64>,
+    /// Set from outside to stop the run at its next step.
+    pub cancel: Option<Arc<AtomicBool>>,
+}
+
+/// Why a run stopped.
+#[derive(Debug)]
+pub enum RunError {
+    /// The arguments do not fit.
+    Arguments(String),
+    /// There is no memory for so many bytes.
+    Memory(OutOfMemory),
+    /// [`Watch::max_steps`] was reached.
+    Steps(u64),
+    /// [`Watch::cancel`] was set.
+    Cancelled,
+    /// A step failed.
+    Step(Failure),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::Arguments(detail) => f.write_str(detail),
+            RunError::Memory(error) => error.fmt(f),
+            RunError::Steps(max) => write!(f, "the run takes more than {max} steps"),
+            RunError::Cancelled => f.write_str("the run was cancelled"),
+            RunError::Step(failure) => failure.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// What a program is made of.
+#[derive(Default)]
+pub struct Parts {
+    /// The arguments, by number.
+    pub arguments: Vec<ArgumentInfo>,
+    /// The constants, by number.
+    pub constants: Vec<Arc<Block>>,
+    /// All memory that steps name.
+    pub slots: Vec<Slot>,
+    /// The slots whose memory the results are, each once: blocks of their own, or arguments that the
+    /// program may write.
+    pub results: Vec<SlotId>,
+    /// The size of the arena.
+    pub arena_bytes: usize,
+    /// What is done.
+    pub steps: Vec<Step>,
+}
+
+/// A program that can be run any number of times, from any number of threads at once.
+pub struct Program {
+    parts: Parts,
+    /// Block number → its size.
+    block_bytes: Vec<usize>,
+}
+
+impl Program {
+    /// The program of these parts. Errors: what is wrong with them.
+    pub fn new(parts: Parts) -> Result<Self, String> {
+        let block_bytes = check::check(&parts)?;
+        Ok(Program { parts, block_bytes })
+    }
+
+    /// What it is made of.
+    pub fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
+    /// The bytes that a run takes from memory: arena, results and what loops carry; not the
+    /// arguments, nor constants, which the program holds.
+    pub fn run_bytes(&self) -> usize {
+        self.block_bytes.iter().fold(self.parts.arena_bytes, |sum, b| sum.saturating_add(*b))
+    }
+
+    /// The bytes of all constants.
+    pub fn constant_bytes(&self) -> usize {
+        self.parts.constants.iter().map(|c| c.len()).sum()
+    }
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Program")
+            .field("slots", &self.parts.slots.len())
+            .field("steps", &self.parts.steps.len())
+            .field("run_bytes", &self.run_bytes())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,249 @@
+//! The executor.
+
+use std::sync::atomic::Ordering;
+
+use smallvec::SmallVec;
+
+use super::{Home, Host, Program, RunError, Selector, SlotId, Step, Watch};
+use crate::Threads;
+use crate::memory::{Block, Memory};
+
+/// An argument of a run.
+pub enum Argument<'a> {
+    /// Lent: only read, or copied first if the program writes it.
+    Lent(&'a [u8]),
+    /// Given away: the program may write it.
+    Given(Block),
+}
+
+impl Argument<'_> {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Argument::Lent(bytes) => bytes,
+            Argument::Given(block) => block.as_slice(),
+        }
+    }
+}
+
+/// What a run needs besides its arguments.
+pub struct Run<'r> {
+    /// Where memory comes from.
+    pub memory: &'r Memory,
+    /// The threads it may use.
+    pub threads: Threads<'r>,
+    /// When to stop early.
+    pub watch: &'r Watch,
+    /// Who performs host calls.
+    pub host: &'r mut dyn Host,
+}
+
+/// Where a slot is at the moment.
+#[derive(Clone, Copy)]
+struct Place {
+    at: *mut u8,
+    /// The block that it is, by number.
+    block: usize,
+}
+
+const NO_BLOCK: usize = usize::MAX;
+
+type Slices<'a> = SmallVec<[&'a [u8]; 8]>;
+type SlicesMut<'a> = SmallVec<[&'a mut [u8]; 4]>;
+
+struct Executor<'p, 'r> {
+    program: &'p Program,
+    places: SmallVec<[Place; 32]>,
+    run: Run<'r>,
+    steps: u64,
+}
+
+impl Program {
+    /// Runs it; gives a block for each result.
+    ///
+    /// Errors: arguments that do not fit, memory, limits, and whatever a step reports.
+    pub fn run(
+        &self,
+        mut arguments: Vec<Argument<'_>>,
+        run: Run<'_>,
+    ) -> Result<Vec<Block>, RunError> {
+        let parts = &self.parts;
+        if arguments.len() != parts.arguments.len() {
+            let (want, found) = (parts.arguments.len(), arguments.len());
+            return Err(RunError::Arguments(format!("{found} arguments for {want} parameters")));
+        }
+        for (i, (argument, info)) in arguments.iter_mut().zip(&parts.arguments).enumerate() {
+            let found = argument.bytes().len();
+            if found != info.bytes {
+                let want = info.bytes;
+                return Err(RunError::Arguments(format!(
+                    "argument {i} has {found} bytes, the parameter {want}"
+                )));
+            }
+            let misaligned = argument.bytes().as_ptr().align_offset(16) != 0;
+            if let (Argument::Lent(bytes), true) = (&*argument, info.written || misaligned) {
+                *argument = Argument::Given(run.memory.copy_of(bytes).map_err(RunError::Memory)?);
+            }
+        }
+        let arena = allocate(run.memory, parts.arena_bytes)?;
+        let mut blocks = SmallVec::<[Block; 8]>::new();
+        for &bytes in &self.block_bytes {
+            blocks.push(allocate(run.memory, bytes)?);
+        }
+        let places = parts.slots.iter().map(|slot| match slot.home {
+            Home::Argument(n) => match &mut arguments[n] {
+                // Never written: `check` has seen to that, and lent ones that are written have
+                // become given ones above.
+                Argument::Lent(bytes) => Place { at: bytes.as_ptr().cast_mut(), block: NO_BLOCK },
+                Argument::Given(block) => Place { at: block.as_ptr().as_ptr(), block: NO_BLOCK },
+            },
+            Home::Constant(n) => {
+                Place { at: parts.constants[n].as_slice().as_ptr().cast_mut(), block: NO_BLOCK }
+            }
+            Home::Arena(offset) => {
+                Place { at: arena.as_ptr().as_ptr().wrapping_add(offset), block: NO_BLOCK }
+            }
+            Home::Block(n) => Place { at: blocks[n].as_ptr().as_ptr(), block: n },
+        });
+        let places = places.collect();
+        let mut executor = Executor { program: self, places, run, steps: 0 };
+        executor.steps(&parts.steps)?;
+        // Rotations have moved blocks among slots; each is still in exactly one.
+        let places = executor.places;
+        let mut blocks: SmallVec<[Option<Block>; 8]> = blocks.into_iter().map(Some).collect();
+        let mut results = Vec::with_capacity(parts.results.len());
+        for &id in &parts.results {
+            let block = match parts.slots[id.index()].home {
+                Home::Argument(n) => {
+                    match std::mem::replace(&mut arguments[n], Argument::Lent(&[])) {
+                        Argument::Given(block) => Some(block),
+                        Argument::Lent(_) => None,
+                    }
+                }
+                _ => blocks[places[id.index()].block].take(),
+            };
+            results.push(block.expect("`check` has seen that each result is memory of its own"));
+        }
+        Ok(results)
+    }
+}
+
+fn allocate(memory: &Memory, bytes: usize) -> Result<Block, RunError> {
+    memory.allocate(bytes).map_err(RunError::Memory)
+}
+
+impl Executor<'_, '_> {
+    fn steps(&mut self, steps: &[Step]) -> Result<(), RunError> {
+        steps.iter().try_for_each(|step| self.step(step))
+    }
+
+    fn count(&mut self) -> Result<(), RunError> {
+        self.steps += 1;
+        if let Some(max) = self.run.watch.max_steps.filter(|&max| self.steps > max) {
+            return Err(RunError::Steps(max));
+        }
+        match &self.run.watch.cancel {
+            Some(cancel) if cancel.load(Ordering::Relaxed) => Err(RunError::Cancelled),
+            _ => Ok(()),
+        }
+    }
+
+    fn step(&mut self, step: &Step) -> Result<(), RunError> {
+        self.count()?;
+        match step {
+            Step::Raw { kernel, slots } => {
+                let at: SmallVec<[*mut u8; 16]> =
+                    slots.iter().map(|&id| self.places[id.index()].at).collect();
+                // SAFETY: `check` has compared each slot's size with what the code declares to
+                // touch, written slots are writable and overlap no other parameter except where a
+                // slot stands twice, and all memory outlives this call.
+                unsafe { kernel.call(&at, self.run.threads) };
+                Ok(())
+            }
+            Step::Kernel { kernel, inputs, outputs } => {
+                // SAFETY: `check` has seen that the outputs overlap nothing (see `slices`).
+                let (inputs, mut outputs) = unsafe { self.slices(inputs, outputs) };
+                kernel.run(&inputs, &mut outputs, self.run.threads).map_err(RunError::Step)
+            }
+            Step::Host { call, inputs, outputs } => {
+                // SAFETY: `check` has seen that the outputs overlap nothing (see `slices`).
+                let (inputs, mut outputs) = unsafe { self.slices(inputs, outputs) };
+                self.run.host.call(*call, &inputs, &mut outputs).map_err(RunError::Step)
+            }
+            Step::Copy { from, to } => {
+                // SAFETY: `check` has seen that the two do not overlap and are of one size.
+                let (inputs, mut outputs) = unsafe { self.slices(&[*from], &[*to]) };
+                outputs[0].copy_from_slice(inputs[0]);
+                Ok(())
+            }
+            Step::While(step) => {
+                let mut trips = 0u64;
+                loop {
+                    match step.trips {
+                        Some(count) if trips >= count => break,
+                        Some(_) => self.count()?,
+                        None => {
+                            self.steps(&step.cond)?;
+                            if self.byte(step.go) == 0 {
+                                break;
+                            }
+                        }
+                    }
+                    self.steps(&step.body)?;
+                    step.rotate.iter().for_each(|cycle| self.rotate(cycle));
+                    trips += 1;
+                }
+                Ok(())
+            }
+            Step::Branch(step) => {
+                let last = step.branches.len() - 1;
+                let taken = match step.selector {
+                    Selector::Pred(slot) => usize::from(self.byte(slot) == 0),
+                    Selector::Index(slot) => {
+                        let index = i32::from_ne_bytes(self.bytes(slot));
+                        usize::try_from(index).map_or(last, |index| index.min(last))
+                    }
+                };
+                self.steps(&step.branches[taken])
+            }
+        }
+    }
+
+    fn rotate(&mut self, cycle: &[SlotId]) {
+        for pair in cycle.windows(2) {
+            self.places.swap(pair[0].index(), pair[1].index());
+        }
+    }
+
+    fn byte(&self, slot: SlotId) -> u8 {
+        let [byte] = self.bytes(slot);
+        byte
+    }
+
+    fn bytes<const N: usize>(&self, slot: SlotId) -> [u8; N] {
+        // SAFETY: `check` has seen that the slot has `N` bytes; no slice of it is held here.
+        unsafe { self.places[slot.index()].at.cast::<[u8; N]>().read_unaligned() }
+    }
+
+    /// The memory of slots.
+    ///
+    /// # Safety
+    /// Outputs are writable, and overlap neither inputs nor each other.
+    unsafe fn slices<'s>(
+        &self,
+        inputs: &[SlotId],
+        outputs: &[SlotId],
+    ) -> (Slices<'s>, SlicesMut<'s>) {
+        let slots = &self.program.parts.slots;
+        let of = |id: &SlotId| (self.places[id.index()].at, slots[id.index()].bytes);
+        let inputs = inputs.iter().map(of).map(|(at, bytes)| {
+            // SAFETY: the slot has so many bytes, initialised when their block was made, and
+            // nothing writes them while the slice is used: it is dropped at the end of the step.
+            unsafe { std::slice::from_raw_parts(at, bytes) }
+        });
+        let outputs = outputs.iter().map(of).map(|(at, bytes)| {
+            // SAFETY: as above, and by this function's contract nothing else refers to them.
+            unsafe { std::slice::from_raw_parts_mut(at, bytes) }
+        });
+        (inputs.collect(), outputs.collect())
+    }
+}
