@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use helio_ir::{
-    Array, CompId, Error, InstrId, Literal, Module, Op, Result, Shape, Verified, memory,
+    Array, CompId, Error, InstrId, Literal, Module, Op, ProgramShape, Result, Shape, Verified,
+    memory,
 };
 
 use crate::services::Context;
@@ -37,7 +38,13 @@ const STACK_BYTES: usize = MAX_CALL_DEPTH * (64 << 10);
 /// reports, with the instruction's name and place; `ResourceExhausted` for memory
 /// ([`helio_ir::memory`]), call depth and [`Limits`].
 pub fn evaluate(module: &Verified<Module>, args: &[Literal], cx: &Context) -> Result<Literal> {
-    let params = module.entry().program_shape().params;
+    check_arguments(&module.entry().program_shape(), args)?;
+    on_deep_stack(|| Evaluator::new(module, cx).call(module.entry_id(), args.to_vec()))
+}
+
+/// Checks that arguments fit a program's parameters. Errors: `InvalidArgument`.
+pub fn check_arguments(program: &ProgramShape, args: &[Literal]) -> Result<()> {
+    let params = &program.params;
     if params.len() != args.len() {
         let (want, found) = (params.len(), args.len());
         return Err(Error::invalid(format!("the program takes {want} arguments, found {found}")));
@@ -48,7 +55,11 @@ pub fn evaluate(module: &Verified<Module>, args: &[Literal], cx: &Context) -> Re
             return Err(Error::invalid(format!("argument {i} must be {param}, found {found}")));
         }
     }
-    let run = || Evaluator::new(module, cx).call(module.entry_id(), args.to_vec());
+    Ok(())
+}
+
+/// Runs something on a thread with the stack for the call limit.
+fn on_deep_stack<T: Send>(run: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new()
             .name("helio-eval".to_owned())
@@ -87,6 +98,35 @@ impl<'a> Evaluator<'a> {
         let result = self.run(id, args);
         self.depth.set(depth);
         result
+    }
+
+    /// Performs one instruction of the module on operands that fit it.
+    ///
+    /// One that calls computations gets a thread with the stack for them.
+    pub fn instruction(
+        &self,
+        computation: CompId,
+        id: InstrId,
+        operands: Vec<Literal>,
+    ) -> Result<Literal> {
+        let instr = self.module.computation(computation).instr(id);
+        let result = if instr.op.callees().is_empty() {
+            self.step(computation, id, &instr.op, operands, &instr.shape)
+        } else {
+            let (module, cx) = (self.module, self.cx);
+            let (draws, steps) = (self.draws.get(), self.steps.get());
+            let (result, draws, steps) = on_deep_stack(move || {
+                let evaluator = Evaluator::new(module, cx);
+                evaluator.draws.set(draws);
+                evaluator.steps.set(steps);
+                let result = evaluator.step(computation, id, &instr.op, operands, &instr.shape);
+                Ok((result, evaluator.draws.get(), evaluator.steps.get()))
+            })?;
+            self.draws.set(draws);
+            self.steps.set(steps);
+            result
+        };
+        result.map_err(|e| e.in_instruction(&instr.name).at(instr.at.clone()))
     }
 
     fn run(&self, id: CompId, mut args: Vec<Literal>) -> Result<Literal> {

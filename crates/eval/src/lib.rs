@@ -47,5 +47,5 @@ mod testing;
 mod walk;
 mod window;
 
-pub use frame::{Evaluator, Limits, evaluate};
+pub use frame::{Evaluator, Limits, check_arguments, evaluate};
 pub use services::Context;
