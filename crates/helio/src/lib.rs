@@ -22,9 +22,11 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod compiled;
 mod custom_call;
 pub mod data;
 mod host;
+mod plan;
 mod random;
 
 use std::sync::Arc;
@@ -42,16 +44,20 @@ pub use helio_runtime::{CFunction, Closed, Queue};
 pub use host::{HostQueues, infeed_shapes};
 pub use random::random_arguments;
 
+use compiled::Compiled;
 use helio_eval::Context;
 use helio_ir::Verified;
+use plan::Target;
 
 /// What turns a program into results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Backend {
     /// The reference interpreter.
-    #[default]
     Interpreter,
+    /// Compiled code for this machine's processor; what it does not cover is interpreted.
+    #[default]
+    Cpu,
 }
 
 /// How to compile.
@@ -72,16 +78,23 @@ pub struct RunOptions {
     pub limits: Limits,
     /// The queues behind infeed, outfeed and channels; without them these operations fail.
     pub host: Option<Arc<HostQueues>>,
+    /// How many threads the run may use at most; `None` for all that the process has. Results do not
+    /// depend on it.
+    pub threads: Option<usize>,
     /// The functions that custom calls name.
     pub custom_calls: Arc<CustomCallRegistry>,
 }
 
 /// Checks a program and makes it ready to run. Errors: everything that is wrong with it.
 pub fn compile(module: Module, options: &CompileOptions) -> Result<Executable, Vec<Error>> {
-    let Backend::Interpreter = options.backend;
     let module = helio_ir::verify(module)?;
     let program_shape = module.entry().program_shape();
-    Ok(Executable { module: Arc::new(module), program_shape })
+    let compiled = match options.backend {
+        Backend::Interpreter => None,
+        // What has no plan (sizes that are known only at run time, say) is interpreted as a whole.
+        Backend::Cpu => Compiled::new(module.clone(), &Target::default()).ok().map(Arc::new),
+    };
+    Ok(Executable { module: Arc::new(module), program_shape, compiled })
 }
 
 /// A program ready to run, any number of times, from any number of threads at once.
@@ -89,6 +102,7 @@ pub fn compile(module: Module, options: &CompileOptions) -> Result<Executable, V
 pub struct Executable {
     module: Arc<Verified<Module>>,
     program_shape: ProgramShape,
+    compiled: Option<Arc<Compiled>>,
 }
 
 impl Executable {
@@ -112,15 +126,28 @@ impl Executable {
     /// Errors: `InvalidArgument` if the arguments do not fit the parameters or a custom call is not
     /// registered; `ResourceExhausted` at a limit; `Unavailable` if a queue is closed.
     pub fn run_with(&self, args: &[Literal], options: &RunOptions) -> Result<Literal> {
+        let cx = options.context();
+        match &self.compiled {
+            Some(compiled) => {
+                helio_eval::check_arguments(&self.program_shape, args)?;
+                compiled.run(args, &cx, options.threads.unwrap_or(usize::MAX))
+            }
+            None => helio_eval::evaluate(&self.module, args, &cx),
+        }
+    }
+}
+
+impl RunOptions {
+    fn context(&self) -> Context {
         let mut context = Context {
-            seed: options.seed,
-            limits: options.limits.clone(),
-            custom_calls: options.custom_calls.clone(),
+            seed: self.seed,
+            limits: self.limits.clone(),
+            custom_calls: self.custom_calls.clone(),
             ..Context::default()
         };
-        if let Some(host) = &options.host {
+        if let Some(host) = &self.host {
             context.host = host.clone();
         }
-        helio_eval::evaluate(&self.module, args, &context)
+        context
     }
 }

@@ -1,7 +1,7 @@
 //! Everything that can run a module. A case file passes when every engine agrees with it.
 
 use helio::ir::{Module, Verified};
-use helio::{CompileOptions, Error, Literal, RunOptions};
+use helio::{Backend, CompileOptions, Error, Literal, RunOptions};
 
 /// Runs a module on arguments.
 pub type Run = fn(&Verified<Module>, &[Literal], &RunOptions) -> Result<Literal, Error>;
@@ -18,6 +18,7 @@ pub struct Engine {
 pub const ENGINES: &[Engine] = &[
     Engine { name: "interpreter", run: interpret },
     Engine { name: "interpreter after printing and parsing", run: interpret_reparsed },
+    Engine { name: "compiled", run: compiled },
 ];
 
 fn first(errors: Vec<Error>) -> Error {
@@ -30,7 +31,7 @@ fn interpret(
     options: &RunOptions,
 ) -> Result<Literal, Error> {
     let module = module.clone().into_inner();
-    helio::compile(module, &CompileOptions::default()).map_err(first)?.run_with(args, options)
+    run(module, Backend::Interpreter, args, options)
 }
 
 fn interpret_reparsed(
@@ -39,5 +40,24 @@ fn interpret_reparsed(
     options: &RunOptions,
 ) -> Result<Literal, Error> {
     let module = helio::parse(&helio::print(module)).map_err(first)?;
-    helio::compile(module, &CompileOptions::default()).map_err(first)?.run_with(args, options)
+    run(module, Backend::Interpreter, args, options)
+}
+
+fn compiled(
+    module: &Verified<Module>,
+    args: &[Literal],
+    options: &RunOptions,
+) -> Result<Literal, Error> {
+    run(module.clone().into_inner(), Backend::Cpu, args, options)
+}
+
+fn run(
+    module: Module,
+    backend: Backend,
+    args: &[Literal],
+    options: &RunOptions,
+) -> Result<Literal, Error> {
+    let mut compile = CompileOptions::default();
+    compile.backend = backend;
+    helio::compile(module, &compile).map_err(first)?.run_with(args, options)
 }

@@ -1,0 +1,108 @@
+//! Programs compiled for this machine.
+
+use std::sync::{Arc, OnceLock};
+
+use helio_eval::{Context, Evaluator};
+use helio_ir::{Code, Error, Literal, Module, Result, Shape, Verified};
+use helio_runtime::program::{Argument, Program, Run, RunError, Watch};
+use helio_runtime::{Block, Memory, Pool};
+
+use crate::plan::{self, Interpreter, NoPlan, Plan, Target};
+
+/// The memory and the threads that programs share.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    pub(crate) memory: Memory,
+    pub(crate) pool: Pool,
+}
+
+impl Machine {
+    /// The machine that programs run on unless they are told otherwise.
+    pub(crate) fn shared() -> &'static Arc<Machine> {
+        static SHARED: OnceLock<Arc<Machine>> = OnceLock::new();
+        SHARED.get_or_init(|| {
+            Arc::new(Machine { memory: Memory::new(), pool: Pool::for_this_process() })
+        })
+    }
+}
+
+/// A module and its plan.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    /// What was planned: the module after all passes.
+    module: Verified<Module>,
+    plan: Plan,
+    machine: Arc<Machine>,
+    result: Shape,
+}
+
+impl Compiled {
+    /// Compiles a module. Errors: why only the interpreter can run it.
+    pub(crate) fn new(module: Verified<Module>, target: &Target) -> Result<Self, NoPlan> {
+        let machine = Machine::shared().clone();
+        let plan = plan::plan(&module, target, &machine.memory)?;
+        let result = module.entry().result_shape().clone();
+        Ok(Compiled { module, plan, machine, result })
+    }
+
+    /// The steps and their memory.
+    pub(crate) fn program(&self) -> &Program {
+        &self.plan.program
+    }
+
+    /// Runs it on the bytes of its arguments, tuples taken apart; gives those of its result.
+    pub(crate) fn execute(
+        &self,
+        arguments: Vec<Argument<'_>>,
+        cx: &Context,
+        threads: usize,
+    ) -> Result<Vec<Block>> {
+        let watch = Watch { max_steps: cx.limits.max_steps, cancel: cx.limits.cancel.clone() };
+        let mut host = Interpreter {
+            module: &self.module,
+            calls: &self.plan.calls,
+            evaluator: Evaluator::new(&self.module, cx),
+        };
+        let run = Run {
+            memory: &self.machine.memory,
+            threads: self.machine.pool.threads(threads),
+            watch: &watch,
+            host: &mut host,
+        };
+        self.plan.program.run(arguments, run).map_err(error)
+    }
+
+    /// Runs it on literals that fit its parameters.
+    pub(crate) fn run(&self, args: &[Literal], cx: &Context, threads: usize) -> Result<Literal> {
+        let mut arguments = Vec::new();
+        for leaf in args.iter().flat_map(Literal::leaves) {
+            let bytes = match leaf {
+                Literal::Array(array) => array.to_bytes(),
+                _ => Vec::new(),
+            };
+            let block = self.machine.memory.copy_of(&bytes).map_err(exhausted)?;
+            arguments.push(Argument::Given(block));
+        }
+        let results = self.execute(arguments, cx, threads)?;
+        let slices: Vec<&[u8]> = results.iter().map(Block::as_slice).collect();
+        plan::literal(&self.result, &mut slices.iter())
+    }
+}
+
+fn exhausted(error: helio_runtime::OutOfMemory) -> Error {
+    Error::exhausted(error.to_string())
+}
+
+/// What went wrong, in the words of this crate.
+fn error(error: RunError) -> Error {
+    match error {
+        RunError::Step(failure) => match failure.downcast::<Error>() {
+            Ok(error) => *error,
+            Err(other) => Error::new(Code::Internal, other.to_string()),
+        },
+        RunError::Arguments(detail) => Error::invalid(detail),
+        stopped @ (RunError::Memory(_) | RunError::Steps(_) | RunError::Cancelled) => {
+            Error::exhausted(stopped.to_string())
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Tuples taken apart: which arrays instructions give, pass on, and use last.
+
+use helio_ir::{
+    Computation, InstrId, Layout, Module, ModuleConfig, Op, Shape, ops::Conditional, ops::While,
+};
+
+use super::{NoPlan, Planned};
+
+/// The bytes of an array (or token). Errors: sizes that are known only at run time.
+pub(super) fn bytes(shape: &Shape) -> Planned<usize> {
+    match shape {
+        Shape::Array(array) if array.is_static() => Ok(array.size_bytes()),
+        Shape::Token => Ok(0),
+        other => Err(NoPlan(format!("the size of {other} is not known before the run"))),
+    }
+}
+
+/// Arguments that the caller may give away, as (parameter, leaf).
+pub(super) fn donated(config: &ModuleConfig, entry: &Computation) -> Vec<(usize, usize)> {
+    let params = entry.params();
+    let aliased = config.input_output_alias.iter().map(|a| (a.parameter, &a.parameter_index));
+    let donors = config.buffer_donors.iter().map(|(parameter, index)| (*parameter, index));
+    let leaf = |(parameter, index): (usize, &Vec<usize>)| {
+        let shape = &entry.instr(*params.get(&parameter)?).shape;
+        Some((parameter, leaf_at(shape, index)?))
+    };
+    aliased.chain(donors).filter_map(leaf).collect()
+}
+
+/// The number of the leaf at a path through nested tuples.
+fn leaf_at(shape: &Shape, path: &[usize]) -> Option<usize> {
+    let mut before = 0;
+    let mut at = shape;
+    for &index in path {
+        let elements = at.as_tuple()?;
+        let earlier = elements.get(..index)?;
+        before += earlier.iter().map(|shape| shape.leaves().len()).sum::<usize>();
+        at = elements.get(index)?;
+    }
+    Some(before)
+}
+
+/// Whether the result is the first operand's bytes.
+pub(super) fn forwards(op: &Op, computation: &Computation, id: InstrId) -> bool {
+    match op {
+        Op::Reshape(_)
+        | Op::Copy(_)
+        | Op::OptimizationBarrier(_)
+        | Op::AddDependency(_)
+        | Op::Domain(_) => true,
+        // Layouts mean something to `bitcast` alone; where all are the default, it is a reshape.
+        Op::Bitcast(_) => {
+            let instr = computation.instr(id);
+            let from = &computation.instr(instr.operands[0]).shape;
+            let bits = |shape: &Shape| shape.as_array().map(|array| array.element().bits());
+            is_row_major(from)
+                && is_row_major(&instr.shape)
+                && bits(from) == bits(&instr.shape)
+                && bits(from).is_some_and(|bits| bits % 8 == 0)
+                && !from.as_array().is_some_and(|array| array.element().is_pred())
+                && !instr.shape.as_array().is_some_and(|array| array.element().is_pred())
+        }
+        _ => false,
+    }
+}
+
+fn is_row_major(shape: &Shape) -> bool {
+    let Some(array) = shape.as_array() else { return false };
+    let descending = Layout::descending(array.rank());
+    array.layout().is_none_or(|layout| layout.minor_to_major == descending.minor_to_major)
+}
+
+/// For each computation, whether running it does more than compute its result.
+pub(super) fn effects(module: &Module) -> Vec<bool> {
+    let mut of: Vec<bool> = Vec::with_capacity(module.computations().len());
+    for computation in module.computations() {
+        let has = computation.instrs().iter().any(|instr| has_effects(&instr.op, &of));
+        of.push(has);
+    }
+    of
+}
+
+/// Whether an operation does more than compute its result, or may not be left out for other
+/// reasons; `effects` says so for the computations it calls.
+pub(super) fn has_effects(op: &Op, effects: &[bool]) -> bool {
+    match op {
+        Op::Infeed(_)
+        | Op::Outfeed(_)
+        | Op::Send(_)
+        | Op::SendDone(_)
+        | Op::Recv(_)
+        | Op::RecvDone(_)
+        | Op::CustomCall(_)
+        | Op::Rng(_)
+        | Op::RngGetAndUpdateState(_)
+        | Op::AllReduce(_)
+        | Op::AllGather(_)
+        | Op::AllToAll(_)
+        | Op::CollectivePermute(_)
+        | Op::ReduceScatter(_)
+        | Op::CollectiveBroadcast(_)
+        | Op::RaggedAllToAll(_)
+        | Op::AllReduceStart(_)
+        | Op::AllReduceDone(_)
+        | Op::AllGatherStart(_)
+        | Op::AllGatherDone(_)
+        | Op::CollectivePermuteStart(_)
+        | Op::CollectivePermuteDone(_)
+        | Op::AsyncStart(_)
+        | Op::AsyncUpdate(_)
+        | Op::AsyncDone(_) => true,
+        Op::While(While { condition, body }) => effects[condition.index()] || effects[body.index()],
+        Op::Conditional(Conditional { branches }) => branches.iter().any(|b| effects[b.index()]),
+        op => op.callees().iter().any(|callee| effects[callee.index()]),
+    }
+}
+
+/// An array: the instruction that makes it, and which of its arrays it is.
+pub(super) type Origin = (InstrId, usize);
+
+/// What becomes of the arrays of a computation.
+pub(super) struct Leaves {
+    /// For each instruction, where its arrays come from.
+    origins: Vec<Vec<Origin>>,
+    /// For each array, the last instruction that uses it; the number of instructions if the result
+    /// contains it.
+    last_use: Vec<Vec<Option<usize>>>,
+}
+
+impl Leaves {
+    pub(super) fn of(computation: &Computation, effects: &[bool]) -> Self {
+        let count = computation.instrs().len();
+        let mut origins: Vec<Vec<Origin>> = Vec::with_capacity(count);
+        let mut last_use: Vec<Vec<Option<usize>>> = Vec::with_capacity(count);
+        for id in computation.ids() {
+            let instr = computation.instr(id);
+            let leaves = instr.shape.leaves().len();
+            last_use.push(vec![None; leaves]);
+            let of = |operand: InstrId| origins[operand.index()].iter().copied();
+            origins.push(match &instr.op {
+                Op::Tuple(_) => instr.operands.iter().flat_map(|&o| of(o)).collect(),
+                Op::GetTupleElement(op) => {
+                    let tuple = instr.operands[0];
+                    let elements = computation.instr(tuple).shape.as_tuple().unwrap_or_default();
+                    let before: usize = elements[..op.index].iter().map(|s| s.leaves().len()).sum();
+                    of(tuple).skip(before).take(leaves).collect()
+                }
+                op if forwards(op, computation, id) => {
+                    instr.operands.iter().flat_map(|&o| of(o)).take(leaves).collect()
+                }
+                _ => (0..leaves).map(|leaf| (id, leaf)).collect(),
+            });
+        }
+        let mut leaves = Leaves { origins, last_use };
+        leaves.use_at(computation.root(), count);
+        for id in computation.ids().rev() {
+            let instr = computation.instr(id);
+            if leaves.is_own(id) && (leaves.is_used(id) || has_effects(&instr.op, effects)) {
+                instr.operands.iter().for_each(|&operand| leaves.use_at(operand, id.index()));
+            }
+        }
+        leaves
+    }
+
+    /// Notes that all arrays of `id` are used at a place. Called from the last place to the first.
+    fn use_at(&mut self, id: InstrId, at: usize) {
+        for &(instr, leaf) in &self.origins[id.index()] {
+            self.last_use[instr.index()][leaf].get_or_insert(at);
+        }
+    }
+
+    /// Whether the instruction makes arrays, rather than passing on others'.
+    fn is_own(&self, id: InstrId) -> bool {
+        self.origins[id.index()].iter().all(|&(instr, _)| instr == id)
+    }
+
+    /// Whether anything uses an array of this instruction, or it merely passes on.
+    pub(super) fn is_used(&self, id: InstrId) -> bool {
+        !self.is_own(id) || self.last_use[id.index()].iter().any(Option::is_some)
+    }
+
+    /// Where the arrays of an instruction come from.
+    pub(super) fn origins(&self, id: InstrId) -> &[Origin] {
+        &self.origins[id.index()]
+    }
+
+    /// Where the arrays of an instruction's operands come from, one after the other.
+    pub(super) fn operand_origins(&self, computation: &Computation, id: InstrId) -> Vec<Origin> {
+        let operands = &computation.instr(id).operands;
+        operands.iter().flat_map(|o| self.origins[o.index()].iter().copied()).collect()
+    }
+
+    /// Whether nothing uses an array after instruction `at`.
+    pub(super) fn dies_at(&self, (instr, leaf): Origin, at: InstrId) -> bool {
+        self.last_use[instr.index()][leaf].is_none_or(|last| last <= at.index())
+    }
+}

@@ -1,0 +1,217 @@
+//! Loops and branches.
+
+use helio_ir::{InstrId, ops};
+use helio_runtime::program::{Branch, Selector, Step, While};
+
+use super::{Frame, Loop, Planned, Planner, Source, StorageId};
+
+impl<'m> Planner<'m> {
+    /// A loop. Its state has storages of its own, into which the initial values are copied unless
+    /// nothing else needs these; what the body passes on unchanged is not copied at all. After each
+    /// iteration storages of the state and of the body's results change places.
+    pub(super) fn while_loop(
+        &mut self,
+        frame: &Frame<'m>,
+        id: InstrId,
+        op: &ops::While,
+        steps: &mut Vec<Step>,
+    ) -> Planned<Vec<StorageId>> {
+        let instr = frame.computation.instr(id);
+        let init = frame.operands(id);
+        let origins = frame.leaves.operand_origins(frame.computation, id);
+        let invariant = self.invariant(op, init.len());
+        let mut state = Vec::with_capacity(init.len());
+        for (i, &value) in init.iter().enumerate() {
+            let value = self.find(value);
+            if invariant[i] {
+                state.push(value);
+                continue;
+            }
+            let bytes = self.storages[value.index()].bytes;
+            let storage = self.storage(bytes, usize::MAX);
+            let alone = origins.iter().filter(|&&origin| origin == origins[i]).count() == 1;
+            if alone && frame.leaves.dies_at(origins[i], id) && self.is_free(value, frame.number) {
+                self.merge(storage, value);
+            } else {
+                self.copy(value, storage, steps);
+            }
+            state.push(storage);
+        }
+
+        self.position += 1;
+        let begin = self.position;
+        self.loops.push(Loop { touched: Vec::new() });
+        let mut cond = Vec::new();
+        let params = || vec![state.clone()];
+        let outcome = self.computation(op.condition, params(), &mut cond)?;
+        let go = outcome.values[0];
+        let mut body = Vec::new();
+        // What the loop's own frame may write is the state it does not keep.
+        let number = self.frames;
+        for (i, &storage) in state.iter().enumerate() {
+            if !invariant[i] {
+                let storage = self.find(storage);
+                self.storages[storage.index()].frame = number;
+                self.storages[storage.index()].loops = self.loops.len();
+            }
+        }
+        let outcome = self.computation(op.body, params(), &mut body)?;
+        let next = self.next_state(&state, &invariant, outcome.frame, outcome.values, &mut body);
+        let rotate = self.cycles(&state, &next);
+        self.touch(go);
+        self.end_loop(begin, &state, &next);
+        for &storage in rotate.iter().flatten() {
+            let storage = self.find(storage);
+            self.storages[storage.index()].block = true;
+        }
+        // After the loop the state is the caller's.
+        for (i, &storage) in state.iter().enumerate() {
+            if !invariant[i] {
+                let storage = self.find(storage);
+                let storage = &mut self.storages[storage.index()];
+                storage.frame = frame.number;
+                storage.loops = self.loops.len();
+                storage.taken = false;
+            }
+        }
+        debug_assert_eq!(state.len(), instr.shape.leaves().len());
+        steps.push(Step::While(Box::new(While { cond, go, trips: None, body, rotate })));
+        Ok(state)
+    }
+
+    /// Whether the frame may write a storage that nothing else is.
+    fn is_free(&self, value: StorageId, frame: usize) -> bool {
+        let storage = &self.storages[value.index()];
+        storage.frame == frame && storage.source == Source::Nothing
+    }
+
+    /// Which arrays of the state the body passes on unchanged.
+    fn invariant(&self, op: &ops::While, count: usize) -> Vec<bool> {
+        let body = self.module.computation(op.body);
+        let leaves = super::Leaves::of(body, &self.effects);
+        let param = body.params().get(&0).copied();
+        let root = leaves.origins(body.root());
+        (0..count).map(|i| param.is_some_and(|param| root[i] == (param, i))).collect()
+    }
+
+    /// The storages that hold the next state after the body: each the body's own, or the state's,
+    /// and none twice.
+    fn next_state(
+        &mut self,
+        state: &[StorageId],
+        invariant: &[bool],
+        frame: usize,
+        values: Vec<StorageId>,
+        body: &mut Vec<Step>,
+    ) -> Vec<StorageId> {
+        let mut next: Vec<StorageId> = Vec::with_capacity(values.len());
+        for (i, value) in values.into_iter().enumerate() {
+            let value = self.find(value);
+            if invariant[i] {
+                next.push(state[i]);
+                continue;
+            }
+            let bytes = self.storages[value.index()].bytes;
+            if self.is_free(value, frame) && !next.contains(&value) {
+                next.push(value);
+            } else {
+                let copy = self.storage(bytes, frame);
+                self.copy(value, copy, body);
+                next.push(copy);
+            }
+        }
+        next
+    }
+
+    /// The cycles of storages to rotate so that each of `state` gets what `next` says.
+    fn cycles(&self, state: &[StorageId], next: &[StorageId]) -> Vec<Vec<StorageId>> {
+        let state: Vec<StorageId> = state.iter().map(|&id| self.find(id)).collect();
+        let next: Vec<StorageId> = next.iter().map(|&id| self.find(id)).collect();
+        let follow = |id: StorageId| state.iter().position(|&s| s == id).map(|i| next[i]);
+        let mut done = vec![false; state.len()];
+        let mut cycles = Vec::new();
+        // Chains begin at a storage that is nobody's next; what is left are closed cycles.
+        let starts = (0..state.len()).filter(|&i| !next.contains(&state[i]));
+        for start in starts.chain(0..state.len()) {
+            let mut cycle = vec![state[start]];
+            let mut at = state[start];
+            while let Some(i) = state.iter().position(|&s| s == at).filter(|&i| !done[i]) {
+                done[i] = true;
+                at = next[i];
+                if at == state[start] {
+                    break;
+                }
+                cycle.push(at);
+                if follow(at).is_none() {
+                    break;
+                }
+            }
+            if cycle.len() > 1 {
+                cycles.push(cycle);
+            }
+        }
+        cycles
+    }
+
+    /// What a loop touches is needed from its beginning to its end.
+    fn end_loop(&mut self, begin: usize, state: &[StorageId], next: &[StorageId]) {
+        self.position += 1;
+        let end = self.position;
+        let touched = self.loops.pop().map(|l| l.touched).unwrap_or_default();
+        let depth = self.loops.len();
+        for id in touched.into_iter().chain(state.iter().copied()).chain(next.iter().copied()) {
+            let id = self.find(id);
+            let storage = &mut self.storages[id.index()];
+            storage.first = storage.first.min(begin);
+            storage.last = storage.last.max(end);
+            if storage.loops < depth
+                && let Some(outer) = self.loops.last_mut()
+            {
+                outer.touched.push(id);
+            }
+        }
+    }
+
+    /// A branch: each computation leaves its results in the same storages.
+    pub(super) fn conditional(
+        &mut self,
+        frame: &Frame<'m>,
+        id: InstrId,
+        op: &ops::Conditional,
+        steps: &mut Vec<Step>,
+    ) -> Planned<Vec<StorageId>> {
+        let instr = frame.computation.instr(id);
+        let selector = frame.values[instr.operands[0].index()][0];
+        self.position += 1;
+        self.touch(selector);
+        let results = self.fresh(frame.number, &instr.shape)?;
+        let mut branches = Vec::with_capacity(op.branches.len());
+        for (i, &branch) in op.branches.iter().enumerate() {
+            let argument = frame.values[instr.operands[i + 1].index()].clone();
+            let mut branch_steps = Vec::new();
+            let outcome = self.computation(branch, vec![argument], &mut branch_steps)?;
+            for (&result, value) in results.iter().zip(outcome.values) {
+                let value = self.find(value);
+                let free = self.is_free(value, outcome.frame);
+                if free && !self.storages[value.index()].taken {
+                    self.merge(value, result);
+                    let result = self.find(result);
+                    self.storages[result.index()].taken = true;
+                } else {
+                    self.copy(value, result, &mut branch_steps);
+                }
+            }
+            for &result in &results {
+                let result = self.find(result);
+                self.storages[result.index()].taken = false;
+            }
+            branches.push(branch_steps);
+        }
+        let selector = match frame.computation.instr(instr.operands[0]).shape.as_array() {
+            Some(shape) if shape.element().is_pred() => Selector::Pred(selector),
+            _ => Selector::Index(selector),
+        };
+        steps.push(Step::Branch(Box::new(Branch { selector, branches })));
+        Ok(results)
+    }
+}

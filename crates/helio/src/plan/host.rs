@@ -1,0 +1,102 @@
+//! Steps that the interpreter performs, one instruction each.
+
+use helio_eval::Evaluator;
+use helio_ir::{Array, CompId, Error, InstrId, Literal, Module, Result, Shape};
+use helio_runtime::program::{Failure, Host, Step};
+
+use super::{Frame, Planned, Planner, StorageId};
+
+/// The instructions that the interpreter performs, by the number of the call.
+#[derive(Debug, Default)]
+pub(crate) struct Calls(Vec<(CompId, InstrId)>);
+
+impl Calls {
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl<'m> Planner<'m> {
+    /// A step that asks the interpreter.
+    pub(super) fn host(
+        &mut self,
+        frame: &Frame<'m>,
+        id: InstrId,
+        steps: &mut Vec<Step>,
+    ) -> Planned<Vec<StorageId>> {
+        let inputs = frame.operands(id);
+        self.position += 1;
+        let outputs = self.fresh(frame.number, &frame.computation.instr(id).shape)?;
+        self.calls.0.push((frame.id, id));
+        let call = self.calls.0.len() - 1;
+        let touches: Vec<StorageId> = inputs.iter().chain(&outputs).copied().collect();
+        let step = Step::Host { call, inputs, outputs: outputs.clone() };
+        self.push(steps, step, &touches);
+        Ok(outputs)
+    }
+}
+
+/// The interpreter as a program's host.
+pub(crate) struct Interpreter<'a> {
+    pub(crate) module: &'a Module,
+    pub(crate) calls: &'a Calls,
+    pub(crate) evaluator: Evaluator<'a>,
+}
+
+impl Host for Interpreter<'_> {
+    fn call(
+        &mut self,
+        call: usize,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+    ) -> Result<(), Failure> {
+        let (computation, id) = self.calls.0[call];
+        let instrs = self.module.computation(computation);
+        let instr = instrs.instr(id);
+        let mut inputs = inputs.iter();
+        let operands = instr.operands.iter().map(|&o| literal(&instrs.instr(o).shape, &mut inputs));
+        let operands = operands.collect::<Result<Vec<Literal>>>()?;
+        let result = self.evaluator.instruction(computation, id, operands)?;
+        write(&result, outputs)?;
+        Ok(())
+    }
+}
+
+/// A value of this shape from the bytes of its arrays.
+pub(crate) fn literal<'b>(
+    shape: &Shape,
+    leaves: &mut impl Iterator<Item = &'b &'b [u8]>,
+) -> Result<Literal> {
+    match shape {
+        Shape::Tuple(elements) => {
+            let elements = elements.iter().map(|shape| literal(shape, leaves));
+            elements.collect::<Result<_>>().map(Literal::Tuple)
+        }
+        Shape::Array(array) => {
+            let bytes = leaves.next().ok_or_else(|| Error::internal("an array is missing"))?;
+            Array::from_bytes(array.clone(), bytes).map(Literal::Array)
+        }
+        Shape::Token | Shape::Opaque => {
+            leaves.next();
+            Ok(Literal::Token)
+        }
+    }
+}
+
+/// Writes the bytes of all arrays of a value.
+fn write(value: &Literal, leaves: &mut [&mut [u8]]) -> Result<()> {
+    for (leaf, bytes) in value.leaves().into_iter().zip(leaves) {
+        if let Literal::Array(array) = leaf {
+            let found = array.to_bytes();
+            if found.len() != bytes.len() {
+                let (want, found) = (bytes.len(), found.len());
+                return Err(Error::internal(format!(
+                    "a result of {found} bytes instead of {want}"
+                )));
+            }
+            bytes.copy_from_slice(&found);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,360 @@
+//! From a module to a [`Program`]: which step computes what, in which memory.
+//!
+//! Values are arrays only: tuples are taken apart, and `tuple`, `get-tuple-element`, `reshape` and
+//! their kin cost nothing, since all arrays are dense and row-major. Every other instruction becomes
+//! a step: generated code, a tuned kernel, a loop or a branch, or, for what none of these covers, a
+//! call of the interpreter on that one instruction.
+//!
+//! Each array has a *storage*. An instruction may take over the storage of an operand that it is
+//! the last to use. A loop's state is handed on by exchanging storages ([`flow`]). When all steps
+//! are known, storages get their places ([`place`]).
+
+mod arrays;
+mod emit;
+mod flow;
+mod host;
+mod place;
+
+use std::sync::Arc;
+
+use helio_ir::{CompId, Computation, InstrId, Literal, Module, Op, Shape};
+use helio_runtime::program::{ArgumentInfo, Parts, Program, SlotId, Step};
+use helio_runtime::{Block, Memory};
+
+pub(crate) use emit::Target;
+pub(crate) use host::{Calls, Interpreter, literal};
+
+use arrays::Leaves;
+
+/// A program and what its host calls are.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) program: Program,
+    pub(crate) calls: Calls,
+}
+
+/// Why there is no plan: the interpreter must run the whole module.
+#[derive(Debug)]
+pub(crate) struct NoPlan(pub(crate) String);
+
+impl From<String> for NoPlan {
+    fn from(why: String) -> Self {
+        NoPlan(why)
+    }
+}
+
+type Planned<T> = Result<T, NoPlan>;
+
+/// Loops and branches nested deeper than this are left to the interpreter, which has the stack.
+const MAX_DEPTH: usize = 64;
+
+/// Makes the plan of a module.
+pub(crate) fn plan(module: &Module, target: &Target, memory: &Memory) -> Planned<Plan> {
+    let mut planner = Planner {
+        module,
+        target,
+        memory,
+        storages: Vec::new(),
+        arguments: Vec::new(),
+        constants: Vec::new(),
+        calls: Calls::default(),
+        effects: arrays::effects(module),
+        frames: 0,
+        loops: Vec::new(),
+        depth: 0,
+        position: 0,
+    };
+    let entry = module.entry_id();
+    let params = planner.entry_params(module.entry());
+    let mut steps = Vec::new();
+    let outcome = planner.computation(entry, params?, &mut steps)?;
+    let mut results = Vec::with_capacity(outcome.values.len());
+    for &value in &outcome.values {
+        let storage = planner.owned_result(value, outcome.frame, &mut steps);
+        planner.storages[storage.index()].block = true;
+        results.push(storage);
+    }
+    planner.finish(results, steps)
+}
+
+/// The memory of an array; the number of its slot until storages are merged.
+pub(crate) type StorageId = SlotId;
+
+/// What a storage holds when the run begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Argument(usize),
+    Constant(usize),
+    Nothing,
+}
+
+struct Storage {
+    bytes: usize,
+    source: Source,
+    /// The frame that may write it.
+    frame: usize,
+    /// How many loops surround that frame.
+    loops: usize,
+    /// Positions of the first and the last step that touch it.
+    first: usize,
+    last: usize,
+    /// Whether it needs a block of its own.
+    block: bool,
+    /// The storage it was merged with, if it was.
+    merged: Option<StorageId>,
+    /// Whether it is a result already.
+    taken: bool,
+}
+
+/// A loop that is being planned.
+struct Loop {
+    /// Storages of the outside that its steps touch.
+    touched: Vec<StorageId>,
+}
+
+struct Planner<'m> {
+    module: &'m Module,
+    target: &'m Target,
+    memory: &'m Memory,
+    storages: Vec<Storage>,
+    arguments: Vec<ArgumentInfo>,
+    constants: Vec<Arc<Block>>,
+    calls: Calls,
+    /// For each computation, whether running it does more than compute its result.
+    effects: Vec<bool>,
+    /// Frames made so far: one for each computation that is planned, each time.
+    frames: usize,
+    loops: Vec<Loop>,
+    depth: usize,
+    /// The number of the next step, in the order of execution.
+    position: usize,
+}
+
+/// A computation that is being planned.
+struct Frame<'m> {
+    id: CompId,
+    computation: &'m Computation,
+    number: usize,
+    /// For each instruction, the storages of its arrays.
+    values: Vec<Vec<StorageId>>,
+    leaves: Leaves,
+}
+
+impl Frame<'_> {
+    /// The storages of an instruction's operands, one after the other.
+    fn operands(&self, instr: InstrId) -> Vec<StorageId> {
+        let operands = &self.computation.instr(instr).operands;
+        operands.iter().flat_map(|o| self.values[o.index()].iter().copied()).collect()
+    }
+}
+
+/// What a planned computation leaves.
+struct Outcome {
+    frame: usize,
+    values: Vec<StorageId>,
+}
+
+impl<'m> Planner<'m> {
+    fn entry_params(&mut self, entry: &Computation) -> Planned<Vec<Vec<StorageId>>> {
+        let donated = arrays::donated(&self.module.config, entry);
+        let mut params = Vec::new();
+        for (number, id) in entry.params() {
+            let mut leaves = Vec::new();
+            for (leaf, shape) in entry.instr(id).shape.leaves().into_iter().enumerate() {
+                let bytes = arrays::bytes(shape)?;
+                let source = Source::Argument(self.arguments.len());
+                let written = donated.contains(&(number, leaf));
+                self.arguments.push(ArgumentInfo { bytes, written });
+                let storage = self.storage(bytes, usize::from(!written));
+                self.storages[storage.index()].source = source;
+                leaves.push(storage);
+            }
+            params.push(leaves);
+        }
+        Ok(params)
+    }
+
+    /// A storage that frame `frame` may write. Frame 0 is the entry's; nobody has frame 1 before
+    /// the entry is begun, so arguments that must not be written belong to no frame.
+    fn storage(&mut self, bytes: usize, frame: usize) -> StorageId {
+        let position = self.position;
+        self.storages.push(Storage {
+            bytes,
+            source: Source::Nothing,
+            frame,
+            loops: self.loops.len(),
+            first: position,
+            last: position,
+            block: false,
+            merged: None,
+            taken: false,
+        });
+        SlotId(self.storages.len() as u32 - 1)
+    }
+
+    /// Where merged storages lead.
+    fn find(&self, mut id: StorageId) -> StorageId {
+        while let Some(next) = self.storages[id.index()].merged {
+            id = next;
+        }
+        id
+    }
+
+    /// Makes two storages one. They must be of one size, and never needed at once.
+    fn merge(&mut self, from: StorageId, into: StorageId) {
+        let (from, into) = (self.find(from), self.find(into));
+        if from == into {
+            return;
+        }
+        let Storage { first, last, block, source, .. } = self.storages[from.index()];
+        let target = &mut self.storages[into.index()];
+        target.first = target.first.min(first);
+        target.last = target.last.max(last);
+        target.block |= block;
+        if target.source == Source::Nothing {
+            target.source = source;
+        }
+        self.storages[from.index()].merged = Some(into);
+    }
+
+    /// Notes that the step at the current position touches a storage.
+    fn touch(&mut self, id: StorageId) {
+        let id = self.find(id);
+        let position = self.position;
+        let storage = &mut self.storages[id.index()];
+        storage.first = storage.first.min(position);
+        storage.last = storage.last.max(position);
+        if storage.loops < self.loops.len() {
+            self.loops.last_mut().expect("a loop").touched.push(id);
+        }
+    }
+
+    /// Appends a step that touches these storages.
+    fn push(&mut self, steps: &mut Vec<Step>, step: Step, touches: &[StorageId]) {
+        self.position += 1;
+        touches.iter().for_each(|&id| self.touch(id));
+        steps.push(step);
+    }
+
+    fn copy(&mut self, from: StorageId, to: StorageId, steps: &mut Vec<Step>) {
+        self.push(steps, Step::Copy { from, to }, &[from, to]);
+    }
+
+    fn constant(&mut self, literal: &Literal) -> Planned<StorageId> {
+        let bytes = match literal {
+            Literal::Array(array) => array.to_bytes(),
+            _ => Vec::new(),
+        };
+        let exhausted = |_| NoPlan("no memory for a constant".to_owned());
+        let block = self.memory.copy_of(&bytes).map_err(exhausted)?;
+        self.constants.push(Arc::new(block));
+        let storage = self.storage(bytes.len(), usize::MAX);
+        self.storages[storage.index()].source = Source::Constant(self.constants.len() - 1);
+        Ok(storage)
+    }
+
+    /// Plans a computation whose parameters have these storages; gives those of its result.
+    fn computation(
+        &mut self,
+        id: CompId,
+        params: Vec<Vec<StorageId>>,
+        steps: &mut Vec<Step>,
+    ) -> Planned<Outcome> {
+        if self.depth >= MAX_DEPTH {
+            return Err(NoPlan(format!("computations nested more than {MAX_DEPTH} deep")));
+        }
+        let computation = self.module.computation(id);
+        let number = self.frames;
+        // Frame 1 stands for "nobody" (see `storage`).
+        self.frames += if number == 0 { 2 } else { 1 };
+        let count = computation.instrs().len();
+        let leaves = Leaves::of(computation, &self.effects);
+        let mut frame =
+            Frame { id, computation, number, values: Vec::with_capacity(count), leaves };
+        self.depth += 1;
+        for instr in computation.ids() {
+            let values = match &computation.instr(instr).op {
+                Op::Parameter(param) => params
+                    .get(param.number)
+                    .cloned()
+                    .ok_or_else(|| NoPlan("a parameter has no argument".to_owned()))?,
+                _ => self.instruction(&frame, instr, steps)?,
+            };
+            frame.values.push(values);
+        }
+        self.depth -= 1;
+        let values = std::mem::take(&mut frame.values[computation.root().index()]);
+        Ok(Outcome { frame: number, values })
+    }
+
+    /// The storages of an instruction's result, whose steps are appended.
+    fn instruction(
+        &mut self,
+        frame: &Frame<'m>,
+        id: InstrId,
+        steps: &mut Vec<Step>,
+    ) -> Planned<Vec<StorageId>> {
+        let instr = frame.computation.instr(id);
+        if !frame.leaves.is_used(id) && !arrays::has_effects(&instr.op, &self.effects) {
+            return Ok(vec![SlotId(u32::MAX); instr.shape.leaves().len()]);
+        }
+        match &instr.op {
+            Op::Tuple(_) => Ok(frame.operands(id)),
+            Op::GetTupleElement(op) => {
+                let tuple = instr.operands[0];
+                let elements = frame.computation.instr(tuple).shape.as_tuple().unwrap_or_default();
+                let before: usize =
+                    elements[..op.index].iter().map(|shape| shape.leaves().len()).sum();
+                let count = instr.shape.leaves().len();
+                Ok(frame.values[tuple.index()][before..before + count].to_vec())
+            }
+            op if arrays::forwards(op, frame.computation, id) => {
+                let mut values = frame.operands(id);
+                values.truncate(instr.shape.leaves().len());
+                Ok(values)
+            }
+            Op::Constant(op) => {
+                if op.elided {
+                    return Err(NoPlan("a constant whose value the text leaves out".to_owned()));
+                }
+                op.literal.leaves().into_iter().map(|leaf| self.constant(leaf)).collect()
+            }
+            Op::While(op) => self.while_loop(frame, id, op, steps),
+            Op::Conditional(op) => self.conditional(frame, id, op, steps),
+            _ => self.emit(frame, id, steps),
+        }
+    }
+
+    /// A fresh storage for each array of a shape.
+    fn fresh(&mut self, frame: usize, shape: &Shape) -> Planned<Vec<StorageId>> {
+        let of = |shape| arrays::bytes(shape).map(|bytes| self.storage(bytes, frame));
+        shape.leaves().into_iter().map(of).collect()
+    }
+
+    /// A storage for a result of `frame`: the value's own, if the frame owns it and it is no result
+    /// yet, else a copy.
+    fn owned_result(&mut self, value: StorageId, frame: usize, steps: &mut Vec<Step>) -> StorageId {
+        let value = self.find(value);
+        let storage = &mut self.storages[value.index()];
+        // A frame owns an argument if the caller may have given it away.
+        if storage.frame == frame && !storage.taken {
+            storage.taken = true;
+            return value;
+        }
+        let bytes = storage.bytes;
+        let copy = self.storage(bytes, frame);
+        self.storages[copy.index()].taken = true;
+        self.copy(value, copy, steps);
+        copy
+    }
+
+    fn finish(self, results: Vec<StorageId>, mut steps: Vec<Step>) -> Planned<Plan> {
+        let places = place::place(&self);
+        place::rename(&mut steps, &places);
+        let results = results.into_iter().map(|id| places.slot(id)).collect();
+        let Planner { arguments, constants, calls, .. } = self;
+        let place::Places { slots, arena_bytes, .. } = places;
+        let parts = Parts { arguments, constants, slots, results, arena_bytes, steps };
+        Ok(Plan { program: Program::new(parts)?, calls })
+    }
+}
