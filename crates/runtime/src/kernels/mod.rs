@@ -3,3 +3,12 @@
 //! Each takes [`Threads`](crate::Threads) and gives the same bits for any number of them. Those that
 //! use instructions which not every processor has choose at run time, and are tested against a
 //! plain loop.
+//!
+//! Kernels that only move elements take bytes and the size of an element. A kernel that needs
+//! working memory says how much, and is given it: the plan of a program's memory knows all of it,
+//! and no kernel can fail for want of memory.
+
+pub mod bytes;
+mod disjoint;
+mod isa;
+pub mod sort;

@@ -1,0 +1,160 @@
+//! Bytes as elements, and working memory.
+
+/// Element types that are nothing but their bits.
+///
+/// # Safety
+///
+/// Every sequence of `size_of::<Self>()` initialised bytes is a value, and no byte is padding.
+pub unsafe trait Plain: Copy + Send + Sync + 'static {}
+
+macro_rules! plain {
+    ($($ty:ty),*) => { $(
+        // SAFETY: numbers, and arrays of two numbers, have no padding and no invalid bits.
+        unsafe impl Plain for $ty {}
+    )* };
+}
+
+plain!(u8, u16, u32, u64, u128, i8, i16, i32, i64, f32, f64, [f32; 2], [f64; 2], [u64; 2]);
+
+/// The elements that these bytes are.
+///
+/// # Panics
+///
+/// If the bytes are not aligned for `T`, or are not a whole number of elements.
+pub fn cast<T: Plain>(bytes: &[u8]) -> &[T] {
+    if bytes.is_empty() {
+        return &[]; // Wherever it is, so that a result nobody needs can be `&mut []`.
+    }
+    let count = count_of::<T>(bytes);
+    // SAFETY: `count_of` has checked alignment and length, and any bytes are valid elements.
+    unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), count) }
+}
+
+/// As [`cast`], to write to.
+///
+/// # Panics
+///
+/// As [`cast`].
+pub fn cast_mut<T: Plain>(bytes: &mut [u8]) -> &mut [T] {
+    if bytes.is_empty() {
+        return &mut [];
+    }
+    let count = count_of::<T>(bytes);
+    // SAFETY: `count_of` has checked alignment and length; any bytes are valid elements, and any
+    // elements valid bytes, since `Plain` types have no padding.
+    unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), count) }
+}
+
+/// The bytes that these elements are.
+pub fn bytes_of<T: Plain>(values: &[T]) -> &[u8] {
+    // SAFETY: `Plain` types have no padding: all of their bytes are initialised.
+    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
+}
+
+/// As [`bytes_of`], to write to.
+pub fn bytes_of_mut<T: Plain>(values: &mut [T]) -> &mut [u8] {
+    // SAFETY: as for `bytes_of`, and any bytes are valid elements.
+    unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), size_of_val(values)) }
+}
+
+fn count_of<T>(bytes: &[u8]) -> usize {
+    assert!(
+        bytes.as_ptr().cast::<T>().is_aligned() && bytes.len().is_multiple_of(size_of::<T>()),
+        "{} bytes at {:p} taken for elements of {} bytes",
+        bytes.len(),
+        bytes.as_ptr(),
+        size_of::<T>()
+    );
+    bytes.len() / size_of::<T>()
+}
+
+/// Evaluates an expression with `$T` standing for an unsigned type (or pair) of that many bytes.
+/// Panics if elements have no such size.
+macro_rules! with_size {
+    ($size:expr, $T:ident => $body:expr) => {
+        match $size {
+            1 => {
+                type $T = u8;
+                $body
+            }
+            2 => {
+                type $T = u16;
+                $body
+            }
+            4 => {
+                type $T = u32;
+                $body
+            }
+            8 => {
+                type $T = u64;
+                $body
+            }
+            16 => {
+                // Not `u128`: complex numbers are aligned to their parts only.
+                type $T = [u64; 2];
+                $body
+            }
+            size => panic!("elements of {size} bytes"),
+        }
+    };
+}
+pub(super) use with_size;
+
+/// The alignment of what [`Scratch`] hands out.
+const ALIGNMENT: usize = 64;
+
+/// How many bytes of a [`Scratch`] this many elements take, wherever it begins.
+pub(super) const fn scratch_for<T>(count: usize) -> usize {
+    count.saturating_mul(size_of::<T>()).saturating_add(ALIGNMENT)
+}
+
+/// Working memory that is handed out piece by piece. What it holds at first is of no meaning.
+pub(super) struct Scratch<'a>(&'a mut [u8]);
+
+impl<'a> Scratch<'a> {
+    /// All of these bytes, at any alignment.
+    pub(super) fn new(bytes: &'a mut [u8]) -> Self {
+        Scratch(bytes)
+    }
+
+    /// The next elements, aligned to a cache line.
+    ///
+    /// # Panics
+    ///
+    /// If fewer are left: the kernel asked for less than it needs.
+    pub(super) fn take<T: Plain>(&mut self, count: usize) -> &'a mut [T] {
+        let bytes = std::mem::take(&mut self.0);
+        let (_, bytes) = bytes.split_at_mut(bytes.as_ptr().align_offset(ALIGNMENT));
+        let (taken, rest) = bytes.split_at_mut(count * size_of::<T>());
+        self.0 = rest;
+        cast_mut(taken)
+    }
+
+    /// What is left, lent for a while.
+    pub(super) fn again(&mut self) -> Scratch<'_> {
+        Scratch(self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scratch_is_handed_out_once() {
+        for offset in 0..70 {
+            let mut memory = vec![0u8; offset + scratch_for::<u64>(3) + scratch_for::<u16>(5)];
+            let mut scratch = Scratch::new(&mut memory[offset..]);
+            let (words, halves) = (scratch.take::<u64>(3), scratch.take::<u16>(5));
+            words.fill(1);
+            halves.fill(2);
+            assert_eq!((words, halves), (&mut [1, 1, 1][..], &mut [2, 2, 2, 2, 2][..]));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "taken for elements of 8 bytes")]
+    fn part_of_an_element_is_none() {
+        cast::<u64>(&bytes_of(&[0u64; 2])[..9]);
+    }
+}
