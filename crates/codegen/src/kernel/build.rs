@@ -25,6 +25,7 @@ enum Key {
     Compare(Cmp, Value, Value),
     Select(Value, Value, Value),
     Mask(MaskOp, Value, Value),
+    MaskAny(Value),
     MaskConst(bool),
     MaskBelow(Value, Value),
     Convert(Conv, Lane, Value),
@@ -50,6 +51,8 @@ pub struct Builder {
     /// The depth of the block that defines each value; 0 is the body.
     depth: Vec<usize>,
     open: Vec<Open>,
+    /// What the lanes of constants are.
+    constants: HashMap<Value, u64>,
 }
 
 impl Builder {
@@ -64,7 +67,12 @@ impl Builder {
             types: Vec::new(),
             body: Block::default(),
         };
-        Builder { kernel, depth: Vec::new(), open: vec![Open::default()] }
+        Builder {
+            kernel,
+            depth: Vec::new(),
+            open: vec![Open::default()],
+            constants: HashMap::new(),
+        }
     }
 
     /// Lanes of every vector.
@@ -204,7 +212,15 @@ impl Builder {
     /// The same bits in every lane.
     pub fn bits(&mut self, lane: Lane, bits: u64) -> Value {
         let bits = if lane.bytes() == 4 { bits & 0xffff_ffff } else { bits };
-        self.pure(Ty::Vector(lane), &[], Key::Const(lane, bits), |dst| Inst::Const { dst, bits })
+        let key = Key::Const(lane, bits);
+        let value = self.pure(Ty::Vector(lane), &[], key, |dst| Inst::Const { dst, bits });
+        self.constants.insert(value, bits);
+        value
+    }
+
+    /// The bits of the lanes of what [`Builder::bits`] made.
+    pub fn constant(&self, value: Value) -> Option<u64> {
+        self.constants.get(&value).copied()
     }
 
     /// A number in every lane, rounded to the lane type if that is a float type.
@@ -283,6 +299,11 @@ impl Builder {
     /// An operation of two masks.
     pub fn mask_op(&mut self, op: MaskOp, a: Value, b: Value) -> Value {
         self.pure(Ty::Mask, &[a, b], Key::Mask(op, a, b), |dst| Inst::Mask { dst, op, a, b })
+    }
+
+    /// All lanes if any lane of `a` is set, else none.
+    pub fn mask_any(&mut self, a: Value) -> Value {
+        self.pure(Ty::Mask, &[a], Key::MaskAny(a), |dst| Inst::MaskAny { dst, a })
     }
 
     /// A mask of all lanes, or none.

@@ -161,6 +161,10 @@ impl Checker<'_> {
                 self.is(*b, Ty::Mask)?;
                 self.define(*dst, Ty::Mask)
             }
+            Inst::MaskAny { dst, a } => {
+                self.is(*a, Ty::Mask)?;
+                self.define(*dst, Ty::Mask)
+            }
             Inst::MaskConst { dst, .. } => self.define(*dst, Ty::Mask),
             Inst::MaskBelow { dst, index, end } => {
                 self.is(*index, Ty::Index)?;

@@ -346,6 +346,9 @@ pub enum Inst {
     Select { dst: Value, mask: Value, t: Value, f: Value },
     /// An operation of two masks.
     Mask { dst: Value, op: MaskOp, a: Value, b: Value },
+    /// A mask with every lane set if any lane of `a` is, else none: with `While`, a branch around
+    /// what few vectors need.
+    MaskAny { dst: Value, a: Value },
     /// A mask with every lane set, or none.
     MaskConst { dst: Value, set: bool },
     /// The lanes `l` for which `index + l < end`, all index values.

@@ -194,6 +194,10 @@ impl<'k> State<'k> {
                     MaskOp::AndNot => self.masks.map2(to, from, |x, y| !x & y),
                 }
             }
+            Inst::MaskAny { dst, a } => {
+                let any = (0..lanes).any(|l| self.masks.get(self.slot(*a), l));
+                self.masks.fill(self.slots[dst.0 as usize], any);
+            }
             Inst::MaskConst { dst, set } => self.masks.fill(self.slots[dst.0 as usize], *set),
             Inst::MaskBelow { dst, index, end } => {
                 let (to, index, end) = (self.slot(*dst), self.index(*index), self.index(*end));
