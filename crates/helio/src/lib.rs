@@ -40,6 +40,7 @@ pub use helio_ir::text::{parse, print};
 pub use helio_ir::{
     Array, Code, ElementType, Error, Literal, Location, Module, ProgramShape, Result, Shape, memory,
 };
+pub use helio_passes::OptLevel;
 pub use helio_runtime::{CFunction, Closed, Queue};
 pub use host::{HostQueues, infeed_shapes};
 pub use random::random_arguments;
@@ -66,6 +67,8 @@ pub enum Backend {
 pub struct CompileOptions {
     /// What the program will run on.
     pub backend: Backend,
+    /// How much work to put into making it fast; the interpreter runs programs as they are.
+    pub opt_level: OptLevel,
 }
 
 /// What surrounds a run.
@@ -92,7 +95,11 @@ pub fn compile(module: Module, options: &CompileOptions) -> Result<Executable, V
     let compiled = match options.backend {
         Backend::Interpreter => None,
         // What has no plan (sizes that are known only at run time, say) is interpreted as a whole.
-        Backend::Cpu => Compiled::new(module.clone(), &Target::default()).ok().map(Arc::new),
+        Backend::Cpu => {
+            let optimized = helio_passes::optimize(module.clone(), options.opt_level);
+            let optimized = optimized.map_err(|error| vec![error])?;
+            Compiled::new(optimized, &Target::default()).ok().map(Arc::new)
+        }
     };
     Ok(Executable { module: Arc::new(module), program_shape, compiled })
 }

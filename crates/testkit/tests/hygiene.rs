@@ -38,7 +38,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("helio-passes", &["helio-eval", "helio-ir"]),
     ("helio-runtime", &[]),
     ("helio-codegen", &["helio-ir"]),
-    ("helio", &["helio-eval", "helio-ir", "helio-passes", "helio-runtime"]),
+    ("helio", &["helio-codegen", "helio-eval", "helio-ir", "helio-passes", "helio-runtime"]),
     ("helio-cli", &["helio"]),
     ("helio-testkit", &["helio"]),
     ("xtask", &["helio-ir"]),
