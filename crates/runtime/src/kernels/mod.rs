@@ -6,9 +6,12 @@
 //!
 //! Kernels that only move elements take bytes and the size of an element. A kernel that needs
 //! working memory says how much, and is given it: the plan of a program's memory knows all of it,
-//! and no kernel can fail for want of memory.
+//! and no kernel can fail for want of memory. (What products pack into has a fixed size, and threads
+//! keep it.)
 
 pub mod bytes;
 mod disjoint;
+pub mod gemm;
 mod isa;
+mod scratch;
 pub mod sort;

@@ -1,0 +1,120 @@
+//! Vectors as arrays: what the compiler makes of plain loops, on any machine.
+
+use std::marker::PhantomData;
+
+use super::Simd;
+use crate::kernels::gemm::tile::{self, Tile, TileArgs, tiles};
+use crate::kernels::scratch::Pod;
+
+/// A number that can be multiplied and added.
+pub(in crate::kernels::gemm) trait MulAdd: Pod + Default {
+    /// `self + a * b`; integers wrap.
+    fn mul_add(self, a: Self, b: Self) -> Self;
+
+    /// `self + other`; integers wrap.
+    fn add(self, other: Self) -> Self;
+}
+
+macro_rules! mul_add {
+    ($($ty:ty: |$sum:ident, $a:ident, $b:ident| $mul_add:expr, $add:expr;)*) => { $(
+        impl MulAdd for $ty {
+            #[inline(always)]
+            fn mul_add(self, $a: Self, $b: Self) -> Self {
+                let $sum = self;
+                $mul_add
+            }
+            #[inline(always)]
+            fn add(self, $b: Self) -> Self {
+                let $sum = self;
+                $add
+            }
+        }
+    )* };
+}
+mul_add! {
+    f32: |sum, a, b| sum + a * b, sum + b;
+    f64: |sum, a, b| sum + a * b, sum + b;
+    i32: |sum, a, b| sum.wrapping_add(a.wrapping_mul(b)), sum.wrapping_add(b);
+    i64: |sum, a, b| sum.wrapping_add(a.wrapping_mul(b)), sum.wrapping_add(b);
+}
+
+/// Any numbers, without special instructions.
+#[derive(Clone, Copy)]
+pub(in crate::kernels::gemm) struct Portable<T>(pub PhantomData<T>);
+
+const LANES: usize = 8;
+
+impl<T: MulAdd> Simd for Portable<T> {
+    type Word = T;
+    type Acc = T;
+    type Vec = [T; LANES];
+    type Words = [T; LANES];
+    type Mask = usize;
+
+    const LANES: usize = LANES;
+    const ROWS: usize = 3;
+    const VECS: usize = 1;
+
+    tiles!(run, [1 2 3], [1]);
+
+    #[inline(always)]
+    fn zero() -> Self::Vec {
+        [T::default(); LANES]
+    }
+
+    #[inline(always)]
+    fn mask(lanes: usize) -> Self::Mask {
+        lanes
+    }
+
+    #[inline(always)]
+    unsafe fn load(from: *const T) -> Self::Words {
+        // SAFETY: the caller's promise.
+        unsafe { from.cast::<Self::Words>().read_unaligned() }
+    }
+
+    #[inline(always)]
+    unsafe fn load_masked(from: *const T, mask: usize) -> Self::Words {
+        if mask == LANES {
+            // SAFETY: the caller's promise.
+            return unsafe { Self::load(from) };
+        }
+        let mut words = [T::default(); LANES];
+        for (lane, word) in words.iter_mut().enumerate().take(mask) {
+            // SAFETY: the caller's promise; lanes outside the mask are not accessed.
+            *word = unsafe { from.add(lane).read() };
+        }
+        words
+    }
+
+    #[inline(always)]
+    unsafe fn splat(from: *const T) -> Self::Words {
+        // SAFETY: the caller's promise.
+        [unsafe { from.read() }; LANES]
+    }
+
+    #[inline(always)]
+    unsafe fn mul_add(a: Self::Words, b: Self::Words, sum: Self::Vec) -> Self::Vec {
+        std::array::from_fn(|i| sum[i].mul_add(a[i], b[i]))
+    }
+
+    #[inline(always)]
+    unsafe fn store(to: *mut T, mask: usize, sums: Self::Vec, add: bool) {
+        for (lane, sum) in sums.into_iter().enumerate().take(mask) {
+            // SAFETY: the caller's promise; lanes outside the mask are not accessed.
+            unsafe {
+                let to = to.add(lane);
+                to.write(if add { to.read().add(sum) } else { sum });
+            }
+        }
+    }
+}
+
+/// # Safety
+/// That of [`Tile`].
+unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PACKED: bool>(
+    args: &TileArgs<S>,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { tile::run::<S, ROWS, VECS, PACKED>(args) }
+}

@@ -1,0 +1,122 @@
+//! The innermost loop: a tile of the result that stays in registers while the contracted dimension
+//! runs.
+//!
+//! A vector holds neighbouring columns. Each step loads a row of rhs, `VECS` vectors, and multiplies
+//! it with one number of each of `ROWS` rows of lhs. The tile is chosen so that the sums, the
+//! row of rhs and one number of lhs fill the registers: 14×2+2+1 of 32 with AVX-512.
+
+use super::simd::Simd;
+
+/// Where a tile finds its operands and puts its result.
+pub(super) struct TileArgs<S: Simd> {
+    /// Steps of the contracted dimension.
+    pub steps: usize,
+    /// The rows of lhs. In a packed panel only the first counts: number `i` of step `k` is at
+    /// `k * rows + i`.
+    pub lhs: [*const S::Word; MAX_ROWS],
+    /// From a step to the next in each row of lhs that is not packed.
+    pub lhs_step: usize,
+    /// The row of rhs for the first step.
+    pub rhs: *const S::Word,
+    /// From a step to the next in rhs.
+    pub rhs_step: usize,
+    /// The rows of the result.
+    pub out: [*mut S::Acc; MAX_ROWS],
+    /// Lanes of the last vector that count.
+    pub last_lanes: usize,
+    /// Whether to add to the result.
+    pub add: bool,
+}
+
+/// No instruction set has tiles of more rows.
+pub(super) const MAX_ROWS: usize = 14;
+
+/// Computes a tile.
+///
+/// # Safety
+/// The features are there. For the tile's `rows` and `vecs`, `(vecs - 1) * LANES + last_lanes`
+/// words of rhs may be read in each step, `steps` words in each row of lhs, and as many sums as
+/// words of rhs may be read and written in each row of the result, which nothing else accesses.
+pub(super) type Tile<S> = unsafe fn(&TileArgs<S>);
+
+/// The body of a [`Tile`], to be inlined where the features are enabled.
+///
+/// # Safety
+/// That of [`Tile`].
+#[inline(always)]
+pub(super) unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PACKED: bool>(
+    args: &TileArgs<S>,
+) {
+    let mask = S::mask(args.last_lanes);
+    let mut sums = [[S::zero(); VECS]; ROWS];
+    let rows: [*const S::Word; ROWS] = std::array::from_fn(|i| args.lhs[i]);
+    let (mut offset, mut rhs) = (0, args.rhs);
+    // The result is needed only at the end: by then it has come from memory.
+    for row in &args.out[..ROWS] {
+        prefetch(row.cast());
+    }
+    for _ in 0..args.steps {
+        // SAFETY: the caller promises that this step's words may be read; the pointers move past
+        // the last step's words without being read there.
+        unsafe {
+            let row: [S::Words; VECS] = std::array::from_fn(|v| {
+                let from = rhs.wrapping_add(v * S::LANES);
+                if v + 1 < VECS { S::load(from) } else { S::load_masked(from, mask) }
+            });
+            for (i, sums) in sums.iter_mut().enumerate() {
+                let number = S::splat(if PACKED {
+                    rows[0].wrapping_add(offset + i)
+                } else {
+                    rows[i].wrapping_add(offset)
+                });
+                for (sum, row) in sums.iter_mut().zip(row) {
+                    *sum = S::mul_add(number, row, *sum);
+                }
+            }
+        }
+        offset += if PACKED { ROWS } else { args.lhs_step };
+        rhs = rhs.wrapping_add(args.rhs_step);
+    }
+    let full = S::mask(S::LANES);
+    for (sums, out) in sums.into_iter().zip(args.out) {
+        for (v, sums) in sums.into_iter().enumerate() {
+            let mask = if v + 1 < VECS { full } else { mask };
+            // SAFETY: the caller promises that these sums may be read and written.
+            unsafe { S::store(out.wrapping_add(v * S::LANES), mask, sums, args.add) };
+        }
+    }
+}
+
+/// Asks for a cache line that will be needed.
+#[inline(always)]
+fn prefetch(at: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, which accesses nothing; SSE is part of the architecture.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(at.cast())
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}
+
+/// The [`Simd::tile`] of a type: for each size of tile the instance of `$wrapper`, a [`Tile`] with
+/// the features enabled.
+macro_rules! tiles {
+    ($wrapper:ident, [$($rows:literal)*], $vecs:tt) => {
+        fn tile(self, rows: usize, vecs: usize, packed: bool) -> Tile<Self> {
+            match rows {
+                $($rows => tiles!(@vecs $wrapper, $rows, vecs, packed, $vecs),)*
+                _ => unreachable!("tiles have at most ROWS rows"),
+            }
+        }
+    };
+    (@vecs $wrapper:ident, $rows:literal, $count:ident, $packed:ident, [$($vecs:literal)*]) => {
+        match ($count, $packed) {
+            $(($vecs, false) => $wrapper::<Self, $rows, $vecs, false>,
+              ($vecs, true) => $wrapper::<Self, $rows, $vecs, true>,)*
+            _ => unreachable!("tiles have at most VECS vectors in a row"),
+        }
+    };
+}
+pub(super) use tiles;
