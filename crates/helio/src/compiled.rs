@@ -40,7 +40,7 @@ impl Compiled {
     /// Compiles a module. Errors: why only the interpreter can run it.
     pub(crate) fn new(module: Verified<Module>, target: &Target) -> Result<Self, NoPlan> {
         let machine = Machine::shared().clone();
-        let plan = plan::plan(&module, target, &machine.memory)?;
+        let plan = plan::plan(&module, target, &machine)?;
         let result = module.entry().result_shape().clone();
         Ok(Compiled { module, plan, machine, result })
     }

@@ -3,6 +3,7 @@
 //!
 //! - [`pass`]: the table of all passes, and the pipeline for each level of optimisation.
 //! - [`rebuild`](mod@rebuild) and [`draft`]: how a pass makes its new module and computations.
+//! - [`recognize`]: what comparators and reducers compute.
 //! - [`effects`]: what may not be dropped, merged or moved.
 //!
 //! Invariants: a pass takes a module that verifies and gives one that verifies, with the same
@@ -26,6 +27,7 @@ pub mod draft;
 pub mod effects;
 pub mod pass;
 pub mod rebuild;
+pub mod recognize;
 
 mod dce;
 mod inline;

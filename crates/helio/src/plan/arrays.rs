@@ -179,6 +179,11 @@ impl Leaves {
         !self.is_own(id) || self.last_use[id.index()].iter().any(Option::is_some)
     }
 
+    /// Whether anything uses an array.
+    pub(super) fn is_leaf_used(&self, (instr, leaf): Origin) -> bool {
+        self.last_use[instr.index()][leaf].is_some()
+    }
+
     /// Where the arrays of an instruction come from.
     pub(super) fn origins(&self, id: InstrId) -> &[Origin] {
         &self.origins[id.index()]

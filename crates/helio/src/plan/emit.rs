@@ -17,6 +17,9 @@ impl<'m> Planner<'m> {
         id: InstrId,
         steps: &mut Vec<Step>,
     ) -> Planned<Vec<StorageId>> {
+        if let Some(values) = self.bound(frame, id, steps)? {
+            return Ok(values);
+        }
         self.host(frame, id, steps)
     }
 }

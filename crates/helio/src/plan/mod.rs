@@ -10,6 +10,7 @@
 //! are known, storages get their places ([`place`]).
 
 mod arrays;
+mod bind;
 mod emit;
 mod flow;
 mod host;
@@ -19,7 +20,9 @@ use std::sync::Arc;
 
 use helio_ir::{CompId, Computation, InstrId, Literal, Module, Op, Shape};
 use helio_runtime::program::{ArgumentInfo, Parts, Program, SlotId, Step};
-use helio_runtime::{Block, Memory};
+use helio_runtime::{Block, Memory, Threads};
+
+use crate::compiled::Machine;
 
 pub(crate) use emit::Target;
 pub(crate) use host::{Calls, Interpreter, literal};
@@ -49,11 +52,12 @@ type Planned<T> = Result<T, NoPlan>;
 const MAX_DEPTH: usize = 64;
 
 /// Makes the plan of a module.
-pub(crate) fn plan(module: &Module, target: &Target, memory: &Memory) -> Planned<Plan> {
+pub(crate) fn plan(module: &Module, target: &Target, machine: &Machine) -> Planned<Plan> {
     let mut planner = Planner {
         module,
         target,
-        memory,
+        memory: &machine.memory,
+        threads: machine.pool.threads(usize::MAX),
         storages: Vec::new(),
         arguments: Vec::new(),
         constants: Vec::new(),
@@ -116,6 +120,8 @@ struct Planner<'m> {
     module: &'m Module,
     target: &'m Target,
     memory: &'m Memory,
+    /// The threads a run may have.
+    threads: Threads<'m>,
     storages: Vec<Storage>,
     arguments: Vec<ArgumentInfo>,
     constants: Vec<Arc<Block>>,

@@ -1,0 +1,165 @@
+//! Tuned kernels for single instructions: what an operation's attributes and shapes mean in sizes
+//! and strides.
+
+mod order;
+
+use std::sync::Arc;
+
+use helio_ir::{ArrayShape, Instr, InstrId, Module, Op};
+use helio_runtime::Threads;
+use helio_runtime::program::{Failure, Kernel, Step};
+
+use super::{Frame, Planned, Planner, StorageId};
+
+/// An instruction and the shapes around it.
+struct Site<'s> {
+    module: &'s Module,
+    instr: &'s Instr,
+    /// The arrays of the operands, and of the result, tuples taken apart.
+    operands: Vec<&'s ArrayShape>,
+    results: Vec<&'s ArrayShape>,
+    /// Whether anything uses each array of the result.
+    used: Vec<bool>,
+    /// How many threads a run may have.
+    threads: Threads<'s>,
+}
+
+/// A kernel and the memory it wants.
+struct Bound {
+    kernel: Arc<dyn Kernel>,
+    /// Working memory, which it gets as its last output; none if zero.
+    scratch_bytes: usize,
+    /// The operand that becomes the first result by being changed in place; the kernel does not get
+    /// it as an input.
+    updates: Option<usize>,
+}
+
+/// Inputs, outputs, threads.
+type Code = dyn Fn(&[&[u8]], &mut [&mut [u8]], Threads<'_>) -> Result<(), Failure> + Send + Sync;
+
+/// A kernel made of a function.
+struct Function {
+    name: &'static str,
+    code: Box<Code>,
+}
+
+impl Kernel for Function {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn run(
+        &self,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+        threads: Threads<'_>,
+    ) -> Result<(), Failure> {
+        (self.code)(inputs, outputs, threads)
+    }
+}
+
+impl Bound {
+    /// A function that cannot fail, without working memory.
+    fn new(
+        name: &'static str,
+        code: impl Fn(&[&[u8]], &mut [&mut [u8]], Threads<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        let code: Box<Code> = Box::new(move |inputs, outputs, threads| {
+            code(inputs, outputs, threads);
+            Ok(())
+        });
+        Bound { kernel: Arc::new(Function { name, code }), scratch_bytes: 0, updates: None }
+    }
+
+    fn with_scratch(mut self, bytes: usize) -> Self {
+        self.scratch_bytes = bytes;
+        self
+    }
+}
+
+/// The kernel for an instruction, if there is one.
+fn bind(site: &Site<'_>) -> Option<Bound> {
+    match &site.instr.op {
+        Op::Sort(op) => order::sort(site, op),
+        Op::TopK(op) => order::top_k(site, op),
+        _ => None,
+    }
+}
+
+impl<'m> Planner<'m> {
+    /// Appends a tuned kernel's step, if there is one for this instruction.
+    pub(super) fn bound(
+        &mut self,
+        frame: &Frame<'m>,
+        id: InstrId,
+        steps: &mut Vec<Step>,
+    ) -> Planned<Option<Vec<StorageId>>> {
+        let instr = frame.computation.instr(id);
+        let shape = |&operand: &InstrId| &frame.computation.instr(operand).shape;
+        let operands = instr.operands.iter().flat_map(|o| shape(o).leaves());
+        let Some(operands) = operands.map(|s| s.as_array()).collect::<Option<Vec<_>>>() else {
+            return Ok(None);
+        };
+        let results = instr.shape.leaves().into_iter().map(|s| s.as_array());
+        let Some(results) = results.collect::<Option<Vec<_>>>() else { return Ok(None) };
+        let site = Site {
+            module: self.module,
+            instr,
+            operands,
+            used: (0..results.len()).map(|leaf| frame.leaves.is_leaf_used((id, leaf))).collect(),
+            results,
+            threads: self.threads,
+        };
+        let Some(Bound { kernel, scratch_bytes, updates }) = bind(&site) else { return Ok(None) };
+
+        let mut inputs = frame.operands(id);
+        let updated = match updates {
+            Some(operand) => {
+                let value = inputs.remove(operand);
+                let origin = frame.leaves.operand_origins(frame.computation, id)[operand];
+                let others = frame.leaves.operand_origins(frame.computation, id);
+                let alone = others.iter().filter(|&&other| other == origin).count() == 1;
+                let dies = alone && frame.leaves.dies_at(origin, id);
+                Some(self.to_update(value, frame.number, dies, steps))
+            }
+            None => None,
+        };
+        self.position += 1;
+        let mut values = Vec::with_capacity(site.results.len());
+        for (leaf, shape) in site.results.iter().enumerate() {
+            // A result that nobody uses has no memory.
+            let bytes = if site.used[leaf] { shape.size_bytes() } else { 0 };
+            values.push(match updated {
+                Some(storage) if leaf == 0 => storage,
+                _ => self.storage(bytes, frame.number),
+            });
+        }
+        let mut outputs = values.clone();
+        if scratch_bytes > 0 {
+            outputs.push(self.storage(scratch_bytes, frame.number));
+        }
+        let touches: Vec<StorageId> = inputs.iter().chain(&outputs).copied().collect();
+        self.push(steps, Step::Kernel { kernel, inputs, outputs }, &touches);
+        Ok(Some(values))
+    }
+
+    /// A storage that holds `value` and may be written: its own, if it dies here and the frame owns
+    /// it, else a copy.
+    pub(super) fn to_update(
+        &mut self,
+        value: StorageId,
+        frame: usize,
+        dies: bool,
+        steps: &mut Vec<Step>,
+    ) -> StorageId {
+        let value = self.find(value);
+        let storage = &self.storages[value.index()];
+        if dies && storage.frame == frame {
+            return value;
+        }
+        let bytes = storage.bytes;
+        let copy = self.storage(bytes, frame);
+        self.copy(value, copy, steps);
+        copy
+    }
+}
