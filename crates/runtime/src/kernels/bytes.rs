@@ -1,5 +1,7 @@
 //! Bytes as elements, and working memory.
 
+use crate::Threads;
+
 /// Element types that are nothing but their bits.
 ///
 /// # Safety
@@ -106,6 +108,20 @@ const ALIGNMENT: usize = 64;
 /// How many bytes of a [`Scratch`] this many elements take, wherever it begins.
 pub(super) const fn scratch_for<T>(count: usize) -> usize {
     count.saturating_mul(size_of::<T>()).saturating_add(ALIGNMENT)
+}
+
+/// As many slots of working memory as there are threads, or as there is room for; at least one.
+///
+/// # Panics
+///
+/// If there is no room for one.
+pub(super) fn slots<'a>(
+    scratch: &'a mut [u8],
+    slot_bytes: usize,
+    threads: Threads<'_>,
+) -> &'a mut [u8] {
+    let count = (scratch.len() / slot_bytes).clamp(1, threads.count());
+    &mut scratch[..count * slot_bytes]
 }
 
 /// Working memory that is handed out piece by piece. What it holds at first is of no meaning.

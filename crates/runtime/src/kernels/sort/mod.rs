@@ -12,7 +12,7 @@ pub use keys::{KeyOrder, SortKey};
 pub use merge::sort_by;
 pub use top_k::TopK;
 
-use super::bytes::{Scratch, cast, cast_mut, scratch_for, with_size};
+use super::bytes::{Scratch, cast, cast_mut, scratch_for, slots, with_size};
 use super::disjoint::Disjoint;
 use crate::Threads;
 
@@ -54,13 +54,9 @@ impl Sort {
         is_possible.then_some(Sort { keys, element_sizes, lanes })
     }
 
-    /// How much working memory [`Sort::run`] needs with this many threads.
-    pub fn scratch_bytes(&self, threads: &Threads) -> usize {
-        self.slots(threads).saturating_mul(self.slot_bytes())
-    }
-
-    fn slots(&self, threads: &Threads) -> usize {
-        threads.count().min(self.tasks()).max(1)
+    /// How much working memory [`Sort::run`] needs for this many threads to work at once.
+    pub fn scratch_bytes(&self, threads: usize) -> usize {
+        threads.min(self.tasks()).max(1).saturating_mul(self.slot_bytes())
     }
 
     /// Working memory of one thread: a lane's, and blocks of all operands before and after.
@@ -100,14 +96,21 @@ impl Sort {
     /// # Panics
     ///
     /// If an array or `scratch` is too short, or an array is not aligned for its elements.
-    pub fn run(&self, from: &[&[u8]], to: &mut [&mut [u8]], scratch: &mut [u8], threads: &Threads) {
+    pub fn run(
+        &self,
+        from: &[&[u8]],
+        to: &mut [&mut [u8]],
+        scratch: &mut [u8],
+        threads: Threads<'_>,
+    ) {
         let Lanes { outer, count, inner } = self.lanes;
         if [outer, count, inner].contains(&0) {
             return;
         }
         let to: Vec<Disjoint<'_, u8>> = to.iter_mut().map(|to| Disjoint::new(to)).collect();
-        let (slots, tasks, slot_bytes) = (self.slots(threads), self.tasks(), self.slot_bytes());
-        let scratch = &mut scratch[..slots * slot_bytes];
+        let (tasks, slot_bytes) = (self.tasks(), self.slot_bytes());
+        let scratch = slots(scratch, slot_bytes, threads);
+        let slots = scratch.len() / slot_bytes;
         threads.for_chunks(scratch, slot_bytes, &|slot, scratch| {
             for task in (slot..tasks).step_by(slots) {
                 let scratch = Scratch::new(&mut *scratch);

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use super::super::bytes::{bytes_of, bytes_of_mut};
 use super::*;
+use crate::Pool;
 
 const F32: KeyOrder = KeyOrder::Numeric { largest: 0x7f80_0000 };
 
@@ -41,11 +42,12 @@ fn check(
         .collect();
     let mut to: Vec<Vec<u64>> = from.iter().map(|v| vec![0; v.len()]).collect();
     let sort = Sort::new(keys, sizes.to_vec(), lanes).unwrap();
-    let threads = Threads::single();
-    let mut scratch = vec![0xaa; sort.scratch_bytes(&threads)];
+    let pool = Pool::new(2);
+    let threads = pool.threads(2);
+    let mut scratch = vec![0xaa; sort.scratch_bytes(2)];
     let from: Vec<&[u8]> = from.iter().map(|v| bytes_of(v)).collect();
     let mut to: Vec<&mut [u8]> = to.iter_mut().map(|v| bytes_of_mut(v)).collect();
-    sort.run(&from, &mut to, &mut scratch, &threads);
+    sort.run(&from, &mut to, &mut scratch, threads);
     for outer in 0..lanes.outer {
         for inner in 0..lanes.inner {
             let place = |i: usize| (outer * lanes.count + i) * lanes.inner + inner;
@@ -172,9 +174,9 @@ fn what_nobody_needs_is_not_written() {
     let key = SortKey { operand: 0, order: KeyOrder::Unsigned, descending: false };
     let sort = Sort::new(vec![key], vec![1, 1], lanes).unwrap();
     let mut order = [0u8; 6];
-    let mut scratch = vec![0; sort.scratch_bytes(&Threads::single())];
+    let mut scratch = vec![0; sort.scratch_bytes(1)];
     let from: [&[u8]; 2] = [&[3, 1, 2, 2, 1, 3], &[0, 1, 2, 3, 4, 5]];
-    sort.run(&from, &mut [&mut [], &mut order], &mut scratch, &Threads::single());
+    sort.run(&from, &mut [&mut [], &mut order], &mut scratch, Threads::single());
     assert_eq!(order, [4, 1, 2, 3, 0, 5]);
 }
 

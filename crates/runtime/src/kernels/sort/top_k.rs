@@ -1,6 +1,6 @@
 //! The largest or smallest elements of rows.
 
-use super::super::bytes::{Scratch, cast, cast_mut, scratch_for};
+use super::super::bytes::{Scratch, cast, cast_mut, scratch_for, slots};
 use super::super::disjoint::Disjoint;
 use super::super::isa::vectorised;
 use super::keys::{KeyOrder, Ranks};
@@ -40,9 +40,9 @@ impl TopK {
         is_possible.then_some(TopK { rows, row_size, k, element_size, order, largest })
     }
 
-    /// How much working memory [`TopK::run`] needs with this many threads.
-    pub fn scratch_bytes(&self, threads: &Threads) -> usize {
-        self.slots(threads).saturating_mul(self.slot_bytes())
+    /// How much working memory [`TopK::run`] needs for this many threads to work at once.
+    pub fn scratch_bytes(&self, threads: usize) -> usize {
+        threads.min(self.tasks()).max(1).saturating_mul(self.slot_bytes())
     }
 
     fn slot_bytes(&self) -> usize {
@@ -53,10 +53,6 @@ impl TopK {
             scratch_for::<u64>(room)
         };
         records.saturating_mul(2)
-    }
-
-    fn slots(&self, threads: &Threads) -> usize {
-        threads.count().min(self.tasks()).max(1)
     }
 
     fn rows_per_task(&self) -> usize {
@@ -85,7 +81,7 @@ impl TopK {
         values: &mut [u8],
         indices: &mut [i32],
         scratch: &mut [u8],
-        threads: &Threads,
+        threads: Threads<'_>,
     ) {
         if self.rows * self.k == 0 {
             return;
@@ -93,8 +89,9 @@ impl TopK {
         with_key!(self.element_size, T => {
             let (from, values) = (cast::<T>(from), Disjoint::new(cast_mut::<T>(values)));
             let indices = Disjoint::new(indices);
-            let (slots, slot_bytes) = (self.slots(threads), self.slot_bytes());
-            let scratch = &mut scratch[..slots * slot_bytes];
+            let slot_bytes = self.slot_bytes();
+            let scratch = slots(scratch, slot_bytes, threads);
+            let slots = scratch.len() / slot_bytes;
             threads.for_chunks(scratch, slot_bytes, &|slot, scratch| {
                 for task in (slot..self.tasks()).step_by(slots) {
                     let first = task * self.rows_per_task();
@@ -187,13 +184,13 @@ mod tests {
         let top = TopK::new((rows, row_size), k, size_of::<T>(), order, largest).unwrap();
         let ranks = Ranks::new::<T>(order, largest);
         let (mut values, mut indices) = (vec![T::narrow(0); rows * k], vec![0; rows * k]);
-        let mut scratch = vec![1; top.scratch_bytes(&Threads::single())];
+        let mut scratch = vec![1; top.scratch_bytes(1)];
         top.run(
             bytes_of(row),
             bytes_of_mut(&mut values),
             &mut indices,
             &mut scratch,
-            &Threads::single(),
+            Threads::single(),
         );
         for r in 0..rows {
             let row = &row[r * row_size..][..row_size];
