@@ -10,8 +10,10 @@
 //! keep it.)
 
 pub mod bytes;
+pub mod copy;
 mod disjoint;
 pub mod gemm;
 mod isa;
 mod scratch;
 pub mod sort;
+mod stream;

@@ -1,0 +1,253 @@
+//! The loops of a copy.
+
+use std::ops::Range;
+
+use super::super::bytes::with_size;
+use super::super::stream::{self, STREAM_BYTES};
+use super::Step;
+use super::tile;
+use crate::Threads;
+
+/// Loops over inner loops.
+#[derive(Clone, Debug)]
+pub(super) struct Nest {
+    outer: Vec<Step>,
+    inner: Inner,
+    /// What the inner loop moves at once.
+    element_size: usize,
+    /// How many pieces the inner loop is cut into.
+    pieces: usize,
+    /// How many pieces, of all rounds of the outer loops, make a task.
+    grain: usize,
+    /// The target is too large to stay in the cache, so that it need not pass through it.
+    is_streamed: bool,
+}
+
+/// The innermost loops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Inner {
+    /// So many contiguous bytes.
+    Row { bytes: usize },
+    /// One element at a time.
+    Elements(Step),
+    /// A plane: the source is contiguous along one axis, the target along the other.
+    Plane { source: Step, target: Step },
+}
+
+/// Tasks move about this many bytes.
+const TASK_BYTES: usize = 1 << 18;
+/// A row is cut into pieces of so many bytes, a multiple of the cache line.
+const ROW_PIECE_BYTES: usize = 1 << 16;
+/// A line of elements is cut into pieces of so many.
+const LINE_PIECE: usize = 1 << 13;
+/// A plane is cut into bands: so many elements along the target's contiguous axis. Source lines of
+/// a band are read side by side.
+const BAND: usize = 64;
+/// Shorter runs of bytes are left to the cache.
+const LEAST_STREAMED: usize = 1 << 10;
+/// Shorter axes are not worth tiles.
+const LEAST_TILED: usize = 4;
+
+impl Nest {
+    /// The loops for these axes, none of which can be merged, in order of the target.
+    pub(super) fn new(mut outer: Vec<Step>, mut element_size: usize) -> Self {
+        let is_row =
+            |step: &Step, size: usize| (step.from, step.to) == (size as isize, size as isize);
+        let mut row = None;
+        if let Some(&last) = outer.last().filter(|last| is_row(last, element_size)) {
+            outer.pop();
+            let bytes = last.size * element_size;
+            // A row as short as an element is one.
+            if [2, 4, 8, 16].contains(&bytes) && !outer.is_empty() {
+                element_size = bytes;
+            } else {
+                row = Some(Inner::Row { bytes });
+            }
+        }
+        let inner = match row {
+            Some(row) => row,
+            None => Inner::of_elements(&mut outer, element_size),
+        };
+        let (pieces, piece_bytes) = match inner {
+            Inner::Row { bytes } => (bytes.div_ceil(ROW_PIECE_BYTES), bytes.min(ROW_PIECE_BYTES)),
+            Inner::Elements(step) => {
+                (step.size.div_ceil(LINE_PIECE), step.size.min(LINE_PIECE) * element_size)
+            }
+            Inner::Plane { source, target } => {
+                let band = target.size.min(BAND);
+                (target.size.div_ceil(BAND), source.size * band * element_size)
+            }
+        };
+        let rounds: usize = outer.iter().map(|step| step.size).product();
+        let is_streamed = rounds * pieces * piece_bytes >= STREAM_BYTES;
+        let grain = (TASK_BYTES / piece_bytes.max(1)).max(1);
+        Nest { outer, inner, element_size, pieces, grain, is_streamed }
+    }
+
+    /// Runs all loops.
+    ///
+    /// # Safety
+    ///
+    /// Every element of the box at `from` may be read, and every one at `to` written; no two
+    /// elements of the target overlap.
+    pub(super) unsafe fn run(&self, from: *const u8, to: *mut u8, threads: Threads<'_>) {
+        let rounds: usize = self.outer.iter().map(|step| step.size).product();
+        let ends = Ends { from, to };
+        threads.for_ranges(rounds * self.pieces, self.grain, &|pieces| {
+            let mut cursor = Cursor::new(&self.outer, pieces.start / self.pieces);
+            let mut piece = pieces.start % self.pieces;
+            for _ in pieces {
+                // SAFETY: the cursor is at an element of the box, and this is a piece of the
+                // inner loops there. Tasks have different pieces of the target.
+                unsafe { self.piece(piece, ends.at(&cursor)) };
+                piece += 1;
+                if piece == self.pieces {
+                    piece = 0;
+                    cursor.advance();
+                }
+            }
+            if self.is_streamed {
+                stream::finish();
+            }
+        });
+    }
+
+    /// Runs one piece of the inner loops.
+    ///
+    /// # Safety
+    ///
+    /// The box of the inner loops at these ends is one that [`Nest::run`] may be given.
+    unsafe fn piece(&self, piece: usize, (from, to): (*const u8, *mut u8)) {
+        match self.inner {
+            Inner::Row { bytes } => {
+                let range = part(piece, ROW_PIECE_BYTES, bytes);
+                // SAFETY: the range is part of the row, which is inside both arrays; source and
+                // target do not overlap, since one is borrowed mutably.
+                unsafe {
+                    let (from, to) = (from.add(range.start), to.add(range.start));
+                    match self.is_streamed && range.len() >= LEAST_STREAMED {
+                        true => stream::copy(from, to, range.len()),
+                        false => from.copy_to_nonoverlapping(to, range.len()),
+                    }
+                }
+            }
+            Inner::Elements(step) => with_size!(self.element_size, T => {
+                let range = part(piece, LINE_PIECE, step.size);
+                // SAFETY: these are elements of the box. They may be anywhere: addresses are as
+                // unaligned as their distances in bytes.
+                unsafe { elements::<T>(step, range, from, to) };
+            }),
+            Inner::Plane { source, target } => {
+                let band = part(piece, BAND, target.size);
+                // SAFETY: `source` and `target` are axes of the box, the one contiguous in the
+                // source and the other in the target.
+                unsafe {
+                    let from = from.offset(band.start as isize * target.from);
+                    let to = to.offset(band.start as isize * target.to);
+                    let target = Step { size: band.len(), ..target };
+                    tile::plane(source, target, self.element_size, (from, to), self.is_streamed);
+                }
+            }
+        }
+    }
+}
+
+impl Inner {
+    /// The inner loops over elements, taken away from all loops.
+    fn of_elements(steps: &mut Vec<Step>, element_size: usize) -> Self {
+        let element = element_size as isize;
+        let Some(&last) = steps.last() else { return Inner::Row { bytes: element_size } };
+        let line = steps.iter().position(|step| step.from == element && step.size >= LEAST_TILED);
+        let is_plane = last.to == element && last.size >= LEAST_TILED;
+        if let (Some(line), true) = (line, is_plane) {
+            // The last axis has another distance in the source, or it would have been a row.
+            steps.pop();
+            return Inner::Plane { source: steps.remove(line), target: last };
+        }
+        // The longest loop is the innermost, unless the target is contiguous along a fair one.
+        let longest = steps.iter().rposition(|step| step.size > 4 * last.size);
+        match longest {
+            Some(longest) => Inner::Elements(steps.remove(longest)),
+            None => {
+                steps.pop();
+                Inner::Elements(last)
+            }
+        }
+    }
+}
+
+/// Piece number `piece` of so many things, each of `size` but the last.
+fn part(piece: usize, size: usize, count: usize) -> Range<usize> {
+    piece * size..count.min((piece + 1) * size)
+}
+
+/// Copies these elements along an axis.
+///
+/// # Safety
+///
+/// Each is a `T` that may be read at `from` and written at `to`, aligned or not.
+unsafe fn elements<T>(step: Step, range: Range<usize>, from: *const u8, to: *mut u8) {
+    for i in range {
+        // SAFETY: the caller's promise, for element `i`.
+        unsafe {
+            let v = from.offset(i as isize * step.from).cast::<T>().read_unaligned();
+            to.offset(i as isize * step.to).cast::<T>().write_unaligned(v);
+        }
+    }
+}
+
+/// Where the box begins in both arrays.
+struct Ends {
+    from: *const u8,
+    to: *mut u8,
+}
+
+// SAFETY: two addresses; whoever reads or writes there answers for it.
+unsafe impl Sync for Ends {}
+
+impl Ends {
+    /// Where the inner loops begin.
+    ///
+    /// # Safety
+    ///
+    /// The cursor runs over the outer axes of the box.
+    unsafe fn at(&self, cursor: &Cursor<'_>) -> (*const u8, *mut u8) {
+        // SAFETY: an element of the box is inside both arrays.
+        unsafe { (self.from.offset(cursor.from), self.to.offset(cursor.to)) }
+    }
+}
+
+/// A round of the outer loops.
+struct Cursor<'a> {
+    axes: &'a [Step],
+    index: Vec<usize>,
+    from: isize,
+    to: isize,
+}
+
+impl<'a> Cursor<'a> {
+    fn new(axes: &'a [Step], mut round: usize) -> Self {
+        let mut cursor = Cursor { axes, index: vec![0; axes.len()], from: 0, to: 0 };
+        for (axis, index) in axes.iter().zip(&mut cursor.index).rev() {
+            *index = round % axis.size;
+            round /= axis.size;
+            cursor.from += *index as isize * axis.from;
+            cursor.to += *index as isize * axis.to;
+        }
+        cursor
+    }
+
+    fn advance(&mut self) {
+        for (axis, index) in self.axes.iter().zip(&mut self.index).rev() {
+            *index += 1;
+            self.from += axis.from;
+            self.to += axis.to;
+            if *index < axis.size {
+                return;
+            }
+            *index = 0;
+            self.from -= axis.size as isize * axis.from;
+            self.to -= axis.size as isize * axis.to;
+        }
+    }
+}

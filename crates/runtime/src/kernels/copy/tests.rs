@@ -1,0 +1,128 @@
+//! Copies against a loop over indices.
+
+use super::super::bytes::{bytes_of, bytes_of_mut};
+use super::*;
+use crate::Pool;
+
+/// Copies between arrays of so many elements and compares with one element at a time.
+fn check(
+    axes: &[Axis],
+    size: usize,
+    (from_len, from_first): (usize, usize),
+    (to_len, to_first): (usize, usize),
+) {
+    let words = |bytes: usize| bytes.div_ceil(8);
+    let from: Vec<u64> = (0..words(from_len * size) as u64)
+        .map(|i| (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        .collect();
+    let from = bytes_of(&from);
+    let mut expected = vec![7u8; to_len * size];
+    let mut index = vec![0; axes.len()];
+    'all: loop {
+        if axes.iter().any(|axis| axis.size == 0) {
+            break;
+        }
+        let place = |first: usize, step: fn(&Axis) -> isize| {
+            let steps = axes.iter().zip(&index).map(|(axis, &i)| step(axis) * i as isize);
+            (first as isize + steps.sum::<isize>()) as usize * size
+        };
+        let (at, target) = (place(from_first, |a| a.from), place(to_first, |a| a.to));
+        expected[target..][..size].copy_from_slice(&from[at..][..size]);
+        for d in (0..=axes.len()).rev() {
+            if d == 0 {
+                break 'all;
+            }
+            index[d - 1] += 1;
+            if index[d - 1] < axes[d - 1].size {
+                break;
+            }
+            index[d - 1] = 0;
+        }
+    }
+    let copy = Copy::new(axes, size).unwrap();
+    let pool = Pool::new(3);
+    for threads in [Threads::single(), pool.threads(3)] {
+        let mut to = vec![0x0707_0707_0707_0707u64; words(to_len * size)];
+        let to = &mut bytes_of_mut(&mut to)[..to_len * size];
+        copy.run((&from[..from_len * size], from_first * size), (to, to_first * size), threads);
+        assert!(to == expected, "{axes:?} of {size} bytes: {copy:?}");
+    }
+}
+
+#[test]
+fn transposes_of_any_rank() {
+    let shapes: [(&[usize], &[usize]); 10] = [
+        (&[], &[]),
+        (&[5], &[0]),
+        (&[37, 41], &[1, 0]),
+        (&[64, 128], &[1, 0]),
+        (&[3, 130], &[1, 0]),
+        (&[130, 3], &[1, 0]),
+        (&[3, 17, 19], &[0, 2, 1]),
+        (&[18, 33, 2], &[1, 0, 2]),
+        (&[4, 5, 6, 7], &[3, 1, 0, 2]),
+        (&[2, 0, 3], &[2, 1, 0]),
+    ];
+    for (sizes, permutation) in shapes {
+        for size in [1, 2, 4, 8, 16] {
+            let len = sizes.iter().product();
+            let from = dense_steps(sizes);
+            let result: Vec<usize> = permutation.iter().map(|&d| sizes[d]).collect();
+            let to = dense_steps(&result);
+            let axes: Vec<Axis> = permutation
+                .iter()
+                .zip(to)
+                .map(|(&d, to)| Axis { size: sizes[d], from: from[d], to })
+                .collect();
+            check(&axes, size, (len, 0), (len, 0));
+            let plan = Copy::transpose(sizes, permutation, size).unwrap();
+            assert_eq!(format!("{plan:?}"), format!("{:?}", Copy::new(&axes, size).unwrap()));
+        }
+    }
+}
+
+#[test]
+fn slices_reversals_broadcasts_and_holes() {
+    let axis = |size, from, to| Axis { size, from, to };
+    for size in [1, 2, 4, 8, 16] {
+        // f[9, 40] sliced to [1:8:3, 5:33:2], then both dimensions reversed.
+        check(&[axis(3, 120, 14), axis(14, 2, 1)], size, (360, 45), (42, 0));
+        check(&[axis(9, -40, 40), axis(40, -1, 1)], size, (360, 359), (360, 0));
+        check(&[axis(9, 40, 40), axis(40, -1, 1)], size, (360, 39), (360, 0));
+        // Reversed and transposed.
+        check(&[axis(40, 1, 9), axis(9, -40, 1)], size, (360, 320), (360, 0));
+        check(&[axis(40, -1, 9), axis(9, 40, 1)], size, (360, 39), (360, 0));
+        // Broadcast along either dimension.
+        check(&[axis(30, 0, 20), axis(20, 1, 1)], size, (20, 0), (600, 0));
+        check(&[axis(30, 1, 20), axis(20, 0, 1)], size, (30, 0), (600, 0));
+        // Into the middle of a larger array, with holes between elements.
+        check(&[axis(6, 10, 100), axis(10, 1, 3)], size, (60, 0), (700, 107));
+        // Rows of odd lengths, and elements that are not aligned to themselves.
+        check(&[axis(7, 11, 5), axis(5, 1, 1)], size, (90, 3), (40, 1));
+        check(&[axis(7, 2, 14), axis(7, 14, 2), axis(2, 1, 1)], size, (99, 1), (99, 1));
+    }
+}
+
+#[test]
+fn large_arrays_go_past_the_cache() {
+    let axis = |size, from, to| Axis { size, from, to };
+    let len = 1 << 23;
+    check(&[axis(len, 1, 1)], 4, (len + 8, 3), (len + 8, 5));
+    check(&[axis(1 << 11, 1, 1 << 12), axis(1 << 12, 1 << 11, 1)], 4, (len, 0), (len, 0));
+}
+
+#[test]
+fn overlapping_targets_are_refused() {
+    let axis = |size, from, to| Axis { size, from, to };
+    assert!(Copy::new(&[axis(4, 1, 0)], 4).is_none());
+    assert!(Copy::new(&[axis(4, 3, 2), axis(3, 1, 1)], 4).is_none());
+    assert!(Copy::new(&[axis(4, 1, 1)], 3).is_none());
+    assert!(Copy::new(&[axis(usize::MAX, isize::MAX, 1)], 8).is_none());
+}
+
+#[test]
+#[should_panic(expected = "reads outside")]
+fn boxes_outside_of_arrays_are_refused() {
+    let copy = Copy::new(&[Axis { size: 4, from: -1, to: 1 }], 1).unwrap();
+    copy.run((&[0; 4], 2), (&mut [0; 4], 0), Threads::single());
+}
