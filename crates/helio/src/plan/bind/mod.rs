@@ -2,6 +2,7 @@
 //! and strides.
 
 mod order;
+mod product;
 
 use std::sync::Arc;
 
@@ -82,6 +83,7 @@ fn bind(site: &Site<'_>) -> Option<Bound> {
     match &site.instr.op {
         Op::Sort(op) => order::sort(site, op),
         Op::TopK(op) => order::top_k(site, op),
+        Op::Dot(op) => product::dot(site, op),
         _ => None,
     }
 }
