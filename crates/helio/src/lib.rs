@@ -123,6 +123,11 @@ impl Executable {
         &self.program_shape
     }
 
+    /// The steps of the compiled program and their memory; `None` if it is interpreted.
+    pub fn plan(&self) -> Option<&helio_runtime::program::Program> {
+        self.compiled.as_deref().map(Compiled::program)
+    }
+
     /// Runs it once, with default options. Errors: as for [`Executable::run_with`].
     pub fn run(&self, args: &[Literal]) -> Result<Literal> {
         self.run_with(args, &RunOptions::default())

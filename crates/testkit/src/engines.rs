@@ -59,5 +59,9 @@ fn run(
 ) -> Result<Literal, Error> {
     let mut compile = CompileOptions::default();
     compile.backend = backend;
-    helio::compile(module, &compile).map_err(first)?.run_with(args, options)
+    let program = helio::compile(module, &compile).map_err(first)?;
+    if let Some(plan) = program.plan() {
+        plan.replay().map_err(Error::internal)?;
+    }
+    program.run_with(args, options)
 }

@@ -10,6 +10,7 @@
 //! plan is an error when the program is made, and the `unsafe` code here has little left to trust.
 
 mod check;
+mod replay;
 mod run;
 
 use std::fmt;
@@ -87,6 +88,8 @@ pub trait Kernel: Send + Sync {
 pub struct RawParam {
     /// It touches no byte from here on.
     pub bytes: usize,
+    /// Whether it reads.
+    pub read: bool,
     /// Whether it writes.
     pub write: bool,
 }

@@ -63,6 +63,10 @@ impl Dims {
 pub(super) fn dot(site: &Site<'_>, op: &ops::Dot) -> Option<Bound> {
     let [lhs, rhs] = site.operands[..] else { return None };
     let out = *site.results.first()?;
+    // Algorithms that round the operands first are the interpreter's.
+    if op.algorithm.as_ref().is_some_and(|a| a != "dot_f32_f32_f32" && a != "dot_f64_f64_f64") {
+        return None;
+    }
     let mut dims = Dims::of(op, lhs, rhs, out);
     // A matrix times a vector: its rows are the neighbours in the result.
     let exchange = dims.cols.iter().all(|d| d.size == 1) && dims.rows.iter().any(|d| d.size > 1);

@@ -1,0 +1,159 @@
+//! Whether a program's memory plan is right, found by running it on names instead of bytes.
+
+use std::collections::HashMap;
+
+use super::{Home, Parts, Program, Selector, SlotId, Step};
+
+impl Program {
+    /// Replays the steps symbolically and checks that whoever reads a slot finds what was written to
+    /// that slot, not what another slot left in the same memory. Loops are replayed twice, branches
+    /// each in turn. Errors: the first step that reads something else.
+    ///
+    /// It takes time in proportion to steps × live slots: a check for tests.
+    pub fn replay(&self) -> Result<(), String> {
+        let parts = &self.parts;
+        let mut replay =
+            Replay { parts, places: Vec::new(), arena: Vec::new(), blocks: HashMap::new() };
+        replay.places = parts.slots.iter().map(|slot| slot.home).collect();
+        replay.steps(&parts.steps)?;
+        parts.results.iter().try_for_each(|&id| replay.read(id, "the result"))
+    }
+}
+
+/// The state of a replay: who wrote what last.
+#[derive(Clone)]
+struct Replay<'p> {
+    parts: &'p Parts,
+    /// Where each slot is at the moment; rotations move slots.
+    places: Vec<Home>,
+    /// Ranges of the arena and the slots that wrote them last; they do not overlap.
+    arena: Vec<(usize, usize, SlotId)>,
+    /// Block → the slot that wrote it last.
+    blocks: HashMap<usize, SlotId>,
+}
+
+impl Replay<'_> {
+    fn bytes(&self, id: SlotId) -> usize {
+        self.parts.slots[id.index()].bytes
+    }
+
+    fn write(&mut self, id: SlotId) {
+        match self.places[id.index()] {
+            Home::Arena(offset) => {
+                let end = offset + self.bytes(id);
+                // Whatever overlaps is lost as a whole: nobody may read part of it any more.
+                self.arena
+                    .retain(|&(from, to, owner)| owner != id && (to <= offset || end <= from));
+                self.arena.push((offset, end, id));
+            }
+            Home::Block(n) => {
+                self.blocks.insert(n, id);
+            }
+            Home::Argument(_) | Home::Constant(_) => {}
+        }
+    }
+
+    fn read(&self, id: SlotId, who: &str) -> Result<(), String> {
+        let found = match self.places[id.index()] {
+            _ if self.bytes(id) == 0 => return Ok(()),
+            Home::Argument(_) | Home::Constant(_) => return Ok(()),
+            Home::Arena(_) => self.arena.iter().any(|&(_, _, owner)| owner == id),
+            Home::Block(n) => self.blocks.get(&n) == Some(&id),
+        };
+        if found { Ok(()) } else { Err(format!("{who} reads {id:?}, whose memory is another's")) }
+    }
+
+    fn steps(&mut self, steps: &[Step]) -> Result<(), String> {
+        steps.iter().try_for_each(|step| self.step(step))
+    }
+
+    fn step(&mut self, step: &Step) -> Result<(), String> {
+        match step {
+            Step::Raw { kernel, slots } => {
+                for (&slot, param) in slots.iter().zip(kernel.params()) {
+                    if param.read {
+                        self.read(slot, kernel.name())?;
+                    }
+                }
+                for (&slot, param) in slots.iter().zip(kernel.params()) {
+                    if param.write {
+                        self.write(slot);
+                    }
+                }
+                Ok(())
+            }
+            Step::Kernel { kernel, inputs, outputs } => {
+                inputs.iter().try_for_each(|&id| self.read(id, kernel.name()))?;
+                outputs.iter().for_each(|&id| self.write(id));
+                Ok(())
+            }
+            Step::Host { inputs, outputs, .. } => {
+                inputs.iter().try_for_each(|&id| self.read(id, "a host call"))?;
+                outputs.iter().for_each(|&id| self.write(id));
+                Ok(())
+            }
+            Step::Copy { from, to } => {
+                self.read(*from, "a copy")?;
+                self.write(*to);
+                Ok(())
+            }
+            Step::While(step) => {
+                for _ in 0..2 {
+                    if step.trips.is_none() {
+                        self.steps(&step.cond)?;
+                        self.read(step.go, "a loop's condition")?;
+                    }
+                    self.steps(&step.body)?;
+                    for cycle in &step.rotate {
+                        self.rotate(cycle)?;
+                    }
+                }
+                if step.trips.is_none() {
+                    self.steps(&step.cond)?;
+                }
+                Ok(())
+            }
+            Step::Branch(step) => {
+                let (Selector::Pred(selector) | Selector::Index(selector)) = step.selector;
+                self.read(selector, "a branch")?;
+                // What one branch leaves in memory, another may overwrite; what follows may read
+                // only what all have left. Since branches write their results to the same slots,
+                // the last branch's state serves, less what the others have destroyed.
+                let before = self.clone();
+                let mut after: Option<Self> = None;
+                for branch in &step.branches {
+                    let mut replay = before.clone();
+                    replay.steps(branch)?;
+                    after = Some(match after {
+                        None => replay,
+                        Some(mut both) => {
+                            both.arena.retain(|range| replay.arena.contains(range));
+                            both.blocks.retain(|n, owner| replay.blocks.get(n) == Some(owner));
+                            both
+                        }
+                    });
+                }
+                *self = after.unwrap_or(before);
+                Ok(())
+            }
+        }
+    }
+
+    /// Moves the memory of slots, and with it what was written there.
+    fn rotate(&mut self, cycle: &[SlotId]) -> Result<(), String> {
+        for &id in cycle.iter().skip(1) {
+            self.read(id, "a rotation")?;
+        }
+        let places: Vec<Home> = cycle.iter().map(|id| self.places[id.index()]).collect();
+        for (i, &id) in cycle.iter().enumerate() {
+            let place = places[(i + 1) % places.len()];
+            self.places[id.index()] = place;
+            if let Home::Block(n) = place {
+                // The last slot of a cycle that is not closed gets old memory, which nobody reads
+                // before it is written; in a closed cycle it gets the first one's value.
+                self.blocks.insert(n, id);
+            }
+        }
+        Ok(())
+    }
+}
