@@ -1,6 +1,7 @@
 //! Tuned kernels for single instructions: what an operation's attributes and shapes mean in sizes
 //! and strides.
 
+mod movement;
 mod order;
 mod product;
 
@@ -84,6 +85,14 @@ fn bind(site: &Site<'_>) -> Option<Bound> {
         Op::Sort(op) => order::sort(site, op),
         Op::TopK(op) => order::top_k(site, op),
         Op::Dot(op) => product::dot(site, op),
+        Op::Transpose(op) => movement::transpose(site, op),
+        Op::Broadcast(op) => movement::broadcast(site, op),
+        Op::Reverse(op) => movement::reverse(site, op),
+        Op::Slice(op) => movement::slice(site, op),
+        Op::Concatenate(op) => movement::concatenate(site, op),
+        Op::Pad(op) => movement::pad(site, op),
+        Op::DynamicSlice(op) => movement::dynamic_slice(site, op),
+        Op::DynamicUpdateSlice(_) => movement::dynamic_update_slice(site),
         _ => None,
     }
 }

@@ -41,12 +41,12 @@ pub(super) fn sort(site: &Site<'_>, op: &ops::Sort) -> Option<Bound> {
     };
     let sizes = site.operands.iter().map(|shape| shape.element().size_bytes()).collect();
     let sort = Sort::new(keys, sizes, lanes)?;
-    let scratch = sort.scratch_bytes(&site.threads);
+    let scratch = sort.scratch_bytes(site.threads.count());
     let arrays = site.operands.len();
     let bound = Bound::new("sort", move |inputs, outputs, threads| {
         let (outputs, scratch) = outputs.split_at_mut(arrays);
         let scratch = scratch.first_mut().map_or(&mut [][..], |scratch| scratch);
-        sort.run(inputs, outputs, scratch, &threads);
+        sort.run(inputs, outputs, scratch, threads);
     });
     Some(bound.with_scratch(scratch))
 }
@@ -59,11 +59,11 @@ pub(super) fn top_k(site: &Site<'_>, op: &ops::TopK) -> Option<Bound> {
     let order = order(shape.element(), true)?;
     let size = shape.element().size_bytes();
     let top = TopK::new((rows, row_size), op.k, size, order, op.largest)?;
-    let scratch = top.scratch_bytes(&site.threads);
+    let scratch = top.scratch_bytes(site.threads.count());
     let bound = Bound::new("topk", move |inputs, outputs, threads| {
         let [values, indices, rest @ ..] = outputs else { return };
         let scratch = rest.first_mut().map_or(&mut [][..], |scratch| scratch);
-        top.run(inputs[0], values, cast_mut(indices), scratch, &threads);
+        top.run(inputs[0], values, cast_mut(indices), scratch, threads);
     });
     Some(bound.with_scratch(scratch))
 }
