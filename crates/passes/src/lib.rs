@@ -33,5 +33,6 @@ mod dce;
 mod inline;
 #[cfg(test)]
 mod testing;
+mod unroll;
 
 pub use pass::{OptLevel, PASSES, Pass, optimize, run_passes};

@@ -2,7 +2,7 @@
 
 use helio_ir::{Error, Module, Result, Verified, verify};
 
-use crate::{dce, inline};
+use crate::{dce, inline, unroll};
 
 /// A pass.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +47,12 @@ pub const PASSES: &[Pass] = &[
         summary: "Puts called computations and fusions in the place of their callers.",
         level: OptLevel::None,
         run: inline::inline,
+    },
+    Pass {
+        name: "unroll-loops",
+        summary: "Replaces loops of a few iterations by copies of their bodies.",
+        level: OptLevel::Default,
+        run: unroll::unroll_loops,
     },
     Pass {
         name: "remove-dead-code",

@@ -1,4 +1,4 @@
-//! What small scalar computations compute: comparators of sorts and reducers.
+//! What small computations compute: comparators of sorts, reducers, conditions of loops.
 //!
 //! Recognition follows the structure of the computation and accepts only what it understands in
 //! full; anything else is `None`, and then the computation is run as it is.
@@ -194,6 +194,129 @@ impl Reader<'_> {
 enum Test {
     IsNan,
     IsZero,
+}
+
+/// A loop that counts: an integer of its state starts somewhere, changes by the same step in each
+/// iteration, and is compared with a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counter {
+    /// Which element of the state; `None` if the state is the counter.
+    pub index: Option<usize>,
+    step: i128,
+    /// The loop goes on as long as `counter <direction> limit`.
+    direction: Direction,
+    limit: i128,
+    /// The range of the counter's type.
+    range: (i128, i128),
+}
+
+impl Counter {
+    /// How often the body runs if the counter starts here. `None` if the counter would leave the
+    /// range of its type, or the loop not end.
+    pub fn trips(&self, start: i128) -> Option<u64> {
+        let Counter { step, limit, .. } = *self;
+        // The first value that ends the loop, counted in the direction of the step.
+        let (distance, step) =
+            if step < 0 { (start - limit, -step) } else { (limit - start, step) };
+        let upwards = self.step > 0;
+        let trips = match self.direction {
+            Direction::Lt if upwards => (distance + step - 1).div_euclid(step),
+            Direction::Le if upwards => distance.div_euclid(step) + 1,
+            Direction::Gt if !upwards => (distance + step - 1).div_euclid(step),
+            Direction::Ge if !upwards => distance.div_euclid(step) + 1,
+            Direction::Ne if distance >= 0 && distance % step == 0 => distance / step,
+            // It ends at once, or not before it wraps around.
+            _ if !holds(self.direction, start, limit) => 0,
+            _ => return None,
+        };
+        let trips = trips.max(0);
+        let end = start.checked_add(self.step.checked_mul(trips)?)?;
+        if end < self.range.0 || end > self.range.1 {
+            return None;
+        }
+        u64::try_from(trips).ok()
+    }
+}
+
+fn holds(direction: Direction, a: i128, b: i128) -> bool {
+    match direction {
+        Direction::Eq => a == b,
+        Direction::Ne => a != b,
+        Direction::Lt => a < b,
+        Direction::Le => a <= b,
+        Direction::Gt => a > b,
+        Direction::Ge => a >= b,
+    }
+}
+
+/// How a loop counts, if its condition does nothing but compare a counter with a constant.
+pub fn counted_loop(module: &Module, condition: CompId, body: CompId) -> Option<Counter> {
+    let [condition, body] = [condition, body].map(|id| module.computation(id));
+    // The counter that an instruction is: the state itself, or an element of it.
+    let counter = |of: &Computation, id: InstrId| match &of.instr(id).op {
+        Op::Parameter(_) => Some(None),
+        Op::GetTupleElement(op) => {
+            let tuple = of.instr(id).operands[0];
+            matches!(of.instr(tuple).op, Op::Parameter(_)).then_some(Some(op.index))
+        }
+        _ => None,
+    };
+    let constant = |of: &Computation, id: InstrId| match &of.instr(id).op {
+        Op::Constant(constant) if !constant.elided => match &constant.literal {
+            Literal::Array(array) if array.shape().is_scalar() => match array.number(0) {
+                Number::Int(value) => Some(value),
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    };
+
+    let root = condition.instr(condition.root());
+    let Op::Compare(Compare { direction, .. }) = root.op else { return None };
+    let (a, b) = (root.operands[0], root.operands[1]);
+    let (at, direction, limit) = match (constant(condition, a), constant(condition, b)) {
+        (None, Some(limit)) => (a, direction, limit),
+        (Some(limit), None) => (b, mirrored(direction), limit),
+        _ => return None,
+    };
+    let index = counter(condition, at)?;
+
+    let next = match (index, &body.instr(body.root()).op) {
+        (None, _) => body.root(),
+        (Some(index), Op::Tuple(_)) => *body.instr(body.root()).operands.get(index)?,
+        _ => return None,
+    };
+    let instr = body.instr(next);
+    let step = match (&instr.op, &instr.operands[..]) {
+        (Op::Binary(BinaryOp::Add), &[a, b]) => match (constant(body, a), constant(body, b)) {
+            (None, Some(step)) if counter(body, a)? == index => step,
+            (Some(step), None) if counter(body, b)? == index => step,
+            _ => return None,
+        },
+        (Op::Binary(BinaryOp::Subtract), &[a, b]) if counter(body, a)? == index => {
+            constant(body, b)?.checked_neg()?
+        }
+        _ => return None,
+    };
+    let element = instr.shape.as_array()?.element();
+    let bits = u32::try_from(element.bits()).ok()?;
+    let range = if element.is_signed_integer() {
+        (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
+    } else {
+        (0, (1i128 << bits) - 1)
+    };
+    (step != 0).then_some(Counter { index, step, direction, limit, range })
+}
+
+fn mirrored(direction: Direction) -> Direction {
+    match direction {
+        Direction::Lt => Direction::Gt,
+        Direction::Le => Direction::Ge,
+        Direction::Gt => Direction::Lt,
+        Direction::Ge => Direction::Le,
+        same @ (Direction::Eq | Direction::Ne) => same,
+    }
 }
 
 /// The operation that a reducer of two scalars is, if it is one operation of its two parameters.
