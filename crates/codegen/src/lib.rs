@@ -6,5 +6,7 @@
 //! them is the runtime's.
 #![forbid(unsafe_code)]
 
+pub mod elementwise;
 pub mod kernel;
+pub mod math;
 pub mod tile;

@@ -116,7 +116,7 @@ impl Mem {
             Mem::U16 => two().into(),
             Mem::I16 => (two() as i16 as u32).into(),
             Mem::F16 => f16::from_bits(two()).to_f32().to_bits().into(),
-            Mem::BF16 => bf16::from_bits(two()).to_f32().to_bits().into(),
+            Mem::BF16 => u64::from(two()) << 16,
             Mem::I32 | Mem::F32 => four().into(),
             Mem::I64 | Mem::F64 => u64::from_ne_bytes(bytes.try_into().expect("8 bytes")),
         }

@@ -1,0 +1,238 @@
+//! Integers.
+
+use helio_ir::{BinaryOp, UnaryOp};
+
+use super::kind::IntKind;
+use crate::kernel::{BinOp, Builder, Cmp, Conv, Lane, MaskOp, UnOp, Value};
+
+pub(super) fn has_unary(op: UnaryOp) -> bool {
+    use UnaryOp::{Abs, Clz, Negate, Not, Popcnt, Sign};
+    matches!(op, Abs | Clz | Negate | Not | Popcnt | Sign)
+}
+
+pub(super) fn has_binary(op: BinaryOp) -> bool {
+    !matches!(op, BinaryOp::Atan2 | BinaryOp::Complex)
+}
+
+pub(super) fn unary(b: &mut Builder, op: UnaryOp, int: IntKind, x: Value) -> Value {
+    let lane = int.lane();
+    let zero = b.int(lane, 0);
+    match op {
+        UnaryOp::Abs => {
+            let negative = b.sub(zero, x);
+            let abs = b.bin(BinOp::Max, x, negative);
+            // The least number stays as it is, for lanes narrower than 32 bits, too.
+            int.wrap(b, abs)
+        }
+        UnaryOp::Negate => {
+            let negative = b.sub(zero, x);
+            int.wrap(b, negative)
+        }
+        UnaryOp::Not => {
+            let all = b.int(lane, -1);
+            let not = b.bin(BinOp::Xor, x, all);
+            int.wrap(b, not)
+        }
+        UnaryOp::Popcnt => {
+            let low = int.unsigned(b, x);
+            let count = b.un(UnOp::PopCount, low);
+            int.wrap(b, count)
+        }
+        UnaryOp::Clz => {
+            let low = int.unsigned(b, x);
+            let count = b.un(UnOp::CountLeadingZeros, low);
+            let unused = b.int(lane, i64::from(int.lane_bits() - int.bits));
+            let count = b.sub(count, unused);
+            int.wrap(b, count)
+        }
+        UnaryOp::Sign => {
+            let (one, minus_one) = (b.int(lane, 1), b.int(lane, -1));
+            let at_most = b.bin(BinOp::Min, x, one);
+            if int.signed { b.bin(BinOp::Max, at_most, minus_one) } else { at_most }
+        }
+        other => panic!("{} of integers", other.name()),
+    }
+}
+
+pub(super) fn binary(b: &mut Builder, op: BinaryOp, int: IntKind, x: Value, y: Value) -> Value {
+    let unsigned_lane = !int.signed && int.bits == int.lane_bits();
+    match op {
+        BinaryOp::Add => wrapped(b, BinOp::Add, int, x, y),
+        BinaryOp::Subtract => wrapped(b, BinOp::Sub, int, x, y),
+        BinaryOp::Multiply => wrapped(b, BinOp::Mul, int, x, y),
+        BinaryOp::And => b.bin(BinOp::And, x, y),
+        BinaryOp::Or => b.bin(BinOp::Or, x, y),
+        BinaryOp::Xor => b.bin(BinOp::Xor, x, y),
+        BinaryOp::Maximum => b.bin(if unsigned_lane { BinOp::MaxU } else { BinOp::Max }, x, y),
+        BinaryOp::Minimum => b.bin(if unsigned_lane { BinOp::MinU } else { BinOp::Min }, x, y),
+        BinaryOp::ShiftLeft => wrapped(b, BinOp::Shl, int, x, y),
+        // Distances, extended from fewer bits, stay beyond the width if they were; those between
+        // the width and the lane's move all bits out.
+        BinaryOp::ShiftRightLogical => {
+            let low = int.unsigned(b, x);
+            wrapped(b, BinOp::ShrL, int, low, y)
+        }
+        BinaryOp::ShiftRightArithmetic => {
+            let x = int.signed(b, x);
+            wrapped(b, BinOp::ShrA, int, x, y)
+        }
+        BinaryOp::Divide => divide(b, int, x, y).0,
+        BinaryOp::Remainder => divide(b, int, x, y).1,
+        BinaryOp::Mulhi => mulhi(b, int, x, y),
+        BinaryOp::Power => power(b, int, x, y),
+        BinaryOp::Atan2 | BinaryOp::Complex => panic!("{} of integers", op.name()),
+    }
+}
+
+fn wrapped(b: &mut Builder, op: BinOp, int: IntKind, x: Value, y: Value) -> Value {
+    let result = b.bin(op, x, y);
+    int.wrap(b, result)
+}
+
+/// Quotient and remainder: all bits and the dividend for a zero divisor; the least number divided
+/// by -1 wraps.
+fn divide(b: &mut Builder, int: IntKind, x: Value, y: Value) -> (Value, Value) {
+    let lane = int.lane();
+    let (zero, all) = (b.int(lane, 0), b.int(lane, -1));
+    let by_zero = b.compare(Cmp::Eq, y, zero);
+    let magnitudes = |b: &mut Builder| [x, y].map(|v| unary(b, UnaryOp::Abs, int, v));
+    let [n, d] = if int.signed { magnitudes(b) } else { [x, y] };
+    // Abs leaves the least number negative, which is right if read as unsigned.
+    let [n, d] = [n, d].map(|v| int.unsigned(b, v));
+    let (mut quotient, mut remainder) =
+        if int.bits <= 16 { divide_short(b, n, d) } else { divide_unsigned(b, lane, n, d) };
+    if int.signed {
+        let shift = b.int(lane, i64::from(int.lane_bits() - 1));
+        let differ = b.bin(BinOp::Xor, x, y);
+        let signs = b.bin(BinOp::ShrA, differ, shift);
+        quotient = negate_if(b, quotient, signs);
+        let signs = b.bin(BinOp::ShrA, x, shift);
+        remainder = negate_if(b, remainder, signs);
+    }
+    let quotient = b.select(by_zero, all, quotient);
+    let remainder = b.select(by_zero, x, remainder);
+    (int.wrap(b, quotient), int.wrap(b, remainder))
+}
+
+/// `-x` where `signs` is all ones, `x` where it is zero.
+fn negate_if(b: &mut Builder, x: Value, signs: Value) -> Value {
+    let flipped = b.bin(BinOp::Xor, x, signs);
+    b.sub(flipped, signs)
+}
+
+/// Of numbers of up to 16 bits: the rounded quotient is nowhere closer to the next integer than
+/// `F32` can tell.
+fn divide_short(b: &mut Builder, n: Value, d: Value) -> (Value, Value) {
+    let [nf, df] = [n, d].map(|v| b.convert(Conv::Value, Lane::F32, v));
+    let ratio = b.bin(BinOp::Div, nf, df);
+    let quotient = b.convert(Conv::Trunc, Lane::I32, ratio);
+    let product = b.mul(quotient, d);
+    (quotient, b.sub(n, product))
+}
+
+/// Of unsigned numbers as wide as the lane.
+///
+/// The quotient is put together from two estimates by a rounded reciprocal, each too small by no
+/// more than a few units of its last place, and a correction by one.
+fn divide_unsigned(b: &mut Builder, lane: Lane, n: Value, d: Value) -> (Value, Value) {
+    let float = if lane == Lane::I64 { Lane::F64 } else { Lane::F32 };
+    let precision = if lane == Lane::I64 { 52 } else { 23 };
+    let df = b.convert(Conv::ValueU, float, d);
+    // A little less than the reciprocal, so that no estimate is too large.
+    let shrunk = b.float(float, 1.0 - 2f64.powi(2 - precision));
+    let reciprocal = b.bin(BinOp::Div, shrunk, df);
+    let estimate = |b: &mut Builder, n: Value| {
+        let nf = b.convert(Conv::ValueU, float, n);
+        b.mul(nf, reciprocal)
+    };
+    // Halved, because quotients that use the sign bit cannot be converted.
+    let first = estimate(b, n);
+    let half = b.float(float, 0.5);
+    let halved = b.mul(first, half);
+    let truncated = b.convert(Conv::Trunc, lane, halved);
+    let one = b.int(lane, 1);
+    let first = b.bin(BinOp::Shl, truncated, one);
+    let product = b.mul(first, d);
+    let rest = b.sub(n, product);
+    let second = estimate(b, rest);
+    let second = b.convert(Conv::Trunc, lane, second);
+    let product = b.mul(second, d);
+    let rest = b.sub(rest, product);
+    let quotient = b.add(first, second);
+    let more = b.compare(Cmp::GeU, rest, d);
+    let (next, less) = (b.add(quotient, one), b.sub(rest, d));
+    (b.select(more, next, quotient), b.select(more, less, rest))
+}
+
+/// The high half of the product of two numbers.
+fn mulhi(b: &mut Builder, int: IntKind, x: Value, y: Value) -> Value {
+    let lane = int.lane();
+    if int.bits <= 16 {
+        let product = b.mul(x, y);
+        let by = b.int(lane, int.bits.into());
+        let high = b.bin(if int.signed { BinOp::ShrA } else { BinOp::ShrL }, product, by);
+        return int.wrap(b, high);
+    }
+    let high = mulhi_unsigned(b, lane, x, y);
+    if !int.signed {
+        return high;
+    }
+    // A negative number is read as one that is too large by 2^bits.
+    let shift = b.int(lane, i64::from(int.bits - 1));
+    let [x_sign, y_sign] = [x, y].map(|v| b.bin(BinOp::ShrA, v, shift));
+    let excess_x = b.bin(BinOp::And, x_sign, y);
+    let excess_y = b.bin(BinOp::And, y_sign, x);
+    let high = b.sub(high, excess_x);
+    b.sub(high, excess_y)
+}
+
+/// By halves of the factors, whose products fit the lane.
+fn mulhi_unsigned(b: &mut Builder, lane: Lane, x: Value, y: Value) -> Value {
+    let width = 4 * lane.bytes() as i64;
+    let (half, mask) = (b.int(lane, width), b.int(lane, (1 << width) - 1));
+    let multiply = if lane == Lane::I64 { BinOp::MulWide } else { BinOp::Mul };
+    let [x1, y1] = [x, y].map(|v| b.bin(BinOp::ShrL, v, half));
+    let [x0, y0] = [x, y].map(|v| b.bin(BinOp::And, v, mask));
+    let low = b.bin(multiply, x0, y0);
+    let (cross, other) = (b.bin(multiply, x1, y0), b.bin(multiply, x0, y1));
+    let top = b.bin(multiply, x1, y1);
+    let carried = b.bin(BinOp::ShrL, low, half);
+    let middle = b.add(cross, carried);
+    let middle_low = b.bin(BinOp::And, middle, mask);
+    let other = b.add(other, middle_low);
+    let middle_high = b.bin(BinOp::ShrL, middle, half);
+    let other_high = b.bin(BinOp::ShrL, other, half);
+    let top = b.add(top, middle_high);
+    b.add(top, other_high)
+}
+
+/// By squaring, a bit of the exponent at a time. A negative exponent gives the truncated quotient
+/// 1 / x^-y, which is zero but for 1 and -1, and zero for x = 0, too.
+fn power(b: &mut Builder, int: IntKind, x: Value, y: Value) -> Value {
+    let lane = int.lane();
+    let (zero, one, minus_one) = (b.int(lane, 0), b.int(lane, 1), b.int(lane, -1));
+    let exponent = int.unsigned(b, y);
+    let init = [one, x, exponent];
+    let left = |b: &mut Builder, state: &[Value]| {
+        let rest = b.compare(Cmp::Ne, state[2], zero);
+        b.mask_any(rest)
+    };
+    let last = b.while_loop(&init, left, |b, state| {
+        let (result, square, rest) = (state[0], state[1], state[2]);
+        let bit = b.bin(BinOp::And, rest, one);
+        let odd = b.compare(Cmp::Ne, bit, zero);
+        let product = b.mul(result, square);
+        vec![b.select(odd, product, result), b.mul(square, square), b.bin(BinOp::ShrL, rest, one)]
+    });
+    let result = int.wrap(b, last[0]);
+    if !int.signed {
+        return result;
+    }
+    // Powers of -1 go by the last bit of the exponent, which the loop has used; those of 1 are 1.
+    let negative = b.compare(Cmp::Lt, y, zero);
+    let is_one = b.compare(Cmp::Eq, x, one);
+    let is_minus_one = b.compare(Cmp::Eq, x, minus_one);
+    let unit = b.mask_op(MaskOp::Or, is_one, is_minus_one);
+    let vanishes = b.mask_op(MaskOp::AndNot, unit, negative);
+    b.select(vanishes, zero, result)
+}

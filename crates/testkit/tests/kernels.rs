@@ -1,0 +1,340 @@
+//! Element-wise operations in kernels, run by the tile machine, against the interpreter: every
+//! operation, on every type, at special and at random values.
+
+use std::fmt::Write;
+
+use helio_codegen::elementwise::{apply, lane_bytes, load, store, supports};
+use helio_codegen::kernel::{Addr, Buf, Builder, Kernel};
+use helio_codegen::tile::{self, Arg};
+use helio_ir::ops::{Accepts, Direction};
+use helio_ir::text::parse;
+use helio_ir::{
+    Array, ArrayShape, BinaryOp, ElementType, Literal, Module, Native, Number, Op, UnaryOp,
+    dispatch_type, verify,
+};
+use helio_testkit::Tolerance;
+
+/// The types that kernels hold.
+fn types() -> impl Iterator<Item = ElementType> {
+    ElementType::ALL.iter().copied().filter(|&ty| lane_bytes(ty).is_some())
+}
+
+/// Bit patterns of a type: special values, then random ones, small and large.
+fn samples(ty: ElementType, count: usize, seed: u64) -> Vec<u128> {
+    let mut random = oorandom::Rand64::new(seed.into());
+    let mut values: Vec<u128> = specials(ty);
+    while values.len() < count {
+        let bits = u128::from(random.rand_u64()) << 64 | u128::from(random.rand_u64());
+        let uniform = 4.0 * random.rand_float() - 2.0;
+        let scale = 2f64.powi(random.rand_range(0..12) as i32);
+        let number = match random.rand_range(0..2) {
+            0 if ty.is_complex() => {
+                let other = 4.0 * random.rand_float() - 2.0;
+                Some(Number::Complex(helio_ir::types::C128::new(uniform, other * scale)))
+            }
+            0 => Some(Number::Float(uniform * scale)),
+            _ => None,
+        };
+        values.push(match number {
+            Some(number) => {
+                dispatch_type!(ty, T => Native::to_bits(<T as Native>::from_number(number)))
+            }
+            None => bits & (u128::MAX >> (128 - ty.bits())),
+        });
+    }
+    values.truncate(count);
+    values
+}
+
+fn specials(ty: ElementType) -> Vec<u128> {
+    let mask = u128::MAX >> (128 - ty.bits());
+    if ty.is_pred() {
+        return vec![0, 1];
+    }
+    if ty.is_complex() {
+        let parts: Vec<u128> = specials(ty.real_part()).into_iter().step_by(3).collect();
+        let bits = ty.real_part().bits();
+        return parts.iter().flat_map(|re| parts.iter().map(move |im| re | im << bits)).collect();
+    }
+    if ty.is_integer() {
+        let sign = 1 << (ty.bits() - 1);
+        let low = [0, 1, 2, 3, 5, 7].into_iter().flat_map(|x: u128| [x, x.wrapping_neg()]);
+        return low.chain([sign, sign - 1, sign + 1]).map(|x| x & mask).collect();
+    }
+    let numbers = [
+        0.0,
+        1.0,
+        0.5,
+        0.75,
+        1.5,
+        2.0,
+        2.5,
+        3.0,
+        3.5,
+        10.0,
+        127.5,
+        128.0,
+        255.5,
+        1e3,
+        32768.0,
+        65504.0,
+        65520.0,
+        1e5,
+        2147483648.0,
+        4294967296.0,
+        9.223372036854776e18,
+        1.8446744073709552e19,
+        1e30,
+        1e300,
+        1e-3,
+        1e-7,
+        6e-8,
+        1e-30,
+        1e-40,
+        1e-45,
+        1e-300,
+        1e-310,
+        f64::INFINITY,
+        f64::NAN,
+        0.49999997,
+        std::f64::consts::PI,
+        std::f64::consts::FRAC_PI_2,
+        f64::MAX,
+        f32::MAX.into(),
+    ];
+    let both = numbers.into_iter().flat_map(|x| [x, -x]);
+    let bits =
+        |x| dispatch_type!(ty, T => Native::to_bits(<T as Native>::from_number(Number::Float(x))));
+    both.map(bits).collect()
+}
+
+fn array(ty: ElementType, bits: &[u128]) -> Array {
+    let data = dispatch_type!(ty, T => T::wrap(bits.iter().map(|&x| <T as Native>::from_bits(x)).collect()));
+    Array::from_data(ArrayShape::new(ty, [bits.len()]).unwrap(), data).unwrap()
+}
+
+/// A module of one operation on arrays of these types.
+fn module(
+    op: &str,
+    operands: &[ElementType],
+    result: ElementType,
+    n: usize,
+    attrs: &str,
+) -> Module {
+    let mut text = String::from("HloModule m\nENTRY e {\n");
+    let names: Vec<String> = (0..operands.len()).map(|i| format!("x{i}")).collect();
+    for (i, ty) in operands.iter().enumerate() {
+        writeln!(text, "  x{i} = {ty}[{n}] parameter({i})").unwrap();
+    }
+    write!(text, "  ROOT r = {result}[{n}] {op}({}){attrs}\n}}\n", names.join(", ")).unwrap();
+    parse(&text).unwrap_or_else(|e| panic!("{text}: {e:?}"))
+}
+
+/// A kernel of one operation on so many elements.
+fn kernel(op: &Op, operands: &[ElementType], result: ElementType, n: usize) -> Kernel {
+    let wide = operands.iter().chain([&result]).any(|&ty| lane_bytes(ty) == Some(8));
+    let mut b = Builder::new(if wide { 8 } else { 16 });
+    let step = b.lanes() as i64;
+    b.set_range(n as i64, step);
+    let size = |ty: ElementType| ty.size_bytes() as i64;
+    let at =
+        |buf: Buf, i, size: i64| Addr { buf, offset: 0, terms: vec![(i, size)], lane_stride: size };
+    let inputs: Vec<Buf> =
+        operands.iter().map(|ty| b.param(n * ty.size_bytes(), true, false)).collect();
+    let output = b.param(n * result.size_bytes(), false, true);
+    let (begin, end) = (b.begin(), b.end());
+    b.for_loop(begin, end, step, &[], |b, i, _| {
+        let mask = Some(b.mask_below(i, end));
+        let args: Vec<_> = operands
+            .iter()
+            .zip(&inputs)
+            .map(|(&ty, &buf)| (ty, load(b, ty, at(buf, i, size(ty)), mask)))
+            .collect();
+        let value = apply(b, op, &args, result);
+        store(b, result, value, at(output, i, size(result)), mask);
+        vec![]
+    });
+    let kernel = b.finish();
+    if !wide {
+        use helio_codegen::kernel::{Lane, Ty};
+        let narrow = |ty: &Ty| !matches!(ty, Ty::Vector(Lane::I64 | Lane::F64));
+        assert!(kernel.types.iter().all(narrow), "{op:?} of {operands:?} takes wide lanes");
+    }
+    kernel
+}
+
+/// Compares one operation on these operands; false if kernels do not support it.
+fn check(
+    op: &str,
+    attrs: &str,
+    operands: &[&Array],
+    result: ElementType,
+    tolerance: Tolerance,
+) -> bool {
+    let n = operands[0].data().len();
+    let types: Vec<ElementType> = operands.iter().map(|x| x.element()).collect();
+    let module = module(op, &types, result, n, attrs);
+    let entry = module.entry();
+    let hlo = entry.instr(entry.root()).op.clone();
+    if !supports(&hlo, &types, result) {
+        return false;
+    }
+    let bytes: Vec<Vec<u8>> = operands.iter().map(|x| x.to_bytes()).collect();
+    let mut out = vec![0; n * result.size_bytes()];
+    let mut args: Vec<Arg<'_>> = bytes.iter().map(|bytes| Arg::Read(bytes)).collect();
+    args.push(Arg::Write(&mut out));
+    tile::run(&kernel(&hlo, &types, result, n), &mut args, 0, n as i64).unwrap();
+    let found = Array::from_bytes(ArrayShape::new(result, [n]).unwrap(), &out).unwrap();
+    let literals: Vec<Literal> = operands.iter().map(|&x| x.clone().into()).collect();
+    let expected =
+        helio_eval::evaluate(&verify(module).unwrap(), &literals, &Default::default()).unwrap();
+    let expected = expected.as_array().unwrap();
+    for i in 0..n {
+        let one = |array: &Array| Literal::from(self::array(array.element(), &[array.bits(i)]));
+        if let Err(error) = tolerance.compare(&one(&found), &one(expected)) {
+            let inputs: Vec<Number> = operands.iter().map(|x| x.number(i)).collect();
+            panic!("{op}{attrs} of {types:?} to {result} at {inputs:?}: {error}");
+        }
+    }
+    true
+}
+
+/// Samples of two operands: all pairs of special values, then random pairs.
+fn pairs(x: ElementType, y: ElementType, count: usize) -> (Array, Array) {
+    let (xs, ys) = (specials(x), specials(y));
+    let mut pairs: Vec<(u128, u128)> =
+        xs.iter().flat_map(|&x| ys.iter().map(move |&y| (x, y))).collect();
+    if pairs.len() > count {
+        let every = pairs.len() / count + 1;
+        pairs = pairs.into_iter().step_by(every).collect();
+    }
+    pairs.extend(samples(x, count, 7).into_iter().zip(samples(y, count, 8)));
+    let (xs, ys): (Vec<u128>, Vec<u128>) = pairs.into_iter().unzip();
+    (array(x, &xs), array(y, &ys))
+}
+
+/// What is exact, and how far the rest may be off.
+fn tolerance(exact: bool, ty: ElementType) -> Tolerance {
+    match ty {
+        _ if exact => Tolerance::Exact,
+        ElementType::F16 | ElementType::BF16 => Tolerance::Ulp(1),
+        _ => Tolerance::Ulp(2),
+    }
+}
+
+#[test]
+fn operations_of_one_operand() {
+    use UnaryOp::{
+        Abs, Ceil, Clz, Floor, Imag, IsFinite, Negate, Not, Popcnt, Real, RoundNearestAfz,
+        RoundNearestEven, Sign, Sqrt,
+    };
+    let mut missing = String::new();
+    for ty in types() {
+        let count = if ty.bits() <= 16 { 1 << ty.bits() } else { 20_000 };
+        let bits: Vec<u128> = if ty.bits() <= 16 && !ty.is_pred() {
+            (0..count as u128).collect()
+        } else {
+            samples(ty, count, 1)
+        };
+        let x = array(ty, &bits);
+        for &op in UnaryOp::ALL.iter().filter(|op| op.accepts().includes(ty)) {
+            let result = op.result_rule().apply(ty).unwrap();
+            let exact = matches!(op, Abs | Ceil | Clz | Floor | Imag | IsFinite | Negate | Not)
+                || matches!(op, Popcnt | Real | RoundNearestAfz | RoundNearestEven | Sign | Sqrt);
+            let exact = exact && !(ty.is_complex() && matches!(op, Abs | Sign | Sqrt));
+            if !check(op.name(), "", &[&x], result, tolerance(exact, ty)) {
+                write!(missing, " {}({ty})", op.name()).unwrap();
+            }
+        }
+    }
+    println!("not in kernels:{missing}");
+}
+
+#[test]
+fn operations_of_two_operands() {
+    let mut missing = String::new();
+    for ty in types() {
+        let (x, y) = pairs(ty, ty, 6000);
+        for &op in BinaryOp::ALL.iter().filter(|op| op.accepts().includes(ty)) {
+            let result = op.result_rule().apply(ty).unwrap();
+            let exact = !matches!(op, BinaryOp::Atan2 | BinaryOp::Power) || ty.is_integer();
+            let tolerance = match (op, ty) {
+                // Products are rounded before they are added.
+                (BinaryOp::Multiply | BinaryOp::Divide, ElementType::C64) => continue,
+                _ => tolerance(exact, ty),
+            };
+            if !check(op.name(), "", &[&x, &y], result, tolerance) {
+                write!(missing, " {}({ty})", op.name()).unwrap();
+            }
+        }
+    }
+    println!("not in kernels:{missing}");
+}
+
+#[test]
+fn comparisons() {
+    for ty in types() {
+        let (x, y) = pairs(ty, ty, 6000);
+        for direction in Direction::ALL {
+            let ordered = !matches!(direction, Direction::Eq | Direction::Ne);
+            if ty.is_complex() && ordered {
+                continue;
+            }
+            let attrs = format!(", direction={}", direction.word());
+            let pred = ElementType::Pred;
+            assert!(check("compare", &attrs, &[&x, &y], pred, Tolerance::Exact));
+            if Accepts::Float.includes(ty) {
+                let attrs = format!("{attrs}, type=TOTALORDER");
+                assert!(check("compare", &attrs, &[&x, &y], pred, Tolerance::Exact));
+            }
+        }
+    }
+}
+
+#[test]
+fn conversions() {
+    for from in types() {
+        let x = array(from, &samples(from, 20_000, 3));
+        for to in types() {
+            assert!(check("convert", "", &[&x], to, Tolerance::Exact), "{from} to {to}");
+            let same = from.bits() == to.bits() && from.is_complex() == to.is_complex();
+            let half = |ty| ty == ElementType::F16;
+            if same {
+                let supported = check("bitcast-convert", "", &[&x], to, Tolerance::Exact);
+                assert!(supported || half(from) || half(to), "bitcast {from} to {to}");
+            }
+        }
+    }
+}
+
+#[test]
+fn choices() {
+    for ty in types() {
+        let (x, y) = pairs(ty, ty, 2000);
+        let n = x.data().len();
+        let pred = array(
+            ElementType::Pred,
+            &samples(ElementType::Pred, n, 4).iter().map(|x| x & 1).collect::<Vec<_>>(),
+        );
+        assert!(check("select", "", &[&pred, &x, &y], ty, Tolerance::Exact));
+        if Accepts::RealOrPred.includes(ty) && !ty.is_pred() {
+            let z = array(ty, &samples(ty, n, 5));
+            assert!(check("clamp", "", &[&x, &z, &y], ty, Tolerance::Exact));
+        }
+    }
+}
+
+#[test]
+fn precision() {
+    for ty in types().filter(|ty| ty.is_float()) {
+        let bits = if ty.bits() == 16 { (0..1 << 16).collect() } else { samples(ty, 20_000, 6) };
+        let x = array(ty, &bits);
+        for (exponent, mantissa) in
+            [(5, 10), (8, 7), (8, 23), (11, 52), (4, 3), (2, 1), (8, 0), (40, 99)]
+        {
+            let attrs = format!(", exponent_bits={exponent}, mantissa_bits={mantissa}");
+            let supported = check("reduce-precision", &attrs, &[&x], ty, Tolerance::Exact);
+            assert!(supported || ty == ElementType::F16, "{ty} {attrs}");
+        }
+    }
+}
