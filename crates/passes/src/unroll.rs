@@ -91,7 +91,8 @@ mod tests {
 
     #[test]
     fn three_times() {
-        let negations = |text: &str| after("unroll-loops,remove-dead-code", text).matches("negate").count();
+        let negations =
+            |text: &str| after("unroll-loops,remove-dead-code", text).matches("negate").count();
         assert_eq!(negations(&counting(0, "compare(i, n), direction=LT", 1)), 3);
         assert_eq!(negations(&counting(0, "compare(n, i), direction=GE", 2)), 2);
         assert_eq!(negations(&counting(5, "compare(i, n), direction=GT", -1)), 2);

@@ -1,8 +1,7 @@
 //! Tuples taken apart: which arrays instructions give, pass on, and use last.
 
-use helio_ir::{
-    Computation, InstrId, Layout, Module, ModuleConfig, Op, Shape, ops::Conditional, ops::While,
-};
+use helio_ir::{Computation, InstrId, Layout, ModuleConfig, Op, Shape};
+use helio_passes::effects::Effects;
 
 use super::{NoPlan, Planned};
 
@@ -28,7 +27,7 @@ pub(super) fn donated(config: &ModuleConfig, entry: &Computation) -> Vec<(usize,
 }
 
 /// The number of the leaf at a path through nested tuples.
-fn leaf_at(shape: &Shape, path: &[usize]) -> Option<usize> {
+pub(super) fn leaf_at(shape: &Shape, path: &[usize]) -> Option<usize> {
     let mut before = 0;
     let mut at = shape;
     for &index in path {
@@ -70,51 +69,6 @@ fn is_row_major(shape: &Shape) -> bool {
     array.layout().is_none_or(|layout| layout.minor_to_major == descending.minor_to_major)
 }
 
-/// For each computation, whether running it does more than compute its result.
-pub(super) fn effects(module: &Module) -> Vec<bool> {
-    let mut of: Vec<bool> = Vec::with_capacity(module.computations().len());
-    for computation in module.computations() {
-        let has = computation.instrs().iter().any(|instr| has_effects(&instr.op, &of));
-        of.push(has);
-    }
-    of
-}
-
-/// Whether an operation does more than compute its result, or may not be left out for other
-/// reasons; `effects` says so for the computations it calls.
-pub(super) fn has_effects(op: &Op, effects: &[bool]) -> bool {
-    match op {
-        Op::Infeed(_)
-        | Op::Outfeed(_)
-        | Op::Send(_)
-        | Op::SendDone(_)
-        | Op::Recv(_)
-        | Op::RecvDone(_)
-        | Op::CustomCall(_)
-        | Op::Rng(_)
-        | Op::RngGetAndUpdateState(_)
-        | Op::AllReduce(_)
-        | Op::AllGather(_)
-        | Op::AllToAll(_)
-        | Op::CollectivePermute(_)
-        | Op::ReduceScatter(_)
-        | Op::CollectiveBroadcast(_)
-        | Op::RaggedAllToAll(_)
-        | Op::AllReduceStart(_)
-        | Op::AllReduceDone(_)
-        | Op::AllGatherStart(_)
-        | Op::AllGatherDone(_)
-        | Op::CollectivePermuteStart(_)
-        | Op::CollectivePermuteDone(_)
-        | Op::AsyncStart(_)
-        | Op::AsyncUpdate(_)
-        | Op::AsyncDone(_) => true,
-        Op::While(While { condition, body }) => effects[condition.index()] || effects[body.index()],
-        Op::Conditional(Conditional { branches }) => branches.iter().any(|b| effects[b.index()]),
-        op => op.callees().iter().any(|callee| effects[callee.index()]),
-    }
-}
-
 /// An array: the instruction that makes it, and which of its arrays it is.
 pub(super) type Origin = (InstrId, usize);
 
@@ -128,7 +82,7 @@ pub(super) struct Leaves {
 }
 
 impl Leaves {
-    pub(super) fn of(computation: &Computation, effects: &[bool]) -> Self {
+    pub(super) fn of(computation: &Computation, effects: &Effects) -> Self {
         let count = computation.instrs().len();
         let mut origins: Vec<Vec<Origin>> = Vec::with_capacity(count);
         let mut last_use: Vec<Vec<Option<usize>>> = Vec::with_capacity(count);
@@ -155,7 +109,7 @@ impl Leaves {
         leaves.use_at(computation.root(), count);
         for id in computation.ids().rev() {
             let instr = computation.instr(id);
-            if leaves.is_own(id) && (leaves.is_used(id) || has_effects(&instr.op, effects)) {
+            if leaves.is_own(id) && (leaves.is_used(id) || effects.has_effect(&instr.op)) {
                 instr.operands.iter().for_each(|&operand| leaves.use_at(operand, id.index()));
             }
         }

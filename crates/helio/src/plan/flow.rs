@@ -1,8 +1,10 @@
 //! Loops and branches.
 
-use helio_ir::{InstrId, ops};
+use helio_ir::{InstrId, Number, Op, ops};
+use helio_passes::recognize;
 use helio_runtime::program::{Branch, Selector, Step, While};
 
+use super::arrays::{self, Origin};
 use super::{Frame, Loop, Planned, Planner, Source, StorageId};
 
 impl<'m> Planner<'m> {
@@ -19,6 +21,7 @@ impl<'m> Planner<'m> {
         let instr = frame.computation.instr(id);
         let init = frame.operands(id);
         let origins = frame.leaves.operand_origins(frame.computation, id);
+        let trips = self.trips(frame, op, &origins);
         let invariant = self.invariant(op, init.len());
         let mut state = Vec::with_capacity(init.len());
         for (i, &value) in init.iter().enumerate() {
@@ -75,8 +78,24 @@ impl<'m> Planner<'m> {
             }
         }
         debug_assert_eq!(state.len(), instr.shape.leaves().len());
-        steps.push(Step::While(Box::new(While { cond, go, trips: None, body, rotate })));
+        steps.push(Step::While(Box::new(While { cond, go, trips, body, rotate })));
         Ok(state)
+    }
+
+    /// How often a loop runs, if it counts from a constant to a constant.
+    fn trips(&self, frame: &Frame<'m>, op: &ops::While, init: &[Origin]) -> Option<u64> {
+        let counter = recognize::counted_loop(self.module, op.condition, op.body)?;
+        let body = self.module.computation(op.body);
+        let state = &body.instr(*body.params().get(&0)?).shape;
+        let leaf = counter.index.map_or(Some(0), |index| arrays::leaf_at(state, &[index]))?;
+        let &(start, _) = init.get(leaf)?;
+        match &frame.computation.instr(start).op {
+            Op::Constant(constant) => match constant.literal.as_array()?.number(0) {
+                Number::Int(start) => counter.trips(start),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// Whether the frame may write a storage that nothing else is.

@@ -19,6 +19,7 @@ mod place;
 use std::sync::Arc;
 
 use helio_ir::{CompId, Computation, InstrId, Literal, Module, Op, Shape};
+use helio_passes::effects::Effects;
 use helio_runtime::program::{ArgumentInfo, Parts, Program, SlotId, Step};
 use helio_runtime::{Block, Memory, Threads};
 
@@ -62,7 +63,7 @@ pub(crate) fn plan(module: &Module, target: &Target, machine: &Machine) -> Plann
         arguments: Vec::new(),
         constants: Vec::new(),
         calls: Calls::default(),
-        effects: arrays::effects(module),
+        effects: Effects::of(module),
         frames: 0,
         loops: Vec::new(),
         depth: 0,
@@ -126,8 +127,7 @@ struct Planner<'m> {
     arguments: Vec<ArgumentInfo>,
     constants: Vec<Arc<Block>>,
     calls: Calls,
-    /// For each computation, whether running it does more than compute its result.
-    effects: Vec<bool>,
+    effects: Effects,
     /// Frames made so far: one for each computation that is planned, each time.
     frames: usize,
     loops: Vec<Loop>,
@@ -301,7 +301,7 @@ impl<'m> Planner<'m> {
         steps: &mut Vec<Step>,
     ) -> Planned<Vec<StorageId>> {
         let instr = frame.computation.instr(id);
-        if !frame.leaves.is_used(id) && !arrays::has_effects(&instr.op, &self.effects) {
+        if !frame.leaves.is_used(id) && !self.effects.has_effect(&instr.op) {
             return Ok(vec![SlotId(u32::MAX); instr.shape.leaves().len()]);
         }
         match &instr.op {
