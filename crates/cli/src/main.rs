@@ -11,6 +11,7 @@ mod compare;
 mod convert;
 mod engine;
 mod failure;
+mod opt;
 mod progress;
 mod run;
 mod show;
@@ -41,6 +42,8 @@ enum Command {
     Check(check::Args),
     /// Rewrite a program or a file of arrays in another format, named by the extensions.
     Convert(convert::Args),
+    /// Run passes on a program and print what they make of it.
+    Opt(opt::Args),
 }
 
 /// The longest text that is read: far beyond any program, and what a device without end is cut at.
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::bench(args),
         Command::Check(args) => check::check(args),
         Command::Convert(args) => convert::convert(args),
+        Command::Opt(args) => opt::opt(args),
     });
     let failure = match result {
         Ok(Ok(())) => return ExitCode::SUCCESS,

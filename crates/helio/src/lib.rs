@@ -40,6 +40,7 @@ pub use helio_ir::text::{parse, print};
 pub use helio_ir::{
     Array, Code, ElementType, Error, Literal, Location, Module, ProgramShape, Result, Shape, memory,
 };
+pub use helio_passes as passes;
 pub use helio_passes::OptLevel;
 pub use helio_runtime::{CFunction, Closed, Queue};
 pub use host::{HostQueues, infeed_shapes};

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use helio_ir::ops::Parameter;
-use helio_ir::{ArrayShape, Computation, InferCx, Instr, InstrId, Op, Result, Shape};
+use helio_ir::{ArrayShape, Computation, InferCx, Instr, InstrId, Module, Op, Result, Shape};
 
 use crate::rebuild::{Names, NewModule};
 
@@ -81,6 +81,26 @@ impl<'m> Draft<'m> {
     /// The shape of an instruction, if it is an array.
     pub fn array(&self, id: InstrId) -> Option<&ArrayShape> {
         self.shape(id).as_array()
+    }
+
+    /// What instructions call, to look at.
+    pub fn callees(&self) -> &Module {
+        self.module
+    }
+
+    /// Gives an instruction without a name the name, and what else is written there, of the one
+    /// that it replaces.
+    pub(crate) fn name(&mut self, id: InstrId, old: Instr) {
+        let instr = &mut self.instrs[id.index()];
+        if instr.name.is_empty() {
+            instr.name = old.name;
+            instr.at = old.at;
+            instr.extra = old.extra;
+            if let Some(extra) = &mut instr.extra {
+                // The new instruction may stand before what the old one waited for.
+                extra.control_predecessors.clear();
+            }
+        }
     }
 
     /// Takes over an instruction whose operands (and control predecessors) are this draft's.

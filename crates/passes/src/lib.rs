@@ -31,8 +31,9 @@ pub mod recognize;
 
 mod dce;
 mod inline;
+mod simplify;
 #[cfg(test)]
 mod testing;
 mod unroll;
 
-pub use pass::{OptLevel, PASSES, Pass, optimize, run_passes};
+pub use pass::{OptLevel, PARTS, PIPELINE, Pass, find_pass, optimize, run_passes};

@@ -1,8 +1,8 @@
-//! The table of passes, and the pipelines made of them.
+//! The passes, and the pipeline made of them.
 
 use helio_ir::{Error, Module, Result, Verified, verify};
 
-use crate::{dce, inline, unroll};
+use crate::{dce, inline, simplify, unroll};
 
 /// A pass.
 #[derive(Clone, Copy, Debug)]
@@ -40,32 +40,85 @@ impl OptLevel {
     }
 }
 
-/// All passes, in the order in which [`optimize`] runs those of its level.
-pub const PASSES: &[Pass] = &[
-    Pass {
-        name: "inline",
-        summary: "Puts called computations and fusions in the place of their callers.",
-        level: OptLevel::None,
-        run: inline::inline,
-    },
-    Pass {
-        name: "unroll-loops",
-        summary: "Replaces loops of a few iterations by copies of their bodies.",
-        level: OptLevel::Default,
-        run: unroll::unroll_loops,
-    },
-    Pass {
-        name: "remove-dead-code",
-        summary: "Drops instructions whose values nobody takes, and computations that nobody calls.",
-        level: OptLevel::None,
-        run: dce::remove_dead_code,
-    },
-];
+/// What [`optimize`] runs of its level, in this order.
+pub const PIPELINE: &[Pass] = &[INLINE, SIMPLIFY, UNROLL_LOOPS, SIMPLIFY, REMOVE_DEAD_CODE];
+
+/// Parts of `simplify`, to be run by themselves.
+pub const PARTS: &[Pass] =
+    &[FORWARD_TUPLES, FOLD_CONSTANTS, SIMPLIFY_ALGEBRA, SIMPLIFY_MOVEMENT, MERGE_EQUAL];
+
+const INLINE: Pass = Pass {
+    name: "inline",
+    summary: "Puts called computations and fusions in the place of their callers.",
+    level: OptLevel::None,
+    run: inline::inline,
+};
+
+const SIMPLIFY: Pass = Pass {
+    name: "simplify",
+    summary: "Applies laws of arithmetic and movement, folds constants and merges what is equal, all in one walk.",
+    level: OptLevel::Less,
+    run: simplify::simplify,
+};
+
+const UNROLL_LOOPS: Pass = Pass {
+    name: "unroll-loops",
+    summary: "Replaces loops of a few iterations by copies of their bodies.",
+    level: OptLevel::Default,
+    run: unroll::unroll_loops,
+};
+
+const REMOVE_DEAD_CODE: Pass = Pass {
+    name: "remove-dead-code",
+    summary: "Drops instructions whose values nobody takes, and computations that nobody calls.",
+    level: OptLevel::None,
+    run: dce::remove_dead_code,
+};
+
+const FORWARD_TUPLES: Pass = Pass {
+    name: "forward-tuples",
+    summary: "Takes elements out of tuples that are put together in the same computation.",
+    level: OptLevel::Less,
+    run: simplify::forward_tuples,
+};
+
+const FOLD_CONSTANTS: Pass = Pass {
+    name: "fold-constants",
+    summary: "Computes what depends on small constants alone.",
+    level: OptLevel::Less,
+    run: simplify::fold_constants,
+};
+
+const SIMPLIFY_ALGEBRA: Pass = Pass {
+    name: "simplify-algebra",
+    summary: "Applies the laws of arithmetic and logic.",
+    level: OptLevel::Less,
+    run: simplify::simplify_algebra,
+};
+
+const SIMPLIFY_MOVEMENT: Pass = Pass {
+    name: "simplify-movement",
+    summary: "Simplifies what moves elements: reshapes, transposes, broadcasts, slices.",
+    level: OptLevel::Less,
+    run: simplify::simplify_movement,
+};
+
+const MERGE_EQUAL: Pass = Pass {
+    name: "merge-equal",
+    summary: "Makes one of equal instructions.",
+    level: OptLevel::Less,
+    run: simplify::merge_equal,
+};
+
+/// The pass of this name.
+pub fn find_pass(name: &str) -> Option<&'static Pass> {
+    PIPELINE.iter().chain(PARTS).find(|pass| pass.name == name)
+}
 
 /// Runs the passes of a level. Errors: memory or a limit of the representation; `Internal` if a
 /// pass has made a module that does not verify.
 pub fn optimize(module: Verified<Module>, level: OptLevel) -> Result<Verified<Module>> {
-    run_passes(module, PASSES.iter().filter(|pass| pass.level <= level))
+    run_passes(module, PIPELINE.iter().filter(|pass| pass.level <= level))
 }
 
 /// Runs passes in this order. Errors: as for [`optimize`].

@@ -3,15 +3,14 @@
 use helio_ir::text::{parse, print};
 use helio_ir::verify;
 
-use crate::{PASSES, run_passes};
+use crate::{find_pass, run_passes};
 
 /// The text of a module after passes (names, separated by commas), which has to verify.
 pub(crate) fn after(passes: &str, text: &str) -> String {
     let module = verify(parse(text).expect("the text parses")).expect("the text verifies");
-    let passes = passes.split(',').map(|name| {
-        let pass = PASSES.iter().find(|pass| pass.name == name);
-        pass.unwrap_or_else(|| panic!("no pass is named {name}"))
-    });
+    let passes = passes
+        .split(',')
+        .map(|name| find_pass(name).unwrap_or_else(|| panic!("no pass is named {name}")));
     print(&run_passes(module, passes).expect("the passes run"))
 }
 

@@ -1,0 +1,81 @@
+//! `helio opt`.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use helio::passes::{OptLevel, PARTS, PIPELINE, Pass, find_pass, run_passes};
+
+use crate::failure::Failure;
+use crate::{Source, say};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The program, as HLO text.
+    #[arg(required_unless_present = "list")]
+    module: Option<PathBuf>,
+
+    /// The passes to run, in this order; `--list` names them.
+    #[arg(long, value_delimiter = ',', conflicts_with = "level")]
+    passes: Vec<String>,
+
+    /// Run the passes of this level of optimisation, 0 to 3.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=3))]
+    level: u32,
+
+    /// What to print.
+    #[arg(long, value_enum, default_value_t = Emit::Hlo)]
+    emit: Emit,
+
+    /// List all passes.
+    #[arg(long)]
+    list: bool,
+}
+
+/// What is printed of the result.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Emit {
+    /// The program, as HLO text.
+    Hlo,
+}
+
+/// Runs passes on a module and prints what they make of it. Errors: the program is wrong, or there
+/// is no such pass.
+pub(crate) fn opt(args: Args) -> Result<(), Failure> {
+    if args.list {
+        return list();
+    }
+    let Some(path) = args.module else { return Err(Failure::bad_input("no program")) };
+    let level = OptLevel::from_number(args.level).unwrap_or_default();
+    let passes: Vec<&Pass> = if args.passes.is_empty() {
+        PIPELINE.iter().filter(|pass| pass.level <= level).collect()
+    } else {
+        args.passes.iter().map(|name| pass(name)).collect::<Result<_, _>>()?
+    };
+    let source = Source::read(path)?;
+    let in_program = |errors: Vec<helio::Error>| Failure::in_program(&source, &errors);
+    let module = helio::parse(&source.text).and_then(helio::ir::verify).map_err(in_program)?;
+    let module = run_passes(module, passes).map_err(|e| in_program(vec![e]))?;
+    match args.emit {
+        Emit::Hlo => say(helio::print(&module)),
+    }
+}
+
+fn pass(name: &str) -> Result<&'static Pass, Failure> {
+    find_pass(name).ok_or_else(|| {
+        Failure::bad_input(format!("no pass is named {name}; helio opt --list names all"))
+    })
+}
+
+fn list() -> Result<(), Failure> {
+    say("passes, in the order in which they run, with the least level that runs them:")?;
+    for (i, pass) in PIPELINE.iter().enumerate() {
+        let again = PIPELINE[..i].iter().any(|before| before.name == pass.name);
+        let summary = if again { "(again)" } else { pass.summary };
+        say(format_args!("  {} {:18} {summary}", pass.level as u32, pass.name))?;
+    }
+    say("passes that are parts of simplify:")?;
+    for pass in PARTS {
+        say(format_args!("    {:18} {}", pass.name, pass.summary))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,119 @@
+//! Operations on constants.
+
+use helio_eval::{Context, Evaluator};
+use helio_ir::ops::{Broadcast, Constant, Parameter};
+use helio_ir::{Array, ArrayShape, Computation, InstrId, Literal, Module, Op, Result, Shape};
+
+use super::Simplifier;
+use crate::draft::unnamed;
+
+/// Neither operands nor result of what is folded have more elements: large constants cost memory
+/// and time that computing them again does not.
+const MAX_ELEMENTS: usize = 1024;
+
+pub(super) fn simpler(
+    cx: &mut Simplifier<'_, '_>,
+    op: &Op,
+    operands: &[InstrId],
+    shape: &Shape,
+) -> Result<Option<InstrId>> {
+    match op {
+        Op::Constant(op) if !op.elided => splat(cx, &op.literal),
+        // An iota of one element is 0; longer ones are cheap to compute.
+        Op::GetDimensionSize(op) => {
+            let size = cx.draft.array(operands[0]).map(|array| array.dims()[op.dimension] as i32);
+            let size = size.map(|size| Constant::new(Array::scalar(size)));
+            size.map(|size| cx.add(size, &[])).transpose()
+        }
+        _ => evaluated(cx, op, operands, shape),
+    }
+}
+
+/// A constant whose elements are all the same → broadcast of a scalar: the one form in which rules
+/// and kernels look for it.
+fn splat(cx: &mut Simplifier<'_, '_>, literal: &Literal) -> Result<Option<InstrId>> {
+    let Some(array) = literal.as_array() else { return Ok(None) };
+    let count = array.data().len();
+    if array.shape().is_scalar() || count == 0 {
+        return Ok(None);
+    }
+    let first = array.bits(0);
+    if (1..count).any(|i| array.bits(i) != first) {
+        return Ok(None);
+    }
+    let scalar = element(array, 0)?;
+    let scalar = cx.add(Constant::new(scalar), &[])?;
+    let shape = array.shape().clone().without_layout();
+    cx.add(Broadcast { shape, dimensions: Vec::new() }, &[scalar]).map(Some)
+}
+
+/// One element of an array.
+fn element(array: &Array, index: usize) -> Result<Array> {
+    let size = array.element().size_bytes();
+    let bits = array.bits(index).to_le_bytes();
+    Array::from_bytes(ArrayShape::scalar(array.element()), &bits[..size])
+}
+
+/// What an operation gives on constants, if it is one of elements or movement.
+fn evaluated(
+    cx: &mut Simplifier<'_, '_>,
+    op: &Op,
+    operands: &[InstrId],
+    shape: &Shape,
+) -> Result<Option<InstrId>> {
+    if operands.is_empty() || !may_fold(op) {
+        return Ok(None);
+    }
+    let Some(result) = shape.as_array().filter(|array| array.element_count() <= MAX_ELEMENTS)
+    else {
+        return Ok(None);
+    };
+    let literals: Option<Vec<Literal>> = operands
+        .iter()
+        .map(|&id| {
+            let array = cx.constant(id).filter(|array| array.data().len() <= MAX_ELEMENTS);
+            array.cloned().map(Literal::Array)
+        })
+        .collect();
+    let Some(literals) = literals else { return Ok(None) };
+    // What the interpreter cannot compute is left for the run to report.
+    let Ok(Literal::Array(value)) = evaluate(op, literals, shape) else { return Ok(None) };
+    let value = value.with_shape(result.clone().without_layout())?;
+    cx.add(Constant::new(value), &[]).map(Some)
+}
+
+/// Broadcasts make constants large, and what calls computations may take long.
+fn may_fold(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Unary(_)
+            | Op::Binary(_)
+            | Op::Compare(_)
+            | Op::Select(_)
+            | Op::Clamp(_)
+            | Op::Convert(_)
+            | Op::BitcastConvert(_)
+            | Op::ReducePrecision(_)
+            | Op::Reshape(_)
+            | Op::Transpose(_)
+            | Op::Reverse(_)
+            | Op::Slice(_)
+            | Op::Concatenate(_)
+            | Op::DynamicSlice(_)
+            | Op::Pad(_)
+    )
+}
+
+fn evaluate(op: &Op, args: Vec<Literal>, shape: &Shape) -> Result<Literal> {
+    let mut computation = Computation::new("fold");
+    let mut operands = Vec::with_capacity(args.len());
+    for (number, arg) in args.iter().enumerate() {
+        let shape = arg.shape();
+        let parameter = Parameter { number, shape: shape.clone() };
+        operands.push(computation.push(unnamed(parameter.into(), &[], shape))?);
+    }
+    computation.push(unnamed(op.clone(), &operands, shape.clone()))?;
+    let mut module = Module::new("fold");
+    let id = module.push(computation)?;
+    Evaluator::new(&module, &Context::default()).call(id, args)
+}

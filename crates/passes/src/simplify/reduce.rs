@@ -1,0 +1,145 @@
+//! `reduce` and `reduce-window`.
+
+use helio_ir::ops::{Reduce, ReduceWindow};
+use helio_ir::{BinaryOp, InstrId, Op, Result, Shape};
+
+use super::Simplifier;
+use super::movement::follow_units;
+use crate::recognize::reducer;
+
+impl Simplifier<'_, '_> {
+    /// Whether an instruction is a `reduce` by addition.
+    pub(super) fn is_sum(&self, id: InstrId) -> bool {
+        match self.draft.op(id) {
+            Op::Reduce(op) => self.fold_op(op.to_apply) == Some(BinaryOp::Add),
+            _ => false,
+        }
+    }
+
+    fn fold_op(&self, id: helio_ir::CompId) -> Option<BinaryOp> {
+        reducer(self.draft.callees(), id)
+    }
+}
+
+pub(super) fn simpler(
+    cx: &mut Simplifier<'_, '_>,
+    op: &Reduce,
+    operands: &[InstrId],
+    shape: &Shape,
+) -> Result<Option<InstrId>> {
+    let (arrays, inits) = operands.split_at(operands.len() / 2);
+    let Some(dims) = cx.draft.array(arrays[0]).map(|array| array.dims().to_vec()) else {
+        return Ok(None);
+    };
+    let (units, others): (Vec<usize>, Vec<usize>) =
+        op.dimensions.iter().partition(|&&d| dims[d] == 1);
+    // Dimensions of 1 fold nothing as long as others are folded.
+    if !units.is_empty() && !others.is_empty() {
+        let kept: Vec<usize> = (0..dims.len()).filter(|d| !units.contains(d)).collect();
+        let sizes: Vec<usize> = kept.iter().map(|&d| dims[d]).collect();
+        let mut operands = Vec::with_capacity(operands.len());
+        for &array in arrays {
+            operands.push(cx.reshape(array, &sizes)?);
+        }
+        operands.extend(inits);
+        let place = |d: &usize| kept.iter().filter(|&&k| k < *d).count();
+        let dimensions = others.iter().map(place).collect();
+        return cx.add(Reduce { dimensions, to_apply: op.to_apply }, &operands).map(Some);
+    }
+    let (&[x], &[init], Some(result)) = (arrays, inits, shape.as_array()) else { return Ok(None) };
+    let element = |id: InstrId| cx.draft.array(id).map(|array| array.element());
+    if element(x) != element(init) || element(x) != Some(result.element()) {
+        return Ok(None); // converts on the way
+    }
+    let Some(binary) = cx.fold_op(op.to_apply) else { return Ok(None) };
+    // One element is combined with the initial value only.
+    if others.is_empty() {
+        let x = cx.reshape(x, result.dims())?;
+        let init = cx.broadcast_scalar(init, result.dims())?;
+        return cx.add(binary, &[init, x]).map(Some);
+    }
+    // No element at all leaves the initial value.
+    if others.iter().any(|&d| dims[d] == 0) {
+        return cx.broadcast_scalar(init, result.dims()).map(Some);
+    }
+    let source = cx.draft.operands(x).first().copied();
+    let Some(source_dims) = source.and_then(|id| cx.draft.array(id)).map(|a| a.dims().to_vec())
+    else {
+        return Ok(None);
+    };
+    match (cx.draft.op(x), source) {
+        // reduce(reshape(x)) → reshape(reduce(x)), when the reshape adds or takes ones.
+        (Op::Reshape(_), Some(source)) => {
+            let Some(followed) = follow_units(&dims, &source_dims) else { return Ok(None) };
+            let dimensions: Option<Vec<usize>> = others.iter().map(|&d| followed[d]).collect();
+            let Some(dimensions) = dimensions else { return Ok(None) };
+            let reduced = Reduce { dimensions, to_apply: op.to_apply };
+            let reduced = cx.add(reduced, &[source, init])?;
+            cx.reshape(reduced, result.dims()).map(Some)
+        }
+        // reduce(transpose(x)) → reduce(x), when what is kept is in order. (The order in which
+        // elements are combined is the implementation's choice.)
+        (Op::Transpose(transpose), Some(source)) => {
+            let kept: Vec<usize> = (0..dims.len())
+                .filter(|d| !others.contains(d))
+                .map(|d| transpose.permutation[d])
+                .collect();
+            let mut dimensions: Vec<usize> =
+                others.iter().map(|&d| transpose.permutation[d]).collect();
+            dimensions.sort_unstable();
+            if !kept.is_sorted() {
+                return Ok(None);
+            }
+            let reduced = Reduce { dimensions, to_apply: op.to_apply };
+            cx.add(reduced, &[source, init]).map(Some)
+        }
+        // The greatest of equal elements is any of them.
+        (Op::Broadcast(broadcast), Some(source)) if is_idempotent(binary) => {
+            if others.iter().any(|d| broadcast.dimensions.contains(d)) {
+                return Ok(None);
+            }
+            let mut inner = broadcast.clone();
+            for d in &mut inner.dimensions {
+                *d -= others.iter().filter(|&other| other < d).count();
+            }
+            inner.shape = result.clone().without_layout();
+            let x = cx.add(inner, &[source])?;
+            let init = cx.broadcast_scalar(init, result.dims())?;
+            cx.add(binary, &[init, x]).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Whether combining a value with itself gives the value.
+fn is_idempotent(op: BinaryOp) -> bool {
+    matches!(op, BinaryOp::Maximum | BinaryOp::Minimum | BinaryOp::And | BinaryOp::Or)
+}
+
+/// A window of one element combines it with the initial value only.
+pub(super) fn window(
+    cx: &mut Simplifier<'_, '_>,
+    op: &ReduceWindow,
+    operands: &[InstrId],
+) -> Result<Option<InstrId>> {
+    let &[x, init] = operands else { return Ok(None) };
+    let is_one = op.window.dims.iter().all(|dim| {
+        dim.size == 1
+            && dim.stride == 1
+            && dim.pad_low == 0
+            && dim.pad_high == 0
+            && dim.base_dilation == 1
+    });
+    let (Some(array), Some(start)) = (cx.draft.array(x), cx.draft.array(init)) else {
+        return Ok(None);
+    };
+    let same = array.element() == start.element();
+    let dims = array.dims().to_vec();
+    match cx.fold_op(op.to_apply) {
+        Some(binary) if is_one && same => {
+            let init = cx.broadcast_scalar(init, &dims)?;
+            cx.add(binary, &[init, x]).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
