@@ -64,8 +64,8 @@ fn binary(
     b: InstrId,
     result: &ArrayShape,
 ) -> Result<Option<InstrId>> {
-    // Constants stand on the right, where all other rules look for them.
-    if is_commutative(op) && cx.splat(a).is_some() && cx.splat(b).is_none() {
+    // Constants stand on the right, where all other rules look for them, and so do repeated scalars.
+    if is_commutative(op) && weight(cx, a) > weight(cx, b) {
         return cx.add(op, &[b, a]).map(Some);
     }
     if op == BinaryOp::Complex {
@@ -117,6 +117,15 @@ fn binary(
     }
 }
 
+/// How much an operand tends to the right.
+fn weight(cx: &Simplifier<'_, '_>, id: InstrId) -> u32 {
+    match cx.scalar_of(id) {
+        Some(scalar) if cx.constant(scalar).is_some() => 2,
+        Some(scalar) if scalar != id => 1,
+        _ => 0,
+    }
+}
+
 /// Whether operands may change places. (Of two NaNs, one or the other is the result; NaN is NaN.)
 pub(super) fn is_commutative(op: BinaryOp) -> bool {
     matches!(
@@ -165,23 +174,27 @@ fn whole_complex(cx: &Simplifier<'_, '_>, a: InstrId, b: InstrId) -> Option<Inst
     (is_complex && part(b, UnaryOp::Imag) == Some(z)).then_some(z)
 }
 
-/// (x + 1) + 2 → x + 3; the same for products. Only integers, which wrap in either order.
+/// (x + 1) + 2 → x + 3, and the same for products and for scalars that are not known. Only
+/// integers, which wrap in either order.
 fn reassociate(
     cx: &mut Simplifier<'_, '_>,
     op: BinaryOp,
     a: InstrId,
     b: InstrId,
 ) -> Result<Option<InstrId>> {
-    match (cx.draft.op(a), cx.draft.operands(a)) {
-        (Op::Binary(inner), &[x, c]) if *inner == op => {
-            if cx.splat(b).is_none() || cx.splat(c).is_none() {
-                return Ok(None);
-            }
-            let constant = cx.add(op, &[c, b])?;
-            cx.add(op, &[x, constant]).map(Some)
-        }
-        _ => Ok(None),
+    let (Op::Binary(inner), &[x, c]) = (cx.draft.op(a), cx.draft.operands(a)) else {
+        return Ok(None);
+    };
+    // One operation on scalars in the place of one on arrays; on scalars, one on constants.
+    let saves = |id| match cx.draft.array(a) {
+        Some(array) if array.is_scalar() => cx.splat(id).is_some(),
+        _ => cx.scalar_of(id).is_some(),
+    };
+    if *inner != op || !saves(b) || !saves(c) {
+        return Ok(None);
     }
+    let constant = cx.add(op, &[c, b])?;
+    cx.add(op, &[x, constant]).map(Some)
 }
 
 /// x / 2^k → x * 2^-k, when both are normal numbers: both are exact, or round the same value once.
