@@ -9,4 +9,5 @@
 pub mod elementwise;
 pub mod kernel;
 pub mod math;
+pub mod state_loop;
 pub mod tile;

@@ -9,6 +9,13 @@ use super::{Frame, Planned, Planner, StorageId};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Target {}
 
+impl Target {
+    /// The width of vectors.
+    pub(super) fn vector_bytes(&self) -> usize {
+        64
+    }
+}
+
 impl<'m> Planner<'m> {
     /// Appends the steps of an instruction; gives the storages of its results.
     pub(super) fn emit(

@@ -1,5 +1,6 @@
 //! Loops and branches.
 
+use helio_codegen::state_loop::{MAX_TRIPS, state_loop};
 use helio_ir::{InstrId, Number, Op, ops};
 use helio_passes::recognize;
 use helio_runtime::program::{Branch, Selector, Step, While};
@@ -41,6 +42,16 @@ impl<'m> Planner<'m> {
             state.push(storage);
         }
 
+        let native = state_loop(self.module, op, &invariant, self.target.vector_bytes());
+        let native = match native {
+            Some(kernel) => Some(self.kernel_step(kernel, u64::MAX, state.clone())?),
+            None => None,
+        };
+        if let (Some(step), Some(true)) = (&native, trips.map(|trips| trips <= MAX_TRIPS as u64)) {
+            self.push(steps, step.clone(), &state);
+            self.give_state(frame.number, &state, &invariant);
+            return Ok(state);
+        }
         self.position += 1;
         let begin = self.position;
         self.loops.push(Loop { touched: Vec::new() });
@@ -58,8 +69,15 @@ impl<'m> Planner<'m> {
                 self.storages[storage.index()].loops = self.loops.len();
             }
         }
-        let outcome = self.computation(op.body, params(), &mut body)?;
-        let next = self.next_state(&state, &invariant, outcome.frame, outcome.values, &mut body);
+        let next = if let Some(step) = native.clone() {
+            // Many iterations at once; the state stays where it is.
+            self.push(&mut body, step, &state);
+            state.clone()
+        } else {
+            let outcome = self.computation(op.body, params(), &mut body)?;
+            self.next_state(&state, &invariant, outcome.frame, outcome.values, &mut body)
+        };
+        let trips = trips.filter(|_| native.is_none());
         let rotate = self.cycles(&state, &next);
         self.touch(go);
         self.end_loop(begin, &state, &next);
@@ -67,19 +85,22 @@ impl<'m> Planner<'m> {
             let storage = self.find(storage);
             self.storages[storage.index()].block = true;
         }
-        // After the loop the state is the caller's.
-        for (i, &storage) in state.iter().enumerate() {
-            if !invariant[i] {
-                let storage = self.find(storage);
-                let storage = &mut self.storages[storage.index()];
-                storage.frame = frame.number;
-                storage.loops = self.loops.len();
-                storage.taken = false;
-            }
-        }
+        self.give_state(frame.number, &state, &invariant);
         debug_assert_eq!(state.len(), instr.shape.leaves().len());
         steps.push(Step::While(Box::new(While { cond, go, trips, body, rotate })));
         Ok(state)
+    }
+
+    /// After a loop its state is the caller's.
+    fn give_state(&mut self, frame: usize, state: &[StorageId], invariant: &[bool]) {
+        for (&storage, _) in state.iter().zip(invariant).filter(|(_, invariant)| !**invariant) {
+            let storage = self.find(storage);
+            let loops = self.loops.len();
+            let storage = &mut self.storages[storage.index()];
+            storage.frame = frame;
+            storage.loops = loops;
+            storage.taken = false;
+        }
     }
 
     /// How often a loop runs, if it counts from a constant to a constant.

@@ -11,6 +11,7 @@
 
 mod arrays;
 mod bind;
+mod code;
 mod emit;
 mod flow;
 mod host;
