@@ -18,7 +18,7 @@ mod tests;
 use std::marker::PhantomData;
 
 use self::axis::Axis;
-use self::engine::{Product, Shared, Sink};
+use self::engine::{Product, Rhs, Shared, Sink};
 use self::isa::Isa;
 use self::pack::{Element, Strided};
 use self::simd::{MulAdd, Portable, Simd};
@@ -197,7 +197,8 @@ impl Contraction {
                 cols,
                 steps: self.lhs_steps.len(),
                 lhs: &Strided::new(isa, lhs, &self.lhs_rows, &self.lhs_steps),
-                rhs: &Strided::new(isa, rhs, &self.rhs_cols, &self.rhs_steps),
+                rhs: Rhs::Source(&Strided::new(isa, rhs, &self.rhs_cols, &self.rhs_steps)),
+                add: false,
                 sink: Sink::Memory {
                     start: Shared(out.get().wrapping_add(out_start)),
                     rows: &self.out_rows,

@@ -23,17 +23,17 @@ pub(super) trait Source<W>: Sync {
     fn pack(&self, items: Range<usize>, steps: Range<usize>, width: usize, panel: &mut [W]);
 
     /// Where the operand lies, if its words can be read as they are.
-    fn plain(&self) -> Option<Plain<W>> {
+    fn plain(&self) -> Option<Plain<'_, W>> {
         None
     }
 }
 
-/// An operand in memory: word (item, step) is at `start + item * item_stride + step * step_stride`.
+/// An operand in memory: a word is at the offsets of its item and its step from the start.
 #[derive(Clone, Copy)]
-pub(super) struct Plain<W> {
+pub(super) struct Plain<'a, W> {
     pub start: *const W,
-    pub item_stride: usize,
-    pub step_stride: usize,
+    pub items: &'a Axis,
+    pub steps: &'a Axis,
 }
 
 /// An element of an operand that becomes a word by itself.
@@ -94,10 +94,9 @@ impl<W: Pod + Default, T: Element<W>> Source<W> for Strided<'_, T> {
         }
     }
 
-    fn plain(&self) -> Option<Plain<W>> {
-        let (item_stride, step_stride) = (self.items.stride()?, self.steps.stride()?);
+    fn plain(&self) -> Option<Plain<'_, W>> {
         let start = self.data.as_ptr().cast();
-        T::SAME.then_some(Plain { start, item_stride, step_stride })
+        T::SAME.then_some(Plain { start, items: self.items, steps: self.steps })
     }
 }
 

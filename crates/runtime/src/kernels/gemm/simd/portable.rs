@@ -113,7 +113,7 @@ impl<T: MulAdd> Simd for Portable<T> {
 /// # Safety
 /// That of [`Tile`].
 unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PACKED: bool>(
-    args: &TileArgs<S>,
+    args: &TileArgs<'_, S>,
 ) {
     // SAFETY: the caller's promise.
     unsafe { tile::run::<S, ROWS, VECS, PACKED>(args) }
