@@ -3,11 +3,14 @@
 use std::marker::PhantomData;
 
 use super::Simd;
+use crate::kernels::gemm::pack::Element;
 use crate::kernels::gemm::tile::{self, Tile, TileArgs, tiles};
 use crate::kernels::scratch::Pod;
 
 /// A number that can be multiplied and added.
-pub(in crate::kernels::gemm) trait MulAdd: Pod + Default {
+pub(in crate::kernels::gemm) trait MulAdd:
+    Pod + Default + Element<Self>
+{
     /// `self + a * b`; integers wrap.
     fn mul_add(self, a: Self, b: Self) -> Self;
 
