@@ -1,30 +1,12 @@
 //! Programs compiled for this machine.
 
-use std::sync::{Arc, OnceLock};
-
 use helio_eval::{Context, Evaluator};
 use helio_ir::{Code, Error, Literal, Module, Result, Shape, Verified};
+use helio_runtime::Block;
 use helio_runtime::program::{Argument, Program, Run, RunError, Watch};
-use helio_runtime::{Block, Memory, Pool};
 
+use crate::client::{Client, exhausted};
 use crate::plan::{self, Interpreter, NoPlan, Plan, Target};
-
-/// The memory and the threads that programs share.
-#[derive(Debug)]
-pub(crate) struct Machine {
-    pub(crate) memory: Memory,
-    pub(crate) pool: Pool,
-}
-
-impl Machine {
-    /// The machine that programs run on unless they are told otherwise.
-    pub(crate) fn shared() -> &'static Arc<Machine> {
-        static SHARED: OnceLock<Arc<Machine>> = OnceLock::new();
-        SHARED.get_or_init(|| {
-            Arc::new(Machine { memory: Memory::new(), pool: Pool::for_this_process() })
-        })
-    }
-}
 
 /// A module and its plan.
 #[derive(Debug)]
@@ -32,17 +14,20 @@ pub(crate) struct Compiled {
     /// What was planned: the module after all passes.
     module: Verified<Module>,
     plan: Plan,
-    machine: Arc<Machine>,
+    client: Client,
     result: Shape,
 }
 
 impl Compiled {
     /// Compiles a module. Errors: why only the interpreter can run it.
-    pub(crate) fn new(module: Verified<Module>, target: &Target) -> Result<Self, NoPlan> {
-        let machine = Machine::shared().clone();
-        let plan = plan::plan(&module, target, &machine)?;
+    pub(crate) fn new(
+        module: Verified<Module>,
+        target: &Target,
+        client: Client,
+    ) -> Result<Self, NoPlan> {
+        let plan = plan::plan(&module, target, &client)?;
         let result = module.entry().result_shape().clone();
-        Ok(Compiled { module, plan, machine, result })
+        Ok(Compiled { module, plan, client, result })
     }
 
     /// The steps and their memory.
@@ -63,9 +48,16 @@ impl Compiled {
             calls: &self.plan.calls,
             evaluator: Evaluator::new(&self.module, cx),
         };
+        let (needed, memory) = (self.program().run_bytes(), self.client.memory());
+        let free = memory.limit_bytes().saturating_sub(memory.live_bytes());
+        if needed > free {
+            return Err(Error::exhausted(format!(
+                "the run takes {needed} bytes of memory besides its arguments, {free} are free"
+            )));
+        }
         let run = Run {
-            memory: &self.machine.memory,
-            threads: self.machine.pool.threads(threads),
+            memory,
+            threads: self.client.pool().threads(threads),
             watch: &watch,
             host: &mut host,
         };
@@ -80,17 +72,13 @@ impl Compiled {
                 Literal::Array(array) => array.to_bytes(),
                 _ => Vec::new(),
             };
-            let block = self.machine.memory.copy_of(&bytes).map_err(exhausted)?;
+            let block = self.client.memory().copy_of(&bytes).map_err(exhausted)?;
             arguments.push(Argument::Given(block));
         }
         let results = self.execute(arguments, cx, threads)?;
         let slices: Vec<&[u8]> = results.iter().map(Block::as_slice).collect();
         plan::literal(&self.result, &mut slices.iter())
     }
-}
-
-fn exhausted(error: helio_runtime::OutOfMemory) -> Error {
-    Error::exhausted(error.to_string())
 }
 
 /// What went wrong, in the words of this crate.

@@ -22,16 +22,24 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod buffer;
+mod client;
 mod compiled;
 mod custom_call;
 pub mod data;
+mod event;
+mod execute;
 mod host;
 mod plan;
 mod random;
 
 use std::sync::Arc;
 
+pub use buffer::{Buffer, Promise};
+pub use client::{Client, ClientOptions, Device, MemoryStats};
 pub use custom_call::CustomCallRegistry;
+pub use event::{Completer, Event};
+pub use execute::{ExecuteOptions, Keep};
 pub use helio_eval::Limits;
 pub use helio_ir as ir;
 pub use helio_ir::builder::{self, Padding, XlaBuilder, XlaComputation, XlaOp};
@@ -42,11 +50,12 @@ pub use helio_ir::{
 };
 pub use helio_passes as passes;
 pub use helio_passes::OptLevel;
-pub use helio_runtime::{CFunction, Closed, Queue};
+pub use helio_runtime::{Block, CFunction, Closed, Memory, OutOfMemory, Queue, View};
 pub use host::{HostQueues, infeed_shapes};
 pub use random::random_arguments;
 
 use compiled::Compiled;
+use execute::Signature;
 use helio_eval::Context;
 use helio_ir::Verified;
 use plan::Target;
@@ -91,29 +100,42 @@ pub struct RunOptions {
 
 /// Checks a program and makes it ready to run. Errors: everything that is wrong with it.
 pub fn compile(module: Module, options: &CompileOptions) -> Result<Executable, Vec<Error>> {
-    let module = helio_ir::verify(module)?;
-    let program_shape = module.entry().program_shape();
-    let compiled = match options.backend {
-        Backend::Interpreter => None,
-        // What has no plan (sizes that are known only at run time, say) is interpreted as a whole.
-        Backend::Cpu => {
-            let optimized = helio_passes::optimize(module.clone(), options.opt_level);
-            let optimized = optimized.map_err(|error| vec![error])?;
-            Compiled::new(optimized, &Target::default()).ok().map(Arc::new)
-        }
-    };
-    Ok(Executable { module: Arc::new(module), program_shape, compiled })
+    Client::shared().compile(module, options)
 }
 
 /// A program ready to run, any number of times, from any number of threads at once.
 #[derive(Clone, Debug)]
 pub struct Executable {
+    client: Client,
     module: Arc<Verified<Module>>,
     program_shape: ProgramShape,
+    signature: Arc<Signature>,
     compiled: Option<Arc<Compiled>>,
 }
 
 impl Executable {
+    fn new(client: Client, module: Module, options: &CompileOptions) -> Result<Self, Vec<Error>> {
+        let module = helio_ir::verify(module)?;
+        let program_shape = module.entry().program_shape();
+        let compiled = match options.backend {
+            Backend::Interpreter => None,
+            // What has no plan (sizes that are known only at run time, say) is interpreted as a
+            // whole.
+            Backend::Cpu => {
+                let optimized = helio_passes::optimize(module.clone(), options.opt_level);
+                let optimized = optimized.map_err(|error| vec![error])?;
+                Compiled::new(optimized, &Target::default(), client.clone()).ok().map(Arc::new)
+            }
+        };
+        let signature = Arc::new(Signature::of(&program_shape));
+        Ok(Executable { client, module: Arc::new(module), program_shape, signature, compiled })
+    }
+
+    /// The client whose memory, threads and devices it uses.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
     /// The program.
     pub fn module(&self) -> &Verified<Module> {
         &self.module

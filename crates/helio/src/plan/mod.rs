@@ -24,7 +24,7 @@ use helio_passes::effects::Effects;
 use helio_runtime::program::{ArgumentInfo, Parts, Program, SlotId, Step};
 use helio_runtime::{Block, Memory, Threads};
 
-use crate::compiled::Machine;
+use crate::client::Client;
 
 pub(crate) use emit::Target;
 pub(crate) use host::{Calls, Interpreter, literal};
@@ -54,12 +54,12 @@ type Planned<T> = Result<T, NoPlan>;
 const MAX_DEPTH: usize = 64;
 
 /// Makes the plan of a module.
-pub(crate) fn plan(module: &Module, target: &Target, machine: &Machine) -> Planned<Plan> {
+pub(crate) fn plan(module: &Module, target: &Target, client: &Client) -> Planned<Plan> {
     let mut planner = Planner {
         module,
         target,
-        memory: &machine.memory,
-        threads: machine.pool.threads(usize::MAX),
+        memory: client.memory(),
+        threads: client.pool().threads(usize::MAX),
         storages: Vec::new(),
         arguments: Vec::new(),
         constants: Vec::new(),

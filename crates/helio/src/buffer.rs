@@ -1,0 +1,234 @@
+//! Buffers: arrays on a device.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use helio_ir::{Array, ArrayShape, Error, Literal, Result};
+use helio_runtime::{Block, View};
+
+use crate::client::Device;
+use crate::event::{Completer, Event};
+
+/// An array on a device: there already, or promised by an execution that is under way. Cloning
+/// gives another handle to the same buffer.
+///
+/// A buffer never changes. It ends when it is deleted or given away to an execution ("donated");
+/// whoever uses it after that gets an error. If what was to fill it fails, all that use it fail with
+/// the same error.
+#[derive(Clone)]
+pub struct Buffer {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    shape: ArrayShape,
+    device: Device,
+    ready: Event,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// What it holds; `None` before that is known, and when it is gone.
+    value: Option<Value>,
+    /// Whether it may be used no more. Executions that were asked for before still do.
+    deleted: bool,
+    /// How many executions have yet to take the value.
+    claims: usize,
+}
+
+/// The bytes of an array.
+#[derive(Clone, Debug)]
+pub(crate) struct Value {
+    pub(crate) bytes: View,
+    /// The size of each dimension at run time, where the shape does not say it.
+    pub(crate) sizes: Option<Vec<usize>>,
+}
+
+/// Fills a buffer. Dropping it without a word makes the buffer fail, so that nobody waits for ever.
+#[derive(Debug)]
+pub struct Promise {
+    buffer: Buffer,
+    completer: Completer,
+}
+
+/// The right of an execution to a buffer's value.
+pub(crate) struct Claim {
+    buffer: Buffer,
+    donated: bool,
+}
+
+impl Buffer {
+    pub(crate) fn new(shape: ArrayShape, device: Device, value: Value) -> Self {
+        Self::with(shape, device, Event::completed(), Some(value))
+    }
+
+    pub(crate) fn promised(shape: ArrayShape, device: Device) -> (Self, Promise) {
+        let (ready, completer) = Event::new();
+        let buffer = Self::with(shape, device, ready, None);
+        (buffer.clone(), Promise { buffer, completer })
+    }
+
+    fn with(shape: ArrayShape, device: Device, ready: Event, value: Option<Value>) -> Self {
+        let state = Mutex::new(State { value, deleted: false, claims: 0 });
+        Buffer { shared: Arc::new(Shared { shape, device, ready, state }) }
+    }
+
+    /// The shape; its layout means nothing, elements are in row-major order.
+    pub fn shape(&self) -> &ArrayShape {
+        &self.shared.shape
+    }
+
+    /// Where it is.
+    pub fn device(&self) -> &Device {
+        &self.shared.device
+    }
+
+    /// The bytes that it takes.
+    pub fn size_bytes(&self) -> usize {
+        self.shared.shape.size_bytes()
+    }
+
+    /// Completes when the buffer has its value, or with the error that left it without one.
+    pub fn ready(&self) -> &Event {
+        &self.shared.ready
+    }
+
+    /// The bytes, once they are there: the buffer's own memory, without a copy, which lives as long
+    /// as the view. Errors: the buffer has been deleted or given away, or what was to fill it failed.
+    pub fn view(&self) -> Result<View> {
+        self.value().map(|value| value.bytes)
+    }
+
+    /// A copy of the array. Errors: as for [`Buffer::view`], and `ResourceExhausted`.
+    pub fn to_array(&self) -> Result<Array> {
+        let Value { bytes, sizes } = self.value()?;
+        let array = Array::from_bytes(self.shape().clone(), bytes.as_slice())?;
+        match sizes {
+            Some(sizes) => array.with_sizes(sizes),
+            None => Ok(array),
+        }
+    }
+
+    /// A copy of the array as a literal. Errors: as for [`Buffer::to_array`].
+    pub fn to_literal(&self) -> Result<Literal> {
+        self.to_array().map(Literal::Array)
+    }
+
+    /// The same array on another device. All devices of a client share the host's memory, so
+    /// nothing is copied. Errors: the buffer has been deleted or given away.
+    pub fn copy_to(&self, device: &Device) -> Result<Buffer> {
+        let claim = self.claim(false)?;
+        if let Some(Ok(())) = self.ready().outcome() {
+            let (value, _) = claim.value()?;
+            return Ok(Buffer::new(self.shape().clone(), device.clone(), value));
+        }
+        let (copy, promise) = Buffer::promised(self.shape().clone(), device.clone());
+        self.ready().on_ready(move |_| promise.keep(claim.value().map(|(value, _)| value)));
+        Ok(copy)
+    }
+
+    /// Ends the buffer. Its memory is free as soon as nobody uses it any more: executions that were
+    /// asked for before, and views.
+    pub fn delete(&self) {
+        let mut state = self.lock();
+        state.deleted = true;
+        state.release();
+    }
+
+    /// Whether the buffer has been deleted or given away.
+    pub fn is_deleted(&self) -> bool {
+        self.lock().deleted
+    }
+
+    fn value(&self) -> Result<Value> {
+        self.claim(false)?.value().map(|(value, _)| value)
+    }
+
+    /// The right to its value; a donated buffer may not be used any more from now on.
+    pub(crate) fn claim(&self, donated: bool) -> Result<Claim> {
+        let mut state = self.lock();
+        if state.deleted {
+            let shape = self.shape();
+            return Err(Error::invalid(format!("a buffer of {shape} is used after its end")));
+        }
+        state.claims += 1;
+        state.deleted = donated;
+        drop(state);
+        Ok(Claim { buffer: self.clone(), donated })
+    }
+
+    /// What the lock guards is whole whenever it is free, so a panic elsewhere spoils nothing.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Gives up the value if nobody is to use it.
+    fn release(&mut self) {
+        if self.deleted && self.claims == 0 {
+            self.value = None;
+        }
+    }
+}
+
+impl Promise {
+    /// Fills the buffer with a block of its size, or says why it stays without a value.
+    /// Errors: the block has another size.
+    pub fn fill(self, contents: Result<Block>) -> Result<()> {
+        let want = self.buffer.size_bytes();
+        match contents {
+            Ok(block) if block.len() != want => {
+                let found = block.len();
+                let error = Error::invalid(format!("{found} bytes for a buffer of {want}"));
+                self.keep(Err(error.clone()));
+                Err(error)
+            }
+            contents => {
+                self.keep(contents.map(|block| Value { bytes: block.into(), sizes: None }));
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) fn keep(self, value: Result<Value>) {
+        let outcome = value.map(|value| {
+            let mut state = self.buffer.lock();
+            state.value = Some(value);
+            state.release();
+        });
+        self.completer.complete(outcome);
+    }
+}
+
+impl Claim {
+    /// Waits for the value. It comes with whether it was given away. Errors: what was to fill the
+    /// buffer failed.
+    pub(crate) fn value(&self) -> Result<(Value, bool)> {
+        self.buffer.ready().wait()?;
+        let mut state = self.buffer.lock();
+        let last = self.donated && state.claims == 1;
+        let value = if last { state.value.take() } else { state.value.clone() };
+        let value = value.ok_or_else(|| Error::internal("a buffer's value is gone too early"))?;
+        Ok((value, self.donated))
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let mut state = self.buffer.lock();
+        state.claims -= 1;
+        state.release();
+    }
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Buffer")
+            .field("shape", &self.shape().to_string())
+            .field("device", &self.device().id())
+            .field("ready", self.ready())
+            .field("deleted", &self.is_deleted())
+            .finish()
+    }
+}

@@ -1,0 +1,343 @@
+//! Clients: memory, threads and devices, shared by the programs and buffers that are made with them.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, JoinHandle};
+
+use helio_ir::{Array, ArrayShape, Error, Module, Result};
+use helio_runtime::{Memory, Pool, Queue, View};
+
+use crate::buffer::{Buffer, Promise, Value};
+use crate::{CompileOptions, Executable};
+
+/// What a client is made of.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ClientOptions {
+    /// How many devices it has, at least 1. They are virtual: all compute with the same threads in
+    /// the same memory, but each executes what is asked of it in its own order.
+    pub devices: usize,
+    /// How many threads may compute at once; `None` for as many as the process may use.
+    pub threads: Option<usize>,
+    /// How many bytes all its buffers and runs together may take; `None` for what
+    /// [`memory::limit_bytes`](crate::memory::limit_bytes) says.
+    pub memory_limit: Option<usize>,
+    /// How many bytes of memory no longer in use are kept for what comes.
+    pub cached_bytes: usize,
+}
+
+impl Default for ClientOptions {
+    fn default() -> Self {
+        ClientOptions {
+            devices: 1,
+            threads: None,
+            memory_limit: None,
+            cached_bytes: Memory::DEFAULT_CACHE_BYTES,
+        }
+    }
+}
+
+/// Memory, threads and devices. Cloning gives another handle to the same client; it ends when
+/// the last handle, program and buffer are gone.
+///
+/// ```
+/// # fn main() -> Result<(), Vec<helio::Error>> {
+/// let client = helio::Client::default();
+/// let module = helio::parse("ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] add(x, x) }")?;
+/// let program = client.compile(module, &helio::CompileOptions::default())?;
+/// # let run = || -> helio::Result<()> {
+/// let x = helio::Array::new([2], vec![1f32, 2.0])?;
+/// let x = client.buffer_from_array(&x, client.default_device())?;
+/// let y = program.execute(&[&x], &helio::ExecuteOptions::default())?;
+/// assert_eq!(y[0].to_array()?.as_slice::<f32>(), Some(&[2.0, 4.0][..]));
+/// # Ok(()) };
+/// # run().map_err(|e| vec![e])
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Client {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    memory: Memory,
+    pool: Pool,
+    /// For each device, what it has yet to do; its thread starts with the first.
+    queues: Vec<OnceLock<Worker>>,
+}
+
+/// What a device does in its own time.
+pub(crate) type Job = Box<dyn FnOnce() + Send>;
+
+struct Worker {
+    jobs: Arc<Queue<Job>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// A device of a client.
+#[derive(Clone)]
+pub struct Device {
+    client: Client,
+    id: usize,
+}
+
+/// How much memory a client uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryStats {
+    /// The bytes in use.
+    pub live_bytes: usize,
+    /// The most bytes in use at once, since the last [`Client::reset_peak`].
+    pub peak_bytes: usize,
+    /// The bytes kept for what comes.
+    pub cached_bytes: usize,
+    /// The bytes that may be in use.
+    pub limit_bytes: usize,
+}
+
+impl Client {
+    /// A client of its own.
+    pub fn new(options: &ClientOptions) -> Self {
+        let limit = options.memory_limit.unwrap_or_else(helio_ir::memory::limit_bytes);
+        let shared = Shared {
+            memory: Memory::with_limits(limit, options.cached_bytes),
+            pool: options.threads.map_or_else(Pool::for_this_process, Pool::new),
+            queues: (0..options.devices.max(1)).map(|_| OnceLock::new()).collect(),
+        };
+        Client { shared: Arc::new(shared) }
+    }
+
+    /// The client of this process, which [`compile`](crate::compile) uses.
+    pub fn shared() -> &'static Client {
+        static SHARED: OnceLock<Client> = OnceLock::new();
+        SHARED.get_or_init(Client::default)
+    }
+
+    /// The devices, in order of their ids.
+    pub fn devices(&self) -> impl ExactSizeIterator<Item = Device> + use<'_> {
+        (0..self.shared.queues.len()).map(|id| Device { client: self.clone(), id })
+    }
+
+    /// The device with this id.
+    pub fn device(&self, id: usize) -> Option<Device> {
+        (id < self.shared.queues.len()).then(|| Device { client: self.clone(), id })
+    }
+
+    /// The first device.
+    pub fn default_device(&self) -> Device {
+        Device { client: self.clone(), id: 0 }
+    }
+
+    /// Checks a program and makes it ready to run on the devices. Errors: everything that is wrong
+    /// with it.
+    pub fn compile(
+        &self,
+        module: Module,
+        options: &CompileOptions,
+    ) -> Result<Executable, Vec<Error>> {
+        Executable::new(self.clone(), module, options)
+    }
+
+    /// A buffer with a copy of an array. Errors: `ResourceExhausted`.
+    pub fn buffer_from_array(&self, array: &Array, device: Device) -> Result<Buffer> {
+        let bytes = self.memory().copy_of(&array.to_bytes()).map_err(exhausted)?;
+        let sizes = (!array.shape().is_static()).then(|| array.sizes().to_vec());
+        let value = Value { bytes: bytes.into(), sizes };
+        Ok(Buffer::new(array.shape().clone(), device, value))
+    }
+
+    /// A buffer with a copy of the bytes of an array, in row-major order, as
+    /// [`Array::to_bytes`] gives them. Errors: `literal.C1` if their number is not the shape's;
+    /// `ResourceExhausted`.
+    pub fn buffer_from_bytes(
+        &self,
+        shape: &ArrayShape,
+        bytes: &[u8],
+        device: Device,
+    ) -> Result<Buffer> {
+        ensure_size(shape, bytes.len())?;
+        let mut block = self.memory().copy_of(bytes).map_err(exhausted)?;
+        normalize(shape, block.as_mut_slice());
+        Ok(Buffer::new(shape.clone(), device, Value { bytes: block.into(), sizes: None }))
+    }
+
+    /// A buffer in the host's own memory, which is kept as long as the buffer is used and must
+    /// always refer to the same bytes. It is copied only if its address does not suit, or bytes
+    /// stand for no value of the type. Errors: as for [`Client::buffer_from_bytes`].
+    pub fn buffer_from_host(
+        &self,
+        shape: &ArrayShape,
+        bytes: Arc<dyn AsRef<[u8]> + Send + Sync>,
+        device: Device,
+    ) -> Result<Buffer> {
+        let view = View::of_host(bytes);
+        let aligned = view.as_slice().as_ptr().align_offset(HOST_ALIGN) == 0;
+        if !aligned || narrow_mask(shape).is_some() {
+            return self.buffer_from_bytes(shape, view.as_slice(), device);
+        }
+        ensure_size(shape, view.len())?;
+        Ok(Buffer::new(shape.clone(), device, Value { bytes: view, sizes: None }))
+    }
+
+    /// A buffer whose contents are yet to come, and what fills it.
+    pub fn promised_buffer(&self, shape: &ArrayShape, device: Device) -> (Buffer, Promise) {
+        Buffer::promised(shape.clone(), device)
+    }
+
+    /// Where blocks for promised buffers come from.
+    pub fn memory(&self) -> &Memory {
+        &self.shared.memory
+    }
+
+    /// How much memory it uses.
+    pub fn memory_stats(&self) -> MemoryStats {
+        let memory = self.memory();
+        MemoryStats {
+            live_bytes: memory.live_bytes(),
+            peak_bytes: memory.peak_bytes(),
+            cached_bytes: memory.cached_bytes(),
+            limit_bytes: memory.limit_bytes(),
+        }
+    }
+
+    /// Makes the bytes in use now the peak.
+    pub fn reset_peak(&self) {
+        self.memory().reset_peak();
+    }
+
+    /// How many threads may compute at once.
+    pub fn threads(&self) -> usize {
+        self.shared.pool.size()
+    }
+
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.shared.pool
+    }
+}
+
+impl Default for Client {
+    fn default() -> Self {
+        Self::new(&ClientOptions::default())
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("devices", &self.shared.queues.len())
+            .field("threads", &self.shared.pool.size())
+            .field("memory", &self.shared.memory)
+            .finish()
+    }
+}
+
+impl Device {
+    /// Its number, from 0.
+    pub fn id(&self) -> usize {
+        self.id
+    }
+
+    /// Whose it is.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// What kind of device it is.
+    pub fn kind(&self) -> &'static str {
+        "cpu"
+    }
+
+    /// Has `job` done after all that was asked of this device before, on the device's own thread.
+    /// Errors: the system has no thread for it.
+    pub(crate) fn enqueue(&self, job: Job) -> Result<()> {
+        let queue = &self.client.shared.queues[self.id];
+        let worker = match queue.get() {
+            Some(worker) => worker,
+            None => {
+                let worker = Worker::start(self.id)?;
+                // Of two that start at once one is ended again.
+                queue.get_or_init(|| worker)
+            }
+        };
+        worker.jobs.push(job).map_err(|closed| Error::internal(closed.to_string()))
+    }
+}
+
+impl PartialEq for Device {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id && Arc::ptr_eq(&self.client.shared, &other.client.shared)
+    }
+}
+
+impl Eq for Device {}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Device({} {})", self.kind(), self.id)
+    }
+}
+
+impl Worker {
+    fn start(device: usize) -> Result<Self> {
+        let jobs: Arc<Queue<Job>> = Arc::new(Queue::unbounded());
+        let todo = jobs.clone();
+        let thread = thread::Builder::new()
+            .name(format!("helio-device-{device}"))
+            .spawn(move || {
+                while let Ok(job) = todo.pop() {
+                    // A job reports its panics by itself; the next one must run in any case.
+                    let _ = catch_unwind(AssertUnwindSafe(job));
+                }
+            })
+            .map_err(|e| Error::exhausted(format!("no thread for device {device}: {e}")))?;
+        Ok(Worker { jobs, thread: Some(thread) })
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.jobs.close();
+        // The last handle to a client may go with the last job, on this very thread.
+        if let Some(thread) =
+            self.thread.take().filter(|t| t.thread().id() != thread::current().id())
+        {
+            // Jobs' panics are caught.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the address of host memory must be divisible by to be used in place.
+const HOST_ALIGN: usize = 16;
+
+/// The bits of a byte that mean something, for types that use fewer than all; `pred` is 0 or 1.
+fn narrow_mask(shape: &ArrayShape) -> Option<u8> {
+    match shape.element() {
+        element if element.is_pred() => Some(1),
+        element if element.bits() < 8 => Some((1 << element.bits()) - 1),
+        _ => None,
+    }
+}
+
+/// Makes values of all bytes: anything but 0 is true, and types narrower than a byte have their bits
+/// at its lower end.
+fn normalize(shape: &ArrayShape, bytes: &mut [u8]) {
+    let Some(mask) = narrow_mask(shape) else { return };
+    let is_pred = shape.element().is_pred();
+    for byte in bytes {
+        *byte = if is_pred { (*byte != 0).into() } else { *byte & mask };
+    }
+}
+
+fn ensure_size(shape: &ArrayShape, bytes: usize) -> Result<()> {
+    if bytes == shape.size_bytes() {
+        return Ok(());
+    }
+    let want = shape.size_bytes();
+    Err(Error::rule("literal.C1", format!("{bytes} bytes for {shape}, which has {want}")))
+}
+
+pub(crate) fn exhausted(error: helio_runtime::OutOfMemory) -> Error {
+    Error::exhausted(error.to_string())
+}

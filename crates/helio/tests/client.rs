@@ -1,0 +1,251 @@
+//! Clients, devices, buffers and executions.
+
+use std::sync::Arc;
+
+use helio::ir::ArrayShape;
+use helio::{
+    Array, Backend, Buffer, Client, ClientOptions, Code, CompileOptions, ElementType, Error,
+    Executable, ExecuteOptions, Keep, Literal,
+};
+
+fn compile(client: &Client, text: &str) -> Executable {
+    let module = helio::parse(text).expect("a program");
+    client.compile(module, &CompileOptions::default()).expect("it compiles")
+}
+
+fn floats(client: &Client, values: &[f32]) -> Buffer {
+    let array = Array::new([values.len()], values.to_vec()).expect("an array");
+    client.buffer_from_array(&array, client.default_device()).expect("memory")
+}
+
+fn values(buffer: &Buffer) -> Vec<f32> {
+    buffer.to_array().expect("a value").values::<f32>().expect("floats").to_vec()
+}
+
+fn code<T>(result: Result<T, Error>) -> Option<Code> {
+    result.err().map(|e| e.code())
+}
+
+const DOUBLE: &str = "ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] add(x, x) }";
+
+const STEP: &str = "HloModule step, input_output_alias={ {0}: (0, {}, may-alias) }
+    ENTRY e {
+      x = f32[2] parameter(0)
+      d = f32[2] parameter(1)
+      y = f32[2] add(x, d)
+      ROOT t = (f32[2], f32[2]) tuple(y, d)
+    }";
+
+#[test]
+fn tuples_are_taken_apart_and_buffers_stay() {
+    let client = Client::default();
+    let program = compile(
+        &client,
+        "ENTRY e {
+           p = (f32[2], (f32[2])) parameter(0)
+           a = f32[2] get-tuple-element(p), index=0
+           q = (f32[2]) get-tuple-element(p), index=1
+           b = f32[2] get-tuple-element(q), index=0
+           s = f32[2] subtract(a, b)
+           ROOT t = (f32[2], (f32[2], f32[2])) tuple(s, p)
+         }"
+        .replace("(f32[2], (f32[2], f32[2])) tuple(s, p)", "(f32[2], (f32[2])) tuple(s, q)")
+        .as_str(),
+    );
+    let (a, b) = (floats(&client, &[3.0, 4.0]), floats(&client, &[1.0, 1.0]));
+    for _ in 0..2 {
+        let results = program.execute(&[&a, &b], &ExecuteOptions::default()).expect("it runs");
+        assert_eq!(results.iter().map(values).collect::<Vec<_>>(), [[2.0, 3.0], [1.0, 1.0]]);
+    }
+    assert_eq!(
+        code(program.execute(&[&a], &ExecuteOptions::default())),
+        Some(Code::InvalidArgument)
+    );
+    let long = floats(&client, &[1.0; 3]);
+    let wrong = program.execute(&[&a, &long], &ExecuteOptions::default());
+    assert_eq!(code(wrong), Some(Code::InvalidArgument));
+}
+
+#[test]
+fn donated_buffers_end_unless_they_are_kept() {
+    let client = Client::default();
+    let program = compile(&client, STEP);
+    let (x, d) = (floats(&client, &[1.0, 2.0]), floats(&client, &[0.5, 0.5]));
+    let mut keep = ExecuteOptions::default();
+    keep.keep = Keep::All;
+    let kept = program.execute(&[&x, &d], &keep).expect("it runs");
+    assert_eq!((values(&kept[0]), values(&x)), (vec![1.5, 2.5], vec![1.0, 2.0]));
+    let results = program.execute(&[&x, &d], &ExecuteOptions::default()).expect("it runs");
+    assert_eq!((values(&results[0]), values(&d)), (vec![1.5, 2.5], vec![0.5, 0.5]));
+    assert!(x.is_deleted() && !d.is_deleted());
+    assert_eq!(code(x.to_array()), Some(Code::InvalidArgument));
+    let again = program.execute(&[&x, &d], &ExecuteOptions::default());
+    assert_eq!(code(again), Some(Code::InvalidArgument));
+}
+
+#[test]
+fn a_donated_buffer_that_is_still_seen_is_not_changed() {
+    let client = Client::default();
+    let program = compile(&client, STEP);
+    let (x, d) = (floats(&client, &[1.0, 2.0]), floats(&client, &[0.5, 0.5]));
+    let seen = x.view().expect("a view");
+    program.execute(&[&x, &d], &ExecuteOptions::default()).expect("it runs");
+    assert_eq!(seen.as_slice(), [1f32, 2.0].map(f32::to_ne_bytes).as_flattened());
+}
+
+#[test]
+fn asynchronous_executions_follow_each_other() {
+    let mut options = ClientOptions::default();
+    options.devices = 2;
+    let client = Client::new(&options);
+    let program = compile(&client, DOUBLE);
+    let shape = ArrayShape::new(ElementType::F32, [2]).expect("a shape");
+    let (x, promise) = client.promised_buffer(&shape, client.default_device());
+    let mut options = ExecuteOptions::default();
+    options.asynchronous = true;
+    let y = program.execute(&[&x], &options).expect("accepted").remove(0);
+    options.device = 1;
+    let z = program.execute(&[&y], &options).expect("accepted").remove(0);
+    let copy = z.copy_to(&client.default_device()).expect("accepted");
+    assert!(!y.ready().is_ready() && !copy.ready().is_ready());
+    // Who asked before the end gets the value in spite of it.
+    y.delete();
+    let (heard, hear) = std::sync::mpsc::channel();
+    copy.ready().on_ready(move |outcome| heard.send(outcome.clone()).expect("heard"));
+    let block = client.memory().copy_of([1f32, 2.0].map(f32::to_ne_bytes).as_flattened());
+    promise.fill(Ok(block.expect("memory"))).expect("it fits");
+    assert_eq!(hear.recv(), Ok(Ok(())));
+    assert_eq!((values(&z), values(&copy)), (vec![4.0, 8.0], vec![4.0, 8.0]));
+    assert_eq!((z.device().id(), copy.device().id()), (1, 0));
+    assert_eq!(code(y.to_array()), Some(Code::InvalidArgument));
+}
+
+#[test]
+fn errors_travel_through_buffers() {
+    let client = Client::default();
+    let program = compile(&client, DOUBLE);
+    let shape = ArrayShape::new(ElementType::F32, [2]).expect("a shape");
+    let (x, promise) = client.promised_buffer(&shape, client.default_device());
+    let mut options = ExecuteOptions::default();
+    options.asynchronous = true;
+    let y = program.execute(&[&x], &options).expect("accepted").remove(0);
+    let z = program.execute(&[&y], &options).expect("accepted").remove(0);
+    let copy = z.copy_to(&client.default_device()).expect("accepted");
+    promise.fill(Err(Error::new(Code::Unavailable, "lost on the way"))).expect("nothing to fit");
+    for buffer in [&x, &y, &z, &copy] {
+        assert_eq!(
+            buffer.ready().wait().map_err(|e| e.detail().to_owned()),
+            Err("lost on the way".to_owned())
+        );
+        assert_eq!(code(buffer.to_array()), Some(Code::Unavailable));
+    }
+    options.asynchronous = false;
+    assert_eq!(code(program.execute(&[&z], &options)), Some(Code::Unavailable));
+    // A promise that is forgotten, and one that does not fit.
+    let (x, promise) = client.promised_buffer(&shape, client.default_device());
+    drop(promise);
+    assert_eq!(code(x.ready().wait()), Some(Code::Unavailable));
+    let (x, promise) = client.promised_buffer(&shape, client.default_device());
+    assert!(promise.fill(Ok(client.memory().copy_of(b"short").expect("memory"))).is_err());
+    assert_eq!(code(x.view()), Some(Code::InvalidArgument));
+}
+
+#[test]
+fn memory_of_the_host_is_used_in_place_where_it_can_be() {
+    #[repr(align(64))]
+    struct Aligned([u8; 8]);
+    impl AsRef<[u8]> for Aligned {
+        fn as_ref(&self) -> &[u8] {
+            &self.0
+        }
+    }
+    let client = Client::default();
+    let program = compile(&client, DOUBLE);
+    let shape = ArrayShape::new(ElementType::F32, [2]).expect("a shape");
+    let host = Arc::new(Aligned([0, 0, 128, 63, 0, 0, 0, 64]));
+    let device = client.default_device();
+    let x = client.buffer_from_host(&shape, host.clone(), device.clone()).expect("a buffer");
+    assert_eq!(x.view().expect("a view").as_slice().as_ptr(), host.0.as_ptr());
+    let y = program.execute(&[&x], &ExecuteOptions::default()).expect("it runs");
+    assert_eq!(values(&y[0]), [2.0, 4.0]);
+    let wrong = client.buffer_from_host(&shape, Arc::new([0; 7]), device.clone());
+    assert_eq!(code(wrong), Some(Code::InvalidArgument));
+    // Every byte but 0 is true.
+    let preds = ArrayShape::new(ElementType::Pred, [3]).expect("a shape");
+    let x = client.buffer_from_host(&preds, Arc::new([0, 1, 7]), device).expect("a buffer");
+    assert_eq!(x.view().expect("a view").as_slice(), [0, 1, 1]);
+}
+
+#[test]
+fn sizes_known_only_at_run_time_stay_with_the_buffer() {
+    let client = Client::default();
+    for backend in [Backend::Cpu, Backend::Interpreter] {
+        let mut options = CompileOptions::default();
+        options.backend = backend;
+        let text = "ENTRY e { x = s32[<=3] parameter(0) ROOT y = s32[<=3] negate(x) }";
+        let program =
+            client.compile(helio::parse(text).expect("a program"), &options).expect("it compiles");
+        let shape = program.program_shape().params[0].as_array().expect("an array").clone();
+        let data = helio::ir::ArrayData::S32(vec![1, 2, 3]);
+        let array = Array::from_data(shape, data).and_then(|a| a.with_sizes(vec![2]));
+        let x = client.buffer_from_array(&array.expect("an array"), client.default_device());
+        let y = program.execute(&[&x.expect("memory")], &ExecuteOptions::default());
+        let y = y.expect("it runs")[0].to_array().expect("an array");
+        assert_eq!(
+            (y.sizes(), &y.values::<i32>().expect("integers")[..2]),
+            (&[2][..], &[-1, -2][..])
+        );
+    }
+}
+
+#[test]
+fn many_threads_run_one_program() {
+    let client = Client::default();
+    let program = compile(&client, DOUBLE);
+    std::thread::scope(|scope| {
+        for i in 0..4 {
+            let (client, program) = (&client, &program);
+            scope.spawn(move || {
+                let mut options = ExecuteOptions::default();
+                options.asynchronous = i % 2 == 0;
+                let mut x = floats(client, &[i as f32, 1.0]);
+                for _ in 0..20 {
+                    x = program.execute(&[&x], &options).expect("it runs").remove(0);
+                }
+                assert_eq!(values(&x), [(i << 20) as f32, (1 << 20) as f32]);
+            });
+        }
+    });
+}
+
+#[test]
+fn a_run_beyond_the_memory_limit_fails_before_it_begins() {
+    let mut options = ClientOptions::default();
+    options.memory_limit = Some(1 << 20);
+    let client = Client::new(&options);
+    let program = compile(
+        &client,
+        "ENTRY e { z = f32[] constant(0) ROOT b = f32[1024,1024] broadcast(z), dimensions={} }",
+    );
+    let error = program.execute(&[], &ExecuteOptions::default()).expect_err("too much");
+    assert_eq!(error.code(), Code::ResourceExhausted);
+    assert!(error.detail().contains("4194304 bytes"), "{error}");
+    assert_eq!(program.run(&[]).map_err(|e| e.code()).err(), Some(Code::ResourceExhausted));
+    assert!(client.memory_stats().peak_bytes <= 1 << 20);
+}
+
+#[test]
+fn everything_may_be_shared_by_threads() {
+    fn shared<T: Send + Sync>() {}
+    shared::<(Client, Buffer, Executable, helio::Event, helio::Promise)>();
+    let client = Client::default();
+    assert_eq!(client.devices().len(), 1);
+    assert_eq!(client.device(0), Some(client.default_device()));
+    assert_eq!(client.device(1), None);
+    assert_ne!(Client::default().default_device(), client.default_device());
+    let program = compile(&client, DOUBLE);
+    let x = Literal::array([2], vec![1f32, 2.0]).expect("an array");
+    assert!(program.run(&[x]).is_ok());
+    drop(client);
+    assert_eq!(program.client().devices().len(), 1);
+}
