@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use helio::{Module, RunOptions};
+use helio::{Buffer, Client, Executable, ExecuteOptions, Keep, Literal, Module};
 use serde_json::json;
 
 use crate::arguments::Arguments;
@@ -40,16 +40,20 @@ pub(crate) fn bench(args: Args) -> Result<(), Failure> {
     let source = Source::read(args.module.clone())?;
     let in_program = |errors: Vec<_>| Failure::in_program(&source, &errors);
     let module = helio::parse(&source.text).map_err(in_program)?;
-    let (program, compilations) = compile(&args.engine, module).map_err(in_program)?;
-    let arguments = args.arguments.literals(program.program_shape())?;
+    let client = args.engine.client();
+    let (program, compilations) = compile(&args.engine, &client, module).map_err(in_program)?;
+    let arguments = buffers(&client, &args.arguments.literals(program.program_shape())?)?;
+    let arguments: Vec<&Buffer> = arguments.iter().collect();
 
-    let options = RunOptions::default();
+    let mut options = ExecuteOptions::default();
+    options.keep = Keep::All;
     let run = || {
         let begin = Instant::now();
-        program.run_with(&arguments, &options).map(drop).map(|()| begin.elapsed())
+        program.execute(&arguments, &options).map(drop).map(|()| begin.elapsed())
     };
     let progress = Progress::start(format!("timing {}", program.module().name));
     helio::memory::reset_peak();
+    client.reset_peak();
     let runs = run().and_then(|_| (0..args.runs).map(|_| run()).collect::<Result<Vec<_>, _>>());
     drop(progress);
     let runs = runs.map_err(|error| match error.location() {
@@ -61,7 +65,8 @@ pub(crate) fn bench(args: Args) -> Result<(), Failure> {
     let compile_ms = ms(median(compilations));
     let run_ms_min = runs.iter().min().copied().map_or(0.0, ms);
     let run_ms = ms(median(runs));
-    let peak_bytes = helio::memory::peak_bytes();
+    // The interpreter, which does what is not compiled, has memory of its own.
+    let peak_bytes = client.memory_stats().peak_bytes + helio::memory::peak_bytes();
     if args.json {
         return say(json!({
             "compile_ms": compile_ms,
@@ -69,7 +74,7 @@ pub(crate) fn bench(args: Args) -> Result<(), Failure> {
             "run_ms_min": run_ms_min,
             "peak_bytes": peak_bytes,
             "runs": args.runs,
-            "threads": args.engine.threads(),
+            "threads": client.threads(),
         }));
     }
     say(format_args!("compile  {compile_ms:.3} ms"))?;
@@ -80,19 +85,26 @@ pub(crate) fn bench(args: Args) -> Result<(), Failure> {
 /// Compiles as often as there is time for; the last executable and all times.
 fn compile(
     engine: &Engine,
+    client: &Client,
     module: Module,
-) -> Result<(helio::Executable, Vec<Duration>), Vec<helio::Error>> {
+) -> Result<(Executable, Vec<Duration>), Vec<helio::Error>> {
     let mut times = Vec::new();
     let beginning = Instant::now();
     loop {
         let module = module.clone();
         let begin = Instant::now();
-        let program = engine.compile(module)?;
+        let program = engine.compile(client, module)?;
         times.push(begin.elapsed());
         if times.len() == MAX_COMPILATIONS || beginning.elapsed() > COMPILE_TIME {
             return Ok((program, times));
         }
     }
+}
+
+/// Buffers with the arrays of these literals.
+fn buffers(client: &Client, literals: &[Literal]) -> helio::Result<Vec<Buffer>> {
+    let arrays = literals.iter().flat_map(Literal::leaves).filter_map(Literal::as_array);
+    arrays.map(|array| client.buffer_from_array(array, client.default_device())).collect()
 }
 
 /// The middle one of at least one time; of an even number, the upper.

@@ -3,14 +3,17 @@
 use std::num::NonZeroUsize;
 
 use clap::ValueEnum;
-use helio::{CompileOptions, Error, Executable, Module};
+use helio::{Client, ClientOptions, CompileOptions, Error, Executable, Module, OptLevel};
 
 /// What turns a program into results, and with what means.
 #[derive(clap::Args)]
 pub(crate) struct Engine {
     /// What runs the program.
-    #[arg(long, value_enum, default_value_t = Backend::Interpreter)]
+    #[arg(long, value_enum, default_value_t = Backend::Cpu)]
     backend: Backend,
+    /// How much work goes into making the program fast, 0 to 3; the interpreter runs it as it is.
+    #[arg(long, value_name = "LEVEL", default_value = "2", value_parser = opt_level)]
+    opt_level: OptLevel,
     /// How many threads may work at once [default: as many as the process may use].
     #[arg(long, value_name = "T")]
     threads: Option<NonZeroUsize>,
@@ -23,28 +26,42 @@ pub(crate) struct Engine {
 /// What turns a program into results.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Backend {
+    /// Compiled code for this machine's processor.
+    Cpu,
     /// The reference interpreter: slow, obvious.
     Interpreter,
 }
 
 impl Engine {
-    /// Sets the limits of this process and compiles. Errors: everything wrong with the program.
-    pub(crate) fn compile(&self, module: Module) -> Result<Executable, Vec<Error>> {
+    /// A client with these means; sets the limits of this process.
+    pub(crate) fn client(&self) -> Client {
         if let Some(bytes) = self.memory_limit {
             helio::memory::set_limit_bytes(bytes);
         }
-        let mut options = CompileOptions::default();
-        options.backend = match self.backend {
-            Backend::Interpreter => helio::Backend::Interpreter,
-        };
-        helio::compile(module, &options)
+        let mut options = ClientOptions::default();
+        options.threads = self.threads.map(NonZeroUsize::get);
+        Client::new(&options)
     }
 
-    /// How many threads may work at once.
-    pub(crate) fn threads(&self) -> usize {
-        let available = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        self.threads.map_or_else(available, NonZeroUsize::get)
+    /// Compiles a program. Errors: everything wrong with it.
+    pub(crate) fn compile(
+        &self,
+        client: &Client,
+        module: Module,
+    ) -> Result<Executable, Vec<Error>> {
+        let mut options = CompileOptions::default();
+        options.backend = match self.backend {
+            Backend::Cpu => helio::Backend::Cpu,
+            Backend::Interpreter => helio::Backend::Interpreter,
+        };
+        options.opt_level = self.opt_level;
+        client.compile(module, &options)
     }
+}
+
+fn opt_level(text: &str) -> Result<OptLevel, String> {
+    let level = text.parse().ok().and_then(OptLevel::from_number);
+    level.ok_or_else(|| "must be a number from 0 to 3".to_owned())
 }
 
 /// A number of bytes, maybe with a unit.

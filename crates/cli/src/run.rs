@@ -63,7 +63,8 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let in_program = |errors: Vec<_>| Failure::in_program(&source, &errors);
     let begin = Instant::now();
     let module = helio::parse(&source.text).map_err(in_program)?;
-    let program = args.engine.compile(module).map_err(in_program)?;
+    let client = args.engine.client();
+    let program = args.engine.compile(&client, module).map_err(in_program)?;
     let compile_time = begin.elapsed();
 
     let arguments = args.arguments.literals(program.program_shape())?;
