@@ -8,6 +8,7 @@
 
 pub mod elementwise;
 pub mod kernel;
+pub mod lower;
 pub mod math;
 pub mod state_loop;
 pub mod tile;

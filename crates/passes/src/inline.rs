@@ -1,6 +1,7 @@
 //! Calls.
 
-use helio_ir::{CompId, InstrId, Module, Op, Result};
+use helio_ir::ops::Broadcast;
+use helio_ir::{ArrayShape, CompId, Instr, InstrId, Module, Op, Result, Shape};
 
 use crate::draft::{Draft, parameter_number};
 use crate::rebuild::rebuild;
@@ -8,8 +9,8 @@ use crate::rebuild::rebuild;
 /// So many instructions may be added in all: calls in calls can multiply without end.
 const MAX_ADDED: usize = 1 << 18;
 
-/// Puts what `call` and `fusion` run in the place of the instruction, as long as no more than
-/// [`MAX_ADDED`] instructions are added.
+/// Puts what `call` and `fusion` run in the place of the instruction, and what `map` runs as
+/// operations on whole arrays, as long as no more than [`MAX_ADDED`] instructions are added.
 pub(crate) fn inline(module: Module) -> Result<Module> {
     let mut added = 0;
     let module = rebuild(module, |new, computation| {
@@ -22,11 +23,16 @@ pub(crate) fn inline(module: Module) -> Result<Module> {
                 added += if fits { size } else { 0 };
                 fits
             });
-            map.push(match callee {
-                Some(callee) => {
-                    let args: Vec<_> = instr.operands.iter().map(|id| map[id.index()]).collect();
-                    insert(&mut draft, callee, &args)
+            let mapped = || -> Vec<_> { instr.operands.iter().map(|id| map[id.index()]).collect() };
+            let inlined = match (callee, &instr.op) {
+                (Some(callee), _) => Some(insert(&mut draft, callee, &mapped())),
+                (None, Op::Map(op)) => {
+                    insert_map(&mut draft, op.to_apply, &mapped(), &instr.shape)?
                 }
+                _ => None,
+            };
+            map.push(match inlined {
+                Some(id) => id,
                 None => draft.carry(instr, &map),
             });
         }
@@ -62,6 +68,56 @@ pub(crate) fn insert(draft: &mut Draft<'_>, callee: CompId, args: &[InstrId]) ->
     map[draft.module().computation(callee).root().index()]
 }
 
+/// Adds the operations of a scalar computation as operations on arrays; `None` if it has others
+/// than elementwise ones.
+fn insert_map(
+    draft: &mut Draft<'_>,
+    callee: CompId,
+    args: &[InstrId],
+    shape: &Shape,
+) -> Result<Option<InstrId>> {
+    let Some(result) = shape.as_array().filter(|array| array.is_static()) else { return Ok(None) };
+    let computation = draft.module().computation(callee);
+    let is_scalar = |instr: &Instr| instr.shape.as_array().is_some_and(ArrayShape::is_scalar);
+    if !computation.instrs().iter().all(|instr| is_scalar(instr) && is_elementwise(&instr.op)) {
+        return Ok(None);
+    }
+    let mut map: Vec<InstrId> = Vec::with_capacity(computation.instrs().len());
+    for id in computation.ids() {
+        let instr = draft.module().computation(callee).instr(id).clone();
+        map.push(match (&instr.op, &instr.shape) {
+            (Op::Parameter(op), _) => args[op.number],
+            (Op::Constant(_), Shape::Array(scalar)) => {
+                let shape = ArrayShape::new(scalar.element(), result.dims())?;
+                let scalar = draft.carry(instr, &map);
+                draft.add(Broadcast { shape, dimensions: Vec::new() }, &[scalar])?
+            }
+            _ => {
+                let operands: Vec<_> = instr.operands.iter().map(|id| map[id.index()]).collect();
+                draft.add(instr.op, &operands)?
+            }
+        });
+    }
+    Ok(Some(map[draft.module().computation(callee).root().index()]))
+}
+
+/// Whether an operation on scalars means the same for each element of arrays.
+fn is_elementwise(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Parameter(_)
+            | Op::Constant(_)
+            | Op::Unary(_)
+            | Op::Binary(_)
+            | Op::Compare(_)
+            | Op::Select(_)
+            | Op::Clamp(_)
+            | Op::Convert(_)
+            | Op::BitcastConvert(_)
+            | Op::ReducePrecision(_)
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use crate::testing::{after, check};
@@ -78,6 +134,35 @@ mod tests {
         }
         text += "ENTRY e { a = f32[] parameter(0)  ROOT b = f32[] call(a), to_apply=f63 }";
         assert!(after("inline", &text).len() < 1 << 25);
+    }
+
+    #[test]
+    fn maps() {
+        check(
+            "inline",
+            "
+            f {
+              a = f32[] parameter(0)
+              b = f32[] parameter(1)
+              two = f32[] constant(2)
+              c = f32[] multiply(a, two)
+              ROOT d = f32[] subtract(c, b)
+            }
+            ENTRY e {
+              x = f32[3] parameter(0)
+              y = f32[3] parameter(1)
+              ROOT z = f32[3] map(x, y), dimensions={0}, to_apply=f
+            }",
+            "
+            ENTRY e {
+              x = f32[3] parameter(0)
+              y = f32[3] parameter(1)
+              two = f32[] constant(2)
+              broadcast = f32[3] broadcast(two), dimensions={}
+              multiply = f32[3] multiply(x, broadcast)
+              ROOT subtract = f32[3] subtract(multiply, y)
+            }",
+        );
     }
 
     #[test]

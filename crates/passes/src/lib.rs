@@ -29,7 +29,9 @@ pub mod pass;
 pub mod rebuild;
 pub mod recognize;
 
+mod canonicalize;
 mod dce;
+mod expand;
 mod inline;
 mod simplify;
 #[cfg(test)]

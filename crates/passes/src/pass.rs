@@ -2,7 +2,7 @@
 
 use helio_ir::{Error, Module, Result, Verified, verify};
 
-use crate::{dce, inline, simplify, unroll};
+use crate::{canonicalize, dce, expand, inline, simplify, unroll};
 
 /// A pass.
 #[derive(Clone, Copy, Debug)]
@@ -41,11 +41,26 @@ impl OptLevel {
 }
 
 /// What [`optimize`] runs of its level, in this order.
-pub const PIPELINE: &[Pass] = &[INLINE, SIMPLIFY, UNROLL_LOOPS, SIMPLIFY, REMOVE_DEAD_CODE];
+pub const PIPELINE: &[Pass] =
+    &[CANONICALIZE, EXPAND, INLINE, SIMPLIFY, UNROLL_LOOPS, INLINE, SIMPLIFY, REMOVE_DEAD_CODE];
 
 /// Parts of `simplify`, to be run by themselves.
 pub const PARTS: &[Pass] =
     &[FORWARD_TUPLES, FOLD_CONSTANTS, SIMPLIFY_ALGEBRA, SIMPLIFY_MOVEMENT, MERGE_EQUAL];
+
+const CANONICALIZE: Pass = Pass {
+    name: "canonicalize",
+    summary: "Takes layouts away, and operations that are about layouts and order only.",
+    level: OptLevel::None,
+    run: canonicalize::canonicalize,
+};
+
+const EXPAND: Pass = Pass {
+    name: "expand",
+    summary: "Replaces batch normalisation by simpler operations.",
+    level: OptLevel::None,
+    run: expand::expand,
+};
 
 const INLINE: Pass = Pass {
     name: "inline",

@@ -6,6 +6,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use helio_runtime::Threads;
+use helio_runtime::kernels::gemm::conv::{Convolution, Spatial};
 use helio_runtime::kernels::gemm::{Contraction, Dim};
 
 /// The shortest of several runs, in seconds.
@@ -65,6 +66,20 @@ fn peak() -> f64 {
     f64::NAN
 }
 
+/// The sizes of a convolution.
+#[derive(Clone, Copy)]
+struct Image {
+    groups: usize,
+    batch: usize,
+    size: usize,
+    features: usize,
+    outputs: usize,
+    kernel: usize,
+    stride: usize,
+    pad: usize,
+    first: bool,
+}
+
 /// Runs the cases whose names contain the filter.
 struct Bench {
     filter: String,
@@ -104,6 +119,48 @@ impl Bench {
         self.product(name, &product, 1, rows, steps, cols);
     }
 
+    /// A padded convolution of square images; channels first or last. Features are of a group.
+    fn conv(&self, name: &str, image: Image) {
+        let Image { groups, batch, size, features, outputs, kernel, stride, pad, first } = image;
+        let output = (size + 2 * pad - kernel) / stride + 1;
+        let (ins, outs) = (groups * features, groups * outputs);
+        let strides = |size: usize, channels: usize| {
+            if first { [size, 1, size * size] } else { [size * channels, channels, 1] }
+        };
+        let (lhs, out) = (strides(size, ins), strides(output, outs));
+        let rhs = if first {
+            [kernel, 1, kernel * kernel, features * kernel * kernel]
+        } else {
+            [kernel * features * outs, features * outs, outs, 1]
+        };
+        let dim = |size, lhs, rhs, out| Dim { size, lhs, rhs, out };
+        let spatial = [0, 1].map(|d| Spatial {
+            input: size,
+            kernel,
+            output,
+            lhs: lhs[d],
+            rhs: rhs[d],
+            out: out[d],
+            stride,
+            pad_low: pad as i64,
+            lhs_dilation: 1,
+            rhs_dilation: 1,
+            reversed: false,
+        });
+        let conv = Convolution::new(
+            dim(groups, features * lhs[2], outputs * rhs[3], outputs * out[2]),
+            dim(batch, size * size * ins, 0, output * output * outs),
+            dim(features, lhs[2], rhs[2], 0),
+            dim(outputs, 0, rhs[3], out[2]),
+            &spatial,
+        );
+        let lhs = vec![1.0_f32; batch * size * size * ins];
+        let rhs = vec![1.0_f32; kernel * kernel * features * outs];
+        let mut sums = vec![0.0; batch * output * output * outs];
+        let work = sums.len() * kernel * kernel * features;
+        self.case(name, work, || conv.f32(&lhs, &rhs, &mut sums, Threads::single()));
+    }
+
     fn product(&self, name: &str, product: &Contraction, b: usize, r: usize, s: usize, c: usize) {
         let (lhs, rhs) = (vec![1.0_f32; b * r * s], vec![1.0_f32; b * s * c]);
         let mut out = vec![0.0; b * r * c];
@@ -138,4 +195,35 @@ fn main() {
     bench.transposed("tn 256x512x1024", 256, 512, 1024, [true, false]);
     bench.transposed("nt vector 4096", 1, 4096, 4096, [false, true]);
     bench.transposed("tt 512", 512, 512, 512, [true, true]);
+    let image = Image {
+        groups: 1,
+        batch: 8,
+        size: 56,
+        features: 64,
+        outputs: 64,
+        kernel: 3,
+        stride: 1,
+        pad: 1,
+        first: false,
+    };
+    for (first, order) in [(false, "nhwc"), (true, "nchw")] {
+        let image = Image { first, ..image };
+        let points = Image { outputs: 256, kernel: 1, pad: 0, ..image };
+        let small = Image { size: 14, features: 256, outputs: 256, ..image };
+        let tiny = Image { size: 7, features: 512, outputs: 512, ..image };
+        let first =
+            Image { batch: 4, size: 224, features: 3, kernel: 7, stride: 2, pad: 3, ..image };
+        let depthwise = Image { groups: 128, features: 1, outputs: 1, ..image };
+        let groups = Image { groups: 32, features: 4, outputs: 4, ..image };
+        bench.conv(&format!("conv 3x3 {order}"), image);
+        bench.conv(&format!("conv 3x3 stride 2 {order}"), Image { stride: 2, ..image });
+        bench.conv(&format!("conv 3x3 14 {order}"), small);
+        bench.conv(&format!("conv 3x3 7 {order}"), tiny);
+        bench.conv(&format!("conv 1x1 {order}"), points);
+        bench.conv(&format!("conv 1x1 stride 2 {order}"), Image { stride: 2, ..points });
+        bench.conv(&format!("conv 7x7 {order}"), first);
+        bench.conv(&format!("conv depthwise {order}"), depthwise);
+        bench.conv(&format!("conv depthwise stride 2 {order}"), Image { stride: 2, ..depthwise });
+        bench.conv(&format!("conv 32 groups {order}"), groups);
+    }
 }

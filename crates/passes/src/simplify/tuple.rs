@@ -1,7 +1,7 @@
-//! Tuples.
+//! Tuples, and branches that are known.
 
-use helio_ir::ops::GetTupleElement;
-use helio_ir::{InstrId, Op, Result};
+use helio_ir::ops::{Call, Conditional, GetTupleElement};
+use helio_ir::{InstrId, Number, Op, Result};
 
 use super::Simplifier;
 
@@ -20,8 +20,29 @@ pub(super) fn simpler(
             })
         }
         Op::Tuple(_) => Ok(whole_tuple(cx, operands)),
+        Op::Conditional(op) => taken_branch(cx, op, operands),
         _ => Ok(None),
     }
+}
+
+/// conditional(true, x, y) → call(x), which inlining then takes apart.
+fn taken_branch(
+    cx: &mut Simplifier<'_, '_>,
+    op: &Conditional,
+    operands: &[InstrId],
+) -> Result<Option<InstrId>> {
+    let last = op.branches.len() - 1;
+    let branch = match cx.splat(operands[0]) {
+        Some(Number::Pred(true)) => 0,
+        Some(Number::Pred(false)) => 1,
+        // An index outside means the last branch.
+        Some(Number::Int(index)) => usize::try_from(index).map_or(last, |index| index.min(last)),
+        _ => return Ok(None),
+    };
+    let Some((&branch, &operand)) = op.branches.get(branch).zip(operands.get(branch + 1)) else {
+        return Ok(None);
+    };
+    cx.add(Call::new(branch), &[operand]).map(Some)
 }
 
 fn whole_tuple(cx: &Simplifier<'_, '_>, operands: &[InstrId]) -> Option<InstrId> {

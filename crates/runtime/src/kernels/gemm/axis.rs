@@ -60,6 +60,7 @@ impl Axis {
         let mut rest = index;
         let mut offset = 0;
         for &(size, stride) in self.dims.iter().rev() {
+            let size = size.max(1); // an empty axis has a start
             offset += rest % size * stride;
             rest /= size;
         }
@@ -91,7 +92,7 @@ impl Axis {
     /// far.
     pub(crate) fn run(&self, index: usize, most: usize) -> (usize, usize, usize) {
         let &(size, stride) = self.dims.last().unwrap_or(&(1, 1));
-        (self.offset(index), most.min(size - index % size), stride)
+        (self.offset(index), most.min(size - index % size.max(1)), stride)
     }
 }
 

@@ -13,7 +13,7 @@ use std::ops::Range;
 use super::axis::{Axis, even_parts};
 use super::pack::{MAX_WIDTH, Plain, Source};
 use super::simd::Simd;
-use super::tile::{MAX_ROWS, TileArgs};
+use super::tile::{MAX_ROWS, Run, TileArgs};
 use crate::Threads;
 use crate::kernels::scratch;
 
@@ -39,8 +39,18 @@ pub(super) struct Product<'a, S: Simd> {
     pub cols: usize,
     pub steps: usize,
     pub lhs: &'a dyn Source<S::Word>,
-    pub rhs: &'a dyn Source<S::Word>,
+    pub rhs: Rhs<'a, S::Word>,
     pub sink: Sink<'a, S::Acc>,
+    /// Whether to add to what is in memory. Not for a [`Sink::Function`].
+    pub add: bool,
+}
+
+/// The right operand.
+pub(super) enum Rhs<'a, W> {
+    /// To be packed, or read where it lies.
+    Source(&'a dyn Source<W>),
+    /// What [`Product::pack_whole`] packed.
+    Packed(&'a [W]),
 }
 
 /// What is called with the row, the first column and the sums of part of a row, once complete.
@@ -121,7 +131,7 @@ impl<T> Place<'_, T> {
 
 /// rhs for a block of steps and columns.
 #[derive(Clone, Copy)]
-enum Rhs<W> {
+enum PartRhs<W> {
     /// Panels one after the other, the first for column `col`.
     Packed { start: Shared<W>, col: usize },
     /// Where it lies.
@@ -178,8 +188,8 @@ impl<S: Simd> Product<'_, S> {
         threads: Threads<'_>,
         place: impl Fn(usize) -> Place<'p, S::Acc>,
     ) {
-        let rhs = self.unpacked_rhs(rows.len());
-        let thin = rhs.is_some() && rows.len() <= S::ROWS;
+        let plain = self.unpacked_rhs(rows.len());
+        let thin = plain.is_some() && rows.len() <= S::ROWS;
         // A matrix that is read once should be read in the order of memory: few steps at a time,
         // all columns, so that it streams.
         let most_steps = match rows.len() {
@@ -188,56 +198,82 @@ impl<S: Simd> Product<'_, S> {
             _ => BLOCK_STEPS,
         };
         let block = if thin { block.max(4096 / rows.len()) } else { block };
-        let (step_blocks, block_steps) = even_parts(self.steps, most_steps);
-        let mut col = 0;
-        while col < self.cols {
-            let cols = col..self.cols.min(col + block);
-            col = cols.end;
+        for cols in chunks(0..self.cols, block) {
             let place = place(cols.start);
-            for step_block in 0..step_blocks {
-                let first = step_block * block_steps;
-                let steps = first.min(self.steps)..self.steps.min(first + block_steps);
+            for steps in even_chunks(self.steps, most_steps) {
                 let mut part = Part {
                     rows: rows.clone(),
                     cols: cols.clone(),
                     steps: steps.clone(),
-                    rhs: Rhs::Packed { start: Shared(std::ptr::null_mut()), col: cols.start },
+                    rhs: PartRhs::Packed { start: Shared(std::ptr::null_mut()), col: cols.start },
                     place,
-                    add: step_block > 0,
-                    last: step_block + 1 == step_blocks,
+                    add: self.add || steps.start > 0,
+                    last: steps.end == self.steps,
                 };
-                if let Some(plain) = rhs {
-                    let start = plain.start.wrapping_add(steps.start * plain.step_stride);
-                    part.rhs = Rhs::Plain {
-                        start: Shared(start.cast_mut()),
-                        step_stride: plain.step_stride,
-                    };
-                    // SAFETY: the caller's promise.
-                    unsafe { self.run_part(&part, threads) };
-                    continue;
+                match (&self.rhs, plain) {
+                    (Rhs::Packed(whole), _) => {
+                        let width = self.cols.next_multiple_of(Self::WIDTH);
+                        let start = whole[steps.start * width..].as_ptr().cast_mut();
+                        part.rhs = PartRhs::Packed { start: Shared(start), col: 0 };
+                    }
+                    (Rhs::Source(_), Some((start, step_stride))) => {
+                        let start = start.wrapping_add(steps.start * step_stride).cast_mut();
+                        part.rhs = PartRhs::Plain { start: Shared(start), step_stride };
+                    }
+                    (Rhs::Source(source), None) => {
+                        let width = cols.len().next_multiple_of(Self::WIDTH);
+                        scratch::with(width * steps.len(), |packed: &mut [S::Word]| {
+                            Self::pack_rhs(*source, cols.clone(), steps.clone(), packed, threads);
+                            let start = Shared(packed.as_mut_ptr());
+                            part.rhs = PartRhs::Packed { start, col: cols.start };
+                            // SAFETY: the caller's promise.
+                            unsafe { self.run_part(&part, threads) };
+                        });
+                        continue;
+                    }
                 }
-                let panels = cols.len().div_ceil(Self::WIDTH);
-                scratch::with(panels * Self::WIDTH * steps.len(), |packed: &mut [S::Word]| {
-                    self.pack_rhs(cols.clone(), steps.clone(), packed, threads);
-                    let start = Shared(packed.as_mut_ptr());
-                    part.rhs = Rhs::Packed { start, col: cols.start };
-                    // SAFETY: the caller's promise.
-                    unsafe { self.run_part(&part, threads) };
-                });
+                // SAFETY: the caller's promise.
+                unsafe { self.run_part(&part, threads) };
             }
         }
     }
 
-    /// rhs where it lies, if that is better than packing it for so many rows.
-    fn unpacked_rhs(&self, rows: usize) -> Option<Plain<S::Word>> {
-        let plain = self.rhs.plain()?;
+    /// How many words [`Product::pack_whole`] needs.
+    pub(super) fn whole_len(cols: usize, steps: usize) -> usize {
+        cols.next_multiple_of(Self::WIDTH) * steps
+    }
+
+    /// Packs a right operand for several products, for [`Rhs::Packed`].
+    pub(super) fn pack_whole(
+        source: &dyn Source<S::Word>,
+        cols: usize,
+        steps: usize,
+        packed: &mut [S::Word],
+        threads: Threads<'_>,
+    ) {
+        let width = cols.next_multiple_of(Self::WIDTH);
+        let mut rest = packed;
+        for steps in even_chunks(steps, BLOCK_STEPS) {
+            let (packed, later) = rest.split_at_mut(steps.len() * width);
+            Self::pack_rhs(source, 0..cols, steps, packed, threads);
+            rest = later;
+        }
+    }
+
+    /// rhs where it lies, and its distance from step to step, if that is better than packing it for
+    /// so many rows.
+    fn unpacked_rhs(&self, rows: usize) -> Option<(*const S::Word, usize)> {
+        let Rhs::Source(source) = self.rhs else { return None };
+        let plain = source.plain()?;
         let few = rows <= UNPACKED_TILES * S::ROWS;
-        ((plain.item_stride == 1 || self.cols == 1) && few).then_some(plain)
+        let row = plain.items.stride() == Some(1);
+        let step_stride = plain.steps.stride()?;
+        (row && few).then_some((plain.start, step_stride))
     }
 
     /// Packs columns of rhs, panel after panel.
     fn pack_rhs(
-        &self,
+        source: &dyn Source<S::Word>,
         cols: Range<usize>,
         steps: Range<usize>,
         packed: &mut [S::Word],
@@ -253,7 +289,7 @@ impl<S: Simd> Product<'_, S> {
             for (i, panel) in packed.chunks_exact_mut(panel).enumerate() {
                 let first = cols.start + (task * panels_per_task + i) * Self::WIDTH;
                 let items = first..cols.end.min(first + Self::WIDTH);
-                self.rhs.pack(items, steps.clone(), Self::WIDTH, panel);
+                source.pack(items, steps.clone(), Self::WIDTH, panel);
             }
         });
     }
@@ -289,28 +325,27 @@ impl<S: Simd> Product<'_, S> {
     /// # Safety
     /// As for [`Product::run`], for the block.
     unsafe fn run_task(&self, part: &Part<'_, S>, rows: Range<usize>, cols: Range<usize>) {
-        let steps = part.steps.len();
-        let mut tiles = Tiles::new(rows.clone(), S::ROWS);
-        let plain = self.lhs.plain().filter(|plain| {
-            // Rows whose steps are neighbours stream by themselves. Each number of others comes
-            // with a cache line of its own, which packing uses fully.
-            plain.step_stride == 1 && cols.len() <= GROUP_COLUMNS
-        });
-        if let Some(plain) = plain {
-            let start = plain.start.wrapping_add(part.steps.start);
+        let tiles = Tiles::new(rows.clone(), S::ROWS);
+        if let Some(plain) = self.lhs.plain().filter(|plain| reads_well(plain, cols.len())) {
             let lhs = |tile: &Range<usize>| {
-                let mut pointers = [start; MAX_ROWS];
-                for (i, pointer) in pointers.iter_mut().enumerate().take(tile.len()) {
-                    *pointer = start.wrapping_add((tile.start + i) * plain.item_stride);
-                }
-                pointers
+                let mut offsets = [0; MAX_ROWS];
+                plain.items.offsets(tile.start, &mut offsets[..tile.len()]);
+                offsets.map(|offset| plain.start.wrapping_add(offset))
             };
+            let (mut runs, mut lhs_step, mut step) = (Vec::new(), 1, part.steps.start);
+            while step < part.steps.end {
+                let (offset, len, stride) = plain.steps.run(step, part.steps.end - step);
+                runs.push(Run { offset, len });
+                (step, lhs_step) = (step + len, stride);
+            }
+            let lhs = Lhs { packed: false, rows: &lhs, runs: &runs, step: lhs_step };
             // SAFETY: the caller's promise; the pointers are to rows of lhs.
-            unsafe { self.run_tiles(part, tiles, cols, false, lhs) };
+            unsafe { self.run_tiles(part, tiles, cols, lhs) };
             return;
         }
+        let steps = part.steps.len();
         scratch::with(rows.len() * steps, |packed: &mut [S::Word]| {
-            for tile in &mut tiles {
+            for tile in tiles.clone() {
                 let panel = &mut packed[(tile.start - rows.start) * steps..][..tile.len() * steps];
                 let width = tile.len();
                 self.lhs.pack(tile, part.steps.clone(), width, panel);
@@ -319,12 +354,14 @@ impl<S: Simd> Product<'_, S> {
             let lhs = |tile: &Range<usize>| {
                 [start.wrapping_add((tile.start - rows.start) * steps); MAX_ROWS]
             };
+            let runs = [Run { offset: 0, len: steps }];
+            let lhs = Lhs { packed: true, rows: &lhs, runs: &runs, step: 0 };
             // SAFETY: the caller's promise; the pointers are to the panels just packed.
-            unsafe { self.run_tiles(part, Tiles::new(rows.clone(), S::ROWS), cols, true, lhs) };
+            unsafe { self.run_tiles(part, tiles, cols, lhs) };
         });
     }
 
-    /// Computes tiles, for which `lhs` tells the rows, or the packed panel.
+    /// Computes tiles.
     ///
     /// # Safety
     /// As for [`Product::run`], for the tiles and columns; what `lhs` tells may be read.
@@ -333,26 +370,25 @@ impl<S: Simd> Product<'_, S> {
         part: &Part<'_, S>,
         tiles: Tiles,
         cols: Range<usize>,
-        packed: bool,
-        lhs: impl Fn(&Range<usize>) -> [*const S::Word; MAX_ROWS],
+        lhs: Lhs<'_, S::Word>,
     ) {
         for group in chunks(cols, GROUP_COLUMNS) {
             for cols in chunks(group.clone(), Self::WIDTH) {
                 let vecs = cols.len().div_ceil(S::LANES);
                 let (rhs, rhs_step) = match part.rhs {
-                    Rhs::Packed { start, col } => {
+                    PartRhs::Packed { start, col } => {
                         let panel = (cols.start - col) * part.steps.len();
                         (start.get().wrapping_add(panel), Self::WIDTH)
                     }
-                    Rhs::Plain { start, step_stride } => {
+                    PartRhs::Plain { start, step_stride } => {
                         (start.get().wrapping_add(cols.start), step_stride)
                     }
                 };
                 for tile in tiles.clone() {
                     let args = TileArgs {
-                        steps: part.steps.len(),
-                        lhs: lhs(&tile),
-                        lhs_step: 1,
+                        lhs: (lhs.rows)(&tile),
+                        runs: lhs.runs,
+                        lhs_step: lhs.step,
                         rhs,
                         rhs_step,
                         out: part.place.rows(tile.clone(), cols.start),
@@ -360,7 +396,7 @@ impl<S: Simd> Product<'_, S> {
                         add: part.add,
                     };
                     // SAFETY: the caller's promise; `self.simd` proves the features.
-                    unsafe { self.simd.tile(tile.len(), vecs, packed)(&args) };
+                    unsafe { self.simd.tile(tile.len(), vecs, lhs.packed)(&args) };
                 }
             }
             if part.last {
@@ -393,12 +429,31 @@ struct Part<'p, S: Simd> {
     rows: Range<usize>,
     cols: Range<usize>,
     steps: Range<usize>,
-    rhs: Rhs<S::Word>,
+    rhs: PartRhs<S::Word>,
     place: Place<'p, S::Acc>,
     /// Whether there were steps before.
     add: bool,
     /// Whether there are no more.
     last: bool,
+}
+
+/// lhs for a block of steps and rows.
+struct Lhs<'a, W> {
+    packed: bool,
+    /// The rows of a tile, or its panel.
+    rows: &'a dyn Fn(&Range<usize>) -> [*const W; MAX_ROWS],
+    runs: &'a [Run],
+    /// From step to step in a run.
+    step: usize,
+}
+
+/// Whether tiles may read lhs where it lies, rather than have it packed for so many columns.
+fn reads_well<W>(plain: &Plain<'_, W>, cols: usize) -> bool {
+    // Numbers that a tile needs one after the other should share cache lines: those of a row, or
+    // those of a step.
+    let (_, run, stride) = plain.steps.run(0, usize::MAX);
+    let close = stride == 1 && run >= 4 || plain.items.run(0, usize::MAX).2 == 1;
+    close && cols <= GROUP_COLUMNS
 }
 
 /// Rows cut into tiles that are as high as each other, or lower by one.
@@ -427,6 +482,13 @@ impl Iterator for Tiles {
         self.left -= 1;
         Some(start..self.next)
     }
+}
+
+/// Numbers below `total` cut into as few pieces of at most `most` as possible, all of one size but
+/// the last; one empty piece if there are none.
+pub(super) fn even_chunks(total: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
+    let (parts, size) = even_parts(total, most);
+    (0..parts).map(move |part| (part * size).min(total)..total.min((part + 1) * size))
 }
 
 /// A range cut into pieces of `size`, the last shorter.

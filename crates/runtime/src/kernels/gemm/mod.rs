@@ -5,6 +5,7 @@
 //! takes operands of any strides, so that none has to be transposed first.
 
 mod axis;
+pub mod conv;
 mod engine;
 mod isa;
 mod pack;
@@ -15,13 +16,11 @@ mod transpose;
 #[cfg(test)]
 mod tests;
 
-use std::marker::PhantomData;
-
 use self::axis::Axis;
-use self::engine::{Product, Shared, Sink};
+use self::engine::{Product, Rhs, Shared, Sink};
 use self::isa::Isa;
-use self::pack::{Element, Strided};
-use self::simd::{MulAdd, Portable, Simd};
+use self::pack::{Element, Output, Strided};
+use self::simd::{MulAdd, Simd};
 use crate::Threads;
 
 /// A dimension of a product: its size, and how many elements apart its indices are in each operand
@@ -149,27 +148,18 @@ impl Contraction {
         finish: Option<Finish<'_, T>>,
         threads: Threads<'_>,
     ) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            if let Some(simd) = T::avx512(isa) {
-                return self.run(simd, isa, lhs, rhs, out, finish, threads);
-            }
-            if let Some(simd) = T::avx2(isa) {
-                return self.run(simd, isa, lhs, rhs, out, finish, threads);
-            }
-        }
-        self.run(Portable::<T>(PhantomData), isa, lhs, rhs, out, finish, threads)
+        with_float!(T, isa, simd => self.run(simd, isa, lhs, rhs, out, finish, threads));
     }
 
     #[expect(clippy::too_many_arguments, reason = "operands, result, and what to do with them")]
-    fn run<S: Simd, L: Element<S::Word>, R: Element<S::Word>>(
+    fn run<S: Simd, L: Element<S::Word>, R: Element<S::Word>, O: Output<S::Acc>>(
         &self,
         simd: S,
         isa: Isa,
         lhs: &[L],
         rhs: &[R],
-        out: &mut [S::Acc],
-        finish: Option<Finish<'_, S::Acc>>,
+        out: &mut [O],
+        finish: Option<Finish<'_, O>>,
         threads: Threads<'_>,
     ) {
         let (rows, cols) = (self.lhs_rows.len(), self.rhs_cols.len());
@@ -184,12 +174,33 @@ impl Contraction {
             let [lhs_start, rhs_start, out_start] =
                 self.batch.each_ref().map(|axis| axis.offset(batch));
             let (lhs, rhs) = (lhs.get(lhs_start..), rhs.get(rhs_start..));
-            let lhs = lhs.unwrap_or_default();
-            let rhs = rhs.unwrap_or_default();
-            let finish_batch = |row, col, sums: &mut [S::Acc]| {
+            let (lhs, rhs) = (lhs.unwrap_or_default(), rhs.unwrap_or_default());
+            let start = Shared(out.get().wrapping_add(out_start));
+            let finish_same = |row, col, sums: &mut [S::Acc]| {
+                // SAFETY: only called if `O` and the sum are the same type.
+                let sums = unsafe { &mut *(std::ptr::from_mut(sums) as *mut [O]) };
                 if let Some(finish) = finish {
                     finish(At { batch, row, col }, sums);
                 }
+            };
+            let convert = |row, col, sums: &mut [S::Acc]| {
+                let place = start.get().wrapping_add(self.out_rows.offset(row) + col);
+                // SAFETY: this part of the result lies in its slice, as asserted above, and is
+                // given to one call alone.
+                let part = unsafe { std::slice::from_raw_parts_mut(place, sums.len()) };
+                isa.run(
+                    #[inline(always)]
+                    || part.iter_mut().zip(sums).for_each(|(x, sum)| *x = O::from_sum(*sum)),
+                );
+                if let Some(finish) = finish {
+                    finish(At { batch, row, col }, part);
+                }
+            };
+            let sink = if O::SAME {
+                let finish = finish.is_some().then_some(&finish_same as engine::Finish<'_, _>);
+                Sink::Memory { start: Shared(start.get().cast()), rows: &self.out_rows, finish }
+            } else {
+                Sink::Function(&convert)
             };
             let product = Product {
                 simd,
@@ -197,22 +208,39 @@ impl Contraction {
                 cols,
                 steps: self.lhs_steps.len(),
                 lhs: &Strided::new(isa, lhs, &self.lhs_rows, &self.lhs_steps),
-                rhs: &Strided::new(isa, rhs, &self.rhs_cols, &self.rhs_steps),
-                sink: Sink::Memory {
-                    start: Shared(out.get().wrapping_add(out_start)),
-                    rows: &self.out_rows,
-                    finish: finish.is_some().then_some(&finish_batch),
-                },
+                rhs: Rhs::Source(&Strided::new(isa, rhs, &self.rhs_cols, &self.rhs_steps)),
+                sink,
+                add: false,
             };
             // SAFETY: `Strided` checked that the operands lie in their slices; the result lies in
             // its own by the assertion above, and no two of its elements are one, by that of `new`.
+            // Its elements are sums if they go to memory.
             unsafe { product.run(threads) };
         });
     }
 }
 
+/// Evaluates `$body`, which must be of the type of the surrounding function, with `$simd` for the
+/// arithmetic of the [`Float`] `$T` that `$isa` has.
+macro_rules! with_float {
+    ($T:ty, $isa:expr, $simd:ident => $body:expr) => {{
+        #[cfg(target_arch = "x86_64")]
+        {
+            if let Some($simd) = <$T as $crate::kernels::gemm::Float>::avx512($isa) {
+                return $body;
+            }
+            if let Some($simd) = <$T as $crate::kernels::gemm::Float>::avx2($isa) {
+                return $body;
+            }
+        }
+        let $simd = $crate::kernels::gemm::simd::Portable::<$T>(std::marker::PhantomData);
+        $body
+    }};
+}
+use with_float;
+
 /// A floating-point type and its instructions.
-trait Float: MulAdd + Element<Self> {
+trait Float: MulAdd + Element<Self> + Output<Self> {
     #[cfg(target_arch = "x86_64")]
     type Avx512: Simd<Word = Self, Acc = Self>;
     #[cfg(target_arch = "x86_64")]

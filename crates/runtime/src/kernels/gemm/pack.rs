@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::axis::Axis;
 use super::isa::Isa;
-use super::transpose;
+use super::transpose::Rows;
 use crate::kernels::scratch::Pod;
 
 /// No tile has more items of an operand.
@@ -23,17 +23,17 @@ pub(super) trait Source<W>: Sync {
     fn pack(&self, items: Range<usize>, steps: Range<usize>, width: usize, panel: &mut [W]);
 
     /// Where the operand lies, if its words can be read as they are.
-    fn plain(&self) -> Option<Plain<W>> {
+    fn plain(&self) -> Option<Plain<'_, W>> {
         None
     }
 }
 
-/// An operand in memory: word (item, step) is at `start + item * item_stride + step * step_stride`.
+/// An operand in memory: a word is at the offsets of its item and its step from the start.
 #[derive(Clone, Copy)]
-pub(super) struct Plain<W> {
+pub(super) struct Plain<'a, W> {
     pub start: *const W,
-    pub item_stride: usize,
-    pub step_stride: usize,
+    pub items: &'a Axis,
+    pub steps: &'a Axis,
 }
 
 /// An element of an operand that becomes a word by itself.
@@ -42,6 +42,30 @@ pub(super) trait Element<W>: Pod {
     fn word(self) -> W;
     /// Whether element and word are the same bits.
     const SAME: bool;
+}
+
+/// An element of a result, made of a sum.
+pub(super) trait Output<A>: Pod {
+    /// The element.
+    fn from_sum(sum: A) -> Self;
+    /// Whether sum and element are the same bits.
+    const SAME: bool;
+}
+
+macro_rules! outputs {
+    ($($from:ty => $to:ty, $same:literal: |$x:ident| $element:expr;)*) => { $(
+        impl Output<$from> for $to {
+            #[inline(always)]
+            fn from_sum($x: $from) -> $to {
+                $element
+            }
+            const SAME: bool = $same;
+        }
+    )* };
+}
+outputs! {
+    f32 => f32, true: |x| x;
+    f64 => f64, true: |x| x;
 }
 
 macro_rules! elements {
@@ -59,6 +83,8 @@ macro_rules! elements {
 elements! {
     f32 => f32, true: |x| x;
     f64 => f64, true: |x| x;
+    i32 => i32, true: |x| x;
+    i64 => i64, true: |x| x;
 }
 
 /// An operand whose items and steps are dimensions in memory.
@@ -84,7 +110,7 @@ impl<W: Pod + Default, T: Element<W>> Source<W> for Strided<'_, T> {
         let mut offsets = [0; MAX_WIDTH];
         let offsets = &mut offsets[..items.len()];
         self.items.offsets(items.start, offsets);
-        let mut packer = Packer::new(self.isa, self.data, offsets, width);
+        let packer = Packer::new(self.isa, self.data, offsets, width);
         let (mut step, mut rest) = (steps.start, panel);
         while step < steps.end {
             let (start, len, stride) = self.steps.run(step, steps.end - step);
@@ -94,10 +120,9 @@ impl<W: Pod + Default, T: Element<W>> Source<W> for Strided<'_, T> {
         }
     }
 
-    fn plain(&self) -> Option<Plain<W>> {
-        let (item_stride, step_stride) = (self.items.stride()?, self.steps.stride()?);
+    fn plain(&self) -> Option<Plain<'_, W>> {
         let start = self.data.as_ptr().cast();
-        T::SAME.then_some(Plain { start, item_stride, step_stride })
+        T::SAME.then_some(Plain { start, items: self.items, steps: self.steps })
     }
 }
 
@@ -129,7 +154,7 @@ impl<'a, T: Pod> Packer<'a, T> {
     }
 
     /// Fills a panel with steps of which the first is at `start` and each next `stride` further.
-    pub(super) fn pack<W: Pod + Default>(&mut self, start: usize, stride: usize, panel: &mut [W])
+    pub(super) fn pack<W: Pod + Default>(&self, start: usize, stride: usize, panel: &mut [W])
     where
         T: Element<W>,
     {
@@ -140,10 +165,11 @@ impl<'a, T: Pod> Packer<'a, T> {
                 || copy_rows(&data[start + offsets[0]..], offsets.len(), stride, width, panel),
             ),
             Layout::Scattered if stride == 1 => {
-                if T::SAME && transpose::words(isa, data, offsets, start, width, panel) {
-                    return;
+                let (len, padding) = (panel.len() / width, width - offsets.len());
+                let rows = Rows { data, offsets, start, len, padding, pitch: width };
+                if !(T::SAME && rows.transpose(isa, panel)) {
+                    transpose_any(data, offsets, start, width, panel);
                 }
-                transpose_any(data, offsets, start, width, panel);
             }
             Layout::Scattered => gather(data, offsets, start, stride, width, panel),
         }

@@ -8,13 +8,13 @@
 use super::simd::Simd;
 
 /// Where a tile finds its operands and puts its result.
-pub(super) struct TileArgs<S: Simd> {
-    /// Steps of the contracted dimension.
-    pub steps: usize,
+pub(super) struct TileArgs<'a, S: Simd> {
     /// The rows of lhs. In a packed panel only the first counts: number `i` of step `k` is at
     /// `k * rows + i`.
     pub lhs: [*const S::Word; MAX_ROWS],
-    /// From a step to the next in each row of lhs that is not packed.
+    /// The steps of lhs.
+    pub runs: &'a [Run],
+    /// From a step to the next of a run in each row of lhs that is not packed.
     pub lhs_step: usize,
     /// The row of rhs for the first step.
     pub rhs: *const S::Word,
@@ -28,6 +28,15 @@ pub(super) struct TileArgs<S: Simd> {
     pub add: bool,
 }
 
+/// Steps that follow each other at the same distance in lhs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    /// Where they begin in a row.
+    pub offset: usize,
+    /// How many they are.
+    pub len: usize,
+}
+
 /// No instruction set has tiles of more rows.
 pub(super) const MAX_ROWS: usize = 14;
 
@@ -35,9 +44,9 @@ pub(super) const MAX_ROWS: usize = 14;
 ///
 /// # Safety
 /// The features are there. For the tile's `rows` and `vecs`, `(vecs - 1) * LANES + last_lanes`
-/// words of rhs may be read in each step, `steps` words in each row of lhs, and as many sums as
-/// words of rhs may be read and written in each row of the result, which nothing else accesses.
-pub(super) type Tile<S> = unsafe fn(&TileArgs<S>);
+/// words of rhs may be read in each step, all runs in each row of lhs, and as many sums as words
+/// of rhs may be read and written in each row of the result, which nothing else accesses.
+pub(super) type Tile<S> = unsafe fn(&TileArgs<'_, S>);
 
 /// The body of a [`Tile`], to be inlined where the features are enabled.
 ///
@@ -45,37 +54,44 @@ pub(super) type Tile<S> = unsafe fn(&TileArgs<S>);
 /// That of [`Tile`].
 #[inline(always)]
 pub(super) unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PACKED: bool>(
-    args: &TileArgs<S>,
+    args: &TileArgs<'_, S>,
 ) {
     let mask = S::mask(args.last_lanes);
     let mut sums = [[S::zero(); VECS]; ROWS];
     let rows: [*const S::Word; ROWS] = std::array::from_fn(|i| args.lhs[i]);
-    let (mut offset, mut rhs) = (0, args.rhs);
+    let (mut rhs, rhs_step) = (args.rhs, args.rhs_step);
+    let lhs_step = if PACKED { ROWS } else { args.lhs_step };
     // The result is needed only at the end: by then it has come from memory.
     for row in &args.out[..ROWS] {
         prefetch(row.cast());
     }
-    for _ in 0..args.steps {
-        // SAFETY: the caller promises that this step's words may be read; the pointers move past
-        // the last step's words without being read there.
-        unsafe {
-            let row: [S::Words; VECS] = std::array::from_fn(|v| {
-                let from = rhs.wrapping_add(v * S::LANES);
-                if v + 1 < VECS { S::load(from) } else { S::load_masked(from, mask) }
-            });
-            for (i, sums) in sums.iter_mut().enumerate() {
-                let number = S::splat(if PACKED {
-                    rows[0].wrapping_add(offset + i)
-                } else {
-                    rows[i].wrapping_add(offset)
+    for run in args.runs {
+        let mut offset = run.offset;
+        for _ in 0..run.len {
+            if !PACKED {
+                opaque(&mut offset);
+            }
+            // SAFETY: the caller promises that this step's words may be read; the pointers move
+            // past the last step's words without being read there.
+            unsafe {
+                let row: [S::Words; VECS] = std::array::from_fn(|v| {
+                    let from = rhs.wrapping_add(v * S::LANES);
+                    if v + 1 < VECS { S::load(from) } else { S::load_masked(from, mask) }
                 });
-                for (sum, row) in sums.iter_mut().zip(row) {
-                    *sum = S::mul_add(number, row, *sum);
+                for (i, sums) in sums.iter_mut().enumerate() {
+                    let number = S::splat(if PACKED {
+                        rows[0].wrapping_add(offset + i)
+                    } else {
+                        rows[i].wrapping_add(offset)
+                    });
+                    for (sum, row) in sums.iter_mut().zip(row) {
+                        *sum = S::mul_add(number, row, *sum);
+                    }
                 }
             }
+            offset += lhs_step;
+            rhs = rhs.wrapping_add(rhs_step);
         }
-        offset += if PACKED { ROWS } else { args.lhs_step };
-        rhs = rhs.wrapping_add(args.rhs_step);
     }
     let full = S::mask(S::LANES);
     for (sums, out) in sums.into_iter().zip(args.out) {
@@ -85,6 +101,19 @@ pub(super) unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PA
             unsafe { S::store(out.wrapping_add(v * S::LANES), mask, sums, args.add) };
         }
     }
+}
+
+/// Hides from the compiler how a number changes. Otherwise it would advance the pointers to all rows
+/// in each step, most of them in memory, rather than one offset.
+#[inline(always)]
+fn opaque(number: &mut usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: no instruction at all.
+    unsafe {
+        std::arch::asm!("/* {0} */", inout(reg) * number, options(nomem, nostack, preserves_flags))
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = number;
 }
 
 /// Asks for a cache line that will be needed.

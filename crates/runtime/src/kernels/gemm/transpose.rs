@@ -1,38 +1,58 @@
-//! Packing of items whose steps are neighbours, 16×16 words of 4 bytes at a time in registers.
+//! Copies that turn rows into columns, 16×16 words of 4 bytes at a time in registers.
 
 use super::isa::{Isa, Kind};
 use super::pack::NOWHERE;
 use crate::kernels::scratch::Pod;
 
-/// Packs if there are instructions for it; otherwise returns false. `T` and `W` must be the same
-/// bits.
-pub(super) fn words<T: Pod, W: Pod>(
-    isa: Isa,
-    data: &[T],
-    offsets: &[usize],
-    start: usize,
-    width: usize,
-    panel: &mut [W],
-) -> bool {
-    debug_assert_eq!(size_of::<T>(), size_of::<W>());
-    match isa.kind() {
-        #[cfg(target_arch = "x86_64")]
-        Kind::Avx512 if size_of::<T>() == 4 => {
-            let steps = panel.len() / width;
-            for &offset in offsets {
-                assert!(
-                    offset == NOWHERE || offset + start + steps <= data.len(),
-                    "an item's steps lie in its memory"
-                );
+/// Rows of words to be written as columns: word `k` of row `i` goes to `k * pitch + i`.
+pub(super) struct Rows<'a, T> {
+    /// The memory in which the rows are.
+    pub data: &'a [T],
+    /// Where each begins; zeros are written for one that is [`NOWHERE`].
+    pub offsets: &'a [usize],
+    /// What to add to each offset.
+    pub start: usize,
+    /// Words in each row.
+    pub len: usize,
+    /// Columns to write zeros to after those of the rows.
+    pub padding: usize,
+    /// From a row of the result to the next.
+    pub pitch: usize,
+}
+
+impl<T: Pod> Rows<'_, T> {
+    /// Writes the columns to `to` if there are instructions for it; otherwise returns false. `T` and
+    /// `W` must be the same bits.
+    pub(super) fn transpose<W: Pod>(&self, isa: Isa, to: &mut [W]) -> bool {
+        let width = self.offsets.len() + self.padding;
+        let needed = if self.len == 0 { 0 } else { (self.len - 1) * self.pitch + width };
+        assert!(needed <= to.len(), "the columns fit");
+        // SAFETY: `to` has room for the columns, as just checked.
+        unsafe { self.transpose_to(isa, to.as_mut_ptr()) }
+    }
+
+    /// As [`Rows::transpose`].
+    ///
+    /// # Safety
+    /// The columns and their padding may be written in `to`.
+    pub(super) unsafe fn transpose_to<W: Pod>(&self, isa: Isa, to: *mut W) -> bool {
+        debug_assert_eq!(size_of::<T>(), size_of::<W>());
+        match isa.kind() {
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512 if size_of::<T>() == 4 => {
+                for &offset in self.offsets {
+                    assert!(
+                        offset == NOWHERE || offset + self.start + self.len <= self.data.len(),
+                        "a row lies in its memory"
+                    );
+                }
+                // SAFETY: an `Isa` of this kind proves the features; that the rows may be read was
+                // checked above, that the columns may be written is promised; words have 4 bytes.
+                unsafe { avx512::transpose(self, self.data.as_ptr().cast(), to.cast()) };
+                true
             }
-            assert!(offsets.len() <= width, "items fit the panel");
-            let (data, panel) = (data.as_ptr().cast(), panel.as_mut_ptr().cast());
-            // SAFETY: an `Isa` of this kind proves the features; the places of each item were
-            // checked above, and the panel has `steps` rows of `width` words of 4 bytes.
-            unsafe { avx512::pack(data, offsets, start, steps, width, panel) };
-            true
+            _ => false,
         }
-        _ => false,
     }
 }
 
@@ -40,40 +60,34 @@ pub(super) fn words<T: Pod, W: Pod>(
 mod avx512 {
     use std::arch::x86_64::*;
 
-    use super::NOWHERE;
+    use super::{NOWHERE, Rows};
 
     /// # Safety
-    /// `steps` words from `start + offset` on in `data` may be read for each offset but `NOWHERE`;
-    /// `steps * width` words of `panel` may be written; at most `width` offsets.
+    /// The features are there; the words of `rows` may be read in `data`, and its columns and
+    /// padding written in `to`.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    pub(super) unsafe fn pack(
-        data: *const i32,
-        offsets: &[usize],
-        start: usize,
-        steps: usize,
-        width: usize,
-        panel: *mut i32,
-    ) {
+    pub(super) unsafe fn transpose<T>(rows: &Rows<'_, T>, data: *const i32, to: *mut i32) {
+        let width = rows.offsets.len() + rows.padding;
         for first in (0..width).step_by(16) {
             let items = (width - first).min(16);
             let keep = ((1_u32 << items) - 1) as __mmask16;
-            let item = |i: usize| offsets.get(first + i).copied().filter(|&o| o != NOWHERE);
+            let item = |i: usize| rows.offsets.get(first + i).copied().filter(|&o| o != NOWHERE);
             let places: [Option<usize>; 16] = std::array::from_fn(item);
-            for step in (0..steps).step_by(16) {
-                let count = (steps - step).min(16);
+            for step in (0..rows.len).step_by(16) {
+                let count = (rows.len - step).min(16);
                 let part = ((1_u32 << count) - 1) as __mmask16;
                 let mut block = [_mm512_setzero_si512(); 16];
-                for i in 0..16 {
-                    if let Some(offset) = places[i] {
-                        let from = data.wrapping_add(offset + start + step);
-                        // SAFETY: `count` words, all within the item's steps, are read.
-                        block[i] = unsafe { _mm512_maskz_loadu_epi32(part, from) };
+                for (row, place) in block.iter_mut().zip(places) {
+                    if let Some(offset) = place {
+                        let from = data.wrapping_add(offset + rows.start + step);
+                        // SAFETY: `count` words, all within the row, are read.
+                        *row = unsafe { _mm512_maskz_loadu_epi32(part, from) };
                     }
                 }
-                transpose(&mut block);
+                turn(&mut block);
                 for (k, row) in block.iter().enumerate().take(count) {
-                    let to = panel.wrapping_add((step + k) * width + first);
-                    // SAFETY: `items` words within row `step + k` of the panel are written.
+                    let to = to.wrapping_add((step + k) * rows.pitch + first);
+                    // SAFETY: `items` words within row `step + k` of the result are written.
                     unsafe { _mm512_mask_storeu_epi32(to, keep, *row) };
                 }
             }
@@ -83,7 +97,7 @@ mod avx512 {
     /// Row `i`, lane `j` becomes row `j`, lane `i`.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    fn transpose(m: &mut [__m512i; 16]) {
+    fn turn(m: &mut [__m512i; 16]) {
         // First within the four lanes of 16 bytes, by pairs of rows and pairs of pairs…
         let mut pairs = *m;
         for i in (0..16).step_by(2) {

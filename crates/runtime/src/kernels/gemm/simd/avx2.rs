@@ -10,7 +10,7 @@ use crate::kernels::gemm::tile::{self, Tile, TileArgs, tiles};
 /// That of [`Tile`].
 #[target_feature(enable = "avx2,fma")]
 unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PACKED: bool>(
-    args: &TileArgs<S>,
+    args: &TileArgs<'_, S>,
 ) {
     // SAFETY: the caller's promise.
     unsafe { tile::run::<S, ROWS, VECS, PACKED>(args) }

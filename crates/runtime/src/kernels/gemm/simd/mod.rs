@@ -12,6 +12,7 @@ pub(super) use avx2::{Avx2F32, Avx2F64};
 pub(super) use avx512::{Avx512F32, Avx512F64};
 pub(super) use portable::{MulAdd, Portable};
 
+use super::pack::Element;
 use super::tile::Tile;
 use crate::kernels::scratch::Pod;
 
@@ -19,7 +20,7 @@ use crate::kernels::scratch::Pod;
 /// machine has the instructions.
 pub(super) trait Simd: Copy + Send + Sync + 'static {
     /// An element of a packed operand; several numbers if one instruction multiplies several.
-    type Word: Pod + Default;
+    type Word: Pod + Default + Element<Self::Word>;
     /// A sum.
     type Acc: Pod + Default;
     /// `LANES` sums.

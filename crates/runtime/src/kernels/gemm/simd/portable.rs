@@ -3,11 +3,14 @@
 use std::marker::PhantomData;
 
 use super::Simd;
+use crate::kernels::gemm::pack::Element;
 use crate::kernels::gemm::tile::{self, Tile, TileArgs, tiles};
 use crate::kernels::scratch::Pod;
 
 /// A number that can be multiplied and added.
-pub(in crate::kernels::gemm) trait MulAdd: Pod + Default {
+pub(in crate::kernels::gemm) trait MulAdd:
+    Pod + Default + Element<Self>
+{
     /// `self + a * b`; integers wrap.
     fn mul_add(self, a: Self, b: Self) -> Self;
 
@@ -113,7 +116,7 @@ impl<T: MulAdd> Simd for Portable<T> {
 /// # Safety
 /// That of [`Tile`].
 unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PACKED: bool>(
-    args: &TileArgs<S>,
+    args: &TileArgs<'_, S>,
 ) {
     // SAFETY: the caller's promise.
     unsafe { tile::run::<S, ROWS, VECS, PACKED>(args) }

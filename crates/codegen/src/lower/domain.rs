@@ -1,0 +1,419 @@
+//! The loops of a kernel: which results it makes, over which dimensions.
+
+use std::iter::zip;
+
+use helio_ir::{CompId, ElementType, InstrId, Module, Op, Shape};
+
+use super::Stop;
+use super::affine::{Affine, Dim, reshape};
+use super::graph::{Folded, Graph, MAX_WRITTEN_OUT, Node, NodeId, Source};
+use super::loops::Pass;
+use super::moves::Place;
+
+/// A result that is stored.
+#[derive(Clone, Debug)]
+pub(super) struct Output {
+    /// Which leaf of the fusion's result.
+    pub leaf: usize,
+    /// The element, counted from the first.
+    pub at: Affine,
+    pub node: NodeId,
+    pub ty: ElementType,
+    /// Whether there is an element for each point of all loops, or of the kept ones only.
+    pub every_point: bool,
+    /// The operand of the fusion of which this result is a changed copy.
+    pub updates: Option<usize>,
+}
+
+/// The dimensions that results are computed over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Space {
+    pub sizes: Vec<usize>,
+    /// For each, whether it is folded away.
+    pub folded: Vec<bool>,
+}
+
+/// Results that one nest of loops makes.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    space: Space,
+    leaves: Vec<usize>,
+}
+
+/// The loops of a kernel and what happens in them.
+pub(super) struct Domain<'m> {
+    pub graph: Graph<'m>,
+    pub outputs: Vec<Output>,
+    /// The loops whose points results are kept for, from the outermost in row-major order.
+    pub kept: Vec<Dim>,
+    /// The loops that are folded away, likewise.
+    pub folded: Vec<Dim>,
+}
+
+/// Each split makes a loop variable two.
+const MAX_SPLITS: usize = 32;
+
+impl Space {
+    fn count(&self, folded: bool) -> usize {
+        let all = zip(&self.sizes, &self.folded);
+        all.filter(|&(_, &f)| folded || !f).map(|(&size, _)| size).product()
+    }
+}
+
+/// Divides the results of a fused computation into groups. Empty results are in none.
+pub(super) fn groups(module: &Module, fused: CompId) -> Result<Vec<Group>, Stop> {
+    let graph = Graph::new(module, fused, Vec::new(), Folded::default());
+    let computation = module.computation(fused);
+    let leaves = computation.result_shape().leaves();
+    let mut plain = Vec::new();
+    let mut groups: Vec<Group> = Vec::new();
+    for (leaf, shape) in leaves.iter().enumerate() {
+        let Shape::Array(shape) = shape else {
+            return Err(Stop::unsupported("a result that is not an array"));
+        };
+        if shape.element_count() == 0 {
+            continue;
+        }
+        match space_of(&graph, fused, graph.source_of(computation.root(), leaf).0)? {
+            Some(space) => add(&mut groups, space, leaf),
+            None => plain.push((leaf, written(&graph, fused, leaf)?)),
+        }
+    }
+    for (leaf, sizes) in plain {
+        let count: usize = sizes.iter().product();
+        // Results of equal size go together.
+        match groups.iter_mut().find(|group| group.space.count(true) == count) {
+            Some(group) => group.leaves.push(leaf),
+            None => add(&mut groups, Space { folded: vec![false; sizes.len()], sizes }, leaf),
+        }
+    }
+    Ok(groups)
+}
+
+fn add(groups: &mut Vec<Group>, space: Space, leaf: usize) {
+    match groups.iter_mut().find(|group| group.space == space) {
+        Some(group) => group.leaves.push(leaf),
+        None => groups.push(Group { space, leaves: vec![leaf] }),
+    }
+}
+
+/// The sizes of what is stored for a result: of an update in place, the update's.
+fn written(graph: &Graph<'_>, fused: CompId, leaf: usize) -> Result<Vec<usize>, Stop> {
+    let computation = graph.module.computation(fused);
+    let (id, leaf) = graph.source_of(computation.root(), leaf);
+    let of = |id: InstrId, leaf: usize| match computation.instr(id).shape.leaves()[leaf] {
+        Shape::Array(shape) => Ok(shape.dims().to_vec()),
+        _ => Err(Stop::unsupported("a result that is not an array")),
+    };
+    match updated(graph, fused, id) {
+        Some(_) => of(computation.instr(id).operands[1], 0),
+        None => of(id, leaf),
+    }
+}
+
+/// The operand of the fusion that an instruction changes a part of.
+fn updated(graph: &Graph<'_>, fused: CompId, id: InstrId) -> Option<usize> {
+    let computation = graph.module.computation(fused);
+    let instr = computation.instr(id);
+    let Op::DynamicUpdateSlice(_) = instr.op else { return None };
+    let (base, leaf) = graph.source_of(instr.operands[0], 0);
+    match &computation.instr(base).op {
+        Op::Parameter(param) => Some(graph.operand_leaf(param.number, leaf)),
+        _ => None,
+    }
+}
+
+/// The largest space that anything an instruction needs is folded over.
+fn space_of(graph: &Graph<'_>, fused: CompId, id: InstrId) -> Result<Option<Space>, Stop> {
+    let computation = graph.module.computation(fused);
+    let mut needed = vec![false; id.index() + 1];
+    needed[id.index()] = true;
+    let mut largest: Option<Space> = None;
+    for id in (0..=id.0).rev().map(InstrId) {
+        if !needed[id.index()] {
+            continue;
+        }
+        let instr = computation.instr(id);
+        instr.operands.iter().for_each(|o| needed[o.index()] = true);
+        let Op::Reduce(op) = &instr.op else { continue };
+        let Some(shape) = computation.instr(instr.operands[0]).shape.as_array() else {
+            return Err(Stop::unsupported("a reduction of no array"));
+        };
+        let folded = (0..shape.rank()).map(|d| op.dimensions.contains(&d)).collect();
+        let space = Space { sizes: shape.dims().to_vec(), folded };
+        let elements: usize = op.dimensions.iter().map(|&d| shape.dims()[d]).product();
+        let larger = largest.as_ref().is_none_or(|l| l.count(true) < space.count(true));
+        if elements > MAX_WRITTEN_OUT && larger {
+            largest = Some(space);
+        }
+    }
+    Ok(largest)
+}
+
+impl<'m> Domain<'m> {
+    /// The loops for a group of results.
+    pub fn new(module: &'m Module, fused: CompId, group: &Group) -> Result<Self, Stop> {
+        let space = &group.space;
+        let mut factors: Vec<Vec<usize>> = space.sizes.iter().map(|&size| vec![size]).collect();
+        for _ in 0..MAX_SPLITS {
+            match Self::over(module, fused, group, &factors) {
+                Err(Stop::Split { dim, inner }) => {
+                    let loops = factors.iter().enumerate().flat_map(|(d, of)| {
+                        let sizes = of.iter().enumerate().filter(|&(_, &size)| size != 1);
+                        sizes.map(move |(i, _)| (d, i))
+                    });
+                    let Some((d, i)) = loops.clone().nth(usize::from(dim)) else { break };
+                    let outer = factors[d][i] / inner as usize;
+                    factors[d].splice(i..=i, [outer, inner as usize]);
+                }
+                done => {
+                    let mut domain = done?;
+                    domain.collapse();
+                    return Ok(domain);
+                }
+            }
+        }
+        Err(Stop::unsupported("index expressions that split loops again and again"))
+    }
+
+    fn over(
+        module: &'m Module,
+        fused: CompId,
+        group: &Group,
+        factors: &[Vec<usize>],
+    ) -> Result<Self, Stop> {
+        let space = &group.space;
+        let (mut kept, mut folded) = (Vec::new(), Vec::new());
+        let mut bounds = Vec::new();
+        let mut exprs = Vec::with_capacity(factors.len());
+        for (factors, &is_folded) in zip(factors, &space.folded) {
+            let mut loops = Vec::with_capacity(factors.len());
+            for &size in factors {
+                if size == 1 {
+                    loops.push(Affine::default());
+                    continue;
+                }
+                let dim = Dim::try_from(bounds.len()).ok().filter(|&dim| dim < 64);
+                let dim = dim.ok_or_else(|| Stop::unsupported("more than 64 loops"))?;
+                bounds.push(size as i64 - 1);
+                if is_folded {
+                    folded.push(dim)
+                } else {
+                    kept.push(dim)
+                };
+                loops.push(Affine::dim(dim));
+            }
+            exprs.push(Affine::linear(&loops, factors));
+        }
+        let part = |want: bool| {
+            let all = exprs.iter().zip(&space.sizes).zip(&space.folded);
+            all.filter(|&(_, &f)| f == want).map(|((e, &s), _)| (e.clone(), s)).unzip()
+        };
+        let (kept_exprs, kept_sizes): (Vec<_>, Vec<_>) = part(false);
+        let (folded_exprs, folded_sizes): (Vec<_>, Vec<_>) = part(true);
+        let dims = folded.iter().fold(0, |bits, &d| bits | 1 << d);
+        let of = Folded { sizes: folded_sizes, exprs: folded_exprs, dims };
+        let graph = Graph::new(module, fused, bounds, of);
+        let mut domain = Domain { graph, outputs: Vec::new(), kept, folded };
+        for &leaf in &group.leaves {
+            let sizes = written(&domain.graph, fused, leaf)?;
+            let count: usize = sizes.iter().product();
+            let every_point = space.count(true) == count;
+            let map = match every_point {
+                true => reshape(&exprs, &space.sizes, &sizes, domain.graph.bounds())?,
+                false => reshape(&kept_exprs, &kept_sizes, &sizes, domain.graph.bounds())?,
+            };
+            domain.output(fused, leaf, map, every_point)?;
+        }
+        domain.check_updates()?;
+        Ok(domain)
+    }
+
+    fn output(
+        &mut self,
+        fused: CompId,
+        leaf: usize,
+        map: Vec<Affine>,
+        every_point: bool,
+    ) -> Result<(), Stop> {
+        let graph = &mut self.graph;
+        let computation = graph.module.computation(fused);
+        let (id, inner) = graph.source_of(computation.root(), leaf);
+        let instr = computation.instr(id);
+        let updates = updated(graph, fused, id);
+        let Shape::Array(shape) = instr.shape.leaves()[inner] else {
+            return Err(Stop::unsupported("a result that is not an array"));
+        };
+        let (node, at) = match updates {
+            Some(_) => {
+                let place = Place { frame: 0, instr, shape, leaf: inner, map: &[], guard: 0 };
+                let update = instr.operands[1];
+                let sizes = computation.instr(update).shape.as_array().map(|s| s.dims());
+                let starts = graph.starts(place, 2, shape.dims(), sizes.unwrap_or_default())?;
+                let node = graph.at(update, 0, map.clone())?;
+                let moved: Vec<Affine> =
+                    zip(&map, &starts).map(|(at, start)| at.plus(start, 1)).collect();
+                (node, Affine::linear(&moved, shape.dims()))
+            }
+            None => (graph.at(id, inner, map.clone())?, Affine::linear(&map, shape.dims())),
+        };
+        let folded = graph.folded().dims;
+        if !every_point && graph.info(node).dims & folded != 0 {
+            return Err(Stop::unsupported("a result over other dimensions than are folded"));
+        }
+        if graph.affine_info(&at).1 > 0 {
+            return Err(Stop::unsupported("a place that depends on a reduction"));
+        }
+        let ty = shape.element();
+        self.outputs.push(Output { leaf, at, node, ty, every_point, updates });
+        Ok(())
+    }
+
+    /// An update in place may read what it updates at the very element that it writes only.
+    fn check_updates(&self) -> Result<(), Stop> {
+        for output in &self.outputs {
+            if let Some(operand) = output.updates
+                && !self.reads_only_at(operand, &output.at)
+            {
+                return Err(Stop::unsupported("an update of what is read elsewhere"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether all reads of an operand are of one element.
+    pub fn reads_only_at(&self, operand: usize, place: &Affine) -> bool {
+        self.graph.nodes.iter().all(|node| match node {
+            Node::Load { source: Source::Operand(of), at, guard } if *of == operand => {
+                at == place && *guard == 0
+            }
+            _ => true,
+        })
+    }
+
+    /// The number of points of the kept loops.
+    pub fn kept_points(&self) -> i64 {
+        self.points(&self.kept)
+    }
+
+    /// The number of points of the folded loops.
+    pub fn folded_points(&self) -> i64 {
+        self.points(&self.folded)
+    }
+
+    fn points(&self, dims: &[Dim]) -> i64 {
+        dims.iter().map(|&d| self.graph.dim_bounds[usize::from(d)] + 1).product()
+    }
+
+    /// The number of a point of the kept loops.
+    pub fn kept_linear(&self) -> Affine {
+        let mut stride = 1;
+        let mut sum = Affine::default();
+        for &dim in self.kept.iter().rev() {
+            sum = sum.plus(&Affine::dim(dim), stride);
+            stride *= self.graph.dim_bounds[usize::from(dim)] + 1;
+        }
+        sum
+    }
+
+    /// The reductions that need no other.
+    pub fn next_reductions(&self) -> Vec<usize> {
+        let all = self.graph.reductions.iter().enumerate();
+        all.filter(|(_, r)| !r.done && r.level == 0).map(|(i, _)| i).collect()
+    }
+
+    /// Whether all that remains after [`Domain::next_reductions`] is over the kept loops.
+    pub fn is_finished_by_next_level(&self) -> bool {
+        self.graph.reductions.iter().all(|r| r.done || r.level == 0)
+            && self.outputs.iter().all(|output| !output.every_point)
+    }
+
+    /// Takes note that [`Domain::next_reductions`] are done, and read from memory.
+    pub fn finish_level(&mut self) {
+        for reduction in &mut self.graph.reductions {
+            match reduction.level {
+                0 => reduction.done = true,
+                _ => reduction.level -= 1,
+            }
+        }
+        self.graph.refresh();
+    }
+
+    /// The same values, to be folded over another loop.
+    pub fn clone_over(&self, dim: Dim, count: i64) -> Domain<'m> {
+        let mut graph = self.graph.clone();
+        graph.dim_bounds.resize(usize::from(dim) + 1, 0);
+        graph.dim_bounds[usize::from(dim)] = count - 1;
+        graph.set_folded(1 << dim);
+        Domain { graph, outputs: self.outputs.clone(), kept: self.kept.clone(), folded: vec![dim] }
+    }
+
+    /// Where nothing is folded any more, all loops are kept.
+    pub fn unfold(&mut self) {
+        if !self.folded.is_empty() && self.graph.reductions.iter().all(|r| r.done) {
+            self.kept.append(&mut self.folded);
+            self.kept.sort_unstable();
+            self.graph.set_folded(0);
+            self.collapse();
+        }
+    }
+
+    /// Whether a pass reads an operand.
+    pub fn pass_reads(&self, pass: &Pass, operand: usize) -> bool {
+        let graph = &self.graph;
+        let mut needed = vec![false; graph.nodes.len()];
+        let inputs = pass.reductions.iter().flat_map(|&i| &graph.reductions[i].inputs);
+        let roots = pass.stores.iter().map(|store| store.node).chain(inputs.copied());
+        roots.for_each(|id| needed[id as usize] = true);
+        for id in (0..graph.nodes.len()).rev() {
+            if needed[id] {
+                graph.args(id as NodeId, &mut |arg| needed[arg as usize] = true);
+            }
+        }
+        let reads = |node: &Node<'_>| matches!(node, Node::Load { source: Source::Operand(of), .. } if *of == operand);
+        zip(&graph.nodes, needed).any(|(node, needed)| needed && reads(node))
+    }
+
+    /// The bytes of an operand's elements, if any is read.
+    pub fn element_bytes(&self, operand: usize) -> Option<usize> {
+        let reads = |node: &Node<'_>| matches!(node, Node::Load { source: Source::Operand(of), .. } if *of == operand);
+        let load = self.graph.nodes.iter().position(reads)?;
+        Some(self.graph.infos[load].ty.size_bytes())
+    }
+
+    /// Makes one loop of two wherever every index expression allows.
+    fn collapse(&mut self) {
+        let ordered = self.graph.reductions.iter().any(|r| r.reducer.is_ordered());
+        while let Some((outer, inner)) = self.collapsible(ordered) {
+            let size = |d: Dim| self.graph.dim_bounds[usize::from(d)] + 1;
+            let bound = size(outer) * size(inner) - 1;
+            self.graph.collapse(outer, inner, bound);
+            self.outputs.iter_mut().for_each(|output| output.at.collapse(outer));
+            self.kept.retain(|&d| d != outer);
+            self.folded.retain(|&d| d != outer);
+        }
+    }
+
+    fn collapsible(&mut self, ordered: bool) -> Option<(Dim, Dim)> {
+        let all = |dims: &[Dim], adjacent: bool| -> Vec<(Dim, Dim)> {
+            let pairs = dims.iter().enumerate().flat_map(|(i, &outer)| {
+                let inner = dims.iter().enumerate().filter(move |&(j, _)| j != i);
+                inner
+                    .filter(move |&(j, _)| !adjacent || j == i + 1)
+                    .map(move |(_, &inner)| (outer, inner))
+            });
+            pairs.collect()
+        };
+        let mut pairs = all(&self.kept, false);
+        pairs.extend(all(&self.folded, ordered));
+        let bounds = self.graph.dim_bounds.clone();
+        let mut check = |at: &Affine| {
+            pairs.retain(|&(outer, inner)| {
+                at.factor(outer) == at.factor(inner) * (bounds[usize::from(inner)] + 1)
+            });
+        };
+        self.graph.each_affine(|at| check(at));
+        self.outputs.iter().for_each(|output| check(&output.at));
+        pairs.first().copied()
+    }
+}

@@ -1,0 +1,543 @@
+//! Values of a [`Graph`] as instructions of a kernel.
+
+use std::collections::HashMap;
+
+use helio_ir::ops::Convert;
+use helio_ir::{ElementType, Op};
+
+use super::Arg;
+use super::affine::{Affine, Dim};
+use super::graph::{Graph, Guard, Node, NodeId, Source};
+use crate::elementwise::{self, Elem};
+use crate::kernel::{Addr, BinOp, Buf, Builder, Cmp, IndexOp, Lane, MaskOp, Mem, Value};
+
+/// Where in the loops values are wanted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Point {
+    /// Added to the vector loop's variable.
+    pub offset: i64,
+    /// Lanes that exist; `None` for all.
+    pub mask: Option<Value>,
+    /// Which of the copies of the loop's body.
+    pub copy: usize,
+}
+
+/// A value kept in scratch from one pass to the next.
+#[derive(Clone, Debug)]
+pub(super) struct Kept {
+    /// Bytes from the start of the scratch.
+    pub base: i64,
+    /// Whether the present pass has computed it.
+    pub left: bool,
+    /// Whether a pass before has.
+    pub ready: bool,
+}
+
+/// Writes values at points of loops.
+pub(super) struct Emit<'g, 'm> {
+    pub graph: &'g Graph<'m>,
+    /// The loop over lanes.
+    pub vector: Option<Dim>,
+    /// The variables of the loops that are open.
+    pub vars: Vec<Option<Value>>,
+    /// The buffers, with what the caller passes for them.
+    params: Vec<(Arg, Buf)>,
+    /// The type of what each temporary buffer holds, and its size in bytes.
+    pub sizes: &'g dyn Fn(Arg) -> usize,
+    pub point: Point,
+    /// Values at the current point.
+    values: HashMap<NodeId, Elem>,
+    /// What reductions have given, for each copy.
+    pub reduced: Vec<HashMap<(usize, usize), Elem>>,
+    pub kept: HashMap<NodeId, Kept>,
+    /// The element within a kept array at the current point, and the bytes of a unit of it.
+    pub kept_at: Affine,
+}
+
+impl<'g, 'm> Emit<'g, 'm> {
+    pub fn new(
+        graph: &'g Graph<'m>,
+        vector: Option<Dim>,
+        copies: usize,
+        sizes: &'g dyn Fn(Arg) -> usize,
+    ) -> Self {
+        Emit {
+            graph,
+            vector,
+            vars: vec![None; 65],
+            params: Vec::new(),
+            sizes,
+            point: Point::default(),
+            values: HashMap::new(),
+            reduced: vec![HashMap::new(); copies],
+            kept: HashMap::new(),
+            kept_at: Affine::default(),
+        }
+    }
+
+    /// Declares a buffer.
+    pub fn declare(&mut self, b: &mut Builder, arg: Arg, write: bool) {
+        let buf = b.param((self.sizes)(arg), !write, write);
+        self.params.push((arg, buf));
+    }
+
+    /// What the caller passes.
+    pub fn args(&self) -> Vec<Arg> {
+        self.params.iter().map(|&(arg, _)| arg).collect()
+    }
+
+    fn buf(&self, arg: Arg) -> Buf {
+        let known = self.params.iter().find(|&&(a, _)| a == arg);
+        known.map(|&(_, buf)| buf).expect("every buffer is declared before its use")
+    }
+
+    /// Goes to another point.
+    pub fn go(&mut self, point: Point) {
+        self.point = point;
+        self.values.clear();
+    }
+
+    fn varies(&self, id: NodeId) -> bool {
+        self.vector.is_some_and(|v| self.graph.info(id).dims >> v & 1 == 1)
+    }
+
+    /// How far an index moves from lane to lane, not counting symbols.
+    fn step(&self, at: &Affine) -> i64 {
+        self.vector.map_or(0, |v| at.factor(v))
+    }
+
+    /// The value of a node at the current point.
+    pub fn value(&mut self, b: &mut Builder, root: NodeId) -> Elem {
+        if let Some(&value) = self.values.get(&root) {
+            return value;
+        }
+        let mut values = std::mem::take(&mut self.values);
+        self.evaluate(b, &[root], &mut values, &[]);
+        self.values = values;
+        self.values[&root]
+    }
+
+    /// What a reducer's body gives for arguments.
+    pub fn body(&mut self, b: &mut Builder, body: &[NodeId], args: &[Elem]) -> Vec<Elem> {
+        let mut values = HashMap::new();
+        self.evaluate(b, body, &mut values, args);
+        body.iter().map(|id| values[id]).collect()
+    }
+
+    /// Computes nodes, operands first: the order in which they stand in the graph.
+    fn evaluate(
+        &mut self,
+        b: &mut Builder,
+        roots: &[NodeId],
+        values: &mut HashMap<NodeId, Elem>,
+        args: &[Elem],
+    ) {
+        let Some(&last) = roots.iter().max() else { return };
+        let mut needed = vec![false; last as usize + 1];
+        roots.iter().for_each(|&root| needed[root as usize] = true);
+        for id in (0..=last).rev() {
+            if !needed[id as usize] || values.contains_key(&id) {
+                needed[id as usize] = false;
+            } else if self.kept.get(&id).is_none_or(|kept| !kept.ready) {
+                self.graph.args(id, &mut |arg| needed[arg as usize] = true);
+            }
+        }
+        for id in (0..=last).filter(|&id| needed[id as usize]) {
+            let value = match self.kept.get(&id).cloned() {
+                Some(kept) if kept.ready => self.restore(b, id, &kept),
+                _ => self.node(b, id, values, args),
+            };
+            values.insert(id, value);
+        }
+    }
+
+    fn node(
+        &mut self,
+        b: &mut Builder,
+        id: NodeId,
+        values: &HashMap<NodeId, Elem>,
+        args: &[Elem],
+    ) -> Elem {
+        let ty = self.graph.info(id).ty;
+        match self.graph.node(id) {
+            Node::Load { source, at, guard } => self.load(b, ty, *source, at, *guard, values),
+            Node::Literal(bits) => elementwise::constant(b, ty, *bits),
+            Node::Index(at) => {
+                // Counted in the lanes of the result, then converted.
+                let (lane, count) = match elementwise::lane_bytes(ty) {
+                    Some(8) => (Lane::I64, ElementType::S64),
+                    _ => (Lane::I32, ElementType::S32),
+                };
+                let index = Elem::Vector(self.index_vector(b, at, lane, values));
+                let convert = Op::Convert(Convert { element: ty });
+                if ty == count {
+                    index
+                } else {
+                    elementwise::apply(b, &convert, &[(count, index)], ty)
+                }
+            }
+            Node::Apply { op, args } => {
+                let of = |&arg: &NodeId| (self.graph.info(arg).ty, values[&arg]);
+                let operands: Vec<_> = args.iter().map(of).collect();
+                elementwise::apply(b, op, &operands, ty)
+            }
+            Node::Choose { when, yes, no } => match self.guard(b, *when, values) {
+                Some(mask) => elementwise::select(b, mask, values[yes], values[no]),
+                None => values[yes],
+            },
+            Node::Argument(i) => args[*i],
+            Node::Reduced { reduction, leaf } => {
+                let copies = &self.reduced;
+                copies[self.point.copy.min(copies.len() - 1)][&(*reduction, *leaf)]
+            }
+        }
+    }
+
+    fn load(
+        &mut self,
+        b: &mut Builder,
+        ty: ElementType,
+        source: Source,
+        at: &Affine,
+        guard: Guard,
+        values: &HashMap<NodeId, Elem>,
+    ) -> Elem {
+        let buf = self.buf(source.into());
+        let guard = self.guard(b, guard, values);
+        let addr = self.addr(b, at, ty.size_bytes() as i64, buf, values);
+        let jumps = at.symbols.iter().any(|&(s, _)| self.varies(self.graph.symbols[s as usize]));
+        if !jumps && addr.lane_stride == 0 {
+            return elementwise::load(b, ty, addr, guard);
+        }
+        let mask = both(b, self.point.mask, guard);
+        if !jumps {
+            return elementwise::load(b, ty, addr, mask);
+        }
+        let lane = if b.lanes() * 8 <= 64 { Lane::I64 } else { Lane::I32 };
+        let moving = Affine {
+            constant: 0,
+            dims: at.dims.iter().copied().filter(|&(d, _)| Some(d) == self.vector).collect(),
+            symbols: at.symbols.clone(),
+        };
+        let moving = Affine {
+            symbols: moving
+                .symbols
+                .iter()
+                .copied()
+                .filter(|&(s, _)| self.varies(self.graph.symbols[s as usize]))
+                .collect(),
+            ..moving
+        };
+        let index = self.lanes_of(b, &moving, lane, values);
+        elementwise::gather(b, ty, addr, index, ty.size_bytes() as i64, mask)
+    }
+
+    /// The address of an element; what symbols add that differ between lanes is left out.
+    pub fn addr(
+        &mut self,
+        b: &mut Builder,
+        at: &Affine,
+        bytes: i64,
+        buf: Buf,
+        values: &HashMap<NodeId, Elem>,
+    ) -> Addr {
+        let mut terms = Vec::new();
+        for &(d, factor) in &at.dims {
+            let var = self.vars[usize::from(d)].expect("the loop is open");
+            terms.push((var, factor * bytes));
+        }
+        for &(s, factor) in &at.symbols {
+            if !self.varies(self.graph.symbols[s as usize]) {
+                terms.push((self.symbol(b, s, values), factor * bytes));
+            }
+        }
+        let step = self.step(at);
+        let offset = (at.constant + step * self.point.offset) * bytes;
+        Addr { buf, offset, terms, lane_stride: step * bytes }
+    }
+
+    /// Writes a value.
+    pub fn store(&mut self, b: &mut Builder, to: Arg, at: &Affine, ty: ElementType, elem: Elem) {
+        let buf = self.buf(to);
+        self.affine_values(b, at);
+        let values = std::mem::take(&mut self.values);
+        let addr = self.addr(b, at, ty.size_bytes() as i64, buf, &values);
+        self.values = values;
+        let mask = self.point.mask.filter(|_| addr.lane_stride != 0);
+        elementwise::store(b, ty, elem, addr, mask);
+    }
+
+    /// Computes what an index expression is made of.
+    fn affine_values(&mut self, b: &mut Builder, at: &Affine) {
+        let mut needed = Vec::new();
+        self.graph.affine_args(at, &mut |id| needed.push(id));
+        needed.into_iter().for_each(|id| {
+            self.value(b, id);
+        });
+    }
+
+    /// A symbol that is the same in all lanes.
+    fn symbol(&mut self, b: &mut Builder, symbol: u32, values: &HashMap<NodeId, Elem>) -> Value {
+        let id = self.graph.symbols[symbol as usize];
+        let ty = self.graph.info(id).ty;
+        let index = self.index_load(b, id, ty, values).unwrap_or_else(|| {
+            let lanes = values[&id].vector();
+            b.extract(lanes)
+        });
+        // Neither way knows of unsigned numbers of 32 bits.
+        let index = match ty {
+            ElementType::U32 => {
+                let low = b.index(0xffff_ffff);
+                b.index_op(IndexOp::And, index, low)
+            }
+            _ => index,
+        };
+        let (zero, max) = (b.index(0), b.index(self.graph.symbol_bounds[symbol as usize]));
+        let raised = b.index_op(IndexOp::Max, index, zero);
+        b.index_op(IndexOp::Min, raised, max)
+    }
+
+    /// A number in memory read as an index, without a detour through vectors.
+    fn index_load(
+        &mut self,
+        b: &mut Builder,
+        id: NodeId,
+        ty: ElementType,
+        values: &HashMap<NodeId, Elem>,
+    ) -> Option<Value> {
+        let Node::Load { source, at, guard: 0 } = self.graph.node(id) else { return None };
+        let mem = match ty {
+            ElementType::S8 => Mem::I8,
+            ElementType::S16 => Mem::I16,
+            ElementType::S32 | ElementType::U32 => Mem::I32,
+            ElementType::S64 => Mem::I64,
+            ElementType::U8 => Mem::U8,
+            ElementType::U16 => Mem::U16,
+            _ => return None,
+        };
+        let (at, buf) = (at.clone(), self.buf((*source).into()));
+        let addr = self.addr(b, &at, mem.bytes() as i64, buf, values);
+        Some(b.index_load(mem, Addr { lane_stride: 0, ..addr }))
+    }
+
+    /// An index expression in lane 0, without the symbols that differ between lanes.
+    fn index(&mut self, b: &mut Builder, at: &Affine, values: &HashMap<NodeId, Elem>) -> Value {
+        let mut sum = b.index(at.constant + self.step(at) * self.point.offset);
+        let mut add = |b: &mut Builder, term: Value, factor: i64| {
+            let factor = b.index(factor);
+            let product = b.index_op(IndexOp::Mul, term, factor);
+            sum = b.index_op(IndexOp::Add, sum, product);
+        };
+        for &(d, factor) in &at.dims {
+            let var = self.vars[usize::from(d)].expect("the loop is open");
+            add(b, var, factor);
+        }
+        for &(s, factor) in &at.symbols {
+            if !self.varies(self.graph.symbols[s as usize]) {
+                let symbol = self.symbol(b, s, values);
+                add(b, symbol, factor);
+            }
+        }
+        sum
+    }
+
+    /// An index expression in each lane.
+    fn index_vector(
+        &mut self,
+        b: &mut Builder,
+        at: &Affine,
+        lane: Lane,
+        values: &HashMap<NodeId, Elem>,
+    ) -> Value {
+        let first = self.index(b, at, values);
+        let first = b.splat(lane, first);
+        let rest = self.lanes_of(b, at, lane, values);
+        b.add(first, rest)
+    }
+
+    /// By how much an index expression in each lane exceeds what it is without the lane's number
+    /// and without the symbols that differ between lanes.
+    fn lanes_of(
+        &mut self,
+        b: &mut Builder,
+        at: &Affine,
+        lane: Lane,
+        values: &HashMap<NodeId, Elem>,
+    ) -> Value {
+        let (ids, step) = (b.lane_ids(lane), b.int(lane, self.step(at)));
+        let mut sum = if self.step(at) == 1 { ids } else { b.mul(ids, step) };
+        for &(s, factor) in &at.symbols {
+            let id = self.graph.symbols[s as usize];
+            if !self.varies(id) {
+                continue;
+            }
+            let clamped = self.clamped(b, s, values[&id].vector());
+            let clamped = match (b.lane(clamped), lane) {
+                (Lane::I32, Lane::I64) => b.convert(crate::kernel::Conv::Extend, lane, clamped),
+                (Lane::I64, Lane::I32) => b.convert(crate::kernel::Conv::Narrow, lane, clamped),
+                _ => clamped,
+            };
+            let factor = b.int(lane, factor);
+            let product = b.mul(clamped, factor);
+            sum = b.add(sum, product);
+        }
+        sum
+    }
+
+    /// A symbol in each lane, in the lanes of its own type.
+    fn clamped(&mut self, b: &mut Builder, symbol: u32, index: Value) -> Value {
+        let id = self.graph.symbols[symbol as usize];
+        let lane = b.lane(index);
+        let max = self.graph.symbol_bounds[symbol as usize];
+        if self.graph.info(id).ty.is_unsigned_integer() {
+            let max = b.int(lane, max.min(i64::from(u32::MAX)));
+            return b.bin(BinOp::MinU, index, max);
+        }
+        let max = if lane == Lane::I32 { max.min(i64::from(i32::MAX)) } else { max };
+        let (zero, max) = (b.int(lane, 0), b.int(lane, max));
+        let raised = b.bin(BinOp::Max, index, zero);
+        b.bin(BinOp::Min, raised, max)
+    }
+
+    /// The lanes where a guard holds; `None` if it is empty.
+    fn guard(
+        &mut self,
+        b: &mut Builder,
+        guard: Guard,
+        values: &HashMap<NodeId, Elem>,
+    ) -> Option<Value> {
+        let graph = self.graph;
+        graph.guards[guard as usize].iter().fold(None, |mask, cond| {
+            let below = self.below(b, &cond.at, cond.below, values);
+            let lanes = if cond.holds { below } else { b.mask_not(below) };
+            both(b, mask, Some(lanes))
+        })
+    }
+
+    /// The lanes where an index is below a bound.
+    fn below(
+        &mut self,
+        b: &mut Builder,
+        at: &Affine,
+        bound: i64,
+        values: &HashMap<NodeId, Elem>,
+    ) -> Value {
+        if at.symbols.iter().any(|&(s, _)| self.varies(self.graph.symbols[s as usize])) {
+            let lane = if b.lanes() * 8 <= 64 { Lane::I64 } else { Lane::I32 };
+            let index = self.index_vector(b, at, lane, values);
+            let bound = b.int(lane, bound);
+            return b.compare(Cmp::Lt, index, bound);
+        }
+        let step = self.step(at);
+        let zero = b.index(0);
+        if step == 1 {
+            let (first, end) = (self.index(b, at, values), b.index(bound));
+            return b.mask_below(first, end);
+        }
+        if step == 0 {
+            // All lanes or none.
+            let distance = self.index(b, &at.offset(-bound), values);
+            let lanes = b.index(b.lanes() as i64);
+            let scaled = b.index_op(IndexOp::Mul, distance, lanes);
+            return b.mask_below(scaled, zero);
+        }
+        // Rising, the first lanes are below, up to (bound - first) / step rounded up; falling, those
+        // after the first (first - bound) / -step + 1.
+        let count = step.abs();
+        let distance = match step > 0 {
+            true => self.index(b, &at.times(-1).offset(bound + count - 1), values),
+            false => self.index(b, &at.offset(-bound + count), values),
+        };
+        let distance = b.index_op(IndexOp::Max, distance, zero);
+        let count = b.index(count);
+        let lanes = b.index_op(IndexOp::Div, distance, count);
+        let first = b.mask_below(zero, lanes);
+        if step > 0 { first } else { b.mask_not(first) }
+    }
+
+    fn kept_addr(&mut self, b: &mut Builder, base: i64, bytes: i64) -> Addr {
+        let at = self.kept_at.clone();
+        let none = HashMap::new();
+        let addr = self.addr(b, &at, bytes, Buf::Scratch, &none);
+        let lanes = b.lanes() as i64;
+        match self.step(&at) {
+            // Each copy of a column has its own.
+            0 => Addr {
+                offset: base
+                    + (addr.offset * self.reduced.len() as i64 + self.point.copy as i64 * bytes)
+                        * lanes,
+                terms: addr
+                    .terms
+                    .iter()
+                    .map(|&(v, f)| (v, f * lanes * self.reduced.len() as i64))
+                    .collect(),
+                lane_stride: bytes,
+                ..addr
+            },
+            _ => Addr { offset: base + addr.offset, ..addr },
+        }
+    }
+
+    /// Leaves values of the current point in scratch for later passes.
+    pub fn keep(&mut self, b: &mut Builder) {
+        let mut pending: Vec<(NodeId, i64)> = self
+            .kept
+            .iter()
+            .filter(|(id, kept)| !kept.ready && self.values.contains_key(id))
+            .map(|(&id, kept)| (id, kept.base))
+            .collect();
+        pending.sort_unstable();
+        for (id, base) in pending {
+            let Elem::Vector(value) = self.values[&id] else { continue };
+            let mem = memory(b.lane(value));
+            let addr = self.kept_addr(b, base, mem.bytes() as i64);
+            b.store(value, mem, addr, self.point.mask);
+            self.kept.get_mut(&id).expect("it is kept").left = true;
+        }
+    }
+
+    /// Begins with the first pass; what was kept is stale.
+    pub fn forget(&mut self) {
+        self.reduced.iter_mut().for_each(HashMap::clear);
+        self.kept.values_mut().for_each(|kept| (kept.left, kept.ready) = (false, false));
+    }
+
+    /// Goes on to the next pass.
+    pub fn next_pass(&mut self) {
+        self.kept.values_mut().for_each(|kept| kept.ready = kept.left);
+    }
+
+    fn restore(&mut self, b: &mut Builder, id: NodeId, kept: &Kept) -> Elem {
+        let mem = lane_memory(self.graph.info(id).ty);
+        let addr = self.kept_addr(b, kept.base, mem.bytes() as i64);
+        Elem::Vector(b.load(mem, addr, self.point.mask))
+    }
+}
+
+/// How lanes lie in memory unchanged.
+fn memory(lane: Lane) -> Mem {
+    match lane {
+        Lane::I32 => Mem::I32,
+        Lane::I64 => Mem::I64,
+        Lane::F32 => Mem::F32,
+        Lane::F64 => Mem::F64,
+    }
+}
+
+/// How the lanes of a type that has one vector lie in memory unchanged.
+pub(super) fn lane_memory(ty: ElementType) -> Mem {
+    match (elementwise::lane_bytes(ty), ty.is_float()) {
+        (Some(8), true) => Mem::F64,
+        (Some(8), false) => Mem::I64,
+        (_, true) => Mem::F32,
+        (_, false) => Mem::I32,
+    }
+}
+
+/// Both masks, where `None` is all lanes.
+fn both(b: &mut Builder, x: Option<Value>, y: Option<Value>) -> Option<Value> {
+    match (x, y) {
+        (Some(x), Some(y)) => Some(b.mask_op(MaskOp::And, x, y)),
+        (x, y) => x.or(y),
+    }
+}

@@ -1,0 +1,475 @@
+//! What a fused computation computes at one point of its loops, as a graph of element values.
+//!
+//! Each value stands for an instruction at an index: movement operations vanish into the index
+//! expressions of the loads behind them. Operands of a value precede it in [`Graph::nodes`].
+
+use std::collections::HashMap;
+
+use helio_ir::{CompId, Computation, ElementType, InstrId, Literal, Module, Op, Shape};
+
+use super::Stop;
+use super::affine::{Affine, Bounds, Dim};
+use super::moves::Place;
+use super::reducer::Reducer;
+
+/// A value, by its place in [`Graph::nodes`].
+pub(super) type NodeId = u32;
+
+/// A conjunction of conditions, by its place in [`Graph::guards`]; 0 is the empty one.
+pub(super) type Guard = u32;
+
+/// Where a load reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Source {
+    /// An operand of the fusion: a leaf of the parameters.
+    Operand(usize),
+    /// What an earlier stage left.
+    Temp(usize),
+}
+
+/// Whether an index is below a bound is as said.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Cond {
+    pub at: Affine,
+    pub below: i64,
+    pub holds: bool,
+}
+
+/// How a value is made.
+#[derive(Clone, Debug)]
+pub(super) enum Node<'m> {
+    /// An element; not read where the guard does not hold.
+    Load { source: Source, at: Affine, guard: Guard },
+    /// A constant, as the bits of an element.
+    Literal(u128),
+    /// An index expression as a number.
+    Index(Affine),
+    /// An element-wise operation.
+    Apply { op: &'m Op, args: Vec<NodeId> },
+    /// One of two values.
+    Choose { when: Guard, yes: NodeId, no: NodeId },
+    /// An argument of a reducer's body.
+    Argument(usize),
+    /// What a reduction gives.
+    Reduced { reduction: usize, leaf: usize },
+}
+
+/// What is known of a value.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Info {
+    pub ty: ElementType,
+    /// The loop variables it depends on, as bits.
+    pub dims: u64,
+    /// How many reductions, one after the other, come before it.
+    pub level: u32,
+}
+
+/// Values folded over the reduced loops.
+#[derive(Clone, Debug)]
+pub(super) struct Reduction<'m> {
+    /// The elements to fold; as many as accumulators.
+    pub inputs: Vec<NodeId>,
+    /// The initial values.
+    pub inits: Vec<NodeId>,
+    pub to_apply: CompId,
+    pub reducer: Reducer<'m>,
+    /// The accumulators' types.
+    pub types: Vec<ElementType>,
+    pub level: u32,
+    /// Whether an earlier stage has done it.
+    pub done: bool,
+}
+
+/// Scalar code with its arguments, or the fused computation itself.
+#[derive(Clone)]
+struct Frame {
+    computation: CompId,
+    args: Option<Vec<NodeId>>,
+}
+
+/// The reduced dimensions: their sizes and the index of the loops in each.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Folded {
+    pub sizes: Vec<usize>,
+    pub exprs: Vec<Affine>,
+    /// The loop variables, as bits.
+    pub dims: u64,
+}
+
+type Key = (u32, InstrId, usize, Vec<Affine>, Guard);
+
+/// More values than this are not worth one kernel.
+const MAX_NODES: usize = 4096;
+/// Instructions that wait for each other's operands while the graph is built.
+const MAX_DEPTH: usize = 256;
+/// Folds over so few elements are written out.
+pub(super) const MAX_WRITTEN_OUT: usize = 8;
+/// Index expressions stay far from the ends of `i64`.
+const MAX_ELEMENTS: usize = 1 << 44;
+
+/// The values of a fused computation.
+#[derive(Clone)]
+pub(super) struct Graph<'m> {
+    pub module: &'m Module,
+    pub nodes: Vec<Node<'m>>,
+    pub infos: Vec<Info>,
+    pub guards: Vec<Vec<Cond>>,
+    /// The value behind each symbol.
+    pub symbols: Vec<NodeId>,
+    pub reductions: Vec<Reduction<'m>>,
+    /// The greatest value of each loop variable.
+    pub dim_bounds: Vec<i64>,
+    /// The greatest value of each symbol; the least is 0.
+    pub symbol_bounds: Vec<i64>,
+    folded: Folded,
+    frames: Vec<Frame>,
+    /// The first leaf of each parameter.
+    leaves: Vec<usize>,
+    known: HashMap<Key, NodeId>,
+    literals: HashMap<(u128, ElementType), NodeId>,
+    depth: usize,
+}
+
+impl<'m> Graph<'m> {
+    /// An empty graph over loops whose variables go up to `dim_bounds`.
+    pub fn new(
+        module: &'m Module,
+        computation: CompId,
+        dim_bounds: Vec<i64>,
+        folded: Folded,
+    ) -> Self {
+        let params = module.computation(computation).program_shape().params;
+        let mut leaves = vec![0];
+        for param in &params {
+            leaves.push(leaves[leaves.len() - 1] + param.leaves().len());
+        }
+        Graph {
+            module,
+            nodes: Vec::new(),
+            infos: Vec::new(),
+            guards: vec![Vec::new()],
+            symbols: Vec::new(),
+            reductions: Vec::new(),
+            dim_bounds,
+            symbol_bounds: Vec::new(),
+            folded,
+            frames: vec![Frame { computation, args: None }],
+            leaves,
+            known: HashMap::new(),
+            literals: HashMap::new(),
+            depth: 0,
+        }
+    }
+
+    pub fn bounds(&self) -> Bounds<'_> {
+        Bounds { dims: &self.dim_bounds, symbols: &self.symbol_bounds }
+    }
+
+    pub fn folded(&self) -> &Folded {
+        &self.folded
+    }
+
+    pub fn info(&self, id: NodeId) -> Info {
+        self.infos[id as usize]
+    }
+
+    pub fn node(&self, id: NodeId) -> &Node<'m> {
+        &self.nodes[id as usize]
+    }
+
+    /// The loop variables an index depends on, as bits, and the level of what it needs.
+    pub fn affine_info(&self, at: &Affine) -> (u64, u32) {
+        let dims = at.dims.iter().fold(0, |bits, &(d, _)| bits | 1 << d);
+        at.symbols.iter().fold((dims, 0), |(dims, level), &(s, _)| {
+            let info = self.info(self.symbols[s as usize]);
+            (dims | info.dims, level.max(info.level))
+        })
+    }
+
+    fn guard_info(&self, guard: Guard) -> (u64, u32) {
+        self.guards[guard as usize].iter().fold((0, 0), |(dims, level), cond| {
+            let (d, l) = self.affine_info(&cond.at);
+            (dims | d, level.max(l))
+        })
+    }
+
+    /// Adds a value.
+    pub fn push(&mut self, node: Node<'m>, ty: ElementType) -> Result<NodeId, Stop> {
+        if self.nodes.len() >= MAX_NODES {
+            return Err(Stop::unsupported("too many values"));
+        }
+        let (dims, level) = self.dependencies(&node);
+        self.nodes.push(node);
+        self.infos.push(Info { ty, dims, level });
+        Ok(self.nodes.len() as NodeId - 1)
+    }
+
+    /// The loops that a value depends on, and its level.
+    fn dependencies(&self, node: &Node<'m>) -> (u64, u32) {
+        let join = |a: (u64, u32), b: (u64, u32)| (a.0 | b.0, a.1.max(b.1));
+        let of = |this: &Self, ids: &[NodeId]| {
+            ids.iter().map(|&id| this.info(id)).fold((0, 0), |a, i| join(a, (i.dims, i.level)))
+        };
+        match node {
+            Node::Load { at, guard, .. } => join(self.affine_info(at), self.guard_info(*guard)),
+            Node::Index(at) => self.affine_info(at),
+            Node::Literal(_) | Node::Argument(_) => (0, 0),
+            Node::Apply { args, .. } => of(self, args),
+            Node::Choose { when, yes, no } => join(self.guard_info(*when), of(self, &[*yes, *no])),
+            Node::Reduced { reduction, .. } => {
+                let reduction = &self.reductions[*reduction];
+                let (dims, _) = join(of(self, &reduction.inputs), of(self, &reduction.inits));
+                (dims & !self.folded.dims, reduction.level + 1)
+            }
+        }
+    }
+
+    /// Computes anew what values depend on.
+    pub fn refresh(&mut self) {
+        for id in 0..self.nodes.len() {
+            let (dims, level) = self.dependencies(&self.nodes[id]);
+            let ty = self.infos[id].ty;
+            self.infos[id] = Info { ty, dims, level };
+        }
+    }
+
+    /// Lets a reduction's result be read from memory, where an earlier stage has left it.
+    pub fn replace_reduced(&mut self, reduction: usize, leaf: usize, source: Source, at: &Affine) {
+        for node in &mut self.nodes {
+            if matches!(node, Node::Reduced { reduction: r, leaf: l } if (*r, *l) == (reduction, leaf))
+            {
+                *node = Node::Load { source, at: at.clone(), guard: 0 };
+            }
+        }
+    }
+
+    /// Says over which loops reductions fold.
+    pub fn set_folded(&mut self, dims: u64) {
+        self.folded.dims = dims;
+    }
+
+    /// The values that a value is made of.
+    pub fn args(&self, id: NodeId, visit: &mut impl FnMut(NodeId)) {
+        match self.node(id) {
+            Node::Load { at, guard, .. } => {
+                self.affine_args(at, visit);
+                self.guard_args(*guard, visit);
+            }
+            Node::Index(at) => self.affine_args(at, visit),
+            Node::Literal(_) | Node::Argument(_) | Node::Reduced { .. } => {}
+            Node::Apply { args, .. } => args.iter().for_each(|&arg| visit(arg)),
+            Node::Choose { when, yes, no } => {
+                self.guard_args(*when, visit);
+                visit(*yes);
+                visit(*no);
+            }
+        }
+    }
+
+    /// The values in an index expression.
+    pub fn affine_args(&self, at: &Affine, visit: &mut impl FnMut(NodeId)) {
+        at.symbols.iter().for_each(|&(s, _)| visit(self.symbols[s as usize]));
+    }
+
+    fn guard_args(&self, guard: Guard, visit: &mut impl FnMut(NodeId)) {
+        self.guards[guard as usize].iter().for_each(|cond| self.affine_args(&cond.at, visit));
+    }
+
+    /// Every index expression.
+    pub fn each_affine(&mut self, mut visit: impl FnMut(&mut Affine)) {
+        for node in &mut self.nodes {
+            if let Node::Load { at, .. } | Node::Index(at) = node {
+                visit(at);
+            }
+        }
+        self.guards.iter_mut().flatten().for_each(|cond| visit(&mut cond.at));
+    }
+
+    /// Makes two loop variables one: see [`Affine::collapse`]. `inner` then goes up to `bound`.
+    pub fn collapse(&mut self, outer: Dim, inner: Dim, bound: i64) {
+        self.each_affine(|at| at.collapse(outer));
+        self.dim_bounds[usize::from(inner)] = bound;
+        self.dim_bounds[usize::from(outer)] = 0;
+        // What depends on the one depends on both, or does not say so.
+        for info in &mut self.infos {
+            if info.dims >> outer & 1 == 1 {
+                info.dims = info.dims & !(1 << outer) | 1 << inner;
+            }
+        }
+        if self.folded.dims >> outer & 1 == 1 {
+            self.folded.dims &= !(1 << outer);
+        }
+    }
+
+    /// A number known at run time that indices are made of: the value, made to lie in `0..=max`.
+    pub fn symbol(&mut self, node: NodeId, max: usize) -> Result<Affine, Stop> {
+        if max == 0 {
+            return Ok(Affine::default());
+        }
+        // As a 64-bit signed number it would not be clamped to the same end.
+        if self.info(node).ty == ElementType::U64 {
+            return Err(Stop::unsupported("a u64 index"));
+        }
+        let max = max as i64;
+        let same = |&s: &usize| self.symbols[s] == node && self.symbol_bounds[s] == max;
+        let symbol = (0..self.symbols.len()).find(same).unwrap_or_else(|| {
+            self.symbols.push(node);
+            self.symbol_bounds.push(max);
+            self.symbols.len() - 1
+        });
+        Ok(Affine::symbol(symbol as u32))
+    }
+
+    /// A guard and one more condition; `None` if it cannot hold.
+    pub fn and(&mut self, guard: Guard, at: &Affine, below: i64, holds: bool) -> Option<Guard> {
+        let (least, greatest) = at.range(self.bounds());
+        if greatest < below || least >= below {
+            return ((greatest < below) == holds).then_some(guard);
+        }
+        let mut conds = self.guards[guard as usize].clone();
+        let cond = Cond { at: at.clone(), below, holds };
+        if !conds.contains(&cond) {
+            conds.push(cond);
+        }
+        let known = self.guards.iter().position(|known| *known == conds);
+        Some(known.unwrap_or_else(|| {
+            self.guards.push(conds);
+            self.guards.len() - 1
+        }) as Guard)
+    }
+
+    /// Both guards.
+    pub fn both(&mut self, a: Guard, b: Guard) -> Option<Guard> {
+        let conds = self.guards[b as usize].clone();
+        conds.iter().try_fold(a, |guard, cond| self.and(guard, &cond.at, cond.below, cond.holds))
+    }
+
+    /// The computation that a frame is in.
+    pub fn frame_computation(&self, frame: u32) -> &'m Computation {
+        self.module.computation(self.frames[frame as usize].computation)
+    }
+
+    /// Enters scalar code.
+    fn enter(&mut self, computation: CompId, args: Vec<NodeId>) -> u32 {
+        self.frames.push(Frame { computation, args: Some(args) });
+        self.frames.len() as u32 - 1
+    }
+
+    /// What scalar code gives for arguments.
+    pub fn inline(&mut self, computation: CompId, args: Vec<NodeId>) -> Result<Vec<NodeId>, Stop> {
+        let frame = self.enter(computation, args);
+        let callee = self.module.computation(computation);
+        let leaves = callee.result_shape().leaves().len();
+        (0..leaves).map(|leaf| self.value(frame, callee.root(), leaf, Vec::new(), 0)).collect()
+    }
+
+    /// Looks through tuples: the instruction that makes a leaf, and which of its leaves.
+    fn source(&self, frame: u32, mut id: InstrId, mut leaf: usize) -> (InstrId, usize) {
+        let computation = self.frame_computation(frame);
+        let count = |id: InstrId| computation.instr(id).shape.leaves().len();
+        loop {
+            let instr = computation.instr(id);
+            match &instr.op {
+                Op::GetTupleElement(op) => {
+                    id = instr.operands[0];
+                    let tuple = computation.instr(id).shape.as_tuple().unwrap_or_default();
+                    leaf += tuple[..op.index].iter().map(|s| s.leaves().len()).sum::<usize>();
+                }
+                Op::Tuple(_) => {
+                    for &operand in &instr.operands {
+                        id = operand;
+                        if leaf < count(operand) {
+                            break;
+                        }
+                        leaf -= count(operand);
+                    }
+                }
+                _ => return (id, leaf),
+            }
+        }
+    }
+
+    /// A leaf of the fused computation's own instruction, and which leaf of which.
+    pub fn source_of(&self, id: InstrId, leaf: usize) -> (InstrId, usize) {
+        self.source(0, id, leaf)
+    }
+
+    /// The operand of the fusion that a leaf of a parameter is.
+    pub fn operand_leaf(&self, param: usize, leaf: usize) -> usize {
+        self.leaves[param] + leaf
+    }
+
+    /// A leaf of an instruction of the fused computation at an index.
+    pub fn at(&mut self, id: InstrId, leaf: usize, map: Vec<Affine>) -> Result<NodeId, Stop> {
+        self.value(0, id, leaf, map, 0)
+    }
+
+    /// A leaf of an instruction at an index, to be valid where the guard holds.
+    pub(super) fn value(
+        &mut self,
+        frame: u32,
+        id: InstrId,
+        leaf: usize,
+        map: Vec<Affine>,
+        guard: Guard,
+    ) -> Result<NodeId, Stop> {
+        let (id, leaf) = self.source(frame, id, leaf);
+        let computation = self.frame_computation(frame);
+        let instr = computation.instr(id);
+        let leaves = instr.shape.leaves();
+        let Some(Shape::Array(shape)) = leaves.get(leaf) else {
+            return Err(Stop::unsupported("a value that is not an array"));
+        };
+        if !shape.is_static() || shape.element_count() > MAX_ELEMENTS {
+            return Err(Stop::unsupported("a shape with dynamic or huge dimensions"));
+        }
+        let ty = shape.element();
+        let args = self.frames[frame as usize].args.as_ref();
+        match (&instr.op, args) {
+            (Op::Parameter(param), Some(args)) => return Ok(args[param.number]),
+            (Op::Constant(op), _) => {
+                let bits = splat(&op.literal)
+                    .filter(|_| !op.elided)
+                    .ok_or_else(|| Stop::unsupported("an array constant"))?;
+                return self.literal(bits, ty);
+            }
+            _ => {}
+        }
+        // What is read at a place known beforehand is there.
+        let fixed = map.iter().all(|at| at.dims.is_empty() && at.symbols.is_empty());
+        let key = (frame, id, leaf, map, if fixed { 0 } else { guard });
+        if let Some(&node) = self.known.get(&key) {
+            return Ok(node);
+        }
+        if self.depth >= MAX_DEPTH {
+            return Err(Stop::unsupported("too deep a computation"));
+        }
+        self.depth += 1;
+        let place = Place { frame, instr, shape, leaf, map: &key.3, guard: key.4 };
+        let node = self.instruction(place);
+        self.depth -= 1;
+        let node = node?;
+        self.known.insert(key, node);
+        Ok(node)
+    }
+
+    /// A constant.
+    pub fn literal(&mut self, bits: u128, ty: ElementType) -> Result<NodeId, Stop> {
+        if let Some(&known) = self.literals.get(&(bits, ty)) {
+            return Ok(known);
+        }
+        let node = self.push(Node::Literal(bits), ty)?;
+        self.literals.insert((bits, ty), node);
+        Ok(node)
+    }
+}
+
+/// The bits of every element, if all elements are the same.
+pub(super) fn splat(literal: &Literal) -> Option<u128> {
+    let array = literal.as_array()?;
+    helio_ir::dispatch!(array.data(), values => {
+        let mut bits = values.iter().map(|&value| helio_ir::Native::to_bits(value));
+        let first = bits.next()?;
+        bits.all(|other| other == first).then_some(first)
+    })
+}

@@ -1,0 +1,677 @@
+//! Kernels: loops, accumulators, and what is stored where.
+
+use std::iter::zip;
+
+use helio_ir::ops::{BinaryOp, Convert};
+use helio_ir::{ElementType, Op};
+
+use super::affine::{Affine, Dim};
+use super::domain::Domain;
+use super::emit::{Emit, Kept, Point, lane_memory};
+use super::graph::{Node, NodeId, Reduction};
+use super::nest::Nest;
+use super::reducer::Kind;
+use super::{Arg, Stage};
+use crate::elementwise::{self, Elem};
+use crate::kernel::{Builder, Cmp, IndexOp, Value};
+
+/// A value that is written.
+#[derive(Clone, Debug)]
+pub(super) struct Store {
+    pub node: NodeId,
+    pub ty: ElementType,
+    pub at: Affine,
+    pub to: Arg,
+}
+
+/// A run over the folded loops.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pass {
+    pub reductions: Vec<usize>,
+    pub stores: Vec<Store>,
+}
+
+/// A folded loop that is cut into parts, each folded for itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parts {
+    /// The folded loop.
+    pub dim: Dim,
+    /// The loop over parts, which is not one of the domain's.
+    pub part: Dim,
+    pub count: i64,
+    /// Iterations of a part; the last one may have fewer.
+    pub chunk: i64,
+}
+
+/// What a kernel does.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Work {
+    pub passes: Vec<Pass>,
+    /// Stored once for each point of the kept loops.
+    pub stores: Vec<Store>,
+    pub parts: Option<Parts>,
+    /// Where accumulators of parts go: reduction, leaf, place.
+    pub partial: Vec<(usize, usize, Affine, Arg)>,
+}
+
+/// Scratch for values kept between passes stays in the second-level cache.
+const MAX_SCRATCH: i64 = 256 << 10;
+/// Calls of a kernel that are enough to share among threads.
+const ENOUGH: i64 = 1024;
+
+/// Makes the kernel.
+pub(super) fn kernel(
+    domain: &Domain<'_>,
+    nest: &Nest,
+    work: &Work,
+    lanes: usize,
+    sizes: &dyn Fn(Arg) -> usize,
+) -> Stage {
+    let mut b = Builder::new(lanes);
+    let copies = if nest.across { 1 } else { nest.unroll };
+    let emit = Emit::new(&domain.graph, nest.vector, copies, sizes);
+    let mut kernel = Loops { domain, nest, work, lanes: lanes as i64, emit };
+    kernel.declare(&mut b);
+    kernel.keep(&mut b);
+    let per_point = domain.work() * work.passes.len().max(1) as f64;
+    let unit = kernel.range(&mut b);
+    let args = kernel.emit.args();
+    let cost = (unit * per_point / lanes as f64).ceil() as u64;
+    Stage { kernel: b.finish(), args, cost: cost.max(1) }
+}
+
+struct Loops<'g, 'm> {
+    domain: &'g Domain<'m>,
+    nest: &'g Nest,
+    work: &'g Work,
+    lanes: i64,
+    emit: Emit<'g, 'm>,
+}
+
+/// Accumulators of the reductions of a pass, for each copy: reduction, leaf, value.
+type Accumulators = Vec<Vec<Elem>>;
+
+impl<'g, 'm> Loops<'g, 'm> {
+    fn size(&self, dim: Dim) -> i64 {
+        self.domain.graph.dim_bounds[usize::from(dim)] + 1
+    }
+
+    fn reduction(&self, i: usize) -> &'g Reduction<'m> {
+        &self.domain.graph.reductions[i]
+    }
+
+    /// Declares the buffers that are used, those read first.
+    fn declare(&mut self, b: &mut Builder) {
+        let graph = &self.domain.graph;
+        let stores = || self.work.passes.iter().flat_map(|p| &p.stores).chain(&self.work.stores);
+        let mut needed = vec![false; graph.nodes.len()];
+        let mut roots: Vec<NodeId> = stores().map(|store| store.node).collect();
+        for &i in self.work.passes.iter().flat_map(|pass| &pass.reductions) {
+            let reduction = self.reduction(i);
+            roots.extend(reduction.inputs.iter().chain(&reduction.inits));
+        }
+        roots.iter().for_each(|&id| needed[id as usize] = true);
+        for store in stores() {
+            graph.affine_args(&store.at, &mut |id| needed[id as usize] = true);
+        }
+        for id in (0..graph.nodes.len() as NodeId).rev() {
+            if needed[id as usize] {
+                graph.args(id, &mut |arg| needed[arg as usize] = true);
+            }
+        }
+        let mut read: Vec<Arg> = Vec::new();
+        for (node, _) in zip(&graph.nodes, &needed).filter(|&(_, &needed)| needed) {
+            if let Node::Load { source, .. } = node
+                && !read.contains(&Arg::from(*source))
+            {
+                read.push(Arg::from(*source));
+            }
+        }
+        let mut written: Vec<Arg> = Vec::new();
+        let targets = stores().map(|store| store.to);
+        for to in targets.chain(self.work.partial.iter().map(|partial| partial.3)) {
+            if !written.contains(&to) {
+                written.push(to);
+            }
+        }
+        read.into_iter().for_each(|arg| self.emit.declare(b, arg, false));
+        written.into_iter().for_each(|arg| self.emit.declare(b, arg, true));
+    }
+
+    /// Chooses the values to keep in scratch from one pass to the next.
+    fn keep(&mut self, b: &mut Builder) {
+        let graph = &self.domain.graph;
+        let folded = graph.folded().dims;
+        let mut order: Vec<Dim> = self.nest.inner.clone();
+        if self.nest.across {
+            order.extend(self.nest.vector);
+        }
+        let mut at = Affine::default();
+        let mut elements: i64 = 1;
+        for &dim in order.iter().rev() {
+            at = at.plus(&Affine::dim(dim), elements);
+            elements = elements.saturating_mul(self.size(dim));
+        }
+        if !self.nest.across {
+            elements = elements.saturating_mul(self.lanes * self.nest.unroll as i64);
+        }
+        self.emit.kept_at = at;
+        let mut before = vec![false; graph.nodes.len()];
+        let mut left = MAX_SCRATCH;
+        for pass in &self.work.passes {
+            let mut seen = vec![false; graph.nodes.len()];
+            let mut stack: Vec<NodeId> = pass.stores.iter().map(|store| store.node).collect();
+            stack.extend(pass.reductions.iter().flat_map(|&i| &self.reduction(i).inputs));
+            while let Some(id) = stack.pop() {
+                if std::mem::replace(&mut seen[id as usize], true) {
+                    continue;
+                }
+                if before[id as usize]
+                    && graph.info(id).dims & folded != 0
+                    && self.domain.is_expensive(id)
+                {
+                    let bytes = lane_memory(graph.info(id).ty).bytes() as i64 * elements;
+                    if self.emit.kept.contains_key(&id) {
+                        continue;
+                    }
+                    if bytes <= left {
+                        left -= bytes;
+                        let base = b.scratch(bytes as usize);
+                        self.emit.kept.insert(id, Kept { base, left: false, ready: false });
+                        continue;
+                    }
+                }
+                graph.args(id, &mut |arg| stack.push(arg));
+            }
+            zip(&mut before, seen).for_each(|(before, seen)| *before |= seen);
+        }
+    }
+
+    /// The loop over the range, and all in it. Gives the points of a unit of the range.
+    fn range(&mut self, b: &mut Builder) -> f64 {
+        let points = |this: &Self, dims: &mut dyn Iterator<Item = Dim>| -> f64 {
+            dims.map(|d| this.size(d) as f64).product()
+        };
+        let folded = points(self, &mut self.domain.folded.iter().copied());
+        let parts = self.work.parts;
+        // A single kept loop runs over lanes and is the range itself.
+        if let (Some(vector), false, true, None) =
+            (self.nest.vector, self.nest.across, self.nest.outer.is_empty(), parts)
+        {
+            let grain = self.lanes * self.nest.unroll as i64;
+            b.set_range(self.size(vector), grain);
+            let (begin, end) = (b.begin(), b.end());
+            self.columns(b, begin, end, self.size(vector));
+            return folded;
+        }
+        // The range counts parts and as many of the outermost loops as it takes to have enough.
+        let mut shared = 0;
+        let mut count = parts.map_or(1, |parts| parts.count);
+        while shared < self.nest.outer.len() && count < ENOUGH {
+            count *= self.size(self.nest.outer[shared]);
+            shared += 1;
+        }
+        b.set_range(count, 1);
+        let (begin, end) = (b.begin(), b.end());
+        b.for_loop(begin, end, 1, &[], |b, unit, _| {
+            let mut rest = unit;
+            let mut counted: Vec<(Dim, i64)> =
+                self.nest.outer[..shared].iter().map(|&d| (d, self.size(d))).collect();
+            counted.extend(parts.map(|parts| (parts.part, parts.count)));
+            for (i, &(dim, size)) in counted.iter().enumerate().rev() {
+                if i == 0 {
+                    self.emit.vars[usize::from(dim)] = Some(rest);
+                    break;
+                }
+                let by = b.index(size);
+                let quotient = b.index_op(IndexOp::Div, rest, by);
+                let whole = b.index_op(IndexOp::Mul, quotient, by);
+                let index = b.index_op(IndexOp::Sub, rest, whole);
+                self.emit.vars[usize::from(dim)] = Some(index);
+                rest = quotient;
+            }
+            self.outer(b, shared);
+            Vec::new()
+        });
+        let all =
+            self.domain.kept.iter().copied().filter(|d| !self.nest.outer[..shared].contains(d));
+        let kept = points(self, &mut all.into_iter());
+        kept * folded / parts.map_or(1.0, |parts| parts.count as f64)
+    }
+
+    /// The kept loops from `depth` on, and all in them.
+    fn outer(&mut self, b: &mut Builder, depth: usize) {
+        if let Some(&dim) = self.nest.outer.get(depth) {
+            let (lo, hi) = (b.index(0), b.index(self.size(dim)));
+            b.for_loop(lo, hi, 1, &[], |b, var, _| {
+                self.emit.vars[usize::from(dim)] = Some(var);
+                self.outer(b, depth + 1);
+                Vec::new()
+            });
+            return;
+        }
+        match self.nest.vector {
+            Some(vector) if !self.nest.across => {
+                let (lo, hi) = (b.index(0), b.index(self.size(vector)));
+                self.columns(b, lo, hi, self.size(vector));
+            }
+            _ => self.passes(b, &[Point::default()]),
+        }
+    }
+
+    /// The loop over lanes where it is a kept one: full vectors, then what is left. `size` is a
+    /// multiple of the grain away from every possible `hi - lo`, or equal to it.
+    fn columns(&mut self, b: &mut Builder, lo: Value, hi: Value, size: i64) {
+        let vector = self.nest.vector.expect("a loop over lanes");
+        let step = self.lanes * self.nest.unroll as i64;
+        let mut from = lo;
+        if size >= step {
+            let point = |copy: usize| Point { offset: copy as i64 * self.lanes, mask: None, copy };
+            let points: Vec<Point> = (0..self.nest.unroll).map(point).collect();
+            let end = self.whole(b, lo, hi, step);
+            b.for_loop(lo, end, step, &[], |b, var, _| {
+                self.emit.vars[usize::from(vector)] = Some(var);
+                self.passes(b, &points);
+                Vec::new()
+            });
+            from = end;
+        }
+        if size % step != 0 {
+            b.for_loop(from, hi, self.lanes, &[], |b, var, _| {
+                self.emit.vars[usize::from(vector)] = Some(var);
+                let mask = Some(b.mask_below(var, hi));
+                self.passes(b, &[Point { offset: 0, mask, copy: 0 }]);
+                Vec::new()
+            });
+        }
+    }
+
+    /// The end of the whole steps from `lo` to `hi`.
+    fn whole(&mut self, b: &mut Builder, lo: Value, hi: Value, step: i64) -> Value {
+        let length = b.index_op(IndexOp::Sub, hi, lo);
+        // Steps are powers of two but for odd numbers of copies.
+        let whole = if step.count_ones() == 1 {
+            let mask = b.index(-step);
+            b.index_op(IndexOp::And, length, mask)
+        } else {
+            let step = b.index(step);
+            let steps = b.index_op(IndexOp::Div, length, step);
+            b.index_op(IndexOp::Mul, steps, step)
+        };
+        b.index_op(IndexOp::Add, lo, whole)
+    }
+
+    /// All that happens at points of the kept loops.
+    fn passes(&mut self, b: &mut Builder, points: &[Point]) {
+        self.emit.forget();
+        for pass in &self.work.passes {
+            self.pass(b, pass, points);
+            self.emit.next_pass();
+        }
+        for &point in points {
+            self.emit.go(point);
+            for store in &self.work.stores {
+                let elem = self.emit.value(b, store.node);
+                self.emit.store(b, store.to, &store.at, store.ty, elem);
+            }
+            for (reduction, leaf, at, to) in &self.work.partial {
+                let elem = self.emit.reduced[point.copy][&(*reduction, *leaf)];
+                let ty = self.reduction(*reduction).accumulator(*leaf);
+                self.emit.store(b, *to, at, ty, elem);
+            }
+        }
+    }
+
+    /// One run over the folded loops.
+    fn pass(&mut self, b: &mut Builder, pass: &Pass, points: &[Point]) {
+        let sets = if self.nest.across { self.nest.unroll } else { points.len() };
+        let start = self.start(b, pass, points);
+        let mut accumulators: Accumulators =
+            (0..sets).map(|set| start[if self.nest.across { 0 } else { set }].clone()).collect();
+        let empty = self.domain.folded.iter().any(|&d| self.size(d) == 0);
+        if !empty {
+            accumulators = self.folded(b, pass, points, 0, accumulators);
+        }
+        if self.nest.across {
+            let all = accumulators.into_iter().reduce(|x, y| self.combine(b, pass, &x, &y));
+            let mut all = all.unwrap_or_default();
+            let mut by = self.lanes as usize / 2;
+            while by > 0 && !empty {
+                let moved = all.iter().map(|&elem| rotate(b, elem, by)).collect::<Vec<_>>();
+                all = self.combine(b, pass, &all, &moved);
+                by /= 2;
+            }
+            accumulators = vec![all];
+        }
+        for (set, values) in accumulators.into_iter().enumerate() {
+            self.emit.go(points[set]);
+            let mut values = values.into_iter();
+            for &i in &pass.reductions {
+                let reduction = self.reduction(i);
+                for leaf in 0..reduction.types.len() {
+                    let value = values.next().expect("an accumulator for each leaf");
+                    let value = match self.work.parts {
+                        Some(_) => value,
+                        None => self.finish(b, reduction, leaf, value),
+                    };
+                    self.emit.reduced[points[set].copy].insert((i, leaf), value);
+                }
+            }
+        }
+    }
+
+    /// What accumulators start with, at each point.
+    fn start(&mut self, b: &mut Builder, pass: &Pass, points: &[Point]) -> Accumulators {
+        let mut of = |point: Point| {
+            self.emit.go(point);
+            let mut values = Vec::new();
+            for &i in &pass.reductions {
+                let reduction = self.reduction(i);
+                for leaf in 0..reduction.types.len() {
+                    values.push(match &reduction.reducer.kind {
+                        Kind::Simple(ops) => {
+                            let ty = ops[leaf].ty;
+                            elementwise::constant(b, ty, neutral(ops[leaf].op, ty))
+                        }
+                        _ => self.emit.value(b, reduction.inits[leaf]),
+                    });
+                }
+            }
+            values
+        };
+        points.iter().map(|&point| of(point)).collect()
+    }
+
+    /// The initial value taken in, and the result in its own type.
+    fn finish(
+        &mut self,
+        b: &mut Builder,
+        reduction: &Reduction<'m>,
+        leaf: usize,
+        value: Elem,
+    ) -> Elem {
+        let Kind::Simple(ops) = &reduction.reducer.kind else { return value };
+        let (simple, ty) = (ops[leaf], reduction.types[leaf]);
+        let init = self.emit.value(b, reduction.inits[leaf]);
+        let init = convert(b, ty, init, simple.ty);
+        let known = matches!(
+            self.domain.graph.node(reduction.inits[leaf]),
+            Node::Literal(bits) if is_neutral(simple.op, ty, *bits)
+        );
+        let value = match known {
+            true => value,
+            false => {
+                let operands = [(simple.ty, init), (simple.ty, value)];
+                elementwise::apply(b, simple.instr, &operands, simple.ty)
+            }
+        };
+        convert(b, simple.ty, value, ty)
+    }
+
+    /// The folded loops from `depth` on, accumulating.
+    fn folded(
+        &mut self,
+        b: &mut Builder,
+        pass: &Pass,
+        points: &[Point],
+        depth: usize,
+        accumulators: Accumulators,
+    ) -> Accumulators {
+        if let Some(&dim) = self.nest.inner.get(depth) {
+            let (lo, hi) = self.bounds(b, dim);
+            return carry(b, lo, hi, 1, accumulators, |b, var, accumulators| {
+                self.emit.vars[usize::from(dim)] = Some(var);
+                self.folded(b, pass, points, depth + 1, accumulators)
+            });
+        }
+        match self.nest.vector {
+            Some(vector) if self.nest.across => self.across(b, pass, vector, accumulators),
+            _ => {
+                let mut accumulators = accumulators;
+                for (point, set) in zip(points, &mut accumulators) {
+                    self.emit.go(*point);
+                    *set = self.step(b, pass, set);
+                }
+                accumulators
+            }
+        }
+    }
+
+    fn bounds(&mut self, b: &mut Builder, dim: Dim) -> (Value, Value) {
+        let size = b.index(self.size(dim));
+        match self.work.parts {
+            Some(parts) if parts.dim == dim => {
+                let part =
+                    self.emit.vars[usize::from(parts.part)].expect("the part's loop is open");
+                let chunk = b.index(parts.chunk);
+                let lo = b.index_op(IndexOp::Mul, part, chunk);
+                let end = b.index_op(IndexOp::Add, lo, chunk);
+                let hi = b.index_op(IndexOp::Min, end, size);
+                (lo, hi)
+            }
+            _ => (b.index(0), size),
+        }
+    }
+
+    /// The loop over lanes where it is folded: full vectors, then what is left.
+    fn across(
+        &mut self,
+        b: &mut Builder,
+        pass: &Pass,
+        vector: Dim,
+        accumulators: Accumulators,
+    ) -> Accumulators {
+        let (lo, hi) = self.bounds(b, vector);
+        let size = self.size(vector);
+        let step = self.lanes * accumulators.len() as i64;
+        let (mut from, mut accumulators) = (lo, accumulators);
+        if size >= step {
+            let end = self.whole(b, lo, hi, step);
+            accumulators = carry(b, lo, end, step, accumulators, |b, var, mut sets| {
+                self.emit.vars[usize::from(vector)] = Some(var);
+                for (copy, set) in sets.iter_mut().enumerate() {
+                    let offset = copy as i64 * self.lanes;
+                    self.emit.go(Point { offset, mask: None, copy: 0 });
+                    *set = self.step(b, pass, set);
+                }
+                sets
+            });
+            from = end;
+        }
+        let chunk = self.work.parts.filter(|p| p.dim == vector).map_or(step, |parts| parts.chunk);
+        if size % step != 0 || chunk % step != 0 {
+            let first = vec![accumulators[0].clone()];
+            let rest = carry(b, from, hi, self.lanes, first, |b, var, mut sets| {
+                self.emit.vars[usize::from(vector)] = Some(var);
+                let mask = b.mask_below(var, hi);
+                self.emit.go(Point { offset: 0, mask: Some(mask), copy: 0 });
+                let next = self.step(b, pass, &sets[0]);
+                let chosen = |(new, &old)| elementwise::select(b, mask, new, old);
+                sets[0] = zip(next, &sets[0]).map(chosen).collect();
+                sets
+            });
+            accumulators[0].clone_from(&rest[0]);
+        }
+        accumulators
+    }
+
+    /// What happens at one point: elements taken in, values stored.
+    fn step(&mut self, b: &mut Builder, pass: &Pass, accumulators: &[Elem]) -> Vec<Elem> {
+        let mut elements = Vec::new();
+        for &i in &pass.reductions {
+            let reduction = self.reduction(i);
+            for (leaf, &input) in reduction.inputs.iter().enumerate() {
+                let value = self.emit.value(b, input);
+                elements.push(match &reduction.reducer.kind {
+                    Kind::Simple(ops) => {
+                        convert(b, self.domain.graph.info(input).ty, value, ops[leaf].ty)
+                    }
+                    _ => value,
+                });
+            }
+        }
+        for store in &pass.stores {
+            let elem = self.emit.value(b, store.node);
+            self.emit.store(b, store.to, &store.at, store.ty, elem);
+        }
+        self.emit.keep(b);
+        self.fold(b, pass, accumulators, &elements)
+    }
+
+    /// Elements folded into accumulators.
+    fn fold(
+        &mut self,
+        b: &mut Builder,
+        pass: &Pass,
+        accumulators: &[Elem],
+        elements: &[Elem],
+    ) -> Vec<Elem> {
+        let mut result = Vec::with_capacity(accumulators.len());
+        for &i in &pass.reductions {
+            let reduction = self.reduction(i);
+            let at = result.len()..result.len() + reduction.types.len();
+            let (accumulators, elements) = (&accumulators[at.clone()], &elements[at]);
+            match &reduction.reducer.kind {
+                Kind::Simple(ops) => {
+                    for ((simple, &x), &y) in zip(zip(ops, accumulators), elements) {
+                        let operands = [(simple.ty, x), (simple.ty, y)];
+                        result.push(elementwise::apply(b, simple.instr, &operands, simple.ty));
+                    }
+                }
+                _ => {
+                    let args: Vec<Elem> = accumulators.iter().chain(elements).copied().collect();
+                    result.extend(self.emit.body(b, &reduction.reducer.body, &args));
+                }
+            }
+        }
+        result
+    }
+
+    /// Two sets of accumulators made one.
+    fn combine(&mut self, b: &mut Builder, pass: &Pass, x: &[Elem], y: &[Elem]) -> Vec<Elem> {
+        let (mut x, mut y) = (x.to_vec(), y.to_vec());
+        let mut at = 0;
+        for &i in &pass.reductions {
+            let reduction = self.reduction(i);
+            let leaves = at..at + reduction.types.len();
+            at = leaves.end;
+            let Kind::Selection { position: Some(position) } = reduction.reducer.kind else {
+                continue;
+            };
+            // What comes first stands on the left.
+            let (first, second) = (x[leaves.start + position], y[leaves.start + position]);
+            let unsigned = reduction.types[position].is_unsigned_integer();
+            let less = if unsigned { Cmp::LtU } else { Cmp::Lt };
+            let swap = b.compare(less, second.vector(), first.vector());
+            for leaf in leaves {
+                let (first, second) = (x[leaf], y[leaf]);
+                x[leaf] = elementwise::select(b, swap, second, first);
+                y[leaf] = elementwise::select(b, swap, first, second);
+            }
+        }
+        self.fold(b, pass, &x, &y)
+    }
+}
+
+impl Reduction<'_> {
+    /// The type in which a leaf is accumulated.
+    pub fn accumulator(&self, leaf: usize) -> ElementType {
+        match &self.reducer.kind {
+            Kind::Simple(ops) => ops[leaf].ty,
+            _ => self.types[leaf],
+        }
+    }
+}
+
+/// A loop that carries accumulators.
+fn carry(
+    b: &mut Builder,
+    lo: Value,
+    hi: Value,
+    step: i64,
+    accumulators: Accumulators,
+    body: impl FnOnce(&mut Builder, Value, Accumulators) -> Accumulators,
+) -> Accumulators {
+    let flat = |sets: &Accumulators| -> Vec<Value> {
+        let values = sets.iter().flatten().flat_map(|&elem| match elem {
+            Elem::Vector(x) | Elem::Mask(x) => vec![x],
+            Elem::Complex(re, im) => vec![re, im],
+        });
+        values.collect()
+    };
+    let shaped = |values: &[Value]| -> Accumulators {
+        let mut values = values.iter().copied();
+        let mut next = || values.next().expect("as many values as before");
+        let mut like = |elem: &Elem| match elem {
+            Elem::Vector(_) => Elem::Vector(next()),
+            Elem::Mask(_) => Elem::Mask(next()),
+            Elem::Complex(..) => {
+                let re = next();
+                Elem::Complex(re, next())
+            }
+        };
+        accumulators.iter().map(|set| set.iter().map(&mut like).collect()).collect()
+    };
+    let results = b.for_loop(lo, hi, step, &flat(&accumulators), |b, var, values| {
+        let next = body(b, var, shaped(values));
+        flat(&next)
+    });
+    shaped(&results)
+}
+
+/// Lane `l` of the result is lane `l - by`, around the end.
+fn rotate(b: &mut Builder, elem: Elem, by: usize) -> Elem {
+    match elem {
+        Elem::Vector(x) => Elem::Vector(b.shift_up(x, x, by)),
+        Elem::Complex(re, im) => Elem::Complex(b.shift_up(re, re, by), b.shift_up(im, im, by)),
+        Elem::Mask(x) => {
+            let (one, zero) =
+                (b.int(crate::kernel::Lane::I32, 1), b.int(crate::kernel::Lane::I32, 0));
+            let lanes = b.select(x, one, zero);
+            let moved = b.shift_up(lanes, lanes, by);
+            Elem::Mask(b.compare(Cmp::Ne, moved, zero))
+        }
+    }
+}
+
+fn convert(b: &mut Builder, from: ElementType, elem: Elem, to: ElementType) -> Elem {
+    if from == to {
+        return elem;
+    }
+    elementwise::apply(b, &Op::Convert(Convert { element: to }), &[(from, elem)], to)
+}
+
+/// The bits of the value that changes nothing.
+fn neutral(op: BinaryOp, ty: ElementType) -> u128 {
+    let ones = u128::MAX >> (128 - ty.bits());
+    let sign = 1 << (ty.bits() - 1);
+    let one = helio_ir::dispatch_type!(ty, T => {
+        let one: T = helio_ir::Native::from_number(helio_ir::Number::Int(1));
+        helio_ir::Native::to_bits(one)
+    });
+    let infinity = |negative: bool| {
+        let value = if negative { f64::NEG_INFINITY } else { f64::INFINITY };
+        helio_ir::dispatch_type!(ty, T => {
+            let value: T = helio_ir::Native::from_number(helio_ir::Number::Float(value));
+            helio_ir::Native::to_bits(value)
+        })
+    };
+    match op {
+        BinaryOp::Multiply => one,
+        BinaryOp::Maximum if ty.is_float() => infinity(true),
+        BinaryOp::Minimum if ty.is_float() => infinity(false),
+        BinaryOp::Maximum if ty.is_signed_integer() => sign,
+        BinaryOp::Minimum if ty.is_signed_integer() => ones ^ sign,
+        BinaryOp::Minimum if ty.is_pred() => 1,
+        BinaryOp::And if ty.is_pred() => 1,
+        BinaryOp::Minimum | BinaryOp::And => ones,
+        // The sum of -0 and -0 is -0.
+        BinaryOp::Add if ty.is_float() => sign,
+        _ => 0,
+    }
+}
+
+/// Whether an initial value changes nothing; that of a sum may be either zero.
+fn is_neutral(op: BinaryOp, ty: ElementType, bits: u128) -> bool {
+    bits == neutral(op, ty)
+}

@@ -1,0 +1,352 @@
+//! From fused computations to kernels.
+//!
+//! A fused computation is turned into a graph of element values over a nest of loops ([`graph`],
+//! [`moves`]): operations that only move elements become index expressions ([`affine`]). Loops that
+//! every access allows to be one are made one ([`domain`]), one of them is chosen to run over lanes
+//! ([`nest`]), and the rest is written down ([`loops`], [`emit`]).
+//!
+//! Reductions fold some of the loops. What depends on a reduction's result and again on the folded
+//! loops, as in a softmax, is computed in another pass over them, while the elements are in the
+//! cache. If there are too few points to fold for, the folded loops are cut into parts, whose number
+//! depends on sizes alone, and another stage folds what the parts give.
+//!
+//! What cannot be lowered is [`Unsupported`], with a reason; there is always another way to run it.
+
+mod affine;
+mod domain;
+mod emit;
+mod graph;
+mod loops;
+mod moves;
+mod nest;
+mod reducer;
+
+use helio_ir::{CompId, Module};
+
+use crate::elementwise;
+use crate::kernel::Kernel;
+use affine::{Affine, Dim};
+use domain::{Domain, Output};
+use graph::{Node, Source};
+use loops::{Parts, Pass, Store, Work};
+use nest::Nest;
+
+/// What kernels are made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Bytes of a vector: a power of two, at least 16.
+    pub vector_bytes: usize,
+}
+
+/// What is passed for a buffer of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Arg {
+    /// A leaf of the fused computation's parameters.
+    Operand(usize),
+    /// A leaf of its result.
+    Result(usize),
+    /// A temporary buffer.
+    Temp(usize),
+}
+
+/// A kernel to be run over the whole of its range.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// What to pass for its buffers.
+    pub args: Vec<Arg>,
+    /// The work of a unit of the range, in cycles or so.
+    pub cost: u64,
+}
+
+/// The kernels of a fused computation.
+#[derive(Clone, Debug, Default)]
+pub struct Lowered {
+    /// The sizes of temporary buffers, in bytes.
+    pub temps: Vec<usize>,
+    /// To be run one after the other.
+    pub stages: Vec<Stage>,
+    /// Operands and leaves of the result that may share a buffer.
+    pub in_place: Vec<(usize, usize)>,
+    /// Operands and leaves of the result that must: only a part of the operand is changed. Either
+    /// the buffer is the operand's, or the operand is copied to it first.
+    pub updates: Vec<(usize, usize)>,
+}
+
+/// A computation that is not lowered to kernels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsupported {
+    /// What stands in the way.
+    pub reason: String,
+}
+
+/// Why an attempt at lowering ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Stop {
+    Unsupported(Unsupported),
+    /// The next attempt should make two of a loop, the inner one of this size.
+    Split {
+        dim: Dim,
+        inner: i64,
+    },
+}
+
+impl Stop {
+    fn unsupported(reason: impl Into<String>) -> Stop {
+        Stop::Unsupported(Unsupported { reason: reason.into() })
+    }
+}
+
+/// Fewer independent runs of a reduction than this are too few to share among threads.
+const FEW_UNITS: i64 = 64;
+/// Elements that a part of a reduction has at least.
+const PART: i64 = 1 << 14;
+
+/// Lowers a fused computation. Its operands are the leaves of its parameters in order, its results
+/// the leaves of its root.
+pub fn lower(module: &Module, fused: CompId, target: Target) -> Result<Lowered, Unsupported> {
+    let mut lowering =
+        Lowering { target, bytes: Bytes::of(module, fused), lowered: Lowered::default() };
+    let done = lowering.all(module, fused);
+    done.map_err(|stop| match stop {
+        Stop::Unsupported(unsupported) => unsupported,
+        Stop::Split { .. } => Unsupported { reason: "loops split without end".to_owned() },
+    })?;
+    Ok(lowering.lowered)
+}
+
+/// The sizes of buffers.
+struct Bytes {
+    operands: Vec<usize>,
+    results: Vec<usize>,
+}
+
+impl Bytes {
+    fn of(module: &Module, fused: CompId) -> Self {
+        let shape = module.computation(fused).program_shape();
+        let operands = shape.params.iter().flat_map(|param| param.leaves());
+        Bytes {
+            operands: operands.map(|leaf| leaf.size_bytes()).collect(),
+            results: shape.result.leaves().iter().map(|leaf| leaf.size_bytes()).collect(),
+        }
+    }
+}
+
+struct Lowering {
+    target: Target,
+    bytes: Bytes,
+    lowered: Lowered,
+}
+
+impl Lowering {
+    fn all(&mut self, module: &Module, fused: CompId) -> Result<(), Stop> {
+        let groups = domain::groups(module, fused)?;
+        for group in &groups {
+            let domain = Domain::new(module, fused, group)?;
+            let updates = domain.outputs.iter().filter_map(|o| Some((o.updates?, o.leaf)));
+            self.lowered.updates.extend(updates);
+            // What another group reads later must not be overwritten.
+            if groups.len() == 1 {
+                self.in_place(&domain);
+            }
+            self.domain(domain)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the stages of a domain.
+    fn domain(&mut self, mut domain: Domain<'_>) -> Result<(), Stop> {
+        loop {
+            domain.unfold();
+            let lanes = self.lanes(&domain);
+            let nest = Nest::new(&domain, lanes);
+            let Some(parts) = parts(&domain, &nest, lanes as i64) else {
+                let work = work(&domain);
+                self.stage(&domain, &nest, &work, lanes);
+                return Ok(());
+            };
+            let folding = self.partial(&domain, &nest, parts, lanes)?;
+            let nest = Nest::new(&folding, lanes);
+            if domain.is_finished_by_next_level() {
+                let work = work(&folding);
+                self.stage(&folding, &nest, &work, lanes);
+                return Ok(());
+            }
+            // What is left needs the folded loops again, and reads what they gave.
+            let mut work = Work::default();
+            let mut pass = Pass::default();
+            let kept = domain.kept_linear();
+            for i in domain.next_reductions() {
+                pass.reductions.push(i);
+                for leaf in 0..domain.graph.reductions[i].types.len() {
+                    let ty = domain.graph.reductions[i].types[leaf];
+                    let temp = self.temp(ty.size_bytes() * domain.kept_points() as usize);
+                    let mut folding_nodes = folding.graph.nodes.iter().enumerate();
+                    let reduced = folding_nodes.find(|(_, node)| {
+                        matches!(node, Node::Reduced { reduction, leaf: l } if (*reduction, *l) == (i, leaf))
+                    });
+                    // A leaf that nothing uses.
+                    let Some((node, _)) = reduced else { continue };
+                    let to = Arg::Temp(temp);
+                    work.stores.push(Store { node: node as u32, ty, at: kept.clone(), to });
+                    domain.graph.replace_reduced(i, leaf, Source::Temp(temp), &kept);
+                }
+            }
+            domain.finish_level();
+            work.passes.push(pass);
+            self.stage(&folding, &nest, &work, lanes);
+        }
+    }
+
+    fn lanes(&self, domain: &Domain<'_>) -> usize {
+        let accumulators = domain.graph.reductions.iter().flat_map(|r| &r.types);
+        let types = domain.graph.infos.iter().map(|info| info.ty).chain(accumulators.copied());
+        let widest = types.filter_map(elementwise::lane_bytes).max().unwrap_or(4);
+        self.target.vector_bytes / widest
+    }
+
+    fn temp(&mut self, bytes: usize) -> usize {
+        self.lowered.temps.push(bytes);
+        self.lowered.temps.len() - 1
+    }
+
+    fn stage(&mut self, domain: &Domain<'_>, nest: &Nest, work: &Work, lanes: usize) {
+        let sizes = |arg: Arg| match arg {
+            Arg::Operand(i) => self.bytes.operands[i],
+            Arg::Result(i) => self.bytes.results[i],
+            Arg::Temp(i) => self.lowered.temps[i],
+        };
+        let stage = loops::kernel(domain, nest, work, lanes, &sizes);
+        self.lowered.stages.push(stage);
+    }
+
+    /// A stage that folds the parts of a cut loop; gives the domain in which their results are
+    /// folded.
+    fn partial<'m>(
+        &mut self,
+        domain: &Domain<'m>,
+        nest: &Nest,
+        parts: Parts,
+        lanes: usize,
+    ) -> Result<Domain<'m>, Stop> {
+        let mut work = Work { parts: Some(parts), ..Work::default() };
+        let mut pass = Pass::default();
+        let points = domain.kept_points();
+        // Lanes side by side stay so.
+        let (kept, part) = (domain.kept_linear(), Affine::dim(parts.part));
+        let at = match nest.across {
+            true => kept.times(parts.count).plus(&part, 1),
+            false => kept.plus(&part, points),
+        };
+        let mut folding = domain.clone_over(parts.part, parts.count);
+        for i in domain.next_reductions() {
+            pass.reductions.push(i);
+            let mut inputs = Vec::new();
+            for leaf in 0..domain.graph.reductions[i].types.len() {
+                let ty = domain.graph.reductions[i].accumulator(leaf);
+                let temp = self.temp(ty.size_bytes() * (points * parts.count) as usize);
+                work.partial.push((i, leaf, at.clone(), Arg::Temp(temp)));
+                let load = Node::Load { source: Source::Temp(temp), at: at.clone(), guard: 0 };
+                inputs.push(folding.graph.push(load, ty)?);
+            }
+            folding.graph.reductions[i].inputs = inputs;
+        }
+        work.passes.push(pass);
+        self.stage(domain, nest, &work, lanes);
+        Ok(folding)
+    }
+
+    /// Notes which operands may share their buffers with results: those read for the last time in
+    /// the pass that stores the result, at the very element that is written.
+    fn in_place(&mut self, domain: &Domain<'_>) {
+        let work = work(domain);
+        for (operand, &bytes) in self.bytes.operands.iter().enumerate() {
+            let last = work.passes.iter().rposition(|pass| domain.pass_reads(pass, operand));
+            let stored_late = |output: &Output| {
+                let pass = work.passes.iter().position(|pass| {
+                    pass.stores.iter().any(|store| store.to == Arg::Result(output.leaf))
+                });
+                pass.unwrap_or(work.passes.len()) >= last.unwrap_or(0)
+            };
+            let fits = |output: &&Output| {
+                output.updates.is_none()
+                    && self.bytes.results[output.leaf] == bytes
+                    && domain.reads_only_at(operand, &output.at)
+                    && domain.element_bytes(operand) == Some(output.ty.size_bytes())
+                    && stored_late(output)
+            };
+            let outputs = domain.outputs.iter().filter(fits);
+            self.lowered.in_place.extend(outputs.map(|output| (operand, output.leaf)));
+        }
+    }
+}
+
+/// The passes over a domain's folded loops.
+fn work(domain: &Domain<'_>) -> Work {
+    let graph = &domain.graph;
+    let mut work = Work::default();
+    let store = |output: &Output| Store {
+        node: output.node,
+        ty: output.ty,
+        at: output.at.clone(),
+        to: Arg::Result(output.leaf),
+    };
+    let levels = graph.reductions.iter().filter(|r| !r.done).map(|r| r.level);
+    let outputs = domain.outputs.iter().filter(|o| o.every_point);
+    let levels = levels.chain(outputs.map(|o| graph.info(o.node).level)).max();
+    for level in 0..=levels.unwrap_or(0) {
+        let reductions = graph.reductions.iter().enumerate();
+        let reductions = reductions.filter(|(_, r)| !r.done && r.level == level);
+        let at_level = |o: &&Output| o.every_point && graph.info(o.node).level == level;
+        let stores = domain.outputs.iter().filter(at_level);
+        let pass = Pass {
+            reductions: reductions.map(|(i, _)| i).collect(),
+            stores: stores.map(store).collect(),
+        };
+        if !pass.reductions.is_empty() || !pass.stores.is_empty() {
+            work.passes.push(pass);
+        }
+    }
+    work.stores = domain.outputs.iter().filter(|o| !o.every_point).map(store).collect();
+    work
+}
+
+/// How to cut a folded loop, if there are too few points to fold for.
+fn parts(domain: &Domain<'_>, nest: &Nest, lanes: i64) -> Option<Parts> {
+    let reductions = &domain.graph.reductions;
+    let mut pending = reductions.iter().filter(|r| !r.done).peekable();
+    pending.peek()?;
+    if pending.any(|r| r.reducer.is_ordered()) {
+        return None;
+    }
+    let step = lanes * nest.unroll as i64;
+    let kept = domain.kept_points();
+    let units = if nest.across { kept } else { kept / step };
+    let &dim = nest.inner.first().or(nest.vector.as_ref().filter(|_| nest.across))?;
+    let size = domain.graph.dim_bounds[usize::from(dim)] + 1;
+    let folded: i64 = domain.folded_points();
+    if units >= FEW_UNITS {
+        return None;
+    }
+    let wanted = (kept.saturating_mul(folded) / PART).min(size).min(folded / 16);
+    if wanted <= 1 {
+        return None;
+    }
+    let mut chunk = (size + wanted - 1) / wanted;
+    if nest.vector == Some(dim) {
+        chunk = (chunk as u64).next_multiple_of(step as u64) as i64;
+    }
+    let count = (size + chunk - 1) / chunk;
+    let part = Dim::try_from(domain.graph.dim_bounds.len()).ok().filter(|&part| part < 64)?;
+    (count > 1).then_some(Parts { dim, part, count, chunk })
+}
+
+impl From<Source> for Arg {
+    fn from(source: Source) -> Arg {
+        match source {
+            Source::Operand(i) => Arg::Operand(i),
+            Source::Temp(i) => Arg::Temp(i),
+        }
+    }
+}

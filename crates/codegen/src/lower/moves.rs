@@ -1,0 +1,375 @@
+//! What each instruction needs of its operands: the index maps of operations that move elements.
+
+use std::iter::zip;
+
+use helio_ir::ops::{self, indices_dims};
+use helio_ir::{ArrayShape, Instr, Op};
+
+use super::Stop;
+use super::affine::{Affine, reshape};
+use super::graph::{Folded, Graph, Guard, MAX_WRITTEN_OUT, Node, NodeId, Reduction, Source};
+use super::reducer::Reducer;
+use crate::elementwise;
+
+/// A leaf of an instruction at an index.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'m, 'a> {
+    pub frame: u32,
+    pub instr: &'m Instr,
+    /// The leaf's shape.
+    pub shape: &'a ArrayShape,
+    pub leaf: usize,
+    /// The index, one expression for each dimension.
+    pub map: &'a [Affine],
+    /// Where the value has to be right.
+    pub guard: Guard,
+}
+
+/// Amounts of padding and places beyond this are not taken as index expressions.
+const MAX_OFFSET: i64 = 1 << 44;
+/// Concatenations of more operands are left alone: each costs a comparison everywhere.
+const MAX_JOINED: usize = 16;
+
+type Built = Result<NodeId, Stop>;
+
+impl<'m> Graph<'m> {
+    fn operand_shape(&self, place: Place<'m, '_>, i: usize) -> Result<&'m ArrayShape, Stop> {
+        let id = place.instr.operands[i];
+        let shape = &self.frame_computation(place.frame).instr(id).shape;
+        shape.as_array().ok_or_else(|| Stop::unsupported("an operand that is not an array"))
+    }
+
+    fn operand(&mut self, place: Place<'m, '_>, i: usize, map: Vec<Affine>) -> Built {
+        self.value(place.frame, place.instr.operands[i], 0, map, place.guard)
+    }
+
+    fn guarded(&mut self, place: Place<'m, '_>, i: usize, map: Vec<Affine>, guard: Guard) -> Built {
+        self.value(place.frame, place.instr.operands[i], 0, map, guard)
+    }
+
+    /// The value of an instruction other than tuples and constants.
+    pub(super) fn instruction(&mut self, place: Place<'m, '_>) -> Built {
+        match &place.instr.op {
+            Op::Parameter(op) => {
+                let source = Source::Operand(self.operand_leaf(op.number, place.leaf));
+                let at = Affine::linear(place.map, place.shape.dims());
+                let load = Node::Load { source, at, guard: place.guard };
+                self.push(load, place.shape.element())
+            }
+            Op::Iota(op) => {
+                let at = place.map[op.dimension].clone();
+                // Numbers are counted in 32 bits where elements have no more.
+                if place.shape.dims()[op.dimension] > i32::MAX as usize {
+                    return Err(Stop::unsupported("an iota of more than 2^31 numbers"));
+                }
+                self.push(Node::Index(at), place.shape.element())
+            }
+            Op::Broadcast(op) => {
+                let operand = self.operand_shape(place, 0)?;
+                // Dimensions of size 1 may be spread.
+                let index = |(&d, &size): (&usize, &usize)| match size {
+                    1 => Affine::default(),
+                    _ => place.map[d].clone(),
+                };
+                let map = zip(&op.dimensions, operand.dims()).map(index).collect();
+                self.operand(place, 0, map)
+            }
+            Op::Reshape(_) => {
+                let from = self.operand_shape(place, 0)?.dims();
+                let map = reshape(place.map, place.shape.dims(), from, self.bounds())?;
+                self.operand(place, 0, map)
+            }
+            Op::Bitcast(_) => {
+                let from = self.operand_shape(place, 0)?;
+                if from.element() != place.shape.element()
+                    || !row_major(from)
+                    || !row_major(place.shape)
+                {
+                    return Err(Stop::unsupported("a bitcast that is more than a reshape"));
+                }
+                let map = reshape(place.map, place.shape.dims(), from.dims(), self.bounds())?;
+                self.operand(place, 0, map)
+            }
+            Op::Copy(_) => self.operand(place, 0, place.map.to_vec()),
+            Op::Transpose(op) => {
+                let mut map = vec![Affine::default(); place.map.len()];
+                zip(&op.permutation, place.map).for_each(|(&d, at)| map[d] = at.clone());
+                self.operand(place, 0, map)
+            }
+            Op::Reverse(op) => {
+                let mut map = place.map.to_vec();
+                for &d in &op.dimensions {
+                    map[d] = map[d].times(-1).offset(place.shape.dims()[d] as i64 - 1);
+                }
+                self.operand(place, 0, map)
+            }
+            Op::Slice(op) => {
+                let index = |((at, &start), &stride): ((&Affine, &usize), &usize)| {
+                    // The stride of a dimension with one element may be anything.
+                    let stride =
+                        if at.dims.is_empty() && at.symbols.is_empty() { 0 } else { stride };
+                    at.times(stride as i64).offset(start as i64)
+                };
+                let map = zip(zip(place.map, &op.starts), &op.strides).map(index).collect();
+                self.operand(place, 0, map)
+            }
+            Op::DynamicSlice(op) => {
+                let sizes = self.operand_shape(place, 0)?.dims();
+                let starts = self.starts(place, 1, sizes, &op.sizes)?;
+                let map = zip(place.map, &starts).map(|(at, start)| at.plus(start, 1)).collect();
+                self.operand(place, 0, map)
+            }
+            Op::DynamicUpdateSlice(_) => self.update(place),
+            Op::Pad(op) => self.pad(place, op),
+            Op::Concatenate(op) => self.concatenate(place, op.dimension),
+            Op::Gather(op) => self.gather(place, op),
+            Op::Reduce(op) => self.reduce(place, op),
+            Op::Map(op) => {
+                let operands = 0..place.instr.operands.len();
+                let args = operands.map(|i| self.operand(place, i, place.map.to_vec()));
+                let args = args.collect::<Result<_, _>>()?;
+                self.inline(op.to_apply, args).map(|leaves| leaves[0])
+            }
+            op => self.elementwise(place, op),
+        }
+    }
+
+    fn elementwise(&mut self, place: Place<'m, '_>, op: &'m Op) -> Built {
+        let count = place.instr.operands.len();
+        let types: Vec<_> = (0..count)
+            .map(|i| self.operand_shape(place, i).map(|shape| shape.element()))
+            .collect::<Result<_, _>>()?;
+        if !elementwise::supports(op, &types, place.shape.element()) {
+            return Err(Stop::unsupported(format!("{} of {types:?}", op.opcode())));
+        }
+        let mut args = Vec::with_capacity(count);
+        for i in 0..count {
+            // Scalar bounds and predicates hold for every element.
+            let scalar = self.operand_shape(place, i)?.is_scalar();
+            let map = if scalar { Vec::new() } else { place.map.to_vec() };
+            args.push(self.operand(place, i, map)?);
+        }
+        self.push(Node::Apply { op, args }, place.shape.element())
+    }
+
+    /// The places, known at run time, of boxes of `sizes` in an array of `dims`; the operands from
+    /// `first` on say where.
+    pub(super) fn starts(
+        &mut self,
+        place: Place<'m, '_>,
+        first: usize,
+        dims: &[usize],
+        sizes: &[usize],
+    ) -> Result<Vec<Affine>, Stop> {
+        // Either a scalar for each dimension, or all of them in one array.
+        let together =
+            dims.len() + first != place.instr.operands.len() || self.is_vector(place, first);
+        zip(dims, sizes)
+            .enumerate()
+            .map(|(d, (&dim, &size))| {
+                let start = match together {
+                    true => self.operand(place, first, vec![Affine::constant(d as i64)])?,
+                    false => self.operand(place, first + d, Vec::new())?,
+                };
+                self.symbol(start, dim - size)
+            })
+            .collect()
+    }
+
+    fn is_vector(&self, place: Place<'m, '_>, i: usize) -> bool {
+        i < place.instr.operands.len()
+            && self.operand_shape(place, i).is_ok_and(|shape| shape.rank() == 1)
+    }
+
+    fn update(&mut self, place: Place<'m, '_>) -> Built {
+        let sizes = self.operand_shape(place, 1)?.dims();
+        let starts = self.starts(place, 2, place.shape.dims(), sizes)?;
+        let map: Vec<Affine> =
+            zip(place.map, &starts).map(|(at, start)| at.plus(start, -1)).collect();
+        let when = zip(&map, sizes).try_fold(0, |when, (at, &size)| {
+            let when = self.and(when, at, 0, false)?;
+            self.and(when, at, size as i64, true)
+        });
+        let whole = self.operand(place, 0, place.map.to_vec());
+        self.choose(place, when, |this, guard| this.guarded(place, 1, map, guard), whole?)
+    }
+
+    /// `yes` where `when` holds, else `no`.
+    fn choose(
+        &mut self,
+        place: Place<'m, '_>,
+        when: Option<Guard>,
+        yes: impl FnOnce(&mut Self, Guard) -> Built,
+        no: NodeId,
+    ) -> Built {
+        let Some(when) = when else { return Ok(no) };
+        let Some(guard) = self.both(place.guard, when) else { return Ok(no) };
+        let yes = yes(self, guard)?;
+        if when == 0 {
+            return Ok(yes);
+        }
+        self.push(Node::Choose { when, yes, no }, place.shape.element())
+    }
+
+    fn pad(&mut self, place: Place<'m, '_>, op: &ops::Pad) -> Built {
+        let sizes = self.operand_shape(place, 0)?.dims();
+        let mut map = Vec::with_capacity(sizes.len());
+        let mut when = Some(0);
+        for (d, (pad, &size)) in zip(&op.dims, sizes).enumerate() {
+            if pad.interior > 0 && size > 1 || pad.low.abs() > MAX_OFFSET {
+                return Err(Stop::unsupported("padding between elements"));
+            }
+            let at = place.map[d].offset(-pad.low);
+            when = when
+                .and_then(|when| self.and(when, &at, 0, false))
+                .and_then(|when| self.and(when, &at, size as i64, true));
+            map.push(at);
+        }
+        let fill = self.operand(place, 1, Vec::new())?;
+        self.choose(place, when, |this, guard| this.guarded(place, 0, map, guard), fill)
+    }
+
+    fn concatenate(&mut self, place: Place<'m, '_>, dimension: usize) -> Built {
+        let count = place.instr.operands.len();
+        let sizes = (0..count)
+            .map(|i| self.operand_shape(place, i).map(|shape| shape.dims()[dimension] as i64))
+            .collect::<Result<Vec<_>, _>>()?;
+        let begins = sizes.iter().scan(0, |end, &size| Some(std::mem::replace(end, *end + size)));
+        let begins: Vec<i64> = begins.collect();
+        let at = &place.map[dimension];
+        // Those that the index can reach, from the last: `value` is right from its begin on.
+        let (least, greatest) = at.range(self.bounds());
+        let reach = |i: &usize| begins[*i] <= greatest && begins[*i] + sizes[*i] > least;
+        let parts: Vec<usize> = (0..count).filter(|&i| sizes[i] > 0).filter(reach).collect();
+        if parts.len() > MAX_JOINED {
+            return Err(Stop::unsupported("a concatenation of many arrays"));
+        }
+        let part = |this: &mut Self, i: usize, guard: Guard| {
+            let mut map = place.map.to_vec();
+            map[dimension] = map[dimension].offset(-begins[i]);
+            this.guarded(place, i, map, guard)
+        };
+        let mut value = None;
+        for &i in parts.iter().rev() {
+            let end = begins[i] + sizes[i];
+            let within = self.and(place.guard, at, end, true);
+            let within = within.and_then(|guard| self.and(guard, at, begins[i], false));
+            let Some(within) = within else { continue };
+            let this_part = part(self, i, within)?;
+            value = Some(match value {
+                None => this_part,
+                Some(later) => {
+                    let when = self.and(0, at, end, true).unwrap_or_default();
+                    let choose = Node::Choose { when, yes: this_part, no: later };
+                    self.push(choose, place.shape.element())?
+                }
+            });
+        }
+        match value {
+            Some(value) => Ok(value),
+            // Nowhere is the value needed: any will do.
+            None => self.literal(0, place.shape.element()),
+        }
+    }
+
+    fn gather(&mut self, place: Place<'m, '_>, op: &ops::Gather) -> Built {
+        let operand = self.operand_shape(place, 0)?;
+        let indices = self.operand_shape(place, 1)?;
+        let dims = &op.dims;
+        let mut map = vec![Affine::default(); operand.rank()];
+        for (d, &at) in zip(dims.offset_operand_dims(operand.rank()), &dims.offset_dims) {
+            map[d] = place.map[at].clone();
+        }
+        let batch: Vec<&Affine> =
+            dims.batch_dims(place.map.len()).into_iter().map(|d| &place.map[d]).collect();
+        let mut index = vec![Affine::default(); indices.rank()];
+        for (d, &at) in zip(indices_dims(indices.rank(), dims.index_vector_dim), &batch) {
+            index[d] = at.clone();
+        }
+        for (&d, &from) in zip(&dims.operand_batching_dims, &dims.start_indices_batching_dims) {
+            map[d] = index[from].clone();
+        }
+        for (component, &d) in dims.start_index_map.iter().enumerate() {
+            let mut index = index.clone();
+            if dims.index_vector_dim < index.len() {
+                index[dims.index_vector_dim] = Affine::constant(component as i64);
+            }
+            let start = self.operand(place, 1, index)?;
+            let start = self.symbol(start, operand.dims()[d] - op.slice_sizes[d])?;
+            map[d] = map[d].plus(&start, 1);
+        }
+        self.operand(place, 0, map)
+    }
+
+    fn reduce(&mut self, place: Place<'m, '_>, op: &ops::Reduce) -> Built {
+        let count = place.instr.operands.len() / 2;
+        let shape = self.operand_shape(place, 0)?;
+        let dims: Vec<usize> = (0..shape.rank()).filter(|d| op.dimensions.contains(d)).collect();
+        let sizes: Vec<usize> = dims.iter().map(|&d| shape.dims()[d]).collect();
+        let mut map = vec![Affine::default(); shape.rank()];
+        let kept = (0..shape.rank()).filter(|d| !op.dimensions.contains(d));
+        zip(kept, place.map).for_each(|(d, at)| map[d] = at.clone());
+
+        let inits: Vec<NodeId> = (count..2 * count)
+            .map(|i| self.operand(place, i, Vec::new()))
+            .collect::<Result<_, _>>()?;
+        let elements: usize = sizes.iter().product();
+        let Folded { sizes: folded, exprs, dims: loops } = self.folded().clone();
+        if elements <= MAX_WRITTEN_OUT && (loops == 0 || sizes != folded) {
+            let mut values = inits;
+            let mut points = helio_ir::types::IndexIter::new(&sizes);
+            while let Some(point) = points.next_point() {
+                zip(&dims, point).for_each(|(&d, &at)| map[d] = Affine::constant(at as i64));
+                let elements = (0..count).map(|i| self.operand(place, i, map.clone()));
+                let elements = elements.collect::<Result<Vec<_>, _>>()?;
+                values.extend(elements);
+                values = self.inline(op.to_apply, values)?;
+            }
+            return Ok(values[place.leaf]);
+        }
+        if folded.iter().product::<usize>() != elements {
+            return Err(Stop::unsupported("reductions over different numbers of elements"));
+        }
+        let inner = reshape(&exprs, &folded, &sizes, self.bounds())?;
+        if place.guard != 0 || map.iter().any(|at| self.affine_info(at).0 & loops != 0) {
+            return Err(Stop::unsupported("a reduction inside of another"));
+        }
+        zip(&dims, inner).for_each(|(&d, at)| map[d] = at);
+        let inputs: Vec<NodeId> =
+            (0..count).map(|i| self.operand(place, i, map.clone())).collect::<Result<_, _>>()?;
+        let leaves = place.instr.shape.leaves();
+        let types: Vec<_> =
+            leaves.iter().filter_map(|leaf| leaf.as_array()).map(|leaf| leaf.element()).collect();
+        let reducer = Reducer::new(self, op.to_apply, &types, &inputs)?;
+        let known = self.reductions.iter().position(|r| r.inputs == inputs && r.comes_of(op));
+        let reduction = known.unwrap_or(self.reductions.len());
+        if known.is_none() {
+            let levels = inputs.iter().chain(&inits).map(|&id| self.info(id).level);
+            let level = levels.max().unwrap_or(0);
+            self.reductions.push(Reduction {
+                inputs,
+                inits,
+                to_apply: op.to_apply,
+                reducer,
+                types,
+                level,
+                done: false,
+            });
+        }
+        self.push(Node::Reduced { reduction, leaf: place.leaf }, place.shape.element())
+    }
+}
+
+impl Reduction<'_> {
+    fn comes_of(&self, op: &ops::Reduce) -> bool {
+        self.to_apply == op.to_apply
+    }
+}
+
+/// Whether the elements lie in row-major order, as far as the program says.
+fn row_major(shape: &ArrayShape) -> bool {
+    let default = |layout: &helio_ir::Layout| {
+        layout.minor_to_major.iter().copied().eq((0..shape.rank()).rev())
+    };
+    shape.layout().is_none_or(default)
+}

@@ -1,0 +1,141 @@
+//! How the loops of a kernel are arranged: which one runs over lanes, which around the others.
+
+use helio_ir::{BinaryOp, Op, UnaryOp, ops};
+
+use super::affine::{Affine, Dim};
+use super::domain::Domain;
+use super::graph::{Node, NodeId};
+use crate::elementwise;
+
+/// An arrangement of loops.
+#[derive(Clone, Debug)]
+pub(super) struct Nest {
+    /// The loop over lanes; none if there is but one point, or if elements that are folded in order
+    /// leave no other loop.
+    pub vector: Option<Dim>,
+    /// Whether that loop is folded: lanes are then combined at its end.
+    pub across: bool,
+    /// The other kept loops, outermost first.
+    pub outer: Vec<Dim>,
+    /// The other folded loops, outermost first.
+    pub inner: Vec<Dim>,
+    /// Vectors that one iteration handles.
+    pub unroll: usize,
+}
+
+/// Registers that accumulators may take in all.
+const MAX_ACCUMULATORS: usize = 16;
+
+impl Nest {
+    /// Chooses an arrangement.
+    pub fn new(domain: &Domain<'_>, lanes: usize) -> Nest {
+        let ordered = domain.graph.reductions.iter().any(|r| r.reducer.is_ordered());
+        let mut candidates: Vec<(Dim, bool)> = domain.kept.iter().map(|&d| (d, false)).collect();
+        if !ordered {
+            candidates.extend(domain.folded.iter().map(|&d| (d, true)));
+        }
+        let cost = |&(dim, across): &(Dim, bool)| domain.vector_cost(dim, across, lanes);
+        // Of equally good loops, the innermost.
+        let best = candidates.into_iter().rev().min_by(|a, b| cost(a).total_cmp(&cost(b)));
+        let (vector, across) = best.map_or((None, false), |(dim, across)| (Some(dim), across));
+        let others = |dims: &[Dim]| dims.iter().copied().filter(|&d| Some(d) != vector).collect();
+        let (outer, inner) = (others(&domain.kept), others(&domain.folded));
+        let unroll = domain.unroll(vector, across, lanes);
+        Nest { vector, across, outer, inner, unroll }
+    }
+}
+
+/// What a value costs for each vector, in cycles or so.
+fn work(node: &Node<'_>) -> f64 {
+    let op = match node {
+        Node::Apply { op, .. } => op,
+        Node::Choose { .. } => return 1.0,
+        Node::Load { .. } | Node::Index(_) => return 0.5,
+        Node::Literal(_) | Node::Argument(_) | Node::Reduced { .. } => return 0.0,
+    };
+    let cost = match op {
+        Op::Unary(UnaryOp::Exp | UnaryOp::Expm1 | UnaryOp::Log | UnaryOp::Tanh) => return 10.0,
+        Op::Unary(op) => op.cost(),
+        Op::Binary(op) => op.cost(),
+        _ => ops::Cost::Cheap,
+    };
+    match cost {
+        ops::Cost::Cheap => 1.0,
+        ops::Cost::Division => 8.0,
+        ops::Cost::Transcendental => 25.0,
+    }
+}
+
+impl<'m> Domain<'m> {
+    fn size(&self, dim: Dim) -> i64 {
+        self.graph.dim_bounds[usize::from(dim)] + 1
+    }
+
+    /// What memory accesses cost for each element if `dim` is the loop over lanes.
+    fn vector_cost(&self, dim: Dim, across: bool, lanes: usize) -> f64 {
+        let access = |at: &Affine, jumps: bool| match at.factor(dim).abs() {
+            _ if jumps => lanes as f64,
+            0 => 0.3,
+            1 => 1.0,
+            2 => 2.0,
+            _ => lanes as f64,
+        };
+        let load = |node: &Node<'_>| match node {
+            Node::Load { at, .. } => {
+                let varies = |&(s, _): &(u32, i64)| {
+                    self.graph.info(self.graph.symbols[s as usize]).dims >> dim & 1 == 1
+                };
+                access(at, at.symbols.iter().any(varies))
+            }
+            _ => 0.0,
+        };
+        let loads: f64 = self.graph.nodes.iter().map(load).sum();
+        let stored = |at: &Affine| 2.0 * access(at, false);
+        let stores: f64 =
+            self.outputs.iter().filter(|o| o.every_point || !across).map(|o| stored(&o.at)).sum();
+        let size = self.size(dim) as f64;
+        // Lanes that stay empty.
+        let vectors = (size / lanes as f64).ceil().max(1.0);
+        let spread = (loads + stores + 1.0) * vectors * lanes as f64 / size.max(1.0);
+        // At the end of a folded loop, lanes are combined step by step.
+        let points: f64 = self.folded.iter().map(|&d| self.size(d) as f64).product();
+        let combined = self.graph.reductions.len() as f64 * 20.0 * lanes as f64 / points.max(1.0);
+        spread + if across { combined } else { 0.0 }
+    }
+
+    /// The work of a vector of points.
+    pub fn work(&self) -> f64 {
+        let fold = |r: &super::graph::Reduction<'_>| r.reducer.body.len().max(1) as f64;
+        let folds: f64 = self.graph.reductions.iter().map(fold).sum();
+        self.graph.nodes.iter().map(work).sum::<f64>() + folds + self.outputs.len() as f64
+    }
+
+    fn unroll(&self, vector: Option<Dim>, across: bool, lanes: usize) -> usize {
+        let Some(vector) = vector else { return 1 };
+        let vectors = (self.size(vector) / lanes as i64).max(1) as usize;
+        let work = self.work();
+        let accumulators: usize = self.graph.reductions.iter().map(|r| r.types.len()).sum();
+        let wanted = match accumulators {
+            0 if work <= 12.0 => 4,
+            0 if work <= 50.0 => 2,
+            0 => 1,
+            // Columns side by side make for long runs in memory.
+            n if !across && work <= 8.0 => MAX_ACCUMULATORS / n.min(MAX_ACCUMULATORS),
+            n if work <= 30.0 => (8 / n).clamp(1, 4),
+            _ => 2,
+        };
+        wanted.min(vectors).max(1)
+    }
+
+    /// Whether a value is better kept than computed again.
+    pub fn is_expensive(&self, id: NodeId) -> bool {
+        let ty = self.graph.info(id).ty;
+        let fits = !ty.is_pred() && !ty.is_complex() && elementwise::lane_bytes(ty).is_some();
+        let division = |op: &Op| matches!(op, Op::Binary(BinaryOp::Divide | BinaryOp::Remainder));
+        let costly = match self.graph.node(id) {
+            Node::Apply { op, .. } => division(op) || work(self.graph.node(id)) >= 8.0,
+            _ => false,
+        };
+        fits && costly
+    }
+}

@@ -1,0 +1,36 @@
+//! Operations that stand for several simpler ones.
+
+mod batch_norm;
+
+use helio_ir::{InstrId, Module, Op, Result};
+
+use crate::draft::Draft;
+use crate::rebuild::rebuild;
+
+/// Replaces operations that no kernel exists for by simpler ones: `batch-norm-training`,
+/// `batch-norm-inference`, `batch-norm-grad`.
+pub(crate) fn expand(module: Module) -> Result<Module> {
+    rebuild(module, |new, computation| {
+        let (mut draft, old) = Draft::replacing(new, computation);
+        let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
+        for instr in old.instrs {
+            let operands: Vec<InstrId> = match &instr.op {
+                Op::BatchNormTraining(_) | Op::BatchNormInference(_) | Op::BatchNormGrad(_) => {
+                    instr.operands.iter().map(|id| map[id.index()]).collect()
+                }
+                _ => Vec::new(),
+            };
+            let expanded = match &instr.op {
+                Op::BatchNormTraining(op) => batch_norm::training(&mut draft, op, &operands)?,
+                Op::BatchNormInference(op) => batch_norm::inference(&mut draft, op, &operands)?,
+                Op::BatchNormGrad(op) => batch_norm::grad(&mut draft, op, &operands)?,
+                _ => None,
+            };
+            map.push(match expanded {
+                Some(id) => id,
+                None => draft.carry(instr, &map),
+            });
+        }
+        draft.finish(map[old.root.index()])
+    })
+}

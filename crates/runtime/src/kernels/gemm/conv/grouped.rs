@@ -1,0 +1,313 @@
+//! Convolutions of many small groups: vectors hold neighbouring groups.
+//!
+//! Each group of a depthwise convolution is a product with one column, for which a vector of columns
+//! would be mostly empty. Its multiplications are few for each element of the input, so they cost
+//! little next to reading it once.
+
+use std::ops::Range;
+
+use super::region::{Line, Region};
+use super::tasks::{Cut, Piece, store};
+use super::{Convolution, advance};
+use crate::Threads;
+use crate::kernels::gemm::axis::Axis;
+use crate::kernels::gemm::engine::{Shared, even_chunks};
+use crate::kernels::gemm::isa::Isa;
+use crate::kernels::gemm::pack::{Element, Output};
+use crate::kernels::gemm::simd::Simd;
+use crate::kernels::scratch;
+
+/// Channels of a task.
+const TASK_CHANNELS: usize = 256;
+/// Neighbouring positions whose sums are formed at once: enough to hide the latency of additions.
+const POSITIONS: usize = 4;
+
+/// Where a tap is in a region and in the kernel.
+#[derive(Clone, Copy)]
+struct Tap {
+    region: usize,
+    kernel: usize,
+}
+
+impl Convolution {
+    /// All groups' output features, in an array where they have these strides.
+    fn channels(&self, group: usize, output: usize) -> Axis {
+        Axis::new([(self.group.size, group), (self.outputs.size, output)])
+    }
+
+    /// Computes the convolution with vectors of groups.
+    ///
+    /// # Safety
+    /// As for [`Convolution::run_tasks`].
+    pub(super) unsafe fn run_grouped<S: Simd, L, R, O>(
+        &self,
+        isa: Isa,
+        lhs: &[L],
+        rhs: &[R],
+        out: Shared<O>,
+        threads: Threads<'_>,
+    ) where
+        L: Element<S::Word>,
+        R: Element<S::Word>,
+        O: Output<S::Acc>,
+    {
+        let count = self.group.size * self.outputs.size;
+        let minor = count.min(TASK_CHANNELS);
+        let cut = Cut::new(self, false, minor).expect("checked when the route was chosen");
+        let pieces = self.pieces(&cut);
+        let chunks: Vec<_> = even_chunks(count, TASK_CHANNELS).collect();
+        let channels = self.channels(self.group.rhs, self.outputs.rhs);
+        let steps = self.spatial.iter().map(|dim| (dim.kernel, dim.rhs));
+        let steps = Axis::new([(self.features.size, self.features.rhs)].into_iter().chain(steps));
+        let last = channels.last() + steps.last();
+        assert!(last < rhs.len(), "the kernel lies in its memory");
+        let run = |kernel: Kernel<'_, S::Word>| {
+            threads.for_each(pieces.len() * chunks.len(), &|i| {
+                let (piece, chunk) = (&pieces[i / chunks.len()], chunks[i % chunks.len()].clone());
+                // SAFETY: the caller's promise; each task has other elements of the result.
+                unsafe { self.run_channels::<S, L, O>(isa, &cut, piece, chunk, lhs, kernel, out) };
+            });
+        };
+        if R::SAME && channels.stride() == Some(1) {
+            // SAFETY: the same type, as `SAME` says.
+            let words = unsafe { &*(std::ptr::from_ref(rhs) as *const [S::Word]) };
+            run(Kernel { words, steps: &steps });
+            return;
+        }
+        scratch::with(count * steps.len(), |words: &mut [S::Word]| {
+            let mut place = 0;
+            for step in 0..steps.len() {
+                let step = steps.offset(step);
+                for channel in 0..count {
+                    words[place] = rhs[step + channels.offset(channel)].word();
+                    place += 1;
+                }
+            }
+            run(Kernel { words, steps: &Axis::new([(steps.len(), count)]) });
+        });
+    }
+
+    /// Computes a piece of the result for some channels.
+    ///
+    /// # Safety
+    /// As for [`Convolution::run_tasks`], for this part of the result.
+    #[expect(clippy::too_many_arguments, reason = "what to compute, with what, and where to")]
+    unsafe fn run_channels<S: Simd, L: Element<S::Word>, O: Output<S::Acc>>(
+        &self,
+        isa: Isa,
+        cut: &Cut,
+        piece: &Piece,
+        channels: Range<usize>,
+        lhs: &[L],
+        kernel: Kernel<'_, S::Word>,
+        out: Shared<O>,
+    ) {
+        let batch = (piece.batch.len(), self.batch.out);
+        let positions = self.positions(piece).zip(self.spatial.iter().map(|dim| dim.out));
+        let out_rows: Vec<_> = [batch].into_iter().chain(positions).collect();
+        let out_channels = self.channels(self.group.out, self.outputs.out);
+        let start = Shared(out.get().wrapping_add(self.out_start(piece)));
+        if O::SAME && out_channels.stride() == Some(1) {
+            let start = Shared(start.get().wrapping_add(channels.start).cast());
+            // SAFETY: the caller's promise; sums are elements of the result.
+            unsafe {
+                self.sum_channels::<S, L>(isa, cut, piece, channels, lhs, kernel, start, &out_rows)
+            };
+            return;
+        }
+        let width = channels.len();
+        let rows: usize = out_rows.iter().map(|row| row.0).product();
+        scratch::with(rows * width, |sums: &mut [S::Acc]| {
+            let mut stride = rows * width;
+            let dense: Vec<_> = out_rows
+                .iter()
+                .map(|row| {
+                    stride /= row.0;
+                    (row.0, stride)
+                })
+                .collect();
+            let place = Shared(sums.as_mut_ptr());
+            // SAFETY: `dense` are the rows of `sums`.
+            unsafe {
+                self.sum_channels::<S, L>(
+                    isa,
+                    cut,
+                    piece,
+                    channels.clone(),
+                    lhs,
+                    kernel,
+                    place,
+                    &dense,
+                )
+            };
+            let rows = Axis::new(out_rows.iter().copied());
+            // SAFETY: the caller's promise.
+            unsafe { store(isa, sums, start, &rows, (&out_channels, channels)) };
+        });
+    }
+
+    /// Computes the sums of a piece for some channels.
+    ///
+    /// # Safety
+    /// From `start` on, channels that are neighbours in rows with these sizes and strides may be
+    /// read and written, and nothing else accesses them.
+    #[expect(clippy::too_many_arguments, reason = "what to compute, with what, and where to")]
+    unsafe fn sum_channels<S: Simd, L: Element<S::Word>>(
+        &self,
+        isa: Isa,
+        cut: &Cut,
+        piece: &Piece,
+        channels: Range<usize>,
+        lhs: &[L],
+        kernel: Kernel<'_, S::Word>,
+        start: Shared<S::Acc>,
+        out_rows: &[(usize, usize)],
+    ) {
+        let taps: usize = self.spatial.iter().map(|dim| dim.kernel).product();
+        let spatial: Vec<Line> = self.lines(piece, cut).collect();
+        for features in even_chunks(self.features.size, cut.features) {
+            let batch = Line::plain(piece.batch.clone(), self.batch.lhs);
+            let feature = Line::plain(features.clone(), self.features.lhs);
+            let lines = [&[batch, feature], &spatial[..]].concat();
+            let region = Region {
+                lines: &lines,
+                minor: &self.channels(self.group.lhs, 0),
+                indices: channels.clone(),
+            };
+            let mut len = channels.len();
+            let mut strides = vec![0; lines.len()];
+            for (stride, line) in strides.iter_mut().zip(&lines).rev() {
+                *stride = len;
+                len *= line.extent;
+            }
+            let dims = || self.spatial.iter().zip(&strides[2..]);
+            let steps = dims().map(|(dim, stride)| (dim.kernel, dim.rhs_dilation * stride));
+            let steps = Axis::new([(features.len(), strides[1])].into_iter().chain(steps));
+            let tap = |step| Tap {
+                region: steps.offset(step),
+                kernel: kernel.steps.offset(features.start * taps + step) + channels.start,
+            };
+            let moves = dims().map(|(dim, stride)| dim.stride * stride);
+            let moves: Vec<_> = [strides[0]].into_iter().chain(moves).collect();
+            scratch::with(len, |words: &mut [S::Word]| {
+                region.fill(isa, lhs, words);
+                let sweep = Sweep::<S> {
+                    taps: &(0..steps.len()).map(tap).collect::<Vec<_>>(),
+                    region: words.as_ptr(),
+                    moves: &moves,
+                    kernel: kernel.words.as_ptr(),
+                    channels: channels.len(),
+                    start,
+                    rows: out_rows,
+                    add: features.start > 0,
+                };
+                // SAFETY: the taps of the last position are within the region, whose extents were
+                // made for them; those in the kernel were checked by `run_grouped`; the caller
+                // promises that the result may be written. `isa` proves the features.
+                isa.run(
+                    #[inline(always)]
+                    || unsafe { sweep.run() },
+                );
+            });
+        }
+    }
+}
+
+/// The kernel: channels are neighbours.
+#[derive(Clone, Copy)]
+struct Kernel<'a, W> {
+    words: &'a [W],
+    /// Features, then positions.
+    steps: &'a Axis,
+}
+
+/// All positions of a piece.
+struct Sweep<'a, S: Simd> {
+    taps: &'a [Tap],
+    region: *const S::Word,
+    /// How far the region moves with each index of `rows`.
+    moves: &'a [usize],
+    kernel: *const S::Word,
+    channels: usize,
+    start: Shared<S::Acc>,
+    /// Sizes and strides of batch and positions in the result.
+    rows: &'a [(usize, usize)],
+    add: bool,
+}
+
+impl<S: Simd> Sweep<'_, S> {
+    /// Computes all positions.
+    ///
+    /// # Safety
+    /// The features are there; the taps may be read for all positions and channels, and the result
+    /// read and written.
+    #[inline(always)]
+    unsafe fn run(&self) {
+        let (Some((&(count, stride), outer)), Some((&step, moves))) =
+            (self.rows.split_last(), self.moves.split_last())
+        else {
+            return;
+        };
+        let mut place = vec![0; outer.len()];
+        let lines: usize = outer.iter().map(|row| row.0).product();
+        for _ in 0..lines {
+            let mut region = self.region;
+            let mut out = self.start.get();
+            for ((&at, row), &step) in place.iter().zip(outer).zip(moves) {
+                region = region.wrapping_add(at * step);
+                out = out.wrapping_add(at * row.1);
+            }
+            for channel in (0..self.channels).step_by(S::LANES) {
+                let mut x = 0;
+                while x < count {
+                    let region = region.wrapping_add(x * step + channel);
+                    let out = out.wrapping_add(x * stride + channel);
+                    // SAFETY: the caller's promise, for these positions and channels.
+                    unsafe {
+                        if x + POSITIONS <= count {
+                            self.sums::<POSITIONS>(region, step, channel, out, stride);
+                            x += POSITIONS;
+                        } else {
+                            self.sums::<1>(region, step, channel, out, stride);
+                            x += 1;
+                        }
+                    }
+                }
+            }
+            advance(&mut place, outer.iter().map(|row| row.0));
+        }
+    }
+
+    /// Computes neighbouring positions for a vector of channels.
+    ///
+    /// # Safety
+    /// As for [`Sweep::run`].
+    #[inline(always)]
+    unsafe fn sums<const COUNT: usize>(
+        &self,
+        region: *const S::Word,
+        step: usize,
+        channel: usize,
+        out: *mut S::Acc,
+        stride: usize,
+    ) {
+        let mask = S::mask(S::LANES.min(self.channels - channel));
+        let kernel = self.kernel.wrapping_add(channel);
+        let mut sums = [S::zero(); COUNT];
+        for tap in self.taps {
+            let region = region.wrapping_add(tap.region);
+            // SAFETY: the caller's promise; lanes beyond the channels are not accessed.
+            unsafe {
+                let weights = S::load_masked(kernel.wrapping_add(tap.kernel), mask);
+                for (i, sum) in sums.iter_mut().enumerate() {
+                    let words = S::load_masked(region.wrapping_add(i * step), mask);
+                    *sum = S::mul_add(words, weights, *sum);
+                }
+            }
+        }
+        for (i, sum) in sums.into_iter().enumerate() {
+            // SAFETY: the caller's promise.
+            unsafe { S::store(out.wrapping_add(i * stride), mask, sum, self.add) };
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! Convolutions.
+//!
+//! A convolution is a product: rows are the positions of the result, columns its features, steps
+//! the taps of the kernel times the features that are summed. Where every tap of every position
+//! meets the input, that product reads the input as it lies. Otherwise a task copies its part of
+//! the input into a [`Region`] that has the padding and the holes of dilation, so that there is
+//! nothing left to decide in inner loops; the copy also brings features (or whatever varies
+//! fastest) to where they are neighbours. A kernel with few features in each of many groups works
+//! on vectors of groups instead ([`grouped`]).
+
+mod grouped;
+mod region;
+mod tasks;
+
+#[cfg(test)]
+mod tests;
+
+use self::region::Window;
+use super::axis::Axis;
+use super::engine::Shared;
+use super::isa::Isa;
+use super::pack::{Element, Output};
+use super::simd::{MulAdd, Simd};
+use super::{Contraction, Dim, Float, with_float};
+use crate::Threads;
+use crate::kernels::scratch::{self, Pod};
+
+/// A spatial dimension of a convolution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spatial {
+    /// Size of the input.
+    pub input: usize,
+    /// Size of the kernel.
+    pub kernel: usize,
+    /// Size of the result.
+    pub output: usize,
+    /// How many elements apart indices are in the input.
+    pub lhs: usize,
+    /// In the kernel.
+    pub rhs: usize,
+    /// In the result.
+    pub out: usize,
+    /// By how many positions of the dilated, padded input positions of the result are apart.
+    pub stride: usize,
+    /// Zeros before the input; if negative, elements left out.
+    pub pad_low: i64,
+    /// From an element of the input to the next, with zeros between.
+    pub lhs_dilation: usize,
+    /// From an element of the kernel to the next.
+    pub rhs_dilation: usize,
+    /// Whether the kernel is turned around.
+    pub reversed: bool,
+}
+
+/// Where there is only one position.
+const POINT: Spatial = Spatial {
+    input: 1,
+    kernel: 1,
+    output: 1,
+    lhs: 0,
+    rhs: 0,
+    out: 0,
+    stride: 1,
+    pad_low: 0,
+    lhs_dilation: 1,
+    rhs_dilation: 1,
+    reversed: false,
+};
+
+/// A convolution: for each index of `group`, `batch`, `outputs` and positions in the result, the
+/// sum over `features` and the kernel's positions of input times kernel.
+///
+/// Groups of features are where `group` has strides in all three arrays and its stride in the input
+/// is that of the features; groups of the batch, where it is that of the batch.
+#[derive(Clone, Debug)]
+pub struct Convolution {
+    group: Dim,
+    batch: Dim,
+    features: Dim,
+    outputs: Dim,
+    spatial: Vec<Spatial>,
+    /// All elements of the result.
+    out: Axis,
+    route: Route,
+}
+
+/// How a convolution is computed.
+#[derive(Clone, Debug)]
+enum Route {
+    /// As a product of the input from an offset on with the kernel.
+    Product(usize, Contraction),
+    /// As a product of the kernel with the input from an offset on: its rows are features.
+    Swapped(usize, Contraction),
+    /// In tasks with regions, with vectors of features.
+    Tasks,
+    /// In tasks with regions, with vectors of groups.
+    Grouped,
+    /// By plain loops: windows that leave out so much that a region would be mostly unused.
+    Loops,
+}
+
+impl Convolution {
+    /// The convolution with these dimensions.
+    ///
+    /// # Panics
+    /// If two elements of the result are one in memory.
+    pub fn new(group: Dim, batch: Dim, features: Dim, outputs: Dim, spatial: &[Spatial]) -> Self {
+        let mut spatial = spatial.to_vec();
+        if spatial.is_empty() {
+            spatial.push(POINT);
+        }
+        let out = [group, batch, outputs].map(|dim| (dim.size, dim.out));
+        let out = Axis::new(out.into_iter().chain(spatial.iter().map(|dim| (dim.output, dim.out))));
+        assert!(out.len() == 0 || out.keeps_apart(1), "the elements of the result are apart");
+        let route = Route::Loops;
+        let mut conv = Convolution { group, batch, features, outputs, spatial, out, route };
+        conv.route = conv.choose_route();
+        conv
+    }
+
+    fn choose_route(&self) -> Route {
+        if self.is_empty() {
+            return Route::Loops;
+        }
+        if self.vectors_of_groups() {
+            return if self.regions_are_small() { Route::Grouped } else { Route::Loops };
+        }
+        let reversed = self.spatial.iter().any(|dim| dim.reversed && dim.kernel > 1);
+        let windows = self.spatial.iter().map(Window);
+        let offset = windows.zip(&self.spatial).try_fold(0, |offset, (window, dim)| {
+            Some(offset + window.whole()?.checked_mul(dim.lhs)?)
+        });
+        if let (Some(offset), false) = (offset, reversed)
+            && let Some(route) = self.as_product(offset)
+        {
+            return route;
+        }
+        if self.regions_are_small() { Route::Tasks } else { Route::Loops }
+    }
+
+    /// As a product, if the result has neighbours for columns.
+    fn as_product(&self, offset: usize) -> Option<Route> {
+        let positions = self.spatial.iter().map(|dim| {
+            let (lhs, out) = (dim.lhs.checked_mul(dim.stride)?, dim.out);
+            Some(Dim { size: dim.output, lhs, rhs: 0, out })
+        });
+        let positions: Vec<Dim> = positions.collect::<Option<_>>()?;
+        let taps = self.spatial.iter().map(|dim| {
+            let lhs = dim.lhs.checked_mul(dim.rhs_dilation)?;
+            Some(Dim { size: dim.kernel, lhs, rhs: dim.rhs, out: 0 })
+        });
+        let mut steps: Vec<Dim> = taps.collect::<Option<_>>()?;
+        steps.push(self.features);
+        steps.sort_by_key(|dim| std::cmp::Reverse(dim.lhs));
+        let rows = [&[self.batch], &positions[..]].concat();
+        let axis = |dims: &[Dim]| Axis::new(dims.iter().map(|dim| (dim.size, dim.out)));
+        if axis(&[self.outputs]).stride() == Some(1) {
+            let product = Contraction::new(&[self.group], &rows, &[self.outputs], &steps);
+            return Some(Route::Product(offset, product));
+        }
+        if axis(&positions).stride() == Some(1) {
+            let swap = |dims: &[Dim]| -> Vec<Dim> {
+                dims.iter().map(|dim| Dim { lhs: dim.rhs, rhs: dim.lhs, ..*dim }).collect()
+            };
+            let batch = swap(&[self.group, self.batch]);
+            let product =
+                Contraction::new(&batch, &swap(&[self.outputs]), &swap(&positions), &swap(&steps));
+            return Some(Route::Swapped(offset, product));
+        }
+        None
+    }
+
+    /// Whether groups fill vectors better than the few features of each do.
+    fn vectors_of_groups(&self) -> bool {
+        let (features, outputs) = (self.features.size, self.outputs.size);
+        self.group.size >= 8 && (outputs <= 2 || outputs <= 4 && features <= 4)
+    }
+
+    /// The convolution of `f32`.
+    ///
+    /// # Panics
+    /// If an operand or the result is longer than its slice.
+    pub fn f32(&self, lhs: &[f32], rhs: &[f32], out: &mut [f32], threads: Threads<'_>) {
+        self.float(Isa::best(), lhs, rhs, out, threads);
+    }
+
+    /// The convolution of `f64`.
+    ///
+    /// # Panics
+    /// If an operand or the result is longer than its slice.
+    pub fn f64(&self, lhs: &[f64], rhs: &[f64], out: &mut [f64], threads: Threads<'_>) {
+        self.float(Isa::best(), lhs, rhs, out, threads);
+    }
+
+    fn float<T: Float + Output<T>>(
+        &self,
+        isa: Isa,
+        lhs: &[T],
+        rhs: &[T],
+        out: &mut [T],
+        threads: Threads<'_>,
+    ) {
+        with_float!(T, isa, simd => self.run(simd, isa, lhs, rhs, out, threads));
+    }
+
+    /// Computes the convolution in the arithmetic of `simd`.
+    fn run<S, W, L, R, O>(
+        &self,
+        simd: S,
+        isa: Isa,
+        lhs: &[L],
+        rhs: &[R],
+        out: &mut [O],
+        threads: Threads<'_>,
+    ) where
+        S: Simd<Word = W, Acc = W>,
+        W: MulAdd,
+        L: Element<W>,
+        R: Element<W>,
+        O: Output<W>,
+    {
+        if self.out.len() == 0 {
+            return;
+        }
+        assert!(self.out.last() < out.len(), "the result lies in its memory");
+        let start = Shared(out.as_mut_ptr());
+        match &self.route {
+            Route::Product(offset, product) => {
+                let lhs = lhs.get(*offset..).unwrap_or_default();
+                product.run(simd, isa, lhs, rhs, out, None, threads);
+            }
+            Route::Swapped(offset, product) => {
+                let lhs = lhs.get(*offset..).unwrap_or_default();
+                product.run(simd, isa, rhs, lhs, out, None, threads);
+            }
+            Route::Tasks => self.turn(rhs, |rhs| {
+                // SAFETY: the result lies in `out`, which is borrowed mutably; that none of its
+                // elements is another was asserted by `new`.
+                unsafe { self.run_tasks((simd, isa), lhs, rhs, start, threads) }
+            }),
+            Route::Grouped => self.turn(rhs, |rhs| {
+                // SAFETY: as above.
+                unsafe { self.run_grouped::<S, L, R, O>(isa, lhs, rhs, start, threads) }
+            }),
+            Route::Loops => self.run_loops(lhs, rhs, out),
+        }
+    }
+
+    /// Calls `body` with the kernel turned around in the dimensions that are reversed.
+    fn turn<R: Pod>(&self, rhs: &[R], body: impl FnOnce(&[R])) {
+        if self.spatial.iter().all(|dim| !dim.reversed || dim.kernel <= 1) {
+            return body(rhs);
+        }
+        let taps = Axis::new(self.spatial.iter().map(|dim| (dim.kernel, dim.rhs)));
+        let mut rest = [self.group, self.features, self.outputs];
+        rest.sort_by_key(|dim| std::cmp::Reverse(dim.rhs));
+        let rest = Axis::new(rest.map(|dim| (dim.size, dim.rhs)));
+        scratch::with(taps.last() + rest.last() + 1, |turned: &mut [R]| {
+            let mut tap = vec![0; self.spatial.len()];
+            for from in 0..taps.len() {
+                let places = self.spatial.iter().zip(&tap);
+                let place = places
+                    .map(|(dim, &k)| (if dim.reversed { dim.kernel - 1 - k } else { k }) * dim.rhs);
+                let (from, to) = (taps.offset(from), place.sum::<usize>());
+                let mut i = 0;
+                while i < rest.len() {
+                    let (start, count, stride) = rest.run(i, rest.len() - i);
+                    for offset in (0..count).map(|j| start + j * stride) {
+                        turned[to + offset] = rhs[from + offset];
+                    }
+                    i += count;
+                }
+                advance(&mut tap, self.spatial.iter().map(|dim| dim.kernel));
+            }
+            body(turned);
+        });
+    }
+
+    /// Computes the convolution element by element.
+    fn run_loops<W: MulAdd, L: Element<W>, R: Element<W>, O: Output<W>>(
+        &self,
+        lhs: &[L],
+        rhs: &[R],
+        out: &mut [O],
+    ) {
+        let rows = [self.group, self.batch, self.outputs];
+        let rows_of =
+            |stride: fn(&Dim) -> usize| Axis::new(rows.iter().map(|d| (d.size, stride(d))));
+        let [lhs_rows, rhs_rows, out_rows] =
+            [rows_of(|dim| dim.lhs), rows_of(|dim| dim.rhs), rows_of(|dim| dim.out)];
+        let outputs = || self.spatial.iter().map(|dim| dim.output);
+        let kernels = || self.spatial.iter().map(|dim| dim.kernel);
+        let mut position = vec![0; self.spatial.len()];
+        for _ in 0..outputs().product() {
+            let place: usize =
+                self.spatial.iter().zip(&position).map(|(dim, &at)| at * dim.out).sum();
+            for row in 0..lhs_rows.len() {
+                let (lhs_row, rhs_row) = (lhs_rows.offset(row), rhs_rows.offset(row));
+                let mut sum = W::default();
+                let mut tap = vec![0; self.spatial.len()];
+                for _ in 0..kernels().product() {
+                    if let Some((input, kernel)) = self.meet(&position, &tap) {
+                        for feature in 0..self.features.size {
+                            let a = lhs[lhs_row + input + feature * self.features.lhs].word();
+                            let b = rhs[rhs_row + kernel + feature * self.features.rhs].word();
+                            sum = sum.mul_add(a, b);
+                        }
+                    }
+                    advance(&mut tap, kernels());
+                }
+                out[place + out_rows.offset(row)] = O::from_sum(sum);
+            }
+            advance(&mut position, outputs());
+        }
+    }
+
+    /// The offsets in input and kernel of a tap at a position, if it meets the input.
+    fn meet(&self, position: &[usize], tap: &[usize]) -> Option<(usize, usize)> {
+        let places = self.spatial.iter().zip(position).zip(tap);
+        places.into_iter().try_fold((0, 0), |(input, kernel), ((dim, &at), &k)| {
+            let window = Window(dim);
+            let place = window.start(at) + k as i128 * dim.rhs_dilation as i128;
+            let k = if dim.reversed { dim.kernel - 1 - k } else { k };
+            Some((input + window.element(place)? * dim.lhs, kernel + k * dim.rhs))
+        })
+    }
+}
+
+/// Moves to the next index, the last dimension fastest.
+fn advance(index: &mut [usize], sizes: impl DoubleEndedIterator<Item = usize> + ExactSizeIterator) {
+    for (at, size) in index.iter_mut().zip(sizes).rev() {
+        *at += 1;
+        if *at < size {
+            return;
+        }
+        *at = 0;
+    }
+}

@@ -1,0 +1,194 @@
+//! Parts of the input with their padding and holes, as products read them.
+
+use std::ops::Range;
+
+use super::{Spatial, advance};
+use crate::kernels::gemm::axis::Axis;
+use crate::kernels::gemm::isa::Isa;
+use crate::kernels::gemm::pack::Element;
+use crate::kernels::gemm::transpose::Rows;
+use crate::kernels::scratch::Pod;
+
+/// Where the window of a spatial dimension goes, in positions of the dilated input.
+#[derive(Clone, Copy)]
+pub(super) struct Window<'a>(pub &'a Spatial);
+
+impl Window<'_> {
+    /// The position that the first tap meets for this position of the result.
+    pub(super) fn start(self, output: usize) -> i128 {
+        output as i128 * self.0.stride as i128 - i128::from(self.0.pad_low)
+    }
+
+    /// How many positions the taps for so many neighbouring positions of the result span.
+    pub(super) fn extent(self, outputs: usize) -> Option<usize> {
+        let taps = (self.0.kernel.checked_sub(1)?).checked_mul(self.0.rhs_dilation)?;
+        let moves = (outputs.checked_sub(1)?).checked_mul(self.0.stride)?;
+        taps.checked_add(moves)?.checked_add(1)
+    }
+
+    /// The element of the input at a position.
+    pub(super) fn element(self, position: i128) -> Option<usize> {
+        Line::of(self, 0, 0).element(position)
+    }
+
+    /// If every tap of every position of the result meets the input: the element that the first
+    /// meets.
+    pub(super) fn whole(self) -> Option<usize> {
+        let first = usize::try_from(self.start(0)).ok()?;
+        let end = first.checked_add(self.extent(self.0.output)?)?;
+        let dilated = self.0.lhs_dilation > 1 && self.0.input > 1;
+        (end <= self.0.input && !dilated).then_some(first)
+    }
+}
+
+/// Positions of one dimension in a region.
+#[derive(Clone, Copy)]
+pub(super) struct Line {
+    /// How many.
+    pub extent: usize,
+    /// The position in the dilated input of the first.
+    pub start: i128,
+    /// The elements that there are in the input.
+    pub input: usize,
+    /// From one of them to the next.
+    pub dilation: usize,
+    /// How far apart they are in memory.
+    pub stride: usize,
+}
+
+impl Line {
+    /// For `extent` positions, from the first tap of position `output` of the result on.
+    pub(super) fn of(window: Window<'_>, output: usize, extent: usize) -> Self {
+        let Spatial { input, lhs_dilation, lhs, .. } = *window.0;
+        let dilation = lhs_dilation.max(1);
+        Line { extent, start: window.start(output), input, dilation, stride: lhs }
+    }
+
+    /// For indices of a dimension that is not spatial.
+    pub(super) fn plain(indices: Range<usize>, stride: usize) -> Self {
+        let (extent, start) = (indices.len(), indices.start as i128);
+        Line { extent, start, input: indices.end, dilation: 1, stride }
+    }
+
+    /// The element of the input at a position of the dilated input.
+    fn element(&self, position: i128) -> Option<usize> {
+        if position < 0 || position % self.dilation as i128 != 0 {
+            return None;
+        }
+        let element = position / self.dilation as i128;
+        usize::try_from(element).ok().filter(|&element| element < self.input)
+    }
+
+    /// The elements that are met, and at which position of the region the first is.
+    fn elements(&self) -> (Range<usize>, usize) {
+        let dilation = self.dilation as i128;
+        let first = (self.start.max(0) + dilation - 1) / dilation;
+        let end = (self.start + self.extent as i128 - 1).div_euclid(dilation) + 1;
+        let end = end.min(self.input as i128);
+        if first >= end {
+            return (0..0, 0);
+        }
+        // Both lie between 0 and `input`; the position between 0 and `extent`.
+        (first as usize..end as usize, (first * dilation - self.start) as usize)
+    }
+}
+
+/// A part of the input: some dimensions, the last of them spatial, and one that varies fastest.
+pub(super) struct Region<'a> {
+    /// The dimensions but the fastest, the slowest first; at least one.
+    pub lines: &'a [Line],
+    /// The fastest.
+    pub minor: &'a Axis,
+    /// Which of its indices.
+    pub indices: Range<usize>,
+}
+
+impl Region<'_> {
+    /// Copies the region, dense, from the input.
+    pub(super) fn fill<W: Pod + Default, T: Element<W>>(
+        &self,
+        isa: Isa,
+        input: &[T],
+        region: &mut [W],
+    ) {
+        let Some((line, outer)) = self.lines.split_last() else { return };
+        let len = line.extent * self.indices.len();
+        let mut place = vec![0; outer.len()];
+        for to in region.chunks_exact_mut(len.max(1)) {
+            let offset = outer.iter().zip(&place).try_fold(0, |offset, (line, &at)| {
+                Some(offset + line.element(line.start + at as i128)? * line.stride)
+            });
+            match offset {
+                Some(offset) => isa.run(
+                    #[inline(always)]
+                    || self.fill_line(isa, line, input.get(offset..).unwrap_or_default(), to),
+                ),
+                None => to.fill_with(W::default),
+            }
+            advance(&mut place, outer.iter().map(|line| line.extent));
+        }
+    }
+
+    /// Copies a line of the last dimension that is not the fastest.
+    #[inline(always)]
+    fn fill_line<W: Pod + Default, T: Element<W>>(
+        &self,
+        isa: Isa,
+        line: &Line,
+        input: &[T],
+        to: &mut [W],
+    ) {
+        let width = self.indices.len();
+        let (elements, first) = line.elements();
+        if elements.is_empty() {
+            to.fill_with(W::default);
+            return;
+        }
+        // From here on `to` begins at an element. After the last there are no more holes.
+        let (before, to) = to.split_at_mut(first * width);
+        before.fill_with(W::default);
+        let pitch = line.dilation * width;
+        let met = (elements.len() - 1) * pitch + width;
+        let (to, after) = to.split_at_mut(met);
+        after.fill_with(W::default);
+        if line.dilation > 1 {
+            to.fill_with(W::default);
+        }
+        let input = &input[elements.start * line.stride..];
+        if self.minor.stride() == Some(1) {
+            let input = &input[self.indices.start..];
+            if line.stride == width && line.dilation == 1 {
+                copy(&input[..met], to);
+                return;
+            }
+            for (i, to) in to.chunks_mut(pitch).enumerate() {
+                copy(&input[i * line.stride..][..width], &mut to[..width]);
+            }
+            return;
+        }
+        let mut offsets = [0; 64];
+        for done in (0..width).step_by(offsets.len()) {
+            let offsets = &mut offsets[..(width - done).min(64)];
+            self.minor.offsets(self.indices.start + done, offsets);
+            let (to, len) = (&mut to[done..], elements.len());
+            if line.stride == 1 && T::SAME {
+                let rows = Rows { data: input, offsets, start: 0, len, padding: 0, pitch };
+                if rows.transpose(isa, to) {
+                    continue;
+                }
+            }
+            for (i, to) in to.chunks_mut(pitch).enumerate() {
+                for (to, offset) in to.iter_mut().zip(offsets.iter()) {
+                    *to = input[offset + i * line.stride].word();
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn copy<W, T: Element<W>>(from: &[T], to: &mut [W]) {
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = from.word();
+    }
+}

@@ -1,0 +1,390 @@
+//! Convolutions in tasks, each with a region of the input of its own.
+
+use std::ops::Range;
+
+use super::Convolution;
+use super::region::{Line, Region, Window};
+use crate::Threads;
+use crate::kernels::gemm::axis::{Axis, even_parts};
+use crate::kernels::gemm::engine::{Product, Rhs, Shared, Sink, even_chunks};
+use crate::kernels::gemm::isa::Isa;
+use crate::kernels::gemm::pack::{Element, Output, Strided};
+use crate::kernels::gemm::simd::Simd;
+use crate::kernels::gemm::transpose::Rows;
+use crate::kernels::scratch::{self, Pod};
+
+/// Rows of a product that make a task.
+const TASK_ROWS: usize = 384;
+/// Columns of a task at most.
+const TASK_COLS: usize = 1024;
+/// Words of a region that fit the second-level cache beside a block of the kernel.
+const REGION_WORDS: usize = 1 << 17;
+/// Words of a region that are too many to try.
+const MOST_WORDS: usize = 1 << 24;
+/// Words of a packed kernel that are too many to keep.
+const KERNEL_WORDS: usize = 1 << 23;
+
+/// How the result is cut into tasks: sizes of the pieces of each dimension.
+pub(super) struct Cut {
+    pub batch: usize,
+    /// Positions in the first spatial dimension.
+    pub strip: usize,
+    /// Features that are summed at once.
+    pub features: usize,
+    /// Extents of a region in the spatial dimensions.
+    pub extents: Vec<usize>,
+}
+
+impl Cut {
+    /// Cuts so that tasks have about `rows` rows and regions of `minor` words for each position and
+    /// feature fit the cache, as far as possible.
+    pub(super) fn new(conv: &Convolution, batch_is_minor: bool, minor: usize) -> Option<Cut> {
+        let (first, rest) = conv.spatial.split_first()?;
+        let inner = rest.iter().try_fold(1_usize, |n, dim| n.checked_mul(dim.output))?;
+        let image = inner.checked_mul(first.output)?.max(1);
+        let most = if batch_is_minor { 64 } else { TASK_ROWS / 2 / image + 1 };
+        let batch = even_parts(conv.batch.size, most).1;
+        let row = if batch_is_minor { inner.checked_mul(batch)? } else { inner };
+        let strip = even_parts(first.output, (TASK_ROWS / row.max(1)).max(1)).1;
+        let outputs = std::iter::once(strip).chain(rest.iter().map(|dim| dim.output));
+        let extents = conv.spatial.iter().zip(outputs).map(|(dim, n)| Window(dim).extent(n));
+        let extents = extents.collect::<Option<Vec<_>>>()?;
+        let words = extents.iter().try_fold(minor, |n, &extent| n.checked_mul(extent))?;
+        let words = words.checked_mul(batch)?;
+        let features = (REGION_WORDS / words.max(1)).max(1);
+        let features = if features >= conv.features.size {
+            conv.features.size
+        } else {
+            even_parts(conv.features.size, (features / 16 * 16).max(1)).1
+        };
+        let fits = words.checked_mul(features)? <= MOST_WORDS;
+        fits.then_some(Cut { batch, strip, features, extents })
+    }
+}
+
+/// A pieces of the result: some of the batch and a strip of positions.
+pub(super) struct Piece {
+    pub batch: Range<usize>,
+    pub strip: Range<usize>,
+}
+
+impl Convolution {
+    /// Whether the regions of tasks fit memory, and are not mostly holes.
+    pub(super) fn regions_are_small(&self) -> bool {
+        let minor = if self.vectors_of_groups() { self.group.size.min(256) } else { 1 };
+        Cut::new(self, self.batch_is_minor(), minor).is_some()
+    }
+
+    /// Whether there is nothing to compute, or nothing to sum.
+    pub(super) fn is_empty(&self) -> bool {
+        let sizes = [self.group, self.batch, self.features, self.outputs].map(|dim| dim.size);
+        let taps = self.spatial.iter().flat_map(|dim| [dim.output, dim.kernel]);
+        sizes.into_iter().chain(taps).any(|size| size == 0)
+    }
+
+    /// Whether the batch, not the features, varies fastest in regions, as in the input.
+    fn batch_is_minor(&self) -> bool {
+        let others = self.spatial.iter().filter(|dim| dim.input > 1).map(|dim| dim.lhs);
+        self.batch.size >= 4
+            && self.batch.lhs < self.features.lhs
+            && others.min().is_none_or(|stride| self.batch.lhs < stride)
+    }
+
+    /// The pieces that this cut makes.
+    pub(super) fn pieces(&self, cut: &Cut) -> Vec<Piece> {
+        let strips = self.spatial.first().map_or(1, |dim| dim.output);
+        let batches = even_chunks(self.batch.size, cut.batch);
+        batches
+            .flat_map(|batch| {
+                let strips = even_chunks(strips, cut.strip);
+                strips.map(move |strip| Piece { batch: batch.clone(), strip })
+            })
+            .collect()
+    }
+
+    /// The lines of a piece's spatial dimensions.
+    pub(super) fn lines(&self, piece: &Piece, cut: &Cut) -> impl Iterator<Item = Line> {
+        let first = Some(piece.strip.clone());
+        let strips = first.into_iter().chain(std::iter::repeat(0..0));
+        self.spatial.iter().zip(strips).zip(&cut.extents).map(|((dim, strip), &extent)| {
+            let extent =
+                if strip.is_empty() { Some(extent) } else { Window(dim).extent(strip.len()) };
+            Line::of(Window(dim), strip.start, extent.unwrap_or(0))
+        })
+    }
+
+    /// How many positions of the result a piece has in each spatial dimension.
+    pub(super) fn positions(&self, piece: &Piece) -> impl Iterator<Item = usize> {
+        let rest = self.spatial.iter().skip(1).map(|dim| dim.output);
+        std::iter::once(piece.strip.len()).chain(rest)
+    }
+
+    /// The rows of the result in a piece.
+    fn out_rows(&self, piece: &Piece, batch_is_minor: bool) -> Axis {
+        let batch = (piece.batch.len(), self.batch.out);
+        let positions = self.positions(piece).zip(self.spatial.iter().map(|dim| dim.out));
+        let (before, after) =
+            if batch_is_minor { (None, Some(batch)) } else { (Some(batch), None) };
+        Axis::new(before.into_iter().chain(positions).chain(after))
+    }
+
+    /// Where a piece of the result begins.
+    pub(super) fn out_start(&self, piece: &Piece) -> usize {
+        let strip = self.spatial.first().map_or(0, |dim| piece.strip.start * dim.out);
+        piece.batch.start * self.batch.out + strip
+    }
+
+    /// Computes the convolution with vectors of output features.
+    ///
+    /// # Safety
+    /// The result lies in memory from `out` on, which nothing else accesses; none of its elements
+    /// is another.
+    pub(super) unsafe fn run_tasks<S: Simd, L, R, O>(
+        &self,
+        (simd, isa): (S, Isa),
+        lhs: &[L],
+        rhs: &[R],
+        out: Shared<O>,
+        threads: Threads<'_>,
+    ) where
+        L: Element<S::Word>,
+        R: Element<S::Word>,
+        O: Output<S::Acc>,
+    {
+        let batch_is_minor = self.batch_is_minor();
+        let cut = Cut::new(self, batch_is_minor, 1).expect("checked when the route was chosen");
+        let pieces = self.pieces(&cut);
+        let col_blocks: Vec<_> = even_chunks(self.outputs.size, TASK_COLS).collect();
+        let taps: usize = self.spatial.iter().map(|dim| dim.kernel).product();
+        let lens: Vec<_> = col_blocks
+            .iter()
+            .map(|cols| Product::<S>::whole_len(cols.len(), taps * self.features.size))
+            .collect();
+        let whole: usize = lens.iter().sum();
+        // A kernel that several tasks need is packed once, if tasks need all of it at once.
+        let keep = pieces.len() > 1 && cut.features == self.features.size && whole <= KERNEL_WORDS;
+        threads.for_each(self.group.size, &|group| {
+            let task = Tasks {
+                conv: self,
+                cut: &cut,
+                batch_is_minor,
+                lhs: lhs.get(group * self.group.lhs..).unwrap_or_default(),
+                rhs: rhs.get(group * self.group.rhs..).unwrap_or_default(),
+                out: Shared(out.get().wrapping_add(group * self.group.out)),
+            };
+            scratch::with(if keep { whole } else { 0 }, |packed: &mut [S::Word]| {
+                let mut kernels = vec![None; col_blocks.len()];
+                let mut rest = packed;
+                if keep {
+                    for ((kernel, cols), &len) in kernels.iter_mut().zip(&col_blocks).zip(&lens) {
+                        let (packed, later) = rest.split_at_mut(len);
+                        let (items, steps) = task.kernel_axes(cols.len(), 0..self.features.size);
+                        let rhs = &task.rhs[cols.start * self.outputs.rhs..];
+                        let source = Strided::new(isa, rhs, &items, &steps);
+                        Product::<S>::pack_whole(&source, cols.len(), steps.len(), packed, threads);
+                        *kernel = Some(&*packed);
+                        rest = later;
+                    }
+                }
+                threads.for_each(pieces.len() * col_blocks.len(), &|i| {
+                    let (piece, block) = (i / col_blocks.len(), i % col_blocks.len());
+                    let cols = col_blocks[block].clone();
+                    // SAFETY: the caller's promise; each task has other elements of the result.
+                    unsafe { task.run(simd, isa, &pieces[piece], cols, kernels[block]) };
+                });
+            });
+        });
+    }
+}
+
+/// What the tasks of a group share.
+struct Tasks<'a, L, R, O> {
+    conv: &'a Convolution,
+    cut: &'a Cut,
+    batch_is_minor: bool,
+    lhs: &'a [L],
+    rhs: &'a [R],
+    out: Shared<O>,
+}
+
+impl<L, R, O> Tasks<'_, L, R, O> {
+    /// Columns and steps of the kernel, for so many output features and some of the summed ones.
+    fn kernel_axes(&self, cols: usize, features: Range<usize>) -> (Axis, Axis) {
+        let Convolution { features: feature, outputs, .. } = self.conv;
+        let taps = self.conv.spatial.iter().map(|dim| (dim.kernel, dim.rhs));
+        let steps = self.steps((features.len(), feature.rhs), taps);
+        (Axis::new([(cols, outputs.rhs)]), steps)
+    }
+
+    /// Steps in the order of a region.
+    fn steps(&self, features: (usize, usize), taps: impl Iterator<Item = (usize, usize)>) -> Axis {
+        let (before, after) =
+            if self.batch_is_minor { (Some(features), None) } else { (None, Some(features)) };
+        Axis::new(before.into_iter().chain(taps).chain(after))
+    }
+
+    /// Computes a piece for some output features; `kernel` is the kernel for them if it is packed.
+    ///
+    /// # Safety
+    /// As for [`Convolution::run_tasks`], for this part of the result.
+    unsafe fn run<S: Simd>(
+        &self,
+        simd: S,
+        isa: Isa,
+        piece: &Piece,
+        cols: Range<usize>,
+        kernel: Option<&[S::Word]>,
+    ) where
+        L: Element<S::Word>,
+        R: Element<S::Word>,
+        O: Output<S::Acc>,
+    {
+        let conv = self.conv;
+        let out_rows = conv.out_rows(piece, self.batch_is_minor);
+        let out_cols = Axis::new([(cols.len(), conv.outputs.out)]);
+        let start = conv.out_start(piece) + cols.start * conv.outputs.out;
+        let start = Shared(self.out.get().wrapping_add(start));
+        if O::SAME && out_cols.stride() == Some(1) {
+            // SAFETY: the caller's promise; sums are elements of the result.
+            unsafe {
+                self.sum(simd, isa, piece, cols, kernel, Shared(start.get().cast()), &out_rows)
+            };
+            return;
+        }
+        let rows = out_rows.len();
+        scratch::with(rows * cols.len(), |sums: &mut [S::Acc]| {
+            let dense = Axis::new([(rows, cols.len())]);
+            // SAFETY: `dense` are the rows of `sums`.
+            unsafe {
+                let sums = Shared(sums.as_mut_ptr());
+                self.sum(simd, isa, piece, cols.clone(), kernel, sums, &dense);
+            }
+            // SAFETY: the caller's promise.
+            unsafe { store(isa, sums, start, &out_rows, (&out_cols, 0..cols.len())) };
+        });
+    }
+
+    /// Computes the sums of a piece for some output features.
+    ///
+    /// # Safety
+    /// From `start` on the rows may be written, and read, and nothing else accesses them.
+    #[expect(clippy::too_many_arguments, reason = "what to compute, with what, and where to")]
+    unsafe fn sum<S: Simd>(
+        &self,
+        simd: S,
+        isa: Isa,
+        piece: &Piece,
+        cols: Range<usize>,
+        kernel: Option<&[S::Word]>,
+        start: Shared<S::Acc>,
+        out_rows: &Axis,
+    ) where
+        L: Element<S::Word>,
+        R: Element<S::Word>,
+    {
+        let conv = self.conv;
+        let spatial: Vec<Line> = conv.lines(piece, self.cut).collect();
+        for features in even_chunks(conv.features.size, self.cut.features) {
+            let batch = (piece.batch.clone(), conv.batch.lhs);
+            let feature = (features.clone(), conv.features.lhs);
+            let (outer, minor) =
+                if self.batch_is_minor { (feature, batch) } else { (batch, feature) };
+            let lines = [&[Line::plain(outer.0.clone(), outer.1)], &spatial[..]].concat();
+            let region = Region {
+                lines: &lines,
+                minor: &Axis::new([(minor.0.end, minor.1)]),
+                indices: minor.0.clone(),
+            };
+            // Strides in the region, of the lines and of what varies fastest.
+            let mut strides = vec![1; lines.len() + 1];
+            let sizes: Vec<_> =
+                lines.iter().map(|line| line.extent).chain([minor.0.len()]).collect();
+            for i in (0..lines.len()).rev() {
+                strides[i] = strides[i + 1] * sizes[i + 1];
+            }
+            let (batch_stride, feature_stride) =
+                if self.batch_is_minor { (1, strides[0]) } else { (strides[0], 1) };
+            let batch = (piece.batch.len(), batch_stride);
+            let positions = conv.positions(piece).zip(&conv.spatial).zip(&strides[1..]);
+            let positions = positions.map(|((n, dim), stride)| (n, dim.stride * stride));
+            let rows = if self.batch_is_minor {
+                Axis::new(positions.chain([batch]))
+            } else {
+                Axis::new([batch].into_iter().chain(positions))
+            };
+            let taps = conv.spatial.iter().zip(&strides[1..]);
+            let taps = taps.map(|(dim, stride)| (dim.kernel, dim.rhs_dilation * stride));
+            let steps = self.steps((features.len(), feature_stride), taps);
+            let (kernel_cols, kernel_steps) = self.kernel_axes(cols.len(), features.clone());
+            let rhs = cols.start * conv.outputs.rhs + features.start * conv.features.rhs;
+            let rhs = self.rhs.get(rhs..).unwrap_or_default();
+            scratch::with(strides[0] * sizes[0], |words: &mut [S::Word]| {
+                region.fill(isa, self.lhs, words);
+                let source = Strided::new(isa, rhs, &kernel_cols, &kernel_steps);
+                let product = Product {
+                    simd,
+                    rows: rows.len(),
+                    cols: cols.len(),
+                    steps: steps.len(),
+                    lhs: &Strided::new(isa, words, &rows, &steps),
+                    rhs: kernel.map_or(Rhs::Source(&source), Rhs::Packed),
+                    sink: Sink::Memory { start, rows: out_rows, finish: None },
+                    add: features.start > 0,
+                };
+                // SAFETY: `Strided` checked that the region has all rows and steps; the caller
+                // promises that the result may be written.
+                unsafe { product.run(Threads::single()) };
+            });
+        }
+    }
+}
+
+/// Writes dense sums to where rows and these columns of the result are.
+///
+/// # Safety
+/// From `start` on the rows and columns may be written, and nothing else accesses them.
+pub(super) unsafe fn store<A: Pod, O: Output<A>>(
+    isa: Isa,
+    sums: &[A],
+    start: Shared<O>,
+    rows: &Axis,
+    (cols, which): (&Axis, Range<usize>),
+) {
+    let (row_count, len) = (rows.len(), which.len());
+    let mut row = 0;
+    while row < row_count {
+        let (place, count, stride) = rows.run(row, 64.min(row_count - row));
+        let to = start.get().wrapping_add(place);
+        let offsets: [usize; 64] = std::array::from_fn(|i| (row + i) * len);
+        if let (true, 1, Some(pitch)) = (O::SAME, stride, cols.stride()) {
+            let offsets = &offsets[..count];
+            let rows = Rows { data: sums, offsets, start: 0, len, padding: 0, pitch };
+            let to = to.wrapping_add(cols.offset(which.start));
+            // SAFETY: the caller's promise: these rows are neighbours in each column.
+            if unsafe { rows.transpose_to(isa, to) } {
+                row += count;
+                continue;
+            }
+        }
+        isa.run(
+            #[inline(always)]
+            || {
+                for i in 0..count {
+                    let sums = &sums[offsets[i]..][..len];
+                    let to = to.wrapping_add(i * stride);
+                    let mut col = 0;
+                    while col < len {
+                        let (place, count, stride) = cols.run(which.start + col, len - col);
+                        let to = to.wrapping_add(place);
+                        for (j, &sum) in sums[col..][..count].iter().enumerate() {
+                            // SAFETY: the caller's promise.
+                            unsafe { to.wrapping_add(j * stride).write(O::from_sum(sum)) };
+                        }
+                        col += count;
+                    }
+                }
+            },
+        );
+        row += count;
+    }
+}

@@ -1,0 +1,206 @@
+//! Convolutions against plain loops, on every instruction set of the machine.
+
+use super::*;
+use crate::Pool;
+
+/// Of a spatial dimension: input, kernel, stride, padding before and after, dilations, reversal.
+type Sizes = (usize, usize, usize, [i64; 2], [usize; 2], bool);
+
+/// Sizes of a convolution, dense, with dimensions in a given order.
+#[derive(Clone)]
+struct Case {
+    groups: usize,
+    batch_groups: bool,
+    batch: usize,
+    features: usize,
+    outputs: usize,
+    spatial: Vec<Sizes>,
+    /// Orders of [batch, features, spatial…], [features, outputs, spatial…] and
+    /// [batch, outputs, spatial…].
+    orders: [Vec<usize>; 3],
+}
+
+/// Strides of dense dimensions with these sizes, of which `order` lists the slowest first.
+fn strides(sizes: &[usize], order: &[usize]) -> Vec<usize> {
+    let mut strides = vec![0; sizes.len()];
+    let mut stride = 1;
+    for &dim in order.iter().rev() {
+        strides[dim] = stride;
+        stride *= sizes[dim];
+    }
+    strides
+}
+
+impl Case {
+    fn check(&self) {
+        let spatial = &self.spatial;
+        let output = |&(input, kernel, stride, pad, [base, window], _): &Sizes| {
+            let dilated = |n: usize, by: usize| if n == 0 { 0 } else { (n - 1) * by + 1 } as i64;
+            let room = dilated(input, base) + pad[0] + pad[1] - dilated(kernel, window);
+            if room < 0 { 0 } else { room as usize / stride + 1 }
+        };
+        let outputs: Vec<usize> = spatial.iter().map(output).collect();
+        let sizes =
+            |first: usize, second: usize, rest: Vec<usize>| [vec![first, second], rest].concat();
+        let (by_batch, by_feature) =
+            if self.batch_groups { (self.groups, 1) } else { (1, self.groups) };
+        let all_outputs = self.groups * self.outputs;
+        let lhs_sizes = sizes(
+            self.batch * by_batch,
+            self.features * by_feature,
+            spatial.iter().map(|dim| dim.0).collect(),
+        );
+        let rhs_sizes =
+            sizes(self.features, all_outputs, spatial.iter().map(|dim| dim.1).collect());
+        let out_sizes = sizes(self.batch, all_outputs, outputs.clone());
+        let lhs = strides(&lhs_sizes, &self.orders[0]);
+        let rhs = strides(&rhs_sizes, &self.orders[1]);
+        let out = strides(&out_sizes, &self.orders[2]);
+        let dim = |size, lhs, rhs, out| Dim { size, lhs, rhs, out };
+        let group_lhs =
+            if self.batch_groups { self.batch * lhs[0] } else { self.features * lhs[1] };
+        let dims: Vec<Spatial> = (0..spatial.len())
+            .map(|i| {
+                let (input, kernel, stride, [pad_low, _], [lhs_dilation, rhs_dilation], reversed) =
+                    spatial[i];
+                Spatial {
+                    input,
+                    kernel,
+                    output: outputs[i],
+                    lhs: lhs[i + 2],
+                    rhs: rhs[i + 2],
+                    out: out[i + 2],
+                    stride,
+                    pad_low,
+                    lhs_dilation,
+                    rhs_dilation,
+                    reversed,
+                }
+            })
+            .collect();
+        let conv = Convolution::new(
+            dim(self.groups, group_lhs, self.outputs * rhs[1], self.outputs * out[1]),
+            dim(self.batch, lhs[0], 0, out[0]),
+            dim(self.features, lhs[1], rhs[0], 0),
+            dim(self.outputs, 0, rhs[1], out[1]),
+            &dims,
+        );
+        let numbers = |sizes: &[usize], seed: usize| -> Vec<f64> {
+            let count = sizes.iter().product();
+            (0..count).map(|i| ((i * 7919 + seed * 31) % 17) as f64 - 8.0).collect()
+        };
+        let (lhs, rhs) = (numbers(&lhs_sizes, 1), numbers(&rhs_sizes, 2));
+        let mut want = vec![7.0; out_sizes.iter().product()];
+        conv.run_loops::<f64, f64, f64, f64>(&lhs, &rhs, &mut want);
+        let f32s = |values: &[f64]| values.iter().map(|&v| v as f32).collect::<Vec<_>>();
+        let pool = Pool::new(2);
+        for isa in Isa::all() {
+            for threads in [Threads::single(), pool.threads(2)] {
+                let mut got = vec![7.0; want.len()];
+                conv.float(isa, &lhs, &rhs, &mut got, threads);
+                assert!(got == want, "f64 on {isa:?} by {:?}", conv.route);
+                let mut got = vec![7.0; want.len()];
+                conv.float(isa, &f32s(&lhs), &f32s(&rhs), &mut got, threads);
+                assert!(got == f32s(&want), "f32 on {isa:?} by {:?}", conv.route);
+            }
+        }
+    }
+
+    /// With channels last, channels first, and in an odd order.
+    fn check_orders(&self) {
+        let rank = self.spatial.len();
+        let spatial: Vec<usize> = (2..rank + 2).collect();
+        let last = [&[0], &spatial[..], &[1]].concat();
+        let kernel_last = [&spatial[..], &[0, 1]].concat();
+        let first = [&[0, 1], &spatial[..]].concat();
+        let kernel_first = [&[1, 0], &spatial[..]].concat();
+        let odd = [&[1], &spatial[..], &[0]].concat();
+        for orders in [
+            [last.clone(), kernel_last.clone(), last],
+            [first.clone(), kernel_first, first],
+            [odd.clone(), odd.clone(), [&spatial[..], &[0, 1]].concat()],
+            [odd.clone(), kernel_last, odd],
+        ] {
+            Case { orders, ..self.clone() }.check();
+        }
+    }
+}
+
+fn case(sizes: [usize; 4]) -> Case {
+    let [groups, batch, features, outputs] = sizes;
+    Case {
+        groups,
+        batch_groups: false,
+        batch,
+        features,
+        outputs,
+        spatial: vec![],
+        orders: [vec![], vec![], vec![]],
+    }
+}
+
+const PLAIN: Sizes = (9, 3, 1, [0, 0], [1, 1], false);
+
+#[test]
+fn windows_of_all_kinds() {
+    let windows = [
+        PLAIN,
+        (9, 3, 1, [1, 1], [1, 1], false),
+        (10, 3, 2, [0, 1], [1, 1], false),
+        (9, 1, 3, [0, 0], [1, 1], false),
+        (9, 4, 1, [-2, -1], [1, 1], false),
+        (9, 3, 2, [5, 0], [1, 2], false),
+        (5, 3, 1, [2, 2], [3, 1], true),
+        (5, 2, 3, [4, -3], [2, 3], false),
+        (1, 1, 1, [2, 3], [1, 1], true),
+        (2, 5, 1, [0, 0], [1, 1], false),
+    ];
+    for window in windows {
+        for sizes in [[1, 2, 3, 5], [1, 5, 8, 33], [2, 1, 4, 17], [9, 2, 1, 1], [8, 1, 3, 2]] {
+            Case { spatial: vec![window], ..case(sizes) }.check_orders();
+            Case { spatial: vec![PLAIN, window], ..case(sizes) }.check_orders();
+        }
+    }
+}
+
+#[test]
+fn any_number_of_spatial_dimensions() {
+    let padded = (4, 3, 2, [1, 1], [1, 1], false);
+    for rank in [0, 1, 3, 4] {
+        Case { spatial: vec![padded; rank], ..case([1, 3, 5, 7]) }.check_orders();
+        Case { spatial: vec![padded; rank], ..case([10, 3, 1, 1]) }.check_orders();
+    }
+}
+
+#[test]
+fn groups_of_the_batch() {
+    let padded = (7, 5, 1, [1, 1], [1, 1], false);
+    for sizes in [[2, 2, 3, 5], [19, 1, 4, 1], [300, 1, 2, 2]] {
+        Case { batch_groups: true, spatial: vec![padded, padded], ..case(sizes) }.check_orders();
+    }
+}
+
+#[test]
+fn several_tasks_and_blocks() {
+    let padded = (40, 3, 1, [1, 1], [1, 1], false);
+    Case { spatial: vec![padded, padded], ..case([1, 2, 4, 18]) }.check_orders();
+    // More input features than a region has room for.
+    let (wide, low) = ((400, 2, 1, [1, 1], [1, 1], false), (20, 20, 1, [0, 1], [1, 1], false));
+    Case { spatial: vec![low, wide], ..case([1, 1, 20, 2]) }.check_orders();
+    Case { spatial: vec![low, wide], ..case([9, 1, 3, 1]) }.check_orders();
+}
+
+#[test]
+fn nothing_to_compute_or_to_sum() {
+    for sizes in [[1, 0, 2, 2], [1, 2, 0, 2], [1, 2, 2, 0]] {
+        Case { spatial: vec![PLAIN], ..case(sizes) }.check_orders();
+    }
+    Case { spatial: vec![(0, 3, 1, [4, 4], [1, 1], false)], ..case([1, 2, 2, 2]) }.check_orders();
+    Case { spatial: vec![(2, 3, 1, [0, 0], [1, 1], false)], ..case([1, 2, 2, 2]) }.check_orders();
+}
+
+#[test]
+fn windows_too_sparse_for_a_region() {
+    let sparse = (3, 2, 1 << 30, [0, 1 << 30], [1 << 29, 3], false);
+    Case { spatial: vec![sparse, sparse], ..case([1, 1, 2, 3]) }.check_orders();
+}

@@ -1,0 +1,480 @@
+//! Computations lowered to kernels and run by the tile machine, against the interpreter.
+
+use helio_codegen::lower::{Arg, Lowered, Stage, Target, lower};
+use helio_codegen::tile;
+use helio_ir::text::parse;
+use helio_ir::{Array, Literal, Module, Shape, verify};
+use helio_testkit::tolerance::Tolerance;
+
+/// Runs the stages on operands given as bytes. With `in_place`, results share the buffers of
+/// operands where they may.
+fn run(module: &Module, lowered: &Lowered, args: &[Literal], in_place: bool) -> Literal {
+    let mut operands: Vec<Vec<u8>> = Vec::new();
+    args.iter().for_each(|arg| bytes_of(arg, &mut operands));
+    let shape = module.entry().result_shape();
+    let leaves = shape.leaves();
+    let mut results: Vec<Vec<u8>> =
+        leaves.iter().map(|leaf| vec![0xcd; leaf.size_bytes()]).collect();
+    let mut shared: Vec<(usize, usize)> = Vec::new();
+    for &(operand, result) in &lowered.in_place {
+        let free = shared.iter().all(|&(o, r)| o != operand && r != result);
+        if in_place && free {
+            shared.push((operand, result));
+        }
+    }
+    shared.extend(&lowered.updates);
+    for &(operand, result) in &shared {
+        results[result].clone_from(&operands[operand]);
+    }
+    let mut temps: Vec<Vec<u8>> = lowered.temps.iter().map(|&bytes| vec![0xcd; bytes]).collect();
+    for stage in &lowered.stages {
+        stage.kernel.check().unwrap_or_else(|e| panic!("{e}\n{:#?}", stage.kernel));
+        // In pieces, from the last to the first: no piece may depend on another.
+        let (range, grain) = (stage.kernel.range, stage.kernel.grain);
+        let cut = range / 2 / grain * grain;
+        for (begin, end) in [(cut, range), (0, cut)] {
+            if begin < end {
+                piece(stage, &mut operands, &mut results, &mut temps, &shared, begin, end);
+            }
+        }
+    }
+    let mut results = results.into_iter();
+    literal(shape, &mut results)
+}
+
+fn piece(
+    stage: &Stage,
+    operands: &mut [Vec<u8>],
+    results: &mut [Vec<u8>],
+    temps: &mut [Vec<u8>],
+    shared: &[(usize, usize)],
+    begin: i64,
+    end: i64,
+) {
+    let mut slots: Vec<Option<tile::Arg<'_>>> = stage.args.iter().map(|_| None).collect();
+    let place = |arg: Arg| stage.args.iter().position(|&a| a == arg);
+    let written = |at: usize| stage.kernel.params[at].write;
+    let lists = [operands, results, temps];
+    for (kind, list) in lists.into_iter().enumerate() {
+        for (i, bytes) in list.iter_mut().enumerate() {
+            let arg = [Arg::Operand(i), Arg::Result(i), Arg::Temp(i)][kind];
+            let Some(at) = place(arg) else { continue };
+            let partner = shared.iter().find(|&&(o, _)| arg == Arg::Operand(o));
+            let partner = partner.and_then(|&(_, r)| place(Arg::Result(r)));
+            slots[at] = Some(match partner {
+                Some(partner) => tile::Arg::Same(partner),
+                None if written(at) => tile::Arg::Write(bytes),
+                None => tile::Arg::Read(bytes),
+            });
+        }
+    }
+    let mut slots: Vec<_> = slots.into_iter().map(|slot| slot.expect("every buffer")).collect();
+    tile::run(&stage.kernel, &mut slots, begin, end)
+        .unwrap_or_else(|e| panic!("{e}\n{:#?}", stage.kernel));
+}
+
+fn bytes_of(literal: &Literal, to: &mut Vec<Vec<u8>>) {
+    match literal {
+        Literal::Array(array) => to.push(array.to_bytes()),
+        Literal::Tuple(elements) => elements.iter().for_each(|element| bytes_of(element, to)),
+        Literal::Token => to.push(Vec::new()),
+    }
+}
+
+fn literal(shape: &Shape, bytes: &mut impl Iterator<Item = Vec<u8>>) -> Literal {
+    match shape {
+        Shape::Array(array) => {
+            let bytes = bytes.next().expect("a buffer for each leaf");
+            Array::from_bytes(array.clone(), &bytes).unwrap().into()
+        }
+        Shape::Tuple(elements) => {
+            Literal::Tuple(elements.iter().map(|element| literal(element, bytes)).collect())
+        }
+        _ => panic!("{shape} of a fusion"),
+    }
+}
+
+/// The module that `text` is the body of the entry of; computations may stand before `ENTRY`.
+fn module(text: &str) -> Module {
+    let text = match text.contains("ENTRY") {
+        true => format!("HloModule m\n{REDUCERS}\n{text}"),
+        false => format!("HloModule m\n{REDUCERS}\nENTRY e {{\n{text}\n}}"),
+    };
+    parse(&text).unwrap_or_else(|e| panic!("{text}: {e:?}"))
+}
+
+/// Lowers the entry computation and compares what it gives on random arguments.
+fn check_with(text: &str, tolerance: Tolerance, vector_bytes: usize) -> Lowered {
+    let module = module(text);
+    let lowered = lower(&module, module.entry_id(), Target { vector_bytes })
+        .unwrap_or_else(|e| panic!("{}: {text}", e.reason));
+    let params = module.entry().program_shape().params;
+    let args = helio::random_arguments(&params, 1).unwrap();
+    let verified = verify(module.clone()).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+    let expected = helio_eval::evaluate(&verified, &args, &Default::default()).unwrap();
+    for in_place in [false, true] {
+        let found = run(&module, &lowered, &args, in_place);
+        if let Err(e) = tolerance.compare(&found, &expected) {
+            panic!("{e} (in place: {in_place}) {text}\n{:#?}", lowered.stages[0].kernel);
+        }
+    }
+    lowered
+}
+
+fn check(text: &str, tolerance: Tolerance) -> Lowered {
+    check_with(text, tolerance, 16);
+    check_with(text, tolerance, 64)
+}
+
+fn exact(text: &str) -> Lowered {
+    check(text, Tolerance::Exact)
+}
+
+/// Sums in another order than the interpreter's.
+fn close(text: &str) -> Lowered {
+    check(text, Tolerance::Distance { rtol: 1e-5, atol: 1e-4 })
+}
+
+fn unsupported(text: &str) -> String {
+    let module = module(text);
+    match lower(&module, module.entry_id(), Target { vector_bytes: 64 }) {
+        Err(e) => e.reason,
+        Ok(_) => panic!("lowered: {text}"),
+    }
+}
+
+const REDUCERS: &str = "
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }
+max { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] maximum(a, b) }
+adds { a = s32[] parameter(0) b = s32[] parameter(1) ROOT r = s32[] add(a, b) }
+and { a = pred[] parameter(0) b = pred[] parameter(1) ROOT r = pred[] and(a, b) }
+addb { a = bf16[] parameter(0) b = bf16[] parameter(1) ROOT r = bf16[] add(a, b) }
+addc { a = c64[] parameter(0) b = c64[] parameter(1) ROOT r = c64[] add(a, b) }
+addd { a = f64[] parameter(0) b = f64[] parameter(1) ROOT r = f64[] add(a, b) }
+digits { a = s32[] parameter(0) b = s32[] parameter(1) ten = s32[] constant(10)
+  t = s32[] multiply(a, ten) ROOT r = s32[] add(t, b) }
+argmax {
+  a = f32[] parameter(0) x = f32[] parameter(2)
+  gt = pred[] compare(a, x), direction=GT
+  ne = pred[] compare(a, a), direction=NE
+  keep = pred[] or(gt, ne)
+  v = f32[] select(keep, a, x)
+  eq = pred[] compare(a, x), direction=EQ
+  i = s32[] parameter(1) j = s32[] parameter(3)
+  lt = pred[] compare(i, j), direction=LT
+  tie = pred[] and(eq, lt)
+  first = pred[] or(keep, tie)
+  k = s32[] select(first, i, j)
+  ROOT r = (f32[], s32[]) tuple(v, k)
+}";
+
+#[test]
+fn elementwise_of_all_sizes() {
+    for n in [1, 2, 3, 15, 16, 17, 31, 63, 64, 65, 127, 1009] {
+        exact(&format!(
+            "x = f32[{n}] parameter(0) y = f32[{n}] parameter(1) s = f32[] parameter(2)
+             b = f32[{n}] broadcast(s), dimensions={{}}
+             p = f32[{n}] multiply(x, b) ROOT r = f32[{n}] add(p, y)"
+        ));
+    }
+    exact("x = f32[] parameter(0) ROOT r = f32[] negate(x)");
+    exact("x = f32[0] parameter(0) ROOT r = f32[0] negate(x)");
+    exact("x = f32[1,1] parameter(0) ROOT r = f32[1,1] negate(x)");
+}
+
+#[test]
+fn elementwise_of_other_types() {
+    for ty in ["s8", "u16", "s64", "bf16", "f16", "f64", "c64", "c128", "u4"] {
+        exact(&format!(
+            "x = {ty}[7,11] parameter(0) y = {ty}[7,11] parameter(1)
+             s = {ty}[7,11] add(x, y) ROOT r = {ty}[7,11] subtract(s, x)"
+        ));
+    }
+    exact(
+        "x = pred[77] parameter(0) y = f32[77] parameter(1) z = f32[77] parameter(2)
+         s = f32[77] select(x, y, z) ROOT r = (f32[77], pred[77]) tuple(s, x)",
+    );
+}
+
+#[test]
+fn movements() {
+    exact(
+        "x = f32[5,7,9] parameter(0) t = f32[9,5,7] transpose(x), dimensions={2,0,1}
+         r = f32[9,35] reshape(t) ROOT n = f32[9,35] negate(r)",
+    );
+    exact(
+        "x = f32[24] parameter(0) y = f32[4,6] parameter(1) a = f32[4,6] reshape(x)
+         t = f32[6,4] transpose(a), dimensions={1,0} u = f32[6,4] transpose(y), dimensions={1,0}
+         s = f32[6,4] add(t, u) ROOT r = f32[2,3,2,2] reshape(s)",
+    );
+    exact(
+        "x = f32[10,20] parameter(0) s = f32[4,6] slice(x), slice={[1:9:2], [2:20:3]}
+         s2 = f32[4,5] slice(s), slice={[0:4], [1:6]}
+         v = f32[4,5] reverse(s2), dimensions={0,1} ROOT r = f32[4,5] negate(v)",
+    );
+    exact(
+        "x = f32[10,37] parameter(0) v = f32[10,37] reverse(x), dimensions={1}
+         ROOT r = f32[10,37] add(x, v)",
+    );
+    exact(
+        "x = f32[7] parameter(0) b = f32[5,7,3] broadcast(x), dimensions={1}
+         i = f32[5,7,3] iota(), iota_dimension=0 j = f32[5,7,3] iota(), iota_dimension=2
+         s = f32[5,7,3] add(b, i) ROOT r = f32[5,7,3] multiply(s, j)",
+    );
+    for ty in ["u8", "s64", "bf16", "c64", "f64", "s32"] {
+        exact(&format!("ROOT r = {ty}[3,90] iota(), iota_dimension=1"));
+    }
+}
+
+#[test]
+fn pads_and_joins() {
+    exact(
+        "x = f32[20,10] parameter(0) y = f32[20,12] parameter(1) z = s32[] constant(7)
+         c = f32[20,22] concatenate(x, y), dimensions={1}
+         s = f32[20,17] slice(c), slice={[0:20], [3:20]} f = f32[] convert(z)
+         ROOT p = f32[22,22] pad(s, f), padding=1_1x2_3",
+    );
+    exact(
+        "x = f32[40,50] parameter(0) f = f32[] constant(1)
+         ROOT p = f32[39,50] pad(x, f), padding=-3_2x5_-5",
+    );
+    exact(
+        "x = f32[0] parameter(0) f = f32[] parameter(1)
+         ROOT p = f32[50] pad(x, f), padding=30_20",
+    );
+    // A roll, up and to the left.
+    exact(
+        "x = f32[12,33] parameter(0)
+         a = f32[11,33] slice(x), slice={[1:12], [0:33]} b = f32[1,33] slice(x), slice={[0:1], [0:33]}
+         c = f32[12,33] concatenate(a, b), dimensions={0}
+         d = f32[12,32] slice(x), slice={[0:12], [1:33]} e = f32[12,1] slice(x), slice={[0:12], [0:1]}
+         f = f32[12,33] concatenate(d, e), dimensions={1}
+         ROOT r = f32[12,33] add(c, f)",
+    );
+    exact(
+        "x = f32[4,1] parameter(0) y = f32[4,1] parameter(1) z = f32[4,0] parameter(2)
+         n = f32[4,1] negate(y) ROOT c = f32[4,3] concatenate(x, z, n, x), dimensions={1}",
+    );
+    exact(
+        "x = f32[9,40] parameter(0) f = f32[] constant(1)
+         p = f32[9,45] pad(x, f), padding=0_0x2_3 r = f32[9,45] reverse(p), dimensions={1}
+         ROOT s = f32[9,15] slice(r), slice={[0:9], [0:45:3]}",
+    );
+    assert_eq!(
+        unsupported(
+            "x = f32[9] parameter(0) f = f32[] constant(1)
+             ROOT p = f32[17] pad(x, f), padding=0_0_1"
+        ),
+        "padding between elements"
+    );
+}
+
+#[test]
+fn places_known_at_run_time() {
+    for ty in ["s32", "u32", "u8", "s64"] {
+        exact(&format!(
+            "x = f32[9,50] parameter(0) i = {ty}[] parameter(1) j = {ty}[] parameter(2)
+             d = f32[3,37] dynamic-slice(x, i, j), dynamic_slice_sizes={{3,37}}
+             ROOT n = f32[3,37] negate(d)"
+        ));
+    }
+    exact(
+        "x = f32[9,50] parameter(0) i = s32[] parameter(1) n = s32[] negate(i) z = s32[] constant(2)
+         d = f32[3,37] dynamic-slice(x, n, z), dynamic_slice_sizes={3,37}
+         ROOT r = f32[3,37] negate(d)",
+    );
+    let updated = exact(
+        "x = f32[9,50] parameter(0) u = f32[2,30] parameter(1) i = s32[] parameter(2)
+         z = s32[] constant(3) n = f32[2,30] negate(u)
+         ROOT d = f32[9,50] dynamic-update-slice(x, n, z, i)",
+    );
+    assert_eq!(updated.updates, [(0, 0)]);
+    // What is updated is what was read.
+    exact(
+        "x = f32[9,50] parameter(0) i = s32[] parameter(1) z = s32[] constant(0)
+         s = f32[1,50] dynamic-slice(x, i, z), dynamic_slice_sizes={1,50} n = f32[1,50] negate(s)
+         ROOT d = f32[9,50] dynamic-update-slice(x, n, i, z)",
+    );
+    exact(
+        "x = f32[9,50] parameter(0) u = f32[2,30] parameter(1) i = s32[] parameter(2)
+         z = s32[] constant(3) n = f32[9,50] negate(x)
+         d = f32[9,50] dynamic-update-slice(n, u, z, i) ROOT r = f32[9,50] negate(d)",
+    );
+}
+
+#[test]
+fn gathers() {
+    // Rows, and single elements in each lane.
+    exact(
+        "x = f32[40,23] parameter(0) i = s32[17,1] parameter(1)
+         g = f32[17,23] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0},
+           index_vector_dim=1, slice_sizes={1,23} ROOT n = f32[17,23] negate(g)",
+    );
+    exact(
+        "x = f32[40] parameter(0) i = s32[77] parameter(1)
+         g = f32[77] gather(x, i), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0},
+           index_vector_dim=1, slice_sizes={1} ROOT n = f32[77] negate(g)",
+    );
+    exact(
+        "x = f64[10,20] parameter(0) i = s64[33,2] parameter(1)
+         g = f64[33] gather(x, i), offset_dims={}, collapsed_slice_dims={0,1}, start_index_map={1,0},
+           index_vector_dim=1, slice_sizes={1,1} ROOT n = f64[33] negate(g)",
+    );
+}
+
+#[test]
+fn sums_over_rows_columns_and_all() {
+    for (rows, columns) in [(1, 1), (3, 9), (5, 1000), (70, 33), (9, 16), (300, 64), (2, 70000)] {
+        for (dims, out) in
+            [("0", format!("{columns}")), ("1", format!("{rows}")), ("0,1", String::new())]
+        {
+            close(&format!(
+                "x = f32[{rows},{columns}] parameter(0) z = f32[] constant(0)
+                 n = f32[{rows},{columns}] negate(x)
+                 s = f32[{out}] reduce(n, z), dimensions={{{dims}}}, to_apply=add
+                 ROOT r = f32[{out}] negate(s)"
+            ));
+        }
+    }
+    close(
+        "x = f32[3,50,4,20] parameter(0) z = f32[] parameter(1)
+         ROOT s = f32[50,20] reduce(x, z), dimensions={0,2}, to_apply=add",
+    );
+    close(
+        "x = f32[3,50,4,20] parameter(0) z = f32[] parameter(1)
+         ROOT s = f32[3,4] reduce(x, z), dimensions={1,3}, to_apply=add",
+    );
+    exact(
+        "x = f32[3,0] parameter(0) z = f32[] parameter(1)
+         ROOT s = f32[3] reduce(x, z), dimensions={1}, to_apply=add",
+    );
+    close(
+        "x = f32[100000,3] parameter(0) z = f32[] parameter(1)
+         ROOT s = f32[3] reduce(x, z), dimensions={0}, to_apply=add",
+    );
+}
+
+#[test]
+fn sums_of_other_types() {
+    exact(
+        "x = s32[40,33] parameter(0) z = s32[] parameter(1)
+         ROOT s = s32[40] reduce(x, z), dimensions={1}, to_apply=adds",
+    );
+    exact(
+        "x = f32[40,33] parameter(0) y = f32[40,33] parameter(1) t = pred[] constant(true)
+         c = pred[40,33] compare(x, y), direction=NE
+         ROOT s = pred[40] reduce(c, t), dimensions={1}, to_apply=and",
+    );
+    check(
+        "x = bf16[40,330] parameter(0) z = bf16[] constant(0)
+         ROOT s = bf16[40] reduce(x, z), dimensions={1}, to_apply=addb",
+        Tolerance::Distance { rtol: 0.05, atol: 1.0 },
+    );
+    close(
+        "x = c64[40,33] parameter(0) z = c64[] constant((0,0))
+         ROOT s = c64[40] reduce(x, z), dimensions={1}, to_apply=addc",
+    );
+    close(
+        "x = f64[4,33,7] parameter(0) z = f64[] constant(0)
+         ROOT s = f64[33] reduce(x, z), dimensions={0,2}, to_apply=addd",
+    );
+    // In order, from the left.
+    exact(
+        "x = s32[5,9] parameter(0) z = s32[] constant(0)
+         ROOT s = s32[5] reduce(x, z), dimensions={1}, to_apply=digits",
+    );
+    exact(
+        "x = s32[90] parameter(0) z = s32[] constant(0)
+         ROOT s = s32[] reduce(x, z), dimensions={0}, to_apply=digits",
+    );
+}
+
+#[test]
+fn largest_and_their_places() {
+    for (rows, columns) in [(7, 1000), (1, 70000), (90, 10), (40, 3)] {
+        for (dim, out) in [(0, columns), (1, rows)] {
+            exact(&format!(
+                "x = f32[{rows},{columns}] parameter(0) i = s32[{rows},{columns}] iota(), iota_dimension={dim}
+                 c = f32[{rows},{columns}] sqrt(x)
+                 low = f32[] constant(-inf) z = s32[] constant(0)
+                 ROOT m = (f32[{out}], s32[{out}]) reduce(c, i, low, z), dimensions={{{dim}}}, to_apply=argmax"
+            ));
+        }
+    }
+}
+
+#[test]
+fn rows_in_several_passes() {
+    for columns in [10, 64, 1000] {
+        // With 1 / (1 + d²) for the exponential.
+        let softmax = format!(
+            "x = f32[30,{columns}] parameter(0) low = f32[] constant(-inf) z = f32[] constant(0) one = f32[] constant(1)
+             m = f32[30] reduce(x, low), dimensions={{1}}, to_apply=max
+             mb = f32[30,{columns}] broadcast(m), dimensions={{0}}
+             d = f32[30,{columns}] subtract(x, mb) q = f32[30,{columns}] multiply(d, d) o = f32[30,{columns}] broadcast(one), dimensions={{}}
+             a = f32[30,{columns}] add(q, o) e = f32[30,{columns}] divide(o, a)
+             s = f32[30] reduce(e, z), dimensions={{1}}, to_apply=add
+             sb = f32[30,{columns}] broadcast(s), dimensions={{0}}
+             ROOT r = f32[30,{columns}] divide(e, sb)"
+        );
+        let lowered = close(&softmax);
+        assert_eq!(lowered.stages.len(), 1);
+        assert_eq!(lowered.in_place, [(0, 0)]);
+    }
+    // Along the columns, and over everything.
+    close(
+        "x = f32[30,100] parameter(0) low = f32[] constant(-inf) z = f32[] constant(0) one = f32[] constant(1)
+         m = f32[100] reduce(x, low), dimensions={0}, to_apply=max
+         mb = f32[30,100] broadcast(m), dimensions={1}
+         d = f32[30,100] subtract(x, mb) q = f32[30,100] multiply(d, d) o = f32[30,100] broadcast(one), dimensions={}
+             a = f32[30,100] add(q, o) e = f32[30,100] divide(o, a)
+         s = f32[100] reduce(e, z), dimensions={0}, to_apply=add
+         sb = f32[30,100] broadcast(s), dimensions={1}
+         ROOT r = f32[30,100] divide(e, sb)",
+    );
+    let all = close(
+        "x = f32[100003] parameter(0) low = f32[] constant(-inf) z = f32[] constant(0) one = f32[] constant(1)
+         m = f32[] reduce(x, low), dimensions={0}, to_apply=max
+         mb = f32[100003] broadcast(m), dimensions={}
+         d = f32[100003] subtract(x, mb) q = f32[100003] multiply(d, d) o = f32[100003] broadcast(one), dimensions={}
+             a = f32[100003] add(q, o) e = f32[100003] divide(o, a)
+         s = f32[] reduce(e, z), dimensions={0}, to_apply=add
+         sb = f32[100003] broadcast(s), dimensions={}
+         ROOT r = f32[100003] divide(e, sb)",
+    );
+    assert_eq!(all.stages.len(), 5);
+    close(
+        "x = f32[6,5,40] parameter(0) z = f32[] constant(0) n = f32[] constant(40)
+         s = f32[6,5] reduce(x, z), dimensions={2}, to_apply=add
+         c = f32[6,5,1] reshape(s) nb = f32[6,5,1] broadcast(n), dimensions={}
+         m = f32[6,5,1] divide(c, nb) mr = f32[6,5] reshape(m)
+         mb = f32[6,5,40] broadcast(mr), dimensions={0,1}
+         d = f32[6,5,40] subtract(x, mb) q = f32[6,5,40] multiply(d, d)
+         v = f32[6,5] reduce(q, z), dimensions={2}, to_apply=add
+         vb = f32[6,5,40] broadcast(v), dimensions={0,1}
+         o = f32[6,5,40] divide(d, vb)
+         ROOT t = (f32[6,5,40], f32[6,5], f32[6,5,1]) tuple(o, v, m)",
+    );
+}
+
+#[test]
+fn folds_written_out() {
+    close(
+        "x = f32[40,3] parameter(0) z = f32[] constant(0)
+         a = f32[40,40,3] broadcast(x), dimensions={1,2} b = f32[40,40,3] broadcast(x), dimensions={0,2}
+         d = f32[40,40,3] subtract(a, b) q = f32[40,40,3] multiply(d, d)
+         s = f32[40,40] reduce(q, z), dimensions={2}, to_apply=add
+         w = f32[40,40,3] broadcast(s), dimensions={0,1} p = f32[40,40,3] multiply(d, w)
+         ROOT r = f32[40,3] reduce(p, z), dimensions={1}, to_apply=add",
+    );
+}
+
+#[test]
+fn results_of_several_sizes() {
+    exact(
+        "x = f32[40,30] parameter(0) i = s32[] parameter(1) one = s32[] constant(1)
+         n = f32[40,30] negate(x) j = s32[] add(i, one) v = f32[1200] reshape(x)
+         e = f32[0] iota(), iota_dimension=0
+         ROOT t = (f32[40,30], s32[], f32[1200], f32[0]) tuple(n, j, v, e)",
+    );
+}
