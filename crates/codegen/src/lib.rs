@@ -12,4 +12,3 @@ pub mod lower;
 pub mod math;
 pub mod state_loop;
 pub mod tile;
-pub mod x86;

@@ -14,7 +14,6 @@
 
 mod build;
 mod check;
-mod visit;
 
 pub use build::Builder;
 

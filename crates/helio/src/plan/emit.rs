@@ -1,6 +1,7 @@
 //! Steps for single instructions.
 
-use helio_ir::InstrId;
+use helio_codegen::lower;
+use helio_ir::{InstrId, Op};
 use helio_runtime::program::Step;
 
 use super::{Frame, Planned, Planner, StorageId};
@@ -10,6 +11,16 @@ use super::{Frame, Planned, Planner, StorageId};
 pub(crate) struct Target {}
 
 impl Target {
+    /// What kernels are lowered for.
+    pub(super) fn vectors(&self) -> lower::Target {
+        lower::Target { vector_bytes: self.vector_bytes() }
+    }
+
+    /// Whether a kernel may get one buffer as an operand and as a result.
+    pub(super) fn in_place(&self) -> bool {
+        false
+    }
+
     /// The width of vectors.
     pub(super) fn vector_bytes(&self) -> usize {
         64
@@ -24,6 +35,11 @@ impl<'m> Planner<'m> {
         id: InstrId,
         steps: &mut Vec<Step>,
     ) -> Planned<Vec<StorageId>> {
+        if let Op::Fusion(op) = &frame.computation.instr(id).op
+            && let Some(values) = self.fused(frame, id, op, steps)?
+        {
+            return Ok(values);
+        }
         if let Some(values) = self.bound(frame, id, steps)? {
             return Ok(values);
         }

@@ -14,6 +14,7 @@ mod bind;
 mod code;
 mod emit;
 mod flow;
+mod fused;
 mod host;
 mod place;
 

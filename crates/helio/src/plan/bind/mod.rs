@@ -1,6 +1,7 @@
 //! Tuned kernels for single instructions: what an operation's attributes and shapes mean in sizes
 //! and strides.
 
+mod convolution;
 mod movement;
 mod order;
 mod product;
@@ -85,6 +86,7 @@ fn bind(site: &Site<'_>) -> Option<Bound> {
         Op::Sort(op) => order::sort(site, op),
         Op::TopK(op) => order::top_k(site, op),
         Op::Dot(op) => product::dot(site, op),
+        Op::Convolution(op) => convolution::convolution(site, op),
         Op::Transpose(op) => movement::transpose(site, op),
         Op::Broadcast(op) => movement::broadcast(site, op),
         Op::Reverse(op) => movement::reverse(site, op),

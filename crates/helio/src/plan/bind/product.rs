@@ -60,11 +60,16 @@ impl Dims {
     }
 }
 
+/// Whether an algorithm takes the operands as they are. Those that round them first are the
+/// interpreter's.
+pub(super) fn rounds_nothing(algorithm: Option<&str>) -> bool {
+    matches!(algorithm, None | Some("dot_f32_f32_f32" | "dot_f64_f64_f64"))
+}
+
 pub(super) fn dot(site: &Site<'_>, op: &ops::Dot) -> Option<Bound> {
     let [lhs, rhs] = site.operands[..] else { return None };
     let out = *site.results.first()?;
-    // Algorithms that round the operands first are the interpreter's.
-    if op.algorithm.as_ref().is_some_and(|a| a != "dot_f32_f32_f32" && a != "dot_f64_f64_f64") {
+    if !rounds_nothing(op.algorithm.as_deref()) {
         return None;
     }
     let mut dims = Dims::of(op, lhs, rhs, out);

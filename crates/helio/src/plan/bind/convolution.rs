@@ -1,0 +1,79 @@
+//! Convolutions.
+
+use helio_ir::{ElementType, ops, types::strides};
+use helio_runtime::kernels::bytes::{cast, cast_mut};
+use helio_runtime::kernels::gemm::Dim;
+use helio_runtime::kernels::gemm::conv::{Convolution, Spatial};
+
+use super::{Bound, Site, product};
+
+pub(super) fn convolution(site: &Site<'_>, op: &ops::Convolution) -> Option<Bound> {
+    let [input, kernel] = site.operands[..] else { return None };
+    let out = *site.results.first()?;
+    if !product::rounds_nothing(op.algorithm.as_deref()) {
+        return None;
+    }
+    let dims = &op.dims;
+    let [lhs, rhs, to] = [input, kernel, out].map(|shape| strides(shape.dims()));
+    // A group has its own features of the kernel and of the result, and of the input its own
+    // features or its own part of the batch.
+    let features = kernel.dims()[dims.kernel_input_feature];
+    let batch = out.dims()[dims.output_batch];
+    let (groups, lhs_step) = if op.batch_group_count > 1 {
+        (op.batch_group_count, batch * lhs[dims.input_batch])
+    } else {
+        (op.feature_group_count, features * lhs[dims.input_feature])
+    };
+    let outputs = kernel.dims()[dims.kernel_output_feature].checked_div(groups)?;
+    let group = Dim {
+        size: groups,
+        lhs: lhs_step,
+        rhs: outputs * rhs[dims.kernel_output_feature],
+        out: outputs * to[dims.output_feature],
+    };
+    let batch = Dim { size: batch, lhs: lhs[dims.input_batch], rhs: 0, out: to[dims.output_batch] };
+    let features = Dim {
+        size: features,
+        lhs: lhs[dims.input_feature],
+        rhs: rhs[dims.kernel_input_feature],
+        out: 0,
+    };
+    let outputs = Dim {
+        size: outputs,
+        lhs: 0,
+        rhs: rhs[dims.kernel_output_feature],
+        out: to[dims.output_feature],
+    };
+    let spatial = op.window.dims.iter().enumerate().map(|(i, window)| {
+        let [of, over, at] =
+            [dims.input_spatial[i], dims.kernel_spatial[i], dims.output_spatial[i]];
+        Spatial {
+            input: input.dims()[of],
+            kernel: kernel.dims()[over],
+            output: out.dims()[at],
+            lhs: lhs[of],
+            rhs: rhs[over],
+            out: to[at],
+            stride: window.stride,
+            pad_low: window.pad_low,
+            lhs_dilation: window.base_dilation,
+            rhs_dilation: window.window_dilation,
+            reversed: window.reversal,
+        }
+    });
+    let spatial: Vec<Spatial> = spatial.collect();
+    let convolution = Convolution::new(group, batch, features, outputs, &spatial);
+    macro_rules! same {
+        ($method:ident) => {
+            Bound::new("convolution", move |inputs, outputs, threads| {
+                let out = cast_mut(outputs[0]);
+                convolution.$method(cast(inputs[0]), cast(inputs[1]), out, threads);
+            })
+        };
+    }
+    Some(match [input.element(), kernel.element(), out.element()] {
+        [ElementType::F32, ElementType::F32, ElementType::F32] => same!(f32),
+        [ElementType::F64, ElementType::F64, ElementType::F64] => same!(f64),
+        _ => return None,
+    })
+}
