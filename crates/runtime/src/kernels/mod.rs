@@ -14,6 +14,8 @@ pub mod copy;
 mod disjoint;
 pub mod gemm;
 mod isa;
+pub mod number;
 mod scratch;
 pub mod sort;
 mod stream;
+pub mod window;

@@ -1,0 +1,257 @@
+//! Arithmetic on elements whose type is known at run time only.
+
+use half::{bf16, f16};
+
+use super::bytes::Plain;
+
+/// Types that kernels compute with. `pred` is [`NumberType::U8`], where its values are 0 and 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // Their names say it.
+pub enum NumberType {
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    F16,
+    BF16,
+    F32,
+    F64,
+}
+
+impl NumberType {
+    /// The size of an element in bytes.
+    pub fn size(self) -> usize {
+        with_number!(self, T => size_of::<T>())
+    }
+}
+
+/// How two numbers become one; associative up to rounding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fold {
+    /// The sum; integers wrap.
+    Add,
+    /// The product; integers wrap.
+    Mul,
+    /// IEEE 754-2019 `maximum`: NaN if either is, and 0 above -0.
+    Max,
+    /// IEEE 754-2019 `minimum`: NaN if either is, and -0 below 0.
+    Min,
+}
+
+/// Evaluates an expression with `$T` standing for the [`Number`] of this type.
+macro_rules! with_number {
+    ($ty:expr, $T:ident => $body:expr) => {
+        with_number!(@arms $ty, $T, $body,
+            I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64,
+            F16 half::f16, BF16 half::bf16, F32 f32, F64 f64)
+    };
+    (@arms $ty:expr, $T:ident, $body:expr, $($variant:ident $name:ty),*) => {
+        match $ty {
+            $($crate::kernels::number::NumberType::$variant => {
+                type $T = $name;
+                $body
+            })*
+        }
+    };
+}
+pub(super) use with_number;
+
+/// Evaluates an expression with `$F` standing for the [`FoldOp`] of this fold.
+macro_rules! with_fold {
+    ($fold:expr, $F:ident => $body:expr) => {
+        with_fold!(@arms $fold, $F, $body, Add, Mul, Max, Min)
+    };
+    (@arms $fold:expr, $F:ident, $body:expr, $($name:ident),*) => {
+        match $fold {
+            $($crate::kernels::number::Fold::$name => {
+                type $F = $crate::kernels::number::$name;
+                $body
+            })*
+        }
+    };
+}
+pub(super) use with_fold;
+
+/// A number.
+pub(super) trait Number: Plain + PartialOrd {
+    /// The type in which several are combined before one is rounded.
+    type Wide: Number;
+
+    fn widen(self) -> Self::Wide;
+    fn narrow(wide: Self::Wide) -> Self;
+    fn add(self, other: Self) -> Self;
+    fn mul(self, other: Self) -> Self;
+    fn max(self, other: Self) -> Self;
+    fn min(self, other: Self) -> Self;
+}
+
+macro_rules! integers {
+    ($($ty:ty)*) => { $(
+        impl Number for $ty {
+            type Wide = Self;
+            #[inline(always)]
+            fn widen(self) -> Self {
+                self
+            }
+            #[inline(always)]
+            fn narrow(wide: Self) -> Self {
+                wide
+            }
+            #[inline(always)]
+            fn add(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+            #[inline(always)]
+            fn mul(self, other: Self) -> Self {
+                self.wrapping_mul(other)
+            }
+            #[inline(always)]
+            fn max(self, other: Self) -> Self {
+                Ord::max(self, other)
+            }
+            #[inline(always)]
+            fn min(self, other: Self) -> Self {
+                Ord::min(self, other)
+            }
+        }
+    )* };
+}
+
+integers!(i8 i16 i32 i64 u8 u16 u32 u64);
+
+macro_rules! floats {
+    ($($ty:ty)*) => { $(
+        impl Number for $ty {
+            type Wide = Self;
+            #[inline(always)]
+            fn widen(self) -> Self {
+                self
+            }
+            #[inline(always)]
+            fn narrow(wide: Self) -> Self {
+                wide
+            }
+            #[inline(always)]
+            fn add(self, other: Self) -> Self {
+                self + other
+            }
+            #[inline(always)]
+            fn mul(self, other: Self) -> Self {
+                self * other
+            }
+            #[inline(always)]
+            fn max(self, other: Self) -> Self {
+                // Equal numbers differ in the sign of zero at most. If `other` is NaN, it is taken.
+                let equal = Self::from_bits(self.to_bits() & other.to_bits());
+                let larger = if self > other { self } else { other };
+                let number = if self == other { equal } else { larger };
+                if self.is_nan() { self } else { number }
+            }
+            #[inline(always)]
+            fn min(self, other: Self) -> Self {
+                let equal = Self::from_bits(self.to_bits() | other.to_bits());
+                let smaller = if self < other { self } else { other };
+                let number = if self == other { equal } else { smaller };
+                if self.is_nan() { self } else { number }
+            }
+        }
+    )* };
+}
+
+floats!(f32 f64);
+
+macro_rules! short_floats {
+    ($($ty:ty)*) => { $(
+        // SAFETY: 16 bits, all patterns of which are floats.
+        unsafe impl Plain for $ty {}
+
+        impl Number for $ty {
+            type Wide = f32;
+            #[inline(always)]
+            fn widen(self) -> f32 {
+                self.to_f32()
+            }
+            #[inline(always)]
+            fn narrow(wide: f32) -> Self {
+                <$ty>::from_f32(wide)
+            }
+            #[inline(always)]
+            fn add(self, other: Self) -> Self {
+                Self::narrow(self.widen() + other.widen())
+            }
+            #[inline(always)]
+            fn mul(self, other: Self) -> Self {
+                Self::narrow(self.widen() * other.widen())
+            }
+            #[inline(always)]
+            fn max(self, other: Self) -> Self {
+                Self::narrow(Number::max(self.widen(), other.widen()))
+            }
+            #[inline(always)]
+            fn min(self, other: Self) -> Self {
+                Self::narrow(Number::min(self.widen(), other.widen()))
+            }
+        }
+    )* };
+}
+
+short_floats!(f16 bf16);
+
+/// A [`Fold`] as a type, so that loops are compiled for each.
+pub(super) trait FoldOp: Copy {
+    fn apply<T: Number>(a: T, b: T) -> T;
+}
+
+macro_rules! folds {
+    ($($name:ident $method:ident;)*) => { $(
+        #[doc = concat!("[`Fold::", stringify!($name), "`].")]
+        #[derive(Clone, Copy)]
+        pub(super) struct $name;
+
+        impl FoldOp for $name {
+            #[inline(always)]
+            fn apply<T: Number>(a: T, b: T) -> T {
+                a.$method(b)
+            }
+        }
+    )* };
+}
+
+folds! {
+    Add add;
+    Mul mul;
+    Max max;
+    Min min;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn maximum_and_minimum_of_zeros_and_nan() {
+        let bits = |v: f32| v.to_bits();
+        for (a, b) in [(0.0f32, -0.0f32), (-0.0, 0.0)] {
+            assert_eq!(bits(Number::max(a, b)), bits(0.0));
+            assert_eq!(bits(Number::min(a, b)), bits(-0.0));
+        }
+        let nan = f32::from_bits(0xffc0_1234);
+        for (a, b) in [(nan, 1.0), (1.0, nan), (nan, f32::NAN)] {
+            assert_eq!(bits(Number::max(a, b)), bits(nan));
+            assert_eq!(bits(Number::min(a, b)), bits(nan));
+        }
+        assert_eq!(Number::max(2.0f64, 3.0), 3.0);
+        assert_eq!(Number::min(-2.0f64, 3.0), -2.0);
+        assert_eq!(Number::max(bf16::from_f32(2.0), bf16::from_f32(3.0)), bf16::from_f32(3.0));
+    }
+
+    #[test]
+    fn integers_wrap() {
+        assert_eq!(Number::add(200u8, 100), 44);
+        assert_eq!(Number::mul(i32::MAX, 2), -2);
+    }
+}

@@ -1,0 +1,268 @@
+//! Folding the elements under a window.
+
+use std::ops::Range;
+
+use super::super::bytes::{cast, cast_mut};
+use super::super::disjoint::Disjoint;
+use super::super::isa::vectorised;
+use super::super::number::{Fold, FoldOp, Number, NumberType, with_fold, with_number};
+use super::super::sort::Lanes;
+use super::{Scan, WindowDim, Windows};
+use crate::Threads;
+
+/// Folds the elements under each position of a window, and an initial value once.
+#[derive(Clone, Debug)]
+pub struct ReduceWindow {
+    plan: Plan,
+    ty: NumberType,
+    fold: Fold,
+}
+
+#[derive(Clone, Debug)]
+enum Plan {
+    /// Each position folds what the one before did, and one more.
+    Scan(Scan),
+    /// Neighbours in memory are folded side by side.
+    Lanes { windows: Windows, points: usize },
+    /// Neighbouring positions are folded side by side.
+    Line { outer: Windows, line: Line, points: usize },
+}
+
+/// The last dimension of a window, where it is the last of the array, or nearly.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    dim: WindowDim,
+    /// How many neighbours share a position.
+    lanes: usize,
+}
+
+/// With this many neighbours to fold side by side, positions need not be.
+const ENOUGH_LANES: usize = 16;
+/// Neighbours are folded so many at a time.
+const WIDTH: usize = 64;
+
+impl ReduceWindow {
+    /// A plan for these dimensions. `None` if there is none but the general way: windows of very
+    /// many points (unless they are those of a cumulative fold), or very large dilations.
+    pub fn new(window: &[WindowDim], ty: NumberType, fold: Fold) -> Option<Self> {
+        let plan = match scan(window, ty, fold) {
+            Some(scan) => Plan::Scan(scan),
+            None => Plan::new(window)?,
+        };
+        Some(ReduceWindow { plan, ty, fold })
+    }
+
+    /// Folds `init` and the elements of `from`. All are bytes of elements of the type.
+    ///
+    /// # Panics
+    ///
+    /// If an array is too short or not aligned for its elements.
+    pub fn run(&self, from: &[u8], init: &[u8], to: &mut [u8], threads: Threads<'_>) {
+        if let Plan::Scan(scan) = &self.plan {
+            return scan.run(from, init, to, threads);
+        }
+        with_number!(self.ty, T => with_fold!(self.fold, F => {
+            self.plan.run::<T, F>(cast(from), cast(init)[0], cast_mut(to), threads);
+        }));
+    }
+}
+
+/// The cumulative fold that this is, if it is one.
+fn scan(window: &[WindowDim], ty: NumberType, fold: Fold) -> Option<Scan> {
+    let d = window.iter().position(|dim| !dim.is_trivial())?;
+    let dim = &window[d];
+    let others = window.iter().skip(d + 1).all(WindowDim::is_trivial);
+    let is_plain = dim.stride == 1 && dim.window_dilation == 1 && dim.base_dilation == 1;
+    let covers_all = dim.size == dim.base && dim.positions == dim.base;
+    let is_reversed = match usize::try_from(dim.pad_low).ok()? {
+        0 => true,
+        low if low + 1 == dim.base => false,
+        _ => return None,
+    };
+    let product = |dims: &[WindowDim]| dims.iter().map(|dim| dim.base).product();
+    let (outer, inner) = (product(&window[..d]), product(&window[d + 1..]));
+    let lanes = Lanes { outer, count: dim.base, inner };
+    (others && is_plain && covers_all).then_some(Scan { lanes, ty, fold, is_reversed })
+}
+
+impl Plan {
+    fn new(window: &[WindowDim]) -> Option<Self> {
+        let windows = Windows::new(window)?;
+        let points: usize = window.iter().map(|dim| dim.size).product();
+        let last = window.iter().rposition(|dim| !dim.is_trivial());
+        if let Some((last, dim)) = last.map(|last| (last, window[last])) {
+            if windows.lanes < ENOUGH_LANES && dim.base_dilation == 1 {
+                // The last dimension is left to the line; its base is all one element.
+                let mut outer = window[..last].to_vec();
+                let whole = WindowDim {
+                    base: dim.base.checked_mul(windows.lanes)?,
+                    positions: dim.base * windows.lanes,
+                    ..TRIVIAL
+                };
+                outer.push(whole);
+                let line = Line { dim, lanes: windows.lanes };
+                return Some(Plan::Line { outer: Windows::new(&outer)?, line, points });
+            }
+        }
+        Some(Plan::Lanes { windows, points })
+    }
+
+    fn run<T: Number, F: FoldOp>(&self, from: &[T], init: T, to: &mut [T], threads: Threads<'_>) {
+        let to = Disjoint::new(to);
+        let init = init.widen();
+        match self {
+            Plan::Scan(_) => {} // Has another way.
+            Plan::Lanes { windows, points } => {
+                threads.for_ranges(windows.rows(), windows.rows_per_task(*points), &|rows| {
+                    vectorised(
+                        #[inline(always)]
+                        || lanes::<T, F>(windows, rows, from, init, &to),
+                    );
+                });
+            }
+            Plan::Line { outer, line, points } => {
+                threads.for_ranges(outer.rows(), outer.rows_per_task(*points), &|rows| {
+                    vectorised(
+                        #[inline(always)]
+                        || line.run::<T, F>(outer, rows, from, init, &to),
+                    );
+                });
+            }
+        }
+    }
+}
+
+/// Folds neighbours side by side.
+#[inline(always)]
+fn lanes<T: Number, F: FoldOp>(
+    windows: &Windows,
+    rows: Range<usize>,
+    from: &[T],
+    init: T::Wide,
+    to: &Disjoint<'_, T>,
+) {
+    let lanes = windows.lanes;
+    windows.each(rows, |number, start, places| {
+        // SAFETY: each position belongs to one task.
+        let to = unsafe { to.part(number * lanes, lanes) };
+        let (chunks, rest) = to.as_chunks_mut::<WIDTH>();
+        let rest_start = start + chunks.len() * WIDTH;
+        for (start, to) in (start..).step_by(WIDTH).zip(chunks) {
+            let mut folded = [init; WIDTH];
+            for place in places {
+                let from: &[T; WIDTH] = from[start + place..].first_chunk().expect("a whole lane");
+                for (folded, v) in folded.iter_mut().zip(from) {
+                    *folded = F::apply(*folded, v.widen());
+                }
+            }
+            *to = folded.map(T::narrow);
+        }
+        let mut folded = [init; WIDTH];
+        for place in places {
+            let from = &from[rest_start + place..][..rest.len()];
+            for (folded, v) in folded.iter_mut().zip(from) {
+                *folded = F::apply(*folded, v.widen());
+            }
+        }
+        for (to, folded) in rest.iter_mut().zip(folded) {
+            *to = T::narrow(folded);
+        }
+    });
+}
+
+impl Line {
+    /// Folds neighbouring positions side by side, for each position of the outer windows.
+    #[inline(always)]
+    fn run<T: Number, F: FoldOp>(
+        &self,
+        outer: &Windows,
+        rows: Range<usize>,
+        from: &[T],
+        init: T::Wide,
+        to: &Disjoint<'_, T>,
+    ) {
+        let len = self.dim.positions * self.lanes;
+        let mut folded = vec![init; len];
+        let mut line = vec![init; self.dim.base * self.lanes];
+        outer.each(rows, |number, start, places| {
+            folded.fill(init);
+            // First across lines, where neighbours in memory are folded; then along the line.
+            if let Some((first, others)) = places.split_first() {
+                let width = line.len();
+                let under = |place: &usize| &from[start + place..][..width];
+                let first = under(first);
+                for (line, v) in line.iter_mut().zip(first) {
+                    *line = v.widen();
+                }
+                for place in others {
+                    let from = under(place);
+                    for (line, v) in line.iter_mut().zip(from) {
+                        *line = F::apply(*line, v.widen());
+                    }
+                }
+                for point in 0..self.dim.size {
+                    self.point::<T::Wide, F>(point, &line, &mut folded);
+                }
+            }
+            // SAFETY: each position of the outer windows belongs to one task.
+            let to = unsafe { to.part(number * len, len) };
+            for (to, &folded) in to.iter_mut().zip(&folded) {
+                *to = T::narrow(folded);
+            }
+        });
+    }
+
+    /// Folds what lies under one point of the window, at all positions where something does.
+    #[inline(always)]
+    fn point<T: Number, F: FoldOp>(&self, point: usize, line: &[T], folded: &mut [T]) {
+        let WindowDim { stride, base, positions, .. } = self.dim;
+        // At position `p` it lies over element `p * stride + offset`.
+        let offset =
+            point as i128 * self.dim.window_dilation as i128 - i128::from(self.dim.pad_low);
+        let stride_wide = stride as i128;
+        let first = (-offset).max(0) as u128;
+        let first = first.div_ceil(stride as u128).min(positions as u128) as usize;
+        let end = (base as i128 - 1 - offset).div_euclid(stride_wide) + 1;
+        let end = end.clamp(first as i128, positions as i128) as usize;
+        if first == end {
+            return;
+        }
+        let lanes = self.lanes;
+        let element = (first as i128 * stride_wide + offset) as usize;
+        let (line, folded) = (&line[element * lanes..], &mut folded[first * lanes..end * lanes]);
+        match (stride, lanes) {
+            (1, _) => fold::<T, F>(folded, line.iter()),
+            (2, 1) => {
+                // A stride that the compiler knows becomes vector code.
+                let Some((last, folded)) = folded.split_last_mut() else { return };
+                *last = F::apply(*last, line[2 * folded.len()]);
+                fold::<T, F>(folded, line.as_chunks::<2>().0.iter().map(|[v, _]| v));
+            }
+            (_, 1) => fold::<T, F>(folded, line.iter().step_by(stride)),
+            _ => {
+                let elements = line.chunks(lanes).step_by(stride);
+                for (folded, element) in folded.chunks_exact_mut(lanes).zip(elements) {
+                    fold::<T, F>(folded, element.iter());
+                }
+            }
+        }
+    }
+}
+
+/// Folds values into others, one into each.
+#[inline(always)]
+fn fold<'a, T: Number, F: FoldOp>(folded: &mut [T], values: impl Iterator<Item = &'a T>) {
+    for (folded, &v) in folded.iter_mut().zip(values) {
+        *folded = F::apply(*folded, v);
+    }
+}
+
+const TRIVIAL: WindowDim = WindowDim {
+    size: 1,
+    stride: 1,
+    pad_low: 0,
+    window_dilation: 1,
+    base_dilation: 1,
+    base: 1,
+    positions: 1,
+};

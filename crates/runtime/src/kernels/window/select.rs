@@ -1,0 +1,160 @@
+//! The gradient of pooling: each window sends a number to the element that it selects.
+
+use super::super::bytes::{cast, cast_mut};
+use super::super::disjoint::Disjoint;
+use super::super::isa::vectorised;
+use super::super::number::{Fold, FoldOp, Number, NumberType, with_fold, with_number};
+use super::{WindowDim, Windows};
+use crate::Threads;
+
+/// When the element that is selected so far stays selected beside another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Select {
+    /// While it is at least as large.
+    Ge,
+    /// While it is larger.
+    Gt,
+    /// While it is at most as large.
+    Le,
+    /// While it is smaller.
+    Lt,
+}
+
+/// For each position of a window over `operand`, folds an element of `source` into the result, at
+/// the place of the window's element that is selected.
+#[derive(Clone, Debug)]
+pub struct SelectAndScatter {
+    /// The outer part of the array that windows do not leave.
+    batches: usize,
+    /// The sizes of one batch: elements of the operand, and of the source.
+    operand_size: usize,
+    source_size: usize,
+    windows: Windows,
+    ty: NumberType,
+    select: Select,
+    fold: Fold,
+}
+
+/// Neighbours are treated so many at a time.
+const WIDTH: usize = 32;
+
+impl SelectAndScatter {
+    /// A plan for a window over the operand, whose positions are the source's elements. `None` if
+    /// there is none but the general way: windows of very many points.
+    pub fn new(window: &[WindowDim], ty: NumberType, select: Select, fold: Fold) -> Option<Self> {
+        let outer = window.iter().take_while(|dim| dim.is_trivial()).count();
+        let product =
+            |dims: &[WindowDim], size: fn(&WindowDim) -> usize| dims.iter().map(size).product();
+        // Without a window, dimensions are all lanes; without positions, sizes mean nothing.
+        let is_whole = outer == window.len() || window.iter().any(|dim| dim.positions == 0);
+        let outer = if is_whole { 0 } else { outer };
+        let (batch, inner) = window.split_at(outer);
+        Some(SelectAndScatter {
+            batches: product(batch, |dim| dim.base),
+            operand_size: product(inner, |dim| dim.base),
+            source_size: product(inner, |dim| dim.positions),
+            windows: Windows::new(inner)?,
+            ty,
+            select,
+            fold,
+        })
+    }
+
+    /// Folds `source` into `to`, which is `init` everywhere at first. All are bytes of elements of
+    /// the type.
+    ///
+    /// # Panics
+    ///
+    /// If an array is too short or not aligned for its elements.
+    pub fn run(
+        &self,
+        operand: &[u8],
+        source: &[u8],
+        init: &[u8],
+        to: &mut [u8],
+        threads: Threads<'_>,
+    ) {
+        with_number!(self.ty, T => {
+            let (operand, source, to) = (cast::<T>(operand), cast::<T>(source), cast_mut::<T>(to));
+            to.fill(cast(init)[0]);
+            with_fold!(self.fold, F => match self.select {
+                Select::Ge => self.typed::<T, F>(operand, source, to, |a, b| a >= b, threads),
+                Select::Gt => self.typed::<T, F>(operand, source, to, |a, b| a > b, threads),
+                Select::Le => self.typed::<T, F>(operand, source, to, |a, b| a <= b, threads),
+                Select::Lt => self.typed::<T, F>(operand, source, to, |a, b| a < b, threads),
+            });
+        });
+    }
+
+    fn typed<T: Number, F: FoldOp>(
+        &self,
+        operand: &[T],
+        source: &[T],
+        to: &mut [T],
+        stays: impl Fn(T, T) -> bool + Sync,
+        threads: Threads<'_>,
+    ) {
+        // Windows overlap, but not from batch to batch, nor from lane to lane.
+        let to = Disjoint::new(to);
+        let bands = self.windows.lanes.div_ceil(WIDTH).max(1);
+        threads.for_each(self.batches * bands, &|task| {
+            let (batch, first) = (task / bands, task % bands * WIDTH);
+            let operand = &operand[batch * self.operand_size..][..self.operand_size];
+            let source = &source[batch * self.source_size..][..self.source_size];
+            let to = Part { to: &to, start: batch * self.operand_size };
+            let width = (self.windows.lanes - first).min(WIDTH);
+            vectorised(
+                #[inline(always)]
+                || match width {
+                    WIDTH => self.band::<T, F, WIDTH>(operand, source, &to, first, &stays),
+                    _ => (first..first + width).for_each(|lane| {
+                        self.band::<T, F, 1>(operand, source, &to, lane, &stays);
+                    }),
+                },
+            );
+        });
+    }
+
+    /// Treats `N` neighbouring lanes.
+    #[inline(always)]
+    fn band<T: Number, F: FoldOp, const N: usize>(
+        &self,
+        operand: &[T],
+        source: &[T],
+        to: &Part<'_, T>,
+        first: usize,
+        stays: &impl Fn(T, T) -> bool,
+    ) {
+        let lanes = self.windows.lanes;
+        self.windows.each(0..self.windows.rows(), |number, start, places| {
+            let Some((place, others)) = places.split_first() else { return };
+            let at = |place: &usize| start + place + first;
+            let mut best: [T; N] = *operand[at(place)..].first_chunk().expect("whole lanes");
+            let mut selected = [0u32; N];
+            for (i, place) in (1..).zip(others) {
+                let new: &[T; N] = operand[at(place)..].first_chunk().expect("whole lanes");
+                for lane in 0..N {
+                    let keeps = stays(best[lane], new[lane]);
+                    best[lane] = if keeps { best[lane] } else { new[lane] };
+                    selected[lane] = if keeps { selected[lane] } else { i };
+                }
+            }
+            let values: &[T; N] =
+                source[number * lanes + first..].first_chunk().expect("whole lanes");
+            for (i, place) in (0..).zip(places) {
+                // SAFETY: these lanes of this batch belong to one task.
+                let to = unsafe { to.to.part(to.start + at(place), N) };
+                for lane in 0..N {
+                    let sum = F::apply(to[lane], values[lane]);
+                    to[lane] = if selected[lane] == i { sum } else { to[lane] };
+                }
+            }
+        });
+    }
+}
+
+/// The result of one batch.
+struct Part<'a, T> {
+    to: &'a Disjoint<'a, T>,
+    start: usize,
+}

@@ -1,0 +1,204 @@
+//! Windows against loops over all points.
+
+use super::super::bytes::{bytes_of, bytes_of_mut};
+use super::super::number::{Fold, Number, NumberType};
+use super::super::sort::Lanes;
+use super::*;
+use crate::{Pool, Threads};
+
+fn dim(
+    base: usize,
+    size: usize,
+    stride: usize,
+    pad: (i64, i64),
+    dilation: (usize, usize),
+) -> WindowDim {
+    let (base_dilation, window_dilation) = dilation;
+    let dilated = if base == 0 { 0 } else { (base as i64 - 1) * base_dilation as i64 + 1 };
+    let reach = (size as i64 - 1) * window_dilation as i64 + 1;
+    let room = dilated + pad.0 + pad.1 - reach;
+    let positions = if room < 0 { 0 } else { room as usize / stride + 1 };
+    WindowDim { size, stride, pad_low: pad.0, window_dilation, base_dilation, base, positions }
+}
+
+const PLAIN: (usize, usize) = (1, 1);
+
+/// All index vectors of a box.
+fn indices(sizes: &[usize]) -> Vec<Vec<usize>> {
+    sizes.iter().fold(vec![vec![]], |all, &size| {
+        all.iter().flat_map(|index| (0..size).map(move |i| [&index[..], &[i]].concat())).collect()
+    })
+}
+
+/// For each position, the places of the elements under the window.
+fn covered(window: &[WindowDim]) -> Vec<Vec<usize>> {
+    let positions: Vec<usize> = window.iter().map(|dim| dim.positions).collect();
+    let sizes: Vec<usize> = window.iter().map(|dim| dim.size).collect();
+    let under = |position: &[usize], point: &[usize]| {
+        window.iter().enumerate().try_fold(0, |place, (d, dim)| {
+            let at =
+                (position[d] * dim.stride + point[d] * dim.window_dilation) as i64 - dim.pad_low;
+            let base = dim.base_dilation as i64;
+            let inside = at >= 0 && at % base == 0 && at / base < dim.base as i64;
+            inside.then(|| place * dim.base + (at / base) as usize)
+        })
+    };
+    let points = indices(&sizes);
+    let place = |position: Vec<usize>| points.iter().filter_map(|p| under(&position, p)).collect();
+    indices(&positions).into_iter().map(place).collect()
+}
+
+fn cases() -> Vec<Vec<WindowDim>> {
+    let whole = |base| dim(base, 1, 1, (0, 0), PLAIN);
+    vec![
+        vec![],
+        vec![whole(7)],
+        vec![dim(20, 3, 1, (1, 1), PLAIN)],
+        vec![dim(23, 3, 2, (0, 1), PLAIN)],
+        vec![dim(9, 4, 3, (-1, 5), (3, 2))],
+        vec![dim(8, 2, 1, (0, 0), (6, 4)), whole(3)],
+        vec![dim(11, 3, 2, (2, 0), (2, 1)), whole(2), dim(9, 2, 1, (1, 0), (2, 1))],
+        vec![whole(2), dim(12, 3, 2, (0, 1), PLAIN), dim(11, 3, 2, (1, 1), PLAIN), whole(69)],
+        vec![whole(2), dim(6, 3, 1, (1, 1), (2, 1)), dim(5, 2, 1, (0, 0), (1, 2)), whole(128)],
+        vec![whole(3), dim(13, 3, 2, (1, 1), PLAIN), dim(14, 3, 2, (1, 1), PLAIN)],
+        vec![whole(3), dim(13, 5, 1, (9, 9), PLAIN), dim(14, 3, 3, (5, 4), PLAIN), whole(3)],
+        vec![dim(4, 5, 1, (0, 0), PLAIN), whole(3)],
+        vec![dim(0, 2, 1, (2, 2), PLAIN), whole(20)],
+        vec![whole(3), dim(100, 100, 1, (99, 0), PLAIN)],
+        vec![whole(3), dim(9, 9, 1, (0, 8), PLAIN), whole(70)],
+    ]
+}
+
+fn numbers(count: usize) -> Vec<f32> {
+    (0..count as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 22) as f32 - 500.0).collect()
+}
+
+fn base_size(window: &[WindowDim]) -> usize {
+    window.iter().map(|dim| dim.base).product()
+}
+
+fn check_reduce<T: Number + std::fmt::Debug>(
+    window: &[WindowDim],
+    ty: NumberType,
+    fold: Fold,
+    (from, init): (&[T], T),
+    apply: fn(T, T) -> T,
+) {
+    let plan = ReduceWindow::new(window, ty, fold).unwrap();
+    let expected: Vec<T> = covered(window)
+        .iter()
+        .map(|places| places.iter().fold(init, |sum, &at| apply(sum, from[at])))
+        .collect();
+    let pool = Pool::new(2);
+    for threads in [Threads::single(), pool.threads(2)] {
+        let mut to = vec![init; expected.len()];
+        plan.run(bytes_of(from), bytes_of(&[init]), bytes_of_mut(&mut to), threads);
+        assert_eq!(to, expected, "{window:?} {fold:?}");
+    }
+}
+
+#[test]
+fn windows_fold_what_they_cover() {
+    for window in cases() {
+        // Sums of these numbers are exact in any order.
+        let from = numbers(base_size(&window));
+        check_reduce(&window, NumberType::F32, Fold::Add, (&from, 3.0), |a, b| a + b);
+        check_reduce(&window, NumberType::F32, Fold::Max, (&from, -9.0), f32::max);
+        check_reduce(&window, NumberType::F32, Fold::Min, (&from, f32::INFINITY), f32::min);
+        let bytes: Vec<u8> = from.iter().map(|&v| v as i32 as u8).collect();
+        check_reduce(&window, NumberType::U8, Fold::Mul, (&bytes, 1), u8::wrapping_mul);
+        let wide: Vec<i64> = from.iter().map(|&v| v as i64).collect();
+        check_reduce(&window, NumberType::I64, Fold::Add, (&wide, -1), i64::wrapping_add);
+    }
+}
+
+#[test]
+fn long_cumulative_sums_in_both_directions() {
+    for count in [1, 511, 512, 513, 5000] {
+        for inner in [1, 5] {
+            for is_reversed in [false, true] {
+                let lanes = Lanes { outer: 2, count, inner };
+                let from: Vec<i32> =
+                    (0..2 * count * inner).map(|i| (i as i32).wrapping_mul(77_777)).collect();
+                let mut expected = vec![0; from.len()];
+                for (outer, lane) in (0..2).flat_map(|o| (0..inner).map(move |j| (o, j))) {
+                    let mut sum = 5i32;
+                    for i in 0..count {
+                        let i = if is_reversed { count - 1 - i } else { i };
+                        let at = (outer * count + i) * inner + lane;
+                        sum = sum.wrapping_add(from[at]);
+                        expected[at] = sum;
+                    }
+                }
+                let scan = Scan { lanes, ty: NumberType::I32, fold: Fold::Add, is_reversed };
+                let mut to = vec![0i32; from.len()];
+                scan.run(
+                    bytes_of(&from),
+                    bytes_of(&[5i32]),
+                    bytes_of_mut(&mut to),
+                    Threads::single(),
+                );
+                assert_eq!(to, expected, "{scan:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn windows_send_to_what_they_select() {
+    for window in cases() {
+        let mut operand = numbers(base_size(&window));
+        // Equal elements, and one that compares with nothing.
+        operand.iter_mut().for_each(|v| *v = (*v / 100.0).trunc());
+        if let Some(v) = operand.get_mut(40) {
+            *v = f32::NAN;
+        }
+        let covered = covered(&window);
+        let source = numbers(covered.len());
+        let stays: [(Select, fn(&f32, &f32) -> bool); 4] = [
+            (Select::Ge, f32::ge),
+            (Select::Gt, f32::gt),
+            (Select::Le, f32::le),
+            (Select::Lt, f32::lt),
+        ];
+        for (select, stays) in stays {
+            let mut expected = vec![2.0f32; operand.len()];
+            for (places, value) in covered.iter().zip(&source) {
+                let best = places.iter().copied();
+                let best = best.reduce(|a, b| if stays(&operand[a], &operand[b]) { a } else { b });
+                best.map(|at| expected[at] += value);
+            }
+            let plan = SelectAndScatter::new(&window, NumberType::F32, select, Fold::Add).unwrap();
+            let mut to = vec![0f32; operand.len()];
+            let init = [2.0f32];
+            let pool = Pool::new(2);
+            plan.run(
+                bytes_of(&operand),
+                bytes_of(&source),
+                bytes_of(&init),
+                bytes_of_mut(&mut to),
+                pool.threads(2),
+            );
+            assert_eq!(to, expected, "{window:?} {select:?}");
+        }
+    }
+}
+
+#[test]
+fn empty_arrays_cost_nothing() {
+    let nothing = [dim(0, 1, 1, (0, 0), PLAIN), dim(1 << 50, 3, 1, (0, 0), PLAIN)];
+    let plan = ReduceWindow::new(&nothing, NumberType::F32, Fold::Add).unwrap();
+    plan.run(&[], &[0; 4], &mut [], Threads::single());
+    let plan = SelectAndScatter::new(&nothing, NumberType::U8, Select::Ge, Fold::Add).unwrap();
+    plan.run(&[], &[], &[0], &mut [], Threads::single());
+}
+
+#[test]
+fn windows_that_cost_too_much_are_refused() {
+    let huge = dim(1 << 21, (1 << 20) + 1, 1, (1 << 20, 0), PLAIN);
+    assert!(ReduceWindow::new(&[huge], NumberType::F32, Fold::Add).is_none());
+    let dilated = dim(4, 2, 1, (0, 0), (1 << 20, 1));
+    assert!(ReduceWindow::new(&[dilated], NumberType::F32, Fold::Add).is_none());
+    let cumulative = dim(1 << 21, 1 << 21, 1, ((1 << 21) - 1, 0), PLAIN);
+    assert!(ReduceWindow::new(&[cumulative], NumberType::F32, Fold::Add).is_some());
+}
