@@ -12,3 +12,4 @@ pub mod lower;
 pub mod math;
 pub mod state_loop;
 pub mod tile;
+pub mod x86;

@@ -14,7 +14,7 @@ use crate::kernel::{Addr, Buf, Builder, Cmp, Kernel, Lane, MaskOp, Value};
 
 /// A call ends after so many iterations even if the condition still holds, so that a loop without
 /// end can be stopped from outside.
-pub const MAX_TRIPS: i64 = 1 << 20;
+pub const MAX_TRIPS: i64 = 1 << 13;
 
 /// More instructions than this in a body would not stay in registers.
 const MAX_INSTRS: usize = 400;

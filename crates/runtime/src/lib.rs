@@ -6,6 +6,8 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod c_call;
+mod exec;
+mod jit;
 pub mod kernels;
 mod memory;
 pub mod program;
@@ -13,6 +15,7 @@ mod queue;
 mod threads;
 
 pub use c_call::{Bytes, CFunction, Tree};
+pub use jit::{ArgumentMismatch, Jit, JitArg, JitFunction};
 pub use memory::{Block, Memory, OutOfMemory, View};
 pub use queue::{Closed, Queue};
 pub use threads::{Pool, Threads};

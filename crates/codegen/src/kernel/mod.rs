@@ -14,6 +14,7 @@
 
 mod build;
 mod check;
+mod visit;
 
 pub use build::Builder;
 

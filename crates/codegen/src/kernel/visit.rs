@@ -1,0 +1,101 @@
+//! The operands of instructions.
+
+use super::{Addr, Block, Inst, Value};
+
+impl Inst {
+    /// Calls `f` with every value that the instruction reads, those of blocks within included.
+    pub fn for_each_operand(&self, f: &mut dyn FnMut(Value)) {
+        let address = |f: &mut dyn FnMut(Value), addr: &Addr| {
+            addr.terms.iter().for_each(|&(value, _)| f(value));
+        };
+        match self {
+            Inst::Begin { .. }
+            | Inst::End { .. }
+            | Inst::IndexConst { .. }
+            | Inst::Const { .. }
+            | Inst::LaneIds { .. }
+            | Inst::MaskConst { .. } => {}
+            Inst::IndexLoad { addr, .. } => address(f, addr),
+            Inst::Extract { src: a, .. }
+            | Inst::Splat { src: a, .. }
+            | Inst::Un { a, .. }
+            | Inst::Convert { a, .. }
+            | Inst::MaskAny { a, .. }
+            | Inst::Reduce { a, .. } => f(*a),
+            Inst::Index { a, b, .. }
+            | Inst::Bin { a, b, .. }
+            | Inst::Compare { a, b, .. }
+            | Inst::Mask { a, b, .. }
+            | Inst::MaskBelow { index: a, end: b, .. }
+            | Inst::ShiftUp { a, fill: b, .. } => [*a, *b].into_iter().for_each(f),
+            Inst::Fma { a, b, c, .. } | Inst::Select { mask: a, t: b, f: c, .. } => {
+                [*a, *b, *c].into_iter().for_each(f);
+            }
+            Inst::Load { addr, mask, .. } => {
+                address(f, addr);
+                mask.iter().for_each(|&mask| f(mask));
+            }
+            Inst::Store { src, addr, mask, .. } => {
+                f(*src);
+                address(f, addr);
+                mask.iter().for_each(|&mask| f(mask));
+            }
+            Inst::Gather { addr, index, mask, .. } => {
+                address(f, addr);
+                f(*index);
+                mask.iter().for_each(|&mask| f(mask));
+            }
+            Inst::Loop { lo, hi, carried, body, .. } => {
+                f(*lo);
+                f(*hi);
+                carried.iter().for_each(|c| f(c.init));
+                body.for_each_operand(f);
+                carried.iter().for_each(|c| f(c.next));
+            }
+            Inst::While { cond, go, carried, body } => {
+                carried.iter().for_each(|c| f(c.init));
+                cond.for_each_operand(f);
+                f(*go);
+                body.for_each_operand(f);
+                carried.iter().for_each(|c| f(c.next));
+            }
+        }
+    }
+
+    /// The value that the instruction defines; loops define several or none.
+    pub fn defines(&self) -> Option<Value> {
+        match self {
+            Inst::Begin { dst }
+            | Inst::End { dst }
+            | Inst::IndexConst { dst, .. }
+            | Inst::Index { dst, .. }
+            | Inst::IndexLoad { dst, .. }
+            | Inst::Extract { dst, .. }
+            | Inst::Const { dst, .. }
+            | Inst::Splat { dst, .. }
+            | Inst::LaneIds { dst }
+            | Inst::Un { dst, .. }
+            | Inst::Bin { dst, .. }
+            | Inst::Fma { dst, .. }
+            | Inst::Compare { dst, .. }
+            | Inst::Select { dst, .. }
+            | Inst::Mask { dst, .. }
+            | Inst::MaskAny { dst, .. }
+            | Inst::MaskConst { dst, .. }
+            | Inst::MaskBelow { dst, .. }
+            | Inst::Convert { dst, .. }
+            | Inst::Load { dst, .. }
+            | Inst::Gather { dst, .. }
+            | Inst::Reduce { dst, .. }
+            | Inst::ShiftUp { dst, .. } => Some(*dst),
+            Inst::Store { .. } | Inst::Loop { .. } | Inst::While { .. } => None,
+        }
+    }
+}
+
+impl Block {
+    /// Calls `f` with every value that the instructions read.
+    pub fn for_each_operand(&self, f: &mut dyn FnMut(Value)) {
+        self.insts.iter().for_each(|inst| inst.for_each_operand(f));
+    }
+}

@@ -1,0 +1,259 @@
+//! Registers: a linear scan over the lives of values.
+//!
+//! A life is one interval of instructions, from the first write to the last use; what a loop reads
+//! and was written before it lives to the loop's end. Where there are more lives than registers,
+//! those go to the stack whose uses, weighted by the depth of their loops, are fewest for their
+//! length. A constant is not stored: its uses read it from behind the code.
+
+use super::Isa;
+use super::mir::{About, Class, Inst, Program, Reg, Role};
+
+/// Where a value lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Nowhere: nothing uses it.
+    None,
+    /// In a machine register of its class.
+    Machine(u8),
+    /// At so many bytes from the stack pointer.
+    Stack(i32),
+    /// Nowhere but behind the code.
+    Constant,
+}
+
+/// The places of a program's values.
+pub(super) struct Places {
+    pub(super) of: Vec<Place>,
+    /// General registers that were given out, as bits.
+    pub(super) general_used: u32,
+    /// Bytes of the stack frame; a multiple of its alignment, or 0.
+    pub(super) frame_bytes: usize,
+}
+
+/// Registers that instructions are encoded with when their operands lie on the stack. The general
+/// ones are never given out, as division needs them anyway; the others only if nothing is spilled.
+pub(super) const SCRATCH_GENERAL: [u8; 2] = [0, 2];
+pub(super) const SCRATCH_MASKS: [u8; 2] = [7, 6];
+
+/// The vector scratch registers.
+pub(super) fn scratch_vectors(isa: Isa) -> [u8; 2] {
+    match isa {
+        Isa::Avx512 => [30, 31],
+        Isa::Avx2 => [14, 15],
+    }
+}
+
+/// General registers in the order in which they are given out: those first that the caller does
+/// not expect back.
+const GENERAL: [u8; 13] = [7, 6, 1, 8, 9, 10, 11, 3, 5, 12, 13, 14, 15];
+
+/// The general registers that belong to the caller.
+pub(super) const CALLEE_SAVED: [u8; 6] = [3, 5, 12, 13, 14, 15];
+
+const UNSEEN: u32 = u32::MAX;
+
+/// The life of a value. An instruction reads at twice its number and writes one later.
+#[derive(Clone, Copy)]
+struct Life {
+    start: u32,
+    end: u32,
+    weight: f32,
+    hint: Reg,
+}
+
+/// Removes what nothing needs, and gives every value a place.
+pub(super) fn allocate(program: &mut Program, isa: Isa) -> Places {
+    remove_dead(program);
+    let (mut lives, order) = lives(program);
+    for (life, about) in lives.iter_mut().zip(&program.regs) {
+        life.weight *= keep(about) / (life.end.saturating_sub(life.start) + 1) as f32;
+    }
+    let mut places = vec![Place::None; program.regs.len()];
+    let mut general_used = 0;
+    for class in [Class::Vector, Class::Mask, Class::General] {
+        let order: Vec<Reg> =
+            order.iter().copied().filter(|r| program.regs[r.0 as usize].class == class).collect();
+        let all: u32 = match (class, isa) {
+            (Class::Vector, Isa::Avx512) => u32::MAX,
+            (Class::Vector, Isa::Avx2) => 0xffff,
+            (Class::Mask, _) => 0xfe,
+            (Class::General, _) => GENERAL.iter().fold(0, |set, &r| set | 1 << r),
+        };
+        let scratch: u32 = match class {
+            Class::Vector => scratch_vectors(isa).iter().fold(0, |set, &r| set | 1 << r),
+            Class::Mask => SCRATCH_MASKS.iter().fold(0, |set, &r| set | 1 << r),
+            Class::General => 0,
+        };
+        if scan(&order, &lives, class, all, &mut places) && scratch != 0 {
+            scan(&order, &lives, class, all & !scratch, &mut places);
+        }
+        if class == Class::General {
+            for reg in &order {
+                if let Place::Machine(n) = places[reg.0 as usize] {
+                    general_used |= 1 << n;
+                }
+            }
+        }
+    }
+    let frame_bytes = place_on_stack(program, &mut places);
+    Places { of: places, general_used, frame_bytes }
+}
+
+/// How much more it costs to have a value elsewhere than in a register.
+fn keep(about: &About) -> f32 {
+    match about.fixed {
+        Some(_) => 0.25,
+        None if about.carried => 4.0,
+        None => 1.0,
+    }
+}
+
+/// Drops instructions whose results are not used.
+fn remove_dead(program: &mut Program) {
+    let mut uses = vec![0u32; program.regs.len()];
+    for inst in &program.insts {
+        inst.registers(|reg, role| uses[reg.0 as usize] += u32::from(role != Role::Def));
+    }
+    let mut dead = false;
+    for inst in program.insts.iter_mut().rev() {
+        if !inst.is_pure() {
+            continue;
+        }
+        let mut needed = false;
+        inst.registers(|reg, role| needed |= role == Role::Def && uses[reg.0 as usize] > 0);
+        if !needed {
+            inst.registers(|reg, role| uses[reg.0 as usize] -= u32::from(role != Role::Def));
+            // Labels that nothing jumps to cost nothing; this marks the instruction for removal.
+            *inst = Inst::Fixed { dst: Reg::NONE };
+            dead = true;
+        }
+    }
+    if dead {
+        program.insts.retain(|inst| !matches!(inst, Inst::Fixed { dst } if !dst.is_some()));
+    }
+}
+
+/// A loop that is being scanned.
+struct Open {
+    begin: u32,
+    /// What was written before it and is read in it.
+    outer: Vec<Reg>,
+}
+
+/// The life of every value, and the values in the order of their first writes.
+fn lives(program: &Program) -> (Vec<Life>, Vec<Reg>) {
+    let unseen = Life { start: UNSEEN, end: 0, weight: 0.0, hint: Reg::NONE };
+    let mut lives = vec![unseen; program.regs.len()];
+    let mut order = Vec::with_capacity(program.regs.len());
+    let mut open: Vec<Open> = Vec::new();
+    let mut weight = 1.0;
+    for (at, inst) in (0u32..).step_by(2).zip(&program.insts) {
+        match inst {
+            Inst::LoopBegin { .. } => {
+                open.push(Open { begin: at, outer: Vec::new() });
+                weight *= 8.0;
+            }
+            Inst::LoopEnd => {
+                weight /= 8.0;
+                if let Some(closed) = open.pop() {
+                    for reg in closed.outer {
+                        let life = &mut lives[reg.0 as usize];
+                        life.end = life.end.max(at);
+                    }
+                }
+            }
+            _ => {}
+        }
+        inst.registers(|reg, role| {
+            let life = &mut lives[reg.0 as usize];
+            life.weight += weight;
+            if life.start == UNSEEN {
+                life.start = at + 1;
+                order.push(reg);
+            }
+            life.end = life.end.max(at + u32::from(role != Role::Use));
+            // The outermost loop that the value comes into.
+            if let Some(entered) = open.iter_mut().find(|l| l.begin > life.start) {
+                entered.outer.push(reg);
+            }
+        });
+        if let Some((dst, src)) = inst.hint()
+            && dst.is_some()
+        {
+            let life = &mut lives[dst.0 as usize];
+            if life.hint == Reg::NONE {
+                life.hint = src;
+            }
+        }
+    }
+    (lives, order)
+}
+
+/// Gives the values of a class registers from the set `free`; whether there were too few.
+fn scan(order: &[Reg], lives: &[Life], class: Class, all: u32, places: &mut [Place]) -> bool {
+    let mut free = all;
+    let mut active: Vec<Reg> = Vec::with_capacity(32);
+    let mut spilled = false;
+    let life = |reg: Reg| lives[reg.0 as usize];
+    for &reg in order {
+        let start = life(reg).start;
+        active.retain(|&old| {
+            let lives_on = life(old).end >= start;
+            if !lives_on && let Place::Machine(n) = places[old.0 as usize] {
+                free |= 1 << n;
+            }
+            lives_on
+        });
+        if free != 0 {
+            let hint = life(reg).hint;
+            let hinted = match hint.is_some().then(|| places[hint.0 as usize]) {
+                Some(Place::Machine(n)) if free >> n & 1 != 0 => Some(n),
+                _ => None,
+            };
+            let first = || match class {
+                Class::General => GENERAL.into_iter().find(|&n| free >> n & 1 != 0),
+                _ => Some(free.trailing_zeros() as u8),
+            };
+            if let Some(n) = hinted.or_else(first) {
+                places[reg.0 as usize] = Place::Machine(n);
+                free &= !(1 << n);
+                active.push(reg);
+            }
+            continue;
+        }
+        spilled = true;
+        let lightest =
+            active.iter_mut().min_by(|a, b| life(**a).weight.total_cmp(&life(**b).weight));
+        match lightest {
+            Some(other) if life(*other).weight < life(reg).weight => {
+                places[reg.0 as usize] = places[other.0 as usize];
+                places[other.0 as usize] = Place::Stack(0);
+                *other = reg;
+            }
+            _ => places[reg.0 as usize] = Place::Stack(0),
+        }
+    }
+    spilled
+}
+
+/// Gives what is spilled its place in the frame; the frame's size.
+fn place_on_stack(program: &Program, places: &mut [Place]) -> usize {
+    let mut bytes = program.stack_bytes.next_multiple_of(64);
+    for (place, about) in places.iter_mut().zip(&program.regs) {
+        if !matches!(place, Place::Stack(_)) {
+            continue;
+        }
+        if about.fixed.is_some() {
+            *place = Place::Constant;
+            continue;
+        }
+        let size = match about.class {
+            Class::Vector => about.len.bytes(),
+            Class::Mask | Class::General => 8,
+        };
+        let at = bytes.next_multiple_of(size);
+        *place = Place::Stack(at as i32);
+        bytes = at + size;
+    }
+    bytes.next_multiple_of(64)
+}

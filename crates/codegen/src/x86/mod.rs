@@ -1,0 +1,88 @@
+//! The x86-64 back end: kernels as machine code.
+//!
+//! Three steps: [`select`] writes machine instructions for the kernel's, [`alloc`] gives their
+//! values registers, [`emit`] writes the bytes. The encoder is our own because VEX and EVEX forms of
+//! an instruction differ in nothing but their prefix, so that one table row serves three vector
+//! lengths and two instruction sets; the tests decode what it writes with another program's decoder.
+
+mod alloc;
+mod asm;
+mod emit;
+mod mir;
+mod ops;
+mod select;
+
+use helio_ir::{Error, Result};
+
+use crate::kernel::Kernel;
+
+/// The instructions that code may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Isa {
+    /// AVX-512 with F, CD, DQ, BW and VL, and BMI2.
+    Avx512,
+    /// AVX2 with FMA, F16C and BMI2.
+    Avx2,
+}
+
+impl Isa {
+    /// The best that this processor has, if any.
+    pub fn detect() -> Option<Isa> {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::is_x86_feature_detected as has;
+            let avx2 = has!("avx2") && has!("fma") && has!("f16c") && has!("bmi2");
+            let avx512 = has!("avx512f")
+                && has!("avx512cd")
+                && has!("avx512dq")
+                && has!("avx512bw")
+                && has!("avx512vl");
+            match (avx2, avx512) {
+                (true, true) => Some(Isa::Avx512),
+                (true, false) => Some(Isa::Avx2),
+                (false, _) => None,
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        None
+    }
+
+    /// Lanes of a kernel; `wide` if any of its vectors has 64-bit lanes.
+    pub fn lanes(self, wide: bool) -> usize {
+        match (self, wide) {
+            (Isa::Avx512, false) => 16,
+            (Isa::Avx512, true) | (Isa::Avx2, false) => 8,
+            (Isa::Avx2, true) => 4,
+        }
+    }
+}
+
+/// The machine code of a kernel: a function
+/// `extern "sysv64" fn(params: *const *mut u8, begin: i64, end: i64, scratch: *mut u8)` that begins
+/// at the first byte. Its constants lie behind it, so that it may be moved as a whole, to any address
+/// that is a multiple of [`Code::ALIGN`].
+#[derive(Clone, Debug)]
+pub struct Code {
+    bytes: Vec<u8>,
+}
+
+impl Code {
+    /// What the address of the code is a multiple of.
+    pub const ALIGN: usize = 64;
+
+    /// The code and its constants.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Machine code for a kernel with the lanes that `isa` has, or half of them.
+///
+/// An error means that the kernel is not well formed or, if it says so, that it needs what there is
+/// no code for; the tile machine then runs it.
+pub fn compile(kernel: &Kernel, isa: Isa) -> Result<Code> {
+    kernel.check().map_err(Error::internal)?;
+    let mut program = select::select(kernel, isa)?;
+    let places = alloc::allocate(&mut program, isa);
+    Ok(Code { bytes: emit::emit(&program, &places, isa)? })
+}

@@ -1,0 +1,451 @@
+//! Loads and stores.
+//!
+//! What no instruction does goes through memory on the stack: a load collects its elements there one
+//! by one and then reads them as a contiguous vector, a store the other way round. No access touches
+//! what it should not, so nothing is read "to the next multiple" either.
+
+use super::Select;
+use crate::kernel::{Addr, Lane, Mem, Value};
+use crate::x86::Isa;
+use crate::x86::asm::Len;
+use crate::x86::mir::{Address, Alu, Inst, Operand, Reg, Scalar, Src};
+use crate::x86::ops;
+
+/// The scalar that copies an element.
+fn scalar(bytes: usize) -> Scalar {
+    match bytes {
+        1 => Scalar::U8,
+        2 => Scalar::U16,
+        4 => Scalar::U32,
+        _ => Scalar::I64,
+    }
+}
+
+impl Select<'_> {
+    /// Memory on the stack, for use within one instruction of the kernel.
+    pub(super) fn stack(&mut self, bytes: usize) -> Address {
+        self.stack_bytes = self.stack_bytes.max(bytes);
+        Address { base: Reg::STACK, index: Reg::NONE, shift: 0, disp: 0 }
+    }
+
+    /// Writes a whole vector.
+    pub(super) fn spill_to(&mut self, mem: Address, len: Len, src: Reg) {
+        let (op, mask, imm) = (ops::MOV_STORE, Reg::NONE, None);
+        self.push(Inst::Store { op, len, src, mem, mask, imm });
+    }
+
+    pub(super) fn load(&mut self, dst: Value, mem: Mem, addr: &Addr, mask: Option<Value>) {
+        let at = self.address(addr);
+        let mask = self.access_mask(mask);
+        let (size, stride) = (mem.bytes() as i64, addr.lane_stride);
+        let lanes = self.kernel.lanes as i64;
+        let full = size >= 4;
+        let plain = full && mask.is_none();
+        let done = (stride == size && self.contiguous_load(dst, mem, at, mask))
+            || (stride == 0 && self.splat_load(dst, mem, at, mask));
+        if done {
+            return;
+        }
+        if stride == 2 * size && plain && self.isa == Isa::Avx512 {
+            self.every_other(dst, mem, at);
+        } else if stride == -size && mask.is_none() && self.isa == Isa::Avx512 {
+            let lane = mem.lane();
+            let order = self.lanes_of(lane, |l| lanes - 1 - l as i64);
+            let forward = self.vector(self.len(lane));
+            self.load_to(forward, mem, at.plus((-size * (lanes - 1)) as i32));
+            let to = self.define(dst);
+            let op = ops::permute(lane.bytes() == 8);
+            self.op2(op, self.len(lane), to, order, forward);
+        } else if full && self.isa == Isa::Avx512 && i32::try_from(stride * lanes).is_ok() {
+            let index_lane = Lane::I32;
+            let index = self.lanes_of(index_lane, |l| l as i64 * stride);
+            self.gather_by(dst, mem, at, index, false, 0, mask);
+        } else {
+            self.collect(dst, mem, at, mask, Elements::Strided(stride));
+        }
+    }
+
+    /// An unmasked contiguous load into a register.
+    fn load_to(&mut self, to: Reg, mem: Mem, at: Address) {
+        let len = self.len(mem.lane());
+        if mem == Mem::BF16 {
+            let low = self.vector(len);
+            self.op1(ops::WIDEN_U16, len, low, Src::Mem(at));
+            let (op, ext) = ops::shift(crate::kernel::BinOp::Shl, false).expect("a shift");
+            self.push(Inst::Shift { op, ext, len, dst: to, a: low, imm: 16 });
+        } else {
+            self.op1(ops::load(mem), len, to, Src::Mem(at));
+        }
+    }
+
+    /// Elements side by side; whether it was done.
+    fn contiguous_load(&mut self, dst: Value, mem: Mem, at: Address, mask: Option<Reg>) -> bool {
+        let Some(mask) = mask else {
+            let to = self.define(dst);
+            self.load_to(to, mem, at);
+            return true;
+        };
+        let len = self.len(mem.lane());
+        match self.isa {
+            Isa::Avx512 => {
+                let to = self.define(dst);
+                let low = if mem == Mem::BF16 { self.vector(len) } else { to };
+                let (op, a, b, zero) = (ops::load(mem), Reg::NONE, Src::Mem(at), true);
+                self.push(Inst::Vector { op, len, dst: low, a, b, mask, zero, imm: None });
+                if mem == Mem::BF16 {
+                    let (op, ext) = ops::shift(crate::kernel::BinOp::Shl, false).expect("a shift");
+                    self.push(Inst::Shift { op, ext, len, dst: to, a: low, imm: 16 });
+                }
+                true
+            }
+            Isa::Avx2 if mem.bytes() >= 4 => {
+                let mask = self.mask_for(mask, mem.lane());
+                let to = self.define(dst);
+                let op = ops::masked(ops::MASKED_LOAD, mem.bytes() == 8);
+                self.op2(op, len, to, mask, Src::Mem(at));
+                true
+            }
+            Isa::Avx2 => false,
+        }
+    }
+
+    /// One element in every lane; whether it was done.
+    fn splat_load(&mut self, dst: Value, mem: Mem, at: Address, mask: Option<Reg>) -> bool {
+        if mask.is_some() && self.isa == Isa::Avx2 {
+            return false;
+        }
+        let len = self.len(mem.lane());
+        let mask = mask.unwrap_or(Reg::NONE);
+        let zero = mask.is_some();
+        let (op, narrow) = match mem.bytes() {
+            1 => (ops::SPLAT_BYTE, self.len_of(self.kernel.lanes)),
+            2 => (ops::SPLAT_WORD, self.len_of(2 * self.kernel.lanes)),
+            4 => (ops::SPLAT_32, len),
+            _ if len == Len::X => (ops::LOAD_PAIR, len),
+            _ => (ops::SPLAT_64, len),
+        };
+        let one = if mem.bytes() < 4 { self.vector(narrow) } else { self.define(dst) };
+        let (a, b) = (Reg::NONE, Src::Mem(at));
+        self.push(Inst::Vector { op, len: narrow, dst: one, a, b, mask, zero, imm: None });
+        if mem.bytes() < 4 {
+            let to = self.define(dst);
+            self.widen(to, mem, one);
+        }
+        true
+    }
+
+    /// The elements of a narrow vector, as a contiguous load would give them.
+    fn widen(&mut self, to: Reg, mem: Mem, from: Reg) {
+        let len = self.len(mem.lane());
+        if mem == Mem::BF16 {
+            let low = self.vector(len);
+            self.op1(ops::WIDEN_U16, len, low, from);
+            let (op, ext) = ops::shift(crate::kernel::BinOp::Shl, false).expect("a shift");
+            self.push(Inst::Shift { op, ext, len, dst: to, a: low, imm: 16 });
+        } else {
+            self.op1(ops::load(mem), len, to, from);
+        }
+    }
+
+    /// Elements 0, 2, 4, …, from two vectors. The second ends with the last element that is wanted.
+    fn every_other(&mut self, dst: Value, mem: Mem, at: Address) {
+        let lane = mem.lane();
+        let (len, wide) = (self.len(lane), lane.bytes() == 8);
+        let lanes = self.kernel.lanes as i64;
+        let [low, high] = [0, (lanes - 1) * mem.bytes() as i64].map(|bytes| {
+            let part = self.vector(len);
+            self.load_to(part, mem, at.plus(bytes as i32));
+            part
+        });
+        let order = self.lanes_of(lane, |l| {
+            let element = 2 * l as i64;
+            if element < lanes { element } else { element + 1 }
+        });
+        let both = self.vector(len);
+        let op = ops::permute_pair(wide);
+        self.push(Inst::Tied { op, len, dst: both, tied: low, a: order, b: high, imm: None });
+        let to = self.define(dst);
+        self.push(Inst::Mov { dst: to, src: both });
+    }
+
+    pub(super) fn gather(
+        &mut self,
+        dst: Value,
+        mem: Mem,
+        addr: &Addr,
+        index: Value,
+        scale: i64,
+        mask: Option<Value>,
+    ) {
+        let at = self.address(addr);
+        let mask = self.access_mask(mask);
+        let wide_index = self.lane(index).bytes() == 8;
+        let index = self.reg(index);
+        let shift = matches!(scale, 1 | 2 | 4 | 8).then(|| scale.trailing_zeros() as u8);
+        match shift {
+            Some(shift) if mem.bytes() >= 4 && self.isa == Isa::Avx512 => {
+                self.gather_by(dst, mem, at, index, wide_index, shift, mask);
+            }
+            _ => self.collect(dst, mem, at, mask, Elements::Indexed { index, wide_index, scale }),
+        }
+    }
+
+    /// A gather of elements of 32 or 64 bits at `at + (index << shift)`.
+    #[expect(clippy::too_many_arguments, reason = "the fields of an instruction")]
+    fn gather_by(
+        &mut self,
+        dst: Value,
+        mem: Mem,
+        at: Address,
+        index: Reg,
+        wide_index: bool,
+        shift: u8,
+        mask: Option<Reg>,
+    ) {
+        let lane = mem.lane();
+        let wide = lane.bytes() == 8;
+        let index_lane = if wide_index { Lane::I64 } else { Lane::I32 };
+        let len = self.len(lane).max(self.len(index_lane));
+        let base = self.flat(at);
+        let mem = Address { index, shift, ..base };
+        // The instruction clears its mask as it goes.
+        let all = mask.unwrap_or_else(|| self.mask_const(true));
+        let mask = self.mask_reg();
+        self.push(Inst::Mov { dst: mask, src: all });
+        let zero = self.bits(lane, 0);
+        let made = self.vector(self.len(lane));
+        let op = ops::gather(wide, wide_index);
+        self.push(Inst::Gather { op, len, dst: made, zero, mem, mask });
+        let to = self.define(dst);
+        self.push(Inst::Mov { dst: to, src: made });
+    }
+
+    /// An address without an index.
+    fn flat(&mut self, at: Address) -> Address {
+        if !at.index.is_some() {
+            return at;
+        }
+        let base = self.general();
+        self.push(Inst::Lea { dst: base, mem: Address { disp: 0, ..at } });
+        Address { base, index: Reg::NONE, shift: 0, disp: at.disp }
+    }
+
+    /// Copies elements that are anywhere to the stack, and loads them from there.
+    fn collect(
+        &mut self,
+        dst: Value,
+        mem: Mem,
+        at: Address,
+        mask: Option<Reg>,
+        elements: Elements,
+    ) {
+        let size = mem.bytes();
+        let buffer = self.stack(128);
+        if mask.is_some() {
+            let len = self.len_of(size * self.kernel.lanes);
+            let zero = self.fixed_zero(len);
+            self.spill_to(buffer, len, zero);
+        }
+        self.each_lane(at, mask, elements, buffer.plus(64), |this, l, at| {
+            let one = this.general();
+            this.push(Inst::Load { dst: one, mem: at, scalar: scalar(size) });
+            let mem = buffer.plus((l * size) as i32);
+            this.push(Inst::StoreScalar { src: one, mem, scalar: scalar(size) });
+        });
+        let to = self.define(dst);
+        self.load_to(to, mem, buffer);
+    }
+
+    /// Calls `f` with the number and address of each lane, where the mask is set. `spare` is memory on
+    /// the stack for a vector.
+    fn each_lane(
+        &mut self,
+        at: Address,
+        mask: Option<Reg>,
+        elements: Elements,
+        spare: Address,
+        mut f: impl FnMut(&mut Self, usize, Address),
+    ) {
+        let at = self.flat(at);
+        let bits = mask.map(|mask| self.mask_bits(mask));
+        let lanes = self.kernel.lanes;
+        if let Elements::Indexed { index, wide_index, .. } = elements {
+            let lane = if wide_index { Lane::I64 } else { Lane::I32 };
+            self.spill_to(spare, self.len(lane), index);
+        }
+        for l in 0..lanes {
+            let next = bits.map(|a| {
+                let to = self.label();
+                self.push(Inst::UnlessBit { a, bit: l as u8, to });
+                to
+            });
+            let at = match elements {
+                Elements::Strided(stride) => {
+                    let bytes = stride.wrapping_mul(l as i64);
+                    match i32::try_from(bytes) {
+                        Ok(bytes) if bytes.unsigned_abs() < 1 << 30 => at.plus(bytes),
+                        _ => self.far(at, bytes),
+                    }
+                }
+                Elements::Indexed { wide_index, scale, .. } => {
+                    let (size, scalar) =
+                        if wide_index { (8, Scalar::I64) } else { (4, Scalar::I32) };
+                    let number = self.general();
+                    let mem = spare.plus(l as i32 * size);
+                    self.push(Inst::Load { dst: number, mem, scalar });
+                    let moved = self.general();
+                    let b = self.operand(scale);
+                    self.push(Inst::Alu { op: Alu::Mul, dst: moved, a: number, b });
+                    Address { index: moved, ..at }
+                }
+            };
+            f(self, l, at);
+            if let Some(at) = next {
+                self.push(Inst::Label { at });
+            }
+        }
+    }
+
+    /// `at + bytes`, for more bytes than an instruction takes.
+    fn far(&mut self, at: Address, bytes: i64) -> Address {
+        let dst = self.general();
+        let b = Operand::Reg(self.int(bytes));
+        self.push(Inst::Alu { op: Alu::Add, dst, a: at.base, b });
+        Address { base: dst, ..at }
+    }
+
+    pub(super) fn store(&mut self, src: Value, mem: Mem, addr: &Addr, mask: Option<Value>) {
+        let at = self.address(addr);
+        let mask = self.access_mask(mask);
+        let (size, stride) = (mem.bytes() as i64, addr.lane_stride);
+        let lanes = self.kernel.lanes as i64;
+        let lane = mem.lane();
+        let from = self.reg(src);
+        if stride == size {
+            self.contiguous_store(from, mem, at, mask);
+        } else if stride == 0 {
+            self.store_first(from, mem, at, mask);
+        } else if stride == -size && mask.is_none() && self.isa == Isa::Avx512 {
+            let order = self.lanes_of(lane, |l| lanes - 1 - l as i64);
+            let back = self.vector(self.len(lane));
+            self.op2(ops::permute(lane.bytes() == 8), self.len(lane), back, order, from);
+            self.contiguous_store(back, mem, at.plus((-size * (lanes - 1)) as i32), None);
+        } else if let Some(mask) = mask
+            && size >= 4
+            && self.isa == Isa::Avx512
+            && i32::try_from(stride * lanes).is_ok()
+        {
+            let index = self.lanes_of(Lane::I32, |l| l as i64 * stride);
+            let mem = Address { index, shift: 0, ..self.flat(at) };
+            let copy = self.mask_reg();
+            self.push(Inst::Mov { dst: copy, src: mask });
+            let (op, len) = (ops::scatter(size == 8, false), self.len(lane));
+            self.push(Inst::Scatter { op, len, src: from, mem, mask: copy });
+        } else {
+            self.spread(from, mem, at, mask, stride);
+        }
+    }
+
+    /// Stores a contiguous vector to the stack and copies its elements to where they belong.
+    fn spread(&mut self, src: Reg, mem: Mem, at: Address, mask: Option<Reg>, stride: i64) {
+        let buffer = self.stack(128);
+        self.contiguous_store(src, mem, buffer, None);
+        self.spread_from(buffer, mem, at, mask, stride);
+    }
+
+    /// Copies the elements of a contiguous vector on the stack to where they belong.
+    pub(super) fn spread_from(
+        &mut self,
+        buffer: Address,
+        mem: Mem,
+        at: Address,
+        mask: Option<Reg>,
+        stride: i64,
+    ) {
+        let size = mem.bytes();
+        let (elements, spare) = (Elements::Strided(stride), buffer.plus(64));
+        self.each_lane(at, mask, elements, spare, |this, l, at| {
+            let one = this.general();
+            let mem = buffer.plus((l * size) as i32);
+            this.push(Inst::Load { dst: one, mem, scalar: scalar(size) });
+            this.push(Inst::StoreScalar { src: one, mem: at, scalar: scalar(size) });
+        });
+    }
+
+    fn contiguous_store(&mut self, src: Reg, mem: Mem, at: Address, mask: Option<Reg>) {
+        let len = self.len(mem.lane());
+        let src = self.narrowed(mem, src);
+        if self.isa == Isa::Avx2 {
+            return self.contiguous_store_avx2(src, mem, at, mask);
+        }
+        let none = Reg::NONE;
+        let (narrow, imm) = match mem {
+            Mem::I32 | Mem::F32 | Mem::I64 | Mem::F64 => {
+                let (op, mask) = (ops::store(mem.bytes() == 8), mask.unwrap_or(none));
+                return self.push(Inst::Store { op, len, src, mem: at, mask, imm: None });
+            }
+            Mem::U8 | Mem::I8 => (ops::NARROW_8, None),
+            Mem::U16 | Mem::I16 | Mem::BF16 => (ops::NARROW_16, None),
+            Mem::F16 => (ops::NARROW_F16, Some(0)),
+        };
+        let bytes = mem.bytes() * self.kernel.lanes;
+        // To a register first: the instruction is slow with memory. There is no plain store of less
+        // than 16 bytes.
+        if mask.is_none() && bytes >= 16 {
+            let part = self.len_of(bytes);
+            let low = self.vector(part);
+            self.push(Inst::Out { op: narrow, len, dst: low, src, imm });
+            return self.spill_to(at, part, low);
+        }
+        let mask = mask.unwrap_or(none);
+        self.push(Inst::Store { op: narrow, len, src, mem: at, mask, imm });
+    }
+
+    /// Writes lane 0.
+    fn store_first(&mut self, src: Reg, mem: Mem, at: Address, mask: Option<Reg>) {
+        let next = mask.map(|mask| {
+            let a = self.mask_bits(mask);
+            let to = self.label();
+            self.push(Inst::UnlessBit { a, bit: 0, to });
+            to
+        });
+        let none = Reg::NONE;
+        match mem.bytes() {
+            4 | 8 => {
+                let op = if mem.bytes() == 8 { ops::STORE_LANE_64 } else { ops::STORE_LANE_32 };
+                self.push(Inst::Store { op, len: Len::X, src, mem: at, mask: none, imm: None });
+            }
+            size => {
+                let src = if mem == Mem::F16 {
+                    let half = self.vector(Len::X);
+                    let (op, imm) = (ops::NARROW_F16, Some(0));
+                    self.push(Inst::Out { op, len: Len::X, dst: half, src, imm });
+                    half
+                } else {
+                    self.narrowed(mem, src)
+                };
+                let one = self.general();
+                let op = ops::TO_GENERAL;
+                self.push(Inst::Out { op, len: Len::X, dst: one, src, imm: None });
+                self.push(Inst::StoreScalar { src: one, mem: at, scalar: scalar(size) });
+            }
+        }
+        if let Some(at) = next {
+            self.push(Inst::Label { at });
+        }
+    }
+
+    fn fixed_zero(&mut self, len: Len) -> Reg {
+        use crate::x86::mir::{Class, Fixed};
+        self.fixed(Class::Vector, len, Fixed::Bits32(0))
+    }
+}
+
+/// Where the elements of a vector are.
+#[derive(Clone, Copy)]
+enum Elements {
+    /// So many bytes apart.
+    Strided(i64),
+    /// At indices times a scale.
+    Indexed { index: Reg, wide_index: bool, scale: i64 },
+}

@@ -1,0 +1,219 @@
+//! Arithmetic of vectors.
+
+use helio_ir::{Error, Result};
+
+use super::Select;
+use crate::kernel::{BinOp, Lane, UnOp, Value};
+use crate::x86::Isa;
+use crate::x86::asm::Len;
+use crate::x86::mir::{Inst, Reg};
+use crate::x86::ops;
+
+impl Select<'_> {
+    pub(super) fn fma(&mut self, dst: Value, a: Value, b: Value, c: Value) {
+        let lane = self.lane(a);
+        let [a, b, c] = [a, b, c].map(|value| self.reg(value));
+        let dst = self.define(dst);
+        self.push(Inst::Fma { op: ops::fma(lane), len: self.len(lane), dst, a, b, c });
+    }
+
+    pub(super) fn unary(&mut self, dst: Value, op: UnOp, a: Value) {
+        let lane = self.lane(a);
+        let (len, from) = (self.len(lane), self.reg(a));
+        let wide = lane.bytes() == 8;
+        match (op, ops::unary(op, lane)) {
+            (_, Some((op, imm))) => {
+                let (dst, b) = (self.define(dst), from.into());
+                let (a, mask) = (Reg::NONE, Reg::NONE);
+                self.push(Inst::Vector { op, len, dst, a, b, mask, zero: false, imm });
+            }
+            (UnOp::RoundF16, _) => {
+                let half = self.vector(len);
+                self.push(Inst::Out {
+                    op: ops::NARROW_F16,
+                    len,
+                    dst: half,
+                    src: from,
+                    imm: Some(0),
+                });
+                let to = self.define(dst);
+                self.op1(ops::load(crate::kernel::Mem::F16), len, to, half);
+            }
+            (UnOp::CountLeadingZeros, _) if self.isa == Isa::Avx512 => {
+                let to = self.define(dst);
+                self.op1(ops::leading_zeros(wide), len, to, from);
+            }
+            (UnOp::CountLeadingZeros, _) => {
+                // With all bits below the highest set, the others are the leading zeros.
+                let mut smeared = from;
+                for by in [1, 2, 4, 8, 16, 32].into_iter().filter(|by| *by < 8 * lane.bytes() as u8)
+                {
+                    let moved = self.shifted(BinOp::ShrL, lane, smeared, by);
+                    smeared = self.bin(BinOp::Or, lane, smeared, moved);
+                }
+                let ones = self.bits(lane, u64::MAX);
+                let rest = self.bin(BinOp::Xor, lane, smeared, ones);
+                self.count_bits(dst, lane, rest);
+            }
+            (_, None) => self.count_bits(dst, lane, from),
+        }
+    }
+
+    /// The number of bits set: sums of neighbours, in ever wider fields.
+    fn count_bits(&mut self, dst: Value, lane: Lane, x: Reg) {
+        let mut fields = x;
+        for (by, field) in [(1, 0x55), (2, 0x33)] {
+            let mask = self.bits(lane, 0x0101_0101_0101_0101 * field);
+            let high = self.shifted(BinOp::ShrL, lane, fields, by);
+            let high = self.bin(BinOp::And, lane, high, mask);
+            let low = self.bin(BinOp::And, lane, fields, mask);
+            fields = self.bin(BinOp::Add, lane, low, high);
+        }
+        let high = self.shifted(BinOp::ShrL, lane, fields, 4);
+        let nibbles = self.bin(BinOp::Add, lane, fields, high);
+        let mask = self.bits(lane, 0x0f0f_0f0f_0f0f_0f0f);
+        let mut bytes = self.bin(BinOp::And, lane, nibbles, mask);
+        if lane.bytes() == 8 {
+            let zero = self.bits(lane, 0);
+            let to = self.define(dst);
+            return self.op2(ops::SUM_BYTES, self.len(lane), to, bytes, zero);
+        }
+        for by in [8, 16] {
+            let high = self.shifted(BinOp::ShrL, lane, bytes, by);
+            bytes = self.bin(BinOp::Add, lane, bytes, high);
+        }
+        let mask = self.bits(lane, 0x3f);
+        let op = ops::binary(BinOp::And, lane).expect("bitwise operations are vectors'");
+        let to = self.define(dst);
+        self.op2(op, self.len(lane), to, bytes, mask);
+    }
+
+    pub(super) fn binary(&mut self, dst: Value, op: BinOp, a: Value, b: Value) {
+        let lane = self.lane(a);
+        let (left, right) = (self.reg(a), self.reg(b));
+        if matches!(op, BinOp::Shl | BinOp::ShrL | BinOp::ShrA)
+            && let Some(by) = self.constant(b)
+            && let Some(inst) = self.shift(op, lane, left, by)
+        {
+            let to = self.define(dst);
+            return self.push(inst(to));
+        }
+        if self.isa == Isa::Avx2
+            && let Some(made) = self.binary_avx2(op, lane, left, right)
+        {
+            // What takes several instructions makes its result in a register of its own.
+            let to = self.define(dst);
+            return self.push(Inst::Mov { dst: to, src: made });
+        }
+        let op = ops::binary(op, lane).expect("the checker has seen the operand types");
+        let to = self.define(dst);
+        self.op2(op, self.len(lane), to, left, right);
+    }
+
+    /// An operation whose result is no value of the kernel.
+    pub(super) fn bin(&mut self, op: BinOp, lane: Lane, a: Reg, b: impl Into<Option<Reg>>) -> Reg {
+        let b = b.into().unwrap_or(a);
+        let op = ops::binary(op, lane).expect("an operation of both instruction sets");
+        let dst = self.vector(self.len(lane));
+        self.op2(op, self.len(lane), dst, a, b);
+        dst
+    }
+
+    /// The instruction for a shift by a constant, if there is one.
+    fn shift(
+        &mut self,
+        op: BinOp,
+        lane: Lane,
+        a: Reg,
+        by: u64,
+    ) -> Option<impl FnOnce(Reg) -> Inst + use<>> {
+        let wide = lane.bytes() == 8;
+        if self.isa == Isa::Avx2 && wide && op == BinOp::ShrA {
+            return None;
+        }
+        let (code, ext) = ops::shift(op, wide)?;
+        // Counts from the width on shift everything out, as instructions have it; they have a byte.
+        let imm = by.min(255) as u8;
+        let len = self.len(lane);
+        Some(move |dst| Inst::Shift { op: code, ext, len, dst, a, imm })
+    }
+
+    /// A shift by a constant whose result is no value of the kernel.
+    pub(super) fn shifted(&mut self, op: BinOp, lane: Lane, a: Reg, by: u8) -> Reg {
+        let inst = self.shift(op, lane, a, by.into()).expect("a shift of both instruction sets");
+        let dst = self.vector(self.len(lane));
+        self.push(inst(dst));
+        dst
+    }
+
+    /// All lanes combined, by halves.
+    pub(super) fn reduce(&mut self, dst: Value, op: BinOp, a: Value) -> Result<()> {
+        let lane = self.lane(a);
+        let wide = lane.bytes() == 8;
+        let mut len = self.len(lane);
+        let mut all = self.reg(a);
+        let full = len;
+        while len > Len::X {
+            let (extract, half) = match len {
+                Len::Z => (ops::EXTRACT_256, Len::Y),
+                _ => (ops::EXTRACT_128, Len::X),
+            };
+            let high = self.vector(half);
+            self.push(Inst::Out { op: extract, len, dst: high, src: all, imm: Some(1) });
+            all = self.combine(op, lane, half, all, high)?;
+            len = half;
+        }
+        // Then within 128 bits: the upper half, and the second quarter.
+        let orders: &[u8] = if wide { &[0xee] } else { &[0xee, 0x55] };
+        for &order in orders {
+            let high = self.vector(Len::X);
+            self.op2_imm(ops::SHUFFLE_32, Len::X, high, Reg::NONE, all, order);
+            all = self.combine(op, lane, Len::X, all, high)?;
+        }
+        let to = self.define(dst);
+        let splat = match (wide, full) {
+            (true, Len::X) => ops::LOAD_PAIR,
+            _ => ops::splat(wide),
+        };
+        self.op1(splat, full, to, all);
+        Ok(())
+    }
+
+    fn combine(&mut self, op: BinOp, lane: Lane, len: Len, a: Reg, b: Reg) -> Result<Reg> {
+        if self.isa == Isa::Avx2
+            && let Some(made) = self.binary_avx2_of(op, lane, len, a, b)
+        {
+            return Ok(made);
+        }
+        let code = ops::binary(op, lane)
+            .ok_or_else(|| Error::internal(format!("a reduction by {op:?} of {lane:?}")))?;
+        let dst = self.vector(len);
+        self.op2(code, len, dst, a, b);
+        Ok(dst)
+    }
+
+    pub(super) fn shift_up(&mut self, dst: Value, a: Value, fill: Value, by: usize) {
+        let lane = self.lane(a);
+        let (len, wide) = (self.len(lane), lane.bytes() == 8);
+        let (a, fill) = (self.reg(a), self.reg(fill));
+        match self.isa {
+            Isa::Avx512 => {
+                let imm = (self.kernel.lanes - by) as u8;
+                let to = self.define(dst);
+                self.op2_imm(ops::align(wide), len, to, a, fill, imm);
+            }
+            Isa::Avx2 => {
+                // Both vectors in memory, and what lies between.
+                let size = len.bytes();
+                let low = self.stack(2 * size);
+                let (op, mask) = (ops::MOV_STORE, Reg::NONE);
+                self.push(Inst::Store { op, len, src: fill, mem: low, mask, imm: None });
+                let mem = low.plus(size as i32);
+                self.push(Inst::Store { op, len, src: a, mem, mask, imm: None });
+                let at = low.plus((size - by * lane.bytes()) as i32);
+                let to = self.define(dst);
+                self.op1(ops::MOV_LOAD, len, to, crate::x86::mir::Src::Mem(at));
+            }
+        }
+    }
+}

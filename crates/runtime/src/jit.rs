@@ -1,0 +1,278 @@
+//! Generated code as functions.
+//!
+//! The code of a whole program is put into one mapping ([`Jit::install`]); each function keeps it
+//! alive. A function works on a range of numbers, whose pieces may run on several threads: how it is
+//! cut depends on sizes alone, and not at all on what it computes.
+
+use std::cell::Cell;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use crate::exec::Pages;
+use crate::program::{RawKernel, RawParam};
+use crate::threads::Threads;
+
+/// What the address of a piece of code and of its scratch is a multiple of.
+const ALIGN: usize = 64;
+
+/// A task takes at least so long, or handing it to another thread does not pay.
+const TASK_NANOS: f64 = 20_000.0;
+
+/// More tasks than this for one call even out nothing.
+const MOST_TASKS: i64 = 64;
+
+/// Scratch up to this size is kept for the thread's next call.
+const MOST_KEPT_BYTES: usize = 8 << 20;
+
+/// Generated code and what it needs to be called.
+#[derive(Clone, Debug)]
+pub struct Jit {
+    /// For listings.
+    pub name: String,
+    /// Machine code, at any address that is a multiple of 64, of an
+    /// `extern "sysv64" fn(params: *const *mut u8, begin: i64, end: i64, scratch: *mut u8)`.
+    pub code: Vec<u8>,
+    /// The buffers that it touches, and how much of them.
+    pub params: Vec<RawParam>,
+    /// Bytes of scratch that it needs, aligned to 64.
+    pub scratch_bytes: usize,
+    /// It is called with pieces of `0..range`.
+    pub range: i64,
+    /// They begin at multiples of this.
+    pub grain: i64,
+    /// About how many nanoseconds a number of the range takes.
+    pub nanos: f64,
+}
+
+impl Jit {
+    /// Makes functions of code, in one mapping. An error is the system's; its kind is `Unsupported`
+    /// where code cannot run.
+    ///
+    /// The code is trusted, as this crate cannot know what it does: it must touch nothing but what
+    /// `params` and `scratch_bytes` say, for every piece of the range, and leave the processor as the
+    /// calling convention demands.
+    pub fn install(all: Vec<Jit>) -> io::Result<Vec<JitFunction>> {
+        let mut bytes = Vec::with_capacity(all.iter().map(|jit| jit.code.len() + ALIGN).sum());
+        let mut starts = Vec::with_capacity(all.len());
+        for jit in &all {
+            bytes.resize(bytes.len().next_multiple_of(ALIGN), 0xcc);
+            starts.push(bytes.len());
+            bytes.extend_from_slice(&jit.code);
+        }
+        let pages = Arc::new(Pages::new(&bytes)?);
+        let function = |(jit, start): (Jit, usize)| {
+            let Jit { name, params, scratch_bytes, range, grain, nanos, .. } = jit;
+            let grain = grain.max(1);
+            JitFunction {
+                pages: Arc::clone(&pages),
+                start,
+                name,
+                params,
+                scratch_bytes,
+                range,
+                task: task_len(range, grain, nanos),
+            }
+        };
+        Ok(all.into_iter().zip(starts).map(function).collect())
+    }
+}
+
+/// How much of the range a task gets.
+fn task_len(range: i64, grain: i64, nanos: f64) -> i64 {
+    let worth = (TASK_NANOS / nanos.max(1e-3)).ceil() as i64;
+    let even = times(range, MOST_TASKS);
+    times(worth.max(even).clamp(1, range.max(1)), grain).saturating_mul(grain)
+}
+
+/// How many steps of `step` it takes to reach `len`.
+fn times(len: i64, step: i64) -> i64 {
+    len / step + i64::from(len % step > 0)
+}
+
+/// A function of generated code.
+#[derive(Clone)]
+pub struct JitFunction {
+    pages: Arc<Pages>,
+    start: usize,
+    name: String,
+    params: Vec<RawParam>,
+    scratch_bytes: usize,
+    range: i64,
+    /// A multiple of the grain.
+    task: i64,
+}
+
+impl fmt::Debug for JitFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JitFunction")
+            .field("name", &self.name)
+            .field("params", &self.params)
+            .field("range", &self.range)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A buffer that a caller passes.
+pub enum JitArg<'a> {
+    /// Read only.
+    Read(&'a [u8]),
+    /// Written, and maybe read.
+    Write(&'a mut [u8]),
+    /// The buffer of the argument with this number, which is updated in place.
+    Same(usize),
+}
+
+/// Why buffers do not fit a function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArgumentMismatch(String);
+
+impl fmt::Display for ArgumentMismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ArgumentMismatch {}
+
+impl JitFunction {
+    /// Calls the function for its whole range.
+    pub fn call(
+        &self,
+        args: &mut [JitArg<'_>],
+        threads: Threads<'_>,
+    ) -> Result<(), ArgumentMismatch> {
+        let at = self.addresses(args)?;
+        // SAFETY: `addresses` has compared the buffers with the parameters; they are borrowed, the
+        // written ones mutably, until the call returns.
+        unsafe { self.call_raw(&at, threads) };
+        Ok(())
+    }
+
+    fn addresses(&self, args: &mut [JitArg<'_>]) -> Result<Vec<*mut u8>, ArgumentMismatch> {
+        let error = |what: String| Err(ArgumentMismatch(format!("{}: {what}", self.name)));
+        if args.len() != self.params.len() {
+            return error(format!("{} buffers for {} parameters", args.len(), self.params.len()));
+        }
+        let own: Vec<Option<(*mut u8, usize, bool)>> = args
+            .iter_mut()
+            .map(|arg| match arg {
+                JitArg::Read(bytes) => Some((bytes.as_ptr().cast_mut(), bytes.len(), false)),
+                JitArg::Write(bytes) => Some((bytes.as_mut_ptr(), bytes.len(), true)),
+                JitArg::Same(_) => None,
+            })
+            .collect();
+        let mut at = Vec::with_capacity(args.len());
+        for (n, (arg, param)) in args.iter().zip(&self.params).enumerate() {
+            let named = if let JitArg::Same(other) = arg { *other } else { n };
+            let Some((start, len, writable)) = own.get(named).copied().flatten() else {
+                return error(format!("buffer {n} is that of no other"));
+            };
+            if len < param.bytes {
+                return error(format!("buffer {n} has {len} of {} bytes", param.bytes));
+            }
+            if param.write && !writable {
+                return error(format!("buffer {n} may not be written"));
+            }
+            at.push(start);
+        }
+        Ok(at)
+    }
+
+    /// Calls the function for its whole range.
+    ///
+    /// # Safety
+    /// As for [`RawKernel::call`].
+    unsafe fn call_raw(&self, at: &[*mut u8], threads: Threads<'_>) {
+        debug_assert_eq!(at.len(), self.params.len());
+        let at = Addresses(at);
+        let piece = |begin, end| {
+            let at = &at;
+            with_scratch(self.scratch_bytes, |scratch| {
+                // SAFETY: the caller has vouched for the addresses, and whoever made the code for that
+                // it touches nothing else; the scratch is this thread's own, aligned, and large enough.
+                // Pieces of the range write different elements, so they may run at the same time.
+                unsafe { self.enter(at.0, begin, end, scratch) };
+            });
+        };
+        if threads.count() == 1 || self.task >= self.range {
+            return piece(0, self.range);
+        }
+        let tasks = times(self.range, self.task);
+        threads.for_each(tasks as usize, &|n| {
+            let begin = n as i64 * self.task;
+            piece(begin, self.range.min(begin + self.task));
+        });
+    }
+
+    /// Jumps to the code.
+    ///
+    /// # Safety
+    /// `at` and `scratch` are what the code expects.
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn enter(&self, at: &[*mut u8], begin: i64, end: i64, scratch: *mut u8) {
+        type Entry = unsafe extern "sysv64" fn(*const *mut u8, i64, i64, *mut u8);
+        // SAFETY: the code at `start` has this type, as its maker says, and stays mapped while `self`
+        // lives.
+        let entry: Entry = unsafe { std::mem::transmute(self.pages.at(self.start)) };
+        // SAFETY: the caller's.
+        unsafe { entry(at.as_ptr(), begin, end, scratch) };
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    unsafe fn enter(&self, _: &[*mut u8], _: i64, _: i64, _: *mut u8) {
+        // There are no pages here that a function could be made from.
+        self.pages.at(self.start);
+    }
+}
+
+impl RawKernel for JitFunction {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn params(&self) -> &[RawParam] {
+        &self.params
+    }
+
+    unsafe fn call(&self, at: &[*mut u8], threads: Threads<'_>) {
+        // SAFETY: the caller's.
+        unsafe { self.call_raw(at, threads) };
+    }
+}
+
+/// The addresses of buffers, which several threads use at once.
+struct Addresses<'a>(&'a [*mut u8]);
+
+// SAFETY: they are only addresses; the code that uses them writes different elements in each task.
+unsafe impl Sync for Addresses<'_> {}
+
+/// A piece of scratch with the alignment that code expects.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Line(#[expect(dead_code, reason = "written by generated code")] [u8; ALIGN]);
+
+thread_local! {
+    /// Scratch that the thread's last call left.
+    static KEPT: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
+}
+
+/// Calls `body` with so many bytes of memory that nothing else uses.
+fn with_scratch(bytes: usize, body: impl FnOnce(*mut u8)) {
+    if bytes == 0 {
+        return body(std::ptr::NonNull::<Line>::dangling().as_ptr().cast());
+    }
+    // Taken rather than borrowed, so that a call within a call has its own.
+    let mut lines = KEPT.take();
+    let needed = bytes.div_ceil(ALIGN);
+    if lines.len() < needed {
+        lines = vec![Line([0; ALIGN]); needed];
+    }
+    body(lines.as_mut_ptr().cast());
+    if bytes <= MOST_KEPT_BYTES {
+        KEPT.set(lines);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,344 @@
+//! Machine code of kernels against the tile machine.
+
+use helio_codegen::kernel::{
+    Addr, BinOp, Buf, Builder, Cmp, Conv, IndexOp, Kernel, Lane, MaskOp, Mem, UnOp, Value,
+};
+use helio_codegen::tile;
+use helio_codegen::x86::{self, Isa};
+
+use super::*;
+
+/// The instruction sets of this machine.
+fn isas() -> &'static [Isa] {
+    match Isa::detect() {
+        Some(Isa::Avx512) => &[Isa::Avx512, Isa::Avx2],
+        Some(Isa::Avx2) => &[Isa::Avx2],
+        None => &[],
+    }
+}
+
+/// A kernel as a function.
+fn function(kernel: &Kernel, isa: Isa) -> JitFunction {
+    let code = x86::compile(kernel, isa).unwrap_or_else(|e| panic!("{e}\n{kernel:#?}"));
+    let param = |p: &helio_codegen::kernel::Param| RawParam {
+        bytes: p.bytes,
+        read: p.read,
+        write: p.write,
+    };
+    let jit = Jit {
+        name: "kernel".into(),
+        code: code.bytes().to_vec(),
+        params: kernel.params.iter().map(param).collect(),
+        scratch_bytes: kernel.scratch_bytes,
+        range: kernel.range,
+        grain: kernel.grain,
+        nanos: 1.0,
+    };
+    Jit::install(vec![jit]).unwrap().pop().unwrap()
+}
+
+/// Runs a kernel as machine code and on the tile machine, in pieces of `cut`, and compares all
+/// buffers, with bytes behind each that must not change. NaNs are equal.
+fn compare(kernel: &Kernel, isa: Isa, buffers: &[Vec<u8>], mem: Mem) {
+    const GUARD: usize = 64;
+    let function = function(kernel, isa);
+    let guarded = |bytes: &Vec<u8>| [bytes.as_slice(), &[0x5a; GUARD]].concat();
+    let mut found: Vec<Vec<u8>> = buffers.iter().map(guarded).collect();
+    let mut expected = found.clone();
+    let writes = kernel.params.iter().map(|p| p.write);
+    let mut args: Vec<JitArg<'_>> = found
+        .iter_mut()
+        .zip(writes.clone())
+        .map(|(bytes, write)| if write { JitArg::Write(bytes) } else { JitArg::Read(bytes) })
+        .collect();
+    function.call(&mut args, Threads::single()).unwrap();
+    let mut args: Vec<tile::Arg<'_>> = expected
+        .iter_mut()
+        .zip(writes)
+        .map(|(bytes, write)| if write { tile::Arg::Write(bytes) } else { tile::Arg::Read(bytes) })
+        .collect();
+    tile::run(kernel, &mut args, 0, kernel.range).unwrap();
+    for (n, (found, expected)) in found.iter().zip(&expected).enumerate() {
+        if !kernel.params[n].write {
+            continue;
+        }
+        let size = mem.bytes();
+        for (i, (x, y)) in found.chunks(size).zip(expected.chunks(size)).enumerate() {
+            assert!(
+                x == y || both_nan(mem, x, y),
+                "{isa:?}: buffer {n}, element {i}: {x:02x?} instead of {y:02x?}\n{kernel:#?}"
+            );
+        }
+    }
+}
+
+fn both_nan(mem: Mem, x: &[u8], y: &[u8]) -> bool {
+    let is_nan = |bytes: &[u8]| match (mem, bytes) {
+        (Mem::F32, &[a, b, c, d]) => f32::from_le_bytes([a, b, c, d]).is_nan(),
+        (Mem::F64, bytes) => bytes.try_into().is_ok_and(|b| f64::from_le_bytes(b).is_nan()),
+        (Mem::F16, &[_, high]) => high & 0x7c == 0x7c,
+        (Mem::BF16, &[_, high]) => high & 0x7f == 0x7f,
+        _ => false,
+    };
+    is_nan(x) && is_nan(y)
+}
+
+/// Elements: special ones, small integers, and any bits.
+fn elements(mem: Mem, n: usize, seed: u64) -> Vec<u8> {
+    let mut random = oorandom::Rand64::new(seed.into());
+    let mut bytes = Vec::new();
+    for i in 0..n {
+        let bits = random.rand_u64();
+        let small = (bits % 9) as i64 - 4;
+        let value: u64 = match (mem, i % 4) {
+            (_, 3) => bits,
+            (Mem::F32, 0) => f32::to_bits(
+                [0.0, -0.0, f32::NAN, f32::INFINITY, f32::MIN_POSITIVE / 2.0, 2.5, -0.5, 3e9, -1.0]
+                    [bits as usize % 9],
+            )
+            .into(),
+            (Mem::F64, 0) => f64::to_bits(
+                [
+                    0.0,
+                    -0.0,
+                    f64::NAN,
+                    f64::INFINITY,
+                    f64::MIN_POSITIVE / 2.0,
+                    2.5,
+                    -0.5,
+                    3e19,
+                    -1.0,
+                ][bits as usize % 9],
+            ),
+            (Mem::F32, _) => ((small as f32) * 1.25).to_bits().into(),
+            (Mem::F64, _) => ((small as f64) * 1.25).to_bits(),
+            (_, 0) => [0, u64::MAX, 1 << 63, 1 << 31, 1 << 15, 1 << 7, 31, 64, 0x7fff_ffff]
+                [bits as usize % 9],
+            (_, _) => small as u64,
+        };
+        bytes.extend_from_slice(&value.to_le_bytes()[..mem.bytes()]);
+    }
+    bytes
+}
+
+fn mem_of(lane: Lane) -> Mem {
+    match lane {
+        Lane::I32 => Mem::I32,
+        Lane::I64 => Mem::I64,
+        Lane::F32 => Mem::F32,
+        Lane::F64 => Mem::F64,
+    }
+}
+
+fn at(buf: Buf, terms: &[(Value, i64)], stride: i64) -> Addr {
+    Addr { buf, offset: 0, terms: terms.to_vec(), lane_stride: stride }
+}
+
+/// `out[i] = f(inputs[i]…)` over `n` elements, with a masked tail after whole vectors.
+fn mapped(
+    lanes: usize,
+    n: usize,
+    inputs: &[Mem],
+    out: Mem,
+    f: impl Fn(&mut Builder, &[Value]) -> Value,
+) -> Kernel {
+    let mut b = Builder::new(lanes);
+    b.set_range(n as i64, lanes as i64);
+    let ins: Vec<Buf> = inputs.iter().map(|m| b.param(n * m.bytes(), true, false)).collect();
+    let to = b.param(n * out.bytes(), false, true);
+    let (lo, hi) = (b.begin(), b.end());
+    let step = |b: &mut Builder, i: Value, mask: Option<Value>| {
+        let values: Vec<Value> = inputs
+            .iter()
+            .zip(&ins)
+            .map(|(&mem, &buf)| {
+                let size = mem.bytes() as i64;
+                b.load(mem, at(buf, &[(i, size)], size), mask)
+            })
+            .collect();
+        let result = f(b, &values);
+        let size = out.bytes() as i64;
+        b.store(result, out, at(to, &[(i, size)], size), mask);
+    };
+    let whole = b.index(-(lanes as i64));
+    let whole = b.index_op(IndexOp::And, hi, whole);
+    let from = b.index_op(IndexOp::Max, lo, whole);
+    b.for_loop(lo, whole, lanes as i64, &[], |b, i, _| {
+        step(b, i, None);
+        vec![]
+    });
+    b.for_loop(from, hi, lanes as i64, &[], |b, i, _| {
+        let mask = b.mask_below(i, hi);
+        step(b, i, Some(mask));
+        vec![]
+    });
+    b.finish()
+}
+
+/// Compares `f` on several lengths, with narrow and with wide kernels.
+fn check_map(inputs: &[Mem], out: Mem, f: impl Fn(&mut Builder, &[Value]) -> Value) {
+    for &isa in isas() {
+        let wide = inputs.iter().chain([&out]).any(|mem| mem.bytes() == 8);
+        for wide in [wide, true] {
+            let lanes = isa.lanes(wide);
+            for n in [1, lanes - 1, lanes, 3 * lanes + 2, 200] {
+                let kernel = mapped(lanes, n, inputs, out, |b, values| {
+                    if wide {
+                        // Any use of 64-bit lanes makes the kernel a wide one.
+                        let zero = b.int(Lane::I64, 0);
+                        let id = b.compare(Cmp::Eq, zero, zero);
+                        let first = b.select(id, values[0], values[0]);
+                        let values: Vec<Value> =
+                            std::iter::once(first).chain(values[1..].iter().copied()).collect();
+                        return f(b, &values);
+                    }
+                    f(b, values)
+                });
+                let mut buffers: Vec<Vec<u8>> = inputs
+                    .iter()
+                    .enumerate()
+                    .map(|(i, &mem)| elements(mem, n, 7 + i as u64))
+                    .collect();
+                buffers.push(vec![0xee; n * out.bytes()]);
+                compare(&kernel, isa, &buffers, out);
+            }
+        }
+    }
+}
+
+const LANES: [Lane; 4] = [Lane::I32, Lane::I64, Lane::F32, Lane::F64];
+
+#[test]
+fn binary_operations() {
+    use BinOp::*;
+    for lane in LANES {
+        let mem = mem_of(lane);
+        let ops: &[BinOp] = if lane.is_float() {
+            &[Add, Sub, Mul, Div, Min, Max, And, AndNot, Or, Xor]
+        } else {
+            &[Add, Sub, Mul, Min, Max, MinU, MaxU, And, AndNot, Or, Xor, Shl, ShrL, ShrA]
+        };
+        for &op in ops {
+            check_map(&[mem, mem], mem, |b, v| b.bin(op, v[0], v[1]));
+            for constant in [0, 1, 5, 33, 64, u64::MAX] {
+                check_map(&[mem], mem, |b, v| {
+                    let c = b.bits(lane, constant);
+                    b.bin(op, v[0], c)
+                });
+            }
+            check_map(&[mem], mem, |b, v| {
+                let c = b.bits(lane, 3);
+                b.bin(op, c, v[0])
+            });
+        }
+    }
+    check_map(&[Mem::I64, Mem::I64], Mem::I64, |b, v| b.bin(MulWide, v[0], v[1]));
+}
+
+#[test]
+fn unary_operations_and_fused_products() {
+    use UnOp::*;
+    for lane in LANES {
+        let mem = mem_of(lane);
+        let ops: &[UnOp] = if lane.is_float() {
+            &[Sqrt, RoundEven, Floor, Ceil, Trunc]
+        } else {
+            &[PopCount, CountLeadingZeros]
+        };
+        for &op in ops {
+            check_map(&[mem], mem, |b, v| b.un(op, v[0]));
+        }
+        if lane.is_float() {
+            check_map(&[mem, mem, mem], mem, |b, v| b.fma(v[0], v[1], v[2]));
+            check_map(&[mem], mem, |b, v| {
+                let (x, y) = (b.float(lane, 1.5), b.float(lane, 0.25));
+                let p = b.fma(x, v[0], y);
+                let q = b.fma(p, p, x);
+                let r = b.fma(x, y, q);
+                b.fma(r, x, r)
+            });
+        }
+    }
+    check_map(&[Mem::F32], Mem::F32, |b, v| b.un(RoundF16, v[0]));
+}
+
+#[test]
+fn comparisons_and_masks() {
+    use Cmp::*;
+    for lane in LANES {
+        let mem = mem_of(lane);
+        let ops: &[Cmp] = if lane.is_float() {
+            &[Eq, Ne, Lt, Le, Gt, Ge]
+        } else {
+            &[Eq, Ne, Lt, Le, Gt, Ge, LtU, LeU, GtU, GeU]
+        };
+        for &op in ops {
+            check_map(&[mem, mem], mem, |b, v| {
+                let mask = b.compare(op, v[0], v[1]);
+                b.select(mask, v[0], v[1])
+            });
+            check_map(&[mem], Mem::U8, |b, v| {
+                let zero = b.bits(lane, 0);
+                let mask = b.compare(op, v[0], zero);
+                let (one, none) = (b.int(Lane::I32, 1), b.int(Lane::I32, 0));
+                b.select(mask, one, none)
+            });
+        }
+        for op in [MaskOp::And, MaskOp::Or, MaskOp::Xor, MaskOp::AndNot] {
+            check_map(&[mem, mem], mem, |b, v| {
+                let zero = b.bits(lane, 0);
+                let x = b.compare(Lt, v[0], v[1]);
+                let y = b.compare(Gt, v[0], zero);
+                let not = b.mask_not(y);
+                let both = b.mask_op(op, x, not);
+                b.select(both, v[0], zero)
+            });
+        }
+        check_map(&[mem], mem, |b, v| {
+            let zero = b.bits(lane, 0);
+            let x = b.compare(Ne, v[0], zero);
+            let any = b.mask_any(x);
+            let ones = b.bits(lane, 1);
+            b.select(any, v[0], ones)
+        });
+    }
+}
+
+#[test]
+fn conversions() {
+    for from in LANES {
+        for to in LANES {
+            for op in [
+                Conv::Bits,
+                Conv::Value,
+                Conv::Trunc,
+                Conv::ValueU,
+                Conv::Extend,
+                Conv::ExtendU,
+                Conv::Narrow,
+            ] {
+                let valid = match op {
+                    Conv::Bits => from.bytes() == to.bytes() && from != to,
+                    Conv::Value => to.is_float() && from != to,
+                    Conv::ValueU => to.is_float() && !from.is_float(),
+                    Conv::Trunc => from.is_float() && !to.is_float(),
+                    Conv::Extend | Conv::ExtendU => from == Lane::I32 && to == Lane::I64,
+                    Conv::Narrow => from == Lane::I64 && to == Lane::I32,
+                };
+                if valid {
+                    check_map(&[mem_of(from)], mem_of(to), |b, v| b.convert(op, to, v[0]));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn formats() {
+    use Mem::*;
+    for mem in [U8, I8, U16, I16, I32, I64, F16, BF16, F32, F64] {
+        check_map(&[mem], mem, |b, v| b.add(v[0], v[0]));
+        check_map(&[mem], mem_of(mem.lane()), |_, v| v[0]);
+        check_map(&[mem_of(mem.lane())], mem, |_, v| v[0]);
+    }
+}
