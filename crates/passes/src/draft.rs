@@ -88,6 +88,11 @@ impl<'m> Draft<'m> {
         self.module
     }
 
+    /// Gives an instruction that was just added a name.
+    pub(crate) fn rename(&mut self, id: InstrId, name: String) {
+        self.instrs[id.index()].name = name;
+    }
+
     /// Gives an instruction without a name the name, and what else is written there, of the one
     /// that it replaces.
     pub(crate) fn name(&mut self, id: InstrId, old: Instr) {

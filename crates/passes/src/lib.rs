@@ -33,6 +33,7 @@ mod canonicalize;
 mod dce;
 mod expand;
 mod inline;
+mod loops;
 mod simplify;
 #[cfg(test)]
 mod testing;

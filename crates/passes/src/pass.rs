@@ -2,7 +2,7 @@
 
 use helio_ir::{Error, Module, Result, Verified, verify};
 
-use crate::{canonicalize, dce, expand, inline, simplify, unroll};
+use crate::{canonicalize, dce, expand, inline, loops, simplify, unroll};
 
 /// A pass.
 #[derive(Clone, Copy, Debug)]
@@ -41,8 +41,17 @@ impl OptLevel {
 }
 
 /// What [`optimize`] runs of its level, in this order.
-pub const PIPELINE: &[Pass] =
-    &[CANONICALIZE, EXPAND, INLINE, SIMPLIFY, UNROLL_LOOPS, INLINE, SIMPLIFY, REMOVE_DEAD_CODE];
+pub const PIPELINE: &[Pass] = &[
+    CANONICALIZE,
+    EXPAND,
+    INLINE,
+    SIMPLIFY,
+    SIMPLIFY_LOOPS,
+    UNROLL_LOOPS,
+    INLINE,
+    SIMPLIFY,
+    REMOVE_DEAD_CODE,
+];
 
 /// Parts of `simplify`, to be run by themselves.
 pub const PARTS: &[Pass] =
@@ -74,6 +83,13 @@ const SIMPLIFY: Pass = Pass {
     summary: "Applies laws of arithmetic and movement, folds constants and merges what is equal, all in one walk.",
     level: OptLevel::Less,
     run: simplify::simplify,
+};
+
+const SIMPLIFY_LOOPS: Pass = Pass {
+    name: "simplify-loops",
+    summary: "Takes out of loops what they carry in vain and what is the same in each iteration.",
+    level: OptLevel::Default,
+    run: loops::simplify_loops,
 };
 
 const UNROLL_LOOPS: Pass = Pass {
