@@ -1,10 +1,12 @@
 //! Programs compiled for this machine.
 
+use helio_codegen::x86::Isa;
 use helio_eval::{Context, Evaluator};
 use helio_ir::{Code, Error, Literal, Module, Result, Shape, Verified};
 use helio_runtime::Block;
 use helio_runtime::program::{Argument, Program, Run, RunError, Watch};
 
+use crate::GeneratedCode;
 use crate::client::{Client, exhausted};
 use crate::plan::{self, Interpreter, NoPlan, Plan, Target};
 
@@ -22,10 +24,19 @@ impl Compiled {
     /// Compiles a module. Errors: why only the interpreter can run it.
     pub(crate) fn new(
         module: Verified<Module>,
-        target: &Target,
+        code: GeneratedCode,
         client: Client,
     ) -> Result<Self, NoPlan> {
-        let plan = plan::plan(&module, target, &client)?;
+        let isa = match (code, Isa::detect()) {
+            (GeneratedCode::Best, isa) => isa,
+            (GeneratedCode::Avx2, Some(_)) => Some(Isa::Avx2),
+            (GeneratedCode::Avx2, None) | (GeneratedCode::Portable, _) => None,
+        };
+        let plan = match plan::plan(&module, &Target { isa }, &client) {
+            // Some systems let no new code be run.
+            Err(NoPlan::NoCode(_)) => plan::plan(&module, &Target { isa: None }, &client)?,
+            plan => plan?,
+        };
         let result = module.entry().result_shape().clone();
         Ok(Compiled { module, plan, client, result })
     }

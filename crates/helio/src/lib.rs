@@ -58,7 +58,6 @@ use compiled::Compiled;
 use execute::Signature;
 use helio_eval::Context;
 use helio_ir::Verified;
-use plan::Target;
 
 /// What turns a program into results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,6 +78,21 @@ pub struct CompileOptions {
     pub backend: Backend,
     /// How much work to put into making it fast; the interpreter runs programs as they are.
     pub opt_level: OptLevel,
+    /// What generated code consists of.
+    pub code: GeneratedCode,
+}
+
+/// What generated code consists of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GeneratedCode {
+    /// The best instructions that this processor has.
+    #[default]
+    Best,
+    /// AVX2, even where there is AVX-512; what is best where there is neither.
+    Avx2,
+    /// Kernels run on the portable tile machine.
+    Portable,
 }
 
 /// What surrounds a run.
@@ -124,7 +138,7 @@ impl Executable {
             Backend::Cpu => {
                 let optimized = helio_passes::optimize(module.clone(), options.opt_level);
                 let optimized = optimized.map_err(|error| vec![error])?;
-                Compiled::new(optimized, &Target::default(), client.clone()).ok().map(Arc::new)
+                Compiled::new(optimized, options.code, client.clone()).ok().map(Arc::new)
             }
         };
         let signature = Arc::new(Signature::of(&program_shape));

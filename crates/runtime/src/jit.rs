@@ -4,10 +4,14 @@
 //! alive. A function works on a range of numbers, whose pieces may run on several threads: how it is
 //! cut depends on sizes alone, and not at all on what it computes.
 
+mod batch;
+
 use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
+
+pub use batch::JitBatch;
 
 use crate::exec::Pages;
 use crate::program::{RawKernel, RawParam};

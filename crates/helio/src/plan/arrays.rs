@@ -10,7 +10,7 @@ pub(super) fn bytes(shape: &Shape) -> Planned<usize> {
     match shape {
         Shape::Array(array) if array.is_static() => Ok(array.size_bytes()),
         Shape::Token => Ok(0),
-        other => Err(NoPlan(format!("the size of {other} is not known before the run"))),
+        other => Err(NoPlan::Interpret(format!("the size of {other} is not known before the run"))),
     }
 }
 

@@ -4,19 +4,42 @@ use std::sync::Arc;
 
 use helio_codegen::kernel::Kernel as Code;
 use helio_codegen::tile::{self, Tile};
-use helio_runtime::Threads;
-use helio_runtime::program::{Failure, Kernel, Step};
+use helio_codegen::x86;
+use helio_runtime::program::{Failure, Kernel, RawParam, Step};
+use helio_runtime::{Jit, Threads};
 
 use super::{Planned, Planner, StorageId};
 
+/// Kernels state the work of a unit in cycles or so; processors have about so many each nanosecond.
+const CYCLES_PER_NANO: f64 = 4.0;
+
 impl Planner<'_> {
-    /// The step that runs a kernel.
+    /// The step that runs a kernel: machine code if there can be, else the tile machine.
     pub(super) fn kernel_step(
         &mut self,
         code: Code,
-        _cost: u64,
+        cost: u64,
         slots: Vec<StorageId>,
     ) -> Planned<Step> {
+        if let Some(isa) = self.target.isa
+            && let Ok(bytes) = x86::compile(&code, isa)
+        {
+            let param = |param: &helio_codegen::kernel::Param| RawParam {
+                bytes: param.bytes,
+                read: param.read,
+                write: param.write,
+            };
+            let kernel = self.machine_code.add(Jit {
+                name: format!("kernel {}", self.machine_code.len()),
+                code: bytes.bytes().to_vec(),
+                params: code.params.iter().map(param).collect(),
+                scratch_bytes: code.scratch_bytes,
+                range: code.range,
+                grain: code.grain,
+                nanos: cost as f64 / CYCLES_PER_NANO,
+            });
+            return Ok(Step::Raw { kernel, slots });
+        }
         let tile = Portable::new(&code)?;
         let (outputs, inputs): (Vec<_>, Vec<_>) =
             slots.into_iter().zip(&code.params).partition(|(_, param)| param.write);

@@ -1,14 +1,17 @@
 //! Steps for single instructions.
 
-use helio_codegen::lower;
+use helio_codegen::{lower, x86};
 use helio_ir::{InstrId, Op};
 use helio_runtime::program::Step;
 
 use super::{Frame, Planned, Planner, StorageId};
 
 /// What programs are compiled for.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Target {}
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target {
+    /// The instructions of machine code; without them, kernels run on the tile machine.
+    pub(crate) isa: Option<x86::Isa>,
+}
 
 impl Target {
     /// What kernels are lowered for.
@@ -18,12 +21,12 @@ impl Target {
 
     /// Whether a kernel may get one buffer as an operand and as a result.
     pub(super) fn in_place(&self) -> bool {
-        false
+        self.isa.is_some()
     }
 
-    /// The width of vectors.
+    /// The width of vectors. The tile machine takes any; wide ones cost it the least.
     pub(super) fn vector_bytes(&self) -> usize {
-        64
+        self.isa.map_or(64, |isa| 4 * isa.lanes(false))
     }
 }
 

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use helio_ir::{CompId, Computation, InstrId, Literal, Module, Op, Shape};
 use helio_passes::effects::Effects;
 use helio_runtime::program::{ArgumentInfo, Parts, Program, SlotId, Step};
-use helio_runtime::{Block, Memory, Threads};
+use helio_runtime::{Block, JitBatch, Memory, Threads};
 
 use crate::client::Client;
 
@@ -39,13 +39,18 @@ pub(crate) struct Plan {
     pub(crate) calls: Calls,
 }
 
-/// Why there is no plan: the interpreter must run the whole module.
+/// Why there is no plan.
 #[derive(Debug)]
-pub(crate) struct NoPlan(pub(crate) String);
+pub(crate) enum NoPlan {
+    /// The interpreter must run the whole module.
+    Interpret(String),
+    /// The system does not let generated code be run.
+    NoCode(std::io::Error),
+}
 
 impl From<String> for NoPlan {
     fn from(why: String) -> Self {
-        NoPlan(why)
+        NoPlan::Interpret(why)
     }
 }
 
@@ -67,6 +72,7 @@ pub(crate) fn plan(module: &Module, target: &Target, client: &Client) -> Planned
         calls: Calls::default(),
         effects: Effects::of(module),
         frames: 0,
+        machine_code: JitBatch::default(),
         loops: Vec::new(),
         depth: 0,
         position: 0,
@@ -132,6 +138,8 @@ struct Planner<'m> {
     effects: Effects,
     /// Frames made so far: one for each computation that is planned, each time.
     frames: usize,
+    /// The code of kernels.
+    machine_code: JitBatch,
     loops: Vec<Loop>,
     depth: usize,
     /// The number of the next step, in the order of execution.
@@ -253,7 +261,7 @@ impl<'m> Planner<'m> {
             Literal::Array(array) => array.to_bytes(),
             _ => Vec::new(),
         };
-        let exhausted = |_| NoPlan("no memory for a constant".to_owned());
+        let exhausted = |_| NoPlan::Interpret("no memory for a constant".to_owned());
         let block = self.memory.copy_of(&bytes).map_err(exhausted)?;
         self.constants.push(Arc::new(block));
         let storage = self.storage(bytes.len(), usize::MAX);
@@ -269,7 +277,9 @@ impl<'m> Planner<'m> {
         steps: &mut Vec<Step>,
     ) -> Planned<Outcome> {
         if self.depth >= MAX_DEPTH {
-            return Err(NoPlan(format!("computations nested more than {MAX_DEPTH} deep")));
+            return Err(NoPlan::Interpret(format!(
+                "computations nested more than {MAX_DEPTH} deep"
+            )));
         }
         let computation = self.module.computation(id);
         let number = self.frames;
@@ -285,7 +295,7 @@ impl<'m> Planner<'m> {
                 Op::Parameter(param) => params
                     .get(param.number)
                     .cloned()
-                    .ok_or_else(|| NoPlan("a parameter has no argument".to_owned()))?,
+                    .ok_or_else(|| NoPlan::Interpret("a parameter has no argument".to_owned()))?,
                 _ => self.instruction(&frame, instr, steps)?,
             };
             frame.values.push(values);
@@ -323,7 +333,9 @@ impl<'m> Planner<'m> {
             }
             Op::Constant(op) => {
                 if op.elided {
-                    return Err(NoPlan("a constant whose value the text leaves out".to_owned()));
+                    return Err(NoPlan::Interpret(
+                        "a constant whose value the text leaves out".to_owned(),
+                    ));
                 }
                 op.literal.leaves().into_iter().map(|leaf| self.constant(leaf)).collect()
             }
@@ -360,7 +372,8 @@ impl<'m> Planner<'m> {
         let places = place::place(&self);
         place::rename(&mut steps, &places);
         let results = results.into_iter().map(|id| places.slot(id)).collect();
-        let Planner { arguments, constants, calls, .. } = self;
+        let Planner { arguments, constants, calls, machine_code, .. } = self;
+        machine_code.install().map_err(NoPlan::NoCode)?;
         let place::Places { slots, arena_bytes, .. } = places;
         let parts = Parts { arguments, constants, slots, results, arena_bytes, steps };
         Ok(Plan { program: Program::new(parts)?, calls })
