@@ -8,7 +8,7 @@ use super::kind::FloatKind;
 use crate::kernel::{BinOp, Builder, Cmp, UnOp, Value};
 use crate::math::{self, sign_bit};
 
-pub(super) fn has_unary(op: UnaryOp, float: FloatKind) -> bool {
+pub(super) fn has_unary(op: UnaryOp) -> bool {
     let exact = plain(op).is_some()
         || matches!(
             op,
@@ -22,7 +22,7 @@ pub(super) fn has_unary(op: UnaryOp, float: FloatKind) -> bool {
                 | UnaryOp::Sign
                 | UnaryOp::Sqrt
         );
-    exact || math::has_unary(op, float.lane())
+    exact || math::has_unary(op)
 }
 
 pub(super) fn has_binary(op: BinaryOp, float: FloatKind) -> bool {
@@ -31,7 +31,7 @@ pub(super) fn has_binary(op: BinaryOp, float: FloatKind) -> bool {
         BinaryOp::Maximum | BinaryOp::Minimum => true,
         other => arithmetic(other).is_some(),
     };
-    plain || math::has_binary(op, float.lane())
+    plain || math::has_binary(op)
 }
 
 /// Operations that are one instruction, whose results need no rounding.

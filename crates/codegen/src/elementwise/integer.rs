@@ -4,6 +4,7 @@ use helio_ir::{BinaryOp, UnaryOp};
 
 use super::kind::IntKind;
 use crate::kernel::{BinOp, Builder, Cmp, Conv, Lane, MaskOp, UnOp, Value};
+use crate::math::mulhi_unsigned;
 
 pub(super) fn has_unary(op: UnaryOp) -> bool {
     use UnaryOp::{Abs, Clz, Negate, Not, Popcnt, Sign};
@@ -173,7 +174,7 @@ fn mulhi(b: &mut Builder, int: IntKind, x: Value, y: Value) -> Value {
         let high = b.bin(if int.signed { BinOp::ShrA } else { BinOp::ShrL }, product, by);
         return int.wrap(b, high);
     }
-    let high = mulhi_unsigned(b, lane, x, y);
+    let high = mulhi_unsigned(b, x, y);
     if !int.signed {
         return high;
     }
@@ -184,26 +185,6 @@ fn mulhi(b: &mut Builder, int: IntKind, x: Value, y: Value) -> Value {
     let excess_y = b.bin(BinOp::And, y_sign, x);
     let high = b.sub(high, excess_x);
     b.sub(high, excess_y)
-}
-
-/// By halves of the factors, whose products fit the lane.
-fn mulhi_unsigned(b: &mut Builder, lane: Lane, x: Value, y: Value) -> Value {
-    let width = 4 * lane.bytes() as i64;
-    let (half, mask) = (b.int(lane, width), b.int(lane, (1 << width) - 1));
-    let multiply = if lane == Lane::I64 { BinOp::MulWide } else { BinOp::Mul };
-    let [x1, y1] = [x, y].map(|v| b.bin(BinOp::ShrL, v, half));
-    let [x0, y0] = [x, y].map(|v| b.bin(BinOp::And, v, mask));
-    let low = b.bin(multiply, x0, y0);
-    let (cross, other) = (b.bin(multiply, x1, y0), b.bin(multiply, x0, y1));
-    let top = b.bin(multiply, x1, y1);
-    let carried = b.bin(BinOp::ShrL, low, half);
-    let middle = b.add(cross, carried);
-    let middle_low = b.bin(BinOp::And, middle, mask);
-    let other = b.add(other, middle_low);
-    let middle_high = b.bin(BinOp::ShrL, middle, half);
-    let other_high = b.bin(BinOp::ShrL, other, half);
-    let top = b.add(top, middle_high);
-    b.add(top, other_high)
 }
 
 /// By squaring, a bit of the exponent at a time. A negative exponent gives the truncated quotient

@@ -78,7 +78,7 @@ pub fn supports(op: &Op, operands: &[ElementType], result: ElementType) -> bool 
     match (op, first) {
         (Op::Unary(op), Kind::Pred) => *op == UnaryOp::Not,
         (Op::Unary(op), Kind::Int(_)) => integer::has_unary(*op),
-        (Op::Unary(op), Kind::Float(float)) => float::has_unary(*op, float),
+        (Op::Unary(op), Kind::Float(_)) => float::has_unary(*op),
         (Op::Unary(op), Kind::Complex(part)) => complex::has_unary(*op, part),
         (Op::Binary(op), Kind::Pred) => mask_op(*op).is_some(),
         (Op::Binary(op), Kind::Int(_)) => integer::has_binary(*op),

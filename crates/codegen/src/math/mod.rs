@@ -4,20 +4,81 @@
 //! units of the last place off, exact at zeros, infinities and NaN, with subnormal numbers kept.
 //! They work in lanes of their operands' width alone.
 
+mod angle;
+mod area;
+mod calc;
+mod erf;
+mod exp;
+mod log;
+mod pow;
+#[cfg(test)]
+mod tests;
+mod trig;
+mod wide;
+
 use helio_ir::{BinaryOp, UnaryOp};
 
 use crate::kernel::{BinOp, Builder, Lane, Value};
+pub(crate) use wide::mulhi_unsigned;
 
-/// Whether [`unary`] takes an operation on such lanes.
-pub fn has_unary(op: UnaryOp, lane: Lane) -> bool {
-    let _ = (op, lane);
-    false
+type Unary = fn(&mut Builder, Value) -> Value;
+type Binary = fn(&mut Builder, Value, Value) -> Value;
+
+fn unary_recipe(op: UnaryOp) -> Option<Unary> {
+    Some(match op {
+        UnaryOp::Acos => trig::acos,
+        UnaryOp::Acosh => area::acosh,
+        UnaryOp::Asin => trig::asin,
+        UnaryOp::Asinh => area::asinh,
+        UnaryOp::Atan => trig::atan,
+        UnaryOp::Atanh => area::atanh,
+        UnaryOp::Cbrt => pow::cbrt,
+        UnaryOp::Cos => trig::cos,
+        UnaryOp::Cosh => exp::cosh,
+        UnaryOp::Erf => erf::erf,
+        UnaryOp::Exp => exp::exp,
+        UnaryOp::Expm1 => exp::expm1,
+        UnaryOp::Log => log::log,
+        UnaryOp::Log1p => log::log1p,
+        UnaryOp::Logistic => exp::logistic,
+        UnaryOp::Sin => trig::sin,
+        UnaryOp::Sinh => exp::sinh,
+        UnaryOp::Tan => trig::tan,
+        UnaryOp::Tanh => exp::tanh,
+        UnaryOp::Abs
+        | UnaryOp::Ceil
+        | UnaryOp::Clz
+        | UnaryOp::Floor
+        | UnaryOp::Imag
+        | UnaryOp::IsFinite
+        | UnaryOp::Negate
+        | UnaryOp::Not
+        | UnaryOp::Popcnt
+        | UnaryOp::Real
+        | UnaryOp::RoundNearestAfz
+        | UnaryOp::RoundNearestEven
+        | UnaryOp::Rsqrt
+        | UnaryOp::Sign
+        | UnaryOp::Sqrt => return None,
+    })
 }
 
-/// Whether [`binary`] takes an operation on such lanes.
-pub fn has_binary(op: BinaryOp, lane: Lane) -> bool {
-    let _ = (op, lane);
-    false
+fn binary_recipe(op: BinaryOp) -> Option<Binary> {
+    match op {
+        BinaryOp::Atan2 => Some(trig::atan2),
+        BinaryOp::Power => Some(pow::pow),
+        _ => None,
+    }
+}
+
+/// Whether [`unary`] takes an operation.
+pub fn has_unary(op: UnaryOp) -> bool {
+    unary_recipe(op).is_some()
+}
+
+/// Whether [`binary`] takes an operation.
+pub fn has_binary(op: BinaryOp) -> bool {
+    binary_recipe(op).is_some()
 }
 
 /// A function of a float.
@@ -25,15 +86,17 @@ pub fn has_binary(op: BinaryOp, lane: Lane) -> bool {
 /// # Panics
 /// Unless [`has_unary`] holds.
 pub fn unary(b: &mut Builder, op: UnaryOp, x: Value) -> Value {
-    panic!("{} of {:?}", op.name(), b.ty(x))
+    let recipe = unary_recipe(op).unwrap_or_else(|| panic!("no recipe for {}", op.name()));
+    recipe(b, x)
 }
 
 /// A function of two floats.
 ///
 /// # Panics
 /// Unless [`has_binary`] holds.
-pub fn binary(b: &mut Builder, op: BinaryOp, x: Value, _: Value) -> Value {
-    panic!("{} of {:?}", op.name(), b.ty(x))
+pub fn binary(b: &mut Builder, op: BinaryOp, x: Value, y: Value) -> Value {
+    let recipe = binary_recipe(op).unwrap_or_else(|| panic!("no recipe for {}", op.name()));
+    recipe(b, x, y)
 }
 
 /// The sign bit alone.

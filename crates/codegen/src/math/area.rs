@@ -1,0 +1,86 @@
+//! The inverse hyperbolic functions, as logarithms of sums whose rounding errors are kept.
+
+use super::calc::Calc;
+use super::log::{log_of_multiple, log1p_sum};
+use crate::kernel::{Builder, Cmp, Value};
+
+/// A quotient and what its rounding leaves out.
+fn quotient(c: &mut Calc<'_>, a: Value, b: Value) -> (Value, Value) {
+    let q = c.div(a, b);
+    let rest = c.fnma(q, b, a);
+    (q, c.div(rest, b))
+}
+
+/// `ln(|x| + sqrt(x² + 1))` with the sign of `x`, as `ln(1 + u)` of
+/// `u = |x| + x² / (1 + sqrt(x² + 1))`; for large `x`, whose square overflows, as `ln 2|x|`.
+pub(super) fn asinh(b: &mut Builder, x: Value) -> Value {
+    let c = &mut Calc::new(b, x);
+    let (abs, signs) = (c.abs(x), c.sign(x));
+    let limit = c.either(2f64.powi(14), 2f64.powi(30));
+    let one = c.k(1.0);
+    let bounded = c.at_most(abs, limit);
+    let square = c.mul(bounded, bounded);
+    let sum = c.add(square, one);
+    let root = c.sqrt(sum);
+    let denominator = c.add(root, one);
+    let q = c.div(square, denominator);
+    let (u, rest) = two_sum(c, bounded, q);
+    let near = log1p_sum(c, u, rest);
+    let far = log_of_multiple(c, abs, 1.0);
+    let is_large = c.cmp_k(Cmp::Ge, abs, limit);
+    let result = c.select(is_large, far, near);
+    c.or_sign(result, signs)
+}
+
+/// `ln(x + sqrt(x² - 1))`, as `ln(1 + u)` of `u = t + sqrt(t (t + 2))`, `t = x - 1`.
+pub(super) fn acosh(b: &mut Builder, x: Value) -> Value {
+    let c = &mut Calc::new(b, x);
+    let limit = c.either(2f64.powi(14), 2f64.powi(30));
+    let t = c.add_k(x, -1.0);
+    let t = c.at_most(t, limit);
+    let more = c.add_k(t, 2.0);
+    let square = c.mul(t, more);
+    let root = c.sqrt(square);
+    let (u, rest) = two_sum(c, t, root);
+    let near = log1p_sum(c, u, rest);
+    let far = log_of_multiple(c, x, 1.0);
+    let is_large = c.cmp_k(Cmp::Ge, x, limit);
+    let result = c.select(is_large, far, near);
+    // The root of a negative number times another is one.
+    let inside = c.cmp_k(Cmp::Ge, x, 1.0);
+    let nan = c.k(f64::NAN);
+    c.select(inside, result, nan)
+}
+
+/// `ln((1 + |x|) / (1 - |x|)) / 2`, as `ln(1 + u) / 2` of `u = 2|x| / (1 - |x|)`.
+pub(super) fn atanh(b: &mut Builder, x: Value) -> Value {
+    let c = &mut Calc::new(b, x);
+    let (abs, signs) = (c.abs(x), c.sign(x));
+    let (one, twice) = (c.k(1.0), c.add(abs, abs));
+    let denominator = c.sub(one, abs);
+    let (u, rest) = quotient(c, twice, denominator);
+    // What the difference from one was rounded by, if |x| is small.
+    let kept = c.sub(one, denominator);
+    let error = c.sub(abs, kept);
+    let share = c.mul(u, error);
+    let share = c.div(share, denominator);
+    let rest = c.add(rest, share);
+    // At 1 both are infinite, and their error is not a number.
+    let inside = c.cmp_k(Cmp::Lt, abs, 1.0);
+    let zero = c.k(0.0);
+    let rest = c.select(inside, rest, zero);
+    let log = log1p_sum(c, u, rest);
+    let half = c.mul_k(log, 0.5);
+    let tiny = c.cmp_k(Cmp::Lt, abs, 1e-30);
+    let result = c.select(tiny, abs, half);
+    c.or_sign(result, signs)
+}
+
+/// `a + b` and its rounding error, whichever is larger.
+fn two_sum(c: &mut Calc<'_>, a: Value, b: Value) -> (Value, Value) {
+    let sum = c.add(a, b);
+    let b_part = c.sub(sum, a);
+    let a_part = c.sub(sum, b_part);
+    let (a_error, b_error) = (c.sub(a, a_part), c.sub(b, b_part));
+    (sum, c.add(a_error, b_error))
+}

@@ -1,0 +1,181 @@
+//! Sweeps of the `F32` recipes against `f64` functions, which have 29 bits more.
+
+use super::*;
+use crate::kernel::{Addr, Kernel, Mem};
+use crate::tile::{Arg, Tile};
+
+const LANES: i64 = 64;
+
+/// A kernel for `f` over `n` numbers, a multiple of [`LANES`].
+fn mapped(inputs: usize, n: usize, f: impl Fn(&mut Builder, &[Value]) -> Value) -> Kernel {
+    let mut b = Builder::new(LANES as usize);
+    let bufs: Vec<_> = (0..inputs).map(|_| b.param(4 * n, true, false)).collect();
+    let out = b.param(4 * n, false, true);
+    let at = |buf, i| Addr { buf, offset: 0, terms: vec![(i, 4)], lane_stride: 4 };
+    let (begin, end) = (b.begin(), b.end());
+    b.for_loop(begin, end, LANES, &[], |b, i, _| {
+        let args: Vec<Value> = bufs.iter().map(|&buf| b.load(Mem::F32, at(buf, i), None)).collect();
+        let value = f(b, &args);
+        b.store(value, Mem::F32, at(out, i), None);
+        vec![]
+    });
+    b.finish()
+}
+
+fn run(kernel: &Kernel, inputs: &[&[f32]]) -> Vec<f32> {
+    let n = inputs[0].len();
+    let inputs: Vec<Vec<u8>> =
+        inputs.iter().map(|x| x.iter().flat_map(|x| x.to_ne_bytes()).collect()).collect();
+    let mut out = vec![0; 4 * n];
+    let mut args: Vec<Arg<'_>> = inputs.iter().map(|x| Arg::Read(x)).collect();
+    args.push(Arg::Write(&mut out));
+    Tile::new(kernel).unwrap().run(&mut args, 0, n as i64).unwrap();
+    out.chunks_exact(4).map(|x| f32::from_ne_bytes(x.try_into().unwrap())).collect()
+}
+
+/// How many units of the last place `found` is off; infinite if it is of another kind.
+fn error(found: f32, expected: f64) -> f64 {
+    let rounded = expected as f32;
+    if found.is_nan() || rounded.is_nan() {
+        return if found.is_nan() && rounded.is_nan() { 0.0 } else { f64::INFINITY };
+    }
+    if found == rounded {
+        let same_sign = found.is_sign_negative() == rounded.is_sign_negative();
+        return if same_sign { 0.0 } else { f64::INFINITY };
+    }
+    if rounded.is_infinite() || found.is_infinite() {
+        return f64::INFINITY;
+    }
+    let exponent = ((rounded.abs().to_bits() >> 23) as i32).max(1) - 150;
+    (f64::from(found) - expected).abs() / 2f64.powi(exponent)
+}
+
+/// The greatest error over every `step`-th bit pattern.
+fn sweep(op: UnaryOp, step: usize, expected: impl Fn(f64) -> f64) -> (f64, f32) {
+    const BATCH: usize = 1 << 14;
+    let kernel = mapped(1, BATCH, |b, x| unary(b, op, x[0]));
+    let mut worst = (0.0, 0.0);
+    let mut patterns = (0..=u32::MAX).step_by(step).peekable();
+    while patterns.peek().is_some() {
+        let mut x: Vec<f32> = patterns.by_ref().take(BATCH).map(f32::from_bits).collect();
+        x.resize(BATCH, 1.0);
+        for (&x, found) in x.iter().zip(run(&kernel, &[&x])) {
+            let error = error(found, expected(x.into()));
+            if error > worst.0 {
+                worst = (error, x);
+            }
+        }
+    }
+    worst
+}
+
+/// What a unary recipe computes, in higher precision.
+fn reference(op: UnaryOp) -> Option<fn(f64) -> f64> {
+    Some(match op {
+        UnaryOp::Acos => f64::acos,
+        UnaryOp::Acosh => f64::acosh,
+        UnaryOp::Asin => f64::asin,
+        UnaryOp::Asinh => |x| libm::asinh(x),
+        UnaryOp::Atan => f64::atan,
+        UnaryOp::Atanh => |x| libm::atanh(x),
+        UnaryOp::Cbrt => f64::cbrt,
+        UnaryOp::Cos => f64::cos,
+        UnaryOp::Cosh => f64::cosh,
+        UnaryOp::Erf => libm::erf,
+        UnaryOp::Exp => f64::exp,
+        UnaryOp::Expm1 => f64::exp_m1,
+        UnaryOp::Log => f64::ln,
+        UnaryOp::Log1p => f64::ln_1p,
+        UnaryOp::Logistic => {
+            |x| if x < 0.0 { x.exp() / (1.0 + x.exp()) } else { 1.0 / (1.0 + (-x).exp()) }
+        }
+        UnaryOp::Sin => f64::sin,
+        UnaryOp::Sinh => f64::sinh,
+        UnaryOp::Tan => f64::tan,
+        UnaryOp::Tanh => f64::tanh,
+        _ => return None,
+    })
+}
+
+fn check_unary(step: usize) {
+    let mut report = String::new();
+    let mut failed = false;
+    for &op in UnaryOp::ALL.iter().filter(|&&op| has_unary(op)) {
+        let (error, at) = sweep(op, step, reference(op).expect("a reference for each recipe"));
+        failed |= error > 2.0;
+        report += &format!("{}: {error:.3} at {at:e} = {:#x}\n", op.name(), at.to_bits());
+    }
+    println!("{report}");
+    assert!(!failed, "more than 2 units:\n{report}");
+}
+
+#[test]
+fn functions_of_one_number() {
+    check_unary(40_009);
+}
+
+/// Of all numbers; takes minutes.
+#[test]
+#[ignore = "takes minutes"]
+fn functions_of_every_number() {
+    check_unary(1);
+}
+
+#[test]
+fn functions_of_two_numbers() {
+    const N: usize = 1 << 16;
+    let specials = [
+        0.0,
+        1.0,
+        0.5,
+        2.0,
+        3.0,
+        4.0,
+        1e-45,
+        1e-38,
+        1e-3,
+        0.99999994,
+        1.0000001,
+        1.5,
+        33.0,
+        1e10,
+        3e38,
+        16_777_217.0,
+        f32::INFINITY,
+        f32::NAN,
+    ];
+    let specials: Vec<f32> = specials.into_iter().flat_map(|x| [x, -x]).collect();
+    let mut state = 1u64;
+    let mut random = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 32) as u32
+    };
+    let mut pairs: Vec<(f32, f32)> =
+        specials.iter().flat_map(|&x| specials.iter().map(move |&y| (x, y))).collect();
+    while pairs.len() < N {
+        let (x, y) = (f32::from_bits(random()), f32::from_bits(random()));
+        // Powers near one, of moderate exponents.
+        let near = f32::from_bits(0x3f80_0000 + (random() >> 8) - (random() >> 8));
+        let moderate = (random() >> 8) as f32 / 65536.0 - 128.0;
+        pairs.push(
+            [(x, y), (near, moderate), (x.abs(), moderate), (near, y)][random() as usize % 4],
+        );
+    }
+    let (x, y): (Vec<f32>, Vec<f32>) = pairs.iter().copied().unzip();
+    for (op, expected) in
+        [(BinaryOp::Power, f64::powf as fn(f64, f64) -> f64), (BinaryOp::Atan2, f64::atan2)]
+    {
+        let kernel = mapped(2, N, |b, args| binary(b, op, args[0], args[1]));
+        let found = run(&kernel, &[&x, &y]);
+        let mut worst = (0.0, (0.0, 0.0));
+        for (&(x, y), found) in pairs.iter().zip(found) {
+            let error = error(found, expected(x.into(), y.into()));
+            if error > worst.0 {
+                worst = (error, (x, y));
+            }
+        }
+        println!("{}: {:.3} at {:?}", op.name(), worst.0, worst.1);
+        assert!(worst.0 <= 2.0, "{}: {} units at {:?}", op.name(), worst.0, worst.1);
+    }
+}

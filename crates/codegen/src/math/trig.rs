@@ -1,0 +1,269 @@
+//! Sine, cosine, tangent and their inverses.
+
+use super::angle::{self, Unit};
+use super::calc::Calc;
+use crate::kernel::{BinOp, Builder, Cmp, Value};
+
+/// Minimax for `(sin r - r) / r³` in `r²` on ±π/2; off by 2^-27 and 2^-61 of the sine.
+const SIN32: &[f64] = &[
+    -0.166_666_595_472_744_7,
+    0.008_333_066_154_923_309,
+    -0.000_198_095_956_427_804_84,
+    2.605_763_451_408_446_7e-6,
+];
+const SIN64: &[f64] = &[
+    -0.166_666_666_666_666_66,
+    0.008_333_333_333_333_194,
+    -0.000_198_412_698_412_091_7,
+    2.755_731_921_112_835_6e-6,
+    -2.505_210_687_196_861_4e-8,
+    1.605_893_966_325_854_2e-10,
+    -7.642_990_362_386_474e-13,
+    2.721_162_924_879_207_7e-15,
+];
+
+/// Minimax for `(tan r - r) / r³` in `r²` on ±π/4; off by 2^-29 and 2^-59 of the tangent.
+const TAN32: &[f64] = &[
+    0.333_333_501_073_504_2,
+    0.133_326_507_876_642_6,
+    0.054_061_385_701_397_62,
+    0.021_274_363_999_172_27,
+    0.010_856_686_839_984_616,
+    6.234_463_996_971_684e-5,
+    0.004_390_036_512_047_409,
+];
+const TAN64: &[f64] = &[
+    0.333_333_333_333_333_8,
+    0.133_333_333_333_254_95,
+    0.053_968_253_972_819_354,
+    0.021_869_488_401_627_103,
+    0.008_863_237_884_661_083,
+    0.003_592_101_278_972_880_3,
+    0.001_456_042_696_102_065_4,
+    0.000_588_878_869_095_625_8,
+    0.000_243_700_232_123_692_62,
+    8.368_840_321_654_237e-5,
+    6.698_738_887_853_338e-5,
+    -2.533_885_244_408_049_7e-5,
+    4.839_116_503_462_909_5e-5,
+    -2.415_342_005_371_275e-5,
+    9.772_392_373_204_432e-6,
+];
+
+/// Minimax for `(atan t - t) / t³` in `t²` on ±1; off by 2^-28 and 2^-60 of the arctangent.
+const ATAN32: &[f64] = &[
+    -0.333_332_990_885_113_5,
+    0.199_985_482_589_781_7,
+    -0.142_642_414_346_154_02,
+    0.109_521_846_764_646_23,
+    -0.084_034_476_037_904_95,
+    0.057_957_553_875_741_41,
+    -0.031_177_812_208_328_96,
+    0.010_914_590_502_772_025,
+    -0.001_793_618_880_267_774_1,
+];
+const ATAN64: &[f64] = &[
+    -0.333_333_333_333_332_87,
+    0.199_999_999_999_904_48,
+    -0.142_857_142_850_366_55,
+    0.111_111_110_864_481_28,
+    -0.090_909_085_472_696_2,
+    0.076_922_997_119_552_57,
+    -0.066_665_837_243_913_26,
+    0.058_817_161_646_188_62,
+    -0.052_594_338_428_767_23,
+    0.047_449_263_331_234_06,
+    -0.042_863_915_944_516_96,
+    0.038_210_080_501_104_92,
+    -0.032_785_460_688_891_5,
+    0.026_151_716_028_428_914,
+    -0.018_614_259_446_013_973,
+    0.011_317_708_266_024_204,
+    -0.005_612_428_879_920_636,
+    0.002_151_609_688_519_856_7,
+    -0.000_592_900_957_146_482,
+    0.000_103_873_571_577_403_82,
+    -8.654_374_002_351_652e-6,
+];
+
+/// Minimax for `(asin t - t) / t³` in `t²` on ±1/2; off by 2^-31 and 2^-60 of the arcsine.
+const ASIN32: &[f64] = &[
+    0.166_666_599_717_426_95,
+    0.075_005_054_337_778_07,
+    0.044_516_699_863_077_38,
+    0.031_809_972_625_546_63,
+    0.014_429_641_853_684_134,
+    0.037_529_620_289_426_344,
+];
+const ASIN64: &[f64] = &[
+    0.166_666_666_666_667_6,
+    0.074_999_999_999_706_4,
+    0.044_642_857_174_773_21,
+    0.030_381_942_699_651_773,
+    0.022_372_215_227_147_78,
+    0.017_351_607_534_759_436,
+    0.013_980_876_260_552_46,
+    0.011_398_440_485_716_421,
+    0.010_782_983_031_479_136,
+    0.003_695_779_733_429_404,
+    0.021_734_058_063_342_873,
+    -0.021_037_757_260_522_885,
+    0.032_653_456_385_627_91,
+];
+
+/// `π/2` and what it leaves out.
+fn half_pi(c: &Calc<'_>) -> (f64, f64) {
+    c.either(
+        (f64::from(std::f32::consts::FRAC_PI_2), -4.371_139_000_186_242_6e-8),
+        (std::f64::consts::FRAC_PI_2, 6.123_233_995_736_766e-17),
+    )
+}
+
+/// `(-1)^n sin r`
+fn sine_of(c: &mut Calc<'_>, x: Value, unit: Unit) -> Value {
+    let angle = angle::reduce(c, x, unit);
+    let sine = c.odd(angle.r, c.either(SIN32, SIN64));
+    let last = 8 * c.lane.bytes() as i64 - 1;
+    let signs = c.int_k(BinOp::Shl, angle.n, last);
+    let signs = c.from_bits(signs);
+    c.flip(sine, signs)
+}
+
+/// `sin x`
+pub(super) fn sin(b: &mut Builder, x: Value) -> Value {
+    let c = &mut Calc::new(b, x);
+    sine_of(c, x, Unit::Pi)
+}
+
+/// `cos x = sin(x + π/2)`
+pub(super) fn cos(b: &mut Builder, x: Value) -> Value {
+    let c = &mut Calc::new(b, x);
+    sine_of(c, x, Unit::PiShifted)
+}
+
+/// `tan r`, or `-1 / tan r` for odd `n`.
+pub(super) fn tan(b: &mut Builder, x: Value) -> Value {
+    let c = &mut Calc::new(b, x);
+    let angle = angle::reduce(c, x, Unit::HalfPi);
+    let r = angle.r;
+    let square = c.mul(r, r);
+    let p = c.poly(square, c.either(TAN32, TAN64));
+    let cube = c.mul(square, r);
+    let near = c.fma(p, cube, r);
+    // The slope of the tangent is 1 + tan².
+    let near_square = c.mul(near, near);
+    let moved = c.fma(near_square, angle.rest, angle.rest);
+    let curved = c.fma(p, cube, moved);
+    let (tangent, error) = c.fast_two_sum(r, curved);
+    // -1 / (tangent + error), by a step of Newton's.
+    let (one, minus_one) = (c.k(1.0), c.k(-1.0));
+    let inverse = c.div(minus_one, tangent);
+    let missing = c.fma(inverse, tangent, one);
+    let missing = c.fma(inverse, error, missing);
+    let corrected = c.fma(inverse, missing, inverse);
+    let last = c.int_k(BinOp::And, angle.n, 1);
+    let zero = c.int(0);
+    let is_even = c.b.compare(Cmp::Eq, last, zero);
+    c.select(is_even, tangent, corrected)
+}
+
+/// `atan t` for `|t|` up to 1.
+fn atan_within(c: &mut Calc<'_>, t: Value) -> Value {
+    c.odd(t, c.either(ATAN32, ATAN64))
+}
+
+/// `π/2 - x`
+fn from_half_pi(c: &mut Calc<'_>, x: Value) -> Value {
+    let (high, low) = half_pi(c);
+    let (high, low) = (c.k(high), c.k(low));
+    let rest = c.sub(low, x);
+    c.add(high, rest)
+}
+
+/// `atan x`, for `|x|` beyond 1 as `π/2 - atan 1/|x|`.
+pub(super) fn atan(b: &mut Builder, x: Value) -> Value {
+    let c = &mut Calc::new(b, x);
+    let (abs, signs) = (c.abs(x), c.sign(x));
+    let outside = c.cmp_k(Cmp::Gt, abs, 1.0);
+    let one = c.k(1.0);
+    let inverse = c.div(one, abs);
+    let t = c.select(outside, inverse, abs);
+    let inner = atan_within(c, t);
+    let outer = from_half_pi(c, inner);
+    let result = c.select(outside, outer, inner);
+    c.or_sign(result, signs)
+}
+
+/// The angle of the point (`x`, `y`): of the first octant's, mirrored at the diagonal and the axes.
+pub(super) fn atan2(b: &mut Builder, y: Value, x: Value) -> Value {
+    let c = &mut Calc::new(b, x);
+    let (ax, ay) = (c.abs(x), c.abs(y));
+    let (small, large) = (c.b.bin(BinOp::Min, ax, ay), c.b.bin(BinOp::Max, ax, ay));
+    let quotient = c.div(small, large);
+    // The corners: 0 / 0 is 0, ∞ / ∞ is 1.
+    let (zero, one) = (c.k(0.0), c.k(1.0));
+    let at_zero = c.cmp_k(Cmp::Eq, large, 0.0);
+    let quotient = c.select(at_zero, zero, quotient);
+    let infinite = c.cmp_k(Cmp::Eq, small, f64::INFINITY);
+    let quotient = c.select(infinite, one, quotient);
+    let octant = atan_within(c, quotient);
+    let steep = c.cmp(Cmp::Gt, ay, ax);
+    let mirrored = from_half_pi(c, octant);
+    let quadrant = c.select(steep, mirrored, octant);
+    let (high, low) = half_pi(c);
+    let (high, low) = (c.k(2.0 * high), c.k(2.0 * low));
+    let rest = c.sub(low, quadrant);
+    let opposite = c.add(high, rest);
+    // The sign bit counts, that of zero, too.
+    let bits = c.bits(x);
+    let zero_bits = c.int(0);
+    let left = c.b.compare(Cmp::Lt, bits, zero_bits);
+    let half_plane = c.select(left, opposite, quadrant);
+    let signs = c.sign(y);
+    let result = c.or_sign(half_plane, signs);
+    let sum = c.add(x, y);
+    let unordered = c.cmp(Cmp::Ne, x, x);
+    let result = c.select(unordered, sum, result);
+    let unordered = c.cmp(Cmp::Ne, y, y);
+    c.select(unordered, sum, result)
+}
+
+/// `asin` of `|x|` up to 1/2, else of `sqrt((1 - |x|) / 2)`, which is half of what is missing to π/2;
+/// and which of the two.
+fn asin_within(c: &mut Calc<'_>, abs: Value) -> (Value, Value) {
+    let half = c.k(0.5);
+    let outside = c.cmp(Cmp::Gt, abs, half);
+    let minus_half = c.k(-0.5);
+    let complement = c.fma(abs, minus_half, half);
+    let root = c.sqrt(complement);
+    let t = c.select(outside, root, abs);
+    (c.odd(t, c.either(ASIN32, ASIN64)), outside)
+}
+
+/// `asin x`
+pub(super) fn asin(b: &mut Builder, x: Value) -> Value {
+    let c = &mut Calc::new(b, x);
+    let (abs, signs) = (c.abs(x), c.sign(x));
+    let (inner, outside) = asin_within(c, abs);
+    let twice = c.add(inner, inner);
+    let outer = from_half_pi(c, twice);
+    let result = c.select(outside, outer, inner);
+    c.or_sign(result, signs)
+}
+
+/// `acos x`: `π/2 - asin x` up to 1/2; beyond, twice the inner arcsine, or what that leaves of π.
+pub(super) fn acos(b: &mut Builder, x: Value) -> Value {
+    let c = &mut Calc::new(b, x);
+    let (abs, signs) = (c.abs(x), c.sign(x));
+    let (inner, outside) = asin_within(c, abs);
+    let signed = c.or_sign(inner, signs);
+    let middle = from_half_pi(c, signed);
+    let twice = c.add(inner, inner);
+    let (high, low) = half_pi(c);
+    let (high, low) = (c.k(2.0 * high), c.k(2.0 * low));
+    let rest = c.sub(low, twice);
+    let left = c.add(high, rest);
+    let negative = c.cmp_k(Cmp::Lt, x, 0.0);
+    let outer = c.select(negative, left, twice);
+    c.select(outside, outer, middle)
+}
