@@ -5,6 +5,7 @@ mod convolution;
 mod movement;
 mod order;
 mod product;
+mod window;
 
 use std::sync::Arc;
 
@@ -86,6 +87,8 @@ fn bind(site: &Site<'_>) -> Option<Bound> {
         Op::Sort(op) => order::sort(site, op),
         Op::TopK(op) => order::top_k(site, op),
         Op::Dot(op) => product::dot(site, op),
+        Op::ReduceWindow(op) => window::reduce_window(site, op),
+        Op::SelectAndScatter(op) => window::select_and_scatter(site, op),
         Op::Convolution(op) => convolution::convolution(site, op),
         Op::Transpose(op) => movement::transpose(site, op),
         Op::Broadcast(op) => movement::broadcast(site, op),

@@ -1,0 +1,108 @@
+//! Windows that slide.
+
+use helio_ir::ops::{BinaryOp, Direction, Order};
+use helio_ir::{ArrayShape, CompId, ElementType, InstrId, Module, Op, ops};
+use helio_passes::recognize;
+use helio_runtime::kernels::number::{Fold, NumberType};
+use helio_runtime::kernels::window::{self, Select, WindowDim};
+
+use super::{Bound, Site};
+
+pub(super) fn number_type(element: ElementType) -> Option<NumberType> {
+    Some(match element {
+        ElementType::S8 => NumberType::I8,
+        ElementType::S16 => NumberType::I16,
+        ElementType::S32 => NumberType::I32,
+        ElementType::S64 => NumberType::I64,
+        ElementType::Pred | ElementType::U8 => NumberType::U8,
+        ElementType::U16 => NumberType::U16,
+        ElementType::U32 => NumberType::U32,
+        ElementType::U64 => NumberType::U64,
+        ElementType::F16 => NumberType::F16,
+        ElementType::BF16 => NumberType::BF16,
+        ElementType::F32 => NumberType::F32,
+        ElementType::F64 => NumberType::F64,
+        _ => return None,
+    })
+}
+
+/// What a reducer folds with, for elements of this type.
+pub(super) fn fold(module: &Module, reducer: CompId, element: ElementType) -> Option<Fold> {
+    Some(match (recognize::reducer(module, reducer)?, element.is_pred()) {
+        // `pred` is 0 and 1.
+        (BinaryOp::And | BinaryOp::Minimum | BinaryOp::Multiply, true) => Fold::Min,
+        (BinaryOp::Or | BinaryOp::Maximum | BinaryOp::Add, true) => Fold::Max,
+        (BinaryOp::Add, false) => Fold::Add,
+        (BinaryOp::Multiply, false) => Fold::Mul,
+        (BinaryOp::Maximum, false) => Fold::Max,
+        (BinaryOp::Minimum, false) => Fold::Min,
+        _ => return None,
+    })
+}
+
+/// The window over an array of these sizes, with so many positions along each dimension.
+fn dims(window: &ops::Window, base: &ArrayShape, positions: &ArrayShape) -> Vec<WindowDim> {
+    let sizes = base.dims().iter().zip(positions.dims());
+    let dims = window.dims.iter().zip(sizes);
+    dims.map(|(dim, (&base, &positions))| WindowDim {
+        size: dim.size,
+        stride: dim.stride,
+        pad_low: dim.pad_low,
+        window_dilation: dim.window_dilation,
+        base_dilation: dim.base_dilation,
+        base,
+        positions,
+    })
+    .collect()
+}
+
+pub(super) fn reduce_window(site: &Site<'_>, op: &ops::ReduceWindow) -> Option<Bound> {
+    let ([operand, init], [result]) = (&site.operands[..], &site.results[..]) else { return None };
+    if op.window.dims.iter().any(|dim| dim.reversal) || init.element() != operand.element() {
+        return None;
+    }
+    let fold = fold(site.module, op.to_apply, operand.element())?;
+    let ty = number_type(operand.element())?;
+    let plan = window::ReduceWindow::new(&dims(&op.window, operand, result), ty, fold)?;
+    Some(Bound::new("reduce-window", move |inputs, outputs, threads| {
+        plan.run(inputs[0], inputs[1], outputs[0], threads);
+    }))
+}
+
+/// When the left of two elements is selected.
+fn select(module: &Module, id: CompId) -> Option<Select> {
+    let computation = module.computation(id);
+    let root = computation.instr(computation.root());
+    let Op::Compare(compare) = &root.op else { return None };
+    let param = |id: InstrId| match &computation.instr(id).op {
+        Op::Parameter(param) => Some(param.number),
+        _ => None,
+    };
+    let params = [param(root.operands[0])?, param(root.operands[1])?];
+    let element = computation.instr(root.operands[0]).shape.as_array()?.element();
+    if compare.order == Order::Total && element.is_float() {
+        return None;
+    }
+    Some(match (compare.direction, params) {
+        (Direction::Ge, [0, 1]) | (Direction::Le, [1, 0]) => Select::Ge,
+        (Direction::Gt, [0, 1]) | (Direction::Lt, [1, 0]) => Select::Gt,
+        (Direction::Le, [0, 1]) | (Direction::Ge, [1, 0]) => Select::Le,
+        (Direction::Lt, [0, 1]) | (Direction::Gt, [1, 0]) => Select::Lt,
+        _ => return None,
+    })
+}
+
+pub(super) fn select_and_scatter(site: &Site<'_>, op: &ops::SelectAndScatter) -> Option<Bound> {
+    let [operand, source, _] = site.operands[..] else { return None };
+    let ty = number_type(operand.element())?;
+    if op.window.dims.iter().any(|dim| dim.reversal) || source.element() != operand.element() {
+        return None;
+    }
+    let select = select(site.module, op.select)?;
+    let fold = fold(site.module, op.scatter, operand.element())?;
+    let window = dims(&op.window, operand, source);
+    let plan = window::SelectAndScatter::new(&window, ty, select, fold)?;
+    Some(Bound::new("select-and-scatter", move |inputs, outputs, threads| {
+        plan.run(inputs[0], inputs[1], inputs[2], outputs[0], threads);
+    }))
+}
