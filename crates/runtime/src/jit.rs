@@ -279,4 +279,6 @@ fn with_scratch(bytes: usize, body: impl FnOnce(*mut u8)) {
 }
 
 #[cfg(test)]
+mod random;
+#[cfg(test)]
 mod tests;

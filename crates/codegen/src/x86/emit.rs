@@ -262,6 +262,9 @@ impl Emit<'_> {
 
     /// A vector wherever `op` can read it.
     fn vector_rm(&mut self, reg: Reg, op: Op, len: Len) -> Rm {
+        if !op.takes_memory() {
+            return Rm::Reg(self.vector_in(reg, 1));
+        }
         match self.place(reg) {
             Place::Machine(n) => Rm::Reg(n),
             Place::Stack(at) => stack(at),

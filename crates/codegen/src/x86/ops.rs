@@ -14,6 +14,8 @@ enum Covers {
     Part(u8),
     /// So many bytes.
     Bytes(u8),
+    /// There is none.
+    Nothing,
 }
 
 /// An instruction: its encoding and what may be done with its operands.
@@ -63,6 +65,10 @@ impl Op {
         Op { commutes: true, ..self }
     }
 
+    const fn registers_only(self) -> Op {
+        Op { covers: Covers::Nothing, ..self }
+    }
+
     const fn vex_only(self) -> Op {
         Op { vex_only: true, ..self }
     }
@@ -99,12 +105,18 @@ impl Op {
         self.covers == Covers::Vector
     }
 
+    /// Whether an operand may be in memory.
+    pub(super) fn takes_memory(self) -> bool {
+        self.covers != Covers::Nothing
+    }
+
     /// Bytes that the memory operand covers.
     pub(super) fn memory_bytes(self, len: Len) -> usize {
         match self.covers {
             Covers::Vector | Covers::Whole => len.bytes(),
             Covers::Part(shift) => len.bytes() >> shift,
             Covers::Bytes(bytes) => bytes.into(),
+            Covers::Nothing => 0,
         }
     }
 }
@@ -186,8 +198,8 @@ pub(super) const MASK_XOR: Op = Op::new(1, NP, false, 0x47).vex_only().commutes(
 pub(super) const BLEND_BYTES: Op = Op::new(3, P66, false, 0x4c);
 pub(super) const MASKED_LOAD: Op = Op::new(2, P66, false, 0x8c);
 pub(super) const MASKED_STORE: Op = Op::new(2, P66, false, 0x8e);
-pub(super) const SIGNS: Op = Op::new(1, NP, false, 0x50);
-pub(super) const SIGNS_64: Op = Op::new(1, P66, false, 0x50);
+pub(super) const SIGNS: Op = Op::new(1, NP, false, 0x50).registers_only();
+pub(super) const SIGNS_64: Op = Op::new(1, P66, false, 0x50).registers_only();
 pub(super) const EQUAL_32: Op = Op::new(1, P66, false, 0x76).commutes();
 pub(super) const EQUAL_64: Op = Op::new(2, P66, false, 0x29).commutes();
 pub(super) const GREATER_32: Op = Op::new(1, P66, false, 0x66);

@@ -9,7 +9,7 @@ use helio_codegen::x86::{self, Isa};
 use super::*;
 
 /// The instruction sets of this machine.
-fn isas() -> &'static [Isa] {
+pub(super) fn isas() -> &'static [Isa] {
     match Isa::detect() {
         Some(Isa::Avx512) => &[Isa::Avx512, Isa::Avx2],
         Some(Isa::Avx2) => &[Isa::Avx2],
@@ -39,7 +39,7 @@ fn function(kernel: &Kernel, isa: Isa) -> JitFunction {
 
 /// Runs a kernel as machine code and on the tile machine, in pieces of `cut`, and compares all
 /// buffers, with bytes behind each that must not change. NaNs are equal.
-fn compare(kernel: &Kernel, isa: Isa, buffers: &[Vec<u8>], mem: Mem) {
+pub(super) fn compare(kernel: &Kernel, isa: Isa, buffers: &[Vec<u8>], mem: Mem) {
     const GUARD: usize = 64;
     let function = function(kernel, isa);
     let guarded = |bytes: &Vec<u8>| [bytes.as_slice(), &[0x5a; GUARD]].concat();
@@ -84,7 +84,7 @@ fn both_nan(mem: Mem, x: &[u8], y: &[u8]) -> bool {
 }
 
 /// Elements: special ones, small integers, and any bits.
-fn elements(mem: Mem, n: usize, seed: u64) -> Vec<u8> {
+pub(super) fn elements(mem: Mem, n: usize, seed: u64) -> Vec<u8> {
     let mut random = oorandom::Rand64::new(seed.into());
     let mut bytes = Vec::new();
     for i in 0..n {
@@ -341,4 +341,112 @@ fn formats() {
         check_map(&[mem], mem_of(mem.lane()), |_, v| v[0]);
         check_map(&[mem_of(mem.lane())], mem, |_, v| v[0]);
     }
+}
+
+#[test]
+fn scaling_by_powers_of_two() {
+    for (lane, mem) in [(Lane::F32, Mem::F32), (Lane::F64, Mem::F64)] {
+        check_map(&[mem_of(lane)], mem, |b, v| {
+            // Between 1 and 2, times integers of a magnitude that is allowed.
+            let (one, two) = (b.float(lane, 1.0), b.float(lane, 1.75));
+            let x = b.bin(BinOp::Min, v[0], two);
+            let x = b.bin(BinOp::Max, one, x);
+            let (low, high) = (b.float(lane, -250.0), b.float(lane, 250.0));
+            let by = b.un(UnOp::RoundEven, v[0]);
+            let by = b.bin(BinOp::Min, by, high);
+            let by = b.bin(BinOp::Max, low, by);
+            b.bin(BinOp::Scale, x, by)
+        });
+    }
+}
+
+/// Index arithmetic by a loop that runs until a condition fails, with scratch and scalars in memory.
+#[test]
+fn loops_with_conditions() {
+    for &isa in isas() {
+        let lanes = isa.lanes(false);
+        let mut b = Builder::new(lanes);
+        let numbers = b.param(40, true, false);
+        let out = b.param(4 * lanes * 3, false, true);
+        let scratch = b.scratch(8 * lanes);
+        let (zero, one) = (b.int(Lane::I32, 0), b.int(Lane::I32, 1));
+        let bound = b.int(Lane::I32, 23);
+        let sums = b.while_loop(
+            &[zero, one],
+            |b, v| {
+                let go = b.compare(Cmp::Lt, v[0], bound);
+                let any = b.mask_any(go);
+                let also = b.compare(Cmp::Ne, v[1], bound);
+                b.mask_op(MaskOp::And, any, also)
+            },
+            |b, v| {
+                let next = b.add(v[0], v[1]);
+                vec![v[1], next]
+            },
+        );
+        let from = b.extract(sums[0]);
+        let seven = b.index(7);
+        let slot = b.index_op(IndexOp::Div, from, seven);
+        let read = b.index_load(Mem::I32, at(numbers, &[(slot, 4)], 4));
+        let all = b.splat(Lane::I32, read);
+        let place = |offset| Addr { buf: Buf::Scratch, offset, terms: vec![], lane_stride: 4 };
+        b.store(sums[1], Mem::I32, place(scratch), None);
+        b.store(all, Mem::I32, place(scratch + 4 * lanes as i64), None);
+        let moved = b.load(Mem::I32, place(scratch + 4), None);
+        for (n, value) in [(0, sums[0]), (1, all), (2, moved)] {
+            let offset = 4 * lanes as i64 * n;
+            let addr = Addr { buf: out, offset, terms: vec![], lane_stride: 4 };
+            b.store(value, Mem::I32, addr, None);
+        }
+        let kernel = b.finish();
+        compare(&kernel, isa, &[elements(Mem::I32, 10, 3), vec![0; 12 * lanes]], Mem::I32);
+    }
+}
+
+#[test]
+fn buffers_that_do_not_fit_are_errors() {
+    for &isa in isas() {
+        let function =
+            function(&mapped(isa.lanes(false), 8, &[Mem::I32], Mem::I32, |_, v| v[0]), isa);
+        let (data, mut out) = (vec![0; 32], vec![0; 32]);
+        let call = |args: &mut [JitArg<'_>]| {
+            function.call(args, Threads::single()).map_err(|e| e.to_string())
+        };
+        let error = |args: &mut [JitArg<'_>]| call(args).unwrap_err();
+        assert!(error(&mut [JitArg::Read(&data)]).contains("1 buffers for 2 parameters"));
+        assert!(error(&mut [JitArg::Read(&data), JitArg::Read(&data)]).contains("not be written"));
+        assert!(
+            error(&mut [JitArg::Read(&data[4..]), JitArg::Write(&mut out)]).contains("28 of 32")
+        );
+        assert!(error(&mut [JitArg::Same(0), JitArg::Write(&mut out)]).contains("of no other"));
+        assert_eq!(call(&mut [JitArg::Same(1), JitArg::Write(&mut out)]), Ok(()));
+    }
+}
+
+#[test]
+fn threads_share_the_range() {
+    let pool = crate::Pool::new(3);
+    for &isa in isas() {
+        let lanes = isa.lanes(false);
+        let n = 100 * lanes + 5;
+        let kernel = mapped(lanes, n, &[Mem::I32], Mem::I32, |b, v| b.add(v[0], v[0]));
+        let mut function = function(&kernel, isa);
+        function.task = 2 * lanes as i64;
+        let data = elements(Mem::I32, n, 1);
+        let run = |threads| {
+            let mut out = vec![0; data.len()];
+            function.call(&mut [JitArg::Read(&data), JitArg::Write(&mut out)], threads).unwrap();
+            out
+        };
+        assert_eq!(run(pool.threads(3)), run(Threads::single()));
+    }
+}
+
+#[test]
+fn tasks_are_worth_their_while() {
+    // Small work is one task; large work is cut in multiples of the grain, into not too many.
+    assert_eq!(task_len(100, 16, 1.0), 112);
+    assert_eq!(task_len(1 << 20, 16, 1.0), 20_000_usize.next_multiple_of(16) as i64);
+    assert_eq!(task_len(1 << 30, 16, 1.0), 1 << 24);
+    assert_eq!(task_len(0, 1, 0.0), 1);
 }

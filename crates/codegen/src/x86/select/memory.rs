@@ -273,29 +273,42 @@ impl Select<'_> {
             let lane = if wide_index { Lane::I64 } else { Lane::I32 };
             self.spill_to(spare, self.len(lane), index);
         }
-        for l in 0..lanes {
+        // Constants are made before any branch, as in `store_first`.
+        let far: Vec<Option<Reg>> = match elements {
+            Elements::Strided(stride) => {
+                let bytes = |l: usize| stride.wrapping_mul(l as i64);
+                let near = |bytes: i64| bytes.unsigned_abs() < 1 << 30;
+                let far = |l| (!near(bytes(l))).then(|| self.int(bytes(l)));
+                (0..lanes).map(far).collect()
+            }
+            Elements::Indexed { .. } => vec![None; lanes],
+        };
+        let scale = match elements {
+            Elements::Indexed { scale, .. } => self.operand(scale),
+            Elements::Strided(_) => Operand::Imm(1),
+        };
+        for (l, far) in far.into_iter().enumerate() {
             let next = bits.map(|a| {
                 let to = self.label();
                 self.push(Inst::UnlessBit { a, bit: l as u8, to });
                 to
             });
-            let at = match elements {
-                Elements::Strided(stride) => {
-                    let bytes = stride.wrapping_mul(l as i64);
-                    match i32::try_from(bytes) {
-                        Ok(bytes) if bytes.unsigned_abs() < 1 << 30 => at.plus(bytes),
-                        _ => self.far(at, bytes),
-                    }
+            let at = match (elements, far) {
+                (Elements::Strided(_), Some(bytes)) => {
+                    let dst = self.general();
+                    let b = Operand::Reg(bytes);
+                    self.push(Inst::Alu { op: Alu::Add, dst, a: at.base, b });
+                    Address { base: dst, ..at }
                 }
-                Elements::Indexed { wide_index, scale, .. } => {
+                (Elements::Strided(stride), None) => at.plus((stride * l as i64) as i32),
+                (Elements::Indexed { wide_index, .. }, _) => {
                     let (size, scalar) =
                         if wide_index { (8, Scalar::I64) } else { (4, Scalar::I32) };
                     let number = self.general();
                     let mem = spare.plus(l as i32 * size);
                     self.push(Inst::Load { dst: number, mem, scalar });
                     let moved = self.general();
-                    let b = self.operand(scale);
-                    self.push(Inst::Alu { op: Alu::Mul, dst: moved, a: number, b });
+                    self.push(Inst::Alu { op: Alu::Mul, dst: moved, a: number, b: scale });
                     Address { index: moved, ..at }
                 }
             };
@@ -304,14 +317,6 @@ impl Select<'_> {
                 self.push(Inst::Label { at });
             }
         }
-    }
-
-    /// `at + bytes`, for more bytes than an instruction takes.
-    fn far(&mut self, at: Address, bytes: i64) -> Address {
-        let dst = self.general();
-        let b = Operand::Reg(self.int(bytes));
-        self.push(Inst::Alu { op: Alu::Add, dst, a: at.base, b });
-        Address { base: dst, ..at }
     }
 
     pub(super) fn store(&mut self, src: Value, mem: Mem, addr: &Addr, mask: Option<Value>) {
@@ -403,32 +408,47 @@ impl Select<'_> {
 
     /// Writes lane 0.
     fn store_first(&mut self, src: Reg, mem: Mem, at: Address, mask: Option<Reg>) {
-        let next = mask.map(|mask| {
-            let a = self.mask_bits(mask);
+        // Everything but the store comes before the branch: what is made behind it, constants among
+        // them, could be missing later.
+        let src = match mem {
+            Mem::F16 => {
+                let half = self.vector(Len::X);
+                let (op, imm) = (ops::NARROW_F16, Some(0));
+                self.push(Inst::Out { op, len: Len::X, dst: half, src, imm });
+                half
+            }
+            _ => self.narrowed(mem, src),
+        };
+        let bits = mask.map(|mask| self.mask_bits(mask));
+        let one = self.general();
+        let (op, len) = (ops::TO_GENERAL, Len::X);
+        if mem.bytes() < 4 {
+            self.push(Inst::Out { op, len, dst: one, src, imm: None });
+        }
+        let next = bits.map(|a| {
             let to = self.label();
             self.push(Inst::UnlessBit { a, bit: 0, to });
             to
         });
-        let none = Reg::NONE;
+        let mask = Reg::NONE;
         match mem.bytes() {
-            4 | 8 => {
-                let op = if mem.bytes() == 8 { ops::STORE_LANE_64 } else { ops::STORE_LANE_32 };
-                self.push(Inst::Store { op, len: Len::X, src, mem: at, mask: none, imm: None });
-            }
-            size => {
-                let src = if mem == Mem::F16 {
-                    let half = self.vector(Len::X);
-                    let (op, imm) = (ops::NARROW_F16, Some(0));
-                    self.push(Inst::Out { op, len: Len::X, dst: half, src, imm });
-                    half
-                } else {
-                    self.narrowed(mem, src)
-                };
-                let one = self.general();
-                let op = ops::TO_GENERAL;
-                self.push(Inst::Out { op, len: Len::X, dst: one, src, imm: None });
-                self.push(Inst::StoreScalar { src: one, mem: at, scalar: scalar(size) });
-            }
+            4 => self.push(Inst::Store {
+                op: ops::STORE_LANE_32,
+                len,
+                src,
+                mem: at,
+                mask,
+                imm: None,
+            }),
+            8 => self.push(Inst::Store {
+                op: ops::STORE_LANE_64,
+                len,
+                src,
+                mem: at,
+                mask,
+                imm: None,
+            }),
+            size => self.push(Inst::StoreScalar { src: one, mem: at, scalar: scalar(size) }),
         }
         if let Some(at) = next {
             self.push(Inst::Label { at });
