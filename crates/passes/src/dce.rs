@@ -3,7 +3,7 @@
 use helio_ir::{InstrId, Module, Result};
 
 use crate::draft::Draft;
-use crate::rebuild::rebuild;
+use crate::rebuild::{drop_unused, rebuild};
 
 /// Drops instructions whose values nobody takes (those with effects stay), and computations that
 /// nobody calls.
@@ -17,7 +17,7 @@ pub(crate) fn remove_dead_code(module: Module) -> Result<Module> {
         draft.finish(map[old.root.index()])
     })?;
     // The callers of computations may be gone now.
-    rebuild(module, |_, computation| Ok(computation))
+    drop_unused(module)
 }
 
 #[cfg(test)]

@@ -15,6 +15,8 @@ pub struct Draft<'m> {
     /// What the computation is called, and what stands after its closing brace.
     outline: Computation,
     instrs: Vec<Instr>,
+    /// Whether two instructions may have the same name, or one none.
+    has_new_names: bool,
 }
 
 /// The instructions of an old computation, to be taken over into a draft.
@@ -40,7 +42,8 @@ impl<'m> Draft<'m> {
 
     /// A draft without instructions.
     pub fn new(module: &'m mut NewModule, name: impl Into<String>) -> Self {
-        Draft { module, outline: Computation::new(name), instrs: Vec::new() }
+        let outline = Computation::new(name);
+        Draft { module, outline, instrs: Vec::new(), has_new_names: false }
     }
 
     /// The module as far as it is made; what the draft calls is in it.
@@ -90,6 +93,7 @@ impl<'m> Draft<'m> {
 
     /// Gives an instruction that was just added a name.
     pub(crate) fn rename(&mut self, id: InstrId, name: String) {
+        self.has_new_names = true;
         self.instrs[id.index()].name = name;
     }
 
@@ -110,6 +114,7 @@ impl<'m> Draft<'m> {
 
     /// Takes over an instruction whose operands (and control predecessors) are this draft's.
     pub fn push(&mut self, instr: Instr) -> InstrId {
+        self.has_new_names |= instr.name.is_empty();
         // The old computations had fewer than 2^32 instructions, and so have all that are finished.
         let id = InstrId(self.instrs.len() as u32);
         debug_assert!(instr.operands.iter().all(|&operand| operand < id));
@@ -117,7 +122,13 @@ impl<'m> Draft<'m> {
         id
     }
 
-    /// Takes over an instruction of an old computation, `map` telling for each of the old what
+    /// Takes over an instruction of another computation, whose names may be those of this one.
+    pub fn insert(&mut self, instr: Instr, map: &[InstrId]) -> InstrId {
+        self.has_new_names = true;
+        self.carry(instr, map)
+    }
+
+    /// Takes over an instruction of the old computation, `map` telling for each of the old what
     /// stands for it here.
     pub fn carry(&mut self, mut instr: Instr, map: &[InstrId]) -> InstrId {
         renumber(&mut instr, map);
@@ -169,7 +180,9 @@ impl<'m> Draft<'m> {
             if instr.name.is_empty() {
                 instr.name = instr.op.opcode().to_owned();
             }
-            instr.name = names.unique(instr.name);
+            if self.has_new_names {
+                instr.name = names.unique(instr.name);
+            }
             new_ids[i] = computation.push(instr)?;
         }
         computation.set_root(new_ids[root.index()]);

@@ -4,7 +4,7 @@ use helio_ir::ops::Broadcast;
 use helio_ir::{ArrayShape, CompId, Instr, InstrId, Module, Op, Result, Shape};
 
 use crate::draft::{Draft, parameter_number};
-use crate::rebuild::rebuild;
+use crate::rebuild::{contains, drop_unused, rebuild};
 
 /// So many instructions may be added in all: calls in calls can multiply without end.
 const MAX_ADDED: usize = 1 << 18;
@@ -12,6 +12,9 @@ const MAX_ADDED: usize = 1 << 18;
 /// Puts what `call` and `fusion` run in the place of the instruction, and what `map` runs as
 /// operations on whole arrays, as long as no more than [`MAX_ADDED`] instructions are added.
 pub(crate) fn inline(module: Module) -> Result<Module> {
+    if !contains(&module, |op| matches!(op, Op::Call(_) | Op::Fusion(_) | Op::Map(_))) {
+        return Ok(module);
+    }
     let mut added = 0;
     let module = rebuild(module, |new, computation| {
         let (mut draft, old) = Draft::replacing(new, computation);
@@ -39,7 +42,7 @@ pub(crate) fn inline(module: Module) -> Result<Module> {
         draft.finish(map[old.root.index()])
     })?;
     // The computations that were called are not any more.
-    rebuild(module, |_, computation| Ok(computation))
+    drop_unused(module)
 }
 
 fn callee(op: &Op) -> Option<CompId> {
@@ -61,7 +64,7 @@ pub(crate) fn insert(draft: &mut Draft<'_>, callee: CompId, args: &[InstrId]) ->
             Some(number) => args[number],
             None => {
                 let instr = instr.clone();
-                draft.carry(instr, &map)
+                draft.insert(instr, &map)
             }
         });
     }
@@ -89,7 +92,7 @@ fn insert_map(
             (Op::Parameter(op), _) => args[op.number],
             (Op::Constant(_), Shape::Array(scalar)) => {
                 let shape = ArrayShape::new(scalar.element(), result.dims())?;
-                let scalar = draft.carry(instr, &map);
+                let scalar = draft.insert(instr, &map);
                 draft.add(Broadcast { shape, dimensions: Vec::new() }, &[scalar])?
             }
             _ => {

@@ -5,12 +5,15 @@ use helio_ir::types::DimKind;
 use helio_ir::{CompId, Computation, Instr, InstrId, Module, Op, Result, Shape};
 
 use crate::draft::{Draft, Old, parameter_number};
-use crate::rebuild::rebuild;
+use crate::rebuild::{contains, drop_unused, rebuild};
 
 /// Takes out of a loop's state what nobody reads and what is the same constant in each iteration,
 /// computes before the loop what is the same in each iteration and takes work, and lets users of
 /// what does not change have what went in.
 pub(crate) fn simplify_loops(module: Module) -> Result<Module> {
+    if !contains(&module, |op| matches!(op, Op::While(_))) {
+        return Ok(module);
+    }
     let module = rebuild(module, |new, computation| {
         let (mut draft, old) = Draft::replacing(new, computation);
         let mut reads = reads_of_loops(&old);
@@ -44,7 +47,7 @@ pub(crate) fn simplify_loops(module: Module) -> Result<Module> {
         draft.finish(map[old.root.index()])
     })?;
     // The loops' old bodies are called no more.
-    rebuild(module, |_, computation| Ok(computation))
+    drop_unused(module)
 }
 
 /// For each loop whose result is only taken apart, which elements are taken.
@@ -367,7 +370,7 @@ fn hoist(draft: &mut Draft<'_>, body: CompId, plan: &Plan, inits: &[InstrId]) ->
         map[id.index()] = match instr.op {
             // All that is the same takes elements of the state, and nothing else of it.
             Op::GetTupleElement(GetTupleElement { index }) => inits[index],
-            _ => draft.carry(instr, &map),
+            _ => draft.insert(instr, &map),
         };
     }
     plan.hoisted.iter().map(|id| map[id.index()]).collect()
@@ -415,6 +418,7 @@ fn rewrite(
                         for instr in chain {
                             let operands = vec![last; instr.operands.len()];
                             last = new.push(Instr { operands, ..instr.clone() });
+                            new.rename(last, instr.name.clone());
                         }
                         last
                     }

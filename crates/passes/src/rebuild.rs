@@ -76,6 +76,20 @@ pub fn rebuild(
     Ok(new.module)
 }
 
+/// Drops computations that the entry does not need.
+pub(crate) fn drop_unused(module: Module) -> Result<Module> {
+    if needed(&module).into_iter().all(|needed| needed) {
+        return Ok(module);
+    }
+    rebuild(module, |_, computation| Ok(computation))
+}
+
+/// Whether there is such an operation: a pass that looks for it can be left out if not.
+pub(crate) fn contains(module: &Module, is_wanted: impl Fn(&Op) -> bool) -> bool {
+    let mut instrs = module.computations().iter().flat_map(Computation::instrs);
+    instrs.any(|instr| is_wanted(&instr.op))
+}
+
 fn renumber_callees(computation: &mut Computation, new_ids: &[Option<CompId>]) -> Result<()> {
     for id in computation.ids() {
         // Most instructions call nothing; asking for a change forgets what is known of parameters.

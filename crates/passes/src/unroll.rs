@@ -5,7 +5,7 @@ use helio_ir::{ArrayShape, CompId, Instr, InstrId, Literal, Module, Number, Op, 
 
 use crate::draft::Draft;
 use crate::inline::insert;
-use crate::rebuild::rebuild;
+use crate::rebuild::{contains, rebuild};
 use crate::recognize::counted_loop;
 
 /// A loop of more iterations is left as it is.
@@ -31,6 +31,9 @@ const MIN_ELEMENTS: usize = 4096;
 /// Of a longer loop that only computes element by element, on large arrays, several iterations
 /// become one, which reads and writes the arrays once.
 pub(crate) fn unroll_loops(module: Module) -> Result<Module> {
+    if !contains(&module, |op| matches!(op, Op::While(_))) {
+        return Ok(module);
+    }
     rebuild(module, |new, computation| {
         let (mut draft, old) = Draft::replacing(new, computation);
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());

@@ -5,20 +5,21 @@ mod batch_norm;
 use helio_ir::{InstrId, Module, Op, Result};
 
 use crate::draft::Draft;
-use crate::rebuild::rebuild;
+use crate::rebuild::{contains, rebuild};
 
 /// Replaces operations that no kernel exists for by simpler ones: `batch-norm-training`,
 /// `batch-norm-inference`, `batch-norm-grad`.
 pub(crate) fn expand(module: Module) -> Result<Module> {
+    if !contains(&module, is_expanded) {
+        return Ok(module);
+    }
     rebuild(module, |new, computation| {
         let (mut draft, old) = Draft::replacing(new, computation);
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
         for instr in old.instrs {
-            let operands: Vec<InstrId> = match &instr.op {
-                Op::BatchNormTraining(_) | Op::BatchNormInference(_) | Op::BatchNormGrad(_) => {
-                    instr.operands.iter().map(|id| map[id.index()]).collect()
-                }
-                _ => Vec::new(),
+            let operands: Vec<InstrId> = match is_expanded(&instr.op) {
+                true => instr.operands.iter().map(|id| map[id.index()]).collect(),
+                false => Vec::new(),
             };
             let expanded = match &instr.op {
                 Op::BatchNormTraining(op) => batch_norm::training(&mut draft, op, &operands)?,
@@ -33,4 +34,8 @@ pub(crate) fn expand(module: Module) -> Result<Module> {
         }
         draft.finish(map[old.root.index()])
     })
+}
+
+fn is_expanded(op: &Op) -> bool {
+    matches!(op, Op::BatchNormTraining(_) | Op::BatchNormInference(_) | Op::BatchNormGrad(_))
 }

@@ -28,7 +28,7 @@ mod value;
 use helio_ir::{Instr, InstrId, Module, Op, Result, Shape};
 
 use crate::draft::{Draft, renumber, unnamed};
-use crate::rebuild::rebuild;
+use crate::rebuild::{drop_unused, rebuild};
 use numbering::Numbering;
 
 /// Which rules apply.
@@ -92,7 +92,7 @@ fn run(module: Module, rules: Rules) -> Result<Module> {
         draft.finish(map[old.root.index()])
     })?;
     // Branches never taken are called no more.
-    rebuild(module, |_, computation| Ok(computation))
+    drop_unused(module)
 }
 
 /// What rules work with: a draft in which everything is simplified.
