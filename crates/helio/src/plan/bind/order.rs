@@ -10,7 +10,8 @@ use super::{Bound, Site};
 /// How elements compare by their bits, in IEEE's total order or as numbers.
 fn order(element: ElementType, total: bool) -> Option<KeyOrder> {
     if element.is_signed_integer() {
-        return Some(KeyOrder::Signed);
+        // Narrower ones have their sign in the middle of a byte.
+        return (element.bits() >= 8).then_some(KeyOrder::Signed);
     }
     if element.is_unsigned_integer() || element.is_pred() {
         return Some(KeyOrder::Unsigned);
