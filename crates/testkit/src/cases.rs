@@ -255,7 +255,7 @@ impl Case {
         queues.close_inputs();
         let mut options = RunOptions::default();
         options.host = Some(queues.clone());
-        let found = (engine.run)(module, args, &options).map_err(|e| e.to_string())?;
+        let found = engine.run(module, args, &options).map_err(|e| e.to_string())?;
         self.tolerance.compare(&found, expected)?;
         for item in &self.outfeed {
             let found = queues.outfeed(0).try_pop().ok_or("the host received too little")?;

@@ -1,67 +1,81 @@
 //! Everything that can run a module. A case file passes when every engine agrees with it.
 
 use helio::ir::{Module, Verified};
-use helio::{Backend, CompileOptions, Error, Literal, RunOptions};
-
-/// Runs a module on arguments.
-pub type Run = fn(&Verified<Module>, &[Literal], &RunOptions) -> Result<Literal, Error>;
+use helio::{Backend, CompileOptions, Error, GeneratedCode, Literal, OptLevel, RunOptions};
 
 /// Something that runs modules.
+#[derive(Clone, Copy, Debug)]
 pub struct Engine {
     /// For messages.
     pub name: &'static str,
-    /// Runs a module on arguments.
-    pub run: Run,
+    way: Way,
 }
 
-/// All engines.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Interpret,
+    /// As it is after printing and parsing.
+    InterpretReparsed,
+    Compile {
+        level: OptLevel,
+        code: GeneratedCode,
+        threads: usize,
+    },
+}
+
+const fn compiled(
+    name: &'static str,
+    level: OptLevel,
+    code: GeneratedCode,
+    threads: usize,
+) -> Engine {
+    Engine { name, way: Way::Compile { level, code, threads } }
+}
+
+/// All engines; the first one is the oracle.
 pub const ENGINES: &[Engine] = &[
-    Engine { name: "interpreter", run: interpret },
-    Engine { name: "interpreter after printing and parsing", run: interpret_reparsed },
-    Engine { name: "compiled", run: compiled },
+    Engine { name: "interpreter", way: Way::Interpret },
+    Engine { name: "interpreter after printing and parsing", way: Way::InterpretReparsed },
+    compiled("compiled", OptLevel::Default, GeneratedCode::Best, 2),
+    compiled("compiled, for one thread", OptLevel::Default, GeneratedCode::Best, 1),
+    compiled("compiled, for AVX2", OptLevel::Default, GeneratedCode::Avx2, 1),
+    compiled("compiled, for the tile machine", OptLevel::Default, GeneratedCode::Portable, 2),
+    compiled("compiled at level 0", OptLevel::None, GeneratedCode::Best, 1),
+    compiled("compiled at level 1", OptLevel::Less, GeneratedCode::Best, 1),
+    compiled("compiled at level 3", OptLevel::More, GeneratedCode::Best, 2),
 ];
+
+impl Engine {
+    /// Runs a module on arguments.
+    pub fn run(
+        &self,
+        module: &Verified<Module>,
+        args: &[Literal],
+        options: &RunOptions,
+    ) -> Result<Literal, Error> {
+        let mut compile = CompileOptions::default();
+        let mut options = options.clone();
+        let module = match self.way {
+            Way::InterpretReparsed => helio::parse(&helio::print(module)).map_err(first)?,
+            _ => module.clone().into_inner(),
+        };
+        match self.way {
+            Way::Interpret | Way::InterpretReparsed => compile.backend = Backend::Interpreter,
+            Way::Compile { level, code, threads } => {
+                compile.backend = Backend::Cpu;
+                compile.opt_level = level;
+                compile.code = code;
+                options.threads = Some(threads);
+            }
+        }
+        let program = helio::compile(module, &compile).map_err(first)?;
+        if let Some(plan) = program.plan() {
+            plan.replay().map_err(Error::internal)?;
+        }
+        program.run_with(args, &options)
+    }
+}
 
 fn first(errors: Vec<Error>) -> Error {
     errors.into_iter().next().unwrap_or_else(|| Error::internal("no error in a list of errors"))
-}
-
-fn interpret(
-    module: &Verified<Module>,
-    args: &[Literal],
-    options: &RunOptions,
-) -> Result<Literal, Error> {
-    let module = module.clone().into_inner();
-    run(module, Backend::Interpreter, args, options)
-}
-
-fn interpret_reparsed(
-    module: &Verified<Module>,
-    args: &[Literal],
-    options: &RunOptions,
-) -> Result<Literal, Error> {
-    let module = helio::parse(&helio::print(module)).map_err(first)?;
-    run(module, Backend::Interpreter, args, options)
-}
-
-fn compiled(
-    module: &Verified<Module>,
-    args: &[Literal],
-    options: &RunOptions,
-) -> Result<Literal, Error> {
-    run(module.clone().into_inner(), Backend::Cpu, args, options)
-}
-
-fn run(
-    module: Module,
-    backend: Backend,
-    args: &[Literal],
-    options: &RunOptions,
-) -> Result<Literal, Error> {
-    let mut compile = CompileOptions::default();
-    compile.backend = backend;
-    let program = helio::compile(module, &compile).map_err(first)?;
-    if let Some(plan) = program.plan() {
-        plan.replay().map_err(Error::internal)?;
-    }
-    program.run_with(args, options)
 }
