@@ -32,7 +32,6 @@ pub mod recognize;
 mod canonicalize;
 mod dce;
 mod expand;
-mod fuse;
 mod inline;
 mod loops;
 mod simplify;

@@ -2,6 +2,7 @@
 //!
 //! - [`cases`]: the case files under `tests/cases`, run on every engine.
 //! - [`engines`]: the list of engines.
+//! - [`random`]: random well-typed programs.
 //! - [`tolerance`]: how results compare.
 //! - [`hostile`]: bodies of the fuzz targets, and mutations that feed them in ordinary tests.
 #![forbid(unsafe_code)]
@@ -9,6 +10,7 @@
 pub mod cases;
 pub mod engines;
 pub mod hostile;
+pub mod random;
 pub mod tolerance;
 
 /// The README's Rust code runs as a test of documentation.

@@ -12,7 +12,7 @@ use helio_ir::{
     Array, ArrayShape, BinaryOp, ElementType, Literal, Module, Native, Number, Op, UnaryOp,
     dispatch_type, verify,
 };
-use helio_testkit::Tolerance;
+use helio_testkit::tolerance::Tolerance;
 
 /// The types that kernels hold.
 fn types() -> impl Iterator<Item = ElementType> {
