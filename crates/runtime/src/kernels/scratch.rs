@@ -3,6 +3,8 @@
 
 use std::cell::RefCell;
 
+use super::bytes::Plain;
+
 /// 64 bytes at an address divisible by 64, so that no vector load crosses a cache line.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
@@ -16,22 +18,8 @@ thread_local! {
 const KEPT_BLOCKS: usize = 6;
 const KEPT_BYTES: usize = 16 << 20;
 
-/// A type any of whose bit patterns is a value.
-///
-/// # Safety
-/// The type has no padding, no invalid bit patterns, and an alignment of at most 64.
-pub(super) unsafe trait Pod: Copy + Send + Sync + 'static {}
-
-macro_rules! pod {
-    ($($ty:ty)*) => { $(
-        // SAFETY: a primitive number.
-        unsafe impl Pod for $ty {}
-    )* };
-}
-pod!(u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 usize);
-
 /// Calls `body` with `len` elements of unspecified content, aligned to 64 bytes.
-pub(super) fn with<T: Pod, R>(len: usize, body: impl FnOnce(&mut [T]) -> R) -> R {
+pub(super) fn with<T: Plain, R>(len: usize, body: impl FnOnce(&mut [T]) -> R) -> R {
     let lines = len.checked_mul(size_of::<T>()).expect("scratch fits memory").div_ceil(64);
     let mut block = FREE.with_borrow_mut(|free| {
         let fits = free.iter().position(|block| block.len() >= lines);
@@ -40,7 +28,7 @@ pub(super) fn with<T: Pod, R>(len: usize, body: impl FnOnce(&mut [T]) -> R) -> R
     if block.len() < lines {
         block = vec![Line([0; 64]); lines];
     }
-    // SAFETY: `block` holds at least `len` elements of initialised bytes, aligned for any `Pod`,
+    // SAFETY: `block` holds at least `len` elements of initialised bytes, aligned for any `Plain`,
     // all bit patterns of which are values; it is neither moved nor freed while the slice lives.
     let slice = unsafe { std::slice::from_raw_parts_mut(block.as_mut_ptr().cast(), len) };
     let result = body(slice);

@@ -22,6 +22,13 @@ impl Axis {
         Axis { dims: joined }
     }
 
+    /// With all strides multiplied, and if asked for an innermost dimension of 2 indices at this
+    /// distance.
+    pub(crate) fn scaled(&self, factor: usize, pair: Option<usize>) -> Axis {
+        let dims = self.dims.iter().map(|&(size, stride)| (size, stride * factor));
+        Axis::new(dims.chain(pair.map(|stride| (2, stride))))
+    }
+
     /// How many indices there are.
     pub(crate) fn len(&self) -> usize {
         self.dims.iter().map(|dim| dim.0).product()

@@ -11,7 +11,7 @@
 use std::ops::Range;
 
 use super::axis::{Axis, even_parts};
-use super::pack::{MAX_WIDTH, Plain, Source};
+use super::pack::{InPlace, MAX_WIDTH, Source};
 use super::simd::Simd;
 use super::tile::{MAX_ROWS, Run, TileArgs};
 use crate::Threads;
@@ -53,10 +53,15 @@ pub(super) enum Rhs<'a, W> {
     Packed(&'a [W]),
 }
 
-/// What is called with the row, the first column and the sums of part of a row, once complete.
-pub(super) type Finish<'a, T> = &'a (dyn Fn(usize, usize, &mut [T]) + Sync);
+/// What is called with the row, the first column and the number of columns of part of a row that is
+/// complete.
+pub(super) type Finish<'a> = &'a (dyn Fn(usize, usize, usize) + Sync);
+
+/// What is called with the row, the first column and the complete sums of part of a row.
+pub(super) type Take<'a, T> = &'a (dyn Fn(usize, usize, &[T]) + Sync);
 
 /// Where sums go.
+#[derive(Clone, Copy)]
 pub(super) enum Sink<'a, T> {
     /// To memory. The columns of a row are neighbours.
     Memory {
@@ -65,10 +70,10 @@ pub(super) enum Sink<'a, T> {
         /// The rows.
         rows: &'a Axis,
         /// Called when sums are complete.
-        finish: Option<Finish<'a, T>>,
+        finish: Option<Finish<'a>>,
     },
     /// To a function alone.
-    Function(Finish<'a, T>),
+    Function(Take<'a, T>),
 }
 
 /// A pointer that tasks share. Whoever makes one answers for what is done with it.
@@ -144,7 +149,7 @@ impl<S: Simd> Product<'_, S> {
     /// Computes the product.
     ///
     /// # Safety
-    /// What a [`Plain`] of the operands describes may be read, and what `sink` describes written,
+    /// What a [`InPlace`] of the operands describes may be read, and what `sink` describes written,
     /// for all rows, columns and steps; nothing else writes to the former or accesses the latter.
     pub(super) unsafe fn run(&self, threads: Threads<'_>) {
         if self.rows == 0 || self.cols == 0 {
@@ -264,7 +269,7 @@ impl<S: Simd> Product<'_, S> {
     /// so many rows.
     fn unpacked_rhs(&self, rows: usize) -> Option<(*const S::Word, usize)> {
         let Rhs::Source(source) = self.rhs else { return None };
-        let plain = source.plain()?;
+        let plain = source.in_place()?;
         let few = rows <= UNPACKED_TILES * S::ROWS;
         let row = plain.items.stride() == Some(1);
         let step_stride = plain.steps.stride()?;
@@ -326,7 +331,7 @@ impl<S: Simd> Product<'_, S> {
     /// As for [`Product::run`], for the block.
     unsafe fn run_task(&self, part: &Part<'_, S>, rows: Range<usize>, cols: Range<usize>) {
         let tiles = Tiles::new(rows.clone(), S::ROWS);
-        if let Some(plain) = self.lhs.plain().filter(|plain| reads_well(plain, cols.len())) {
+        if let Some(plain) = self.lhs.in_place().filter(|plain| reads_well(plain, cols.len())) {
             let lhs = |tile: &Range<usize>| {
                 let mut offsets = [0; MAX_ROWS];
                 plain.items.offsets(tile.start, &mut offsets[..tile.len()]);
@@ -409,17 +414,18 @@ impl<S: Simd> Product<'_, S> {
     /// Passes complete sums on.
     ///
     /// # Safety
-    /// The sums may be read and written.
+    /// The sums may be read.
     unsafe fn finish(&self, part: &Part<'_, S>, rows: Range<usize>, cols: Range<usize>) {
-        let finish = match self.sink {
-            Sink::Memory { finish: None, .. } => return,
-            Sink::Memory { finish: Some(finish), .. } | Sink::Function(finish) => finish,
-        };
         for row in rows {
-            let start = part.place.rows(row..row + 1, cols.start)[0];
-            // SAFETY: the caller's promise; the columns of a row are neighbours.
-            let sums = unsafe { std::slice::from_raw_parts_mut(start, cols.len()) };
-            finish(row, cols.start, sums);
+            match self.sink {
+                Sink::Memory { finish: None, .. } => return,
+                Sink::Memory { finish: Some(finish), .. } => finish(row, cols.start, cols.len()),
+                Sink::Function(take) => {
+                    let start = part.place.rows(row..row + 1, cols.start)[0];
+                    // SAFETY: the caller's promise; the columns of a row are neighbours.
+                    take(row, cols.start, unsafe { std::slice::from_raw_parts(start, cols.len()) });
+                }
+            }
         }
     }
 }
@@ -448,7 +454,7 @@ struct Lhs<'a, W> {
 }
 
 /// Whether tiles may read lhs where it lies, rather than have it packed for so many columns.
-fn reads_well<W>(plain: &Plain<'_, W>, cols: usize) -> bool {
+fn reads_well<W>(plain: &InPlace<'_, W>, cols: usize) -> bool {
     // Numbers that a tile needs one after the other should share cache lines: those of a row, or
     // those of a step.
     let (_, run, stride) = plain.steps.run(0, usize::MAX);

@@ -4,23 +4,34 @@
 //! order in which tiles read them ([`pack`]), in blocks that fit the caches ([`engine`]). Packing
 //! takes operands of any strides, so that none has to be transposed first.
 
+mod arithmetic;
 mod axis;
+mod bytes8;
 pub mod conv;
 mod engine;
 mod isa;
+mod narrow;
+mod number;
+mod operand;
+mod output;
 mod pack;
 mod simd;
 mod tile;
 mod transpose;
+mod types;
 
 #[cfg(test)]
 mod tests;
 
+use self::arithmetic::{Float, with_arithmetic};
 use self::axis::Axis;
 use self::engine::{Product, Rhs, Shared, Sink};
 use self::isa::Isa;
-use self::pack::{Element, Output, Strided};
-use self::simd::{MulAdd, Simd};
+pub use self::number::{Number, Types};
+use self::operand::{Each, Operand};
+use self::output::Places;
+use self::simd::Simd;
+use super::bytes::cast_mut;
 use crate::Threads;
 
 /// A dimension of a product: its size, and how many elements apart its indices are in each operand
@@ -148,18 +159,31 @@ impl Contraction {
         finish: Option<Finish<'_, T>>,
         threads: Threads<'_>,
     ) {
-        with_float!(T, isa, simd => self.run(simd, isa, lhs, rhs, out, finish, threads));
+        let finish_bytes = |at, bytes: &mut [u8]| {
+            if let Some(finish) = finish {
+                finish(at, cast_mut(bytes));
+            }
+        };
+        let out = Out { len: out.len(), places: &Shared(out.as_mut_ptr()) };
+        let finish = finish.is_some().then_some(&finish_bytes as Finish<'_, u8>);
+        let (lhs, rhs) = (&Each::all(&lhs), &Each::all(&rhs));
+        // SAFETY: `out` is borrowed mutably.
+        with_arithmetic!(T, isa, simd => unsafe {
+            self.run(simd, isa, [lhs, rhs], out, finish, threads)
+        });
     }
 
-    #[expect(clippy::too_many_arguments, reason = "operands, result, and what to do with them")]
-    fn run<S: Simd, L: Element<S::Word>, R: Element<S::Word>, O: Output<S::Acc>>(
+    /// Computes the product in the arithmetic of `simd`.
+    ///
+    /// # Safety
+    /// Nothing else accesses the places of `out`.
+    unsafe fn run<S: Simd>(
         &self,
         simd: S,
         isa: Isa,
-        lhs: &[L],
-        rhs: &[R],
-        out: &mut [O],
-        finish: Option<Finish<'_, O>>,
+        [lhs, rhs]: [&dyn Operand<S::Word>; 2],
+        out: Out<'_, S::Acc>,
+        finish: Option<Finish<'_, u8>>,
         threads: Threads<'_>,
     ) {
         let (rows, cols) = (self.lhs_rows.len(), self.rhs_cols.len());
@@ -168,108 +192,50 @@ impl Contraction {
             return;
         }
         let last = self.batch[2].last() + self.out_rows.last() + cols - 1;
-        assert!(last < out.len(), "the result lies in its memory");
-        let out = Shared(out.as_mut_ptr());
+        assert!(last < out.len, "the result lies in its memory");
+        let steps = lhs.steps(self.lhs_steps.len());
         threads.for_each(batches, &|batch| {
             let [lhs_start, rhs_start, out_start] =
                 self.batch.each_ref().map(|axis| axis.offset(batch));
-            let (lhs, rhs) = (lhs.get(lhs_start..), rhs.get(rhs_start..));
-            let (lhs, rhs) = (lhs.unwrap_or_default(), rhs.unwrap_or_default());
-            let start = Shared(out.get().wrapping_add(out_start));
-            let finish_same = |row, col, sums: &mut [S::Acc]| {
-                // SAFETY: only called if `O` and the sum are the same type.
-                let sums = unsafe { &mut *(std::ptr::from_mut(sums) as *mut [O]) };
+            let place = |row, col| out_start + self.out_rows.offset(row) + col;
+            let finish_part = |row, col, count| {
                 if let Some(finish) = finish {
-                    finish(At { batch, row, col }, sums);
+                    // SAFETY: this part of the result lies in memory, as asserted above, is
+                    // complete, and given to one call alone.
+                    let bytes = unsafe { out.places.bytes(place(row, col), count) };
+                    finish(At { batch, row, col }, bytes);
                 }
             };
-            let convert = |row, col, sums: &mut [S::Acc]| {
-                let place = start.get().wrapping_add(self.out_rows.offset(row) + col);
-                // SAFETY: this part of the result lies in its slice, as asserted above, and is
-                // given to one call alone.
-                let part = unsafe { std::slice::from_raw_parts_mut(place, sums.len()) };
-                isa.run(
-                    #[inline(always)]
-                    || part.iter_mut().zip(sums).for_each(|(x, sum)| *x = O::from_sum(*sum)),
-                );
-                if let Some(finish) = finish {
-                    finish(At { batch, row, col }, part);
-                }
+            let convert = |row, col, sums: &[S::Acc]| {
+                // SAFETY: as above.
+                unsafe { out.places.write(isa, place(row, col), 1, sums) };
+                finish_part(row, col, sums.len());
             };
-            let sink = if O::SAME {
-                let finish = finish.is_some().then_some(&finish_same as engine::Finish<'_, _>);
-                Sink::Memory { start: Shared(start.get().cast()), rows: &self.out_rows, finish }
-            } else {
-                Sink::Function(&convert)
+            let sink = match out.places.sums() {
+                Some(start) => Sink::Memory {
+                    start: Shared(start.get().wrapping_add(out_start)),
+                    rows: &self.out_rows,
+                    finish: finish.is_some().then_some(&finish_part as engine::Finish<'_>),
+                },
+                None => Sink::Function(&convert),
             };
-            let product = Product {
-                simd,
-                rows,
-                cols,
-                steps: self.lhs_steps.len(),
-                lhs: &Strided::new(isa, lhs, &self.lhs_rows, &self.lhs_steps),
-                rhs: Rhs::Source(&Strided::new(isa, rhs, &self.rhs_cols, &self.rhs_steps)),
-                sink,
-                add: false,
-            };
-            // SAFETY: `Strided` checked that the operands lie in their slices; the result lies in
-            // its own by the assertion above, and no two of its elements are one, by that of `new`.
-            // Its elements are sums if they go to memory.
-            unsafe { product.run(threads) };
+            lhs.with_source(isa, lhs_start, &self.lhs_rows, &self.lhs_steps, &mut |lhs| {
+                rhs.with_source(isa, rhs_start, &self.rhs_cols, &self.rhs_steps, &mut |rhs| {
+                    let rhs = Rhs::Source(rhs);
+                    let product = Product { simd, rows, cols, steps, lhs, rhs, sink, add: false };
+                    // SAFETY: sources lie in memory, as they checked; so does the result, by the
+                    // assertion above, and no two of its elements are one, by that of `new`.
+                    unsafe { product.run(threads) };
+                });
+            });
         });
     }
 }
 
-/// Evaluates `$body`, which must be of the type of the surrounding function, with `$simd` for the
-/// arithmetic of the [`Float`] `$T` that `$isa` has.
-macro_rules! with_float {
-    ($T:ty, $isa:expr, $simd:ident => $body:expr) => {{
-        #[cfg(target_arch = "x86_64")]
-        {
-            if let Some($simd) = <$T as $crate::kernels::gemm::Float>::avx512($isa) {
-                return $body;
-            }
-            if let Some($simd) = <$T as $crate::kernels::gemm::Float>::avx2($isa) {
-                return $body;
-            }
-        }
-        let $simd = $crate::kernels::gemm::simd::Portable::<$T>(std::marker::PhantomData);
-        $body
-    }};
+/// Where the result of a product goes.
+#[derive(Clone, Copy)]
+struct Out<'a, A> {
+    places: &'a dyn Places<A>,
+    /// How many places there are.
+    len: usize,
 }
-use with_float;
-
-/// A floating-point type and its instructions.
-trait Float: MulAdd + Element<Self> + Output<Self> {
-    #[cfg(target_arch = "x86_64")]
-    type Avx512: Simd<Word = Self, Acc = Self>;
-    #[cfg(target_arch = "x86_64")]
-    type Avx2: Simd<Word = Self, Acc = Self>;
-
-    #[cfg(target_arch = "x86_64")]
-    fn avx512(isa: Isa) -> Option<Self::Avx512>;
-    #[cfg(target_arch = "x86_64")]
-    fn avx2(isa: Isa) -> Option<Self::Avx2>;
-}
-
-macro_rules! float {
-    ($ty:ty, $avx512:ident, $avx2:ident) => {
-        impl Float for $ty {
-            #[cfg(target_arch = "x86_64")]
-            type Avx512 = simd::$avx512;
-            #[cfg(target_arch = "x86_64")]
-            type Avx2 = simd::$avx2;
-
-            #[cfg(target_arch = "x86_64")]
-            fn avx512(isa: Isa) -> Option<Self::Avx512> {
-                simd::$avx512::new(isa)
-            }
-            #[cfg(target_arch = "x86_64")]
-            fn avx2(isa: Isa) -> Option<Self::Avx2> {
-                simd::$avx2::new(isa)
-            }
-        }
-    };
-}
-float!(f32, Avx512F32, Avx2F32);
-float!(f64, Avx512F64, Avx2F64);

@@ -7,14 +7,12 @@ use std::ops::Range;
 
 use super::axis::Axis;
 use super::isa::Isa;
+use super::number::Element;
 use super::transpose::Rows;
-use crate::kernels::scratch::Pod;
+use crate::kernels::bytes::Plain;
 
 /// No tile has more items of an operand.
 pub(super) const MAX_WIDTH: usize = 64;
-
-/// The place of an item that has no element for a step: its number is zero.
-pub(super) const NOWHERE: usize = usize::MAX;
 
 /// An operand of a product.
 pub(super) trait Source<W>: Sync {
@@ -23,235 +21,223 @@ pub(super) trait Source<W>: Sync {
     fn pack(&self, items: Range<usize>, steps: Range<usize>, width: usize, panel: &mut [W]);
 
     /// Where the operand lies, if its words can be read as they are.
-    fn plain(&self) -> Option<Plain<'_, W>> {
+    fn in_place(&self) -> Option<InPlace<'_, W>> {
         None
     }
 }
 
 /// An operand in memory: a word is at the offsets of its item and its step from the start.
 #[derive(Clone, Copy)]
-pub(super) struct Plain<'a, W> {
+pub(super) struct InPlace<'a, W> {
     pub start: *const W,
     pub items: &'a Axis,
     pub steps: &'a Axis,
 }
 
-/// An element of an operand that becomes a word by itself.
-pub(super) trait Element<W>: Pod {
-    /// The word.
-    fn word(self) -> W;
-    /// Whether element and word are the same bits.
-    const SAME: bool;
+/// Elements of any type that become words.
+pub(super) trait Elements<W>: Sync {
+    /// How many there are.
+    fn count(&self) -> usize;
+
+    /// The same elements, if they are words.
+    fn words(&self) -> Option<&[W]>;
+
+    /// The word that an element becomes.
+    fn word(&self, at: usize) -> W;
+
+    /// Copies a block. Panics if it is not in memory, or does not fit `to`.
+    fn copy(&self, isa: Isa, block: &Block<'_>, to: &mut [W]);
 }
 
-/// An element of a result, made of a sum.
-pub(super) trait Output<A>: Pod {
-    /// The element.
-    fn from_sum(sum: A) -> Self;
-    /// Whether sum and element are the same bits.
-    const SAME: bool;
+/// Elements in memory and where they are to go: that of step `k` and item `i` is at
+/// `start + items[i] + k * stride`, and goes to `k * pitch + i`.
+#[derive(Clone, Copy)]
+pub(super) struct Block<'a> {
+    pub start: usize,
+    pub items: Items<'a>,
+    pub steps: usize,
+    pub stride: usize,
+    pub pitch: usize,
+    /// Zeros to write after the items of each step.
+    pub padding: usize,
 }
 
-macro_rules! outputs {
-    ($($from:ty => $to:ty, $same:literal: |$x:ident| $element:expr;)*) => { $(
-        impl Output<$from> for $to {
-            #[inline(always)]
-            fn from_sum($x: $from) -> $to {
-                $element
+/// Where items are.
+#[derive(Clone, Copy)]
+pub(super) enum Items<'a> {
+    /// Side by side, so many.
+    Row(usize),
+    /// At these offsets.
+    Scattered(&'a [usize]),
+}
+
+impl<'a> Items<'a> {
+    /// Items at these offsets, and the offset of the first if they are side by side.
+    fn at(offsets: &'a [usize]) -> (usize, Items<'a>) {
+        match offsets.first() {
+            Some(&first) if offsets.iter().zip(first..).all(|(&offset, next)| offset == next) => {
+                (first, Items::Row(offsets.len()))
             }
-            const SAME: bool = $same;
+            _ => (0, Items::Scattered(offsets)),
         }
-    )* };
-}
-outputs! {
-    f32 => f32, true: |x| x;
-    f64 => f64, true: |x| x;
+    }
 }
 
-macro_rules! elements {
-    ($($from:ty => $to:ty, $same:literal: |$x:ident| $word:expr;)*) => { $(
-        impl Element<$to> for $from {
-            #[inline(always)]
-            fn word(self) -> $to {
-                let $x = self;
-                $word
+impl<W: Plain + Default, T: Element<W>> Elements<W> for &[T] {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn words(&self) -> Option<&[W]> {
+        // SAFETY: element and word are the same type.
+        T::SAME.then(|| unsafe { &*(std::ptr::from_ref(*self) as *const [W]) })
+    }
+
+    fn word(&self, at: usize) -> W {
+        self[at].word()
+    }
+
+    fn copy(&self, isa: Isa, block: &Block<'_>, to: &mut [W]) {
+        let Block { start, items, steps, stride, pitch, padding } = *block;
+        match items {
+            _ if steps == 0 => {}
+            Items::Row(count) => isa.run(
+                #[inline(always)]
+                || copy_rows(&self[start..], count, block, to),
+            ),
+            Items::Scattered(offsets) if stride == 1 => {
+                let rows = Rows { data: self, offsets, start, steps, padding, pitch };
+                if !(T::SAME && rows.transpose(isa, to)) {
+                    transpose(self, offsets, block, to);
+                }
             }
-            const SAME: bool = $same;
+            Items::Scattered(offsets) => {
+                for (k, row) in to.chunks_mut(pitch).enumerate().take(steps) {
+                    let (row, rest) = row.split_at_mut(offsets.len());
+                    for (word, offset) in row.iter_mut().zip(offsets) {
+                        *word = self[start + offset + k * stride].word();
+                    }
+                    rest[..padding].fill_with(W::default);
+                }
+            }
         }
-    )* };
+    }
 }
-elements! {
-    f32 => f32, true: |x| x;
-    f64 => f64, true: |x| x;
-    i32 => i32, true: |x| x;
-    i64 => i64, true: |x| x;
+
+/// Copies items that lie side by side.
+#[inline(always)]
+fn copy_rows<W: Default, T: Element<W>>(data: &[T], items: usize, block: &Block<'_>, to: &mut [W]) {
+    let Block { steps, stride, pitch, padding, .. } = *block;
+    match items {
+        _ if stride == items && pitch == items => convert(&data[..steps * items], to),
+        // The widths of rhs panels are few; knowing them spares the compiler's loops their tails.
+        32 if pitch == 32 => copy_rows_of::<32, W, T>(data, stride, steps, to),
+        16 if pitch == 16 => copy_rows_of::<16, W, T>(data, stride, steps, to),
+        _ => {
+            for (k, row) in to.chunks_mut(pitch).enumerate().take(steps) {
+                let (row, rest) = row.split_at_mut(items);
+                convert(&data[k * stride..][..items], row);
+                rest[..padding].fill_with(W::default);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn copy_rows_of<const WIDTH: usize, W, T: Element<W>>(
+    data: &[T],
+    stride: usize,
+    steps: usize,
+    to: &mut [W],
+) {
+    for (k, row) in to.as_chunks_mut::<WIDTH>().0.iter_mut().enumerate().take(steps) {
+        let from: &[T; WIDTH] = data[k * stride..].first_chunk().expect("the row lies in memory");
+        convert(from, row);
+    }
+}
+
+#[inline(always)]
+fn convert<W, T: Element<W>>(from: &[T], to: &mut [W]) {
+    for (word, &element) in to.iter_mut().zip(from) {
+        *word = element.word();
+    }
+}
+
+/// Copies items whose steps are neighbours: some steps at a time, so that an item's cache line is
+/// used up before it goes.
+fn transpose<W: Default, T: Element<W>>(
+    data: &[T],
+    offsets: &[usize],
+    block: &Block<'_>,
+    to: &mut [W],
+) {
+    const STEPS: usize = 16;
+    let Block { start, steps, pitch, padding, .. } = *block;
+    for first in (0..steps).step_by(STEPS) {
+        let to = &mut to[first * pitch..];
+        let len = STEPS.min(steps - first);
+        for (i, offset) in offsets.iter().enumerate() {
+            let from = &data[offset + start + first..][..len];
+            let column = to[i..].iter_mut().step_by(pitch);
+            column.zip(from).for_each(|(word, &element)| *word = element.word());
+        }
+        for row in to.chunks_mut(pitch).take(len) {
+            row[offsets.len()..][..padding].fill_with(W::default);
+        }
+    }
 }
 
 /// An operand whose items and steps are dimensions in memory.
-pub(super) struct Strided<'a, T> {
+pub(super) struct Strided<'a, W> {
     isa: Isa,
-    data: &'a [T],
+    data: &'a dyn Elements<W>,
+    start: usize,
     items: &'a Axis,
     steps: &'a Axis,
 }
 
-impl<'a, T: Pod> Strided<'a, T> {
-    /// The operand that begins where `data` does. Panics if it does not end there, too.
-    pub(super) fn new(isa: Isa, data: &'a [T], items: &'a Axis, steps: &'a Axis) -> Self {
-        if items.len() > 0 && steps.len() > 0 {
-            assert!(items.last() + steps.last() < data.len(), "the operand lies in its memory");
-        }
-        Strided { isa, data, items, steps }
+impl<'a, W> Strided<'a, W> {
+    /// The operand that begins at `start`. Panics if it does not lie within `data`.
+    pub(super) fn new(
+        isa: Isa,
+        data: &'a dyn Elements<W>,
+        start: usize,
+        items: &'a Axis,
+        steps: &'a Axis,
+    ) -> Self {
+        check_bounds(data.count(), start, items, steps);
+        Strided { isa, data, start, items, steps }
     }
 }
 
-impl<W: Pod + Default, T: Element<W>> Source<W> for Strided<'_, T> {
+/// Panics if not all items and steps from `start` on are among `count` elements.
+pub(super) fn check_bounds(count: usize, start: usize, items: &Axis, steps: &Axis) {
+    if items.len() > 0 && steps.len() > 0 {
+        let last = start + items.last() + steps.last();
+        assert!(last < count, "the operand lies in its memory");
+    }
+}
+
+impl<W: Plain> Source<W> for Strided<'_, W> {
     fn pack(&self, items: Range<usize>, steps: Range<usize>, width: usize, panel: &mut [W]) {
+        let padding = width - items.len();
         let mut offsets = [0; MAX_WIDTH];
         let offsets = &mut offsets[..items.len()];
         self.items.offsets(items.start, offsets);
-        let packer = Packer::new(self.isa, self.data, offsets, width);
+        let (first, items) = Items::at(offsets);
         let (mut step, mut rest) = (steps.start, panel);
         while step < steps.end {
-            let (start, len, stride) = self.steps.run(step, steps.end - step);
-            let (now, later) = rest.split_at_mut(len * width);
-            packer.pack(start, stride, now);
-            (step, rest) = (step + len, later);
+            let (offset, steps, stride) = self.steps.run(step, steps.end - step);
+            let (now, later) = rest.split_at_mut(steps * width);
+            let start = self.start + first + offset;
+            let block = Block { start, items, steps, stride, pitch: width, padding };
+            self.data.copy(self.isa, &block, now);
+            (step, rest) = (step + steps, later);
         }
     }
 
-    fn plain(&self) -> Option<Plain<'_, W>> {
-        let start = self.data.as_ptr().cast();
-        T::SAME.then_some(Plain { start, items: self.items, steps: self.steps })
-    }
-}
-
-/// Packs items at given places.
-pub(super) struct Packer<'a, T> {
-    isa: Isa,
-    data: &'a [T],
-    offsets: &'a [usize],
-    width: usize,
-    layout: Layout,
-}
-
-/// How the items lie.
-#[derive(Clone, Copy)]
-enum Layout {
-    /// Side by side.
-    Row,
-    /// Anywhere.
-    Scattered,
-}
-
-impl<'a, T: Pod> Packer<'a, T> {
-    /// For items at these offsets in `data`, before those of steps are added.
-    pub(super) fn new(isa: Isa, data: &'a [T], offsets: &'a [usize], width: usize) -> Self {
-        let row = offsets[0] != NOWHERE
-            && offsets.iter().enumerate().all(|(i, &offset)| offset == offsets[0].wrapping_add(i));
-        let layout = if row { Layout::Row } else { Layout::Scattered };
-        Packer { isa, data, offsets, width, layout }
-    }
-
-    /// Fills a panel with steps of which the first is at `start` and each next `stride` further.
-    pub(super) fn pack<W: Pod + Default>(&self, start: usize, stride: usize, panel: &mut [W])
-    where
-        T: Element<W>,
-    {
-        let Packer { isa, data, offsets, width, layout } = *self;
-        match layout {
-            Layout::Row => isa.run(
-                #[inline(always)]
-                || copy_rows(&data[start + offsets[0]..], offsets.len(), stride, width, panel),
-            ),
-            Layout::Scattered if stride == 1 => {
-                let (len, padding) = (panel.len() / width, width - offsets.len());
-                let rows = Rows { data, offsets, start, len, padding, pitch: width };
-                if !(T::SAME && rows.transpose(isa, panel)) {
-                    transpose_any(data, offsets, start, width, panel);
-                }
-            }
-            Layout::Scattered => gather(data, offsets, start, stride, width, panel),
-        }
-    }
-}
-
-/// Packs items that lie side by side.
-#[inline(always)]
-fn copy_rows<W: Default, T: Element<W>>(
-    data: &[T],
-    items: usize,
-    stride: usize,
-    width: usize,
-    panel: &mut [W],
-) {
-    // The widths of rhs panels are few; knowing them spares the compiler's loops their tails.
-    match (items, width) {
-        (32, 32) => copy_rows_of::<32, W, T>(data, stride, panel),
-        (16, 16) => copy_rows_of::<16, W, T>(data, stride, panel),
-        _ => {
-            for (k, row) in panel.chunks_exact_mut(width).enumerate() {
-                let (row, padding) = row.split_at_mut(items);
-                for (word, &x) in row.iter_mut().zip(&data[k * stride..][..items]) {
-                    *word = x.word();
-                }
-                padding.fill_with(W::default);
-            }
-        }
-    }
-}
-
-#[inline(always)]
-fn copy_rows_of<const WIDTH: usize, W, T: Element<W>>(data: &[T], stride: usize, panel: &mut [W]) {
-    for (k, row) in panel.as_chunks_mut::<WIDTH>().0.iter_mut().enumerate() {
-        let from: &[T; WIDTH] = data[k * stride..].first_chunk().expect("the row lies in memory");
-        for i in 0..WIDTH {
-            row[i] = from[i].word();
-        }
-    }
-}
-
-/// Packs items whose steps are neighbours: in blocks of steps, so that an item's cache line is used
-/// up before it goes.
-fn transpose_any<W: Default, T: Element<W>>(
-    data: &[T],
-    offsets: &[usize],
-    start: usize,
-    width: usize,
-    panel: &mut [W],
-) {
-    const BLOCK: usize = 16;
-    for (block, panel) in panel.chunks_mut(BLOCK * width).enumerate() {
-        let (start, len) = (start + block * BLOCK, panel.len() / width);
-        for i in 0..width {
-            let column = panel.iter_mut().skip(i).step_by(width);
-            match offsets.get(i) {
-                Some(&offset) if offset != NOWHERE => {
-                    let from = &data[offset + start..][..len];
-                    column.zip(from).for_each(|(word, &x)| *word = x.word());
-                }
-                _ => column.for_each(|word| *word = W::default()),
-            }
-        }
-    }
-}
-
-/// Packs items anywhere.
-fn gather<W: Default, T: Element<W>>(
-    data: &[T],
-    offsets: &[usize],
-    start: usize,
-    stride: usize,
-    width: usize,
-    panel: &mut [W],
-) {
-    for (k, row) in panel.chunks_exact_mut(width).enumerate() {
-        let start = start + k * stride;
-        for (i, word) in row.iter_mut().enumerate() {
-            *word = match offsets.get(i) {
-                Some(&offset) if offset != NOWHERE => data[offset + start].word(),
-                _ => W::default(),
-            };
-        }
+    fn in_place(&self) -> Option<InPlace<'_, W>> {
+        let start = self.data.words()?.as_ptr().wrapping_add(self.start);
+        Some(InPlace { start, items: self.items, steps: self.steps })
     }
 }

@@ -129,15 +129,12 @@ fn prefetch(at: *const u8) {
     let _ = at;
 }
 
-/// The [`Simd::tile`] of a type: for each size of tile the instance of `$wrapper`, a [`Tile`] with
-/// the features enabled.
+/// For a size of tile the instance of `$wrapper`, a [`Tile`] with the features enabled.
 macro_rules! tiles {
-    ($wrapper:ident, [$($rows:literal)*], $vecs:tt) => {
-        fn tile(self, rows: usize, vecs: usize, packed: bool) -> Tile<Self> {
-            match rows {
-                $($rows => tiles!(@vecs $wrapper, $rows, vecs, packed, $vecs),)*
-                _ => unreachable!("tiles have at most ROWS rows"),
-            }
+    ($wrapper:ident, $row_count:ident, $vec_count:ident, $packed:ident, [$($rows:literal)*], $vecs:tt) => {
+        match $row_count {
+            $($rows => tiles!(@vecs $wrapper, $rows, $vec_count, $packed, $vecs),)*
+            _ => unreachable!("tiles have at most ROWS rows"),
         }
     };
     (@vecs $wrapper:ident, $rows:literal, $count:ident, $packed:ident, [$($vecs:literal)*]) => {

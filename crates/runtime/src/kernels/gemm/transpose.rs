@@ -1,31 +1,31 @@
 //! Copies that turn rows into columns, 16×16 words of 4 bytes at a time in registers.
 
 use super::isa::{Isa, Kind};
-use super::pack::NOWHERE;
-use crate::kernels::scratch::Pod;
+use crate::kernels::bytes::Plain;
 
-/// Rows of words to be written as columns: word `k` of row `i` goes to `k * pitch + i`.
+/// Rows of words to be written as columns: word `k` of row `i` goes to `k * pitch + i`. A word is
+/// one or more of the elements.
 pub(super) struct Rows<'a, T> {
     /// The memory in which the rows are.
     pub data: &'a [T],
-    /// Where each begins; zeros are written for one that is [`NOWHERE`].
+    /// Where each begins.
     pub offsets: &'a [usize],
     /// What to add to each offset.
     pub start: usize,
     /// Words in each row.
-    pub len: usize,
+    pub steps: usize,
     /// Columns to write zeros to after those of the rows.
     pub padding: usize,
     /// From a row of the result to the next.
     pub pitch: usize,
 }
 
-impl<T: Pod> Rows<'_, T> {
-    /// Writes the columns to `to` if there are instructions for it; otherwise returns false. `T` and
-    /// `W` must be the same bits.
-    pub(super) fn transpose<W: Pod>(&self, isa: Isa, to: &mut [W]) -> bool {
+impl<T: Plain> Rows<'_, T> {
+    /// Writes the columns to `to` if there are instructions for it; otherwise returns false. A `W`
+    /// must be the bits of one or more `T`.
+    pub(super) fn transpose<W: Plain>(&self, isa: Isa, to: &mut [W]) -> bool {
         let width = self.offsets.len() + self.padding;
-        let needed = if self.len == 0 { 0 } else { (self.len - 1) * self.pitch + width };
+        let needed = if self.steps == 0 { 0 } else { (self.steps - 1) * self.pitch + width };
         assert!(needed <= to.len(), "the columns fit");
         // SAFETY: `to` has room for the columns, as just checked.
         unsafe { self.transpose_to(isa, to.as_mut_ptr()) }
@@ -35,20 +35,20 @@ impl<T: Pod> Rows<'_, T> {
     ///
     /// # Safety
     /// The columns and their padding may be written in `to`.
-    pub(super) unsafe fn transpose_to<W: Pod>(&self, isa: Isa, to: *mut W) -> bool {
-        debug_assert_eq!(size_of::<T>(), size_of::<W>());
+    pub(super) unsafe fn transpose_to<W: Plain>(&self, isa: Isa, to: *mut W) -> bool {
+        let per_word = size_of::<W>() / size_of::<T>();
         match isa.kind() {
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx512 if size_of::<T>() == 4 => {
+            Kind::Avx512 if size_of::<W>() == 4 => {
                 for &offset in self.offsets {
                     assert!(
-                        offset == NOWHERE || offset + self.start + self.len <= self.data.len(),
+                        offset + self.start + self.steps * per_word <= self.data.len(),
                         "a row lies in its memory"
                     );
                 }
                 // SAFETY: an `Isa` of this kind proves the features; that the rows may be read was
                 // checked above, that the columns may be written is promised; words have 4 bytes.
-                unsafe { avx512::transpose(self, self.data.as_ptr().cast(), to.cast()) };
+                unsafe { avx512::transpose(self, self.data.as_ptr(), to.cast()) };
                 true
             }
             _ => false,
@@ -60,26 +60,27 @@ impl<T: Pod> Rows<'_, T> {
 mod avx512 {
     use std::arch::x86_64::*;
 
-    use super::{NOWHERE, Rows};
+    use super::Rows;
 
     /// # Safety
     /// The features are there; the words of `rows` may be read in `data`, and its columns and
     /// padding written in `to`.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    pub(super) unsafe fn transpose<T>(rows: &Rows<'_, T>, data: *const i32, to: *mut i32) {
+    pub(super) unsafe fn transpose<T>(rows: &Rows<'_, T>, data: *const T, to: *mut i32) {
         let width = rows.offsets.len() + rows.padding;
         for first in (0..width).step_by(16) {
             let items = (width - first).min(16);
             let keep = ((1_u32 << items) - 1) as __mmask16;
-            let item = |i: usize| rows.offsets.get(first + i).copied().filter(|&o| o != NOWHERE);
-            let places: [Option<usize>; 16] = std::array::from_fn(item);
-            for step in (0..rows.len).step_by(16) {
-                let count = (rows.len - step).min(16);
+            let places: [Option<usize>; 16] =
+                std::array::from_fn(|i| rows.offsets.get(first + i).copied());
+            for step in (0..rows.steps).step_by(16) {
+                let count = (rows.steps - step).min(16);
                 let part = ((1_u32 << count) - 1) as __mmask16;
                 let mut block = [_mm512_setzero_si512(); 16];
                 for (row, place) in block.iter_mut().zip(places) {
                     if let Some(offset) = place {
-                        let from = data.wrapping_add(offset + rows.start + step);
+                        let start = data.wrapping_add(offset + rows.start).cast::<i32>();
+                        let from = start.wrapping_add(step);
                         // SAFETY: `count` words, all within the row, are read.
                         *row = unsafe { _mm512_maskz_loadu_epi32(part, from) };
                     }

@@ -13,7 +13,8 @@ use crate::Threads;
 use crate::kernels::gemm::axis::Axis;
 use crate::kernels::gemm::engine::{Shared, even_chunks};
 use crate::kernels::gemm::isa::Isa;
-use crate::kernels::gemm::pack::{Element, Output};
+use crate::kernels::gemm::output::Places;
+use crate::kernels::gemm::pack::{Elements, check_bounds};
 use crate::kernels::gemm::simd::Simd;
 use crate::kernels::scratch;
 
@@ -39,18 +40,14 @@ impl Convolution {
     ///
     /// # Safety
     /// As for [`Convolution::run_tasks`].
-    pub(super) unsafe fn run_grouped<S: Simd, L, R, O>(
+    pub(super) unsafe fn run_grouped<S: Simd>(
         &self,
         isa: Isa,
-        lhs: &[L],
-        rhs: &[R],
-        out: Shared<O>,
+        lhs: &dyn Elements<S::Word>,
+        rhs: &dyn Elements<S::Word>,
+        out: &dyn Places<S::Acc>,
         threads: Threads<'_>,
-    ) where
-        L: Element<S::Word>,
-        R: Element<S::Word>,
-        O: Output<S::Acc>,
-    {
+    ) {
         let count = self.group.size * self.outputs.size;
         let minor = count.min(TASK_CHANNELS);
         let cut = Cut::new(self, false, minor).expect("checked when the route was chosen");
@@ -59,28 +56,24 @@ impl Convolution {
         let channels = self.channels(self.group.rhs, self.outputs.rhs);
         let steps = self.spatial.iter().map(|dim| (dim.kernel, dim.rhs));
         let steps = Axis::new([(self.features.size, self.features.rhs)].into_iter().chain(steps));
-        let last = channels.last() + steps.last();
-        assert!(last < rhs.len(), "the kernel lies in its memory");
+        check_bounds(rhs.count(), 0, &channels, &steps);
         let run = |kernel: Kernel<'_, S::Word>| {
             threads.for_each(pieces.len() * chunks.len(), &|i| {
                 let (piece, chunk) = (&pieces[i / chunks.len()], chunks[i % chunks.len()].clone());
                 // SAFETY: the caller's promise; each task has other elements of the result.
-                unsafe { self.run_channels::<S, L, O>(isa, &cut, piece, chunk, lhs, kernel, out) };
+                unsafe { self.run_channels::<S>(isa, &cut, piece, chunk, lhs, kernel, out) };
             });
         };
-        if R::SAME && channels.stride() == Some(1) {
-            // SAFETY: the same type, as `SAME` says.
-            let words = unsafe { &*(std::ptr::from_ref(rhs) as *const [S::Word]) };
+        if let (Some(words), Some(1)) = (rhs.words(), channels.stride()) {
             run(Kernel { words, steps: &steps });
             return;
         }
         scratch::with(count * steps.len(), |words: &mut [S::Word]| {
-            let mut place = 0;
-            for step in 0..steps.len() {
-                let step = steps.offset(step);
-                for channel in 0..count {
-                    words[place] = rhs[step + channels.offset(channel)].word();
-                    place += 1;
+            let mut rows = words.chunks_exact_mut(count);
+            for step in (0..steps.len()).map(|step| steps.offset(step)) {
+                let row = rows.next().expect("there is a row for each step");
+                for (channel, word) in row.iter_mut().enumerate() {
+                    *word = rhs.word(step + channels.offset(channel));
                 }
             }
             run(Kernel { words, steps: &Axis::new([(steps.len(), count)]) });
@@ -92,26 +85,26 @@ impl Convolution {
     /// # Safety
     /// As for [`Convolution::run_tasks`], for this part of the result.
     #[expect(clippy::too_many_arguments, reason = "what to compute, with what, and where to")]
-    unsafe fn run_channels<S: Simd, L: Element<S::Word>, O: Output<S::Acc>>(
+    unsafe fn run_channels<S: Simd>(
         &self,
         isa: Isa,
         cut: &Cut,
         piece: &Piece,
         channels: Range<usize>,
-        lhs: &[L],
+        lhs: &dyn Elements<S::Word>,
         kernel: Kernel<'_, S::Word>,
-        out: Shared<O>,
+        out: &dyn Places<S::Acc>,
     ) {
         let batch = (piece.batch.len(), self.batch.out);
         let positions = self.positions(piece).zip(self.spatial.iter().map(|dim| dim.out));
         let out_rows: Vec<_> = [batch].into_iter().chain(positions).collect();
         let out_channels = self.channels(self.group.out, self.outputs.out);
-        let start = Shared(out.get().wrapping_add(self.out_start(piece)));
-        if O::SAME && out_channels.stride() == Some(1) {
-            let start = Shared(start.get().wrapping_add(channels.start).cast());
-            // SAFETY: the caller's promise; sums are elements of the result.
+        let start = self.out_start(piece);
+        if let (Some(sums), Some(1)) = (out.sums(), out_channels.stride()) {
+            let start = Shared(sums.get().wrapping_add(start + channels.start));
+            // SAFETY: the caller's promise.
             unsafe {
-                self.sum_channels::<S, L>(isa, cut, piece, channels, lhs, kernel, start, &out_rows)
+                self.sum_channels::<S>(isa, cut, piece, channels, lhs, kernel, start, &out_rows)
             };
             return;
         }
@@ -129,7 +122,7 @@ impl Convolution {
             let place = Shared(sums.as_mut_ptr());
             // SAFETY: `dense` are the rows of `sums`.
             unsafe {
-                self.sum_channels::<S, L>(
+                self.sum_channels::<S>(
                     isa,
                     cut,
                     piece,
@@ -142,7 +135,7 @@ impl Convolution {
             };
             let rows = Axis::new(out_rows.iter().copied());
             // SAFETY: the caller's promise.
-            unsafe { store(isa, sums, start, &rows, (&out_channels, channels)) };
+            unsafe { store(isa, sums, (out, start), &rows, (&out_channels, channels)) };
         });
     }
 
@@ -152,13 +145,13 @@ impl Convolution {
     /// From `start` on, channels that are neighbours in rows with these sizes and strides may be
     /// read and written, and nothing else accesses them.
     #[expect(clippy::too_many_arguments, reason = "what to compute, with what, and where to")]
-    unsafe fn sum_channels<S: Simd, L: Element<S::Word>>(
+    unsafe fn sum_channels<S: Simd>(
         &self,
         isa: Isa,
         cut: &Cut,
         piece: &Piece,
         channels: Range<usize>,
-        lhs: &[L],
+        lhs: &dyn Elements<S::Word>,
         kernel: Kernel<'_, S::Word>,
         start: Shared<S::Acc>,
         out_rows: &[(usize, usize)],
@@ -190,7 +183,7 @@ impl Convolution {
             let moves = dims().map(|(dim, stride)| dim.stride * stride);
             let moves: Vec<_> = [strides[0]].into_iter().chain(moves).collect();
             scratch::with(len, |words: &mut [S::Word]| {
-                region.fill(isa, lhs, words);
+                region.fill(isa, lhs, 0, words);
                 let sweep = Sweep::<S> {
                     taps: &(0..steps.len()).map(tap).collect::<Vec<_>>(),
                     region: words.as_ptr(),

@@ -16,14 +16,17 @@ mod tasks;
 mod tests;
 
 use self::region::Window;
+use super::arithmetic::{Arithmetic, Float, with_arithmetic};
 use super::axis::Axis;
 use super::engine::Shared;
 use super::isa::Isa;
-use super::pack::{Element, Output};
-use super::simd::{MulAdd, Simd};
-use super::{Contraction, Dim, Float, with_float};
+use super::operand::Each;
+use super::output::Places;
+use super::pack::Elements;
+use super::simd::Simd;
+use super::{Contraction, Dim, Out};
 use crate::Threads;
-use crate::kernels::scratch::{self, Pod};
+use crate::kernels::scratch;
 
 /// A spatial dimension of a convolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,10 +90,9 @@ pub struct Convolution {
 /// How a convolution is computed.
 #[derive(Clone, Debug)]
 enum Route {
-    /// As a product of the input from an offset on with the kernel.
-    Product(usize, Contraction),
-    /// As a product of the kernel with the input from an offset on: its rows are features.
-    Swapped(usize, Contraction),
+    /// As a product of the input, from an offset on, with the kernel; or, if swapped, of the kernel
+    /// with the input.
+    Product { lhs: usize, product: Box<Contraction>, swapped: bool },
     /// In tasks with regions, with vectors of features.
     Tasks,
     /// In tasks with regions, with vectors of groups.
@@ -156,7 +158,8 @@ impl Convolution {
         let axis = |dims: &[Dim]| Axis::new(dims.iter().map(|dim| (dim.size, dim.out)));
         if axis(&[self.outputs]).stride() == Some(1) {
             let product = Contraction::new(&[self.group], &rows, &[self.outputs], &steps);
-            return Some(Route::Product(offset, product));
+            let product = Box::new(product);
+            return Some(Route::Product { lhs: offset, product, swapped: false });
         }
         if axis(&positions).stride() == Some(1) {
             let swap = |dims: &[Dim]| -> Vec<Dim> {
@@ -165,7 +168,8 @@ impl Convolution {
             let batch = swap(&[self.group, self.batch]);
             let product =
                 Contraction::new(&batch, &swap(&[self.outputs]), &swap(&positions), &swap(&steps));
-            return Some(Route::Swapped(offset, product));
+            let product = Box::new(product);
+            return Some(Route::Product { lhs: offset, product, swapped: true });
         }
         None
     }
@@ -192,62 +196,56 @@ impl Convolution {
         self.float(Isa::best(), lhs, rhs, out, threads);
     }
 
-    fn float<T: Float + Output<T>>(
-        &self,
-        isa: Isa,
-        lhs: &[T],
-        rhs: &[T],
-        out: &mut [T],
-        threads: Threads<'_>,
-    ) {
-        with_float!(T, isa, simd => self.run(simd, isa, lhs, rhs, out, threads));
+    fn float<T: Float>(&self, isa: Isa, lhs: &[T], rhs: &[T], out: &mut [T], threads: Threads<'_>) {
+        let out = Out { len: out.len(), places: &Shared(out.as_mut_ptr()) };
+        // SAFETY: `out` is borrowed mutably.
+        with_arithmetic!(T, isa, simd => unsafe { self.run(simd, isa, &lhs, &rhs, out, threads) });
     }
 
     /// Computes the convolution in the arithmetic of `simd`.
-    fn run<S, W, L, R, O>(
+    ///
+    /// # Safety
+    /// Nothing else accesses the places of `out`.
+    pub(super) unsafe fn run<W: Arithmetic, S: Simd<Word = W, Acc = W>>(
         &self,
         simd: S,
         isa: Isa,
-        lhs: &[L],
-        rhs: &[R],
-        out: &mut [O],
+        lhs: &dyn Elements<W>,
+        rhs: &dyn Elements<W>,
+        out: Out<'_, W>,
         threads: Threads<'_>,
-    ) where
-        S: Simd<Word = W, Acc = W>,
-        W: MulAdd,
-        L: Element<W>,
-        R: Element<W>,
-        O: Output<W>,
-    {
+    ) {
         if self.out.len() == 0 {
             return;
         }
-        assert!(self.out.last() < out.len(), "the result lies in its memory");
-        let start = Shared(out.as_mut_ptr());
+        assert!(self.out.last() < out.len, "the result lies in its memory");
         match &self.route {
-            Route::Product(offset, product) => {
-                let lhs = lhs.get(*offset..).unwrap_or_default();
-                product.run(simd, isa, lhs, rhs, out, None, threads);
+            Route::Product { lhs: start, product, swapped: false } => {
+                let (lhs, rhs) = (Each { elements: lhs, start: *start }, Each::all(rhs));
+                // SAFETY: the caller's promise.
+                unsafe { product.run(simd, isa, [&lhs, &rhs], out, None, threads) };
             }
-            Route::Swapped(offset, product) => {
-                let lhs = lhs.get(*offset..).unwrap_or_default();
-                product.run(simd, isa, rhs, lhs, out, None, threads);
+            Route::Product { lhs: start, product, swapped: true } => {
+                let (lhs, rhs) = (Each { elements: lhs, start: *start }, Each::all(rhs));
+                // SAFETY: the caller's promise.
+                unsafe { product.run(simd, isa, [&rhs, &lhs], out, None, threads) };
             }
             Route::Tasks => self.turn(rhs, |rhs| {
-                // SAFETY: the result lies in `out`, which is borrowed mutably; that none of its
-                // elements is another was asserted by `new`.
-                unsafe { self.run_tasks((simd, isa), lhs, rhs, start, threads) }
+                // SAFETY: the caller's promise; the result lies in its memory, as asserted above,
+                // and none of its elements is another, as `new` did.
+                unsafe { self.run_tasks((simd, isa), lhs, rhs, out.places, threads) }
             }),
             Route::Grouped => self.turn(rhs, |rhs| {
                 // SAFETY: as above.
-                unsafe { self.run_grouped::<S, L, R, O>(isa, lhs, rhs, start, threads) }
+                unsafe { self.run_grouped::<S>(isa, lhs, rhs, out.places, threads) }
             }),
-            Route::Loops => self.run_loops(lhs, rhs, out),
+            // SAFETY: as above.
+            Route::Loops => unsafe { self.run_loops(isa, lhs, rhs, out.places) },
         }
     }
 
     /// Calls `body` with the kernel turned around in the dimensions that are reversed.
-    fn turn<R: Pod>(&self, rhs: &[R], body: impl FnOnce(&[R])) {
+    fn turn<W: Arithmetic>(&self, rhs: &dyn Elements<W>, body: impl FnOnce(&dyn Elements<W>)) {
         if self.spatial.iter().all(|dim| !dim.reversed || dim.kernel <= 1) {
             return body(rhs);
         }
@@ -255,7 +253,7 @@ impl Convolution {
         let mut rest = [self.group, self.features, self.outputs];
         rest.sort_by_key(|dim| std::cmp::Reverse(dim.rhs));
         let rest = Axis::new(rest.map(|dim| (dim.size, dim.rhs)));
-        scratch::with(taps.last() + rest.last() + 1, |turned: &mut [R]| {
+        scratch::with(taps.last() + rest.last() + 1, |turned: &mut [W]| {
             let mut tap = vec![0; self.spatial.len()];
             for from in 0..taps.len() {
                 let places = self.spatial.iter().zip(&tap);
@@ -266,22 +264,26 @@ impl Convolution {
                 while i < rest.len() {
                     let (start, count, stride) = rest.run(i, rest.len() - i);
                     for offset in (0..count).map(|j| start + j * stride) {
-                        turned[to + offset] = rhs[from + offset];
+                        turned[to + offset] = rhs.word(from + offset);
                     }
                     i += count;
                 }
                 advance(&mut tap, self.spatial.iter().map(|dim| dim.kernel));
             }
-            body(turned);
+            body(&&*turned);
         });
     }
 
     /// Computes the convolution element by element.
-    fn run_loops<W: MulAdd, L: Element<W>, R: Element<W>, O: Output<W>>(
+    ///
+    /// # Safety
+    /// As for [`Convolution::run_tasks`].
+    unsafe fn run_loops<W: Arithmetic>(
         &self,
-        lhs: &[L],
-        rhs: &[R],
-        out: &mut [O],
+        isa: Isa,
+        lhs: &dyn Elements<W>,
+        rhs: &dyn Elements<W>,
+        out: &dyn Places<W>,
     ) {
         let rows = [self.group, self.batch, self.outputs];
         let rows_of =
@@ -301,14 +303,15 @@ impl Convolution {
                 for _ in 0..kernels().product() {
                     if let Some((input, kernel)) = self.meet(&position, &tap) {
                         for feature in 0..self.features.size {
-                            let a = lhs[lhs_row + input + feature * self.features.lhs].word();
-                            let b = rhs[rhs_row + kernel + feature * self.features.rhs].word();
+                            let a = lhs.word(lhs_row + input + feature * self.features.lhs);
+                            let b = rhs.word(rhs_row + kernel + feature * self.features.rhs);
                             sum = sum.mul_add(a, b);
                         }
                     }
                     advance(&mut tap, kernels());
                 }
-                out[place + out_rows.offset(row)] = O::from_sum(sum);
+                // SAFETY: the caller's promise.
+                unsafe { out.write(isa, place + out_rows.offset(row), 1, &[sum]) };
             }
             advance(&mut position, outputs());
         }

@@ -3,11 +3,10 @@
 use std::ops::Range;
 
 use super::{Spatial, advance};
+use crate::kernels::bytes::Plain;
 use crate::kernels::gemm::axis::Axis;
 use crate::kernels::gemm::isa::Isa;
-use crate::kernels::gemm::pack::Element;
-use crate::kernels::gemm::transpose::Rows;
-use crate::kernels::scratch::Pod;
+use crate::kernels::gemm::pack::{Block, Elements, Items};
 
 /// Where the window of a spatial dimension goes, in positions of the dilated input.
 #[derive(Clone, Copy)]
@@ -104,25 +103,23 @@ pub(super) struct Region<'a> {
 }
 
 impl Region<'_> {
-    /// Copies the region, dense, from the input.
-    pub(super) fn fill<W: Pod + Default, T: Element<W>>(
+    /// Copies the region, dense, from the input that begins at `start`.
+    pub(super) fn fill<W: Plain + Default>(
         &self,
         isa: Isa,
-        input: &[T],
+        input: &dyn Elements<W>,
+        start: usize,
         region: &mut [W],
     ) {
         let Some((line, outer)) = self.lines.split_last() else { return };
         let len = line.extent * self.indices.len();
         let mut place = vec![0; outer.len()];
         for to in region.chunks_exact_mut(len.max(1)) {
-            let offset = outer.iter().zip(&place).try_fold(0, |offset, (line, &at)| {
+            let offset = outer.iter().zip(&place).try_fold(start, |offset, (line, &at)| {
                 Some(offset + line.element(line.start + at as i128)? * line.stride)
             });
             match offset {
-                Some(offset) => isa.run(
-                    #[inline(always)]
-                    || self.fill_line(isa, line, input.get(offset..).unwrap_or_default(), to),
-                ),
+                Some(offset) => self.fill_line(isa, line, input, offset, to),
                 None => to.fill_with(W::default),
             }
             advance(&mut place, outer.iter().map(|line| line.extent));
@@ -130,12 +127,12 @@ impl Region<'_> {
     }
 
     /// Copies a line of the last dimension that is not the fastest.
-    #[inline(always)]
-    fn fill_line<W: Pod + Default, T: Element<W>>(
+    fn fill_line<W: Plain + Default>(
         &self,
         isa: Isa,
         line: &Line,
-        input: &[T],
+        input: &dyn Elements<W>,
+        start: usize,
         to: &mut [W],
     ) {
         let width = self.indices.len();
@@ -147,48 +144,25 @@ impl Region<'_> {
         // From here on `to` begins at an element. After the last there are no more holes.
         let (before, to) = to.split_at_mut(first * width);
         before.fill_with(W::default);
-        let pitch = line.dilation * width;
-        let met = (elements.len() - 1) * pitch + width;
-        let (to, after) = to.split_at_mut(met);
+        let (steps, stride, pitch) = (elements.len(), line.stride, line.dilation * width);
+        let (to, after) = to.split_at_mut((steps - 1) * pitch + width);
         after.fill_with(W::default);
         if line.dilation > 1 {
             to.fill_with(W::default);
         }
-        let input = &input[elements.start * line.stride..];
+        let start = start + elements.start * stride;
         if self.minor.stride() == Some(1) {
-            let input = &input[self.indices.start..];
-            if line.stride == width && line.dilation == 1 {
-                copy(&input[..met], to);
-                return;
-            }
-            for (i, to) in to.chunks_mut(pitch).enumerate() {
-                copy(&input[i * line.stride..][..width], &mut to[..width]);
-            }
+            let (start, items) = (start + self.indices.start, Items::Row(width));
+            input.copy(isa, &Block { start, items, steps, stride, pitch, padding: 0 }, to);
             return;
         }
         let mut offsets = [0; 64];
         for done in (0..width).step_by(offsets.len()) {
             let offsets = &mut offsets[..(width - done).min(64)];
             self.minor.offsets(self.indices.start + done, offsets);
-            let (to, len) = (&mut to[done..], elements.len());
-            if line.stride == 1 && T::SAME {
-                let rows = Rows { data: input, offsets, start: 0, len, padding: 0, pitch };
-                if rows.transpose(isa, to) {
-                    continue;
-                }
-            }
-            for (i, to) in to.chunks_mut(pitch).enumerate() {
-                for (to, offset) in to.iter_mut().zip(offsets.iter()) {
-                    *to = input[offset + i * line.stride].word();
-                }
-            }
+            let items = Items::Scattered(offsets);
+            let block = Block { start, items, steps, stride, pitch, padding: 0 };
+            input.copy(isa, &block, &mut to[done..]);
         }
-    }
-}
-
-#[inline(always)]
-fn copy<W, T: Element<W>>(from: &[T], to: &mut [W]) {
-    for (to, from) in to.iter_mut().zip(from) {
-        *to = from.word();
     }
 }

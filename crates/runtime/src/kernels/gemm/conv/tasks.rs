@@ -5,13 +5,16 @@ use std::ops::Range;
 use super::Convolution;
 use super::region::{Line, Region, Window};
 use crate::Threads;
+use crate::kernels::bytes::Plain;
 use crate::kernels::gemm::axis::{Axis, even_parts};
 use crate::kernels::gemm::engine::{Product, Rhs, Shared, Sink, even_chunks};
 use crate::kernels::gemm::isa::Isa;
-use crate::kernels::gemm::pack::{Element, Output, Strided};
+use crate::kernels::gemm::number::Element;
+use crate::kernels::gemm::output::Places;
+use crate::kernels::gemm::pack::{Elements, Strided};
 use crate::kernels::gemm::simd::Simd;
 use crate::kernels::gemm::transpose::Rows;
-use crate::kernels::scratch::{self, Pod};
+use crate::kernels::scratch;
 
 /// Rows of a product that make a task.
 const TASK_ROWS: usize = 384;
@@ -137,19 +140,16 @@ impl Convolution {
     /// Computes the convolution with vectors of output features.
     ///
     /// # Safety
-    /// The result lies in memory from `out` on, which nothing else accesses; none of its elements
-    /// is another.
-    pub(super) unsafe fn run_tasks<S: Simd, L, R, O>(
+    /// The result lies in `out`, which nothing else accesses; none of its elements is another.
+    pub(super) unsafe fn run_tasks<S: Simd>(
         &self,
         (simd, isa): (S, Isa),
-        lhs: &[L],
-        rhs: &[R],
-        out: Shared<O>,
+        lhs: &dyn Elements<S::Word>,
+        rhs: &dyn Elements<S::Word>,
+        out: &dyn Places<S::Acc>,
         threads: Threads<'_>,
     ) where
-        L: Element<S::Word>,
-        R: Element<S::Word>,
-        O: Output<S::Acc>,
+        S::Word: Element<S::Word>,
     {
         let batch_is_minor = self.batch_is_minor();
         let cut = Cut::new(self, batch_is_minor, 1).expect("checked when the route was chosen");
@@ -168,9 +168,9 @@ impl Convolution {
                 conv: self,
                 cut: &cut,
                 batch_is_minor,
-                lhs: lhs.get(group * self.group.lhs..).unwrap_or_default(),
-                rhs: rhs.get(group * self.group.rhs..).unwrap_or_default(),
-                out: Shared(out.get().wrapping_add(group * self.group.out)),
+                lhs: (lhs, group * self.group.lhs),
+                rhs: (rhs, group * self.group.rhs),
+                out: (out, group * self.group.out),
             };
             scratch::with(if keep { whole } else { 0 }, |packed: &mut [S::Word]| {
                 let mut kernels = vec![None; col_blocks.len()];
@@ -179,8 +179,8 @@ impl Convolution {
                     for ((kernel, cols), &len) in kernels.iter_mut().zip(&col_blocks).zip(&lens) {
                         let (packed, later) = rest.split_at_mut(len);
                         let (items, steps) = task.kernel_axes(cols.len(), 0..self.features.size);
-                        let rhs = &task.rhs[cols.start * self.outputs.rhs..];
-                        let source = Strided::new(isa, rhs, &items, &steps);
+                        let start = task.rhs.1 + cols.start * self.outputs.rhs;
+                        let source = Strided::new(isa, rhs, start, &items, &steps);
                         Product::<S>::pack_whole(&source, cols.len(), steps.len(), packed, threads);
                         *kernel = Some(&*packed);
                         rest = later;
@@ -197,17 +197,17 @@ impl Convolution {
     }
 }
 
-/// What the tasks of a group share.
-struct Tasks<'a, L, R, O> {
+/// What the tasks of a group share: the arrays, and where the group begins in each.
+struct Tasks<'a, W, A> {
     conv: &'a Convolution,
     cut: &'a Cut,
     batch_is_minor: bool,
-    lhs: &'a [L],
-    rhs: &'a [R],
-    out: Shared<O>,
+    lhs: (&'a dyn Elements<W>, usize),
+    rhs: (&'a dyn Elements<W>, usize),
+    out: (&'a dyn Places<A>, usize),
 }
 
-impl<L, R, O> Tasks<'_, L, R, O> {
+impl<W: Plain + Default + Element<W>, A: Plain + Default> Tasks<'_, W, A> {
     /// Columns and steps of the kernel, for so many output features and some of the summed ones.
     fn kernel_axes(&self, cols: usize, features: Range<usize>) -> (Axis, Axis) {
         let Convolution { features: feature, outputs, .. } = self.conv;
@@ -227,32 +227,27 @@ impl<L, R, O> Tasks<'_, L, R, O> {
     ///
     /// # Safety
     /// As for [`Convolution::run_tasks`], for this part of the result.
-    unsafe fn run<S: Simd>(
+    unsafe fn run<S: Simd<Word = W, Acc = A>>(
         &self,
         simd: S,
         isa: Isa,
         piece: &Piece,
         cols: Range<usize>,
-        kernel: Option<&[S::Word]>,
-    ) where
-        L: Element<S::Word>,
-        R: Element<S::Word>,
-        O: Output<S::Acc>,
-    {
+        kernel: Option<&[W]>,
+    ) {
         let conv = self.conv;
         let out_rows = conv.out_rows(piece, self.batch_is_minor);
         let out_cols = Axis::new([(cols.len(), conv.outputs.out)]);
-        let start = conv.out_start(piece) + cols.start * conv.outputs.out;
-        let start = Shared(self.out.get().wrapping_add(start));
-        if O::SAME && out_cols.stride() == Some(1) {
-            // SAFETY: the caller's promise; sums are elements of the result.
-            unsafe {
-                self.sum(simd, isa, piece, cols, kernel, Shared(start.get().cast()), &out_rows)
-            };
+        let (out, start) = self.out;
+        let start = start + conv.out_start(piece) + cols.start * conv.outputs.out;
+        if let (Some(sums), Some(1)) = (out.sums(), out_cols.stride()) {
+            let start = Shared(sums.get().wrapping_add(start));
+            // SAFETY: the caller's promise.
+            unsafe { self.sum(simd, isa, piece, cols, kernel, start, &out_rows) };
             return;
         }
         let rows = out_rows.len();
-        scratch::with(rows * cols.len(), |sums: &mut [S::Acc]| {
+        scratch::with(rows * cols.len(), |sums: &mut [A]| {
             let dense = Axis::new([(rows, cols.len())]);
             // SAFETY: `dense` are the rows of `sums`.
             unsafe {
@@ -260,7 +255,7 @@ impl<L, R, O> Tasks<'_, L, R, O> {
                 self.sum(simd, isa, piece, cols.clone(), kernel, sums, &dense);
             }
             // SAFETY: the caller's promise.
-            unsafe { store(isa, sums, start, &out_rows, (&out_cols, 0..cols.len())) };
+            unsafe { store(isa, sums, (out, start), &out_rows, (&out_cols, 0..cols.len())) };
         });
     }
 
@@ -269,19 +264,16 @@ impl<L, R, O> Tasks<'_, L, R, O> {
     /// # Safety
     /// From `start` on the rows may be written, and read, and nothing else accesses them.
     #[expect(clippy::too_many_arguments, reason = "what to compute, with what, and where to")]
-    unsafe fn sum<S: Simd>(
+    unsafe fn sum<S: Simd<Word = W, Acc = A>>(
         &self,
         simd: S,
         isa: Isa,
         piece: &Piece,
         cols: Range<usize>,
-        kernel: Option<&[S::Word]>,
-        start: Shared<S::Acc>,
+        kernel: Option<&[W]>,
+        start: Shared<A>,
         out_rows: &Axis,
-    ) where
-        L: Element<S::Word>,
-        R: Element<S::Word>,
-    {
+    ) {
         let conv = self.conv;
         let spatial: Vec<Line> = conv.lines(piece, self.cut).collect();
         for features in even_chunks(conv.features.size, self.cut.features) {
@@ -316,17 +308,19 @@ impl<L, R, O> Tasks<'_, L, R, O> {
             let taps = taps.map(|(dim, stride)| (dim.kernel, dim.rhs_dilation * stride));
             let steps = self.steps((features.len(), feature_stride), taps);
             let (kernel_cols, kernel_steps) = self.kernel_axes(cols.len(), features.clone());
-            let rhs = cols.start * conv.outputs.rhs + features.start * conv.features.rhs;
-            let rhs = self.rhs.get(rhs..).unwrap_or_default();
-            scratch::with(strides[0] * sizes[0], |words: &mut [S::Word]| {
-                region.fill(isa, self.lhs, words);
-                let source = Strided::new(isa, rhs, &kernel_cols, &kernel_steps);
+            let (rhs, rhs_start) = self.rhs;
+            let rhs_start =
+                rhs_start + cols.start * conv.outputs.rhs + features.start * conv.features.rhs;
+            scratch::with(strides[0] * sizes[0], |words: &mut [W]| {
+                region.fill(isa, self.lhs.0, self.lhs.1, words);
+                let source = Strided::new(isa, rhs, rhs_start, &kernel_cols, &kernel_steps);
+                let words = &*words;
                 let product = Product {
                     simd,
                     rows: rows.len(),
                     cols: cols.len(),
                     steps: steps.len(),
-                    lhs: &Strided::new(isa, words, &rows, &steps),
+                    lhs: &Strided::new(isa, &words, 0, &rows, &steps),
                     rhs: kernel.map_or(Rhs::Source(&source), Rhs::Packed),
                     sink: Sink::Memory { start, rows: out_rows, finish: None },
                     add: features.start > 0,
@@ -343,48 +337,38 @@ impl<L, R, O> Tasks<'_, L, R, O> {
 ///
 /// # Safety
 /// From `start` on the rows and columns may be written, and nothing else accesses them.
-pub(super) unsafe fn store<A: Pod, O: Output<A>>(
+pub(super) unsafe fn store<A: Plain>(
     isa: Isa,
     sums: &[A],
-    start: Shared<O>,
+    (out, start): (&dyn Places<A>, usize),
     rows: &Axis,
     (cols, which): (&Axis, Range<usize>),
 ) {
-    let (row_count, len) = (rows.len(), which.len());
+    let (count, len) = (rows.len(), which.len());
     let mut row = 0;
-    while row < row_count {
-        let (place, count, stride) = rows.run(row, 64.min(row_count - row));
-        let to = start.get().wrapping_add(place);
+    while row < count {
+        let (place, count, stride) = rows.run(row, 64.min(count - row));
+        let start = start + place;
         let offsets: [usize; 64] = std::array::from_fn(|i| (row + i) * len);
-        if let (true, 1, Some(pitch)) = (O::SAME, stride, cols.stride()) {
-            let offsets = &offsets[..count];
-            let rows = Rows { data: sums, offsets, start: 0, len, padding: 0, pitch };
-            let to = to.wrapping_add(cols.offset(which.start));
+        let offsets = &offsets[..count];
+        row += count;
+        if let (Some(to), 1, Some(pitch)) = (out.sums(), stride, cols.stride()) {
+            let rows = Rows { data: sums, offsets, start: 0, steps: len, padding: 0, pitch };
+            let to = to.get().wrapping_add(start + cols.offset(which.start));
             // SAFETY: the caller's promise: these rows are neighbours in each column.
             if unsafe { rows.transpose_to(isa, to) } {
-                row += count;
                 continue;
             }
         }
-        isa.run(
-            #[inline(always)]
-            || {
-                for i in 0..count {
-                    let sums = &sums[offsets[i]..][..len];
-                    let to = to.wrapping_add(i * stride);
-                    let mut col = 0;
-                    while col < len {
-                        let (place, count, stride) = cols.run(which.start + col, len - col);
-                        let to = to.wrapping_add(place);
-                        for (j, &sum) in sums[col..][..count].iter().enumerate() {
-                            // SAFETY: the caller's promise.
-                            unsafe { to.wrapping_add(j * stride).write(O::from_sum(sum)) };
-                        }
-                        col += count;
-                    }
-                }
-            },
-        );
-        row += count;
+        for (i, &offset) in offsets.iter().enumerate() {
+            let mut col = 0;
+            while col < len {
+                let (place, count, col_stride) = cols.run(which.start + col, len - col);
+                let sums = &sums[offset + col..][..count];
+                // SAFETY: the caller's promise.
+                unsafe { out.write(isa, start + i * stride + place, col_stride, sums) };
+                col += count;
+            }
+        }
     }
 }

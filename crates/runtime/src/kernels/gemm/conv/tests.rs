@@ -91,7 +91,9 @@ impl Case {
         };
         let (lhs, rhs) = (numbers(&lhs_sizes, 1), numbers(&rhs_sizes, 2));
         let mut want = vec![7.0; out_sizes.iter().product()];
-        conv.run_loops::<f64, f64, f64, f64>(&lhs, &rhs, &mut want);
+        let places = Shared(want.as_mut_ptr());
+        // SAFETY: the result lies in `want`, which nothing else accesses.
+        unsafe { conv.run_loops::<f64>(Isa::best(), &&*lhs, &&*rhs, &places) };
         let f32s = |values: &[f64]| values.iter().map(|&v| v as f32).collect::<Vec<_>>();
         let pool = Pool::new(2);
         for isa in Isa::all() {

@@ -19,10 +19,10 @@ unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PACKED: bool>
 /// All bits of the lanes that count, then none; a mask is a window into it.
 static LANES: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
 
-/// The parts of a [`Simd`] that are the same for floats of both widths.
-macro_rules! floats {
+/// A [`Simd`] of numbers that are words and sums alike.
+macro_rules! simd {
     (
-        $(#[$doc:meta])* $name:ident, $float:ty, $lanes:literal, $vec:ty,
+        $(#[$doc:meta])* $name:ident, $number:ty, $lanes:literal, $vec:ty,
         $load:ident, $load_masked:ident, $splat:ident, $fma:ident, $add:ident, $store:ident
     ) => {
         $(#[$doc])*
@@ -37,8 +37,8 @@ macro_rules! floats {
         }
 
         impl Simd for $name {
-            type Word = $float;
-            type Acc = $float;
+            type Word = $number;
+            type Acc = $number;
             type Vec = $vec;
             type Words = $vec;
             type Mask = __m256i;
@@ -47,7 +47,9 @@ macro_rules! floats {
             const ROWS: usize = 6;
             const VECS: usize = 2;
 
-            tiles!(run, [1 2 3 4 5 6], [1 2]);
+            fn tile(self, rows: usize, vecs: usize, packed: bool) -> Tile<Self> {
+                tiles!(run, rows, vecs, packed, [1 2 3 4 5 6], [1 2])
+            }
 
             #[inline(always)]
             fn zero() -> Self::Vec {
@@ -98,13 +100,54 @@ macro_rules! floats {
     };
 }
 
-floats!(
+simd!(
     /// `f32` with AVX2 and FMA.
     Avx2F32, f32, 8, __m256, _mm256_loadu_ps, _mm256_maskload_ps, _mm256_set1_ps, _mm256_fmadd_ps,
     _mm256_add_ps, _mm256_maskstore_ps
 );
-floats!(
+simd!(
     /// `f64` with AVX2 and FMA.
     Avx2F64, f64, 4, __m256d, _mm256_loadu_pd, _mm256_maskload_pd, _mm256_set1_pd,
     _mm256_fmadd_pd, _mm256_add_pd, _mm256_maskstore_pd
 );
+simd!(
+    /// `i32`, wrapping, with AVX2.
+    Avx2I32, i32, 8, __m256i, load_i32, _mm256_maskload_epi32, _mm256_set1_epi32, mul_add_i32,
+    _mm256_add_epi32, _mm256_maskstore_epi32
+);
+simd!(
+    /// `i64`, wrapping, with AVX2.
+    Avx2I64, i64, 4, __m256i, load_i64, _mm256_maskload_epi64, _mm256_set1_epi64x, mul_add_i64,
+    _mm256_add_epi64, _mm256_maskstore_epi64
+);
+
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn load_i32(from: *const i32) -> __m256i {
+    // SAFETY: the caller's promise.
+    unsafe { _mm256_loadu_si256(from.cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn load_i64(from: *const i64) -> __m256i {
+    // SAFETY: the caller's promise.
+    unsafe { _mm256_loadu_si256(from.cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn mul_add_i32(a: __m256i, b: __m256i, sum: __m256i) -> __m256i {
+    _mm256_add_epi32(_mm256_mullo_epi32(a, b), sum)
+}
+
+/// There is no product of 64 bits: a product of the low halves, and those of each low with the other
+/// high half, whose low bits count for the high half of the sum.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn mul_add_i64(a: __m256i, b: __m256i, sum: __m256i) -> __m256i {
+    let cross = _mm256_mullo_epi32(a, _mm256_shuffle_epi32::<0b10_11_00_01>(b));
+    let cross = _mm256_add_epi32(cross, _mm256_srli_epi64::<32>(cross));
+    let product = _mm256_add_epi64(_mm256_mul_epu32(a, b), _mm256_slli_epi64::<32>(cross));
+    _mm256_add_epi64(product, sum)
+}

@@ -6,22 +6,13 @@ use super::Simd;
 use crate::kernels::gemm::isa::{Isa, Kind};
 use crate::kernels::gemm::tile::{self, Tile, TileArgs, tiles};
 
-/// # Safety
-/// That of [`Tile`].
-#[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")]
-unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PACKED: bool>(
-    args: &TileArgs<'_, S>,
-) {
-    // SAFETY: the caller's promise.
-    unsafe { tile::run::<S, ROWS, VECS, PACKED>(args) }
-}
-
-/// The parts of a [`Simd`] that are the same for floats of both widths.
-macro_rules! floats {
+/// A [`Simd`] whose words and sums have as many bits, so that vectors have as many of either.
+macro_rules! simd {
     (
-        $(#[$doc:meta])* $name:ident, $float:ty, $lanes:literal, $vec:ty, $mask:ty,
-        $load:ident, $load_masked:ident, $splat:ident, $fma:ident, $add:ident,
-        $store:ident
+        $(#[$doc:meta])* $name:ident if $found:expr, $features:literal,
+        $word:ty => $acc:ty, $lanes:literal, $words:ty => $vec:ty, $mask:ty,
+        $load:ident, $load_masked:ident, $splat:ident, $fma:ident,
+        $load_sums:ident, $add:ident, $store:ident
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy)]
@@ -30,22 +21,38 @@ macro_rules! floats {
         impl $name {
             /// The token, if the machine has the instructions.
             pub(in crate::kernels::gemm) fn new(isa: Isa) -> Option<Self> {
-                (isa.kind() == Kind::Avx512).then_some($name(()))
+                (isa.kind() == Kind::Avx512 && $found).then_some($name(()))
             }
         }
 
         impl Simd for $name {
-            type Word = $float;
-            type Acc = $float;
+            type Word = $word;
+            type Acc = $acc;
             type Vec = $vec;
-            type Words = $vec;
+            type Words = $words;
             type Mask = $mask;
 
             const LANES: usize = $lanes;
             const ROWS: usize = 14;
             const VECS: usize = 2;
 
-            tiles!(run, [1 2 3 4 5 6 7 8 9 10 11 12 13 14], [1 2]);
+            fn tile(self, rows: usize, vecs: usize, packed: bool) -> Tile<Self> {
+                /// # Safety
+                /// That of [`Tile`].
+                #[target_feature(enable = $features)]
+                unsafe fn run<
+                    S: Simd,
+                    const ROWS: usize,
+                    const VECS: usize,
+                    const PACKED: bool,
+                >(
+                    args: &TileArgs<'_, S>,
+                ) {
+                    // SAFETY: the caller's promise.
+                    unsafe { tile::run::<S, ROWS, VECS, PACKED>(args) }
+                }
+                tiles!(run, rows, vecs, packed, [1 2 3 4 5 6 7 8 9 10 11 12 13 14], [1 2])
+            }
 
             #[inline(always)]
             fn zero() -> Self::Vec {
@@ -61,19 +68,19 @@ macro_rules! floats {
             #[inline(always)]
             unsafe fn load(from: *const Self::Word) -> Self::Words {
                 // SAFETY: the caller's promise; no alignment is needed.
-                unsafe { $load(from) }
+                unsafe { $load(from.cast()) }
             }
 
             #[inline(always)]
             unsafe fn load_masked(from: *const Self::Word, mask: Self::Mask) -> Self::Words {
                 // SAFETY: the caller's promise; lanes outside the mask are not accessed.
-                unsafe { $load_masked(mask, from) }
+                unsafe { $load_masked(mask, from.cast()) }
             }
 
             #[inline(always)]
             unsafe fn splat(from: *const Self::Word) -> Self::Words {
                 // SAFETY: the caller's promise.
-                unsafe { $splat(from.read()) }
+                unsafe { $splat(from.read().cast_signed_word()) }
             }
 
             #[inline(always)]
@@ -86,7 +93,7 @@ macro_rules! floats {
             unsafe fn store(to: *mut Self::Acc, mask: Self::Mask, sums: Self::Vec, add: bool) {
                 // SAFETY: the caller's promise; lanes outside the mask are not accessed.
                 unsafe {
-                    let sums = if add { $add($load_masked(mask, to), sums) } else { sums };
+                    let sums = if add { $add($load_sums(mask, to), sums) } else { sums };
                     $store(to, mask, sums)
                 }
             }
@@ -94,13 +101,92 @@ macro_rules! floats {
     };
 }
 
-floats!(
-    /// `f32` with AVX-512.
-    Avx512F32, f32, 16, __m512, __mmask16, _mm512_loadu_ps,
-    _mm512_maskz_loadu_ps, _mm512_set1_ps, _mm512_fmadd_ps, _mm512_add_ps, _mm512_mask_storeu_ps
+/// What the intrinsics that fill a vector with a word take.
+trait SplatWord {
+    type As;
+    fn cast_signed_word(self) -> Self::As;
+}
+
+macro_rules! splat_words {
+    ($($ty:ty => $as:ty),*) => { $(
+        impl SplatWord for $ty {
+            type As = $as;
+            #[inline(always)]
+            fn cast_signed_word(self) -> $as {
+                self as $as
+            }
+        }
+    )* };
+}
+splat_words!(f32 => f32, f64 => f64, i32 => i32, i64 => i64, u32 => i32);
+
+simd!(
+    /// `f32`.
+    Avx512F32 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
+    f32 => f32, 16, __m512 => __m512, __mmask16,
+    _mm512_loadu_ps, _mm512_maskz_loadu_ps, _mm512_set1_ps, _mm512_fmadd_ps,
+    _mm512_maskz_loadu_ps, _mm512_add_ps, _mm512_mask_storeu_ps
 );
-floats!(
-    /// `f64` with AVX-512.
-    Avx512F64, f64, 8, __m512d, __mmask8, _mm512_loadu_pd,
-    _mm512_maskz_loadu_pd, _mm512_set1_pd, _mm512_fmadd_pd, _mm512_add_pd, _mm512_mask_storeu_pd
+simd!(
+    /// `f64`.
+    Avx512F64 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
+    f64 => f64, 8, __m512d => __m512d, __mmask8,
+    _mm512_loadu_pd, _mm512_maskz_loadu_pd, _mm512_set1_pd, _mm512_fmadd_pd,
+    _mm512_maskz_loadu_pd, _mm512_add_pd, _mm512_mask_storeu_pd
 );
+simd!(
+    /// `i32`, wrapping.
+    Avx512I32 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
+    i32 => i32, 16, __m512i => __m512i, __mmask16,
+    _mm512_loadu_epi32, _mm512_maskz_loadu_epi32, _mm512_set1_epi32, mul_add_i32,
+    _mm512_maskz_loadu_epi32, _mm512_add_epi32, _mm512_mask_storeu_epi32
+);
+simd!(
+    /// `i64`, wrapping.
+    Avx512I64 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
+    i64 => i64, 8, __m512i => __m512i, __mmask8,
+    _mm512_loadu_epi64, _mm512_maskz_loadu_epi64, _mm512_set1_epi64, mul_add_i64,
+    _mm512_maskz_loadu_epi64, _mm512_add_epi64, _mm512_mask_storeu_epi64
+);
+simd!(
+    /// Pairs of `bf16`, summed in `f32`. Subnormal numbers count as zero.
+    Avx512Bf16 if is_x86_feature_detected!("avx512bf16"),
+    "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16",
+    u32 => f32, 16, __m512i => __m512, __mmask16,
+    _mm512_loadu_epi32, _mm512_maskz_loadu_epi32, _mm512_set1_epi32, mul_add_bf16,
+    _mm512_maskz_loadu_ps, _mm512_add_ps, _mm512_mask_storeu_ps
+);
+simd!(
+    /// Four `u8` of lhs and four `i8` of rhs, summed in `i32`, wrapping.
+    Avx512Vnni if is_x86_feature_detected!("avx512vnni"),
+    "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni",
+    u32 => i32, 16, __m512i => __m512i, __mmask16,
+    _mm512_loadu_epi32, _mm512_maskz_loadu_epi32, _mm512_set1_epi32, mul_add_bytes,
+    _mm512_maskz_loadu_epi32, _mm512_add_epi32, _mm512_mask_storeu_epi32
+);
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn mul_add_i32(a: __m512i, b: __m512i, sum: __m512i) -> __m512i {
+    _mm512_add_epi32(_mm512_mullo_epi32(a, b), sum)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn mul_add_i64(a: __m512i, b: __m512i, sum: __m512i) -> __m512i {
+    _mm512_add_epi64(_mm512_mullo_epi64(a, b), sum)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bf16")]
+fn mul_add_bf16(a: __m512i, b: __m512i, sum: __m512) -> __m512 {
+    // SAFETY: the same bits: a pair is in the halves of its word.
+    let [a, b] = unsafe { std::mem::transmute::<[__m512i; 2], [__m512bh; 2]>([a, b]) };
+    _mm512_dpbf16_ps(sum, a, b)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512vnni")]
+fn mul_add_bytes(a: __m512i, b: __m512i, sum: __m512i) -> __m512i {
+    _mm512_dpbusd_epi32(sum, a, b)
+}

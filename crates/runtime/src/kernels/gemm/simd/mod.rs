@@ -7,22 +7,21 @@ mod avx512;
 mod portable;
 
 #[cfg(target_arch = "x86_64")]
-pub(super) use avx2::{Avx2F32, Avx2F64};
+pub(super) use avx2::{Avx2F32, Avx2F64, Avx2I32, Avx2I64};
 #[cfg(target_arch = "x86_64")]
-pub(super) use avx512::{Avx512F32, Avx512F64};
+pub(super) use avx512::{Avx512Bf16, Avx512F32, Avx512F64, Avx512I32, Avx512I64, Avx512Vnni};
 pub(super) use portable::{MulAdd, Portable};
 
-use super::pack::Element;
 use super::tile::Tile;
-use crate::kernels::scratch::Pod;
+use crate::kernels::bytes::Plain;
 
 /// Vectors of accumulators and the operations of a product on them. A value proves that the
 /// machine has the instructions.
 pub(super) trait Simd: Copy + Send + Sync + 'static {
     /// An element of a packed operand; several numbers if one instruction multiplies several.
-    type Word: Pod + Default + Element<Self::Word>;
+    type Word: Plain + Default;
     /// A sum.
-    type Acc: Pod + Default;
+    type Acc: Plain + Default;
     /// `LANES` sums.
     type Vec: Copy;
     /// `LANES` words.

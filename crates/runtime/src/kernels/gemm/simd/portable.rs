@@ -3,14 +3,11 @@
 use std::marker::PhantomData;
 
 use super::Simd;
-use crate::kernels::gemm::pack::Element;
+use crate::kernels::bytes::Plain;
 use crate::kernels::gemm::tile::{self, Tile, TileArgs, tiles};
-use crate::kernels::scratch::Pod;
 
 /// A number that can be multiplied and added.
-pub(in crate::kernels::gemm) trait MulAdd:
-    Pod + Default + Element<Self>
-{
+pub(in crate::kernels::gemm) trait MulAdd: Plain + Default {
     /// `self + a * b`; integers wrap.
     fn mul_add(self, a: Self, b: Self) -> Self;
 
@@ -58,7 +55,9 @@ impl<T: MulAdd> Simd for Portable<T> {
     const ROWS: usize = 3;
     const VECS: usize = 1;
 
-    tiles!(run, [1 2 3], [1]);
+    fn tile(self, rows: usize, vecs: usize, packed: bool) -> Tile<Self> {
+        tiles!(run, rows, vecs, packed, [1 2 3], [1])
+    }
 
     #[inline(always)]
     fn zero() -> Self::Vec {

@@ -1,0 +1,100 @@
+//! Operands of products, as what their elements become.
+
+use std::ops::Range;
+
+use super::axis::Axis;
+use super::isa::Isa;
+use super::pack::{Elements, Source, Strided, check_bounds};
+use crate::kernels::bytes::Plain;
+
+/// An operand whose dimensions are not yet said.
+pub(super) trait Operand<W>: Sync {
+    /// Calls `body` with the operand that begins at `start` and has these items and steps. Panics
+    /// if that is not in memory.
+    fn with_source(
+        &self,
+        isa: Isa,
+        start: usize,
+        items: &Axis,
+        steps: &Axis,
+        body: &mut dyn FnMut(&dyn Source<W>),
+    );
+
+    /// How many words so many steps are.
+    fn steps(&self, steps: usize) -> usize {
+        steps
+    }
+}
+
+/// Elements each of which becomes a word.
+pub(super) struct Each<'a, W> {
+    pub elements: &'a dyn Elements<W>,
+    /// Where the operand begins.
+    pub start: usize,
+}
+
+impl<'a, W> Each<'a, W> {
+    /// An operand that begins with the first element.
+    pub(super) fn all(elements: &'a dyn Elements<W>) -> Self {
+        Each { elements, start: 0 }
+    }
+}
+
+impl<W: Plain> Operand<W> for Each<'_, W> {
+    fn with_source(
+        &self,
+        isa: Isa,
+        start: usize,
+        items: &Axis,
+        steps: &Axis,
+        body: &mut dyn FnMut(&dyn Source<W>),
+    ) {
+        body(&Strided::new(isa, self.elements, self.start + start, items, steps));
+    }
+}
+
+/// The right operand of a product of complex numbers that is computed as one of real numbers: step
+/// `2 * s` has real and imaginary parts of the numbers of step `s`, as they are in memory, and step
+/// `2 * s + 1` has them multiplied by the imaginary unit. The items and steps that it is given must
+/// have twice the indices of the complex ones, with the parts as innermost dimension.
+pub(super) struct Complex<'a, T>(pub &'a [T]);
+
+impl<T: Plain + Default + std::ops::Neg<Output = T>> Operand<T> for Complex<'_, T> {
+    fn with_source(
+        &self,
+        _: Isa,
+        start: usize,
+        items: &Axis,
+        steps: &Axis,
+        body: &mut dyn FnMut(&dyn Source<T>),
+    ) {
+        check_bounds(self.0.len(), start, items, steps);
+        body(&ComplexSource { data: self.0, start, items, steps });
+    }
+}
+
+struct ComplexSource<'a, T> {
+    data: &'a [T],
+    start: usize,
+    items: &'a Axis,
+    steps: &'a Axis,
+}
+
+impl<T: Plain + Default + std::ops::Neg<Output = T>> Source<T> for ComplexSource<'_, T> {
+    fn pack(&self, items: Range<usize>, steps: Range<usize>, width: usize, panel: &mut [T]) {
+        for (row, step) in panel.chunks_exact_mut(width).zip(steps) {
+            // The parts of a number are neighbours; those of a step's two rows are the same.
+            let start = self.start + self.steps.offset(step & !1);
+            row.fill_with(T::default);
+            for (word, item) in row.iter_mut().zip(items.clone()) {
+                let number = start + self.items.offset(item & !1);
+                let (real, imaginary) = (self.data[number], self.data[number + 1]);
+                *word = match (step & 1, item & 1) {
+                    (0, 0) | (1, 1) => real,
+                    (0, _) => imaginary,
+                    _ => -imaginary,
+                };
+            }
+        }
+    }
+}

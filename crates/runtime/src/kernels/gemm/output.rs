@@ -1,0 +1,54 @@
+//! Where sums go, and as what.
+
+use super::engine::Shared;
+use super::isa::Isa;
+use super::number::Output;
+
+/// Elements of any type that are made of sums.
+pub(super) trait Places<A>: Sync {
+    /// The same elements, if they are sums.
+    fn sums(&self) -> Option<Shared<A>>;
+
+    /// Writes sums to places `stride` apart.
+    ///
+    /// # Safety
+    /// From `at` on they may be written, and nothing else accesses them.
+    unsafe fn write(&self, isa: Isa, at: usize, stride: usize, sums: &[A]);
+
+    /// The bytes of neighbouring elements.
+    ///
+    /// # Safety
+    /// They may be written, and nothing else accesses them while the result lives.
+    #[allow(clippy::mut_from_ref)] // The caller vouches for it.
+    unsafe fn bytes(&self, at: usize, count: usize) -> &mut [u8];
+}
+
+impl<A: Copy, O: Output<A>> Places<A> for Shared<O> {
+    fn sums(&self) -> Option<Shared<A>> {
+        O::SAME.then(|| Shared(self.get().cast()))
+    }
+
+    unsafe fn write(&self, isa: Isa, at: usize, stride: usize, sums: &[A]) {
+        let start = self.get().wrapping_add(at);
+        // SAFETY: the caller's promise.
+        let write = |i: usize, sum: &A| unsafe { start.add(i).write(O::from_sum(*sum)) };
+        isa.run(
+            #[inline(always)]
+            || {
+                // A loop of its own for neighbours, which vectors can write.
+                if stride == 1 {
+                    sums.iter().enumerate().for_each(|(i, sum)| write(i, sum));
+                } else {
+                    sums.iter().enumerate().for_each(|(i, sum)| write(i * stride, sum));
+                }
+            },
+        );
+    }
+
+    unsafe fn bytes(&self, at: usize, count: usize) -> &mut [u8] {
+        let start = self.get().wrapping_add(at).cast();
+        // SAFETY: the caller's promise; elements are `Plain`, all of whose bytes are initialised
+        // and may be anything.
+        unsafe { std::slice::from_raw_parts_mut(start, count * size_of::<O>()) }
+    }
+}

@@ -1,0 +1,238 @@
+//! Products and convolutions of numbers of any types that go together.
+
+use super::arithmetic::{Arithmetic, with_arithmetic};
+use super::axis::Axis;
+use super::conv::Convolution;
+use super::engine::Shared;
+use super::isa::Isa;
+use super::narrow::Joined;
+use super::number::{Bf16, Number, Types};
+use super::operand::{Complex, Each};
+use super::{At, Contraction, Finish, Out};
+use crate::Threads;
+use crate::kernels::bytes::{cast, cast_mut};
+
+impl Number {
+    /// How many bytes one has.
+    pub fn size(self) -> usize {
+        match self {
+            Number::S8 | Number::U8 => 1,
+            Number::S16 | Number::U16 | Number::F16 | Number::Bf16 => 2,
+            Number::S32 | Number::U32 | Number::F32 => 4,
+            Number::S64 | Number::U64 | Number::F64 | Number::C64 => 8,
+            Number::C128 => 16,
+        }
+    }
+}
+
+/// The types in which sums are formed.
+#[derive(Clone, Copy)]
+enum Sums {
+    F32,
+    F64,
+    I32,
+    I64,
+    C64,
+    C128,
+}
+
+impl Types {
+    /// All of one type.
+    pub fn same(number: Number) -> Self {
+        Types { lhs: number, rhs: number, out: number }
+    }
+
+    fn sums(self) -> Option<Sums> {
+        let fits = |takes: fn(Number) -> bool, makes: fn(Number) -> bool| {
+            takes(self.lhs) && takes(self.rhs) && makes(self.out)
+        };
+        Some(match self {
+            _ if fits(f32::takes, f32::makes) => Sums::F32,
+            _ if fits(f64::takes, f64::makes) => Sums::F64,
+            _ if fits(i32::takes, i32::makes) => Sums::I32,
+            _ if fits(i64::takes, i64::makes) => Sums::I64,
+            _ if self == Types::same(Number::C64) => Sums::C64,
+            _ if self == Types::same(Number::C128) => Sums::C128,
+            _ => return None,
+        })
+    }
+
+    /// Whether a [`Contraction`] computes with these types.
+    pub fn multiply(self) -> bool {
+        self.sums().is_some()
+    }
+
+    /// Whether a [`Convolution`] computes with these types.
+    pub fn convolve(self) -> bool {
+        self.sums().is_some_and(|sums| !matches!(sums, Sums::C64 | Sums::C128))
+    }
+}
+
+impl Contraction {
+    /// Computes the product of arrays of these types, given as bytes. The bytes of each part of a
+    /// row are given to `finish` once it is complete, while it is in cache.
+    ///
+    /// Products of two `bf16` may take subnormal numbers for zero, as processors' instructions for
+    /// them do.
+    ///
+    /// # Panics
+    /// If the types do not [`multiply`](Types::multiply), bytes are not aligned for their type, or
+    /// an operand or the result is longer than its slice.
+    pub fn compute(
+        &self,
+        types: Types,
+        lhs: &[u8],
+        rhs: &[u8],
+        out: &mut [u8],
+        finish: Option<Finish<'_, u8>>,
+        threads: Threads<'_>,
+    ) {
+        self.compute_on(Isa::best(), types, [lhs, rhs], out, finish, threads);
+    }
+
+    pub(super) fn compute_on(
+        &self,
+        isa: Isa,
+        types: Types,
+        [lhs, rhs]: [&[u8]; 2],
+        out: &mut [u8],
+        finish: Option<Finish<'_, u8>>,
+        threads: Threads<'_>,
+    ) {
+        let call = Call { isa, types, lhs, rhs, finish, threads };
+        match types.sums().expect("types that multiply") {
+            Sums::F32 => {
+                if !self.compute_bf16(&call, out) {
+                    self.compute_as::<f32>(&call, out);
+                }
+            }
+            Sums::F64 => self.compute_as::<f64>(&call, out),
+            Sums::I32 => {
+                if !self.compute_bytes(&call, out) {
+                    self.compute_as::<i32>(&call, out);
+                }
+            }
+            Sums::I64 => self.compute_as::<i64>(&call, out),
+            Sums::C64 => self.compute_complex::<f32>(&call, out),
+            Sums::C128 => self.compute_complex::<f64>(&call, out),
+        }
+    }
+
+    /// With a word for each number.
+    fn compute_as<T: Arithmetic>(&self, call: &Call<'_>, out: &mut [u8]) {
+        let &Call { isa, types, finish, threads, .. } = call;
+        T::with_places(types.out, out, &mut |out| {
+            T::with_elements(types.lhs, call.lhs, &mut |lhs| {
+                T::with_elements(types.rhs, call.rhs, &mut |rhs| {
+                    let (lhs, rhs) = (&Each::all(lhs), &Each::all(rhs));
+                    // SAFETY: the result is borrowed mutably.
+                    with_arithmetic!(T, isa, simd => unsafe {
+                        self.run(simd, isa, [lhs, rhs], out, finish, threads)
+                    });
+                });
+            });
+        });
+    }
+
+    /// Complex numbers as pairs of real ones: lhs as it is in memory times a matrix of twice the
+    /// rows and columns of rhs, see [`Complex`].
+    fn compute_complex<T: Arithmetic + Default + std::ops::Neg<Output = T>>(
+        &self,
+        call: &Call<'_>,
+        out: &mut [u8],
+    ) {
+        let &Call { isa, finish, threads, .. } = call;
+        let parts = |axis: &Axis, part: Option<usize>| axis.scaled(2, part);
+        let real = Contraction {
+            batch: self.batch.each_ref().map(|axis| parts(axis, None)),
+            lhs_rows: parts(&self.lhs_rows, None),
+            out_rows: parts(&self.out_rows, None),
+            rhs_cols: parts(&self.rhs_cols, Some(1)),
+            lhs_steps: parts(&self.lhs_steps, Some(1)),
+            rhs_steps: parts(&self.rhs_steps, Some(0)),
+        };
+        let finish_numbers = |at: At, bytes: &mut [u8]| {
+            if let Some(finish) = finish {
+                finish(At { col: at.col / 2, ..at }, bytes);
+            }
+        };
+        let finish = finish.is_some().then_some(&finish_numbers as Finish<'_, u8>);
+        let (lhs, rhs) = (cast::<T>(call.lhs), Complex(cast::<T>(call.rhs)));
+        let out = cast_mut::<T>(out);
+        let out = Out { len: out.len(), places: &Shared(out.as_mut_ptr()) };
+        // SAFETY: `out` is borrowed mutably.
+        with_arithmetic!(T, isa, simd => unsafe {
+            real.run(simd, isa, [&Each::all(&lhs), &rhs], out, finish, threads)
+        });
+    }
+
+    /// With instructions for `bf16`, if the machine has them and both operands are; otherwise
+    /// returns false.
+    fn compute_bf16(&self, call: &Call<'_>, out: &mut [u8]) -> bool {
+        let &Call { isa, types, finish, threads, .. } = call;
+        #[cfg(target_arch = "x86_64")]
+        if let Some(simd) = super::simd::Avx512Bf16::new(isa)
+            && (types.lhs, types.rhs) == (Number::Bf16, Number::Bf16)
+        {
+            let joined = |bytes| Joined { data: cast::<Bf16>(bytes), flip: Bf16(0) };
+            let (lhs, rhs) = (&joined(call.lhs), &joined(call.rhs));
+            f32::with_places(types.out, out, &mut |out| {
+                // SAFETY: the result is borrowed mutably.
+                unsafe { self.run(simd, isa, [lhs, rhs], out, finish, threads) };
+            });
+            return true;
+        }
+        let _ = (isa, types, finish, threads, out);
+        false
+    }
+}
+
+impl Convolution {
+    /// Computes the convolution of arrays of these types, given as bytes.
+    ///
+    /// # Panics
+    /// If the types do not [`convolve`](Types::convolve), bytes are not aligned for their type, or
+    /// an operand or the result is longer than its slice.
+    pub fn compute(
+        &self,
+        types: Types,
+        lhs: &[u8],
+        rhs: &[u8],
+        out: &mut [u8],
+        threads: Threads<'_>,
+    ) {
+        let call = Call { isa: Isa::best(), types, lhs, rhs, finish: None, threads };
+        match types.sums() {
+            Some(Sums::F32) => self.compute_as::<f32>(&call, out),
+            Some(Sums::F64) => self.compute_as::<f64>(&call, out),
+            Some(Sums::I32) => self.compute_as::<i32>(&call, out),
+            Some(Sums::I64) => self.compute_as::<i64>(&call, out),
+            _ => panic!("types that convolve"),
+        }
+    }
+
+    fn compute_as<T: Arithmetic>(&self, call: &Call<'_>, out: &mut [u8]) {
+        let &Call { isa, types, threads, .. } = call;
+        T::with_places(types.out, out, &mut |out| {
+            T::with_elements(types.lhs, call.lhs, &mut |lhs| {
+                T::with_elements(types.rhs, call.rhs, &mut |rhs| {
+                    // SAFETY: the result is borrowed mutably.
+                    with_arithmetic!(T, isa, simd => unsafe {
+                        self.run(simd, isa, lhs, rhs, out, threads)
+                    });
+                });
+            });
+        });
+    }
+}
+
+/// What to compute with.
+#[derive(Clone, Copy)]
+pub(super) struct Call<'a> {
+    pub isa: Isa,
+    pub types: Types,
+    pub lhs: &'a [u8],
+    pub rhs: &'a [u8],
+    pub finish: Option<Finish<'a, u8>>,
+    pub threads: Threads<'a>,
+}
