@@ -1,7 +1,6 @@
 //! Convolutions.
 
-use helio_ir::{ElementType, ops, types::strides};
-use helio_runtime::kernels::bytes::{cast, cast_mut};
+use helio_ir::{ops, types::strides};
 use helio_runtime::kernels::gemm::Dim;
 use helio_runtime::kernels::gemm::conv::{Convolution, Spatial};
 
@@ -63,17 +62,8 @@ pub(super) fn convolution(site: &Site<'_>, op: &ops::Convolution) -> Option<Boun
     });
     let spatial: Vec<Spatial> = spatial.collect();
     let convolution = Convolution::new(group, batch, features, outputs, &spatial);
-    macro_rules! same {
-        ($method:ident) => {
-            Bound::new("convolution", move |inputs, outputs, threads| {
-                let out = cast_mut(outputs[0]);
-                convolution.$method(cast(inputs[0]), cast(inputs[1]), out, threads);
-            })
-        };
-    }
-    Some(match [input.element(), kernel.element(), out.element()] {
-        [ElementType::F32, ElementType::F32, ElementType::F32] => same!(f32),
-        [ElementType::F64, ElementType::F64, ElementType::F64] => same!(f64),
-        _ => return None,
-    })
+    let types = product::types(input, kernel, out).filter(|types| types.convolve())?;
+    Some(Bound::new("convolution", move |inputs, outputs, threads| {
+        convolution.compute(types, inputs[0], inputs[1], outputs[0], threads);
+    }))
 }

@@ -1,8 +1,7 @@
 //! Products of matrices.
 
 use helio_ir::{ArrayShape, ElementType, ops, types::strides};
-use helio_runtime::kernels::bytes::{cast, cast_mut};
-use helio_runtime::kernels::gemm::{Contraction, Dim};
+use helio_runtime::kernels::gemm::{Contraction, Dim, Number, Types};
 
 use super::{Bound, Site};
 
@@ -80,18 +79,34 @@ pub(super) fn dot(site: &Site<'_>, op: &ops::Dot) -> Option<Bound> {
     }
     let (left, right) = if exchange { (1, 0) } else { (0, 1) };
     let product = Contraction::new(&dims.batch, &dims.rows, &dims.cols, &dims.steps);
-    let types = [lhs.element(), rhs.element(), out.element()];
-    macro_rules! same {
-        ($method:ident) => {
-            Bound::new("dot", move |inputs, outputs, threads| {
-                let out = cast_mut(outputs[0]);
-                product.$method(cast(inputs[left]), cast(inputs[right]), out, None, threads);
-            })
-        };
-    }
-    Some(match types {
-        [ElementType::F32, ElementType::F32, ElementType::F32] => same!(f32),
-        [ElementType::F64, ElementType::F64, ElementType::F64] => same!(f64),
-        _ => return None,
-    })
+    let [lhs, rhs] = if exchange { [rhs, lhs] } else { [lhs, rhs] };
+    let types = types(lhs, rhs, out).filter(|types| types.multiply())?;
+    Some(Bound::new("dot", move |inputs, outputs, threads| {
+        let (lhs, rhs) = (inputs[left], inputs[right]);
+        product.compute(types, lhs, rhs, outputs[0], None, threads);
+    }))
+}
+
+/// The types of a product's operands and result, if kernels know them all.
+pub(super) fn types(lhs: &ArrayShape, rhs: &ArrayShape, out: &ArrayShape) -> Option<Types> {
+    let number = |shape: &ArrayShape| {
+        Some(match shape.element() {
+            ElementType::S8 => Number::S8,
+            ElementType::S16 => Number::S16,
+            ElementType::S32 => Number::S32,
+            ElementType::S64 => Number::S64,
+            ElementType::U8 => Number::U8,
+            ElementType::U16 => Number::U16,
+            ElementType::U32 => Number::U32,
+            ElementType::U64 => Number::U64,
+            ElementType::F16 => Number::F16,
+            ElementType::BF16 => Number::Bf16,
+            ElementType::F32 => Number::F32,
+            ElementType::F64 => Number::F64,
+            ElementType::C64 => Number::C64,
+            ElementType::C128 => Number::C128,
+            _ => return None,
+        })
+    };
+    Some(Types { lhs: number(lhs)?, rhs: number(rhs)?, out: number(out)? })
 }
