@@ -320,6 +320,19 @@ fn gathers() {
          g = f64[33] gather(x, i), offset_dims={}, collapsed_slice_dims={0,1}, start_index_map={1,0},
            index_vector_dim=1, slice_sizes={1,1} ROOT n = f64[33] negate(g)",
     );
+    // Wide indices of whole rows leave lanes narrow; those of single elements do not.
+    let rows = exact(
+        "x = f32[40,23] parameter(0) i = s64[17] parameter(1)
+         g = f32[17,23] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0},
+           index_vector_dim=1, slice_sizes={1,23} ROOT n = f32[17,23] negate(g)",
+    );
+    assert_eq!(rows.stages[0].kernel.lanes, 16);
+    let elements = exact(
+        "x = f32[40] parameter(0) i = s64[77] parameter(1)
+         g = f32[77] gather(x, i), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0},
+           index_vector_dim=1, slice_sizes={1} ROOT n = f32[77] negate(g)",
+    );
+    assert_eq!(elements.stages[0].kernel.lanes, 8);
 }
 
 #[test]

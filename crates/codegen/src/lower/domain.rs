@@ -9,6 +9,7 @@ use super::affine::{Affine, Dim, reshape};
 use super::graph::{Folded, Graph, MAX_WRITTEN_OUT, Node, NodeId, Source};
 use super::loops::Pass;
 use super::moves::Place;
+use crate::elementwise;
 
 /// A result that is stored.
 #[derive(Clone, Debug)]
@@ -356,6 +357,30 @@ impl<'m> Domain<'m> {
             self.graph.set_folded(0);
             self.collapse();
         }
+    }
+
+    /// The most bytes of a lane that any value takes, if `vector` runs over lanes.
+    pub fn widest(&self, vector: Option<Dim>) -> usize {
+        let graph = &self.graph;
+        let mut needed = vec![false; graph.nodes.len()];
+        let mut mark = |id: NodeId| needed[id as usize] = true;
+        for output in &self.outputs {
+            mark(output.node);
+            graph.affine_needs(&output.at, vector, &mut mark);
+        }
+        let reductions = || graph.reductions.iter();
+        for reduction in reductions() {
+            reduction.inputs.iter().chain(&reduction.inits).for_each(|&id| mark(id));
+            reduction.reducer.body.iter().for_each(|&id| mark(id));
+        }
+        for id in (0..graph.nodes.len()).rev() {
+            if needed[id] {
+                graph.needs(id as NodeId, vector, &mut |arg| needed[arg as usize] = true);
+            }
+        }
+        let values = zip(&graph.infos, needed).filter(|&(_, needed)| needed).map(|(i, _)| i.ty);
+        let accumulators = reductions().flat_map(|r| r.types.iter().copied());
+        values.chain(accumulators).filter_map(elementwise::lane_bytes).max().unwrap_or(4)
     }
 
     /// Whether a pass reads an operand.

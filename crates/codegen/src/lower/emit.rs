@@ -38,6 +38,8 @@ pub(super) struct Emit<'g, 'm> {
     pub graph: &'g Graph<'m>,
     /// The loop over lanes.
     pub vector: Option<Dim>,
+    /// The widest integers that a vector has room for.
+    index_lane: Lane,
     /// The variables of the loops that are open.
     pub vars: Vec<Option<Value>>,
     /// The buffers, with what the caller passes for them.
@@ -59,11 +61,13 @@ impl<'g, 'm> Emit<'g, 'm> {
         graph: &'g Graph<'m>,
         vector: Option<Dim>,
         copies: usize,
+        index_lane: Lane,
         sizes: &'g dyn Fn(Arg) -> usize,
     ) -> Self {
         Emit {
             graph,
             vector,
+            index_lane,
             vars: vec![None; 65],
             params: Vec::new(),
             sizes,
@@ -139,7 +143,8 @@ impl<'g, 'm> Emit<'g, 'm> {
             if !needed[id as usize] || values.contains_key(&id) {
                 needed[id as usize] = false;
             } else if self.kept.get(&id).is_none_or(|kept| !kept.ready) {
-                self.graph.args(id, &mut |arg| needed[arg as usize] = true);
+                let vector = self.vector;
+                self.graph.needs(id, vector, &mut |arg| needed[arg as usize] = true);
             }
         }
         for id in (0..=last).filter(|&id| needed[id as usize]) {
@@ -213,7 +218,7 @@ impl<'g, 'm> Emit<'g, 'm> {
         if !jumps {
             return elementwise::load(b, ty, addr, mask);
         }
-        let lane = if b.lanes() * 8 <= 64 { Lane::I64 } else { Lane::I32 };
+        let lane = self.index_lane;
         let moving = Affine {
             constant: 0,
             dims: at.dims.iter().copied().filter(|&(d, _)| Some(d) == self.vector).collect(),
@@ -270,7 +275,7 @@ impl<'g, 'm> Emit<'g, 'm> {
     /// Computes what an index expression is made of.
     fn affine_values(&mut self, b: &mut Builder, at: &Affine) {
         let mut needed = Vec::new();
-        self.graph.affine_args(at, &mut |id| needed.push(id));
+        self.graph.affine_needs(at, self.vector, &mut |id| needed.push(id));
         needed.into_iter().for_each(|id| {
             self.value(b, id);
         });
@@ -280,10 +285,14 @@ impl<'g, 'm> Emit<'g, 'm> {
     fn symbol(&mut self, b: &mut Builder, symbol: u32, values: &HashMap<NodeId, Elem>) -> Value {
         let id = self.graph.symbols[symbol as usize];
         let ty = self.graph.info(id).ty;
-        let index = self.index_load(b, id, ty, values).unwrap_or_else(|| {
-            let lanes = values[&id].vector();
-            b.extract(lanes)
-        });
+        let index = match self.graph.index_load(id, self.vector) {
+            Some((mem, source, at)) => {
+                let buf = self.buf(source.into());
+                let addr = self.addr(b, at, mem.bytes() as i64, buf, values);
+                b.index_load(mem, addr)
+            }
+            None => b.extract(values[&id].vector()),
+        };
         // Neither way knows of unsigned numbers of 32 bits.
         let index = match ty {
             ElementType::U32 => {
@@ -295,29 +304,6 @@ impl<'g, 'm> Emit<'g, 'm> {
         let (zero, max) = (b.index(0), b.index(self.graph.symbol_bounds[symbol as usize]));
         let raised = b.index_op(IndexOp::Max, index, zero);
         b.index_op(IndexOp::Min, raised, max)
-    }
-
-    /// A number in memory read as an index, without a detour through vectors.
-    fn index_load(
-        &mut self,
-        b: &mut Builder,
-        id: NodeId,
-        ty: ElementType,
-        values: &HashMap<NodeId, Elem>,
-    ) -> Option<Value> {
-        let Node::Load { source, at, guard: 0 } = self.graph.node(id) else { return None };
-        let mem = match ty {
-            ElementType::S8 => Mem::I8,
-            ElementType::S16 => Mem::I16,
-            ElementType::S32 | ElementType::U32 => Mem::I32,
-            ElementType::S64 => Mem::I64,
-            ElementType::U8 => Mem::U8,
-            ElementType::U16 => Mem::U16,
-            _ => return None,
-        };
-        let (at, buf) = (at.clone(), self.buf((*source).into()));
-        let addr = self.addr(b, &at, mem.bytes() as i64, buf, values);
-        Some(b.index_load(mem, Addr { lane_stride: 0, ..addr }))
     }
 
     /// An index expression in lane 0, without the symbols that differ between lanes.
@@ -423,7 +409,7 @@ impl<'g, 'm> Emit<'g, 'm> {
         values: &HashMap<NodeId, Elem>,
     ) -> Value {
         if at.symbols.iter().any(|&(s, _)| self.varies(self.graph.symbols[s as usize])) {
-            let lane = if b.lanes() * 8 <= 64 { Lane::I64 } else { Lane::I32 };
+            let lane = self.index_lane;
             let index = self.index_vector(b, at, lane, values);
             let bound = b.int(lane, bound);
             return b.compare(Cmp::Lt, index, bound);

@@ -11,6 +11,7 @@ use super::Stop;
 use super::affine::{Affine, Bounds, Dim};
 use super::moves::Place;
 use super::reducer::Reducer;
+use crate::kernel::Mem;
 
 /// A value, by its place in [`Graph::nodes`].
 pub(super) type NodeId = u32;
@@ -250,20 +251,46 @@ impl<'m> Graph<'m> {
 
     /// The values that a value is made of.
     pub fn args(&self, id: NodeId, visit: &mut impl FnMut(NodeId)) {
+        self.operands(id, visit);
+        self.affines(id, &mut |at| self.affine_args(at, visit));
+    }
+
+    /// The values that a value is made of, but for those that are read as indices.
+    pub fn needs(&self, id: NodeId, vector: Option<Dim>, visit: &mut impl FnMut(NodeId)) {
+        self.operands(id, visit);
+        self.affines(id, &mut |at| self.affine_needs(at, vector, visit));
+    }
+
+    fn operands(&self, id: NodeId, visit: &mut impl FnMut(NodeId)) {
         match self.node(id) {
-            Node::Load { at, guard, .. } => {
-                self.affine_args(at, visit);
-                self.guard_args(*guard, visit);
-            }
-            Node::Index(at) => self.affine_args(at, visit),
-            Node::Literal(_) | Node::Argument(_) | Node::Reduced { .. } => {}
             Node::Apply { args, .. } => args.iter().for_each(|&arg| visit(arg)),
-            Node::Choose { when, yes, no } => {
-                self.guard_args(*when, visit);
+            Node::Choose { yes, no, .. } => {
                 visit(*yes);
                 visit(*no);
             }
+            Node::Load { .. }
+            | Node::Index(_)
+            | Node::Literal(_)
+            | Node::Argument(_)
+            | Node::Reduced { .. } => {}
         }
+    }
+
+    /// The index expressions of a value.
+    fn affines(&self, id: NodeId, visit: &mut impl FnMut(&Affine)) {
+        let guard = match self.node(id) {
+            Node::Load { at, guard, .. } => {
+                visit(at);
+                *guard
+            }
+            Node::Index(at) => {
+                visit(at);
+                0
+            }
+            Node::Choose { when, .. } => *when,
+            Node::Literal(_) | Node::Apply { .. } | Node::Argument(_) | Node::Reduced { .. } => 0,
+        };
+        self.guards[guard as usize].iter().for_each(|cond| visit(&cond.at));
     }
 
     /// The values in an index expression.
@@ -271,8 +298,38 @@ impl<'m> Graph<'m> {
         at.symbols.iter().for_each(|&(s, _)| visit(self.symbols[s as usize]));
     }
 
-    fn guard_args(&self, guard: Guard, visit: &mut impl FnMut(NodeId)) {
-        self.guards[guard as usize].iter().for_each(|cond| self.affine_args(&cond.at, visit));
+    /// The values in an index expression, but for those that are read as indices.
+    pub fn affine_needs(&self, at: &Affine, vector: Option<Dim>, visit: &mut impl FnMut(NodeId)) {
+        let mut affines = vec![at];
+        while let Some(at) = affines.pop() {
+            for &(s, _) in &at.symbols {
+                let id = self.symbols[s as usize];
+                match self.index_load(id, vector) {
+                    Some((_, _, at)) => affines.push(at),
+                    None => visit(id),
+                }
+            }
+        }
+    }
+
+    /// An integer in memory that is the same in all lanes: it is read as an index, without a detour
+    /// through vectors.
+    pub fn index_load(&self, id: NodeId, vector: Option<Dim>) -> Option<(Mem, Source, &Affine)> {
+        let Node::Load { source, at, guard: 0 } = self.node(id) else { return None };
+        let info = self.info(id);
+        if vector.is_some_and(|vector| info.dims >> vector & 1 == 1) {
+            return None;
+        }
+        let mem = match info.ty {
+            ElementType::S8 => Mem::I8,
+            ElementType::S16 => Mem::I16,
+            ElementType::S32 | ElementType::U32 => Mem::I32,
+            ElementType::S64 => Mem::I64,
+            ElementType::U8 => Mem::U8,
+            ElementType::U16 => Mem::U16,
+            _ => return None,
+        };
+        Some((mem, *source, at))
     }
 
     /// Every index expression.

@@ -11,7 +11,7 @@ use super::emit::{Emit, Kept, Point, lane_memory};
 use super::graph::{Node, NodeId, Reduction};
 use super::nest::Nest;
 use super::reducer::Kind;
-use super::{Arg, Stage};
+use super::{Arg, Lanes, Stage};
 use crate::elementwise::{self, Elem};
 use crate::kernel::{Builder, Cmp, IndexOp, Value};
 
@@ -64,12 +64,13 @@ pub(super) fn kernel(
     domain: &Domain<'_>,
     nest: &Nest,
     work: &Work,
-    lanes: usize,
+    lanes: Lanes,
     sizes: &dyn Fn(Arg) -> usize,
 ) -> Stage {
+    let Lanes { count: lanes, index } = lanes;
     let mut b = Builder::new(lanes);
     let copies = if nest.across { 1 } else { nest.unroll };
-    let emit = Emit::new(&domain.graph, nest.vector, copies, sizes);
+    let emit = Emit::new(&domain.graph, nest.vector, copies, index, sizes);
     let mut kernel = Loops { domain, nest, work, lanes: lanes as i64, emit };
     kernel.declare(&mut b);
     kernel.keep(&mut b);

@@ -23,8 +23,7 @@ mod reducer;
 
 use helio_ir::{CompId, Module};
 
-use crate::elementwise;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Lane};
 use affine::{Affine, Dim};
 use domain::{Domain, Output};
 use graph::{Node, Source};
@@ -98,6 +97,14 @@ impl Stop {
     }
 }
 
+/// The vectors of a kernel.
+#[derive(Clone, Copy, Debug)]
+struct Lanes {
+    count: usize,
+    /// Integers that a lane has room for.
+    index: Lane,
+}
+
 /// Fewer independent runs of a reduction than this are too few to share among threads.
 const FEW_UNITS: i64 = 64;
 /// Elements that a part of a reduction has at least.
@@ -159,15 +166,14 @@ impl Lowering {
     fn domain(&mut self, mut domain: Domain<'_>) -> Result<(), Stop> {
         loop {
             domain.unfold();
-            let lanes = self.lanes(&domain);
-            let nest = Nest::new(&domain, lanes);
-            let Some(parts) = parts(&domain, &nest, lanes as i64) else {
+            let (nest, lanes) = self.arrange(&domain);
+            let Some(parts) = parts(&domain, &nest, lanes.count as i64) else {
                 let work = work(&domain);
                 self.stage(&domain, &nest, &work, lanes);
                 return Ok(());
             };
             let folding = self.partial(&domain, &nest, parts, lanes)?;
-            let nest = Nest::new(&folding, lanes);
+            let nest = Nest::new(&folding, lanes.count);
             if domain.is_finished_by_next_level() {
                 let work = work(&folding);
                 self.stage(&folding, &nest, &work, lanes);
@@ -199,11 +205,16 @@ impl Lowering {
         }
     }
 
-    fn lanes(&self, domain: &Domain<'_>) -> usize {
-        let accumulators = domain.graph.reductions.iter().flat_map(|r| &r.types);
-        let types = domain.graph.infos.iter().map(|info| info.ty).chain(accumulators.copied());
-        let widest = types.filter_map(elementwise::lane_bytes).max().unwrap_or(4);
-        self.target.vector_bytes / widest
+    /// The arrangement of a domain's loops, with as many lanes as the values that are in vectors
+    /// allow.
+    fn arrange(&self, domain: &Domain<'_>) -> (Nest, Lanes) {
+        let bytes = self.target.vector_bytes;
+        let nest = Nest::new(domain, bytes / 4);
+        if domain.widest(nest.vector) <= 4 {
+            return (nest, Lanes { count: bytes / 4, index: Lane::I32 });
+        }
+        let nest = Nest::new(domain, bytes / 8);
+        (nest, Lanes { count: bytes / 8, index: Lane::I64 })
     }
 
     fn temp(&mut self, bytes: usize) -> usize {
@@ -211,7 +222,7 @@ impl Lowering {
         self.lowered.temps.len() - 1
     }
 
-    fn stage(&mut self, domain: &Domain<'_>, nest: &Nest, work: &Work, lanes: usize) {
+    fn stage(&mut self, domain: &Domain<'_>, nest: &Nest, work: &Work, lanes: Lanes) {
         let sizes = |arg: Arg| match arg {
             Arg::Operand(i) => self.bytes.operands[i],
             Arg::Result(i) => self.bytes.results[i],
@@ -228,7 +239,7 @@ impl Lowering {
         domain: &Domain<'m>,
         nest: &Nest,
         parts: Parts,
-        lanes: usize,
+        lanes: Lanes,
     ) -> Result<Domain<'m>, Stop> {
         let mut work = Work { parts: Some(parts), ..Work::default() };
         let mut pass = Pass::default();
