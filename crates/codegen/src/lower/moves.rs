@@ -106,8 +106,7 @@ impl<'m> Graph<'m> {
             Op::Slice(op) => {
                 let index = |((at, &start), &stride): ((&Affine, &usize), &usize)| {
                     // The stride of a dimension with one element may be anything.
-                    let stride =
-                        if at.dims.is_empty() && at.symbols.is_empty() { 0 } else { stride };
+                    let stride = if *at == Affine::constant(0) { 0 } else { stride };
                     at.times(stride as i64).offset(start as i64)
                 };
                 let map = zip(zip(place.map, &op.starts), &op.strides).map(index).collect();
