@@ -233,6 +233,6 @@ fn fraction_of(c: &mut Calc<'_>, f0: Value, f1: Value, size: f64) -> (Value, Val
     let rest = c.fma_k(sum, pi[0] * size, minus);
     let rest = c.add(rest, low);
     let bits = c.int_k(BinOp::And, signs, i64::MIN >> (64 - width));
-    let signs = c.from_bits(bits);
+    let signs = c.of_bits(bits);
     (c.flip(r, signs), c.flip(rest, signs))
 }

@@ -174,7 +174,7 @@ impl<'b> Calc<'b> {
     }
 
     /// The float that has these bits.
-    pub(super) fn from_bits(&mut self, x: Value) -> Value {
+    pub(super) fn of_bits(&mut self, x: Value) -> Value {
         self.b.convert(Conv::Bits, self.lane, x)
     }
 

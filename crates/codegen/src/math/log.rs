@@ -103,7 +103,7 @@ pub(super) fn log_of_multiple(c: &mut Calc<'_>, x: Value, power: f64) -> Value {
     let e_bits = exponent_bits(c, normal);
     let bits = c.bits(normal);
     let m = c.b.sub(bits, e_bits);
-    let m = c.from_bits(m);
+    let m = c.of_bits(m);
     let f = c.add_k(m, -1.0);
     let e = exponent(c, e_bits);
     let (plain, down) = (c.k(power), c.k(power - f64::from(up)));

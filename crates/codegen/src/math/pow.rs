@@ -59,7 +59,7 @@ fn log(c: &mut Calc<'_>, x: Value) -> Pair {
     let from_start = c.int_k(BinOp::Sub, bits, c.either(0x3f35_04f3, 0x3fe6_a09e_667f_3bcd));
     let e_bits = c.int_k(BinOp::And, from_start, -1 << mantissa);
     let m = c.b.sub(bits, e_bits);
-    let m = c.from_bits(m);
+    let m = c.of_bits(m);
     let e = c.int_k(BinOp::ShrA, e_bits, mantissa);
     let e = c.b.convert(Conv::Value, c.lane, e);
     let (zero, down) = (c.k(0.0), c.k(f64::from(-up)));
@@ -173,7 +173,7 @@ pub(super) fn cbrt(b: &mut Builder, x: Value) -> Value {
     let third = c.b.convert(Conv::Trunc, ints, third);
     let start = c.int(c.either(0x54a2_fa8c, 0x553e_f0ff_289d_d796));
     let start = c.b.sub(start, third);
-    let mut r = c.from_bits(start);
+    let mut r = c.of_bits(start);
     let one = c.k(1.0);
     // The error, of 2^-5 first, is squared each time.
     for _ in 0..c.either(3, 4) {

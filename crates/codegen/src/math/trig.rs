@@ -125,7 +125,7 @@ fn sine_of(c: &mut Calc<'_>, x: Value, unit: Unit) -> Value {
     let sine = c.odd(angle.r, c.either(SIN32, SIN64));
     let last = 8 * c.lane.bytes() as i64 - 1;
     let signs = c.int_k(BinOp::Shl, angle.n, last);
-    let signs = c.from_bits(signs);
+    let signs = c.of_bits(signs);
     c.flip(sine, signs)
 }
 
