@@ -11,6 +11,7 @@ mod erf;
 mod exp;
 mod log;
 mod pow;
+mod rem;
 #[cfg(test)]
 mod tests;
 mod trig;
@@ -67,6 +68,7 @@ fn binary_recipe(op: BinaryOp) -> Option<Binary> {
     match op {
         BinaryOp::Atan2 => Some(trig::atan2),
         BinaryOp::Power => Some(pow::pow),
+        BinaryOp::Remainder => Some(rem::rem),
         _ => None,
     }
 }
