@@ -32,6 +32,7 @@ pub mod recognize;
 mod canonicalize;
 mod dce;
 mod expand;
+mod fuse;
 mod inline;
 mod loops;
 mod simplify;

@@ -2,7 +2,7 @@
 
 use helio_ir::{Error, Module, Result, Verified, verify};
 
-use crate::{canonicalize, dce, expand, inline, loops, simplify, unroll};
+use crate::{canonicalize, dce, expand, fuse, inline, loops, simplify, unroll};
 
 /// A pass.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +51,7 @@ pub const PIPELINE: &[Pass] = &[
     INLINE,
     SIMPLIFY,
     REMOVE_DEAD_CODE,
+    FUSE,
 ];
 
 /// Parts of `simplify`, to be run by themselves.
@@ -104,6 +105,13 @@ const REMOVE_DEAD_CODE: Pass = Pass {
     summary: "Drops instructions whose values nobody takes, and computations that nobody calls.",
     level: OptLevel::None,
     run: dce::remove_dead_code,
+};
+
+const FUSE: Pass = Pass {
+    name: "fuse",
+    summary: "Puts instructions that can be computed together, element by element, into fusions.",
+    level: OptLevel::Less,
+    run: fuse::fuse,
 };
 
 const FORWARD_TUPLES: Pass = Pass {

@@ -4,7 +4,7 @@
 //! full; anything else is `None`, and then the computation is run as it is.
 
 use helio_ir::ops::{BinaryOp, Compare, Direction, Order};
-use helio_ir::{CompId, Computation, InstrId, Literal, Module, Number, Op};
+use helio_ir::{CompId, Computation, Instr, InstrId, Literal, Module, Number, Op};
 
 /// What one operand of a sort contributes to its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -251,17 +251,18 @@ fn holds(direction: Direction, a: i128, b: i128) -> bool {
 
 /// How a loop counts, if its condition does nothing but compare a counter with a constant.
 pub fn counted_loop(module: &Module, condition: CompId, body: CompId) -> Option<Counter> {
-    let [condition, body] = [condition, body].map(|id| module.computation(id));
+    let [condition, body] =
+        [condition, body].map(|id| Through { module, computation: module.computation(id) });
     // The counter that an instruction is: the state itself, or an element of it.
-    let counter = |of: &Computation, id: InstrId| match &of.instr(id).op {
+    let counter = |of: &Through<'_>, at: At| match &of.instr(at).op {
         Op::Parameter(_) => Some(None),
         Op::GetTupleElement(op) => {
-            let tuple = of.instr(id).operands[0];
+            let tuple = of.operand(at, 0)?;
             matches!(of.instr(tuple).op, Op::Parameter(_)).then_some(Some(op.index))
         }
         _ => None,
     };
-    let constant = |of: &Computation, id: InstrId| match &of.instr(id).op {
+    let constant = |of: &Through<'_>, at: At| match &of.instr(at).op {
         Op::Constant(constant) if !constant.elided => match &constant.literal {
             Literal::Array(array) if array.shape().is_scalar() => match array.number(0) {
                 Number::Int(value) => Some(value),
@@ -272,30 +273,34 @@ pub fn counted_loop(module: &Module, condition: CompId, body: CompId) -> Option<
         _ => None,
     };
 
-    let root = condition.instr(condition.root());
-    let Op::Compare(Compare { direction, .. }) = root.op else { return None };
-    let (a, b) = (root.operands[0], root.operands[1]);
-    let (at, direction, limit) = match (constant(condition, a), constant(condition, b)) {
+    let root = condition.root();
+    let Op::Compare(Compare { direction, .. }) = condition.instr(root).op else { return None };
+    let (a, b) = (condition.operand(root, 0)?, condition.operand(root, 1)?);
+    let (at, direction, limit) = match (constant(&condition, a), constant(&condition, b)) {
         (None, Some(limit)) => (a, direction, limit),
         (Some(limit), None) => (b, mirrored(direction), limit),
         _ => return None,
     };
-    let index = counter(condition, at)?;
+    let index = counter(&condition, at)?;
 
     let next = match (index, &body.instr(body.root()).op) {
         (None, _) => body.root(),
-        (Some(index), Op::Tuple(_)) => *body.instr(body.root()).operands.get(index)?,
+        (Some(index), Op::Tuple(_)) => body.operand(body.root(), index)?,
         _ => return None,
     };
     let instr = body.instr(next);
-    let step = match (&instr.op, &instr.operands[..]) {
-        (Op::Binary(BinaryOp::Add), &[a, b]) => match (constant(body, a), constant(body, b)) {
-            (None, Some(step)) if counter(body, a)? == index => step,
-            (Some(step), None) if counter(body, b)? == index => step,
-            _ => return None,
-        },
-        (Op::Binary(BinaryOp::Subtract), &[a, b]) if counter(body, a)? == index => {
-            constant(body, b)?.checked_neg()?
+    let is_counter = |at: At| counter(&body, at) == Some(index);
+    let step = match instr.op {
+        Op::Binary(BinaryOp::Add) => {
+            let (a, b) = (body.operand(next, 0)?, body.operand(next, 1)?);
+            match (constant(&body, a), constant(&body, b)) {
+                (None, Some(step)) if is_counter(a) => step,
+                (Some(step), None) if is_counter(b) => step,
+                _ => return None,
+            }
+        }
+        Op::Binary(BinaryOp::Subtract) if is_counter(body.operand(next, 0)?) => {
+            constant(&body, body.operand(next, 1)?)?.checked_neg()?
         }
         _ => return None,
     };
@@ -307,6 +312,77 @@ pub fn counted_loop(module: &Module, condition: CompId, body: CompId) -> Option<
         (0, (1i128 << bits) - 1)
     };
     (step != 0).then_some(Counter { index, step, direction, limit, range })
+}
+
+/// A computation seen through the fusions in it, as if what they run stood in their place.
+struct Through<'m> {
+    module: &'m Module,
+    computation: &'m Computation,
+}
+
+/// An instruction of a computation, or of a fusion in it.
+#[derive(Clone, Copy)]
+struct At {
+    fusion: Option<InstrId>,
+    id: InstrId,
+}
+
+impl<'m> Through<'m> {
+    fn of(&self, at: At) -> &'m Computation {
+        match at.fusion.map(|fusion| &self.computation.instr(fusion).op) {
+            Some(Op::Fusion(op)) => self.module.computation(op.calls),
+            _ => self.computation,
+        }
+    }
+
+    fn instr(&self, at: At) -> &'m Instr {
+        self.of(at).instr(at.id)
+    }
+
+    fn root(&self) -> At {
+        self.settle(At { fusion: None, id: self.computation.root() })
+    }
+
+    fn operand(&self, at: At, i: usize) -> Option<At> {
+        let id = *self.instr(at).operands.get(i)?;
+        Some(self.settle(At { id, ..at }))
+    }
+
+    /// The instruction behind a fusion, its results, and its parameters. It ends because operands
+    /// precede what uses them.
+    fn settle(&self, mut at: At) -> At {
+        loop {
+            let instr = self.instr(at);
+            let first = instr.operands.first().copied();
+            let fused = |id: InstrId| match &self.computation.instr(id).op {
+                Op::Fusion(op) => Some(self.module.computation(op.calls)),
+                _ => None,
+            };
+            at = match (&instr.op, at.fusion, first) {
+                (Op::Fusion(_), None, _) => {
+                    let Some(inner) = fused(at.id) else { return at };
+                    At { fusion: Some(at.id), id: inner.root() }
+                }
+                (Op::GetTupleElement(op), None, Some(from)) => {
+                    let Some(inner) = fused(from) else { return at };
+                    let root = inner.instr(inner.root());
+                    let element = root.operands.get(op.index);
+                    match (&root.op, element) {
+                        (Op::Tuple(_), Some(&id)) => At { fusion: Some(from), id },
+                        _ => return at,
+                    }
+                }
+                (Op::Parameter(param), Some(fusion), _) => {
+                    let operands = &self.computation.instr(fusion).operands;
+                    match operands.get(param.number) {
+                        Some(&id) => At { fusion: None, id },
+                        None => return at,
+                    }
+                }
+                _ => return at,
+            };
+        }
+    }
 }
 
 fn mirrored(direction: Direction) -> Direction {
@@ -369,6 +445,31 @@ mod tests {
         assert_eq!(keys(F32, le), None);
         let odd = "c = f32[] negate(b) ROOT r = pred[] compare(a, c), direction=LT";
         assert_eq!(keys(F32, odd), None);
+    }
+
+    #[test]
+    fn loops_that_count_in_fusions() {
+        let text = "
+            c0 { i = s32[] parameter(0) n = s32[] constant(10)
+              ROOT r = pred[] compare(i, n), direction=LT }
+            b0 { i = s32[] parameter(0) x = f32[] parameter(1) one = s32[] constant(1)
+              j = s32[] add(i, one) y = f32[] negate(x) ROOT r = (s32[], f32[]) tuple(j, y) }
+            c { t = (f32[], s32[]) parameter(0) i = s32[] get-tuple-element(t), index=1
+              ROOT r = pred[] fusion(i), kind=kLoop, calls=c0 }
+            b { t = (f32[], s32[]) parameter(0) x = f32[] get-tuple-element(t), index=0
+              i = s32[] get-tuple-element(t), index=1
+              f = (s32[], f32[]) fusion(i, x), kind=kLoop, calls=b0
+              j = s32[] get-tuple-element(f), index=0 y = f32[] get-tuple-element(f), index=1
+              ROOT r = (f32[], s32[]) tuple(y, j) }
+            ENTRY e { t = (f32[], s32[]) parameter(0)
+              ROOT w = (f32[], s32[]) while(t), condition=c, body=b }";
+        let module = helio_ir::text::parse(text).expect("it parses");
+        let named = |name: &str| {
+            let mut ids = module.ids();
+            ids.find(|&id| module.computation(id).name == name).expect("it is there")
+        };
+        let counter = counted_loop(&module, named("c"), named("b")).expect("it counts");
+        assert_eq!((counter.index, counter.trips(3)), (Some(1), Some(7)));
     }
 
     #[test]

@@ -1,0 +1,466 @@
+//! How fusions grow.
+
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
+
+use helio_ir::{Computation, InstrId, Op};
+
+use super::class::{Class, array, class};
+use super::computes;
+use super::space::{Level, Role, Space};
+
+/// Instructions that become one fusion.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    /// Its last instruction.
+    pub root: InstrId,
+    /// All, including those that are computed elsewhere, too.
+    pub members: BTreeSet<InstrId>,
+    /// Those whose values are needed outside, the root last.
+    pub outputs: Vec<InstrId>,
+    /// Whether anything is folded.
+    pub folds: bool,
+    /// Those that belong to no other group.
+    owned: BTreeSet<InstrId>,
+    space: Space,
+    roles: HashMap<InstrId, Role>,
+    operands: BTreeSet<InstrId>,
+    copies: usize,
+}
+
+/// What a computation consists of after fusion.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Unit {
+    /// An instruction by itself.
+    Single(InstrId),
+    /// A fusion, by its place in [`Groups::groups`].
+    Group(usize),
+}
+
+/// The fusions of a computation.
+pub(super) struct Groups {
+    pub groups: Vec<Group>,
+    /// The group that makes each instruction's value.
+    owner: Vec<Option<usize>>,
+    /// The groups that compute it, the owner among them.
+    within: Vec<Vec<usize>>,
+    users: Vec<Vec<InstrId>>,
+    classes: Vec<Class>,
+    /// The result, and what effects need.
+    needed: Vec<bool>,
+}
+
+/// A fusion has at most so many instructions,
+const MAX_MEMBERS: usize = 200;
+/// so many arrays to read and write,
+const MAX_ARRAYS: usize = 24;
+/// and so many instructions that other fusions compute, too.
+const MAX_COPIES: usize = 24;
+/// Instructions looked at in search of a path; more are taken for one.
+const MAX_SEARCH: usize = 512;
+
+impl Groups {
+    /// Forms the fusions.
+    pub fn of(computation: &Computation) -> Groups {
+        let count = computation.instrs().len();
+        let mut users: Vec<Vec<InstrId>> = vec![Vec::new(); count];
+        for id in computation.ids() {
+            for &operand in &computation.instr(id).operands {
+                if users[operand.index()].last() != Some(&id) {
+                    users[operand.index()].push(id);
+                }
+            }
+        }
+        let mut needed = vec![false; count];
+        needed[computation.root().index()] = true;
+        let classes: Vec<Class> =
+            computation.instrs().iter().map(|instr| class(computation, instr)).collect();
+        let (owner, within) = (vec![None; count], vec![Vec::new(); count]);
+        let mut groups = Groups { groups: Vec::new(), owner, within, users, classes, needed };
+        for id in computation.ids().rev() {
+            if groups.is_wanted(id) && groups.begins(computation, id) {
+                groups.grow(computation, id);
+            }
+        }
+        groups.finish(computation);
+        groups
+    }
+
+    /// Whether a value is needed that no fusion makes so far.
+    fn is_wanted(&self, id: InstrId) -> bool {
+        let outside = |user: &InstrId| {
+            let within = &self.within[user.index()];
+            let here = &self.within[id.index()];
+            within.is_empty() || within.iter().any(|group| !here.contains(group))
+        };
+        self.owner[id.index()].is_none()
+            && (self.needed[id.index()] || self.users[id.index()].iter().any(outside))
+    }
+
+    /// Whether an instruction may be the last one of a fusion.
+    fn begins(&self, computation: &Computation, id: InstrId) -> bool {
+        match self.classes[id.index()] {
+            Class::Boundary => false,
+            // Renaming elements costs nothing, moving them has a kernel of its own; but what is
+            // moved may be worth computing right there.
+            Class::Free => match computation.instr(id).op {
+                Op::Constant(_) | Op::Reshape(_) => false,
+                Op::Iota(_) => true,
+                _ => self.operand_joins(computation, id),
+            },
+            Class::Movement => self.operand_joins(computation, id),
+            Class::Update => true,
+            Class::Cheap | Class::Costly | Class::Reduce => true,
+        }
+    }
+
+    /// Whether an operand has no other user, and computes something.
+    fn operand_joins(&self, computation: &Computation, id: InstrId) -> bool {
+        computation.instr(id).operands.iter().any(|&operand| {
+            self.users[operand.index()].len() == 1
+                && !self.needed[operand.index()]
+                && matches!(self.classes[operand.index()], Class::Cheap | Class::Costly)
+        })
+    }
+
+    fn grow(&mut self, computation: &Computation, root: InstrId) {
+        let Some(mut group) = Group::new(computation, root, self.classes[root.index()]) else {
+            return;
+        };
+        let number = self.groups.len();
+        self.owner[root.index()] = Some(number);
+        self.within[root.index()].push(number);
+        let mut candidates: BinaryHeap<InstrId> = BinaryHeap::new();
+        candidates.extend(&group.operands);
+        let mut last = None;
+        while let Some(id) = candidates.pop() {
+            if last.replace(id) == Some(id) || group.members.contains(&id) {
+                continue;
+            }
+            let Some(join) = self.join(computation, &group, number, id) else { continue };
+            group.operands.remove(&id);
+            group.members.insert(id);
+            self.within[id.index()].push(number);
+            if join.own {
+                group.owned.insert(id);
+                self.owner[id.index()] = Some(number);
+            } else if self.classes[id.index()] != Class::Free {
+                group.copies += 1;
+            }
+            if let Some((space, renumbered)) = join.space {
+                group.enter(space, renumbered);
+            }
+            group.roles.insert(id, group.role_of(computation, id, &self.users[id.index()]));
+            for &operand in &computation.instr(id).operands {
+                if !group.members.contains(&operand) {
+                    group.operands.insert(operand);
+                    candidates.push(operand);
+                }
+            }
+        }
+        self.groups.push(group);
+    }
+
+    /// Whether and how an operand of a group joins it.
+    fn join(
+        &self,
+        computation: &Computation,
+        group: &Group,
+        number: usize,
+        id: InstrId,
+    ) -> Option<Join> {
+        let instr = computation.instr(id);
+        let class = self.classes[id.index()];
+        if matches!(class, Class::Boundary | Class::Update) || self.owner[id.index()].is_some() {
+            return None;
+        }
+        // Tuples of reductions are fusions' results only.
+        let shape = instr.shape.as_array()?;
+        if group.only_updates(computation, id) || group.members.len() >= MAX_MEMBERS {
+            return None;
+        }
+        let new = |operand: &&InstrId| {
+            !group.members.contains(operand) && !group.operands.contains(operand)
+        };
+        let new_operands = instr.operands.iter().filter(new).count();
+        let arrays = group.operands.len() + group.outputs.len() + new_operands;
+        if class != Class::Free && arrays > MAX_ARRAYS {
+            return None;
+        }
+        let role = group.role_of(computation, id, &self.users[id.index()]);
+        let level = group.space.level(&role, shape.dims());
+        let mut space = None;
+        match class {
+            Class::Reduce => {
+                let Op::Reduce(op) = &instr.op else { return None };
+                let from = array(computation, instr.operands[0])?;
+                space =
+                    Some(group.space.admit(&op.dimensions, &role, from.dims(), shape.dims())?);
+            }
+            Class::Costly | Class::Movement if level == Level::Partial => {
+                // What is moved without a computation in between is read where it lies.
+                let plain = class == Class::Movement
+                    && group.moves_only(computation, &self.users[id.index()]);
+                if !plain {
+                    return None;
+                }
+            }
+            _ => {}
+        }
+        let space = space.filter(|(space, renumbered)| {
+            renumbered.is_some() || group.space.folded != space.folded
+        });
+        let inside = |user: &InstrId| group.owned.contains(user);
+        let users = &self.users[id.index()];
+        if !self.needed[id.index()] && users.iter().all(inside) {
+            return Some(Join { own: true, space });
+        }
+        let can_copy = class == Class::Free || class == Class::Cheap && group.copies < MAX_COPIES;
+        let boundary = |user: &InstrId| self.classes[user.index()] == Class::Boundary;
+        let is_made_anyway = self.needed[id.index()] || users.iter().any(boundary);
+        let can_be_output = class != Class::Free
+            && arrays < MAX_ARRAYS
+            && matches!(level, Level::Full | Level::Kept)
+            && (is_made_anyway || !can_copy)
+            && !self.leads_into(group, number, id);
+        if can_be_output {
+            return Some(Join { own: true, space });
+        }
+        can_copy.then_some(Join { own: false, space })
+    }
+
+    /// Whether a path leads from an instruction through others outside of a group back into it.
+    fn leads_into(&self, group: &Group, number: usize, from: InstrId) -> bool {
+        let mut seen: BTreeSet<InstrId> = BTreeSet::new();
+        let outside = |id: &InstrId| !group.members.contains(id);
+        let mut stack: Vec<InstrId> =
+            self.users[from.index()].iter().copied().filter(outside).collect();
+        while let Some(id) = stack.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            if group.members.contains(&id) || seen.len() > MAX_SEARCH {
+                return true;
+            }
+            stack.extend(&self.users[id.index()]);
+            // Another fusion gives nothing before it has everything.
+            for &other in self.within[id.index()].iter().filter(|&&other| other != number) {
+                let members = &self.groups[other].members;
+                let users = members.iter().flat_map(|m| &self.users[m.index()]);
+                stack.extend(users.filter(|user| !self.groups[other].members.contains(user)));
+            }
+        }
+        false
+    }
+
+    /// Takes groups apart that compute nothing, and sees what each gives.
+    fn finish(&mut self, computation: &Computation) {
+        for number in 0..self.groups.len() {
+            let of = |id: &InstrId| computes(self.classes[id.index()], &computation.instr(*id).op);
+            if self.groups[number].members.iter().any(of) {
+                continue;
+            }
+            let group = &mut self.groups[number];
+            for id in std::mem::take(&mut group.members) {
+                self.within[id.index()].retain(|&of| of != number);
+                if self.owner[id.index()] == Some(number) {
+                    self.owner[id.index()] = None;
+                }
+            }
+        }
+        for number in 0..self.groups.len() {
+            let group = &self.groups[number];
+            let given = |id: &&InstrId| {
+                self.needed[id.index()]
+                    || self.users[id.index()].iter().any(|user| {
+                        let within = &self.within[user.index()];
+                        within.is_empty()
+                            || within.iter().any(|&of| !self.groups[of].members.contains(id))
+                    })
+            };
+            let owned = group.owned.iter().filter(|id| group.members.contains(id));
+            self.groups[number].outputs = owned.filter(given).copied().collect();
+        }
+    }
+
+    /// The instructions and fusions that remain, operands before users; `None` if fusions would
+    /// wait for each other.
+    pub fn order(&self, computation: &Computation) -> Option<Vec<Unit>> {
+        // A unit is placed once all that it reads is.
+        let count = computation.instrs().len();
+        let mut units: Vec<Unit> = Vec::new();
+        let mut unit_of: Vec<Option<usize>> = vec![None; count];
+        let mut reads: Vec<BTreeSet<InstrId>> = Vec::new();
+        for (number, group) in self.groups.iter().enumerate() {
+            if group.outputs.is_empty() {
+                continue;
+            }
+            let operands = group.members.iter().flat_map(|id| &computation.instr(*id).operands);
+            let outside = operands.filter(|id| !group.members.contains(id));
+            reads.push(outside.copied().collect());
+            for id in &group.owned {
+                if self.owner[id.index()] == Some(number) {
+                    unit_of[id.index()] = Some(units.len());
+                }
+            }
+            units.push(Unit::Group(number));
+        }
+        for id in computation.ids() {
+            let copied_only = self.owner[id.index()].is_none() && !self.is_left(computation, id);
+            if unit_of[id.index()].is_some() || self.owner[id.index()].is_some() || copied_only {
+                continue;
+            }
+            unit_of[id.index()] = Some(units.len());
+            let instr = computation.instr(id);
+            let control = instr.extra.iter().flat_map(|extra| &extra.control_predecessors);
+            reads.push(instr.operands.iter().chain(control).copied().collect());
+            units.push(Unit::Single(id));
+        }
+        let mut users: Vec<Vec<usize>> = vec![Vec::new(); units.len()];
+        let mut missing = vec![0_usize; units.len()];
+        for (unit, reads) in reads.iter().enumerate() {
+            let from: BTreeSet<usize> = reads.iter().filter_map(|id| unit_of[id.index()]).collect();
+            for from in from.into_iter().filter(|&from| from != unit) {
+                users[from].push(unit);
+                missing[unit] += 1;
+            }
+        }
+        // Among those that are ready, in the order of the program.
+        let first = |unit: &Unit| match unit {
+            Unit::Single(id) => id.0,
+            Unit::Group(number) => self.groups[*number].root.0,
+        };
+        let mut ready: BTreeMap<u32, usize> = BTreeMap::new();
+        for (unit, &missing) in missing.iter().enumerate() {
+            if missing == 0 {
+                ready.insert(first(&units[unit]), unit);
+            }
+        }
+        let mut order = Vec::with_capacity(units.len());
+        while let Some((_, unit)) = ready.pop_first() {
+            order.push(units[unit]);
+            for &user in &users[unit] {
+                missing[user] -= 1;
+                if missing[user] == 0 {
+                    ready.insert(first(&units[user]), user);
+                }
+            }
+        }
+        (order.len() == units.len()).then_some(order)
+    }
+
+    /// Whether an instruction that no fusion owns still has to be there.
+    fn is_left(&self, computation: &Computation, id: InstrId) -> bool {
+        if self.needed[id.index()] || matches!(computation.instr(id).op, Op::Parameter(_)) {
+            return true;
+        }
+        let users = &self.users[id.index()];
+        users.is_empty()
+            || users.iter().any(|user| {
+                let within = &self.within[user.index()];
+                within.is_empty() || within.iter().any(|&of| !self.groups[of].members.contains(&id))
+            })
+    }
+}
+
+/// How an instruction joins a group.
+struct Join {
+    /// As its own, rather than as a copy.
+    own: bool,
+    /// The loops with it, if they are others; see [`Space::admit`].
+    space: Option<(Space, Option<Vec<usize>>)>,
+}
+
+impl Group {
+    fn new(computation: &Computation, root: InstrId, class: Class) -> Option<Group> {
+        let instr = computation.instr(root);
+        let dims =
+            |i: usize| array(computation, instr.operands[i]).map(|shape| shape.dims().to_vec());
+        let (space, role) = match (&instr.op, class) {
+            (Op::Reduce(op), Class::Reduce) => {
+                let sizes = dims(0)?;
+                let folded: Vec<bool> =
+                    (0..sizes.len()).map(|d| op.dimensions.contains(&d)).collect();
+                let kept = (0..sizes.len()).filter(|&d| !folded[d]);
+                let kept = kept.map(|d| (sizes[d] != 1).then_some(d)).collect();
+                let role = Role { dims: Some(kept), bijective: false };
+                (Space { sizes, folded: Some(folded) }, role)
+            }
+            (Op::DynamicUpdateSlice(_), _) => {
+                (Space { sizes: dims(1)?, folded: None }, Role::partial())
+            }
+            _ => {
+                let sizes = instr.shape.as_array()?.dims().to_vec();
+                let role = Role::identity(&sizes);
+                (Space { sizes, folded: None }, role)
+            }
+        };
+        Some(Group {
+            root,
+            members: BTreeSet::from([root]),
+            outputs: vec![root],
+            folds: class == Class::Reduce,
+            owned: BTreeSet::from([root]),
+            space,
+            roles: HashMap::from([(root, role)]),
+            operands: instr.operands.iter().copied().collect(),
+            copies: 0,
+        })
+    }
+
+    /// The role of an operand, as all its users here see it.
+    fn role_of(&self, computation: &Computation, id: InstrId, users: &[InstrId]) -> Role {
+        let Some(shape) = array(computation, id) else { return Role::partial() };
+        let mut role: Option<Role> = None;
+        for &user in users {
+            let Some(of) = self.roles.get(&user) else { continue };
+            let instr = computation.instr(user);
+            let result = array(computation, user).map_or(&[][..], |shape| shape.dims());
+            for (number, _) in instr.operands.iter().enumerate().filter(|&(_, &o)| o == id) {
+                let here = self.space.operand(instr, number, of, shape.dims(), result);
+                role = Some(match role {
+                    None => here,
+                    Some(role) => role.join(here),
+                });
+            }
+        }
+        role.unwrap_or_else(Role::partial)
+    }
+
+    /// Whether an operand is what the root changes a part of.
+    fn only_updates(&self, computation: &Computation, id: InstrId) -> bool {
+        let root = computation.instr(self.root);
+        matches!(root.op, Op::DynamicUpdateSlice(_)) && root.operands[0] == id
+    }
+
+    /// Whether what uses an operand here only moves its elements.
+    fn moves_only(&self, computation: &Computation, users: &[InstrId]) -> bool {
+        let users = users.iter().filter(|user| self.members.contains(user));
+        let mut users = users.map(|&user| &computation.instr(user).op);
+        users.all(|op| {
+            matches!(
+                op,
+                Op::Reshape(_)
+                    | Op::Broadcast(_)
+                    | Op::Slice(_)
+                    | Op::Transpose(_)
+                    | Op::Reverse(_)
+                    | Op::Pad(_)
+                    | Op::Concatenate(_)
+            )
+        })
+    }
+
+    /// Goes over to other loops.
+    fn enter(&mut self, space: Space, renumbered: Option<Vec<usize>>) {
+        self.folds = true;
+        if let Some(renumbered) = renumbered {
+            for role in self.roles.values_mut() {
+                role.bijective = false;
+                for dim in role.dims.iter_mut().flatten().flatten() {
+                    *dim = renumbered[*dim];
+                }
+            }
+        }
+        self.space = space;
+    }
+}

@@ -1,0 +1,166 @@
+//! Fusion: instructions that are computed together, element by element, without their values going
+//! through memory.
+//!
+//! Instructions are visited from the last to the first. One that can be fused and belongs nowhere
+//! yet begins a fusion, which then grows towards its operands: an operand joins if all its users are
+//! there already; if not, it is computed in each place (if that is cheap) or becomes another result
+//! of the fusion (if it has an element for each of its loops' points, and nothing outside lies
+//! between). Reductions join where they fit the fusion's loops ([`space`]), so that a softmax, or a
+//! layer norm with its gradient, becomes one fusion.
+
+mod class;
+mod grow;
+mod space;
+
+use std::collections::{BTreeMap, HashSet};
+
+use helio_ir::ops::{Fusion, GetTupleElement, Parameter, Tuple};
+use helio_ir::{Computation, Error, Instr, InstrId, Module, Op, Result, Shape};
+
+use crate::draft::{Draft, Old, unnamed};
+use crate::rebuild::rebuild;
+use class::Class;
+use grow::{Group, Groups, Unit};
+
+/// Puts instructions that can be computed together into fusions.
+pub(crate) fn fuse(module: Module) -> Result<Module> {
+    let run = run_as_a_whole(&module);
+    rebuild(module, |new, computation| {
+        if !run.contains(&computation.name) {
+            return Ok(computation);
+        }
+        let groups = Groups::of(&computation);
+        match groups.order(&computation) {
+            Some(order) if !groups.groups.is_empty() => {
+                let (draft, old) = Draft::replacing(new, computation);
+                replace(draft, old, &groups, &order)
+            }
+            _ => Ok(computation),
+        }
+    })
+}
+
+/// The names of the computations that run on whole arrays, rather than for each element.
+fn run_as_a_whole(module: &Module) -> HashSet<String> {
+    let mut run = HashSet::from([module.entry_id()]);
+    for id in module.ids().rev().filter(|id| *id <= module.entry_id()) {
+        if !run.contains(&id) {
+            continue;
+        }
+        for instr in module.computation(id).instrs() {
+            if matches!(
+                instr.op,
+                Op::While(_) | Op::Conditional(_) | Op::Call(_) | Op::AsyncStart(_)
+            ) {
+                run.extend(instr.op.callees());
+            }
+        }
+    }
+    run.into_iter().map(|id| module.computation(id).name.clone()).collect()
+}
+
+/// The computation with fusions.
+fn replace(mut draft: Draft<'_>, old: Old, groups: &Groups, order: &[Unit]) -> Result<Computation> {
+    let mut map: Vec<Option<InstrId>> = vec![None; old.instrs.len()];
+    for unit in order {
+        match *unit {
+            Unit::Single(id) => {
+                let mut instr = old.instrs[id.index()].clone();
+                for operand in &mut instr.operands {
+                    *operand = made(&map, *operand)?;
+                }
+                if let Some(extra) = &mut instr.extra {
+                    let before = std::mem::take(&mut extra.control_predecessors);
+                    let kept = before.into_iter().filter_map(|id| map[id.index()]);
+                    extra.control_predecessors = kept.collect();
+                }
+                map[id.index()] = Some(draft.push(instr));
+            }
+            Unit::Group(number) => {
+                fusion(&mut draft, &old.instrs, &groups.groups[number], &mut map)?;
+            }
+        }
+    }
+    let root = made(&map, old.root)?;
+    draft.finish(root)
+}
+
+fn made(map: &[Option<InstrId>], id: InstrId) -> Result<InstrId> {
+    map[id.index()].ok_or_else(|| Error::internal("an operand is not made before its user"))
+}
+
+/// Adds a fusion, and notes what stands for its results.
+fn fusion(
+    draft: &mut Draft<'_>,
+    instrs: &[Instr],
+    group: &Group,
+    map: &mut [Option<InstrId>],
+) -> Result<()> {
+    let mut fused =
+        Draft::new(draft.module(), format!("fused_{}", instrs[group.root.index()].name));
+    let mut inner: BTreeMap<InstrId, InstrId> = BTreeMap::new();
+    let mut operands = Vec::new();
+    for &id in &group.members {
+        for &operand in &instrs[id.index()].operands {
+            if group.members.contains(&operand) || inner.contains_key(&operand) {
+                continue;
+            }
+            let shape = instrs[operand.index()].shape.clone();
+            let parameter = Parameter { number: operands.len(), shape: shape.clone() };
+            let mut param = unnamed(Op::Parameter(parameter), &[], shape.without_layout());
+            param.name = format!("p{}", operands.len());
+            inner.insert(operand, fused.push(param));
+            operands.push(made(map, operand)?);
+        }
+    }
+    for &id in &group.members {
+        let mut instr = instrs[id.index()].clone();
+        for operand in &mut instr.operands {
+            *operand = inner[operand];
+        }
+        if let Some(extra) = &mut instr.extra {
+            extra.control_predecessors.clear();
+        }
+        inner.insert(id, fused.push(instr));
+    }
+    let results: Vec<InstrId> = group.outputs.iter().map(|id| inner[id]).collect();
+    let root = match results[..] {
+        [only] => only,
+        _ => {
+            let shapes = group.outputs.iter().map(|&id| instrs[id.index()].shape.without_layout());
+            fused.push(unnamed(Op::Tuple(Tuple), &results, Shape::Tuple(shapes.collect())))
+        }
+    };
+    let shape = fused.shape(root).without_layout();
+    let fused = fused.finish(root)?;
+    let calls = draft.module().push(fused)?;
+    let kind = if group.folds { "kInput" } else { "kLoop" };
+    let op = Fusion { kind: kind.to_owned(), calls, output_to_operand_aliasing: None };
+    let mut instr = unnamed(Op::Fusion(op), &operands, shape);
+    if let [only] = group.outputs[..] {
+        instr.name.clone_from(&instrs[only.index()].name);
+        map[only.index()] = Some(draft.push(instr));
+        return Ok(());
+    }
+    let fusion = draft.push(instr);
+    for (index, id) in group.outputs.iter().enumerate() {
+        let old = &instrs[id.index()];
+        let element = Op::GetTupleElement(GetTupleElement { index });
+        let mut instr = unnamed(element, &[fusion], old.shape.without_layout());
+        instr.name.clone_from(&old.name);
+        map[id.index()] = Some(draft.push(instr));
+    }
+    Ok(())
+}
+
+/// Whether instructions of a class do anything that a kernel of its own is worth.
+fn computes(class: Class, op: &Op) -> bool {
+    match class {
+        Class::Cheap | Class::Costly | Class::Reduce => true,
+        Class::Free => matches!(op, Op::Iota(_)),
+        Class::Boundary | Class::Movement | Class::Update => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

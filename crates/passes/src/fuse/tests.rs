@@ -1,0 +1,160 @@
+use crate::testing::{after, check};
+
+/// The opcodes of the entry computation, and of each fusion in it.
+fn outline(text: &str) -> String {
+    let text = after("fuse", text);
+    let module = helio_ir::text::parse(&text).expect("it parses");
+    let opcodes = |computation: &helio_ir::Computation| {
+        let all = computation.instrs().iter().filter(|instr| instr.op.opcode() != "parameter");
+        let all: Vec<String> = all
+            .map(|instr| match &instr.op {
+                helio_ir::Op::Fusion(op) => {
+                    let inner = module.computation(op.calls);
+                    let inner = inner.instrs().iter().map(|instr| instr.op.opcode());
+                    let inner: Vec<&str> = inner.filter(|op| *op != "parameter").collect();
+                    format!("[{}]", inner.join(" "))
+                }
+                op => op.opcode().to_owned(),
+            })
+            .collect();
+        all.join(" ")
+    };
+    opcodes(module.entry())
+}
+
+const ADD: &str = "
+    add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }
+    max { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] maximum(a, b) }";
+
+#[track_caller]
+fn outlines(text: &str, expected: &str) {
+    assert_eq!(outline(&format!("{ADD} ENTRY e {{ {text} }}")), expected);
+}
+
+#[test]
+fn a_chain_is_one_fusion() {
+    check(
+        "fuse",
+        "ENTRY e {
+          x = f32[4] parameter(0)
+          y = f32[4] exponential(x)
+          s = f32[] constant(2)
+          b = f32[4] broadcast(s), dimensions={}
+          ROOT z = f32[4] add(y, b)
+        }",
+        "fused_z {
+          p0 = f32[4] parameter(0)
+          y = f32[4] exponential(p0)
+          s = f32[] constant(2)
+          b = f32[4] broadcast(s), dimensions={}
+          ROOT z = f32[4] add(y, b)
+        }
+        ENTRY e {
+          x = f32[4] parameter(0)
+          ROOT z = f32[4] fusion(x), kind=kLoop, calls=fused_z
+        }",
+    );
+}
+
+#[test]
+fn values_needed_elsewhere_are_results() {
+    outlines(
+        "x = f32[4] parameter(0) y = f32[4] exponential(x) z = f32[4] add(y, x)
+         ROOT t = (f32[4], f32[4]) tuple(y, z)",
+        "[exponential add tuple] get-tuple-element get-tuple-element tuple",
+    );
+    // What is cheap is computed twice; what is not, once.
+    outlines(
+        "x = f32[4,4] parameter(0) n = f32[4,4] negate(x) e = f32[4,4] exponential(n)
+         d = f32[4,4] dot(e, n), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+         ROOT s = f32[4,4] subtract(d, e)",
+        "[negate exponential tuple] get-tuple-element get-tuple-element dot [subtract]",
+    );
+}
+
+#[test]
+fn no_path_leaves_a_fusion_and_comes_back() {
+    outlines(
+        "x = f32[4,4] parameter(0) e = f32[4,4] exponential(x)
+         d = f32[4,4] dot(e, e), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+         ROOT s = f32[4,4] add(d, e)",
+        "[exponential] dot [add]",
+    );
+}
+
+#[test]
+fn a_softmax_is_one_fusion() {
+    outlines(
+        "x = f32[8,100] parameter(0) low = f32[] constant(-inf) z = f32[] constant(0)
+         m = f32[8] reduce(x, low), dimensions={1}, to_apply=max
+         mb = f32[8,100] broadcast(m), dimensions={0}
+         d = f32[8,100] subtract(x, mb) e = f32[8,100] exponential(d)
+         s = f32[8] reduce(e, z), dimensions={1}, to_apply=add
+         sr = f32[8,1] reshape(s) sr2 = f32[8] reshape(sr)
+         sb = f32[8,100] broadcast(sr2), dimensions={0}
+         ROOT r = f32[8,100] divide(e, sb)",
+        "[constant constant reduce broadcast subtract exponential reduce reshape reshape broadcast divide]",
+    );
+}
+
+#[test]
+fn reductions_over_other_dimensions_stay_apart() {
+    outlines(
+        "x = f32[10,100] parameter(0) z = f32[] constant(0)
+         s = f32[10] reduce(x, z), dimensions={1}, to_apply=add
+         c = f32[100] reduce(x, z), dimensions={0}, to_apply=add
+         sb = f32[10,100] broadcast(s), dimensions={0}
+         cb = f32[10,100] broadcast(c), dimensions={1}
+         d = f32[10,100] divide(x, sb) ROOT r = f32[10,100] divide(d, cb)",
+        "[constant reduce] [constant reduce broadcast broadcast divide divide]",
+    );
+}
+
+#[test]
+fn what_follows_a_reduction_joins_it() {
+    outlines(
+        "x = f32[10,100] parameter(0) z = f32[] constant(0) q = f32[10,100] multiply(x, x)
+         s = f32[10] reduce(q, z), dimensions={1}, to_apply=add ROOT r = f32[10] sqrt(s)",
+        "[constant multiply reduce sqrt]",
+    );
+}
+
+#[test]
+fn costly_values_are_not_computed_again_and_again() {
+    // Each of 4 elements is needed for 100 points.
+    outlines(
+        "x = f32[4] parameter(0) y = f32[100,4] parameter(1) e = f32[4] exponential(x)
+         b = f32[100,4] broadcast(e), dimensions={1} ROOT r = f32[100,4] add(b, y)",
+        "[exponential] [broadcast add]",
+    );
+}
+
+#[test]
+fn movement_alone_is_left_alone() {
+    outlines(
+        "x = f32[4,8] parameter(0) z = f32[] constant(0) t = f32[8,4] transpose(x), dimensions={1,0}
+         p = f32[9,4] pad(t, z), padding=0_1x0_0 ROOT r = f32[36] reshape(p)",
+        "constant transpose pad reshape",
+    );
+}
+
+#[test]
+fn updates_take_in_what_they_store() {
+    outlines(
+        "x = f32[10,4] parameter(0) u = f32[1,4] parameter(1) i = s32[] parameter(2)
+         z = s32[] constant(0) n = f32[1,4] negate(u) y = f32[10,4] negate(x)
+         ROOT r = f32[10,4] dynamic-update-slice(y, n, i, z)",
+        "[negate] [constant negate dynamic-update-slice]",
+    );
+}
+
+#[test]
+fn long_chains_fall_into_pieces() {
+    let mut text = String::from("x0 = f32[4] parameter(0)");
+    for i in 1..1000 {
+        text += &format!(" x{i} = f32[4] negate(x{})", i - 1);
+    }
+    text += " ROOT r = f32[4] negate(x999)";
+    let found = outline(&format!("ENTRY e {{ {text} }}"));
+    assert_eq!(found.matches('[').count(), 5);
+}
