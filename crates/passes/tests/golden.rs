@@ -1,0 +1,254 @@
+//! What passes make of modules (`tests/passes`), and that it computes the same.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use helio_eval::{Context, Limits, evaluate};
+use helio_ir::text::{parse, print};
+use helio_ir::{
+    Array, ElementType, Literal, Module, Native, Number, Shape, Verified, dispatch_type, verify,
+};
+use helio_passes::{OptLevel, PARTS, PIPELINE, find_pass, optimize, run_passes};
+
+const BETWEEN_CASES: &str = "// =====\n";
+const BECOMES: &str = "// becomes:\n";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/passes")
+}
+
+fn entries(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    paths.sort();
+    paths
+}
+
+fn verified(text: &str, what: &str) -> Verified<Module> {
+    let module = parse(text).unwrap_or_else(|e| panic!("{what}: {e:?}"));
+    verify(module).unwrap_or_else(|e| panic!("{what}: {e:?}"))
+}
+
+#[test]
+fn passes_make_what_is_expected() {
+    let update = std::env::var_os("UPDATE").is_some();
+    let mut count = 0;
+    for dir in entries(&root()).iter().filter(|path| path.is_dir()) {
+        let name = dir.file_name().expect("a name").to_string_lossy().into_owned();
+        let pass = find_pass(&name).unwrap_or_else(|| panic!("no pass is named {name}"));
+        for path in entries(dir) {
+            let text = fs::read_to_string(&path).expect("a text");
+            let mut updated = Vec::new();
+            for case in text.split(BETWEEN_CASES) {
+                count += 1;
+                let (before, after) = case.split_once(BECOMES).unwrap_or((case, ""));
+                let what = format!("{}:\n{before}", path.display());
+                let module = verified(before, &what);
+                let passed = run_passes(module.clone(), [pass]).expect("the pass runs");
+                same_results(&module, &passed, tolerance(before), &what);
+                let found = print(&passed);
+                let found = found.split_once("\n\n").map_or(&*found, |(_, rest)| rest);
+                if update {
+                    updated
+                        .push(format!("{}{BECOMES}{found}", before.trim_end().to_owned() + "\n"));
+                } else {
+                    assert!(
+                        found.trim() == after.trim(),
+                        "{what}found:\n{found}\nexpected:\n{after}"
+                    );
+                }
+            }
+            if update {
+                fs::write(&path, updated.join(BETWEEN_CASES)).expect("the file can be written");
+            }
+        }
+    }
+    assert!(count > 0, "no cases below {}", root().display());
+}
+
+/// The same cases through all passes at each level.
+#[test]
+fn every_level_computes_the_same() {
+    let dirs = entries(&root());
+    for path in dirs.iter().filter(|path| path.is_dir()).flat_map(|dir| entries(dir)) {
+        let text = fs::read_to_string(&path).expect("a text");
+        for case in text.split(BETWEEN_CASES) {
+            let before = case.split(BECOMES).next().expect("a first part");
+            let module = verified(before, before);
+            for level in (0..4).filter_map(OptLevel::from_number) {
+                let passed = optimize(module.clone(), level).expect("the passes run");
+                same_results(&module, &passed, tolerance(before), &format!("{level:?}: {before}"));
+            }
+        }
+    }
+}
+
+/// The programs of `tests/cases`, which have every operation, through all passes at each level.
+#[test]
+fn every_case_computes_the_same() {
+    let mut pending = vec![root().join("../cases")];
+    let mut count = 0;
+    while let Some(path) = pending.pop() {
+        if path.is_dir() {
+            pending.extend(entries(&path));
+            continue;
+        }
+        if path.extension().is_none_or(|extension| extension != "hlo") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).expect("a text");
+        for program in text.split("\n// -----") {
+            let Ok(module) = parse(program).and_then(verify) else { continue };
+            count += 1;
+            for level in (0..4).filter_map(OptLevel::from_number) {
+                let passed = optimize(module.clone(), level).expect("the passes run");
+                // Sums may be taken in another order, and of narrow floats.
+                let tolerance = 0.02;
+                same_results(&module, &passed, tolerance, &format!("{level:?}: {program}"));
+            }
+        }
+    }
+    assert!(count > 900, "only {count} programs");
+}
+
+fn tolerance(text: &str) -> f64 {
+    let line = text.lines().find_map(|line| line.strip_prefix("// tolerance: "));
+    line.map_or(0.0, |line| line.parse().expect("a number"))
+}
+
+fn same_results(a: &Verified<Module>, b: &Verified<Module>, tolerance: f64, what: &str) {
+    for seed in 0..3 {
+        let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15 ^ seed);
+        let params = a.entry().program_shape().params;
+        let args: Vec<_> = params.iter().map(|shape| numbers.literal(shape)).collect();
+        let run = |module, steps| {
+            // Made-up arguments may make a loop endless.
+            let limits = Limits { max_steps: Some(steps), ..Limits::default() };
+            evaluate(module, &args, &Context { limits, ..Context::default() })
+        };
+        let Ok(expected) = run(a, 10_000) else { continue };
+        let found = run(b, 100_000).unwrap_or_else(|e| panic!("{what}: {e}"));
+        assert!(is_close(&expected, &found, tolerance), "{what}:\n{expected:?}\n{found:?}");
+    }
+}
+
+fn is_close(a: &Literal, b: &Literal, tolerance: f64) -> bool {
+    match (a, b) {
+        (Literal::Array(a), Literal::Array(b)) => {
+            a.shape().same(b.shape())
+                && (0..a.data().len()).all(|i| {
+                    let close = |x: f64, y: f64| {
+                        (x.is_nan() && y.is_nan())
+                            || x.to_bits() == y.to_bits()
+                            || (x - y).abs() <= tolerance * x.abs()
+                    };
+                    match (a.number(i), b.number(i)) {
+                        (Number::Float(x), Number::Float(y)) => close(x, y),
+                        (Number::Complex(x), Number::Complex(y)) => {
+                            close(x.re, y.re) && close(x.im, y.im)
+                        }
+                        (x, y) => x == y,
+                    }
+                })
+        }
+        (Literal::Tuple(a), Literal::Tuple(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_close(a, b, tolerance))
+        }
+        (Literal::Token, Literal::Token) => true,
+        _ => false,
+    }
+}
+
+/// Numbers made up by a shift register, special ones among them.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn float(&mut self) -> f64 {
+        const SPECIAL: [f64; 8] =
+            [0.0, -0.0, 1.0, -1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 2.0];
+        match self.next() % 4 {
+            0 => SPECIAL[(self.next() % 8) as usize],
+            _ => (self.next() % 2001) as f64 / 100.0 - 10.0,
+        }
+    }
+
+    fn number(&mut self, ty: ElementType) -> Number {
+        if ty.is_pred() {
+            return Number::Pred(self.next() % 2 == 0);
+        }
+        if ty.is_integer() {
+            let bits = ty.bits() as u32;
+            return Number::Int(match self.next() % 4 {
+                0 => (1 << (bits - 1)) - 1,
+                1 => 1 << (bits - 1),
+                2 => i128::from(self.next()),
+                _ => i128::from(self.next() % 16) - 4,
+            });
+        }
+        let real = self.float();
+        match ty.is_complex() {
+            true => Number::Complex(helio_ir::types::C128::new(real, self.float())),
+            false => Number::Float(real),
+        }
+    }
+
+    fn literal(&mut self, shape: &Shape) -> Literal {
+        match shape {
+            Shape::Array(array) => {
+                let count = array.element_count();
+                let data = dispatch_type!(array.element(), T => {
+                    T::wrap((0..count).map(|_| T::from_number(self.number(T::TYPE))).collect())
+                });
+                let array = array.clone().without_layout();
+                Literal::Array(Array::from_data(array, data).expect("as many values"))
+            }
+            Shape::Tuple(elements) => {
+                Literal::Tuple(elements.iter().map(|shape| self.literal(shape)).collect())
+            }
+            Shape::Token | Shape::Opaque => Literal::Token,
+        }
+    }
+}
+
+/// The tables of `docs/passes.md`.
+#[test]
+fn the_documentation_lists_all_passes() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/passes.md");
+    let text = fs::read_to_string(&path).expect("the documentation");
+    let mut pipeline = String::new();
+    for pass in PIPELINE {
+        let row = format!("| `{}` | {} | {} |\n", pass.name, pass.level as u32, pass.summary);
+        if !pipeline.contains(&row) {
+            pipeline += &row;
+        }
+    }
+    let parts = PARTS.iter().map(|pass| format!("| `{}` | {} |\n", pass.name, pass.summary));
+    let parts: String = parts.collect();
+    let mut lines = text.lines().peekable();
+    let mut found = String::new();
+    while let Some(line) = lines.next() {
+        found += line;
+        found.push('\n');
+        let rows = match line {
+            "| pass | level | what it does |" => &pipeline,
+            "| pass | what it does |" => &parts,
+            _ => continue,
+        };
+        found += lines.next().expect("the line below the head");
+        found.push('\n');
+        found += rows;
+        while lines.next_if(|line| line.starts_with("| ") || line.starts_with("<!--")).is_some() {}
+    }
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(&path, &found).expect("the file can be written");
+    } else {
+        assert!(text == found, "run UPDATE=1 cargo test -p helio-passes; expected:\n{found}");
+    }
+}
