@@ -108,6 +108,15 @@ struct Dim {
 impl Windows {
     /// `None` if dilations or windows are too large, or anything is zero that must not be.
     fn new(window: &[WindowDim]) -> Option<Self> {
+        let count = window.iter().rposition(|dim| !dim.is_trivial()).map_or(0, |last| last + 1);
+        let (windowed, trivial) = window.split_at(count);
+        let lanes = trivial.iter().map(|dim| dim.base).product();
+        // Where there are no neighbours there are no positions, as a trivial dimension says.
+        Self::of_elements(if lanes == 0 { window } else { windowed }, lanes)
+    }
+
+    /// Windows over elements of so many neighbours each. `None` as for [`Windows::new`].
+    fn of_elements(window: &[WindowDim], lanes: usize) -> Option<Self> {
         let is_possible = |dim: &WindowDim| {
             let nothing = [dim.size, dim.stride, dim.window_dilation, dim.base_dilation];
             !nothing.contains(&0) && dim.base_dilation <= MOST_DILATION
@@ -120,11 +129,8 @@ impl Windows {
             let nowhere = Dim { covered: Vec::new(), step: 0, apart: 0 };
             return Some(Windows { dims: vec![nowhere], lanes: 0 });
         }
-        let count = window.iter().rposition(|dim| !dim.is_trivial()).map_or(0, |last| last + 1);
-        let (windowed, trivial) = window.split_at(count);
-        let lanes = trivial.iter().map(|dim| dim.base).product();
         let mut step = lanes;
-        let mut dims: Vec<Dim> = windowed
+        let mut dims: Vec<Dim> = window
             .iter()
             .rev()
             .map(|dim| {

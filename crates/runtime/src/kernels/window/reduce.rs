@@ -90,19 +90,15 @@ impl Plan {
         let windows = Windows::new(window)?;
         let points: usize = window.iter().map(|dim| dim.size).product();
         let last = window.iter().rposition(|dim| !dim.is_trivial());
-        if let Some((last, dim)) = last.map(|last| (last, window[last])) {
-            if windows.lanes < ENOUGH_LANES && dim.base_dilation == 1 {
-                // The last dimension is left to the line; its base is all one element.
-                let mut outer = window[..last].to_vec();
-                let whole = WindowDim {
-                    base: dim.base.checked_mul(windows.lanes)?,
-                    positions: dim.base * windows.lanes,
-                    ..TRIVIAL
-                };
-                outer.push(whole);
-                let line = Line { dim, lanes: windows.lanes };
-                return Some(Plan::Line { outer: Windows::new(&outer)?, line, points });
-            }
+        if let Some((last, dim)) = last.map(|last| (last, window[last]))
+            && windows.lanes < ENOUGH_LANES
+            && dim.base_dilation == 1
+        {
+            // The last dimension is left to the line, for which its base is all one element.
+            let width = dim.base.checked_mul(windows.lanes)?;
+            let outer = Windows::of_elements(&window[..last], width)?;
+            let line = Line { dim, lanes: windows.lanes };
+            return Some(Plan::Line { outer, line, points });
         }
         Some(Plan::Lanes { windows, points })
     }
@@ -256,13 +252,3 @@ fn fold<'a, T: Number, F: FoldOp>(folded: &mut [T], values: impl Iterator<Item =
         *folded = F::apply(*folded, v);
     }
 }
-
-const TRIVIAL: WindowDim = WindowDim {
-    size: 1,
-    stride: 1,
-    pad_low: 0,
-    window_dilation: 1,
-    base_dilation: 1,
-    base: 1,
-    positions: 1,
-};
