@@ -13,6 +13,7 @@ pub mod bytes;
 pub mod copy;
 mod disjoint;
 pub mod gemm;
+pub mod indexed;
 mod isa;
 pub mod number;
 mod scratch;

@@ -159,7 +159,8 @@ fn windows_send_to_what_they_select() {
         }
         let covered = covered(&window);
         let source = numbers(covered.len());
-        let stays: [(Select, fn(&f32, &f32) -> bool); 4] = [
+        type Stays = fn(&f32, &f32) -> bool;
+        let stays: [(Select, Stays); 4] = [
             (Select::Ge, f32::ge),
             (Select::Gt, f32::gt),
             (Select::Le, f32::le),
@@ -170,7 +171,9 @@ fn windows_send_to_what_they_select() {
             for (places, value) in covered.iter().zip(&source) {
                 let best = places.iter().copied();
                 let best = best.reduce(|a, b| if stays(&operand[a], &operand[b]) { a } else { b });
-                best.map(|at| expected[at] += value);
+                if let Some(at) = best {
+                    expected[at] += value;
+                }
             }
             let plan = SelectAndScatter::new(&window, NumberType::F32, select, Fold::Add).unwrap();
             let mut to = vec![0f32; operand.len()];

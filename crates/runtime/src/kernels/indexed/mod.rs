@@ -1,0 +1,143 @@
+//! Gather and scatter: windows of an array at places that index vectors give.
+//!
+//! Both run through pairs of an index vector and a window: a box of the array, whose elements lie
+//! in a list of windows (gather's result, scatter's updates) one after the other in some order.
+
+mod gather;
+mod places;
+mod scatter;
+
+pub use gather::Gather;
+pub use scatter::{Combine, Scatter};
+
+use super::copy::dense_steps;
+use super::number::NumberType;
+use places::{Batch, Component, Places};
+
+/// How index vectors, windows and arrays belong together, in the terms of XLA.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexedWindows {
+    /// The sizes of the array that windows are in.
+    pub array: Vec<usize>,
+    /// The sizes of the index vectors' array.
+    pub indices: Vec<usize>,
+    /// The sizes of the list of windows: gather's result, scatter's updates.
+    pub list: Vec<usize>,
+    /// The type of indices, an integer.
+    pub index_type: NumberType,
+    /// The dimension along which the components of an index vector lie; the rank of the indices if
+    /// each is a vector of one.
+    pub index_vector_dim: usize,
+    /// The dimension of the array that each component of an index vector is for (gather's
+    /// `start_index_map`, scatter's `scatter_dims_to_operand_dims`).
+    pub index_map: Vec<usize>,
+    /// The dimensions of the list that run through a window (`offset_dims`, `update_window_dims`).
+    pub window_dims: Vec<usize>,
+    /// Dimensions of the array in which windows have size 1 and that the list leaves out
+    /// (`collapsed_slice_dims`, `inserted_window_dims`).
+    pub left_out: Vec<usize>,
+    /// Dimensions of the array whose index is that of a dimension of the indices: pairs of both.
+    pub batching: Vec<(usize, usize)>,
+}
+
+/// An axis of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Axis {
+    size: usize,
+    /// The distance of neighbours in the array, in elements.
+    array: usize,
+    /// In the list.
+    list: usize,
+}
+
+/// What both operations run through.
+#[derive(Clone, Debug)]
+struct Plan {
+    places: Places,
+    /// The axes of a window around its rows.
+    window: Vec<Axis>,
+    /// How many neighbours a window has in both the array and the list.
+    row: usize,
+}
+
+impl IndexedWindows {
+    /// `None` if the description is not consistent, or for indices that are no integers.
+    fn plan(&self) -> Option<Plan> {
+        use NumberType::{BF16, F16, F32, F64};
+        if [F16, BF16, F32, F64].contains(&self.index_type) {
+            return None;
+        }
+        let array_steps = steps(&self.array)?;
+        let index_steps = steps(&self.indices)?;
+        let list_steps = steps(&self.list)?;
+
+        let is_left_out = |d: &usize| {
+            self.left_out.contains(d) || self.batching.iter().any(|(array, _)| array == d)
+        };
+        let in_window: Vec<usize> = (0..self.array.len()).filter(|d| !is_left_out(d)).collect();
+        let is_ascending = self.window_dims.is_sorted_by(|a, b| a < b);
+        if in_window.len() != self.window_dims.len() || !is_ascending {
+            return None;
+        }
+        let mut window: Vec<Axis> = Vec::new();
+        let mut window_sizes = vec![1; self.array.len()];
+        for (&d, &list) in in_window.iter().zip(&self.window_dims) {
+            window_sizes[d] = *self.list.get(list)?;
+            let axis =
+                Axis { size: window_sizes[d], array: array_steps[d], list: list_steps[list] };
+            match window.last_mut() {
+                _ if axis.size == 1 => {}
+                Some(outer)
+                    if outer.array == axis.array * axis.size
+                        && outer.list == axis.list * axis.size =>
+                {
+                    *outer = Axis { size: outer.size * axis.size, ..axis };
+                }
+                _ => window.push(axis),
+            }
+        }
+        let row = window.pop_if(|last| (last.array, last.list) == (1, 1)).map_or(1, |row| row.size);
+
+        let component_step = index_steps.get(self.index_vector_dim).copied().unwrap_or(0);
+        let components = self.index_map.iter().enumerate().map(|(i, &d)| {
+            let last = (*self.array.get(d)?).checked_sub(window_sizes[d]);
+            let step = array_steps[d];
+            Some(Component { offset: i * component_step, last: last.map(|v| v as i64), step })
+        });
+        let batch_dims = (0..self.indices.len()).filter(|&d| d != self.index_vector_dim);
+        let batch_dims: Vec<usize> = batch_dims.collect();
+        let list_dims = (0..self.list.len()).filter(|d| !self.window_dims.contains(d));
+        let list_dims: Vec<usize> = list_dims.collect();
+        if batch_dims.len() != list_dims.len() {
+            return None;
+        }
+        let batches = batch_dims.into_iter().zip(list_dims).map(|(d, list)| {
+            if self.indices[d] != self.list[list] {
+                return None;
+            }
+            let batching = self.batching.iter().find(|(_, indices)| *indices == d);
+            Some(Batch {
+                size: self.indices[d],
+                index: index_steps[d],
+                array: batching.map_or(Some(&0), |&(array, _)| array_steps.get(array)).copied()?,
+                list: list_steps[list],
+            })
+        });
+        let places = Places::new(
+            self.index_type,
+            batches.collect::<Option<_>>()?,
+            components.collect::<Option<_>>()?,
+        );
+        Some(Plan { places, window, row })
+    }
+}
+
+/// The steps of a dense array, in elements; `None` if they overflow.
+fn steps(sizes: &[usize]) -> Option<Vec<usize>> {
+    let total = sizes.iter().try_fold(1usize, |total, &size| total.checked_mul(size.max(1)))?;
+    isize::try_from(total).ok()?;
+    Some(dense_steps(sizes).into_iter().map(|step| step as usize).collect())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,207 @@
+//! Gather and scatter against XLA's definitions, point by point.
+
+use super::super::bytes::{bytes_of, bytes_of_mut};
+use super::super::number::Fold;
+use super::*;
+use crate::Pool;
+
+fn index_vectors(sizes: &[usize]) -> Vec<Vec<usize>> {
+    sizes.iter().fold(vec![vec![]], |all, &size| {
+        all.iter().flat_map(|index| (0..size).map(move |i| [&index[..], &[i]].concat())).collect()
+    })
+}
+
+fn place(index: &[usize], sizes: &[usize]) -> usize {
+    index.iter().zip(sizes).fold(0, |place, (i, size)| place * size + i)
+}
+
+/// For each element of the list, in row-major order of index vectors and then of the window: its
+/// place, the window's start in the array, and its place in the window.
+fn definition(w: &IndexedWindows, indices: &[i32]) -> Vec<(usize, Vec<i64>, Vec<usize>)> {
+    let batch_dims: Vec<usize> = (0..w.list.len()).filter(|d| !w.window_dims.contains(d)).collect();
+    let vector_dims: Vec<usize> =
+        (0..w.indices.len()).filter(|&d| d != w.index_vector_dim).collect();
+    let batch_sizes: Vec<usize> = batch_dims.iter().map(|&d| w.list[d]).collect();
+    let window_sizes: Vec<usize> = w.window_dims.iter().map(|&d| w.list[d]).collect();
+    let in_window: Vec<usize> = (0..w.array.len())
+        .filter(|d| !w.left_out.contains(d) && !w.batching.iter().any(|(a, _)| a == d))
+        .collect();
+    let mut all = Vec::new();
+    for batch in index_vectors(&batch_sizes) {
+        let mut start = vec![0i64; w.array.len()];
+        let mut vector = vec![0; w.indices.len()];
+        vector_dims.iter().zip(&batch).for_each(|(&d, &i)| vector[d] = i);
+        for (component, &d) in w.index_map.iter().enumerate() {
+            if w.index_vector_dim < w.indices.len() {
+                vector[w.index_vector_dim] = component;
+            }
+            start[d] = indices[place(&vector, &w.indices)].into();
+        }
+        for &(array, d) in &w.batching {
+            start[array] = batch[vector_dims.iter().position(|&v| v == d).unwrap()] as i64;
+        }
+        for window in index_vectors(&window_sizes) {
+            let mut list = vec![0; w.list.len()];
+            batch_dims.iter().zip(&batch).for_each(|(&d, &i)| list[d] = i);
+            w.window_dims.iter().zip(&window).for_each(|(&d, &i)| list[d] = i);
+            let mut offset = vec![0; w.array.len()];
+            in_window.iter().zip(&window).for_each(|(&d, &i)| offset[d] = i);
+            all.push((place(&list, &w.list), start.clone(), offset));
+        }
+    }
+    all
+}
+
+/// The last start of a window along each dimension.
+fn last_starts(w: &IndexedWindows) -> Vec<i64> {
+    let mut sizes = vec![1; w.array.len()];
+    let in_window = (0..w.array.len())
+        .filter(|d| !w.left_out.contains(d) && !w.batching.iter().any(|(a, _)| a == d));
+    in_window.zip(&w.window_dims).for_each(|(d, &list)| sizes[d] = w.list[list]);
+    w.array.iter().zip(sizes).map(|(&dim, size)| dim as i64 - size as i64).collect()
+}
+
+fn cases() -> Vec<IndexedWindows> {
+    let base = IndexedWindows {
+        array: vec![],
+        indices: vec![],
+        list: vec![],
+        index_type: NumberType::I32,
+        index_vector_dim: 1,
+        index_map: vec![0],
+        window_dims: vec![],
+        left_out: vec![0],
+        batching: vec![],
+    };
+    let new = |array: &[usize], indices: &[usize], list: &[usize]| IndexedWindows {
+        array: array.to_vec(),
+        indices: indices.to_vec(),
+        list: list.to_vec(),
+        ..base.clone()
+    };
+    vec![
+        // Rows, elements, columns.
+        IndexedWindows { window_dims: vec![1], ..new(&[9, 7], &[300, 1], &[300, 7]) },
+        IndexedWindows { ..new(&[50], &[600], &[600]) },
+        IndexedWindows {
+            index_map: vec![1],
+            left_out: vec![1],
+            window_dims: vec![0],
+            ..new(&[5, 11], &[20, 1], &[5, 20])
+        },
+        // Windows that overlap, in the middle of the list.
+        IndexedWindows {
+            index_map: vec![1, 0],
+            left_out: vec![],
+            window_dims: vec![1, 2],
+            index_vector_dim: 1,
+            ..new(&[8, 9], &[4, 2, 3], &[4, 3, 2, 3])
+        },
+        IndexedWindows {
+            index_map: vec![1, 0],
+            left_out: vec![2],
+            window_dims: vec![0, 3],
+            index_vector_dim: 0,
+            ..new(&[8, 9, 4], &[2, 4, 3], &[3, 4, 3, 2])
+        },
+        // Along a dimension, with batching: as `take_along_axis`.
+        IndexedWindows {
+            left_out: vec![1],
+            index_map: vec![1],
+            batching: vec![(0, 0), (2, 2)],
+            index_vector_dim: 3,
+            ..new(&[3, 6, 4], &[3, 5, 4, 1], &[3, 5, 4])
+        },
+        // One vector; no components; nothing.
+        IndexedWindows { window_dims: vec![0], index_vector_dim: 0, ..new(&[9, 7], &[1], &[7]) },
+        IndexedWindows {
+            index_map: vec![],
+            left_out: vec![],
+            window_dims: vec![1, 2],
+            ..new(&[3, 4], &[2, 0], &[2, 3, 4])
+        },
+        IndexedWindows { window_dims: vec![1], ..new(&[9, 0], &[3, 1], &[3, 0]) },
+        IndexedWindows { window_dims: vec![1], ..new(&[9, 2], &[0, 1], &[0, 2]) },
+    ]
+}
+
+fn indices_of(w: &IndexedWindows) -> Vec<i32> {
+    (0..w.indices.iter().product::<usize>() as u32)
+        .map(|i| (i.wrapping_mul(2_654_435_761) >> 20) as i32 % 14 - 2)
+        .collect()
+}
+
+#[test]
+fn gather_takes_what_is_there() {
+    for w in cases() {
+        let indices = indices_of(&w);
+        let array: Vec<u32> = (0..w.array.iter().product::<usize>() as u32).collect();
+        let last = last_starts(&w);
+        let mut expected = vec![0; w.list.iter().product()];
+        for (list, start, offset) in definition(&w, &indices) {
+            let index = start.iter().zip(&offset).zip(&last);
+            let index: Vec<usize> =
+                index.map(|((&s, o), &last)| s.clamp(0, last) as usize + o).collect();
+            expected[list] = array[place(&index, &w.array)];
+        }
+        let plan = Gather::new(&w, 4).unwrap();
+        let pool = Pool::new(2);
+        let mut found = vec![0u32; expected.len()];
+        let threads = pool.threads(2);
+        plan.run(bytes_of(&array), bytes_of(&indices), bytes_of_mut(&mut found), threads);
+        assert_eq!(found, expected, "{w:?}");
+
+        let wide: Vec<[u64; 2]> = array.iter().map(|&v| [v.into(), 7]).collect();
+        let mut found = vec![[0u64; 2]; expected.len()];
+        let plan = Gather::new(&w, 16).unwrap();
+        plan.run(bytes_of(&wide), bytes_of(&indices), bytes_of_mut(&mut found), threads);
+        assert!(found.iter().map(|v| v[0] as u32).eq(expected), "{w:?}");
+    }
+}
+
+#[test]
+fn scatter_leaves_out_what_reaches_out() {
+    for w in cases() {
+        let indices = indices_of(&w);
+        let updates: Vec<f32> =
+            (0..w.list.iter().product::<usize>()).map(|i| (i as f32).sqrt()).collect();
+        let array: Vec<f32> = (0..w.array.iter().product::<usize>()).map(|i| i as f32).collect();
+        let last = last_starts(&w);
+        let (mut sums, mut set) = (array.clone(), array.clone());
+        for (list, start, offset) in definition(&w, &indices) {
+            if !start.iter().zip(&last).all(|(s, last)| (0..=*last).contains(s)) {
+                continue;
+            }
+            let index: Vec<usize> =
+                start.iter().zip(&offset).map(|(&s, o)| s as usize + o).collect();
+            sums[place(&index, &w.array)] += updates[list];
+            set[place(&index, &w.array)] = updates[list];
+        }
+        let fold = Combine::Fold(NumberType::F32, Fold::Add);
+        for (combine, expected) in [(fold, sums), (Combine::Set(4), set)] {
+            let plan = Scatter::new(&w, combine).unwrap();
+            let pool = Pool::new(3);
+            for threads in [crate::Threads::single(), pool.threads(3)] {
+                let mut found = array.clone();
+                plan.run(bytes_of(&indices), bytes_of(&updates), bytes_of_mut(&mut found), threads);
+                assert_eq!(found, expected, "{w:?} {combine:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn indices_of_all_types() {
+    let w = IndexedWindows { index_type: NumberType::U64, ..cases().remove(1) };
+    let plan = Gather::new(&w, 1).unwrap();
+    let array: Vec<u8> = (0..50).collect();
+    let mut found = vec![0; 600];
+    let indices: Vec<u64> = (0..600).map(|i| if i % 2 == 0 { u64::MAX } else { i % 50 }).collect();
+    plan.run(&array, bytes_of(&indices), &mut found, crate::Threads::single());
+    let expected = |i: usize| if i % 2 == 0 { 49 } else { (i % 50) as u8 };
+    assert!(found.into_iter().eq((0..600).map(expected)));
+    let wrong = IndexedWindows { list: vec![599], ..w.clone() };
+    assert!(Gather::new(&wrong, 1).is_none());
+    let floats = IndexedWindows { index_type: NumberType::F32, ..w };
+    assert!(Gather::new(&floats, 1).is_none());
+}
