@@ -77,14 +77,13 @@ pub(crate) fn divide(x: C128, y: C128) -> C128 {
     let n = exponent(y);
     let d = scale(y, -n);
     let norm = d.re * d.re + d.im * d.im;
-    let quotient = |x: C128| {
-        let re = (x.re * d.re + x.im * d.im) / norm;
-        let im = (x.im * d.re - x.re * d.im) / norm;
-        scale(c(re, im), -n)
-    };
+    // The dividend is scaled, too: its products must not overflow. Both scales are undone at once,
+    // as one of them alone may leave the range.
     let m = exponent(x);
-    // The dividend is scaled, too: its products must not overflow. Undoing that comes last.
-    let result = scale(quotient(scale(x, -m)), m);
+    let scaled = scale(x, -m);
+    let re = (scaled.re * d.re + scaled.im * d.im) / norm;
+    let im = (scaled.im * d.re - scaled.re * d.im) / norm;
+    let result = scale(c(re, im), m - n);
     if !(result.re.is_nan() && result.im.is_nan()) {
         return result;
     }
@@ -179,7 +178,7 @@ fn polar(r: f64, angle: f64) -> C128 {
 fn log_abs(z: C128) -> f64 {
     let (x, y) = (z.re.abs(), z.im.abs());
     let (large, small) = (x.max(y), x.min(y));
-    if large > 0.5 && large < 2.0 && !small.is_nan() {
+    if large > 0.5 && large < 2.0 && !is_nan(z) {
         // |z|² - 1 without rounding errors: ln |z| is nothing else as it nears zero.
         let ((a, a_error), (b, b_error)) = (exact::two_square(large), exact::two_square(small));
         let excess = exact::sum([a_error, b_error, b, a, -1.0]);
