@@ -4,18 +4,18 @@ use helio_ir::{BinaryOp, UnaryOp};
 
 use super::Elem;
 use super::kind::FloatKind;
-use crate::kernel::{BinOp, Builder, Value};
+use crate::kernel::{BinOp, Builder, Cmp, MaskOp};
+use crate::math::complex::{self, Parts};
 use crate::math::sign_bit;
 
-/// Real and imaginary parts.
-type Parts = (Value, Value);
-
 pub(super) fn has_unary(op: UnaryOp, _: FloatKind) -> bool {
-    matches!(op, UnaryOp::Imag | UnaryOp::Negate | UnaryOp::Real)
+    let plain = matches!(op, UnaryOp::Abs | UnaryOp::Imag | UnaryOp::Negate | UnaryOp::Real);
+    plain || recipe(op).is_some()
 }
 
 pub(super) fn has_binary(op: BinaryOp, _: FloatKind) -> bool {
-    matches!(op, BinaryOp::Add | BinaryOp::Multiply | BinaryOp::Subtract)
+    use BinaryOp::{Add, Divide, Maximum, Minimum, Multiply, Subtract};
+    matches!(op, Add | Divide | Maximum | Minimum | Multiply | Subtract)
 }
 
 pub(super) fn unary(b: &mut Builder, op: UnaryOp, part: FloatKind, z: Parts) -> Elem {
@@ -26,7 +26,24 @@ pub(super) fn unary(b: &mut Builder, op: UnaryOp, part: FloatKind, z: Parts) -> 
             let sign = sign_bit(b, part.lane());
             Elem::Complex(b.bin(BinOp::Xor, z.0, sign), b.bin(BinOp::Xor, z.1, sign))
         }
-        other => panic!("{} of complex numbers", other.name()),
+        UnaryOp::Abs => Elem::Vector(complex::abs(b, z)),
+        other => {
+            let recipe =
+                recipe(other).unwrap_or_else(|| panic!("{} of complex numbers", other.name()));
+            let (re, im) = recipe(b, z);
+            Elem::Complex(re, im)
+        }
+    }
+}
+
+fn recipe(op: UnaryOp) -> Option<fn(&mut Builder, Parts) -> Parts> {
+    match op {
+        UnaryOp::Exp => Some(complex::exp),
+        UnaryOp::Log => Some(complex::log),
+        UnaryOp::Rsqrt => Some(complex::rsqrt),
+        UnaryOp::Sign => Some(complex::sign),
+        UnaryOp::Sqrt => Some(complex::sqrt),
+        _ => None,
     }
 }
 
@@ -35,6 +52,9 @@ pub(super) fn binary(b: &mut Builder, op: BinaryOp, _: FloatKind, x: Parts, y: P
         BinaryOp::Add => (b.add(x.0, y.0), b.add(x.1, y.1)),
         BinaryOp::Subtract => (b.sub(x.0, y.0), b.sub(x.1, y.1)),
         BinaryOp::Multiply => multiply(b, x, y),
+        BinaryOp::Divide => complex::divide(b, x, y),
+        BinaryOp::Maximum => extremum(b, Cmp::Gt, x, y),
+        BinaryOp::Minimum => extremum(b, Cmp::Lt, x, y),
         other => panic!("{} of complex numbers", other.name()),
     };
     Elem::Complex(re, im)
@@ -46,4 +66,20 @@ fn multiply(b: &mut Builder, x: Parts, y: Parts) -> Parts {
     let (re, im2) = (b.mul(x.0, y.0), b.mul(x.1, y.1));
     let (re_im, im_re) = (b.mul(x.0, y.1), b.mul(x.1, y.0));
     (b.sub(re, im2), b.add(re_im, im_re))
+}
+
+/// By real, then by imaginary part; a number with a NaN in it wins, the first one if both have.
+fn extremum(b: &mut Builder, wins: Cmp, x: Parts, y: Parts) -> Parts {
+    let strict = b.compare(wins, x.0, y.0);
+    let equal = b.compare(Cmp::Eq, x.0, y.0);
+    let second = b.compare(wins, x.1, y.1);
+    let second = b.mask_op(MaskOp::And, equal, second);
+    let first = b.mask_op(MaskOp::Or, strict, second);
+    let [x_nan, y_nan] = [x, y].map(|z| {
+        let (re, im) = (b.compare(Cmp::Ne, z.0, z.0), b.compare(Cmp::Ne, z.1, z.1));
+        b.mask_op(MaskOp::Or, re, im)
+    });
+    let first = b.mask_op(MaskOp::AndNot, y_nan, first);
+    let first = b.mask_op(MaskOp::Or, x_nan, first);
+    (b.select(first, x.0, y.0), b.select(first, x.1, y.1))
 }

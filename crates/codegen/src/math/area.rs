@@ -24,7 +24,7 @@ pub(super) fn asinh(b: &mut Builder, x: Value) -> Value {
     let root = c.sqrt(sum);
     let denominator = c.add(root, one);
     let q = c.div(square, denominator);
-    let (u, rest) = two_sum(c, bounded, q);
+    let (u, rest) = c.two_sum(bounded, q);
     let near = log1p_sum(c, u, rest);
     let far = log_of_multiple(c, abs, 1.0);
     let is_large = c.cmp_k(Cmp::Ge, abs, limit);
@@ -41,7 +41,7 @@ pub(super) fn acosh(b: &mut Builder, x: Value) -> Value {
     let more = c.add_k(t, 2.0);
     let square = c.mul(t, more);
     let root = c.sqrt(square);
-    let (u, rest) = two_sum(c, t, root);
+    let (u, rest) = c.two_sum(t, root);
     let near = log1p_sum(c, u, rest);
     let far = log_of_multiple(c, x, 1.0);
     let is_large = c.cmp_k(Cmp::Ge, x, limit);
@@ -74,13 +74,4 @@ pub(super) fn atanh(b: &mut Builder, x: Value) -> Value {
     let tiny = c.cmp_k(Cmp::Lt, abs, 1e-30);
     let result = c.select(tiny, abs, half);
     c.or_sign(result, signs)
-}
-
-/// `a + b` and its rounding error, whichever is larger.
-fn two_sum(c: &mut Calc<'_>, a: Value, b: Value) -> (Value, Value) {
-    let sum = c.add(a, b);
-    let b_part = c.sub(sum, a);
-    let a_part = c.sub(sum, b_part);
-    let (a_error, b_error) = (c.sub(a, a_part), c.sub(b, b_part));
-    (sum, c.add(a_error, b_error))
 }

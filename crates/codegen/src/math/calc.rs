@@ -8,6 +8,13 @@ pub(super) struct Calc<'b> {
     pub(super) lane: Lane,
 }
 
+/// A rounded value and what rounding it has left out.
+#[derive(Clone, Copy)]
+pub(super) struct Pair {
+    pub(super) high: Value,
+    pub(super) low: Value,
+}
+
 impl<'b> Calc<'b> {
     /// For lanes like those of `x`.
     pub(super) fn new(b: &'b mut Builder, x: Value) -> Self {
@@ -196,5 +203,21 @@ impl<'b> Calc<'b> {
         let kept = self.sub(sum, a);
         let error = self.sub(b, kept);
         (sum, error)
+    }
+
+    /// `a + b`, whichever is larger, as the rounded sum and its error.
+    pub(super) fn two_sum(&mut self, a: Value, b: Value) -> (Value, Value) {
+        let sum = self.add(a, b);
+        let b_part = self.sub(sum, a);
+        let a_part = self.sub(sum, b_part);
+        let (a_error, b_error) = (self.sub(a, a_part), self.sub(b, b_part));
+        (sum, self.add(a_error, b_error))
+    }
+
+    /// The product of two floats.
+    pub(super) fn product(&mut self, a: Value, b: Value) -> Pair {
+        let high = self.mul(a, b);
+        let minus = self.neg(high);
+        Pair { high, low: self.fma(a, b, minus) }
     }
 }

@@ -4,7 +4,7 @@
 //! at most `ln 2 / 2` and `e^r - 1 = r + r² Q(r)`.
 
 use super::calc::Calc;
-use crate::kernel::{BinOp, Builder, Cmp, Value};
+use crate::kernel::{BinOp, Builder, Cmp, UnOp, Value};
 
 /// Minimax for `(e^r - 1 - r) / r²` on ±0.3467; relative to `e^r` off by 2^-28 and, for `F64`,
 /// relative to `e^r - 1` by 2^-61.
@@ -93,6 +93,21 @@ pub(super) fn exp_of_sum(c: &mut Calc<'_>, x: Value, low: Value) -> Value {
     reduced.rest = c.fma(low, power, reduced.rest);
     let power = reduced.power(c);
     c.b.bin(BinOp::Scale, power, reduced.n)
+}
+
+/// Three factors of `e^x` that are ordinary numbers wherever `e^x` times a float of at most 1 may be
+/// one.
+pub(super) fn exp_in_factors(c: &mut Calc<'_>, x: Value) -> [Value; 3] {
+    let bounded = c.at_least(x, c.either(-110.0, -750.0));
+    let bounded = c.at_most(bounded, c.either(195.0, 1460.0));
+    let reduced = reduce(c, bounded);
+    let power = reduced.power(c);
+    let third = c.mul_k(reduced.n, 1.0 / 3.0);
+    let third = c.b.un(UnOp::Floor, third);
+    let rest = c.sub(reduced.n, third);
+    let rest = c.sub(rest, third);
+    let scale = power_of_two(c, third);
+    [c.b.bin(BinOp::Scale, power, third), scale, power_of_two(c, rest)]
 }
 
 /// `2^n` for integers that are exponents of normal numbers.

@@ -113,6 +113,25 @@ pub(super) fn log_of_multiple(c: &mut Calc<'_>, x: Value, power: f64) -> Value {
     special(c, x, result)
 }
 
+/// `ln(x power)`, where `power` is a power of two with a normal exponent and `x` from 1/2 to 4, or
+/// not ordinary.
+pub(super) fn log_of_product(c: &mut Calc<'_>, x: Value, power: Value) -> Value {
+    let e_bits = exponent_bits(c, x);
+    let bits = c.bits(x);
+    let m = c.b.sub(bits, e_bits);
+    let m = c.of_bits(m);
+    let f = c.add_k(m, -1.0);
+    let e = exponent(c, e_bits);
+    let (mantissa, bias) = (c.mantissa(), c.either(-127.0, -1023.0));
+    let power = c.bits(power);
+    let exponent = c.int_k(BinOp::ShrL, power, mantissa.into());
+    let exponent = c.b.convert(Conv::Value, c.lane, exponent);
+    let exponent = c.add_k(exponent, bias);
+    let e = c.add(e, exponent);
+    let result = log_of_parts(c, e, f);
+    special(c, x, result)
+}
+
 /// `ln(1 + x)`
 pub(super) fn log1p(b: &mut Builder, x: Value) -> Value {
     let c = &mut Calc::new(b, x);

@@ -7,6 +7,7 @@
 mod angle;
 mod area;
 mod calc;
+pub(crate) mod complex;
 mod erf;
 mod exp;
 mod log;

@@ -3,7 +3,7 @@
 //! `|x|^y = e^(y ln |x|)`, where the logarithm and its product with `y` are carried as sums of two
 //! floats: of a product of 88 (or 709) an error of one float would be one of 2^6 (or 2^9) units.
 
-use super::calc::Calc;
+use super::calc::{Calc, Pair};
 use super::exp::exp_of_sum;
 use crate::kernel::{BinOp, Builder, Cmp, Conv, MaskOp, UnOp, Value};
 
@@ -26,23 +26,9 @@ const P64: &[f64] = &[
     0.119_886_346_059_979_36,
 ];
 
-/// A sum of a rounded value and what it leaves out.
-#[derive(Clone, Copy)]
-struct Pair {
-    high: Value,
-    low: Value,
-}
-
-/// The product of two floats.
-fn product(c: &mut Calc<'_>, a: Value, b: Value) -> Pair {
-    let high = c.mul(a, b);
-    let minus = c.neg(high);
-    Pair { high, low: c.fma(a, b, minus) }
-}
-
 /// The product of two sums.
 fn product_of_pairs(c: &mut Calc<'_>, a: Pair, b: Pair) -> Pair {
-    let Pair { high, low } = product(c, a.high, b.high);
+    let Pair { high, low } = c.product(a.high, b.high);
     let low = c.fma(a.high, b.low, low);
     Pair { high, low: c.fma(a.low, b.high, low) }
 }
@@ -112,7 +98,7 @@ pub(super) fn pow(b: &mut Builder, x: Value, y: Value) -> Value {
     let (zero, one) = (c.k(0.0), c.k(1.0));
     let (infinity, nan) = (c.k(f64::INFINITY), c.k(f64::NAN));
     let log = log(c, abs);
-    let exponent = product(c, y, log.high);
+    let exponent = c.product(y, log.high);
     let low = c.fma(y, log.low, exponent.low);
     // Where the result leaves the range, or `y` is infinite, the low part may be anything.
     let high = c.at_least(exponent.high, c.either(-105.0, -746.0));
@@ -186,7 +172,7 @@ pub(super) fn cbrt(b: &mut Builder, x: Value) -> Value {
     let square = c.mul(r, r);
     let root = c.mul(a, square);
     // (a - root³) / (3 root²), with 1 / root² = r².
-    let root2 = product(c, root, root);
+    let root2 = c.product(root, root);
     let missing = c.fnma(root2.high, root, a);
     let missing = c.fnma(root2.low, root, missing);
     let step = c.mul_k(square, 1.0 / 3.0);

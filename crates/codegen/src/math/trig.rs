@@ -22,6 +22,18 @@ const SIN64: &[f64] = &[
     2.721_162_924_879_207_7e-15,
 ];
 
+/// Minimax for `(cos r - 1 + r²/2) / r⁴` in `r²` on ±π/4; off by 2^-32 and 2^-63 of the cosine.
+const COS32: &[f64] =
+    &[0.041_666_645_519_460_82, -0.001_388_730_812_783_686_6, 2.443_221_061_985_333_4e-5];
+const COS64: &[f64] = &[
+    0.041_666_666_666_666_595,
+    -0.001_388_888_888_887_285_2,
+    2.480_158_728_871_990_2e-5,
+    -2.755_731_414_024_953e-7,
+    2.087_569_540_809_002e-9,
+    -1.135_824_890_098_075_7e-11,
+];
+
 /// Minimax for `(tan r - r) / r³` in `r²` on ±π/4; off by 2^-29 and 2^-59 of the tangent.
 const TAN32: &[f64] = &[
     0.333_333_501_073_504_2,
@@ -139,6 +151,33 @@ pub(super) fn sin(b: &mut Builder, x: Value) -> Value {
 pub(super) fn cos(b: &mut Builder, x: Value) -> Value {
     let c = &mut Calc::new(b, x);
     sine_of(c, x, Unit::PiShifted)
+}
+
+/// `sin x` and `cos x`, from one reduction.
+pub(super) fn sin_cos(c: &mut Calc<'_>, x: Value) -> (Value, Value) {
+    let angle = angle::reduce(c, x, Unit::HalfPi);
+    let r = angle.r;
+    let square = c.mul(r, r);
+    let sine = c.odd(r, c.either(SIN32, SIN64));
+    let p = c.poly(square, c.either(COS32, COS64));
+    let fourth = c.mul(square, square);
+    let minus_half = c.mul_k(square, -0.5);
+    let curved = c.fma(p, fourth, minus_half);
+    let cosine = c.add_k(curved, 1.0);
+    // Quarter turns: (s, c), (c, -s), (-s, -c), (-c, s).
+    let zero = c.int(0);
+    let last = c.int_k(BinOp::And, angle.n, 1);
+    let is_even = c.b.compare(Cmp::Eq, last, zero);
+    let (sin, cos) = (c.select(is_even, sine, cosine), c.select(is_even, cosine, sine));
+    let top = 8 * c.lane.bytes() as i64 - 2;
+    let next = c.int_k(BinOp::Add, angle.n, 1);
+    let mut flipped = |part: Value, n: Value| {
+        let second = c.int_k(BinOp::And, n, 2);
+        let signs = c.int_k(BinOp::Shl, second, top);
+        let signs = c.of_bits(signs);
+        c.flip(part, signs)
+    };
+    (flipped(sin, angle.n), flipped(cos, next))
 }
 
 /// `tan r`, or `-1 / tan r` for odd `n`.
