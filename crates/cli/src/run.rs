@@ -45,6 +45,9 @@ pub(crate) struct Args {
     max_steps: Option<u64>,
     #[command(flatten)]
     engine: Engine,
+    /// Print what memory the program takes, instead of running it.
+    #[arg(long, conflicts_with_all = ["out", "expect", "json"])]
+    memory: bool,
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
@@ -66,6 +69,12 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let client = args.engine.client();
     let program = args.engine.compile(&client, module).map_err(in_program)?;
     let compile_time = begin.elapsed();
+    if args.memory {
+        return match program.memory_plan() {
+            Some(plan) => say(plan),
+            None => say("interpreted: what it takes is known only as it runs"),
+        };
+    }
 
     let arguments = args.arguments.literals(program.program_shape())?;
     // What the run would be in vain for, before it.

@@ -357,3 +357,19 @@ fn bench_prints_one_object_of_times() {
     expect_status(&helio(&[&bench[..], &["--runs", "0"]].concat()), 2);
     expect_status(&helio(&[&bench[..], &["--memory-limit", "12"]].concat()), 2);
 }
+
+#[test]
+fn memory_is_known_before_the_run() {
+    let scratch = Scratch::new("memory");
+    let text = "ENTRY e { x = f32[256] parameter(0) c = f32[256] parameter(1)
+                s = f32[256] sort(x), dimensions={0}, to_apply={ a = f32[] parameter(0)
+                b = f32[] parameter(1) ROOT r = pred[] compare(a, b), direction=LT }
+                ROOT y = f32[256] add(s, c) }";
+    let module = scratch.text("m.hlo", text);
+    let output = helio(&["run", path(&module), "--memory"]);
+    expect_status(&output, 0);
+    assert!(stdout(&output).starts_with("peak "), "{}", stdout(&output));
+    assert!(stdout(&output).contains("arguments          2048 bytes in 2"), "{}", stdout(&output));
+    let output = helio(&["run", path(&module), "--memory", "--backend", "interpreter"]);
+    assert!(stdout(&output).contains("interpreted"), "{}", stdout(&output));
+}

@@ -30,6 +30,7 @@ pub mod data;
 mod event;
 mod execute;
 mod host;
+mod memory_plan;
 mod plan;
 mod random;
 
@@ -52,6 +53,7 @@ pub use helio_passes as passes;
 pub use helio_passes::OptLevel;
 pub use helio_runtime::{Block, CFunction, Closed, Memory, OutOfMemory, Queue, View};
 pub use host::{HostQueues, infeed_shapes};
+pub use memory_plan::MemoryPlan;
 pub use random::random_arguments;
 
 use compiled::Compiled;

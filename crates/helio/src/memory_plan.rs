@@ -1,0 +1,94 @@
+//! What memory a program takes, known before it runs.
+
+use std::fmt;
+
+use helio_runtime::program::{Home, Program};
+
+use crate::Executable;
+
+/// The memory that a compiled program takes, in bytes.
+///
+/// What steps hand on to each other lies in one arena, where values that are never needed at once
+/// share places; results and what loops carry have blocks of their own. All of it is allocated
+/// when a run begins, and fails then if it fails. Kernels that are not compiled but interpreted take
+/// memory besides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryPlan {
+    /// Each argument, tuples taken apart.
+    pub arguments: Vec<usize>,
+    /// Each constant; the program holds them between runs, too.
+    pub constants: Vec<usize>,
+    /// The places in the arena: where they begin, and how many bytes they have.
+    pub arena: Vec<(usize, usize)>,
+    /// The size of the arena.
+    pub arena_bytes: usize,
+    /// Each block: results, and what loops carry.
+    pub blocks: Vec<usize>,
+}
+
+impl MemoryPlan {
+    fn of(program: &Program) -> Self {
+        let parts = program.parts();
+        let (mut arena, mut blocks) = (Vec::new(), Vec::new());
+        for slot in &parts.slots {
+            match slot.home {
+                Home::Arena(offset) => arena.push((offset, slot.bytes)),
+                Home::Block(_) => blocks.push(slot.bytes),
+                Home::Argument(_) | Home::Constant(_) => {}
+            }
+        }
+        arena.sort_unstable();
+        MemoryPlan {
+            arguments: parts.arguments.iter().map(|argument| argument.bytes).collect(),
+            constants: parts.constants.iter().map(|constant| constant.len()).collect(),
+            arena,
+            arena_bytes: parts.arena_bytes,
+            blocks,
+        }
+    }
+
+    /// What a run takes besides arguments and constants.
+    pub fn run_bytes(&self) -> usize {
+        self.blocks.iter().sum::<usize>() + self.arena_bytes
+    }
+
+    /// The most that is in use at once: arguments, constants, and all that a run takes.
+    pub fn peak_bytes(&self) -> usize {
+        self.arguments.iter().chain(&self.constants).sum::<usize>() + self.run_bytes()
+    }
+}
+
+impl Executable {
+    /// The memory that it takes; `None` if it is interpreted.
+    pub fn memory_plan(&self) -> Option<MemoryPlan> {
+        self.plan().map(MemoryPlan::of)
+    }
+}
+
+/// A line for each kind of memory and, indented, for each of its pieces.
+impl fmt::Display for MemoryPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "peak       {:>12} bytes", self.peak_bytes())?;
+        for (what, pieces) in [
+            ("arguments", &self.arguments),
+            ("constants", &self.constants),
+            ("blocks", &self.blocks),
+        ] {
+            writeln!(
+                f,
+                "{what:10} {:>12} bytes in {}",
+                pieces.iter().sum::<usize>(),
+                pieces.len()
+            )?;
+            for (i, bytes) in pieces.iter().enumerate() {
+                writeln!(f, "  {i:<8} {bytes:>12}")?;
+            }
+        }
+        write!(f, "arena      {:>12} bytes for {} values", self.arena_bytes, self.arena.len())?;
+        for (offset, bytes) in &self.arena {
+            write!(f, "\n  {offset:<8} {bytes:>12}")?;
+        }
+        Ok(())
+    }
+}
