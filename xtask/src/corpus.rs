@@ -5,9 +5,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Instant;
 
+/// The ways in which every program runs.
+const WAYS: &[&[&str]] = &[
+    &["--backend", "interpreter"],
+    &["--opt-level", "0"],
+    &["--opt-level", "1"],
+    &["--opt-level", "2"],
+    &["--opt-level", "2", "--threads", "1"],
+    &["--opt-level", "3"],
+];
+
 /// For each `NAME.hlo`: it must verify, its printed form must be a fixpoint, and run on the inputs
-/// of `NAME.npz` (from the text and from the printed form) it must give the results there.
-/// Errors: the number of programs that fail.
+/// of `NAME.npz` it must give the results there: interpreted, and compiled at every level; the
+/// printed form, too. Errors: the number of programs that fail.
 pub(crate) fn run(dir: &Path) -> Result<(), String> {
     let helio = build()?;
     let scratch = std::env::temp_dir().join(format!("helio-corpus-{}", std::process::id()));
@@ -64,10 +74,16 @@ fn check(helio: &Path, program: &Path, scratch: &Path) -> Result<(), String> {
         return Err("printing is no fixpoint".to_owned());
     }
     let data = program.with_extension("npz");
-    for text in [program, &once] {
+    let run = |text, way: &[&str]| {
         let flags = [Path::new("--inputs"), &data, Path::new("--expect"), &data];
-        call(helio, &[&[Path::new("run"), text], &flags[..]].concat())?;
+        let options: Vec<&Path> = way.iter().map(Path::new).collect();
+        let args = [&[Path::new("run"), text], &flags[..], &options].concat();
+        call(helio, &args).map_err(|e| format!("{}: {e}", way.join(" ")))
+    };
+    for way in WAYS {
+        run(program, way)?;
     }
+    run(&once, WAYS[0])?;
     Ok(())
 }
 
