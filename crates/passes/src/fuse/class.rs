@@ -1,7 +1,7 @@
 //! What fusion needs to know of each operation.
 
 use helio_ir::ops::Cost;
-use helio_ir::{ArrayShape, Computation, ElementType, Instr, InstrId, Op, Shape};
+use helio_ir::{ArrayShape, BinaryOp, Computation, ElementType, Instr, InstrId, Op, Shape};
 
 /// What an instruction can be within a fusion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +77,10 @@ pub(super) fn class(computation: &Computation, instr: &Instr) -> Class {
             }
         }
         Op::Unary(op) => costs(op.cost()),
+        // Code has no recipe for powers and angles of complex numbers.
+        Op::Binary(BinaryOp::Power | BinaryOp::Atan2) if shape.element().is_complex() => {
+            Class::Boundary
+        }
         Op::Binary(op) => costs(op.cost()),
         Op::Compare(_) | Op::Select(_) | Op::Clamp(_) | Op::ReducePrecision(_) => Class::Cheap,
         Op::Convert(_) => Class::Cheap,

@@ -45,8 +45,10 @@ pub(super) struct Groups {
     within: Vec<Vec<usize>>,
     users: Vec<Vec<InstrId>>,
     classes: Vec<Class>,
-    /// The result, and what effects need.
+    /// The result.
     needed: Vec<bool>,
+    /// What stays an instruction by itself.
+    single: Vec<bool>,
 }
 
 /// A fusion has at most so many instructions,
@@ -75,11 +77,17 @@ impl Groups {
         let classes: Vec<Class> =
             computation.instrs().iter().map(|instr| class(computation, instr)).collect();
         let (owner, within) = (vec![None; count], vec![Vec::new(); count]);
-        let mut groups = Groups { groups: Vec::new(), owner, within, users, classes, needed };
+        let single = vec![false; count];
+        let mut groups =
+            Groups { groups: Vec::new(), owner, within, users, classes, needed, single };
         for id in computation.ids().rev() {
-            if groups.is_wanted(id) && groups.begins(computation, id) {
+            if !groups.is_wanted(id) {
+                continue;
+            }
+            if groups.begins(computation, id) {
                 groups.grow(computation, id);
             }
+            groups.single[id.index()] = groups.owner[id.index()].is_none();
         }
         groups.finish(computation);
         groups
@@ -87,13 +95,19 @@ impl Groups {
 
     /// Whether a value is needed that no fusion makes so far.
     fn is_wanted(&self, id: InstrId) -> bool {
-        let outside = |user: &InstrId| {
+        self.owner[id.index()].is_none() && self.is_read(id)
+    }
+
+    /// Whether anything takes a value that does not compute it for itself.
+    fn is_read(&self, id: InstrId) -> bool {
+        let users = &self.users[id.index()];
+        let reads = |user: &InstrId| {
             let within = &self.within[user.index()];
-            let here = &self.within[id.index()];
-            within.is_empty() || within.iter().any(|group| !here.contains(group))
+            self.single[user.index()]
+                || within.iter().any(|&of| !self.groups[of].members.contains(&id))
         };
-        self.owner[id.index()].is_none()
-            && (self.needed[id.index()] || self.users[id.index()].iter().any(outside))
+        // What nobody uses may have an effect.
+        self.needed[id.index()] || users.is_empty() || users.iter().any(reads)
     }
 
     /// Whether an instruction may be the last one of a fusion.
@@ -113,13 +127,20 @@ impl Groups {
         }
     }
 
-    /// Whether an operand has no other user, and computes something.
+    /// Whether an operand has no other user, and computes or moves something.
     fn operand_joins(&self, computation: &Computation, id: InstrId) -> bool {
-        computation.instr(id).operands.iter().any(|&operand| {
-            self.users[operand.index()].len() == 1
-                && !self.needed[operand.index()]
-                && matches!(self.classes[operand.index()], Class::Cheap | Class::Costly)
-        })
+        let mut operands = computation.instr(id).operands.clone();
+        while let Some(id) = operands.pop() {
+            if self.users[id.index()].len() != 1 || self.needed[id.index()] {
+                continue;
+            }
+            match self.classes[id.index()] {
+                Class::Cheap | Class::Costly | Class::Movement => return true,
+                Class::Free => operands.extend(&computation.instr(id).operands),
+                Class::Boundary | Class::Reduce | Class::Update => {}
+            }
+        }
+        false
     }
 
     fn grow(&mut self, computation: &Computation, root: InstrId) {
@@ -196,11 +217,12 @@ impl Groups {
                 space =
                     Some(group.space.admit(&op.dimensions, &role, from.dims(), shape.dims())?);
             }
-            Class::Costly | Class::Movement if level == Level::Partial => {
+            Class::Costly if level == Level::Partial && !group.space.is_outer(&role) => {
+                return None;
+            }
+            Class::Movement if level == Level::Partial => {
                 // What is moved without a computation in between is read where it lies.
-                let plain = class == Class::Movement
-                    && group.moves_only(computation, &self.users[id.index()]);
-                if !plain {
+                if !group.moves_only(computation, &self.users[id.index()]) {
                     return None;
                 }
             }
@@ -209,12 +231,18 @@ impl Groups {
         let space = space.filter(|(space, renumbered)| {
             renumbered.is_some() || group.space.folded != space.folded
         });
-        let inside = |user: &InstrId| group.owned.contains(user);
+        // Other fusions that compute a user, too, have to have the operand as well.
+        let served = |of: &usize| *of == number || self.groups[*of].members.contains(&id);
+        let inside = |user: &InstrId| {
+            group.owned.contains(user) && self.within[user.index()].iter().all(served)
+        };
         let users = &self.users[id.index()];
         if !self.needed[id.index()] && users.iter().all(inside) {
             return Some(Join { own: true, space });
         }
-        let can_copy = class == Class::Free || class == Class::Cheap && group.copies < MAX_COPIES;
+        let is_cheap =
+            class == Class::Cheap || matches!(instr.op, Op::Pad(_) | Op::DynamicSlice(_));
+        let can_copy = class == Class::Free || is_cheap && group.copies < MAX_COPIES;
         let boundary = |user: &InstrId| self.classes[user.index()] == Class::Boundary;
         let is_made_anyway = self.needed[id.index()] || users.iter().any(boundary);
         let can_be_output = class != Class::Free
@@ -225,28 +253,33 @@ impl Groups {
         if can_be_output {
             return Some(Join { own: true, space });
         }
-        can_copy.then_some(Join { own: false, space })
+        // What is in memory anyway is read from there.
+        (class == Class::Free || can_copy && !is_made_anyway).then_some(Join { own: false, space })
     }
 
     /// Whether a path leads from an instruction through others outside of a group back into it.
     fn leads_into(&self, group: &Group, number: usize, from: InstrId) -> bool {
-        let mut seen: BTreeSet<InstrId> = BTreeSet::new();
-        let outside = |id: &InstrId| !group.members.contains(id);
-        let mut stack: Vec<InstrId> =
-            self.users[from.index()].iter().copied().filter(outside).collect();
+        let mut seen: BTreeSet<InstrId> = BTreeSet::from([from]);
+        let mut stack = vec![from];
         while let Some(id) = stack.pop() {
-            if !seen.insert(id) {
-                continue;
+            for &user in &self.users[id.index()] {
+                if id != from && group.members.contains(&user) {
+                    return true;
+                }
+                // What is computed here, too, may go on from its other places.
+                if !group.owned.contains(&user) && seen.insert(user) {
+                    stack.push(user);
+                }
+                // Another fusion gives nothing before it has everything.
+                for &other in self.within[user.index()].iter().filter(|&&other| other != number) {
+                    let other = &self.groups[other];
+                    if !other.members.contains(&id) {
+                        stack.extend(other.owned.iter().filter(|&&member| seen.insert(member)));
+                    }
+                }
             }
-            if group.members.contains(&id) || seen.len() > MAX_SEARCH {
+            if seen.len() > MAX_SEARCH {
                 return true;
-            }
-            stack.extend(&self.users[id.index()]);
-            // Another fusion gives nothing before it has everything.
-            for &other in self.within[id.index()].iter().filter(|&&other| other != number) {
-                let members = &self.groups[other].members;
-                let users = members.iter().flat_map(|m| &self.users[m.index()]);
-                stack.extend(users.filter(|user| !self.groups[other].members.contains(user)));
             }
         }
         false
@@ -255,8 +288,11 @@ impl Groups {
     /// Takes groups apart that compute nothing, and sees what each gives.
     fn finish(&mut self, computation: &Computation) {
         for number in 0..self.groups.len() {
-            let of = |id: &InstrId| computes(self.classes[id.index()], &computation.instr(*id).op);
-            if self.groups[number].members.iter().any(of) {
+            let members = &self.groups[number].members;
+            let of =
+                |id: &&InstrId| computes(self.classes[id.index()], &computation.instr(**id).op);
+            let moves = |id: &&InstrId| self.classes[id.index()] == Class::Movement;
+            if members.iter().any(|id| of(&id)) || members.iter().filter(moves).count() > 1 {
                 continue;
             }
             let group = &mut self.groups[number];
@@ -267,18 +303,14 @@ impl Groups {
                 }
             }
         }
+        for id in computation.ids().rev() {
+            let is_parameter = matches!(computation.instr(id).op, Op::Parameter(_));
+            self.single[id.index()] = is_parameter || self.is_wanted(id);
+        }
         for number in 0..self.groups.len() {
             let group = &self.groups[number];
-            let given = |id: &&InstrId| {
-                self.needed[id.index()]
-                    || self.users[id.index()].iter().any(|user| {
-                        let within = &self.within[user.index()];
-                        within.is_empty()
-                            || within.iter().any(|&of| !self.groups[of].members.contains(id))
-                    })
-            };
             let owned = group.owned.iter().filter(|id| group.members.contains(id));
-            self.groups[number].outputs = owned.filter(given).copied().collect();
+            self.groups[number].outputs = owned.copied().filter(|&id| self.is_read(id)).collect();
         }
     }
 
@@ -305,8 +337,7 @@ impl Groups {
             units.push(Unit::Group(number));
         }
         for id in computation.ids() {
-            let copied_only = self.owner[id.index()].is_none() && !self.is_left(computation, id);
-            if unit_of[id.index()].is_some() || self.owner[id.index()].is_some() || copied_only {
+            if !self.single[id.index()] {
                 continue;
             }
             unit_of[id.index()] = Some(units.len());
@@ -346,19 +377,6 @@ impl Groups {
             }
         }
         (order.len() == units.len()).then_some(order)
-    }
-
-    /// Whether an instruction that no fusion owns still has to be there.
-    fn is_left(&self, computation: &Computation, id: InstrId) -> bool {
-        if self.needed[id.index()] || matches!(computation.instr(id).op, Op::Parameter(_)) {
-            return true;
-        }
-        let users = &self.users[id.index()];
-        users.is_empty()
-            || users.iter().any(|user| {
-                let within = &self.within[user.index()];
-                within.is_empty() || within.iter().any(|&of| !self.groups[of].members.contains(&id))
-            })
     }
 }
 

@@ -78,6 +78,12 @@ impl Space {
         if role.bijective { Level::Permuted } else { Level::Partial }
     }
 
+    /// Whether a value is the same all along the innermost loop, and can be computed before it.
+    pub fn is_outer(&self, role: &Role) -> bool {
+        let innermost = self.sizes.iter().rposition(|&size| size != 1);
+        role.dims.as_ref().is_some_and(|dims| !dims.contains(&innermost))
+    }
+
     /// The role of an operand of an instruction that has a role itself. `sizes` are the operand's,
     /// `result` the instruction's.
     pub fn operand(

@@ -139,6 +139,38 @@ fn movement_alone_is_left_alone() {
 }
 
 #[test]
+fn movements_together_are_one() {
+    outlines(
+        "x = f32[4,8] parameter(0) y = f32[4,8] parameter(1) z = f32[] constant(0)
+         c = f32[4,16] concatenate(x, y), dimensions={1} s = f32[4,10] slice(c), slice={[0:4], [3:13]}
+         ROOT p = f32[5,10] pad(s, z), padding=0_1x0_0",
+        "[constant concatenate slice pad]",
+    );
+}
+
+#[test]
+fn costly_values_of_rows_join() {
+    outlines(
+        "x = f32[4,100] parameter(0) z = f32[] constant(0)
+         s = f32[4] reduce(x, z), dimensions={1}, to_apply=add q = f32[4] rsqrt(s)
+         b = f32[4,100] broadcast(q), dimensions={0} ROOT r = f32[4,100] multiply(b, x)",
+        "[constant reduce rsqrt broadcast multiply]",
+    );
+}
+
+#[test]
+fn copies_elsewhere_do_not_tie_fusions_together() {
+    // `n` is computed in both fusions around the product, and `e` once.
+    outlines(
+        "x = f32[4,4] parameter(0) e = f32[4,4] exponential(x) n = f32[4,4] negate(e)
+         d = f32[4,4] dot(n, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+         m = f32[4,4] add(n, d) p = f32[4,4] dot(m, d), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+         q = f32[4,4] multiply(n, p) ROOT r = f32[4,4] subtract(q, m)",
+        "[exponential negate] dot [add] dot [multiply subtract]",
+    );
+}
+
+#[test]
 fn updates_take_in_what_they_store() {
     outlines(
         "x = f32[10,4] parameter(0) u = f32[1,4] parameter(1) i = s32[] parameter(2)
