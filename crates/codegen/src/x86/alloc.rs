@@ -71,7 +71,7 @@ pub(super) fn allocate(program: &mut Program, isa: Isa) -> Places {
     let mut places = vec![Place::None; program.regs.len()];
     let mut general_used = 0;
     for class in [Class::Vector, Class::Mask, Class::General] {
-        let order: Vec<Reg> =
+        let of_class: Vec<Reg> =
             order.iter().copied().filter(|r| program.regs[r.0 as usize].class == class).collect();
         let all: u32 = match (class, isa) {
             (Class::Vector, Isa::Avx512) => u32::MAX,
@@ -84,18 +84,18 @@ pub(super) fn allocate(program: &mut Program, isa: Isa) -> Places {
             Class::Mask => SCRATCH_MASKS.iter().fold(0, |set, &r| set | 1 << r),
             Class::General => 0,
         };
-        if scan(&order, &lives, class, all, &mut places) && scratch != 0 {
-            scan(&order, &lives, class, all & !scratch, &mut places);
+        if scan(&of_class, &lives, class, all, &mut places) && scratch != 0 {
+            scan(&of_class, &lives, class, all & !scratch, &mut places);
         }
         if class == Class::General {
-            for reg in &order {
+            for reg in &of_class {
                 if let Place::Machine(n) = places[reg.0 as usize] {
                     general_used |= 1 << n;
                 }
             }
         }
     }
-    let frame_bytes = place_on_stack(program, &mut places);
+    let frame_bytes = place_on_stack(program, &order, &lives, &mut places);
     Places { of: places, general_used, frame_bytes }
 }
 
@@ -236,11 +236,14 @@ fn scan(order: &[Reg], lives: &[Life], class: Class, all: u32, places: &mut [Pla
     spilled
 }
 
-/// Gives what is spilled its place in the frame; the frame's size.
-fn place_on_stack(program: &Program, places: &mut [Place]) -> usize {
+/// Gives what is spilled its place in the frame, shared by lives that do not meet; the frame's size.
+fn place_on_stack(program: &Program, order: &[Reg], lives: &[Life], places: &mut [Place]) -> usize {
     let mut bytes = program.stack_bytes.next_multiple_of(64);
-    for (place, about) in places.iter_mut().zip(&program.regs) {
-        if !matches!(place, Place::Stack(_)) {
+    // For each size of 8 << n bytes: slots, and when their last life ends.
+    let mut slots: [Vec<(u32, i32)>; 4] = Default::default();
+    for &reg in order {
+        let (place, about) = (&mut places[reg.0 as usize], &program.regs[reg.0 as usize]);
+        if *place != Place::Stack(0) {
             continue;
         }
         if about.fixed.is_some() {
@@ -251,9 +254,21 @@ fn place_on_stack(program: &Program, places: &mut [Place]) -> usize {
             Class::Vector => about.len.bytes(),
             Class::Mask | Class::General => 8,
         };
-        let at = bytes.next_multiple_of(size);
-        *place = Place::Stack(at as i32);
-        bytes = at + size;
+        let life = lives[reg.0 as usize];
+        let known = &mut slots[size.trailing_zeros() as usize - 3];
+        let at = match known.iter_mut().find(|(end, _)| *end < life.start) {
+            Some((end, at)) => {
+                *end = life.end;
+                *at
+            }
+            None => {
+                let at = bytes.next_multiple_of(size);
+                bytes = at + size;
+                known.push((life.end, at as i32));
+                at as i32
+            }
+        };
+        *place = Place::Stack(at);
     }
     bytes.next_multiple_of(64)
 }

@@ -3,6 +3,8 @@
 //! VEX and EVEX forms of an instruction share map, prefix and opcode, so one [`Op`] serves every
 //! vector length of both instruction sets.
 
+use std::collections::HashMap;
+
 use super::ops::Op;
 
 /// Bits of a vector.
@@ -80,6 +82,8 @@ pub(super) struct Asm {
     bytes: Vec<u8>,
     /// Constants: the code's length is not known while they are referred to.
     pool: Vec<u8>,
+    /// Where constants are in it.
+    known: HashMap<Box<[u8]>, usize>,
     /// Where a displacement to the pool stands, where it counts from, and what it refers to.
     pool_uses: Vec<(usize, usize, usize)>,
     /// Where labels are.
@@ -93,6 +97,7 @@ impl Asm {
         Asm {
             bytes: Vec::with_capacity(size_hint),
             pool: Vec::new(),
+            known: HashMap::new(),
             pool_uses: Vec::new(),
             labels: vec![None; labels],
             jumps: Vec::new(),
@@ -103,15 +108,15 @@ impl Asm {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Places a constant; equal ones of one alignment share a place.
+    /// Places a constant; equal ones share a place.
     pub(super) fn constant(&mut self, bytes: &[u8]) -> usize {
-        let size = bytes.len();
-        if let Some(n) = self.pool.chunks_exact(size).position(|chunk| chunk == bytes) {
-            return n * size;
+        if let Some(&at) = self.known.get(bytes) {
+            return at;
         }
-        let at = self.pool.len().next_multiple_of(size);
+        let at = self.pool.len().next_multiple_of(bytes.len());
         self.pool.resize(at, 0);
         self.pool.extend_from_slice(bytes);
+        self.known.insert(bytes.into(), at);
         at
     }
 

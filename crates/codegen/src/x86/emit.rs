@@ -303,9 +303,15 @@ impl Emit<'_> {
     }
 
     fn set_mask(&mut self, n: u8, reg: Reg) {
-        let all = self.fixed(reg) == Fixed::Mask(true);
-        let op = if all { ops::MASK_XNOR } else { ops::MASK_XOR };
-        self.vex(op, Len::Y, n, n, Rm::Reg(n));
+        match self.fixed(reg) {
+            Fixed::Mask(0) => self.vex(ops::MASK_XOR, Len::Y, n, n, Rm::Reg(n)),
+            Fixed::Mask(u16::MAX) => self.vex(ops::MASK_XNOR, Len::Y, n, n, Rm::Reg(n)),
+            Fixed::Mask(lanes) => {
+                let at = self.asm.constant(&lanes.to_le_bytes());
+                self.vex(ops::MASK_MOV, Len::X, n, 0, Rm::Pool { at, splat: false });
+            }
+            _ => unreachable!("only masks are in mask registers"),
+        }
     }
 
     /// An operand in a register of its class.

@@ -39,8 +39,8 @@ pub(super) enum Fixed {
     Bits64(u64),
     /// A vector of the list of tables.
     Table(u32),
-    /// A mask with all lanes set, or none.
-    Mask(bool),
+    /// A mask, by its lanes.
+    Mask(u16),
     /// A number in a general register.
     Int(i64),
 }

@@ -3,7 +3,8 @@
 //! Three steps: [`select`] writes machine instructions for the kernel's, [`alloc`] gives their
 //! values registers, [`emit`] writes the bytes. The encoder is our own because VEX and EVEX forms of
 //! an instruction differ in nothing but their prefix, so that one table row serves three vector
-//! lengths and two instruction sets; the tests decode what it writes with another program's decoder.
+//! lengths and two instruction sets. Everything it writes is run against the tile machine in the
+//! tests of the runtime, which may call it.
 
 mod alloc;
 mod asm;

@@ -21,16 +21,21 @@ impl Select<'_> {
 
     pub(super) fn mask_const(&mut self, set: bool) -> Reg {
         match self.isa {
-            Isa::Avx512 => self.fixed(Class::Mask, Len::X, Fixed::Mask(set)),
+            Isa::Avx512 => self.mask_of(if set { u16::MAX } else { 0 }),
             Isa::Avx2 => self.bits(self.mask_lane(), if set { u64::MAX } else { 0 }),
         }
+    }
+
+    /// A constant in a mask register.
+    pub(super) fn mask_of(&mut self, lanes: u16) -> Reg {
+        self.fixed(Class::Mask, Len::X, Fixed::Mask(lanes))
     }
 
     /// The mask of an access, unless it has all lanes set.
     pub(super) fn access_mask(&self, mask: Option<Value>) -> Option<Reg> {
         let reg = self.of[mask?.0 as usize];
         let all = match self.regs[reg.0 as usize].fixed {
-            Some(Fixed::Mask(set)) => set,
+            Some(Fixed::Mask(lanes)) => lanes == u16::MAX,
             Some(Fixed::Bits32(bits)) => bits == u32::MAX,
             Some(Fixed::Bits64(bits)) => bits == u64::MAX,
             _ => false,
@@ -51,7 +56,7 @@ impl Select<'_> {
             let op = ops::binary(op, self.mask_lane()).expect("bitwise operations are vectors'");
             return self.op2(op, self.mask_len(), to, left, right);
         }
-        let all = Some(Fixed::Mask(true));
+        let all = Some(Fixed::Mask(u16::MAX));
         if op == MaskOp::Xor && self.regs[right.0 as usize].fixed == all {
             return self.op1(ops::MASK_NOT, Len::X, to, left);
         }

@@ -228,7 +228,7 @@ impl Select<'_> {
             Fixed::Bits32(bits) => (0, bits.into(), Some(len)),
             Fixed::Bits64(bits) => (1, bits, Some(len)),
             Fixed::Table(n) => (2, n.into(), Some(len)),
-            Fixed::Mask(set) => (3, set.into(), None),
+            Fixed::Mask(lanes) => (3, lanes.into(), None),
             Fixed::Int(int) => (4, int as u64, None),
         };
         if let Some(&reg) = self.constants.get(&key) {
