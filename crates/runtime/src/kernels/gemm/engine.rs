@@ -155,6 +155,10 @@ impl<S: Simd> Product<'_, S> {
         if self.rows == 0 || self.cols == 0 {
             return;
         }
+        // SAFETY: the caller's promise.
+        if S::IN_PLACE && unsafe { self.run_dots(threads) } {
+            return;
+        }
         match self.sink {
             // SAFETY: the caller's promise.
             Sink::Memory { start, rows, .. } => unsafe {
@@ -273,7 +277,7 @@ impl<S: Simd> Product<'_, S> {
         let few = rows <= UNPACKED_TILES * S::ROWS;
         let row = plain.items.stride() == Some(1);
         let step_stride = plain.steps.stride()?;
-        (row && few).then_some((plain.start, step_stride))
+        (row && few).then_some((plain.start.get().cast_const(), step_stride))
     }
 
     /// Packs columns of rhs, panel after panel.
@@ -330,12 +334,14 @@ impl<S: Simd> Product<'_, S> {
     /// # Safety
     /// As for [`Product::run`], for the block.
     unsafe fn run_task(&self, part: &Part<'_, S>, rows: Range<usize>, cols: Range<usize>) {
-        let tiles = Tiles::new(rows.clone(), S::ROWS);
-        if let Some(plain) = self.lhs.in_place().filter(|plain| reads_well(plain, cols.len())) {
+        let tiles = Tiles::new(rows.clone(), S::HEIGHTS);
+        if let Some(plain) =
+            self.lhs.in_place().filter(|plain| S::IN_PLACE && reads_well(plain, cols.len()))
+        {
             let lhs = |tile: &Range<usize>| {
                 let mut offsets = [0; MAX_ROWS];
                 plain.items.offsets(tile.start, &mut offsets[..tile.len()]);
-                offsets.map(|offset| plain.start.wrapping_add(offset))
+                offsets.map(|offset| plain.start.get().cast_const().wrapping_add(offset))
             };
             let (mut runs, mut lhs_step, mut step) = (Vec::new(), 1, part.steps.start);
             while step < part.steps.end {
@@ -462,17 +468,17 @@ fn reads_well<W>(plain: &InPlace<'_, W>, cols: usize) -> bool {
     close && cols <= GROUP_COLUMNS
 }
 
-/// Rows cut into tiles that are as high as each other, or lower by one.
+/// Rows cut into tiles that are about as high as each other.
 #[derive(Clone)]
 struct Tiles {
     rows: Range<usize>,
     next: usize,
-    left: usize,
+    heights: &'static [usize],
 }
 
 impl Tiles {
-    fn new(rows: Range<usize>, most: usize) -> Self {
-        Tiles { next: rows.start, left: rows.len().div_ceil(most), rows }
+    fn new(rows: Range<usize>, heights: &'static [usize]) -> Self {
+        Tiles { next: rows.start, rows, heights }
     }
 }
 
@@ -480,12 +486,13 @@ impl Iterator for Tiles {
     type Item = Range<usize>;
 
     fn next(&mut self) -> Option<Range<usize>> {
-        if self.left == 0 {
-            return None;
-        }
-        let start = self.next;
-        self.next += (self.rows.end - start).div_ceil(self.left);
-        self.left -= 1;
+        let (start, rest) = (self.next, self.rows.end - self.next);
+        let &most = self.heights.last()?;
+        let even = rest.div_ceil(rest.div_ceil(most).max(1));
+        // The next height above the even one, unless there are not so many rows.
+        let above = self.heights.iter().find(|&&height| height >= even && height <= rest);
+        let height = above.or(self.heights.iter().rfind(|&&height| height <= rest))?;
+        self.next += height;
         Some(start..self.next)
     }
 }

@@ -8,6 +8,7 @@ mod arithmetic;
 mod axis;
 mod bytes8;
 pub mod conv;
+mod dots;
 mod engine;
 mod isa;
 mod narrow;

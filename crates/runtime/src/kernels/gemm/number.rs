@@ -54,6 +54,8 @@ pub(super) trait Element<W>: Plain {
     fn word(self) -> W;
     /// Whether element and word are the same type.
     const SAME: bool = false;
+    /// Whether it is worth compiling copies for each instruction set.
+    const TUNED: bool = false;
 }
 
 /// An element of a result, made of a sum.
@@ -135,6 +137,7 @@ macro_rules! same {
                 self
             }
             const SAME: bool = true;
+            const TUNED: bool = true;
         }
         impl Output<$ty> for $ty {
             #[inline(always)]
@@ -159,8 +162,6 @@ macro_rules! elements {
     )* };
 }
 elements! {
-    Bf16 => f32: |x| x.to_f32();
-    F16 => f32: |x| x.to_f32();
     Bf16 => f64: |x| x.to_f32().into();
     F16 => f64: |x| x.to_f32().into();
     f32 => f64: |x| x.into();
@@ -177,6 +178,19 @@ elements! {
     u32 => i64: |x| x.into();
     u64 => i64: |x| x.cast_signed();
 }
+
+macro_rules! halves {
+    ($($from:ty)*) => { $(
+        impl Element<f32> for $from {
+            #[inline(always)]
+            fn word(self) -> f32 {
+                self.to_f32()
+            }
+            const TUNED: bool = true;
+        }
+    )* };
+}
+halves!(Bf16 F16);
 
 macro_rules! outputs {
     ($($from:ty => $to:ty: |$x:ident| $element:expr;)*) => { $(

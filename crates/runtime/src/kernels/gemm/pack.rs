@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use super::axis::Axis;
+use super::engine::Shared;
 use super::isa::Isa;
 use super::number::Element;
 use super::transpose::Rows;
@@ -29,7 +30,7 @@ pub(super) trait Source<W>: Sync {
 /// An operand in memory: a word is at the offsets of its item and its step from the start.
 #[derive(Clone, Copy)]
 pub(super) struct InPlace<'a, W> {
-    pub start: *const W,
+    pub start: Shared<W>,
     pub items: &'a Axis,
     pub steps: &'a Axis,
 }
@@ -101,10 +102,11 @@ impl<W: Plain + Default, T: Element<W>> Elements<W> for &[T] {
         let Block { start, items, steps, stride, pitch, padding } = *block;
         match items {
             _ if steps == 0 => {}
-            Items::Row(count) => isa.run(
+            Items::Row(count) if T::TUNED => isa.run(
                 #[inline(always)]
                 || copy_rows(&self[start..], count, block, to),
             ),
+            Items::Row(count) => copy_rows(&self[start..], count, block, to),
             Items::Scattered(offsets) if stride == 1 => {
                 let rows = Rows { data: self, offsets, start, steps, padding, pitch };
                 if !(T::SAME && rows.transpose(isa, to)) {
@@ -237,7 +239,7 @@ impl<W: Plain> Source<W> for Strided<'_, W> {
     }
 
     fn in_place(&self) -> Option<InPlace<'_, W>> {
-        let start = self.data.words()?.as_ptr().wrapping_add(self.start);
+        let start = Shared(self.data.words()?.as_ptr().wrapping_add(self.start).cast_mut());
         Some(InPlace { start, items: self.items, steps: self.steps })
     }
 }

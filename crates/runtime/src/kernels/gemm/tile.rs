@@ -129,20 +129,33 @@ fn prefetch(at: *const u8) {
     let _ = at;
 }
 
-/// For a size of tile the instance of `$wrapper`, a [`Tile`] with the features enabled.
+/// For a size of tile the instance of `$wrapper`, a [`Tile`] with the features enabled. `$rows` are
+/// the `HEIGHTS` of the type, and `$in_place` what its constant of that name says.
 macro_rules! tiles {
-    ($wrapper:ident, $row_count:ident, $vec_count:ident, $packed:ident, [$($rows:literal)*], $vecs:tt) => {
+    ($wrapper:ident, ($row_count:ident, $vec_count:ident, $packed:ident), $in_place:tt,
+     [$($rows:literal)*], $vecs:tt) => {
         match $row_count {
-            $($rows => tiles!(@vecs $wrapper, $rows, $vec_count, $packed, $vecs),)*
-            _ => unreachable!("tiles have at most ROWS rows"),
+            $($rows => tiles!(@vecs $wrapper, $rows, $vec_count, $packed, $in_place, $vecs),)*
+            _ => unreachable!("tiles have one of HEIGHTS"),
         }
     };
-    (@vecs $wrapper:ident, $rows:literal, $count:ident, $packed:ident, [$($vecs:literal)*]) => {
-        match ($count, $packed) {
-            $(($vecs, false) => $wrapper::<Self, $rows, $vecs, false>,
-              ($vecs, true) => $wrapper::<Self, $rows, $vecs, true>,)*
+    (@vecs $wrapper:ident, $rows:literal, $count:ident, $packed:ident, $in_place:tt,
+     [$($vecs:literal)*]) => {
+        match $count {
+            $($vecs => tiles!(@packed $wrapper, $rows, $vecs, $packed, $in_place),)*
             _ => unreachable!("tiles have at most VECS vectors in a row"),
         }
     };
+    (@packed $wrapper:ident, $rows:literal, $vecs:literal, $packed:ident, true) => {
+        if $packed {
+            $wrapper::<Self, $rows, $vecs, true>
+        } else {
+            $wrapper::<Self, $rows, $vecs, false>
+        }
+    };
+    (@packed $wrapper:ident, $rows:literal, $vecs:literal, $packed:ident, false) => {{
+        debug_assert!($packed, "lhs is packed unless IN_PLACE");
+        $wrapper::<Self, $rows, $vecs, true>
+    }};
 }
 pub(super) use tiles;

@@ -42,7 +42,7 @@ impl Convolution {
     /// As for [`Convolution::run_tasks`].
     pub(super) unsafe fn run_grouped<S: Simd>(
         &self,
-        isa: Isa,
+        (simd, isa): (S, Isa),
         lhs: &dyn Elements<S::Word>,
         rhs: &dyn Elements<S::Word>,
         out: &dyn Places<S::Acc>,
@@ -61,7 +61,9 @@ impl Convolution {
             threads.for_each(pieces.len() * chunks.len(), &|i| {
                 let (piece, chunk) = (&pieces[i / chunks.len()], chunks[i % chunks.len()].clone());
                 // SAFETY: the caller's promise; each task has other elements of the result.
-                unsafe { self.run_channels::<S>(isa, &cut, piece, chunk, lhs, kernel, out) };
+                unsafe {
+                    self.run_channels::<S>((simd, isa), &cut, piece, chunk, lhs, kernel, out)
+                };
             });
         };
         if let (Some(words), Some(1)) = (rhs.words(), channels.stride()) {
@@ -87,7 +89,7 @@ impl Convolution {
     #[expect(clippy::too_many_arguments, reason = "what to compute, with what, and where to")]
     unsafe fn run_channels<S: Simd>(
         &self,
-        isa: Isa,
+        (simd, isa): (S, Isa),
         cut: &Cut,
         piece: &Piece,
         channels: Range<usize>,
@@ -104,7 +106,16 @@ impl Convolution {
             let start = Shared(sums.get().wrapping_add(start + channels.start));
             // SAFETY: the caller's promise.
             unsafe {
-                self.sum_channels::<S>(isa, cut, piece, channels, lhs, kernel, start, &out_rows)
+                self.sum_channels::<S>(
+                    (simd, isa),
+                    cut,
+                    piece,
+                    channels,
+                    lhs,
+                    kernel,
+                    start,
+                    &out_rows,
+                )
             };
             return;
         }
@@ -123,7 +134,7 @@ impl Convolution {
             // SAFETY: `dense` are the rows of `sums`.
             unsafe {
                 self.sum_channels::<S>(
-                    isa,
+                    (simd, isa),
                     cut,
                     piece,
                     channels.clone(),
@@ -147,7 +158,7 @@ impl Convolution {
     #[expect(clippy::too_many_arguments, reason = "what to compute, with what, and where to")]
     unsafe fn sum_channels<S: Simd>(
         &self,
-        isa: Isa,
+        (simd, isa): (S, Isa),
         cut: &Cut,
         piece: &Piece,
         channels: Range<usize>,
@@ -196,8 +207,8 @@ impl Convolution {
                 };
                 // SAFETY: the taps of the last position are within the region, whose extents were
                 // made for them; those in the kernel were checked by `run_grouped`; the caller
-                // promises that the result may be written. `isa` proves the features.
-                isa.run(
+                // promises that the result may be written. `simd` proves the features.
+                simd.vectorise(
                     #[inline(always)]
                     || unsafe { sweep.run() },
                 );

@@ -237,7 +237,7 @@ impl Convolution {
             }),
             Route::Grouped => self.turn(rhs, |rhs| {
                 // SAFETY: as above.
-                unsafe { self.run_grouped::<S>(isa, lhs, rhs, out.places, threads) }
+                unsafe { self.run_grouped::<S>((simd, isa), lhs, rhs, out.places, threads) }
             }),
             // SAFETY: as above.
             Route::Loops => unsafe { self.run_loops(isa, lhs, rhs, out.places) },

@@ -22,7 +22,8 @@ static LANES: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 
 /// A [`Simd`] of numbers that are words and sums alike.
 macro_rules! simd {
     (
-        $(#[$doc:meta])* $name:ident, $number:ty, $lanes:literal, $vec:ty,
+        $(#[$doc:meta])* $name:ident, tiles [$($height:literal)*], in place $in_place:tt,
+        $number:ty, $lanes:literal, $vec:ty,
         $load:ident, $load_masked:ident, $splat:ident, $fma:ident, $add:ident, $store:ident
     ) => {
         $(#[$doc])*
@@ -44,11 +45,22 @@ macro_rules! simd {
             type Mask = __m256i;
 
             const LANES: usize = $lanes;
-            const ROWS: usize = 6;
+            const HEIGHTS: &'static [usize] = &[$($height),*];
             const VECS: usize = 2;
+            const IN_PLACE: bool = $in_place;
+
+            #[inline(always)]
+            fn vectorise<R>(self, body: impl FnOnce() -> R) -> R {
+                #[target_feature(enable = "avx2,fma")]
+                fn with<R>(body: impl FnOnce() -> R) -> R {
+                    body()
+                }
+                // SAFETY: the token proves the features.
+                unsafe { with(body) }
+            }
 
             fn tile(self, rows: usize, vecs: usize, packed: bool) -> Tile<Self> {
-                tiles!(run, rows, vecs, packed, [1 2 3 4 5 6], [1 2])
+                tiles!(run, (rows, vecs, packed), $in_place, [$($height)*], [1 2])
             }
 
             #[inline(always)]
@@ -102,22 +114,26 @@ macro_rules! simd {
 
 simd!(
     /// `f32` with AVX2 and FMA.
-    Avx2F32, f32, 8, __m256, _mm256_loadu_ps, _mm256_maskload_ps, _mm256_set1_ps, _mm256_fmadd_ps,
+    Avx2F32, tiles [1 2 3 4 5 6], in place true,
+    f32, 8, __m256, _mm256_loadu_ps, _mm256_maskload_ps, _mm256_set1_ps, _mm256_fmadd_ps,
     _mm256_add_ps, _mm256_maskstore_ps
 );
 simd!(
     /// `f64` with AVX2 and FMA.
-    Avx2F64, f64, 4, __m256d, _mm256_loadu_pd, _mm256_maskload_pd, _mm256_set1_pd,
+    Avx2F64, tiles [1 2 4 6], in place true,
+    f64, 4, __m256d, _mm256_loadu_pd, _mm256_maskload_pd, _mm256_set1_pd,
     _mm256_fmadd_pd, _mm256_add_pd, _mm256_maskstore_pd
 );
 simd!(
     /// `i32`, wrapping, with AVX2.
-    Avx2I32, i32, 8, __m256i, load_i32, _mm256_maskload_epi32, _mm256_set1_epi32, mul_add_i32,
+    Avx2I32, tiles [1 2 4], in place false,
+    i32, 8, __m256i, load_i32, _mm256_maskload_epi32, _mm256_set1_epi32, mul_add_i32,
     _mm256_add_epi32, _mm256_maskstore_epi32
 );
 simd!(
     /// `i64`, wrapping, with AVX2.
-    Avx2I64, i64, 4, __m256i, load_i64, _mm256_maskload_epi64, _mm256_set1_epi64x, mul_add_i64,
+    Avx2I64, tiles [1 2 4], in place false,
+    i64, 4, __m256i, load_i64, _mm256_maskload_epi64, _mm256_set1_epi64x, mul_add_i64,
     _mm256_add_epi64, _mm256_maskstore_epi64
 );
 

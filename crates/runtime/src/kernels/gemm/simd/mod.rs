@@ -21,7 +21,7 @@ pub(super) trait Simd: Copy + Send + Sync + 'static {
     /// An element of a packed operand; several numbers if one instruction multiplies several.
     type Word: Plain + Default;
     /// A sum.
-    type Acc: Plain + Default;
+    type Acc: MulAdd;
     /// `LANES` sums.
     type Vec: Copy;
     /// `LANES` words.
@@ -31,12 +31,20 @@ pub(super) trait Simd: Copy + Send + Sync + 'static {
 
     /// Sums in a vector.
     const LANES: usize;
-    /// The most rows of a tile.
-    const ROWS: usize;
+    /// How many rows a tile may have, ascending from 1. (Each is a function of its own; where it
+    /// matters less there are fewer, which are quicker to compile.)
+    const HEIGHTS: &'static [usize];
+    /// The most of them.
+    const ROWS: usize = Self::HEIGHTS[Self::HEIGHTS.len() - 1];
     /// The most vectors in a row of a tile.
     const VECS: usize;
+    /// Whether there are tiles that read lhs where it lies.
+    const IN_PLACE: bool;
 
-    /// The function for tiles of `rows` (1 to `ROWS`) by `vecs` (1 to `VECS`) vectors.
+    /// Calls `body`, compiled for the instructions if it is inlined.
+    fn vectorise<R>(self, body: impl FnOnce() -> R) -> R;
+
+    /// The function for tiles of `rows` (one of `HEIGHTS`) by `vecs` (1 to `VECS`) vectors.
     fn tile(self, rows: usize, vecs: usize, packed: bool) -> Tile<Self>;
 
     /// Zeros.
@@ -68,6 +76,26 @@ pub(super) trait Simd: Copy + Send + Sync + 'static {
     /// # Safety
     /// The features are there.
     unsafe fn mul_add(a: Self::Words, b: Self::Words, sum: Self::Vec) -> Self::Vec;
+
+    /// Writes the total of all lanes, added to what is there if `add`.
+    ///
+    /// # Safety
+    /// The features are there, and the sum may be read and written.
+    #[inline(always)]
+    unsafe fn store_total(to: *mut Self::Acc, sums: Self::Vec, add: bool) {
+        let mut lanes = [Self::Acc::default(); 16];
+        // SAFETY: no vector has more lanes; the caller's promise for the features.
+        unsafe { Self::store(lanes.as_mut_ptr(), Self::mask(Self::LANES), sums, false) };
+        let mut count = Self::LANES;
+        while count > 1 {
+            count /= 2;
+            for i in 0..count {
+                lanes[i] = lanes[i].add(lanes[i + count]);
+            }
+        }
+        // SAFETY: the caller's promise.
+        unsafe { to.write(if add { to.read().add(lanes[0]) } else { lanes[0] }) };
+    }
 
     /// Writes these lanes, added to what is there if `add`.
     ///

@@ -52,11 +52,17 @@ impl<T: MulAdd> Simd for Portable<T> {
     type Mask = usize;
 
     const LANES: usize = LANES;
-    const ROWS: usize = 3;
+    const HEIGHTS: &'static [usize] = &[1, 3];
     const VECS: usize = 1;
+    const IN_PLACE: bool = false;
+
+    #[inline(always)]
+    fn vectorise<R>(self, body: impl FnOnce() -> R) -> R {
+        body()
+    }
 
     fn tile(self, rows: usize, vecs: usize, packed: bool) -> Tile<Self> {
-        tiles!(run, rows, vecs, packed, [1 2 3], [1])
+        tiles!(run, (rows, vecs, packed), false, [1 3], [1])
     }
 
     #[inline(always)]
