@@ -16,6 +16,7 @@ pub mod gemm;
 pub mod indexed;
 mod isa;
 pub mod number;
+pub mod random;
 mod scratch;
 pub mod sort;
 mod stream;
