@@ -12,6 +12,7 @@
 pub mod bytes;
 pub mod copy;
 mod disjoint;
+pub mod fft;
 pub mod gemm;
 pub mod indexed;
 mod isa;

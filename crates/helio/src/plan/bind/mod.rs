@@ -5,6 +5,7 @@ mod convolution;
 mod movement;
 mod order;
 mod product;
+mod transform;
 mod window;
 
 use std::sync::Arc;
@@ -86,6 +87,7 @@ fn bind(site: &Site<'_>) -> Option<Bound> {
     match &site.instr.op {
         Op::Sort(op) => order::sort(site, op),
         Op::TopK(op) => order::top_k(site, op),
+        Op::Fft(op) => transform::fft(site, op),
         Op::Dot(op) => product::dot(site, op),
         Op::ReduceWindow(op) => window::reduce_window(site, op),
         Op::SelectAndScatter(op) => window::select_and_scatter(site, op),
