@@ -2,6 +2,7 @@
 //! and strides.
 
 mod convolution;
+mod indexed;
 mod movement;
 mod order;
 mod product;
@@ -87,6 +88,8 @@ fn bind(site: &Site<'_>) -> Option<Bound> {
     match &site.instr.op {
         Op::Sort(op) => order::sort(site, op),
         Op::TopK(op) => order::top_k(site, op),
+        Op::Gather(op) => indexed::gather(site, op),
+        Op::Scatter(op) => indexed::scatter(site, op),
         Op::Fft(op) => transform::fft(site, op),
         Op::Dot(op) => product::dot(site, op),
         Op::ReduceWindow(op) => window::reduce_window(site, op),
