@@ -151,7 +151,7 @@ impl Executable {
     /// Whether the program may write an argument.
     fn may_write(&self, argument: usize) -> bool {
         let leaf = self.signature.params[argument].number;
-        self.compiled.as_ref().is_some_and(|c| c.program().parts().arguments[leaf].written)
+        self.compiled.as_ref().is_ok_and(|c| c.program().parts().arguments[leaf].written)
     }
 
     /// The values of the results. Waits for those of the arguments.
@@ -159,7 +159,7 @@ impl Executable {
         let cx = options.context();
         let values = claims.iter().map(Claim::value).collect::<Result<Vec<_>>>()?;
         drop(claims);
-        let Some(compiled) = &self.compiled else {
+        let Ok(compiled) = &self.compiled else {
             return self.interpret(values, options);
         };
         let take = |(value, donated): (Value, bool)| match value.bytes {

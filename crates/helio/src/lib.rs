@@ -126,7 +126,8 @@ pub struct Executable {
     module: Arc<Verified<Module>>,
     program_shape: ProgramShape,
     signature: Arc<Signature>,
-    compiled: Option<Arc<Compiled>>,
+    /// The compiled program, or why there is none.
+    compiled: Result<Arc<Compiled>, Arc<str>>,
 }
 
 impl Executable {
@@ -134,13 +135,14 @@ impl Executable {
         let module = helio_ir::verify(module)?;
         let program_shape = module.entry().program_shape();
         let compiled = match options.backend {
-            Backend::Interpreter => None,
+            Backend::Interpreter => Err("the interpreter was asked for".into()),
             // What has no plan (sizes that are known only at run time, say) is interpreted as a
             // whole.
             Backend::Cpu => {
                 let optimized = helio_passes::optimize(module.clone(), options.opt_level);
                 let optimized = optimized.map_err(|error| vec![error])?;
-                Compiled::new(optimized, options.code, client.clone()).ok().map(Arc::new)
+                let compiled = Compiled::new(optimized, options.code, client.clone());
+                compiled.map(Arc::new).map_err(|why| why.to_string().into())
             }
         };
         let signature = Arc::new(Signature::of(&program_shape));
@@ -164,7 +166,12 @@ impl Executable {
 
     /// The steps of the compiled program and their memory; `None` if it is interpreted.
     pub fn plan(&self) -> Option<&helio_runtime::program::Program> {
-        self.compiled.as_deref().map(Compiled::program)
+        self.compiled.as_deref().ok().map(Compiled::program)
+    }
+
+    /// Why it is interpreted as a whole; `None` if it is compiled.
+    pub fn interpreted_because(&self) -> Option<&str> {
+        self.compiled.as_ref().err().map(|why| &**why)
     }
 
     /// Runs it once, with default options. Errors: as for [`Executable::run_with`].
@@ -179,11 +186,11 @@ impl Executable {
     pub fn run_with(&self, args: &[Literal], options: &RunOptions) -> Result<Literal> {
         let cx = options.context();
         match &self.compiled {
-            Some(compiled) => {
+            Ok(compiled) => {
                 helio_eval::check_arguments(&self.program_shape, args)?;
                 compiled.run(args, &cx, options.threads.unwrap_or(usize::MAX))
             }
-            None => helio_eval::evaluate(&self.module, args, &cx),
+            Err(_) => helio_eval::evaluate(&self.module, args, &cx),
         }
     }
 }

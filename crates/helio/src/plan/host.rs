@@ -10,13 +10,6 @@ use super::{Frame, Planned, Planner, StorageId};
 #[derive(Debug, Default)]
 pub(crate) struct Calls(Vec<(CompId, InstrId)>);
 
-impl Calls {
-    /// How many there are.
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-}
-
 impl<'m> Planner<'m> {
     /// A step that asks the interpreter.
     pub(super) fn host(

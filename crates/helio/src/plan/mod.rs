@@ -18,6 +18,7 @@ mod fused;
 mod host;
 mod place;
 
+use std::fmt;
 use std::sync::Arc;
 
 use helio_ir::{CompId, Computation, InstrId, Literal, Module, Op, Shape};
@@ -46,6 +47,15 @@ pub(crate) enum NoPlan {
     Interpret(String),
     /// The system does not let generated code be run.
     NoCode(std::io::Error),
+}
+
+impl fmt::Display for NoPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoPlan::Interpret(why) => f.write_str(why),
+            NoPlan::NoCode(error) => write!(f, "generated code cannot be run: {error}"),
+        }
+    }
 }
 
 impl From<String> for NoPlan {
