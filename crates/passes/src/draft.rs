@@ -114,6 +114,12 @@ impl<'m> Draft<'m> {
 
     /// Takes over an instruction whose operands (and control predecessors) are this draft's.
     pub fn push(&mut self, instr: Instr) -> InstrId {
+        self.has_new_names = true;
+        self.keep(instr)
+    }
+
+    /// Takes over an instruction with the name that it had in the old computation, or none.
+    pub(crate) fn keep(&mut self, instr: Instr) -> InstrId {
         self.has_new_names |= instr.name.is_empty();
         // The old computations had fewer than 2^32 instructions, and so have all that are finished.
         let id = InstrId(self.instrs.len() as u32);
@@ -132,7 +138,7 @@ impl<'m> Draft<'m> {
     /// stands for it here.
     pub fn carry(&mut self, mut instr: Instr, map: &[InstrId]) -> InstrId {
         renumber(&mut instr, map);
-        self.push(instr)
+        self.keep(instr)
     }
 
     /// The shape that an operation gives for these operands. Errors: as for [`Op::infer`].

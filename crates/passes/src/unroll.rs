@@ -81,7 +81,7 @@ fn merged_iterations(draft: &mut Draft<'_>, op: &While, trips: u64) -> Result<Op
     }
     let most = MAX_MERGED.min(MAX_MERGED_INSTRS / size.max(1));
     // The condition is asked less often, so the number must divide that of the iterations.
-    let Some(merged) = (2..=most).rev().find(|merged| trips % merged == 0) else {
+    let Some(merged) = (2..=most).rev().find(|merged| trips.is_multiple_of(*merged)) else {
         return Ok(None);
     };
     let (name, shape) = (body.name.clone(), body.result_shape().clone());

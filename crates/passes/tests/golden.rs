@@ -181,7 +181,7 @@ impl Numbers {
 
     fn number(&mut self, ty: ElementType) -> Number {
         if ty.is_pred() {
-            return Number::Pred(self.next() % 2 == 0);
+            return Number::Pred(self.next().is_multiple_of(2));
         }
         if ty.is_integer() {
             let bits = ty.bits() as u32;
