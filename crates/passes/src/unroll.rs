@@ -14,6 +14,9 @@ const MAX_TRIPS: u64 = 8;
 /// So many instructions a loop may become.
 const MAX_INSTRS: u64 = 1024;
 
+/// So many instructions may be added in all: loops may share their bodies.
+const MAX_ADDED: u64 = 1 << 17;
+
 /// So many iterations of an elementwise loop may become one.
 const MAX_MERGED: u64 = 16;
 
@@ -34,6 +37,7 @@ pub(crate) fn unroll_loops(module: Module) -> Result<Module> {
     if !contains(&module, |op| matches!(op, Op::While(_))) {
         return Ok(module);
     }
+    let mut added = 0;
     rebuild(module, |new, computation| {
         let (mut draft, old) = Draft::replacing(new, computation);
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
@@ -43,14 +47,16 @@ pub(crate) fn unroll_loops(module: Module) -> Result<Module> {
                 continue;
             };
             let init = map[instr.operands[0].index()];
-            let trips = trips(&mut draft, &op, init);
+            let trips = trips(&mut draft, &op, init).filter(|_| added <= MAX_ADDED);
             map.push(match trips {
                 Some(trips) if is_small(&mut draft, &op, trips) => {
+                    added += trips * size(&draft, op.body);
                     (0..trips).fold(init, |state, _| insert(&mut draft, op.body, &[state]))
                 }
                 Some(trips) => {
                     let mut instr = instr;
                     if let Some(body) = merged_iterations(&mut draft, &op, trips)? {
+                        added += size(&draft, body);
                         instr.op = While { body, ..op }.into();
                     }
                     draft.carry(instr, &map)
@@ -60,6 +66,10 @@ pub(crate) fn unroll_loops(module: Module) -> Result<Module> {
         }
         draft.finish(map[old.root.index()])
     })
+}
+
+fn size(draft: &Draft<'_>, id: CompId) -> u64 {
+    draft.callees().computation(id).instrs().len() as u64
 }
 
 fn is_small(draft: &mut Draft<'_>, op: &While, trips: u64) -> bool {

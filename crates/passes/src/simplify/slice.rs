@@ -5,6 +5,10 @@ use helio_ir::{ArrayShape, InstrId, Number, Op, Result};
 
 use super::Simplifier;
 
+/// Concatenations of more pieces are not looked into, so that many of them, or many slices of one,
+/// take no more time than there are pieces.
+const MAX_PIECES: usize = 64;
+
 pub(super) fn slice(
     cx: &mut Simplifier<'_, '_>,
     op: &Slice,
@@ -73,6 +77,9 @@ fn slice_of_concatenate(
     operand: InstrId,
     dimension: usize,
 ) -> Result<Option<InstrId>> {
+    if cx.draft.operands(operand).len() > MAX_PIECES {
+        return Ok(None);
+    }
     let (start, limit) = (op.starts[dimension], op.limits[dimension]);
     let mut begin = 0;
     for piece in cx.draft.operands(operand).to_vec() {
@@ -100,7 +107,9 @@ pub(super) fn concatenate(
     for &operand in operands {
         // concatenate(concatenate(x, y), z) → concatenate(x, y, z)
         match cx.draft.op(operand) {
-            Op::Concatenate(inner) if inner.dimension == d => {
+            Op::Concatenate(inner)
+                if inner.dimension == d && cx.draft.operands(operand).len() <= MAX_PIECES =>
+            {
                 pieces.extend(cx.draft.operands(operand));
             }
             _ => pieces.push(operand),

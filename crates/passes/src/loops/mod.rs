@@ -1,0 +1,147 @@
+//! What loops carry from one iteration to the next.
+
+mod plan;
+mod rewrite;
+
+use helio_ir::ops::{GetTupleElement, Tuple, While};
+use helio_ir::{CompId, InstrId, Module, Op, Result};
+
+use crate::draft::{Draft, Old};
+use crate::rebuild::{contains, drop_unused, rebuild};
+use plan::{Fate, Plan};
+use rewrite::{NewState, constant_chain};
+
+/// So many instructions may be copied into new bodies in all: loops may share theirs.
+const MAX_COPIED: usize = 1 << 18;
+
+/// Takes out of a loop's state what nobody reads and what is the same constant in each iteration,
+/// computes before the loop what is the same in each iteration and takes work, and lets users of
+/// what does not change have what went in.
+pub(crate) fn simplify_loops(module: Module) -> Result<Module> {
+    if !contains(&module, |op| matches!(op, Op::While(_))) {
+        return Ok(module);
+    }
+    let mut copied = 0;
+    let module = rebuild(module, |new, computation| {
+        let (mut draft, old) = Draft::replacing(new, computation);
+        let mut reads = reads_of_loops(&old);
+        let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
+        // For each loop made anew, what stands for the elements of its old state.
+        let mut elements: Vec<Option<Vec<Option<InstrId>>>> = vec![None; old.instrs.len()];
+        for (i, instr) in old.instrs.into_iter().enumerate() {
+            let id = match (&instr.op, &instr.operands[..]) {
+                (Op::While(op), &[init]) => {
+                    let init = map[init.index()];
+                    let size = |id| draft.callees().computation(id).instrs().len();
+                    copied += size(op.body) + size(op.condition);
+                    if let Some(read) = reads[i].take().filter(|_| copied <= MAX_COPIED) {
+                        let name = instr.name.clone();
+                        elements[i] = smaller_loop(&mut draft, *op, init, &read, name)?;
+                    }
+                    match elements[i] {
+                        Some(_) => init, // nobody takes the state as a whole
+                        None => draft.carry(instr, &map),
+                    }
+                }
+                (Op::GetTupleElement(op), &[tuple]) => match &elements[tuple.index()] {
+                    Some(values) => values[op.index].unwrap_or(map[tuple.index()]),
+                    None => draft.carry(instr, &map),
+                },
+                _ => draft.carry(instr, &map),
+            };
+            map.push(id);
+        }
+        draft.finish(map[old.root.index()])
+    })?;
+    // The loops' old bodies are called no more.
+    drop_unused(module)
+}
+
+/// For each loop whose result is only taken apart, which elements are taken.
+fn reads_of_loops(old: &Old) -> Vec<Option<Vec<bool>>> {
+    let mut reads: Vec<Option<Vec<bool>>> = old
+        .instrs
+        .iter()
+        .map(|instr| match (&instr.op, instr.shape.as_tuple()) {
+            (Op::While(_), Some(elements)) => Some(vec![false; elements.len()]),
+            _ => None,
+        })
+        .collect();
+    reads[old.root.index()] = None;
+    for instr in &old.instrs {
+        let index = match instr.op {
+            Op::GetTupleElement(GetTupleElement { index }) => Some(index),
+            _ => None,
+        };
+        for operand in &instr.operands {
+            match (index, &mut reads[operand.index()]) {
+                (Some(index), Some(read)) => read[index] = true,
+                (None, read) => *read = None,
+                (Some(_), None) => {}
+            }
+        }
+    }
+    reads
+}
+
+/// Adds the loop with less state, if there is less. Gives what stands for each element after it,
+/// where it is read.
+fn smaller_loop(
+    draft: &mut Draft<'_>,
+    op: While,
+    init: InstrId,
+    read: &[bool],
+    name: String,
+) -> Result<Option<Vec<Option<InstrId>>>> {
+    let Op::Tuple(_) = draft.op(init) else { return Ok(None) };
+    let inits = draft.operands(init).to_vec();
+    let Some(plan) = Plan::new(draft, op, &inits, read) else { return Ok(None) };
+    let changes = plan.fates.iter().any(|fate| !matches!(fate, Fate::Kept(_)));
+    if !changes && plan.hoisted.is_empty() && !plan.has_read_invariant(read) {
+        return Ok(None);
+    }
+    // Before the loop: the new state.
+    let kept = inits.iter().zip(&plan.fates).filter(|(_, fate)| matches!(fate, Fate::Kept(_)));
+    let mut state: Vec<InstrId> = kept.map(|(&id, _)| id).collect();
+    state.extend(hoist(draft, op.body, &plan, &inits));
+    let state = draft.add(Tuple, &state)?;
+    let constants = inits.iter().zip(&plan.fates);
+    let constants = constants
+        .map(|(&id, fate)| (*fate == Fate::Constant).then(|| constant_chain(draft, id)))
+        .collect();
+    let shape = draft.shape(state).clone();
+    let new_state = NewState { plan: &plan, constants, shape };
+    let (body, condition) =
+        (new_state.body(draft, op.body)?, new_state.condition(draft, op.condition)?);
+    let looped = draft.add(While { condition, body }, &[state])?;
+    draft.rename(looped, name);
+
+    // After the loop.
+    let mut values = vec![None; inits.len()];
+    for i in (0..inits.len()).filter(|&i| read[i]) {
+        values[i] = Some(match plan.fates[i] {
+            _ if plan.invariant[i] => inits[i],
+            Fate::Kept(index) => draft.add(GetTupleElement { index }, &[looped])?,
+            Fate::Dead | Fate::Constant => inits[i],
+        });
+    }
+    Ok(Some(values))
+}
+
+/// Adds what is hoisted, before the loop.
+fn hoist(draft: &mut Draft<'_>, body: CompId, plan: &Plan, inits: &[InstrId]) -> Vec<InstrId> {
+    if plan.hoisted.is_empty() {
+        return Vec::new();
+    }
+    let ids = draft.module().computation(body).ids();
+    let mut map = vec![InstrId(0); ids.len()];
+    for id in ids.filter(|id| plan.same[id.index()]) {
+        let instr = draft.module().computation(body).instr(id).clone();
+        map[id.index()] = match instr.op {
+            // All that is the same takes elements of the state, and nothing else of it.
+            Op::GetTupleElement(GetTupleElement { index }) => inits[index],
+            _ => draft.insert(instr, &map),
+        };
+    }
+    plan.hoisted.iter().map(|id| map[id.index()]).collect()
+}
