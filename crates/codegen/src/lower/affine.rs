@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn reshapes_of_nothing_and_of_scalars() {
-        assert_eq!(reshape(&[], &[], &[1, 1], NONE).unwrap(), [Affine::default(); 2].to_vec());
+        assert_eq!(reshape(&[], &[], &[1, 1], NONE).unwrap(), vec![Affine::default(); 2]);
         assert_eq!(reshape(&[Affine::default()], &[1], &[], NONE).unwrap(), []);
         let empty = reshape(&[Affine::dim(0)], &[0], &[2, 0], NONE).unwrap();
         assert_eq!(empty, vec![Affine::default(); 2]);
