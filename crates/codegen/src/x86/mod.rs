@@ -87,3 +87,6 @@ pub fn compile(kernel: &Kernel, isa: Isa) -> Result<Code> {
     let places = alloc::allocate(&mut program, isa);
     Ok(Code { bytes: emit::emit(&program, &places, isa)? })
 }
+
+#[cfg(test)]
+mod tests;
