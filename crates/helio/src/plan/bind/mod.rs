@@ -6,6 +6,7 @@ mod indexed;
 mod movement;
 mod order;
 mod product;
+mod random;
 mod transform;
 mod window;
 
@@ -38,6 +39,8 @@ struct Bound {
     /// The operand that becomes the first result by being changed in place; the kernel does not get
     /// it as an input.
     updates: Option<usize>,
+    /// Whether it takes an empty slice for a result that nobody uses.
+    skips_unused: bool,
 }
 
 /// Inputs, outputs, threads.
@@ -74,7 +77,12 @@ impl Bound {
             code(inputs, outputs, threads);
             Ok(())
         });
-        Bound { kernel: Arc::new(Function { name, code }), scratch_bytes: 0, updates: None }
+        Bound {
+            kernel: Arc::new(Function { name, code }),
+            scratch_bytes: 0,
+            updates: None,
+            skips_unused: false,
+        }
     }
 
     fn with_scratch(mut self, bytes: usize) -> Self {
@@ -90,6 +98,7 @@ fn bind(site: &Site<'_>) -> Option<Bound> {
         Op::TopK(op) => order::top_k(site, op),
         Op::Gather(op) => indexed::gather(site, op),
         Op::Scatter(op) => indexed::scatter(site, op),
+        Op::RngBitGenerator(op) => random::rng_bit_generator(site, op),
         Op::Fft(op) => transform::fft(site, op),
         Op::Dot(op) => product::dot(site, op),
         Op::ReduceWindow(op) => window::reduce_window(site, op),
@@ -131,7 +140,9 @@ impl<'m> Planner<'m> {
             results,
             threads: self.threads,
         };
-        let Some(Bound { kernel, scratch_bytes, updates }) = bind(&site) else { return Ok(None) };
+        let Some(Bound { kernel, scratch_bytes, updates, skips_unused }) = bind(&site) else {
+            return Ok(None);
+        };
 
         let mut inputs = frame.operands(id);
         let updated = match updates {
@@ -148,8 +159,8 @@ impl<'m> Planner<'m> {
         self.position += 1;
         let mut values = Vec::with_capacity(site.results.len());
         for (leaf, shape) in site.results.iter().enumerate() {
-            // A result that nobody uses has no memory.
-            let bytes = if site.used[leaf] { shape.size_bytes() } else { 0 };
+            let is_skipped = skips_unused && !site.used[leaf];
+            let bytes = if is_skipped { 0 } else { shape.size_bytes() };
             values.push(match updated {
                 Some(storage) if leaf == 0 => storage,
                 _ => self.storage(bytes, frame.number),

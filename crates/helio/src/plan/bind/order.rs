@@ -49,7 +49,7 @@ pub(super) fn sort(site: &Site<'_>, op: &ops::Sort) -> Option<Bound> {
         let scratch = scratch.first_mut().map_or(&mut [][..], |scratch| scratch);
         sort.run(inputs, outputs, scratch, threads);
     });
-    Some(bound.with_scratch(scratch))
+    Some(Bound { skips_unused: true, ..bound.with_scratch(scratch) })
 }
 
 pub(super) fn top_k(site: &Site<'_>, op: &ops::TopK) -> Option<Bound> {
@@ -66,5 +66,5 @@ pub(super) fn top_k(site: &Site<'_>, op: &ops::TopK) -> Option<Bound> {
         let scratch = rest.first_mut().map_or(&mut [][..], |scratch| scratch);
         top.run(inputs[0], values, cast_mut(indices), scratch, threads);
     });
-    Some(bound.with_scratch(scratch))
+    Some(Bound { skips_unused: true, ..bound.with_scratch(scratch) })
 }
