@@ -208,8 +208,9 @@ impl<'g, 'm> Emit<'g, 'm> {
         values: &HashMap<NodeId, Elem>,
     ) -> Elem {
         let buf = self.buf(source.into());
+        let mut addr = self.addr(b, at, ty.size_bytes() as i64, buf, values);
+        self.stay_near(b, at, guard, values, &mut addr, ty.size_bytes() as i64);
         let guard = self.guard(b, guard, values);
-        let addr = self.addr(b, at, ty.size_bytes() as i64, buf, values);
         let jumps = at.symbols.iter().any(|&(s, _)| self.varies(self.graph.symbols[s as usize]));
         if !jumps && addr.lane_stride == 0 {
             return elementwise::load(b, ty, addr, guard);
@@ -235,6 +236,43 @@ impl<'g, 'm> Emit<'g, 'm> {
         };
         let index = self.lanes_of(b, &moving, lane, values);
         elementwise::gather(b, ty, addr, index, ty.size_bytes() as i64, mask)
+    }
+
+    /// Moves an address whose guard holds in no lane to where it would. What is masked off is not
+    /// read, but processors take hundreds of cycles to find out that a page is not there.
+    fn stay_near(
+        &mut self,
+        b: &mut Builder,
+        at: &Affine,
+        guard: Guard,
+        values: &HashMap<NodeId, Elem>,
+        addr: &mut Addr,
+        bytes: i64,
+    ) {
+        let graph = self.graph;
+        let conds = &graph.guards[guard as usize];
+        for (i, cond) in conds.iter().enumerate() {
+            let Some(&(dim, unit)) = cond.at.dims.first() else { continue };
+            let (dims, _) = graph.affine_info(&cond.at);
+            let varies = self.vector.is_some_and(|v| dims >> v & 1 == 1);
+            let seen = conds[..i].iter().any(|other| other.at == cond.at);
+            let factor = at.factor(dim);
+            if varies || seen || factor == 0 || factor % unit != 0 {
+                continue;
+            }
+            let index = self.index(b, &cond.at, values);
+            let mut near = index;
+            for cond in conds.iter().filter(|other| other.at == cond.at) {
+                let (op, limit) = match cond.holds {
+                    true => (IndexOp::Min, cond.below - 1),
+                    false => (IndexOp::Max, cond.below),
+                };
+                let limit = b.index(limit);
+                near = b.index_op(op, near, limit);
+            }
+            let moved = b.index_op(IndexOp::Sub, near, index);
+            addr.terms.push((moved, factor / unit * bytes));
+        }
     }
 
     /// The address of an element; what symbols add that differ between lanes is left out.

@@ -340,7 +340,9 @@ fn parts(domain: &Domain<'_>, nest: &Nest, lanes: i64) -> Option<Parts> {
     if units >= FEW_UNITS {
         return None;
     }
-    let wanted = (kept.saturating_mul(folded) / PART).min(size).min(folded / 16);
+    // Partial results of columns take memory of their own.
+    let most = if nest.across { 1024 } else { FEW_UNITS };
+    let wanted = (kept.saturating_mul(folded) / PART).min(size).min(folded / 16).min(most);
     if wanted <= 1 {
         return None;
     }
