@@ -420,6 +420,20 @@ impl Emit<'_> {
                 let mask = self.mask_of(mask);
                 self.vector(op, Fields { mask, ..fields(len, src, 0, rm) });
             }
+            Inst::UnlessAny { mask, to } => {
+                let n = self.reg_in(mask, 0);
+                match self.class(mask) {
+                    Class::Vector => {
+                        self.vector(ops::VECTOR_ANY, fields(self.len(mask), n, 0, Rm::Reg(n)));
+                    }
+                    _ => {
+                        let op =
+                            if self.program.lanes > 8 { ops::MASK_ANY_16 } else { ops::MASK_ANY_8 };
+                        self.vex(op, Len::X, n, 0, Rm::Reg(n));
+                    }
+                }
+                self.asm.jump(Some(Cond::Equal), to);
+            }
             Inst::Jump { to } => self.asm.jump(None, to),
             Inst::Label { at } => self.asm.bind(at),
             Inst::LoopBegin { at, inner } => {

@@ -168,6 +168,8 @@ pub(super) enum Inst {
     Compare { cond: Cond, a: Reg, b: Operand, to: Label },
     /// Jumps if a bit of a general register is clear.
     UnlessBit { a: Reg, bit: u8, to: Label },
+    /// Jumps if no lane of a mask, or of a vector that stands for one, is set.
+    UnlessAny { mask: Reg, to: Label },
     /// Jumps.
     Jump { to: Label },
     /// A place that jumps ahead lead to.
@@ -288,7 +290,7 @@ impl Inst {
                     see(*b, Use);
                 }
             }
-            Inst::UnlessBit { a, .. } => see(*a, Use),
+            Inst::UnlessBit { a, .. } | Inst::UnlessAny { mask: a, .. } => see(*a, Use),
             Inst::Jump { .. } | Inst::Label { .. } | Inst::LoopBegin { .. } | Inst::LoopEnd => {}
         }
     }
@@ -302,6 +304,7 @@ impl Inst {
                 | Inst::Scatter { .. }
                 | Inst::Compare { .. }
                 | Inst::UnlessBit { .. }
+                | Inst::UnlessAny { .. }
                 | Inst::Jump { .. }
                 | Inst::Label { .. }
                 | Inst::LoopBegin { .. }
@@ -324,6 +327,7 @@ impl Inst {
 
 /// What selection makes of a kernel.
 pub(super) struct Program {
+    pub(super) lanes: usize,
     pub(super) insts: Vec<Inst>,
     pub(super) regs: Vec<About>,
     pub(super) tables: Vec<Vec<u8>>,

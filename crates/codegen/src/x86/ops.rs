@@ -187,6 +187,9 @@ pub(super) const MASK_MOV: Op = Op::new(1, NP, false, 0x90).vex_only();
 pub(super) const MASK_STORE: Op = Op::new(1, NP, false, 0x91).vex_only();
 pub(super) const MASK_FROM_GENERAL: Op = Op::new(1, NP, false, 0x92).vex_only();
 pub(super) const MASK_TO_GENERAL: Op = Op::new(1, NP, false, 0x93).vex_only();
+/// Sets flags by the union of its operands: of 8 lanes, or of 16.
+pub(super) const MASK_ANY_8: Op = Op::new(1, P66, false, 0x98).vex_only();
+pub(super) const MASK_ANY_16: Op = Op::new(1, NP, false, 0x98).vex_only();
 pub(super) const MASK_AND: Op = Op::new(1, NP, false, 0x41).vex_only().commutes();
 pub(super) const MASK_AND_NOT: Op = Op::new(1, NP, false, 0x42).vex_only();
 pub(super) const MASK_NOT: Op = Op::new(1, NP, false, 0x44).vex_only();
@@ -195,6 +198,8 @@ pub(super) const MASK_XNOR: Op = Op::new(1, NP, false, 0x46).vex_only().commutes
 pub(super) const MASK_XOR: Op = Op::new(1, NP, false, 0x47).vex_only().commutes();
 
 // What AVX2 has in place of masks and of instructions that it lacks.
+/// Sets flags by the intersection of its operands.
+pub(super) const VECTOR_ANY: Op = Op::new(2, P66, false, 0x17);
 pub(super) const BLEND_BYTES: Op = Op::new(3, P66, false, 0x4c);
 pub(super) const MASKED_LOAD: Op = Op::new(2, P66, false, 0x8c);
 pub(super) const MASKED_STORE: Op = Op::new(2, P66, false, 0x8e);

@@ -316,9 +316,12 @@ impl Select<'_> {
         let full = mem.bytes() >= 4;
         match mask {
             Some(mask) if full => {
-                let mask = self.mask_for(mask, mem.lane());
+                let lane_mask = self.mask_for(mask, mem.lane());
                 let op = ops::masked(ops::MASKED_STORE, mem.bytes() == 8);
+                let open = self.if_any(mask);
+                let mask = lane_mask;
                 self.push(Inst::Store { op, len, src, mem: at, mask, imm: None });
+                self.end_if_any(open);
             }
             Some(_) => {
                 let elements = self.packed(src, mem, len);

@@ -5,7 +5,7 @@
 use super::Select;
 use crate::kernel::{Cmp, Lane, MaskOp, Value};
 use crate::x86::Isa;
-use crate::x86::asm::Len;
+use crate::x86::asm::{Label, Len};
 use crate::x86::mir::{Class, Fixed, Inst, Reg};
 use crate::x86::ops;
 
@@ -69,6 +69,26 @@ impl Select<'_> {
         self.op2(op, Len::Y, to, left, right);
     }
 
+    /// Opens what is done only if a mask has a lane set; `end_if_any` closes it. Nothing that is used
+    /// elsewhere may be made within.
+    ///
+    /// Lanes that are off are not accessed, but where that keeps an access from failing, as where all
+    /// of a vector lies outside of mapped memory, it takes the processor hundreds of cycles.
+    pub(super) fn if_any(&mut self, mask: Reg) -> Option<Label> {
+        if self.never_empty.contains(&mask) {
+            return None;
+        }
+        let to = self.label();
+        self.push(Inst::UnlessAny { mask, to });
+        Some(to)
+    }
+
+    pub(super) fn end_if_any(&mut self, open: Option<Label>) {
+        if let Some(at) = open {
+            self.push(Inst::Label { at });
+        }
+    }
+
     /// The lanes of a mask as bits of a general register; AVX-512 leaves bits above them undefined.
     pub(super) fn mask_bits(&mut self, mask: Reg) -> Reg {
         let bits = self.general();
@@ -113,18 +133,23 @@ impl Select<'_> {
         let count = self.general();
         let lanes = self.kernel.lanes as u8;
         self.push(Inst::Below { dst: count, index, end, lanes, positive });
+        let mask = self.define(dst);
+        self.below_to(mask, count);
+        if positive && !self.regs[mask.0 as usize].carried {
+            self.never_empty.insert(mask);
+        }
+    }
+
+    /// The first lanes, as many as a general register says.
+    fn below_to(&mut self, to: Reg, count: Reg) {
         match self.isa {
-            Isa::Avx512 => {
-                let to = self.define(dst);
-                self.push(Inst::LowBits { dst: to, count });
-            }
+            Isa::Avx512 => self.push(Inst::LowBits { dst: to, count }),
             Isa::Avx2 => {
                 let lane = self.mask_lane();
                 let counts = self.vector(self.len(lane));
                 self.splat_to(counts, lane, count);
                 let ids = self.lanes_of(lane, |l| l as i64);
                 let op = if self.wide { ops::GREATER_64 } else { ops::GREATER_32 };
-                let to = self.define(dst);
                 self.op2(op, self.mask_len(), to, counts, ids);
             }
         }

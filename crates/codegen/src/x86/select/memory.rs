@@ -9,7 +9,7 @@ use crate::kernel::{Addr, Lane, Mem, Value};
 use crate::x86::Isa;
 use crate::x86::asm::Len;
 use crate::x86::mir::{Address, Alu, Inst, Operand, Reg, Scalar, Src};
-use crate::x86::ops;
+use crate::x86::ops::{self, Op};
 
 /// The scalar that copies an element.
 fn scalar(bytes: usize) -> Scalar {
@@ -87,28 +87,44 @@ impl Select<'_> {
             self.load_to(to, mem, at);
             return true;
         };
+        if self.isa == Isa::Avx2 && mem.bytes() < 4 {
+            return false;
+        }
         let len = self.len(mem.lane());
+        let lane_mask = match self.isa {
+            Isa::Avx512 => mask,
+            Isa::Avx2 => self.mask_for(mask, mem.lane()),
+        };
+        // Zero in any case, then overwritten.
+        let low = self.vector(len);
+        let zero = self.fixed_zero(len);
+        if !self.never_empty.contains(&mask) {
+            self.push(Inst::Mov { dst: low, src: zero });
+        }
+        let open = self.if_any(mask);
+        let b = Src::Mem(at);
         match self.isa {
             Isa::Avx512 => {
-                let to = self.define(dst);
-                let low = if mem == Mem::BF16 { self.vector(len) } else { to };
-                let (op, a, b, zero) = (ops::load(mem), Reg::NONE, Src::Mem(at), true);
+                let (op, a, mask, zero) = (ops::load(mem), Reg::NONE, lane_mask, true);
                 self.push(Inst::Vector { op, len, dst: low, a, b, mask, zero, imm: None });
-                if mem == Mem::BF16 {
-                    let (op, ext) = ops::shift(crate::kernel::BinOp::Shl, false).expect("a shift");
-                    self.push(Inst::Shift { op, ext, len, dst: to, a: low, imm: 16 });
-                }
-                true
             }
-            Isa::Avx2 if mem.bytes() >= 4 => {
-                let mask = self.mask_for(mask, mem.lane());
-                let to = self.define(dst);
+            Isa::Avx2 => {
                 let op = ops::masked(ops::MASKED_LOAD, mem.bytes() == 8);
-                self.op2(op, len, to, mask, Src::Mem(at));
-                true
+                self.op2(op, len, low, lane_mask, b);
             }
-            Isa::Avx2 => false,
         }
+        self.end_if_any(open);
+        if mem == Mem::BF16 {
+            let to = self.define(dst);
+            let (op, ext) = ops::shift(crate::kernel::BinOp::Shl, false).expect("a shift");
+            self.push(Inst::Shift { op, ext, len, dst: to, a: low, imm: 16 });
+        } else if self.target[dst.0 as usize].is_some() {
+            let to = self.define(dst);
+            self.push(Inst::Mov { dst: to, src: low });
+        } else {
+            self.bind(dst, low);
+        }
+        true
     }
 
     /// One element in every lane; whether it was done.
@@ -402,11 +418,10 @@ impl Select<'_> {
         if self.isa == Isa::Avx2 {
             return self.contiguous_store_avx2(src, mem, at, mask);
         }
-        let none = Reg::NONE;
         let (narrow, imm) = match mem {
             Mem::I32 | Mem::F32 | Mem::I64 | Mem::F64 => {
-                let (op, mask) = (ops::store(mem.bytes() == 8), mask.unwrap_or(none));
-                return self.push(Inst::Store { op, len, src, mem: at, mask, imm: None });
+                let op = ops::store(mem.bytes() == 8);
+                return self.masked_store(op, len, src, at, mask, None);
             }
             Mem::U8 | Mem::I8 => (ops::NARROW_8, None),
             Mem::U16 | Mem::I16 | Mem::BF16 => (ops::NARROW_16, None),
@@ -421,8 +436,23 @@ impl Select<'_> {
             self.push(Inst::Out { op: narrow, len, dst: low, src, imm });
             return self.spill_to(at, part, low);
         }
-        let mask = mask.unwrap_or(none);
-        self.push(Inst::Store { op: narrow, len, src, mem: at, mask, imm });
+        self.masked_store(narrow, len, src, at, mask, imm);
+    }
+
+    /// A store of the lanes that are on; without a mask, of all.
+    pub(super) fn masked_store(
+        &mut self,
+        op: Op,
+        len: Len,
+        src: Reg,
+        mem: Address,
+        mask: Option<Reg>,
+        imm: Option<u8>,
+    ) {
+        let open = mask.and_then(|mask| self.if_any(mask));
+        let mask = mask.unwrap_or(Reg::NONE);
+        self.push(Inst::Store { op, len, src, mem, mask, imm });
+        self.end_if_any(open);
     }
 
     /// Writes lane 0.

@@ -15,7 +15,7 @@ mod mask;
 mod memory;
 mod vector;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use helio_ir::{Error, Result};
 
@@ -49,6 +49,7 @@ pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<Program> {
         scopes: vec![Scope::default()],
         constants: HashMap::new(),
         any_bits: HashMap::new(),
+        never_empty: HashSet::new(),
         params: vec![Reg::NONE; kernel.params.len()],
         arguments: [Reg::NONE; 4],
     };
@@ -56,6 +57,7 @@ pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<Program> {
     select.block(&kernel.body)?;
     let insts = select.scopes.pop().expect("the body").insts;
     Ok(Program {
+        lanes: kernel.lanes,
         insts,
         regs: select.regs,
         tables: select.tables,
@@ -106,6 +108,8 @@ struct Select<'k> {
     constants: HashMap<(u8, u64, Option<Len>), Reg>,
     /// Masks of all lanes or none that are also known as a general register.
     any_bits: HashMap<Value, Reg>,
+    /// Masks with a lane set, whatever happens.
+    never_empty: HashSet<Reg>,
     /// Where buffers begin; as needed.
     params: Vec<Reg>,
     arguments: [Reg; 4],
