@@ -16,7 +16,8 @@ pub(super) struct Angle {
     pub(super) n: Value,
     /// What is left.
     pub(super) r: Value,
-    /// What rounding `r` has left out.
+    /// What rounding `r` has left out, if the unit is π/2: only tangents are steep enough for it to
+    /// matter.
     pub(super) rest: Value,
 }
 
@@ -84,8 +85,12 @@ pub(super) fn reduce(c: &mut Calc<'_>, x: Value, unit: Unit) -> Angle {
         c.cmp_k(Cmp::Ge, abs, limit)
     };
     // The angle is carried, so that what is computed from it stays inside.
+    let mut init = vec![x, fast.n, fast.r];
+    if unit == Unit::HalfPi {
+        init.push(fast.rest);
+    }
     let last = c.b.while_loop(
-        &[x, fast.n, fast.r, fast.rest],
+        &init,
         |b, state| {
             let large = is_large(b, state[0]);
             b.mask_any(large)
@@ -93,12 +98,14 @@ pub(super) fn reduce(c: &mut Calc<'_>, x: Value, unit: Unit) -> Angle {
         |b, state| {
             let large = is_large(b, state[0]);
             let slow = reduce_slow(&mut Calc { b, lane }, state[0], unit, words);
-            let n = b.select(large, slow.n, state[1]);
-            let r = b.select(large, slow.r, state[2]);
-            vec![nothing, n, r, b.select(large, slow.rest, state[3])]
+            let slow = [slow.n, slow.r, slow.rest];
+            let reduced =
+                state[1..].iter().zip(slow).map(|(&fast, slow)| b.select(large, slow, fast));
+            [nothing].into_iter().chain(reduced).collect()
         },
     );
-    Angle { n: last[1], r: last[2], rest: last[3] }
+    let rest = last.get(3).copied().unwrap_or(nothing);
+    Angle { n: last[1], r: last[2], rest }
 }
 
 fn reduce_fast(c: &mut Calc<'_>, x: Value, unit: Unit) -> Angle {
@@ -116,13 +123,19 @@ fn reduce_fast(c: &mut Calc<'_>, x: Value, unit: Unit) -> Angle {
     let whole = c.sub(shifted, rounder);
     let multiple = if unit == Unit::PiShifted { c.add_k(whole, -0.5) } else { whole };
     let [first, second, third] = pi.map(|part| -part * size);
+    let n = c.bits(shifted);
     let exact = c.fma_k(multiple, first, x);
-    let near = c.fma_k(multiple, second, exact);
-    let error = c.sub(exact, near);
-    let error = c.fma_k(multiple, second, error);
+    if unit != Unit::HalfPi {
+        let near = c.fma_k(multiple, second, exact);
+        return Angle { n, r: c.fma_k(multiple, third, near), rest: c.k(0.0) };
+    }
+    let second = c.k(second);
+    let second = c.product(multiple, second);
+    let (near, error) = c.two_sum(exact, second.high);
+    let error = c.add(error, second.low);
     let error = c.fma_k(multiple, third, error);
     let (r, rest) = c.fast_two_sum(near, error);
-    Angle { n: c.bits(shifted), r, rest }
+    Angle { n, r, rest }
 }
 
 /// For finite `|x|` of at least 2; NaN for others that are not finite.

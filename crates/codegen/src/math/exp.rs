@@ -29,23 +29,26 @@ const Q64: &[f64] = &[
     2.087_533_233_161_315_4e-9,
 ];
 
-/// `n`, and `e^r - 1` as `r` and `r² Q(r)`.
+/// `n` and `r`.
 struct Reduced {
     n: Value,
     r: Value,
-    rest: Value,
 }
 
 impl Reduced {
-    /// `e^r - 1`
+    /// `e^r - 1`, accurate relative to itself.
     fn less_one(&self, c: &mut Calc<'_>) -> Value {
-        c.add(self.r, self.rest)
+        let q = c.poly(self.r, c.either(Q32, Q64));
+        let square = c.mul(self.r, self.r);
+        c.fma(q, square, self.r)
     }
 
     /// `e^r`
     fn power(&self, c: &mut Calc<'_>) -> Value {
-        let less_one = self.less_one(c);
-        c.add_k(less_one, 1.0)
+        let one = c.k(1.0);
+        let q = c.poly(self.r, c.either(Q32, Q64));
+        let slope = c.fma(q, self.r, one);
+        c.fma(slope, self.r, one)
     }
 }
 
@@ -63,10 +66,7 @@ fn reduce_by(c: &mut Calc<'_>, x: Value, n: Value) -> Reduced {
     let low = c.either(-1.904_654_299_957_768e-9, 2.319_046_813_846_299_6e-17);
     let r = c.fma_k(n, -high, x);
     let r = c.fma_k(n, -low, r);
-    let q = c.poly(r, c.either(Q32, Q64));
-    let square = c.mul(r, r);
-    let rest = c.mul(q, square);
-    Reduced { n, r, rest }
+    Reduced { n, r }
 }
 
 /// `e^x`
@@ -87,10 +87,9 @@ pub(super) fn exp_within(c: &mut Calc<'_>, x: Value) -> Value {
 
 /// `e^(x + low)`, `low` being small, for `x` as in [`exp_within`].
 pub(super) fn exp_of_sum(c: &mut Calc<'_>, x: Value, low: Value) -> Value {
+    // `r` is less than `x`, so that it has room for the low part.
     let mut reduced = reduce(c, x);
-    // e^(r + low) - 1 is near e^r - 1 + low e^r.
-    let power = reduced.power(c);
-    reduced.rest = c.fma(low, power, reduced.rest);
+    reduced.r = c.add(reduced.r, low);
     let power = reduced.power(c);
     c.b.bin(BinOp::Scale, power, reduced.n)
 }
@@ -108,6 +107,55 @@ pub(super) fn exp_in_factors(c: &mut Calc<'_>, x: Value) -> [Value; 3] {
     let rest = c.sub(rest, third);
     let scale = power_of_two(c, third);
     [c.b.bin(BinOp::Scale, power, third), scale, power_of_two(c, rest)]
+}
+
+/// Minimax for `(2^r - 1) / r` on ±1/2; off by 2^-29 and 2^-58 of the power.
+const EXP2_32: &[f64] = &[
+    0.693_147_202_881_508_4,
+    0.240_226_479_106_235_65,
+    0.055_503_324_094_912_44,
+    0.009_618_437_563_395_888,
+    0.001_339_890_009_315_555_5,
+    0.000_153_533_525_352_248_5,
+];
+const EXP2_64: &[f64] = &[
+    0.693_147_180_559_945_3,
+    0.240_226_506_959_101_3,
+    0.055_504_108_664_820_08,
+    0.009_618_129_107_594_067,
+    0.001_333_355_814_677_51,
+    0.000_154_035_304_571_866_1,
+    1.525_273_349_282_340_2e-05,
+    1.321_543_524_205_914e-06,
+    1.017_819_963_590_605_4e-07,
+    7.073_790_634_852_487e-09,
+    4.434_770_689_416_809_6e-10,
+];
+
+/// `2^(k x)`, of moderate size.
+fn exp2_of_multiple(c: &mut Calc<'_>, x: Value, k: f64) -> Value {
+    let rounder = c.k(c.rounder());
+    let shifted = c.fma_k(x, k, rounder);
+    let (n, minus_n) = (c.sub(shifted, rounder), c.sub(rounder, shifted));
+    let r = c.fma_k(x, k, minus_n);
+    exp2_of_sum(c, n, r)
+}
+
+/// `2^x`, of moderate size.
+pub(super) fn exp2(c: &mut Calc<'_>, x: Value) -> Value {
+    let rounder = c.k(c.rounder());
+    let shifted = c.add(x, rounder);
+    let n = c.sub(shifted, rounder);
+    let r = c.sub(x, n);
+    exp2_of_sum(c, n, r)
+}
+
+/// `2^(n + r)`
+fn exp2_of_sum(c: &mut Calc<'_>, n: Value, r: Value) -> Value {
+    let one = c.k(1.0);
+    let slope = c.poly(r, c.either(EXP2_32, EXP2_64));
+    let power = c.fma(slope, r, one);
+    c.b.bin(BinOp::Scale, power, n)
 }
 
 /// `2^n` for integers that are exponents of normal numbers.
@@ -139,10 +187,6 @@ fn itself_if_tiny(c: &mut Calc<'_>, x: Value, result: Value) -> Value {
 /// `(e^x - 1) / 2` for bounded `x`.
 fn half_expm1(c: &mut Calc<'_>, x: Value) -> Value {
     let reduced = reduce(c, x);
-    half_expm1_of(c, &reduced)
-}
-
-fn half_expm1_of(c: &mut Calc<'_>, reduced: &Reduced) -> Value {
     let less_one = reduced.less_one(c);
     let before = c.add_k(reduced.n, -1.0);
     let scale = power_of_two(c, before);
@@ -161,7 +205,15 @@ pub(super) fn logistic(b: &mut Builder, x: Value) -> Value {
     let (one, denominator) = (c.k(1.0), c.add_k(e, 1.0));
     let positive = c.cmp_k(Cmp::Ge, x, 0.0);
     let numerator = c.select(positive, one, e);
-    c.div(numerator, denominator)
+    let quotient = c.div(numerator, denominator);
+    // What rounding the denominator has added to it; over it, that is what the quotient lacks. The
+    // quotient and its complement are 1 and e over the denominator, or the other way round.
+    let kept = c.add_k(denominator, -1.0);
+    let added = c.sub(kept, e);
+    let complement = c.sub(one, quotient);
+    let inverse = c.select(positive, quotient, complement);
+    let missing = c.mul(added, inverse);
+    c.fma(quotient, missing, quotient)
 }
 
 /// Minimax for `(tanh x - x) / x³` in `x²`, `x` up to 0.55; off by 2^-29 and 2^-60.
@@ -193,8 +245,7 @@ pub(super) fn tanh(b: &mut Builder, x: Value) -> Value {
     let near = c.odd(x, c.either(TANH32, TANH64));
     // Beyond, it rounds to 1.
     let bounded = c.at_most(abs, c.either(10.0, 20.0));
-    let twice = c.add(bounded, bounded);
-    let power = exp_within(c, twice);
+    let power = exp2_of_multiple(c, bounded, 2.0 * std::f64::consts::LOG2_E);
     let denominator = c.add_k(power, 1.0);
     let minus_two = c.k(-2.0);
     let less = c.div(minus_two, denominator);
@@ -204,39 +255,50 @@ pub(super) fn tanh(b: &mut Builder, x: Value) -> Value {
     c.select(is_near, near, far)
 }
 
-/// `h + h / (2h + 1)` of `h = (e^|x| - 1) / 2`, with the sign of `x`.
+/// Minimax for `(sinh x - x) / x³` in `x²`, `x` up to 1; off by 2^-34 and 2^-63.
+const SINH32: &[f64] = &[
+    0.166_666_664_975_607_5,
+    0.008_333_350_058_147_258,
+    0.000_198_361_597_864_505_66,
+    2.816_951_164_245_181e-06,
+];
+const SINH64: &[f64] = &[
+    0.166_666_666_666_666_69,
+    0.008_333_333_333_333_148,
+    0.000_198_412_698_414_318_67,
+    2.755_731_915_707_381_3e-06,
+    2.505_212_313_641_886e-08,
+    1.605_725_979_217_501e-10,
+    7.758_748_099_117_297e-13,
+];
+
+/// A polynomial near zero; further out `h - 1 / 4h` of `h = e^|x| / 2`, with the sign of `x`.
 pub(super) fn sinh(b: &mut Builder, x: Value) -> Value {
     let c = &mut Calc::new(b, x);
     let (abs, signs) = (c.abs(x), c.sign(x));
-    let bounded = c.at_most(abs, c.either(90.0, 711.0));
+    let near = c.odd(x, c.either(SINH32, SINH64));
+    let (half, quarter) = half_power(c, abs);
+    let far = c.sub(half, quarter);
+    let far = c.or_sign(far, signs);
+    let is_near = c.cmp_k(Cmp::Lt, abs, 1.0);
+    c.select(is_near, near, far)
+}
+
+/// `h = e^x / 2`, which does not overflow before it must, and `1 / 4h`.
+fn half_power(c: &mut Calc<'_>, x: Value) -> (Value, Value) {
+    let bounded = c.at_most(x, c.either(90.0, 711.0));
     let reduced = reduce(c, bounded);
-    let half = half_expm1_of(c, &reduced);
-    // The sum overflows a little before the result does; for large ones it is e^|x| / 2.
     let power = reduced.power(c);
     let before = c.add_k(reduced.n, -1.0);
-    let half_power = c.b.bin(BinOp::Scale, power, before);
-    let is_large = c.cmp_k(Cmp::Gt, bounded, 40.0);
-    let half = c.select(is_large, half_power, half);
-    // For large ones the quotient does not matter, but it must not be one of infinities.
-    let finite = c.at_most(half, 1e30);
-    let twice = c.add(finite, finite);
-    let denominator = c.add_k(twice, 1.0);
-    let quotient = c.div(finite, denominator);
-    let result = c.add(half, quotient);
-    let result = c.or_sign(result, signs);
-    itself_if_tiny(c, x, result)
+    let half = c.b.bin(BinOp::Scale, power, before);
+    let quarter = c.k(0.25);
+    (half, c.div(quarter, half))
 }
 
 /// `h + 1 / 4h` of `h = e^|x| / 2`.
 pub(super) fn cosh(b: &mut Builder, x: Value) -> Value {
     let c = &mut Calc::new(b, x);
     let abs = c.abs(x);
-    let bounded = c.at_most(abs, c.either(90.0, 711.0));
-    let reduced = reduce(c, bounded);
-    let power = reduced.power(c);
-    let before = c.add_k(reduced.n, -1.0);
-    let half = c.b.bin(BinOp::Scale, power, before);
-    let quarter = c.k(0.25);
-    let quotient = c.div(quarter, half);
-    c.add(half, quotient)
+    let (half, quarter) = half_power(c, abs);
+    c.add(half, quarter)
 }

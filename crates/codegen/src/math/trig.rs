@@ -267,25 +267,33 @@ pub(super) fn atan2(b: &mut Builder, y: Value, x: Value) -> Value {
     c.select(unordered, sum, result)
 }
 
-/// `asin` of `|x|` up to 1/2, else of `sqrt((1 - |x|) / 2)`, which is half of what is missing to π/2;
-/// and which of the two.
-fn asin_within(c: &mut Calc<'_>, abs: Value) -> (Value, Value) {
+/// `t` and `t³ P(t²)`, whose sum is the arcsine of `t`: `|x|` up to 1/2, else
+/// `sqrt((1 - |x|) / 2)`, whose arcsine is half of what is missing to π/2; and which of the two.
+fn asin_within(c: &mut Calc<'_>, abs: Value) -> (Value, Value, Value) {
     let half = c.k(0.5);
     let outside = c.cmp(Cmp::Gt, abs, half);
     let minus_half = c.k(-0.5);
     let complement = c.fma(abs, minus_half, half);
     let root = c.sqrt(complement);
     let t = c.select(outside, root, abs);
-    (c.odd(t, c.either(ASIN32, ASIN64)), outside)
+    let square = c.mul(t, t);
+    let p = c.poly(square, c.either(ASIN32, ASIN64));
+    let cube = c.mul(square, t);
+    (t, c.mul(p, cube), outside)
 }
 
 /// `asin x`
 pub(super) fn asin(b: &mut Builder, x: Value) -> Value {
     let c = &mut Calc::new(b, x);
     let (abs, signs) = (c.abs(x), c.sign(x));
-    let (inner, outside) = asin_within(c, abs);
-    let twice = c.add(inner, inner);
-    let outer = from_half_pi(c, twice);
+    let (t, curved, outside) = asin_within(c, abs);
+    let inner = c.add(t, curved);
+    // The first difference is exact, or the rest of it small against the sum.
+    let (high, low) = half_pi(c);
+    let (high, low, minus_two) = (c.k(high), c.k(low), c.k(-2.0));
+    let first = c.fma(t, minus_two, high);
+    let second = c.fma(curved, minus_two, low);
+    let outer = c.add(first, second);
     let result = c.select(outside, outer, inner);
     c.or_sign(result, signs)
 }
@@ -294,7 +302,8 @@ pub(super) fn asin(b: &mut Builder, x: Value) -> Value {
 pub(super) fn acos(b: &mut Builder, x: Value) -> Value {
     let c = &mut Calc::new(b, x);
     let (abs, signs) = (c.abs(x), c.sign(x));
-    let (inner, outside) = asin_within(c, abs);
+    let (t, curved, outside) = asin_within(c, abs);
+    let inner = c.add(t, curved);
     let signed = c.or_sign(inner, signs);
     let middle = from_half_pi(c, signed);
     let twice = c.add(inner, inner);
