@@ -2,7 +2,6 @@
 
 use super::super::bytes::{cast, cast_mut};
 use super::super::disjoint::Disjoint;
-use super::super::isa::vectorised;
 use super::super::number::{Fold, FoldOp, Number, NumberType, with_fold, with_number};
 use super::super::sort::Lanes;
 use crate::Threads;
@@ -10,7 +9,7 @@ use crate::Threads;
 /// Replaces each element along a dimension by the fold of all elements up to it, or from it on.
 ///
 /// Floats are folded in segments of fixed length, and segments then: closer to the exact sum than
-/// one after the other, and many at a time.
+/// one after the other, and many at a time. (Wider vectors would gain nothing: sums wait for sums.)
 #[derive(Clone, Copy, Debug)]
 pub struct Scan {
     /// How the dimension lies in memory.
@@ -56,13 +55,10 @@ impl Scan {
             threads.for_chunks(to, rows * count, &|task, to| {
                 let from = &from[task * rows * count..][..to.len()];
                 for (from, to) in from.chunks_exact(count).zip(to.chunks_exact_mut(count)) {
-                    vectorised(
-                        #[inline(always)]
-                        || match self.is_reversed {
-                            true => row::<T, F, true>(from, init, to),
-                            false => row::<T, F, false>(from, init, to),
-                        },
-                    );
+                    match self.is_reversed {
+                        true => row::<T, F, true>(from, init, to),
+                        false => row::<T, F, false>(from, init, to),
+                    }
                 }
             });
             return;
@@ -74,16 +70,12 @@ impl Scan {
                 let first = task % bands * WIDTH;
                 let start = task / bands * count * inner + first;
                 let width = WIDTH.min(inner - first);
-                vectorised(
-                    #[inline(always)]
-                    || self.band::<T, F>(from, init, &to, start, width),
-                );
+                self.band::<T, F>(from, init, &to, start, width);
             }
         });
     }
 
     /// Folds `width` neighbouring lanes.
-    #[inline(always)]
     fn band<T: Number, F: FoldOp>(
         &self,
         from: &[T],
@@ -108,7 +100,6 @@ impl Scan {
 }
 
 /// Folds one contiguous lane. A lane that is `REVERSED` is read and written from its end.
-#[inline(always)]
 fn row<T: Number, F: FoldOp, const REVERSED: bool>(from: &[T], init: T::Wide, to: &mut [T]) {
     const BLOCK: usize = SEGMENTS * LENGTH;
     let mut before = init;

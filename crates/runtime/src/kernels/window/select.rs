@@ -1,9 +1,11 @@
 //! The gradient of pooling: each window sends a number to the element that it selects.
 
+use half::{bf16, f16};
+
 use super::super::bytes::{cast, cast_mut};
 use super::super::disjoint::Disjoint;
 use super::super::isa::vectorised;
-use super::super::number::{Fold, FoldOp, Number, NumberType, with_fold, with_number};
+use super::super::number::{Fold, Number, NumberType};
 use super::{WindowDim, Windows};
 use crate::Threads;
 
@@ -20,7 +22,7 @@ pub enum Select {
     Lt,
 }
 
-/// For each position of a window over `operand`, folds an element of `source` into the result, at
+/// For each position of a window over `operand`, adds an element of `source` to the result, at
 /// the place of the window's element that is selected.
 #[derive(Clone, Debug)]
 pub struct SelectAndScatter {
@@ -30,9 +32,17 @@ pub struct SelectAndScatter {
     operand_size: usize,
     source_size: usize,
     windows: Windows,
-    ty: NumberType,
+    ty: Float,
     select: Select,
-    fold: Fold,
+}
+
+/// The types that have gradients; code for all others, which nobody runs, takes minutes to compile.
+#[derive(Clone, Copy, Debug)]
+enum Float {
+    F16,
+    BF16,
+    F32,
+    F64,
 }
 
 /// Neighbours are treated so many at a time.
@@ -40,8 +50,16 @@ const WIDTH: usize = 32;
 
 impl SelectAndScatter {
     /// A plan for a window over the operand, whose positions are the source's elements. `None` if
-    /// there is none but the general way: windows of very many points.
+    /// there is none but the general way: windows of very many points, numbers that are not floats, or
+    /// anything but sums.
     pub fn new(window: &[WindowDim], ty: NumberType, select: Select, fold: Fold) -> Option<Self> {
+        let ty = match (ty, fold) {
+            (NumberType::F16, Fold::Add) => Float::F16,
+            (NumberType::BF16, Fold::Add) => Float::BF16,
+            (NumberType::F32, Fold::Add) => Float::F32,
+            (NumberType::F64, Fold::Add) => Float::F64,
+            _ => return None,
+        };
         let outer = window.iter().take_while(|dim| dim.is_trivial()).count();
         let product =
             |dims: &[WindowDim], size: fn(&WindowDim) -> usize| dims.iter().map(size).product();
@@ -56,11 +74,10 @@ impl SelectAndScatter {
             windows: Windows::new(inner)?,
             ty,
             select,
-            fold,
         })
     }
 
-    /// Folds `source` into `to`, which is `init` everywhere at first. All are bytes of elements of
+    /// Adds `source` to `to`, which is `init` everywhere at first. All are bytes of elements of
     /// the type.
     ///
     /// # Panics
@@ -74,19 +91,33 @@ impl SelectAndScatter {
         to: &mut [u8],
         threads: Threads<'_>,
     ) {
-        with_number!(self.ty, T => {
-            let (operand, source, to) = (cast::<T>(operand), cast::<T>(source), cast_mut::<T>(to));
-            to.fill(cast(init)[0]);
-            with_fold!(self.fold, F => match self.select {
-                Select::Ge => self.typed::<T, F>(operand, source, to, |a, b| a >= b, threads),
-                Select::Gt => self.typed::<T, F>(operand, source, to, |a, b| a > b, threads),
-                Select::Le => self.typed::<T, F>(operand, source, to, |a, b| a <= b, threads),
-                Select::Lt => self.typed::<T, F>(operand, source, to, |a, b| a < b, threads),
-            });
-        });
+        match self.ty {
+            Float::F16 => self.selected::<f16>(operand, source, init, to, threads),
+            Float::BF16 => self.selected::<bf16>(operand, source, init, to, threads),
+            Float::F32 => self.selected::<f32>(operand, source, init, to, threads),
+            Float::F64 => self.selected::<f64>(operand, source, init, to, threads),
+        }
     }
 
-    fn typed<T: Number, F: FoldOp>(
+    fn selected<T: Number>(
+        &self,
+        operand: &[u8],
+        source: &[u8],
+        init: &[u8],
+        to: &mut [u8],
+        threads: Threads<'_>,
+    ) {
+        let (operand, source, to) = (cast::<T>(operand), cast::<T>(source), cast_mut::<T>(to));
+        to.fill(cast(init)[0]);
+        match self.select {
+            Select::Ge => self.typed(operand, source, to, |a, b| a >= b, threads),
+            Select::Gt => self.typed(operand, source, to, |a, b| a > b, threads),
+            Select::Le => self.typed(operand, source, to, |a, b| a <= b, threads),
+            Select::Lt => self.typed(operand, source, to, |a, b| a < b, threads),
+        }
+    }
+
+    fn typed<T: Number>(
         &self,
         operand: &[T],
         source: &[T],
@@ -106,9 +137,9 @@ impl SelectAndScatter {
             vectorised(
                 #[inline(always)]
                 || match width {
-                    WIDTH => self.band::<T, F, WIDTH>(operand, source, &to, first, &stays),
+                    WIDTH => self.band::<T, WIDTH>(operand, source, &to, first, &stays),
                     _ => (first..first + width).for_each(|lane| {
-                        self.band::<T, F, 1>(operand, source, &to, lane, &stays);
+                        self.band::<T, 1>(operand, source, &to, lane, &stays);
                     }),
                 },
             );
@@ -117,7 +148,7 @@ impl SelectAndScatter {
 
     /// Treats `N` neighbouring lanes.
     #[inline(always)]
-    fn band<T: Number, F: FoldOp, const N: usize>(
+    fn band<T: Number, const N: usize>(
         &self,
         operand: &[T],
         source: &[T],
@@ -145,7 +176,7 @@ impl SelectAndScatter {
                 // SAFETY: these lanes of this batch belong to one task.
                 let to = unsafe { to.to.part(to.start + at(place), N) };
                 for lane in 0..N {
-                    let sum = F::apply(to[lane], values[lane]);
+                    let sum = to[lane].add(values[lane]);
                     to[lane] = if selected[lane] == i { sum } else { to[lane] };
                 }
             }

@@ -196,8 +196,8 @@ fn empty_arrays_cost_nothing() {
     let nothing = [dim(0, 1, 1, (0, 0), PLAIN), dim(1 << 50, 3, 1, (0, 0), PLAIN)];
     let plan = ReduceWindow::new(&nothing, NumberType::F32, Fold::Add).unwrap();
     plan.run(&[], &[0; 4], &mut [], Threads::single());
-    let plan = SelectAndScatter::new(&nothing, NumberType::U8, Select::Ge, Fold::Add).unwrap();
-    plan.run(&[], &[], &[0], &mut [], Threads::single());
+    let plan = SelectAndScatter::new(&nothing, NumberType::F32, Select::Ge, Fold::Add).unwrap();
+    plan.run(&[], &[], &[0; 4], &mut [], Threads::single());
 }
 
 #[test]
