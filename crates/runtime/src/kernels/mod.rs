@@ -16,6 +16,7 @@ pub mod fft;
 pub mod gemm;
 pub mod indexed;
 mod isa;
+pub mod linalg;
 pub mod number;
 pub mod random;
 mod scratch;

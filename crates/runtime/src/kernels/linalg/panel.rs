@@ -1,0 +1,67 @@
+//! Panels: a few columns of a matrix, row by row.
+
+use super::Real;
+
+/// The columns of a panel.
+pub(super) const WIDTH: usize = 32;
+/// Rows are treated so many at a time: the sums of all their columns fit in registers.
+pub(super) const ROWS: usize = 4;
+
+/// A row of a panel.
+pub(super) type Row<T> = [T; WIDTH];
+
+/// Solves `l x = b` in place for the lower triangle of a matrix whose rows are `row_size` apart:
+/// `x` is `b` at first. The diagonal may be taken for ones.
+#[inline(always)]
+pub(super) fn solve<T: Real>(l: &[T], row_size: usize, unit_diagonal: bool, x: &mut [Row<T>]) {
+    for first in (0..x.len()).step_by(ROWS) {
+        let (known, rest) = x.split_at_mut(first);
+        let rows = rest.len().min(ROWS);
+        let l_row = |i: usize| &l[(first + i) * row_size..];
+        if let Some(group) = rest.first_chunk_mut::<ROWS>() {
+            let l: [&[T]; ROWS] = std::array::from_fn(|i| &l_row(i)[..first]);
+            subtract_product(group, known, |i, p| l[i][p]);
+        } else {
+            for (i, row) in rest.iter_mut().enumerate() {
+                for (p, known) in known.iter().enumerate() {
+                    subtract(row, known, l_row(i)[p]);
+                }
+            }
+        }
+        for i in 0..rows {
+            let (known, rest) = rest.split_at_mut(i);
+            let (row, l) = (&mut rest[0], &l_row(i)[first..]);
+            for (known, &factor) in known.iter().zip(l) {
+                subtract(row, known, factor);
+            }
+            if !unit_diagonal {
+                for v in row {
+                    *v = *v / l[i];
+                }
+            }
+        }
+    }
+}
+
+/// `sums[i] -= Σ factor(i, p) * rows[p]`, in order of `p`.
+#[inline(always)]
+pub(super) fn subtract_product<T: Real>(
+    sums: &mut [Row<T>; ROWS],
+    rows: &[Row<T>],
+    factor: impl Fn(usize, usize) -> T,
+) {
+    let mut registers = *sums;
+    for (p, row) in rows.iter().enumerate() {
+        for (i, sums) in registers.iter_mut().enumerate() {
+            subtract(sums, row, factor(i, p));
+        }
+    }
+    *sums = registers;
+}
+
+#[inline(always)]
+fn subtract<T: Real>(row: &mut Row<T>, known: &Row<T>, factor: T) {
+    for (v, &known) in row.iter_mut().zip(known) {
+        *v = *v - factor * known;
+    }
+}

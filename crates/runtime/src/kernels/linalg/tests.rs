@@ -1,0 +1,145 @@
+//! Factors and solutions put back into their equations.
+
+use super::super::bytes::{bytes_of, bytes_of_mut};
+use super::*;
+use crate::{Pool, Threads};
+
+/// Numbers in [-1, 1), the same each time.
+fn numbers(count: usize, seed: u64) -> Vec<f64> {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+fn solved(batch: usize, n: usize, columns: usize, flags: TriangularFlags) {
+    let mut a = numbers(batch * n * n, 1);
+    for (i, v) in a.iter_mut().enumerate() {
+        let (row, column) = (i / n % n, i % n);
+        let is_read = if flags.lower { column <= row } else { column >= row };
+        if row == column && !flags.unit_diagonal {
+            *v += 3.0;
+        } else if !is_read || row == column {
+            *v = f64::NAN;
+        } else {
+            *v /= n as f64;
+        }
+    }
+    let b = numbers(batch * n * columns, 2);
+    let plan = TriangularSolve::new(RealType::F64, batch, n, columns, flags).unwrap();
+    let pool = Pool::new(2);
+    let [x, same] = [Threads::single(), pool.threads(2)].map(|threads| {
+        let mut x = vec![0.0; b.len()];
+        let mut scratch = vec![0xff; plan.scratch_bytes()];
+        plan.run(bytes_of(&a), bytes_of(&b), bytes_of_mut(&mut x), &mut scratch, threads);
+        x
+    });
+    assert_eq!(x, same);
+    let op = |batch: usize, i: usize, j: usize| {
+        let (i, j) = if flags.transpose_a { (j, i) } else { (i, j) };
+        match (i == j, if flags.lower { j <= i } else { j >= i }) {
+            (true, _) if flags.unit_diagonal => 1.0,
+            (_, true) => a[(batch * n + i) * n + j],
+            _ => 0.0,
+        }
+    };
+    for batch in 0..batch {
+        for i in 0..n {
+            for column in 0..columns {
+                let at = |i: usize| match flags.left_side {
+                    true => (batch * n + i) * columns + column,
+                    false => (batch * columns + column) * n + i,
+                };
+                let term = |j: usize| match flags.left_side {
+                    true => op(batch, i, j) * x[at(j)],
+                    false => x[at(j)] * op(batch, j, i),
+                };
+                let sum: f64 = (0..n).map(term).sum();
+                let difference = (sum - b[at(i)]).abs();
+                assert!(difference < 1e-12, "{flags:?} {n} {columns}: {difference}");
+            }
+        }
+    }
+}
+
+#[test]
+fn solutions_solve() {
+    for bits in 0..16 {
+        let [left_side, lower, unit_diagonal, transpose_a] =
+            [1, 2, 4, 8].map(|bit| bits & bit != 0);
+        let flags = TriangularFlags { left_side, lower, unit_diagonal, transpose_a };
+        for (batch, n, columns) in [(1, 1, 1), (2, 3, 2), (1, 37, 33), (2, 8, 64), (1, 70, 5)] {
+            solved(batch, n, columns, flags);
+        }
+        solved(2, 0, 3, flags);
+        solved(1, 3, 0, flags);
+    }
+}
+
+#[test]
+fn singular_systems_have_infinities() {
+    let flags =
+        TriangularFlags { left_side: true, lower: true, unit_diagonal: false, transpose_a: false };
+    let plan = TriangularSolve::new(RealType::F32, 1, 2, 1, flags).unwrap();
+    let mut x = [0f32; 2];
+    let mut scratch = vec![0; plan.scratch_bytes()];
+    let a = [0f32, 0.0, 0.0, 1.0];
+    let b = [1f32, 2.0];
+    plan.run(bytes_of(&a), bytes_of(&b), bytes_of_mut(&mut x), &mut scratch, Threads::single());
+    assert_eq!(x[0], f32::INFINITY);
+    assert!(x[1].is_nan());
+}
+
+/// The factor of a positive definite matrix, and the matrix.
+fn factored(batch: usize, n: usize, lower: bool, threads: Threads<'_>) -> (Vec<f64>, Vec<f64>) {
+    let m = numbers(batch * n * n, 3);
+    let mut a = vec![0.0; batch * n * n];
+    for (i, v) in a.iter_mut().enumerate() {
+        let (matrix, row, column) = (i / (n * n) * n, i / n % n, i % n);
+        let is_read = if lower { column <= row } else { column >= row };
+        let product = |k: usize| m[(matrix + row) * n + k] * m[(matrix + column) * n + k];
+        let sum = (0..n).map(product).sum::<f64>() + if row == column { 1.0 } else { 0.0 };
+        *v = if is_read { sum } else { f64::NAN };
+    }
+    let plan = Cholesky::new(RealType::F64, batch, n, lower).unwrap();
+    let mut found = vec![7.0; a.len()];
+    let mut scratch = vec![0xff; plan.scratch_bytes()];
+    plan.run(bytes_of(&a), bytes_of_mut(&mut found), &mut scratch, threads);
+    (found, a)
+}
+
+#[test]
+fn factors_squared_are_the_matrix() {
+    let pool = Pool::new(2);
+    for (batch, n) in [(1, 1), (3, 5), (2, 64), (1, 65), (1, 100), (1, 203), (1, 420), (2, 0)] {
+        for lower in [true, false] {
+            let (found, a) = factored(batch, n, lower, pool.threads(2));
+            assert_eq!(found, factored(batch, n, lower, Threads::single()).0);
+            let l = |matrix: usize, i: usize, j: usize| match lower {
+                true => found[(matrix * n + i) * n + j],
+                false => found[(matrix * n + j) * n + i],
+            };
+            for (i, v) in a.iter().enumerate() {
+                let (matrix, row, column) = (i / (n * n), i / n % n, i % n);
+                if v.is_nan() {
+                    assert_eq!(found[i], 0.0);
+                    continue;
+                }
+                let sum: f64 = (0..n).map(|k| l(matrix, row, k) * l(matrix, column, k)).sum();
+                assert!((sum - v).abs() < 1e-10, "{n} {row} {column}: {sum} {v}");
+            }
+        }
+    }
+}
+
+#[test]
+fn matrices_that_are_not_positive_definite_become_nan() {
+    let plan = Cholesky::new(RealType::F32, 3, 2, true).unwrap();
+    let a = [1f32, 0.0, 2.0, 1.0, 4.0, 0.0, 0.0, 9.0, 1.0, 0.0, f32::NAN, 1.0];
+    let mut found = [0f32; 12];
+    plan.run(bytes_of(&a), bytes_of_mut(&mut found), &mut [0; 64], Threads::single());
+    assert!(found[..4].iter().chain(&found[8..]).all(|v| v.is_nan()));
+    assert_eq!(found[4..8], [2.0, 0.0, 0.0, 3.0]);
+}

@@ -1,0 +1,201 @@
+//! Triangular systems.
+
+use super::super::bytes::{Scratch, bytes_of, bytes_of_mut, cast, cast_mut, scratch_for};
+use super::super::copy::{Axis, Copy};
+use super::super::isa::vectorised;
+use super::panel::{self, Row, WIDTH};
+use super::{Real, RealType};
+use crate::Threads;
+
+/// What is solved: `op(a) x = b`, or `x op(a) = b`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TriangularFlags {
+    /// Whether `a` stands on the left side of `x`.
+    pub left_side: bool,
+    /// Whether the lower triangle of `a` is read; the other one is not.
+    pub lower: bool,
+    /// Whether the diagonal is taken for ones, and not read.
+    pub unit_diagonal: bool,
+    /// Whether `op` transposes.
+    pub transpose_a: bool,
+}
+
+/// Solves batches of triangular systems.
+///
+/// Matrix and right sides are first copied: the matrix to a lower triangle, the right sides to
+/// panels of columns. Each column's sums are formed in the same order, whatever panel it is in.
+#[derive(Clone, Debug)]
+pub struct TriangularSolve {
+    ty: RealType,
+    batch: usize,
+    n: usize,
+    /// How many right sides there are.
+    columns: usize,
+    unit_diagonal: bool,
+    matrix: Moved,
+    /// Full panels, and the last one, if it has fewer columns.
+    panels: Moved,
+    panels_back: Moved,
+    rest: Option<(Moved, Moved)>,
+}
+
+/// A copy, and where it begins, in elements.
+#[derive(Clone, Debug)]
+struct Moved {
+    copy: Copy,
+    from: usize,
+    to: usize,
+}
+
+impl TriangularSolve {
+    /// A plan for `batch` matrices `n`×`n` and their right sides: `n`×`columns`, or `columns`×`n` if
+    /// `a` is on the right. `None` if sizes overflow.
+    pub fn new(
+        ty: RealType,
+        batch: usize,
+        n: usize,
+        columns: usize,
+        flags: TriangularFlags,
+    ) -> Option<Self> {
+        let size = match ty {
+            RealType::F32 => 4,
+            RealType::F64 => 8,
+        };
+        isize::try_from(batch.checked_mul(n.checked_mul(n.max(columns.checked_add(WIDTH)?))?)?)
+            .ok()?;
+        // `x op(a) = b` is `transpose(op(a)) transpose(x) = transpose(b)`.
+        let transposed = flags.transpose_a == flags.left_side;
+        // An upper triangle is a lower one from its end.
+        let is_reversed = flags.lower == transposed;
+        let (n_step, m) = (n as isize, columns as isize);
+        let axis = |size, from, to| Axis { size, from, to };
+        let direction = if is_reversed { -1 } else { 1 };
+        let (down, across) = if transposed { (1, n_step) } else { (n_step, 1) };
+        let last = n.saturating_sub(1);
+        let matrix = Moved {
+            copy: Copy::new(
+                &[
+                    axis(batch, n_step * n_step, n_step * n_step),
+                    axis(n, direction * down, n_step),
+                    axis(n, direction * across, 1),
+                ],
+                size,
+            )?,
+            from: if is_reversed { last * n + last } else { 0 },
+            to: 0,
+        };
+
+        let (row, column) = if flags.left_side { (m, 1) } else { (1, n_step) };
+        let first = if is_reversed { last * row as usize } else { 0 };
+        let (full, width) = (columns / WIDTH, columns % WIDTH);
+        let panel = n_step * WIDTH as isize;
+        let of_batch = full + usize::from(width > 0);
+        let axes = |panels: usize, width: usize| {
+            [
+                axis(batch, n_step * m, of_batch as isize * panel),
+                axis(panels, WIDTH as isize * column, panel),
+                axis(n, direction * row, WIDTH as isize),
+                axis(width, column, 1),
+            ]
+        };
+        let back = |axes: [Axis; 4]| axes.map(|a| axis(a.size, a.to, a.from));
+        let moved =
+            |axes: [Axis; 4], from, to| Some(Moved { copy: Copy::new(&axes, size)?, from, to });
+        let whole = axes(full, WIDTH);
+        let rest = match width {
+            0 => None,
+            _ => {
+                let first = first + full * WIDTH * column as usize;
+                let panel = full * n * WIDTH;
+                let axes = axes(1, width);
+                Some((moved(axes, first, panel)?, moved(back(axes), panel, first)?))
+            }
+        };
+        Some(TriangularSolve {
+            ty,
+            batch,
+            n,
+            columns,
+            unit_diagonal: flags.unit_diagonal,
+            matrix,
+            panels: moved(whole, first, 0)?,
+            panels_back: moved(back(whole), 0, first)?,
+            rest,
+        })
+    }
+
+    /// How much working memory [`TriangularSolve::run`] needs.
+    pub fn scratch_bytes(&self) -> usize {
+        match self.ty {
+            RealType::F32 => self.scratch_of::<f32>(),
+            RealType::F64 => self.scratch_of::<f64>(),
+        }
+    }
+
+    fn scratch_of<T>(&self) -> usize {
+        let matrix = scratch_for::<T>(self.batch * self.n * self.n);
+        matrix.saturating_add(scratch_for::<T>(self.panel_count() * self.n * WIDTH))
+    }
+
+    fn panel_count(&self) -> usize {
+        self.batch * self.columns.div_ceil(WIDTH)
+    }
+
+    /// Solves for `x`. A zero on the diagonal gives infinities and NaN.
+    ///
+    /// # Panics
+    ///
+    /// If an array or `scratch` is too short, or an array is not aligned for its elements.
+    pub fn run(&self, a: &[u8], b: &[u8], x: &mut [u8], scratch: &mut [u8], threads: Threads<'_>) {
+        if self.n == 0 || self.panel_count() == 0 {
+            return;
+        }
+        match self.ty {
+            RealType::F32 => self.typed::<f32>(cast(a), cast(b), cast_mut(x), scratch, threads),
+            RealType::F64 => self.typed::<f64>(cast(a), cast(b), cast_mut(x), scratch, threads),
+        }
+    }
+
+    fn typed<T: Real>(
+        &self,
+        a: &[T],
+        b: &[T],
+        x: &mut [T],
+        scratch: &mut [u8],
+        threads: Threads<'_>,
+    ) {
+        let mut scratch = Scratch::new(scratch);
+        let matrices = scratch.take::<T>(self.batch * self.n * self.n);
+        let panels = scratch.take::<T>(self.panel_count() * self.n * WIDTH);
+        let of_batch = self.panel_count() / self.batch;
+        self.matrix.run(a, matrices, threads);
+        self.panels.run(b, panels, threads);
+        if let Some((rest, _)) = &self.rest {
+            // The columns that are missing are solved for zero.
+            for batch in panels.chunks_exact_mut(of_batch * self.n * WIDTH) {
+                batch[(of_batch - 1) * self.n * WIDTH..].fill(T::ZERO);
+            }
+            rest.run(b, panels, threads);
+        }
+        let size = self.n * self.n;
+        threads.for_chunks(panels, self.n * WIDTH, &|i, panel| {
+            let matrix = &matrices[i / of_batch * size..][..size];
+            let rows: &mut [Row<T>] = panel.as_chunks_mut().0;
+            vectorised(
+                #[inline(always)]
+                || panel::solve(matrix, self.n, self.unit_diagonal, rows),
+            );
+        });
+        self.panels_back.run(panels, x, threads);
+        if let Some((_, back)) = &self.rest {
+            back.run(panels, x, threads);
+        }
+    }
+}
+
+impl Moved {
+    fn run<T: Real>(&self, from: &[T], to: &mut [T], threads: Threads<'_>) {
+        let (first, target) = (self.from * size_of::<T>(), self.to * size_of::<T>());
+        self.copy.run((bytes_of(from), first), (bytes_of_mut(to), target), threads);
+    }
+}
