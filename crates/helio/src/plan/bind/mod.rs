@@ -3,6 +3,7 @@
 
 mod convolution;
 mod indexed;
+mod linalg;
 mod movement;
 mod order;
 mod product;
@@ -99,6 +100,8 @@ fn bind(site: &Site<'_>) -> Option<Bound> {
         Op::Gather(op) => indexed::gather(site, op),
         Op::Scatter(op) => indexed::scatter(site, op),
         Op::RngBitGenerator(op) => random::rng_bit_generator(site, op),
+        Op::Cholesky(op) => linalg::cholesky(site, op),
+        Op::TriangularSolve(op) => linalg::triangular_solve(site, op),
         Op::Fft(op) => transform::fft(site, op),
         Op::Dot(op) => product::dot(site, op),
         Op::ReduceWindow(op) => window::reduce_window(site, op),

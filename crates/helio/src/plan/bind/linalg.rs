@@ -1,0 +1,51 @@
+//! Factors of matrices, and triangular systems.
+
+use helio_ir::{ElementType, ops};
+use helio_runtime::kernels::linalg::{Cholesky, RealType, TriangularFlags, TriangularSolve};
+
+use super::{Bound, Site};
+
+fn real_type(element: ElementType) -> Option<RealType> {
+    match element {
+        ElementType::F32 => Some(RealType::F32),
+        ElementType::F64 => Some(RealType::F64),
+        _ => None,
+    }
+}
+
+pub(super) fn cholesky(site: &Site<'_>, op: &ops::Cholesky) -> Option<Bound> {
+    let [a] = site.operands[..] else { return None };
+    let (&n, outer) = a.dims().split_last()?;
+    let batch = outer.split_last()?.1.iter().product();
+    let plan = Cholesky::new(real_type(a.element())?, batch, n, op.lower)?;
+    let scratch = plan.scratch_bytes();
+    let bound = Bound::new("cholesky", move |inputs, outputs, threads| {
+        let [to, rest @ ..] = outputs else { return };
+        let scratch = rest.first_mut().map_or(&mut [][..], |scratch| scratch);
+        plan.run(inputs[0], to, scratch, threads);
+    });
+    Some(bound.with_scratch(scratch))
+}
+
+pub(super) fn triangular_solve(site: &Site<'_>, op: &ops::TriangularSolve) -> Option<Bound> {
+    let [a, b] = site.operands[..] else { return None };
+    let flags = TriangularFlags {
+        left_side: op.left_side,
+        lower: op.lower,
+        unit_diagonal: op.unit_diagonal,
+        // Of real numbers both are the same.
+        transpose_a: op.transpose_a != ops::TransposeA::NoTranspose,
+    };
+    let [outer @ .., rows, cols] = b.dims() else { return None };
+    let batch = outer.iter().product();
+    let ty = real_type(a.element())?;
+    let (n, columns) = if op.left_side { (*rows, *cols) } else { (*cols, *rows) };
+    let plan = TriangularSolve::new(ty, batch, n, columns, flags)?;
+    let scratch = plan.scratch_bytes();
+    let bound = Bound::new("triangular-solve", move |inputs, outputs, threads| {
+        let [to, rest @ ..] = outputs else { return };
+        let scratch = rest.first_mut().map_or(&mut [][..], |scratch| scratch);
+        plan.run(inputs[0], inputs[1], to, scratch, threads);
+    });
+    Some(bound.with_scratch(scratch))
+}
