@@ -20,7 +20,7 @@ use nest::Nest;
 pub struct Axis {
     /// How many elements.
     pub size: usize,
-    /// The distance of neighbours in the source, in elements; zero repeats, a negative one reverses.
+    /// The distance of neighbours in the source, in elements: zero repeats, less than it reverses.
     pub from: isize,
     /// The distance of neighbours in the target, in elements.
     pub to: isize,

@@ -50,8 +50,8 @@ const WIDTH: usize = 32;
 
 impl SelectAndScatter {
     /// A plan for a window over the operand, whose positions are the source's elements. `None` if
-    /// there is none but the general way: windows of very many points, numbers that are not floats, or
-    /// anything but sums.
+    /// there is none but the general way: windows of very many points, numbers that are not floats,
+    /// or anything but sums.
     pub fn new(window: &[WindowDim], ty: NumberType, select: Select, fold: Fold) -> Option<Self> {
         let ty = match (ty, fold) {
             (NumberType::F16, Fold::Add) => Float::F16,
