@@ -202,7 +202,8 @@ impl<S: Simd> Product<'_, S> {
         // A matrix that is read once should be read in the order of memory: few steps at a time,
         // all columns, so that it streams.
         let most_steps = match rows.len() {
-            1..=4 if thin => 16,
+            1..=2 if thin => 8,
+            3..=4 if thin => 16,
             _ if thin => 64,
             _ => BLOCK_STEPS,
         };
@@ -383,6 +384,11 @@ impl<S: Simd> Product<'_, S> {
         cols: Range<usize>,
         lhs: Lhs<'_, S::Word>,
     ) {
+        // Where rows are is the same for all columns.
+        let tiles_rows = tiles.rows.clone();
+        let places: Vec<_> = tiles
+            .map(|tile| (tile.len(), (lhs.rows)(&tile), part.place.rows(tile, part.cols.start)))
+            .collect();
         for group in chunks(cols, GROUP_COLUMNS) {
             for cols in chunks(group.clone(), Self::WIDTH) {
                 let vecs = cols.len().div_ceil(S::LANES);
@@ -395,24 +401,24 @@ impl<S: Simd> Product<'_, S> {
                         (start.get().wrapping_add(cols.start), step_stride)
                     }
                 };
-                for tile in tiles.clone() {
+                for &(rows, lhs_rows, out) in &places {
                     let args = TileArgs {
-                        lhs: (lhs.rows)(&tile),
+                        lhs: lhs_rows,
                         runs: lhs.runs,
                         lhs_step: lhs.step,
                         rhs,
                         rhs_step,
-                        out: part.place.rows(tile.clone(), cols.start),
+                        out: out.map(|row| row.wrapping_add(cols.start - part.cols.start)),
                         last_lanes: cols.len() - (vecs - 1) * S::LANES,
                         add: part.add,
                     };
                     // SAFETY: the caller's promise; `self.simd` proves the features.
-                    unsafe { self.simd.tile(tile.len(), vecs, lhs.packed)(&args) };
+                    unsafe { self.simd.tile(rows, vecs, lhs.packed)(&args) };
                 }
             }
             if part.last {
                 // SAFETY: the caller's promise; the sums of the group are this task's.
-                unsafe { self.finish(part, tiles.rows.clone(), group) };
+                unsafe { self.finish(part, tiles_rows.clone(), group) };
             }
         }
     }

@@ -63,7 +63,9 @@ pub(super) unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PA
     let lhs_step = if PACKED { ROWS } else { args.lhs_step };
     // The result is needed only at the end: by then it has come from memory.
     for row in &args.out[..ROWS] {
-        prefetch(row.cast());
+        for v in 0..VECS {
+            prefetch(row.wrapping_add(v * S::LANES).cast());
+        }
     }
     for run in args.runs {
         let mut offset = run.offset;
