@@ -158,7 +158,7 @@ fn main() {
     for &isa in isas {
         if filter.ends_with(".hlo") {
             let text = std::fs::read_to_string(&filter).expect("a file");
-            measure(&filter, &parse(&text), isa, Some("/tmp/kernel"));
+            measure(&filter, &parse(&text), isa, Some(&filter));
             continue;
         }
         for (name, body) in CASES.iter().filter(|(name, _)| name.contains(&filter)) {
