@@ -109,6 +109,26 @@ impl Random {
         self.program_of(&[&self.generator.block.values[value]])
     }
 
+    /// A small part of the program on which an engine fails, and how: what one value needs, or else
+    /// the whole program with as few results as will do. `None` if it does not fail.
+    fn least(&self, engine: &Engine) -> Option<(Program, String)> {
+        let failing = |part: Program| part.agrees(engine).err().map(|error| (part, error));
+        let mut parts = (0..self.count()).map(|value| self.part(value));
+        if let Some(least) = parts.find_map(failing) {
+            return Some(least);
+        }
+        let mut results = self.generator.block.unused();
+        let mut least = failing(self.program_of(&results))?;
+        for at in (0..results.len()).rev() {
+            let mut fewer = results.clone();
+            fewer.remove(at);
+            if let Some(found) = failing(self.program_of(&fewer)) {
+                (results, least) = (fewer, found);
+            }
+        }
+        Some(least)
+    }
+
     fn program_of(&self, results: &[&Value]) -> Program {
         let names: Vec<String> = results.iter().map(|value| value.name()).collect();
         let shapes: Vec<String> = results.iter().map(|value| value.shape()).collect();
@@ -147,9 +167,7 @@ pub fn check(seed: u64) -> Result<(), String> {
         whole.oracle().map_err(|e| format!("seed {seed}: {e}\n{}", whole.text))?;
     for engine in &ENGINES[1..] {
         let Err(first) = whole.agrees_with(engine, &module, &expected) else { continue };
-        let mut parts = (0..random.count()).map(|value| random.part(value));
-        let least = parts.find_map(|part| part.agrees(engine).err().map(|e| (part, e)));
-        let (part, error) = least.unwrap_or((whole, first));
+        let (part, error) = random.least(engine).unwrap_or((whole, first));
         let mut report = format!("seed {seed}, {}: {error}\n{}\n", engine.name, part.text);
         for (i, argument) in part.arguments.iter().enumerate() {
             let value = helio::ir::text::print_literal(argument);
