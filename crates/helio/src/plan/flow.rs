@@ -91,12 +91,18 @@ impl<'m> Planner<'m> {
         Ok(state)
     }
 
-    /// After a loop its state is the caller's.
+    /// After a loop its state is the caller's, except for what the loop passed on unchanged.
     fn give_state(&mut self, frame: usize, state: &[StorageId], invariant: &[bool]) {
-        for (&storage, _) in state.iter().zip(invariant).filter(|(_, invariant)| !**invariant) {
+        for (&storage, &invariant) in state.iter().zip(invariant) {
             let storage = self.find(storage);
             let loops = self.loops.len();
             let storage = &mut self.storages[storage.index()];
+            if invariant {
+                // It is both what went into the loop and what came out of it: neither's last use is
+                // the other's, so nobody may write it any more.
+                storage.frame = usize::MAX;
+                continue;
+            }
             storage.frame = frame;
             storage.loops = loops;
             storage.taken = false;
