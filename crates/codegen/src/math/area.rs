@@ -38,10 +38,19 @@ pub(super) fn acosh(b: &mut Builder, x: Value) -> Value {
     let limit = c.either(2f64.powi(14), 2f64.powi(30));
     let t = c.add_k(x, -1.0);
     let t = c.at_most(t, limit);
-    let more = c.add_k(t, 2.0);
-    let square = c.mul(t, more);
-    let root = c.sqrt(square);
+    let two = c.k(2.0);
+    let (more, more_error) = c.two_sum(two, t);
+    let square = c.product(t, more);
+    let root = c.sqrt(square.high);
+    // What rounding has taken from the square is, over twice the root, what the root lacks.
+    let missing = c.fnma(root, root, square.high);
+    let missing = c.add(missing, square.low);
+    let missing = c.fma(t, more_error, missing);
+    let twice = c.add(root, root);
+    let twice = c.at_least(twice, 1e-30);
+    let missing = c.div(missing, twice);
     let (u, rest) = c.two_sum(t, root);
+    let rest = c.add(rest, missing);
     let near = log1p_sum(c, u, rest);
     let far = log_of_multiple(c, x, 1.0);
     let is_large = c.cmp_k(Cmp::Ge, x, limit);
