@@ -32,7 +32,8 @@ impl<'m> Planner<'m> {
             let value = operands[operand];
             results[leaf] = Some(self.to_update(value, frame.number, dies(operand), steps));
         }
-        if self.target.in_place() {
+        // Of several results one may be stored before what the others need of the operand is loaded.
+        if self.target.in_place() && results.len() == 1 {
             for &(operand, leaf) in &in_place {
                 let value = self.find(operands[operand]);
                 let is_taken = results.contains(&Some(value));
