@@ -20,7 +20,7 @@ mod wide;
 
 use helio_ir::{BinaryOp, UnaryOp};
 
-use crate::kernel::{BinOp, Builder, Lane, Value};
+use crate::kernel::{BinOp, Builder, Cmp, Lane, Value};
 pub(crate) use wide::mulhi_unsigned;
 
 type Unary = fn(&mut Builder, Value) -> Value;
@@ -90,7 +90,15 @@ pub fn has_binary(op: BinaryOp) -> bool {
 /// Unless [`has_unary`] holds.
 pub fn unary(b: &mut Builder, op: UnaryOp, x: Value) -> Value {
     let recipe = unary_recipe(op).unwrap_or_else(|| panic!("no recipe for {}", op.name()));
-    recipe(b, x)
+    let result = recipe(b, x);
+    if !matches!(op, UnaryOp::Sin | UnaryOp::Tan | UnaryOp::Tanh) {
+        return result;
+    }
+    // Zero plus a negative multiple of -0 is +0, but these functions keep the sign of zero.
+    let lane = b.lane(x);
+    let zero = b.float(lane, 0.0);
+    let is_zero = b.compare(Cmp::Eq, x, zero);
+    b.select(is_zero, x, result)
 }
 
 /// A function of two floats.

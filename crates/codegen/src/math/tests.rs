@@ -179,3 +179,14 @@ fn functions_of_two_numbers() {
         assert!(worst.0 <= 2.0, "{}: {} units at {:?}", op.name(), worst.0, worst.1);
     }
 }
+
+#[test]
+fn odd_functions_keep_the_sign_of_zero() {
+    for op in [UnaryOp::Sin, UnaryOp::Tan, UnaryOp::Tanh, UnaryOp::Sinh, UnaryOp::Atan] {
+        let kernel = mapped(1, LANES as usize, |b, x| unary(b, op, x[0]));
+        for zero in [0.0f32, -0.0] {
+            let found = run(&kernel, &[&[zero; LANES as usize]]);
+            assert_eq!(found[0].to_bits(), zero.to_bits(), "{op:?}");
+        }
+    }
+}
