@@ -156,7 +156,7 @@ impl<S: Simd> Product<'_, S> {
             return;
         }
         // SAFETY: the caller's promise.
-        if S::IN_PLACE && unsafe { self.run_dots(threads) } {
+        if S::IN_PLACE && unsafe { self.run_dots(threads) || self.run_sweep(threads) } {
             return;
         }
         match self.sink {

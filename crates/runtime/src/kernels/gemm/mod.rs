@@ -17,6 +17,7 @@ mod operand;
 mod output;
 mod pack;
 mod simd;
+mod sweep;
 mod tile;
 mod transpose;
 mod types;

@@ -1,0 +1,106 @@
+//! A vector times a matrix whose rows lie side by side.
+//!
+//! The matrix is read once, in the order of memory: a few of its rows at a time, all columns of
+//! them, each multiplied by its element of the vector and added to the result, which stays in cache.
+
+use super::engine::{Product, Rhs, Sink, even_chunks};
+use super::simd::Simd;
+use crate::Threads;
+use crate::kernels::scratch;
+
+/// Rows of the matrix that are read side by side.
+const ROWS: usize = 8;
+/// Columns that a task takes at least, if there are so many.
+const TASK_COLUMNS: usize = 2048;
+
+impl<S: Simd> Product<'_, S> {
+    /// Computes the product if it is of this kind; otherwise returns false.
+    ///
+    /// # Safety
+    /// As for [`Product::run`].
+    pub(super) unsafe fn run_sweep(&self, threads: Threads<'_>) -> bool {
+        if self.steps == 0 {
+            return false;
+        }
+        let (1, Rhs::Source(rhs), Sink::Memory { start, rows, finish: None }) =
+            (self.rows, &self.rhs, self.sink)
+        else {
+            return false;
+        };
+        let Some(matrix) = rhs.in_place() else { return false };
+        let (Some(1), Some(stride)) = (matrix.items.stride(), matrix.steps.stride()) else {
+            return false;
+        };
+        let simd = self.simd;
+        scratch::with(self.steps, |vector: &mut [S::Word]| {
+            self.lhs.pack(0..1, 0..self.steps, 1, vector);
+            let vector = &*vector;
+            threads.for_ranges(self.cols, TASK_COLUMNS, &|cols| {
+                let out = start.get().wrapping_add(rows.offset(0) + cols.start);
+                let first = matrix.start.get().cast_const().wrapping_add(cols.start);
+                simd.vectorise(
+                    #[inline(always)]
+                    || {
+                        for steps in even_chunks(self.steps, ROWS) {
+                            let add = self.add || steps.start > 0;
+                            let from = first.wrapping_add(steps.start * stride);
+                            let vector = &vector[steps];
+                            // SAFETY: the caller's promise: these columns of these steps may be
+                            // read, and the columns of the result written, by this task alone;
+                            // `simd` proves the features.
+                            unsafe {
+                                match vector.len() {
+                                    ROWS => {
+                                        let all = &vector[..ROWS];
+                                        add_rows::<S>(all, from, stride, out, cols.len(), add);
+                                    }
+                                    _ => add_rows::<S>(vector, from, stride, out, cols.len(), add),
+                                }
+                            }
+                        }
+                    },
+                );
+            });
+        });
+        true
+    }
+}
+
+/// Adds rows of a matrix, `stride` apart, each times its element of `vector`, to `out`, or writes
+/// their sum there unless `add`.
+///
+/// # Safety
+/// The features are there; so many columns of the rows may be read, and of `out` written.
+#[inline(always)]
+unsafe fn add_rows<S: Simd>(
+    vector: &[S::Word],
+    from: *const S::Word,
+    stride: usize,
+    out: *mut S::Acc,
+    cols: usize,
+    add: bool,
+) {
+    let whole = cols / S::LANES * S::LANES;
+    let all = S::mask(S::LANES);
+    for col in (0..whole).step_by(S::LANES) {
+        let mut sum = S::zero();
+        for (row, element) in vector.iter().enumerate() {
+            let row = from.wrapping_add(row * stride + col);
+            // SAFETY: the caller's promise.
+            sum = unsafe { S::mul_add(S::splat(element), S::load(row), sum) };
+        }
+        // SAFETY: the caller's promise.
+        unsafe { S::store(out.wrapping_add(col), all, sum, add) };
+    }
+    if whole < cols {
+        let mask = S::mask(cols - whole);
+        let mut sum = S::zero();
+        for (row, element) in vector.iter().enumerate() {
+            let row = from.wrapping_add(row * stride + whole);
+            // SAFETY: the caller's promise; lanes outside the mask are not accessed.
+            sum = unsafe { S::mul_add(S::splat(element), S::load_masked(row, mask), sum) };
+        }
+        // SAFETY: as above.
+        unsafe { S::store(out.wrapping_add(whole), mask, sum, add) };
+    }
+}
