@@ -4,9 +4,10 @@
 //! one kernel: the state stays in registers from the first iteration to the last, a scalar in all
 //! lanes of a vector, an array in the first lanes of one.
 
-use helio_ir::ops::{Convert, While};
+use helio_ir::ops::{BinaryOp, Convert, While};
 use helio_ir::{
-    ArrayShape, CompId, ElementType, InstrId, Literal, Module, Op, Shape, types::DimKind,
+    ArrayShape, CompId, Computation, ElementType, Instr, InstrId, Literal, Module, Op, Shape,
+    types::DimKind,
 };
 
 use crate::elementwise::{self, Elem};
@@ -80,7 +81,7 @@ pub fn state_loop(
         &init,
         |b, values| {
             let state = unpack(b, values);
-            let result = reader.computation(b, op.condition, &state, 0);
+            let result = reader.computation(b, op.condition, &state);
             let go = result.first().map(|leaf| leaf.elem.mask());
             let early = b.compare(Cmp::Lt, values[0], most);
             match go {
@@ -90,7 +91,7 @@ pub fn state_loop(
         },
         |b, values| {
             let state = unpack(b, values);
-            let result = reader.computation(b, op.body, &state, 0);
+            let result = reader.computation(b, op.body, &state);
             let mut next = vec![b.add(values[0], one)];
             for (leaf, _) in result.iter().zip(unchanged).filter(|(_, unchanged)| !**unchanged) {
                 flatten(b, *leaf, &mut next);
@@ -224,8 +225,10 @@ impl Reader<'_> {
         Some(b.mask_below(zero, end))
     }
 
-    fn computation(&self, b: &mut Builder, id: CompId, args: &[Leaf], depth: usize) -> Vec<Leaf> {
+    /// Writes a computation. ([`Types`] has bounded how deep calls nest.)
+    fn computation(&self, b: &mut Builder, id: CompId, args: &[Leaf]) -> Vec<Leaf> {
         let computation = self.module.computation(id);
+        let uses = uses(computation);
         let mut values: Vec<Vec<Leaf>> = Vec::with_capacity(computation.instrs().len());
         // Where the arrays of each parameter begin among the arguments.
         let mut begins = vec![0];
@@ -250,11 +253,11 @@ impl Reader<'_> {
                 }
                 (Op::Fusion(op), _) => {
                     let args: Vec<Leaf> = all().collect();
-                    self.computation(b, op.calls, &args, depth + 1)
+                    self.computation(b, op.calls, &args)
                 }
                 (Op::Call(op), _) => {
                     let args: Vec<Leaf> = all().collect();
-                    self.computation(b, op.to_apply, &args, depth + 1)
+                    self.computation(b, op.to_apply, &args)
                 }
                 (Op::Constant(constant), _) => {
                     let leaves = constant.literal.leaves().into_iter();
@@ -281,6 +284,14 @@ impl Reader<'_> {
                     | Op::Broadcast(_),
                     _,
                 ) => all().collect(),
+                (Op::Binary(BinaryOp::Add), Some(ty @ (ElementType::F32 | ElementType::F64)))
+                    if let Some((product, other)) = product_of(computation, instr, &uses) =>
+                {
+                    let vector = |id: InstrId| values[id.index()][0].elem.vector();
+                    let [x, y] = [product[0], product[1]].map(vector);
+                    let sum = b.fma(x, y, vector(other));
+                    vec![Leaf { elem: Elem::Vector(sum), ty }]
+                }
                 (op, Some(ty)) => {
                     let operands: Vec<_> = all().map(|leaf| (leaf.ty, leaf.elem)).collect();
                     vec![Leaf { elem: elementwise::apply(b, op, &operands, ty), ty }]
@@ -291,4 +302,32 @@ impl Reader<'_> {
         }
         values.swap_remove(computation.root().index())
     }
+}
+
+/// How often each instruction is used.
+fn uses(computation: &Computation) -> Vec<usize> {
+    let mut uses = vec![0; computation.instrs().len()];
+    uses[computation.root().index()] += 1;
+    for operand in computation.instrs().iter().flat_map(|instr| &instr.operands) {
+        uses[operand.index()] += 1;
+    }
+    uses
+}
+
+/// The factors of a product that is used for this sum alone, and what it is added to.
+///
+/// Such a product is not rounded before it is added: XLA:CPU contracts them likewise, and in a long
+/// loop the two would drift apart.
+fn product_of<'c>(
+    computation: &'c Computation,
+    sum: &Instr,
+    uses: &[usize],
+) -> Option<(&'c [InstrId], InstrId)> {
+    let &[a, b] = &sum.operands[..] else { return None };
+    [(a, b), (b, a)].into_iter().find_map(|(product, other)| {
+        let instr = computation.instr(product);
+        let is_alone = uses[product.index()] == 1 && product != other;
+        (is_alone && matches!(instr.op, Op::Binary(BinaryOp::Multiply)))
+            .then_some((&instr.operands[..], other))
+    })
 }

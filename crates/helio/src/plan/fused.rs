@@ -30,7 +30,7 @@ impl<'m> Planner<'m> {
             vec![None; frame.computation.instr(id).shape.leaves().len()];
         for &(operand, leaf) in &updates {
             let value = operands[operand];
-            results[leaf] = Some(self.to_update(value, frame.number, dies(operand), steps));
+            results[leaf] = Some(self.updated(value, frame.number, dies(operand), steps));
         }
         // Of several results one may be stored before what the others need of the operand is loaded.
         if self.target.in_place() && results.len() == 1 {

@@ -27,12 +27,10 @@ pub(super) fn place(planner: &Planner<'_>) -> Places {
     let mut slot_of = vec![SlotId(u32::MAX); planner.storages.len()];
     let mut in_arena = Vec::new();
     let mut blocks = 0;
-    for i in 0..planner.storages.len() {
-        let root = planner.find(SlotId(i as u32));
-        if root.index() != i {
+    for (i, storage) in planner.storages.iter().enumerate() {
+        if storage.merged.is_some() {
             continue;
         }
-        let storage = &planner.storages[i];
         let slot = SlotId(slots.len() as u32);
         slot_of[i] = slot;
         let home = match storage.source {

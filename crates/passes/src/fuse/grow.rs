@@ -220,11 +220,12 @@ impl Groups {
             Class::Costly if level == Level::Partial && !group.space.is_outer(&role) => {
                 return None;
             }
-            Class::Movement if level == Level::Partial => {
-                // What is moved without a computation in between is read where it lies.
-                if !group.moves_only(computation, &self.users[id.index()]) {
-                    return None;
-                }
+            // What is moved without a computation in between is read where it lies.
+            Class::Movement
+                if level == Level::Partial
+                    && !group.moves_only(computation, &self.users[id.index()]) =>
+            {
+                return None;
             }
             _ => {}
         }

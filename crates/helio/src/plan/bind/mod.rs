@@ -155,7 +155,7 @@ impl<'m> Planner<'m> {
                 let others = frame.leaves.operand_origins(frame.computation, id);
                 let alone = others.iter().filter(|&&other| other == origin).count() == 1;
                 let dies = alone && frame.leaves.dies_at(origin, id);
-                Some(self.to_update(value, frame.number, dies, steps))
+                Some(self.updated(value, frame.number, dies, steps))
             }
             None => None,
         };
@@ -180,7 +180,7 @@ impl<'m> Planner<'m> {
 
     /// A storage that holds `value` and may be written: its own, if it dies here and the frame owns
     /// it, else a copy.
-    pub(super) fn to_update(
+    pub(super) fn updated(
         &mut self,
         value: StorageId,
         frame: usize,

@@ -101,7 +101,10 @@ fn add_up(
     steps: &Axis,
     sums: &mut [i32],
 ) {
-    let data = data.get(start..).unwrap_or_default();
+    // Without elements there are no steps, or no items.
+    let Some(data) = data.get(start..).filter(|data| !data.is_empty()) else {
+        return sums.fill(0);
+    };
     let value = |byte: u8| if signed { byte.cast_signed().into() } else { i32::from(byte) };
     isa.run(
         #[inline(always)]

@@ -196,9 +196,10 @@ fn indices_of_all_types() {
     let plan = Gather::new(&w, 1).unwrap();
     let array: Vec<u8> = (0..50).collect();
     let mut found = vec![0; 600];
-    let indices: Vec<u64> = (0..600).map(|i| if i % 2 == 0 { u64::MAX } else { i % 50 }).collect();
+    let indices: Vec<u64> =
+        (0..600u64).map(|i| if i.is_multiple_of(2) { u64::MAX } else { i % 50 }).collect();
     plan.run(&array, bytes_of(&indices), &mut found, crate::Threads::single());
-    let expected = |i: usize| if i % 2 == 0 { 49 } else { (i % 50) as u8 };
+    let expected = |i: usize| if i.is_multiple_of(2) { 49 } else { (i % 50) as u8 };
     assert!(found.into_iter().eq((0..600).map(expected)));
     let wrong = IndexedWindows { list: vec![599], ..w.clone() };
     assert!(Gather::new(&wrong, 1).is_none());

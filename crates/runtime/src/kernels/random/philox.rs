@@ -66,6 +66,7 @@ fn bytes(block: &[u64; 2]) -> [u8; BLOCK_BYTES] {
 /// Words lie in the low halves of 64 bits, since that is where vectors multiply 32 bits by 32; what
 /// is left in the high halves is ignored there.
 #[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "the lanes of four arrays, side by side")]
 fn blocks(key: u64, counter: u128, made: &mut [[u64; 2]; WIDTH]) {
     const LOW: u64 = u32::MAX as u64;
     let [k0, k1] = halves(key);
