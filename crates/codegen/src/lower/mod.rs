@@ -1,9 +1,9 @@
 //! From fused computations to kernels.
 //!
-//! A fused computation is turned into a graph of element values over a nest of loops ([`graph`],
-//! [`moves`]): operations that only move elements become index expressions ([`affine`]). Loops that
-//! every access allows to be one are made one ([`domain`]), one of them is chosen to run over lanes
-//! ([`nest`]), and the rest is written down ([`loops`], [`emit`]).
+//! A fused computation is turned into a graph of element values over a nest of loops (`graph`,
+//! `moves`): operations that only move elements become index expressions (`affine`). Loops that
+//! every access allows to be one are made one (`domain`), one of them is chosen to run over lanes
+//! (`nest`), and the rest is written down (`loops`, `emit`).
 //!
 //! Reductions fold some of the loops. What depends on a reduction's result and again on the folded
 //! loops, as in a softmax, is computed in another pass over them, while the elements are in the

@@ -1,7 +1,7 @@
 //! The x86-64 back end: kernels as machine code.
 //!
-//! Three steps: [`select`] writes machine instructions for the kernel's, [`alloc`] gives their
-//! values registers, [`emit`] writes the bytes. The encoder is our own because VEX and EVEX forms of
+//! Three steps: `select` writes machine instructions for the kernel's, `alloc` gives their
+//! values registers, `emit` writes the bytes. The encoder is our own because VEX and EVEX forms of
 //! an instruction differ in nothing but their prefix, so that one table row serves three vector
 //! lengths and two instruction sets. Everything it writes is run against the tile machine in the
 //! tests of the runtime, which may call it.

@@ -1,7 +1,7 @@
 //! Random well-typed programs, with how closely engines must agree on their results.
 //!
 //! A program grows instruction by instruction, each on operands that are there. Of every value the
-//! range is known, and how far two engines may be apart ([`bound`]); an instruction that would leave
+//! range is known, and how far two engines may be apart (`bound`); an instruction that would leave
 //! the range or let errors hide mistakes is not taken. So integers, moved data and sums of small
 //! whole numbers must come out in all bits, and everything else within a bound that follows from
 //! what was computed.

@@ -1,7 +1,7 @@
 //! Moving elements between arrays: transposes, slices, reversals, broadcasts, concatenation.
 //!
 //! All of these are one loop nest: a box of elements, whose neighbours along each axis are some
-//! distance apart in the source and in the target. [`Copy`] takes the nest apart once, when a
+//! distance apart in the source and in the target. `Copy` takes the nest apart once, when a
 //! program is compiled, and picks the inner loops: whole rows, one element to a row, square tiles
 //! transposed in registers, or single elements.
 

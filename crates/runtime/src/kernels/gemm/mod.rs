@@ -1,7 +1,7 @@
 //! Products of matrices, and of anything else that sums products over common dimensions.
 //!
-//! The result is formed in tiles that stay in registers ([`tile`]), from operands packed in the
-//! order in which tiles read them ([`pack`]), in blocks that fit the caches ([`engine`]). Packing
+//! The result is formed in tiles that stay in registers (`tile`), from operands packed in the
+//! order in which tiles read them (`pack`), in blocks that fit the caches (`engine`). Packing
 //! takes operands of any strides, so that none has to be transposed first.
 
 mod arithmetic;

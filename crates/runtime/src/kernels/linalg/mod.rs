@@ -1,6 +1,6 @@
 //! Triangular systems and Cholesky's factors, of real matrices.
 //!
-//! Both come down to one loop, [`panel::solve`]: forward substitution for as many right sides at
+//! Both come down to one loop, `panel::solve`: forward substitution for as many right sides at
 //! once as vectors hold.
 
 mod cholesky;

@@ -3,10 +3,10 @@
 //! A convolution is a product: rows are the positions of the result, columns its features, steps
 //! the taps of the kernel times the features that are summed. Where every tap of every position
 //! meets the input, that product reads the input as it lies. Otherwise a task copies its part of
-//! the input into a [`Region`] that has the padding and the holes of dilation, so that there is
+//! the input into a `Region` that has the padding and the holes of dilation, so that there is
 //! nothing left to decide in inner loops; the copy also brings features (or whatever varies
 //! fastest) to where they are neighbours. A kernel with few features in each of many groups works
-//! on vectors of groups instead ([`grouped`]).
+//! on vectors of groups instead (`grouped`).
 
 mod grouped;
 mod region;
