@@ -47,6 +47,9 @@ struct Place {
 
 const NO_BLOCK: usize = usize::MAX;
 
+/// Copies are cut into tasks of so many bytes.
+const COPY_BYTES: usize = 1 << 20;
+
 type Slices<'a> = SmallVec<[&'a [u8]; 8]>;
 type SlicesMut<'a> = SmallVec<[&'a mut [u8]; 4]>;
 
@@ -172,7 +175,10 @@ impl Executor<'_, '_> {
             Step::Copy { from, to } => {
                 // SAFETY: `check` has seen that the two do not overlap and are of one size.
                 let (inputs, mut outputs) = unsafe { self.slices(&[*from], &[*to]) };
-                outputs[0].copy_from_slice(inputs[0]);
+                let (from, to) = (inputs[0], &mut *outputs[0]);
+                self.run.threads.for_chunks(to, COPY_BYTES, &|i, to| {
+                    to.copy_from_slice(&from[i * COPY_BYTES..][..to.len()]);
+                });
                 Ok(())
             }
             Step::While(step) => {

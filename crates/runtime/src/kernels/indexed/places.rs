@@ -54,7 +54,7 @@ impl Found {
     }
 
     /// Where each window begins: in the array and in the list.
-    pub(super) fn places(&self) -> impl Iterator<Item = (usize, usize)> {
+    pub(super) fn places(&self) -> impl Iterator<Item = (usize, usize)> + Clone {
         self.array[..self.count].iter().copied().zip(self.list[..self.count].iter().copied())
     }
 

@@ -4,12 +4,15 @@ use std::ops::Range;
 
 use super::super::bytes::{cast, cast_mut, with_size};
 use super::super::disjoint::Disjoint;
-use super::super::isa::vectorised;
+use super::super::isa::{prefetch, vectorised};
 use super::super::number::{Fold, FoldOp, NumberType, with_fold, with_number};
 use super::gather::each;
 use super::places::{BLOCK, Found, Outside};
 use super::{IndexedWindows, Plan};
 use crate::Threads;
+
+/// Rows between the one that is fetched and the one that is changed.
+const ROWS_AHEAD: usize = 6;
 
 /// What becomes of an element of the array and one of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,16 +123,23 @@ impl Scatter {
                     let to = &mut to[place - range.start];
                     *to = combine(*to, updates[list]);
                 }),
-                _ => found.for_each(|(place, list)| {
-                    let to = &mut to[place - range.start..];
-                    each(window, |array_at, list_at| {
-                        let to = &mut to[array_at..][..*row];
-                        let updates = &updates[list + list_at..][..*row];
-                        for (to, &update) in to.iter_mut().zip(updates) {
-                            *to = combine(*to, update);
+                _ => {
+                    // Rows lie anywhere; the processor is told of one some time before it is needed.
+                    let mut ahead = found.clone().skip(ROWS_AHEAD);
+                    found.for_each(|(place, list)| {
+                        if let Some((next, _)) = ahead.next() {
+                            prefetch(&to[next - range.start..][..*row]);
                         }
-                    });
-                }),
+                        let to = &mut to[place - range.start..];
+                        each(window, |array_at, list_at| {
+                            let to = &mut to[array_at..][..*row];
+                            let updates = &updates[list + list_at..][..*row];
+                            for (to, &update) in to.iter_mut().zip(updates) {
+                                *to = combine(*to, update);
+                            }
+                        });
+                    })
+                }
             }
         }
     }
