@@ -1,5 +1,7 @@
 //! Loops and branches.
 
+use std::collections::{HashMap, HashSet};
+
 use helio_codegen::state_loop::{MAX_TRIPS, state_loop};
 use helio_ir::{InstrId, Number, Op, ops};
 use helio_passes::recognize;
@@ -24,6 +26,10 @@ impl<'m> Planner<'m> {
         let origins = frame.leaves.operand_origins(frame.computation, id);
         let trips = self.trips(frame, op, &origins);
         let invariant = self.invariant(op, init.len());
+        let mut uses: HashMap<Origin, usize> = HashMap::with_capacity(origins.len());
+        for &origin in &origins {
+            *uses.entry(origin).or_default() += 1;
+        }
         let mut state = Vec::with_capacity(init.len());
         for (i, &value) in init.iter().enumerate() {
             let value = self.find(value);
@@ -33,7 +39,7 @@ impl<'m> Planner<'m> {
             }
             let bytes = self.storages[value.index()].bytes;
             let storage = self.storage(bytes, usize::MAX);
-            let alone = origins.iter().filter(|&&origin| origin == origins[i]).count() == 1;
+            let alone = uses[&origins[i]] == 1;
             if alone && frame.leaves.dies_at(origins[i], id) && self.is_free(value, frame.number) {
                 self.merge(storage, value);
             } else {
@@ -151,6 +157,7 @@ impl<'m> Planner<'m> {
         body: &mut Vec<Step>,
     ) -> Vec<StorageId> {
         let mut next: Vec<StorageId> = Vec::with_capacity(values.len());
+        let mut taken = HashSet::with_capacity(values.len());
         for (i, value) in values.into_iter().enumerate() {
             let value = self.find(value);
             if invariant[i] {
@@ -158,7 +165,7 @@ impl<'m> Planner<'m> {
                 continue;
             }
             let bytes = self.storages[value.index()].bytes;
-            if self.is_free(value, frame) && !next.contains(&value) {
+            if self.is_free(value, frame) && taken.insert(value) {
                 next.push(value);
             } else {
                 let copy = self.storage(bytes, frame);
@@ -173,24 +180,26 @@ impl<'m> Planner<'m> {
     fn cycles(&self, state: &[StorageId], next: &[StorageId]) -> Vec<Vec<StorageId>> {
         let state: Vec<StorageId> = state.iter().map(|&id| self.find(id)).collect();
         let next: Vec<StorageId> = next.iter().map(|&id| self.find(id)).collect();
-        let follow = |id: StorageId| state.iter().position(|&s| s == id).map(|i| next[i]);
+        // The first place of each storage: what the body passes on may stand in several.
+        let mut places = HashMap::with_capacity(state.len());
+        for (i, &id) in state.iter().enumerate() {
+            places.entry(id).or_insert(i);
+        }
+        let is_next: HashSet<StorageId> = next.iter().copied().collect();
         let mut done = vec![false; state.len()];
         let mut cycles = Vec::new();
         // Chains begin at a storage that is nobody's next; what is left are closed cycles.
-        let starts = (0..state.len()).filter(|&i| !next.contains(&state[i]));
+        let starts = (0..state.len()).filter(|&i| !is_next.contains(&state[i]));
         for start in starts.chain(0..state.len()) {
             let mut cycle = vec![state[start]];
             let mut at = state[start];
-            while let Some(i) = state.iter().position(|&s| s == at).filter(|&i| !done[i]) {
+            while let Some(&i) = places.get(&at).filter(|&&i| !done[i]) {
                 done[i] = true;
                 at = next[i];
                 if at == state[start] {
                     break;
                 }
                 cycle.push(at);
-                if follow(at).is_none() {
-                    break;
-                }
             }
             if cycle.len() > 1 {
                 cycles.push(cycle);

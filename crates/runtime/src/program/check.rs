@@ -1,5 +1,6 @@
 //! What the executor relies on.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::{Branch, Home, Parts, Selector, SlotId, Step, While};
@@ -44,11 +45,10 @@ pub fn check(parts: &Parts) -> Result<Vec<usize>, String> {
             return Err(format!("result {result:?} is not memory to give away"));
         }
     }
-    for (i, &result) in parts.results.iter().enumerate() {
-        for &other in &parts.results[..i] {
-            if checker.place(result)?.0 == checker.place(other)?.0 {
-                return Err(format!("{result:?} and {other:?} are one result"));
-            }
+    let mut pieces = BTreeSet::new();
+    for &result in &parts.results {
+        if !pieces.insert(checker.place(result)?.0) {
+            return Err(format!("{result:?} is another result, too"));
         }
     }
     checker.steps(&parts.steps, 0)?;
@@ -183,11 +183,11 @@ impl Checker<'_> {
 
     fn cycle(&self, cycle: &[SlotId]) -> Result<(), String> {
         let mut size = None;
-        for (i, &id) in cycle.iter().enumerate() {
+        let mut seen = BTreeSet::new();
+        for &id in cycle {
             let slot = self.parts.slots[self.slot(id)?];
             let movable = matches!(slot.home, Home::Block(_));
-            if !movable || *size.get_or_insert(slot.bytes) != slot.bytes || cycle[..i].contains(&id)
-            {
+            if !movable || *size.get_or_insert(slot.bytes) != slot.bytes || !seen.insert(id) {
                 return Err(format!("{id:?} cannot take part in a rotation"));
             }
         }
