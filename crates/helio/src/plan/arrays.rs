@@ -69,6 +69,19 @@ fn is_row_major(shape: &Shape) -> bool {
     array.layout().is_none_or(|layout| layout.minor_to_major == descending.minor_to_major)
 }
 
+/// Where the arrays of each element of a tuple begin; nothing for other shapes.
+fn element_starts(shape: &Shape) -> Vec<usize> {
+    let mut next = 0;
+    let elements = shape.as_tuple().unwrap_or_default().iter();
+    elements
+        .map(|element| {
+            let start = next;
+            next += element.leaves().len();
+            start
+        })
+        .collect()
+}
+
 /// An array: the instruction that makes it, and which of its arrays it is.
 pub(super) type Origin = (InstrId, usize);
 
@@ -79,6 +92,8 @@ pub(super) struct Leaves {
     /// For each array, the last instruction that uses it; the number of instructions if the result
     /// contains it.
     last_use: Vec<Vec<Option<usize>>>,
+    /// For each instruction that gives a tuple, where the arrays of each element begin.
+    starts: Vec<Vec<usize>>,
 }
 
 impl Leaves {
@@ -86,8 +101,10 @@ impl Leaves {
         let count = computation.instrs().len();
         let mut origins: Vec<Vec<Origin>> = Vec::with_capacity(count);
         let mut last_use: Vec<Vec<Option<usize>>> = Vec::with_capacity(count);
+        let mut starts: Vec<Vec<usize>> = Vec::with_capacity(count);
         for id in computation.ids() {
             let instr = computation.instr(id);
+            starts.push(element_starts(&instr.shape));
             let leaves = instr.shape.leaves().len();
             last_use.push(vec![None; leaves]);
             let of = |operand: InstrId| origins[operand.index()].iter().copied();
@@ -95,8 +112,7 @@ impl Leaves {
                 Op::Tuple(_) => instr.operands.iter().flat_map(|&o| of(o)).collect(),
                 Op::GetTupleElement(op) => {
                     let tuple = instr.operands[0];
-                    let elements = computation.instr(tuple).shape.as_tuple().unwrap_or_default();
-                    let before: usize = elements[..op.index].iter().map(|s| s.leaves().len()).sum();
+                    let before = starts[tuple.index()][op.index];
                     of(tuple).skip(before).take(leaves).collect()
                 }
                 op if forwards(op, computation, id) => {
@@ -105,7 +121,7 @@ impl Leaves {
                 _ => (0..leaves).map(|leaf| (id, leaf)).collect(),
             });
         }
-        let mut leaves = Leaves { origins, last_use };
+        let mut leaves = Leaves { origins, last_use, starts };
         leaves.use_at(computation.root(), count);
         for id in computation.ids().rev() {
             let instr = computation.instr(id);
@@ -114,6 +130,11 @@ impl Leaves {
             }
         }
         leaves
+    }
+
+    /// Where the arrays of an element of a tuple begin among those of the tuple.
+    pub(super) fn start(&self, tuple: InstrId, element: usize) -> usize {
+        self.starts[tuple.index()][element]
     }
 
     /// Notes that all arrays of `id` are used at a place. Called from the last place to the first.

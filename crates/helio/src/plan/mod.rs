@@ -330,9 +330,7 @@ impl<'m> Planner<'m> {
             Op::Tuple(_) => Ok(frame.operands(id)),
             Op::GetTupleElement(op) => {
                 let tuple = instr.operands[0];
-                let elements = frame.computation.instr(tuple).shape.as_tuple().unwrap_or_default();
-                let before: usize =
-                    elements[..op.index].iter().map(|shape| shape.leaves().len()).sum();
+                let before = frame.leaves.start(tuple, op.index);
                 let count = instr.shape.leaves().len();
                 Ok(frame.values[tuple.index()][before..before + count].to_vec())
             }
