@@ -39,6 +39,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("helio-runtime", &[]),
     ("helio-codegen", &["helio-ir"]),
     ("helio", &["helio-codegen", "helio-eval", "helio-ir", "helio-passes", "helio-runtime"]),
+    ("helio-graph", &["helio"]),
     ("helio-cli", &["helio"]),
     ("helio-testkit", &["helio"]),
     ("xtask", &["helio-ir"]),

@@ -1,0 +1,496 @@
+//! Graphs: the operations of a program, in the order of the calls that made them.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use helio::builder::XlaOp;
+use helio::{Array, ElementType, Error, Location, Result};
+
+use crate::lower::Emit;
+use crate::program::{Program, ProgramOptions};
+use crate::{Dim, Shape, Tensor, TensorList};
+
+/// A program under construction: inputs, and operations on them.
+///
+/// Operations are methods and operators of [`Tensor`], which belongs to a graph. No call panics or
+/// returns an error: the first error of a graph is kept, with its place in the Rust program;
+/// whatever follows does nothing, and [`Graph::compile`] reports it.
+///
+/// Cloning gives another handle of the same graph.
+///
+/// ```
+/// use helio_graph::{Array, DType, Graph};
+/// let g = Graph::new("distance");
+/// let x = g.input("x", DType::F32, ("points", 2));
+/// let y = g.input("y", DType::F32, ("points", 2));
+/// let d = (&x - &y).square().sum(-1).sqrt();
+/// let distance = g.compile(d)?;
+///
+/// let x = Array::new([2, 2], vec![0f32, 0.0, 1.0, 1.0])?;
+/// let y = Array::new([2, 2], vec![3f32, 4.0, 1.0, 1.0])?;
+/// let results = distance.run(&[x, y])?;
+/// assert_eq!(results[0].as_slice::<f32>(), Some(&[5.0, 0.0][..]));
+/// # Ok::<(), helio_graph::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Graph {
+    state: Rc<RefCell<State>>,
+}
+
+struct State {
+    name: String,
+    nodes: Vec<Arc<Node>>,
+    inputs: Vec<Input>,
+    equations: Vec<Equation>,
+    /// The scopes that are open, the program's first. A scope is the program, or the body of a loop
+    /// or a branch.
+    open: Vec<ScopeId>,
+    scopes: u32,
+    /// The public call that is being made: its name, and where.
+    call: Option<(&'static str, Location)>,
+    error: Option<Error>,
+}
+
+/// A part of the program that runs on its own terms: the whole, a loop's body, a branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ScopeId(u32);
+
+impl ScopeId {
+    pub(crate) const PROGRAM: ScopeId = ScopeId(0);
+}
+
+/// One of the values of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ValueId {
+    pub(crate) node: u32,
+    pub(crate) output: u32,
+}
+
+/// Type and shape of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TensorType {
+    pub(crate) dtype: ElementType,
+    pub(crate) shape: Shape,
+}
+
+impl TensorType {
+    pub(crate) fn new(dtype: ElementType, shape: impl Into<Shape>) -> Self {
+        TensorType { dtype, shape: shape.into() }
+    }
+}
+
+/// `f32[batch, 3]`
+impl fmt::Display for TensorType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.dtype, self.shape)
+    }
+}
+
+/// How an operation is written in HLO once all sizes are known.
+pub(crate) type Lower = Box<dyn Fn(&Emit<'_>, &[XlaOp]) -> Result<Vec<XlaOp>> + Send + Sync>;
+
+/// An operation.
+pub(crate) struct Node {
+    /// The public call that made it, as in `softmax`, and where.
+    pub(crate) name: &'static str,
+    pub(crate) at: Location,
+    pub(crate) scope: ScopeId,
+    pub(crate) operands: Vec<ValueId>,
+    pub(crate) outputs: Vec<TensorType>,
+    pub(crate) kind: Kind,
+}
+
+/// What makes a node's values.
+pub(crate) enum Kind {
+    /// An input of the program, by number.
+    Input(usize),
+    /// A parameter of a scope, by number.
+    Parameter(usize),
+    /// Instructions.
+    Lower(Lower),
+    /// A loop over its operands while `condition` gives true; both are scopes whose parameters are
+    /// the state.
+    While { condition: Body, body: Body },
+    /// One of the branches, chosen by the first operand.
+    Select { branches: Vec<Body> },
+}
+
+/// A scope and its results.
+pub(crate) struct Body {
+    pub(crate) scope: ScopeId,
+    pub(crate) parameters: Vec<ValueId>,
+    pub(crate) results: Vec<ValueId>,
+}
+
+/// An input of a program.
+#[derive(Clone)]
+pub(crate) struct Input {
+    pub(crate) name: String,
+    pub(crate) ty: TensorType,
+    pub(crate) at: Location,
+}
+
+/// What `rebind` asserts: two dimensions are one size whenever the program is called.
+#[derive(Clone)]
+pub(crate) struct Equation {
+    pub(crate) found: Dim,
+    pub(crate) required: Dim,
+    pub(crate) axis: usize,
+    pub(crate) at: Location,
+}
+
+/// Everything that programs are compiled from.
+pub(crate) struct Source {
+    pub(crate) name: String,
+    pub(crate) nodes: Vec<Arc<Node>>,
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) equations: Vec<Equation>,
+    pub(crate) outputs: Vec<ValueId>,
+}
+
+impl Source {
+    pub(crate) fn ty(&self, value: ValueId) -> &TensorType {
+        &self.nodes[value.node as usize].outputs[value.output as usize]
+    }
+}
+
+impl Graph {
+    /// A graph without operations.
+    pub fn new(name: &str) -> Self {
+        let state = State {
+            name: name.to_owned(),
+            nodes: Vec::new(),
+            inputs: Vec::new(),
+            equations: Vec::new(),
+            open: vec![ScopeId::PROGRAM],
+            scopes: 1,
+            call: None,
+            error: None,
+        };
+        Graph { state: Rc::new(RefCell::new(state)) }
+    }
+
+    /// The next input of the program; inputs are passed in the order of these calls.
+    ///
+    /// Dimensions that are names or expressions get their sizes when the program is called: the
+    /// same name must stand for the same size everywhere. Errors: `graph.C1` if there is an input of
+    /// this name, `graph.C2` inside of a loop or branch, `dim.C1`.
+    #[track_caller]
+    pub fn input(&self, name: &str, dtype: ElementType, shape: impl Into<Shape>) -> Tensor {
+        self.call("input", || {
+            let ty = TensorType::new(dtype, shape);
+            ty.shape.ensure_valid()?;
+            let number = {
+                let mut state = self.state.borrow_mut();
+                if state.open.len() > 1 {
+                    let detail = format!("input {name:?} is made inside of a loop or branch");
+                    return Err(Error::rule("graph.C2", detail));
+                }
+                if let Some(other) = state.inputs.iter().find(|input| input.name == name) {
+                    let detail =
+                        format!("there is an input {name:?} already, made at {}", other.at);
+                    return Err(Error::rule("graph.C1", detail));
+                }
+                let at = state.place();
+                state.inputs.push(Input { name: name.to_owned(), ty: ty.clone(), at });
+                state.inputs.len() - 1
+            };
+            Ok(self.add(&[], vec![ty], Kind::Input(number))?.remove(0))
+        })
+    }
+
+    /// A tensor that is part of the program, such as a network's weights.
+    #[track_caller]
+    pub fn constant(&self, array: impl Into<Array>) -> Tensor {
+        self.call("constant", || {
+            let array: Array = array.into();
+            let ty = TensorType::new(array.element(), array.dims());
+            self.emit(&[], ty, move |emit, _| Ok(emit.builder.constant_literal(array.clone())))
+        })
+    }
+
+    /// The value of a dimension, a scalar of type `s64`. Errors: `dim.C1`.
+    #[track_caller]
+    pub fn dim(&self, dim: impl Into<Dim>) -> Tensor {
+        self.call("dim", || {
+            let dim: Dim = dim.into();
+            dim.ensure_valid()?;
+            let ty = TensorType::new(ElementType::S64, ());
+            self.emit(&[], ty, move |emit, _| Ok(emit.builder.constant_r0(emit.value(&dim)?)))
+        })
+    }
+
+    /// Checks the program that computes these tensors, one, an array, a tuple or a vector of them,
+    /// and compiles it, unless it has symbolic dimensions: then it is compiled for each distinct
+    /// size when that is first asked for.
+    ///
+    /// Errors: the first error of any call; `graph.C3` if nothing says what a name stands for;
+    /// `ResourceExhausted`.
+    #[track_caller]
+    pub fn compile(&self, outputs: impl TensorList) -> Result<Program> {
+        self.compile_with(outputs, &ProgramOptions::default())
+    }
+
+    /// The same with options. Errors: as for [`Graph::compile`].
+    #[track_caller]
+    pub fn compile_with(
+        &self,
+        outputs: impl TensorList,
+        options: &ProgramOptions,
+    ) -> Result<Program> {
+        let outputs = outputs.into_tensors();
+        let mut values = Vec::with_capacity(outputs.len());
+        for output in &outputs {
+            if !Rc::ptr_eq(&self.state, &output.graph().state) {
+                return Err(self.foreign(output).at(Some(Location::caller())));
+            }
+            match output.value() {
+                Some((value, _)) => values.push(value),
+                None => return Err(self.first_error()),
+            }
+        }
+        let state = self.state.borrow();
+        if let Some(error) = &state.error {
+            return Err(error.clone());
+        }
+        let source = Source {
+            name: state.name.clone(),
+            nodes: state.nodes.clone(),
+            inputs: state.inputs.clone(),
+            equations: state.equations.clone(),
+            outputs: values,
+        };
+        drop(state);
+        Program::new(source, options).map_err(|error| error.at(Some(Location::caller())))
+    }
+
+    /// The first error so far.
+    pub fn error(&self) -> Option<Error> {
+        self.state.borrow().error.clone()
+    }
+
+    /// Performs a public call: operations that it makes stand where it was made. Its error becomes
+    /// the graph's; after one, nothing is done any more.
+    #[track_caller]
+    pub(crate) fn call(&self, name: &'static str, make: impl FnOnce() -> Result<Tensor>) -> Tensor {
+        self.call_many(name, || make().map(|tensor| vec![tensor]))
+            .and_then(|mut tensors| tensors.pop())
+            .unwrap_or_else(|| Tensor::void(self))
+    }
+
+    /// The same for calls with several results; `None` after an error.
+    #[track_caller]
+    pub(crate) fn call_many(
+        &self,
+        name: &'static str,
+        make: impl FnOnce() -> Result<Vec<Tensor>>,
+    ) -> Option<Vec<Tensor>> {
+        let outermost = {
+            let mut state = self.state.borrow_mut();
+            if state.error.is_some() {
+                return None;
+            }
+            let outermost = state.call.is_none();
+            if outermost {
+                state.call = Some((name, Location::caller()));
+            }
+            outermost
+        };
+        let made = make();
+        let mut state = self.state.borrow_mut();
+        let call = if outermost { state.call.take() } else { state.call.clone() };
+        match made {
+            Ok(tensors) => Some(tensors),
+            Err(error) => {
+                let (name, at) = call.unwrap_or((name, Location::caller()));
+                state.error.get_or_insert(error.in_instruction(name).at(Some(at)));
+                None
+            }
+        }
+    }
+
+    /// Adds an operation with one value, which `lower` writes in HLO.
+    pub(crate) fn emit(
+        &self,
+        operands: &[&Tensor],
+        ty: TensorType,
+        lower: impl Fn(&Emit<'_>, &[XlaOp]) -> Result<XlaOp> + Send + Sync + 'static,
+    ) -> Result<Tensor> {
+        let lower = move |emit: &Emit<'_>, operands: &[XlaOp]| Ok(vec![lower(emit, operands)?]);
+        Ok(self.emit_many(operands, vec![ty], lower)?.remove(0))
+    }
+
+    /// Adds an operation with any number of values.
+    pub(crate) fn emit_many(
+        &self,
+        operands: &[&Tensor],
+        outputs: Vec<TensorType>,
+        lower: impl Fn(&Emit<'_>, &[XlaOp]) -> Result<Vec<XlaOp>> + Send + Sync + 'static,
+    ) -> Result<Vec<Tensor>> {
+        self.add(operands, outputs, Kind::Lower(Box::new(lower)))
+    }
+
+    /// Adds a node. Errors: `graph.C4` if an operand is not of this graph, `graph.C5` if it belongs
+    /// to the body of a loop or to a branch that is complete, `dim.C1`.
+    pub(crate) fn add(
+        &self,
+        operands: &[&Tensor],
+        outputs: Vec<TensorType>,
+        kind: Kind,
+    ) -> Result<Vec<Tensor>> {
+        for ty in &outputs {
+            ty.shape.ensure_valid()?;
+        }
+        let operands = operands.iter().map(|operand| self.operand(operand));
+        let operands = operands.collect::<Result<Vec<_>>>()?;
+        let mut state = self.state.borrow_mut();
+        let node = u32::try_from(state.nodes.len())
+            .map_err(|_| Error::exhausted("a graph has too many operations"))?;
+        let tensors = (0..)
+            .zip(&outputs)
+            .map(|(output, ty)| Tensor::new(self.clone(), ValueId { node, output }, ty.clone()));
+        let tensors = tensors.collect();
+        let (name, at) = (state.call.as_ref().map_or("", |call| call.0), state.place());
+        let scope = state.scope();
+        state.nodes.push(Arc::new(Node { name, at, scope, operands, outputs, kind }));
+        Ok(tensors)
+    }
+
+    /// The value that a tensor stands for, to be used in the innermost scope.
+    pub(crate) fn operand(&self, tensor: &Tensor) -> Result<ValueId> {
+        if !Rc::ptr_eq(&self.state, &tensor.graph().state) {
+            return Err(self.foreign(tensor));
+        }
+        let (value, _) = tensor.value().ok_or_else(|| self.first_error())?;
+        let state = self.state.borrow();
+        let made = &state.nodes[value.node as usize];
+        if !state.open.contains(&made.scope) {
+            return Err(Error::rule(
+                "graph.C5",
+                format!(
+                    "the result of {} ({}) belongs to the body of a loop or to a branch that is \
+                     complete; it exists only while that runs\n  help: make it a result of the \
+                     body or branch",
+                    made.name, made.at
+                ),
+            ));
+        }
+        Ok(value)
+    }
+
+    /// Runs `make` in a scope of its own, whose parameters have these types.
+    pub(crate) fn scope(
+        &self,
+        parameters: &[TensorType],
+        make: impl FnOnce(Vec<Tensor>) -> Result<Vec<Tensor>>,
+    ) -> Result<(Body, Vec<TensorType>)> {
+        let scope = {
+            let mut state = self.state.borrow_mut();
+            if state.open.len() > MAX_SCOPES {
+                let detail = format!("more than {MAX_SCOPES} loops and branches are nested");
+                return Err(Error::exhausted(detail));
+            }
+            let scope = ScopeId(state.scopes);
+            state.scopes += 1;
+            state.open.push(scope);
+            scope
+        };
+        // The calls that a body makes have their own names and places.
+        let call = self.state.borrow_mut().call.take();
+        let made = self.scope_inside(parameters, make);
+        let mut state = self.state.borrow_mut();
+        state.call = call;
+        state.open.pop();
+        drop(state);
+        let (parameters, results, types) = made?;
+        Ok((Body { scope, parameters, results }, types))
+    }
+
+    #[expect(clippy::type_complexity, reason = "the two halves of a scope, used once")]
+    fn scope_inside(
+        &self,
+        parameters: &[TensorType],
+        make: impl FnOnce(Vec<Tensor>) -> Result<Vec<Tensor>>,
+    ) -> Result<(Vec<ValueId>, Vec<ValueId>, Vec<TensorType>)> {
+        let tensors = parameters.iter().enumerate().map(|(number, ty)| {
+            Ok(self.add(&[], vec![ty.clone()], Kind::Parameter(number))?.remove(0))
+        });
+        let tensors = tensors.collect::<Result<Vec<_>>>()?;
+        let parameters =
+            tensors.iter().map(|tensor| self.operand(tensor)).collect::<Result<_>>()?;
+        let results = make(tensors)?;
+        if let Some(error) = self.error() {
+            return Err(error);
+        }
+        let values = results.iter().map(|result| self.operand(result)).collect::<Result<_>>()?;
+        let types = results.iter().map(Tensor::ty).collect::<Result<_>>()?;
+        Ok((parameters, values, types))
+    }
+
+    /// Asserts that two dimensions are one size whenever the program is called.
+    pub(crate) fn assert_equal(&self, axis: usize, found: &Dim, required: &Dim) {
+        let mut state = self.state.borrow_mut();
+        let at = state.place();
+        let (found, required) = (found.clone(), required.clone());
+        state.equations.push(Equation { found, required, axis, at });
+    }
+
+    fn foreign(&self, tensor: &Tensor) -> Error {
+        let (mine, other) = (self.state.borrow(), tensor.graph());
+        let other = other.state.borrow();
+        let detail = format!("a tensor of graph {:?} is used in graph {:?}", other.name, mine.name);
+        Error::rule("graph.C4", detail)
+    }
+
+    /// The error that made a tensor void.
+    pub(crate) fn first_error(&self) -> Error {
+        self.error().unwrap_or_else(|| Error::internal("a void tensor without an error"))
+    }
+}
+
+/// Loops in loops.
+const MAX_SCOPES: usize = 64;
+
+impl State {
+    fn scope(&self) -> ScopeId {
+        self.open.last().copied().unwrap_or(ScopeId::PROGRAM)
+    }
+
+    /// Where the call stands that is being made.
+    #[track_caller]
+    fn place(&self) -> Location {
+        self.call.as_ref().map_or_else(Location::caller, |(_, at)| at.clone())
+    }
+}
+
+/// The operations with their operands and types, one a line.
+impl fmt::Display for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state.borrow();
+        writeln!(f, "graph {}:", state.name)?;
+        for (number, node) in state.nodes.iter().enumerate() {
+            let types: Vec<_> = node.outputs.iter().map(TensorType::to_string).collect();
+            let operands = node.operands.iter().map(|value| match value.output {
+                0 => format!("%{}", value.node),
+                output => format!("%{}.{output}", value.node),
+            });
+            let operands = operands.collect::<Vec<_>>().join(", ");
+            write!(f, "  %{number} = ")?;
+            match node.kind {
+                Kind::Input(input) => write!(f, "input {:?}", state.inputs[input].name)?,
+                Kind::Parameter(parameter) => write!(f, "parameter {parameter}")?,
+                _ => write!(f, "{}({operands})", node.name)?,
+            }
+            writeln!(f, ": {}", types.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Graph({:?})", self.state.borrow().name)
+    }
+}

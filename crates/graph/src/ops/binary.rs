@@ -1,0 +1,321 @@
+//! Element-wise operations of two operands: arithmetic, comparisons, logic, and what all of them do
+//! first, promotion and broadcasting.
+
+use helio::builder::XlaOp;
+use helio::ir::BinaryOp;
+use helio::ir::ops::{Accepts, Direction, Order};
+use helio::{ElementType, Error, Result};
+
+use crate::graph::TensorType;
+use crate::lower::Emit;
+use crate::operand::resolve;
+use crate::{Operand, Tensor, promote};
+
+macro_rules! binary {
+    ($($(#[doc = $doc:literal])+ $name:ident: $($part:ident)+;)*) => {
+        impl Tensor {$(
+            $(#[doc = $doc])+
+            ///
+            /// The operands are promoted and broadcast. Errors: `promotion.C1`, `promotion.C2`,
+            /// `broadcast.C1`, `elementwise.C1`.
+            #[track_caller]
+            pub fn $name(&self, rhs: impl Operand) -> Tensor {
+                self.call(stringify!($name), |_| {
+                    let (lhs, rhs, ty) = self.meet(rhs)?;
+                    binary!(@emit $($part)+; stringify!($name), lhs, rhs, ty)
+                })
+            }
+        )*}
+    };
+    (@emit $op:ident; $name:expr, $lhs:ident, $rhs:ident, $ty:ident) => {
+        $lhs.combine($name, BinaryOp::$op, &$rhs, $ty)
+    };
+    (@emit compare $direction:ident; $name:expr, $lhs:ident, $rhs:ident, $ty:ident) => {
+        $lhs.compare($name, Direction::$direction, &$rhs, $ty)
+    };
+    (@emit logical $op:ident; $name:expr, $lhs:ident, $rhs:ident, $ty:ident) => {{
+        ensure_type($name, $ty.dtype, $ty.dtype.is_pred(), "bool (pred)")?;
+        $lhs.combine($name, BinaryOp::$op, &$rhs, $ty)
+    }};
+    (@emit bitwise $op:ident; $name:expr, $lhs:ident, $rhs:ident, $ty:ident) => {{
+        let accepted = $ty.dtype.is_integer() || $ty.dtype.is_pred();
+        ensure_type($name, $ty.dtype, accepted, "integers and bool (pred)")?;
+        $lhs.combine($name, BinaryOp::$op, &$rhs, $ty)
+    }};
+}
+binary! {
+    /// The sum; integers wrap. Source: the elementwise module's "add".
+    add: Add;
+    /// The difference; integers wrap. Source: the elementwise module's "sub".
+    sub: Subtract;
+    /// The product; integers wrap. Source: the elementwise module's "mul".
+    mul: Multiply;
+    /// The greater; if one is NaN, NaN. Source: the elementwise module's "max"; MAX ignores a NaN,
+    /// NumPy's `maximum` does not. For the greatest element of a tensor see [`Tensor::reduce_max`].
+    max: Maximum;
+    /// The lesser; if one is NaN, NaN. Source: the elementwise module's "min"; NumPy's `minimum`.
+    min: Minimum;
+    /// The power. Floats as C's `pow`: NaN for negative bases unless the exponent is an integer.
+    /// Integers wrap; for negative exponents only bases 1 and -1 give anything but 0. Source: the
+    /// elementwise module's "pow"; MAX errs for infinite and huge exponents.
+    pow: Power;
+    /// The angle of the point (`rhs`, `self`), in radians. Source: NumPy's `arctan2`.
+    atan2: Atan2;
+    /// Whether they are equal, as `pred`; NaN equals nothing. Source: the elementwise module's
+    /// "equal".
+    equal: compare Eq;
+    /// Whether they differ, as `pred`; NaN differs from everything. Source: the elementwise module's
+    /// "not_equal"; MAX denies it for NaN.
+    not_equal: compare Ne;
+    /// Whether `self` is greater, as `pred`. Source: the elementwise module's "greater".
+    greater: compare Gt;
+    /// Whether `self` is greater or equal, as `pred`. Source: the elementwise module's
+    /// "greater_equal".
+    greater_equal: compare Ge;
+    /// Whether `self` is less, as `pred`. Source: MAX's `<`, which is wrong for NaN.
+    less: compare Lt;
+    /// Whether `self` is less or equal, as `pred`. Source: MAX's `<=`, which is wrong for NaN.
+    less_equal: compare Le;
+    /// Whether both are true; `pred` only. Source: MAX's `logical_and`.
+    logical_and: logical And;
+    /// Whether one is true; `pred` only. Source: MAX's `logical_or`.
+    logical_or: logical Or;
+    /// Whether just one is true; `pred` only. Source: MAX's `logical_xor`.
+    logical_xor: logical Xor;
+    /// The bits that both have, of integers or bools; also as `&`. Source: NumPy's `bitwise_and`.
+    bitwise_and: bitwise And;
+    /// The bits that one has, of integers or bools; also as `|`. Source: NumPy's `bitwise_or`.
+    bitwise_or: bitwise Or;
+    /// The bits that just one has, of integers or bools; also as `^`. Source: NumPy's `bitwise_xor`.
+    bitwise_xor: bitwise Xor;
+    /// The bits moved up by `rhs`, zeros in; 0 if `rhs` is not less than the width. Source: NumPy's
+    /// `left_shift`.
+    shift_left: ShiftLeft;
+}
+
+impl Tensor {
+    /// The quotient, also as `/`. Two integer operands are converted to `f64` first, so that
+    /// `1 / 2` is 0.5. Errors: as for [`Tensor::add`]. Source: the elementwise module's "div", and
+    /// MAX for integers; see [`Tensor::floor_div`].
+    #[track_caller]
+    pub fn div(&self, rhs: impl Operand) -> Tensor {
+        self.call("div", |ty| {
+            let rhs = resolve(rhs, self.graph(), ty.dtype)?;
+            let integers = ty.dtype.is_integer() && rhs.ty()?.dtype.is_integer();
+            let (lhs, rhs) = match integers {
+                true => (self.cast(ElementType::F64), rhs.cast(ElementType::F64)),
+                false => (self.clone(), rhs),
+            };
+            let (lhs, rhs, ty) = lhs.meet(rhs)?;
+            lhs.combine("div", BinaryOp::Divide, &rhs, ty)
+        })
+    }
+
+    /// The floor of the quotient. Integers: 0 for divisor 0; the least integer divided by -1 wraps.
+    /// Floats: of the exact quotient, so that `-1 // inf` is -1. Errors: as for [`Tensor::add`].
+    /// Source: MAX's `floor_div`, which crashes on those integers; NumPy's `floor_divide`.
+    #[track_caller]
+    pub fn floor_div(&self, rhs: impl Operand) -> Tensor {
+        self.call("floor_div", |_| {
+            let (lhs, rhs, ty) = self.meet(rhs)?;
+            ensure_real("floor_div", ty.dtype)?;
+            let quotient = lhs.emit_binary(&rhs, ty.clone(), move |emit, x, y| {
+                let truncated = x.div(y);
+                if !ty.dtype.is_float() {
+                    let nonzero = y.ne(emit.builder.zero(ty.dtype));
+                    let down = x.rem(y).ne(emit.builder.zero(ty.dtype));
+                    let floor = match ty.dtype.is_signed_integer() {
+                        true => down
+                            .and(signs_differ(emit, x, y, ty.dtype))
+                            .select(&truncated.sub(emit.builder.one(ty.dtype)), &truncated),
+                        false => truncated,
+                    };
+                    return nonzero.select(&floor, emit.builder.zero(ty.dtype));
+                }
+                // From the remainder, which is exact; the quotient alone may round up to an integer.
+                let quotient = x.sub(floor_mod(emit, x, y, ty.dtype)).div(y);
+                let nearest = quotient.round_nearest_even();
+                let special = y.eq(emit.builder.zero(ty.dtype)).or(truncated.is_finite().not());
+                special.select(&truncated, &nearest)
+            })?;
+            Ok(quotient)
+        })
+    }
+
+    /// The remainder of [`Tensor::floor_div`], which has the divisor's sign, also as `%`. For
+    /// divisor 0: 0 for integers, NaN for floats. Errors: as for [`Tensor::add`]. Source: the
+    /// elementwise module's "mod"; NumPy's `mod`, from which MAX differs for infinite divisors and
+    /// quotients beyond a float's digits.
+    #[track_caller]
+    pub fn modulo(&self, rhs: impl Operand) -> Tensor {
+        self.call("modulo", |_| {
+            let (lhs, rhs, ty) = self.meet(rhs)?;
+            ensure_real("modulo", ty.dtype)?;
+            lhs.emit_binary(&rhs, ty.clone(), move |emit, x, y| floor_mod(emit, x, y, ty.dtype))
+        })
+    }
+
+    /// The bits moved down by `rhs`: copies of the sign in for signed integers, else zeros. Errors:
+    /// as for [`Tensor::add`]. Source: NumPy's `right_shift`.
+    #[track_caller]
+    pub fn shift_right(&self, rhs: impl Operand) -> Tensor {
+        self.call("shift_right", |_| {
+            let (lhs, rhs, ty) = self.meet(rhs)?;
+            let op = match ty.dtype.is_signed_integer() {
+                true => BinaryOp::ShiftRightArithmetic,
+                false => BinaryOp::ShiftRightLogical,
+            };
+            lhs.combine("shift_right", op, &rhs, ty)
+        })
+    }
+
+    /// Converts the elements. Floats to integers truncate and saturate, NaN becomes 0; integers to
+    /// narrower ones wrap; all else rounds to nearest even; not zero becomes true. Source: HLO's
+    /// `convert`.
+    #[track_caller]
+    pub fn cast(&self, dtype: ElementType) -> Tensor {
+        self.call("cast", |ty| {
+            if ty.dtype == dtype {
+                return Ok(self.clone());
+            }
+            let ty = TensorType::new(dtype, &ty.shape);
+            let graph = self.graph();
+            graph.emit(&[self], ty, move |_, x| Ok(x[0].convert_element_type(dtype)))
+        })
+    }
+
+    /// `self` where the elements of `condition`, a `pred`, are true, else `otherwise`. All three are
+    /// broadcast, the two values promoted. Errors: as for [`Tensor::add`]. Source: NumPy's `where`.
+    ///
+    /// ```
+    /// # use helio_graph::{DType, Graph};
+    /// # let g = Graph::new("clip");
+    /// let x = g.input("x", DType::F32, ("n",));
+    /// let without_nan = x.where_(&x.is_finite(), 0.0);
+    /// # assert!(g.compile(without_nan).is_ok());
+    /// ```
+    #[track_caller]
+    pub fn where_(&self, condition: &Tensor, otherwise: impl Operand) -> Tensor {
+        self.call("where", |_| {
+            let found = condition.ty()?;
+            ensure_type("where", found.dtype, found.dtype.is_pred(), "a condition of bool (pred)")?;
+            let (on_true, on_false, ty) = self.meet(otherwise)?;
+            let shape = ty.shape.broadcast(&found.shape)?;
+            let ty = TensorType::new(ty.dtype, shape);
+            let operands = [condition, &on_true, &on_false].map(|x| x.broadcast_to(&ty.shape));
+            self.graph().emit(&operands.each_ref(), ty, |_, x| Ok(x[0].select(&x[1], &x[2])))
+        })
+    }
+
+    /// Both operands in their common type and shape. Errors: `promotion.C1`, `promotion.C2`,
+    /// `broadcast.C1`.
+    fn meet(&self, rhs: impl Operand) -> Result<(Tensor, Tensor, TensorType)> {
+        let lhs = self.ty()?;
+        let other = resolve(rhs, self.graph(), lhs.dtype)?;
+        let rhs = other.ty()?;
+        let dtype = promote(lhs.dtype, rhs.dtype)?;
+        let shape = lhs.shape.broadcast(&rhs.shape)?;
+        let [lhs, rhs] = [self, &other].map(|x| x.cast(dtype).broadcast_to(&shape));
+        Ok((lhs, rhs, TensorType::new(dtype, shape)))
+    }
+
+    fn combine(&self, name: &str, op: BinaryOp, rhs: &Tensor, ty: TensorType) -> Result<Tensor> {
+        let bits = matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor);
+        let order = matches!(op, BinaryOp::Maximum | BinaryOp::Minimum);
+        let accepted = match op.accepts() {
+            Accepts::Float | Accepts::FloatOrComplex => {
+                ty.dtype.is_float() || ty.dtype.is_complex()
+            }
+            Accepts::Integer => ty.dtype.is_integer(),
+            _ => (bits || order || !ty.dtype.is_pred()) && !(order && ty.dtype.is_complex()),
+        };
+        let wanted = match op.accepts() {
+            Accepts::Float | Accepts::FloatOrComplex => "floats",
+            Accepts::Integer => "integers",
+            _ if order => "numbers that have an order",
+            _ => "numbers",
+        };
+        ensure_type(name, ty.dtype, accepted, wanted)?;
+        self.emit_binary(rhs, ty, move |_, x, y| x.binary(op, y))
+    }
+
+    fn compare(
+        &self,
+        name: &str,
+        direction: Direction,
+        rhs: &Tensor,
+        ty: TensorType,
+    ) -> Result<Tensor> {
+        let equality = matches!(direction, Direction::Eq | Direction::Ne);
+        ensure_type(
+            name,
+            ty.dtype,
+            equality || !ty.dtype.is_complex(),
+            "numbers that have an order",
+        )?;
+        let ty = TensorType::new(ElementType::Pred, ty.shape);
+        self.emit_binary(rhs, ty, move |_, x, y| x.compare(direction, Order::Default, y, &[]))
+    }
+
+    fn emit_binary(
+        &self,
+        rhs: &Tensor,
+        ty: TensorType,
+        lower: impl Fn(&Emit<'_>, &XlaOp, &XlaOp) -> XlaOp + Send + Sync + 'static,
+    ) -> Result<Tensor> {
+        self.graph().emit(&[self, rhs], ty, move |emit, x| Ok(lower(emit, &x[0], &x[1])))
+    }
+}
+
+/// The remainder with the divisor's sign.
+fn floor_mod(emit: &Emit<'_>, x: &XlaOp, y: &XlaOp, dtype: ElementType) -> XlaOp {
+    let zero = emit.builder.zero(dtype);
+    let remainder = x.rem(y);
+    let is_zero = remainder.eq(&zero);
+    let shifted = match dtype.is_unsigned_integer() {
+        true => remainder.clone(),
+        false => {
+            let adjust = is_zero.not().and(signs_differ(emit, &remainder, y, dtype));
+            adjust.select(&remainder.add(y), &remainder)
+        }
+    };
+    if dtype.is_float() {
+        // A remainder of 0 has the divisor's sign as well.
+        let signed_zero = y.lt(&zero).select(&zero.neg(), &zero);
+        return is_zero.select(&signed_zero, &shifted);
+    }
+    y.eq(&zero).select(&zero, &shifted)
+}
+
+fn signs_differ(emit: &Emit<'_>, x: &XlaOp, y: &XlaOp, dtype: ElementType) -> XlaOp {
+    let zero = emit.builder.zero(dtype);
+    x.lt(&zero).ne(y.lt(&zero))
+}
+
+/// Errors: `elementwise.C1` unless the type is accepted; `wanted` says which are.
+pub(crate) fn ensure_type(
+    name: &str,
+    dtype: ElementType,
+    accepted: bool,
+    wanted: &str,
+) -> Result<()> {
+    if accepted {
+        return Ok(());
+    }
+    let help = if dtype.is_pred() && wanted.contains("number") {
+        "\n  help: convert it first, as in .cast(DType::S32), or use logical_and, logical_or, \
+         logical_xor"
+    } else if dtype.is_integer() && wanted.contains("floats") {
+        "\n  help: convert it first, as in .cast(DType::F32)"
+    } else {
+        ""
+    };
+    let detail = format!("{name} is for {wanted}, found {dtype}{help}");
+    Err(Error::rule("elementwise.C1", detail))
+}
+
+/// Errors: `elementwise.C1` unless it is an integer or a float.
+pub(crate) fn ensure_real(name: &str, dtype: ElementType) -> Result<()> {
+    let real = dtype.is_integer() || dtype.is_float();
+    ensure_type(name, dtype, real, "integers and floats, numbers that have an order")
+}

@@ -1,0 +1,180 @@
+//! Reductions along axes.
+
+use helio::builder::XlaComputation;
+use helio::ir::BinaryOp;
+use helio::{ElementType, Result};
+
+use crate::graph::TensorType;
+use crate::ops::binary::ensure_type;
+use crate::{Dim, Shape, Tensor};
+
+/// The axes of a reduction: a number, -1 for the last axis; an array or slice of them; or `..` for
+/// all. They are dropped from the shape; [`keep`] leaves them with size 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axes {
+    /// `None` for all.
+    axes: Option<Vec<isize>>,
+    keep: bool,
+}
+
+/// The axes, left in the result with size 1, so that it broadcasts against the operand.
+///
+/// ```
+/// # use helio_graph::{DType, Graph, keep};
+/// # let g = Graph::new("center");
+/// let x = g.input("x", DType::F32, ("n", 3));
+/// let centered = &x - x.mean(keep(-1));
+/// # assert!(g.compile(centered).is_ok());
+/// ```
+pub fn keep(axes: impl Into<Axes>) -> Axes {
+    Axes { keep: true, ..axes.into() }
+}
+
+impl From<isize> for Axes {
+    fn from(axis: isize) -> Self {
+        [axis].into()
+    }
+}
+
+impl From<&[isize]> for Axes {
+    fn from(axes: &[isize]) -> Self {
+        Axes { axes: Some(axes.to_vec()), keep: false }
+    }
+}
+
+impl<const N: usize> From<[isize; N]> for Axes {
+    fn from(axes: [isize; N]) -> Self {
+        axes.as_slice().into()
+    }
+}
+
+impl From<std::ops::RangeFull> for Axes {
+    fn from(_: std::ops::RangeFull) -> Self {
+        Axes { axes: None, keep: false }
+    }
+}
+
+impl Axes {
+    /// The axes of a shape, in order, and what is left of it. Errors: `shape.C1`.
+    fn of(&self, shape: &Shape) -> Result<(Vec<usize>, Shape)> {
+        let mut axes = match &self.axes {
+            Some(axes) => shape.axes(axes)?,
+            None => (0..shape.rank()).collect(),
+        };
+        axes.sort_unstable();
+        let left = match self.keep {
+            true => axes.iter().fold(shape.clone(), |shape, &axis| shape.with(axis, 1)),
+            false => shape.without(&axes),
+        };
+        Ok((axes, left))
+    }
+}
+
+macro_rules! reductions {
+    ($($(#[doc = $doc:literal])+ $name:ident: $op:ident, $start:ident, $accepted:expr, $wanted:literal;)*) => {
+        impl Tensor {$(
+            $(#[doc = $doc])+
+            ///
+            /// Errors: `shape.C1`, `elementwise.C1`.
+            #[track_caller]
+            pub fn $name(&self, axes: impl Into<Axes>) -> Tensor {
+                self.call(stringify!($name), |ty| {
+                    let accepted: fn(ElementType) -> bool = $accepted;
+                    ensure_type(stringify!($name), ty.dtype, accepted(ty.dtype), $wanted)?;
+                    self.reduce(&axes.into(), ty, BinaryOp::$op, Start::$start)
+                })
+            }
+        )*}
+    };
+}
+reductions! {
+    /// The sum along axes; integers wrap. Types narrower than `f32` are summed in `f32`. Source:
+    /// NumPy's `sum`.
+    sum: Add, Zero, |t| !t.is_pred(), "numbers";
+    /// The product along axes; integers wrap. Source: NumPy's `prod`.
+    prod: Multiply, One, |t| !t.is_pred(), "numbers";
+    /// The greatest element along axes, NaN if there is one; of none, the lowest value of the type.
+    /// Source: NumPy's `max`.
+    reduce_max: Maximum, Lowest, |t| t.is_integer() || t.is_float(), "numbers that have an order";
+    /// The least element along axes, NaN if there is one; of none, the highest value of the type.
+    /// Source: NumPy's `min`.
+    reduce_min: Minimum, Highest, |t| t.is_integer() || t.is_float(), "numbers that have an order";
+    /// Whether all are true along axes; of none, true. Source: NumPy's `all`.
+    all: And, True, ElementType::is_pred, "bool (pred)";
+    /// Whether any is true along axes; of none, false. Source: NumPy's `any`.
+    any: Or, False, ElementType::is_pred, "bool (pred)";
+}
+
+/// What a reduction starts from.
+#[derive(Clone, Copy)]
+enum Start {
+    Zero,
+    One,
+    Lowest,
+    Highest,
+    True,
+    False,
+}
+
+impl Tensor {
+    /// The mean along axes; NaN of none. Integers are converted to `f64` first. Errors: `shape.C1`,
+    /// `elementwise.C1`. Source: NumPy's `mean`.
+    #[track_caller]
+    pub fn mean(&self, axes: impl Into<Axes>) -> Tensor {
+        self.call("mean", |ty| {
+            let axes = axes.into();
+            let (numbers, _) = axes.of(&ty.shape)?;
+            let wide = if ty.dtype.is_integer() { ElementType::F64 } else { ty.dtype };
+            let count = numbers.iter().fold(Dim::from(1), |count, &axis| count * &ty.shape[axis]);
+            let narrow = wide.is_float() && wide.bits() < 32;
+            let x = self.cast(if narrow { ElementType::F32 } else { wide });
+            let sum = x.sum(axes);
+            let count = self.graph().dim(count).cast(sum.dtype()?);
+            Ok((sum / count).cast(wide))
+        })
+    }
+
+    /// The variance along axes: the mean squared distance to the mean, with `count - correction` as
+    /// the divisor. Errors: as for [`Tensor::mean`]. Source: NumPy's `var`, with its `ddof`.
+    #[track_caller]
+    pub fn var(&self, axes: impl Into<Axes>, correction: i32) -> Tensor {
+        self.call("var", |ty| {
+            let axes = axes.into();
+            let (numbers, _) = axes.of(&ty.shape)?;
+            let count = numbers.iter().fold(Dim::from(1), |count, &axis| count * &ty.shape[axis]);
+            let distance = self - self.mean(keep(axes.clone()));
+            let squares = match distance.dtype()?.is_complex() {
+                true => distance.abs().square(),
+                false => distance.square(),
+            };
+            let sum = squares.sum(axes);
+            let divisor = self.graph().dim(count - correction).cast(sum.dtype()?);
+            Ok(sum / divisor)
+        })
+    }
+
+    fn reduce(&self, axes: &Axes, ty: &TensorType, op: BinaryOp, start: Start) -> Result<Tensor> {
+        let (axes, shape) = axes.of(&ty.shape)?;
+        let dtype = ty.dtype;
+        // Sums of many narrow floats would stop growing.
+        let wide = match dtype.is_float() && dtype.bits() < 32 {
+            true => ElementType::F32,
+            false => dtype,
+        };
+        let ty = TensorType::new(dtype, shape);
+        self.graph().emit(&[self], ty.clone(), move |emit, x| {
+            let b = emit.builder;
+            let start = match start {
+                Start::Zero => b.zero(wide),
+                Start::One => b.one(wide),
+                Start::Lowest => b.min_value(wide),
+                Start::Highest => b.max_value(wide),
+                Start::True => b.constant_r0(true),
+                Start::False => b.constant_r0(false),
+            };
+            let x = x[0].convert_element_type(wide);
+            let reduced = x.reduce(&start, &XlaComputation::scalar(op, wide)?, &axes);
+            Ok(reduced.convert_element_type(dtype).reshape(&emit.sizes(&ty.shape)?))
+        })
+    }
+}
