@@ -260,6 +260,25 @@ fn pads_and_joins() {
          p = f32[9,45] pad(x, f), padding=0_0x2_3 r = f32[9,45] reverse(p), dimensions={1}
          ROOT s = f32[9,15] slice(r), slice={[0:9], [0:45:3]}",
     );
+    // Of one dimension, and more rows than units of a range.
+    exact(
+        "x = f32[700] parameter(0) y = f32[613] parameter(1) n = f32[613] negate(y)
+         c = f32[1313] concatenate(x, n), dimensions={0} f = f32[] parameter(2)
+         ROOT p = f32[1400] pad(c, f), padding=37_50",
+    );
+    exact(
+        "x = f32[1500] parameter(0) y = f32[300] parameter(1) i = f32[1500,3] iota(), iota_dimension=1
+         a = f32[1500,3] broadcast(x), dimensions={0} b = f32[300,3] broadcast(y), dimensions={0}
+         c = f32[1800,3] concatenate(a, b), dimensions={0} j = f32[1800,3] iota(), iota_dimension=1
+         ROOT s = f32[1800,3] add(c, j)",
+    );
+    exact(
+        "x = f32[40,30,50] parameter(0) y = f32[40,50] parameter(1)
+         b = f32[40,12,50] broadcast(y), dimensions={0,2}
+         c = f32[40,42,50] concatenate(x, b), dimensions={1} f = f32[] constant(-2)
+         p = f32[43,42,54] pad(c, f), padding=1_2x0_0x3_1
+         ROOT t = f32[43,42,54] abs(p)",
+    );
     assert_eq!(
         unsupported(
             "x = f32[9] parameter(0) f = f32[] constant(1)
@@ -267,6 +286,36 @@ fn pads_and_joins() {
         ),
         "padding between elements"
     );
+}
+
+#[test]
+fn folds_of_pads_and_joins() {
+    let sum = "sum { x = f32[] parameter(0) y = f32[] parameter(1) ROOT s = f32[] add(x, y) }";
+    for (dims, kept) in [("{1}", 40), ("{0}", 107), ("{0,1}", 0)] {
+        let kept = if kept == 0 { String::new() } else { kept.to_string() };
+        close(&format!(
+            "{sum} ENTRY e {{ x = f32[40,50] parameter(0) y = f32[40,50] parameter(1)
+             c = f32[40,100] concatenate(x, y), dimensions={{1}} f = f32[] constant(0.5)
+             p = f32[40,107] pad(c, f), padding=0_0x3_4 z = f32[] constant(1)
+             ROOT r = f32[{kept}] reduce(p, z), dimensions={dims}, to_apply=sum }}"
+        ));
+    }
+    // In parts, and in several passes.
+    close(&format!(
+        "{sum} ENTRY e {{ x = f32[40000] parameter(0) y = f32[30000] parameter(1)
+         e = f32[30000] exponential(y) c = f32[70000] concatenate(x, e), dimensions={{0}}
+         z = f32[] constant(0) ROOT r = f32[] reduce(c, z), dimensions={{0}}, to_apply=sum }}"
+    ));
+    for dims in ["{0}", "{1}"] {
+        let (kept, dim) = if dims == "{1}" { (9, 0) } else { (64, 1) };
+        close(&format!(
+            "{sum} ENTRY e {{ x = f32[9,30] parameter(0) y = f32[9,34] parameter(1)
+             e = f32[9,34] exponential(y) c = f32[9,64] concatenate(x, e), dimensions={{1}}
+             t = f32[9,64] tanh(c) z = f32[] constant(0)
+             s = f32[{kept}] reduce(t, z), dimensions={dims}, to_apply=sum
+             b = f32[9,64] broadcast(s), dimensions={{{dim}}} ROOT d = f32[9,64] subtract(t, b) }}"
+        ));
+    }
 }
 
 #[test]

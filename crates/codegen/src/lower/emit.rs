@@ -6,8 +6,8 @@ use helio_ir::ops::Convert;
 use helio_ir::{ElementType, Op};
 
 use super::Arg;
-use super::affine::{Affine, Dim};
-use super::graph::{Graph, Guard, Node, NodeId, Source};
+use super::affine::{Affine, Bounds, Dim};
+use super::graph::{Cond, Graph, Guard, Node, NodeId, Source};
 use crate::elementwise::{self, Elem};
 use crate::kernel::{Addr, BinOp, Buf, Builder, Cmp, IndexOp, Lane, MaskOp, Mem, Value};
 
@@ -42,6 +42,10 @@ pub(super) struct Emit<'g, 'm> {
     index_lane: Lane,
     /// The variables of the loops that are open.
     pub vars: Vec<Option<Value>>,
+    /// Where the variables begin in the segments of loops that are being written.
+    firsts: Vec<i64>,
+    /// How much further they go there.
+    spans: Vec<i64>,
     /// The buffers, with what the caller passes for them.
     params: Vec<(Arg, Buf)>,
     /// The type of what each temporary buffer holds, and its size in bytes.
@@ -69,6 +73,8 @@ impl<'g, 'm> Emit<'g, 'm> {
             vector,
             index_lane,
             vars: vec![None; 65],
+            firsts: vec![0; graph.dim_bounds.len()],
+            spans: graph.dim_bounds.clone(),
             params: Vec::new(),
             sizes,
             point: Point::default(),
@@ -83,6 +89,32 @@ impl<'g, 'm> Emit<'g, 'm> {
     pub fn declare(&mut self, b: &mut Builder, arg: Arg, write: bool) {
         let buf = b.param((self.sizes)(arg), !write, write);
         self.params.push((arg, buf));
+    }
+
+    /// Goes to a segment of a loop: its variable is at least `first` and below `end`.
+    pub fn enter(&mut self, dim: Dim, (first, end): (i64, i64)) {
+        self.firsts[usize::from(dim)] = first;
+        self.spans[usize::from(dim)] = end - 1 - first;
+    }
+
+    /// Whether a condition holds everywhere in the present segments, or nowhere.
+    fn known(&self, cond: &Cond) -> Option<bool> {
+        let bounds = Bounds { dims: &self.spans, symbols: &self.graph.symbol_bounds };
+        let moved: i64 = cond.at.dims.iter().map(|&(d, f)| f * self.firsts[usize::from(d)]).sum();
+        let (least, greatest) = cond.at.range(bounds);
+        let (least, greatest) = (least + moved, greatest + moved);
+        (greatest < cond.below || least >= cond.below)
+            .then_some((greatest < cond.below) == cond.holds)
+    }
+
+    /// Likewise for a guard.
+    fn known_guard(&self, guard: Guard) -> Option<bool> {
+        let conds = self.graph.guards[guard as usize].iter().map(|cond| self.known(cond));
+        conds.fold(Some(true), |all, known| match (all, known) {
+            (Some(false), _) | (_, Some(false)) => Some(false),
+            (Some(true), Some(true)) => Some(true),
+            _ => None,
+        })
     }
 
     /// What the caller passes.
@@ -143,8 +175,7 @@ impl<'g, 'm> Emit<'g, 'm> {
             if !needed[id as usize] || values.contains_key(&id) {
                 needed[id as usize] = false;
             } else if self.kept.get(&id).is_none_or(|kept| !kept.ready) {
-                let vector = self.vector;
-                self.graph.needs(id, vector, &mut |arg| needed[arg as usize] = true);
+                self.needs(id, &mut |arg| needed[arg as usize] = true);
             }
         }
         for id in (0..=last).filter(|&id| needed[id as usize]) {
@@ -153,6 +184,18 @@ impl<'g, 'm> Emit<'g, 'm> {
                 _ => self.node(b, id, values, args),
             };
             values.insert(id, value);
+        }
+    }
+
+    /// The values that a value is made of in the present segments.
+    fn needs(&self, id: NodeId, visit: &mut impl FnMut(NodeId)) {
+        match self.graph.node(id) {
+            Node::Choose { when, yes, no } => match self.known_guard(*when) {
+                Some(true) => visit(*yes),
+                Some(false) => visit(*no),
+                None => self.graph.needs(id, self.vector, visit),
+            },
+            _ => self.graph.needs(id, self.vector, visit),
         }
     }
 
@@ -186,9 +229,13 @@ impl<'g, 'm> Emit<'g, 'm> {
                 let operands: Vec<_> = args.iter().map(of).collect();
                 elementwise::apply(b, op, &operands, ty)
             }
-            Node::Choose { when, yes, no } => match self.guard(b, *when, values) {
-                Some(mask) => elementwise::select(b, mask, values[yes], values[no]),
-                None => values[yes],
+            Node::Choose { when, yes, no } => match self.known_guard(*when) {
+                Some(true) => values[yes],
+                Some(false) => values[no],
+                None => match self.guard(b, *when, values) {
+                    Some(mask) => elementwise::select(b, mask, values[yes], values[no]),
+                    None => values[yes],
+                },
             },
             Node::Argument(i) => args[*i],
             Node::Reduced { reduction, leaf } => {
@@ -207,6 +254,10 @@ impl<'g, 'm> Emit<'g, 'm> {
         guard: Guard,
         values: &HashMap<NodeId, Elem>,
     ) -> Elem {
+        if self.known_guard(guard) == Some(false) {
+            // Whatever it is, nobody asks.
+            return elementwise::constant(b, ty, 0);
+        }
         let buf = self.buf(source.into());
         let mut addr = self.addr(b, at, ty.size_bytes() as i64, buf, values);
         self.stay_near(b, at, guard, values, &mut addr, ty.size_bytes() as i64);
@@ -257,7 +308,7 @@ impl<'g, 'm> Emit<'g, 'm> {
             let varies = self.vector.is_some_and(|v| dims >> v & 1 == 1);
             let seen = conds[..i].iter().any(|other| other.at == cond.at);
             let factor = at.factor(dim);
-            if varies || seen || factor == 0 || factor % unit != 0 {
+            if varies || seen || factor == 0 || factor % unit != 0 || self.known(cond).is_some() {
                 continue;
             }
             let index = self.index(b, &cond.at, values);
@@ -423,7 +474,7 @@ impl<'g, 'm> Emit<'g, 'm> {
         b.bin(BinOp::Min, raised, max)
     }
 
-    /// The lanes where a guard holds; `None` if it is empty.
+    /// The lanes where a guard holds; `None` if it holds in all.
     fn guard(
         &mut self,
         b: &mut Builder,
@@ -431,7 +482,9 @@ impl<'g, 'm> Emit<'g, 'm> {
         values: &HashMap<NodeId, Elem>,
     ) -> Option<Value> {
         let graph = self.graph;
-        graph.guards[guard as usize].iter().fold(None, |mask, cond| {
+        let unknown = graph.guards[guard as usize].iter().filter(|cond| self.known(cond).is_none());
+        let unknown: Vec<&Cond> = unknown.collect();
+        unknown.into_iter().fold(None, |mask, cond| {
             let below = self.below(b, &cond.at, cond.below, values);
             let lanes = if cond.holds { below } else { b.mask_not(below) };
             both(b, mask, Some(lanes))

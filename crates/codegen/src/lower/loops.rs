@@ -11,6 +11,7 @@ use super::emit::{Emit, Kept, Point, lane_memory};
 use super::graph::{Node, NodeId, Reduction};
 use super::nest::Nest;
 use super::reducer::Kind;
+use super::segments::{self, Segment};
 use super::{Arg, Lanes, Stage};
 use crate::elementwise::{self, Elem};
 use crate::kernel::{Builder, Cmp, IndexOp, Value};
@@ -71,7 +72,8 @@ pub(super) fn kernel(
     let mut b = Builder::new(lanes);
     let copies = if nest.across { 1 } else { nest.unroll };
     let emit = Emit::new(&domain.graph, nest.vector, copies, index, sizes);
-    let mut kernel = Loops { domain, nest, work, lanes: lanes as i64, emit };
+    let segments = segments::of(domain, nest, work);
+    let mut kernel = Loops { domain, nest, work, lanes: lanes as i64, segments, emit };
     kernel.declare(&mut b);
     kernel.keep(&mut b);
     let per_point = domain.work() * work.passes.len().max(1) as f64;
@@ -86,7 +88,17 @@ struct Loops<'g, 'm> {
     nest: &'g Nest,
     work: &'g Work,
     lanes: i64,
+    /// For each loop, the segments that are written one by one.
+    segments: Vec<Vec<Segment>>,
     emit: Emit<'g, 'm>,
+}
+
+/// What is known of how long a loop over lanes is.
+#[derive(Clone, Copy)]
+struct Length {
+    most: i64,
+    /// Whether it is a number of whole steps, whatever the bounds turn out to be.
+    whole: bool,
 }
 
 /// Accumulators of the reductions of a pass, for each copy: reduction, leaf, value.
@@ -202,7 +214,12 @@ impl<'g, 'm> Loops<'g, 'm> {
             let grain = self.lanes * self.nest.unroll as i64;
             b.set_range(self.size(vector), grain);
             let (begin, end) = (b.begin(), b.end());
-            self.columns(b, begin, end, self.size(vector));
+            for segment in self.segments(vector) {
+                let (lo, hi) = self.within(b, vector, segment, begin, end);
+                // Pieces of the range begin at multiples of the grain.
+                let whole = segment.0 == 0 && segment.1 % grain == 0;
+                self.columns(b, lo, hi, Length { most: segment.1 - segment.0, whole });
+            }
             return folded;
         }
         // The range counts parts and as many of the outermost loops as it takes to have enough.
@@ -231,7 +248,7 @@ impl<'g, 'm> Loops<'g, 'm> {
                 self.emit.vars[usize::from(dim)] = Some(index);
                 rest = quotient;
             }
-            self.outer(b, shared);
+            self.shared(b, shared, 0);
             Vec::new()
         });
         let all =
@@ -240,33 +257,89 @@ impl<'g, 'm> Loops<'g, 'm> {
         kept * folded / parts.map_or(1.0, |parts| parts.count as f64)
     }
 
+    /// What is done for one unit of the range, of the first `shared` loops: the segments, from loop
+    /// `depth` on, that it lies in.
+    fn shared(&mut self, b: &mut Builder, shared: usize, depth: usize) {
+        if depth == shared {
+            return self.outer(b, shared);
+        }
+        let dim = self.nest.outer[depth];
+        let segments = self.segments(dim);
+        if segments.len() == 1 {
+            return self.shared(b, shared, depth + 1);
+        }
+        let point = self.emit.vars[usize::from(dim)].expect("the loop is open");
+        let one = b.index(1);
+        let next = b.index_op(IndexOp::Add, point, one);
+        for segment in segments {
+            // A loop of one iteration or none, with a variable of its own: what depends on it is not
+            // moved to where the segment may be another.
+            let (lo, hi) = self.within(b, dim, segment, point, next);
+            b.for_loop(lo, hi, 1, &[], |b, var, _| {
+                self.emit.vars[usize::from(dim)] = Some(var);
+                self.shared(b, shared, depth + 1);
+                Vec::new()
+            });
+        }
+    }
+
     /// The kept loops from `depth` on, and all in them.
     fn outer(&mut self, b: &mut Builder, depth: usize) {
         if let Some(&dim) = self.nest.outer.get(depth) {
-            let (lo, hi) = (b.index(0), b.index(self.size(dim)));
-            b.for_loop(lo, hi, 1, &[], |b, var, _| {
-                self.emit.vars[usize::from(dim)] = Some(var);
-                self.outer(b, depth + 1);
-                Vec::new()
-            });
+            for segment in self.segments(dim) {
+                self.emit.enter(dim, segment);
+                let (lo, hi) = (b.index(segment.0), b.index(segment.1));
+                b.for_loop(lo, hi, 1, &[], |b, var, _| {
+                    self.emit.vars[usize::from(dim)] = Some(var);
+                    self.outer(b, depth + 1);
+                    Vec::new()
+                });
+            }
             return;
         }
         match self.nest.vector {
             Some(vector) if !self.nest.across => {
-                let (lo, hi) = (b.index(0), b.index(self.size(vector)));
-                self.columns(b, lo, hi, self.size(vector));
+                let step = self.lanes * self.nest.unroll as i64;
+                for segment in self.segments(vector) {
+                    self.emit.enter(vector, segment);
+                    let (lo, hi) = (b.index(segment.0), b.index(segment.1));
+                    let most = segment.1 - segment.0;
+                    self.columns(b, lo, hi, Length { most, whole: most % step == 0 });
+                }
             }
             _ => self.passes(b, &[Point::default()]),
         }
     }
 
-    /// The loop over lanes where it is a kept one: full vectors, then what is left. `size` is a
-    /// multiple of the grain away from every possible `hi - lo`, or equal to it.
-    fn columns(&mut self, b: &mut Builder, lo: Value, hi: Value, size: i64) {
+    fn segments(&self, dim: Dim) -> Vec<Segment> {
+        self.segments[usize::from(dim)].clone()
+    }
+
+    /// Enters a segment of a loop; gives the part of it from `lo` to `hi`, if only an empty one.
+    fn within(
+        &mut self,
+        b: &mut Builder,
+        dim: Dim,
+        segment: Segment,
+        lo: Value,
+        hi: Value,
+    ) -> (Value, Value) {
+        self.emit.enter(dim, segment);
+        if segment == (0, self.size(dim)) {
+            return (lo, hi);
+        }
+        let (first, end) = (b.index(segment.0), b.index(segment.1));
+        let lo = b.index_op(IndexOp::Max, lo, first);
+        let hi = b.index_op(IndexOp::Min, hi, end);
+        (lo, b.index_op(IndexOp::Max, lo, hi))
+    }
+
+    /// The loop over lanes where it is a kept one: full vectors, then what is left.
+    fn columns(&mut self, b: &mut Builder, lo: Value, hi: Value, length: Length) {
         let vector = self.nest.vector.expect("a loop over lanes");
         let step = self.lanes * self.nest.unroll as i64;
         let mut from = lo;
-        if size >= step {
+        if length.most >= step {
             let point = |copy: usize| Point { offset: copy as i64 * self.lanes, mask: None, copy };
             let points: Vec<Point> = (0..self.nest.unroll).map(point).collect();
             let end = self.whole(b, lo, hi, step);
@@ -277,7 +350,7 @@ impl<'g, 'm> Loops<'g, 'm> {
             });
             from = end;
         }
-        if size % step != 0 {
+        if !length.whole {
             b.for_loop(from, hi, self.lanes, &[], |b, var, _| {
                 self.emit.vars[usize::from(vector)] = Some(var);
                 let mask = Some(b.mask_below(var, hi));
@@ -419,14 +492,22 @@ impl<'g, 'm> Loops<'g, 'm> {
         accumulators: Accumulators,
     ) -> Accumulators {
         if let Some(&dim) = self.nest.inner.get(depth) {
-            let (lo, hi) = self.bounds(b, dim);
-            return carry(b, lo, hi, 1, accumulators, |b, var, accumulators| {
-                self.emit.vars[usize::from(dim)] = Some(var);
-                self.folded(b, pass, points, depth + 1, accumulators)
+            return self.segments(dim).into_iter().fold(accumulators, |accumulators, segment| {
+                let (lo, hi) = self.bounds(b, dim, segment);
+                carry(b, lo, hi, 1, accumulators, |b, var, accumulators| {
+                    self.emit.vars[usize::from(dim)] = Some(var);
+                    self.folded(b, pass, points, depth + 1, accumulators)
+                })
             });
         }
         match self.nest.vector {
-            Some(vector) if self.nest.across => self.across(b, pass, vector, accumulators),
+            Some(vector) if self.nest.across => {
+                let mut accumulators = accumulators;
+                for segment in self.segments(vector) {
+                    accumulators = self.across(b, pass, vector, segment, accumulators);
+                }
+                accumulators
+            }
             _ => {
                 let mut accumulators = accumulators;
                 for (point, set) in zip(points, &mut accumulators) {
@@ -438,9 +519,10 @@ impl<'g, 'm> Loops<'g, 'm> {
         }
     }
 
-    fn bounds(&mut self, b: &mut Builder, dim: Dim) -> (Value, Value) {
+    /// Where a folded loop begins and ends in a segment, which is entered.
+    fn bounds(&mut self, b: &mut Builder, dim: Dim, segment: Segment) -> (Value, Value) {
         let size = b.index(self.size(dim));
-        match self.work.parts {
+        let (lo, hi) = match self.work.parts {
             Some(parts) if parts.dim == dim => {
                 let part =
                     self.emit.vars[usize::from(parts.part)].expect("the part's loop is open");
@@ -451,7 +533,8 @@ impl<'g, 'm> Loops<'g, 'm> {
                 (lo, hi)
             }
             _ => (b.index(0), size),
-        }
+        };
+        self.within(b, dim, segment, lo, hi)
     }
 
     /// The loop over lanes where it is folded: full vectors, then what is left.
@@ -460,10 +543,11 @@ impl<'g, 'm> Loops<'g, 'm> {
         b: &mut Builder,
         pass: &Pass,
         vector: Dim,
+        segment: Segment,
         accumulators: Accumulators,
     ) -> Accumulators {
-        let (lo, hi) = self.bounds(b, vector);
-        let size = self.size(vector);
+        let (lo, hi) = self.bounds(b, vector, segment);
+        let size = segment.1 - segment.0;
         let step = self.lanes * accumulators.len() as i64;
         let (mut from, mut accumulators) = (lo, accumulators);
         if size >= step {
@@ -479,7 +563,9 @@ impl<'g, 'm> Loops<'g, 'm> {
             });
             from = end;
         }
-        let chunk = self.work.parts.filter(|p| p.dim == vector).map_or(step, |parts| parts.chunk);
+        // Parts may end anywhere in a segment that does not begin where they do.
+        let chunk = self.work.parts.filter(|p| p.dim == vector);
+        let chunk = chunk.map_or(step, |parts| if segment.0 == 0 { parts.chunk } else { 1 });
         if size % step != 0 || chunk % step != 0 {
             let first = vec![accumulators[0].clone()];
             let rest = carry(b, from, hi, self.lanes, first, |b, var, mut sets| {

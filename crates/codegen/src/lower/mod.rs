@@ -3,7 +3,8 @@
 //! A fused computation is turned into a graph of element values over a nest of loops (`graph`,
 //! `moves`): operations that only move elements become index expressions (`affine`). Loops that
 //! every access allows to be one are made one (`domain`), one of them is chosen to run over lanes
-//! (`nest`), and the rest is written down (`loops`, `emit`).
+//! (`nest`), and the rest is written down (`loops`, `emit`). Where a concatenation or a pad takes its
+//! elements from somewhere else, loops are cut (`segments`), so that no element is asked for its place.
 //!
 //! Reductions fold some of the loops. What depends on a reduction's result and again on the folded
 //! loops, as in a softmax, is computed in another pass over them, while the elements are in the
@@ -20,6 +21,7 @@ mod loops;
 mod moves;
 mod nest;
 mod reducer;
+mod segments;
 
 use helio_ir::{CompId, Module};
 

@@ -1,0 +1,92 @@
+//! Where loops are cut, so that the operands of concatenations and the inside of pads are read
+//! without asking at each element where it is.
+
+use super::affine::Dim;
+use super::domain::Domain;
+use super::graph::Cond;
+use super::loops::Work;
+use super::nest::Nest;
+
+/// The values `first..end` of a loop variable.
+pub(super) type Segment = (i64, i64);
+
+/// What is in the loops is written so many times at most; and so many values at most are.
+const MAX_COPIES: usize = 16;
+const MAX_VALUES: usize = 4096;
+
+/// The segments of each loop of a kernel: cut at every place where a condition on the loop's
+/// variable alone begins or ceases to hold, as long as that does not make for too much code. Other
+/// conditions are left to masks.
+pub(super) fn of(domain: &Domain<'_>, nest: &Nest, work: &Work) -> Vec<Vec<Segment>> {
+    let graph = &domain.graph;
+    let sizes: Vec<i64> = graph.dim_bounds.iter().map(|&bound| bound + 1).collect();
+    let mut cuts: Vec<Vec<i64>> = vec![Vec::new(); sizes.len()];
+    for cond in graph.guards.iter().flatten() {
+        if let Some((dim, at)) = cut(cond)
+            && 0 < at
+            && at < sizes[usize::from(dim)]
+        {
+            cuts[usize::from(dim)].push(at);
+        }
+    }
+    // Masks cost the most in the loop over lanes; those of outer loops are made less often.
+    let mut order: Vec<Dim> = nest.vector.into_iter().collect();
+    // What passes leave for each other would have to be known for each segment.
+    if work.passes.len() <= 1 {
+        order.extend(nest.inner.iter().rev());
+    } else if nest.across {
+        order.clear();
+    }
+    order.extend(nest.outer.iter().rev());
+    let values = graph.nodes.len().max(1) * nest.unroll;
+    let mut left = MAX_COPIES.min(MAX_VALUES / values).max(1);
+    let mut segments: Vec<Vec<Segment>> = sizes.iter().map(|&size| vec![(0, size)]).collect();
+    for dim in order.into_iter().map(usize::from) {
+        let cuts = &mut cuts[dim];
+        cuts.sort_unstable();
+        cuts.dedup();
+        if cuts.len() < left {
+            left /= cuts.len() + 1;
+            let begins = std::iter::once(0).chain(cuts.iter().copied());
+            let ends = cuts.iter().copied().chain([sizes[dim]]);
+            segments[dim] = begins.zip(ends).collect();
+        }
+    }
+    segments
+}
+
+/// The first value of a loop variable for which a condition is another than before, if it depends on
+/// that variable alone.
+fn cut(cond: &Cond) -> Option<(Dim, i64)> {
+    let &[(dim, factor)] = &cond.at.dims[..] else { return None };
+    let distance = cond.below - cond.at.constant;
+    let at = match factor > 0 {
+        true => -(-distance).div_euclid(factor),
+        false => (-distance).div_euclid(-factor) + 1,
+    };
+    cond.at.symbols.is_empty().then_some((dim, at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::affine::Affine;
+    use super::*;
+
+    #[test]
+    fn conditions_change_at_cuts() {
+        for factor in [-3, -1, 1, 2] {
+            for (constant, below) in [(0, 4), (7, 3), (-5, 1), (2, 2)] {
+                let at = Affine::dim(0).times(factor).offset(constant);
+                let (_, cut) = cut(&Cond { at, below, holds: true }).unwrap();
+                let holds = |var: i64| factor * var + constant < below;
+                for var in -20..20 {
+                    assert_eq!(
+                        holds(var),
+                        (var < cut) == (factor > 0),
+                        "{factor} {constant} {below}"
+                    );
+                }
+            }
+        }
+    }
+}
