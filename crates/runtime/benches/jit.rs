@@ -87,6 +87,7 @@ fn function(stage: &helio_codegen::lower::Stage, isa: Isa) -> (JitFunction, Vec<
         bytes: p.bytes,
         read: p.read,
         write: p.write,
+        align: p.align(),
     };
     let jit = Jit {
         name: "kernel".into(),

@@ -178,6 +178,9 @@ impl JitFunction {
             if param.write && !writable {
                 return error(format!("buffer {n} may not be written"));
             }
+            if !start.addr().is_multiple_of(param.align.max(1)) {
+                return error(format!("buffer {n} is not aligned to {}", param.align));
+            }
             at.push(start);
         }
         Ok(at)

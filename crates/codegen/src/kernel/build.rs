@@ -88,7 +88,7 @@ impl Builder {
 
     /// Adds a buffer.
     pub fn param(&mut self, bytes: usize, read: bool, write: bool) -> Buf {
-        self.kernel.params.push(Param { bytes, read, write });
+        self.kernel.params.push(Param { bytes, read, write, stream: false });
         Buf::Param(self.kernel.params.len() as u32 - 1)
     }
 

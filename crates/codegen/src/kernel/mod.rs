@@ -116,6 +116,19 @@ pub struct Param {
     /// that the caller may pass one buffer twice where every element is read, in the same
     /// iteration, before it is written.
     pub write: bool,
+    /// Whether whole vectors that are written had better go past the caches, as nobody reads them
+    /// soon. The buffer's address is then a multiple of [`Param::STREAM_ALIGN`].
+    pub stream: bool,
+}
+
+impl Param {
+    /// What the address of a buffer is a multiple of that is written past the caches.
+    pub const STREAM_ALIGN: usize = 64;
+
+    /// What the buffer's address has to be a multiple of.
+    pub fn align(&self) -> usize {
+        if self.stream { Param::STREAM_ALIGN } else { 1 }
+    }
 }
 
 /// Where an access goes.

@@ -103,6 +103,10 @@ impl Emit<'_> {
     }
 
     fn epilogue(&mut self) {
+        if self.program.streams {
+            // sfence: what went past the caches is in place before anybody is told so.
+            self.asm.raw(&[0x0f, 0xae, 0xf8]);
+        }
         // vzeroupper
         self.asm.raw(&[0xc5, 0xf8, 0x77]);
         let frame = self.places.frame_bytes as i32;

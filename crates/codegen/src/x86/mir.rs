@@ -334,4 +334,6 @@ pub(super) struct Program {
     pub(super) labels: usize,
     /// Bytes of the kernel's own memory on the stack, beside what is spilled.
     pub(super) stack_bytes: usize,
+    /// Whether anything is written past the caches.
+    pub(super) streams: bool,
 }

@@ -124,6 +124,8 @@ impl Op {
 pub(super) const MOV_LOAD: Op = Op::new(1, NP, false, 0x10).whole();
 pub(super) const MOV_STORE: Op = Op::new(1, NP, false, 0x11).whole();
 const MOV_LOAD_PD: Op = Op::new(1, P66, true, 0x10).whole();
+/// A store past the caches, to an aligned address.
+pub(super) const STREAM: Op = Op::new(1, NP, false, 0x2b).whole();
 const MOV_STORE_PD: Op = Op::new(1, P66, true, 0x11).whole();
 pub(super) const MOV_REG: Op = Op::new(1, NP, false, 0x28).whole();
 const MOV_REG_PD: Op = Op::new(1, P66, true, 0x28).whole();

@@ -28,6 +28,7 @@ impl Planner<'_> {
                 bytes: param.bytes,
                 read: param.read,
                 write: param.write,
+                align: param.align(),
             };
             let kernel = self.machine_code.add(Jit {
                 name: format!("kernel {}", self.machine_code.len()),

@@ -2,6 +2,7 @@
 
 use helio_codegen::lower::{Arg, Lowered, Stage, lower};
 use helio_ir::{InstrId, ops};
+use helio_runtime::kernels::STREAM_BYTES;
 use helio_runtime::program::Step;
 
 use super::{Frame, Planned, Planner, StorageId};
@@ -49,7 +50,12 @@ impl<'m> Planner<'m> {
             results.into_iter().zip(fresh).map(|(given, fresh)| given.unwrap_or(fresh)).collect();
         let temps: Vec<StorageId> =
             temps.into_iter().map(|bytes| self.storage(bytes, frame.number)).collect();
-        for Stage { kernel, args, cost } in stages {
+        for Stage { mut kernel, args, cost } in stages {
+            for (param, arg) in kernel.params.iter_mut().zip(&args) {
+                // What shares its buffer with an operand is in the cache.
+                param.stream = matches!(arg, Arg::Result(leaf) if !operands.contains(&results[*leaf]))
+                    && param.bytes >= STREAM_BYTES;
+            }
             let slots = args.iter().map(|arg| match *arg {
                 Arg::Operand(i) => operands[i],
                 Arg::Result(leaf) => results[leaf],

@@ -24,6 +24,7 @@ fn function(kernel: &Kernel, isa: Isa) -> JitFunction {
         bytes: p.bytes,
         read: p.read,
         write: p.write,
+        align: p.align(),
     };
     let jit = Jit {
         name: "kernel".into(),
@@ -35,6 +36,53 @@ fn function(kernel: &Kernel, isa: Isa) -> JitFunction {
         nanos: 1.0,
     };
     Jit::install(vec![jit]).unwrap().pop().unwrap()
+}
+
+/// What goes past the caches arrives all the same, whole vectors and others, in one piece or several.
+#[test]
+fn stores_past_the_caches() {
+    for &isa in isas() {
+        for (lanes, mem) in [(16, Mem::F32), (8, Mem::F64), (16, Mem::BF16), (16, Mem::U8)] {
+            let lanes = lanes.min(isa.lanes(mem.lane().bytes() == 8));
+            for (len, shift) in [(1000, 0), (4096, 0), (1000, 3)] {
+                let mut b = Builder::new(lanes);
+                let size = mem.bytes() as i64;
+                b.set_range(len, 4 * lanes as i64);
+                let (x, y) = (b.param(8192 * 8, true, false), b.param(8192 * 8, false, true));
+                let at = |buf, i, offset| Addr {
+                    buf,
+                    offset,
+                    terms: vec![(i, size)],
+                    lane_stride: size,
+                };
+                let (begin, end) = (b.begin(), b.end());
+                b.for_loop(begin, end, lanes as i64, &[], |b, i, _| {
+                    let mask = b.mask_below(i, end);
+                    let value = b.load(mem, at(x, i, 0), Some(mask));
+                    b.store(value, mem, at(y, i, 64), Some(mask));
+                    // Behind what other pieces write.
+                    let value = b.load(mem, at(x, i, 0), None);
+                    b.store(value, mem, at(y, i, 32768 + shift * size), None);
+                    vec![]
+                });
+                let mut kernel = b.finish();
+                kernel.params[1].stream = true;
+                let memory = crate::Memory::new();
+                let from: Vec<u8> = (0..8192 * 8).map(|i| (i * 7 % 119) as u8).collect();
+                let mut block = memory.copy_of(&from).unwrap();
+                let found = block.as_mut_slice();
+                let mut expected = from.clone();
+                let mut args = [JitArg::Read(&from), JitArg::Write(found)];
+                let function = function(&kernel, isa);
+                function.call(&mut args, Threads::single()).unwrap();
+                let mut args = [JitArg::Read(&from), JitArg::Write(&mut found[1..])];
+                assert!(function.call(&mut args, Threads::single()).is_err(), "misaligned");
+                let mut args = [tile::Arg::Read(&from), tile::Arg::Write(&mut expected)];
+                tile::run(&kernel, &mut args, 0, kernel.range).unwrap();
+                assert!(found[..] == expected[..], "{isa:?} {mem:?} {len}");
+            }
+        }
+    }
 }
 
 /// Runs a kernel as machine code and on the tile machine, in pieces of `cut`, and compares all

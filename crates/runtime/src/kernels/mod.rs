@@ -23,3 +23,5 @@ mod scratch;
 pub mod sort;
 mod stream;
 pub mod window;
+
+pub use stream::STREAM_BYTES;

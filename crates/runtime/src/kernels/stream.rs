@@ -2,7 +2,7 @@
 //! a line that is written whole need not be read first.
 
 /// Targets from this size on are written past the cache.
-pub(super) const STREAM_BYTES: usize = 1 << 24;
+pub const STREAM_BYTES: usize = 1 << 24;
 
 /// Copies bytes past the cache. They are in place for other threads after [`finish`].
 ///

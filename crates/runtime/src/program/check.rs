@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use crate::memory::Block;
+
 use super::{Branch, Home, Parts, Selector, SlotId, Step, While};
 
 /// Loops and branches may nest so deep; the executor recurses on them.
@@ -16,7 +18,7 @@ pub fn check(parts: &Parts) -> Result<Vec<usize>, String> {
             Home::Argument(n) => parts.arguments.get(n).is_some_and(|a| a.bytes == slot.bytes),
             Home::Constant(n) => parts.constants.get(n).is_some_and(|c| c.len() >= slot.bytes),
             Home::Arena(offset) => {
-                offset % 64 == 0
+                offset % Block::ALIGN == 0
                     && offset.checked_add(slot.bytes).is_some_and(|end| end <= parts.arena_bytes)
             }
             Home::Block(n) => {
@@ -134,6 +136,13 @@ impl Checker<'_> {
                         continue;
                     }
                     self.writable(slot)?;
+                    // It is a block, or lies in one at a multiple of 64.
+                    if !Block::ALIGN.is_multiple_of(param.align) {
+                        return Err(format!(
+                            "parameter {i} wants to be aligned to {}",
+                            param.align
+                        ));
+                    }
                     for &other in slots[..i].iter().chain(&slots[i + 1..]) {
                         // The same slot twice is the caller's promise to the code.
                         if other != slot && self.overlap(slot, other)? {

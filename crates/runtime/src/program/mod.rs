@@ -92,6 +92,9 @@ pub struct RawParam {
     pub read: bool,
     /// Whether it writes.
     pub write: bool,
+    /// What its address is a multiple of: a divisor of [`Block::ALIGN`](crate::Block::ALIGN), and
+    /// 1 unless it is written.
+    pub align: usize,
 }
 
 /// Code that takes addresses, as generated code does.
@@ -105,7 +108,7 @@ pub trait RawKernel: Send + Sync {
     /// Runs it.
     ///
     /// # Safety
-    /// `at` has an address for each parameter, aligned to 16, valid for reading and, where
+    /// `at` has an address for each parameter, a multiple of 16 and of [`RawParam::align`], valid for reading and, where
     /// [`RawParam::write`] says so, writing so many bytes; what is written overlaps no other
     /// parameter, except that one address may stand for several if the code allows it.
     unsafe fn call(&self, at: &[*mut u8], threads: Threads<'_>);

@@ -5,7 +5,7 @@
 //! what it should not, so nothing is read "to the next multiple" either.
 
 use super::Select;
-use crate::kernel::{Addr, Lane, Mem, Value};
+use crate::kernel::{Addr, Buf, Lane, Mem, Value};
 use crate::x86::Isa;
 use crate::x86::asm::Len;
 use crate::x86::mir::{Address, Alu, Inst, Operand, Reg, Scalar, Src};
@@ -346,14 +346,15 @@ impl Select<'_> {
         let permutes = self.isa == Isa::Avx512 && self.len(lane) > Len::X && mask.is_none();
         let from = self.reg(src);
         if stride == size {
-            self.contiguous_store(from, mem, at, mask);
+            let past = mask.is_none() && self.goes_past(addr, mem.bytes() * self.kernel.lanes);
+            self.contiguous_store(from, mem, at, mask, past);
         } else if stride == 0 {
             self.store_first(from, mem, at, mask);
         } else if stride == -size && permutes {
             let order = self.lanes_of(lane, |l| lanes - 1 - l as i64);
             let back = self.vector(self.len(lane));
             self.op2(ops::permute(lane.bytes() == 8), self.len(lane), back, order, from);
-            self.contiguous_store(back, mem, at.plus((-size * (lanes - 1)) as i32), None);
+            self.contiguous_store(back, mem, at.plus((-size * (lanes - 1)) as i32), None, false);
         } else if stride == 2 * size && size >= 4 && permutes {
             self.store_every_other(from, mem, at);
         } else if let Some(mask) = mask
@@ -389,7 +390,7 @@ impl Select<'_> {
     /// Stores a contiguous vector to the stack and copies its elements to where they belong.
     fn spread(&mut self, src: Reg, mem: Mem, at: Address, mask: Option<Reg>, stride: i64) {
         let buffer = self.stack(128);
-        self.contiguous_store(src, mem, buffer, None);
+        self.contiguous_store(src, mem, buffer, None, false);
         self.spread_from(buffer, mem, at, mask, stride);
     }
 
@@ -412,9 +413,27 @@ impl Select<'_> {
         });
     }
 
-    fn contiguous_store(&mut self, src: Reg, mem: Mem, at: Address, mask: Option<Reg>) {
+    /// Whether a vector of so many bytes should be written past the caches, and can be.
+    fn goes_past(&mut self, addr: &Addr, bytes: usize) -> bool {
+        let Buf::Param(param) = addr.buf else { return false };
+        if !self.kernel.params[param as usize].stream || bytes < 16 {
+            return false;
+        }
+        let multiple = |&(value, unit): &(Value, i64)| {
+            self.multiples[value.0 as usize].wrapping_mul(unit) % bytes as i64 == 0
+        };
+        let aligned = addr.offset % bytes as i64 == 0 && addr.terms.iter().all(multiple);
+        self.streams |= aligned;
+        aligned
+    }
+
+    /// A store of elements side by side; with `past`, past the caches, to an aligned address.
+    fn contiguous_store(&mut self, src: Reg, mem: Mem, at: Address, mask: Option<Reg>, past: bool) {
         let len = self.len(mem.lane());
         let src = self.narrowed(mem, src);
+        if past && mem.bytes() >= 4 {
+            return self.masked_store(ops::STREAM, len, src, at, None, None);
+        }
         if self.isa == Isa::Avx2 {
             return self.contiguous_store_avx2(src, mem, at, mask);
         }
@@ -434,7 +453,8 @@ impl Select<'_> {
             let part = self.len_of(bytes);
             let low = self.vector(part);
             self.push(Inst::Out { op: narrow, len, dst: low, src, imm });
-            return self.spill_to(at, part, low);
+            let op = if past { ops::STREAM } else { ops::MOV_STORE };
+            return self.masked_store(op, part, low, at, None, None);
         }
         self.masked_store(narrow, len, src, at, mask, imm);
     }

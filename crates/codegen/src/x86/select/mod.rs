@@ -13,6 +13,7 @@ mod carry;
 mod convert;
 mod mask;
 mod memory;
+mod multiple;
 mod vector;
 
 use std::collections::{HashMap, HashSet};
@@ -52,6 +53,11 @@ pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<Program> {
         never_empty: HashSet::new(),
         params: vec![Reg::NONE; kernel.params.len()],
         arguments: [Reg::NONE; 4],
+        multiples: match kernel.params.iter().any(|param| param.stream) {
+            true => multiple::multiples(kernel),
+            false => Vec::new(),
+        },
+        streams: false,
     };
     select.arguments();
     select.block(&kernel.body)?;
@@ -63,6 +69,7 @@ pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<Program> {
         tables: select.tables,
         labels: select.labels as usize,
         stack_bytes: select.stack_bytes,
+        streams: select.streams,
     })
 }
 
@@ -113,6 +120,10 @@ struct Select<'k> {
     /// Where buffers begin; as needed.
     params: Vec<Reg>,
     arguments: [Reg; 4],
+    /// What each index is a multiple of; empty if nothing goes past the caches.
+    multiples: Vec<i64>,
+    /// Whether anything does.
+    streams: bool,
 }
 
 impl Select<'_> {
