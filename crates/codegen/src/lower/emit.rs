@@ -109,12 +109,11 @@ impl<'g, 'm> Emit<'g, 'm> {
 
     /// Likewise for a guard.
     fn known_guard(&self, guard: Guard) -> Option<bool> {
-        let conds = self.graph.guards[guard as usize].iter().map(|cond| self.known(cond));
-        conds.fold(Some(true), |all, known| match (all, known) {
-            (Some(false), _) | (_, Some(false)) => Some(false),
-            (Some(true), Some(true)) => Some(true),
-            _ => None,
-        })
+        let conds = &self.graph.guards[guard as usize];
+        if conds.iter().any(|cond| self.known(cond) == Some(false)) {
+            return Some(false);
+        }
+        conds.iter().all(|cond| self.known(cond).is_some()).then_some(true)
     }
 
     /// What the caller passes.
