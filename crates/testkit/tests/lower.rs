@@ -279,6 +279,11 @@ fn pads_and_joins() {
          p = f32[43,42,54] pad(c, f), padding=1_2x0_0x3_1
          ROOT t = f32[43,42,54] abs(p)",
     );
+    // Cut in two of the loops that the range counts.
+    exact(
+        "x = f32[20,30,9] parameter(0) f = f32[] constant(3)
+         p = f32[23,35,9] pad(x, f), padding=1_2x3_2x0_0 ROOT n = f32[23,35,9] negate(p)",
+    );
     assert_eq!(
         unsupported(
             "x = f32[9] parameter(0) f = f32[] constant(1)

@@ -281,6 +281,8 @@ impl<'g, 'm> Loops<'g, 'm> {
                 Vec::new()
             });
         }
+        // For the next segment of a loop around this one.
+        self.emit.vars[usize::from(dim)] = Some(point);
     }
 
     /// The kept loops from `depth` on, and all in them.
