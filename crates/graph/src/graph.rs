@@ -240,7 +240,7 @@ impl Graph {
         outputs: impl TensorList,
         options: &ProgramOptions,
     ) -> Result<Program> {
-        let outputs = outputs.into_tensors();
+        let outputs = outputs.tensors();
         let mut values = Vec::with_capacity(outputs.len());
         for output in &outputs {
             if !Rc::ptr_eq(&self.state, &output.graph().state) {

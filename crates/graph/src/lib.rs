@@ -18,6 +18,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod data;
 mod dim;
 mod graph;
 mod lower;
@@ -29,13 +30,14 @@ mod shape;
 mod sizes;
 mod tensor;
 
+pub use data::Weights;
 pub use dim::Dim;
 pub use graph::Graph;
 pub use helio::{Array, ElementType as DType, Error, Result};
 pub use operand::Operand;
 #[doc(hidden)]
 pub use operand::OperandKind;
-pub use ops::{Axes, Gelu, keep};
+pub use ops::{Axes, Gelu, Random, keep};
 pub use program::{Program, ProgramOptions};
 pub use promotion::promote;
 pub use shape::Shape;

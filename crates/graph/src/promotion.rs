@@ -142,7 +142,7 @@ fn integer_range(format: FloatFormat) -> Option<i128> {
 }
 
 /// The lowest and the highest value of an integer type; 0 and 1 for bools.
-fn integer_limits(element: ElementType) -> (i128, i128) {
+pub(crate) fn integer_limits(element: ElementType) -> (i128, i128) {
     let bits = width(element);
     if element.is_signed_integer() {
         (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)

@@ -106,7 +106,7 @@ impl fmt::Debug for Tensor {
 /// Tensors that are passed together: one, an array, a vector or a tuple of such.
 pub trait TensorList: Sized {
     /// The tensors, in order.
-    fn into_tensors(self) -> Vec<Tensor>;
+    fn tensors(&self) -> Vec<Tensor>;
 
     /// A list of the same form with other tensors, as many as this one has.
     #[doc(hidden)]
@@ -114,8 +114,8 @@ pub trait TensorList: Sized {
 }
 
 impl TensorList for Tensor {
-    fn into_tensors(self) -> Vec<Tensor> {
-        vec![self]
+    fn tensors(&self) -> Vec<Tensor> {
+        vec![self.clone()]
     }
 
     fn with_tensors(&self, tensors: &mut dyn Iterator<Item = Tensor>) -> Option<Self> {
@@ -124,8 +124,8 @@ impl TensorList for Tensor {
 }
 
 impl<L: TensorList> TensorList for Vec<L> {
-    fn into_tensors(self) -> Vec<Tensor> {
-        self.into_iter().flat_map(L::into_tensors).collect()
+    fn tensors(&self) -> Vec<Tensor> {
+        self.iter().flat_map(L::tensors).collect()
     }
 
     fn with_tensors(&self, tensors: &mut dyn Iterator<Item = Tensor>) -> Option<Self> {
@@ -134,8 +134,8 @@ impl<L: TensorList> TensorList for Vec<L> {
 }
 
 impl<L: TensorList, const N: usize> TensorList for [L; N] {
-    fn into_tensors(self) -> Vec<Tensor> {
-        self.into_iter().flat_map(L::into_tensors).collect()
+    fn tensors(&self) -> Vec<Tensor> {
+        self.iter().flat_map(L::tensors).collect()
     }
 
     fn with_tensors(&self, tensors: &mut dyn Iterator<Item = Tensor>) -> Option<Self> {
@@ -147,10 +147,8 @@ impl<L: TensorList, const N: usize> TensorList for [L; N] {
 macro_rules! tuples {
     ($($($name:ident $number:tt),*;)*) => {$(
         impl<$($name: TensorList),*> TensorList for ($($name,)*) {
-            fn into_tensors(self) -> Vec<Tensor> {
-                let mut tensors = Vec::new();
-                $(tensors.extend(self.$number.into_tensors());)*
-                tensors
+            fn tensors(&self) -> Vec<Tensor> {
+                [$(self.$number.tensors()),*].concat()
             }
 
             fn with_tensors(&self, tensors: &mut dyn Iterator<Item = Tensor>) -> Option<Self> {

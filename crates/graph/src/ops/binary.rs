@@ -119,7 +119,7 @@ impl Tensor {
         self.call("floor_div", |_| {
             let (lhs, rhs, ty) = self.meet(rhs)?;
             ensure_real("floor_div", ty.dtype)?;
-            let quotient = lhs.emit_binary(&rhs, ty.clone(), move |emit, x, y| {
+            lhs.emit_binary(&rhs, ty.clone(), move |emit, x, y| {
                 let truncated = x.div(y);
                 if !ty.dtype.is_float() {
                     let nonzero = y.ne(emit.builder.zero(ty.dtype));
@@ -133,12 +133,14 @@ impl Tensor {
                     return nonzero.select(&floor, emit.builder.zero(ty.dtype));
                 }
                 // From the remainder, which is exact; the quotient alone may round up to an integer.
-                let quotient = x.sub(floor_mod(emit, x, y, ty.dtype)).div(y);
-                let nearest = quotient.round_nearest_even();
-                let special = y.eq(emit.builder.zero(ty.dtype)).or(truncated.is_finite().not());
-                special.select(&truncated, &nearest)
-            })?;
-            Ok(quotient)
+                let zero = emit.builder.zero(ty.dtype);
+                let remainder = x.rem(y);
+                let down = remainder.ne(&zero).and(signs_differ(emit, &remainder, y, ty.dtype));
+                let toward_zero = x.sub(&remainder).div(y).round_nearest_even();
+                let floor = down.select(&toward_zero.sub(emit.builder.one(ty.dtype)), &toward_zero);
+                let special = y.eq(&zero).or(x.is_finite().not());
+                special.select(&truncated, &floor)
+            })
         })
     }
 

@@ -11,6 +11,7 @@ use crate::Tensor;
 use crate::graph::TensorType;
 use crate::operand::constant;
 use crate::ops::binary::ensure_type;
+use crate::ops::erfc::erfc;
 
 /// How [`Tensor::gelu_with`] computes the normal distribution. Source: MAX's `approximate`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -86,7 +87,13 @@ impl Tensor {
     /// `erfc`.
     #[track_caller]
     pub fn erfc(&self) -> Tensor {
-        self.call("erfc", |ty| self.in_f32("erfc", ty, |x| Ok(1.0 - x.erf())))
+        self.call("erfc", |ty| {
+            self.in_f32("erfc", ty, |x| {
+                let ty = x.ty()?;
+                let dtype = ty.dtype;
+                self.graph().emit(&[x], ty, move |_, x| Ok(erfc(&x[0], dtype)))
+            })
+        })
     }
 
     /// `log(1 + exp(x))`. Errors: `elementwise.C1`. Source: JAX's `softplus`.

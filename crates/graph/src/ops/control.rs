@@ -1,0 +1,219 @@
+//! Loops and choices.
+
+use helio::{ElementType, Error, Result};
+
+use crate::graph::{Kind, TensorType};
+use crate::operand::resolve;
+use crate::{Graph, Operand, Tensor, TensorList};
+
+impl Graph {
+    /// Repeats `body` on a state of any tensors while `condition` gives true for it; gives the last
+    /// state. Both may use tensors from outside.
+    ///
+    /// `condition` and `body` are called once, to see what they do. Types and shapes of the state
+    /// stay the same. Errors: `while.C1` unless the condition gives one `pred`; `while.C2` unless
+    /// the body gives tensors of the types and shapes that it takes. Source: JAX's `while_loop`.
+    ///
+    /// ```
+    /// use helio_graph::{Array, DType, Graph};
+    /// let g = Graph::new("collatz");
+    /// let n = g.input("n", DType::S64, ());
+    /// let steps = g.constant(Array::scalar(0i64));
+    /// let (_, steps) = g.while_loop(
+    ///     (n, steps),
+    ///     |(n, _)| n.greater(1),
+    ///     |(n, steps)| {
+    ///         let even = n.modulo(2).equal(0);
+    ///         (n.floor_div(2).where_(&even, 3 * &n + 1), steps + 1)
+    ///     },
+    /// );
+    /// let collatz = g.compile(steps)?;
+    /// assert_eq!(collatz.run(&[Array::scalar(27i64)])?[0].as_slice::<i64>(), Some(&[111][..]));
+    /// # Ok::<(), helio_graph::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn while_loop<S: TensorList>(
+        &self,
+        state: S,
+        condition: impl FnOnce(S) -> Tensor,
+        body: impl FnOnce(S) -> S,
+    ) -> S {
+        let made = self.call_many("while_loop", || {
+            let init = state.tensors();
+            let types = init.iter().map(Tensor::ty).collect::<Result<Vec<_>>>()?;
+            let form = |tensors: Vec<Tensor>| {
+                let form = state.with_tensors(&mut tensors.into_iter());
+                form.ok_or_else(|| Error::internal("a state of another form"))
+            };
+            let (condition, found) =
+                self.scope(&types, |state| Ok(vec![condition(form(state)?)]))?;
+            let pred = TensorType::new(ElementType::Pred, ());
+            if found != [pred] {
+                let detail = format!("the condition must give one pred[], found {}", found[0]);
+                return Err(Error::rule("while.C1", detail));
+            }
+            let (body, found) = self.scope(&types, |state| Ok(body(form(state)?).tensors()))?;
+            ensure_same("while.C2", "the body", "the state", &found, &types)?;
+            let operands: Vec<&Tensor> = init.iter().collect();
+            self.add(&operands, types, Kind::While { condition, body })
+        });
+        self.in_form(&state, made)
+    }
+
+    /// Performs `body` for each index from `start` to before `end`, scalars of type `s64`, on a
+    /// state; gives the last one. Errors: as for [`Graph::while_loop`]. Source: JAX's `fori_loop`.
+    ///
+    /// ```
+    /// # use helio_graph::{DType, Graph};
+    /// # let g = Graph::new("power");
+    /// let x = g.input("x", DType::F32, ("n",));
+    /// let x8 = g.for_loop(0, 7, x.clone(), |_, power| power * &x);
+    /// # assert!(g.compile(x8).is_ok());
+    /// ```
+    #[track_caller]
+    pub fn for_loop<S: TensorList>(
+        &self,
+        start: impl Operand,
+        end: impl Operand,
+        state: S,
+        body: impl FnOnce(&Tensor, S) -> S,
+    ) -> S {
+        let index = |bound: Result<Tensor>| bound.map(|bound| bound.cast(ElementType::S64));
+        let bounds = self.call_many("for_loop", || {
+            let start = index(resolve(start, self, ElementType::S64))?;
+            Ok(vec![start, index(resolve(end, self, ElementType::S64))?])
+        });
+        let Some([start, end]) = bounds.and_then(|bounds| <[Tensor; 2]>::try_from(bounds).ok())
+        else {
+            return self.in_form(&state, None);
+        };
+        let (_, state) = self.while_loop(
+            (start, state),
+            |(i, _)| i.less(&end),
+            |(i, state)| {
+                let state = body(&i, state);
+                (i + 1, state)
+            },
+        );
+        state
+    }
+
+    /// What `on_true` or `on_false` gives, depending on a scalar `pred`; only that one is run. Both
+    /// may use tensors from outside, and must give tensors of the same types and shapes.
+    ///
+    /// Errors: `cond.C1` unless the predicate is one `pred`, `cond.C2`. Source: JAX's `cond`. To
+    /// choose element by element see [`Tensor::where_`].
+    ///
+    /// ```
+    /// # use helio_graph::{DType, Graph};
+    /// # let g = Graph::new("maybe_sort");
+    /// let x = g.input("x", DType::F32, ("n",));
+    /// let total = x.sum(0);
+    /// let y = g.cond(&total.greater(0.0), || &x / &total, || x.clone());
+    /// # assert!(g.compile(y).is_ok());
+    /// ```
+    #[track_caller]
+    pub fn cond<S: TensorList>(
+        &self,
+        predicate: &Tensor,
+        on_true: impl FnOnce() -> S,
+        on_false: impl FnOnce() -> S,
+    ) -> S {
+        let mut on_true = Some(on_true);
+        let mut results = None;
+        let made = self.call_many("cond", || {
+            let found = predicate.ty()?;
+            if found != TensorType::new(ElementType::Pred, ()) {
+                let detail = format!("the predicate must be one pred[], found {found}");
+                return Err(Error::rule("cond.C1", detail));
+            }
+            let (on_true, types) = self.scope(&[], |_| {
+                results = on_true.take().map(|on_true| on_true());
+                Ok(results.as_ref().map_or(Vec::new(), S::tensors))
+            })?;
+            let (on_false, found) = self.scope(&[], |_| Ok(on_false().tensors()))?;
+            ensure_same("cond.C2", "on_false", "on_true", &found, &types)?;
+            let index = predicate.cast(ElementType::S32);
+            self.add(&[&index], types, Kind::Select { branches: vec![on_false, on_true] })
+        });
+        // Without a branch that ran, what `on_true` gives is void, but has the right form.
+        let form = results.or_else(|| on_true.take().map(|on_true| on_true()));
+        match form {
+            Some(form) => self.in_form(&form, made),
+            None => unreachable!("a function that was not called can be called"),
+        }
+    }
+
+    /// What the branch of this number gives: `index` is a scalar integer; numbers that are too low
+    /// mean the first, too high the last one. Errors: `switch.C1` unless the index is one integer
+    /// and there is a branch, `switch.C2` unless all give tensors of the same types and shapes.
+    /// Source: JAX's `switch`.
+    #[track_caller]
+    pub fn switch(&self, index: &Tensor, branches: &[&dyn Fn() -> Vec<Tensor>]) -> Vec<Tensor> {
+        let made = self.call_many("switch", || {
+            let found = index.ty()?;
+            if !found.dtype.is_integer() || found.shape.rank() != 0 || branches.is_empty() {
+                let detail = format!(
+                    "the index must be one integer, and there must be a branch; found {found} and {} \
+                     branches",
+                    branches.len()
+                );
+                return Err(Error::rule("switch.C1", detail));
+            }
+            let mut bodies = Vec::new();
+            let mut types: Vec<TensorType> = Vec::new();
+            for (number, branch) in branches.iter().enumerate() {
+                let (body, found) = self.scope(&[], |_| Ok(branch()))?;
+                match number {
+                    0 => types = found,
+                    _ => {
+                        let this = format!("branch {number}");
+                        ensure_same("switch.C2", &this, "branch 0", &found, &types)?;
+                    }
+                }
+                bodies.push(body);
+            }
+            let last = i64::try_from(branches.len() - 1).unwrap_or(i64::MAX);
+            let index = index.cast(ElementType::S64).clamp(0, last).cast(ElementType::S32);
+            self.add(&[&index], types, Kind::Select { branches: bodies })
+        });
+        made.unwrap_or_default()
+    }
+
+    /// The results in the form of a list; void ones after an error.
+    fn in_form<S: TensorList>(&self, form: &S, made: Option<Vec<Tensor>>) -> S {
+        let void = || form.tensors().iter().map(|_| Tensor::void(self)).collect();
+        let made = made.unwrap_or_else(void);
+        let mut tensors = made.into_iter().chain(std::iter::repeat_with(|| Tensor::void(self)));
+        form.with_tensors(&mut tensors).unwrap_or_else(|| unreachable!("there are always more"))
+    }
+}
+
+/// Errors: the rule unless what a body gives has the types that are asked of it.
+fn ensure_same(
+    rule: &'static str,
+    who: &str,
+    whose: &str,
+    found: &[TensorType],
+    wanted: &[TensorType],
+) -> Result<()> {
+    if found.len() != wanted.len() {
+        let (found, wanted) = (found.len(), wanted.len());
+        let detail = format!("{who} gives {found} tensors, {whose} has {wanted}");
+        return Err(Error::rule(rule, detail));
+    }
+    let mut pairs = found.iter().zip(wanted).enumerate();
+    let Some((number, (found, wanted))) = pairs.find(|(_, (found, wanted))| found != wanted) else {
+        return Ok(());
+    };
+    let help = if found.dtype != wanted.dtype {
+        format!("convert one, as in .cast(DType::{:?})", wanted.dtype)
+    } else {
+        "broadcast, reshape or rebind one of them".to_owned()
+    };
+    let detail = format!(
+        "tensor {number} of what {who} gives is {found}, of {whose} {wanted}; they must be the \
+         same\n  help: {help}"
+    );
+    Err(Error::rule(rule, detail))
+}
