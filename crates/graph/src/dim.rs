@@ -269,7 +269,7 @@ impl Neg for Dim {
     }
 }
 
-/// The canonical expression: `2*n + 1`, `(n + m)/2`.
+/// The canonical expression: `2*n + 1`, `(m + n)/2`.
 impl fmt::Display for Dim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
@@ -300,7 +300,7 @@ mod tests {
         for (dim, text) in [
             (&n + 1 + 1, "n + 2"),
             (&m + &n, "m + n"),
-            (&n - &m, "-1*m + n"),
+            (&n - &m, "n - m"),
             ((&n + 1) * 2, "2*n + 2"),
             ((&n + &m) * &k, "k*m + k*n"),
             (&n * &n, "n*n"),

@@ -1,5 +1,7 @@
 //! What the names of dimensions stand for: found out from the arguments of each call.
 
+mod explain;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -8,7 +10,9 @@ use helio::{Array, Error, Result};
 
 use crate::Dim;
 use crate::dim::Monomial;
+
 use crate::graph::{Equation, Input, Source};
+use explain::Explain;
 
 /// Names and their sizes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,13 +30,13 @@ impl Sizes {
     pub(crate) fn size(&self, dim: &Dim) -> Result<usize> {
         let value = self.value(dim)?;
         usize::try_from(value).map_err(|_| {
-            let detail = format!("dimension {dim} is {value}{}", self.explain(dim));
+            let detail = format!("dimension {dim} is {value}{}", self.where_names_are(dim));
             Error::rule("dim.C2", detail)
         })
     }
 
-    /// ` where n is 2 and m is 3`
-    fn explain(&self, dim: &Dim) -> String {
+    /// `, where n is 2 and m is 3`
+    fn where_names_are(&self, dim: &Dim) -> String {
         let names = dim.names();
         let known = names.iter().filter_map(|name| Some((name, self.get(name)?)));
         let known: Vec<_> = known.map(|(name, size)| format!("{name} is {size}")).collect();
@@ -157,9 +161,8 @@ impl Resolution {
             match size.filter(|&size| size >= 0) {
                 Some(size) => drop(sizes.0.insert(name.clone(), size)),
                 None => {
-                    return Err(self.broken(source, fact, arguments, &sizes, |what| {
-                        format!("{what}, but no size of {name} gives that")
-                    }));
+                    let explain = Explain { resolution: self, source, arguments, sizes: &sizes };
+                    return Err(explain.unsolvable(fact, name));
                 }
             }
         }
@@ -171,83 +174,11 @@ impl Resolution {
                 Side::Rebind { .. } => sizes.value(&fact.left)? == 0,
             };
             if !holds {
-                return Err(self.broken(source, fact, arguments, &sizes, |what| {
-                    let reasons = self.reasons(source, &fact.left, arguments, &sizes);
-                    format!("{what}{reasons}")
-                }));
+                let explain = Explain { resolution: self, source, arguments, sizes: &sizes };
+                return Err(explain.broken(fact));
             }
         }
         Ok(sizes)
-    }
-
-    /// The error of a fact that does not hold.
-    fn broken(
-        &self,
-        source: &Source,
-        fact: &Fact,
-        arguments: &[&ArrayShape],
-        sizes: &Sizes,
-        say: impl FnOnce(String) -> String,
-    ) -> Error {
-        match fact.right {
-            Side::Argument { input, axis } => {
-                let Input { name, ty, .. } = &source.inputs[input];
-                let size = arguments[input].dims()[axis];
-                let what = format!("axis {axis} of argument {name:?} ({ty}) is {size}");
-                Error::rule("call.C2", say(what))
-            }
-            Side::Rebind { equation } => {
-                let Equation { found, required, axis, at } = &source.equations[equation];
-                let value = |dim: &Dim| match sizes.value(dim) {
-                    Ok(value) if dim.size().is_none() => format!("{dim} = {value}"),
-                    _ => dim.to_string(),
-                };
-                let what = format!(
-                    "rebind asserts that dimension {axis} is {}, but it is {}",
-                    value(required),
-                    value(found)
-                );
-                Error::rule("call.C3", say(what)).in_instruction("rebind").at(Some(at.clone()))
-            }
-        }
-    }
-
-    /// Why a dimension has the value it has.
-    fn reasons(
-        &self,
-        source: &Source,
-        dim: &Dim,
-        arguments: &[&ArrayShape],
-        sizes: &Sizes,
-    ) -> String {
-        let mut text = String::new();
-        if let Ok(value) = sizes.value(dim)
-            && !dim.names().is_empty()
-            && dim.name().is_none()
-        {
-            text += &format!(", but {dim} is {value}");
-        }
-        let names = dim.names();
-        let bound = self.bindings.iter().filter(|binding| names.contains(&binding.name));
-        for (i, Binding { name, fact, .. }) in bound.enumerate() {
-            let because = match fact.right {
-                Side::Argument { input, axis } => {
-                    let Input { name, ty, .. } = &source.inputs[input];
-                    let size = arguments[input].dims()[axis];
-                    format!("axis {axis} of argument {name:?} ({ty}) is {size}")
-                }
-                Side::Rebind { equation } => {
-                    format!("of the rebind at {}", source.equations[equation].at)
-                }
-            };
-            let but = if i == 0 && text.is_empty() { ", but " } else { "; " };
-            let size = sizes.get(name).unwrap_or_default();
-            text += &format!("{but}{name} is {size}, since {because}");
-        }
-        if names.is_empty() {
-            text += &format!(", but must be {dim}");
-        }
-        text
     }
 }
 

@@ -332,32 +332,35 @@ impl PartialOrd for Monomial {
     }
 }
 
-/// Terms of higher degree first: `n*m + 2*n + 1`.
+/// Terms of higher degree first, those that are subtracted last: `n*m + 2*n - 1`.
 impl fmt::Display for Polynomial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.terms.is_empty() {
             return f.write_str("0");
         }
-        for (i, (monomial, &coefficient)) in self.terms.iter().rev().enumerate() {
-            if i > 0 {
-                f.write_str(" + ")?;
+        let descending = || self.terms.iter().rev();
+        let added = descending().filter(|&(_, &coefficient)| coefficient > 0);
+        let subtracted = descending().filter(|&(_, &coefficient)| coefficient < 0);
+        for (i, (monomial, &coefficient)) in added.chain(subtracted).enumerate() {
+            f.write_str(match (i > 0, coefficient < 0) {
+                (true, false) => " + ",
+                (true, true) => " - ",
+                (false, true) => "-",
+                (false, false) => "",
+            })?;
+            let magnitude = coefficient.unsigned_abs();
+            let powers = monomial.0.iter().flat_map(|&(ref atom, n)| (0..n).map(move |_| atom));
+            let alone = self.terms.len() == 1 && magnitude == 1 && monomial.degree() == 1;
+            if magnitude != 1 || monomial.0.is_empty() {
+                write!(f, "{magnitude}")?;
             }
-            let mut first = true;
-            if coefficient != 1 || monomial.0.is_empty() {
-                write!(f, "{coefficient}")?;
-                first = false;
-            }
-            for (atom, exponent) in &monomial.0 {
-                for _ in 0..*exponent {
-                    if !first {
-                        f.write_str("*")?;
-                    }
-                    let alone = self.terms.len() == 1 && monomial.0.len() == 1 && first;
-                    match atom {
-                        Atom::FloorDiv { .. } if !alone => write!(f, "({atom})")?,
-                        _ => write!(f, "{atom}")?,
-                    }
-                    first = false;
+            for (j, atom) in powers.enumerate() {
+                if j > 0 || magnitude != 1 {
+                    f.write_str("*")?;
+                }
+                match atom {
+                    Atom::FloorDiv { .. } if !alone => write!(f, "({atom})")?,
+                    _ => write!(f, "{atom}")?,
                 }
             }
         }

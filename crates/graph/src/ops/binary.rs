@@ -22,25 +22,25 @@ macro_rules! binary {
             pub fn $name(&self, rhs: impl Operand) -> Tensor {
                 self.call(stringify!($name), |_| {
                     let (lhs, rhs, ty) = self.meet(rhs)?;
-                    binary!(@emit $($part)+; stringify!($name), lhs, rhs, ty)
+                    binary!(@emit $($part)+; lhs, rhs, ty)
                 })
             }
         )*}
     };
-    (@emit $op:ident; $name:expr, $lhs:ident, $rhs:ident, $ty:ident) => {
-        $lhs.combine($name, BinaryOp::$op, &$rhs, $ty)
+    (@emit $op:ident; $lhs:ident, $rhs:ident, $ty:ident) => {
+        $lhs.combine(BinaryOp::$op, &$rhs, $ty)
     };
-    (@emit compare $direction:ident; $name:expr, $lhs:ident, $rhs:ident, $ty:ident) => {
-        $lhs.compare($name, Direction::$direction, &$rhs, $ty)
+    (@emit compare $direction:ident; $lhs:ident, $rhs:ident, $ty:ident) => {
+        $lhs.compare(Direction::$direction, &$rhs, $ty)
     };
-    (@emit logical $op:ident; $name:expr, $lhs:ident, $rhs:ident, $ty:ident) => {{
-        ensure_type($name, $ty.dtype, $ty.dtype.is_pred(), "bool (pred)")?;
-        $lhs.combine($name, BinaryOp::$op, &$rhs, $ty)
+    (@emit logical $op:ident; $lhs:ident, $rhs:ident, $ty:ident) => {{
+        ensure_type($ty.dtype, $ty.dtype.is_pred(), "bool (pred)")?;
+        $lhs.combine(BinaryOp::$op, &$rhs, $ty)
     }};
-    (@emit bitwise $op:ident; $name:expr, $lhs:ident, $rhs:ident, $ty:ident) => {{
+    (@emit bitwise $op:ident; $lhs:ident, $rhs:ident, $ty:ident) => {{
         let accepted = $ty.dtype.is_integer() || $ty.dtype.is_pred();
-        ensure_type($name, $ty.dtype, accepted, "integers and bool (pred)")?;
-        $lhs.combine($name, BinaryOp::$op, &$rhs, $ty)
+        ensure_type($ty.dtype, accepted, "integers and bool (pred)")?;
+        $lhs.combine(BinaryOp::$op, &$rhs, $ty)
     }};
 }
 binary! {
@@ -107,7 +107,7 @@ impl Tensor {
                 false => (self.clone(), rhs),
             };
             let (lhs, rhs, ty) = lhs.meet(rhs)?;
-            lhs.combine("div", BinaryOp::Divide, &rhs, ty)
+            lhs.combine(BinaryOp::Divide, &rhs, ty)
         })
     }
 
@@ -118,7 +118,7 @@ impl Tensor {
     pub fn floor_div(&self, rhs: impl Operand) -> Tensor {
         self.call("floor_div", |_| {
             let (lhs, rhs, ty) = self.meet(rhs)?;
-            ensure_real("floor_div", ty.dtype)?;
+            ensure_real(ty.dtype)?;
             lhs.emit_binary(&rhs, ty.clone(), move |emit, x, y| {
                 let truncated = x.div(y);
                 if !ty.dtype.is_float() {
@@ -152,7 +152,7 @@ impl Tensor {
     pub fn modulo(&self, rhs: impl Operand) -> Tensor {
         self.call("modulo", |_| {
             let (lhs, rhs, ty) = self.meet(rhs)?;
-            ensure_real("modulo", ty.dtype)?;
+            ensure_real(ty.dtype)?;
             lhs.emit_binary(&rhs, ty.clone(), move |emit, x, y| floor_mod(emit, x, y, ty.dtype))
         })
     }
@@ -167,7 +167,7 @@ impl Tensor {
                 true => BinaryOp::ShiftRightArithmetic,
                 false => BinaryOp::ShiftRightLogical,
             };
-            lhs.combine("shift_right", op, &rhs, ty)
+            lhs.combine(op, &rhs, ty)
         })
     }
 
@@ -200,7 +200,7 @@ impl Tensor {
     pub fn where_(&self, condition: &Tensor, otherwise: impl Operand) -> Tensor {
         self.call("where", |_| {
             let found = condition.ty()?;
-            ensure_type("where", found.dtype, found.dtype.is_pred(), "a condition of bool (pred)")?;
+            ensure_type(found.dtype, found.dtype.is_pred(), "a condition of bool (pred)")?;
             let (on_true, on_false, ty) = self.meet(otherwise)?;
             let shape = ty.shape.broadcast(&found.shape)?;
             let ty = TensorType::new(ty.dtype, shape);
@@ -221,7 +221,7 @@ impl Tensor {
         Ok((lhs, rhs, TensorType::new(dtype, shape)))
     }
 
-    fn combine(&self, name: &str, op: BinaryOp, rhs: &Tensor, ty: TensorType) -> Result<Tensor> {
+    fn combine(&self, op: BinaryOp, rhs: &Tensor, ty: TensorType) -> Result<Tensor> {
         let bits = matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor);
         let order = matches!(op, BinaryOp::Maximum | BinaryOp::Minimum);
         let accepted = match op.accepts() {
@@ -237,24 +237,13 @@ impl Tensor {
             _ if order => "numbers that have an order",
             _ => "numbers",
         };
-        ensure_type(name, ty.dtype, accepted, wanted)?;
+        ensure_type(ty.dtype, accepted, wanted)?;
         self.emit_binary(rhs, ty, move |_, x, y| x.binary(op, y))
     }
 
-    fn compare(
-        &self,
-        name: &str,
-        direction: Direction,
-        rhs: &Tensor,
-        ty: TensorType,
-    ) -> Result<Tensor> {
+    fn compare(&self, direction: Direction, rhs: &Tensor, ty: TensorType) -> Result<Tensor> {
         let equality = matches!(direction, Direction::Eq | Direction::Ne);
-        ensure_type(
-            name,
-            ty.dtype,
-            equality || !ty.dtype.is_complex(),
-            "numbers that have an order",
-        )?;
+        ensure_type(ty.dtype, equality || !ty.dtype.is_complex(), "numbers that have an order")?;
         let ty = TensorType::new(ElementType::Pred, ty.shape);
         self.emit_binary(rhs, ty, move |_, x, y| x.compare(direction, Order::Default, y, &[]))
     }
@@ -295,12 +284,7 @@ fn signs_differ(emit: &Emit<'_>, x: &XlaOp, y: &XlaOp, dtype: ElementType) -> Xl
 }
 
 /// Errors: `elementwise.C1` unless the type is accepted; `wanted` says which are.
-pub(crate) fn ensure_type(
-    name: &str,
-    dtype: ElementType,
-    accepted: bool,
-    wanted: &str,
-) -> Result<()> {
+pub(crate) fn ensure_type(dtype: ElementType, accepted: bool, wanted: &str) -> Result<()> {
     if accepted {
         return Ok(());
     }
@@ -312,12 +296,12 @@ pub(crate) fn ensure_type(
     } else {
         ""
     };
-    let detail = format!("{name} is for {wanted}, found {dtype}{help}");
+    let detail = format!("needs {wanted}, found {dtype}{help}");
     Err(Error::rule("elementwise.C1", detail))
 }
 
 /// Errors: `elementwise.C1` unless it is an integer or a float.
-pub(crate) fn ensure_real(name: &str, dtype: ElementType) -> Result<()> {
+pub(crate) fn ensure_real(dtype: ElementType) -> Result<()> {
     let real = dtype.is_integer() || dtype.is_float();
-    ensure_type(name, dtype, real, "integers and floats, numbers that have an order")
+    ensure_type(dtype, real, "integers and floats, numbers that have an order")
 }

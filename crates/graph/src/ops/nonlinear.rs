@@ -32,7 +32,7 @@ impl Tensor {
     pub fn relu(&self) -> Tensor {
         self.call("relu", |ty| {
             let real = ty.dtype.is_integer() || ty.dtype.is_float();
-            ensure_type("relu", ty.dtype, real, "numbers that have an order")?;
+            ensure_type(ty.dtype, real, "numbers that have an order")?;
             // -0 is less than +0, so it becomes +0.
             Ok(self.max(constant(self.graph(), Number::Float(0.0), ty.dtype)?))
         })
@@ -43,7 +43,7 @@ impl Tensor {
     #[track_caller]
     pub fn sigmoid(&self) -> Tensor {
         self.call("sigmoid", |ty| {
-            ensure_float("sigmoid", ty)?;
+            ensure_float(ty)?;
             self.graph().emit(&[self], ty.clone(), |_, x| Ok(x[0].logistic()))
         })
     }
@@ -52,7 +52,7 @@ impl Tensor {
     /// module's "silu".
     #[track_caller]
     pub fn silu(&self) -> Tensor {
-        self.call("silu", |ty| self.in_f32("silu", ty, |x| Ok(x.max_lowest()? * x.sigmoid())))
+        self.call("silu", |ty| self.in_f32(ty, |x| Ok(x.max_lowest()? * x.sigmoid())))
     }
 
     /// The Gaussian error linear unit, by the error function. Errors: `elementwise.C1`. Source: the
@@ -68,7 +68,7 @@ impl Tensor {
     #[track_caller]
     pub fn gelu_with(&self, approximate: Gelu) -> Tensor {
         self.call("gelu", |ty| {
-            self.in_f32("gelu", ty, |x: &Tensor| {
+            self.in_f32(ty, |x: &Tensor| {
                 let normal = match approximate {
                     Gelu::None => 0.5 * (-FRAC_1_SQRT_2 * x).erfc(),
                     // (1 + tanh(u)) / 2 is sigmoid(2u), which keeps its digits where tanh nears -1.
@@ -88,7 +88,7 @@ impl Tensor {
     #[track_caller]
     pub fn erfc(&self) -> Tensor {
         self.call("erfc", |ty| {
-            self.in_f32("erfc", ty, |x| {
+            self.in_f32(ty, |x| {
                 let ty = x.ty()?;
                 let dtype = ty.dtype;
                 self.graph().emit(&[x], ty, move |_, x| Ok(erfc(&x[0], dtype)))
@@ -99,9 +99,7 @@ impl Tensor {
     /// `log(1 + exp(x))`. Errors: `elementwise.C1`. Source: JAX's `softplus`.
     #[track_caller]
     pub fn softplus(&self) -> Tensor {
-        self.call("softplus", |ty| {
-            self.in_f32("softplus", ty, |x| Ok(x.max(0.0) + (-x.abs()).exp().log1p()))
-        })
+        self.call("softplus", |ty| self.in_f32(ty, |x| Ok(x.max(0.0) + (-x.abs()).exp().log1p())))
     }
 
     /// `x` if it is not negative, else `slope * x`. Errors: `elementwise.C1`. Source: JAX's
@@ -109,7 +107,7 @@ impl Tensor {
     #[track_caller]
     pub fn leaky_relu(&self, slope: f64) -> Tensor {
         self.call("leaky_relu", |ty| {
-            ensure_float("leaky_relu", ty)?;
+            ensure_float(ty)?;
             Ok(self.where_(&self.greater_equal(0.0), self * slope))
         })
     }
@@ -119,7 +117,7 @@ impl Tensor {
     #[track_caller]
     pub fn elu(&self, alpha: f64) -> Tensor {
         self.call("elu", |ty| {
-            ensure_float("elu", ty)?;
+            ensure_float(ty)?;
             Ok(self.where_(&self.greater(0.0), alpha * self.min(0.0).expm1()))
         })
     }
@@ -135,7 +133,7 @@ impl Tensor {
     pub fn reciprocal(&self) -> Tensor {
         self.call("reciprocal", |ty| {
             let float = ty.dtype.is_float() || ty.dtype.is_complex();
-            ensure_type("reciprocal", ty.dtype, float, "floats")?;
+            ensure_type(ty.dtype, float, "floats")?;
             Ok(1.0 / self)
         })
     }
@@ -155,7 +153,7 @@ impl Tensor {
     pub fn softmax(&self, axis: isize) -> Tensor {
         self.call("softmax", |ty| {
             let axis = ty.shape.axis(axis)? as isize;
-            self.in_f32("softmax", ty, |x| {
+            self.in_f32(ty, |x| {
                 let exp = x.less_greatest(axis).exp();
                 Ok(&exp / exp.sum(crate::keep(axis)))
             })
@@ -168,7 +166,7 @@ impl Tensor {
     pub fn logsoftmax(&self, axis: isize) -> Tensor {
         self.call("logsoftmax", |ty| {
             let axis = ty.shape.axis(axis)? as isize;
-            self.in_f32("logsoftmax", ty, |x| {
+            self.in_f32(ty, |x| {
                 let shifted = x.less_greatest(axis);
                 Ok(&shifted - shifted.exp().sum(crate::keep(axis)).log())
             })
@@ -192,11 +190,10 @@ impl Tensor {
     /// A function of floats, computed in `f32` for types narrower than that.
     pub(crate) fn in_f32(
         &self,
-        name: &str,
         ty: &TensorType,
         function: impl FnOnce(&Tensor) -> Result<Tensor>,
     ) -> Result<Tensor> {
-        ensure_float(name, ty)?;
+        ensure_float(ty)?;
         match ty.dtype.bits() < 32 {
             true => Ok(function(&self.cast(ElementType::F32))?.cast(ty.dtype)),
             false => function(self),
@@ -204,6 +201,6 @@ impl Tensor {
     }
 }
 
-pub(crate) fn ensure_float(name: &str, ty: &TensorType) -> Result<()> {
-    ensure_type(name, ty.dtype, ty.dtype.is_float(), "floats")
+pub(crate) fn ensure_float(ty: &TensorType) -> Result<()> {
+    ensure_type(ty.dtype, ty.dtype.is_float(), "floats")
 }

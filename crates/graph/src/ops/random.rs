@@ -69,7 +69,7 @@ impl Random {
     pub fn bits(&self, dtype: ElementType, shape: impl Into<Shape>) -> Tensor {
         self.call("bits", |random| {
             let accepted = dtype.is_unsigned_integer() && dtype.bits() >= 8;
-            ensure_type("bits", dtype, accepted, "the types u8, u16, u32 and u64")?;
+            ensure_type(dtype, accepted, "the types u8, u16, u32 and u64")?;
             random.next(dtype, &shape.into())
         })
     }
@@ -80,7 +80,7 @@ impl Random {
     pub fn uniform(&self, dtype: ElementType, shape: impl Into<Shape>) -> Tensor {
         self.call("uniform", |random| {
             let shape = shape.into();
-            ensure_float("uniform", &TensorType::new(dtype, &shape))?;
+            ensure_float(&TensorType::new(dtype, &shape))?;
             Ok(random.unit(dtype, &shape)?.cast(dtype))
         })
     }
@@ -91,7 +91,7 @@ impl Random {
     pub fn normal(&self, dtype: ElementType, shape: impl Into<Shape>) -> Tensor {
         self.call("normal", |random| {
             let shape = shape.into();
-            ensure_float("normal", &TensorType::new(dtype, &shape))?;
+            ensure_float(&TensorType::new(dtype, &shape))?;
             let wide = if dtype.bits() < 32 { ElementType::F32 } else { dtype };
             let [first, second] = [random.unit(wide, &shape)?, random.unit(wide, &shape)?];
             // 1 - u is never 0.
@@ -123,7 +123,7 @@ impl Random {
     ) -> Tensor {
         self.call("integers", |random| {
             let shape = shape.into();
-            ensure_type("integers", dtype, dtype.is_integer(), "integers")?;
+            ensure_type(dtype, dtype.is_integer(), "integers")?;
             let fits = |v: i64| {
                 let (least, greatest) = crate::promotion::integer_limits(dtype);
                 (least..=greatest).contains(&i128::from(v))

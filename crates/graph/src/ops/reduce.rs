@@ -80,7 +80,7 @@ macro_rules! reductions {
             pub fn $name(&self, axes: impl Into<Axes>) -> Tensor {
                 self.call(stringify!($name), |ty| {
                     let accepted: fn(ElementType) -> bool = $accepted;
-                    ensure_type(stringify!($name), ty.dtype, accepted(ty.dtype), $wanted)?;
+                    ensure_type(ty.dtype, accepted(ty.dtype), $wanted)?;
                     self.reduce(&axes.into(), ty, BinaryOp::$op, Start::$start)
                 })
             }

@@ -17,7 +17,7 @@ macro_rules! unary {
             #[track_caller]
             pub fn $name(&self) -> Tensor {
                 self.call(stringify!($name), |ty| {
-                    self.apply(stringify!($name), UnaryOp::$op, ty)
+                    self.apply(UnaryOp::$op, ty)
                 })
             }
         )*}
@@ -103,7 +103,7 @@ impl Tensor {
     pub fn negate(&self) -> Tensor {
         self.call("negate", |ty| {
             let signed = !ty.dtype.is_unsigned_integer() && !ty.dtype.is_pred();
-            ensure_type("negate", ty.dtype, signed, "signed numbers")?;
+            ensure_type(ty.dtype, signed, "signed numbers")?;
             self.graph().emit(&[self], ty.clone(), |_, x| Ok(x[0].neg()))
         })
     }
@@ -113,7 +113,7 @@ impl Tensor {
     #[track_caller]
     pub fn trunc(&self) -> Tensor {
         self.call("trunc", |ty| {
-            ensure_type("trunc", ty.dtype, ty.dtype.is_float(), "floats")?;
+            ensure_type(ty.dtype, ty.dtype.is_float(), "floats")?;
             let dtype = ty.dtype;
             self.graph().emit(&[self], ty.clone(), move |emit, x| {
                 let negative = x[0].lt(emit.builder.zero(dtype));
@@ -146,7 +146,7 @@ impl Tensor {
     #[track_caller]
     pub fn logical_not(&self) -> Tensor {
         self.call("logical_not", |ty| {
-            ensure_type("logical_not", ty.dtype, ty.dtype.is_pred(), "bool (pred)")?;
+            ensure_type(ty.dtype, ty.dtype.is_pred(), "bool (pred)")?;
             self.graph().emit(&[self], ty.clone(), |_, x| Ok(x[0].not()))
         })
     }
@@ -157,7 +157,7 @@ impl Tensor {
     pub fn bitwise_not(&self) -> Tensor {
         self.call("bitwise_not", |ty| {
             let accepted = ty.dtype.is_integer() || ty.dtype.is_pred();
-            ensure_type("bitwise_not", ty.dtype, accepted, "integers and bool (pred)")?;
+            ensure_type(ty.dtype, accepted, "integers and bool (pred)")?;
             self.graph().emit(&[self], ty.clone(), |_, x| Ok(x[0].not()))
         })
     }
@@ -178,13 +178,13 @@ impl Tensor {
     #[track_caller]
     pub fn imag(&self) -> Tensor {
         self.call("imag", |ty| {
-            ensure_type("imag", ty.dtype, ty.dtype.is_complex(), "complex numbers")?;
+            ensure_type(ty.dtype, ty.dtype.is_complex(), "complex numbers")?;
             let ty = TensorType::new(ty.dtype.real_part(), &ty.shape);
             self.graph().emit(&[self], ty, |_, x| Ok(x[0].imag()))
         })
     }
 
-    fn apply(&self, name: &str, op: UnaryOp, ty: &TensorType) -> Result<Tensor> {
+    fn apply(&self, op: UnaryOp, ty: &TensorType) -> Result<Tensor> {
         let TensorType { dtype, .. } = *ty;
         let (accepted, wanted) = match op.accepts() {
             Accepts::Float => (dtype.is_float(), "floats"),
@@ -195,7 +195,7 @@ impl Tensor {
             }
             _ => (!dtype.is_pred(), "numbers"),
         };
-        ensure_type(name, dtype, accepted, wanted)?;
+        ensure_type(dtype, accepted, wanted)?;
         self.graph().emit(&[self], ty.clone(), move |_, x| Ok(x[0].unary(op)))
     }
 
