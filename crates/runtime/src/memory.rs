@@ -15,7 +15,7 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cache::Cache;
-use chunk::Chunk;
+pub(crate) use chunk::Chunk;
 pub use view::View;
 
 /// A pool of memory; cloning gives another handle to the same pool.

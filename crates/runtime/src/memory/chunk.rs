@@ -12,7 +12,7 @@ const HUGE_PAGE: usize = 2 << 20;
 const LARGE: usize = HUGE_PAGE / 2;
 
 /// Memory that is owned and initialised, at an address divisible by [`Block::ALIGN`].
-pub(super) struct Chunk {
+pub(crate) struct Chunk {
     start: NonNull<u8>,
     /// What [`Chunk::capacity_for`] gave.
     capacity: usize,
@@ -26,7 +26,7 @@ unsafe impl Sync for Chunk {}
 impl Chunk {
     /// The capacity of a chunk for `len` bytes: not just any, so that chunks can be used again.
     /// `None` if there can be no such chunk.
-    pub(super) fn capacity_for(len: usize) -> Option<usize> {
+    pub(crate) fn capacity_for(len: usize) -> Option<usize> {
         // The most that an object of Rust may have, less what aligning takes.
         const MOST: usize = isize::MAX as usize - HUGE_PAGE;
         if len > MOST {
@@ -40,7 +40,7 @@ impl Chunk {
 
     /// A chunk of zeros; `None` if the system has no memory left. `capacity` is one that
     /// [`Chunk::capacity_for`] gives.
-    pub(super) fn new(capacity: usize) -> Option<Self> {
+    pub(crate) fn new(capacity: usize) -> Option<Self> {
         let start = if is_mapped(capacity) { map::map(capacity) } else { heap::allocate(capacity) };
         Some(Chunk { start: start?, capacity })
     }
@@ -50,11 +50,11 @@ impl Chunk {
         self.capacity >= LARGE
     }
 
-    pub(super) fn capacity(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         self.capacity
     }
 
-    pub(super) fn start(&self) -> NonNull<u8> {
+    pub(crate) fn start(&self) -> NonNull<u8> {
         self.start
     }
 }
