@@ -22,18 +22,37 @@ pub(super) fn vectorised<R>(body: impl FnOnce() -> R) -> R {
 /// Asks for the first cache lines of a slice ahead of their use.
 #[inline(always)]
 pub(super) fn prefetch<T>(slice: &[T]) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // More than these the processor fetches by itself, once it sees what is going on.
-        const MOST_BYTES: usize = 1024;
-        for offset in (0..size_of_val(slice).min(MOST_BYTES)).step_by(64) {
-            // SAFETY: the address is inside the slice; a prefetch reads nothing anyway.
-            unsafe { _mm_prefetch(slice.as_ptr().cast::<i8>().add(offset), _MM_HINT_T0) };
-        }
+    // More than these the processor fetches by itself, once it sees what is going on.
+    const MOST_BYTES: usize = 1024;
+    for offset in (0..size_of_val(slice).min(MOST_BYTES)).step_by(64) {
+        prefetch_line(slice.as_ptr().cast::<u8>().wrapping_add(offset));
     }
+}
+
+/// Asks for the cache line at an address, which may be any.
+#[inline(always)]
+pub(super) fn prefetch_line(at: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, which accesses nothing; SSE is part of the architecture.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(at.cast())
+    };
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = slice;
+    let _ = at;
+}
+
+/// As [`prefetch_line`], but only into the second-level cache.
+#[inline(always)]
+pub(super) fn prefetch_far(at: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: as above.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T1>(at.cast())
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
 }
 
 /// Whether the processor has the parts of AVX-512 that kernels use.

@@ -17,11 +17,12 @@ use super::tile::{MAX_ROWS, Run, TileArgs};
 use crate::Threads;
 use crate::kernels::scratch;
 
-/// Steps of a block. A panel of rhs is somewhat larger than the first-level cache then, and comes
-/// from the second; fewer passes over the result are worth more (measured at 1000 to 2048).
-const BLOCK_STEPS: usize = 512;
+/// Bytes of a row or column in a block of steps. A panel of rhs is larger than the first-level cache
+/// then, and comes from the second, which is fast enough; fewer passes over the result are worth
+/// more (measured at 1000 to 2048).
+const BLOCK_BYTES: usize = 4096;
 /// Rows of a block, in tiles: the block should take about a third of the second-level cache.
-const BLOCK_TILES: usize = 9;
+const BLOCK_TILES: usize = 7;
 /// Columns of rhs packed at once: they should fit the last level of cache.
 const BLOCK_COLUMNS: usize = 2048;
 /// Columns that a task takes at least, and at which an epilogue is called at the latest.
@@ -146,6 +147,8 @@ enum PartRhs<W> {
 
 impl<S: Simd> Product<'_, S> {
     const WIDTH: usize = S::LANES * S::VECS;
+    /// Steps of a block.
+    const BLOCK_STEPS: usize = BLOCK_BYTES / size_of::<S::Word>();
 
     /// Computes the product.
     ///
@@ -206,7 +209,7 @@ impl<S: Simd> Product<'_, S> {
             1..=2 if thin => 8,
             3..=4 if thin => 16,
             _ if thin => 64,
-            _ => BLOCK_STEPS,
+            _ => Self::BLOCK_STEPS,
         };
         let block = if thin { block.max(4096 / rows.len()) } else { block };
         for cols in chunks(0..self.cols, block) {
@@ -264,7 +267,7 @@ impl<S: Simd> Product<'_, S> {
     ) {
         let width = cols.next_multiple_of(Self::WIDTH);
         let mut rest = packed;
-        for steps in even_chunks(steps, BLOCK_STEPS) {
+        for steps in even_chunks(steps, Self::BLOCK_STEPS) {
             let (packed, later) = rest.split_at_mut(steps.len() * width);
             Self::pack_rhs(source, 0..cols, steps, packed, threads);
             rest = later;
@@ -310,11 +313,15 @@ impl<S: Simd> Product<'_, S> {
     /// # Safety
     /// As for [`Product::run`], for the part.
     unsafe fn run_part(&self, part: &Part<'_, S>, threads: Threads<'_>) {
-        let (row_blocks, block_rows) = even_parts(part.rows.len(), BLOCK_TILES * S::ROWS);
-        // Full tiles, but in the last block.
-        let block_rows =
-            if row_blocks > 1 { block_rows.next_multiple_of(S::ROWS) } else { block_rows };
-        let row_blocks = part.rows.len().div_ceil(block_rows);
+        // Full tiles, but in the last block; and if several blocks, then an even number, since
+        // threads often are.
+        let tiles = part.rows.len().div_ceil(S::ROWS);
+        let row_blocks = match tiles.div_ceil(BLOCK_TILES) {
+            0 | 1 => 1,
+            several => several.next_multiple_of(2),
+        };
+        let row_of = |block: usize| (block * tiles / row_blocks * S::ROWS).min(part.rows.len());
+        let block_rows = tiles.div_ceil(row_blocks) * S::ROWS;
         // Groups of columns only where the rows alone give few tasks: each packs lhs anew.
         let width = if row_blocks >= 4 { BLOCK_COLUMNS } else { GROUP_COLUMNS };
         let width = width.max(TASK_WORK / (block_rows * part.steps.len()).max(1));
@@ -322,8 +329,7 @@ impl<S: Simd> Product<'_, S> {
         let groups = part.cols.len().div_ceil(width);
         threads.for_each(row_blocks * groups, &|task| {
             let (block, group) = (task / groups, task % groups);
-            let first = part.rows.start + block * block_rows;
-            let rows = first..part.rows.end.min(first + block_rows);
+            let rows = part.rows.start + row_of(block)..part.rows.start + row_of(block + 1);
             let first = part.cols.start + group * width;
             let cols = first..part.cols.end.min(first + width);
             // SAFETY: the caller's promise; tasks have different rows or columns.
@@ -393,16 +399,21 @@ impl<S: Simd> Product<'_, S> {
         for group in chunks(cols, GROUP_COLUMNS) {
             for cols in chunks(group.clone(), Self::WIDTH) {
                 let vecs = cols.len().div_ceil(S::LANES);
-                let (rhs, rhs_step) = match part.rhs {
+                // While tiles read a panel the next one comes closer, a share with each.
+                let (rhs, rhs_step, ahead, ahead_step) = match part.rhs {
                     PartRhs::Packed { start, col } => {
-                        let panel = (cols.start - col) * part.steps.len();
-                        (start.get().wrapping_add(panel), Self::WIDTH)
+                        let steps = part.steps.len();
+                        let panel = start.get().wrapping_add((cols.start - col) * steps);
+                        let next = panel.wrapping_add(Self::WIDTH * steps);
+                        let share = Self::WIDTH * size_of::<S::Word>() / places.len();
+                        (panel, Self::WIDTH, next, share)
                     }
                     PartRhs::Plain { start, step_stride } => {
-                        (start.get().wrapping_add(cols.start), step_stride)
+                        let start = start.get().wrapping_add(cols.start);
+                        (start, step_stride, start, 0)
                     }
                 };
-                for &(rows, lhs_rows, out) in &places {
+                for (i, &(rows, lhs_rows, out)) in places.iter().enumerate() {
                     let args = TileArgs {
                         lhs: lhs_rows,
                         runs: lhs.runs,
@@ -412,6 +423,8 @@ impl<S: Simd> Product<'_, S> {
                         out: out.map(|row| row.wrapping_add(cols.start - part.cols.start)),
                         last_lanes: cols.len() - (vecs - 1) * S::LANES,
                         add: part.add,
+                        ahead: ahead.cast::<u8>().wrapping_add(i * part.steps.len() * ahead_step),
+                        ahead_step,
                     };
                     // SAFETY: the caller's promise; `self.simd` proves the features.
                     unsafe { self.simd.tile(rows, vecs, lhs.packed)(&args) };

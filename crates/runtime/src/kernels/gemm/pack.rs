@@ -11,6 +11,7 @@ use super::isa::Isa;
 use super::number::Element;
 use super::transpose::Rows;
 use crate::kernels::bytes::Plain;
+use crate::kernels::isa::prefetch_line;
 
 /// No tile has more items of an operand.
 pub(super) const MAX_WIDTH: usize = 64;
@@ -152,7 +153,13 @@ fn copy_rows_of<const WIDTH: usize, W, T: Element<W>>(
     steps: usize,
     to: &mut [W],
 ) {
+    // Rows are far apart; the processor sees no pattern in their addresses.
+    const AHEAD: usize = 8;
     for (k, row) in to.as_chunks_mut::<WIDTH>().0.iter_mut().enumerate().take(steps) {
+        let ahead = data.as_ptr().wrapping_add((k + AHEAD) * stride);
+        for offset in (0..size_of::<[T; WIDTH]>()).step_by(64) {
+            prefetch_line(ahead.cast::<u8>().wrapping_add(offset));
+        }
         let from: &[T; WIDTH] = data[k * stride..].first_chunk().expect("the row lies in memory");
         convert(from, row);
     }

@@ -6,6 +6,7 @@
 //! row of rhs and one number of lhs fill the registers: 14×2+2+1 of 32 with AVX-512.
 
 use super::simd::Simd;
+use crate::kernels::isa::{prefetch_far, prefetch_line};
 
 /// Where a tile finds its operands and puts its result.
 pub(super) struct TileArgs<'a, S: Simd> {
@@ -26,6 +27,11 @@ pub(super) struct TileArgs<'a, S: Simd> {
     pub last_lanes: usize,
     /// Whether to add to the result.
     pub add: bool,
+    /// Memory that is wanted in the second-level cache, if lhs is packed: each step asks for a line
+    /// of it.
+    pub ahead: *const u8,
+    /// From the line of a step to that of the next, in bytes.
+    pub ahead_step: usize,
 }
 
 /// Steps that follow each other at the same distance in lhs.
@@ -64,9 +70,10 @@ pub(super) unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PA
     // The result is needed only at the end: by then it has come from memory.
     for row in &args.out[..ROWS] {
         for v in 0..VECS {
-            prefetch(row.wrapping_add(v * S::LANES).cast());
+            prefetch_line(row.wrapping_add(v * S::LANES).cast());
         }
     }
+    let mut ahead = args.ahead;
     for run in args.runs {
         let mut offset = run.offset;
         for _ in 0..run.len {
@@ -91,16 +98,27 @@ pub(super) unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PA
                     }
                 }
             }
+            if PACKED {
+                prefetch_far(ahead);
+                ahead = ahead.wrapping_add(args.ahead_step);
+            }
             offset += lhs_step;
             rhs = rhs.wrapping_add(rhs_step);
         }
     }
-    let full = S::mask(S::LANES);
+    // A store under a mask, even one of all lanes, reads the line that it writes to.
+    let (full, is_full) = (S::mask(S::LANES), args.last_lanes == S::LANES);
     for (sums, out) in sums.into_iter().zip(args.out) {
         for (v, sums) in sums.into_iter().enumerate() {
-            let mask = if v + 1 < VECS { full } else { mask };
+            let to = out.wrapping_add(v * S::LANES);
             // SAFETY: the caller promises that these sums may be read and written.
-            unsafe { S::store(out.wrapping_add(v * S::LANES), mask, sums, args.add) };
+            unsafe {
+                if v + 1 < VECS || is_full {
+                    S::store(to, full, sums, args.add);
+                } else {
+                    S::store(to, mask, sums, args.add);
+                }
+            }
         }
     }
 }
@@ -116,19 +134,6 @@ fn opaque(number: &mut usize) {
     };
     #[cfg(not(target_arch = "x86_64"))]
     let _ = number;
-}
-
-/// Asks for a cache line that will be needed.
-#[inline(always)]
-fn prefetch(at: *const u8) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a hint, which accesses nothing; SSE is part of the architecture.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(at.cast())
-    };
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = at;
 }
 
 /// For a size of tile the instance of `$wrapper`, a [`Tile`] with the features enabled. `$rows` are

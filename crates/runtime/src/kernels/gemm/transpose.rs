@@ -61,6 +61,10 @@ mod avx512 {
     use std::arch::x86_64::*;
 
     use super::Rows;
+    use crate::kernels::isa::prefetch_far;
+
+    /// How many words ahead of their use rows are asked for.
+    const AHEAD: usize = 64;
 
     /// # Safety
     /// The features are there; the words of `rows` may be read in `data`, and its columns and
@@ -68,28 +72,35 @@ mod avx512 {
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     pub(super) unsafe fn transpose<T>(rows: &Rows<'_, T>, data: *const T, to: *mut i32) {
         let width = rows.offsets.len() + rows.padding;
-        for first in (0..width).step_by(16) {
-            let items = (width - first).min(16);
-            let keep = ((1_u32 << items) - 1) as __mmask16;
-            let places: [Option<usize>; 16] =
-                std::array::from_fn(|i| rows.offsets.get(first + i).copied());
-            for step in (0..rows.steps).step_by(16) {
-                let count = (rows.steps - step).min(16);
-                let part = ((1_u32 << count) - 1) as __mmask16;
+        for step in (0..rows.steps).step_by(16) {
+            let count = (rows.steps - step).min(16);
+            let part = ((1_u32 << count) - 1) as __mmask16;
+            for first in (0..width).step_by(16) {
+                let items = (width - first).min(16);
+                let keep = ((1_u32 << items) - 1) as __mmask16;
                 let mut block = [_mm512_setzero_si512(); 16];
-                for (row, place) in block.iter_mut().zip(places) {
-                    if let Some(offset) = place {
-                        let start = data.wrapping_add(offset + rows.start).cast::<i32>();
-                        let from = start.wrapping_add(step);
-                        // SAFETY: `count` words, all within the row, are read.
-                        *row = unsafe { _mm512_maskz_loadu_epi32(part, from) };
-                    }
+                let offsets = rows.offsets.get(first..).unwrap_or_default();
+                for (row, offset) in block.iter_mut().zip(offsets) {
+                    let from = data.wrapping_add(offset + rows.start).cast::<i32>();
+                    let from = from.wrapping_add(step);
+                    // SAFETY: `count` words, all within the row, are read.
+                    *row = unsafe { _mm512_maskz_loadu_epi32(part, from) };
+                    // Rows may be too many for the sets of the first-level cache.
+                    prefetch_far(from.wrapping_add(AHEAD).cast());
                 }
                 turn(&mut block);
                 for (k, row) in block.iter().enumerate().take(count) {
                     let to = to.wrapping_add((step + k) * rows.pitch + first);
                     // SAFETY: `items` words within row `step + k` of the result are written.
-                    unsafe { _mm512_mask_storeu_epi32(to, keep, *row) };
+                    unsafe {
+                        // A store under a mask, even one of all lanes, reads the line that it
+                        // writes to.
+                        if items == 16 {
+                            _mm512_storeu_epi32(to, *row);
+                        } else {
+                            _mm512_mask_storeu_epi32(to, keep, *row);
+                        }
+                    }
                 }
             }
         }
