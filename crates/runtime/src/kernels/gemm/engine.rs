@@ -10,6 +10,8 @@
 
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use super::axis::{Axis, even_parts};
 use super::pack::{InPlace, MAX_WIDTH, Source};
 use super::simd::Simd;
@@ -21,16 +23,23 @@ use crate::kernels::scratch;
 /// then, and comes from the second, which is fast enough; fewer passes over the result are worth
 /// more (measured at 1000 to 2048).
 const BLOCK_BYTES: usize = 4096;
-/// Rows of a block, in tiles: the block should take about a third of the second-level cache.
+/// Rows of a block, in tiles: the block should take about a third of the second-level cache. If it
+/// has few steps it may have several times the rows.
 const BLOCK_TILES: usize = 7;
+const MOST_TIMES: usize = 8;
 /// Columns of rhs packed at once: they should fit the last level of cache.
 const BLOCK_COLUMNS: usize = 2048;
 /// Columns that a task takes at least, and at which an epilogue is called at the latest.
 const GROUP_COLUMNS: usize = 512;
 /// Rows whose sums are kept until they are converted.
 const BLOCK_SUMS: usize = 2048;
-/// At most so many tiles of rows read rhs where it lies.
-const UNPACKED_TILES: usize = 4;
+/// At most so many tiles of rows read rhs where it lies, unless it has at most so many bytes in
+/// short rows, the lines of which do not crowd in few sets of the caches.
+const UNPACKED_TILES: usize = 24;
+const UNPACKED_BYTES: usize = 1 << 20;
+const SHORT_ROW_BYTES: usize = 2048;
+/// How many rows of rhs are asked for ahead where it lies.
+const ROWS_AHEAD: usize = 32;
 /// Multiplications that are worth waking a thread for.
 const TASK_WORK: usize = 1 << 17;
 
@@ -45,6 +54,8 @@ pub(super) struct Product<'a, S: Simd> {
     pub sink: Sink<'a, S::Acc>,
     /// Whether to add to what is in memory. Not for a [`Sink::Function`].
     pub add: bool,
+    /// How many tasks there should be, if there is enough to do.
+    pub tasks: usize,
 }
 
 /// The right operand.
@@ -202,19 +213,9 @@ impl<S: Simd> Product<'_, S> {
         place: impl Fn(usize) -> Place<'p, S::Acc>,
     ) {
         let plain = self.unpacked_rhs(rows.len());
-        let thin = plain.is_some() && rows.len() <= S::ROWS;
-        // A matrix that is read once should be read in the order of memory: few steps at a time,
-        // all columns, so that it streams.
-        let most_steps = match rows.len() {
-            1..=2 if thin => 8,
-            3..=4 if thin => 16,
-            _ if thin => 64,
-            _ => Self::BLOCK_STEPS,
-        };
-        let block = if thin { block.max(4096 / rows.len()) } else { block };
         for cols in chunks(0..self.cols, block) {
             let place = place(cols.start);
-            for steps in even_chunks(self.steps, most_steps) {
+            for steps in even_chunks(self.steps, Self::BLOCK_STEPS) {
                 let mut part = Part {
                     rows: rows.clone(),
                     cols: cols.clone(),
@@ -279,9 +280,11 @@ impl<S: Simd> Product<'_, S> {
     fn unpacked_rhs(&self, rows: usize) -> Option<(*const S::Word, usize)> {
         let Rhs::Source(source) = self.rhs else { return None };
         let plain = source.in_place()?;
-        let few = rows <= UNPACKED_TILES * S::ROWS;
         let row = plain.items.stride() == Some(1);
         let step_stride = plain.steps.stride()?;
+        let row_bytes = step_stride.saturating_mul(size_of::<S::Word>());
+        let small = row_bytes.saturating_mul(self.steps) <= UNPACKED_BYTES;
+        let few = rows <= UNPACKED_TILES * S::ROWS || small && row_bytes <= SHORT_ROW_BYTES;
         (row && few).then_some((plain.start.get().cast_const(), step_stride))
     }
 
@@ -316,14 +319,18 @@ impl<S: Simd> Product<'_, S> {
         // Full tiles, but in the last block; and if several blocks, then an even number, since
         // threads often are.
         let tiles = part.rows.len().div_ceil(S::ROWS);
-        let row_blocks = match tiles.div_ceil(BLOCK_TILES) {
+        let times = (Self::BLOCK_STEPS / part.steps.len().max(1)).clamp(1, MOST_TIMES);
+        let work = part.rows.len().saturating_mul(part.cols.len()).saturating_mul(part.steps.len());
+        let work = work / TASK_WORK;
+        let wanted = work.min(self.tasks).min(tiles / 2);
+        let row_blocks = match tiles.div_ceil(BLOCK_TILES * times).max(wanted) {
             0 | 1 => 1,
             several => several.next_multiple_of(2),
         };
         let row_of = |block: usize| (block * tiles / row_blocks * S::ROWS).min(part.rows.len());
         let block_rows = tiles.div_ceil(row_blocks) * S::ROWS;
         // Groups of columns only where the rows alone give few tasks: each packs lhs anew.
-        let width = if row_blocks >= 4 { BLOCK_COLUMNS } else { GROUP_COLUMNS };
+        let width = if row_blocks >= self.tasks { BLOCK_COLUMNS } else { GROUP_COLUMNS };
         let width = width.max(TASK_WORK / (block_rows * part.steps.len()).max(1));
         let width = width.min(part.cols.len()).next_multiple_of(Self::WIDTH);
         let groups = part.cols.len().div_ceil(width);
@@ -351,7 +358,8 @@ impl<S: Simd> Product<'_, S> {
                 plain.items.offsets(tile.start, &mut offsets[..tile.len()]);
                 offsets.map(|offset| plain.start.get().cast_const().wrapping_add(offset))
             };
-            let (mut runs, mut lhs_step, mut step) = (Vec::new(), 1, part.steps.start);
+            let (mut lhs_step, mut step) = (1, part.steps.start);
+            let mut runs = SmallVec::<[Run; 4]>::new();
             while step < part.steps.end {
                 let (offset, len, stride) = plain.steps.run(step, part.steps.end - step);
                 runs.push(Run { offset, len });
@@ -399,21 +407,30 @@ impl<S: Simd> Product<'_, S> {
         for group in chunks(cols, GROUP_COLUMNS) {
             for cols in chunks(group.clone(), Self::WIDTH) {
                 let vecs = cols.len().div_ceil(S::LANES);
-                // While tiles read a panel the next one comes closer, a share with each.
-                let (rhs, rhs_step, ahead, ahead_step) = match part.rhs {
+                let steps = part.steps.len();
+                let (rhs, rhs_step) = match part.rhs {
                     PartRhs::Packed { start, col } => {
-                        let steps = part.steps.len();
-                        let panel = start.get().wrapping_add((cols.start - col) * steps);
-                        let next = panel.wrapping_add(Self::WIDTH * steps);
-                        let share = Self::WIDTH * size_of::<S::Word>() / places.len();
-                        (panel, Self::WIDTH, next, share)
+                        (start.get().wrapping_add((cols.start - col) * steps), Self::WIDTH)
                     }
                     PartRhs::Plain { start, step_stride } => {
-                        let start = start.get().wrapping_add(cols.start);
-                        (start, step_stride, start, 0)
+                        (start.get().wrapping_add(cols.start), step_stride)
                     }
                 };
+                let bytes = rhs_step * size_of::<S::Word>();
+                let ahead = |tile: usize| match part.rhs {
+                    // While tiles read a panel the next one comes closer, a share with each.
+                    PartRhs::Packed { .. } => {
+                        let share = bytes / places.len();
+                        (rhs.cast::<u8>().wrapping_add(bytes * steps + share * steps * tile), share)
+                    }
+                    // The first tile fetches the panel, whose rows lie apart.
+                    PartRhs::Plain { .. } if tile == 0 && steps > ROWS_AHEAD => {
+                        (rhs.cast::<u8>().wrapping_add(bytes * ROWS_AHEAD), bytes)
+                    }
+                    PartRhs::Plain { .. } => (rhs.cast::<u8>(), 0),
+                };
                 for (i, &(rows, lhs_rows, out)) in places.iter().enumerate() {
+                    let (ahead, ahead_step) = ahead(i);
                     let args = TileArgs {
                         lhs: lhs_rows,
                         runs: lhs.runs,
@@ -423,7 +440,7 @@ impl<S: Simd> Product<'_, S> {
                         out: out.map(|row| row.wrapping_add(cols.start - part.cols.start)),
                         last_lanes: cols.len() - (vecs - 1) * S::LANES,
                         add: part.add,
-                        ahead: ahead.cast::<u8>().wrapping_add(i * part.steps.len() * ahead_step),
+                        ahead,
                         ahead_step,
                     };
                     // SAFETY: the caller's promise; `self.simd` proves the features.

@@ -36,6 +36,9 @@ use self::simd::Simd;
 use super::bytes::cast_mut;
 use crate::Threads;
 
+/// How many tasks a product should be, so that threads share it evenly.
+const TASKS: usize = 4;
+
 /// A dimension of a product: its size, and how many elements apart its indices are in each operand
 /// and in the result. Where it does not occur, that number is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,6 +199,7 @@ impl Contraction {
         let last = self.batch[2].last() + self.out_rows.last() + cols - 1;
         assert!(last < out.len, "the result lies in its memory");
         let steps = lhs.steps(self.lhs_steps.len());
+        let tasks = TASKS.div_ceil(batches);
         threads.for_each(batches, &|batch| {
             let [lhs_start, rhs_start, out_start] =
                 self.batch.each_ref().map(|axis| axis.offset(batch));
@@ -224,7 +228,8 @@ impl Contraction {
             lhs.with_source(isa, lhs_start, &self.lhs_rows, &self.lhs_steps, &mut |lhs| {
                 rhs.with_source(isa, rhs_start, &self.rhs_cols, &self.rhs_steps, &mut |rhs| {
                     let rhs = Rhs::Source(rhs);
-                    let product = Product { simd, rows, cols, steps, lhs, rhs, sink, add: false };
+                    let add = false;
+                    let product = Product { simd, rows, cols, steps, lhs, rhs, sink, add, tasks };
                     // SAFETY: sources lie in memory, as they checked; so does the result, by the
                     // assertion above, and no two of its elements are one, by that of `new`.
                     unsafe { product.run(threads) };

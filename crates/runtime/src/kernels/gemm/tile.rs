@@ -27,10 +27,9 @@ pub(super) struct TileArgs<'a, S: Simd> {
     pub last_lanes: usize,
     /// Whether to add to the result.
     pub add: bool,
-    /// Memory that is wanted in the second-level cache, if lhs is packed: each step asks for a line
-    /// of it.
+    /// A row of rhs that is wanted in the second-level cache: each step asks for one.
     pub ahead: *const u8,
-    /// From the line of a step to that of the next, in bytes.
+    /// From what one step asks for to what the next does, in bytes.
     pub ahead_step: usize,
 }
 
@@ -98,10 +97,10 @@ pub(super) unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PA
                     }
                 }
             }
-            if PACKED {
-                prefetch_far(ahead);
-                ahead = ahead.wrapping_add(args.ahead_step);
+            for v in 0..VECS {
+                prefetch_far(ahead.wrapping_add(v * size_of::<S::Words>()));
             }
+            ahead = ahead.wrapping_add(args.ahead_step);
             offset += lhs_step;
             rhs = rhs.wrapping_add(rhs_step);
         }

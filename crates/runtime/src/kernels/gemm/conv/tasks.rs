@@ -324,6 +324,7 @@ impl<W: Plain + Default + Element<W>, A: Plain + Default> Tasks<'_, W, A> {
                     rhs: kernel.map_or(Rhs::Source(&source), Rhs::Packed),
                     sink: Sink::Memory { start, rows: out_rows, finish: None },
                     add: features.start > 0,
+                    tasks: 1,
                 };
                 // SAFETY: `Strided` checked that the region has all rows and steps; the caller
                 // promises that the result may be written.
