@@ -67,7 +67,7 @@ const CANONICALIZE: Pass = Pass {
 
 const EXPAND: Pass = Pass {
     name: "expand",
-    summary: "Replaces batch normalisation by simpler operations.",
+    summary: "Replaces batch normalisation and products of 8-bit floats by simpler operations.",
     level: OptLevel::None,
     run: expand::expand,
 };

@@ -537,6 +537,26 @@ fn folds_written_out() {
 }
 
 #[test]
+fn several_results_in_place() {
+    let lowered = exact(
+        "x = f32[1000] parameter(0) y = f32[1000] parameter(1)
+         s = f32[1000] add(x, y) d = f32[1000] subtract(x, y) m = f32[1000] multiply(s, x)
+         ROOT t = (f32[1000], f32[1000], f32[1000]) tuple(s, d, m)",
+    );
+    assert_eq!(lowered.in_place.len(), 6);
+    // What the sums are folded of is read again when the difference is stored.
+    let lowered = close(
+        "x = f32[40,70] parameter(0) w = f32[40] parameter(1) z = f32[] constant(0)
+         s = f32[40] reduce(x, z), dimensions={1}, to_apply=add
+         t = f32[40] add(s, w) u = f32[40] multiply(s, w)
+         b = f32[40,70] broadcast(t), dimensions={0} d = f32[40,70] subtract(x, b)
+         e = f32[40,70] maximum(x, b)
+         ROOT r = (f32[40,70], f32[40,70], f32[40], f32[40]) tuple(d, e, t, u)",
+    );
+    assert!(lowered.in_place.contains(&(0, 0)) && lowered.in_place.contains(&(0, 1)));
+}
+
+#[test]
 fn results_of_several_sizes() {
     exact(
         "x = f32[40,30] parameter(0) i = s32[] parameter(1) one = s32[] constant(1)

@@ -3,8 +3,8 @@
 use half::f16;
 use helio_ir::ElementType;
 
-use super::Elem;
 use super::kind::{FloatKind, Kind};
+use super::{Elem, small};
 use crate::kernel::{Addr, BinOp, Builder, Cmp, Conv, Lane, Mem, Value};
 
 /// The bytes of the lanes that hold elements of a type, 4 or 8; `None` for types that kernels cannot
@@ -60,6 +60,7 @@ fn read(
         }
         // The high bits of a byte that holds fewer may be anything.
         Kind::Int(int) if int.bits < 8 => Elem::Vector(int.wrap(b, first)),
+        Kind::Float(FloatKind::Small(format)) => Elem::Vector(small::decode(b, format, first)),
         Kind::Int(_) | Kind::Float(_) => Elem::Vector(first),
         Kind::Complex(_) => {
             Elem::Complex(first, vector(b, kind.mem(), imaginary(addr, kind.mem())))
@@ -78,6 +79,10 @@ pub fn store(b: &mut Builder, ty: ElementType, elem: Elem, addr: Addr, mask: Opt
             let (one, zero) = (b.int(Lane::I32, 1), b.int(Lane::I32, 0));
             let byte = b.select(set, one, zero);
             b.store(byte, Mem::U8, addr, mask);
+        }
+        (Kind::Float(FloatKind::Small(format)), Elem::Vector(x)) => {
+            let code = small::encode(b, format, x);
+            b.store(code, Mem::U8, addr, mask);
         }
         (Kind::Float(FloatKind::BF16), Elem::Vector(x)) => {
             // It is rounded, so that its high half is all of it.
@@ -102,6 +107,10 @@ pub fn store(b: &mut Builder, ty: ElementType, elem: Elem, addr: Addr, mask: Opt
 /// If kernels do not hold the type.
 pub fn constant(b: &mut Builder, ty: ElementType, bits: u128) -> Elem {
     let mut float = |float: FloatKind, bits: u128| match float {
+        FloatKind::Small(format) => {
+            let code = b.int(Lane::I32, i64::from(bits as u8));
+            small::decode(b, format, code)
+        }
         FloatKind::F16 => b.float(Lane::F32, f16::from_bits(bits as u16).into()),
         FloatKind::BF16 => b.bits(Lane::F32, u64::from(bits as u16) << 16),
         FloatKind::F32 => b.bits(Lane::F32, u64::from(bits as u32)),

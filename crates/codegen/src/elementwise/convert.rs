@@ -1,9 +1,10 @@
 //! Changes of element type, and rounding to fewer bits.
 
+use helio_ir::ElementType;
 use helio_ir::ops::ReducePrecision;
 
-use super::Elem;
 use super::kind::{FloatKind, IntKind, Kind};
+use super::{Elem, small};
 use crate::kernel::{BinOp, Builder, Cmp, Conv, Lane, MaskOp, UnOp, Value};
 use crate::math::sign_bit;
 
@@ -107,7 +108,7 @@ fn sticky(b: &mut Builder, int: IntKind, x: Value) -> Value {
 
 fn float_to_float(b: &mut Builder, from: FloatKind, x: Value, to: FloatKind) -> Value {
     match (from, to) {
-        (FloatKind::F64, FloatKind::F16 | FloatKind::BF16) => {
+        (FloatKind::F64, FloatKind::Small(_) | FloatKind::F16 | FloatKind::BF16) => {
             let odd = narrow_to_odd(b, x);
             to.round_any(b, odd)
         }
@@ -187,8 +188,8 @@ fn float_to_int(b: &mut Builder, from: FloatKind, x: Value, to: IntKind) -> Valu
     b.select(above, most, result)
 }
 
-/// Whether [`bitcast`] takes these types: those of one width, but for `f16`, whose bits lanes do not
-/// hold.
+/// Whether [`bitcast`] takes these types: those of one width. But the bits of `f16` are not to be had
+/// from lanes, as the conversion to these makes every NaN a quiet one.
 pub(super) fn has_bitcast(from: Kind, to: Kind) -> bool {
     if from == to {
         return true;
@@ -196,11 +197,14 @@ pub(super) fn has_bitcast(from: Kind, to: Kind) -> bool {
     let bits = |kind| match kind {
         Kind::Pred => Some(8),
         Kind::Int(int) => Some(int.bits),
-        Kind::Float(FloatKind::F16) | Kind::Complex(_) => None,
-        Kind::Float(FloatKind::BF16) => Some(16),
+        Kind::Complex(_) => None,
+        Kind::Float(FloatKind::Small(format)) => {
+            Some(1 + format.exponent_bits + format.mantissa_bits)
+        }
+        Kind::Float(FloatKind::F16 | FloatKind::BF16) => Some(16),
         Kind::Float(float) => Some(8 * float.lane().bytes() as u32),
     };
-    bits(from).is_some() && bits(from) == bits(to)
+    from != Kind::Float(FloatKind::F16) && bits(from).is_some() && bits(from) == bits(to)
 }
 
 /// The same bits as another type.
@@ -214,6 +218,7 @@ pub(super) fn bitcast(b: &mut Builder, from: Kind, x: Elem, to: Kind) -> Elem {
             let (one, zero) = (b.int(Lane::I32, 1), b.int(Lane::I32, 0));
             b.select(set, one, zero)
         }
+        (Kind::Float(FloatKind::Small(format)), Elem::Vector(x)) => small::encode(b, format, x),
         (Kind::Float(float), Elem::Vector(x)) => {
             let bits = b.convert(Conv::Bits, float.bits_lane(), x);
             if float == FloatKind::BF16 { b.bin(BinOp::ShrL, bits, sixteen) } else { bits }
@@ -223,6 +228,11 @@ pub(super) fn bitcast(b: &mut Builder, from: Kind, x: Elem, to: Kind) -> Elem {
     match to {
         Kind::Pred => Elem::Mask(nonzero(b, Lane::I32, bits)),
         Kind::Int(int) => Elem::Vector(int.wrap(b, bits)),
+        Kind::Float(FloatKind::Small(format)) => Elem::Vector(small::decode(b, format, bits)),
+        Kind::Float(FloatKind::F16) => {
+            let format = ElementType::F16.float_format().expect("a float has a format");
+            Elem::Vector(small::decode(b, format, bits))
+        }
         Kind::Float(FloatKind::BF16) => {
             let high = b.bin(BinOp::Shl, bits, sixteen);
             Elem::Vector(b.convert(Conv::Bits, Lane::F32, high))
@@ -236,6 +246,7 @@ pub(super) fn bitcast(b: &mut Builder, from: Kind, x: Elem, to: Kind) -> Elem {
 /// Explicit mantissa and exponent bits.
 fn format(float: FloatKind) -> (u32, u32) {
     match float {
+        FloatKind::Small(format) => (format.mantissa_bits, format.exponent_bits),
         FloatKind::F16 => (10, 5),
         FloatKind::BF16 => (7, 8),
         FloatKind::F32 => (23, 8),
@@ -243,10 +254,15 @@ fn format(float: FloatKind) -> (u32, u32) {
     }
 }
 
-/// Whether [`precision`] takes this. The subnormal numbers of `f16` are none in its lanes, so its
-/// mantissa cannot be cut there.
+/// Whether [`precision`] takes this. The subnormal numbers of narrow floats are none in their lanes,
+/// so their mantissa cannot be cut there.
 pub(super) fn has_precision(op: ReducePrecision, float: FloatKind) -> bool {
-    float != FloatKind::F16 || op.mantissa_bits >= 10
+    let (mantissa, exponent) = format(float);
+    match float {
+        FloatKind::Small(_) => op.mantissa_bits >= mantissa && op.exponent_bits >= exponent,
+        FloatKind::F16 => op.mantissa_bits >= mantissa,
+        FloatKind::BF16 | FloatKind::F32 | FloatKind::F64 => true,
+    }
 }
 
 /// Rounded to fewer bits, ties to even; overflow gives infinity. With fewer exponent bits, what is

@@ -55,6 +55,14 @@ fn arithmetic(op: BinaryOp) -> Option<BinOp> {
 }
 
 pub(super) fn unary(b: &mut Builder, op: UnaryOp, float: FloatKind, x: Value) -> Elem {
+    match (float, in_lanes(b, op, float, x)) {
+        // Not even the sign of every number of these formats can change.
+        (FloatKind::Small(_), Elem::Vector(result)) => Elem::Vector(float.round(b, result)),
+        (_, result) => result,
+    }
+}
+
+fn in_lanes(b: &mut Builder, op: UnaryOp, float: FloatKind, x: Value) -> Elem {
     let lane = float.lane();
     if let Some(op) = plain(op) {
         return Elem::Vector(b.un(op, x));

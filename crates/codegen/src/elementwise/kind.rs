@@ -1,7 +1,9 @@
 //! How elements of each type are held in lanes.
 
 use helio_ir::ElementType;
+use helio_ir::types::{FloatFormat, FloatSpecials};
 
+use super::small;
 use crate::kernel::{BinOp, Builder, Cmp, Conv, Lane, Mem, UnOp, Value};
 
 /// What the lanes of an element type are.
@@ -27,6 +29,8 @@ pub(super) struct IntKind {
 /// A float type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FloatKind {
+    /// One of 4 or 8 bits.
+    Small(FloatFormat),
     F16,
     BF16,
     F32,
@@ -34,7 +38,7 @@ pub(super) enum FloatKind {
 }
 
 impl Kind {
-    /// `None` for the floats of 8 and fewer bits.
+    /// `None` for the floats that are powers of two only.
     pub(super) fn of(ty: ElementType) -> Option<Kind> {
         Some(match ty {
             ElementType::Pred => Kind::Pred,
@@ -48,7 +52,11 @@ impl Kind {
                 let signed = ty.is_signed_integer();
                 Kind::Int(IntKind { bits: ty.bits() as u32, signed })
             }
-            _ => return None,
+            _ => {
+                let format = ty.float_format()?;
+                let is_number = format.specials != FloatSpecials::PowersOfTwo;
+                Kind::Float(FloatKind::Small(Some(format).filter(|_| is_number)?))
+            }
         })
     }
 
@@ -58,6 +66,7 @@ impl Kind {
             Kind::Pred => Mem::U8,
             Kind::Int(int) => int.mem(),
             Kind::Float(float) | Kind::Complex(float) => match float {
+                FloatKind::Small(_) => Mem::U8,
                 FloatKind::F16 => Mem::F16,
                 FloatKind::BF16 => Mem::BF16,
                 FloatKind::F32 => Mem::F32,
@@ -134,6 +143,7 @@ impl FloatKind {
     pub(super) fn round(self, b: &mut Builder, x: Value) -> Value {
         match self {
             FloatKind::F32 | FloatKind::F64 => x,
+            FloatKind::Small(format) => small::round(b, format, x),
             FloatKind::F16 => b.un(UnOp::RoundF16, x),
             FloatKind::BF16 => {
                 // Half a unit less one, and one more if the last bit kept is odd.

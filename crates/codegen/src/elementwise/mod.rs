@@ -14,6 +14,7 @@ mod convert;
 mod float;
 mod integer;
 mod kind;
+mod small;
 
 use helio_ir::{BinaryOp, ElementType, Op, UnaryOp};
 
@@ -26,7 +27,7 @@ use crate::kernel::{Builder, MaskOp, Value};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Elem {
     /// Integers and floats. Integers of fewer than 32 bits are extended to 32 as their signedness
-    /// says, floats of 16 bits are `F32` lanes rounded to their format.
+    /// says, floats of 16 and fewer bits are `F32` lanes rounded to their format.
     Vector(Value),
     /// `pred`.
     Mask(Value),

@@ -399,6 +399,11 @@ impl<'m> Domain<'m> {
         zip(&graph.nodes, needed).any(|(node, needed)| needed && reads(node))
     }
 
+    /// Whether anything reads an operand.
+    pub fn reads(&self, operand: usize) -> bool {
+        self.element_bytes(operand).is_some()
+    }
+
     /// The bytes of an operand's elements, if any is read.
     pub fn element_bytes(&self, operand: usize) -> Option<usize> {
         let reads = |node: &Node<'_>| matches!(node, Node::Load { source: Source::Operand(of), .. } if *of == operand);

@@ -386,10 +386,7 @@ impl<'g, 'm> Loops<'g, 'm> {
         }
         for &point in points {
             self.emit.go(point);
-            for store in &self.work.stores {
-                let elem = self.emit.value(b, store.node);
-                self.emit.store(b, store.to, &store.at, store.ty, elem);
-            }
+            self.store(b, &self.work.stores);
             for (reduction, leaf, at, to) in &self.work.partial {
                 let elem = self.emit.reduced[point.copy][&(*reduction, *leaf)];
                 let ty = self.reduction(*reduction).accumulator(*leaf);
@@ -599,12 +596,18 @@ impl<'g, 'm> Loops<'g, 'm> {
                 });
             }
         }
-        for store in &pass.stores {
-            let elem = self.emit.value(b, store.node);
-            self.emit.store(b, store.to, &store.at, store.ty, elem);
-        }
+        self.store(b, &pass.stores);
         self.emit.keep(b);
         self.fold(b, pass, accumulators, &elements)
+    }
+
+    /// Stores values of the current point: all are computed before the first is stored, which may lie
+    /// where an element was that the others need.
+    fn store(&mut self, b: &mut Builder, stores: &[Store]) {
+        let elems: Vec<Elem> = stores.iter().map(|store| self.emit.value(b, store.node)).collect();
+        for (store, elem) in zip(stores, elems) {
+            self.emit.store(b, store.to, &store.at, store.ty, elem);
+        }
     }
 
     /// Elements folded into accumulators.

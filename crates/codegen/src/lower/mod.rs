@@ -151,17 +151,22 @@ struct Lowering {
 impl Lowering {
     fn all(&mut self, module: &Module, fused: CompId) -> Result<(), Stop> {
         let groups = domain::groups(module, fused)?;
-        for group in &groups {
-            let domain = Domain::new(module, fused, group)?;
-            let updates = domain.outputs.iter().filter_map(|o| Some((o.updates?, o.leaf)));
-            self.lowered.updates.extend(updates);
+        let domains = groups.iter().map(|group| Domain::new(module, fused, group));
+        let domains = domains.collect::<Result<Vec<_>, _>>()?;
+        for (i, domain) in domains.iter().enumerate() {
+            for (operand, leaf) in domain.outputs.iter().filter_map(|o| Some((o.updates?, o.leaf)))
+            {
+                if domains[i + 1..].iter().any(|later| later.reads(operand)) {
+                    return Err(Stop::unsupported("an update of what is read later"));
+                }
+                self.lowered.updates.push((operand, leaf));
+            }
             // What another group reads later must not be overwritten.
             if groups.len() == 1 {
-                self.in_place(&domain);
+                self.in_place(domain);
             }
-            self.domain(domain)?;
         }
-        Ok(())
+        domains.into_iter().try_for_each(|domain| self.domain(domain))
     }
 
     /// Adds the stages of a domain.

@@ -33,8 +33,7 @@ impl<'m> Planner<'m> {
             let value = operands[operand];
             results[leaf] = Some(self.updated(value, frame.number, dies(operand), steps));
         }
-        // Of several results one may be stored before what the others need of the operand is loaded.
-        if self.target.in_place() && results.len() == 1 {
+        if self.target.in_place() {
             for &(operand, leaf) in &in_place {
                 let value = self.find(operands[operand]);
                 let is_taken = results.contains(&Some(value));

@@ -1,6 +1,7 @@
 //! Operations that stand for several simpler ones.
 
 mod batch_norm;
+mod small_floats;
 
 use helio_ir::{InstrId, Module, Op, Result};
 
@@ -8,7 +9,7 @@ use crate::draft::Draft;
 use crate::rebuild::{contains, rebuild};
 
 /// Replaces operations that no kernel exists for by simpler ones: `batch-norm-training`,
-/// `batch-norm-inference`, `batch-norm-grad`.
+/// `batch-norm-inference`, `batch-norm-grad`, and products of floats of 8 bits.
 pub(crate) fn expand(module: Module) -> Result<Module> {
     if !contains(&module, is_expanded) {
         return Ok(module);
@@ -25,7 +26,7 @@ pub(crate) fn expand(module: Module) -> Result<Module> {
                 Op::BatchNormTraining(op) => batch_norm::training(&mut draft, op, &operands)?,
                 Op::BatchNormInference(op) => batch_norm::inference(&mut draft, op, &operands)?,
                 Op::BatchNormGrad(op) => batch_norm::grad(&mut draft, op, &operands)?,
-                _ => None,
+                op => small_floats::product(&mut draft, op, &operands)?,
             };
             map.push(match expanded {
                 Some(id) => id,
@@ -37,5 +38,12 @@ pub(crate) fn expand(module: Module) -> Result<Module> {
 }
 
 fn is_expanded(op: &Op) -> bool {
-    matches!(op, Op::BatchNormTraining(_) | Op::BatchNormInference(_) | Op::BatchNormGrad(_))
+    matches!(
+        op,
+        Op::BatchNormTraining(_)
+            | Op::BatchNormInference(_)
+            | Op::BatchNormGrad(_)
+            | Op::Dot(_)
+            | Op::Convolution(_)
+    )
 }

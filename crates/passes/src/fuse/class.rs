@@ -82,12 +82,24 @@ pub(super) fn class(computation: &Computation, instr: &Instr) -> Class {
             Class::Boundary
         }
         Op::Binary(op) => costs(op.cost()),
-        Op::Compare(_) | Op::Select(_) | Op::Clamp(_) | Op::ReducePrecision(_) => Class::Cheap,
+        Op::Compare(_) | Op::Select(_) | Op::Clamp(_) => Class::Cheap,
+        // The subnormal numbers of narrow floats are none where code computes.
+        Op::ReducePrecision(op) => {
+            let format = shape.element().float_format();
+            let keeps = format.is_some_and(|format| {
+                op.mantissa_bits >= format.mantissa_bits && op.exponent_bits >= format.exponent_bits
+            });
+            let cuts = shape.element().size_bytes() >= 4 || shape.element() == ElementType::BF16;
+            if keeps || cuts { Class::Cheap } else { Class::Boundary }
+        }
         Op::Convert(_) => Class::Cheap,
         Op::BitcastConvert(_) => {
-            let same =
-                operand(0).is_some_and(|from| from.element().bits() == shape.element().bits());
-            if same { Class::Cheap } else { Class::Boundary }
+            let of_same_width = |from: &ArrayShape| {
+                from.element().bits() == shape.element().bits()
+                    && (from.element() != ElementType::F16 || shape.element() == ElementType::F16)
+                    && !(from.element().is_complex() || shape.element().is_complex())
+            };
+            if operand(0).is_some_and(of_same_width) { Class::Cheap } else { Class::Boundary }
         }
         _ => Class::Boundary,
     }
@@ -102,7 +114,7 @@ fn costs(cost: Cost) -> Class {
 
 /// Whether generated code holds elements of a type.
 fn is_held(ty: ElementType) -> bool {
-    !(ty.is_float() && ty.size_bytes() < 2)
+    ty != ElementType::F8E8M0FNU
 }
 
 /// Whether a reduction of several arrays folds more than nothing, of types that code can hold.
