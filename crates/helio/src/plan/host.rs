@@ -81,14 +81,7 @@ pub(crate) fn literal<'b>(
 fn write(value: &Literal, leaves: &mut [&mut [u8]]) -> Result<()> {
     for (leaf, bytes) in value.leaves().into_iter().zip(leaves) {
         if let Literal::Array(array) = leaf {
-            let found = array.to_bytes();
-            if found.len() != bytes.len() {
-                let (want, found) = (bytes.len(), found.len());
-                return Err(Error::internal(format!(
-                    "a result of {found} bytes instead of {want}"
-                )));
-            }
-            bytes.copy_from_slice(&found);
+            array.write_to(bytes)?;
         }
     }
     Ok(())

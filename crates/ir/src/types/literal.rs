@@ -258,34 +258,24 @@ impl Array {
     /// The elements as bytes, little-endian, one after the other; types narrower than a byte take
     /// one byte each.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let size = self.element().size_bytes();
-        let mut bytes = Vec::with_capacity(self.data().len() * size);
-        dispatch!(self.data(), values => for &value in values {
-            bytes.extend_from_slice(&Native::to_bits(value).to_le_bytes()[..size]);
-        });
+        let mut bytes = vec![0; self.data().size_bytes()];
+        dispatch!(self.data(), values => write_bytes(values, &mut bytes));
         bytes
+    }
+
+    /// As [`Array::to_bytes`], into a slice. Errors: `literal.C1` if the slice is not as long.
+    pub fn write_to(&self, bytes: &mut [u8]) -> Result<()> {
+        ensure_len(&self.shape, bytes.len(), self.data().size_bytes())?;
+        dispatch!(self.data(), values => write_bytes(values, bytes));
+        Ok(())
     }
 
     /// The inverse of [`Array::to_bytes`]. Errors: `literal.C1` if the number of bytes is not the
     /// shape's; `ResourceExhausted`.
     pub fn from_bytes(shape: ArrayShape, bytes: &[u8]) -> Result<Self> {
-        let size = shape.element().size_bytes();
-        crate::ensure!(
-            bytes.len() == shape.size_bytes(),
-            "literal.C1",
-            "{} bytes for {shape}, which has {}",
-            bytes.len(),
-            shape.size_bytes()
-        );
+        ensure_len(&shape, bytes.len(), shape.size_bytes())?;
         memory::ensure_available(bytes.len())?;
-        let bits = |chunk: &[u8]| {
-            let mut word = [0; 16];
-            word[..size].copy_from_slice(chunk);
-            u128::from_le_bytes(word)
-        };
-        let data = dispatch_type!(shape.element(), T => {
-            T::wrap(bytes.chunks_exact(size).map(|c| <T as Native>::from_bits(bits(c))).collect())
-        });
+        let data = dispatch_type!(shape.element(), T => T::wrap(read_bytes(bytes)));
         Self::from_data(shape, data)
     }
 
@@ -295,6 +285,29 @@ impl Array {
             && self.sizes == other.sizes
             && (0..self.data().len()).all(|i| self.bits(i) == other.bits(i))
     }
+}
+
+fn ensure_len(shape: &ArrayShape, found: usize, needed: usize) -> Result<()> {
+    crate::ensure!(found == needed, "literal.C1", "{found} bytes for {shape}, which has {needed}");
+    Ok(())
+}
+
+/// Writes elements one after the other. (The size of one is a constant here, so that this is a
+/// copy once compiled. In memory, as in bytes, a type narrower than a byte takes one.)
+fn write_bytes<T: Native>(values: &[T], bytes: &mut [u8]) {
+    for (to, &value) in bytes.chunks_exact_mut(size_of::<T>()).zip(values) {
+        to.copy_from_slice(&value.to_bits().to_le_bytes()[..size_of::<T>()]);
+    }
+}
+
+/// The inverse of [`write_bytes`].
+fn read_bytes<T: Native>(bytes: &[u8]) -> Vec<T> {
+    let element = |chunk: &[u8]| {
+        let mut word = [0; 16];
+        word[..size_of::<T>()].copy_from_slice(chunk);
+        T::from_bits(u128::from_le_bytes(word))
+    };
+    bytes.chunks_exact(size_of::<T>()).map(element).collect()
 }
 
 /// A value of any shape; cloning is cheap.
@@ -392,6 +405,20 @@ mod tests {
             rule(array.with_shape(ArrayShape::scalar(ElementType::S32))),
             Some("literal.C1")
         );
+    }
+
+    #[test]
+    fn bytes_of_every_type_come_back() {
+        for &element in ElementType::ALL {
+            let shape = ArrayShape::new(element, [5]).expect("a shape");
+            let bytes: Vec<u8> = (0..shape.size_bytes()).map(|i| (i % 2) as u8).collect();
+            let array = Array::from_bytes(shape, &bytes).expect("as many bytes");
+            assert_eq!(array.to_bytes(), bytes, "{element}");
+            let mut copy = vec![0; bytes.len()];
+            array.write_to(&mut copy).expect("as many bytes");
+            assert_eq!(copy, bytes, "{element}");
+            assert_eq!(rule(array.write_to(&mut copy[1..])), Some("literal.C1"));
+        }
     }
 
     #[test]
