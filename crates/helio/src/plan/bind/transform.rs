@@ -19,13 +19,20 @@ pub(super) fn fft(site: &Site<'_>, op: &ops::Fft) -> Option<Bound> {
     }
     let batch = operand.dims()[..outer].iter().product();
     let fft = Fft::new(kind, batch, op.lengths.clone());
-    Some(match operand.element().real_part() {
-        ElementType::F32 => Bound::new("fft", move |inputs, outputs, threads| {
-            fft.f32(inputs[0], outputs[0], threads);
-        }),
-        ElementType::F64 => Bound::new("fft", move |inputs, outputs, threads| {
-            fft.f64(inputs[0], outputs[0], threads);
-        }),
+    let part = operand.element().real_part();
+    let scratch_bytes = fft.scratch_bytes(part.size_bytes());
+    let is_single = match part {
+        ElementType::F32 => true,
+        ElementType::F64 => false,
         _ => return None,
-    })
+    };
+    let bound = Bound::new("fft", move |inputs, outputs, threads| {
+        let [to, rest @ ..] = outputs else { return };
+        let scratch = rest.first_mut().map_or(&mut [][..], |scratch| scratch);
+        match is_single {
+            true => fft.f32(inputs[0], to, scratch, threads),
+            false => fft.f64(inputs[0], to, scratch, threads),
+        }
+    });
+    Some(bound.with_scratch(scratch_bytes))
 }

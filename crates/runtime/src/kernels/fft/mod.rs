@@ -1,0 +1,291 @@
+//! Discrete Fourier transforms over the last one to three dimensions.
+//!
+//! `rustfft` transforms complex lines; here they are led through arrays. Lines that are not
+//! contiguous are copied to and fro several at a time, so that whole cache lines are used. Real lines
+//! are complex ones of half the length ([`real`]).
+
+mod real;
+
+use std::sync::{Arc, OnceLock};
+
+use rustfft::num_complex::Complex;
+use rustfft::{Fft as Lines, FftDirection, FftNum, FftPlanner};
+
+use super::bytes::{Plain, Scratch, cast, cast_mut, scratch_for};
+use super::disjoint::Disjoint;
+use super::isa::vectorised;
+use super::scratch;
+use crate::Threads;
+use real::RealLines;
+
+/// Which transform.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FftKind {
+    /// Complex to complex, unscaled.
+    Forward,
+    /// Complex to complex, divided by the number of points.
+    Inverse,
+    /// Real to the first half of its spectrum, unscaled.
+    RealForward,
+    /// Half a spectrum to real, divided by the number of points.
+    RealInverse,
+}
+
+/// A transform of arrays of some sizes. What `rustfft` plans is planned at the first run, since it
+/// takes longer than a compilation should.
+#[derive(Clone)]
+pub struct Fft {
+    kind: FftKind,
+    /// The product of the sizes of dimensions that are not transformed.
+    batch: usize,
+    /// The sizes of transformed dimensions, in the time domain.
+    lengths: Vec<usize>,
+    single: OnceLock<Arc<Plans<f32>>>,
+    double: OnceLock<Arc<Plans<f64>>>,
+}
+
+/// Plans for lines.
+struct Plans<T: FftNum> {
+    /// For each transformed dimension; the last one's is not used for real lines.
+    complex: Vec<Arc<dyn Lines<T>>>,
+    /// For real lines.
+    real: Option<RealLines<T>>,
+}
+
+/// Tasks transform about so many points.
+const TASK_POINTS: usize = 1 << 14;
+
+/// Lines that are not contiguous are copied so many at a time.
+const COLUMNS: usize = 16;
+
+/// A part of complex numbers.
+pub trait Part: FftNum + Plain + Default {
+    #[doc(hidden)]
+    fn rounded(value: f64) -> Self;
+}
+
+impl Part for f32 {
+    fn rounded(value: f64) -> f32 {
+        value as f32
+    }
+}
+
+impl Part for f64 {
+    fn rounded(value: f64) -> f64 {
+        value
+    }
+}
+
+impl Fft {
+    /// A transform of `batch` arrays with these lengths in the time domain, one to three.
+    pub fn new(kind: FftKind, batch: usize, lengths: Vec<usize>) -> Self {
+        Fft { kind, batch, lengths, single: OnceLock::new(), double: OnceLock::new() }
+    }
+
+    /// How much working memory a transform needs whose parts have so many bytes.
+    pub fn scratch_bytes(&self, part_size: usize) -> usize {
+        if self.kind != FftKind::RealInverse || self.outer_points() == 1 {
+            return 0;
+        }
+        let lines = self.batch.saturating_mul(self.outer_points());
+        let bytes = lines.saturating_mul(self.spectrum()).saturating_mul(2 * part_size);
+        scratch_for::<u8>(bytes)
+    }
+
+    /// Transforms bytes of (pairs of) `f32`.
+    ///
+    /// # Panics
+    /// If an array or `scratch` is too short, or an array is not aligned for its elements.
+    pub fn f32(&self, from: &[u8], to: &mut [u8], scratch: &mut [u8], threads: Threads<'_>) {
+        let plans = self.single.get_or_init(|| Arc::new(self.plan()));
+        self.run::<f32>(plans, from, to, scratch, threads);
+    }
+
+    /// Transforms bytes of (pairs of) `f64`; see [`Fft::f32`].
+    ///
+    /// # Panics
+    /// As [`Fft::f32`].
+    pub fn f64(&self, from: &[u8], to: &mut [u8], scratch: &mut [u8], threads: Threads<'_>) {
+        let plans = self.double.get_or_init(|| Arc::new(self.plan()));
+        self.run::<f64>(plans, from, to, scratch, threads);
+    }
+
+    fn plan<T: Part>(&self) -> Plans<T>
+    where
+        Complex<T>: Plain,
+    {
+        let mut planner = FftPlanner::new();
+        let (direction, is_real) = match self.kind {
+            FftKind::Forward => (FftDirection::Forward, false),
+            FftKind::RealForward => (FftDirection::Forward, true),
+            FftKind::Inverse => (FftDirection::Inverse, false),
+            FftKind::RealInverse => (FftDirection::Inverse, true),
+        };
+        let last = self.lengths.last().copied().unwrap_or(1);
+        Plans {
+            complex: self.lengths.iter().map(|&n| planner.plan_fft(n, direction)).collect(),
+            real: is_real.then(|| RealLines::new(last, direction, &mut planner)),
+        }
+    }
+
+    /// The product of transformed dimensions but the last.
+    fn outer_points(&self) -> usize {
+        self.lengths.iter().rev().skip(1).product()
+    }
+
+    /// Elements of a line in the frequency domain.
+    fn spectrum(&self) -> usize {
+        let last = self.lengths.last().copied().unwrap_or(1);
+        match self.kind {
+            FftKind::Forward | FftKind::Inverse => last,
+            FftKind::RealForward | FftKind::RealInverse => last / 2 + 1,
+        }
+    }
+
+    fn run<T: Part>(
+        &self,
+        plans: &Plans<T>,
+        from: &[u8],
+        to: &mut [u8],
+        scratch: &mut [u8],
+        threads: Threads<'_>,
+    ) where
+        Complex<T>: Plain,
+    {
+        let Some(&last) = self.lengths.last() else { return };
+        let lines = self.batch * self.outer_points();
+        if lines * last == 0 {
+            return;
+        }
+        let points: f64 = self.lengths.iter().map(|&n| n as f64).product();
+        let scale = T::rounded(1.0 / points);
+        let spectrum = self.spectrum();
+        let per_task = (TASK_POINTS / last).max(1);
+        match (self.kind, &plans.real) {
+            (FftKind::RealForward, Some(plan)) => {
+                let (from, to) = (cast::<T>(from), cast_mut::<Complex<T>>(to));
+                let to = &mut to[..lines * spectrum];
+                threads.for_chunks(to, per_task * spectrum, &|task, to| {
+                    let from = &from[task * per_task * last..];
+                    scratch::with(plan.spare(), |spare: &mut [Complex<T>]| {
+                        let lines = from.chunks_exact(last).zip(to.chunks_exact_mut(spectrum));
+                        lines.for_each(|(from, to)| plan.forward(from, to, spare));
+                    });
+                });
+                self.outer(plans, to, spectrum, threads);
+            }
+            (FftKind::RealInverse, Some(plan)) => {
+                let mut from = &cast::<Complex<T>>(from)[..lines * spectrum];
+                if self.outer_points() > 1 {
+                    let copy = Scratch::new(scratch).take::<Complex<T>>(from.len());
+                    threads.for_chunks(copy, TASK_POINTS, &|task, to| {
+                        to.copy_from_slice(&from[task * TASK_POINTS..][..to.len()]);
+                    });
+                    self.outer(plans, copy, spectrum, threads);
+                    from = copy;
+                }
+                let to = &mut cast_mut::<T>(to)[..lines * last];
+                threads.for_chunks(to, per_task * last, &|task, to| {
+                    let from = &from[task * per_task * spectrum..];
+                    scratch::with(plan.spare(), |spare: &mut [Complex<T>]| {
+                        let lines = from.chunks_exact(spectrum).zip(to.chunks_exact_mut(last));
+                        lines.for_each(|(from, to)| plan.inverse(from, to, scale, spare));
+                    });
+                });
+            }
+            _ => {
+                let (from, to) = (cast::<Complex<T>>(from), cast_mut::<Complex<T>>(to));
+                let to = &mut to[..lines * last];
+                let scale = (self.kind == FftKind::Inverse).then_some(scale);
+                self.lines(plans, from, to, scale, threads);
+                self.outer(plans, to, last, threads);
+            }
+        }
+    }
+
+    /// Transforms contiguous lines, and multiplies them by `scale`.
+    fn lines<T: Part>(
+        &self,
+        plans: &Plans<T>,
+        from: &[Complex<T>],
+        to: &mut [Complex<T>],
+        scale: Option<T>,
+        threads: Threads<'_>,
+    ) where
+        Complex<T>: Plain,
+    {
+        let Some(plan) = plans.complex.last() else { return };
+        let per_task = (TASK_POINTS / plan.len()).max(1) * plan.len();
+        let spare = plan.get_immutable_scratch_len();
+        threads.for_chunks(to, per_task, &|task, to| {
+            let from = &from[task * per_task..][..to.len()];
+            scratch::with(spare, |spare: &mut [Complex<T>]| {
+                plan.process_immutable_with_scratch(from, to, spare);
+            });
+            let Some(scale) = scale else { return };
+            vectorised(
+                #[inline(always)]
+                || to.iter_mut().for_each(|v| *v = *v * scale),
+            );
+        });
+    }
+
+    /// Transforms along the dimensions before the last in place; lines have `last` elements.
+    fn outer<T: Part>(
+        &self,
+        plans: &Plans<T>,
+        data: &mut [Complex<T>],
+        last: usize,
+        threads: Threads<'_>,
+    ) where
+        Complex<T>: Plain,
+    {
+        let outer = self.lengths.len() - 1;
+        for d in (0..outer).rev() {
+            let (plan, length) = (&plans.complex[d], self.lengths[d]);
+            let inner = self.lengths[d + 1..outer].iter().product::<usize>() * last;
+            if length == 1 || inner == 0 {
+                continue;
+            }
+            let groups = inner.div_ceil(COLUMNS);
+            let blocks = data.len() / (length * inner);
+            let data = Disjoint::new(data);
+            threads.for_each(blocks * groups, &|task| {
+                let (block, first) = (task / groups, task % groups * COLUMNS);
+                let columns = COLUMNS.min(inner - first);
+                let at = |i: usize| (block * length + i) * inner + first;
+                let (size, spare) = (columns * length, plan.get_inplace_scratch_len());
+                scratch::with(size, |lines: &mut [Complex<T>]| {
+                    for i in 0..length {
+                        // SAFETY: tasks have different blocks or columns, and a task one reference
+                        // at a time.
+                        let row = unsafe { data.part(at(i), columns) };
+                        for (c, v) in row.iter().enumerate() {
+                            lines[c * length + i] = *v;
+                        }
+                    }
+                    scratch::with(spare, |spare: &mut [Complex<T>]| {
+                        plan.process_with_scratch(lines, spare);
+                    });
+                    for i in 0..length {
+                        // SAFETY: as above.
+                        let row = unsafe { data.part(at(i), columns) };
+                        for (c, v) in row.iter_mut().enumerate() {
+                            *v = lines[c * length + i];
+                        }
+                    }
+                });
+            });
+        }
+    }
+}
+
+impl std::fmt::Debug for Fft {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Fft { kind, batch, lengths, .. } = self;
+        write!(f, "Fft({kind:?}, {batch} of {lengths:?})")
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! Transforms against their definition.
+
+use super::*;
+use crate::kernels::bytes::{bytes_of, bytes_of_mut};
+
+/// The transform of a line by its definition.
+fn plain(line: &[Complex<f64>], sign: f64) -> Vec<Complex<f64>> {
+    let n = line.len();
+    let sum = |k: usize| {
+        let term = |(i, v): (usize, &Complex<f64>)| {
+            let angle = sign * std::f64::consts::TAU * ((i * k) % n) as f64 / n as f64;
+            v * Complex::from_polar(1.0, angle)
+        };
+        line.iter().enumerate().map(term).sum()
+    };
+    (0..n).map(sum).collect()
+}
+
+/// The same in two dimensions.
+fn plain_2d(data: &[Complex<f64>], cols: usize, sign: f64) -> Vec<Complex<f64>> {
+    let mut data: Vec<_> = data.chunks(cols).flat_map(|row| plain(row, sign)).collect();
+    for c in 0..cols {
+        let column: Vec<_> = data[c..].iter().step_by(cols).copied().collect();
+        for (r, v) in plain(&column, sign).into_iter().enumerate() {
+            data[r * cols + c] = v;
+        }
+    }
+    data
+}
+
+fn signal(len: usize) -> Vec<Complex<f64>> {
+    (0..len).map(|i| Complex::new((i as f64 * 0.7).sin(), (i as f64 * 1.3).cos())).collect()
+}
+
+fn close(a: &[Complex<f64>], b: &[Complex<f64>]) {
+    assert_eq!(a.len(), b.len());
+    for (a, b) in a.iter().zip(b) {
+        assert!((a - b).norm() < 1e-9, "{a} and {b}");
+    }
+}
+
+#[test]
+fn two_dimensions_of_odd_sizes() {
+    for (rows, cols) in [(1, 1), (3, 5), (8, 17), (19, 4)] {
+        let data = signal(rows * cols);
+        for (kind, sign, scale) in
+            [(FftKind::Forward, -1.0, 1.0), (FftKind::Inverse, 1.0, (rows * cols) as f64)]
+        {
+            let mut found = vec![Complex::new(0.0, 0.0); data.len()];
+            let fft = Fft::new(kind, 1, vec![rows, cols]);
+            fft.f64(bytes_of(&data), bytes_of_mut(&mut found), &mut [], Threads::single());
+            let expected: Vec<_> =
+                plain_2d(&data, cols, sign).into_iter().map(|v| v / scale).collect();
+            close(&found, &expected);
+        }
+    }
+}
+
+#[test]
+fn real_lines_there_and_back() {
+    for (rows, cols) in [(1, 1), (1, 2), (1, 8), (3, 7), (4, 6), (2, 100), (1, 38), (2, 27)] {
+        let data: Vec<f64> = signal(2 * rows * cols).iter().map(|v| v.re).collect();
+        let half = cols / 2 + 1;
+        let mut spectrum = vec![Complex::new(0.0, 0.0); 2 * rows * half];
+        let forward = Fft::new(FftKind::RealForward, 2, vec![rows, cols]);
+        forward.f64(bytes_of(&data), bytes_of_mut(&mut spectrum), &mut [], Threads::single());
+        for (data, found) in data.chunks(rows * cols).zip(spectrum.chunks(rows * half)) {
+            let data: Vec<_> = data.iter().map(|&v| Complex::new(v, 0.0)).collect();
+            let all = plain_2d(&data, cols, -1.0);
+            let expected: Vec<_> = all.chunks(cols).flat_map(|row| &row[..half]).copied().collect();
+            close(found, &expected);
+        }
+        let mut back = vec![0.0; data.len()];
+        let inverse = Fft::new(FftKind::RealInverse, 2, vec![rows, cols]);
+        let mut scratch = vec![0; inverse.scratch_bytes(size_of::<f64>())];
+        let to = bytes_of_mut(&mut back);
+        inverse.f64(bytes_of(&spectrum), to, &mut scratch, Threads::single());
+        assert!(back.iter().zip(&data).all(|(a, b)| (a - b).abs() < 1e-12));
+    }
+}
