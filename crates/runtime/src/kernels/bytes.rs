@@ -19,7 +19,9 @@ macro_rules! plain {
 }
 
 plain!(Complex<f32>, Complex<f64>);
-plain!(u8, u16, u32, u64, u128, i8, i16, i32, i64, f32, f64, [f32; 2], [f64; 2], [u64; 2]);
+plain!(
+    u8, u16, u32, u64, u128, i8, i16, i32, i64, f32, f64, [u32; 2], [f32; 2], [f64; 2], [u64; 2]
+);
 
 /// The elements that these bytes are.
 ///

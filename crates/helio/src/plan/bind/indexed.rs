@@ -2,6 +2,7 @@
 
 use helio_ir::{CompId, Module, Op, ops};
 use helio_runtime::kernels::indexed::{Combine, Gather, IndexedWindows, Scatter};
+use helio_runtime::kernels::number::Fold;
 
 use super::window::{fold, number_type};
 use super::{Bound, Site};
@@ -40,13 +41,18 @@ pub(super) fn scatter(site: &Site<'_>, op: &ops::Scatter) -> Option<Bound> {
     if updates.element() != element {
         return None;
     }
+    let is_complex = element.is_complex();
     let combine = if takes_update(site.module, op.to_apply) {
         Combine::Set(element.size_bytes())
     } else {
-        Combine::Fold(number_type(element)?, fold(site.module, op.to_apply, element)?)
+        let fold = fold(site.module, op.to_apply, element)?;
+        if is_complex && fold != Fold::Add {
+            return None;
+        }
+        Combine::Fold(number_type(element.real_part())?, fold)
     };
     let batching = dims.input_batching_dims.iter().zip(&dims.scatter_indices_batching_dims);
-    let windows = IndexedWindows {
+    let mut windows = IndexedWindows {
         array: operand.dims().to_vec(),
         indices: indices.dims().to_vec(),
         list: updates.dims().to_vec(),
@@ -57,11 +63,21 @@ pub(super) fn scatter(site: &Site<'_>, op: &ops::Scatter) -> Option<Bound> {
         left_out: dims.inserted_window_dims.clone(),
         batching: batching.map(|(&operand, &indices)| (operand, indices)).collect(),
     };
+    if is_complex && combine != Combine::Set(element.size_bytes()) {
+        // Sums of complex numbers are those of their parts: windows are two parts wide.
+        windows.window_dims.push(windows.list.len());
+        windows.array.push(2);
+        windows.list.push(2);
+    }
     let scatter = Scatter::new(&windows, combine)?;
+    let scratch_bytes = scatter.scratch_bytes(site.threads.count());
     let bound = Bound::new("scatter", move |inputs, outputs, threads| {
-        scatter.run(inputs[0], inputs[1], outputs[0], threads);
+        let [array @ .., indices, updates] = inputs else { return };
+        let [to, rest @ ..] = outputs else { return };
+        let scratch = rest.first_mut().map_or(&mut [][..], |scratch| scratch);
+        scatter.run(array.first().copied(), (indices, updates), to, scratch, threads);
     });
-    Some(Bound { updates: Some(0), ..bound })
+    Some(Bound { updates: Some(0), copies: true, ..bound.with_scratch(scratch_bytes) })
 }
 
 /// Whether a reducer gives the update as it is.

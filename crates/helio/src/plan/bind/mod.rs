@@ -40,6 +40,9 @@ struct Bound {
     /// The operand that becomes the first result by being changed in place; the kernel does not get
     /// it as an input.
     updates: Option<usize>,
+    /// Whether the kernel copies that operand itself where it must not be changed; it is an input
+    /// then as others are.
+    copies: bool,
     /// Whether it takes an empty slice for a result that nobody uses.
     skips_unused: bool,
 }
@@ -82,6 +85,7 @@ impl Bound {
             kernel: Arc::new(Function { name, code }),
             scratch_bytes: 0,
             updates: None,
+            copies: false,
             skips_unused: false,
         }
     }
@@ -143,22 +147,26 @@ impl<'m> Planner<'m> {
             results,
             threads: self.threads,
         };
-        let Some(Bound { kernel, scratch_bytes, updates, skips_unused }) = bind(&site) else {
+        let Some(Bound { kernel, scratch_bytes, updates, copies, skips_unused }) = bind(&site)
+        else {
             return Ok(None);
         };
 
         let mut inputs = frame.operands(id);
-        let updated = match updates {
-            Some(operand) => {
-                let value = inputs.remove(operand);
-                let origin = frame.leaves.operand_origins(frame.computation, id)[operand];
-                let others = frame.leaves.operand_origins(frame.computation, id);
-                let alone = others.iter().filter(|&&other| other == origin).count() == 1;
-                let dies = alone && frame.leaves.dies_at(origin, id);
-                Some(self.updated(value, frame.number, dies, steps))
-            }
-            None => None,
-        };
+        let updated = updates.and_then(|operand| {
+            let value = inputs[operand];
+            let origins = frame.leaves.operand_origins(frame.computation, id);
+            let origin = origins[operand];
+            let alone = origins.iter().filter(|&&other| other == origin).count() == 1;
+            let dies = alone && frame.leaves.dies_at(origin, id);
+            let updated = match self.in_place(value, frame.number, dies) {
+                None if copies => return None,
+                None => self.updated(value, frame.number, false, steps),
+                in_place => in_place?,
+            };
+            inputs.remove(operand);
+            Some(updated)
+        });
         self.position += 1;
         let mut values = Vec::with_capacity(site.results.len());
         for (leaf, shape) in site.results.iter().enumerate() {
@@ -187,14 +195,18 @@ impl<'m> Planner<'m> {
         dies: bool,
         steps: &mut Vec<Step>,
     ) -> StorageId {
-        let value = self.find(value);
-        let storage = &self.storages[value.index()];
-        if dies && storage.frame == frame {
+        if let Some(value) = self.in_place(value, frame, dies) {
             return value;
         }
-        let bytes = storage.bytes;
-        let copy = self.storage(bytes, frame);
+        let value = self.find(value);
+        let copy = self.storage(self.storages[value.index()].bytes, frame);
         self.copy(value, copy, steps);
         copy
+    }
+
+    /// The storage of `value`, if it may be written: if it dies here and the frame owns it.
+    fn in_place(&self, value: StorageId, frame: usize, dies: bool) -> Option<StorageId> {
+        let value = self.find(value);
+        (dies && self.storages[value.index()].frame == frame).then_some(value)
     }
 }

@@ -1,5 +1,7 @@
 //! Gather.
 
+use std::ops::Range;
+
 use super::super::bytes::{cast, cast_mut, with_size};
 use super::super::disjoint::Disjoint;
 use super::super::isa::prefetch;
@@ -14,6 +16,8 @@ pub struct Gather {
     plan: Plan,
     /// Axes of a window whose neighbours are further apart in the list than windows.
     outer: Vec<Axis>,
+    /// How many points those have.
+    points: usize,
     element_size: usize,
     /// The size of the list in bytes.
     bytes: usize,
@@ -35,10 +39,11 @@ impl Gather {
         }
         let mut plan = windows.plan()?;
         let apart = plan.places.list_step().unwrap_or(0);
-        let (outer, window) = plan.window.into_iter().partition(|axis| axis.list > apart);
+        let (outer, window): (Vec<_>, _) =
+            plan.window.into_iter().partition(|axis| axis.list > apart);
         plan.window = window;
         let bytes = windows.list.iter().product::<usize>().checked_mul(element_size)?;
-        Some(Gather { plan, outer, element_size, bytes })
+        Some(Gather { points: points(&outer), plan, outer, element_size, bytes })
     }
 
     /// Fills the list `to`.
@@ -71,7 +76,7 @@ impl Gather {
                 let block = first..vectors.end.min(first + BLOCK);
                 places.find(indices, block, Outside::Clamp, &mut found);
                 let found = &found;
-                each(&self.outer, |array_at, list_at| {
+                each(&self.outer, 0..self.points, |array_at, list_at| {
                     let array = &array[array_at..];
                     match self.plan.window[..] {
                         [] if *row == 1 => elements(array, &to, found, list_at),
@@ -100,7 +105,7 @@ impl Gather {
     ) {
         let (row, is_streamed) = (self.plan.row, self.is_streamed());
         for (i, (place, list)) in found.places().enumerate() {
-            if let Some(next) = found.array(i + ROWS_AHEAD) {
+            if let Some((next, _)) = found.get(i + ROWS_AHEAD) {
                 prefetch(&array[next..][..row]);
             }
             copy(&array[place..][..row], to, list + list_at, is_streamed);
@@ -116,8 +121,9 @@ impl Gather {
         list_at: usize,
     ) {
         let (row, is_streamed) = (self.plan.row, self.is_streamed());
+        let rows = points(&self.plan.window);
         for (place, list) in found.places() {
-            each(&self.plan.window, |array_at, row_at| {
+            each(&self.plan.window, 0..rows, |array_at, row_at| {
                 let from = &array[place + array_at..][..row];
                 copy(from, to, list + list_at + row_at, is_streamed);
             });
@@ -153,29 +159,36 @@ fn copy<T: Copy + Send + Sync>(from: &[T], to: &Disjoint<'_, T>, place: usize, i
     }
 }
 
-/// Calls `f` for each point of the axes, in row-major order, with its places in array and list.
-pub(super) fn each(axes: &[Axis], mut f: impl FnMut(usize, usize)) {
-    if axes.is_empty() {
-        return f(0, 0);
-    }
-    if axes.iter().any(|axis| axis.size == 0) {
-        return;
-    }
-    let mut index = vec![0; axes.len()];
-    let (mut array, mut list) = (0, 0);
-    'points: loop {
-        f(array, list);
-        for (axis, index) in axes.iter().zip(&mut index).rev() {
-            *index += 1;
-            array += axis.array;
-            list += axis.list;
-            if *index < axis.size {
-                continue 'points;
-            }
-            *index = 0;
-            array -= axis.size * axis.array;
-            list -= axis.size * axis.list;
+/// How many points the axes have.
+pub(super) fn points(axes: &[Axis]) -> usize {
+    axes.iter().map(|axis| axis.size).product()
+}
+
+/// Calls `f` for these points of the axes, in row-major order, with its places in array and list.
+#[inline(always)]
+pub(super) fn each(axes: &[Axis], points: Range<usize>, mut f: impl FnMut(usize, usize)) {
+    let Some((last, outer)) = axes.split_last() else {
+        // Of no axes there is one point. (`for_each` would not be inlined.)
+        for _ in points {
+            f(0, 0);
         }
         return;
+    };
+    let mut point = points.start;
+    while point < points.end {
+        let (mut rest, first) = (point / last.size, point % last.size);
+        let (mut array, mut list) = (first * last.array, first * last.list);
+        for axis in outer.iter().rev() {
+            array += rest % axis.size * axis.array;
+            list += rest % axis.size * axis.list;
+            rest /= axis.size;
+        }
+        let end = last.size.min(first + (points.end - point));
+        point += end - first;
+        for _ in first..end {
+            f(array, list);
+            array += last.array;
+            list += last.list;
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! Both run through pairs of an index vector and a window: a box of the array, whose elements lie
 //! in a list of windows (gather's result, scatter's updates) one after the other in some order.
 
+mod buckets;
 mod gather;
 mod places;
 mod scatter;
@@ -48,6 +49,8 @@ struct Axis {
     array: usize,
     /// In the list.
     list: usize,
+    /// Whether no index moves windows along it.
+    is_fixed: bool,
 }
 
 /// What both operations run through.
@@ -58,6 +61,8 @@ struct Plan {
     window: Vec<Axis>,
     /// How many neighbours a window has in both the array and the list.
     row: usize,
+    /// Whether no index moves windows within a row.
+    is_row_fixed: bool,
 }
 
 impl IndexedWindows {
@@ -83,20 +88,26 @@ impl IndexedWindows {
         let mut window_sizes = vec![1; self.array.len()];
         for (&d, &list) in in_window.iter().zip(&self.window_dims) {
             window_sizes[d] = *self.list.get(list)?;
-            let axis =
-                Axis { size: window_sizes[d], array: array_steps[d], list: list_steps[list] };
+            let axis = Axis {
+                size: window_sizes[d],
+                array: array_steps[d],
+                list: list_steps[list],
+                is_fixed: !self.index_map.contains(&d),
+            };
             match window.last_mut() {
                 _ if axis.size == 1 => {}
                 Some(outer)
                     if outer.array == axis.array * axis.size
                         && outer.list == axis.list * axis.size =>
                 {
-                    *outer = Axis { size: outer.size * axis.size, ..axis };
+                    let is_fixed = outer.is_fixed && axis.is_fixed;
+                    *outer = Axis { size: outer.size * axis.size, is_fixed, ..axis };
                 }
                 _ => window.push(axis),
             }
         }
-        let row = window.pop_if(|last| (last.array, last.list) == (1, 1)).map_or(1, |row| row.size);
+        let row = window.pop_if(|last| (last.array, last.list) == (1, 1));
+        let (row, is_row_fixed) = row.map_or((1, true), |row| (row.size, row.is_fixed));
 
         let component_step = index_steps.get(self.index_vector_dim).copied().unwrap_or(0);
         let components = self.index_map.iter().enumerate().map(|(i, &d)| {
@@ -128,7 +139,7 @@ impl IndexedWindows {
             batches.collect::<Option<_>>()?,
             components.collect::<Option<_>>()?,
         );
-        Some(Plan { places, window, row })
+        Some(Plan { places, window, row, is_row_fixed })
     }
 }
 

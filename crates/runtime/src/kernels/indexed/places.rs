@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::super::bytes::cast;
+use super::super::isa::vectorised;
 use super::super::number::NumberType;
 
 /// The index vectors: a box of them, and what their components are for.
@@ -11,6 +12,8 @@ pub(super) struct Places {
     ty: NumberType,
     batches: Vec<Batch>,
     components: Vec<Component>,
+    /// The distance of index vectors, if it is the same for all.
+    index_step: Option<usize>,
 }
 
 /// An axis of the box of index vectors.
@@ -47,20 +50,48 @@ pub(super) struct Found {
 
 impl Found {
     /// The place in the array of a window that reaches out of it.
-    pub(super) const NOWHERE: usize = usize::MAX;
+    const NOWHERE: usize = usize::MAX;
 
     pub(super) fn new() -> Self {
         Found { vectors: [0; BLOCK], array: [0; BLOCK], list: [0; BLOCK], count: 0 }
     }
 
     /// Where each window begins: in the array and in the list.
+    #[inline(always)]
     pub(super) fn places(&self) -> impl Iterator<Item = (usize, usize)> + Clone {
         self.array[..self.count].iter().copied().zip(self.list[..self.count].iter().copied())
     }
 
-    /// Where a window begins in the array, if there is one of this number.
-    pub(super) fn array(&self, i: usize) -> Option<usize> {
-        self.array[..self.count].get(i).copied()
+    /// Where a window begins, if there is one of this number.
+    #[inline(always)]
+    pub(super) fn get(&self, i: usize) -> Option<(usize, usize)> {
+        let array = self.array[..self.count].get(i)?;
+        Some((*array, self.list[i]))
+    }
+
+    /// Takes these places instead, of which there are at most [`BLOCK`].
+    pub(super) fn set(&mut self, places: impl ExactSizeIterator<Item = (usize, usize)>) {
+        self.count = places.len();
+        let to = self.array[..self.count].iter_mut().zip(&mut self.list[..self.count]);
+        for ((array, list), (array_at, list_at)) in to.zip(places) {
+            (*array, *list) = (array_at, list_at);
+        }
+    }
+
+    /// Leaves out what is nowhere.
+    #[inline(always)]
+    fn leave_out(&mut self) {
+        let is_out = |&place: &usize| place == Self::NOWHERE;
+        if !self.array[..self.count].iter().fold(false, |any, place| any | is_out(place)) {
+            return;
+        }
+        let mut kept = 0;
+        for i in 0..self.count {
+            let (array, list) = (self.array[i], self.list[i]);
+            (self.array[kept], self.list[kept]) = (array, list);
+            kept += usize::from(!is_out(&array));
+        }
+        self.count = kept;
     }
 }
 
@@ -96,12 +127,34 @@ impl Places {
                 _ => merged.push(batch),
             }
         }
-        Places { ty, batches: merged, components }
+        let mut next = merged.last().map_or(1, |batch| batch.index);
+        let index_step = next;
+        let is_even = merged.iter().rev().all(|batch| {
+            let is_next = batch.index == next;
+            next = batch.index.saturating_mul(batch.size);
+            is_next && batch.index > 0
+        });
+        let index_step = is_even.then_some(index_step);
+        Places { ty, batches: merged, components, index_step }
     }
 
     /// How many index vectors there are.
     pub(super) fn count(&self) -> usize {
         self.batches.iter().map(|batch| batch.size).product()
+    }
+
+    /// The axes of the box of index vectors, outermost first.
+    pub(super) fn batches(&self) -> &[Batch] {
+        &self.batches
+    }
+
+    /// How far the last window begins behind the array's first element, whatever the indices, if
+    /// all but the vectors' outermost axis count.
+    pub(super) fn reach_inside(&self) -> usize {
+        let component = |c: &Component| c.last.unwrap_or(0).max(0) as usize * c.step;
+        let batch = |b: &Batch| b.size.saturating_sub(1) * b.array;
+        let batches = self.batches.iter().skip(1).map(batch);
+        batches.chain(self.components.iter().map(component)).sum()
     }
 
     /// The smallest distance of index vectors in the list; none if there is one vector.
@@ -117,6 +170,15 @@ impl Places {
         outside: Outside,
         found: &mut Found,
     ) {
+        vectorised(
+            #[inline(always)]
+            || self.find_all(indices, vectors, outside, found),
+        );
+    }
+
+    #[inline(always)]
+    fn find_all(&self, indices: &[u8], vectors: Range<usize>, outside: Outside, found: &mut Found) {
+        let first = vectors.start;
         self.begin(vectors, found);
         for component in &self.components {
             macro_rules! of_type {
@@ -125,8 +187,24 @@ impl Places {
                         $(NumberType::$variant => {
                             let indices = &cast::<$ty>(indices)[component.offset..];
                             // An index too large for `i64` is as far outside as any.
-                            let index = |i: usize| i64::try_from(indices[i]).unwrap_or(i64::MAX);
-                            component.add(index, outside, found);
+                            let wide = |&index: &$ty| i64::try_from(index).unwrap_or(i64::MAX);
+                            let count = found.count;
+                            match self.index_step {
+                                // Loops over slices are vector code.
+                                Some(1) => {
+                                    let indices = indices[first..][..count].iter();
+                                    component.add(indices.map(wide), outside, found);
+                                }
+                                Some(step) if count > 0 => {
+                                    let indices = indices[first * step..].iter().step_by(step);
+                                    component.add(indices.map(wide), outside, found);
+                                }
+                                _ => {
+                                    let vectors = found.vectors;
+                                    let indices = vectors[..count].iter().map(|&i| &indices[i]);
+                                    component.add(indices.map(wide), outside, found);
+                                }
+                            }
                         })*
                         // `IndexedWindows::plan` lets no floats pass.
                         _ => unreachable!("indices of {:?}", self.ty),
@@ -135,30 +213,40 @@ impl Places {
             }
             of_type!(I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64);
         }
+        if outside == Outside::Skip {
+            found.leave_out();
+        }
     }
 
     /// Where windows would begin if all indices were zero.
+    #[inline(always)]
     fn begin(&self, vectors: Range<usize>, found: &mut Found) {
         let Found { vectors: vector, array, list, count } = found;
         *count = vectors.len();
-        let places = vector[..*count].iter_mut().zip(&mut array[..*count]).zip(&mut list[..*count]);
-        if let [batch] = self.batches[..] {
-            for (number, ((vector, array), list)) in vectors.zip(places) {
-                *vector = number * batch.index;
-                *array = number * batch.array;
-                *list = number * batch.list;
-            }
-            return;
-        }
-        for (number, ((vector, array), list)) in vectors.zip(places) {
-            (*vector, *array, *list) = (0, 0, 0);
-            let mut rest = number;
-            for batch in self.batches.iter().rev() {
+        let mut done = 0;
+        while done < *count {
+            // A run along the innermost axis, behind which the others are the same.
+            let number = vectors.start + done;
+            let (inner, outer) = match self.batches.split_last() {
+                Some((inner, outer)) => (*inner, outer),
+                None => (Batch { size: 1, index: 0, array: 0, list: 0 }, &[][..]),
+            };
+            let (first, mut rest) = (number % inner.size, number / inner.size);
+            let mut start = [first * inner.index, first * inner.array, first * inner.list];
+            for batch in outer.iter().rev() {
                 let at = rest % batch.size;
                 rest /= batch.size;
-                *vector += at * batch.index;
-                *array += at * batch.array;
-                *list += at * batch.list;
+                start[0] += at * batch.index;
+                start[1] += at * batch.array;
+                start[2] += at * batch.list;
+            }
+            let run = done..(done + inner.size - first).min(*count);
+            done = run.end;
+            let places = array[run.clone()].iter_mut().zip(&mut list[run.clone()]);
+            for (i, ((array, list), vector)) in places.zip(&mut vector[run]).enumerate() {
+                *vector = start[0] + i * inner.index;
+                *array = start[1] + i * inner.array;
+                *list = start[2] + i * inner.list;
             }
         }
     }
@@ -166,27 +254,25 @@ impl Places {
 
 impl Component {
     /// Moves windows by this component of their index vectors.
-    fn add(&self, index: impl Fn(usize) -> i64, outside: Outside, found: &mut Found) {
-        let Found { vectors, array, count, .. } = found;
-        let places = vectors[..*count].iter().zip(&mut array[..*count]);
+    #[inline(always)]
+    fn add(&self, indices: impl Iterator<Item = i64>, outside: Outside, found: &mut Found) {
+        let places = found.array[..found.count].iter_mut().zip(indices);
         let last = self.last;
         match outside {
             Outside::Clamp => {
                 let last = last.unwrap_or(0);
-                for (&vector, array) in places {
-                    *array += index(vector).clamp(0, last) as usize * self.step;
+                for (array, index) in places {
+                    *array += index.clamp(0, last) as usize * self.step;
                 }
             }
             Outside::Skip => {
                 let last = last.unwrap_or(-1);
-                for (&vector, array) in places {
-                    let start = index(vector);
-                    let is_inside = (0..=last).contains(&start);
+                for (array, start) in places {
+                    let is_inside = (start >= 0) & (start <= last);
+                    let place = array.wrapping_add((start as usize).wrapping_mul(self.step));
                     // What is nowhere stays there.
-                    *array = match is_inside {
-                        true => array.saturating_add(start as usize * self.step),
-                        false => Found::NOWHERE,
-                    };
+                    let is_nowhere = *array == Found::NOWHERE;
+                    *array = if is_inside & !is_nowhere { place } else { Found::NOWHERE };
                 }
             }
         }

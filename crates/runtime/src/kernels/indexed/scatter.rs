@@ -1,18 +1,41 @@
 //! Scatter.
+//!
+//! Every element of the array gets its updates in the order of index vectors, whichever thread does
+//! it. So threads share the array, not the index vectors: by the indices of batching dimensions, by
+//! points of a window along axes on which windows do not move, or by stretches of the array that
+//! windows do not leave, for which windows are sorted first.
 
 use std::ops::Range;
 
-use super::super::bytes::{cast, cast_mut, with_size};
+use super::super::bytes::{Plain, Scratch, cast, cast_mut, scratch_for, with_size};
 use super::super::disjoint::Disjoint;
 use super::super::isa::{prefetch, vectorised};
 use super::super::number::{Fold, FoldOp, NumberType, with_fold, with_number};
-use super::gather::each;
+use super::buckets::Buckets;
+use super::gather::{each, points};
 use super::places::{BLOCK, Found, Outside};
-use super::{IndexedWindows, Plan};
+use super::{Axis, IndexedWindows, Plan};
 use crate::Threads;
 
-/// Rows between the one that is fetched and the one that is changed.
+/// Rows lie anywhere. Where they are far, the processor is told of one so many before it is changed.
 const ROWS_AHEAD: usize = 6;
+/// Elements of a row are combined so many at a time.
+const CHUNK: usize = 8;
+/// Less than this many elements is not shared.
+const LEAST_SHARED: usize = 1 << 14;
+/// Tasks have about this many elements to change.
+const TASK_ELEMENTS: usize = 1 << 15;
+/// A task that finds all places for itself has at least so many elements to change at each.
+const LEAST_AT_PLACE: usize = 64;
+/// An array that is larger than this many bytes is not in a near cache, or in none.
+const NEAR_BYTES: usize = 1 << 20;
+const CACHED_BYTES: usize = 1 << 24;
+/// Windows of so many elements, or for so many threads, are worth sorting though the array is
+/// cached.
+const SORTED_ELEMENTS: usize = 16;
+const SORTING_THREADS: usize = 4;
+/// Copies are cut into tasks of so many bytes.
+const COPY_BYTES: usize = 1 << 20;
 
 /// What becomes of an element of the array and one of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,119 +51,348 @@ pub enum Combine {
 #[derive(Clone, Debug)]
 pub struct Scatter {
     plan: Plan,
+    /// Axes of a window on which windows do not move; the others are in `plan`.
+    outer: Vec<Axis>,
+    /// How many points those have.
+    points: usize,
     combine: Combine,
-    /// Windows are as wide as one of these stretches of the array and lie in one: so many elements.
-    /// None if windows can overlap in part.
-    stretch: Option<usize>,
+    element_size: usize,
     len: usize,
+    /// How windows are sorted by parts of the array, if they can be.
+    buckets: Option<Buckets>,
+}
+
+/// How the array is shared among tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Not at all.
+    Whole,
+    /// Tasks have index vectors, so many, whose windows are apart from all others'.
+    Vectors(usize),
+    /// Tasks have so many points of the outer axes.
+    Points(usize),
+    /// Tasks have so many elements of each row.
+    Columns(usize),
+    /// Tasks have parts, as the buckets say.
+    Parts,
+}
+
+/// What of each window is combined.
+struct Strip<'p> {
+    points: Range<usize>,
+    columns: Range<usize>,
+    window: &'p [Axis],
+    /// Rows between the one that is fetched and the one that is changed.
+    rows_ahead: usize,
 }
 
 impl Scatter {
     /// `None` if the description is not consistent, or elements have no size that types have.
     pub fn new(windows: &IndexedWindows, combine: Combine) -> Option<Self> {
-        if matches!(combine, Combine::Set(size) if ![1, 2, 4, 8, 16].contains(&size)) {
+        let element_size = match combine {
+            Combine::Set(size) => size,
+            Combine::Fold(ty, _) => ty.size(),
+        };
+        if ![1, 2, 4, 8, 16].contains(&element_size) {
             return None;
         }
-        let plan = windows.plan()?;
-        // Where windows have one index of an array's first dimension, those of different indices
-        // do not meet.
-        let is_first = |d: usize| d == 0 && windows.array.len() > 1;
-        let first = windows.left_out.iter().any(|&d| is_first(d))
-            || windows.batching.iter().any(|&(d, _)| is_first(d));
-        let stretch = first.then(|| windows.array[1..].iter().product());
-        Some(Scatter { plan, combine, stretch, len: windows.array.iter().product() })
+        let mut plan = windows.plan()?;
+        let (outer, window): (Vec<_>, _) = plan.window.into_iter().partition(|axis| axis.is_fixed);
+        plan.window = window;
+        let len = windows.array.iter().product();
+        let list_len = windows.list.iter().product();
+        // Windows have one index of these leading dimensions, so those of different ones do not
+        // meet.
+        let is_left_out = |d: &usize| {
+            windows.left_out.contains(d) || windows.batching.iter().any(|(array, _)| array == d)
+        };
+        let leading = (0..windows.array.len()).take_while(is_left_out).count();
+        let stretch: usize = windows.array[leading..].iter().product();
+        let count = plan.places.count();
+        let buckets = Buckets::new(count, (len, list_len), stretch, element_size);
+        let points = points(&outer);
+        Some(Scatter { plan, outer, points, combine, element_size, len, buckets })
     }
 
-    /// Combines the windows of `updates` into `to`, which holds the array.
+    /// How it is done on so many threads. (That this depends on their number changes no result:
+    /// whatever the way, each element gets its updates in the same order.)
+    fn way(&self, threads: usize) -> Way {
+        if threads == 1 {
+            return Way::Whole;
+        }
+        let Plan { places, window, row, is_row_fixed } = &self.plan;
+        let (count, at_point) = (places.count(), points(window) * row);
+        let work = count.saturating_mul(at_point).saturating_mul(self.points);
+        if work < LEAST_SHARED {
+            return Way::Whole;
+        }
+        if let Some(each) = self.apart() {
+            let work = (each * at_point).saturating_mul(self.points).max(1);
+            return Way::Vectors((TASK_ELEMENTS / work).max(1) * each);
+        }
+        let enough = LEAST_AT_PLACE.max(TASK_ELEMENTS / count);
+        let of_points = enough.div_ceil(at_point.max(1));
+        if self.points.div_ceil(of_points) > 1 {
+            return Way::Points(of_points);
+        }
+        let of_columns = row.div_ceil(threads).next_multiple_of(LEAST_AT_PLACE);
+        if *is_row_fixed && row.div_ceil(of_columns) >= threads {
+            return Way::Columns(of_columns);
+        }
+        // To sort a window takes as long as to change a few elements of an array that is cached.
+        let is_cached = self.len.saturating_mul(self.element_size) <= CACHED_BYTES;
+        let pays = !is_cached || at_point >= SORTED_ELEMENTS || threads >= SORTING_THREADS;
+        if self.buckets.is_some() && pays { Way::Parts } else { Way::Whole }
+    }
+
+    /// How many index vectors share an index of the outermost axis, if windows of different ones
+    /// are apart.
+    fn apart(&self) -> Option<usize> {
+        let Plan { places, window, row, .. } = &self.plan;
+        let (outermost, inner) = places.batches().split_first()?;
+        let reach = |axis: &Axis| axis.size.saturating_sub(1) * axis.array;
+        let window: usize = window.iter().chain(&self.outer).map(reach).sum();
+        let is_apart = outermost.array >= places.reach_inside() + window + row;
+        is_apart.then(|| inner.iter().map(|batch| batch.size).product())
+    }
+
+    /// How much working memory [`Scatter::run`] needs for this many threads to work at once.
+    pub fn scratch_bytes(&self, threads: usize) -> usize {
+        self.scratch_by(self.way(threads))
+    }
+
+    pub(super) fn scratch_by(&self, way: Way) -> usize {
+        match (way, &self.buckets) {
+            (Way::Parts, Some(buckets)) => {
+                let carried = if self.is_carried() { self.plan.places.count() } else { 0 };
+                let carried = scratch_for::<u8>(carried.saturating_mul(self.element_size));
+                buckets.scratch_bytes().saturating_add(carried)
+            }
+            _ => 0,
+        }
+    }
+
+    /// All ways in which it can be done, in the smallest tasks.
+    #[cfg(test)]
+    pub(super) fn ways(&self) -> Vec<Way> {
+        let columns = self.plan.is_row_fixed.then_some(Way::Columns(1));
+        let parts = self.buckets.as_ref().map(|_| Way::Parts);
+        let vectors = self.apart().filter(|&each| each > 0).map(Way::Vectors);
+        let ways = [Way::Whole, Way::Points(1)].into_iter();
+        ways.chain(columns).chain(parts).chain(vectors).collect()
+    }
+
+    /// Whether windows, being single elements, are sorted along with their places.
+    fn is_carried(&self) -> bool {
+        self.plan.row == 1 && self.plan.window.is_empty() && self.outer.is_empty()
+    }
+
+    /// Combines the windows of `updates` into `to`, which holds the array or, if `array` is given,
+    /// becomes a copy of it first.
     ///
     /// # Panics
     ///
-    /// If an array is too short or not aligned for its elements.
-    pub fn run(&self, indices: &[u8], updates: &[u8], to: &mut [u8], threads: Threads<'_>) {
-        if self.len == 0 {
+    /// If an array or `scratch` is too short, or an array is not aligned for its elements.
+    pub fn run(
+        &self,
+        array: Option<&[u8]>,
+        (indices, updates): (&[u8], &[u8]),
+        to: &mut [u8],
+        scratch: &mut [u8],
+        threads: Threads<'_>,
+    ) {
+        let way = self.way(threads.count());
+        self.run_by(way, array, (indices, updates), to, scratch, threads);
+    }
+
+    pub(super) fn run_by(
+        &self,
+        way: Way,
+        array: Option<&[u8]>,
+        (indices, updates): (&[u8], &[u8]),
+        to: &mut [u8],
+        scratch: &mut [u8],
+        threads: Threads<'_>,
+    ) {
+        let to = &mut to[..self.len * self.element_size];
+        // Parts are copied when their turn comes.
+        let array = array.filter(|_| !to.is_empty());
+        if let (Some(array), true) = (array, way != Way::Parts) {
+            threads.for_chunks(to, COPY_BYTES, &|i, to| {
+                to.copy_from_slice(&array[i * COPY_BYTES..][..to.len()]);
+            });
+        }
+        if to.is_empty() {
             return;
         }
+        macro_rules! typed {
+            ($T:ident, $combine:expr) => {{
+                let arrays = (array.map(cast::<$T>), indices, cast::<$T>(updates));
+                self.typed(way, arrays, cast_mut::<$T>(to), scratch, $combine, threads);
+            }};
+        }
         match self.combine {
-            Combine::Set(size) => with_size!(size, T => {
-                let set = |_: T, v: T| v;
-                self.typed(indices, cast::<T>(updates), cast_mut::<T>(to), set, threads);
-            }),
+            Combine::Set(size) => with_size!(size, T => typed!(T, |_: T, v: T| v)),
             Combine::Fold(ty, fold) => with_number!(ty, T => with_fold!(fold, F => {
-                let fold = <F as FoldOp>::apply::<T>;
-                self.typed(indices, cast::<T>(updates), cast_mut::<T>(to), fold, threads);
+                typed!(T, <F as FoldOp>::apply::<T>)
             })),
         }
     }
 
-    fn typed<T: Copy + Send + Sync>(
+    fn typed<T: Plain>(
         &self,
-        indices: &[u8],
-        updates: &[T],
+        way: Way,
+        (array, indices, updates): (Option<&[T]>, &[u8], &[T]),
         to: &mut [T],
+        scratch: &mut [u8],
         combine: impl Fn(T, T) -> T + Copy + Sync,
         threads: Threads<'_>,
     ) {
-        // Each part of the array gets its windows in the order of index vectors, however many
-        // parts there are.
-        let to = &mut to[..self.len];
-        let (parts, stretch) = match self.stretch {
-            Some(stretch) if stretch > 0 => (threads.count().min(self.len / stretch), stretch),
-            _ => (1, self.len),
-        };
-        let part = (self.len / stretch).div_ceil(parts.max(1)) * stretch;
+        let Plan { places, window, row, .. } = &self.plan;
+        let count = places.count();
         let to = Disjoint::new(to);
-        threads.for_ranges(self.len, part, &|range| {
-            // SAFETY: the parts are disjoint, and a window that begins in one lies in it: windows
-            // do not leave a stretch, or there is one part.
-            let to = unsafe { to.part(range.start, range.len()) };
-            vectorised(
-                #[inline(always)]
-                || self.part(indices, updates, to, range, combine),
-            );
-        });
+        let is_far = self.len.saturating_mul(self.element_size) > NEAR_BYTES;
+        let rows_ahead = if is_far { ROWS_AHEAD } else { BLOCK };
+        let whole = || Strip { points: 0..self.points, columns: 0..*row, window, rows_ahead };
+        // Combines a strip of the windows of these vectors.
+        let combine_strip = |vectors: Range<usize>, strip: Strip<'_>| {
+            let mut found = Found::new();
+            for first in vectors.clone().step_by(BLOCK) {
+                let block = first..vectors.end.min(first + BLOCK);
+                places.find(indices, block, Outside::Skip, &mut found);
+                self.combine_block(&found, &strip, updates, &to, combine);
+            }
+        };
+        match (way, &self.buckets) {
+            (Way::Vectors(grain), _) => {
+                threads.for_ranges(count, grain, &|vectors| combine_strip(vectors, whole()));
+            }
+            (Way::Points(grain), _) => threads.for_ranges(self.points, grain, &|points| {
+                combine_strip(0..count, Strip { points, ..whole() });
+            }),
+            (Way::Columns(grain), _) => threads.for_ranges(*row, grain, &|columns| {
+                combine_strip(0..count, Strip { columns, ..whole() });
+            }),
+            (Way::Parts, Some(buckets)) => {
+                let mut scratch = Scratch::new(scratch);
+                let is_carried = self.is_carried();
+                let carried = scratch.take::<T>(if is_carried { count } else { 0 });
+                let places = {
+                    let carried = Disjoint::new(&mut *carried);
+                    buckets.sort(places, indices, &mut scratch, threads, |at, list| {
+                        if is_carried {
+                            // SAFETY: no two windows have one place.
+                            let carried = unsafe { carried.part(at, 1) };
+                            carried[0] = updates[list];
+                        }
+                    })
+                };
+                let len = buckets.part_len();
+                threads.for_each(buckets.parts(), &|part| {
+                    if let Some(array) = array {
+                        let from = &array[part * len..self.len.min((part + 1) * len)];
+                        // SAFETY: parts are disjoint, and each is one task's.
+                        unsafe { to.part(part * len, from.len()) }.copy_from_slice(from);
+                    }
+                    let mut found = Found::new();
+                    // Sorted, updates lie anywhere, too.
+                    let strip = Strip { rows_ahead: ROWS_AHEAD, ..whole() };
+                    places.blocks(part, &mut found, is_carried, |found| {
+                        let updates = if is_carried { &*carried } else { updates };
+                        self.combine_block(found, &strip, updates, &to, combine);
+                    });
+                });
+            }
+            (Way::Whole | Way::Parts, _) => combine_strip(0..count, whole()),
+        }
     }
 
-    /// Combines the windows that begin in this range of the array.
-    #[inline(always)]
-    fn part<T: Copy>(
+    /// Combines a strip of some windows.
+    fn combine_block<T: Plain>(
         &self,
-        indices: &[u8],
+        found: &Found,
+        strip: &Strip<'_>,
         updates: &[T],
-        to: &mut [T],
-        range: Range<usize>,
+        to: &Disjoint<'_, T>,
         combine: impl Fn(T, T) -> T,
     ) {
-        let Plan { places, window, row } = &self.plan;
-        let count = places.count();
-        let mut found = Found::new();
-        for first in (0..count).step_by(BLOCK) {
-            let block = first..count.min(first + BLOCK);
-            places.find(indices, block, Outside::Skip, &mut found);
-            let found = found.places().filter(|(place, _)| range.contains(place));
-            match window[..] {
-                // There is little else in this loop, so that many loads are under way.
-                [] if *row == 1 => found.for_each(|(place, list)| {
-                    let to = &mut to[place - range.start];
-                    *to = combine(*to, updates[list]);
-                }),
-                _ => {
-                    // Rows lie anywhere; the processor is told of one some time before it is needed.
-                    let mut ahead = found.clone().skip(ROWS_AHEAD);
-                    found.for_each(|(place, list)| {
-                        if let Some((next, _)) = ahead.next() {
-                            prefetch(&to[next - range.start..][..*row]);
+        let is_element = strip.window.is_empty() && self.plan.row == 1;
+        vectorised(
+            #[inline(always)]
+            || {
+                each(
+                    &self.outer,
+                    strip.points.clone(),
+                    #[inline(always)]
+                    |array_at, list_at| match is_element {
+                        true => combine_elements(found, (array_at, list_at), updates, to, &combine),
+                        false => {
+                            combine_rows(found, (array_at, list_at), strip, updates, to, &combine);
                         }
-                        let to = &mut to[place - range.start..];
-                        each(window, |array_at, list_at| {
-                            let to = &mut to[array_at..][..*row];
-                            let updates = &updates[list + list_at..][..*row];
-                            for (to, &update) in to.iter_mut().zip(updates) {
-                                *to = combine(*to, update);
-                            }
-                        });
-                    })
-                }
-            }
+                    },
+                );
+            },
+        );
+    }
+}
+
+/// Combines windows of one element each. There is little else in this loop, so that the processor
+/// has many loads under way.
+#[inline(always)]
+fn combine_elements<T: Plain>(
+    found: &Found,
+    (array_at, list_at): (usize, usize),
+    updates: &[T],
+    to: &Disjoint<'_, T>,
+    combine: &impl Fn(T, T) -> T,
+) {
+    for (place, list) in found.places() {
+        // SAFETY: each element of the array is one task's, which has one reference at a time.
+        let to = &mut unsafe { to.part(place + array_at, 1) }[0];
+        *to = combine(*to, updates[list + list_at]);
+    }
+}
+
+/// Combines the rows of windows.
+#[inline(always)]
+fn combine_rows<T: Plain>(
+    found: &Found,
+    (array_at, list_at): (usize, usize),
+    strip: &Strip<'_>,
+    updates: &[T],
+    to: &Disjoint<'_, T>,
+    combine: &impl Fn(T, T) -> T,
+) {
+    let (first, width) = (strip.columns.start, strip.columns.len());
+    let (array_at, list_at) = (array_at + first, list_at + first);
+    let rows = points(strip.window);
+    for (i, (place, list)) in found.places().enumerate() {
+        if let Some((place, list)) = found.get(i + strip.rows_ahead) {
+            // SAFETY: as below; nothing is read here, and the reference ends at once.
+            prefetch(unsafe { to.part(place + array_at, width) });
+            prefetch(&updates[list + list_at..][..width]);
         }
+        each(
+            strip.window,
+            0..rows,
+            #[inline(always)]
+            |array_row, list_row| {
+                // SAFETY: each element of the array is one task's, which has one reference at a
+                // time.
+                let to = unsafe { to.part(place + array_at + array_row, width) };
+                let updates = &updates[list + list_at + list_row..][..width];
+                // Chunks of a fixed size are vector code however short the row is.
+                let (to, to_rest) = to.as_chunks_mut::<CHUNK>();
+                let (updates, updates_rest) = updates.as_chunks::<CHUNK>();
+                for (to, updates) in to.iter_mut().zip(updates) {
+                    for (to, &update) in to.iter_mut().zip(updates) {
+                        *to = combine(*to, update);
+                    }
+                }
+                for (to, &update) in to_rest.iter_mut().zip(updates_rest) {
+                    *to = combine(*to, update);
+                }
+            },
+        );
     }
 }

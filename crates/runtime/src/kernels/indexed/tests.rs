@@ -181,10 +181,17 @@ fn scatter_leaves_out_what_reaches_out() {
         for (combine, expected) in [(fold, sums), (Combine::Set(4), set)] {
             let plan = Scatter::new(&w, combine).unwrap();
             let pool = Pool::new(3);
-            for threads in [crate::Threads::single(), pool.threads(3)] {
+            let lists = (bytes_of(&indices), bytes_of(&updates));
+            for way in plan.ways() {
+                let mut scratch = vec![0; plan.scratch_by(way)];
                 let mut found = array.clone();
-                plan.run(bytes_of(&indices), bytes_of(&updates), bytes_of_mut(&mut found), threads);
-                assert_eq!(found, expected, "{w:?} {combine:?}");
+                let to = bytes_of_mut(&mut found);
+                plan.run_by(way, None, lists, to, &mut scratch, pool.threads(3));
+                assert_eq!(found, expected, "{w:?} {combine:?} {way:?} in place");
+                let mut found = vec![f32::NAN; array.len()];
+                let to = bytes_of_mut(&mut found);
+                plan.run_by(way, Some(bytes_of(&array)), lists, to, &mut scratch, pool.threads(3));
+                assert_eq!(found, expected, "{w:?} {combine:?} {way:?}");
             }
         }
     }

@@ -1,0 +1,163 @@
+//! Windows sorted by the part of the array that they are in.
+//!
+//! Parts are changed by different threads, each by its windows in the order of index vectors. The
+//! sort counts: every chunk of index vectors how many windows of it each part gets, from which
+//! follows where it puts them.
+
+use super::super::bytes::{Scratch, scratch_for};
+use super::super::disjoint::Disjoint;
+use super::places::{BLOCK, Found, Outside, Places};
+use crate::Threads;
+
+/// Parts have about this many bytes, so that one fits the nearer caches…
+const PART_BYTES: usize = 1 << 18;
+/// … but there are several, so that threads have some each, and not so many that each gets few.
+const FEWEST_PARTS: usize = 8;
+const MOST_PARTS: usize = 512;
+/// Chunks have so many index vectors, unless there are too many chunks.
+const CHUNK: usize = 1 << 13;
+const MOST_CHUNKS: usize = 128;
+
+/// How windows are sorted.
+#[derive(Clone, Debug)]
+pub(super) struct Buckets {
+    /// How many parts there are, each of so many elements, the last maybe of fewer.
+    parts: usize,
+    part_len: usize,
+    /// How many chunks there are, each of so many index vectors.
+    chunks: usize,
+    chunk: usize,
+    /// The number of index vectors.
+    count: usize,
+}
+
+/// Windows in the order of parts.
+pub(super) struct Sorted<'a> {
+    /// Where the windows of each part begin, and the last part's end.
+    starts: Vec<u32>,
+    /// Where they begin in the array and in the list.
+    windows: &'a [[u32; 2]],
+}
+
+impl Buckets {
+    /// Parts of an array of `len` elements of so many bytes that are whole stretches of it. `None`
+    /// if there is one stretch, or anything is too large for 32 bits.
+    pub(super) fn new(
+        count: usize,
+        (len, list_len): (usize, usize),
+        stretch: usize,
+        element_size: usize,
+    ) -> Option<Self> {
+        if stretch == 0 || len <= stretch || count == 0 {
+            return None;
+        }
+        u32::try_from(len.max(list_len).max(count)).ok()?;
+        let stretches = len / stretch;
+        let wanted = (len.saturating_mul(element_size) / PART_BYTES).max(FEWEST_PARTS);
+        let part_len = stretches.div_ceil(wanted.min(MOST_PARTS)) * stretch;
+        let part_len = part_len.max(2); // The division by multiplication wants it.
+        let chunk = CHUNK.max(count.div_ceil(MOST_CHUNKS).next_multiple_of(BLOCK));
+        let (parts, chunks) = (len.div_ceil(part_len), count.div_ceil(chunk));
+        Some(Buckets { parts, part_len, chunks, chunk, count })
+    }
+
+    pub(super) fn parts(&self) -> usize {
+        self.parts
+    }
+
+    pub(super) fn part_len(&self) -> usize {
+        self.part_len
+    }
+
+    /// How much working memory [`Buckets::sort`] needs.
+    pub(super) fn scratch_bytes(&self) -> usize {
+        let counts = scratch_for::<u32>(self.chunks * self.parts);
+        counts.saturating_add(scratch_for::<[u32; 2]>(self.count))
+    }
+
+    /// Sorts the windows of all index vectors, without those that reach out. Calls `carry` for
+    /// each with its place among the sorted and in the list; places are different for all.
+    pub(super) fn sort<'a>(
+        &self,
+        places: &Places,
+        indices: &[u8],
+        scratch: &mut Scratch<'a>,
+        threads: Threads<'_>,
+        carry: impl Fn(usize, usize) + Sync,
+    ) -> Sorted<'a> {
+        let counts = scratch.take::<u32>(self.chunks * self.parts);
+        threads.for_chunks(counts, self.parts, &|chunk, counts| {
+            counts.fill(0);
+            self.each(chunk, places, indices, |part, _, _| counts[part] += 1);
+        });
+        let mut starts = Vec::with_capacity(self.parts + 1);
+        let mut next = 0;
+        for part in 0..self.parts {
+            starts.push(next);
+            for count in counts.iter_mut().skip(part).step_by(self.parts) {
+                next += std::mem::replace(count, next);
+            }
+        }
+        starts.push(next);
+        let windows = scratch.take::<[u32; 2]>(self.count);
+        let sorted = Disjoint::new(&mut *windows);
+        threads.for_chunks(counts, self.parts, &|chunk, next| {
+            self.each(chunk, places, indices, |part, place, list| {
+                let at = next[part] as usize;
+                next[part] += 1;
+                // SAFETY: the counts give each window a place of its own.
+                let window = unsafe { sorted.part(at, 1) };
+                window[0] = [place, list];
+                carry(at, list as usize);
+            });
+        });
+        Sorted { starts, windows }
+    }
+
+    /// Calls `f` for the windows of a chunk with their parts and places.
+    #[inline(always)]
+    fn each(
+        &self,
+        chunk: usize,
+        places: &Places,
+        indices: &[u8],
+        mut f: impl FnMut(usize, u32, u32),
+    ) {
+        // Exact for numbers below 2³² (Lemire, Kaser, Kurz 2019, "Faster remainder by direct
+        // computation"), and far faster than to divide.
+        let inverse = u64::MAX / self.part_len as u64 + 1;
+        let part = |place: usize| ((u128::from(inverse) * place as u128) >> 64) as usize;
+        let mut found = Found::new();
+        let vectors = chunk * self.chunk..self.count.min((chunk + 1) * self.chunk);
+        for first in vectors.clone().step_by(BLOCK) {
+            let block = first..vectors.end.min(first + BLOCK);
+            places.find(indices, block, Outside::Skip, &mut found);
+            for (place, list) in found.places() {
+                f(part(place), place as u32, list as u32);
+            }
+        }
+    }
+}
+
+impl Sorted<'_> {
+    /// Calls `f` for the windows of a part, several at a time. Where they are carried along, their
+    /// places in the list are those among the sorted.
+    #[inline(always)]
+    pub(super) fn blocks(
+        &self,
+        part: usize,
+        found: &mut Found,
+        is_carried: bool,
+        mut f: impl FnMut(&Found),
+    ) {
+        let range = self.starts[part] as usize..self.starts[part + 1] as usize;
+        for first in range.clone().step_by(BLOCK) {
+            let block = &self.windows[first..range.end.min(first + BLOCK)];
+            let windows = block.iter().enumerate().map(|(i, &[place, list])| {
+                (place as usize, if is_carried { first + i } else { list as usize })
+            });
+            found.set(windows);
+            f(found);
+        }
+    }
+}
