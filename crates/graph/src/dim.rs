@@ -68,6 +68,14 @@ impl Dim {
         }
     }
 
+    /// The number, if it is one; negative in the middle of expressions.
+    pub(crate) fn number(&self) -> Option<i64> {
+        match self.0 {
+            Repr::Size(number) => Some(number),
+            _ => None,
+        }
+    }
+
     /// Whether it is the size 1 of every broadcast: a name that is 1 when the program is called is
     /// not.
     pub(crate) fn is_one(&self) -> bool {

@@ -437,9 +437,13 @@ impl Graph {
         state.equations.push(Equation { found, required, axis, at });
     }
 
+    /// The error of using a tensor of another graph: that graph's, if there is one.
     fn foreign(&self, tensor: &Tensor) -> Error {
         let (mine, other) = (self.state.borrow(), tensor.graph());
         let other = other.state.borrow();
+        if let Some(error) = &other.error {
+            return error.clone();
+        }
         let detail = format!("a tensor of graph {:?} is used in graph {:?}", other.name, mine.name);
         Error::rule("graph.C4", detail)
     }

@@ -211,14 +211,19 @@ impl Tensor {
 
     /// Both operands in their common type and shape. Errors: `promotion.C1`, `promotion.C2`,
     /// `broadcast.C1`.
-    fn meet(&self, rhs: impl Operand) -> Result<(Tensor, Tensor, TensorType)> {
-        let lhs = self.ty()?;
-        let other = resolve(rhs, self.graph(), lhs.dtype)?;
-        let rhs = other.ty()?;
-        let dtype = promote(lhs.dtype, rhs.dtype)?;
-        let shape = lhs.shape.broadcast(&rhs.shape)?;
-        let [lhs, rhs] = [self, &other].map(|x| x.cast(dtype).broadcast_to(&shape));
+    pub(crate) fn meet(&self, rhs: impl Operand) -> Result<(Tensor, Tensor, TensorType)> {
+        let (lhs, rhs, dtype) = self.meet_types(rhs)?;
+        let shape = lhs.shape()?.broadcast(&rhs.shape()?)?;
+        let [lhs, rhs] = [lhs, rhs].map(|x| x.broadcast_to(&shape));
         Ok((lhs, rhs, TensorType::new(dtype, shape)))
+    }
+
+    /// Both operands in their common type. Errors: `promotion.C1`, `promotion.C2`.
+    pub(crate) fn meet_types(&self, rhs: impl Operand) -> Result<(Tensor, Tensor, ElementType)> {
+        let lhs = self.dtype()?;
+        let rhs = resolve(rhs, self.graph(), lhs)?;
+        let dtype = promote(lhs, rhs.dtype()?)?;
+        Ok((self.cast(dtype), rhs.cast(dtype), dtype))
     }
 
     fn combine(&self, op: BinaryOp, rhs: &Tensor, ty: TensorType) -> Result<Tensor> {
@@ -256,6 +261,18 @@ impl Tensor {
     ) -> Result<Tensor> {
         self.graph().emit(&[self, rhs], ty, move |emit, x| Ok(lower(emit, &x[0], &x[1])))
     }
+}
+
+/// Tensors in their common type, whatever their order. Errors: `promotion.C1`.
+pub(crate) fn meet_all(tensors: &[&Tensor]) -> Result<(Vec<Tensor>, ElementType)> {
+    let types = tensors.iter().map(|x| x.dtype()).collect::<Result<Vec<_>>>()?;
+    let holds_all = |&of: &ElementType| types.iter().all(|&t| promote(t, of).ok() == Some(of));
+    let common = match types.iter().copied().find(|of| holds_all(of)) {
+        Some(common) => common,
+        // The first pair without a common type is the error.
+        None => types[1..].iter().try_fold(types[0], |common, &t| promote(common, t))?,
+    };
+    Ok((tensors.iter().map(|x| x.cast(common)).collect(), common))
 }
 
 /// The remainder with the divisor's sign.
@@ -298,6 +315,11 @@ pub(crate) fn ensure_type(dtype: ElementType, accepted: bool, wanted: &str) -> R
     };
     let detail = format!("needs {wanted}, found {dtype}{help}");
     Err(Error::rule("elementwise.C1", detail))
+}
+
+/// Whether sums of many such numbers would stop growing: they are summed in `f32`.
+pub(crate) fn is_narrow(dtype: ElementType) -> bool {
+    dtype.is_float() && dtype.bits() < 32
 }
 
 /// Errors: `elementwise.C1` unless it is an integer or a float.

@@ -1,9 +1,9 @@
-//! Broadcasts, rebinds, reshapes.
+//! Other shapes for the same elements: broadcasts, rebinds, reshapes, transposes.
 
-use helio::Error;
+use helio::{Error, Result};
 
 use crate::graph::TensorType;
-use crate::{Shape, Tensor};
+use crate::{Axes, Dim, Shape, Tensor};
 
 impl Tensor {
     /// Repeats the tensor to a shape: dimensions are added in front, and those of size 1 stretch.
@@ -58,5 +58,204 @@ impl Tensor {
             let ty = TensorType::new(ty.dtype, &shape);
             self.graph().emit(&[self], ty, |_, x| Ok(x[0].clone()))
         })
+    }
+
+    /// The same elements in row-major order under another shape. One dimension may be -1: it becomes
+    /// what the others leave.
+    ///
+    /// Errors: `reshape.C1` unless both have as many elements, as equal expressions; `reshape.C2` if
+    /// more than one dimension is -1, or the others have no elements; `dim.C1`. Source: NumPy's
+    /// `reshape`.
+    ///
+    /// ```
+    /// # use helio_graph::{DType, Graph};
+    /// # let g = Graph::new("flat");
+    /// let x = g.input("x", DType::F32, ("batch", 4, 8));
+    /// assert_eq!(x.reshape(("batch", -1)).shape()?.to_string(), "[batch, 32]");
+    /// assert_eq!(x.reshape([-1, 2]).shape()?.to_string(), "[16*batch, 2]");
+    /// # Ok::<(), helio_graph::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn reshape(&self, shape: impl Into<Shape>) -> Tensor {
+        self.call("reshape", |ty| {
+            let shape = complete(&ty.shape, shape.into())?;
+            if ty.shape == shape {
+                return Ok(self.clone());
+            }
+            let ty = TensorType::new(ty.dtype, &shape);
+            self.graph().emit(&[self], ty, move |emit, x| Ok(x[0].reshape(&emit.sizes(&shape)?)))
+        })
+    }
+
+    /// All elements along one axis. Source: NumPy's `ravel`, and `flatten`.
+    #[track_caller]
+    pub fn flatten(&self) -> Tensor {
+        self.call("flatten", |ty| Ok(self.reshape([ty.shape.element_count()])))
+    }
+
+    /// The axes in another order: axis `i` of the result is axis `permutation[i]`, -1 the last.
+    ///
+    /// Errors: `transpose.C1` unless each axis is named once, `shape.C1`. Source: NumPy's
+    /// `transpose`; for all axes reversed see [`Tensor::t`].
+    #[track_caller]
+    pub fn transpose(&self, permutation: &[isize]) -> Tensor {
+        self.call("transpose", |ty| {
+            let permutation = ty.shape.axes(permutation)?;
+            if permutation.len() != ty.shape.rank() {
+                return Err(Error::rule(
+                    "transpose.C1",
+                    format!(
+                        "a permutation of {} axes for {}, which has {}\n  help: name each axis \
+                         once; swap_axes and move_axis leave the others where they are",
+                        permutation.len(),
+                        ty.shape,
+                        ty.shape.rank()
+                    ),
+                ));
+            }
+            self.permuted(ty, permutation)
+        })
+    }
+
+    /// The axes in reverse order: a matrix transposed. Source: NumPy's `T`.
+    #[track_caller]
+    pub fn t(&self) -> Tensor {
+        self.call("t", |ty| self.permuted(ty, (0..ty.shape.rank()).rev().collect()))
+    }
+
+    /// Two axes in each other's place. Errors: `shape.C1`. Source: NumPy's `swapaxes`.
+    #[track_caller]
+    pub fn swap_axes(&self, a: isize, b: isize) -> Tensor {
+        self.call("swap_axes", |ty| {
+            let mut permutation: Vec<usize> = (0..ty.shape.rank()).collect();
+            permutation.swap(ty.shape.axis(a)?, ty.shape.axis(b)?);
+            self.permuted(ty, permutation)
+        })
+    }
+
+    /// An axis in another place; the others keep their order. Errors: `shape.C1`. Source: NumPy's
+    /// `moveaxis`.
+    #[track_caller]
+    pub fn move_axis(&self, from: isize, to: isize) -> Tensor {
+        self.call("move_axis", |ty| {
+            let mut permutation: Vec<usize> = (0..ty.shape.rank()).collect();
+            let (from, to) = (ty.shape.axis(from)?, ty.shape.axis(to)?);
+            let axis = permutation.remove(from);
+            permutation.insert(to, axis);
+            self.permuted(ty, permutation)
+        })
+    }
+
+    /// The axes in another order, each of them once.
+    pub(crate) fn permuted(&self, ty: &TensorType, permutation: Vec<usize>) -> Result<Tensor> {
+        if permutation.is_sorted() {
+            return Ok(self.clone());
+        }
+        let shape: Shape = permutation.iter().map(|&axis| ty.shape[axis].clone()).collect();
+        let ty = TensorType::new(ty.dtype, shape);
+        self.graph().emit(&[self], ty, move |_, x| Ok(x[0].transpose(&permutation)))
+    }
+
+    /// The tensor without axes of size 1: those that are named, or all of them with `..`. A name that
+    /// is 1 when the program is called stays.
+    ///
+    /// Errors: `squeeze.C1` if the size of an axis that is named is not 1, `shape.C1`. Source:
+    /// NumPy's `squeeze`.
+    #[track_caller]
+    pub fn squeeze(&self, axes: impl Into<Axes>) -> Tensor {
+        self.call("squeeze", |ty| {
+            let axes = axes.into();
+            let (mut dropped, _) = axes.of(&ty.shape)?;
+            if axes.is_all() {
+                dropped.retain(|&axis| ty.shape[axis].is_one());
+            }
+            if let Some(axis) = dropped.iter().find(|&&axis| !ty.shape[axis].is_one()) {
+                let dim = &ty.shape[*axis];
+                let help = match dim.size() {
+                    Some(_) => "to take one element of it, write x.slice(axis, index)",
+                    None => "if it is 1 whenever the program is called, rebind it to 1 first",
+                };
+                let detail = format!(
+                    "axis {axis} of {} has dimension {dim}, which is not the size 1\n  help: {help}",
+                    ty.shape
+                );
+                return Err(Error::rule("squeeze.C1", detail));
+            }
+            Ok(self.reshape(ty.shape.without(&dropped)))
+        })
+    }
+
+    /// The tensor with an axis of size 1 in this place of the result, -1 for the last. Errors:
+    /// `shape.C1`. Source: NumPy's `expand_dims`, PyTorch's `unsqueeze`.
+    #[doc(alias = "unsqueeze")]
+    #[track_caller]
+    pub fn expand_dims(&self, axis: isize) -> Tensor {
+        self.call("expand_dims", |ty| Ok(self.reshape(ty.shape.expanded(axis)?)))
+    }
+
+    /// The elements in reverse order along axes. Errors: `shape.C1`. Source: NumPy's `flip`.
+    #[track_caller]
+    pub fn flip(&self, axes: impl Into<Axes>) -> Tensor {
+        self.call("flip", |ty| {
+            let (axes, _) = axes.into().of(&ty.shape)?;
+            self.graph().emit(&[self], ty.clone(), move |_, x| Ok(x[0].rev(&axes)))
+        })
+    }
+}
+
+impl Shape {
+    /// The shape with an axis of size 1 in this place of the result. Errors: `shape.C1`.
+    pub(crate) fn expanded(&self, axis: isize) -> Result<Shape> {
+        let one = Dim::from(1);
+        let longer: Shape = self.iter().chain([&one]).cloned().collect();
+        let axis = longer.axis(axis)?;
+        let mut dims = self.dims().to_vec();
+        dims.insert(axis, one);
+        Ok(dims.into())
+    }
+}
+
+/// The shape with -1 replaced by what the other dimensions leave of as many elements. Errors:
+/// `reshape.C1`, `reshape.C2`, `dim.C1`.
+fn complete(from: &Shape, to: Shape) -> Result<Shape> {
+    let inferred = |dim: &Dim| dim.number() == Some(-1);
+    let count = from.element_count();
+    count.ensure_valid()?;
+    let known: Shape = to.iter().filter(|dim| !inferred(dim)).cloned().collect();
+    known.ensure_valid()?;
+    let others = known.element_count();
+    others.ensure_valid()?;
+    let differ = |found: String| {
+        let help = match (count.size(), others.size()) {
+            (Some(_), Some(_)) => "a dimension may be -1, which becomes what the others leave",
+            _ => {
+                "if they are equal whenever the program is called, say so first by a rebind to \
+                 dimensions that show it, as in x.rebind((4 * Dim::from(\"k\"),))"
+            }
+        };
+        let detail = format!("{from} has {count} elements, {to} has {found}\n  help: {help}");
+        Err(Error::rule("reshape.C1", detail))
+    };
+    match to.iter().filter(|dim| inferred(dim)).count() {
+        0 if others == count => Ok(to),
+        0 => differ(others.to_string()),
+        1 if others.number() == Some(0) => Err(Error::rule(
+            "reshape.C2",
+            format!("{from} to {to}: without elements, any size would do for -1"),
+        )),
+        1 => {
+            let left = &count / &others;
+            if &left * &others != count {
+                return differ(format!("a multiple of {others}"));
+            }
+            Ok(to
+                .iter()
+                .map(|dim| if inferred(dim) { left.clone() } else { dim.clone() })
+                .collect())
+        }
+        found => Err(Error::rule(
+            "reshape.C2",
+            format!("{found} dimensions of {to} are -1; one of them can be inferred"),
+        )),
     }
 }

@@ -1,6 +1,6 @@
 //! Reductions along axes.
 
-use helio::builder::XlaComputation;
+use helio::builder::{XlaBuilder, XlaComputation, XlaOp};
 use helio::ir::BinaryOp;
 use helio::{ElementType, Result};
 
@@ -55,8 +55,13 @@ impl From<std::ops::RangeFull> for Axes {
 }
 
 impl Axes {
+    /// Whether all axes are meant.
+    pub(crate) fn is_all(&self) -> bool {
+        self.axes.is_none()
+    }
+
     /// The axes of a shape, in order, and what is left of it. Errors: `shape.C1`.
-    fn of(&self, shape: &Shape) -> Result<(Vec<usize>, Shape)> {
+    pub(crate) fn of(&self, shape: &Shape) -> Result<(Vec<usize>, Shape)> {
         let mut axes = match &self.axes {
             Some(axes) => shape.axes(axes)?,
             None => (0..shape.rank()).collect(),
@@ -107,13 +112,27 @@ reductions! {
 
 /// What a reduction starts from.
 #[derive(Clone, Copy)]
-enum Start {
+pub(crate) enum Start {
     Zero,
     One,
     Lowest,
     Highest,
     True,
     False,
+}
+
+impl Start {
+    /// The scalar of this type.
+    pub(crate) fn op(self, builder: &XlaBuilder, dtype: ElementType) -> XlaOp {
+        match self {
+            Start::Zero => builder.zero(dtype),
+            Start::One => builder.one(dtype),
+            Start::Lowest => builder.min_value(dtype),
+            Start::Highest => builder.max_value(dtype),
+            Start::True => builder.constant_r0(true),
+            Start::False => builder.constant_r0(false),
+        }
+    }
 }
 
 impl Tensor {
@@ -142,7 +161,11 @@ impl Tensor {
             let axes = axes.into();
             let (numbers, _) = axes.of(&ty.shape)?;
             let count = numbers.iter().fold(Dim::from(1), |count, &axis| count * &ty.shape[axis]);
-            let distance = self - self.mean(keep(axes.clone()));
+            let x = match ty.dtype.is_integer() {
+                true => self.cast(ElementType::F64),
+                false => self.clone(),
+            };
+            let distance = &x - x.mean(keep(axes.clone()));
             let squares = match distance.dtype()?.is_complex() {
                 true => distance.abs().square(),
                 false => distance.square(),
@@ -163,17 +186,9 @@ impl Tensor {
         };
         let ty = TensorType::new(dtype, shape);
         self.graph().emit(&[self], ty.clone(), move |emit, x| {
-            let b = emit.builder;
-            let start = match start {
-                Start::Zero => b.zero(wide),
-                Start::One => b.one(wide),
-                Start::Lowest => b.min_value(wide),
-                Start::Highest => b.max_value(wide),
-                Start::True => b.constant_r0(true),
-                Start::False => b.constant_r0(false),
-            };
             let x = x[0].convert_element_type(wide);
-            let reduced = x.reduce(&start, &XlaComputation::scalar(op, wide)?, &axes);
+            let reduced =
+                x.reduce(start.op(emit.builder, wide), &XlaComputation::scalar(op, wide)?, &axes);
             Ok(reduced.convert_element_type(dtype).reshape(&emit.sizes(&ty.shape)?))
         })
     }
