@@ -3,16 +3,19 @@
 mod binary;
 mod control;
 mod creation;
+mod einsum;
 mod erfc;
 mod joining;
 mod movement;
 mod nonlinear;
 mod operators;
+mod product;
 mod random;
 mod reduce;
 mod slicing;
 mod unary;
 
+pub use einsum::einsum;
 pub use joining::{concat, stack};
 pub use nonlinear::Gelu;
 pub use random::Random;
