@@ -5,6 +5,7 @@ mod control;
 mod creation;
 mod einsum;
 mod erfc;
+mod indexing;
 mod joining;
 mod movement;
 mod nonlinear;
@@ -16,6 +17,7 @@ mod slicing;
 mod unary;
 
 pub use einsum::einsum;
+pub use indexing::embedding;
 pub use joining::{concat, stack};
 pub use nonlinear::Gelu;
 pub use random::Random;
