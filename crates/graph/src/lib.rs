@@ -37,7 +37,9 @@ pub use helio::{Array, ElementType as DType, Error, Result};
 pub use operand::Operand;
 #[doc(hidden)]
 pub use operand::OperandKind;
-pub use ops::{Axes, Gelu, Random, Slice, Slices, concat, einsum, embedding, keep, stack, step};
+pub use ops::{
+    Axes, Gelu, Random, Scan, Slice, Slices, concat, einsum, embedding, keep, stack, step,
+};
 pub use program::{Program, ProgramOptions};
 pub use promotion::promote;
 pub use shape::Shape;

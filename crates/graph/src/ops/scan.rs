@@ -1,0 +1,109 @@
+//! Folds of all elements up to each.
+
+use helio::ElementType;
+use helio::Result;
+use helio::builder::{WindowSpec, XlaComputation};
+use helio::ir::BinaryOp;
+use helio::ir::ops::PadDim;
+
+use crate::Tensor;
+use crate::graph::TensorType;
+use crate::ops::binary::{ensure_real, ensure_type, is_narrow};
+use crate::ops::reduce::Start;
+
+/// Which elements a cumulative fold is of, unless those up to each, and itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Scan {
+    /// From the end: those behind each, and itself. Source: JAX's `reverse`.
+    pub reverse: bool,
+    /// Not itself; the first has the fold of none.
+    pub exclusive: bool,
+}
+
+macro_rules! scans {
+    ($($(#[doc = $doc:literal])+ $name:ident $with:ident: $op:ident, $start:ident;)*) => {
+        impl Tensor {$(
+            $(#[doc = $doc])+
+            ///
+            /// Errors: `shape.C1`, `elementwise.C1`.
+            #[track_caller]
+            pub fn $name(&self, axis: isize) -> Tensor {
+                self.call(stringify!($name), |_| Ok(self.$with(axis, Scan::default())))
+            }
+
+            #[doc = concat!("[`Tensor::", stringify!($name), "`] from the end, or without the ")]
+            /// element itself. Errors: as there.
+            #[track_caller]
+            pub fn $with(&self, axis: isize, scan: Scan) -> Tensor {
+                self.call(stringify!($name), |ty| {
+                    let order = matches!(BinaryOp::$op, BinaryOp::Maximum | BinaryOp::Minimum);
+                    match order {
+                        true => ensure_real(ty.dtype)?,
+                        false => {
+                            let accepted = !ty.dtype.is_pred();
+                            ensure_type(ty.dtype, accepted, "numbers")?;
+                        }
+                    }
+                    self.scan(ty, axis, BinaryOp::$op, Start::$start, scan)
+                })
+            }
+        )*}
+    };
+}
+scans! {
+    /// The sum of the elements along an axis up to each; integers wrap. Types narrower than `f32` are
+    /// summed in `f32`. Source: NumPy's `cumsum`.
+    cumsum cumsum_with: Add, Zero;
+    /// The product of the elements along an axis up to each; integers wrap. Types narrower than `f32`
+    /// are multiplied in `f32`. Source: NumPy's `cumprod`.
+    cumprod cumprod_with: Multiply, One;
+    /// The greatest of the elements along an axis up to each, NaN from the first one on. Source:
+    /// NumPy's `maximum.accumulate`, JAX's `lax.cummax`.
+    cummax cummax_with: Maximum, Lowest;
+    /// The least of the elements along an axis up to each, NaN from the first one on. Source: NumPy's
+    /// `minimum.accumulate`, JAX's `lax.cummin`.
+    cummin cummin_with: Minimum, Highest;
+}
+
+impl Tensor {
+    fn scan(
+        &self,
+        ty: &TensorType,
+        axis: isize,
+        op: BinaryOp,
+        start: Start,
+        scan: Scan,
+    ) -> Result<Tensor> {
+        let axis = ty.shape.axis(axis)?;
+        let dtype = ty.dtype;
+        let wide = if is_narrow(dtype) { ElementType::F32 } else { dtype };
+        let shape = ty.shape.clone();
+        self.graph().emit(&[self], ty.clone(), move |emit, x| {
+            let size = emit.size(&shape[axis])?;
+            if size == 0 {
+                return Ok(x[0].clone());
+            }
+            let start = start.op(emit.builder, wide);
+            let mut dimensions = vec![1; shape.rank()];
+            let mut padding = vec![(0, 0); shape.rank()];
+            dimensions[axis] = size;
+            let beyond = size as i64 - 1;
+            padding[axis] = if scan.reverse { (0, beyond) } else { (beyond, 0) };
+            let window =
+                WindowSpec { dimensions: &dimensions, padding: &padding, ..WindowSpec::default() };
+            let computation = XlaComputation::scalar(op, wide)?;
+            let mut folded = x[0].convert_element_type(wide).reduce_window_with_general_padding(
+                &start,
+                &computation,
+                &window,
+            );
+            if scan.exclusive {
+                let (low, high) = if scan.reverse { (-1, 1) } else { (1, -1) };
+                let mut dims = vec![PadDim::default(); shape.rank()];
+                dims[axis] = PadDim { low, high, interior: 0 };
+                folded = folded.pad(&start, &dims);
+            }
+            Ok(folded.convert_element_type(dtype))
+        })
+    }
+}
