@@ -2,6 +2,7 @@
 
 mod binary;
 mod control;
+mod convolution;
 mod creation;
 mod einsum;
 mod erfc;
@@ -19,6 +20,7 @@ mod slicing;
 mod statistics;
 mod unary;
 
+pub use convolution::{Channels, Conv, Edges, Pool};
 pub use einsum::einsum;
 pub use indexing::embedding;
 pub use joining::{concat, stack};
