@@ -1,13 +1,15 @@
 //! Programs compiled for this machine.
 
+use std::borrow::Cow;
+
 use helio_codegen::x86::Isa;
 use helio_eval::{Context, Evaluator};
-use helio_ir::{Code, Error, Literal, Module, Result, Shape, Verified};
+use helio_ir::{Array, Code, Error, Literal, Module, Result, Shape, Verified};
 use helio_runtime::Block;
 use helio_runtime::program::{Argument, Program, Run, RunError, Watch};
 
 use crate::GeneratedCode;
-use crate::client::{Client, exhausted};
+use crate::client::Client;
 use crate::plan::{self, Interpreter, NoPlan, Plan, Target};
 
 /// A module and its plan.
@@ -77,15 +79,10 @@ impl Compiled {
 
     /// Runs it on literals that fit its parameters.
     pub(crate) fn run(&self, args: &[Literal], cx: &Context, threads: usize) -> Result<Literal> {
-        let mut arguments = Vec::new();
-        for leaf in args.iter().flat_map(Literal::leaves) {
-            let bytes = match leaf {
-                Literal::Array(array) => array.to_bytes(),
-                _ => Vec::new(),
-            };
-            let block = self.client.memory().copy_of(&bytes).map_err(exhausted)?;
-            arguments.push(Argument::Given(block));
-        }
+        let leaves = args.iter().flat_map(Literal::leaves);
+        let bytes: Vec<Cow<'_, [u8]>> =
+            leaves.map(|leaf| leaf.as_array().map_or_else(Cow::default, Array::to_bytes)).collect();
+        let arguments = bytes.iter().map(|bytes| Argument::Lent(bytes)).collect();
         let results = self.execute(arguments, cx, threads)?;
         let slices: Vec<&[u8]> = results.iter().map(Block::as_slice).collect();
         plan::literal(&self.result, &mut slices.iter())

@@ -180,7 +180,7 @@ fn check(
     if !supports(&hlo, &types, result) {
         return false;
     }
-    let bytes: Vec<Vec<u8>> = operands.iter().map(|x| x.to_bytes()).collect();
+    let bytes: Vec<_> = operands.iter().map(|x| x.to_bytes()).collect();
     let mut out = vec![0; n * result.size_bytes()];
     let mut args: Vec<Arg<'_>> = bytes.iter().map(|bytes| Arg::Read(bytes)).collect();
     args.push(Arg::Write(&mut out));

@@ -75,7 +75,7 @@ fn piece(
 
 fn bytes_of(literal: &Literal, to: &mut Vec<Vec<u8>>) {
     match literal {
-        Literal::Array(array) => to.push(array.to_bytes()),
+        Literal::Array(array) => to.push(array.to_bytes().into_owned()),
         Literal::Tuple(elements) => elements.iter().for_each(|element| bytes_of(element, to)),
         Literal::Token => to.push(Vec::new()),
     }

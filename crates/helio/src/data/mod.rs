@@ -43,7 +43,7 @@ impl Tensor {
         Tensor {
             dims: array.dims().to_vec(),
             element: TensorElement::Known(array.element()),
-            bytes: array.to_bytes(),
+            bytes: array.to_bytes().into_owned(),
         }
     }
 

@@ -18,10 +18,11 @@ mod fused;
 mod host;
 mod place;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use helio_ir::{CompId, Computation, InstrId, Literal, Module, Op, Shape};
+use helio_ir::{Array, CompId, Computation, InstrId, Literal, Module, Op, Shape};
 use helio_passes::effects::Effects;
 use helio_runtime::program::{ArgumentInfo, Parts, Program, SlotId, Step};
 use helio_runtime::{Block, JitBatch, Memory, Threads};
@@ -267,10 +268,7 @@ impl<'m> Planner<'m> {
     }
 
     fn constant(&mut self, literal: &Literal) -> Planned<StorageId> {
-        let bytes = match literal {
-            Literal::Array(array) => array.to_bytes(),
-            _ => Vec::new(),
-        };
+        let bytes = literal.as_array().map_or_else(Cow::default, Array::to_bytes);
         let exhausted = |_| NoPlan::Interpret("no memory for a constant".to_owned());
         let block = self.memory.copy_of(&bytes).map_err(exhausted)?;
         self.constants.push(Arc::new(block));

@@ -1,5 +1,6 @@
 //! Literals: values of any shape.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::{ArrayShape, DimKind, ElementType, Native, Number, Shape};
@@ -98,6 +99,35 @@ impl ArrayData {
 
     fn size_bytes(&self) -> usize {
         self.len() * self.element().size_bytes()
+    }
+
+    /// The elements as little-endian bytes, if they are kept like this: those of types narrower than
+    /// a byte and of 8-bit floats are not.
+    fn as_bytes(&self) -> Option<&[u8]> {
+        use ArrayData::{
+            BF16, C64, C128, F16, F32, F64, Pred, S8, S16, S32, S64, U8, U16, U32, U64,
+        };
+        if cfg!(target_endian = "big") {
+            return None;
+        }
+        Some(match self {
+            Pred(v) => bytemuck::cast_slice(v),
+            S8(v) => bytemuck::cast_slice(v),
+            S16(v) => bytemuck::cast_slice(v),
+            S32(v) => bytemuck::cast_slice(v),
+            S64(v) => bytemuck::cast_slice(v),
+            U8(v) => v,
+            U16(v) => bytemuck::cast_slice(v),
+            U32(v) => bytemuck::cast_slice(v),
+            U64(v) => bytemuck::cast_slice(v),
+            F16(v) => bytemuck::cast_slice(v),
+            BF16(v) => bytemuck::cast_slice(v),
+            F32(v) => bytemuck::cast_slice(v),
+            F64(v) => bytemuck::cast_slice(v),
+            C64(v) => bytemuck::cast_slice(v),
+            C128(v) => bytemuck::cast_slice(v),
+            _ => return None,
+        })
     }
 }
 
@@ -256,11 +286,14 @@ impl Array {
     }
 
     /// The elements as bytes, little-endian, one after the other; types narrower than a byte take
-    /// one byte each.
-    pub fn to_bytes(&self) -> Vec<u8> {
+    /// one byte each. Lent, where elements are kept like this.
+    pub fn to_bytes(&self) -> Cow<'_, [u8]> {
+        if let Some(bytes) = self.data().as_bytes() {
+            return bytes.into();
+        }
         let mut bytes = vec![0; self.data().size_bytes()];
         dispatch!(self.data(), values => write_bytes(values, &mut bytes));
-        bytes
+        bytes.into()
     }
 
     /// As [`Array::to_bytes`], into a slice. Errors: `literal.C1` if the slice is not as long.
