@@ -55,12 +55,23 @@ pub(super) fn forwards(op: &Op, computation: &Computation, id: InstrId) -> bool 
             is_row_major(from)
                 && is_row_major(&instr.shape)
                 && bits(from) == bits(&instr.shape)
-                && bits(from).is_some_and(|bits| bits % 8 == 0)
-                && !from.as_array().is_some_and(|array| array.element().is_pred())
-                && !instr.shape.as_array().is_some_and(|array| array.element().is_pred())
+                && are_whole_bytes(from)
+                && are_whole_bytes(&instr.shape)
+        }
+        // Elements of several parts have the lowest first, as memory has.
+        Op::BitcastConvert(_) => {
+            let instr = computation.instr(id);
+            let from = &computation.instr(instr.operands[0]).shape;
+            cfg!(target_endian = "little") && are_whole_bytes(from) && are_whole_bytes(&instr.shape)
         }
         _ => false,
     }
+}
+
+/// Whether the elements of an array are nothing but their bytes, whatever those are.
+fn are_whole_bytes(shape: &Shape) -> bool {
+    let element = shape.as_array().map(|array| array.element());
+    element.is_some_and(|element| element.bits() % 8 == 0 && !element.is_pred())
 }
 
 fn is_row_major(shape: &Shape) -> bool {

@@ -80,6 +80,21 @@ fn count_of<T>(bytes: &[u8]) -> usize {
 macro_rules! with_size {
     ($size:expr, $T:ident => $body:expr) => {
         match $size {
+            16 => {
+                // Not `u128`: complex numbers are aligned to their parts only.
+                type $T = [u64; 2];
+                $body
+            }
+            size => $crate::kernels::bytes::with_word!(size, $T => $body),
+        }
+    };
+}
+pub(super) use with_size;
+
+/// As [`with_size`], of elements of at most 8 bytes.
+macro_rules! with_word {
+    ($size:expr, $T:ident => $body:expr) => {
+        match $size {
             1 => {
                 type $T = u8;
                 $body
@@ -96,16 +111,11 @@ macro_rules! with_size {
                 type $T = u64;
                 $body
             }
-            16 => {
-                // Not `u128`: complex numbers are aligned to their parts only.
-                type $T = [u64; 2];
-                $body
-            }
             size => panic!("elements of {size} bytes"),
         }
     };
 }
-pub(super) use with_size;
+pub(super) use with_word;
 
 /// The alignment of what [`Scratch`] hands out.
 const ALIGNMENT: usize = 64;

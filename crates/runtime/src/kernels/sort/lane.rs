@@ -1,6 +1,6 @@
 //! One contiguous lane.
 
-use super::super::bytes::{Scratch, cast, cast_mut, scratch_for, with_size};
+use super::super::bytes::{Scratch, cast, cast_mut, scratch_for, with_size, with_word};
 use super::super::isa::vectorised;
 use super::keys::{Bits, Ranks};
 use super::radix::{self, Rank32, Rank64, Record, Tagged32, Tagged64};
@@ -31,32 +31,6 @@ key! {
     u64: Rank64, Tagged64;
 }
 
-/// Evaluates an expression with `$T` standing for the [`Key`] of this size.
-macro_rules! with_key {
-    ($size:expr, $T:ident => $body:expr) => {
-        match $size {
-            1 => {
-                type $T = u8;
-                $body
-            }
-            2 => {
-                type $T = u16;
-                $body
-            }
-            4 => {
-                type $T = u32;
-                $body
-            }
-            size => {
-                assert_eq!(size, 8, "`Sort::new` admits keys of up to 8 bytes");
-                type $T = u64;
-                $body
-            }
-        }
-    };
-}
-pub(super) use with_key;
-
 impl Sort {
     /// How much working memory [`Sort::lane`] needs: records twice, and an order twice.
     pub(super) fn lane_bytes(&self) -> usize {
@@ -69,7 +43,7 @@ impl Sort {
     /// Sorts one lane of all operands. Results may be empty where nobody needs them.
     pub(super) fn lane(&self, from: &[&[u8]], to: &mut [&mut [u8]], scratch: Scratch<'_>) {
         match self.keys[..] {
-            [key] => with_key!(self.element_sizes[key.operand], T => {
+            [key] => with_word!(self.element_sizes[key.operand], T => {
                 self.by_one_key::<T>(key, from, to, scratch);
             }),
             _ => self.by_keys(from, to, scratch),
@@ -122,7 +96,7 @@ impl Sort {
             *place = i;
         }
         for key in self.keys.iter().rev() {
-            with_key!(self.element_sizes[key.operand], T => {
+            with_word!(self.element_sizes[key.operand], T => {
                 let ranks = Ranks::new::<T>(key.order, key.descending);
                 let keys: &[T] = cast(from[key.operand]);
                 type R = <T as Key>::Tagged;

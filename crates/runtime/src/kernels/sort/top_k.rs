@@ -1,10 +1,10 @@
 //! The largest or smallest elements of rows.
 
-use super::super::bytes::{Scratch, cast, cast_mut, scratch_for, slots};
+use super::super::bytes::{Scratch, cast, cast_mut, scratch_for, slots, with_word};
 use super::super::disjoint::Disjoint;
 use super::super::isa::vectorised;
 use super::keys::{KeyOrder, Ranks};
-use super::lane::{Key, sorted, with_key};
+use super::lane::{Key, sorted};
 use super::radix::Record;
 use crate::Threads;
 
@@ -86,7 +86,7 @@ impl TopK {
         if self.rows * self.k == 0 {
             return;
         }
-        with_key!(self.element_size, T => {
+        with_word!(self.element_size, T => {
             let (from, values) = (cast::<T>(from), Disjoint::new(cast_mut::<T>(values)));
             let indices = Disjoint::new(indices);
             let slot_bytes = self.slot_bytes();
