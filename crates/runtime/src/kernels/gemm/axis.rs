@@ -64,6 +64,9 @@ impl Axis {
 
     /// The offset of an index.
     pub(crate) fn offset(&self, index: usize) -> usize {
+        if let Some(stride) = self.stride() {
+            return index * stride;
+        }
         let mut rest = index;
         let mut offset = 0;
         for &(size, stride) in self.dims.iter().rev() {

@@ -111,39 +111,48 @@ unsafe impl<T> Sync for Shared<T> {}
 // SAFETY: as above.
 unsafe impl<T> Send for Shared<T> {}
 
-/// Where the sums of a block of rows are while they are formed.
+/// Where sums are while they are formed.
 #[derive(Clone, Copy)]
-enum Place<'a, T> {
-    Axis(Shared<T>, &'a Axis),
-    /// Buffered rows from `row`, columns from `col`, `stride` apart.
-    Buffer {
-        start: Shared<T>,
-        row: usize,
-        col: usize,
-        stride: usize,
-    },
+struct Place<'a, T> {
+    /// Of row 0 and column 0, which need not be there.
+    origin: Shared<T>,
+    rows: &'a Axis,
 }
 
-impl<T> Place<'_, T> {
-    /// Pointers to the first columns of rows.
-    fn rows(&self, rows: Range<usize>, col: usize) -> [*mut T; MAX_ROWS] {
-        let mut pointers = [std::ptr::null_mut(); MAX_ROWS];
-        match *self {
-            Place::Axis(start, axis) => {
-                let mut offsets = [0; MAX_ROWS];
-                axis.offsets(rows.start, &mut offsets[..rows.len()]);
-                for (pointer, offset) in pointers.iter_mut().zip(offsets).take(rows.len()) {
-                    *pointer = start.get().wrapping_add(offset + col);
-                }
-            }
-            Place::Buffer { start, row, col: first, stride } => {
-                for (i, pointer) in pointers.iter_mut().enumerate().take(rows.len()) {
-                    let offset = (rows.start - row + i) * stride + (col - first);
-                    *pointer = start.get().wrapping_add(offset);
-                }
-            }
+/// How far rows are from where their tiles begin.
+enum Offsets {
+    /// All rows are so far apart.
+    Even { stride: usize, rows: [usize; MAX_ROWS] },
+    /// Of the rows of each tile from the first row of all.
+    Each(Vec<[usize; MAX_ROWS]>),
+}
+
+impl Offsets {
+    fn even(stride: usize) -> Self {
+        Offsets::Even { stride, rows: std::array::from_fn(|i| i * stride) }
+    }
+
+    fn of(axis: &Axis, tiles: Tiles) -> Self {
+        match axis.stride() {
+            Some(stride) => Offsets::even(stride),
+            None => Offsets::Each(
+                tiles
+                    .map(|tile| {
+                        let mut rows = [0; MAX_ROWS];
+                        axis.offsets(tile.start, &mut rows[..tile.len()]);
+                        rows
+                    })
+                    .collect(),
+            ),
         }
-        pointers
+    }
+
+    /// Where a tile begins, by its number and first row, and how far from there its rows are.
+    fn tile(&self, number: usize, first: usize) -> (usize, &[usize; MAX_ROWS]) {
+        match self {
+            Offsets::Even { stride, rows } => (first * stride, rows),
+            Offsets::Each(tiles) => (0, &tiles[number]),
+        }
     }
 }
 
@@ -177,22 +186,23 @@ impl<S: Simd> Product<'_, S> {
         match self.sink {
             // SAFETY: the caller's promise.
             Sink::Memory { start, rows, .. } => unsafe {
-                let place = Place::Axis(start, rows);
+                let place = Place { origin: start, rows };
                 self.run_columns(0..self.rows, BLOCK_COLUMNS, threads, |_| place);
             },
             Sink::Function(_) => {
                 let (blocks, rows) = even_parts(self.rows, BLOCK_SUMS);
                 let width = self.cols.min(GROUP_COLUMNS);
+                let dense = Axis::new([(self.rows.max(2), width)]); // one row has a stride, too
                 for block in 0..blocks {
                     let rows = block * rows..self.rows.min((block + 1) * rows);
                     scratch::with(rows.len() * width, |sums: &mut [S::Acc]| {
-                        let start = Shared(sums.as_mut_ptr());
-                        let row = rows.start;
+                        let start = sums.as_mut_ptr().wrapping_sub(rows.start * width);
                         // SAFETY: the caller's promise for the operands; `sums` has a place for
                         // each row of the block and column of a group.
                         unsafe {
-                            self.run_columns(rows.clone(), GROUP_COLUMNS, threads, |col| {
-                                Place::Buffer { start, row, col, stride: width }
+                            self.run_columns(rows.clone(), GROUP_COLUMNS, threads, |col| Place {
+                                origin: Shared(start.wrapping_sub(col)),
+                                rows: &dense,
                             });
                         }
                     });
@@ -316,12 +326,16 @@ impl<S: Simd> Product<'_, S> {
     /// # Safety
     /// As for [`Product::run`], for the part.
     unsafe fn run_part(&self, part: &Part<'_, S>, threads: Threads<'_>) {
+        let work = part.rows.len().saturating_mul(part.cols.len());
+        let work = work.saturating_mul(part.steps.len()) / TASK_WORK;
+        if work == 0 && part.cols.len() <= GROUP_COLUMNS {
+            // SAFETY: the caller's promise.
+            return unsafe { self.run_task(part, part.rows.clone(), part.cols.clone()) };
+        }
         // Full tiles, but in the last block; and if several blocks, then an even number, since
         // threads often are.
         let tiles = part.rows.len().div_ceil(S::ROWS);
         let times = (Self::BLOCK_STEPS / part.steps.len().max(1)).clamp(1, MOST_TIMES);
-        let work = part.rows.len().saturating_mul(part.cols.len()).saturating_mul(part.steps.len());
-        let work = work / TASK_WORK;
         let wanted = work.min(self.tasks).min(tiles / 2);
         let row_blocks = match tiles.div_ceil(BLOCK_TILES * times).max(wanted) {
             0 | 1 => 1,
@@ -353,11 +367,6 @@ impl<S: Simd> Product<'_, S> {
         if let Some(plain) =
             self.lhs.in_place().filter(|plain| S::IN_PLACE && reads_well(plain, cols.len()))
         {
-            let lhs = |tile: &Range<usize>| {
-                let mut offsets = [0; MAX_ROWS];
-                plain.items.offsets(tile.start, &mut offsets[..tile.len()]);
-                offsets.map(|offset| plain.start.get().cast_const().wrapping_add(offset))
-            };
             let (mut lhs_step, mut step) = (1, part.steps.start);
             let mut runs = SmallVec::<[Run; 4]>::new();
             while step < part.steps.end {
@@ -365,7 +374,9 @@ impl<S: Simd> Product<'_, S> {
                 runs.push(Run { offset, len });
                 (step, lhs_step) = (step + len, stride);
             }
-            let lhs = Lhs { packed: false, rows: &lhs, runs: &runs, step: lhs_step };
+            let start = plain.start.get().cast_const();
+            let offsets = Offsets::of(plain.items, tiles.clone());
+            let lhs = Lhs { packed: false, start, offsets, runs: &runs, step: lhs_step };
             // SAFETY: the caller's promise; the pointers are to rows of lhs.
             unsafe { self.run_tiles(part, tiles, cols, lhs) };
             return;
@@ -377,12 +388,9 @@ impl<S: Simd> Product<'_, S> {
                 let width = tile.len();
                 self.lhs.pack(tile, part.steps.clone(), width, panel);
             }
-            let start = packed.as_ptr();
-            let lhs = |tile: &Range<usize>| {
-                [start.wrapping_add((tile.start - rows.start) * steps); MAX_ROWS]
-            };
-            let runs = [Run { offset: 0, len: steps }];
-            let lhs = Lhs { packed: true, rows: &lhs, runs: &runs, step: 0 };
+            let start = packed.as_ptr().wrapping_sub(rows.start * steps);
+            let (offsets, runs) = (Offsets::even(steps), [Run { offset: 0, len: steps }]);
+            let lhs = Lhs { packed: true, start, offsets, runs: &runs, step: 0 };
             // SAFETY: the caller's promise; the pointers are to the panels just packed.
             unsafe { self.run_tiles(part, tiles, cols, lhs) };
         });
@@ -399,11 +407,9 @@ impl<S: Simd> Product<'_, S> {
         cols: Range<usize>,
         lhs: Lhs<'_, S::Word>,
     ) {
-        // Where rows are is the same for all columns.
-        let tiles_rows = tiles.rows.clone();
-        let places: Vec<_> = tiles
-            .map(|tile| (tile.len(), (lhs.rows)(&tile), part.place.rows(tile, part.cols.start)))
-            .collect();
+        let all_rows = tiles.rows.clone();
+        let out_offsets = Offsets::of(part.place.rows, tiles.clone());
+        let tiles: SmallVec<[Range<usize>; 16]> = tiles.collect();
         for group in chunks(cols, GROUP_COLUMNS) {
             for cols in chunks(group.clone(), Self::WIDTH) {
                 let vecs = cols.len().div_ceil(S::LANES);
@@ -420,7 +426,7 @@ impl<S: Simd> Product<'_, S> {
                 let ahead = |tile: usize| match part.rhs {
                     // While tiles read a panel the next one comes closer, a share with each.
                     PartRhs::Packed { .. } => {
-                        let share = bytes / places.len();
+                        let share = bytes / tiles.len();
                         (rhs.cast::<u8>().wrapping_add(bytes * steps + share * steps * tile), share)
                     }
                     // The first tile fetches the panel, whose rows lie apart.
@@ -429,27 +435,31 @@ impl<S: Simd> Product<'_, S> {
                     }
                     PartRhs::Plain { .. } => (rhs.cast::<u8>(), 0),
                 };
-                for (i, &(rows, lhs_rows, out)) in places.iter().enumerate() {
+                for (i, tile) in tiles.iter().enumerate() {
+                    let (lhs_start, lhs_rows) = lhs.offsets.tile(i, tile.start);
+                    let (out, out_rows) = out_offsets.tile(i, tile.start);
                     let (ahead, ahead_step) = ahead(i);
                     let args = TileArgs {
-                        lhs: lhs_rows,
+                        lhs: lhs.start.wrapping_add(lhs_start),
+                        lhs_rows,
                         runs: lhs.runs,
                         lhs_step: lhs.step,
                         rhs,
                         rhs_step,
-                        out: out.map(|row| row.wrapping_add(cols.start - part.cols.start)),
+                        out: part.place.origin.get().wrapping_add(out + cols.start),
+                        out_rows,
                         last_lanes: cols.len() - (vecs - 1) * S::LANES,
                         add: part.add,
                         ahead,
                         ahead_step,
                     };
                     // SAFETY: the caller's promise; `self.simd` proves the features.
-                    unsafe { self.simd.tile(rows, vecs, lhs.packed)(&args) };
+                    unsafe { self.simd.tile(tile.len(), vecs, lhs.packed)(&args) };
                 }
             }
             if part.last {
                 // SAFETY: the caller's promise; the sums of the group are this task's.
-                unsafe { self.finish(part, tiles_rows.clone(), group) };
+                unsafe { self.finish(part, all_rows.clone(), group) };
             }
         }
     }
@@ -464,7 +474,8 @@ impl<S: Simd> Product<'_, S> {
                 Sink::Memory { finish: None, .. } => return,
                 Sink::Memory { finish: Some(finish), .. } => finish(row, cols.start, cols.len()),
                 Sink::Function(take) => {
-                    let start = part.place.rows(row..row + 1, cols.start)[0];
+                    let offset = part.place.rows.offset(row) + cols.start;
+                    let start = part.place.origin.get().wrapping_add(offset);
                     // SAFETY: the caller's promise; the columns of a row are neighbours.
                     take(row, cols.start, unsafe { std::slice::from_raw_parts(start, cols.len()) });
                 }
@@ -489,8 +500,10 @@ struct Part<'p, S: Simd> {
 /// lhs for a block of steps and rows.
 struct Lhs<'a, W> {
     packed: bool,
-    /// The rows of a tile, or its panel.
-    rows: &'a dyn Fn(&Range<usize>) -> [*const W; MAX_ROWS],
+    /// The first step of row 0, which need not be there.
+    start: *const W,
+    /// Where tiles find their rows, or their panels.
+    offsets: Offsets,
     runs: &'a [Run],
     /// From step to step in a run.
     step: usize,
@@ -525,7 +538,7 @@ impl Iterator for Tiles {
     fn next(&mut self) -> Option<Range<usize>> {
         let (start, rest) = (self.next, self.rows.end - self.next);
         let &most = self.heights.last()?;
-        let even = rest.div_ceil(rest.div_ceil(most).max(1));
+        let even = if rest <= most { rest } else { rest.div_ceil(rest.div_ceil(most)) };
         // The next height above the even one, unless there are not so many rows.
         let above = self.heights.iter().find(|&&height| height >= even && height <= rest);
         let height = above.or(self.heights.iter().rfind(|&&height| height <= rest))?;

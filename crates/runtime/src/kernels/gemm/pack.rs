@@ -110,7 +110,12 @@ impl<W: Plain + Default, T: Element<W>> Elements<W> for &[T] {
             Items::Row(count) => copy_rows(&self[start..], count, block, to),
             Items::Scattered(offsets) if stride == 1 => {
                 let rows = Rows { data: self, offsets, start, steps, padding, pitch };
-                if !(T::SAME && rows.transpose(isa, to)) {
+                let done = if T::SAME {
+                    rows.transpose(isa, to)
+                } else {
+                    T::TUNED && convert_and_transpose(&rows, isa, to)
+                };
+                if !done {
                     transpose(self, offsets, block, to);
                 }
             }
@@ -170,6 +175,36 @@ fn convert<W, T: Element<W>>(from: &[T], to: &mut [W]) {
     for (word, &element) in to.iter_mut().zip(from) {
         *word = element.word();
     }
+}
+
+/// Copies items whose steps are neighbours by way of a small block of words, if there are
+/// instructions to transpose these; otherwise returns false.
+fn convert_and_transpose<W: Plain + Default, T: Element<W>>(
+    rows: &Rows<'_, T>,
+    isa: Isa,
+    to: &mut [W],
+) -> bool {
+    const STEPS: usize = 64;
+    let mut words = [W::default(); MAX_WIDTH * STEPS];
+    let offsets: [usize; MAX_WIDTH] = std::array::from_fn(|i| i * STEPS);
+    for first in (0..rows.steps).step_by(STEPS) {
+        let steps = STEPS.min(rows.steps - first);
+        isa.run(
+            #[inline(always)]
+            || {
+                for (offset, words) in rows.offsets.iter().zip(words.as_chunks_mut::<STEPS>().0) {
+                    convert(&rows.data[offset + rows.start + first..][..steps], words);
+                }
+            },
+        );
+        let offsets = &offsets[..rows.offsets.len()];
+        let (data, padding, pitch) = (&words[..], rows.padding, rows.pitch);
+        let block = Rows { data, offsets, start: 0, steps, padding, pitch };
+        if !block.transpose(isa, &mut to[first * pitch..]) {
+            return false;
+        }
+    }
+    true
 }
 
 /// Copies items whose steps are neighbours: some steps at a time, so that an item's cache line is

@@ -197,6 +197,9 @@ fn sizes_around_tiles_and_blocks() {
     check_sizes(1, 3, 700, 23);
     check_sizes(1, 70, 2, 531);
     check_sizes(1, 1, 5, 4200);
+    // Several blocks of steps; a right operand in long rows, for many rows.
+    check_sizes(1, 15, 1100, 40);
+    check_sizes(1, 350, 3, 530);
 }
 
 #[test]

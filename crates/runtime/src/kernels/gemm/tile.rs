@@ -10,9 +10,10 @@ use crate::kernels::isa::{prefetch_far, prefetch_line};
 
 /// Where a tile finds its operands and puts its result.
 pub(super) struct TileArgs<'a, S: Simd> {
-    /// The rows of lhs. In a packed panel only the first counts: number `i` of step `k` is at
-    /// `k * rows + i`.
-    pub lhs: [*const S::Word; MAX_ROWS],
+    /// Where lhs begins. In a packed panel number `i` of step `k` is at `k * rows + i`.
+    pub lhs: *const S::Word,
+    /// How far from there its rows are, if it is not packed.
+    pub lhs_rows: &'a [usize; MAX_ROWS],
     /// The steps of lhs.
     pub runs: &'a [Run],
     /// From a step to the next of a run in each row of lhs that is not packed.
@@ -21,8 +22,10 @@ pub(super) struct TileArgs<'a, S: Simd> {
     pub rhs: *const S::Word,
     /// From a step to the next in rhs.
     pub rhs_step: usize,
-    /// The rows of the result.
-    pub out: [*mut S::Acc; MAX_ROWS],
+    /// Where the result begins.
+    pub out: *mut S::Acc,
+    /// How far from there its rows are.
+    pub out_rows: &'a [usize; MAX_ROWS],
     /// Lanes of the last vector that count.
     pub last_lanes: usize,
     /// Whether to add to the result.
@@ -63,13 +66,14 @@ pub(super) unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PA
 ) {
     let mask = S::mask(args.last_lanes);
     let mut sums = [[S::zero(); VECS]; ROWS];
-    let rows: [*const S::Word; ROWS] = std::array::from_fn(|i| args.lhs[i]);
+    let rows: [*const S::Word; ROWS] =
+        std::array::from_fn(|i| args.lhs.wrapping_add(if PACKED { i } else { args.lhs_rows[i] }));
     let (mut rhs, rhs_step) = (args.rhs, args.rhs_step);
     let lhs_step = if PACKED { ROWS } else { args.lhs_step };
     // The result is needed only at the end: by then it has come from memory.
-    for row in &args.out[..ROWS] {
+    for row in &args.out_rows[..ROWS] {
         for v in 0..VECS {
-            prefetch_line(row.wrapping_add(v * S::LANES).cast());
+            prefetch_line(args.out.wrapping_add(row + v * S::LANES).cast());
         }
     }
     let mut ahead = args.ahead;
@@ -87,11 +91,7 @@ pub(super) unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PA
                     if v + 1 < VECS { S::load(from) } else { S::load_masked(from, mask) }
                 });
                 for (i, sums) in sums.iter_mut().enumerate() {
-                    let number = S::splat(if PACKED {
-                        rows[0].wrapping_add(offset + i)
-                    } else {
-                        rows[i].wrapping_add(offset)
-                    });
+                    let number = S::splat(rows[i].wrapping_add(offset));
                     for (sum, row) in sums.iter_mut().zip(row) {
                         *sum = S::mul_add(number, row, *sum);
                     }
@@ -107,9 +107,9 @@ pub(super) unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PA
     }
     // A store under a mask, even one of all lanes, reads the line that it writes to.
     let (full, is_full) = (S::mask(S::LANES), args.last_lanes == S::LANES);
-    for (sums, out) in sums.into_iter().zip(args.out) {
+    for (sums, row) in sums.into_iter().zip(args.out_rows) {
         for (v, sums) in sums.into_iter().enumerate() {
-            let to = out.wrapping_add(v * S::LANES);
+            let to = args.out.wrapping_add(row + v * S::LANES);
             // SAFETY: the caller promises that these sums may be read and written.
             unsafe {
                 if v + 1 < VECS || is_full {
