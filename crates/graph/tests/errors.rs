@@ -214,6 +214,27 @@ fn messages() {
     say("a rebind of a known size", graph_error(|g| drop(floats(g, "x", (3,)).rebind((1,)))));
     say("a rebind to another rank", graph_error(|g| drop(floats(g, "x", ("n",)).rebind(("n", 1)))));
     say("a state of a generator", graph_error(|g| drop(g.random_from(&floats(g, "x", (2,))))));
+    say(
+        "integers without room",
+        graph_error(|g| {
+            drop(g.random(1).integers(DType::S8, 0, 200, ("n",)));
+        }),
+    );
+    say(
+        "a choice by a float",
+        graph_error(|g| {
+            let x = floats(g, "x", ());
+            drop(g.switch(&x, &[&|| vec![x.clone()]]));
+        }),
+    );
+    say(
+        "branches with other results",
+        graph_error(|g| {
+            let x = floats(g, "x", ());
+            let i = g.input("i", DType::S32, ());
+            drop(g.switch(&i, &[&|| vec![x.clone()], &|| vec![]]));
+        }),
+    );
     say("a name that no input has", {
         let g = Graph::new("wrong");
         let x = floats(&g, "x", (1,));
@@ -241,6 +262,10 @@ fn messages() {
     say("a call with an odd size", call_error(&program, &[&[5], &[1]]));
     say("a call that an expression refuses", call_error(&program, &[&[6], &[1]]));
     say("a call with a negative dimension", call_error(&program, &[&[0], &[1]]));
+    let g = Graph::new("padded");
+    let x = floats(&g, "x", ("n",));
+    let program = g.compile(x.pad_interior([(0, 0, 1)], 0.0)).expect("a program");
+    say("a call with nothing to pad between", call_error(&program, &[&[0]]));
     let g = Graph::new("rebound");
     let (x, y) = (floats(&g, "x", ("n",)), floats(&g, "y", ("m",)));
     let program = g.compile(x.rebind(("m",)) + y).expect("a program");

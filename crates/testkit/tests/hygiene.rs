@@ -149,3 +149,18 @@ fn every_constraint_is_documented_and_has_a_failing_case() {
     assert_eq!(missing(&code, &cases), "", "in the code, without a failing case");
     assert_eq!(missing(&cases, &code), "", "a failing case, but not in the code");
 }
+
+#[test]
+fn every_rule_of_graphs_is_documented_and_tested() {
+    let code = rule_ids_below("crates/graph/src", "rs", true);
+    let docs = rule_ids(&text(&root().join("docs/graph.md")));
+    let mut tests = rule_ids_below("crates/graph/tests", "rs", false);
+    tests.extend(rule_ids_below("crates/graph/tests", "txt", false));
+    let missing = |a: &BTreeSet<String>, b: &BTreeSet<String>| {
+        a.difference(b).cloned().collect::<Vec<_>>().join(" ")
+    };
+    assert!(code.len() > 20, "found only {} rules in the code", code.len());
+    assert_eq!(missing(&code, &docs), "", "in the code, not in docs/graph.md");
+    assert_eq!(missing(&docs, &code), "", "in docs/graph.md, not in the code");
+    assert_eq!(missing(&code, &tests), "", "in the code, in no test");
+}

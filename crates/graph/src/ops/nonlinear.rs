@@ -7,11 +7,11 @@ use std::f64::consts::{FRAC_1_SQRT_2, PI, SQRT_2};
 use helio::ir::Number;
 use helio::{ElementType, Result};
 
-use crate::Tensor;
 use crate::graph::TensorType;
 use crate::operand::constant;
 use crate::ops::binary::ensure_type;
 use crate::ops::erfc::erfc;
+use crate::{Graph, Tensor};
 
 /// How [`Tensor::gelu_with`] computes the normal distribution. Source: MAX's `approximate`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -180,11 +180,7 @@ impl Tensor {
 
     /// `x`, but the lowest finite number for negative infinity, so that the product with 0 is 0.
     fn max_lowest(&self) -> Result<Tensor> {
-        let dtype = self.dtype()?;
-        let lowest = self.graph().emit(&[], TensorType::new(dtype, ()), move |emit, _| {
-            Ok(emit.builder.min_finite_value(dtype))
-        })?;
-        Ok(self.max(lowest))
+        Ok(self.max(lowest(self.graph(), self.dtype()?)?))
     }
 
     /// A function of floats, computed in `f32` for types narrower than that.
@@ -203,4 +199,11 @@ impl Tensor {
 
 pub(crate) fn ensure_float(ty: &TensorType) -> Result<()> {
     ensure_type(ty.dtype, ty.dtype.is_float(), "floats")
+}
+
+/// The lowest finite number of a type.
+pub(crate) fn lowest(graph: &Graph, dtype: ElementType) -> Result<Tensor> {
+    graph.emit(&[], TensorType::new(dtype, ()), move |emit, _| {
+        Ok(emit.builder.min_finite_value(dtype))
+    })
 }

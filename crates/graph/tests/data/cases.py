@@ -347,3 +347,52 @@ convolution("avg_pool_same", POOLED, lambda x: [average(x, (2, 3), (1, 1), "SAME
 convolution("avg_pool_explicit", POOLED, lambda x: [average(x, (2, 3), (2, 3), ((1, 0), (2, 1)), skip) for skip in (False, True)], 1e-6)
 convolution("avg_pool_last", one((1, 5, 4, 2), (3, 6, 7, 2)), lambda x: average(x, (2, 3), (1, 1), "SAME", True, True), 1e-6)
 convolution("avg_pool_bf16", one((1, 2, 5, 4), (3, 2, 6, 7), dtype=bf16), lambda x: average(x.astype(np.float32), (2, 2), (2, 2), "VALID", False).astype(bf16))
+
+
+# Layers of networks. JAX's attention has the heads in another place.
+
+def waves(*dims, step=0.7, dtype=np.float32):
+    return np.sin(np.arange(int(np.prod(dims))) * step + 1).reshape(dims).astype(dtype)
+
+
+def jax_attention(query, key, value, **options):
+    moved = [jnp.asarray(x)[:, :, None, :] for x in (query, key, value)]
+    return jax.nn.dot_product_attention(*moved, **options)[:, :, 0, :]
+
+
+qkv = [
+    [waves(2, 3, 4), waves(2, 3, 4, step=1.3), waves(2, 3, 4, step=0.9)],
+    [waves(1, 7, 4), waves(1, 7, 4, step=0.3), waves(1, 7, 4, step=1.9)],
+]
+case("nn", "attention", qkv, jax_attention, 1e-6)
+case("nn", "attention_causal", qkv, lambda q, k, v: jax_attention(q, k, v, is_causal=True), 1e-6)
+case("nn", "attention_bf16", [[x.astype(bf16) for x in call] for call in qkv], jax_attention, 2e-2)
+seen = np.array([[1, 0, 1], [0, 0, 0], [0, 1, 0]], bool)
+case("nn", "attention_where", [[*qkv[0], seen]],
+     lambda q, k, v, seen: jax_attention(q, k, v, mask=jnp.asarray(seen)[None, None]), 1e-6)
+case("nn", "attention_add", [[*qkv[0], waves(3, 3, step=0.4)]],
+     lambda q, k, v, bias: jax_attention(q, k, v, bias=jnp.asarray(bias)[None, None]), 1e-6)
+
+
+def layer_norm(x):
+    wide = x.astype(np.float64)
+    centered = wide - wide.mean(-1, keepdims=True)
+    return (centered / np.sqrt((centered**2).mean(-1, keepdims=True) + 1e-5)).astype(x.dtype)
+
+
+def rms_norm(x):
+    wide = x.astype(np.float64)
+    return (wide / np.sqrt((wide**2).mean(-1, keepdims=True) + 1e-5)).astype(x.dtype)
+
+
+for dtype, tolerance in ((np.float32, 2e-6), (np.float64, 1e-13), (bf16, 1e-2)):
+    calls = [[waves(2, 5, step=2.1, dtype=dtype)], [waves(3, 5, dtype=dtype) + dtype(100)]]
+    case("nn", f"layer_norm_{name_of(dtype)}", calls, layer_norm, tolerance * 100)
+    case("nn", f"rms_norm_{name_of(dtype)}", calls, rms_norm, tolerance)
+case("nn", "cross_entropy", [
+    [waves(2, 5, step=2.1) * 9, np.array([3, 0], np.int32)],
+    [waves(3, 5), np.array([4, -1, 5], np.int32)],
+], lambda x, labels: np.where(
+    (labels >= 0) & (labels < 5),
+    -np.take_along_axis(np.asarray(jax.nn.log_softmax(x, -1)), np.clip(labels, 0, 4)[:, None], 1)[:, 0],
+    np.float32(nan)), 2e-6)
