@@ -45,3 +45,8 @@ pub use program::{Program, ProgramOptions};
 pub use promotion::promote;
 pub use shape::Shape;
 pub use tensor::{Tensor, TensorList};
+
+/// The code in the guide.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/graph.md")]
+struct Guide;
