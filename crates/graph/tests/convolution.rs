@@ -41,7 +41,7 @@ fn convolutions() {
     check("one", "n 2 t; 3 2 3", strided(&[2], Edges::Explicit(vec![(1, 1)])));
     check("three", "n 2 d h w; 3 2 2 1 3", same());
     check("three_last", "n d h w 2; 2 1 3 2 3", Conv { channels, ..Conv::default() });
-    for dtype in ["f64", "f16", "bf16", "s32", "s8"] {
+    for dtype in ["f64", "f16", "bf16", "f8e4m3fn", "s32", "s8"] {
         check(&format!("types_{dtype}"), images, same());
     }
 }

@@ -322,6 +322,13 @@ pub(crate) fn is_narrow(dtype: ElementType) -> bool {
     dtype.is_float() && dtype.bits() < 32
 }
 
+/// The type in which factors of sums of products are passed on: floats of 8 bits and less are exact
+/// in `bf16`, for which processors have instructions.
+pub(crate) fn factor_type(dtype: ElementType) -> ElementType {
+    let tiny = dtype.is_float() && dtype.bits() < 16;
+    if tiny { ElementType::BF16 } else { dtype }
+}
+
 /// Errors: `elementwise.C1` unless it is an integer or a float.
 pub(crate) fn ensure_real(dtype: ElementType) -> Result<()> {
     let real = dtype.is_integer() || dtype.is_float();

@@ -1,41 +1,13 @@
-//! Convolutions and pooling: windows that move over the spatial axes of images, signals, volumes.
+//! Convolutions: kernels that move over the spatial axes of images, signals, volumes.
 
-use helio::builder::{ConvOptions, WindowSpec, XlaComputation};
-use helio::ir::BinaryOp;
+use helio::builder::ConvOptions;
 use helio::ir::ops::ConvDims;
-use helio::{ElementType, Error, Padding, Result};
+use helio::{ElementType, Error, Result};
 
 use crate::graph::TensorType;
-use crate::lower::Emit;
-use crate::ops::binary::{ensure_real, ensure_type, is_narrow};
-use crate::ops::nonlinear::ensure_float;
-use crate::ops::reduce::Start;
-use crate::{Dim, Operand, Shape, Tensor};
-
-/// Where the channels of a tensor are; the batch is its first axis.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Channels {
-    /// `[batch, channels, space…]`, kernels `[output channels, input channels, window…]`; JAX's and
-    /// PyTorch's default.
-    #[default]
-    First,
-    /// `[batch, space…, channels]`, kernels `[window…, input channels, output channels]`; Keras' and
-    /// Flax' default.
-    Last,
-}
-
-/// What is added around the spatial axes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Edges {
-    /// Nothing: windows lie inside.
-    #[default]
-    Valid,
-    /// As much as makes the result as large as the operand, divided by the stride and rounded up; an
-    /// odd element goes to the end.
-    Same,
-    /// So many elements before and after each axis; negative ones crop.
-    Explicit(Vec<(i64, i64)>),
-}
+use crate::ops::binary::{ensure_type, factor_type, is_narrow};
+use crate::ops::window::{Amounts, Channels, Edges, WindowAxis, dilated, ensure_lists, number};
+use crate::{Operand, Shape, Tensor};
 
 /// How a kernel moves; lists have a number for each spatial axis, or are empty.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -64,21 +36,6 @@ impl Default for Conv {
     }
 }
 
-/// How a pooling window moves; lists have a number for each spatial axis, or are empty.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Pool {
-    /// How far apart positions of the window are; as far as it is large unless given.
-    pub strides: Vec<usize>,
-    /// What is added around the operand: nothing that could be a maximum, zeros for an average.
-    pub edges: Edges,
-    /// How far apart the elements of the window are; 1 unless given.
-    pub dilation: Vec<usize>,
-    /// Where the channels are.
-    pub channels: Channels,
-    /// Whether an average is of the elements inside of the operand only.
-    pub skip_edges: bool,
-}
-
 impl Tensor {
     /// Slides a kernel over the spatial axes, of which there are 1 to 3, and sums products over the
     /// window and the input channels. The kernel is not flipped.
@@ -104,13 +61,8 @@ impl Tensor {
     #[track_caller]
     pub fn conv(&self, kernel: impl Operand, conv: &Conv) -> Tensor {
         self.call("conv", |_| {
-            let kinds = |axis: usize| match &conv.edges {
-                Edges::Valid => Amounts::Known(0, 0),
-                Edges::Same => Amounts::Same,
-                Edges::Explicit(amounts) => Amounts::known(amounts, axis),
-            };
             self.convolved(kernel, conv, |_, axis| {
-                Ok((kinds(axis), number(&conv.strides, axis), 1))
+                Ok((Amounts::of(&conv.edges, axis), number(&conv.strides, axis), 1))
             })
         })
     }
@@ -186,6 +138,7 @@ impl Tensor {
             shape = shape.with(axis, window.positions(&from[axis])?);
         }
         let groups = conv.groups;
+        let [x, kernel] = [x, kernel].map(|x| x.cast(factor_type(dtype)));
         let wide = if is_narrow(dtype) { ElementType::F32 } else { dtype };
         self.graph().emit(&[&x, &kernel], TensorType::new(dtype, shape), move |emit, x| {
             let axes = windows.iter().zip(&dims.input_spatial);
@@ -203,217 +156,6 @@ impl Tensor {
             };
             Ok(x[0].conv_general_dilated(&x[1], options).convert_element_type(dtype))
         })
-    }
-
-    /// The greatest element of each position of a window over the spatial axes, NaN if there is one.
-    ///
-    /// The window has a size for each spatial axis. Shapes: as for [`Tensor::conv`]. Errors: `pool.C1`
-    /// for a window that does not go with the axes, `conv.C3`, `elementwise.C1`. Source: Flax'
-    /// `max_pool`, with PyTorch's default for the strides.
-    #[track_caller]
-    pub fn max_pool(&self, window: &[usize], pool: &Pool) -> Tensor {
-        self.call("max_pool", |ty| {
-            ensure_real(ty.dtype)?;
-            self.pooled(ty, window, pool, BinaryOp::Maximum, Start::Lowest)
-        })
-    }
-
-    /// The mean of each position of a window over the spatial axes, of what was added around them,
-    /// too, unless [`Pool::skip_edges`]. Types narrower than `f32` are summed in `f32`. Errors: as for
-    /// [`Tensor::max_pool`]. Source: Flax' `avg_pool`.
-    #[track_caller]
-    pub fn avg_pool(&self, window: &[usize], pool: &Pool) -> Tensor {
-        self.call("avg_pool", |ty| {
-            ensure_float(ty)?;
-            self.in_f32(ty, |x| {
-                let ty = x.ty()?;
-                let sum = x.pooled(&ty, window, pool, BinaryOp::Add, Start::Zero)?;
-                if !pool.skip_edges {
-                    let count = window.iter().map(|&size| size as f64).product::<f64>();
-                    return Ok(sum / count);
-                }
-                // The counts depend on the place in space only.
-                let ones = ty.shape.iter().enumerate().map(|(axis, dim)| {
-                    let is_spatial = spatial_axes(pool.channels, ty.shape.rank()).contains(&axis);
-                    if is_spatial { dim.clone() } else { Dim::from(1) }
-                });
-                let ones = x.graph().ones(ty.dtype, ones.collect::<Shape>());
-                let count = ones.pooled(&ones.ty()?, window, pool, BinaryOp::Add, Start::Zero)?;
-                Ok(sum / count)
-            })
-        })
-    }
-
-    fn pooled(
-        &self,
-        ty: &TensorType,
-        window: &[usize],
-        pool: &Pool,
-        op: BinaryOp,
-        start: Start,
-    ) -> Result<Tensor> {
-        let rank = ty.shape.rank();
-        if rank < 3 || window.len() != rank - 2 {
-            let detail = format!(
-                "a window {window:?} for {}: it needs a size for each axis but those of the batch \
-                 and the channels, at least one",
-                ty.shape
-            );
-            return Err(Error::rule("pool.C1", detail));
-        }
-        ensure_lists(window.len(), &pool.strides, &pool.dilation, &pool.edges)?;
-        let spatial = spatial_axes(pool.channels, rank);
-        let mut windows = vec![WindowAxis::POINT; rank];
-        for ((i, &size), axis) in window.iter().enumerate().zip(spatial) {
-            let dilation = number(&pool.dilation, i);
-            let stride = pool.strides.get(i).copied().unwrap_or(size);
-            let amounts = match &pool.edges {
-                Edges::Valid => Amounts::Known(0, 0),
-                Edges::Same => Amounts::Same,
-                Edges::Explicit(amounts) => Amounts::known(amounts, i),
-            };
-            let dilated = dilated(size, dilation)?;
-            windows[axis] = WindowAxis { size, dilated, dilation, stride, amounts, spread: 1 };
-        }
-        let axes = windows.iter().zip(ty.shape.iter());
-        let shape = axes.map(|(window, dim)| window.positions(dim)).collect::<Result<Shape>>()?;
-        let (dtype, from) = (ty.dtype, ty.shape.clone());
-        self.graph().emit(&[self], TensorType::new(dtype, shape), move |emit, x| {
-            let axes = windows.iter().zip(from.iter());
-            let padding = axes.map(|(window, dim)| window.padding(emit, dim));
-            let each =
-                |of: fn(&WindowAxis) -> usize| windows.iter().map(of).collect::<Vec<usize>>();
-            let spec = WindowSpec {
-                dimensions: &each(|window| window.size),
-                strides: &each(|window| window.stride),
-                padding: &padding.collect::<Result<Vec<_>>>()?,
-                window_dilations: &each(|window| window.dilation),
-                ..WindowSpec::default()
-            };
-            let computation = XlaComputation::scalar(op, dtype)?;
-            let start = start.op(emit.builder, dtype);
-            Ok(x[0].reduce_window_with_general_padding(&start, &computation, &spec))
-        })
-    }
-}
-
-/// A window along one axis.
-#[derive(Clone, Copy, Debug)]
-struct WindowAxis {
-    size: usize,
-    /// The size with the distances between elements.
-    dilated: usize,
-    dilation: usize,
-    stride: usize,
-    amounts: Amounts,
-    /// How far apart the operand's elements are.
-    spread: usize,
-}
-
-/// How an axis is padded.
-#[derive(Clone, Copy, Debug)]
-enum Amounts {
-    Same,
-    Known(i64, i64),
-}
-
-impl Amounts {
-    fn known(amounts: &[(i64, i64)], axis: usize) -> Self {
-        let &(low, high) = amounts.get(axis).unwrap_or(&(0, 0));
-        Amounts::Known(low, high)
-    }
-}
-
-impl WindowAxis {
-    const POINT: WindowAxis = WindowAxis {
-        size: 1,
-        dilated: 1,
-        dilation: 1,
-        stride: 1,
-        amounts: Amounts::Known(0, 0),
-        spread: 1,
-    };
-
-    /// The number of positions along an axis. Errors: `dim.C1`.
-    fn positions(&self, dim: &Dim) -> Result<Dim> {
-        let (stride, spread) = (Dim::from(self.stride), Dim::from(self.spread));
-        let positions = match self.amounts {
-            Amounts::Same => (dim + (&stride - 1)) / stride,
-            Amounts::Known(low, high) => {
-                let base = match dim.number() {
-                    Some(0) => 0.into(),
-                    _ => (dim - 1) * spread + 1,
-                };
-                let beyond = base + low + high - self.dilated;
-                match beyond.number() {
-                    Some(beyond) if beyond < 0 => 0.into(),
-                    _ => beyond / stride + 1,
-                }
-            }
-        };
-        positions.ensure_valid()?;
-        Ok(positions)
-    }
-
-    /// The amounts in a call. Errors: `conv.C4`.
-    fn padding(&self, emit: &Emit<'_>, dim: &Dim) -> Result<(i64, i64)> {
-        let size = emit.size(dim)?;
-        if size == 0 && self.spread > 1 && dim.size().is_none() {
-            let detail = format!("dimension {dim} is 0: there is nothing to spread");
-            return Err(Error::rule("conv.C4", detail));
-        }
-        match self.amounts {
-            Amounts::Known(low, high) => Ok((low, high)),
-            Amounts::Same => {
-                let amounts = Padding::Same.amounts(&[size], &[self.dilated], &[self.stride])?;
-                amounts.first().copied().ok_or_else(|| Error::internal("no padding for an axis"))
-            }
-        }
-    }
-}
-
-/// The number for an axis, 1 unless given.
-fn number(list: &[usize], axis: usize) -> usize {
-    list.get(axis).copied().unwrap_or(1)
-}
-
-/// The size of a window with the distances between its elements. Errors: `conv.C3`.
-fn dilated(size: usize, dilation: usize) -> Result<usize> {
-    let dilated = size.checked_sub(1).and_then(|gaps| gaps.checked_mul(dilation)?.checked_add(1));
-    dilated.filter(|&size| i64::try_from(size).is_ok()).ok_or_else(|| {
-        let detail = format!("a window of {size} elements, {dilation} apart");
-        Error::rule("conv.C3", detail)
-    })
-}
-
-/// Errors: `conv.C3` unless lists are empty or have a number, not 0, for each axis.
-fn ensure_lists(
-    spatial: usize,
-    strides: &[usize],
-    dilation: &[usize],
-    edges: &Edges,
-) -> Result<()> {
-    let refuse = |detail| Err(Error::rule("conv.C3", detail));
-    for (what, list) in [("strides", strides), ("dilation", dilation)] {
-        if !list.is_empty() && list.len() != spatial {
-            return refuse(format!("{what} {list:?} for {spatial} spatial axes"));
-        }
-        if list.iter().any(|&number| !(1..=1 << 40).contains(&number)) {
-            return refuse(format!("{what} {list:?}; they are 1 and more, up to 2^40"));
-        }
-    }
-    match edges {
-        Edges::Explicit(amounts) if amounts.len() != spatial => {
-            refuse(format!("edges {amounts:?} for {spatial} spatial axes"))
-        }
-        Edges::Explicit(amounts)
-            if amounts
-                .iter()
-                .any(|&(low, high)| [low, high].iter().any(|n| n.unsigned_abs() > 1 << 40)) =>
-        {
-            refuse(format!("edges {amounts:?}; they are at most 2^40"))
-        }
-        _ => Ok(()),
     }
 }
 
@@ -454,14 +196,6 @@ fn ensure_channels(from: &Shape, kernel: &Shape, dims: &ConvDims, conv: &Conv) -
         return Err(Error::rule("conv.C2", detail));
     }
     Ok(())
-}
-
-/// The axes but those of the batch and the channels.
-fn spatial_axes(channels: Channels, rank: usize) -> std::ops::Range<usize> {
-    match channels {
-        Channels::First => 2..rank,
-        Channels::Last => 1..rank - 1,
-    }
 }
 
 /// Which axis means what.

@@ -133,6 +133,7 @@ impl Graph {
 
     /// Where in the matrices of a shape `row + offset` compares with the column.
     fn places(&self, shape: &Shape, offset: i64, direction: Direction) -> Result<Tensor> {
+        let offset = beyond_none(offset);
         let ty = TensorType::new(ElementType::Pred, &shape[shape.rank() - 2..]);
         self.emit(&[], ty.clone(), move |emit, _| {
             let numbers = TensorType::new(ElementType::S64, &ty.shape);
@@ -175,6 +176,7 @@ impl Tensor {
     pub fn diagonal(&self, offset: i64) -> Tensor {
         self.call("diagonal", |ty| {
             let (rows, columns) = ensure_matrices(ty)?;
+            let offset = beyond_none(offset);
             let (down, right) = (-offset.min(0), offset.max(0));
             let length = match (rows.number(), columns.number()) {
                 (Some(rows), Some(columns)) => Dim::from((rows - down).min(columns - right).max(0)),
@@ -202,13 +204,15 @@ impl Tensor {
                 let mut sizes = emit.sizes(&outer)?;
                 sizes.push(emit.size(&size)?);
                 let (count, columns) = (emit.size(&length)?, emit.size(&columns)?);
-                let start = down as usize * columns + right as usize;
-                let limit = match count {
-                    0 => start.min(emit.size(&size)?),
-                    _ => start + (count - 1) * (columns + 1) + 1,
+                let (start, limit) = match count {
+                    0 => (0, 0),
+                    _ => {
+                        let start = down as usize * columns + right as usize;
+                        (start, start + (count - 1) * (columns + 1) + 1)
+                    }
                 };
                 let flat = x[0].reshape(&sizes);
-                Ok(flat.slice_in_dim(start.min(limit), limit, columns + 1, outer.rank()))
+                Ok(flat.slice_in_dim(start, limit, columns + 1, outer.rank()))
             })
         })
     }
@@ -219,6 +223,11 @@ impl Tensor {
     pub fn trace(&self) -> Tensor {
         self.call("trace", |_| Ok(self.diagonal(0).sum(-1)))
     }
+}
+
+/// An offset beyond all matrices for one that is even further away.
+fn beyond_none(offset: i64) -> i64 {
+    offset.clamp(-(1 << 62), 1 << 62)
 }
 
 /// The dimensions of a tensor's matrices. Errors: `diagonal.C1`.

@@ -1,16 +1,14 @@
-//! Elements at places that tensors of integers say: gathers, scatters, slices at run time.
+//! Elements at places that tensors of integers say: gathers, slices at run time.
 //!
 //! Negative indices count from the end, as in NumPy. What lies outside of an axis cannot be an error
 //! of a compiled program: it is moved to the nearest element where elements are read, and left out
 //! where they are written, as in JAX.
 
-use helio::builder::{XlaBuilder, XlaComputation, XlaOp};
-use helio::ir::ops::{GatherDims, ScatterDims};
-use helio::ir::{BinaryOp, Shape as HloShape};
+use helio::builder::XlaOp;
+use helio::ir::ops::GatherDims;
 use helio::{ElementType, Error, Result};
 
 use crate::graph::TensorType;
-use crate::ops::binary::{ensure_real, ensure_type, is_narrow};
 use crate::{Dim, Operand, Shape, Tensor};
 
 /// A row of `table` for each of `ids`: `table` with `ids` of shape `[…]` gives `[…, features]`.
@@ -317,107 +315,13 @@ impl Tensor {
     }
 }
 
-macro_rules! scatters {
-    ($($(#[doc = $doc:literal])+ $name:ident: $how:expr;)*) => {
-        impl Tensor {$(
-            $(#[doc = $doc])+
-            ///
-            /// `x.take(indices, axis)` reads what this writes; the updates are broadcast to that
-            /// shape, and promoted with the tensor. Negative indices count from the end; indices
-            /// outside are left out. Errors: `index.C1`, `shape.C1`, `broadcast.C2`,
-            /// `elementwise.C1`, `promotion.C1`, `promotion.C2`.
-            #[track_caller]
-            pub fn $name(
-                &self,
-                indices: impl Operand,
-                updates: impl Operand,
-                axis: isize,
-            ) -> Tensor {
-                self.call(stringify!($name), |_| {
-                    self.scatter(indices, updates, axis, $how)
-                })
-            }
-        )*}
-    };
-}
-scatters! {
-    /// The tensor with updates added to the elements at `indices` along an axis. Types narrower than
-    /// `f32` are added in `f32`. Source: JAX's `at[…].add`, NumPy's `add.at`.
-    scatter_add: Some(BinaryOp::Add);
-    /// The tensor with the elements at `indices` along an axis multiplied by updates. Source: JAX's
-    /// `at[…].mul`.
-    scatter_mul: Some(BinaryOp::Multiply);
-    /// The tensor with the greater of the elements at `indices` along an axis and the updates, NaN
-    /// if one is. Source: JAX's `at[…].max`, NumPy's `maximum.at`.
-    scatter_max: Some(BinaryOp::Maximum);
-    /// The tensor with the lesser of the elements at `indices` along an axis and the updates, NaN if
-    /// one is. Source: JAX's `at[…].min`, NumPy's `minimum.at`.
-    scatter_min: Some(BinaryOp::Minimum);
-    /// The tensor with the elements at `indices` along an axis replaced by updates; of several for
-    /// one element, one. Source: JAX's `at[…].set`.
-    scatter_update: None;
-}
-
-impl Tensor {
-    fn scatter(
-        &self,
-        indices: impl Operand,
-        updates: impl Operand,
-        axis: isize,
-        how: Option<BinaryOp>,
-    ) -> Result<Tensor> {
-        let indices = self.indices(indices)?;
-        let (x, updates, dtype) = self.meet_types(updates)?;
-        let arithmetic = matches!(how, Some(BinaryOp::Add | BinaryOp::Multiply));
-        match how {
-            Some(_) if arithmetic => ensure_type(dtype, !dtype.is_pred(), "numbers")?,
-            Some(_) => ensure_real(dtype)?,
-            None => {}
-        }
-        let (shape, found) = (self.shape()?, indices.ty()?);
-        let axis = shape.axis(axis)?;
-        let dim = shape[axis].clone();
-        let rank = found.shape.rank();
-        let updates = updates.broadcast_to(taken(&shape, axis, &found.shape));
-        let windows = (0..shape.rank() - 1 + rank).filter(|d| !(axis..axis + rank).contains(d));
-        let dims = ScatterDims {
-            update_window_dims: windows.collect(),
-            inserted_window_dims: vec![axis],
-            scatter_dims_to_operand_dims: vec![axis],
-            index_vector_dim: rank,
-            ..ScatterDims::default()
-        };
-        // Many narrow floats would stop growing.
-        let wide = if arithmetic && is_narrow(dtype) { ElementType::F32 } else { dtype };
-        let ty = TensorType::new(dtype, shape);
-        self.graph().emit(&[&x, &indices, &updates], ty, move |emit, x| {
-            let size = emit.size(&dim)?;
-            let indices = from_start(&x[1], found.dtype, size);
-            let [x, updates] = [&x[0], &x[2]].map(|x| x.convert_element_type(wide));
-            let computation = match how {
-                Some(op) => XlaComputation::scalar(op, wide)?,
-                None => second(wide)?,
-            };
-            let result = x.scatter(&indices, &updates, &computation, dims.clone(), false, false);
-            Ok(result.convert_element_type(dtype))
-        })
-    }
-}
-
-/// The second of two scalars.
-fn second(element: ElementType) -> Result<XlaComputation> {
-    let builder = XlaBuilder::new("second");
-    let [_, y] = [0, 1].map(|number| builder.parameter(number, HloShape::scalar(element), ""));
-    builder.build_with_root(y)
-}
-
 /// The shape with an axis replaced by several.
-fn taken(shape: &Shape, axis: usize, indices: &Shape) -> Shape {
+pub(crate) fn taken(shape: &Shape, axis: usize, indices: &Shape) -> Shape {
     shape[..axis].iter().chain(indices.iter()).chain(&shape[axis + 1..]).cloned().collect()
 }
 
 /// Indices into an axis of this size as `s64`, counted from its start.
-fn from_start(indices: &XlaOp, dtype: ElementType, size: usize) -> XlaOp {
+pub(crate) fn from_start(indices: &XlaOp, dtype: ElementType, size: usize) -> XlaOp {
     if dtype == ElementType::U64 {
         // What does not fit is outside in any case, but must not become negative.
         let largest = indices.builder().constant_r0(i64::MAX as u64);

@@ -8,7 +8,7 @@ use helio::ir::ops::DotDims;
 use helio::{ElementType, Error, Result};
 
 use crate::graph::TensorType;
-use crate::ops::binary::{ensure_type, is_narrow};
+use crate::ops::binary::{ensure_type, factor_type, is_narrow};
 use crate::{Dim, Operand, Shape, Tensor};
 
 impl Tensor {
@@ -271,7 +271,8 @@ fn multiply(lhs: Labeled, rhs: Labeled, result: Vec<usize>) -> Result<Labeled> {
     let alone = |a: &Labeled, b: &Labeled| {
         a.labels.iter().any(|&label| b.axis(label).is_none() && !result.contains(&label))
     };
-    let wide = if alone(&lhs, &rhs) || alone(&rhs, &lhs) { widened } else { dtype };
+    let is_summed = alone(&lhs, &rhs) || alone(&rhs, &lhs);
+    let wide = if is_summed { widened } else { factor_type(dtype) };
     let widen = |x: Labeled| Labeled::new(x.tensor.cast(wide), x.labels);
     let (left_labels, right_labels) = (lhs.labels.clone(), rhs.labels.clone());
     let lhs = summed(widen(lhs), |label| right_labels.contains(&label) || result.contains(&label))?;

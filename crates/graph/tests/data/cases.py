@@ -307,7 +307,7 @@ convolution("last_groups", images((3, 2, 2, 6), (1, 5, 4, 4), (3, 3, 7, 4)), lam
 convolution("one", images((3, 2, 3), (1, 2, 7), (5, 2, 3)), lambda x, k: conv(x, k, (2,), ((1, 1),)))
 convolution("three", images((3, 2, 2, 1, 3), (1, 2, 3, 2, 4), (2, 2, 4, 2, 5)), lambda x, k: conv(x, k, padding="SAME"))
 convolution("three_last", images((2, 1, 3, 2, 3), (1, 3, 2, 4, 2), (2, 4, 2, 5, 2)), lambda x, k: conv(x, k, dims=LAST))
-for dtype in [np.float64, np.float16, bf16, np.int32, np.int8]:
+for dtype in [np.float64, np.float16, bf16, e4m3, np.int32, np.int8]:
     convolution(f"types_{name_of(dtype)}", images(K2, (1, 2, 5, 4), (3, 2, 3, 7), dtype=dtype), lambda x, k: conv(x, k, padding="SAME") if x.dtype.kind not in "iu" else conv(x.astype(np.float64), k.astype(np.float64), padding="SAME").astype(np.int64).astype(x.dtype))
 for name, strides in {"1": (1, 1), "2": (2, 3), "5": (5, 2)}.items():
     for padding in ["VALID", "SAME"]:
