@@ -218,7 +218,7 @@ macro_rules! from_integer {
         }
     )*};
 }
-from_integer!(i32, i64, u32, usize);
+from_integer!(i32, i64, isize, u32, usize);
 
 macro_rules! operator {
     ($($trait:ident $method:ident, $doc:literal, $sizes:expr, $polynomials:expr;)*) => {$(

@@ -2,7 +2,7 @@
 
 mod reference;
 
-use helio_graph::{Array, DType, Dim, Graph, Tensor, concat, stack, step};
+use helio_graph::{Array, DType, Dim, Graph, Slice, Tensor, concat, stack, step};
 use reference::{Cases, assert_error};
 
 fn cases() -> Cases {
@@ -63,6 +63,24 @@ fn static_ranges_are_clamped() {
     check("down_empty", |x| x.slice(0, step(1..5, -1)));
     check("up_to_last", |x| x.slice(0, 2..=-1));
     check("inner", |x| x.slice(0, 1..=-2));
+    cases.check("slice_all", "", |g, x| {
+        let bounds = [None, Some(-6), Some(-5), Some(-1), Some(0), Some(2), Some(5), Some(6)];
+        let ranges = bounds.into_iter().flat_map(|start| bounds.map(|stop| (start, stop)));
+        let slices = ranges.flat_map(|(start, stop)| {
+            let range = match (start, stop) {
+                (Some(start), Some(stop)) => Slice::from(start..stop),
+                (Some(start), None) => Slice::from(start..),
+                (None, Some(stop)) => Slice::from(..stop),
+                (None, None) => Slice::from(..),
+            };
+            [1, 2, -1, -3].map(|by| x[0].slice(0, step(&range, by)))
+        });
+        let mut slices: Vec<Tensor> = slices.collect();
+        let lengths = slices.iter().map(|x| g.dim(x.dim(0).unwrap()).cast(DType::S32));
+        let lengths = stack(&lengths.collect::<Vec<_>>(), 0);
+        slices.push(lengths);
+        concat(&slices, 0)
+    });
 }
 
 #[test]

@@ -32,6 +32,11 @@ movement("symbolic_front", one((7, 2), (3, 2)), lambda x: x[:3])
 movement("symbolic_down", one((7, 2), (6, 2)), lambda x: x[5:1:-2])
 movement("symbolic_back", one((7, 2), (2, 2)), lambda x: x[-2:])
 movement("symbolic_bound", one((7, 2), (4, 2)), lambda x: [x[: x.shape[0] - 3], x[x.shape[0] // 2 :], x[x.shape[0] // 2]])
+BOUNDS = [-6, -5, -1, 0, 2, 5, 6]
+movement("slice_all", one((5,), (1,), (0,), dtype=np.int32), lambda x: np.concatenate(
+    [x[a:b:s] for a in [None, *BOUNDS] for b in [None, *BOUNDS] for s in (1, 2, -1, -3)]
+    + [np.int32([len(x[a:b:s]) for a in [None, *BOUNDS] for b in [None, *BOUNDS] for s in (1, 2, -1, -3)])]
+))
 movement("index", one((4, 3, 2), (1, 3, 2)), lambda x: [x[0], x[:, -1], x[-1, :, 1], x[0, 0, 0], x[:, 1:, ::-1]])
 movement("split", one((4, 6), (2, 6)), lambda x: np.split(x, 3, 1))
 movement("split_symbolic", one((4, 6), (0, 6)), lambda x: np.split(x, 2, 0))
