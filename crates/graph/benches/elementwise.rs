@@ -39,11 +39,11 @@ fn input(seed: u32) -> Result<Array> {
 }
 
 /// The median time of a call.
-fn median(mut call: impl FnMut() -> Result<()>) -> Result<f64> {
+fn median<T>(mut call: impl FnMut() -> Result<T>) -> Result<f64> {
     let (mut times, begin) = (Vec::new(), Instant::now());
     while begin.elapsed() < TIME || times.len() < 10 {
         let start = Instant::now();
-        call()?;
+        drop(black_box(call()?));
         times.push(start.elapsed().as_secs_f64() * 1e3);
     }
     times.sort_by(f64::total_cmp);
@@ -57,16 +57,15 @@ fn main() -> Result<()> {
     build()?.run(&arrays)?;
     let compile = median(|| {
         let program = build()?;
-        black_box(program.specialize(&shapes)?);
-        Ok(())
+        program.specialize(&shapes)
     })?;
     let program = build()?;
     let (client, options) = (program.client().clone(), ExecuteOptions::default());
     let buffers = arrays.iter().map(|a| client.buffer_from_array(a, client.default_device()));
     let buffers = buffers.collect::<Result<Vec<Buffer>>>()?;
     let buffers: Vec<&Buffer> = buffers.iter().collect();
-    let on_buffers = median(|| Ok(drop(black_box(program.execute(&buffers, &options)?))))?;
-    let on_arrays = median(|| Ok(drop(black_box(program.run(&arrays)?))))?;
+    let on_buffers = median(|| program.execute(&buffers, &options))?;
+    let on_arrays = median(|| program.run(&arrays))?;
     let result = program.run(&arrays)?;
     let sum: f64 = result[0].as_slice::<f32>().unwrap_or(&[]).iter().map(|&v| f64::from(v)).sum();
     if std::env::args().any(|arg| arg == "--json") {

@@ -408,7 +408,6 @@ impl Graph {
         Ok((Body { scope, parameters, results }, types))
     }
 
-    #[expect(clippy::type_complexity, reason = "the two halves of a scope, used once")]
     fn scope_inside(
         &self,
         parameters: &[TensorType],

@@ -127,7 +127,7 @@ impl Tensor {
                     let floor = match ty.dtype.is_signed_integer() {
                         true => down
                             .and(signs_differ(emit, x, y, ty.dtype))
-                            .select(&truncated.sub(emit.builder.one(ty.dtype)), &truncated),
+                            .select(truncated.sub(emit.builder.one(ty.dtype)), &truncated),
                         false => truncated,
                     };
                     return nonzero.select(&floor, emit.builder.zero(ty.dtype));
@@ -137,7 +137,7 @@ impl Tensor {
                 let remainder = x.rem(y);
                 let down = remainder.ne(&zero).and(signs_differ(emit, &remainder, y, ty.dtype));
                 let toward_zero = x.sub(&remainder).div(y).round_nearest_even();
-                let floor = down.select(&toward_zero.sub(emit.builder.one(ty.dtype)), &toward_zero);
+                let floor = down.select(toward_zero.sub(emit.builder.one(ty.dtype)), &toward_zero);
                 let special = y.eq(&zero).or(x.is_finite().not());
                 special.select(&truncated, &floor)
             })
@@ -284,12 +284,12 @@ fn floor_mod(emit: &Emit<'_>, x: &XlaOp, y: &XlaOp, dtype: ElementType) -> XlaOp
         true => remainder.clone(),
         false => {
             let adjust = is_zero.not().and(signs_differ(emit, &remainder, y, dtype));
-            adjust.select(&remainder.add(y), &remainder)
+            adjust.select(remainder.add(y), &remainder)
         }
     };
     if dtype.is_float() {
         // A remainder of 0 has the divisor's sign as well.
-        let signed_zero = y.lt(&zero).select(&zero.neg(), &zero);
+        let signed_zero = y.lt(&zero).select(zero.neg(), &zero);
         return is_zero.select(&signed_zero, &shifted);
     }
     y.eq(&zero).select(&zero, &shifted)

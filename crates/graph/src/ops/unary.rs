@@ -117,7 +117,7 @@ impl Tensor {
             let dtype = ty.dtype;
             self.graph().emit(&[self], ty.clone(), move |emit, x| {
                 let negative = x[0].lt(emit.builder.zero(dtype));
-                Ok(negative.select(&x[0].ceil(), x[0].floor()))
+                Ok(negative.select(x[0].ceil(), x[0].floor()))
             })
         })
     }
