@@ -1,9 +1,9 @@
 //! The loops around tiles: blocks that fit the caches, packing, and tasks.
 //!
 //! For each block of steps rhs is packed, all tasks together; then each task packs a block of rows
-//! of lhs and runs through its tiles. A panel of rhs stays in the first-level cache while the rows
-//! of the block pass, which come from the second. Where an operand is read only a few times it is
-//! not packed but read where it lies.
+//! of lhs and runs through its tiles. A panel of rhs stays in the second-level cache while the rows
+//! of the block pass, as do these; meanwhile the next panel is fetched. Where an operand is read
+//! only a few times, or is small, it is not packed but read where it lies.
 //!
 //! A sum is formed by one task, a block of steps after the other: the blocks of steps depend on the
 //! sizes alone, so the result does not depend on the threads.

@@ -30,19 +30,21 @@ impl<A: Copy, O: Output<A>> Places<A> for Shared<O> {
 
     unsafe fn write(&self, isa: Isa, at: usize, stride: usize, sums: &[A]) {
         let start = self.get().wrapping_add(at);
-        // SAFETY: the caller's promise.
-        let write = |i: usize, sum: &A| unsafe { start.add(i).write(O::from_sum(*sum)) };
-        isa.run(
-            #[inline(always)]
-            || {
-                // A loop of its own for neighbours, which vectors can write.
-                if stride == 1 {
-                    sums.iter().enumerate().for_each(|(i, sum)| write(i, sum));
-                } else {
-                    sums.iter().enumerate().for_each(|(i, sum)| write(i * stride, sum));
-                }
-            },
-        );
+        if stride == 1 {
+            // SAFETY: the caller's promise; elements are `Plain`, so whatever is there is one.
+            let places = unsafe { std::slice::from_raw_parts_mut(start, sums.len()) };
+            return isa.run(
+                #[inline(always)]
+                || {
+                    let pairs = places.iter_mut().zip(sums);
+                    pairs.for_each(|(place, sum)| *place = O::from_sum(*sum));
+                },
+            );
+        }
+        for (i, sum) in sums.iter().enumerate() {
+            // SAFETY: the caller's promise.
+            unsafe { start.add(i * stride).write(O::from_sum(*sum)) };
+        }
     }
 
     unsafe fn bytes(&self, at: usize, count: usize) -> &mut [u8] {
