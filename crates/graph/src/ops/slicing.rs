@@ -7,10 +7,12 @@ use helio::{Error, Result};
 use crate::graph::TensorType;
 use crate::{Dim, Shape, Tensor};
 
-/// A part of an axis: a range, such as `1..3`, `..-1` or `..`, with [`step`] of every so many
-/// elements or backwards; or an index, whose axis is dropped.
+/// A part of an axis: a range, such as `1..3`, `..-1` or `..`, or a pair of bounds, such as `(1, -1)`,
+/// with [`step`] of every so many elements or backwards; or an index, whose axis is dropped.
 ///
-/// Bounds are numbers, negative ones from the end, or [`Dim`]s, which count from the start.
+/// Bounds are numbers, negative ones from the end, or [`Dim`]s, which count from the start. A pair
+/// means the same as a range, but its bounds may be of two types, and Clippy, which takes `1..-1`
+/// for a mistake, accepts it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slice(Part);
 
@@ -72,6 +74,12 @@ impl<D: Into<Dim>> From<RangeInclusive<D>> for Slice {
     fn from(range: RangeInclusive<D>) -> Self {
         let (start, end) = range.into_inner();
         Slice::range(Some(start.into()), after(end.into()))
+    }
+}
+
+impl<A: Into<Dim>, B: Into<Dim>> From<(A, B)> for Slice {
+    fn from((start, stop): (A, B)) -> Self {
+        Slice::range(Some(start.into()), Some(stop.into()))
     }
 }
 
@@ -204,8 +212,8 @@ impl Elements {
 }
 
 impl Tensor {
-    /// A part of an axis: a range with NumPy's meaning, `1..3`, `..-1`, or [`step`]`(.., -1)`; or an
-    /// index, as `0` or `-1`, whose axis is dropped.
+    /// A part of an axis: a range with NumPy's meaning, `1..3`, `..-1`, `(1, -1)` for `1:-1`, or
+    /// [`step`]`(.., -1)`; or an index, as `0` or `-1`, whose axis is dropped.
     ///
     /// Ranges of dimensions that are sizes are clamped to these, as NumPy does. Where the dimension
     /// or a bound is symbolic, so is the result's: `..5` has 5 elements, and a call whose dimension
@@ -218,7 +226,7 @@ impl Tensor {
     /// # use helio_graph::{DType, Graph};
     /// # let g = Graph::new("parts");
     /// let x = g.input("x", DType::F32, ("n", 5));
-    /// assert_eq!(x.slice(1, 1..-1).shape()?.to_string(), "[n, 3]");
+    /// assert_eq!(x.slice(1, (1, -1)).shape()?.to_string(), "[n, 3]");
     /// assert_eq!(x.slice(1, -1).shape()?.to_string(), "[n]");
     /// assert_eq!(x.slice(0, 1..).shape()?.to_string(), "[n - 1, 5]");
     /// # Ok::<(), helio_graph::Error>(())
