@@ -127,25 +127,25 @@ fn random_numbers_have_their_distributions() -> Result<()> {
     Ok(())
 }
 
-/// Expected values by mpmath, with 30 digits.
+/// Expected values by mpmath, with 30 digits, rounded.
 #[test]
 fn erfc_keeps_its_digits() {
     let x = [-3.0f64, -0.5, 0.0, 1e-8, 0.5, 1.0, 2.0, 5.0, 10.0, 26.0, f64::INFINITY];
     let expected = [
-        1.999977909503001414558627,
-        1.520499877813046537682746,
+        1.9999779095030015,
+        1.5204998778130465,
         1.0,
-        0.9999999887162083290448743,
-        0.4795001221869534623172534,
-        0.1572992070502851306587794,
-        4.677734981047265837930744e-3,
-        1.537459794428034850188343e-12,
-        2.088487583762544757000786e-45,
-        5.663192408856142846475728e-296,
+        0.9999999887162083,
+        0.4795001221869535,
+        0.15729920705028513,
+        0.004677734981047266,
+        1.537459794428035e-12,
+        2.088487583762545e-45,
+        5.663192408856143e-296,
         0.0,
     ];
     let array = Array::new([x.len()], x.to_vec()).expect("an array");
-    let found = call(&[array.clone()], |x| x[0].erfc());
+    let found = call(&[&array], |x| x[0].erfc());
     for ((found, expected), x) in common::numbers(&found).zip(expected).zip(x) {
         let error = (found - expected).abs();
         let tolerance = 1e-15 * (2.0 + x.abs().min(30.0).powi(2)) * expected;

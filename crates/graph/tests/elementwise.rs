@@ -289,7 +289,7 @@ fn recorded_edge_cases() {
             (text(case, "op"), dtype(text(case, "dtype")), dtype(text(case, "out_dtype")));
         let approximate = case["attrs"]["approximate"].as_str();
         let x = array(of, &case["input"], None);
-        let ours = call(&[x.clone()], |x| unary(op, approximate, &x[0]));
+        let ours = call(&[&x], |x| unary(op, approximate, &x[0]));
         assert_eq!(ours.element(), to, "{op} of {of}");
         let recorded = array(to, &case["output"], None);
         for ((x, ours), recorded) in numbers(&x).zip(numbers(&ours)).zip(numbers(&recorded)) {
@@ -308,7 +308,7 @@ fn recorded_edge_cases() {
             }
             false => (array(of, &case["lhs"], None), array(of, &case["rhs"], None)),
         };
-        let ours = call(&[x.clone(), y.clone()], |x| binary(op, &x[0], &x[1]));
+        let ours = call(&[&x, &y], |x| binary(op, &x[0], &x[1]));
         assert_eq!(ours.element(), to, "{op} of {of}");
         let recorded = array(to, &case["output"], None);
         let (x, y): (Vec<_>, Vec<_>) = (numbers(&x).collect(), numbers(&y).collect());
@@ -361,7 +361,7 @@ fn recorded_softmax() {
         let sizes: Vec<usize> = serde_json::from_value(case["shape"].clone()).expect("sizes");
         let axis = case["axis"].as_i64().expect("an axis") as isize;
         let x = array(DType::F32, &case["input"], Some(&sizes));
-        let ours = call(&[x.clone()], |x| match text(case, "op") {
+        let ours = call(&[&x], |x| match text(case, "op") {
             "softmax" => x[0].softmax(axis),
             _ => x[0].logsoftmax(axis),
         });
@@ -392,7 +392,7 @@ fn recorded_hazards_are_defined() {
         let of = dtype(text(case, "dtype"));
         let [x, y] = ["lhs", "rhs"]
             .map(|key| array(of, &serde_json::json!({ "values": [case[key]] }), None));
-        let ours = call(&[x.clone(), y.clone()], |x| binary(text(case, "op"), &x[0], &x[1]));
+        let ours = call(&[&x, &y], |x| binary(text(case, "op"), &x[0], &x[1]));
         let ours = numbers(&ours).next().expect("a result");
         // What kills the recorded process gives what NumPy gives.
         let expected = match case["result"].as_f64() {
@@ -429,7 +429,7 @@ fn what_failed_to_compile_is_refused_with_a_remedy() {
 fn round_breaks_ties_away_from_zero() {
     let x = [0.5f64, -0.5, 1.5, 2.5, -2.5, 3.4999, 0.49999999999999994, -0.0, 1e300];
     let x = Array::new([x.len()], x.to_vec()).unwrap();
-    let away = call(&[x.clone()], |x| x[0].round());
+    let away = call(&[&x], |x| x[0].round());
     let expected = [1.0f64, -1.0, 2.0, 3.0, -3.0, 3.0, 0.0, -0.0, 1e300];
     assert!(away.same_bits(&Array::new([expected.len()], expected.to_vec()).unwrap()), "{away:?}");
     let even = call(&[x], |x| x[0].roundeven());
@@ -441,7 +441,7 @@ fn round_breaks_ties_away_from_zero() {
 #[test]
 fn less_is_false_for_nan() {
     let x = Array::new([4], vec![f32::NAN, 1.0, 2.0, f32::NEG_INFINITY]).unwrap();
-    let less = call(&[x.clone()], |x| x[0].less(2.0));
+    let less = call(&[&x], |x| x[0].less(2.0));
     assert_eq!(less.as_slice::<bool>(), Some(&[false, true, false, true][..]));
     let less_equal = call(&[x], |x| x[0].less_equal(2.0));
     assert_eq!(less_equal.as_slice::<bool>(), Some(&[false, true, true, true][..]));

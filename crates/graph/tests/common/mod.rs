@@ -1,6 +1,8 @@
 //! What several tests of graphs need.
 #![allow(dead_code, reason = "no test uses all of it")]
 
+use std::borrow::Borrow;
+
 use flate2::read::GzDecoder;
 use helio::ir::ArrayShape;
 use helio_graph::{Array, DType, Graph, Tensor};
@@ -66,9 +68,9 @@ pub fn dtype(name: &str) -> DType {
 }
 
 /// What a function of tensors gives for these arrays.
-pub fn call(arguments: &[Array], function: impl FnOnce(&[Tensor]) -> Tensor) -> Array {
+pub fn call(arguments: &[impl Borrow<Array>], function: impl FnOnce(&[Tensor]) -> Tensor) -> Array {
     let g = Graph::new("test");
-    let inputs: Vec<Tensor> = (arguments.iter().enumerate())
+    let inputs: Vec<Tensor> = (arguments.iter().map(Borrow::borrow).enumerate())
         .map(|(i, array)| g.input(&format!("x{i}"), array.element(), array.dims()))
         .collect();
     let output = function(&inputs);
