@@ -55,8 +55,10 @@ struct Plans<T: FftNum> {
 /// Tasks transform about so many points.
 const TASK_POINTS: usize = 1 << 14;
 
-/// Lines that are not contiguous are copied so many at a time.
+/// Lines that are not contiguous are copied so many at a time…
 const COLUMNS: usize = 16;
+/// … to lines that are so many elements apart.
+const PADDING: usize = 8;
 
 /// A part of complex numbers.
 pub trait Part: FftNum + Plain + Default {
@@ -65,12 +67,14 @@ pub trait Part: FftNum + Plain + Default {
 }
 
 impl Part for f32 {
+    #[inline(always)]
     fn rounded(value: f64) -> f32 {
         value as f32
     }
 }
 
 impl Part for f64 {
+    #[inline(always)]
     fn rounded(value: f64) -> f64 {
         value
     }
@@ -254,24 +258,28 @@ impl Fft {
                 let (block, first) = (task / groups, task % groups * COLUMNS);
                 let columns = COLUMNS.min(inner - first);
                 let at = |i: usize| (block * length + i) * inner + first;
-                let (size, spare) = (columns * length, plan.get_inplace_scratch_len());
-                scratch::with(size, |lines: &mut [Complex<T>]| {
+                let spare = plan.get_inplace_scratch_len();
+                // A bit apart: lines whose distance is a power of two have one place in the cache.
+                let stride = length + PADDING;
+                scratch::with(columns * stride, |lines: &mut [Complex<T>]| {
                     for i in 0..length {
                         // SAFETY: tasks have different blocks or columns, and a task one reference
                         // at a time.
                         let row = unsafe { data.part(at(i), columns) };
-                        for (c, v) in row.iter().enumerate() {
-                            lines[c * length + i] = *v;
+                        for (line, v) in lines.chunks_exact_mut(stride).zip(row) {
+                            line[i] = *v;
                         }
                     }
                     scratch::with(spare, |spare: &mut [Complex<T>]| {
-                        plan.process_with_scratch(lines, spare);
+                        for line in lines.chunks_exact_mut(stride) {
+                            plan.process_with_scratch(&mut line[..length], spare);
+                        }
                     });
                     for i in 0..length {
                         // SAFETY: as above.
                         let row = unsafe { data.part(at(i), columns) };
-                        for (c, v) in row.iter_mut().enumerate() {
-                            *v = lines[c * length + i];
+                        for (line, v) in lines.chunks_exact(stride).zip(row) {
+                            *v = line[i];
                         }
                     }
                 });
