@@ -28,7 +28,7 @@ const TASK_ELEMENTS: usize = 1 << 15;
 /// A task that finds all places for itself has at least so many elements to change at each.
 const LEAST_AT_PLACE: usize = 64;
 /// An array that is larger than this many bytes is not in a near cache, or in none.
-const NEAR_BYTES: usize = 1 << 20;
+const NEAR_BYTES: usize = 1 << 18;
 const CACHED_BYTES: usize = 1 << 24;
 /// Windows of so many elements, or for so many threads, are worth sorting though the array is
 /// cached.
@@ -385,9 +385,12 @@ fn combine_rows<T: Plain>(
                 let (to, to_rest) = to.as_chunks_mut::<CHUNK>();
                 let (updates, updates_rest) = updates.as_chunks::<CHUNK>();
                 for (to, updates) in to.iter_mut().zip(updates) {
-                    for (to, &update) in to.iter_mut().zip(updates) {
-                        *to = combine(*to, update);
+                    // By value, as the compiler cannot know that the two do not overlap.
+                    let (mut combined, updates) = (*to, *updates);
+                    for (combined, update) in combined.iter_mut().zip(updates) {
+                        *combined = combine(*combined, update);
                     }
+                    *to = combined;
                 }
                 for (to, &update) in to_rest.iter_mut().zip(updates_rest) {
                     *to = combine(*to, update);
