@@ -1,8 +1,11 @@
 //! Windows that slide.
 
+use std::ops::AddAssign;
+
 use helio_ir::ops::{BinaryOp, Direction, Order};
 use helio_ir::{ArrayShape, CompId, ElementType, InstrId, Module, Op, ops};
 use helio_passes::recognize;
+use helio_runtime::kernels::bytes::{bytes_of, cast, cast_mut};
 use helio_runtime::kernels::number::{Fold, NumberType};
 use helio_runtime::kernels::window::{self, Select, WindowDim};
 
@@ -61,12 +64,50 @@ pub(super) fn reduce_window(site: &Site<'_>, op: &ops::ReduceWindow) -> Option<B
     if op.window.dims.iter().any(|dim| dim.reversal) || init.element() != operand.element() {
         return None;
     }
-    let fold = fold(site.module, op.to_apply, operand.element())?;
-    let ty = number_type(operand.element())?;
-    let plan = window::ReduceWindow::new(&dims(&op.window, operand, result), ty, fold)?;
+    let element = operand.element();
+    let fold = fold(site.module, op.to_apply, element)?;
+    let ty = number_type(element.real_part())?;
+    let dims = dims(&op.window, operand, result);
+    if element.is_complex() {
+        return if fold == Fold::Add { complex_sums(dims, ty) } else { None };
+    }
+    let plan = window::ReduceWindow::new(&dims, ty, fold)?;
     Some(Bound::new("reduce-window", move |inputs, outputs, threads| {
         plan.run(inputs[0], inputs[1], outputs[0], threads);
     }))
+}
+
+/// Sums of complex numbers: those of their parts, which are neighbours like any others.
+fn complex_sums(mut dims: Vec<WindowDim>, ty: NumberType) -> Option<Bound> {
+    let parts = WindowDim {
+        size: 1,
+        stride: 1,
+        pad_low: 0,
+        window_dilation: 1,
+        base_dilation: 1,
+        base: 2,
+        positions: 2,
+    };
+    dims.push(parts);
+    let plan = window::ReduceWindow::new(&dims, ty, Fold::Add)?;
+    Some(Bound::new("reduce-window", move |inputs, outputs, threads| {
+        // The parts of the initial value differ, so it is added afterwards, if it is not zero.
+        plan.run(inputs[0], bytes_of(&[0u64]), outputs[0], threads);
+        if inputs[1].iter().all(|&byte| byte == 0) {
+            return;
+        }
+        match ty {
+            NumberType::F32 => add::<f32>(cast(inputs[1]), cast_mut(outputs[0])),
+            _ => add::<f64>(cast(inputs[1]), cast_mut(outputs[0])),
+        }
+    }))
+}
+
+/// Adds a complex number to others.
+fn add<T: Copy + AddAssign>(number: &[T], to: &mut [T]) {
+    for (to, &part) in to.iter_mut().zip(number.iter().cycle()) {
+        *to += part;
+    }
 }
 
 /// When the left of two elements is selected.
