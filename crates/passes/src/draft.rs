@@ -217,6 +217,22 @@ pub(crate) fn renumber(instr: &mut Instr, map: &[InstrId]) {
     }
 }
 
+/// Whether an element of the result depends on one element of each operand alone (and, of a select or
+/// a clamp, on scalars).
+pub(crate) fn is_elementwise(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Unary(_)
+            | Op::Binary(_)
+            | Op::Compare(_)
+            | Op::Select(_)
+            | Op::Clamp(_)
+            | Op::Convert(_)
+            | Op::BitcastConvert(_)
+            | Op::ReducePrecision(_)
+    )
+}
+
 /// The number of a parameter.
 pub(crate) fn parameter_number(op: &Op) -> Option<usize> {
     match op {

@@ -3,7 +3,7 @@
 use helio_ir::ops::Broadcast;
 use helio_ir::{ArrayShape, CompId, Instr, InstrId, Module, Op, Result, Shape};
 
-use crate::draft::{Draft, parameter_number};
+use crate::draft::{Draft, is_elementwise, parameter_number};
 use crate::rebuild::{contains, drop_unused, rebuild};
 
 /// So many instructions may be added in all: calls in calls can multiply without end.
@@ -82,7 +82,10 @@ fn insert_map(
     let Some(result) = shape.as_array().filter(|array| array.is_static()) else { return Ok(None) };
     let computation = draft.module().computation(callee);
     let is_scalar = |instr: &Instr| instr.shape.as_array().is_some_and(ArrayShape::is_scalar);
-    if !computation.instrs().iter().all(|instr| is_scalar(instr) && is_elementwise(&instr.op)) {
+    // On scalars these mean the same as for each element of arrays.
+    let is_mapped =
+        |op: &Op| matches!(op, Op::Parameter(_) | Op::Constant(_)) || is_elementwise(op);
+    if !computation.instrs().iter().all(|instr| is_scalar(instr) && is_mapped(&instr.op)) {
         return Ok(None);
     }
     let mut map: Vec<InstrId> = Vec::with_capacity(computation.instrs().len());
@@ -102,23 +105,6 @@ fn insert_map(
         });
     }
     Ok(Some(map[draft.module().computation(callee).root().index()]))
-}
-
-/// Whether an operation on scalars means the same for each element of arrays.
-fn is_elementwise(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Parameter(_)
-            | Op::Constant(_)
-            | Op::Unary(_)
-            | Op::Binary(_)
-            | Op::Compare(_)
-            | Op::Select(_)
-            | Op::Clamp(_)
-            | Op::Convert(_)
-            | Op::BitcastConvert(_)
-            | Op::ReducePrecision(_)
-    )
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use helio_ir::ops::{Broadcast, Constant, Parameter};
 use helio_ir::{Array, ArrayShape, Computation, InstrId, Literal, Module, Op, Result, Shape};
 
 use super::Simplifier;
-use crate::draft::unnamed;
+use crate::draft::{is_elementwise, unnamed};
 
 /// Neither operands nor result of what is folded have more elements: large constants cost memory
 /// and time that computing them again does not.
@@ -84,24 +84,17 @@ fn evaluated(
 
 /// Broadcasts make constants large, and what calls computations may take long.
 fn may_fold(op: &Op) -> bool {
-    matches!(
+    let moves = matches!(
         op,
-        Op::Unary(_)
-            | Op::Binary(_)
-            | Op::Compare(_)
-            | Op::Select(_)
-            | Op::Clamp(_)
-            | Op::Convert(_)
-            | Op::BitcastConvert(_)
-            | Op::ReducePrecision(_)
-            | Op::Reshape(_)
+        Op::Reshape(_)
             | Op::Transpose(_)
             | Op::Reverse(_)
             | Op::Slice(_)
             | Op::Concatenate(_)
             | Op::DynamicSlice(_)
             | Op::Pad(_)
-    )
+    );
+    moves || is_elementwise(op)
 }
 
 fn evaluate(op: &Op, args: Vec<Literal>, shape: &Shape) -> Result<Literal> {

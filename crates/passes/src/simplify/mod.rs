@@ -160,7 +160,9 @@ impl<'d, 'm> Simplifier<'d, 'm> {
         {
             return Ok(Some(id));
         }
-        if !self.is_static(operands, shape) {
+        // No other rule is about elements of tuples, whose shapes take long to look at: a loop may have
+        // as many of them as its state has elements.
+        if matches!(op, Op::GetTupleElement(_)) || !self.is_static(operands, shape) {
             return Ok(None);
         }
         if self.rules.fold

@@ -27,7 +27,7 @@ pub(super) fn simpler(
     operands: &[InstrId],
     result: &ArrayShape,
 ) -> Result<Option<InstrId>> {
-    if result.is_scalar() || !is_elementwise(cx, op, operands) {
+    if result.is_scalar() || !is_same_element(cx, op, operands) {
         return Ok(None);
     }
     let Some((movement, dims)) = common_move(cx, operands) else { return Ok(None) };
@@ -73,20 +73,13 @@ fn common_move(cx: &Simplifier<'_, '_>, operands: &[InstrId]) -> Option<(Move, V
 }
 
 /// Whether each element of the result depends on the same element of the operands only.
-fn is_elementwise(cx: &Simplifier<'_, '_>, op: &Op, operands: &[InstrId]) -> bool {
+fn is_same_element(cx: &Simplifier<'_, '_>, op: &Op, operands: &[InstrId]) -> bool {
     match op {
-        Op::Unary(_)
-        | Op::Binary(_)
-        | Op::Compare(_)
-        | Op::Select(_)
-        | Op::Clamp(_)
-        | Op::Convert(_)
-        | Op::ReducePrecision(_) => true,
         // Between types of different widths, elements come apart or together.
         Op::BitcastConvert(op) => {
             let operand = cx.draft.array(operands[0]);
             operand.is_some_and(|array| array.element().bits() == op.element.bits())
         }
-        _ => false,
+        op => crate::draft::is_elementwise(op),
     }
 }

@@ -55,3 +55,39 @@ fn whole_tuple(cx: &Simplifier<'_, '_>, operands: &[InstrId]) -> Option<InstrId>
     let count = cx.draft.shape(tuple).as_tuple()?.len();
     (whole && count == operands.len()).then_some(tuple)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+    use std::time::{Duration, Instant};
+
+    use helio_ir::text::parse;
+    use helio_ir::verify;
+
+    use crate::{find_pass, run_passes};
+
+    /// How long it takes to simplify a program that takes a tuple of so many elements apart.
+    fn shortest(elements: usize) -> Duration {
+        let shape = vec!["f32[]"; elements].join(", ");
+        let mut text = format!("HloModule m\nENTRY e {{ t = ({shape}) parameter(0)\n");
+        for i in 0..elements {
+            writeln!(text, "x{i} = f32[] get-tuple-element(t), index={i}").unwrap();
+        }
+        let all: Vec<String> = (0..elements).rev().map(|i| format!("x{i}")).collect();
+        write!(text, "ROOT r = ({shape}) tuple({})\n}}", all.join(", ")).unwrap();
+        let module = verify(parse(&text).unwrap()).unwrap();
+        let time = || {
+            let module = module.clone();
+            let begin = Instant::now();
+            run_passes(module, [find_pass("simplify").unwrap()]).unwrap();
+            begin.elapsed()
+        };
+        (0..3).map(|_| time()).min().unwrap()
+    }
+
+    #[test]
+    fn time_grows_with_the_number_of_elements() {
+        // Eight times the work, with room for noise; sixty-four times would be quadratic.
+        assert!(shortest(16_000) < 30 * shortest(2_000));
+    }
+}
