@@ -38,11 +38,20 @@ pub(super) fn unary(b: &mut Builder, op: UnaryOp, part: FloatKind, z: Parts) -> 
 
 fn recipe(op: UnaryOp) -> Option<fn(&mut Builder, Parts) -> Parts> {
     match op {
+        UnaryOp::Cos => Some(complex::cos),
+        UnaryOp::Cosh => Some(complex::cosh),
         UnaryOp::Exp => Some(complex::exp),
+        UnaryOp::Expm1 => Some(complex::expm1),
         UnaryOp::Log => Some(complex::log),
+        UnaryOp::Log1p => Some(complex::log1p),
+        UnaryOp::Logistic => Some(complex::logistic),
         UnaryOp::Rsqrt => Some(complex::rsqrt),
         UnaryOp::Sign => Some(complex::sign),
+        UnaryOp::Sin => Some(complex::sin),
+        UnaryOp::Sinh => Some(complex::sinh),
         UnaryOp::Sqrt => Some(complex::sqrt),
+        UnaryOp::Tan => Some(complex::tan),
+        UnaryOp::Tanh => Some(complex::tanh),
         _ => None,
     }
 }

@@ -1,7 +1,9 @@
 //! What fusion needs to know of each operation.
 
 use helio_ir::ops::Cost;
-use helio_ir::{ArrayShape, BinaryOp, Computation, ElementType, Instr, InstrId, Op, Shape};
+use helio_ir::{
+    ArrayShape, BinaryOp, Computation, ElementType, Instr, InstrId, Op, Shape, UnaryOp,
+};
 
 /// What an instruction can be within a fusion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,8 +78,18 @@ pub(super) fn class(computation: &Computation, instr: &Instr) -> Class {
                 _ => Class::Reduce,
             }
         }
+        // Code has no recipe for the inverse functions of complex numbers,
+        Op::Unary(
+            UnaryOp::Acos
+            | UnaryOp::Acosh
+            | UnaryOp::Asin
+            | UnaryOp::Asinh
+            | UnaryOp::Atan
+            | UnaryOp::Atanh
+            | UnaryOp::Cbrt,
+        ) if shape.element().is_complex() => Class::Boundary,
         Op::Unary(op) => costs(op.cost()),
-        // Code has no recipe for powers and angles of complex numbers.
+        // nor for their powers and angles.
         Op::Binary(BinaryOp::Power | BinaryOp::Atan2) if shape.element().is_complex() => {
             Class::Boundary
         }

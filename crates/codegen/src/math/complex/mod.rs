@@ -3,6 +3,10 @@
 //! Squares of parts overflow and underflow where the result does not, so numbers are scaled by the
 //! power of two of their larger part first. Limits are those of C99 Annex G.
 
+mod waves;
+
+pub(crate) use waves::{cos, cosh, expm1, log1p, logistic, sin, sinh, tan, tanh};
+
 use super::calc::{Calc, Pair};
 use super::{exp, log, trig};
 use crate::kernel::{BinOp, Builder, Cmp, MaskOp, Value};
