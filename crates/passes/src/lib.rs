@@ -29,6 +29,7 @@ pub mod pass;
 pub mod rebuild;
 pub mod recognize;
 
+mod branches;
 mod canonicalize;
 mod dce;
 mod expand;

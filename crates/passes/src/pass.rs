@@ -2,7 +2,7 @@
 
 use helio_ir::{Error, Module, Result, Verified, verify};
 
-use crate::{canonicalize, dce, expand, fuse, inline, loops, simplify, unroll};
+use crate::{branches, canonicalize, dce, expand, fuse, inline, loops, simplify, unroll};
 
 /// A pass.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +46,7 @@ pub const PIPELINE: &[Pass] = &[
     EXPAND,
     INLINE,
     SIMPLIFY,
+    SELECT_BRANCHES,
     SIMPLIFY_LOOPS,
     UNROLL_LOOPS,
     INLINE,
@@ -84,6 +85,13 @@ const SIMPLIFY: Pass = Pass {
     summary: "Applies laws of arithmetic and movement, folds constants and merges what is equal, all in one walk.",
     level: OptLevel::Less,
     run: simplify::simplify,
+};
+
+const SELECT_BRANCHES: Pass = Pass {
+    name: "select-branches",
+    summary: "Computes both branches of a conditional where they are cheap, and selects.",
+    level: OptLevel::Default,
+    run: branches::select_branches,
 };
 
 const SIMPLIFY_LOOPS: Pass = Pass {
