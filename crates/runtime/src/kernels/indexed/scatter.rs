@@ -27,12 +27,10 @@ const LEAST_SHARED: usize = 1 << 14;
 const TASK_ELEMENTS: usize = 1 << 15;
 /// A task that finds all places for itself has at least so many elements to change at each.
 const LEAST_AT_PLACE: usize = 64;
-/// An array that is larger than this many bytes is not in a near cache, or in none.
+/// An array that is larger than this many bytes is not in a near cache.
 const NEAR_BYTES: usize = 1 << 18;
-const CACHED_BYTES: usize = 1 << 24;
-/// Windows of so many elements, or for so many threads, are worth sorting though the array is
-/// cached.
-const SORTED_ELEMENTS: usize = 16;
+/// To sort windows, and to read updates in another order than that of memory, pays for so many
+/// threads.
 const SORTING_THREADS: usize = 4;
 /// Copies are cut into tasks of so many bytes.
 const COPY_BYTES: usize = 1 << 20;
@@ -139,9 +137,7 @@ impl Scatter {
         if *is_row_fixed && row.div_ceil(of_columns) >= threads {
             return Way::Columns(of_columns);
         }
-        // To sort a window takes as long as to change a few elements of an array that is cached.
-        let is_cached = self.len.saturating_mul(self.element_size) <= CACHED_BYTES;
-        let pays = !is_cached || at_point >= SORTED_ELEMENTS || threads >= SORTING_THREADS;
+        let pays = threads >= SORTING_THREADS;
         if self.buckets.is_some() && pays { Way::Parts } else { Way::Whole }
     }
 
