@@ -2,7 +2,7 @@
 //!
 //! `rustfft` transforms complex lines; here they are led through arrays. Lines that are not
 //! contiguous are copied to and fro several at a time, so that whole cache lines are used. Real lines
-//! are complex ones of half the length ([`real`]).
+//! are complex ones of half the length (`real.rs`).
 
 mod real;
 
