@@ -9,6 +9,7 @@ mod batch;
 use std::cell::Cell;
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 pub use batch::JitBatch;
@@ -75,6 +76,7 @@ impl Jit {
                 params,
                 scratch_bytes,
                 range,
+                grain,
                 task: task_len(range, grain, nanos),
             }
         };
@@ -103,6 +105,7 @@ pub struct JitFunction {
     params: Vec<RawParam>,
     scratch_bytes: usize,
     range: i64,
+    grain: i64,
     /// A multiple of the grain.
     task: i64,
 }
@@ -149,7 +152,7 @@ impl JitFunction {
         let at = self.addresses(args)?;
         // SAFETY: `addresses` has compared the buffers with the parameters; they are borrowed, the
         // written ones mutably, until the call returns.
-        unsafe { self.call_raw(&at, threads) };
+        unsafe { self.call_raw(&at, 0..self.range, threads) };
         Ok(())
     }
 
@@ -186,29 +189,29 @@ impl JitFunction {
         Ok(at)
     }
 
-    /// Calls the function for its whole range.
+    /// Calls the function for a piece of its range.
     ///
     /// # Safety
     /// As for [`RawKernel::call`].
-    unsafe fn call_raw(&self, at: &[*mut u8], threads: Threads<'_>) {
+    unsafe fn call_raw(&self, at: &[*mut u8], range: Range<i64>, threads: Threads<'_>) {
         debug_assert_eq!(at.len(), self.params.len());
         let at = Addresses(at);
         let piece = |begin, end| {
-            let at = &at;
             with_scratch(self.scratch_bytes, |scratch| {
                 // SAFETY: the caller has vouched for the addresses, and whoever made the code for that
                 // it touches nothing else; the scratch is this thread's own, aligned, and large enough.
                 // Pieces of the range write different elements, so they may run at the same time.
-                unsafe { self.enter(at.0, begin, end, scratch) };
+                unsafe { self.enter(at.get(), begin, end, scratch) };
             });
         };
-        if threads.count() == 1 || self.task >= self.range {
-            return piece(0, self.range);
+        let len = range.end - range.start;
+        if threads.count() == 1 || self.task >= len {
+            return piece(range.start, range.end);
         }
-        let tasks = times(self.range, self.task);
+        let tasks = times(len, self.task);
         threads.for_each(tasks as usize, &|n| {
-            let begin = n as i64 * self.task;
-            piece(begin, self.range.min(begin + self.task));
+            let begin = range.start + n as i64 * self.task;
+            piece(begin, range.end.min(begin + self.task));
         });
     }
 
@@ -242,14 +245,29 @@ impl RawKernel for JitFunction {
         &self.params
     }
 
-    unsafe fn call(&self, at: &[*mut u8], threads: Threads<'_>) {
+    fn range(&self) -> i64 {
+        self.range
+    }
+
+    fn grain(&self) -> i64 {
+        self.grain
+    }
+
+    unsafe fn call(&self, at: &[*mut u8], piece: Range<i64>, threads: Threads<'_>) {
         // SAFETY: the caller's.
-        unsafe { self.call_raw(at, threads) };
+        unsafe { self.call_raw(at, piece, threads) };
     }
 }
 
 /// The addresses of buffers, which several threads use at once.
-struct Addresses<'a>(&'a [*mut u8]);
+pub(crate) struct Addresses<'a>(pub &'a [*mut u8]);
+
+impl<'a> Addresses<'a> {
+    /// The addresses. (A method, so that closures capture the whole.)
+    pub fn get(&self) -> &'a [*mut u8] {
+        self.0
+    }
+}
 
 // SAFETY: they are only addresses; the code that uses them writes different elements in each task.
 unsafe impl Sync for Addresses<'_> {}

@@ -1,5 +1,7 @@
 //! Computations lowered to kernels and run by the tile machine, against the interpreter.
 
+use std::ops::Range;
+
 use helio_codegen::lower::{Arg, Lowered, Stage, Target, lower};
 use helio_codegen::tile;
 use helio_ir::text::parse;
@@ -34,12 +36,25 @@ fn run(module: &Module, lowered: &Lowered, args: &[Literal], in_place: bool) -> 
         let cut = range / 2 / grain * grain;
         for (begin, end) in [(cut, range), (0, cut)] {
             if begin < end {
+                let before = results.clone();
                 piece(stage, &mut operands, &mut results, &mut temps, &shared, begin, end);
+                check_run(stage, &before, &results, begin..end);
             }
         }
     }
     let mut results = results.into_iter();
     literal(shape, &mut results)
+}
+
+/// Where a stage says which elements of the result a piece of the range computes, it has changed no
+/// others.
+fn check_run(stage: &Stage, before: &[Vec<u8>], after: &[Vec<u8>], piece: Range<i64>) {
+    let Some(run) = stage.run else { return };
+    let (before, after) = (&before[0], &after[0]);
+    let unit = before.len() / stage.kernel.range as usize;
+    assert!(unit.is_multiple_of(run) && unit * stage.kernel.range as usize == before.len());
+    let (from, to) = (piece.start as usize * unit, piece.end as usize * unit);
+    assert!(before[..from] == after[..from] && before[to..] == after[to..], "run of {run}");
 }
 
 fn piece(

@@ -77,10 +77,11 @@ pub(super) fn kernel(
     kernel.declare(&mut b);
     kernel.keep(&mut b);
     let per_point = domain.work() * work.passes.len().max(1) as f64;
-    let unit = kernel.range(&mut b);
+    let Unit { points, counted } = kernel.range(&mut b);
+    let run = kernel.run(&counted);
     let args = kernel.emit.args();
-    let cost = (unit * per_point / lanes as f64).ceil() as u64;
-    Stage { kernel: b.finish(), args, cost: cost.max(1) }
+    let cost = (points * per_point / lanes as f64).ceil() as u64;
+    Stage { kernel: b.finish(), args, cost: cost.max(1), run }
 }
 
 struct Loops<'g, 'm> {
@@ -91,6 +92,14 @@ struct Loops<'g, 'm> {
     /// For each loop, the segments that are written one by one.
     segments: Vec<Vec<Segment>>,
     emit: Emit<'g, 'm>,
+}
+
+/// What the range of a kernel counts.
+struct Unit {
+    /// The points of one.
+    points: f64,
+    /// The loops whose iterations they are, outermost first.
+    counted: Vec<Dim>,
 }
 
 /// What is known of how long a loop over lanes is.
@@ -200,8 +209,8 @@ impl<'g, 'm> Loops<'g, 'm> {
         }
     }
 
-    /// The loop over the range, and all in it. Gives the points of a unit of the range.
-    fn range(&mut self, b: &mut Builder) -> f64 {
+    /// The loop over the range, and all in it.
+    fn range(&mut self, b: &mut Builder) -> Unit {
         let points = |this: &Self, dims: &mut dyn Iterator<Item = Dim>| -> f64 {
             dims.map(|d| this.size(d) as f64).product()
         };
@@ -220,7 +229,7 @@ impl<'g, 'm> Loops<'g, 'm> {
                 let whole = segment.0 == 0 && segment.1 % grain == 0;
                 self.columns(b, lo, hi, Length { most: segment.1 - segment.0, whole });
             }
-            return folded;
+            return Unit { points: folded, counted: vec![vector] };
         }
         // The range counts parts and as many of the outermost loops as it takes to have enough.
         let mut shared = 0;
@@ -254,7 +263,32 @@ impl<'g, 'm> Loops<'g, 'm> {
         let all =
             self.domain.kept.iter().copied().filter(|d| !self.nest.outer[..shared].contains(d));
         let kept = points(self, &mut all.into_iter());
-        kept * folded / parts.map_or(1.0, |parts| parts.count as f64)
+        let points = kept * folded / parts.map_or(1.0, |parts| parts.count as f64);
+        Unit { points, counted: self.nest.outer[..shared].to_vec() }
+    }
+
+    /// The elements of the only result that a unit of the range computes, if they follow those of
+    /// the unit before.
+    fn run(&self, counted: &[Dim]) -> Option<usize> {
+        let [output] = &self.domain.outputs[..] else { return None };
+        let at = &output.at;
+        let is_plain = output.every_point && output.updates.is_none() && self.work.parts.is_none();
+        if !is_plain || at.constant != 0 || !at.symbols.is_empty() {
+            return None;
+        }
+        // The other loops run through the elements of a unit, and those counted through units.
+        let all = || self.domain.kept.iter().chain(&self.domain.folded).copied();
+        let others = || all().filter(|d| !counted.contains(d));
+        let run: i64 = others().map(|d| self.size(d)).product();
+        let last: i64 = others().map(|d| at.factor(d) * (self.size(d) - 1)).sum();
+        let mut stride = run;
+        let in_order = counted.iter().rev().all(|&d| {
+            let fits = at.factor(d) == stride;
+            stride *= self.size(d);
+            fits
+        });
+        let forward = all().all(|d| at.factor(d) > 0);
+        (in_order && forward && last == run - 1).then_some(run as usize)
     }
 
     /// What is done for one unit of the range, of the first `shared` loops: the segments, from loop

@@ -59,6 +59,9 @@ pub struct Stage {
     pub args: Vec<Arg>,
     /// The work of a unit of the range, in cycles or so.
     pub cost: u64,
+    /// If unit `n` of the range computes, of the only result, so many elements from `n` times as many
+    /// on: how many.
+    pub run: Option<usize>,
 }
 
 /// The kernels of a fused computation.

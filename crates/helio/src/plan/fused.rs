@@ -1,9 +1,11 @@
 //! Fusions: kernels of generated code.
 
+use std::sync::Arc;
+
 use helio_codegen::lower::{Arg, Lowered, Stage, lower};
 use helio_ir::{InstrId, ops};
 use helio_runtime::kernels::STREAM_BYTES;
-use helio_runtime::program::Step;
+use helio_runtime::program::{Finished, Step};
 
 use super::{Frame, Planned, Planner, StorageId};
 
@@ -34,7 +36,13 @@ impl<'m> Planner<'m> {
             results[leaf] = Some(self.updated(value, frame.number, dies(operand), steps));
         }
         if self.target.in_place() {
-            for &(operand, leaf) in &in_place {
+            // What the step before has made is best changed in place: see `join`.
+            let made = |&(operand, _): &(usize, usize)| {
+                matches!(steps.last(), Some(Step::Kernel { outputs, .. })
+                    if outputs.contains(&operands[operand]))
+            };
+            let (first, others): (Vec<_>, Vec<_>) = in_place.into_iter().partition(made);
+            for (operand, leaf) in first.into_iter().chain(others) {
                 let value = self.find(operands[operand]);
                 let is_taken = results.contains(&Some(value));
                 let owned = self.storages[value.index()].frame == frame.number;
@@ -49,7 +57,11 @@ impl<'m> Planner<'m> {
             results.into_iter().zip(fresh).map(|(given, fresh)| given.unwrap_or(fresh)).collect();
         let temps: Vec<StorageId> =
             temps.into_iter().map(|bytes| self.storage(bytes, frame.number)).collect();
-        for Stage { mut kernel, args, cost } in stages {
+        let run = match &stages[..] {
+            [stage] => stage.run,
+            _ => None,
+        };
+        for Stage { mut kernel, args, cost, .. } in stages {
             for (param, arg) in kernel.params.iter_mut().zip(&args) {
                 // What shares its buffer with an operand is in the cache.
                 param.stream = matches!(arg, Arg::Result(leaf) if !operands.contains(&results[*leaf]))
@@ -64,6 +76,37 @@ impl<'m> Planner<'m> {
             let step = self.kernel_step(kernel, cost, slots.clone())?;
             self.push(steps, step, &slots);
         }
+        if let (Some(run), Some(array)) = (run, frame.computation.instr(id).shape.as_array()) {
+            self.join(steps, run * array.element().size_bytes());
+        }
         Ok(Some(results))
+    }
+
+    /// Makes one step of the last two, if the second is code that changes the only output of the
+    /// first, so many bytes in a unit, and whole units are rows: they are still in cache then.
+    fn join(&self, steps: &mut Vec<Step>, unit_bytes: usize) {
+        let [.., Step::Kernel { kernel, inputs, outputs }, Step::Raw { kernel: code, slots }] =
+            &steps[..]
+        else {
+            return;
+        };
+        let &[output] = &outputs[..] else { return };
+        let written = slots.iter().zip(code.params()).filter(|(_, param)| param.write);
+        let in_place = written.into_iter().all(|(&id, _)| self.find(id) == self.find(output));
+        let Some(row_bytes) = kernel.row_bytes().filter(|&bytes| bytes > 0) else { return };
+        let piece_bytes = usize::try_from(code.grain()).map_or(0, |grain| grain * unit_bytes);
+        if !in_place || piece_bytes == 0 || !row_bytes.is_multiple_of(piece_bytes) {
+            return;
+        }
+        let step = Finished {
+            kernel: Arc::clone(kernel),
+            inputs: inputs.clone(),
+            output,
+            code: Arc::clone(code),
+            slots: slots.clone(),
+            unit_bytes,
+        };
+        steps.truncate(steps.len() - 2);
+        steps.push(Step::Finished(Box::new(step)));
     }
 }

@@ -163,6 +163,11 @@ pub(super) fn rename(steps: &mut [Step], places: &Places) {
     for step in steps {
         match step {
             Step::Raw { slots, .. } => all(slots),
+            Step::Finished(step) => {
+                all(&mut step.inputs);
+                one(&mut step.output);
+                all(&mut step.slots);
+            }
             Step::Kernel { inputs, outputs, .. } | Step::Host { inputs, outputs, .. } => {
                 all(inputs);
                 all(outputs);

@@ -1,6 +1,7 @@
 //! Code that is used in the steps of a program before all of it is there.
 
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::{Jit, JitFunction};
@@ -28,7 +29,8 @@ impl JitBatch {
     /// Adds code; what comes back can be called after [`JitBatch::install`].
     pub fn add(&mut self, jit: Jit) -> Arc<dyn RawKernel> {
         let (name, params) = (jit.name.clone(), jit.params.clone());
-        let late = Arc::new(Late { name, params, function: OnceLock::new() });
+        let (range, grain) = (jit.range, jit.grain.max(1));
+        let late = Arc::new(Late { name, params, range, grain, function: OnceLock::new() });
         self.functions.push(late.clone());
         self.code.push(jit);
         late
@@ -50,6 +52,8 @@ impl JitBatch {
 struct Late {
     name: String,
     params: Vec<RawParam>,
+    range: i64,
+    grain: i64,
     function: OnceLock<JitFunction>,
 }
 
@@ -62,9 +66,17 @@ impl RawKernel for Late {
         &self.params
     }
 
-    unsafe fn call(&self, at: &[*mut u8], threads: Threads<'_>) {
+    fn range(&self) -> i64 {
+        self.range
+    }
+
+    fn grain(&self) -> i64 {
+        self.grain
+    }
+
+    unsafe fn call(&self, at: &[*mut u8], piece: Range<i64>, threads: Threads<'_>) {
         let function = self.function.get().expect("a batch is installed before its functions run");
-        // SAFETY: the caller's; the function has the same parameters.
-        unsafe { function.call_raw(at, threads) };
+        // SAFETY: the caller's; the function has the same parameters and range.
+        unsafe { function.call_raw(at, piece, threads) };
     }
 }

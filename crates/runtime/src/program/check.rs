@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::memory::Block;
 
-use super::{Branch, Home, Parts, Selector, SlotId, Step, While};
+use super::{Branch, Finished, Home, Parts, RawKernel, Selector, SlotId, Step, While};
 
 /// Loops and branches may nest so deep; the executor recurses on them.
 pub const MAX_DEPTH: usize = 200;
@@ -121,37 +121,60 @@ impl Checker<'_> {
         steps.iter().try_for_each(|step| self.step(step, depth))
     }
 
+    /// Code's parameters fit their slots, and what it writes overlaps nothing else.
+    fn raw(&self, code: &dyn RawKernel, slots: &[SlotId]) -> Result<(), String> {
+        let params = code.params();
+        if params.len() != slots.len() {
+            return Err(format!("{} slots for {} parameters", slots.len(), params.len()));
+        }
+        for (i, (&slot, param)) in slots.iter().zip(params).enumerate() {
+            if self.parts.slots[self.slot(slot)?].bytes < param.bytes {
+                return Err(format!("{slot:?} is smaller than parameter {i}"));
+            }
+            if !param.write {
+                continue;
+            }
+            self.writable(slot)?;
+            // It is a block, or lies in one at a multiple of 64.
+            if !Block::ALIGN.is_multiple_of(param.align) {
+                return Err(format!("parameter {i} wants to be aligned to {}", param.align));
+            }
+            for &other in slots[..i].iter().chain(&slots[i + 1..]) {
+                // The same slot twice is the caller's promise to the code.
+                if other != slot && self.overlap(slot, other)? {
+                    return Err(format!("{slot:?} is written and overlaps {other:?}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The code of a finished kernel changes the output alone, in units that make up its rows.
+    fn finished(&self, step: &Finished) -> Result<(), String> {
+        let Finished { kernel, inputs, output, code, slots, unit_bytes } = step;
+        self.apart(inputs, &[*output])?;
+        self.raw(&**code, slots)?;
+        let written = slots.iter().zip(code.params()).filter(|(_, param)| param.write);
+        if let Some((slot, _)) = written.into_iter().find(|&(slot, _)| slot != output) {
+            return Err(format!("{slot:?} is written where {output:?} is finished"));
+        }
+        let Some(row_bytes) = kernel.row_bytes() else {
+            return Err(format!("the rows of {output:?} are not to be had"));
+        };
+        let bytes = self.parts.slots[output.index()].bytes;
+        let units = usize::try_from(code.range()).ok().and_then(|n| n.checked_mul(*unit_bytes));
+        let grain = usize::try_from(code.grain()).ok().and_then(|n| n.checked_mul(*unit_bytes));
+        let even = grain.is_some_and(|grain| grain > 0 && row_bytes.is_multiple_of(grain));
+        if units == Some(bytes) && even && row_bytes > 0 && bytes.is_multiple_of(row_bytes) {
+            return Ok(());
+        }
+        Err(format!("{output:?} has rows of {row_bytes} bytes, finished {unit_bytes} at a time"))
+    }
+
     fn step(&self, step: &Step, depth: usize) -> Result<(), String> {
         match step {
-            Step::Raw { kernel, slots } => {
-                let params = kernel.params();
-                if params.len() != slots.len() {
-                    return Err(format!("{} slots for {} parameters", slots.len(), params.len()));
-                }
-                for (i, (&slot, param)) in slots.iter().zip(params).enumerate() {
-                    if self.parts.slots[self.slot(slot)?].bytes < param.bytes {
-                        return Err(format!("{slot:?} is smaller than parameter {i}"));
-                    }
-                    if !param.write {
-                        continue;
-                    }
-                    self.writable(slot)?;
-                    // It is a block, or lies in one at a multiple of 64.
-                    if !Block::ALIGN.is_multiple_of(param.align) {
-                        return Err(format!(
-                            "parameter {i} wants to be aligned to {}",
-                            param.align
-                        ));
-                    }
-                    for &other in slots[..i].iter().chain(&slots[i + 1..]) {
-                        // The same slot twice is the caller's promise to the code.
-                        if other != slot && self.overlap(slot, other)? {
-                            return Err(format!("{slot:?} is written and overlaps {other:?}"));
-                        }
-                    }
-                }
-                Ok(())
-            }
+            Step::Raw { kernel, slots } => self.raw(&**kernel, slots),
+            Step::Finished(step) => self.finished(step),
             Step::Kernel { inputs, outputs, .. } | Step::Host { inputs, outputs, .. } => {
                 self.apart(inputs, outputs)
             }

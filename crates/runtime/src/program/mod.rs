@@ -14,6 +14,7 @@ mod replay;
 mod run;
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -81,7 +82,30 @@ pub trait Kernel: Send + Sync {
         outputs: &mut [&mut [u8]],
         threads: Threads<'_>,
     ) -> Result<(), Failure>;
+
+    /// The bytes of a row of its only output, if [`Kernel::run_finished`] gives rows away while they
+    /// are in cache.
+    fn row_bytes(&self) -> Option<usize> {
+        None
+    }
+
+    /// Computes its only output, as [`Kernel::run`] does. Rows that are complete are given to
+    /// `finish`, each once, some neighbours at a time, on any of the threads.
+    fn run_finished(
+        &self,
+        inputs: &[&[u8]],
+        output: &mut [u8],
+        finish: Finish<'_>,
+        threads: Threads<'_>,
+    ) -> Result<(), Failure> {
+        self.run(inputs, &mut [&mut *output], threads)?;
+        finish(0, output);
+        Ok(())
+    }
 }
+
+/// What is done with bytes of an output that are complete: where in it they begin, and the bytes.
+pub type Finish<'a> = &'a (dyn Fn(usize, &mut [u8]) + Sync);
 
 /// A parameter of [`RawKernel`] code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,13 +129,21 @@ pub trait RawKernel: Send + Sync {
     /// What it touches of each of its parameters.
     fn params(&self) -> &[RawParam];
 
-    /// Runs it.
+    /// The numbers that it works on: `0..range`.
+    fn range(&self) -> i64;
+
+    /// Pieces of the range begin at multiples of this.
+    fn grain(&self) -> i64;
+
+    /// Runs it on a piece of its range.
     ///
     /// # Safety
-    /// `at` has an address for each parameter, a multiple of 16 and of [`RawParam::align`], valid for reading and, where
-    /// [`RawParam::write`] says so, writing so many bytes; what is written overlaps no other
-    /// parameter, except that one address may stand for several if the code allows it.
-    unsafe fn call(&self, at: &[*mut u8], threads: Threads<'_>);
+    /// `piece` lies in the range, and begins and ends at a multiple of the grain or the range's end.
+    /// `at` has an address for each parameter, a multiple of 16 and of [`RawParam::align`], valid for
+    /// reading and, where [`RawParam::write`] says so, writing what the piece touches of so many
+    /// bytes; what is written overlaps no other parameter, except that one address may stand for
+    /// several if the code allows it.
+    unsafe fn call(&self, at: &[*mut u8], piece: Range<i64>, threads: Threads<'_>);
 }
 
 /// What the steps of a run ask of whoever runs the program.
@@ -145,6 +177,8 @@ pub enum Step {
         /// What it writes; disjoint from the inputs and from each other.
         outputs: Vec<SlotId>,
     },
+    /// A kernel, and code that changes the kernel's only output in place.
+    Finished(Box<Finished>),
     /// A call of the run's [`Host`].
     Host {
         /// Which.
@@ -165,6 +199,25 @@ pub enum Step {
     While(Box<While>),
     /// One of several lists of steps.
     Branch(Box<Branch>),
+}
+
+/// A kernel whose only output is changed in place by code that may run on rows as soon as they are
+/// complete, while they are in cache. It means the kernel's step and the code's, one after the other.
+#[derive(Clone)]
+pub struct Finished {
+    /// The kernel. It has [`Kernel::row_bytes`].
+    pub kernel: Arc<dyn Kernel>,
+    /// What the kernel reads.
+    pub inputs: Vec<SlotId>,
+    /// What both write; disjoint from the inputs.
+    pub output: SlotId,
+    /// The code.
+    pub code: Arc<dyn RawKernel>,
+    /// The code's parameters. It writes nothing but the output.
+    pub slots: Vec<SlotId>,
+    /// The code's number `n` touches so many bytes of the output, from `n` times as many on, and no
+    /// others; which is the caller's promise.
+    pub unit_bytes: usize,
 }
 
 /// Runs `body` as long as `cond` leaves a byte other than zero in `go`.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Home, Parts, Program, Selector, SlotId, Step};
+use super::{Finished, Home, Parts, Program, RawKernel, Selector, SlotId, Step};
 
 impl Program {
     /// Replays the steps symbolically and checks that whoever reads a slot finds what was written to
@@ -67,25 +67,33 @@ impl Replay<'_> {
         steps.iter().try_for_each(|step| self.step(step))
     }
 
+    fn raw(&mut self, code: &dyn RawKernel, slots: &[SlotId]) -> Result<(), String> {
+        for (&slot, param) in slots.iter().zip(code.params()) {
+            if param.read {
+                self.read(slot, code.name())?;
+            }
+        }
+        for (&slot, param) in slots.iter().zip(code.params()) {
+            if param.write {
+                self.write(slot);
+            }
+        }
+        Ok(())
+    }
+
     fn step(&mut self, step: &Step) -> Result<(), String> {
         match step {
-            Step::Raw { kernel, slots } => {
-                for (&slot, param) in slots.iter().zip(kernel.params()) {
-                    if param.read {
-                        self.read(slot, kernel.name())?;
-                    }
-                }
-                for (&slot, param) in slots.iter().zip(kernel.params()) {
-                    if param.write {
-                        self.write(slot);
-                    }
-                }
-                Ok(())
-            }
+            Step::Raw { kernel, slots } => self.raw(&**kernel, slots),
             Step::Kernel { kernel, inputs, outputs } => {
                 inputs.iter().try_for_each(|&id| self.read(id, kernel.name()))?;
                 outputs.iter().for_each(|&id| self.write(id));
                 Ok(())
+            }
+            Step::Finished(step) => {
+                let Finished { kernel, inputs, output, code, slots, unit_bytes: _ } = &**step;
+                inputs.iter().try_for_each(|&id| self.read(id, kernel.name()))?;
+                self.write(*output);
+                self.raw(&**code, slots)
             }
             Step::Host { inputs, outputs, .. } => {
                 inputs.iter().try_for_each(|&id| self.read(id, "a host call"))?;

@@ -4,8 +4,9 @@ use std::sync::atomic::Ordering;
 
 use smallvec::SmallVec;
 
-use super::{Home, Host, Program, RunError, Selector, SlotId, Step, Watch};
+use super::{Finished, Home, Host, Program, RunError, Selector, SlotId, Step, Watch};
 use crate::Threads;
+use crate::jit::Addresses;
 use crate::memory::{Block, Memory};
 
 /// An argument of a run.
@@ -159,9 +160,10 @@ impl Executor<'_, '_> {
                 // SAFETY: `check` has compared each slot's size with what the code declares to
                 // touch, written slots are writable and overlap no other parameter except where a
                 // slot stands twice, and all memory outlives this call.
-                unsafe { kernel.call(&at, self.run.threads) };
+                unsafe { kernel.call(&at, 0..kernel.range(), self.run.threads) };
                 Ok(())
             }
+            Step::Finished(step) => self.finished(step),
             Step::Kernel { kernel, inputs, outputs } => {
                 // SAFETY: `check` has seen that the outputs overlap nothing (see `slices`).
                 let (inputs, mut outputs) = unsafe { self.slices(inputs, outputs) };
@@ -212,6 +214,37 @@ impl Executor<'_, '_> {
                 self.steps(&step.branches[taken])
             }
         }
+    }
+
+    /// Runs a kernel, and code on its rows.
+    fn finished(&self, step: &Finished) -> Result<(), RunError> {
+        let Finished { kernel, inputs, output, code, slots, unit_bytes } = step;
+        let (place, bytes) =
+            (self.places[output.index()].at, self.program.parts.slots[output.index()].bytes);
+        let at: SmallVec<[*mut u8; 16]> =
+            slots.iter().map(|&id| self.places[id.index()].at).collect();
+        let (at, threads) = (Addresses(&at), self.run.threads);
+        let grain = code.grain() as usize * unit_bytes;
+        let start = place.addr();
+        let finish = |from: usize, rows: &mut [u8]| {
+            let to = from + rows.len();
+            let ours = rows.as_ptr().addr() == start + from && to <= bytes;
+            let whole = from.is_multiple_of(grain) && (to.is_multiple_of(grain) || to == bytes);
+            assert!(ours && whole, "rows of the output are finished");
+            // Where the output begins, by way of the slice: code touches it there alone.
+            let begin = rows.as_mut_ptr().wrapping_sub(from);
+            let of = |(id, &at): (&SlotId, &*mut u8)| if id == output { begin } else { at };
+            let at: SmallVec<[*mut u8; 16]> = slots.iter().zip(at.get()).map(of).collect();
+            let piece = (from / unit_bytes) as i64..(to / unit_bytes) as i64;
+            // SAFETY: as for a step of its own, see above. Of the output, this piece touches the
+            // bytes of `rows` alone, as the plan promises, and those are borrowed mutably; the code
+            // writes nothing else.
+            unsafe { code.call(&at, piece, threads) };
+        };
+        // SAFETY: `check` has seen that the output overlaps nothing (see `slices`). What the code
+        // reads besides overlaps it neither.
+        let (inputs, mut outputs) = unsafe { self.slices(inputs, &[*output]) };
+        kernel.run_finished(&inputs, outputs[0], &finish, threads).map_err(RunError::Step)
     }
 
     fn rotate(&mut self, cycle: &[SlotId]) {

@@ -81,13 +81,12 @@ impl Bound {
             code(inputs, outputs, threads);
             Ok(())
         });
-        Bound {
-            kernel: Arc::new(Function { name, code }),
-            scratch_bytes: 0,
-            updates: None,
-            copies: false,
-            skips_unused: false,
-        }
+        Bound::of(Arc::new(Function { name, code }))
+    }
+
+    /// A kernel without working memory.
+    fn of(kernel: Arc<dyn Kernel>) -> Self {
+        Bound { kernel, scratch_bytes: 0, updates: None, copies: false, skips_unused: false }
     }
 
     fn with_scratch(mut self, bytes: usize) -> Self {

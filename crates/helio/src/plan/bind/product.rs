@@ -1,7 +1,11 @@
 //! Products of matrices.
 
+use std::sync::Arc;
+
 use helio_ir::{ArrayShape, ElementType, ops, types::strides};
+use helio_runtime::Threads;
 use helio_runtime::kernels::gemm::{Contraction, Dim, Number, Types};
+use helio_runtime::program::{Failure, Finish, Kernel};
 
 use super::{Bound, Site};
 
@@ -81,10 +85,58 @@ pub(super) fn dot(site: &Site<'_>, op: &ops::Dot) -> Option<Bound> {
     let product = Contraction::new(&dims.batch, &dims.rows, &dims.cols, &dims.steps);
     let [lhs, rhs] = if exchange { [rhs, lhs] } else { [lhs, rhs] };
     let types = types(lhs, rhs, out).filter(|types| types.multiply())?;
-    Some(Bound::new("dot", move |inputs, outputs, threads| {
-        let (lhs, rhs) = (inputs[left], inputs[right]);
-        product.compute(types, lhs, rhs, outputs[0], None, threads);
-    }))
+    let steps: usize = dims.steps.iter().map(|dim| dim.size).product();
+    let row_bytes = product.row_len().map(|len| len * out.element().size_bytes());
+    let row_bytes = row_bytes.filter(|_| steps <= MAX_FINISHED_STEPS);
+    Some(Bound::of(Arc::new(Product { product, types, left, right, row_bytes })))
+}
+
+/// Products of more steps do not hand over their rows: next to such sums the time of reading a result
+/// again does not show, while whole rows are less even blocks.
+const MAX_FINISHED_STEPS: usize = 256;
+
+/// The kernel.
+struct Product {
+    product: Contraction,
+    types: Types,
+    /// Which inputs its operands are.
+    left: usize,
+    right: usize,
+    /// Bytes of a row of the result, if rows are handed over when they are complete.
+    row_bytes: Option<usize>,
+}
+
+impl Kernel for Product {
+    fn name(&self) -> &str {
+        "dot"
+    }
+
+    fn run(
+        &self,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+        threads: Threads<'_>,
+    ) -> Result<(), Failure> {
+        let (lhs, rhs) = (inputs[self.left], inputs[self.right]);
+        self.product.compute(self.types, lhs, rhs, outputs[0], None, threads);
+        Ok(())
+    }
+
+    fn row_bytes(&self) -> Option<usize> {
+        self.row_bytes
+    }
+
+    fn run_finished(
+        &self,
+        inputs: &[&[u8]],
+        output: &mut [u8],
+        finish: Finish<'_>,
+        threads: Threads<'_>,
+    ) -> Result<(), Failure> {
+        let (lhs, rhs) = (inputs[self.left], inputs[self.right]);
+        self.product.compute(self.types, lhs, rhs, output, Some(finish), threads);
+        Ok(())
+    }
 }
 
 /// The types of a product's operands and result, if kernels know them all.

@@ -12,7 +12,7 @@ use super::isa::Isa;
 use super::narrow::Joined;
 use super::number::Number;
 use super::types::Call;
-use super::{At, Contraction, Finish};
+use super::{At, Contraction, Then};
 use crate::kernels::bytes::cast_mut;
 use crate::kernels::scratch;
 
@@ -23,7 +23,7 @@ impl Contraction {
     /// has 32 bits; otherwise returns false.
     #[cfg(target_arch = "x86_64")]
     pub(super) fn compute_bytes(&self, call: &Call<'_>, out: &mut [u8]) -> bool {
-        let &Call { isa, types, finish, threads, .. } = call;
+        let &Call { isa, types, then, threads, .. } = call;
         let byte = |number| matches!(number, Number::S8 | Number::U8);
         let word = matches!(types.out, Number::S32 | Number::U32);
         let (true, true, true, Some(simd)) =
@@ -68,14 +68,14 @@ impl Contraction {
                         }
                     },
                 );
-                if let Some(finish) = finish {
-                    finish(at, bytes);
-                }
             };
-            let correct = if (x, y) == (0, 0) { finish } else { Some(&correct as Finish<'_, u8>) };
+            let then = match (x, y) {
+                (0, 0) => then,
+                _ => Then { part: Some(&correct), ..then },
+            };
             i32::with_places(types.out, out, &mut |out| {
                 // SAFETY: the result is borrowed mutably.
-                unsafe { self.run(simd, isa, [&lhs, &rhs], out, correct, threads) };
+                unsafe { self.run(simd, isa, [&lhs, &rhs], out, then, threads) };
             });
         };
         let row_count = if y == 0 { 0 } else { batches * rows };

@@ -40,6 +40,8 @@ const UNPACKED_BYTES: usize = 1 << 20;
 const SHORT_ROW_BYTES: usize = 2048;
 /// How many rows of rhs are asked for ahead where it lies.
 const ROWS_AHEAD: usize = 32;
+/// Rows that are finished while they are in cache should have at most so many bytes.
+const DONE_BYTES: usize = 256 << 10;
 /// Multiplications that are worth waking a thread for.
 const TASK_WORK: usize = 1 << 17;
 
@@ -52,6 +54,7 @@ pub(super) struct Product<'a, S: Simd> {
     pub lhs: &'a dyn Source<S::Word>,
     pub rhs: Rhs<'a, S::Word>,
     pub sink: Sink<'a, S::Acc>,
+    pub done: Option<Done<'a>>,
     /// Whether to add to what is in memory. Not for a [`Sink::Function`].
     pub add: bool,
     /// How many tasks there should be, if there is enough to do.
@@ -69,6 +72,9 @@ pub(super) enum Rhs<'a, W> {
 /// What is called with the row, the first column and the number of columns of part of a row that is
 /// complete.
 pub(super) type Finish<'a> = &'a (dyn Fn(usize, usize, usize) + Sync);
+
+/// What is called with rows of the result that are complete, and have been given to [`Finish`].
+pub(super) type Done<'a> = &'a (dyn Fn(Range<usize>) + Sync);
 
 /// What is called with the row, the first column and the complete sums of part of a row.
 pub(super) type Take<'a, T> = &'a (dyn Fn(usize, usize, &[T]) + Sync);
@@ -181,7 +187,7 @@ impl<S: Simd> Product<'_, S> {
         }
         // SAFETY: the caller's promise.
         if S::IN_PLACE && unsafe { self.run_dots(threads) || self.run_sweep(threads) } {
-            return;
+            return self.done(0..self.rows);
         }
         match self.sink {
             // SAFETY: the caller's promise.
@@ -328,14 +334,27 @@ impl<S: Simd> Product<'_, S> {
     unsafe fn run_part(&self, part: &Part<'_, S>, threads: Threads<'_>) {
         let work = part.rows.len().saturating_mul(part.cols.len());
         let work = work.saturating_mul(part.steps.len()) / TASK_WORK;
+        // Whether there are no more sums for these rows.
+        let is_end = part.last && part.cols.end == self.cols;
         if work == 0 && part.cols.len() <= GROUP_COLUMNS {
             // SAFETY: the caller's promise.
-            return unsafe { self.run_task(part, part.rows.clone(), part.cols.clone()) };
+            unsafe { self.run_task(part, part.rows.clone(), part.cols.clone()) };
+            if is_end {
+                self.done(part.rows.clone());
+            }
+            return;
         }
         // Full tiles, but in the last block; and if several blocks, then an even number, since
         // threads often are.
         let tiles = part.rows.len().div_ceil(S::ROWS);
         let times = (Self::BLOCK_STEPS / part.steps.len().max(1)).clamp(1, MOST_TIMES);
+        let times = match self.done {
+            Some(_) => {
+                let bytes = self.cols * BLOCK_TILES * S::ROWS * size_of::<S::Acc>();
+                times.min(DONE_BYTES / bytes).max(1)
+            }
+            None => times,
+        };
         let wanted = work.min(self.tasks).min(tiles / 2);
         let row_blocks = match tiles.div_ceil(BLOCK_TILES * times).max(wanted) {
             0 | 1 => 1,
@@ -348,14 +367,28 @@ impl<S: Simd> Product<'_, S> {
         let width = width.max(TASK_WORK / (block_rows * part.steps.len()).max(1));
         let width = width.min(part.cols.len()).next_multiple_of(Self::WIDTH);
         let groups = part.cols.len().div_ceil(width);
+        let are_whole_rows = groups == 1 && part.cols.len() == self.cols;
         threads.for_each(row_blocks * groups, &|task| {
             let (block, group) = (task / groups, task % groups);
             let rows = part.rows.start + row_of(block)..part.rows.start + row_of(block + 1);
             let first = part.cols.start + group * width;
             let cols = first..part.cols.end.min(first + width);
             // SAFETY: the caller's promise; tasks have different rows or columns.
-            unsafe { self.run_task(part, rows, cols) };
+            unsafe { self.run_task(part, rows.clone(), cols) };
+            if is_end && are_whole_rows {
+                self.done(rows);
+            }
         });
+        if is_end && !are_whole_rows {
+            self.done(part.rows.clone());
+        }
+    }
+
+    /// Passes complete rows on.
+    fn done(&self, rows: Range<usize>) {
+        if let Some(done) = self.done.filter(|_| !rows.is_empty()) {
+            done(rows);
+        }
     }
 
     /// Computes a block of rows and columns of a part.

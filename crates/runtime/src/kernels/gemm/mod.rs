@@ -25,6 +25,8 @@ mod types;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
+
 use self::arithmetic::{Float, with_arithmetic};
 use self::axis::Axis;
 use self::engine::{Product, Rhs, Shared, Sink};
@@ -55,17 +57,27 @@ pub struct Dim {
 
 /// Part of a row of the result: which of the batch, which row, and its first column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct At {
-    /// The index in the batch dimensions, run through as one.
-    pub batch: usize,
-    /// The index in the row dimensions.
-    pub row: usize,
-    /// The index of the first element in the column dimensions.
-    pub col: usize,
+struct At {
+    batch: usize,
+    row: usize,
+    col: usize,
 }
 
-/// What is done with part of a row once its sums are complete.
-pub type Finish<'a, T> = &'a (dyn Fn(At, &mut [T]) + Sync);
+/// What is done with neighbouring rows of the result once they are complete: at which place in the
+/// result they begin, and the rows.
+pub type Finish<'a, T> = &'a (dyn Fn(usize, &mut [T]) + Sync);
+
+/// What is done with the bytes of a part of a row once it is complete.
+type FinishPart<'a> = &'a (dyn Fn(At, &mut [u8]) + Sync);
+
+/// What is done with sums once they are complete.
+#[derive(Clone, Copy, Default)]
+struct Then<'a> {
+    /// With the bytes of a part of a row, before anything is with rows.
+    part: Option<FinishPart<'a>>,
+    /// With the bytes of whole rows.
+    rows: Option<Finish<'a, u8>>,
+}
 
 /// What a product multiplies and sums: `out[b, r, c] = Σ lhs[b, r, s] * rhs[b, s, c]` over steps
 /// `s`, where each of the four indices stands for any number of dimensions.
@@ -124,11 +136,19 @@ impl Contraction {
         )
     }
 
-    /// Computes the product of `f32`. Each part of a row is given to `finish` once its sums are
-    /// complete, while it is in cache.
+    /// The elements of a row of the result, if the rows of each of the batch are neighbours.
+    pub fn row_len(&self) -> Option<usize> {
+        let cols = self.rhs_cols.len();
+        let dense = self.out_rows.len() <= 1 || self.out_rows.stride() == Some(cols);
+        dense.then_some(cols)
+    }
+
+    /// Computes the product of `f32`. Rows are given to `finish` once they are complete, each once,
+    /// some neighbours at a time; if they are not too long, while they are in cache.
     ///
     /// # Panics
-    /// If an operand or the result is longer than its slice.
+    /// If an operand or the result is longer than its slice, or rows are to be finished that are no
+    /// neighbours ([`Contraction::row_len`]).
     pub fn f32(
         &self,
         lhs: &[f32],
@@ -143,7 +163,7 @@ impl Contraction {
     /// Computes the product of `f64`; see [`Contraction::f32`].
     ///
     /// # Panics
-    /// If an operand or the result is longer than its slice.
+    /// As there.
     pub fn f64(
         &self,
         lhs: &[f64],
@@ -166,15 +186,16 @@ impl Contraction {
     ) {
         let finish_bytes = |at, bytes: &mut [u8]| {
             if let Some(finish) = finish {
-                finish(at, cast_mut(bytes));
+                finish(at / size_of::<T>(), cast_mut(bytes));
             }
         };
         let out = Out { len: out.len(), places: &Shared(out.as_mut_ptr()) };
-        let finish = finish.is_some().then_some(&finish_bytes as Finish<'_, u8>);
+        let rows = finish.is_some().then_some(&finish_bytes as Finish<'_, u8>);
+        let then = Then { part: None, rows };
         let (lhs, rhs) = (&Each::all(&lhs), &Each::all(&rhs));
         // SAFETY: `out` is borrowed mutably.
         with_arithmetic!(T, isa, simd => unsafe {
-            self.run(simd, isa, [lhs, rhs], out, finish, threads)
+            self.run(simd, isa, [lhs, rhs], out, then, threads)
         });
     }
 
@@ -188,7 +209,7 @@ impl Contraction {
         isa: Isa,
         [lhs, rhs]: [&dyn Operand<S::Word>; 2],
         out: Out<'_, S::Acc>,
-        finish: Option<Finish<'_, u8>>,
+        then: Then<'_>,
         threads: Threads<'_>,
     ) {
         let (rows, cols) = (self.lhs_rows.len(), self.rhs_cols.len());
@@ -198,6 +219,7 @@ impl Contraction {
         }
         let last = self.batch[2].last() + self.out_rows.last() + cols - 1;
         assert!(last < out.len, "the result lies in its memory");
+        assert!(then.rows.is_none() || self.row_len().is_some(), "the rows are neighbours");
         let steps = lhs.steps(self.lhs_steps.len());
         let tasks = TASKS.div_ceil(batches);
         threads.for_each(batches, &|batch| {
@@ -205,7 +227,7 @@ impl Contraction {
                 self.batch.each_ref().map(|axis| axis.offset(batch));
             let place = |row, col| out_start + self.out_rows.offset(row) + col;
             let finish_part = |row, col, count| {
-                if let Some(finish) = finish {
+                if let Some(finish) = then.part {
                     // SAFETY: this part of the result lies in memory, as asserted above, is
                     // complete, and given to one call alone.
                     let bytes = unsafe { out.places.bytes(place(row, col), count) };
@@ -217,11 +239,21 @@ impl Contraction {
                 unsafe { out.places.write(isa, place(row, col), 1, sums) };
                 finish_part(row, col, sums.len());
             };
+            let finish_rows = |rows: Range<usize>| {
+                if let Some(finish) = then.rows {
+                    let (at, count) = (place(rows.start, 0), rows.len() * cols);
+                    // SAFETY: as above; the rows are neighbours, as asserted, and parts of them are
+                    // in use no more.
+                    let bytes = unsafe { out.places.bytes(at, count) };
+                    finish(bytes.len() / count * at, bytes);
+                }
+            };
+            let done = then.rows.is_some().then_some(&finish_rows as engine::Done<'_>);
             let sink = match out.places.sums() {
                 Some(start) => Sink::Memory {
                     start: Shared(start.get().wrapping_add(out_start)),
                     rows: &self.out_rows,
-                    finish: finish.is_some().then_some(&finish_part as engine::Finish<'_>),
+                    finish: then.part.is_some().then_some(&finish_part as engine::Finish<'_>),
                 },
                 None => Sink::Function(&convert),
             };
@@ -229,7 +261,8 @@ impl Contraction {
                 rhs.with_source(isa, rhs_start, &self.rhs_cols, &self.rhs_steps, &mut |rhs| {
                     let rhs = Rhs::Source(rhs);
                     let add = false;
-                    let product = Product { simd, rows, cols, steps, lhs, rhs, sink, add, tasks };
+                    let product =
+                        Product { simd, rows, cols, steps, lhs, rhs, sink, done, add, tasks };
                     // SAFETY: sources lie in memory, as they checked; so does the result, by the
                     // assertion above, and no two of its elements are one, by that of `new`.
                     unsafe { product.run(threads) };

@@ -249,21 +249,25 @@ fn operands_must_be_long_enough() {
 
 #[test]
 fn complete_sums_are_finished_once() {
-    let (batch, rows, steps, cols) = (2, 35, 400, 600);
-    let (lhs, rhs) = (vec![1.0; batch * rows * steps], vec![2.0; batch * steps * cols]);
-    let add_place = |at: At, sums: &mut [f32]| {
-        for (i, sum) in sums.iter_mut().enumerate() {
-            *sum += (at.batch * 100_000 + at.row * 1000 + at.col + i) as f32;
-        }
-    };
     let pool = Pool::new(2);
-    for threads in [Threads::single(), pool.threads(2)] {
-        let mut out = vec![0.0; batch * rows * cols];
-        let product = Contraction::dense(batch, rows, steps, cols);
-        product.f32(&lhs, &rhs, &mut out, Some(&add_place), threads);
-        for (i, sum) in out.into_iter().enumerate() {
-            let (batch, row, col) = (i / cols / rows, i / cols % rows, i % cols);
-            assert_eq!(sum, (800 + batch * 100_000 + row * 1000 + col) as f32);
+    // In whole rows, in several groups of columns, after several blocks of steps; dots, and a sweep.
+    for (batch, rows, steps, cols) in
+        [(2, 35, 40, 60), (1, 300, 70, 530), (1, 20, 1100, 2100), (3, 1, 50, 70), (1, 1, 9, 4000)]
+    {
+        let (lhs, rhs) = (vec![1.0; batch * rows * steps], vec![2.0; batch * steps * cols]);
+        let add_place = |from: usize, sums: &mut [f32]| {
+            assert!(from.is_multiple_of(cols) && sums.len().is_multiple_of(cols), "whole rows");
+            for (i, sum) in sums.iter_mut().enumerate() {
+                *sum += (from + i) as f32;
+            }
+        };
+        for threads in [Threads::single(), pool.threads(2)] {
+            let mut out = vec![0.0; batch * rows * cols];
+            let product = Contraction::dense(batch, rows, steps, cols);
+            product.f32(&lhs, &rhs, &mut out, Some(&add_place), threads);
+            for (i, sum) in out.into_iter().enumerate() {
+                assert_eq!(sum, (2 * steps + i) as f32);
+            }
         }
     }
 }

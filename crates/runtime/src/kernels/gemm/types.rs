@@ -8,7 +8,7 @@ use super::isa::Isa;
 use super::narrow::Joined;
 use super::number::{Bf16, Number, Types};
 use super::operand::{Complex, Each};
-use super::{At, Contraction, Finish, Out};
+use super::{Contraction, Finish, Out, Then};
 use crate::Threads;
 use crate::kernels::bytes::{cast, cast_mut};
 
@@ -69,15 +69,16 @@ impl Types {
 }
 
 impl Contraction {
-    /// Computes the product of arrays of these types, given as bytes. The bytes of each part of a
-    /// row are given to `finish` once it is complete, while it is in cache.
+    /// Computes the product of arrays of these types, given as bytes. Rows are given to `finish` once
+    /// they are complete, as by [`Contraction::f32`], but as bytes and at which byte they begin.
     ///
     /// Products of two `bf16` may take subnormal numbers for zero, as processors' instructions for
     /// them do.
     ///
     /// # Panics
-    /// If the types do not [`multiply`](Types::multiply), bytes are not aligned for their type, or
-    /// an operand or the result is longer than its slice.
+    /// If the types do not [`multiply`](Types::multiply), bytes are not aligned for their type, an
+    /// operand or the result is longer than its slice, or rows are to be finished that are no
+    /// neighbours ([`Contraction::row_len`]).
     pub fn compute(
         &self,
         types: Types,
@@ -99,7 +100,8 @@ impl Contraction {
         finish: Option<Finish<'_, u8>>,
         threads: Threads<'_>,
     ) {
-        let call = Call { isa, types, lhs, rhs, finish, threads };
+        let then = Then { part: None, rows: finish };
+        let call = Call { isa, types, lhs, rhs, then, threads };
         match types.sums().expect("types that multiply") {
             Sums::F32 => {
                 if !self.compute_bf16(&call, out) {
@@ -120,14 +122,14 @@ impl Contraction {
 
     /// With a word for each number.
     fn compute_as<T: Arithmetic>(&self, call: &Call<'_>, out: &mut [u8]) {
-        let &Call { isa, types, finish, threads, .. } = call;
+        let &Call { isa, types, then, threads, .. } = call;
         T::with_places(types.out, out, &mut |out| {
             T::with_elements(types.lhs, call.lhs, &mut |lhs| {
                 T::with_elements(types.rhs, call.rhs, &mut |rhs| {
                     let (lhs, rhs) = (&Each::all(lhs), &Each::all(rhs));
                     // SAFETY: the result is borrowed mutably.
                     with_arithmetic!(T, isa, simd => unsafe {
-                        self.run(simd, isa, [lhs, rhs], out, finish, threads)
+                        self.run(simd, isa, [lhs, rhs], out, then, threads)
                     });
                 });
             });
@@ -141,7 +143,7 @@ impl Contraction {
         call: &Call<'_>,
         out: &mut [u8],
     ) {
-        let &Call { isa, finish, threads, .. } = call;
+        let &Call { isa, then, threads, .. } = call;
         let parts = |axis: &Axis, part: Option<usize>| axis.scaled(2, part);
         let real = Contraction {
             batch: self.batch.each_ref().map(|axis| parts(axis, None)),
@@ -151,25 +153,19 @@ impl Contraction {
             lhs_steps: parts(&self.lhs_steps, Some(1)),
             rhs_steps: parts(&self.rhs_steps, Some(0)),
         };
-        let finish_numbers = |at: At, bytes: &mut [u8]| {
-            if let Some(finish) = finish {
-                finish(At { col: at.col / 2, ..at }, bytes);
-            }
-        };
-        let finish = finish.is_some().then_some(&finish_numbers as Finish<'_, u8>);
         let (lhs, rhs) = (cast::<T>(call.lhs), Complex(cast::<T>(call.rhs)));
         let out = cast_mut::<T>(out);
         let out = Out { len: out.len(), places: &Shared(out.as_mut_ptr()) };
         // SAFETY: `out` is borrowed mutably.
         with_arithmetic!(T, isa, simd => unsafe {
-            real.run(simd, isa, [&Each::all(&lhs), &rhs], out, finish, threads)
+            real.run(simd, isa, [&Each::all(&lhs), &rhs], out, then, threads)
         });
     }
 
     /// With instructions for `bf16`, if the machine has them and both operands are; otherwise
     /// returns false.
     fn compute_bf16(&self, call: &Call<'_>, out: &mut [u8]) -> bool {
-        let &Call { isa, types, finish, threads, .. } = call;
+        let &Call { isa, types, then, threads, .. } = call;
         #[cfg(target_arch = "x86_64")]
         if let Some(simd) = super::simd::Avx512Bf16::new(isa)
             && (types.lhs, types.rhs) == (Number::Bf16, Number::Bf16)
@@ -178,11 +174,11 @@ impl Contraction {
             let (lhs, rhs) = (&joined(call.lhs), &joined(call.rhs));
             f32::with_places(types.out, out, &mut |out| {
                 // SAFETY: the result is borrowed mutably.
-                unsafe { self.run(simd, isa, [lhs, rhs], out, finish, threads) };
+                unsafe { self.run(simd, isa, [lhs, rhs], out, then, threads) };
             });
             return true;
         }
-        let _ = (isa, types, finish, threads, out);
+        let _ = (isa, types, then, threads, out);
         false
     }
 }
@@ -201,7 +197,7 @@ impl Convolution {
         out: &mut [u8],
         threads: Threads<'_>,
     ) {
-        let call = Call { isa: Isa::best(), types, lhs, rhs, finish: None, threads };
+        let call = Call { isa: Isa::best(), types, lhs, rhs, then: Then::default(), threads };
         match types.sums() {
             Some(Sums::F32) => self.compute_as::<f32>(&call, out),
             Some(Sums::F64) => self.compute_as::<f64>(&call, out),
@@ -233,6 +229,6 @@ pub(super) struct Call<'a> {
     pub types: Types,
     pub lhs: &'a [u8],
     pub rhs: &'a [u8],
-    pub finish: Option<Finish<'a, u8>>,
+    pub then: Then<'a>,
     pub threads: Threads<'a>,
 }

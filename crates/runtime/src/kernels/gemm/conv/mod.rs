@@ -24,7 +24,7 @@ use super::operand::Each;
 use super::output::Places;
 use super::pack::Elements;
 use super::simd::Simd;
-use super::{Contraction, Dim, Out};
+use super::{Contraction, Dim, Out, Then};
 use crate::Threads;
 use crate::kernels::scratch;
 
@@ -223,12 +223,12 @@ impl Convolution {
             Route::Product { lhs: start, product, swapped: false } => {
                 let (lhs, rhs) = (Each { elements: lhs, start: *start }, Each::all(rhs));
                 // SAFETY: the caller's promise.
-                unsafe { product.run(simd, isa, [&lhs, &rhs], out, None, threads) };
+                unsafe { product.run(simd, isa, [&lhs, &rhs], out, Then::default(), threads) };
             }
             Route::Product { lhs: start, product, swapped: true } => {
                 let (lhs, rhs) = (Each { elements: lhs, start: *start }, Each::all(rhs));
                 // SAFETY: the caller's promise.
-                unsafe { product.run(simd, isa, [&rhs, &lhs], out, None, threads) };
+                unsafe { product.run(simd, isa, [&rhs, &lhs], out, Then::default(), threads) };
             }
             Route::Tasks => self.turn(rhs, |rhs| {
                 // SAFETY: the caller's promise; the result lies in its memory, as asserted above,

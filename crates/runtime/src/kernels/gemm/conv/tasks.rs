@@ -323,6 +323,7 @@ impl<W: Plain + Default + Element<W>, A: Plain + Default> Tasks<'_, W, A> {
                     lhs: &Strided::new(isa, &words, 0, &rows, &steps),
                     rhs: kernel.map_or(Rhs::Source(&source), Rhs::Packed),
                     sink: Sink::Memory { start, rows: out_rows, finish: None },
+                    done: None,
                     add: features.start > 0,
                     tasks: 1,
                 };
