@@ -12,7 +12,7 @@ use helio::{
 
 use crate::graph::Source;
 use crate::lower::lower;
-use crate::sizes::{Resolution, Sizes, shapes};
+use crate::sizes::{Resolution, Sizes};
 
 /// How to compile a graph.
 #[derive(Clone, Debug)]
@@ -83,7 +83,8 @@ impl Program {
         options: &RunOptions,
     ) -> Result<Vec<Array>> {
         let arguments: Vec<&Array> = arguments.iter().map(Borrow::borrow).collect();
-        let executable = self.executable(self.sizes(&shapes(&arguments))?)?;
+        let shapes: Vec<&ArrayShape> = arguments.iter().map(|array| array.shape()).collect();
+        let executable = self.specialize(&shapes)?;
         let literals: Vec<Literal> =
             arguments.into_iter().map(|array| Literal::Array(array.clone())).collect();
         let result = executable.run_with(&literals, options)?;
@@ -102,7 +103,7 @@ impl Program {
     /// [`Program::run`]; see [`Executable::execute`] for those of asynchronous calls.
     pub fn execute(&self, arguments: &[&Buffer], options: &ExecuteOptions) -> Result<Vec<Buffer>> {
         let shapes: Vec<&ArrayShape> = arguments.iter().map(|buffer| buffer.shape()).collect();
-        self.executable(self.sizes(&shapes)?)?.execute(arguments, options)
+        self.specialize(&shapes)?.execute(arguments, options)
     }
 
     /// The program for arguments of these shapes, compiled if it is not yet. Errors: as for

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use helio::ir::ArrayShape;
-use helio::{Array, Error, Result};
+use helio::{Error, Result};
 
 use crate::Dim;
 use crate::dim::Monomial;
@@ -215,9 +215,4 @@ fn check_types(inputs: &[Input], arguments: &[&ArrayShape]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The shapes of arguments.
-pub(crate) fn shapes<'a>(arguments: &[&'a Array]) -> Vec<&'a ArrayShape> {
-    arguments.iter().map(|argument| argument.shape()).collect()
 }

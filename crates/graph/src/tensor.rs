@@ -108,9 +108,9 @@ pub trait TensorList: Sized {
     /// The tensors, in order.
     fn tensors(&self) -> Vec<Tensor>;
 
-    /// A list of the same form with other tensors, as many as this one has.
+    /// A list of the same form whose tensors are what `next` gives, in order.
     #[doc(hidden)]
-    fn with_tensors(&self, tensors: &mut dyn Iterator<Item = Tensor>) -> Option<Self>;
+    fn with_tensors(&self, next: &mut dyn FnMut() -> Tensor) -> Self;
 }
 
 impl TensorList for Tensor {
@@ -118,8 +118,8 @@ impl TensorList for Tensor {
         vec![self.clone()]
     }
 
-    fn with_tensors(&self, tensors: &mut dyn Iterator<Item = Tensor>) -> Option<Self> {
-        tensors.next()
+    fn with_tensors(&self, next: &mut dyn FnMut() -> Tensor) -> Self {
+        next()
     }
 }
 
@@ -128,8 +128,8 @@ impl<L: TensorList> TensorList for Vec<L> {
         self.iter().flat_map(L::tensors).collect()
     }
 
-    fn with_tensors(&self, tensors: &mut dyn Iterator<Item = Tensor>) -> Option<Self> {
-        self.iter().map(|list| list.with_tensors(tensors)).collect()
+    fn with_tensors(&self, next: &mut dyn FnMut() -> Tensor) -> Self {
+        self.iter().map(|list| list.with_tensors(next)).collect()
     }
 }
 
@@ -138,9 +138,8 @@ impl<L: TensorList, const N: usize> TensorList for [L; N] {
         self.iter().flat_map(L::tensors).collect()
     }
 
-    fn with_tensors(&self, tensors: &mut dyn Iterator<Item = Tensor>) -> Option<Self> {
-        let lists: Option<Vec<L>> = self.iter().map(|list| list.with_tensors(tensors)).collect();
-        lists?.try_into().ok()
+    fn with_tensors(&self, next: &mut dyn FnMut() -> Tensor) -> Self {
+        std::array::from_fn(|i| self[i].with_tensors(next))
     }
 }
 
@@ -151,8 +150,8 @@ macro_rules! tuples {
                 [$(self.$number.tensors()),*].concat()
             }
 
-            fn with_tensors(&self, tensors: &mut dyn Iterator<Item = Tensor>) -> Option<Self> {
-                Some(($(self.$number.with_tensors(tensors)?,)*))
+            fn with_tensors(&self, next: &mut dyn FnMut() -> Tensor) -> Self {
+                ($(self.$number.with_tensors(next),)*)
             }
         }
     )*};

@@ -41,18 +41,15 @@ impl Graph {
         let made = self.call_many("while_loop", || {
             let init = state.tensors();
             let types = init.iter().map(Tensor::ty).collect::<Result<Vec<_>>>()?;
-            let form = |tensors: Vec<Tensor>| {
-                let form = state.with_tensors(&mut tensors.into_iter());
-                form.ok_or_else(|| Error::internal("a state of another form"))
-            };
+            let form = |tensors: Vec<Tensor>| self.in_form(&state, Some(tensors));
             let (condition, found) =
-                self.scope(&types, |state| Ok(vec![condition(form(state)?)]))?;
+                self.scope(&types, |state| Ok(vec![condition(form(state))]))?;
             let pred = TensorType::new(ElementType::Pred, ());
             if found != [pred] {
                 let detail = format!("the condition must give one pred[], found {}", found[0]);
                 return Err(Error::rule("while.C1", detail));
             }
-            let (body, found) = self.scope(&types, |state| Ok(body(form(state)?).tensors()))?;
+            let (body, found) = self.scope(&types, |state| Ok(body(form(state)).tensors()))?;
             ensure_same("while.C2", "the body", "the state", &found, &types)?;
             let operands: Vec<&Tensor> = init.iter().collect();
             self.add(&operands, types, Kind::While { condition, body })
@@ -116,10 +113,9 @@ impl Graph {
     pub fn cond<S: TensorList>(
         &self,
         predicate: &Tensor,
-        on_true: impl FnOnce() -> S,
+        mut on_true: impl FnMut() -> S,
         on_false: impl FnOnce() -> S,
     ) -> S {
-        let mut on_true = Some(on_true);
         let mut results = None;
         let made = self.call_many("cond", || {
             let found = predicate.ty()?;
@@ -127,21 +123,15 @@ impl Graph {
                 let detail = format!("the predicate must be one pred[], found {found}");
                 return Err(Error::rule("cond.C1", detail));
             }
-            let (on_true, types) = self.scope(&[], |_| {
-                results = on_true.take().map(|on_true| on_true());
-                Ok(results.as_ref().map_or(Vec::new(), S::tensors))
-            })?;
+            let (on_true, types) = self.scope(&[], |_| Ok(results.insert(on_true()).tensors()))?;
             let (on_false, found) = self.scope(&[], |_| Ok(on_false().tensors()))?;
             ensure_same("cond.C2", "on_false", "on_true", &found, &types)?;
             let index = predicate.cast(ElementType::S32);
             self.add(&[&index], types, Kind::Select { branches: vec![on_false, on_true] })
         });
         // Without a branch that ran, what `on_true` gives is void, but has the right form.
-        let form = results.or_else(|| on_true.take().map(|on_true| on_true()));
-        match form {
-            Some(form) => self.in_form(&form, made),
-            None => unreachable!("a function that was not called can be called"),
-        }
+        let form = results.unwrap_or_else(on_true);
+        self.in_form(&form, made)
     }
 
     /// What the branch of this number gives: `index` is a scalar integer; numbers that are too low
@@ -182,10 +172,8 @@ impl Graph {
 
     /// The results in the form of a list; void ones after an error.
     fn in_form<S: TensorList>(&self, form: &S, made: Option<Vec<Tensor>>) -> S {
-        let void = || form.tensors().iter().map(|_| Tensor::void(self)).collect();
-        let made = made.unwrap_or_else(void);
-        let mut tensors = made.into_iter().chain(std::iter::repeat_with(|| Tensor::void(self)));
-        form.with_tensors(&mut tensors).unwrap_or_else(|| unreachable!("there are always more"))
+        let mut made = made.into_iter().flatten();
+        form.with_tensors(&mut || made.next().unwrap_or_else(|| Tensor::void(self)))
     }
 }
 
