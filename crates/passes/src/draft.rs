@@ -3,7 +3,10 @@
 use std::collections::HashSet;
 
 use helio_ir::ops::Parameter;
-use helio_ir::{ArrayShape, Computation, InferCx, Instr, InstrId, Module, Op, Result, Shape};
+use helio_ir::{
+    ArrayShape, BinaryOp, Computation, ElementType, InferCx, Instr, InstrId, Module, Op, Result,
+    Shape,
+};
 
 use crate::rebuild::{Names, NewModule};
 
@@ -194,6 +197,23 @@ impl<'m> Draft<'m> {
         computation.set_root(new_ids[root.index()]);
         Ok(computation)
     }
+}
+
+/// The computation that adds two scalars.
+pub(crate) fn addition(element: ElementType) -> Result<Computation> {
+    let mut sum = Computation::new("sum");
+    let shape = Shape::scalar(element);
+    let mut params = Vec::with_capacity(2);
+    for number in 0..2 {
+        let parameter = Parameter { number, shape: shape.clone() };
+        let mut instr = unnamed(parameter.into(), &[], shape.clone());
+        instr.name = ["a", "b"][number].to_owned();
+        params.push(sum.push(instr)?);
+    }
+    let mut instr = unnamed(BinaryOp::Add.into(), &params, shape);
+    instr.name = "c".to_owned();
+    sum.push(instr)?;
+    Ok(sum)
 }
 
 /// An instruction that gets its name when the draft is finished.

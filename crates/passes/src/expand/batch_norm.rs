@@ -1,15 +1,15 @@
 //! Batch normalisation as sums and elementwise arithmetic.
 
 use helio_ir::ops::{
-    BatchNormGrad, BatchNormInference, BatchNormTraining, Broadcast, Constant, Convert, Parameter,
-    Reduce, Tuple,
+    BatchNormGrad, BatchNormInference, BatchNormTraining, Broadcast, Constant, Convert, Reduce,
+    Tuple,
 };
 use helio_ir::{
-    Array, ArrayShape, BinaryOp, CompId, Computation, ElementType, InstrId, Native, Number, Result,
-    Shape, UnaryOp, dispatch_type,
+    Array, ArrayShape, BinaryOp, CompId, ElementType, InstrId, Native, Number, Result, UnaryOp,
+    dispatch_type,
 };
 
-use crate::draft::{Draft, unnamed};
+use crate::draft::{Draft, addition};
 
 /// Arrays cut along their feature dimension; all arithmetic is in one type.
 struct Features<'d, 'm> {
@@ -207,21 +207,4 @@ impl<'d, 'm> Features<'d, 'm> {
         let dimensions = (0..self.shape.rank()).filter(|&d| d != self.feature).collect();
         self.draft.add(Reduce { dimensions, to_apply }, &[x, zero])
     }
-}
-
-/// The computation that adds two scalars.
-fn addition(element: ElementType) -> Result<Computation> {
-    let mut sum = Computation::new("sum");
-    let shape = Shape::scalar(element);
-    let mut params = Vec::with_capacity(2);
-    for number in 0..2 {
-        let parameter = Parameter { number, shape: shape.clone() };
-        let mut instr = unnamed(parameter.into(), &[], shape.clone());
-        instr.name = ["a", "b"][number].to_owned();
-        params.push(sum.push(instr)?);
-    }
-    let mut instr = unnamed(BinaryOp::Add.into(), &params, shape);
-    instr.name = "c".to_owned();
-    sum.push(instr)?;
-    Ok(sum)
 }

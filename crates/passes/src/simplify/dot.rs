@@ -1,9 +1,11 @@
-//! `dot`: transposes of operands and results become part of its dimension numbers.
+//! `dot`: transposes of operands and results become part of its dimension numbers; what is no more
+//! than a sum becomes one.
 
-use helio_ir::ops::{Dot, DotDims};
-use helio_ir::{InstrId, Op, Result};
+use helio_ir::ops::{Broadcast, Convert, Dot, DotDims, Reduce};
+use helio_ir::{ArrayShape, BinaryOp, ElementType, InstrId, Number, Op, Result};
 
 use super::Simplifier;
+use crate::draft::addition;
 
 pub(super) fn simpler(
     cx: &mut Simplifier<'_, '_>,
@@ -11,6 +13,9 @@ pub(super) fn simpler(
     operands: &[InstrId],
 ) -> Result<Option<InstrId>> {
     let &[lhs, rhs] = operands else { return Ok(None) };
+    if let Some(sum) = as_sum(cx, op, lhs, rhs)? {
+        return Ok(Some(sum));
+    }
     let (mut folded, mut sources) = (op.clone(), [lhs, rhs]);
     let dims = &mut folded.dims;
     if let Some(source) = fold_transpose(cx, lhs, &mut dims.lhs_contracting, &mut dims.lhs_batch) {
@@ -23,6 +28,107 @@ pub(super) fn simpler(
         return Ok(None);
     }
     cx.add(folded, &sources).map(Some)
+}
+
+/// A vector times a matrix whose rows or columns have no more elements is written out.
+const MAX_WRITTEN_OUT: usize = 8;
+
+/// dot(x, y) → reduce(multiply(x, y)), if neither has dimensions of its own and their dimensions pair
+/// up in order; with y repeated for those of x, if there are but a few products to add. Such sums fuse
+/// with what is around them.
+fn as_sum(
+    cx: &mut Simplifier<'_, '_>,
+    op: &Dot,
+    lhs: InstrId,
+    rhs: InstrId,
+) -> Result<Option<InstrId>> {
+    let (Some(x), Some(y)) = (cx.draft.array(lhs), cx.draft.array(rhs)) else { return Ok(None) };
+    let is_plain =
+        matches!(op.algorithm.as_deref(), None | Some("dot_f32_f32_f32" | "dot_f64_f64_f64"));
+    let Some(ty) = summed_in([x.element(), y.element(), op.element]).filter(|_| is_plain) else {
+        return Ok(None);
+    };
+    let dims = &op.dims;
+    let real = |free: Vec<usize>, of: &ArrayShape| free.into_iter().any(|d| of.dims()[d] != 1);
+    let own = [real(dims.lhs_free(x.rank()), x), real(dims.rhs_free(y.rank()), y)];
+    // From the one that has dimensions of its own, if one does.
+    let pairs = |a: &[usize], b: &[usize]| -> Vec<(usize, usize)> {
+        a.iter().copied().zip(b.iter().copied()).collect()
+    };
+    let (of_lhs, of_rhs) = (
+        [&dims.lhs_batch[..], &dims.lhs_contracting].concat(),
+        [&dims.rhs_batch[..], &dims.rhs_contracting].concat(),
+    );
+    let (large, small, paired, batch, contracting) = match own {
+        [true, true] => return Ok(None),
+        [false, true] => {
+            (rhs, lhs, pairs(&of_rhs, &of_lhs), &dims.rhs_batch, &dims.rhs_contracting)
+        }
+        _ => (lhs, rhs, pairs(&of_lhs, &of_rhs), &dims.lhs_batch, &dims.lhs_contracting),
+    };
+    let (large_shape, small_shape) = if large == lhs { (x, y) } else { (y, x) };
+    let added: usize = contracting.iter().map(|&d| large_shape.dims()[d]).product();
+    let in_memory = |&(d, _): &(usize, usize)| large_shape.dims()[d] != 1;
+    let mut paired: Vec<(usize, usize)> = paired.into_iter().filter(in_memory).collect();
+    paired.sort_unstable();
+    // The result has batch dimensions first.
+    let first_own = dims_of_its_own(large_shape, &paired).next().unwrap_or(usize::MAX);
+    let in_order = paired.is_sorted_by_key(|&(_, d)| d)
+        && batch.is_sorted()
+        && batch.iter().all(|&d| d < first_own || large_shape.dims()[d] == 1);
+    if !in_order || added == 0 || own != [false, false] && added > MAX_WRITTEN_OUT {
+        return Ok(None);
+    }
+
+    let result = cx.draft.infer(&op.clone().into(), &[lhs, rhs])?;
+    let Some(result) = result.as_array().map(|array| array.dims().to_vec()) else {
+        return Ok(None);
+    };
+    let sizes = large_shape.dims().to_vec();
+    let small_sizes: Vec<usize> = small_shape.dims().iter().copied().filter(|&d| d != 1).collect();
+    let dimensions: Vec<usize> = contracting.clone();
+    let shape = ArrayShape::new(ty, &sizes[..])?;
+    let x = converted(cx, large, ty)?;
+    let y = converted(cx, small, ty)?;
+    let y = cx.reshape(y, &small_sizes)?;
+    let places = paired.iter().map(|&(d, _)| d).collect();
+    let y = cx.add(Broadcast { shape, dimensions: places }, &[y])?;
+    let product = cx.add(BinaryOp::Multiply, &[x, y])?;
+    let zero = cx.scalar(ty, Number::Int(0))?;
+    let sum = addition(ty)?;
+    let to_apply = cx.draft.module().push(sum)?;
+    let sum = cx.add(Reduce { dimensions, to_apply }, &[product, zero])?;
+    let sum = cx.reshape(sum, &result)?;
+    converted(cx, sum, op.element).map(Some)
+}
+
+/// Dimensions that are not paired with another array's, ones aside.
+fn dims_of_its_own<'a>(
+    shape: &'a ArrayShape,
+    paired: &'a [(usize, usize)],
+) -> impl Iterator<Item = usize> + 'a {
+    let is_paired = |d: usize| paired.iter().any(|pair| pair.0 == d);
+    (0..shape.rank()).filter(move |&d| shape.dims()[d] != 1 && !is_paired(d))
+}
+
+fn converted(cx: &mut Simplifier<'_, '_>, id: InstrId, element: ElementType) -> Result<InstrId> {
+    match cx.draft.array(id) {
+        Some(array) if array.element() != element => cx.add(Convert { element }, &[id]),
+        _ => Ok(id),
+    }
+}
+
+/// The type in which products of two types are formed and added for a result of a third; `None` if
+/// none has all their values.
+fn summed_in([x, y, result]: [ElementType; 3]) -> Option<ElementType> {
+    let all = [x, y, result];
+    if all.iter().all(|ty| ty.is_float() && ty.bits() >= 16) {
+        let wide = all.contains(&ElementType::F64);
+        return Some(if wide { ElementType::F64 } else { ElementType::F32 });
+    }
+    let is_held = |ty: ElementType| ty == result || ty.is_integer() && ty.bits() < result.bits();
+    let adds = result.is_integer() || result.is_complex();
+    (adds && is_held(x) && is_held(y) && (result.is_integer() || x == y)).then_some(result)
 }
 
 /// What is transposed, with contracting and batch dimensions numbered as there, if the product can
