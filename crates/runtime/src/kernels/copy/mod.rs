@@ -5,6 +5,7 @@
 //! program is compiled, and picks the inner loops: whole rows, one element to a row, square tiles
 //! transposed in registers, or single elements.
 
+mod line;
 mod nest;
 #[cfg(test)]
 mod tests;

@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 
-use super::super::bytes::with_size;
+use super::super::isa::vectorised;
 use super::super::stream::{self, STREAM_BYTES};
-use super::Step;
-use super::tile;
+use super::{Step, line, tile};
 use crate::Threads;
 
 /// Loops over inner loops.
@@ -28,8 +27,12 @@ pub(super) struct Nest {
 enum Inner {
     /// So many contiguous bytes.
     Row { bytes: usize },
+    /// Short rows of so many bytes along an axis.
+    Rows { axis: Step, bytes: usize },
     /// One element at a time.
     Elements(Step),
+    /// An element of each of a few lines, in turn: both axes are dense in the target.
+    Interleaved { line: Step, short: Step },
     /// A plane: the source is contiguous along one axis, the target along the other.
     Plane { source: Step, target: Step },
 }
@@ -40,13 +43,17 @@ const TASK_BYTES: usize = 1 << 18;
 const ROW_PIECE_BYTES: usize = 1 << 16;
 /// A line of elements is cut into pieces of so many.
 const LINE_PIECE: usize = 1 << 13;
+/// More lines are not taken in turn.
+const MAX_INTERLEAVED: usize = 8;
 /// A plane is cut into bands: so many elements along the target's contiguous axis. Source lines of
 /// a band are read side by side.
 const BAND: usize = 64;
 /// Shorter runs of bytes are left to the cache.
 const LEAST_STREAMED: usize = 1 << 10;
-/// Shorter axes are not worth tiles.
-const LEAST_TILED: usize = 4;
+/// Lines of the source that are shorter are read element by element.
+const LEAST_TILED: usize = MAX_INTERLEAVED + 1;
+/// Shorter loops had better not be the innermost.
+const LEAST_INNER: usize = 16;
 
 impl Nest {
     /// The loops for these axes, none of which can be merged, in order of the target.
@@ -60,6 +67,8 @@ impl Nest {
             // A row as short as an element is one.
             if [2, 4, 8, 16].contains(&bytes) && !outer.is_empty() {
                 element_size = bytes;
+            } else if bytes <= line::MAX_ROW && !outer.is_empty() {
+                row = Some(Inner::Rows { axis: longest(&mut outer), bytes });
             } else {
                 row = Some(Inner::Row { bytes });
             }
@@ -70,8 +79,16 @@ impl Nest {
         };
         let (pieces, piece_bytes) = match inner {
             Inner::Row { bytes } => (bytes.div_ceil(ROW_PIECE_BYTES), bytes.min(ROW_PIECE_BYTES)),
+            Inner::Rows { axis, bytes } => {
+                let rows = rows_of_a_piece(bytes);
+                (axis.size.div_ceil(rows), axis.size.min(rows) * bytes)
+            }
             Inner::Elements(step) => {
                 (step.size.div_ceil(LINE_PIECE), step.size.min(LINE_PIECE) * element_size)
+            }
+            Inner::Interleaved { line, short } => {
+                let bytes = line.size.min(LINE_PIECE) * short.size * element_size;
+                (line.size.div_ceil(LINE_PIECE), bytes)
             }
             Inner::Plane { source, target } => {
                 let band = target.size.min(BAND);
@@ -94,18 +111,23 @@ impl Nest {
         let rounds: usize = self.outer.iter().map(|step| step.size).product();
         let ends = Ends { from, to };
         threads.for_ranges(rounds * self.pieces, self.grain, &|pieces| {
-            let mut cursor = Cursor::new(&self.outer, pieces.start / self.pieces);
-            let mut piece = pieces.start % self.pieces;
-            for _ in pieces {
-                // SAFETY: the cursor is at an element of the box, and this is a piece of the
-                // inner loops there. Tasks have different pieces of the target.
-                unsafe { self.piece(piece, ends.at(&cursor)) };
-                piece += 1;
-                if piece == self.pieces {
-                    piece = 0;
-                    cursor.advance();
-                }
-            }
+            vectorised(
+                #[inline(always)]
+                || {
+                    let mut cursor = Cursor::new(&self.outer, pieces.start / self.pieces);
+                    let mut piece = pieces.start % self.pieces;
+                    for _ in pieces {
+                        // SAFETY: the cursor is at an element of the box, and this is a piece of
+                        // the inner loops there. Tasks have different pieces of the target.
+                        unsafe { self.piece(piece, ends.at(&cursor)) };
+                        piece += 1;
+                        if piece == self.pieces {
+                            piece = 0;
+                            cursor.advance();
+                        }
+                    }
+                },
+            );
             if self.is_streamed {
                 stream::finish();
             }
@@ -117,6 +139,7 @@ impl Nest {
     /// # Safety
     ///
     /// The box of the inner loops at these ends is one that [`Nest::run`] may be given.
+    #[inline(always)]
     unsafe fn piece(&self, piece: usize, (from, to): (*const u8, *mut u8)) {
         match self.inner {
             Inner::Row { bytes } => {
@@ -131,12 +154,23 @@ impl Nest {
                     }
                 }
             }
-            Inner::Elements(step) => with_size!(self.element_size, T => {
+            Inner::Rows { axis, bytes } => {
+                let range = part(piece, rows_of_a_piece(bytes), axis.size);
+                // SAFETY: these are rows of the box, and no two of the target overlap.
+                unsafe { line::rows(axis, bytes, range, (from, to)) };
+            }
+            Inner::Elements(step) => {
                 let range = part(piece, LINE_PIECE, step.size);
                 // SAFETY: these are elements of the box. They may be anywhere: addresses are as
                 // unaligned as their distances in bytes.
-                unsafe { elements::<T>(step, range, from, to) };
-            }),
+                unsafe { line::elements(step, self.element_size, range, (from, to)) };
+            }
+            Inner::Interleaved { line, short } => {
+                let range = part(piece, LINE_PIECE, line.size);
+                // SAFETY: these are elements of the box, which is dense in the target along both
+                // axes.
+                unsafe { line::interleaved((line, short), self.element_size, range, (from, to)) };
+            }
             Inner::Plane { source, target } => {
                 let band = part(piece, BAND, target.size);
                 // SAFETY: `source` and `target` are axes of the box, the one contiguous in the
@@ -157,43 +191,46 @@ impl Inner {
     fn of_elements(steps: &mut Vec<Step>, element_size: usize) -> Self {
         let element = element_size as isize;
         let Some(&last) = steps.last() else { return Inner::Row { bytes: element_size } };
-        let line = steps.iter().position(|step| step.from == element && step.size >= LEAST_TILED);
-        let is_plane = last.to == element && last.size >= LEAST_TILED;
+        let dense = |step: &Step| step.to == last.to * last.size as isize;
+        let lines = steps.len().checked_sub(2).filter(|&at| dense(&steps[at]));
+        if let Some(at) = lines.filter(|_| last.to == element && last.size <= MAX_INTERLEAVED)
+            && (steps[at].from == element || last.from == 0)
+        {
+            let line = steps.remove(at);
+            steps.pop();
+            return Inner::Interleaved { line, short: last };
+        }
+        let is_line = |step: &Step| step.from == element && step.size >= LEAST_TILED;
+        let line = steps.iter().position(is_line);
+        let is_plane = last.to == element && last.size > 3;
         if let (Some(line), true) = (line, is_plane) {
             // The last axis has another distance in the source, or it would have been a row.
             steps.pop();
             return Inner::Plane { source: steps.remove(line), target: last };
         }
-        // The longest loop is the innermost, unless the target is contiguous along a fair one.
-        let longest = steps.iter().rposition(|step| step.size > 4 * last.size);
-        match longest {
-            Some(longest) => Inner::Elements(steps.remove(longest)),
-            None => {
-                steps.pop();
-                Inner::Elements(last)
-            }
-        }
+        Inner::Elements(longest(steps))
     }
+}
+
+/// Takes the innermost loop away, or a much longer one if that is short.
+///
+/// # Panics
+///
+/// If there is none.
+fn longest(steps: &mut Vec<Step>) -> Step {
+    let last = steps[steps.len() - 1].size;
+    let longest = steps.iter().rposition(|step| last < LEAST_INNER && step.size > 4 * last);
+    steps.remove(longest.unwrap_or(steps.len() - 1))
+}
+
+/// How many rows of so many bytes are copied in a piece.
+fn rows_of_a_piece(bytes: usize) -> usize {
+    ROW_PIECE_BYTES / bytes
 }
 
 /// Piece number `piece` of so many things, each of `size` but the last.
 fn part(piece: usize, size: usize, count: usize) -> Range<usize> {
     piece * size..count.min((piece + 1) * size)
-}
-
-/// Copies these elements along an axis.
-///
-/// # Safety
-///
-/// Each is a `T` that may be read at `from` and written at `to`, aligned or not.
-unsafe fn elements<T>(step: Step, range: Range<usize>, from: *const u8, to: *mut u8) {
-    for i in range {
-        // SAFETY: the caller's promise, for element `i`.
-        unsafe {
-            let v = from.offset(i as isize * step.from).cast::<T>().read_unaligned();
-            to.offset(i as isize * step.to).cast::<T>().write_unaligned(v);
-        }
-    }
 }
 
 /// Where the box begins in both arrays.

@@ -104,6 +104,41 @@ fn slices_reversals_broadcasts_and_holes() {
 }
 
 #[test]
+fn lines_of_all_kinds() {
+    let axis = |size, from, to| Axis { size, from, to };
+    for size in [1, 2, 4, 8, 16] {
+        for n in [1, 7, 16, 65, 200] {
+            let line = n as isize;
+            for k in 2..10_isize {
+                let (short, len) = (k as usize, n * k as usize);
+                // Every k-th element, from either end; elements repeated, and taken in turn.
+                check(&[axis(n, k, 1)], size, (len, 0), (n, 0));
+                check(&[axis(n, -k, 1)], size, (len, len - 1), (n, 0));
+                check(&[axis(n, 1, k), axis(short, 0, 1)], size, (n, 0), (len, 0));
+                check(&[axis(n, 2, k), axis(short, 0, 1)], size, (2 * n, 0), (len, 0));
+                check(&[axis(n, 1, k), axis(short, line, 1)], size, (len, 0), (len, 0));
+                check(&[axis(n, 1, k), axis(short, -line, 1)], size, (len, len - n), (len, 0));
+                check(&[axis(short, 1, line), axis(n, k, 1)], size, (len, 0), (len, 0));
+                let batch = [axis(3, k * line, k * line), axis(short, 1, line), axis(n, k, 1)];
+                check(&batch, size, (3 * len, 0), (3 * len, 0));
+            }
+            // Rows of any length, with gaps.
+            for row in (2..20).chain([31, 32, 33, 63, 64, 65, 127, 130]) {
+                let (from, to) = (row as isize + 3, row as isize + 1);
+                let axes = [axis(n, from, to), axis(row, 1, 1)];
+                check(&axes, size, (n * (row + 3), 0), (n * (row + 1), 0));
+                let axes = [axis(n, 0, to - 1), axis(row, 1, 1)];
+                check(&axes, size, (row, 0), (n * row, 0));
+            }
+        }
+        // More than one piece.
+        check(&[axis(20_000, 1, 3), axis(3, 20_000, 1)], size, (60_000, 0), (60_000, 0));
+        check(&[axis(20_000, -1, 1)], size, (20_000, 19_999), (20_000, 0));
+        check(&[axis(20_000, 5, 5), axis(5, 1, 1)], size, (100_000, 0), (100_000, 0));
+    }
+}
+
+#[test]
 fn large_arrays_go_past_the_cache() {
     let axis = |size, from, to| Axis { size, from, to };
     let len = 1 << 23;
