@@ -127,12 +127,7 @@ pub(super) fn extremum(b: &mut Builder, maximum: bool, x: Value, y: Value) -> Va
             Some(Limit::Nan) | None => {}
         }
     }
-    let chosen = b.bin(op, x, y);
-    let both = b.bin(if maximum { BinOp::And } else { BinOp::Or }, x, y);
-    let equal = b.compare(Cmp::Eq, x, y);
-    let chosen = b.select(equal, both, chosen);
-    let unordered = b.compare(Cmp::Ne, x, x);
-    b.select(unordered, x, chosen)
+    b.bin(if maximum { BinOp::Maximum } else { BinOp::Minimum }, x, y)
 }
 
 /// What a constant operand is.

@@ -53,6 +53,8 @@ pub struct Builder {
     open: Vec<Open>,
     /// What the lanes of constants are.
     constants: HashMap<Value, u64>,
+    /// What constant indices are.
+    ints: HashMap<Value, i64>,
 }
 
 impl Builder {
@@ -72,6 +74,7 @@ impl Builder {
             depth: Vec::new(),
             open: vec![Open::default()],
             constants: HashMap::new(),
+            ints: HashMap::new(),
         }
     }
 
@@ -180,11 +183,17 @@ impl Builder {
 
     /// A constant index.
     pub fn index(&mut self, value: i64) -> Value {
-        self.pure(Ty::Index, &[], Key::IndexConst(value), |dst| Inst::IndexConst { dst, value })
+        let key = Key::IndexConst(value);
+        let dst = self.pure(Ty::Index, &[], key, |dst| Inst::IndexConst { dst, value });
+        self.ints.insert(dst, value);
+        dst
     }
 
     /// An operation on indices.
     pub fn index_op(&mut self, op: IndexOp, a: Value, b: Value) -> Value {
+        if let (Some(&a), Some(&b)) = (self.ints.get(&a), self.ints.get(&b)) {
+            return self.index(op.apply(a, b));
+        }
         self.pure(Ty::Index, &[a, b], Key::Index(op, a, b), |dst| Inst::Index { dst, op, a, b })
     }
 
@@ -412,7 +421,8 @@ impl Builder {
     }
 
     /// A loop over `lo, lo + step, …` below `hi`. `body` gets the loop variable and the carried
-    /// values and gives their next values; the values after the loop are returned.
+    /// values and gives their next values; the values after the loop are returned. Where the bounds are
+    /// constants and there is one iteration, there is no loop; what is made in it can be of use later.
     pub fn for_loop(
         &mut self,
         lo: Value,
@@ -421,6 +431,14 @@ impl Builder {
         init: &[Value],
         body: impl FnOnce(&mut Self, Value, &[Value]) -> Vec<Value>,
     ) -> Vec<Value> {
+        if let (Some(&first), Some(&end)) = (self.ints.get(&lo), self.ints.get(&hi)) {
+            if first >= end {
+                return init.to_vec();
+            }
+            if step >= end - first {
+                return body(self, lo, init);
+            }
+        }
         self.open.push(Open::default());
         let here = self.here();
         let var = self.fresh(Ty::Index, here);

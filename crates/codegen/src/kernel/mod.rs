@@ -202,6 +202,10 @@ pub enum BinOp {
     MinU,
     /// Unsigned integers.
     MaxU,
+    /// Float: the smaller, NaN if either is; -0 is smaller than +0.
+    Minimum,
+    /// Float: the larger, NaN if either is; +0 is larger than -0.
+    Maximum,
     /// `I64` only: the 64-bit product of the low 32 bits, unsigned.
     MulWide,
     /// Bitwise and.
@@ -301,7 +305,7 @@ pub enum IndexOp {
 /// How lanes combine to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fold {
-    /// A binary operation, associative up to rounding: `Add`, `Mul`, `Min`, `Max`, `MinU`, `MaxU`,
+    /// A binary operation, associative up to rounding: `Add`, `Mul`, `Min`, `Max`, `MinU`, `MaxU`, `Minimum`, `Maximum`,
     /// `And`, `Or`, `Xor`. Lanes are combined by halves: lane `i` with lane `i + n/2`, and so on.
     Bin(BinOp),
 }

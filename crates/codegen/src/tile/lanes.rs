@@ -1,5 +1,6 @@
 //! Vectors of lanes, and what the operations do to each lane.
 
+use std::cmp::Ordering;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Not, Sub};
 
 use half::f16;
@@ -183,6 +184,17 @@ words! {
     u64, i64, f64;
 }
 
+/// Of two floats the one that compares like this to the other, NaN if either is; `equal` for equal
+/// ones, which differ only in the sign of zero.
+fn extremum<W: Word>(x: W, y: W, wanted: Ordering, equal: W) -> W {
+    match x.float().partial_cmp(&y.float()) {
+        Some(Ordering::Equal) => equal,
+        Some(order) if order == wanted => x,
+        Some(_) => y,
+        None => W::of(x.float() + y.float()),
+    }
+}
+
 impl<W: Word> Bank<W> {
     pub(super) fn un(&mut self, op: UnOp, dst: usize, a: usize) {
         match op {
@@ -223,6 +235,12 @@ impl<W: Word> Bank<W> {
             }
             (BinOp::MinU, _) => self.map2(dst, from, |x, y| x.min(y)),
             (BinOp::MaxU, _) => self.map2(dst, from, |x, y| x.max(y)),
+            (BinOp::Minimum, _) => {
+                self.map2(dst, from, |x, y| extremum(x, y, Ordering::Less, x | y))
+            }
+            (BinOp::Maximum, _) => {
+                self.map2(dst, from, |x, y| extremum(x, y, Ordering::Greater, x & y));
+            }
             (BinOp::MulWide, _) => self.map2(dst, from, W::mul_wide),
             (BinOp::And, _) => self.map2(dst, from, |x, y| x & y),
             (BinOp::AndNot, _) => self.map2(dst, from, |x, y| !x & y),

@@ -368,6 +368,16 @@ pub(super) fn compare_floats(wide: bool) -> Op {
     Op::new(1, if wide { P66 } else { NP }, wide, 0xc2)
 }
 
+/// The immediate operand of a comparison of floats that holds where either is NaN.
+pub(super) const UNORDERED: u8 = 3;
+
+/// The smaller or the larger of two floats, zeros being ordered by their signs; of a number and NaN,
+/// the number (EVEX). With its immediate operand.
+pub(super) fn range(maximum: bool, wide: bool) -> (Op, u8) {
+    // Bit 2 asks for the sign of what is chosen.
+    (Op::new(3, P66, wide, 0x50), 4 | u8::from(maximum))
+}
+
 /// A comparison of integers to a mask (EVEX), and its immediate operand.
 pub(super) fn compare_ints(op: Cmp, wide: bool) -> (Op, u8) {
     let unsigned = matches!(op, Cmp::LtU | Cmp::LeU | Cmp::GtU | Cmp::GeU);

@@ -262,7 +262,7 @@ fn binary_operations() {
     for lane in LANES {
         let mem = mem_of(lane);
         let ops: &[BinOp] = if lane.is_float() {
-            &[Add, Sub, Mul, Div, Min, Max, And, AndNot, Or, Xor]
+            &[Add, Sub, Mul, Div, Min, Max, Minimum, Maximum, And, AndNot, Or, Xor]
         } else {
             &[Add, Sub, Mul, Min, Max, MinU, MaxU, And, AndNot, Or, Xor, Shl, ShrL, ShrA]
         };

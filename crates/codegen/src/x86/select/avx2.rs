@@ -103,6 +103,9 @@ impl Select<'_> {
         if op == BinOp::Scale {
             return Some(self.scale(lane, len, a, b));
         }
+        if matches!(op, BinOp::Minimum | BinOp::Maximum) {
+            return Some(self.extremum_avx2(op == BinOp::Maximum, lane, len, a, b));
+        }
         if lane != Lane::I64 {
             return None;
         }
@@ -127,6 +130,30 @@ impl Select<'_> {
         let dst = self.vector(len);
         self.push(Inst::Blend { len, dst, mask, t: a, f: b });
         Some(dst)
+    }
+
+    /// What the processor's instruction gives, which is the second of two zeros or where either is
+    /// NaN; equal numbers that are not the same are zeros, whose sign bits decide.
+    fn extremum_avx2(&mut self, maximum: bool, lane: Lane, len: Len, a: Reg, b: Reg) -> Reg {
+        let (plain, zeros) = match maximum {
+            true => (BinOp::Max, BinOp::And),
+            false => (BinOp::Min, BinOp::Or),
+        };
+        let compare = |this: &mut Self, a: Reg, b: Reg, op: Cmp| {
+            let made = this.vector(len);
+            let code = ops::compare_floats(lane.bytes() == 8);
+            this.op2_imm(code, len, made, a, b, ops::float_condition(op));
+            made
+        };
+        let chosen = self.op(plain, lane, len, a, b);
+        let both = self.op(zeros, lane, len, a, b);
+        let equal = compare(self, a, b, Cmp::Eq);
+        let ordered = self.vector(len);
+        self.push(Inst::Blend { len, dst: ordered, mask: equal, t: both, f: chosen });
+        let nan = compare(self, a, a, Cmp::Ne);
+        let made = self.vector(len);
+        self.push(Inst::Blend { len, dst: made, mask: nan, t: a, f: ordered });
+        made
     }
 
     fn op(&mut self, op: BinOp, lane: Lane, len: Len, a: Reg, b: Reg) -> Reg {

@@ -126,6 +126,14 @@ impl Select<'_> {
     }
 
     pub(super) fn mask_below(&mut self, dst: Value, index: Value, end: Value) {
+        if let (Some(index), Some(end)) = (self.ints[index.0 as usize], self.ints[end.0 as usize]) {
+            let count = end.saturating_sub(index).clamp(0, self.kernel.lanes as i64) as u32;
+            let mask = self.first_lanes(count);
+            if count > 0 {
+                self.never_empty.insert(mask);
+            }
+            return self.bind(dst, mask);
+        }
         // A loop's variable is below its bound.
         let around = self.scopes.last().and_then(|scope| scope.loop_of);
         let positive = around == Some((index, end));
@@ -137,6 +145,17 @@ impl Select<'_> {
         self.below_to(mask, count);
         if positive && !self.regs[mask.0 as usize].carried {
             self.never_empty.insert(mask);
+        }
+    }
+
+    /// A constant: the first lanes, so many.
+    fn first_lanes(&mut self, count: u32) -> Reg {
+        match self.isa {
+            Isa::Avx512 if count as usize == self.kernel.lanes => self.mask_const(true),
+            Isa::Avx512 => self.mask_of(((1_u32 << count) - 1) as u16),
+            Isa::Avx2 => {
+                self.lanes_of(self.mask_lane(), |l| if (l as u32) < count { -1 } else { 0 })
+            }
         }
     }
 

@@ -105,9 +105,29 @@ impl Select<'_> {
             let to = self.define(dst);
             return self.push(Inst::Mov { dst: to, src: made });
         }
+        if matches!(op, BinOp::Minimum | BinOp::Maximum) {
+            let made = self.extremum(op == BinOp::Maximum, lane, self.len(lane), left, right);
+            let to = self.define(dst);
+            return self.push(Inst::Mov { dst: to, src: made });
+        }
         let op = ops::binary(op, lane).expect("the checker has seen the operand types");
         let to = self.define(dst);
         self.op2(op, self.len(lane), to, left, right);
+    }
+
+    /// The smaller or the larger of two floats, or their sum where either is NaN.
+    fn extremum(&mut self, maximum: bool, lane: Lane, len: Len, a: Reg, b: Reg) -> Reg {
+        let wide = lane.bytes() == 8;
+        let [chosen, sum, made] = [(); 3].map(|()| self.vector(len));
+        let (range, imm) = ops::range(maximum, wide);
+        self.op2_imm(range, len, chosen, a, b, imm);
+        let add = ops::binary(BinOp::Add, lane).expect("floats are added");
+        self.op2(add, len, sum, a, b);
+        let mask = self.mask_reg();
+        self.op2_imm(ops::compare_floats(wide), len, mask, a, b, ops::UNORDERED);
+        let (op, b) = (ops::blend(wide), sum.into());
+        self.push(Inst::Vector { op, len, dst: made, a: chosen, b, mask, zero: false, imm: None });
+        made
     }
 
     /// An operation whose result is no value of the kernel.
@@ -184,6 +204,9 @@ impl Select<'_> {
             && let Some(made) = self.binary_avx2_of(op, lane, len, a, b)
         {
             return Ok(made);
+        }
+        if matches!(op, BinOp::Minimum | BinOp::Maximum) {
+            return Ok(self.extremum(op == BinOp::Maximum, lane, len, a, b));
         }
         let code = ops::binary(op, lane)
             .ok_or_else(|| Error::internal(format!("a reduction by {op:?} of {lane:?}")))?;
