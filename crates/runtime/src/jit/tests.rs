@@ -85,6 +85,39 @@ fn stores_past_the_caches() {
     }
 }
 
+/// Elements a few apart, of every format, are read and written where they are and nowhere else.
+#[test]
+fn elements_a_few_apart() {
+    use Mem::*;
+    for &isa in isas() {
+        for mem in [U8, I8, U16, I16, I32, I64, F16, BF16, F32, F64] {
+            let size = mem.bytes() as i64;
+            for wide in [mem.lane().bytes() == 8, true] {
+                let lanes = isa.lanes(wide);
+                for apart in (2..=9).chain([-2, -3]) {
+                    let stride = apart * size;
+                    let reach = stride * (lanes as i64 - 1);
+                    let span = (reach.abs() + size) as usize;
+                    let apart = Addr {
+                        buf: Buf::Param(0),
+                        offset: -reach.min(0),
+                        terms: vec![],
+                        lane_stride: stride,
+                    };
+                    let mut b = Builder::new(lanes);
+                    let (x, y) = (b.param(span, true, false), b.param(span, false, true));
+                    let read = b.load(mem, Addr { buf: x, ..apart.clone() }, None);
+                    b.store(read, mem, Addr { buf: y, ..apart }, None);
+                    let kernel = b.finish();
+                    let count = span / size as usize;
+                    let buffers = [7, 8].map(|seed| elements(mem, count, seed));
+                    compare(&kernel, isa, &buffers, mem);
+                }
+            }
+        }
+    }
+}
+
 /// Runs a kernel as machine code and on the tile machine, in pieces of `cut`, and compares all
 /// buffers, with bytes behind each that must not change. NaNs are equal.
 pub(super) fn compare(kernel: &Kernel, isa: Isa, buffers: &[Vec<u8>], mem: Mem) {

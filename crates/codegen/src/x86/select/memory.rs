@@ -40,17 +40,17 @@ impl Select<'_> {
         let (size, stride) = (mem.bytes() as i64, addr.lane_stride);
         let lanes = self.kernel.lanes as i64;
         let full = size >= 4;
-        let plain = full && mask.is_none();
         // There are no permutations of 128 bits.
         let permutes = self.isa == Isa::Avx512 && self.len(mem.lane()) > Len::X;
         let done = (stride == size && self.contiguous_load(dst, mem, at, mask))
-            || (stride == 0 && self.splat_load(dst, mem, at, mask));
+            || (stride == 0 && self.splat_load(dst, mem, at, mask))
+            || (mask.is_none()
+                && self.isa == Isa::Avx512
+                && self.strided_load(dst, mem, at, stride));
         if done {
             return;
         }
-        if stride == 2 * size && plain && self.isa == Isa::Avx512 {
-            self.every_other(dst, mem, at);
-        } else if stride == -size && mask.is_none() && permutes {
+        if stride == -size && mask.is_none() && permutes {
             let lane = mem.lane();
             let order = self.lanes_of(lane, |l| lanes - 1 - l as i64);
             let forward = self.vector(self.len(lane));
@@ -163,27 +163,6 @@ impl Select<'_> {
         } else {
             self.op1(ops::load(mem), len, to, from);
         }
-    }
-
-    /// Elements 0, 2, 4, …, from two vectors. The second ends with the last element that is wanted.
-    fn every_other(&mut self, dst: Value, mem: Mem, at: Address) {
-        let lane = mem.lane();
-        let (len, wide) = (self.len(lane), lane.bytes() == 8);
-        let lanes = self.kernel.lanes as i64;
-        let [low, high] = [0, (lanes - 1) * mem.bytes() as i64].map(|bytes| {
-            let part = self.vector(len);
-            self.load_to(part, mem, at.plus(bytes as i32));
-            part
-        });
-        let order = self.lanes_of(lane, |l| {
-            let element = 2 * l as i64;
-            if element < lanes { element } else { element + 1 }
-        });
-        let both = self.vector(len);
-        let op = ops::permute_pair(wide);
-        self.push(Inst::Tied { op, len, dst: both, tied: low, a: order, b: high, imm: None });
-        let to = self.define(dst);
-        self.push(Inst::Mov { dst: to, src: both });
     }
 
     pub(super) fn gather(
@@ -355,8 +334,8 @@ impl Select<'_> {
             let back = self.vector(self.len(lane));
             self.op2(ops::permute(lane.bytes() == 8), self.len(lane), back, order, from);
             self.contiguous_store(back, mem, at.plus((-size * (lanes - 1)) as i32), None, false);
-        } else if stride == 2 * size && size >= 4 && permutes {
-            self.store_every_other(from, mem, at);
+        } else if permutes && self.strided_store(from, mem, at, stride) {
+            // Written.
         } else if let Some(mask) = mask
             && size >= 4
             && self.isa == Isa::Avx512
@@ -370,20 +349,6 @@ impl Select<'_> {
             self.push(Inst::Scatter { op, len, src: from, mem, mask: copy });
         } else {
             self.spread(from, mem, at, mask, stride);
-        }
-    }
-
-    /// Writes elements 0, 2, 4, …: half of the lanes, spread and masked, at a time.
-    fn store_every_other(&mut self, src: Reg, mem: Mem, at: Address) {
-        let lane = mem.lane();
-        let (len, wide, lanes) = (self.len(lane), mem.bytes() == 8, self.kernel.lanes);
-        let mask = self.mask_of(0x5555);
-        for half in 0..2 {
-            let order = self.lanes_of(lane, |l| (half * lanes / 2 + l / 2) as i64);
-            let spread = self.vector(len);
-            self.op2(ops::permute(wide), len, spread, order, src);
-            let mem = at.plus((half * len.bytes()) as i32);
-            self.push(Inst::Store { op: ops::store(wide), len, src: spread, mem, mask, imm: None });
         }
     }
 

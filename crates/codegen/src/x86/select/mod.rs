@@ -14,6 +14,7 @@ mod convert;
 mod mask;
 mod memory;
 mod multiple;
+mod strided;
 mod vector;
 
 use std::collections::{HashMap, HashSet};

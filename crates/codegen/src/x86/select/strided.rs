@@ -1,0 +1,167 @@
+//! Elements that lie a few elements apart, as the channels of pixels and the coordinates of points
+//! do: whole vectors are read or written and permuted, which takes a fraction of the time of a gather
+//! or of scalars. Nothing before the first element or behind the last is touched.
+
+use super::Select;
+use crate::kernel::{BinOp, Lane, Mem, Value};
+use crate::x86::asm::Len;
+use crate::x86::mir::{Address, Inst, Reg, Src};
+use crate::x86::ops;
+
+/// Elements at most so far apart, in elements: beyond, a gather is as fast.
+const MOST_APART: i64 = 8;
+
+/// Contiguous pieces of a span, each of one size; the last ends where the span does.
+struct Pieces {
+    starts: Vec<usize>,
+    size: usize,
+}
+
+impl Pieces {
+    fn of(span: usize, size: usize) -> Self {
+        let starts = (0..span.div_ceil(size)).map(|n| (n * size).min(span - size)).collect();
+        Pieces { starts, size }
+    }
+
+    /// The piece that has what is at `at`, and where in it.
+    fn find(&self, at: usize) -> (usize, usize) {
+        let piece = (at / self.size).min(self.starts.len() - 1);
+        (piece, at - self.starts[piece])
+    }
+}
+
+impl Select<'_> {
+    /// Reads elements `stride` bytes apart (AVX-512, all lanes); whether it was done.
+    pub(super) fn strided_load(&mut self, dst: Value, mem: Mem, at: Address, stride: i64) -> bool {
+        let Some(apart) = apart(mem, stride) else { return false };
+        if mem.bytes() >= 4 {
+            self.strided_lanes(dst, mem, at, apart);
+            return true;
+        }
+        self.strided_parts(dst, mem, at, apart)
+    }
+
+    /// Elements as wide as lanes.
+    fn strided_lanes(&mut self, dst: Value, mem: Mem, at: Address, apart: usize) {
+        let (lane, lanes) = (mem.lane(), self.kernel.lanes);
+        let (len, op) = (self.len(lane), ops::permute_pair(lane.bytes() == 8));
+        let pieces = Pieces::of((lanes - 1) * apart + 1, lanes);
+        let read = |this: &mut Self, piece: usize| {
+            let part = this.vector(len);
+            let bytes = pieces.starts[piece] * mem.bytes();
+            this.op1(ops::load(mem), len, part, Src::Mem(at.plus(bytes as i32)));
+            part
+        };
+        let mut all = read(self, 0);
+        for n in 1..pieces.starts.len() {
+            let part = read(self, n);
+            let order = self.lanes_of(lane, |l| {
+                let (piece, place) = pieces.find(l * apart);
+                let number = match piece {
+                    0 if n == 1 => place,
+                    piece if piece < n => l,
+                    _ => lanes + place,
+                };
+                number as i64
+            });
+            let both = self.vector(len);
+            self.push(Inst::Tied { op, len, dst: both, tied: all, a: order, b: part, imm: None });
+            all = both;
+        }
+        let to = self.define(dst);
+        self.push(Inst::Mov { dst: to, src: all });
+    }
+
+    /// Elements narrower than lanes, if two vectors have them all: the 32 bits around each are brought
+    /// into its lane, and what is not the element is shifted out.
+    fn strided_parts(&mut self, dst: Value, mem: Mem, at: Address, apart: usize) -> bool {
+        let (lanes, size) = (self.kernel.lanes, mem.bytes());
+        let span = ((lanes - 1) * apart + 1) * size;
+        let len = self.len_of(4 * lanes);
+        let fits = |part: &Len| part.bytes() <= span.min(4 * lanes);
+        let Some(part_len) = [Len::Z, Len::Y, Len::X].into_iter().find(fits) else { return false };
+        let pieces = Pieces::of(span, part_len.bytes());
+        let &[low, high] = &pieces.starts[..] else { return false };
+        let [low, high] = [low, high].map(|start| {
+            let part = self.vector(len);
+            self.op1(ops::load(Mem::I32), part_len, part, Src::Mem(at.plus(start as i32)));
+            part
+        });
+        let find = |l: usize| pieces.find(l * apart * size);
+        let order = self.lanes_of(Lane::I32, |l| {
+            let (piece, place) = find(l);
+            (piece * lanes + place / 4) as i64
+        });
+        let words = self.vector(len);
+        let op = ops::permute_pair(false);
+        self.push(Inst::Tied { op, len, dst: words, tied: low, a: order, b: high, imm: None });
+        // Bits below the element, and above it.
+        let below = |l: usize| (find(l).1 % 4 * 8) as i64;
+        let above = |l: usize| 32 - below(l) - 8 * size as i64;
+        let lane = Lane::I32;
+        let made = match mem {
+            Mem::U8 | Mem::U16 => {
+                let by = self.lanes_of(lane, below);
+                let moved = self.bin(BinOp::ShrL, lane, words, by);
+                let kept = self.bits(lane, (1 << (8 * size)) - 1);
+                self.bin(BinOp::And, lane, moved, kept)
+            }
+            Mem::I8 | Mem::I16 => {
+                let by = self.lanes_of(lane, above);
+                let moved = self.bin(BinOp::Shl, lane, words, by);
+                self.shifted(BinOp::ShrA, lane, moved, 32 - 8 * size as u8)
+            }
+            Mem::BF16 => {
+                let by = self.lanes_of(lane, above);
+                let moved = self.bin(BinOp::Shl, lane, words, by);
+                let kept = self.bits(lane, 0xffff_0000);
+                self.bin(BinOp::And, lane, moved, kept)
+            }
+            Mem::F16 => {
+                let by = self.lanes_of(lane, below);
+                let moved = self.bin(BinOp::ShrL, lane, words, by);
+                let halves = self.vector(self.len_of(2 * lanes));
+                let (op, imm) = (ops::NARROW_16, None);
+                self.push(Inst::Out { op, len, dst: halves, src: moved, imm });
+                let wide = self.vector(len);
+                self.op1(ops::load(mem), len, wide, halves);
+                wide
+            }
+            Mem::I32 | Mem::I64 | Mem::F32 | Mem::F64 => {
+                unreachable!("an element as wide as a lane")
+            }
+        };
+        let to = self.define(dst);
+        self.push(Inst::Mov { dst: to, src: made });
+        true
+    }
+
+    /// Writes lanes `stride` bytes apart (AVX-512, all lanes, no lanes of 128 bits in all); whether it
+    /// was done.
+    pub(super) fn strided_store(&mut self, src: Reg, mem: Mem, at: Address, stride: i64) -> bool {
+        let Some(apart) = apart(mem, stride).filter(|_| mem.bytes() >= 4) else { return false };
+        let (lane, lanes) = (mem.lane(), self.kernel.lanes);
+        let (len, wide) = (self.len(lane), lane.bytes() == 8);
+        for start in (0..(lanes - 1) * apart + 1).step_by(lanes) {
+            let lane_at = |l: usize| {
+                let at = start + l;
+                (at.is_multiple_of(apart) && at / apart < lanes).then_some(at / apart)
+            };
+            let there = (0..lanes).filter(|&l| lane_at(l).is_some());
+            let mask = self.mask_of(there.fold(0, |bits, l| bits | 1 << l));
+            let order = self.lanes_of(lane, |l| lane_at(l).unwrap_or(0) as i64);
+            let spread = self.vector(len);
+            self.op2(ops::permute(wide), len, spread, order, src);
+            let mem = at.plus((start * lane.bytes()) as i32);
+            self.push(Inst::Store { op: ops::store(wide), len, src: spread, mem, mask, imm: None });
+        }
+        true
+    }
+}
+
+/// How many elements are from one to the next, if they are few.
+fn apart(mem: Mem, stride: i64) -> Option<usize> {
+    let size = mem.bytes() as i64;
+    (stride % size == 0 && (2..=MOST_APART).contains(&(stride / size)))
+        .then_some((stride / size) as usize)
+}
