@@ -229,7 +229,8 @@ impl<'g, 'm> Loops<'g, 'm> {
                 let whole = segment.0 == 0 && segment.1 % grain == 0;
                 self.columns(b, lo, hi, Length { most: segment.1 - segment.0, whole });
             }
-            return Unit { points: folded, counted: vec![vector] };
+            let near = points(self, &mut self.nest.near.iter().copied());
+            return Unit { points: near * folded, counted: vec![vector] };
         }
         // The range counts parts and as many of the outermost loops as it takes to have enough.
         let mut shared = 0;
@@ -381,7 +382,7 @@ impl<'g, 'm> Loops<'g, 'm> {
             let end = self.whole(b, lo, hi, step);
             b.for_loop(lo, end, step, &[], |b, var, _| {
                 self.emit.vars[usize::from(vector)] = Some(var);
-                self.passes(b, &points);
+                self.near(b, 0, &points);
                 Vec::new()
             });
             from = end;
@@ -390,9 +391,19 @@ impl<'g, 'm> Loops<'g, 'm> {
             b.for_loop(from, hi, self.lanes, &[], |b, var, _| {
                 self.emit.vars[usize::from(vector)] = Some(var);
                 let mask = Some(b.mask_below(var, hi));
-                self.passes(b, &[Point { offset: 0, mask, copy: 0 }]);
+                self.near(b, 0, &[Point { offset: 0, mask, copy: 0 }]);
                 Vec::new()
             });
+        }
+    }
+
+    /// The loops that are written out, from `depth` on.
+    fn near(&mut self, b: &mut Builder, depth: usize, points: &[Point]) {
+        let Some(&dim) = self.nest.near.get(depth) else { return self.passes(b, points) };
+        for at in 0..self.size(dim) {
+            self.emit.enter(dim, (at, at + 1));
+            self.emit.vars[usize::from(dim)] = Some(b.index(at));
+            self.near(b, depth + 1, points);
         }
     }
 

@@ -17,6 +17,9 @@ pub(super) struct Nest {
     pub across: bool,
     /// The other kept loops, outermost first.
     pub outer: Vec<Dim>,
+    /// Kept loops of a few iterations, written out inside of the loop over lanes: what they touch lies
+    /// between what the lanes touch, and so is touched while it is in cache.
+    pub near: Vec<Dim>,
     /// The other folded loops, outermost first.
     pub inner: Vec<Dim>,
     /// Vectors that one iteration handles.
@@ -25,6 +28,9 @@ pub(super) struct Nest {
 
 /// Registers that accumulators may take in all.
 const MAX_ACCUMULATORS: usize = 16;
+/// The points that are written out inside of a loop over lanes, and the values that they are made of.
+const MAX_NEAR: i64 = 8;
+const MAX_NEAR_VALUES: i64 = 512;
 
 impl Nest {
     /// Chooses an arrangement.
@@ -38,10 +44,15 @@ impl Nest {
         // Of equally good loops, the innermost.
         let best = candidates.into_iter().rev().min_by(|a, b| cost(a).total_cmp(&cost(b)));
         let (vector, across) = best.map_or((None, false), |(dim, across)| (Some(dim), across));
-        let others = |dims: &[Dim]| dims.iter().copied().filter(|&d| Some(d) != vector).collect();
+        let near = domain.near(vector);
+        let others = |dims: &[Dim]| {
+            let others = dims.iter().copied().filter(|d| Some(*d) != vector && !near.contains(d));
+            others.collect()
+        };
         let (outer, inner) = (others(&domain.kept), others(&domain.folded));
-        let unroll = domain.unroll(vector, across, lanes);
-        Nest { vector, across, outer, inner, unroll }
+        let written_out: i64 = near.iter().map(|&d| domain.size(d)).product();
+        let unroll = (domain.unroll(vector, across, lanes) / written_out as usize).max(1);
+        Nest { vector, across, outer, near, inner, unroll }
     }
 }
 
@@ -71,13 +82,13 @@ impl<'m> Domain<'m> {
         self.graph.dim_bounds[usize::from(dim)] + 1
     }
 
-    /// What memory accesses cost for each element if `dim` is the loop over lanes.
+    /// What memory accesses and arithmetic cost for each element if `dim` is the loop over lanes.
     fn vector_cost(&self, dim: Dim, across: bool, lanes: usize) -> f64 {
         let access = |at: &Affine, jumps: bool| match at.factor(dim).abs() {
             _ if jumps => lanes as f64,
             0 => 0.3,
-            1 => 1.0,
-            2 => 2.0,
+            // A few elements apart: as many vectors, and a permutation for each.
+            apart @ 1..=8 => apart as f64,
             _ => lanes as f64,
         };
         let load = |node: &Node<'_>| match node {
@@ -96,11 +107,31 @@ impl<'m> Domain<'m> {
         let size = self.size(dim) as f64;
         // Lanes that stay empty.
         let vectors = (size / lanes as f64).ceil().max(1.0);
-        let spread = (loads + stores + 1.0) * vectors * lanes as f64 / size.max(1.0);
+        let arithmetic = (0.5 * self.work()).max(1.0);
+        let spread = (loads + stores + arithmetic) * vectors * lanes as f64 / size.max(1.0);
         // At the end of a folded loop, lanes are combined step by step.
         let points: f64 = self.folded.iter().map(|&d| self.size(d) as f64).product();
         let combined = self.graph.reductions.len() as f64 * 20.0 * lanes as f64 / points.max(1.0);
         spread + if across { combined } else { 0.0 }
+    }
+
+    /// The loops that are written out inside of the loop over lanes.
+    fn near(&self, vector: Option<Dim>) -> Vec<Dim> {
+        let Some(vector) = vector else { return Vec::new() };
+        let loads = self.graph.nodes.iter().filter_map(|node| match node {
+            Node::Load { at, .. } => Some(at),
+            _ => None,
+        });
+        let accesses: Vec<&Affine> = loads.chain(self.outputs.iter().map(|o| &o.at)).collect();
+        let lies_between = |at: &Affine, dim: Dim| {
+            at.factor(dim) != 0 && at.factor(dim).abs() < at.factor(vector).abs()
+        };
+        let is_near = |&d: &Dim| d != vector && accesses.iter().any(|at| lies_between(at, d));
+        let near: Vec<Dim> = self.kept.iter().copied().filter(is_near).collect();
+        let written_out: i64 = near.iter().map(|&d| self.size(d)).product();
+        let values = self.graph.nodes.len() as i64;
+        let fits = written_out <= MAX_NEAR && written_out * values <= MAX_NEAR_VALUES;
+        if fits && self.graph.reductions.is_empty() { near } else { Vec::new() }
     }
 
     /// The work of a vector of points.

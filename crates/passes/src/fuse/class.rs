@@ -29,6 +29,8 @@ pub(super) enum Class {
 pub(super) const MAX_WRITTEN_OUT: usize = 8;
 /// Transposes of more elements that do not keep the last dimension have a kernel of their own.
 const MAX_TRANSPOSED: usize = 1 << 12;
+/// Elements so far apart are read, and written, as whole vectors.
+const MAX_APART: usize = 8;
 /// Concatenations of more operands are left alone.
 const MAX_JOINED: usize = 8;
 
@@ -60,6 +62,8 @@ pub(super) fn class(computation: &Computation, instr: &Instr) -> Class {
             let kept = last == moved.map(|(_, &d)| d).max();
             if kept || shape.element_count() <= MAX_TRANSPOSED {
                 Class::Free
+            } else if operand(0).is_some_and(|from| stays_near(from, shape, &op.permutation)) {
+                Class::Movement
             } else {
                 Class::Boundary
             }
@@ -115,6 +119,17 @@ pub(super) fn class(computation: &Computation, instr: &Instr) -> Class {
         }
         _ => Class::Boundary,
     }
+}
+
+/// Whether a transpose leaves neighbours a few elements apart, in the operand or in the result.
+fn stays_near(from: &ArrayShape, to: &ArrayShape, permutation: &[usize]) -> bool {
+    let behind = |dims: &[usize], dim: usize| dims[dim + 1..].iter().product::<usize>();
+    let last = |dims: &[usize]| dims.iter().rposition(|&size| size != 1);
+    let (Some(read), Some(written)) = (last(to.dims()), last(from.dims())) else { return true };
+    let written = permutation.iter().position(|&dim| dim == written);
+    let written = written.map_or(usize::MAX, |dim| behind(to.dims(), dim));
+    behind(from.dims(), permutation[read]) <= MAX_APART
+        || written <= MAX_APART && from.element().size_bytes() >= 4
 }
 
 fn costs(cost: Cost) -> Class {
