@@ -241,6 +241,36 @@ fn movements() {
     }
 }
 
+/// Channels and coordinates: the last dimension is short, and the loop over lanes is another one.
+#[test]
+fn short_last_dimensions() {
+    for (ty, channels) in [("f32", 3), ("u8", 3), ("s16", 4), ("bf16", 2), ("f64", 5), ("c64", 3)] {
+        for pixels in [16, 64, 131] {
+            exact(&format!(
+                "x = {ty}[{pixels},{channels}] parameter(0) p = {ty}[{channels}] parameter(1)
+                 b = {ty}[{pixels},{channels}] broadcast(p), dimensions={{1}}
+                 ROOT r = {ty}[{pixels},{channels}] subtract(x, b)"
+            ));
+            exact(&format!(
+                "x = {ty}[2,{pixels},{channels}] parameter(0) p = {ty}[{channels}] parameter(1)
+                 t = {ty}[2,{channels},{pixels}] transpose(x), dimensions={{0,2,1}}
+                 b = {ty}[2,{channels},{pixels}] broadcast(p), dimensions={{1}}
+                 a = {ty}[2,{channels},{pixels}] add(t, b)
+                 ROOT r = {ty}[2,{pixels},{channels}] transpose(a), dimensions={{0,2,1}}"
+            ));
+        }
+    }
+    // Cross products.
+    exact(
+        "x = f32[131,3] parameter(0) y = f32[131,3] parameter(1)
+         a = f32[131,1] slice(x), slice={[0:131],[0:1]} b = f32[131,1] slice(x), slice={[0:131],[1:2]}
+         c = f32[131,1] slice(y), slice={[0:131],[1:2]} d = f32[131,1] slice(y), slice={[0:131],[2:3]}
+         p = f32[131,1] multiply(b, d) q = f32[131,1] multiply(a, d) r = f32[131,1] multiply(a, c)
+         k = f32[131,3] concatenate(p, q, r), dimensions={1}
+         t = f32[3,131] transpose(k), dimensions={1,0} ROOT n = f32[3,131] negate(t)",
+    );
+}
+
 #[test]
 fn pads_and_joins() {
     exact(
