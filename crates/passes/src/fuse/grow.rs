@@ -6,6 +6,7 @@ use helio_ir::{Computation, InstrId, Op};
 
 use super::class::{Class, array, class};
 use super::computes;
+use super::places::Places;
 use super::space::{Level, Role, Space};
 
 /// Instructions that become one fusion.
@@ -23,6 +24,7 @@ pub(super) struct Group {
     owned: BTreeSet<InstrId>,
     space: Space,
     roles: HashMap<InstrId, Role>,
+    places: Places,
     operands: BTreeSet<InstrId>,
     copies: usize,
 }
@@ -170,7 +172,10 @@ impl Groups {
             if let Some((space, renumbered)) = join.space {
                 group.enter(space, renumbered);
             }
-            group.roles.insert(id, group.role_of(computation, id, &self.users[id.index()]));
+            let users = &self.users[id.index()];
+            group.roles.insert(id, group.role_of(computation, id, users));
+            let places = group.places.at(computation, &self.classes, id, users);
+            group.places.insert(id, places);
             for &operand in &computation.instr(id).operands {
                 if !group.members.contains(&operand) {
                     group.operands.insert(operand);
@@ -205,6 +210,11 @@ impl Groups {
         let new_operands = instr.operands.iter().filter(new).count();
         let arrays = group.operands.len() + group.outputs.len() + new_operands;
         if class != Class::Free && arrays > MAX_ARRAYS {
+            return None;
+        }
+        let places = group.places.at(computation, &self.classes, id, &self.users[id.index()]);
+        let is_one = shape.element_count() == 1;
+        if class != Class::Free && !is_one && Places::are_too_many(&places) {
             return None;
         }
         let role = group.role_of(computation, id, &self.users[id.index()]);
@@ -421,6 +431,7 @@ impl Group {
             owned: BTreeSet::from([root]),
             space,
             roles: HashMap::from([(root, role)]),
+            places: Places::of(root),
             operands: instr.operands.iter().copied().collect(),
             copies: 0,
         })

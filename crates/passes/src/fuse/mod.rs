@@ -6,10 +6,12 @@
 //! there already; if not, it is computed in each place (if that is cheap) or becomes another result
 //! of the fusion (if it has an element for each of its loops' points, and nothing outside lies
 //! between). Reductions join where they fit the fusion's loops ([`space`]), so that a softmax, or a
-//! layer norm with its gradient, becomes one fusion.
+//! layer norm with its gradient, becomes one fusion. What would be computed at many places for each
+//! point, as a stencil of a stencil, stays outside ([`places`]).
 
 mod class;
 mod grow;
+mod places;
 mod space;
 
 use std::collections::{BTreeMap, HashSet};

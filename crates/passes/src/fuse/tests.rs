@@ -130,6 +130,24 @@ fn costly_values_are_not_computed_again_and_again() {
 }
 
 #[test]
+fn stencils_of_stencils_are_cut() {
+    // Each step reads three places: the second is computed at nine within the fourth.
+    let mut text = "x0 = f32[1000] parameter(0)".to_owned();
+    for step in 1..=4 {
+        let (from, short) = (step - 1, 1000 - 2 * step);
+        for (name, first) in [("a", 0), ("b", 1), ("c", 2)] {
+            let range = format!("{first}:{}", first + short);
+            text += &format!(" {name}{step} = f32[{short}] slice(x{from}), slice={{[{range}]}}");
+        }
+        text += &format!(" d{step} = f32[{short}] add(a{step}, b{step})");
+        let root = if step == 4 { "ROOT " } else { "" };
+        text += &format!(" {root}x{step} = f32[{short}] add(d{step}, c{step})");
+    }
+    let two = "slice slice slice add add slice slice slice add add";
+    outlines(&text, &format!("[{two}] [{two}]"));
+}
+
+#[test]
 fn movement_alone_is_left_alone() {
     outlines(
         "x = f32[4,8] parameter(0) z = f32[] constant(0) t = f32[8,4] transpose(x), dimensions={1,0}
