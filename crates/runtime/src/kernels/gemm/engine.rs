@@ -553,14 +553,14 @@ fn reads_well<W>(plain: &InPlace<'_, W>, cols: usize) -> bool {
 
 /// Rows cut into tiles that are about as high as each other.
 #[derive(Clone)]
-struct Tiles {
+pub(super) struct Tiles {
     rows: Range<usize>,
     next: usize,
     heights: &'static [usize],
 }
 
 impl Tiles {
-    fn new(rows: Range<usize>, heights: &'static [usize]) -> Self {
+    pub(super) fn new(rows: Range<usize>, heights: &'static [usize]) -> Self {
         Tiles { next: rows.start, rows, heights }
     }
 }
@@ -588,7 +588,7 @@ pub(super) fn even_chunks(total: usize, most: usize) -> impl Iterator<Item = Ran
 }
 
 /// A range cut into pieces of `size`, the last shorter.
-fn chunks(range: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> {
+pub(super) fn chunks(range: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> {
     range.clone().step_by(size).map(move |first| first..range.end.min(first + size))
 }
 

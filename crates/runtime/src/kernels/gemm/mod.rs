@@ -17,6 +17,7 @@ mod operand;
 mod output;
 mod pack;
 mod simd;
+mod small;
 mod sweep;
 mod tile;
 mod transpose;
@@ -220,6 +221,24 @@ impl Contraction {
         let last = self.batch[2].last() + self.out_rows.last() + cols - 1;
         assert!(last < out.len, "the result lies in its memory");
         assert!(then.rows.is_none() || self.row_len().is_some(), "the rows are neighbours");
+        let finish_rows = |batch: usize, rows: Range<usize>| {
+            if let Some(finish) = then.rows {
+                let at = self.batch[2].offset(batch) + self.out_rows.offset(rows.start);
+                let count = rows.len() * cols;
+                // SAFETY: these rows lie in memory, as asserted above, are neighbours, as asserted,
+                // complete, and given to one call alone; parts of them are in use no more.
+                let bytes = unsafe { out.places.bytes(at, count) };
+                finish(bytes.len() / count * at, bytes);
+            }
+        };
+        if then.part.is_none() {
+            let done = |batch| finish_rows(batch, 0..rows);
+            // SAFETY: the caller's promise; the result lies in its memory, as asserted above, and
+            // its elements are apart, by the assertion of `new`.
+            if unsafe { self.run_small((simd, isa), [lhs, rhs], out, &done, threads) } {
+                return;
+            }
+        }
         let steps = lhs.steps(self.lhs_steps.len());
         let tasks = TASKS.div_ceil(batches);
         threads.for_each(batches, &|batch| {
@@ -239,15 +258,7 @@ impl Contraction {
                 unsafe { out.places.write(isa, place(row, col), 1, sums) };
                 finish_part(row, col, sums.len());
             };
-            let finish_rows = |rows: Range<usize>| {
-                if let Some(finish) = then.rows {
-                    let (at, count) = (place(rows.start, 0), rows.len() * cols);
-                    // SAFETY: as above; the rows are neighbours, as asserted, and parts of them are
-                    // in use no more.
-                    let bytes = unsafe { out.places.bytes(at, count) };
-                    finish(bytes.len() / count * at, bytes);
-                }
-            };
+            let finish_rows = |rows| finish_rows(batch, rows);
             let done = then.rows.is_some().then_some(&finish_rows as engine::Done<'_>);
             let sink = match out.places.sums() {
                 Some(start) => Sink::Memory {

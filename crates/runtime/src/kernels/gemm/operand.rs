@@ -24,6 +24,11 @@ pub(super) trait Operand<W>: Sync {
     fn steps(&self, steps: usize) -> usize {
         steps
     }
+
+    /// The elements, and where the operand begins among them, if each becomes a word.
+    fn elements(&self) -> Option<(&dyn Elements<W>, usize)> {
+        None
+    }
 }
 
 /// Elements each of which becomes a word.
@@ -50,6 +55,10 @@ impl<W: Plain> Operand<W> for Each<'_, W> {
         body: &mut dyn FnMut(&dyn Source<W>),
     ) {
         body(&Strided::new(isa, self.elements, self.start + start, items, steps));
+    }
+
+    fn elements(&self) -> Option<(&dyn Elements<W>, usize)> {
+        Some((self.elements, self.start))
     }
 }
 

@@ -203,6 +203,19 @@ fn sizes_around_tiles_and_blocks() {
 }
 
 #[test]
+fn batches_of_small_products() {
+    for i in 1..=20 {
+        check_sizes(2 + i % 3, i, 1 + i % 7, 21 - i);
+    }
+    check_sizes(5, 3, 40, 40);
+    check_sizes(2, 17, 9, 50);
+    // Too many multiplications for one row, and for a task.
+    check_sizes(3, 1, 60, 70);
+    check_sizes(9, 40, 50, 40);
+    check_sizes(2, 3, 600, 4);
+}
+
+#[test]
 fn nothing_to_sum_gives_zero_and_nothing_to_write_is_left_alone() {
     for (batch, rows, steps, cols) in [(1, 3, 0, 5), (0, 2, 2, 2), (1, 0, 2, 2), (2, 2, 2, 0)] {
         check_sizes(batch, rows, steps, cols);
