@@ -38,8 +38,9 @@ struct Line {
 
 /// With this many neighbours to fold side by side, positions need not be.
 const ENOUGH_LANES: usize = 16;
-/// Neighbours are folded so many at a time.
+/// Neighbours are folded so many at a time, and of the rest so many.
 const WIDTH: usize = 64;
+const VECTOR: usize = 16;
 
 impl ReduceWindow {
     /// A plan for these dimensions. `None` if there is none but the general way: windows of very
@@ -141,21 +142,18 @@ fn lanes<T: Number, F: FoldOp>(
     windows.each(rows, |number, start, places| {
         // SAFETY: each position belongs to one task.
         let to = unsafe { to.part(number * lanes, lanes) };
-        let (chunks, rest) = to.as_chunks_mut::<WIDTH>();
-        let rest_start = start + chunks.len() * WIDTH;
-        for (start, to) in (start..).step_by(WIDTH).zip(chunks) {
-            let mut folded = [init; WIDTH];
-            for place in places {
-                let from: &[T; WIDTH] = from[start + place..].first_chunk().expect("a whole lane");
-                for (folded, v) in folded.iter_mut().zip(from) {
-                    *folded = F::apply(*folded, v.widen());
-                }
-            }
-            *to = folded.map(T::narrow);
+        let (wide, rest) = to.as_chunks_mut::<WIDTH>();
+        chunks::<T, F, WIDTH>(wide, from, start, places, init);
+        let start = start + wide.len() * WIDTH;
+        let (narrow, rest) = rest.as_chunks_mut::<VECTOR>();
+        chunks::<T, F, VECTOR>(narrow, from, start, places, init);
+        if rest.is_empty() {
+            return;
         }
-        let mut folded = [init; WIDTH];
+        let start = start + narrow.len() * VECTOR;
+        let mut folded = [init; VECTOR];
         for place in places {
-            let from = &from[rest_start + place..][..rest.len()];
+            let from = &from[start + place..][..rest.len()];
             for (folded, v) in folded.iter_mut().zip(from) {
                 *folded = F::apply(*folded, v.widen());
             }
@@ -164,6 +162,27 @@ fn lanes<T: Number, F: FoldOp>(
             *to = T::narrow(folded);
         }
     });
+}
+
+/// Folds chunks of neighbours, whose size the compiler knows.
+#[inline(always)]
+fn chunks<T: Number, F: FoldOp, const SIZE: usize>(
+    chunks: &mut [[T; SIZE]],
+    from: &[T],
+    start: usize,
+    places: &[usize],
+    init: T::Wide,
+) {
+    for (start, to) in (start..).step_by(SIZE).zip(chunks) {
+        let mut folded = [init; SIZE];
+        for place in places {
+            let from: &[T; SIZE] = from[start + place..].first_chunk().expect("a whole lane");
+            for (folded, v) in folded.iter_mut().zip(from) {
+                *folded = F::apply(*folded, v.widen());
+            }
+        }
+        *to = folded.map(T::narrow);
+    }
 }
 
 impl Line {
