@@ -72,7 +72,8 @@ impl WindowDim {
     }
 }
 
-fn gcd(mut a: i128, mut b: i128) -> i128 {
+/// The greatest common divisor.
+pub(super) fn gcd(mut a: i128, mut b: i128) -> i128 {
     while b != 0 {
         (a, b) = (b, a % b);
     }

@@ -6,15 +6,17 @@
 //! the input into a `Region` that has the padding and the holes of dilation, so that there is
 //! nothing left to decide in inner loops; the copy also brings features (or whatever varies
 //! fastest) to where they are neighbours. A kernel with few features in each of many groups works
-//! on vectors of groups instead (`grouped`).
+//! on vectors of groups instead (`grouped`). An input with holes is taken apart first (`phases`).
 
 mod grouped;
+mod phases;
 mod region;
 mod tasks;
 
 #[cfg(test)]
 mod tests;
 
+use self::phases::{From, Phase, PlacesFrom};
 use self::region::Window;
 use super::arithmetic::{Arithmetic, Float, with_arithmetic};
 use super::axis::Axis;
@@ -97,8 +99,12 @@ enum Route {
     Tasks,
     /// In tasks with regions, with vectors of groups.
     Grouped,
+    /// Phase by phase.
+    Phases(Vec<Phase>),
     /// By plain loops: windows that leave out so much that a region would be mostly unused.
     Loops,
+    /// There is nothing to sum: the result is zeros.
+    Zeros,
 }
 
 impl Convolution {
@@ -122,7 +128,10 @@ impl Convolution {
 
     fn choose_route(&self) -> Route {
         if self.is_empty() {
-            return Route::Loops;
+            return Route::Zeros;
+        }
+        if let Some(phases) = self.phases() {
+            return Route::Phases(phases);
         }
         if self.vectors_of_groups() {
             return if self.regions_are_small() { Route::Grouped } else { Route::Loops };
@@ -239,8 +248,38 @@ impl Convolution {
                 // SAFETY: as above.
                 unsafe { self.run_grouped::<S>((simd, isa), lhs, rhs, out.places, threads) }
             }),
+            Route::Phases(phases) => {
+                for Phase { conv, rhs: rhs_start, out: start } in phases {
+                    let rhs = From { elements: rhs, start: *rhs_start };
+                    let places = PlacesFrom { places: out.places, start: *start };
+                    let out = Out { len: out.len - start, places: &places };
+                    // SAFETY: as above: the places of a phase are some of those of the whole.
+                    unsafe { conv.run(simd, isa, lhs, &rhs, out, threads) };
+                }
+            }
             // SAFETY: as above.
             Route::Loops => unsafe { self.run_loops(isa, lhs, rhs, out.places) },
+            // SAFETY: as above.
+            Route::Zeros => unsafe { self.write_zeros(isa, out.places) },
+        }
+    }
+
+    /// Writes a result of zeros.
+    ///
+    /// # Safety
+    /// As for [`Convolution::run_tasks`].
+    unsafe fn write_zeros<W: Arithmetic>(&self, isa: Isa, out: &dyn Places<W>) {
+        let dims = [self.group, self.batch, self.outputs].map(|dim| (dim.size, dim.out));
+        let spatial = self.spatial.iter().map(|dim| (dim.output, dim.out));
+        let mut dims: Vec<_> = dims.into_iter().chain(spatial).collect();
+        dims.sort_by_key(|&(_, stride)| std::cmp::Reverse(stride));
+        let (places, zeros) = (Axis::new(dims), [W::default(); 256]);
+        let mut i = 0;
+        while i < places.len() {
+            let (start, count, stride) = places.run(i, zeros.len().min(places.len() - i));
+            // SAFETY: the caller's promise.
+            unsafe { out.write(isa, start, stride, &zeros[..count]) };
+            i += count;
         }
     }
 

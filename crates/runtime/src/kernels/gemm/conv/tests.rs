@@ -166,6 +166,30 @@ fn windows_of_all_kinds() {
 }
 
 #[test]
+fn inputs_with_holes() {
+    let windows = [
+        (6, 4, 1, [2, 2], [2, 1], false),
+        (6, 3, 1, [2, 1], [2, 1], true),
+        (5, 1, 1, [0, 1], [2, 1], false),
+        (5, 2, 1, [1, 0], [3, 1], true),
+        (7, 3, 3, [-1, 4], [2, 1], false),
+        (5, 4, 2, [3, -2], [4, 6], true),
+        (4, 3, 6, [2, 2], [4, 2], false),
+        (3, 5, 1, [-3, 9], [9, 2], true),
+    ];
+    for window in windows {
+        for sizes in [[1, 2, 3, 5], [2, 1, 4, 17], [9, 2, 1, 1]] {
+            Case { spatial: vec![window], ..case(sizes) }.check_orders();
+            Case { spatial: vec![window, (6, 4, 1, [2, 2], [2, 1], true)], ..case(sizes) }
+                .check_orders();
+        }
+    }
+    // More phases than are worth it.
+    let far = (2, 90, 1, [1, 2], [80, 1], false);
+    Case { spatial: vec![far], ..case([1, 2, 3, 5]) }.check_orders();
+}
+
+#[test]
 fn any_number_of_spatial_dimensions() {
     let padded = (4, 3, 2, [1, 1], [1, 1], false);
     for rank in [0, 1, 3, 4] {
