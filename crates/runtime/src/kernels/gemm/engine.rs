@@ -14,8 +14,7 @@ use smallvec::SmallVec;
 
 use super::axis::{Axis, even_parts};
 use super::pack::{InPlace, MAX_WIDTH, Source};
-use super::simd::Simd;
-use super::tile::{MAX_ROWS, Run, TileArgs};
+use super::tile::{BLOCK, MAX_ROWS, Run, TileArgs, Tiled};
 use crate::Threads;
 use crate::kernels::scratch;
 
@@ -46,7 +45,7 @@ const DONE_BYTES: usize = 256 << 10;
 const TASK_WORK: usize = 1 << 17;
 
 /// A matrix product: `rows` of lhs with `cols` of rhs, over `steps`.
-pub(super) struct Product<'a, S: Simd> {
+pub(super) struct Product<'a, S: Tiled> {
     pub simd: S,
     pub rows: usize,
     pub cols: usize,
@@ -126,38 +125,37 @@ struct Place<'a, T> {
 }
 
 /// How far rows are from where their tiles begin.
-enum Offsets {
-    /// All rows are so far apart.
-    Even { stride: usize, rows: [usize; MAX_ROWS] },
-    /// Of the rows of each tile from the first row of all.
-    Each(Vec<[usize; MAX_ROWS]>),
+struct Offsets {
+    /// From row to row, if all are so far apart.
+    stride: Option<usize>,
+    /// If they are, of the rows of any tile from its first; otherwise of the rows of each tile from
+    /// the first row of all.
+    tiles: SmallVec<[[usize; MAX_ROWS]; 1]>,
 }
 
 impl Offsets {
     fn even(stride: usize) -> Self {
-        Offsets::Even { stride, rows: std::array::from_fn(|i| i * stride) }
+        let rows = std::array::from_fn(|i| i * stride);
+        Offsets { stride: Some(stride), tiles: SmallVec::from_buf([rows]) }
     }
 
     fn of(axis: &Axis, tiles: Tiles) -> Self {
-        match axis.stride() {
-            Some(stride) => Offsets::even(stride),
-            None => Offsets::Each(
-                tiles
-                    .map(|tile| {
-                        let mut rows = [0; MAX_ROWS];
-                        axis.offsets(tile.start, &mut rows[..tile.len()]);
-                        rows
-                    })
-                    .collect(),
-            ),
+        if let Some(stride) = axis.stride() {
+            return Offsets::even(stride);
         }
+        let offsets = |tile: Range<usize>| {
+            let mut rows = [0; MAX_ROWS];
+            axis.offsets(tile.start, &mut rows[..tile.len()]);
+            rows
+        };
+        Offsets { stride: None, tiles: tiles.map(offsets).collect() }
     }
 
     /// Where a tile begins, by its number and first row, and how far from there its rows are.
     fn tile(&self, number: usize, first: usize) -> (usize, &[usize; MAX_ROWS]) {
-        match self {
-            Offsets::Even { stride, rows } => (first * stride, rows),
-            Offsets::Each(tiles) => (0, &tiles[number]),
+        match self.stride {
+            Some(stride) => (first * stride, &self.tiles[0]),
+            None => (0, &self.tiles[number]),
         }
     }
 }
@@ -171,7 +169,7 @@ enum PartRhs<W> {
     Plain { start: Shared<W>, step_stride: usize },
 }
 
-impl<S: Simd> Product<'_, S> {
+impl<S: Tiled> Product<'_, S> {
     const WIDTH: usize = S::LANES * S::VECS;
     /// Steps of a block.
     const BLOCK_STEPS: usize = BLOCK_BYTES / size_of::<S::Word>();
@@ -186,7 +184,7 @@ impl<S: Simd> Product<'_, S> {
             return;
         }
         // SAFETY: the caller's promise.
-        if S::IN_PLACE && unsafe { self.run_dots(threads) || self.run_sweep(threads) } {
+        if unsafe { S::run_loops(self, threads) } {
             return self.done(0..self.rows);
         }
         match self.sink {
@@ -231,7 +229,7 @@ impl<S: Simd> Product<'_, S> {
         let plain = self.unpacked_rhs(rows.len());
         for cols in chunks(0..self.cols, block) {
             let place = place(cols.start);
-            for steps in even_chunks(self.steps, Self::BLOCK_STEPS) {
+            for steps in Self::step_chunks(self.steps) {
                 let mut part = Part {
                     rows: rows.clone(),
                     cols: cols.clone(),
@@ -239,7 +237,7 @@ impl<S: Simd> Product<'_, S> {
                     rhs: PartRhs::Packed { start: Shared(std::ptr::null_mut()), col: cols.start },
                     place,
                     add: self.add || steps.start > 0,
-                    last: steps.end == self.steps,
+                    last: steps.end >= self.steps,
                 };
                 match (&self.rhs, plain) {
                     (Rhs::Packed(whole), _) => {
@@ -254,7 +252,8 @@ impl<S: Simd> Product<'_, S> {
                     (Rhs::Source(source), None) => {
                         let width = cols.len().next_multiple_of(Self::WIDTH);
                         scratch::with(width * steps.len(), |packed: &mut [S::Word]| {
-                            Self::pack_rhs(*source, cols.clone(), steps.clone(), packed, threads);
+                            let which = (cols.clone(), steps.clone());
+                            Self::pack_rhs(*source, self.steps, which, packed, threads);
                             let start = Shared(packed.as_mut_ptr());
                             part.rhs = PartRhs::Packed { start, col: cols.start };
                             // SAFETY: the caller's promise.
@@ -271,7 +270,20 @@ impl<S: Simd> Product<'_, S> {
 
     /// How many words [`Product::pack_whole`] needs.
     pub(super) fn whole_len(cols: usize, steps: usize) -> usize {
-        cols.next_multiple_of(Self::WIDTH) * steps
+        cols.next_multiple_of(Self::WIDTH) * Self::whole_steps(steps)
+    }
+
+    /// So many steps with those that a last block lacks.
+    fn whole_steps(steps: usize) -> usize {
+        if S::IN_BLOCKS { steps.next_multiple_of(BLOCK) } else { steps }
+    }
+
+    /// Blocks of steps, of which the last may go beyond those that there are.
+    fn step_chunks(steps: usize) -> impl Iterator<Item = Range<usize>> {
+        let total = Self::whole_steps(steps);
+        let (parts, size) = even_parts(total, Self::BLOCK_STEPS);
+        let size = Self::whole_steps(size);
+        (0..parts).map(move |part| (part * size).min(total)..total.min((part + 1) * size))
     }
 
     /// Packs a right operand for several products, for [`Rhs::Packed`].
@@ -284,9 +296,9 @@ impl<S: Simd> Product<'_, S> {
     ) {
         let width = cols.next_multiple_of(Self::WIDTH);
         let mut rest = packed;
-        for steps in even_chunks(steps, Self::BLOCK_STEPS) {
-            let (packed, later) = rest.split_at_mut(steps.len() * width);
-            Self::pack_rhs(source, 0..cols, steps, packed, threads);
+        for chunk in Self::step_chunks(steps) {
+            let (packed, later) = rest.split_at_mut(chunk.len() * width);
+            Self::pack_rhs(source, steps, (0..cols, chunk), packed, threads);
             rest = later;
         }
     }
@@ -295,7 +307,7 @@ impl<S: Simd> Product<'_, S> {
     /// so many rows.
     fn unpacked_rhs(&self, rows: usize) -> Option<(*const S::Word, usize)> {
         let Rhs::Source(source) = self.rhs else { return None };
-        let plain = source.in_place()?;
+        let plain = source.in_place().filter(|_| !S::IN_BLOCKS)?;
         let row = plain.items.stride() == Some(1);
         let step_stride = plain.steps.stride()?;
         let row_bytes = step_stride.saturating_mul(size_of::<S::Word>());
@@ -304,11 +316,11 @@ impl<S: Simd> Product<'_, S> {
         (row && few).then_some((plain.start.get().cast_const(), step_stride))
     }
 
-    /// Packs columns of rhs, panel after panel.
+    /// Packs columns and steps of rhs, which has so many steps, panel after panel.
     fn pack_rhs(
         source: &dyn Source<S::Word>,
-        cols: Range<usize>,
-        steps: Range<usize>,
+        total: usize,
+        (cols, steps): (Range<usize>, Range<usize>),
         packed: &mut [S::Word],
         threads: Threads<'_>,
     ) {
@@ -316,13 +328,16 @@ impl<S: Simd> Product<'_, S> {
         if panel == 0 {
             return;
         }
+        let real = steps.start..steps.end.min(total);
         // A few panels at once, so that a task is not too short.
         let panels_per_task = (TASK_WORK / 8 / panel).max(1);
         threads.for_chunks(packed, panels_per_task * panel, &|task, packed| {
             for (i, panel) in packed.chunks_exact_mut(panel).enumerate() {
                 let first = cols.start + (task * panels_per_task + i) * Self::WIDTH;
                 let items = first..cols.end.min(first + Self::WIDTH);
-                source.pack(items, steps.clone(), Self::WIDTH, panel);
+                let (panel, beyond) = panel.split_at_mut(Self::WIDTH * real.len());
+                source.pack(items, real.clone(), Self::WIDTH, panel);
+                beyond.fill_with(S::Word::default);
             }
         });
     }
@@ -418,8 +433,13 @@ impl<S: Simd> Product<'_, S> {
         scratch::with(rows.len() * steps, |packed: &mut [S::Word]| {
             for tile in tiles.clone() {
                 let panel = &mut packed[(tile.start - rows.start) * steps..][..tile.len() * steps];
-                let width = tile.len();
-                self.lhs.pack(tile, part.steps.clone(), width, panel);
+                if S::IN_BLOCKS {
+                    let steps = part.steps.start..part.steps.end.min(self.steps);
+                    self.lhs.pack_blocks(tile, steps, panel);
+                } else {
+                    let width = tile.len();
+                    self.lhs.pack(tile, part.steps.clone(), width, panel);
+                }
             }
             let start = packed.as_ptr().wrapping_sub(rows.start * steps);
             let (offsets, runs) = (Offsets::even(steps), [Run { offset: 0, len: steps }]);
@@ -441,6 +461,7 @@ impl<S: Simd> Product<'_, S> {
         lhs: Lhs<'_, S::Word>,
     ) {
         let all_rows = tiles.rows.clone();
+        let session = self.simd.session();
         let out_offsets = Offsets::of(part.place.rows, tiles.clone());
         let tiles: SmallVec<[Range<usize>; 16]> = tiles.collect();
         for group in chunks(cols, GROUP_COLUMNS) {
@@ -473,6 +494,9 @@ impl<S: Simd> Product<'_, S> {
                     let (out, out_rows) = out_offsets.tile(i, tile.start);
                     let (ahead, ahead_step) = ahead(i);
                     let args = TileArgs {
+                        session: &session,
+                        rows: tile.len(),
+                        vecs,
                         lhs: lhs.start.wrapping_add(lhs_start),
                         lhs_rows,
                         runs: lhs.runs,
@@ -518,7 +542,7 @@ impl<S: Simd> Product<'_, S> {
 }
 
 /// A block of steps of some rows and columns.
-struct Part<'p, S: Simd> {
+struct Part<'p, S: Tiled> {
     rows: Range<usize>,
     cols: Range<usize>,
     steps: Range<usize>,

@@ -4,6 +4,7 @@
 //! order in which tiles read them (`pack`), in blocks that fit the caches (`engine`). Packing
 //! takes operands of any strides, so that none has to be transposed first.
 
+mod amx;
 mod arithmetic;
 mod axis;
 mod bytes8;
@@ -35,7 +36,7 @@ use self::isa::Isa;
 pub use self::number::{Number, Types};
 use self::operand::{Each, Operand};
 use self::output::Places;
-use self::simd::Simd;
+use self::tile::Tiled;
 use super::bytes::cast_mut;
 use crate::Threads;
 
@@ -204,7 +205,7 @@ impl Contraction {
     ///
     /// # Safety
     /// Nothing else accesses the places of `out`.
-    unsafe fn run<S: Simd>(
+    unsafe fn run<S: Tiled>(
         &self,
         simd: S,
         isa: Isa,

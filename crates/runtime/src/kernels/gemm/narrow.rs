@@ -7,7 +7,7 @@ use super::axis::Axis;
 use super::isa::Isa;
 use super::number::Bf16;
 use super::operand::Operand;
-use super::pack::{MAX_WIDTH, Source, check_bounds};
+use super::pack::{MAX_WIDTH, Source, check_bounds, each_block_row};
 use super::transpose::Rows;
 use crate::kernels::bytes::Plain;
 
@@ -100,6 +100,30 @@ impl<T: Narrow> Source<u32> for JoinedSource<'_, T> {
             }
         }
         self.join(offsets, steps, width, panel);
+    }
+
+    fn pack_blocks(&self, items: Range<usize>, words: Range<usize>, panel: &mut [u32]) {
+        let bits = 8 * size_of::<T>();
+        let flip = (0..T::PER_WORD).fold(0, |flip, i| flip | self.flip << (i * bits));
+        each_block_row(items, words, panel, |item, word, row| {
+            let start = self.start + self.items.offset(item);
+            let first = word * T::PER_WORD;
+            let count = self.steps.len().min(first + row.len() * T::PER_WORD) - first;
+            let (offset, len, stride) = self.steps.run(first, count);
+            if stride == 1 && len == count && count == row.len() * T::PER_WORD {
+                let numbers = &self.data[start + offset..][..count];
+                for (word, numbers) in row.iter_mut().zip(numbers.chunks_exact(T::PER_WORD)) {
+                    let joined = numbers.iter().rev().fold(0, |word, n| word << bits | n.bits());
+                    *word = joined ^ flip;
+                }
+                return;
+            }
+            row.fill(0);
+            for i in 0..count {
+                let number = self.data[start + self.steps.offset(first + i)];
+                row[i / T::PER_WORD] |= (number.bits() ^ self.flip) << (i % T::PER_WORD * bits);
+            }
+        });
     }
 }
 

@@ -45,7 +45,7 @@ impl<'a, W> Each<'a, W> {
     }
 }
 
-impl<W: Plain> Operand<W> for Each<'_, W> {
+impl<W: Plain + Default> Operand<W> for Each<'_, W> {
     fn with_source(
         &self,
         isa: Isa,

@@ -9,6 +9,7 @@ use super::axis::Axis;
 use super::engine::Shared;
 use super::isa::Isa;
 use super::number::Element;
+use super::tile::BLOCK;
 use super::transpose::Rows;
 use crate::kernels::bytes::Plain;
 use crate::kernels::isa::prefetch_line;
@@ -22,9 +23,41 @@ pub(super) trait Source<W>: Sync {
     /// of its width is zeros.
     fn pack(&self, items: Range<usize>, steps: Range<usize>, width: usize, panel: &mut [W]);
 
+    /// Packs `steps` of `items` for tiles that take [`BLOCK`] steps at once: step `k` of item `i` is
+    /// at `(k / BLOCK * items + i) * BLOCK + k % BLOCK`. Steps that the last block lacks are zeros.
+    fn pack_blocks(&self, items: Range<usize>, steps: Range<usize>, panel: &mut [W])
+    where
+        W: Plain + Default,
+    {
+        each_block_row(items, steps, panel, |item, step, row| {
+            for (i, word) in row.iter_mut().enumerate() {
+                self.pack(item..item + 1, step + i..step + i + 1, 1, std::slice::from_mut(word));
+            }
+        });
+    }
+
     /// Where the operand lies, if its words can be read as they are.
     fn in_place(&self) -> Option<InPlace<'_, W>> {
         None
+    }
+}
+
+/// Calls `fill` with the item, the first step and the place of each row of the blocks of a panel
+/// ([`Source::pack_blocks`]), and writes the zeros.
+pub(super) fn each_block_row<W: Plain + Default>(
+    items: Range<usize>,
+    steps: Range<usize>,
+    panel: &mut [W],
+    mut fill: impl FnMut(usize, usize, &mut [W]),
+) {
+    let blocks = panel.chunks_exact_mut((items.len() * BLOCK).max(1));
+    for (block, first) in blocks.zip((steps.start..).step_by(BLOCK)) {
+        let len = BLOCK.min(steps.end.saturating_sub(first));
+        for (row, item) in block.as_chunks_mut::<BLOCK>().0.iter_mut().zip(items.clone()) {
+            let (row, beyond) = row.split_at_mut(len);
+            beyond.fill_with(W::default);
+            fill(item, first, row);
+        }
     }
 }
 
@@ -262,7 +295,7 @@ pub(super) fn check_bounds(count: usize, start: usize, items: &Axis, steps: &Axi
     }
 }
 
-impl<W: Plain> Source<W> for Strided<'_, W> {
+impl<W: Plain + Default> Source<W> for Strided<'_, W> {
     fn pack(&self, items: Range<usize>, steps: Range<usize>, width: usize, panel: &mut [W]) {
         let padding = width - items.len();
         let mut offsets = [0; MAX_WIDTH];
@@ -278,6 +311,26 @@ impl<W: Plain> Source<W> for Strided<'_, W> {
             self.data.copy(self.isa, &block, now);
             (step, rest) = (step + steps, later);
         }
+    }
+
+    fn pack_blocks(&self, items: Range<usize>, steps: Range<usize>, panel: &mut [W]) {
+        each_block_row(items, steps, panel, |item, mut step, mut row| {
+            let start = self.start + self.items.offset(item);
+            while !row.is_empty() {
+                let (offset, len, stride) = self.steps.run(step, row.len());
+                let (now, later) = row.split_at_mut(len);
+                let first = start + offset;
+                match self.data.words() {
+                    Some(words) if stride == 1 => now.copy_from_slice(&words[first..][..len]),
+                    _ => {
+                        for (k, word) in now.iter_mut().enumerate() {
+                            *word = self.data.word(first + k * stride);
+                        }
+                    }
+                }
+                (step, row) = (step + len, later);
+            }
+        });
     }
 
     fn in_place(&self) -> Option<InPlace<'_, W>> {

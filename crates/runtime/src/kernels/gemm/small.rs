@@ -10,8 +10,7 @@ use super::engine::{Tiles, chunks};
 use super::isa::Isa;
 use super::operand::Operand;
 use super::pack::{Block, Items, MAX_WIDTH, check_bounds};
-use super::simd::Simd;
-use super::tile::{MAX_ROWS, Run, Tile, TileArgs};
+use super::tile::{MAX_ROWS, Run, Tile, TileArgs, Tiled};
 use super::{Contraction, Out};
 use crate::Threads;
 use crate::kernels::scratch;
@@ -75,8 +74,10 @@ struct Group {
 }
 
 /// A tile of each product: where it begins.
-struct Place<'g, S: Simd> {
+struct Place<'g, S: Tiled> {
     tile: Tile<S>,
+    rows: usize,
+    vecs: usize,
     group: &'g Group,
     lhs: usize,
     out: usize,
@@ -89,7 +90,7 @@ impl Contraction {
     ///
     /// # Safety
     /// The result lies in `out`, which nothing else accesses; no two of its elements are one.
-    pub(super) unsafe fn run_small<S: Simd>(
+    pub(super) unsafe fn run_small<S: Tiled>(
         &self,
         (simd, isa): (S, Isa),
         [lhs, rhs]: [&dyn Operand<S::Word>; 2],
@@ -132,6 +133,8 @@ impl Contraction {
             let (lhs_row, out_row) = (shape.lhs[0], shape.out);
             tiles().map(move |rows| Place {
                 tile: simd.tile(rows.len(), vecs, false),
+                rows: rows.len(),
+                vecs,
                 group,
                 lhs: lhs_start + rows.start * lhs_row,
                 out: rows.start * out_row + group.cols.start,
@@ -145,6 +148,7 @@ impl Contraction {
         let runs = [Run { offset: 0, len: shape.steps }];
 
         threads.for_ranges(count, TASK_WORK / shape.work(), &|batches| {
+            let session = simd.session();
             scratch::with(copied, |copy: &mut [S::Word]| {
                 for batch in batches {
                     let rhs_start = rhs_start + rhs_batch.offset(batch);
@@ -168,6 +172,9 @@ impl Contraction {
                     for place in &places {
                         let rhs = rhs_words.wrapping_add(place.group.rhs);
                         let args = TileArgs {
+                            session: &session,
+                            rows: place.rows,
+                            vecs: place.vecs,
                             lhs: lhs.wrapping_add(place.lhs),
                             lhs_rows: &lhs_rows,
                             runs: &runs,

@@ -65,6 +65,16 @@ fn check(dims: [&[Dim]; 4]) {
                 product.compute_on(isa, types, operands, out.get_mut(), None, threads);
                 let want = encode(&want, types.out);
                 assert!(out.get() == want.get(), "{types:?} on {isa:?}, {dims:?}");
+
+                if isa != Isa::best() {
+                    continue;
+                }
+                let mut out = encode(&vec![77; len(dims, 2)], types.out);
+                let [lhs, rhs] = operands;
+                let call = types::Call { isa, types, lhs, rhs, then: Then::default(), threads };
+                if product.compute_tiles_of::<amx::Model>(&call, out.get_mut()) {
+                    assert!(out.get() == want.get(), "{types:?} in tiles, {dims:?}");
+                }
             }
         }
     }
@@ -197,8 +207,9 @@ fn sizes_around_tiles_and_blocks() {
     check_sizes(1, 3, 700, 23);
     check_sizes(1, 70, 2, 531);
     check_sizes(1, 1, 5, 4200);
-    // Several blocks of steps; a right operand in long rows, for many rows.
+    // Several blocks of steps, of pairs, too; a right operand in long rows, for many rows.
     check_sizes(1, 15, 1100, 40);
+    check_sizes(1, 2, 2075, 3);
     check_sizes(1, 350, 3, 530);
 }
 

@@ -5,11 +5,65 @@
 //! it with one number of each of `ROWS` rows of lhs. The tile is chosen so that the sums, the
 //! row of rhs and one number of lhs fill the registers: 14×2+2+1 of 32 with AVX-512.
 
-use super::simd::Simd;
+use super::engine::Product;
+use super::simd::{MulAdd, Simd};
+use crate::Threads;
+use crate::kernels::bytes::Plain;
 use crate::kernels::isa::{prefetch_far, prefetch_line};
 
+/// How tiles are computed. A value proves that the machine has the instructions.
+pub(super) trait Tiled: Copy + Send + Sync + 'static {
+    /// An element of a packed operand; several numbers if one instruction multiplies several.
+    type Word: Plain + Default;
+    /// A sum.
+    type Acc: MulAdd;
+    /// What a thread holds while it computes tiles.
+    type Session;
+
+    /// Neighbouring sums that are one vector.
+    const LANES: usize;
+    /// How many rows a tile may have, ascending from 1. (Each is a function of its own; where it
+    /// matters less there are fewer, which are quicker to compile.)
+    const HEIGHTS: &'static [usize];
+    /// The most of them.
+    const ROWS: usize = Self::HEIGHTS[Self::HEIGHTS.len() - 1];
+    /// The most vectors in a row of a tile.
+    const VECS: usize;
+    /// Whether there are tiles that read lhs where it lies.
+    const IN_PLACE: bool;
+    /// If a tile takes [`BLOCK`] steps at once: lhs is packed in blocks of them
+    /// ([`Source::pack_blocks`](super::pack::Source::pack_blocks)), rhs always in panels of the whole
+    /// width, and both with zeros for steps that a last block lacks.
+    const IN_BLOCKS: bool = false;
+
+    /// The function for tiles of `rows` (one of `HEIGHTS`) by `vecs` (1 to `VECS`) vectors.
+    fn tile(self, rows: usize, vecs: usize, packed: bool) -> Tile<Self>;
+
+    /// Begins to compute tiles on this thread.
+    fn session(self) -> Self::Session;
+
+    /// Computes a product by loops without tiles, if it is one that these are for; otherwise returns
+    /// false.
+    ///
+    /// # Safety
+    /// As for [`Product::run`].
+    unsafe fn run_loops(product: &Product<'_, Self>, threads: Threads<'_>) -> bool {
+        let _ = (product, threads);
+        false
+    }
+}
+
+/// Steps that some tiles take at once.
+pub(super) const BLOCK: usize = 16;
+
 /// Where a tile finds its operands and puts its result.
-pub(super) struct TileArgs<'a, S: Simd> {
+pub(super) struct TileArgs<'a, S: Tiled> {
+    /// What [`Tiled::session`] made.
+    pub session: &'a S::Session,
+    /// Rows of the tile.
+    pub rows: usize,
+    /// Vectors in each.
+    pub vecs: usize,
     /// Where lhs begins. In a packed panel number `i` of step `k` is at `k * rows + i`.
     pub lhs: *const S::Word,
     /// How far from there its rows are, if it is not packed.
@@ -46,7 +100,7 @@ pub(super) struct Run {
 }
 
 /// No instruction set has tiles of more rows.
-pub(super) const MAX_ROWS: usize = 14;
+pub(super) const MAX_ROWS: usize = 32;
 
 /// Computes a tile.
 ///

@@ -103,6 +103,7 @@ impl Contraction {
         let then = Then { part: None, rows: finish };
         let call = Call { isa, types, lhs, rhs, then, threads };
         match types.sums().expect("types that multiply") {
+            Sums::F32 | Sums::I32 if self.compute_tiles(&call, out) => {}
             Sums::F32 => {
                 if !self.compute_bf16(&call, out) {
                     self.compute_as::<f32>(&call, out);

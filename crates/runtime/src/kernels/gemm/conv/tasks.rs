@@ -12,7 +12,7 @@ use crate::kernels::gemm::isa::Isa;
 use crate::kernels::gemm::number::Element;
 use crate::kernels::gemm::output::Places;
 use crate::kernels::gemm::pack::{Elements, Strided};
-use crate::kernels::gemm::simd::Simd;
+use crate::kernels::gemm::tile::Tiled;
 use crate::kernels::gemm::transpose::Rows;
 use crate::kernels::scratch;
 
@@ -141,7 +141,7 @@ impl Convolution {
     ///
     /// # Safety
     /// The result lies in `out`, which nothing else accesses; none of its elements is another.
-    pub(super) unsafe fn run_tasks<S: Simd>(
+    pub(super) unsafe fn run_tasks<S: Tiled>(
         &self,
         (simd, isa): (S, Isa),
         lhs: &dyn Elements<S::Word>,
@@ -227,7 +227,7 @@ impl<W: Plain + Default + Element<W>, A: Plain + Default> Tasks<'_, W, A> {
     ///
     /// # Safety
     /// As for [`Convolution::run_tasks`], for this part of the result.
-    unsafe fn run<S: Simd<Word = W, Acc = A>>(
+    unsafe fn run<S: Tiled<Word = W, Acc = A>>(
         &self,
         simd: S,
         isa: Isa,
@@ -264,7 +264,7 @@ impl<W: Plain + Default + Element<W>, A: Plain + Default> Tasks<'_, W, A> {
     /// # Safety
     /// From `start` on the rows may be written, and read, and nothing else accesses them.
     #[expect(clippy::too_many_arguments, reason = "what to compute, with what, and where to")]
-    unsafe fn sum<S: Simd<Word = W, Acc = A>>(
+    unsafe fn sum<S: Tiled<Word = W, Acc = A>>(
         &self,
         simd: S,
         isa: Isa,

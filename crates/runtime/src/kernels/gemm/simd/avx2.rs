@@ -3,8 +3,10 @@
 use std::arch::x86_64::*;
 
 use super::Simd;
+use crate::Threads;
+use crate::kernels::gemm::engine::Product;
 use crate::kernels::gemm::isa::{Isa, Kind};
-use crate::kernels::gemm::tile::{self, Tile, TileArgs, tiles};
+use crate::kernels::gemm::tile::{self, Tile, TileArgs, Tiled, tiles};
 
 /// # Safety
 /// That of [`Tile`].
@@ -37,17 +39,33 @@ macro_rules! simd {
             }
         }
 
-        impl Simd for $name {
+        impl Tiled for $name {
             type Word = $number;
             type Acc = $number;
-            type Vec = $vec;
-            type Words = $vec;
-            type Mask = __m256i;
+            type Session = ();
 
             const LANES: usize = $lanes;
             const HEIGHTS: &'static [usize] = &[$($height),*];
             const VECS: usize = 2;
             const IN_PLACE: bool = $in_place;
+
+           fn tile(self, rows: usize, vecs: usize, packed: bool) -> Tile<Self> {
+                tiles!(run, (rows, vecs, packed), $in_place, [$($height)*], [1 2])
+            }
+
+             fn session(self) {}
+
+            unsafe fn run_loops(product: &Product<'_, Self>, threads: Threads<'_>) -> bool {
+                // SAFETY: the caller's promise.
+                Self::IN_PLACE
+                    && unsafe { product.run_dots(threads) || product.run_sweep(threads) }
+            }
+        }
+
+        impl Simd for $name {
+            type Vec = $vec;
+            type Words = $vec;
+            type Mask = __m256i;
 
             #[inline(always)]
             fn vectorise<R>(self, body: impl FnOnce() -> R) -> R {
@@ -57,10 +75,6 @@ macro_rules! simd {
                 }
                 // SAFETY: the token proves the features.
                 unsafe { with(body) }
-            }
-
-            fn tile(self, rows: usize, vecs: usize, packed: bool) -> Tile<Self> {
-                tiles!(run, (rows, vecs, packed), $in_place, [$($height)*], [1 2])
             }
 
             #[inline(always)]

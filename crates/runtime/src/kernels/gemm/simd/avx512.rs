@@ -3,8 +3,10 @@
 use std::arch::x86_64::*;
 
 use super::Simd;
+use crate::Threads;
+use crate::kernels::gemm::engine::Product;
 use crate::kernels::gemm::isa::{Isa, Kind};
-use crate::kernels::gemm::tile::{self, Tile, TileArgs, tiles};
+use crate::kernels::gemm::tile::{self, Tile, TileArgs, Tiled, tiles};
 
 /// A [`Simd`] whose words and sums have as many bits, so that vectors have as many of either.
 macro_rules! simd {
@@ -26,29 +28,17 @@ macro_rules! simd {
             }
         }
 
-        impl Simd for $name {
+        impl Tiled for $name {
             type Word = $word;
             type Acc = $acc;
-            type Vec = $vec;
-            type Words = $words;
-            type Mask = $mask;
+            type Session = ();
 
             const LANES: usize = $lanes;
             const HEIGHTS: &'static [usize] = &[$($height),*];
             const VECS: usize = 2;
             const IN_PLACE: bool = $in_place;
 
-            #[inline(always)]
-            fn vectorise<R>(self, body: impl FnOnce() -> R) -> R {
-                #[target_feature(enable = $features)]
-                fn with<R>(body: impl FnOnce() -> R) -> R {
-                    body()
-                }
-                // SAFETY: the token proves the features.
-                unsafe { with(body) }
-            }
-
-            fn tile(self, rows: usize, vecs: usize, packed: bool) -> Tile<Self> {
+           fn tile(self, rows: usize, vecs: usize, packed: bool) -> Tile<Self> {
                 /// # Safety
                 /// That of [`Tile`].
                 #[target_feature(enable = $features)]
@@ -64,6 +54,30 @@ macro_rules! simd {
                     unsafe { tile::run::<S, ROWS, VECS, PACKED>(args) }
                 }
                 tiles!(run, (rows, vecs, packed), $in_place, [$($height)*], [1 2])
+            }
+
+             fn session(self) {}
+
+            unsafe fn run_loops(product: &Product<'_, Self>, threads: Threads<'_>) -> bool {
+                // SAFETY: the caller's promise.
+                Self::IN_PLACE
+                    && unsafe { product.run_dots(threads) || product.run_sweep(threads) }
+            }
+        }
+
+        impl Simd for $name {
+            type Vec = $vec;
+            type Words = $words;
+            type Mask = $mask;
+
+            #[inline(always)]
+            fn vectorise<R>(self, body: impl FnOnce() -> R) -> R {
+                #[target_feature(enable = $features)]
+                fn with<R>(body: impl FnOnce() -> R) -> R {
+                    body()
+                }
+                // SAFETY: the token proves the features.
+                unsafe { with(body) }
             }
 
             #[inline(always)]

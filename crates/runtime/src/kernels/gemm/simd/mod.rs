@@ -12,16 +12,10 @@ pub(super) use avx2::{Avx2F32, Avx2F64, Avx2I32, Avx2I64};
 pub(super) use avx512::{Avx512Bf16, Avx512F32, Avx512F64, Avx512I32, Avx512I64, Avx512Vnni};
 pub(super) use portable::{MulAdd, Portable};
 
-use super::tile::Tile;
-use crate::kernels::bytes::Plain;
+use super::tile::Tiled;
 
-/// Vectors of accumulators and the operations of a product on them. A value proves that the
-/// machine has the instructions.
-pub(super) trait Simd: Copy + Send + Sync + 'static {
-    /// An element of a packed operand; several numbers if one instruction multiplies several.
-    type Word: Plain + Default;
-    /// A sum.
-    type Acc: MulAdd;
+/// Vectors of accumulators and the operations of a product on them.
+pub(super) trait Simd: Tiled {
     /// `LANES` sums.
     type Vec: Copy;
     /// `LANES` words.
@@ -29,23 +23,8 @@ pub(super) trait Simd: Copy + Send + Sync + 'static {
     /// Which lanes of a vector count.
     type Mask: Copy;
 
-    /// Sums in a vector.
-    const LANES: usize;
-    /// How many rows a tile may have, ascending from 1. (Each is a function of its own; where it
-    /// matters less there are fewer, which are quicker to compile.)
-    const HEIGHTS: &'static [usize];
-    /// The most of them.
-    const ROWS: usize = Self::HEIGHTS[Self::HEIGHTS.len() - 1];
-    /// The most vectors in a row of a tile.
-    const VECS: usize;
-    /// Whether there are tiles that read lhs where it lies.
-    const IN_PLACE: bool;
-
     /// Calls `body`, compiled for the instructions if it is inlined.
     fn vectorise<R>(self, body: impl FnOnce() -> R) -> R;
-
-    /// The function for tiles of `rows` (one of `HEIGHTS`) by `vecs` (1 to `VECS`) vectors.
-    fn tile(self, rows: usize, vecs: usize, packed: bool) -> Tile<Self>;
 
     /// Zeros.
     fn zero() -> Self::Vec;

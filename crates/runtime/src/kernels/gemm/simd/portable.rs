@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use super::Simd;
 use crate::kernels::bytes::Plain;
-use crate::kernels::gemm::tile::{self, Tile, TileArgs, tiles};
+use crate::kernels::gemm::tile::{self, Tile, TileArgs, Tiled, tiles};
 
 /// A number that can be multiplied and added.
 pub(in crate::kernels::gemm) trait MulAdd: Plain + Default {
@@ -44,25 +44,31 @@ pub(in crate::kernels::gemm) struct Portable<T>(pub PhantomData<T>);
 
 const LANES: usize = 8;
 
-impl<T: MulAdd> Simd for Portable<T> {
+impl<T: MulAdd> Tiled for Portable<T> {
     type Word = T;
     type Acc = T;
-    type Vec = [T; LANES];
-    type Words = [T; LANES];
-    type Mask = usize;
+    type Session = ();
 
     const LANES: usize = LANES;
     const HEIGHTS: &'static [usize] = &[1, 3];
     const VECS: usize = 1;
     const IN_PLACE: bool = false;
 
+    fn tile(self, rows: usize, vecs: usize, packed: bool) -> Tile<Self> {
+        tiles!(run, (rows, vecs, packed), false, [1 3], [1])
+    }
+
+    fn session(self) {}
+}
+
+impl<T: MulAdd> Simd for Portable<T> {
+    type Vec = [T; LANES];
+    type Words = [T; LANES];
+    type Mask = usize;
+
     #[inline(always)]
     fn vectorise<R>(self, body: impl FnOnce() -> R) -> R {
         body()
-    }
-
-    fn tile(self, rows: usize, vecs: usize, packed: bool) -> Tile<Self> {
-        tiles!(run, (rows, vecs, packed), false, [1 3], [1])
     }
 
     #[inline(always)]
