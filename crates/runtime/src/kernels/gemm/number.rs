@@ -148,7 +148,7 @@ macro_rules! same {
         }
     )* };
 }
-same!(f32 f64 i32 i64);
+same!(f32 f64 i32 i64 u32);
 
 macro_rules! elements {
     ($($from:ty => $to:ty: |$x:ident| $word:expr;)*) => { $(

@@ -80,6 +80,9 @@ pub(super) trait Elements<W>: Sync {
     /// The word that an element becomes.
     fn word(&self, at: usize) -> W;
 
+    /// What counts as zero, where a convolution reaches beyond its input.
+    fn hole(&self) -> W;
+
     /// Copies a block. Panics if it is not in memory, or does not fit `to`.
     fn copy(&self, isa: Isa, block: &Block<'_>, to: &mut [W]);
 }
@@ -130,6 +133,10 @@ impl<W: Plain + Default, T: Element<W>> Elements<W> for &[T] {
 
     fn word(&self, at: usize) -> W {
         self[at].word()
+    }
+
+    fn hole(&self) -> W {
+        W::default()
     }
 
     fn copy(&self, isa: Isa, block: &Block<'_>, to: &mut [W]) {

@@ -72,7 +72,8 @@ fn check(dims: [&[Dim]; 4]) {
                 let mut out = encode(&vec![77; len(dims, 2)], types.out);
                 let [lhs, rhs] = operands;
                 let call = types::Call { isa, types, lhs, rhs, then: Then::default(), threads };
-                if product.compute_tiles_of::<amx::Model>(&call, out.get_mut()) {
+                let tiles = amx::OnTiles { product: &product, call: &call, out: out.get_mut() };
+                if amx::with_tiles_of::<amx::Model>(types, tiles) {
                     assert!(out.get() == want.get(), "{types:?} in tiles, {dims:?}");
                 }
             }
@@ -105,7 +106,7 @@ const TYPES: [Types; 14] = {
 };
 
 /// Numbers of this type as bytes, aligned; negative ones wrap around in unsigned types.
-fn encode(values: &[i32], number: Number) -> Aligned {
+pub(super) fn encode(values: &[i32], number: Number) -> Aligned {
     let encode = |&v: &i32| -> Vec<u8> {
         match number {
             Number::S8 | Number::U8 => vec![v as u8],
@@ -123,7 +124,7 @@ fn encode(values: &[i32], number: Number) -> Aligned {
 }
 
 /// Bytes that may be taken for any numbers.
-struct Aligned(Vec<u64>, usize);
+pub(super) struct Aligned(Vec<u64>, usize);
 
 impl Aligned {
     fn new(bytes: Vec<u8>) -> Self {
@@ -132,11 +133,11 @@ impl Aligned {
         aligned
     }
 
-    fn get(&self) -> &[u8] {
+    pub(super) fn get(&self) -> &[u8] {
         &bytes_of(&self.0)[..self.1]
     }
 
-    fn get_mut(&mut self) -> &mut [u8] {
+    pub(super) fn get_mut(&mut self) -> &mut [u8] {
         &mut bytes_of_mut(&mut self.0)[..self.1]
     }
 }

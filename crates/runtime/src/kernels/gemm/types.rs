@@ -1,5 +1,6 @@
 //! Products and convolutions of numbers of any types that go together.
 
+use super::amx::{self, OnTiles};
 use super::arithmetic::{Arithmetic, with_arithmetic};
 use super::axis::Axis;
 use super::conv::Convolution;
@@ -102,8 +103,10 @@ impl Contraction {
     ) {
         let then = Then { part: None, rows: finish };
         let call = Call { isa, types, lhs, rhs, then, threads };
+        let product = self;
         match types.sums().expect("types that multiply") {
-            Sums::F32 | Sums::I32 if self.compute_tiles(&call, out) => {}
+            Sums::F32 | Sums::I32
+                if amx::with_tiles(types, OnTiles { product, call: &call, out }) => {}
             Sums::F32 => {
                 if !self.compute_bf16(&call, out) {
                     self.compute_as::<f32>(&call, out);
@@ -200,6 +203,7 @@ impl Convolution {
     ) {
         let call = Call { isa: Isa::best(), types, lhs, rhs, then: Then::default(), threads };
         match types.sums() {
+            Some(Sums::F32 | Sums::I32) if self.compute_joined(&call, out) => {}
             Some(Sums::F32) => self.compute_as::<f32>(&call, out),
             Some(Sums::F64) => self.compute_as::<f64>(&call, out),
             Some(Sums::I32) => self.compute_as::<i32>(&call, out),

@@ -23,7 +23,7 @@ use self::hardware::Hardware;
 #[cfg(test)]
 pub(super) use self::model::Model;
 use super::narrow::{Joined, Narrow};
-use super::number::{Bf16, Number};
+use super::number::{Bf16, Number, Types};
 use super::simd::MulAdd;
 use super::tile::{BLOCK, Tile, TileArgs, Tiled};
 use super::types::Call;
@@ -281,55 +281,65 @@ unsafe fn tile<T: Tiles + 'static, W: Words>(args: &TileArgs<'_, Amx<T, W>>) {
     }
 }
 
-impl Contraction {
-    /// Computes the product with tiles of the processor, if it has them, both operands are `bf16` or
-    /// bytes, and sums have 32 bits; otherwise returns false.
-    pub(super) fn compute_tiles(&self, call: &Call<'_>, out: &mut [u8]) -> bool {
-        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-        if hardware::works() {
-            return self.compute_tiles_of::<Hardware>(call, out);
-        }
-        let _ = (call, out);
-        false
-    }
-
-    /// As [`Contraction::compute_tiles`], with these tiles.
-    pub(super) fn compute_tiles_of<T: Tiles + 'static>(
-        &self,
-        call: &Call<'_>,
-        out: &mut [u8],
-    ) -> bool {
-        let types = call.types;
-        match (types.lhs, types.rhs) {
-            (Number::Bf16, Number::Bf16) if f32::makes(types.out) => {
-                self.compute_words::<T, Pairs, Bf16>(call, out)
-            }
-            (Number::S8, Number::S8) => self.compute_words::<T, Bytes<true, true>, u8>(call, out),
-            (Number::S8, Number::U8) => self.compute_words::<T, Bytes<true, false>, u8>(call, out),
-            (Number::U8, Number::S8) => self.compute_words::<T, Bytes<false, true>, u8>(call, out),
-            (Number::U8, Number::U8) => self.compute_words::<T, Bytes<false, false>, u8>(call, out),
-            _ => false,
-        }
-    }
-
-    fn compute_words<T: Tiles + 'static, W: Words, N: Narrow>(
-        &self,
-        call: &Call<'_>,
-        out: &mut [u8],
-    ) -> bool
+/// What is done with tiles for some type of numbers.
+pub(super) trait WithTiles {
+    /// Called with the tiles, and the numbers that are joined to words.
+    fn run<S: Tiled<Word = u32>, N: Narrow>(self, simd: S)
     where
-        W::Sum: Arithmetic,
+        S::Acc: Arithmetic;
+}
+
+/// Calls `body` with tiles of the processor, if it has them, both operands are `bf16` or bytes, and
+/// sums have 32 bits; otherwise returns false.
+pub(super) fn with_tiles(types: Types, body: impl WithTiles) -> bool {
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    if hardware::works() {
+        return with_tiles_of::<Hardware>(types, body);
+    }
+    let _ = (types, body);
+    false
+}
+
+/// As [`with_tiles`], with these.
+pub(super) fn with_tiles_of<T: Tiles + 'static>(types: Types, body: impl WithTiles) -> bool {
+    use Number::{Bf16 as B, S8, U8};
+    match (types.lhs, types.rhs) {
+        (B, B) if f32::makes(types.out) => with_words::<T, Pairs, Bf16>(body),
+        _ if !i32::makes(types.out) => false,
+        (S8, S8) => with_words::<T, Bytes<true, true>, u8>(body),
+        (S8, U8) => with_words::<T, Bytes<true, false>, u8>(body),
+        (U8, S8) => with_words::<T, Bytes<false, true>, u8>(body),
+        (U8, U8) => with_words::<T, Bytes<false, false>, u8>(body),
+        _ => false,
+    }
+}
+
+fn with_words<T: Tiles + 'static, W: Words, N: Narrow>(body: impl WithTiles) -> bool
+where
+    W::Sum: Arithmetic,
+{
+    let simd = Amx::<T, W>::new();
+    simd.map(|simd| body.run::<Amx<T, W>, N>(simd)).is_some()
+}
+
+/// A product on tiles of the processor.
+pub(super) struct OnTiles<'a, 'c> {
+    pub product: &'a Contraction,
+    pub call: &'a Call<'c>,
+    pub out: &'a mut [u8],
+}
+
+impl WithTiles for OnTiles<'_, '_> {
+    fn run<S: Tiled<Word = u32>, N: Narrow>(self, simd: S)
+    where
+        S::Acc: Arithmetic,
     {
-        let &Call { isa, types, then, threads, .. } = call;
-        let Some(simd) = Amx::<T, W>::new().filter(|_| W::Sum::makes(types.out)) else {
-            return false;
-        };
+        let &Call { isa, types, then, threads, .. } = self.call;
         let joined = |bytes| Joined { data: cast::<N>(bytes), flip: N::default() };
-        let (lhs, rhs) = (&joined(call.lhs), &joined(call.rhs));
-        W::Sum::with_places(types.out, out, &mut |out| {
+        let (lhs, rhs) = (&joined(self.call.lhs), &joined(self.call.rhs));
+        S::Acc::with_places(types.out, self.out, &mut |out| {
             // SAFETY: the result is borrowed mutably.
-            unsafe { self.run(simd, isa, [lhs, rhs], out, then, threads) };
+            unsafe { self.product.run(simd, isa, [lhs, rhs], out, then, threads) };
         });
-        true
     }
 }

@@ -7,8 +7,10 @@
 //! nothing left to decide in inner loops; the copy also brings features (or whatever varies
 //! fastest) to where they are neighbours. A kernel with few features in each of many groups works
 //! on vectors of groups instead (`grouped`). An input with holes is taken apart first (`phases`).
+//! Numbers of 8 and 16 bits are joined if there are instructions for several (`joined`).
 
 mod grouped;
+mod joined;
 mod phases;
 mod region;
 mod tasks;
@@ -28,6 +30,7 @@ use super::pack::Elements;
 use super::simd::Simd;
 use super::{Contraction, Dim, Out, Then};
 use crate::Threads;
+use crate::kernels::bytes::Plain;
 use crate::kernels::scratch;
 
 /// A spatial dimension of a convolution.
@@ -242,7 +245,7 @@ impl Convolution {
             Route::Tasks => self.turn(rhs, |rhs| {
                 // SAFETY: the caller's promise; the result lies in its memory, as asserted above,
                 // and none of its elements is another, as `new` did.
-                unsafe { self.run_tasks((simd, isa), lhs, rhs, out.places, threads) }
+                unsafe { self.run_tasks((simd, isa), lhs, rhs, None, out.places, threads) }
             }),
             Route::Grouped => self.turn(rhs, |rhs| {
                 // SAFETY: as above.
@@ -268,12 +271,12 @@ impl Convolution {
     ///
     /// # Safety
     /// As for [`Convolution::run_tasks`].
-    unsafe fn write_zeros<W: Arithmetic>(&self, isa: Isa, out: &dyn Places<W>) {
+    unsafe fn write_zeros<A: Plain + Default>(&self, isa: Isa, out: &dyn Places<A>) {
         let dims = [self.group, self.batch, self.outputs].map(|dim| (dim.size, dim.out));
         let spatial = self.spatial.iter().map(|dim| (dim.output, dim.out));
         let mut dims: Vec<_> = dims.into_iter().chain(spatial).collect();
         dims.sort_by_key(|&(_, stride)| std::cmp::Reverse(stride));
-        let (places, zeros) = (Axis::new(dims), [W::default(); 256]);
+        let (places, zeros) = (Axis::new(dims), [A::default(); 256]);
         let mut i = 0;
         while i < places.len() {
             let (start, count, stride) = places.run(i, zeros.len().min(places.len() - i));
@@ -293,12 +296,8 @@ impl Convolution {
         rest.sort_by_key(|dim| std::cmp::Reverse(dim.rhs));
         let rest = Axis::new(rest.map(|dim| (dim.size, dim.rhs)));
         scratch::with(taps.last() + rest.last() + 1, |turned: &mut [W]| {
-            let mut tap = vec![0; self.spatial.len()];
-            for from in 0..taps.len() {
-                let places = self.spatial.iter().zip(&tap);
-                let place = places
-                    .map(|(dim, &k)| (if dim.reversed { dim.kernel - 1 - k } else { k }) * dim.rhs);
-                let (from, to) = (taps.offset(from), place.sum::<usize>());
+            for tap in 0..taps.len() {
+                let (from, to) = (taps.offset(tap), self.place_of_tap(tap));
                 let mut i = 0;
                 while i < rest.len() {
                     let (start, count, stride) = rest.run(i, rest.len() - i);
@@ -307,10 +306,20 @@ impl Convolution {
                     }
                     i += count;
                 }
-                advance(&mut tap, self.spatial.iter().map(|dim| dim.kernel));
             }
             body(&&*turned);
         });
+    }
+
+    /// Where a tap of the kernel is in memory, where dimensions may be turned around.
+    fn place_of_tap(&self, tap: usize) -> usize {
+        let (mut rest, mut place) = (tap, 0);
+        for dim in self.spatial.iter().rev() {
+            let k = rest % dim.kernel;
+            place += (if dim.reversed { dim.kernel - 1 - k } else { k }) * dim.rhs;
+            rest /= dim.kernel;
+        }
+        place
     }
 
     /// Computes the convolution element by element.

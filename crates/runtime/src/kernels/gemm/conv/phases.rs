@@ -120,6 +120,10 @@ impl<W> Elements<W> for From<'_, W> {
         self.elements.word(self.start + at)
     }
 
+    fn hole(&self) -> W {
+        self.elements.hole()
+    }
+
     fn copy(&self, isa: Isa, block: &Block<'_>, to: &mut [W]) {
         self.elements.copy(isa, &Block { start: self.start + block.start, ..*block }, to);
     }

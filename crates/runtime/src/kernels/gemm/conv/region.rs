@@ -104,7 +104,7 @@ pub(super) struct Region<'a> {
 
 impl Region<'_> {
     /// Copies the region, dense, from the input that begins at `start`.
-    pub(super) fn fill<W: Plain + Default>(
+    pub(super) fn fill<W: Plain>(
         &self,
         isa: Isa,
         input: &dyn Elements<W>,
@@ -120,14 +120,14 @@ impl Region<'_> {
             });
             match offset {
                 Some(offset) => self.fill_line(isa, line, input, offset, to),
-                None => to.fill_with(W::default),
+                None => to.fill(input.hole()),
             }
             advance(&mut place, outer.iter().map(|line| line.extent));
         }
     }
 
     /// Copies a line of the last dimension that is not the fastest.
-    fn fill_line<W: Plain + Default>(
+    fn fill_line<W: Plain>(
         &self,
         isa: Isa,
         line: &Line,
@@ -138,17 +138,17 @@ impl Region<'_> {
         let width = self.indices.len();
         let (elements, first) = line.elements();
         if elements.is_empty() {
-            to.fill_with(W::default);
+            to.fill(input.hole());
             return;
         }
         // From here on `to` begins at an element. After the last there are no more holes.
         let (before, to) = to.split_at_mut(first * width);
-        before.fill_with(W::default);
+        before.fill(input.hole());
         let (steps, stride, pitch) = (elements.len(), line.stride, line.dilation * width);
         let (to, after) = to.split_at_mut((steps - 1) * pitch + width);
-        after.fill_with(W::default);
+        after.fill(input.hole());
         if line.dilation > 1 {
-            to.fill_with(W::default);
+            to.fill(input.hole());
         }
         let start = start + elements.start * stride;
         if self.minor.stride() == Some(1) {

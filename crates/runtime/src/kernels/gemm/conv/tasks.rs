@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::Convolution;
+use super::joined::add;
 use super::region::{Line, Region, Window};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
@@ -12,6 +13,7 @@ use crate::kernels::gemm::isa::Isa;
 use crate::kernels::gemm::number::Element;
 use crate::kernels::gemm::output::Places;
 use crate::kernels::gemm::pack::{Elements, Strided};
+use crate::kernels::gemm::simd::MulAdd;
 use crate::kernels::gemm::tile::Tiled;
 use crate::kernels::gemm::transpose::Rows;
 use crate::kernels::scratch;
@@ -137,7 +139,8 @@ impl Convolution {
         piece.batch.start * self.batch.out + strip
     }
 
-    /// Computes the convolution with vectors of output features.
+    /// Computes the convolution with vectors of output features, and adds corrections, one for each
+    /// of the outputs of all groups, if there are any.
     ///
     /// # Safety
     /// The result lies in `out`, which nothing else accesses; none of its elements is another.
@@ -146,6 +149,7 @@ impl Convolution {
         (simd, isa): (S, Isa),
         lhs: &dyn Elements<S::Word>,
         rhs: &dyn Elements<S::Word>,
+        corrections: Option<&[S::Acc]>,
         out: &dyn Places<S::Acc>,
         threads: Threads<'_>,
     ) where
@@ -170,6 +174,7 @@ impl Convolution {
                 batch_is_minor,
                 lhs: (lhs, group * self.group.lhs),
                 rhs: (rhs, group * self.group.rhs),
+                corrections: corrections.map(|all| &all[group * self.outputs.size..]),
                 out: (out, group * self.group.out),
             };
             scratch::with(if keep { whole } else { 0 }, |packed: &mut [S::Word]| {
@@ -204,10 +209,12 @@ struct Tasks<'a, W, A> {
     batch_is_minor: bool,
     lhs: (&'a dyn Elements<W>, usize),
     rhs: (&'a dyn Elements<W>, usize),
+    /// What is added to the sums of each output.
+    corrections: Option<&'a [A]>,
     out: (&'a dyn Places<A>, usize),
 }
 
-impl<W: Plain + Default + Element<W>, A: Plain + Default> Tasks<'_, W, A> {
+impl<W: Plain + Default + Element<W>, A: MulAdd> Tasks<'_, W, A> {
     /// Columns and steps of the kernel, for so many output features and some of the summed ones.
     fn kernel_axes(&self, cols: usize, features: Range<usize>) -> (Axis, Axis) {
         let Convolution { features: feature, outputs, .. } = self.conv;
@@ -243,7 +250,10 @@ impl<W: Plain + Default + Element<W>, A: Plain + Default> Tasks<'_, W, A> {
         if let (Some(sums), Some(1)) = (out.sums(), out_cols.stride()) {
             let start = Shared(sums.get().wrapping_add(start));
             // SAFETY: the caller's promise.
-            unsafe { self.sum(simd, isa, piece, cols, kernel, start, &out_rows) };
+            unsafe {
+                self.sum(simd, isa, piece, cols.clone(), kernel, start, &out_rows);
+                self.correct(isa, cols, start, &out_rows);
+            }
             return;
         }
         let rows = out_rows.len();
@@ -253,10 +263,37 @@ impl<W: Plain + Default + Element<W>, A: Plain + Default> Tasks<'_, W, A> {
             unsafe {
                 let sums = Shared(sums.as_mut_ptr());
                 self.sum(simd, isa, piece, cols.clone(), kernel, sums, &dense);
+                self.correct(isa, cols.clone(), sums, &dense);
             }
             // SAFETY: the caller's promise.
             unsafe { store(isa, sums, (out, start), &out_rows, (&out_cols, 0..cols.len())) };
         });
+    }
+
+    /// Adds the corrections of some output features to complete sums.
+    ///
+    /// # Safety
+    /// As for [`Tasks::sum`].
+    unsafe fn correct(&self, isa: Isa, cols: Range<usize>, start: Shared<A>, rows: &Axis) {
+        let Some(corrections) = self.corrections else { return };
+        let corrections = &corrections[cols];
+        let mut row = 0;
+        while row < rows.len() {
+            let (place, count, stride) = rows.run(row, rows.len() - row);
+            isa.run(
+                #[inline(always)]
+                || {
+                    for i in 0..count {
+                        let sums = start.get().wrapping_add(place + i * stride);
+                        // SAFETY: the caller's promise: the columns of a row are neighbours.
+                        let sums =
+                            unsafe { std::slice::from_raw_parts_mut(sums, corrections.len()) };
+                        add(sums, corrections);
+                    }
+                },
+            );
+            row += count;
+        }
     }
 
     /// Computes the sums of a piece for some output features.

@@ -1,7 +1,12 @@
 //! Convolutions against plain loops, on every instruction set of the machine.
 
+use super::joined::OnTiles;
 use super::*;
 use crate::Pool;
+use crate::kernels::gemm::amx;
+use crate::kernels::gemm::number::{Number, Types};
+use crate::kernels::gemm::tests::encode;
+use crate::kernels::gemm::types::Call;
 
 /// Of a spatial dimension: input, kernel, stride, padding before and after, dilations, reversal.
 type Sizes = (usize, usize, usize, [i64; 2], [usize; 2], bool);
@@ -106,6 +111,7 @@ impl Case {
                 assert!(got == f32s(&want), "f32 on {isa:?} by {:?}", conv.route);
             }
         }
+        check_joined(&conv, &lhs, &rhs, want.len());
     }
 
     /// With channels last, channels first, and in an odd order.
@@ -124,6 +130,49 @@ impl Case {
             [odd.clone(), kernel_last, odd],
         ] {
             Case { orders, ..self.clone() }.check();
+        }
+    }
+}
+
+/// Compares the ways that join numbers, where they are taken.
+fn check_joined(conv: &Convolution, lhs: &[f64], rhs: &[f64], len: usize) {
+    for (lhs_type, rhs_type, out_type) in [
+        (Number::S8, Number::S8, Number::S32),
+        (Number::U8, Number::S8, Number::S32),
+        (Number::Bf16, Number::Bf16, Number::F32),
+    ] {
+        let unsigned = |v: &f64| if lhs_type == Number::U8 { v.abs() } else { *v };
+        let lhs: Vec<f64> = lhs.iter().map(unsigned).collect();
+        let mut want = vec![7.0; len];
+        // SAFETY: the result lies in `want`, which nothing else accesses.
+        unsafe {
+            let places = Shared(want.as_mut_ptr());
+            conv.run_loops::<f64>(Isa::best(), &&*lhs, &rhs, &places);
+        }
+        let integers =
+            |values: &[f64]| values.iter().map(|&value| value as i32).collect::<Vec<_>>();
+        let encode = |values: &[f64], number| encode(&integers(values), number);
+        let (lhs, rhs, want) =
+            (encode(&lhs, lhs_type), encode(rhs, rhs_type), encode(&want, out_type));
+        let types = Types { lhs: lhs_type, rhs: rhs_type, out: out_type };
+        let pool = Pool::new(2);
+        for (isa, threads) in
+            Isa::all().zip([pool.threads(2), Threads::single(), Threads::single()])
+        {
+            let (lhs, rhs, then) = (lhs.get(), rhs.get(), Then::default());
+            let call = Call { isa, types, lhs, rhs, then, threads };
+            let mut got = encode(&vec![7.0; len], out_type);
+            if conv.compute_vectors(&call, got.get_mut()) {
+                assert!(got.get() == want.get(), "{types:?} on {isa:?} by {:?}", conv.route);
+            }
+            if isa == Isa::best() {
+                let mut got = encode(&vec![7.0; len], out_type);
+                let mut done = false;
+                let out = got.get_mut();
+                let tiles = OnTiles { conv, call: &call, out, done: &mut done };
+                assert!(amx::with_tiles_of::<amx::Model>(types, tiles));
+                assert!(!done || got.get() == want.get(), "{types:?} in tiles by {:?}", conv.route);
+            }
         }
     }
 }
@@ -158,7 +207,7 @@ fn windows_of_all_kinds() {
         (2, 5, 1, [0, 0], [1, 1], false),
     ];
     for window in windows {
-        for sizes in [[1, 2, 3, 5], [1, 5, 8, 33], [2, 1, 4, 17], [9, 2, 1, 1], [8, 1, 3, 2]] {
+        for sizes in [[1, 2, 3, 5], [1, 5, 9, 33], [2, 1, 4, 17], [9, 2, 1, 1], [8, 1, 3, 2]] {
             Case { spatial: vec![window], ..case(sizes) }.check_orders();
             Case { spatial: vec![PLAIN, window], ..case(sizes) }.check_orders();
         }

@@ -12,7 +12,7 @@ use crate::kernels::gemm::tile::{self, Tile, TileArgs, Tiled, tiles};
 macro_rules! simd {
     (
         $(#[$doc:meta])* $name:ident if $found:expr, $features:literal,
-        tiles [$($height:literal)*], in place $in_place:tt,
+        tiles [$($height:literal)*], in place $in_place:tt, loops $loops:literal,
         $word:ty => $acc:ty, $lanes:literal, $words:ty => $vec:ty, $mask:ty,
         $load:ident, $load_masked:ident, $splat:ident, $fma:ident,
         $load_sums:ident, $add:ident, $store:ident
@@ -60,8 +60,7 @@ macro_rules! simd {
 
             unsafe fn run_loops(product: &Product<'_, Self>, threads: Threads<'_>) -> bool {
                 // SAFETY: the caller's promise.
-                Self::IN_PLACE
-                    && unsafe { product.run_dots(threads) || product.run_sweep(threads) }
+                $loops && unsafe { product.run_dots(threads) || product.run_sweep(threads) }
             }
         }
 
@@ -149,7 +148,7 @@ splat_words!(f32 => f32, f64 => f64, i32 => i32, i64 => i64, u32 => i32);
 simd!(
     /// `f32`.
     Avx512F32 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
-    tiles [1 2 3 4 5 6 7 8 9 10 11 12 13 14], in place true,
+    tiles [1 2 3 4 5 6 7 8 9 10 11 12 13 14], in place true, loops true,
     f32 => f32, 16, __m512 => __m512, __mmask16,
     _mm512_loadu_ps, _mm512_maskz_loadu_ps, _mm512_set1_ps, _mm512_fmadd_ps,
     _mm512_maskz_loadu_ps, _mm512_add_ps, _mm512_mask_storeu_ps
@@ -157,7 +156,7 @@ simd!(
 simd!(
     /// `f64`.
     Avx512F64 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
-    tiles [1 2 4 6 8 10 12 14], in place true,
+    tiles [1 2 4 6 8 10 12 14], in place true, loops true,
     f64 => f64, 8, __m512d => __m512d, __mmask8,
     _mm512_loadu_pd, _mm512_maskz_loadu_pd, _mm512_set1_pd, _mm512_fmadd_pd,
     _mm512_maskz_loadu_pd, _mm512_add_pd, _mm512_mask_storeu_pd
@@ -165,7 +164,7 @@ simd!(
 simd!(
     /// `i32`, wrapping.
     Avx512I32 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
-    tiles [1 2 4 8], in place false,
+    tiles [1 2 4 8], in place false, loops false,
     i32 => i32, 16, __m512i => __m512i, __mmask16,
     _mm512_loadu_epi32, _mm512_maskz_loadu_epi32, _mm512_set1_epi32, mul_add_i32,
     _mm512_maskz_loadu_epi32, _mm512_add_epi32, _mm512_mask_storeu_epi32
@@ -173,7 +172,7 @@ simd!(
 simd!(
     /// `i64`, wrapping.
     Avx512I64 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
-    tiles [1 2 4 8], in place false,
+    tiles [1 2 4 8], in place false, loops false,
     i64 => i64, 8, __m512i => __m512i, __mmask8,
     _mm512_loadu_epi64, _mm512_maskz_loadu_epi64, _mm512_set1_epi64, mul_add_i64,
     _mm512_maskz_loadu_epi64, _mm512_add_epi64, _mm512_mask_storeu_epi64
@@ -182,7 +181,7 @@ simd!(
     /// Pairs of `bf16`, summed in `f32`. Subnormal numbers count as zero.
     Avx512Bf16 if is_x86_feature_detected!("avx512bf16"),
     "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16",
-    tiles [1 2 4 6 8 10 12 14], in place false,
+    tiles [1 2 4 6 8 10 12 14], in place true, loops false,
     u32 => f32, 16, __m512i => __m512, __mmask16,
     _mm512_loadu_epi32, _mm512_maskz_loadu_epi32, _mm512_set1_epi32, mul_add_bf16,
     _mm512_maskz_loadu_ps, _mm512_add_ps, _mm512_mask_storeu_ps
@@ -191,7 +190,7 @@ simd!(
     /// Four `u8` of lhs and four `i8` of rhs, summed in `i32`, wrapping.
     Avx512Vnni if is_x86_feature_detected!("avx512vnni"),
     "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni",
-    tiles [1 2 4 6 8 10 12 14], in place false,
+    tiles [1 2 4 6 8 10 12 14], in place true, loops false,
     u32 => i32, 16, __m512i => __m512i, __mmask16,
     _mm512_loadu_epi32, _mm512_maskz_loadu_epi32, _mm512_set1_epi32, mul_add_bytes,
     _mm512_maskz_loadu_epi32, _mm512_add_epi32, _mm512_mask_storeu_epi32
