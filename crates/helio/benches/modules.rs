@@ -22,6 +22,13 @@ const MODULES: &[(&str, &str)] = &[
         "ENTRY e { x = f32[1048576] parameter(0) ROOT y = f32[1048576] tanh(x) }",
     ),
     (
+        "sort_by_magnitude_1M",
+        "less { a = f32[] parameter(0) b = f32[] parameter(1) c = f32[] abs(a) d = f32[] abs(b)
+         ROOT r = pred[] compare(c, d), direction=LT }
+         ENTRY e { x = f32[1048576] parameter(0)
+         ROOT s = f32[1048576] sort(x), dimensions={0}, to_apply=less }",
+    ),
+    (
         "softmax_1024x1024",
         "max { a = f32[] parameter(0) b = f32[] parameter(1) ROOT m = f32[] maximum(a, b) }
          add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }

@@ -12,7 +12,9 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-pub use batch::JitBatch;
+pub use batch::{JitBatch, LateFunction};
+
+use smallvec::SmallVec;
 
 use crate::exec::Pages;
 use crate::program::{RawKernel, RawParam};
@@ -26,6 +28,10 @@ const TASK_NANOS: f64 = 20_000.0;
 
 /// More tasks than this for one call even out nothing.
 const MOST_TASKS: i64 = 64;
+
+/// Addresses of so many buffers are listed without allocating.
+const FEW: usize = 8;
+type FewAddresses = SmallVec<[*mut u8; FEW]>;
 
 /// Scratch up to this size is kept for the thread's next call.
 const MOST_KEPT_BYTES: usize = 8 << 20;
@@ -149,31 +155,46 @@ impl JitFunction {
         args: &mut [JitArg<'_>],
         threads: Threads<'_>,
     ) -> Result<(), ArgumentMismatch> {
+        self.call_piece(args, 0..self.range, threads)
+    }
+
+    /// Calls the function for a piece of its range, which begins and ends at a multiple of the grain
+    /// or the range's end.
+    pub fn call_piece(
+        &self,
+        args: &mut [JitArg<'_>],
+        piece: Range<i64>,
+        threads: Threads<'_>,
+    ) -> Result<(), ArgumentMismatch> {
+        let is_cut = |at: i64| at == self.range || at % self.grain == 0;
+        let inside = 0 <= piece.start && piece.start <= piece.end && piece.end <= self.range;
+        if !(inside && is_cut(piece.start) && is_cut(piece.end)) {
+            let (range, grain) = (self.range, self.grain);
+            return Err(self.mismatch(format!("{piece:?} of {range} in steps of {grain}")));
+        }
         let at = self.addresses(args)?;
         // SAFETY: `addresses` has compared the buffers with the parameters; they are borrowed, the
-        // written ones mutably, until the call returns.
-        unsafe { self.call_raw(&at, 0..self.range, threads) };
+        // written ones mutably, until the call returns. The piece is one of the range.
+        unsafe { self.call_raw(&at, piece, threads) };
         Ok(())
     }
 
-    fn addresses(&self, args: &mut [JitArg<'_>]) -> Result<Vec<*mut u8>, ArgumentMismatch> {
-        let error = |what: String| Err(ArgumentMismatch(format!("{}: {what}", self.name)));
+    fn mismatch(&self, what: String) -> ArgumentMismatch {
+        ArgumentMismatch(format!("{}: {what}", self.name))
+    }
+
+    fn addresses(&self, args: &mut [JitArg<'_>]) -> Result<FewAddresses, ArgumentMismatch> {
+        let error = |what: String| Err(self.mismatch(what));
         if args.len() != self.params.len() {
             return error(format!("{} buffers for {} parameters", args.len(), self.params.len()));
         }
-        let own: Vec<Option<(*mut u8, usize, bool)>> = args
-            .iter_mut()
-            .map(|arg| match arg {
-                JitArg::Read(bytes) => Some((bytes.as_ptr().cast_mut(), bytes.len(), false)),
-                JitArg::Write(bytes) => Some((bytes.as_mut_ptr(), bytes.len(), true)),
-                JitArg::Same(_) => None,
-            })
-            .collect();
-        let mut at = Vec::with_capacity(args.len());
-        for (n, (arg, param)) in args.iter().zip(&self.params).enumerate() {
-            let named = if let JitArg::Same(other) = arg { *other } else { n };
-            let Some((start, len, writable)) = own.get(named).copied().flatten() else {
-                return error(format!("buffer {n} is that of no other"));
+        let mut at = FewAddresses::new();
+        for (n, param) in self.params.iter().enumerate() {
+            let named = if let JitArg::Same(other) = args[n] { other } else { n };
+            let (start, len, writable) = match args.get_mut(named) {
+                Some(JitArg::Read(bytes)) => (bytes.as_ptr().cast_mut(), bytes.len(), false),
+                Some(JitArg::Write(bytes)) => (bytes.as_mut_ptr(), bytes.len(), true),
+                _ => return error(format!("buffer {n} is that of no other")),
             };
             if len < param.bytes {
                 return error(format!("buffer {n} has {len} of {} bytes", param.bytes));

@@ -152,6 +152,34 @@ fn space_of(graph: &Graph<'_>, fused: CompId, id: InstrId) -> Result<Option<Spac
 }
 
 impl<'m> Domain<'m> {
+    /// A loop that runs scalar code on the elements of arrays of `count`.
+    pub fn of_scalar(module: &'m Module, scalar: CompId, count: usize) -> Result<Self, Stop> {
+        let last = i64::try_from(count).ok().and_then(|count| count.checked_sub(1));
+        let last = last.filter(|&last| last > 0);
+        let last = last.ok_or_else(|| Stop::unsupported("no loop to run scalar code in"))?;
+        let mut graph = Graph::new(module, scalar, vec![last], Folded::default());
+        let at = Affine::dim(0);
+        let mut args = Vec::new();
+        for (operand, param) in module.computation(scalar).program_shape().params.iter().enumerate()
+        {
+            let scalar = param.as_array().filter(|shape| shape.is_scalar());
+            let scalar = scalar.ok_or_else(|| Stop::unsupported("code that is not scalar"))?;
+            let source = Source::Operand(operand);
+            let load = Node::Load { source, at: at.clone(), guard: 0 };
+            args.push(graph.push(load, scalar.element())?);
+        }
+        let nodes = graph.inline(scalar, args)?;
+        if !graph.reductions.is_empty() {
+            return Err(Stop::unsupported("scalar code that folds"));
+        }
+        let output = |(leaf, node): (usize, NodeId)| {
+            let ty = graph.info(node).ty;
+            Output { leaf, at: at.clone(), node, ty, every_point: true, updates: None }
+        };
+        let outputs = nodes.into_iter().enumerate().map(output).collect();
+        Ok(Domain { graph, outputs, kept: vec![0], folded: Vec::new() })
+    }
+
     /// The loops for a group of results.
     pub fn new(module: &'m Module, fused: CompId, group: &Group) -> Result<Self, Stop> {
         let space = &group.space;

@@ -23,7 +23,7 @@ mod nest;
 mod reducer;
 mod segments;
 
-use helio_ir::{CompId, Module};
+use helio_ir::{CompId, ElementType, Module};
 
 use crate::kernel::{Kernel, Lane};
 use affine::{Affine, Dim};
@@ -100,6 +100,14 @@ impl Stop {
     fn unsupported(reason: impl Into<String>) -> Stop {
         Stop::Unsupported(Unsupported { reason: reason.into() })
     }
+
+    /// What stands in the way, where there is no other attempt.
+    fn reason(self) -> Unsupported {
+        match self {
+            Stop::Unsupported(unsupported) => unsupported,
+            Stop::Split { .. } => Unsupported { reason: "loops split without end".to_owned() },
+        }
+    }
 }
 
 /// The vectors of a kernel.
@@ -120,12 +128,31 @@ const PART: i64 = 1 << 14;
 pub fn lower(module: &Module, fused: CompId, target: Target) -> Result<Lowered, Unsupported> {
     let mut lowering =
         Lowering { target, bytes: Bytes::of(module, fused), lowered: Lowered::default() };
-    let done = lowering.all(module, fused);
-    done.map_err(|stop| match stop {
-        Stop::Unsupported(unsupported) => unsupported,
-        Stop::Split { .. } => Unsupported { reason: "loops split without end".to_owned() },
-    })?;
+    lowering.all(module, fused).map_err(Stop::reason)?;
     Ok(lowering.lowered)
+}
+
+/// Lowers scalar code to a kernel that runs it on `count` arguments at once: operand `i` is an array
+/// of what parameter `i` is given, result `j` one of what leaf `j` of the root is. Pieces of the
+/// range count elements.
+pub fn lower_scalar(
+    module: &Module,
+    scalar: CompId,
+    count: usize,
+    target: Target,
+) -> Result<Stage, Unsupported> {
+    let domain = Domain::of_scalar(module, scalar, count).map_err(Stop::reason)?;
+    let of = |ty: ElementType| ty.size_bytes().saturating_mul(count);
+    let params = module.computation(scalar).program_shape().params;
+    let elements = params.iter().filter_map(|param| param.as_array());
+    let bytes = Bytes {
+        operands: elements.map(|shape| of(shape.element())).collect(),
+        results: domain.outputs.iter().map(|output| of(output.ty)).collect(),
+    };
+    let mut lowering = Lowering { target, bytes, lowered: Lowered::default() };
+    lowering.domain(domain).map_err(Stop::reason)?;
+    let stage = lowering.lowered.stages.pop();
+    stage.ok_or_else(|| Unsupported { reason: "scalar code without a result".to_owned() })
 }
 
 /// The sizes of buffers.

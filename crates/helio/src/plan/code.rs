@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use helio_codegen::kernel::Kernel as Code;
-use helio_codegen::tile::{self, Tile};
+use helio_codegen::lower::{Arg, Stage, lower_scalar};
+use helio_codegen::tile::{Arg as TileArg, Tile};
 use helio_codegen::x86;
+use helio_ir::{CompId, Module};
 use helio_runtime::program::{Failure, Kernel, RawParam, Step};
-use helio_runtime::{Jit, Threads};
+use helio_runtime::{Jit, JitArg, JitBatch, LateFunction, Threads};
+use smallvec::SmallVec;
 
-use super::{Planned, Planner, StorageId};
+use super::{Planned, Planner, StorageId, Target};
 
 /// Kernels state the work of a unit in cycles or so; processors have about so many each nanosecond.
 const CYCLES_PER_NANO: f64 = 4.0;
@@ -21,24 +24,7 @@ impl Planner<'_> {
         cost: u64,
         slots: Vec<StorageId>,
     ) -> Planned<Step> {
-        if let Some(isa) = self.target.isa
-            && let Ok(bytes) = x86::compile(&code, isa)
-        {
-            let param = |param: &helio_codegen::kernel::Param| RawParam {
-                bytes: param.bytes,
-                read: param.read,
-                write: param.write,
-                align: param.align(),
-            };
-            let kernel = self.machine_code.add(Jit {
-                name: format!("kernel {}", self.machine_code.len()),
-                code: bytes.bytes().to_vec(),
-                params: code.params.iter().map(param).collect(),
-                scratch_bytes: code.scratch_bytes,
-                range: code.range,
-                grain: code.grain,
-                nanos: cost as f64 / CYCLES_PER_NANO,
-            });
+        if let Some(kernel) = machine_code(&code, cost, self.target, &mut self.machine_code) {
             return Ok(Step::Raw { kernel, slots });
         }
         let tile = Portable::new(&code)?;
@@ -46,6 +32,110 @@ impl Planner<'_> {
             slots.into_iter().zip(&code.params).partition(|(_, param)| param.write);
         let ids = |slots: Vec<(StorageId, _)>| slots.into_iter().map(|(id, _)| id).collect();
         Ok(Step::Kernel { kernel: Arc::new(tile), inputs: ids(inputs), outputs: ids(outputs) })
+    }
+}
+
+/// Adds the machine code of a kernel to a batch, if there can be.
+fn machine_code(
+    code: &Code,
+    cost: u64,
+    target: &Target,
+    batch: &mut JitBatch,
+) -> Option<Arc<LateFunction>> {
+    let bytes = x86::compile(code, target.isa?).ok()?;
+    let param = |param: &helio_codegen::kernel::Param| RawParam {
+        bytes: param.bytes,
+        read: param.read,
+        write: param.write,
+        align: param.align(),
+    };
+    Some(batch.add(Jit {
+        name: format!("kernel {}", batch.len()),
+        code: bytes.bytes().to_vec(),
+        params: code.params.iter().map(param).collect(),
+        scratch_bytes: code.scratch_bytes,
+        range: code.range,
+        grain: code.grain,
+        nanos: cost as f64 / CYCLES_PER_NANO,
+    }))
+}
+
+/// Scalar code that runs on many arguments at once, as machine code or on the tile machine.
+pub(super) struct ScalarCode {
+    engine: Engine,
+    args: Vec<Arg>,
+    range: i64,
+    grain: i64,
+}
+
+enum Engine {
+    Machine(Arc<LateFunction>),
+    Tile(Tile),
+}
+
+impl ScalarCode {
+    /// Code for `count` arguments at once, if the computation can be lowered.
+    pub(super) fn new(
+        module: &Module,
+        scalar: CompId,
+        count: usize,
+        target: &Target,
+        batch: &mut JitBatch,
+    ) -> Option<Self> {
+        let Stage { kernel, args, cost, .. } =
+            lower_scalar(module, scalar, count, target.vectors()).ok()?;
+        let (range, grain) = (kernel.range, kernel.grain.max(1));
+        let engine = match machine_code(&kernel, cost, target, batch) {
+            Some(function) => Engine::Machine(function),
+            None => Engine::Tile(Tile::new(&kernel).ok()?),
+        };
+        Some(ScalarCode { engine, args, range, grain })
+    }
+
+    /// The parameters that the code reads, in ascending order.
+    pub(super) fn reads(&self) -> Vec<usize> {
+        let operand = |arg: &Arg| match arg {
+            Arg::Operand(i) => Some(*i),
+            _ => None,
+        };
+        let mut reads: Vec<usize> = self.args.iter().filter_map(operand).collect();
+        reads.sort_unstable();
+        reads
+    }
+
+    /// Runs the code, whose only result goes to `to`, for the first `count` arguments and maybe more.
+    /// `operand` gives the arguments for a parameter.
+    pub(super) fn call<'a>(
+        &self,
+        count: usize,
+        operand: impl Fn(usize) -> &'a [u8],
+        to: &mut [u8],
+    ) -> Result<(), Failure> {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        let end = count.saturating_add(self.grain - 1) / self.grain * self.grain;
+        let end = end.min(self.range);
+        match &self.engine {
+            Engine::Machine(function) => {
+                let mut args = SmallVec::<[JitArg<'_>; 8]>::new();
+                let mut to = Some(to);
+                for arg in &self.args {
+                    args.push(match arg {
+                        Arg::Operand(i) => JitArg::Read(operand(*i)),
+                        _ => to.take().map_or(JitArg::Read(&[]), JitArg::Write),
+                    });
+                }
+                Ok(function.call(&mut args, 0..end)?)
+            }
+            Engine::Tile(tile) => {
+                let mut to = Some(to);
+                let arg = |arg: &Arg| match arg {
+                    Arg::Operand(i) => TileArg::Read(operand(*i)),
+                    _ => to.take().map_or(TileArg::Read(&[]), TileArg::Write),
+                };
+                let mut args: Vec<TileArg<'_>> = self.args.iter().map(arg).collect();
+                Ok(tile.run(&mut args, 0, end)?)
+            }
+        }
     }
 }
 
@@ -78,10 +168,10 @@ impl Kernel for Portable {
     ) -> Result<(), Failure> {
         let (mut inputs, mut outputs) = (inputs.iter(), outputs.iter_mut());
         let arg = |&write: &bool| match write {
-            true => outputs.next().map(|bytes| tile::Arg::Write(bytes)),
-            false => inputs.next().map(|bytes| tile::Arg::Read(bytes)),
+            true => outputs.next().map(|bytes| TileArg::Write(bytes)),
+            false => inputs.next().map(|bytes| TileArg::Read(bytes)),
         };
-        let args: Option<Vec<tile::Arg<'_>>> = self.writes.iter().map(arg).collect();
+        let args: Option<Vec<TileArg<'_>>> = self.writes.iter().map(arg).collect();
         let mut args = args.ok_or("a parameter is missing")?;
         Ok(self.tile.run(&mut args, 0, self.range)?)
     }

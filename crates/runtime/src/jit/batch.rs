@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use super::{Jit, JitFunction};
+use super::{ArgumentMismatch, Jit, JitArg, JitFunction};
 use crate::program::{RawKernel, RawParam};
 use crate::threads::Threads;
 
@@ -12,7 +12,7 @@ use crate::threads::Threads;
 #[derive(Default)]
 pub struct JitBatch {
     code: Vec<Jit>,
-    functions: Vec<Arc<Late>>,
+    functions: Vec<Arc<LateFunction>>,
 }
 
 impl JitBatch {
@@ -27,10 +27,11 @@ impl JitBatch {
     }
 
     /// Adds code; what comes back can be called after [`JitBatch::install`].
-    pub fn add(&mut self, jit: Jit) -> Arc<dyn RawKernel> {
+    pub fn add(&mut self, jit: Jit) -> Arc<LateFunction> {
         let (name, params) = (jit.name.clone(), jit.params.clone());
         let (range, grain) = (jit.range, jit.grain.max(1));
-        let late = Arc::new(Late { name, params, range, grain, function: OnceLock::new() });
+        let function = OnceLock::new();
+        let late = Arc::new(LateFunction { name, params, range, grain, function });
         self.functions.push(late.clone());
         self.code.push(jit);
         late
@@ -49,7 +50,7 @@ impl JitBatch {
 }
 
 /// A function that is there once its batch is installed.
-struct Late {
+pub struct LateFunction {
     name: String,
     params: Vec<RawParam>,
     range: i64,
@@ -57,7 +58,21 @@ struct Late {
     function: OnceLock<JitFunction>,
 }
 
-impl RawKernel for Late {
+impl LateFunction {
+    /// Calls the function for a piece of its range, on the caller's thread.
+    ///
+    /// # Panics
+    /// If its batch is not installed.
+    pub fn call(&self, args: &mut [JitArg<'_>], piece: Range<i64>) -> Result<(), ArgumentMismatch> {
+        self.function().call_piece(args, piece, Threads::single())
+    }
+
+    fn function(&self) -> &JitFunction {
+        self.function.get().expect("a batch is installed before its functions run")
+    }
+}
+
+impl RawKernel for LateFunction {
     fn name(&self) -> &str {
         &self.name
     }
@@ -75,8 +90,7 @@ impl RawKernel for Late {
     }
 
     unsafe fn call(&self, at: &[*mut u8], piece: Range<i64>, threads: Threads<'_>) {
-        let function = self.function.get().expect("a batch is installed before its functions run");
         // SAFETY: the caller's; the function has the same parameters and range.
-        unsafe { function.call_raw(at, piece, threads) };
+        unsafe { self.function().call_raw(at, piece, threads) };
     }
 }

@@ -330,17 +330,37 @@ impl Generator {
     }
 
     /// The name of a comparator of `count` arrays that looks at the first.
+    /// A comparator of the first elements, or of what is computed from them, so that more are equal.
     fn comparator(&mut self, elements: &[ElementType]) -> String {
         let direction = *self.pick(&["LT", "GT"]);
         let types: Vec<String> = elements.iter().map(|&element| shape(element, &[])).collect();
-        self.computation(format!("sort {direction} {}", types.join(" ")), |name| {
+        let ty = &types[0];
+        let mask = format!("{ty} and");
+        let floor = format!("{ty} floor");
+        let computed = match elements[0] {
+            element if element.is_integer() && element.bits() >= 8 => Some(mask),
+            element if element.is_float() => Some(floor),
+            _ => None,
+        };
+        let computed = computed.filter(|_| self.below(2) == 0);
+        let name = format!("sort {direction} {computed:?} {}", types.join(" "));
+        self.computation(name, |name| {
             let mut text = format!("{name} {{\n");
             for (i, ty) in types.iter().enumerate() {
                 text.push_str(&format!("  a{i} = {ty} parameter({})\n", 2 * i));
                 text.push_str(&format!("  b{i} = {ty} parameter({})\n", 2 * i + 1));
             }
+            let keys = match &computed {
+                Some(op) => {
+                    let second = if op.ends_with("and") { ", m" } else { "" };
+                    text.push_str(&format!("  m = {ty} constant(6)\n"));
+                    text.push_str(&format!("  c = {op}(a0{second})\n  d = {op}(b0{second})\n"));
+                    "c, d"
+                }
+                None => "a0, b0",
+            };
             text.push_str(&format!(
-                "  ROOT r = pred[] compare(a0, b0), direction={direction}\n}}\n\n"
+                "  ROOT r = pred[] compare({keys}), direction={direction}\n}}\n\n"
             ));
             text
         })

@@ -13,11 +13,12 @@ mod window;
 
 use std::sync::Arc;
 
-use helio_ir::{ArrayShape, Instr, InstrId, Module, Op};
-use helio_runtime::Threads;
+use helio_ir::{ArrayShape, CompId, Instr, InstrId, Module, Op};
 use helio_runtime::program::{Failure, Kernel, Step};
+use helio_runtime::{JitBatch, Threads};
 
-use super::{Frame, Planned, Planner, StorageId};
+use super::code::ScalarCode;
+use super::{Frame, Planned, Planner, StorageId, Target};
 
 /// An instruction and the shapes around it.
 struct Site<'s> {
@@ -30,6 +31,19 @@ struct Site<'s> {
     used: Vec<bool>,
     /// How many threads a run may have.
     threads: Threads<'s>,
+}
+
+/// Where generated code goes that kernels call.
+struct Codes<'c> {
+    target: &'c Target,
+    batch: &'c mut JitBatch,
+}
+
+impl Codes<'_> {
+    /// Scalar code for `count` arguments at once, if the computation can be lowered.
+    fn scalar(&mut self, module: &Module, scalar: CompId, count: usize) -> Option<ScalarCode> {
+        ScalarCode::new(module, scalar, count, self.target, self.batch)
+    }
 }
 
 /// A kernel and the memory it wants.
@@ -77,11 +91,21 @@ impl Bound {
         name: &'static str,
         code: impl Fn(&[&[u8]], &mut [&mut [u8]], Threads<'_>) + Send + Sync + 'static,
     ) -> Self {
-        let code: Box<Code> = Box::new(move |inputs, outputs, threads| {
+        Bound::fallible(name, move |inputs, outputs, threads| {
             code(inputs, outputs, threads);
             Ok(())
-        });
-        Bound::of(Arc::new(Function { name, code }))
+        })
+    }
+
+    /// A function without working memory.
+    fn fallible(
+        name: &'static str,
+        code: impl Fn(&[&[u8]], &mut [&mut [u8]], Threads<'_>) -> Result<(), Failure>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        Bound::of(Arc::new(Function { name, code: Box::new(code) }))
     }
 
     /// A kernel without working memory.
@@ -96,9 +120,9 @@ impl Bound {
 }
 
 /// The kernel for an instruction, if there is one.
-fn bind(site: &Site<'_>) -> Option<Bound> {
+fn bind(site: &Site<'_>, code: &mut Codes<'_>) -> Option<Bound> {
     match &site.instr.op {
-        Op::Sort(op) => order::sort(site, op),
+        Op::Sort(op) => order::sort(site, op, code),
         Op::TopK(op) => order::top_k(site, op),
         Op::Gather(op) => indexed::gather(site, op),
         Op::Scatter(op) => indexed::scatter(site, op),
@@ -146,10 +170,9 @@ impl<'m> Planner<'m> {
             results,
             threads: self.threads,
         };
-        let Some(Bound { kernel, scratch_bytes, updates, copies, skips_unused }) = bind(&site)
-        else {
-            return Ok(None);
-        };
+        let mut codes = Codes { target: self.target, batch: &mut self.machine_code };
+        let Some(bound) = bind(&site, &mut codes) else { return Ok(None) };
+        let Bound { kernel, scratch_bytes, updates, copies, skips_unused } = bound;
 
         let mut inputs = frame.operands(id);
         let updated = updates.and_then(|operand| {

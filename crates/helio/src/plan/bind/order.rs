@@ -1,11 +1,13 @@
 //! Sorting and top-k.
 
+use std::sync::{Mutex, PoisonError};
+
 use helio_ir::{ElementType, ops};
 use helio_passes::recognize;
 use helio_runtime::kernels::bytes::cast_mut;
-use helio_runtime::kernels::sort::{KeyOrder, Lanes, Sort, SortKey, TopK};
+use helio_runtime::kernels::sort::{KeyOrder, Lanes, MergeSort, PAIRS, Pairs, Sort, SortKey, TopK};
 
-use super::{Bound, Site};
+use super::{Bound, Codes, Site};
 
 /// How elements compare by their bits, in IEEE's total order or as numbers.
 fn order(element: ElementType, total: bool) -> Option<KeyOrder> {
@@ -26,7 +28,25 @@ fn order(element: ElementType, total: bool) -> Option<KeyOrder> {
     Some(if total { KeyOrder::Total } else { KeyOrder::Numeric { largest } })
 }
 
-pub(super) fn sort(site: &Site<'_>, op: &ops::Sort) -> Option<Bound> {
+pub(super) fn sort(site: &Site<'_>, op: &ops::Sort, code: &mut Codes<'_>) -> Option<Bound> {
+    by_keys(site, op).or_else(|| by_comparator(site, op, code))
+}
+
+fn lanes(site: &Site<'_>, op: &ops::Sort) -> Lanes {
+    let dims = site.operands[0].dims();
+    Lanes {
+        outer: dims[..op.dimension].iter().product(),
+        count: dims[op.dimension],
+        inner: dims[op.dimension + 1..].iter().product(),
+    }
+}
+
+fn element_sizes(site: &Site<'_>) -> Vec<usize> {
+    site.operands.iter().map(|shape| shape.element().size_bytes()).collect()
+}
+
+/// By keys, if the comparator is a lexicographic order of operands.
+fn by_keys(site: &Site<'_>, op: &ops::Sort) -> Option<Bound> {
     let keys = recognize::comparator(site.module, op.to_apply)?;
     let key = |key: recognize::SortKey| {
         let element = site.operands.get(key.operand)?.element();
@@ -34,20 +54,43 @@ pub(super) fn sort(site: &Site<'_>, op: &ops::Sort) -> Option<Bound> {
         Some(SortKey { operand: key.operand, order, descending: key.descending })
     };
     let keys = keys.into_iter().map(key).collect::<Option<Vec<_>>>()?;
-    let dims = site.operands[0].dims();
-    let lanes = Lanes {
-        outer: dims[..op.dimension].iter().product(),
-        count: dims[op.dimension],
-        inner: dims[op.dimension + 1..].iter().product(),
-    };
-    let sizes = site.operands.iter().map(|shape| shape.element().size_bytes()).collect();
-    let sort = Sort::new(keys, sizes, lanes)?;
+    let sort = Sort::new(keys, element_sizes(site), lanes(site, op))?;
     let scratch = sort.scratch_bytes(site.threads.count());
     let arrays = site.operands.len();
     let bound = Bound::new("sort", move |inputs, outputs, threads| {
         let (outputs, scratch) = outputs.split_at_mut(arrays);
         let scratch = scratch.first_mut().map_or(&mut [][..], |scratch| scratch);
         sort.run(inputs, outputs, scratch, threads);
+    });
+    Some(Bound { skips_unused: true, ..bound.with_scratch(scratch) })
+}
+
+/// By merges, whatever the comparator says, if it can be generated code.
+fn by_comparator(site: &Site<'_>, op: &ops::Sort, code: &mut Codes<'_>) -> Option<Bound> {
+    let less = code.scalar(site.module, op.to_apply, PAIRS)?;
+    // Parameters come in pairs: the left and the right element of each operand.
+    let mut compared: Vec<usize> = less.reads().into_iter().map(|param| param / 2).collect();
+    compared.dedup();
+    let sort = MergeSort::new(&compared, &site.used, element_sizes(site), lanes(site, op))?;
+    let scratch = sort.scratch_bytes();
+    let arrays = site.operands.len();
+    let bound = Bound::fallible("sort by comparator", move |inputs, outputs, threads| {
+        let (outputs, scratch) = outputs.split_at_mut(arrays);
+        let scratch = scratch.first_mut().map_or(&mut [][..], |scratch| scratch);
+        let failure = Mutex::new(None);
+        let precedes = |count: usize, pairs: &Pairs<'_>, answers: &mut [u8]| {
+            // Whether the right element is less: the code is given it as the left one.
+            let operand = |param: usize| {
+                let column = compared.iter().position(|&operand| operand == param / 2);
+                column.map_or(&[][..], |column| pairs(column)[1 - param % 2])
+            };
+            if let Err(error) = less.call(count, operand, answers) {
+                *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            }
+        };
+        sort.run(&precedes, inputs, outputs, scratch, threads);
+        let failure = failure.into_inner().unwrap_or_else(PoisonError::into_inner);
+        failure.map_or(Ok(()), Err)
     });
     Some(Bound { skips_unused: true, ..bound.with_scratch(scratch) })
 }

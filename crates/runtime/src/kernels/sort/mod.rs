@@ -9,7 +9,7 @@ mod top_k;
 use std::ops::Range;
 
 pub use keys::{KeyOrder, SortKey};
-pub use merge::sort_by;
+pub use merge::{MergeSort, PAIRS, Pairs, Precedes};
 pub use top_k::TopK;
 
 use super::bytes::{Scratch, cast, cast_mut, scratch_for, slots, with_size};

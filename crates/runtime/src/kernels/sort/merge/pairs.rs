@@ -1,0 +1,41 @@
+//! Pairs of elements that a comparator is asked about.
+
+use smallvec::SmallVec;
+
+use super::super::super::bytes::Scratch;
+use super::super::super::scratch;
+
+/// So many pairs at most are compared at once: enough to make a call worth it, and few enough for the
+/// ends of all merges to stay in the caches.
+pub const PAIRS: usize = 128;
+
+/// For each number of a compared operand, the left elements of pairs and the right ones.
+pub type Pairs<'p> = dyn Fn(usize) -> [&'p [u8]; 2] + 'p;
+
+/// A comparator: for each of the first so many pairs, sets a byte to 1 if the right element comes
+/// before the left one, else to 0. Slices have room for [`PAIRS`].
+pub type Precedes<'a> = dyn Fn(usize, &Pairs<'_>, &mut [u8]) + Sync + 'a;
+
+/// A comparator, and what is moved by its answers.
+pub(super) struct Asked<'a> {
+    pub precedes: &'a Precedes<'a>,
+    /// Bytes of an element of each column.
+    pub sizes: &'a [usize],
+    /// The comparator is shown so many columns, the first.
+    pub compared: usize,
+}
+
+/// A list with an item for each column.
+pub(super) type PerColumn<T> = SmallVec<[T; 4]>;
+
+impl Asked<'_> {
+    /// Calls `body` with room for `rows` times [`PAIRS`] elements of each column.
+    pub fn with_rows<R>(&self, rows: usize, body: impl FnOnce(PerColumn<&mut [u8]>) -> R) -> R {
+        // Rows of all elements are whole cache lines.
+        let bytes = self.sizes.iter().map(|size| rows * PAIRS * size).sum::<usize>();
+        scratch::with(bytes + 64 * self.sizes.len(), |memory: &mut [u8]| {
+            let mut scratch = Scratch::new(memory);
+            body(self.sizes.iter().map(|size| scratch.take(rows * PAIRS * size)).collect())
+        })
+    }
+}
