@@ -5,7 +5,7 @@ use helio_ir::{BinaryOp, UnaryOp};
 use super::Elem;
 use super::compare::extremum;
 use super::kind::FloatKind;
-use crate::kernel::{BinOp, Builder, Cmp, UnOp, Value};
+use crate::kernel::{BinOp, Builder, Cmp, Lane, UnOp, Value};
 use crate::math::{self, sign_bit};
 
 pub(super) fn has_unary(op: UnaryOp) -> bool {
@@ -111,6 +111,12 @@ fn in_lanes(b: &mut Builder, op: UnaryOp, float: FloatKind, x: Value) -> Elem {
 }
 
 pub(super) fn binary(b: &mut Builder, op: BinaryOp, float: FloatKind, x: Value, y: Value) -> Elem {
+    if op == BinaryOp::Divide
+        && !matches!(float, FloatKind::Small(_))
+        && let Some(reciprocal) = reciprocal(b, y)
+    {
+        return binary(b, BinaryOp::Multiply, float, x, reciprocal);
+    }
     if let Some(op) = arithmetic(op) {
         let result = b.bin(op, x, y);
         return Elem::Vector(float.round(b, result));
@@ -123,6 +129,26 @@ pub(super) fn binary(b: &mut Builder, op: BinaryOp, float: FloatKind, x: Value, 
         other => {
             let value = math::binary(b, other, x, y);
             Elem::Vector(float.round_any(b, value))
+        }
+    }
+}
+
+/// 1/c for a constant, if both are normal numbers of its lane: a product takes an eighth of the time of
+/// a quotient. It may be an ulp off the nearest number unless c is a power of two; XLA does likewise.
+fn reciprocal(b: &mut Builder, c: Value) -> Option<Value> {
+    let (lane, bits) = (b.lane(c), b.constant(c)?);
+    match lane {
+        Lane::F32 => {
+            let c = f32::from_bits(bits as u32);
+            let reciprocal = 1.0 / c;
+            let normal = c.is_normal() && reciprocal.is_normal();
+            normal.then(|| b.float(lane, reciprocal.into()))
+        }
+        _ => {
+            let c = f64::from_bits(bits);
+            let reciprocal = 1.0 / c;
+            let normal = c.is_normal() && reciprocal.is_normal();
+            normal.then(|| b.float(lane, reciprocal))
         }
     }
 }
