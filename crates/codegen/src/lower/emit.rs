@@ -1,6 +1,7 @@
 //! Values of a [`Graph`] as instructions of a kernel.
 
 use std::collections::HashMap;
+use std::iter::zip;
 
 use helio_ir::ops::Convert;
 use helio_ir::{ElementType, Op};
@@ -10,6 +11,14 @@ use super::affine::{Affine, Bounds, Dim};
 use super::graph::{Cond, Graph, Guard, Node, NodeId, Source};
 use crate::elementwise::{self, Elem};
 use crate::kernel::{Addr, BinOp, Buf, Builder, Cmp, IndexOp, Lane, MaskOp, Mem, Value};
+
+/// Values of nodes at a point.
+pub(super) type Values = HashMap<NodeId, Elem>;
+
+/// Registers that values at points side by side may take.
+const MOST_LIVE: usize = 16;
+/// Fewer operations than this are near enough to those of the next point as it is.
+const FEWEST_APPLIED: usize = 3;
 
 /// Where in the loops values are wanted.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,7 +61,7 @@ pub(super) struct Emit<'g, 'm> {
     pub sizes: &'g dyn Fn(Arg) -> usize,
     pub point: Point,
     /// Values at the current point.
-    values: HashMap<NodeId, Elem>,
+    values: Values,
     /// What reductions have given, for each copy.
     pub reduced: Vec<HashMap<(usize, usize), Elem>>,
     pub kept: HashMap<NodeId, Kept>,
@@ -78,7 +87,7 @@ impl<'g, 'm> Emit<'g, 'm> {
             params: Vec::new(),
             sizes,
             point: Point::default(),
-            values: HashMap::new(),
+            values: Values::new(),
             reduced: vec![HashMap::new(); copies],
             kept: HashMap::new(),
             kept_at: Affine::default(),
@@ -146,44 +155,109 @@ impl<'g, 'm> Emit<'g, 'm> {
         if let Some(&value) = self.values.get(&root) {
             return value;
         }
-        let mut values = std::mem::take(&mut self.values);
-        self.evaluate(b, &[root], &mut values, &[]);
+        let mut places = [(self.point, std::mem::take(&mut self.values))];
+        self.evaluate(b, &[root], &mut places, &[]);
+        let [(_, values)] = places;
         self.values = values;
         self.values[&root]
     }
 
     /// What a reducer's body gives for arguments.
     pub fn body(&mut self, b: &mut Builder, body: &[NodeId], args: &[Elem]) -> Vec<Elem> {
-        let mut values = HashMap::new();
-        self.evaluate(b, body, &mut values, args);
+        let mut places = [(self.point, HashMap::new())];
+        self.evaluate(b, body, &mut places, args);
+        let [(_, values)] = places;
         body.iter().map(|id| values[id]).collect()
     }
 
-    /// Computes nodes, operands first: the order in which they stand in the graph.
-    fn evaluate(
+    /// Computes nodes at several points side by side, so that a processor need not look far for
+    /// work that does not wait for other work. Where that takes too many registers, as many being
+    /// taken at each point already, or there is hardly any work, nothing is done.
+    pub fn side_by_side(
         &mut self,
         b: &mut Builder,
+        points: &[Point],
         roots: &[NodeId],
-        values: &mut HashMap<NodeId, Elem>,
-        args: &[Elem],
-    ) {
-        let Some(&last) = roots.iter().max() else { return };
-        let mut needed = vec![false; last as usize + 1];
+        taken: usize,
+    ) -> Vec<Values> {
+        let mut places: Vec<(Point, Values)> =
+            points.iter().map(|&point| (point, Values::new())).collect();
+        let pays = points.len() > 1 && {
+            let needed = self.needed(roots, &Values::new());
+            let nodes = zip(&self.graph.nodes, &needed).filter(|&(_, &needed)| needed);
+            let applied = nodes.filter(|(node, _)| matches!(node, Node::Apply { .. })).count();
+            let live = self.most_live(roots, &needed) + taken;
+            applied >= FEWEST_APPLIED && live * points.len() <= MOST_LIVE
+        };
+        if pays {
+            self.evaluate(b, roots, &mut places, &[]);
+        }
+        places.into_iter().map(|(_, values)| values).collect()
+    }
+
+    /// Goes to a point at which values are known.
+    pub fn resume(&mut self, point: Point, values: Values) {
+        self.point = point;
+        self.values = values;
+    }
+
+    /// How many values that nodes are made of are needed later, at the most.
+    fn most_live(&self, roots: &[NodeId], needed: &[bool]) -> usize {
+        let mut live = vec![false; needed.len()];
+        let (mut count, mut most) = (0, 0);
+        let is_kept = |id: NodeId| !matches!(self.graph.node(id), Node::Literal(_));
+        for id in roots.iter().copied().filter(|&id| is_kept(id)) {
+            count += usize::from(!std::mem::replace(&mut live[id as usize], true));
+        }
+        for id in (0..needed.len() as NodeId).rev().filter(|&id| needed[id as usize]) {
+            most = most.max(count);
+            count -= usize::from(std::mem::replace(&mut live[id as usize], false));
+            self.needs(id, &mut |arg| {
+                if is_kept(arg) {
+                    count += usize::from(!std::mem::replace(&mut live[arg as usize], true));
+                }
+            });
+        }
+        most
+    }
+
+    /// Which nodes have to be computed for others, where some are known.
+    fn needed(&self, roots: &[NodeId], known: &Values) -> Vec<bool> {
+        let mut needed = vec![false; roots.iter().max().map_or(0, |&last| last as usize + 1)];
         roots.iter().for_each(|&root| needed[root as usize] = true);
-        for id in (0..=last).rev() {
-            if !needed[id as usize] || values.contains_key(&id) {
+        for id in (0..needed.len() as NodeId).rev() {
+            if !needed[id as usize] || known.contains_key(&id) {
                 needed[id as usize] = false;
             } else if self.kept.get(&id).is_none_or(|kept| !kept.ready) {
                 self.needs(id, &mut |arg| needed[arg as usize] = true);
             }
         }
-        for id in (0..=last).filter(|&id| needed[id as usize]) {
-            let value = match self.kept.get(&id).cloned() {
-                Some(kept) if kept.ready => self.restore(b, id, &kept),
-                _ => self.node(b, id, values, args),
-            };
-            values.insert(id, value);
+        needed
+    }
+
+    /// Computes nodes at each of some places, operands first: the order in which they stand in the
+    /// graph. What is known at one place is known at all.
+    fn evaluate(
+        &mut self,
+        b: &mut Builder,
+        roots: &[NodeId],
+        places: &mut [(Point, Values)],
+        args: &[Elem],
+    ) {
+        let Some((_, known)) = places.first() else { return };
+        let needed = self.needed(roots, known);
+        let here = self.point;
+        for id in (0..needed.len() as NodeId).filter(|&id| needed[id as usize]) {
+            for (point, values) in &mut *places {
+                self.point = *point;
+                let value = match self.kept.get(&id).cloned() {
+                    Some(kept) if kept.ready => self.restore(b, id, &kept),
+                    _ => self.node(b, id, values, args),
+                };
+                values.insert(id, value);
+            }
         }
+        self.point = here;
     }
 
     /// The values that a value is made of in the present segments.
@@ -198,13 +272,7 @@ impl<'g, 'm> Emit<'g, 'm> {
         }
     }
 
-    fn node(
-        &mut self,
-        b: &mut Builder,
-        id: NodeId,
-        values: &HashMap<NodeId, Elem>,
-        args: &[Elem],
-    ) -> Elem {
+    fn node(&mut self, b: &mut Builder, id: NodeId, values: &Values, args: &[Elem]) -> Elem {
         let ty = self.graph.info(id).ty;
         match self.graph.node(id) {
             Node::Load { source, at, guard } => self.load(b, ty, *source, at, *guard, values),
@@ -251,7 +319,7 @@ impl<'g, 'm> Emit<'g, 'm> {
         source: Source,
         at: &Affine,
         guard: Guard,
-        values: &HashMap<NodeId, Elem>,
+        values: &Values,
     ) -> Elem {
         if self.known_guard(guard) == Some(false) {
             // Whatever it is, nobody asks.
@@ -295,7 +363,7 @@ impl<'g, 'm> Emit<'g, 'm> {
         b: &mut Builder,
         at: &Affine,
         guard: Guard,
-        values: &HashMap<NodeId, Elem>,
+        values: &Values,
         addr: &mut Addr,
         bytes: i64,
     ) {
@@ -332,7 +400,7 @@ impl<'g, 'm> Emit<'g, 'm> {
         at: &Affine,
         bytes: i64,
         buf: Buf,
-        values: &HashMap<NodeId, Elem>,
+        values: &Values,
     ) -> Addr {
         let mut terms = Vec::new();
         for &(d, factor) in &at.dims {
@@ -370,7 +438,7 @@ impl<'g, 'm> Emit<'g, 'm> {
     }
 
     /// A symbol that is the same in all lanes.
-    fn symbol(&mut self, b: &mut Builder, symbol: u32, values: &HashMap<NodeId, Elem>) -> Value {
+    fn symbol(&mut self, b: &mut Builder, symbol: u32, values: &Values) -> Value {
         let id = self.graph.symbols[symbol as usize];
         let ty = self.graph.info(id).ty;
         let index = match self.graph.index_load(id, self.vector) {
@@ -395,7 +463,7 @@ impl<'g, 'm> Emit<'g, 'm> {
     }
 
     /// An index expression in lane 0, without the symbols that differ between lanes.
-    fn index(&mut self, b: &mut Builder, at: &Affine, values: &HashMap<NodeId, Elem>) -> Value {
+    fn index(&mut self, b: &mut Builder, at: &Affine, values: &Values) -> Value {
         let mut sum = b.index(at.constant + self.step(at) * self.point.offset);
         let mut add = |b: &mut Builder, term: Value, factor: i64| {
             let factor = b.index(factor);
@@ -416,13 +484,7 @@ impl<'g, 'm> Emit<'g, 'm> {
     }
 
     /// An index expression in each lane.
-    fn index_vector(
-        &mut self,
-        b: &mut Builder,
-        at: &Affine,
-        lane: Lane,
-        values: &HashMap<NodeId, Elem>,
-    ) -> Value {
+    fn index_vector(&mut self, b: &mut Builder, at: &Affine, lane: Lane, values: &Values) -> Value {
         let first = self.index(b, at, values);
         let first = b.splat(lane, first);
         let rest = self.lanes_of(b, at, lane, values);
@@ -431,13 +493,7 @@ impl<'g, 'm> Emit<'g, 'm> {
 
     /// By how much an index expression in each lane exceeds what it is without the lane's number
     /// and without the symbols that differ between lanes.
-    fn lanes_of(
-        &mut self,
-        b: &mut Builder,
-        at: &Affine,
-        lane: Lane,
-        values: &HashMap<NodeId, Elem>,
-    ) -> Value {
+    fn lanes_of(&mut self, b: &mut Builder, at: &Affine, lane: Lane, values: &Values) -> Value {
         let (ids, step) = (b.lane_ids(lane), b.int(lane, self.step(at)));
         let mut sum = if self.step(at) == 1 { ids } else { b.mul(ids, step) };
         for &(s, factor) in &at.symbols {
@@ -474,12 +530,7 @@ impl<'g, 'm> Emit<'g, 'm> {
     }
 
     /// The lanes where a guard holds; `None` if it holds in all.
-    fn guard(
-        &mut self,
-        b: &mut Builder,
-        guard: Guard,
-        values: &HashMap<NodeId, Elem>,
-    ) -> Option<Value> {
+    fn guard(&mut self, b: &mut Builder, guard: Guard, values: &Values) -> Option<Value> {
         let graph = self.graph;
         let unknown = graph.guards[guard as usize].iter().filter(|cond| self.known(cond).is_none());
         let unknown: Vec<&Cond> = unknown.collect();
@@ -491,13 +542,7 @@ impl<'g, 'm> Emit<'g, 'm> {
     }
 
     /// The lanes where an index is below a bound.
-    fn below(
-        &mut self,
-        b: &mut Builder,
-        at: &Affine,
-        bound: i64,
-        values: &HashMap<NodeId, Elem>,
-    ) -> Value {
+    fn below(&mut self, b: &mut Builder, at: &Affine, bound: i64, values: &Values) -> Value {
         if at.symbols.iter().any(|&(s, _)| self.varies(self.graph.symbols[s as usize])) {
             let lane = self.index_lane;
             let index = self.index_vector(b, at, lane, values);

@@ -554,8 +554,13 @@ impl<'g, 'm> Loops<'g, 'm> {
             }
             _ => {
                 let mut accumulators = accumulators;
-                for (point, set) in zip(points, &mut accumulators) {
-                    self.emit.go(*point);
+                let inputs = pass.reductions.iter().flat_map(|&i| &self.reduction(i).inputs);
+                let stored = pass.stores.iter().map(|store| store.node);
+                let roots: Vec<NodeId> = inputs.copied().chain(stored).collect();
+                let taken = accumulators.first().map_or(0, Vec::len);
+                let values = self.emit.side_by_side(b, points, &roots, taken);
+                for ((&point, values), set) in zip(zip(points, values), &mut accumulators) {
+                    self.emit.resume(point, values);
                     *set = self.step(b, pass, set);
                 }
                 accumulators

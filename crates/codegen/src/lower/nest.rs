@@ -141,6 +141,17 @@ impl<'m> Domain<'m> {
         self.graph.nodes.iter().map(work).sum::<f64>() + folds + self.outputs.len() as f64
     }
 
+    /// The work of the values of which each waits for the one before, at the most.
+    fn depth(&self) -> f64 {
+        let mut depths: Vec<f64> = Vec::with_capacity(self.graph.nodes.len());
+        for (id, node) in (0..).zip(&self.graph.nodes) {
+            let mut before: f64 = 0.0;
+            self.graph.args(id, &mut |arg| before = before.max(depths[arg as usize]));
+            depths.push(before + work(node));
+        }
+        depths.into_iter().fold(0.0, f64::max)
+    }
+
     fn unroll(&self, vector: Option<Dim>, across: bool, lanes: usize) -> usize {
         let Some(vector) = vector else { return 1 };
         let vectors = (self.size(vector) / lanes as i64).max(1) as usize;
@@ -148,7 +159,7 @@ impl<'m> Domain<'m> {
         let accumulators: usize = self.graph.reductions.iter().map(|r| r.types.len()).sum();
         let wanted = match accumulators {
             0 if work <= 12.0 => 4,
-            0 if work <= 50.0 => 2,
+            0 if work <= 50.0 || work < 3.0 * self.depth() => 2,
             0 => 1,
             // Columns side by side make for long runs in memory.
             n if !across && work <= 8.0 => MAX_ACCUMULATORS / n.min(MAX_ACCUMULATORS),
