@@ -8,6 +8,7 @@
 
 pub mod elementwise;
 pub mod kernel;
+pub mod kernel_loop;
 pub mod lower;
 pub mod math;
 pub mod state_loop;

@@ -105,7 +105,7 @@ fn function(stage: &helio_codegen::lower::Stage, isa: Isa) -> (JitFunction, Vec<
 /// Makes and runs the kernels of a module.
 fn measure(name: &str, module: &Module, isa: Isa, write_to: Option<&str>) {
     let vector_bytes = if isa == Isa::Avx512 { 64 } else { 32 };
-    let target = Target { vector_bytes };
+    let target = Target { vector_bytes, wide: false };
     let lowered: Lowered = match lower(module, module.entry_id(), target) {
         Ok(lowered) => lowered,
         Err(why) => return println!("{name:28} {isa:?}: {}", why.reason),

@@ -121,7 +121,7 @@ fn module(text: &str) -> Module {
 /// Lowers the entry computation and compares what it gives on random arguments.
 fn check_with(text: &str, tolerance: Tolerance, vector_bytes: usize) -> Lowered {
     let module = module(text);
-    let lowered = lower(&module, module.entry_id(), Target { vector_bytes })
+    let lowered = lower(&module, module.entry_id(), Target { vector_bytes, wide: false })
         .unwrap_or_else(|e| panic!("{}: {text}", e.reason));
     let params = module.entry().program_shape().params;
     let args = helio::random_arguments(&params, 1).unwrap();
@@ -152,7 +152,7 @@ fn close(text: &str) -> Lowered {
 
 fn unsupported(text: &str) -> String {
     let module = module(text);
-    match lower(&module, module.entry_id(), Target { vector_bytes: 64 }) {
+    match lower(&module, module.entry_id(), Target { vector_bytes: 64, wide: false }) {
         Err(e) => e.reason,
         Ok(_) => panic!("lowered: {text}"),
     }

@@ -37,6 +37,9 @@ use nest::Nest;
 pub struct Target {
     /// Bytes of a vector: a power of two, at least 16.
     pub vector_bytes: usize,
+    /// Whether vectors have as many lanes as fit of 64 bits, even if no element is so wide: for
+    /// kernels that are put together with others.
+    pub wide: bool,
 }
 
 /// What is passed for a buffer of a kernel.
@@ -247,7 +250,7 @@ impl Lowering {
     fn arrange(&self, domain: &Domain<'_>) -> (Nest, Lanes) {
         let bytes = self.target.vector_bytes;
         let nest = Nest::new(domain, bytes / 4);
-        if domain.widest(nest.vector) <= 4 {
+        if domain.widest(nest.vector) <= 4 && !self.target.wide {
             return (nest, Lanes { count: bytes / 4, index: Lane::I32 });
         }
         let nest = Nest::new(domain, bytes / 8);

@@ -7,10 +7,11 @@ use helio_codegen::lower::{Arg, Stage, lower_scalar};
 use helio_codegen::tile::{Arg as TileArg, Tile};
 use helio_codegen::x86;
 use helio_ir::{CompId, Module};
-use helio_runtime::program::{Failure, Kernel, RawParam, Step};
+use helio_runtime::program::{Failure, Kernel, RawKernel, RawParam, Step};
 use helio_runtime::{Jit, JitArg, JitBatch, LateFunction, Threads};
 use smallvec::SmallVec;
 
+use super::native::Written;
 use super::{Planned, Planner, StorageId, Target};
 
 /// Kernels state the work of a unit in cycles or so; processors have about so many each nanosecond.
@@ -25,6 +26,10 @@ impl Planner<'_> {
         slots: Vec<StorageId>,
     ) -> Planned<Step> {
         if let Some(kernel) = machine_code(&code, cost, self.target, &mut self.machine_code) {
+            let kernel: Arc<dyn RawKernel> = kernel;
+            if self.compact.is_some() {
+                self.written.push(Written::new(&kernel, code, cost));
+            }
             return Ok(Step::Raw { kernel, slots });
         }
         let tile = Portable::new(&code)?;
@@ -83,7 +88,7 @@ impl ScalarCode {
         batch: &mut JitBatch,
     ) -> Option<Self> {
         let Stage { kernel, args, cost, .. } =
-            lower_scalar(module, scalar, count, target.vectors()).ok()?;
+            lower_scalar(module, scalar, count, target.vectors(false)).ok()?;
         let (range, grain) = (kernel.range, kernel.grain.max(1));
         let engine = match machine_code(&kernel, cost, target, batch) {
             Some(function) => Engine::Machine(function),

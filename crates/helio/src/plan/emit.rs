@@ -14,9 +14,9 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// What kernels are lowered for.
-    pub(super) fn vectors(&self) -> lower::Target {
-        lower::Target { vector_bytes: self.vector_bytes() }
+    /// What kernels are lowered for; `wide` as [`lower::Target`] has it.
+    pub(super) fn vectors(&self, wide: bool) -> lower::Target {
+        lower::Target { vector_bytes: self.vector_bytes(), wide }
     }
 
     /// Whether a kernel may get one buffer as an operand and as a result.
@@ -40,6 +40,11 @@ impl<'m> Planner<'m> {
     ) -> Planned<Vec<StorageId>> {
         if let Op::Fusion(op) = &frame.computation.instr(id).op
             && let Some(values) = self.fused(frame, id, op, steps)?
+        {
+            return Ok(values);
+        }
+        if self.compact.is_some()
+            && let Some(values) = self.alone(frame, id, steps)?
         {
             return Ok(values);
         }

@@ -2,18 +2,23 @@
 
 use std::collections::{HashMap, HashSet};
 
-use helio_codegen::state_loop::{MAX_TRIPS, state_loop};
+use helio_codegen::state_loop::state_loop;
 use helio_ir::{InstrId, Number, Op, ops};
 use helio_passes::recognize;
 use helio_runtime::program::{Branch, Selector, Step, While};
 
 use super::arrays::{self, Origin};
+use super::native::{Many, Steps};
 use super::{Frame, Loop, Planned, Planner, Source, StorageId};
 
 impl<'m> Planner<'m> {
     /// A loop. Its state has storages of its own, into which the initial values are copied unless
     /// nothing else needs these; what the body passes on unchanged is not copied at all. After each
     /// iteration storages of the state and of the body's results change places.
+    ///
+    /// A loop with little to do in an iteration is code that runs many iterations in a call: in
+    /// registers, if it is made for that, or all its steps put together ([`super::native`]). If the
+    /// number of iterations is known and not too large, a call is the whole loop.
     pub(super) fn while_loop(
         &mut self,
         frame: &Frame<'m>,
@@ -21,11 +26,88 @@ impl<'m> Planner<'m> {
         op: &ops::While,
         steps: &mut Vec<Step>,
     ) -> Planned<Vec<StorageId>> {
-        let instr = frame.computation.instr(id);
-        let init = frame.operands(id);
         let origins = frame.leaves.operand_origins(frame.computation, id);
         let trips = self.trips(frame, op, &origins);
-        let invariant = self.invariant(op, init.len());
+        let invariant = self.invariant(op, origins.len());
+        let state = self.loop_state(frame, id, &invariant, steps);
+        let outer = self.compact;
+        let mut many = self.in_registers(op, &invariant, trips, &state)?;
+        if let Some(Many { steps: all, slots, is_whole: true }) = many {
+            all.into_iter().for_each(|step| self.push(steps, step, &slots));
+            self.give_state(frame.number, &state, &invariant);
+            return Ok(state);
+        }
+        if many.is_none() && outer.is_none() {
+            self.compact = self.is_compact(op);
+        }
+
+        self.position += 1;
+        let begin = self.position;
+        self.loops.push(Loop { touched: Vec::new() });
+        let before = self.made();
+        let mut cond = Vec::new();
+        let params = || vec![state.clone()];
+        let outcome = self.computation(op.condition, params(), &mut cond)?;
+        let go = outcome.values[0];
+        let before_body = self.made();
+        let mut body = Vec::new();
+        // What the loop's own frame may write is the state it does not keep.
+        let number = self.frames;
+        for (i, &storage) in state.iter().enumerate() {
+            if !invariant[i] {
+                let storage = self.find(storage);
+                self.storages[storage.index()].frame = number;
+                self.storages[storage.index()].loops = self.loops.len();
+            }
+        }
+        let mut next = state.clone();
+        if many.is_none() {
+            let outcome = self.computation(op.body, params(), &mut body)?;
+            next = self.next_state(&state, &invariant, outcome.frame, outcome.values, &mut body);
+            let (cond, body) = (&cond, &body);
+            let all =
+                Steps { cond, go, trips, body, state: &state, next: &next, before, before_body };
+            many = self.put_together(&all)?;
+        }
+        self.compact = outer;
+        if outer.is_none() {
+            self.written.clear();
+        }
+        let trips = trips.filter(|_| many.is_none());
+        if let Some(Many { steps: all, slots, is_whole }) = many {
+            // The state stays where it is.
+            next.clone_from(&state);
+            if is_whole {
+                self.end_loop(begin, &state, &next);
+                all.into_iter().for_each(|step| self.push(steps, step, &slots));
+                self.give_state(frame.number, &state, &invariant);
+                return Ok(state);
+            }
+            body.clear();
+            all.into_iter().for_each(|step| self.push(&mut body, step, &slots));
+        }
+        let rotate = self.cycles(&state, &next);
+        self.touch(go);
+        self.end_loop(begin, &state, &next);
+        for &storage in rotate.iter().flatten() {
+            let storage = self.find(storage);
+            self.storages[storage.index()].block = true;
+        }
+        self.give_state(frame.number, &state, &invariant);
+        steps.push(Step::While(Box::new(While { cond, go, trips, body, rotate })));
+        Ok(state)
+    }
+
+    /// The storages of a loop's state, with the initial values.
+    fn loop_state(
+        &mut self,
+        frame: &Frame<'m>,
+        id: InstrId,
+        invariant: &[bool],
+        steps: &mut Vec<Step>,
+    ) -> Vec<StorageId> {
+        let init = frame.operands(id);
+        let origins = frame.leaves.operand_origins(frame.computation, id);
         let mut uses: HashMap<Origin, usize> = HashMap::with_capacity(origins.len());
         for &origin in &origins {
             *uses.entry(origin).or_default() += 1;
@@ -47,54 +129,27 @@ impl<'m> Planner<'m> {
             }
             state.push(storage);
         }
+        state
+    }
 
-        let native = state_loop(self.module, op, &invariant, self.target.vector_bytes());
-        let native = match native {
-            Some(kernel) => Some(self.kernel_step(kernel, u64::MAX, state.clone())?),
-            None => None,
-        };
-        if let (Some(step), Some(true)) = (&native, trips.map(|trips| trips <= MAX_TRIPS as u64)) {
-            self.push(steps, step.clone(), &state);
-            self.give_state(frame.number, &state, &invariant);
-            return Ok(state);
+    /// Code that runs iterations of a loop in registers, if they can be.
+    fn in_registers(
+        &mut self,
+        op: &ops::While,
+        invariant: &[bool],
+        trips: Option<u64>,
+        state: &[StorageId],
+    ) -> Planned<Option<Many>> {
+        let target = self.target.vectors(self.compact == Some(true));
+        let Some(found) = state_loop(self.module, op, invariant, target) else { return Ok(None) };
+        let most = found.most as u64;
+        let cost = found.cost.saturating_mul(trips.map_or(most, |trips| trips.min(most)));
+        let mut steps = Vec::with_capacity(found.kernels.len());
+        for kernel in found.kernels {
+            steps.push(self.kernel_step(kernel, cost, state.to_vec())?);
         }
-        self.position += 1;
-        let begin = self.position;
-        self.loops.push(Loop { touched: Vec::new() });
-        let mut cond = Vec::new();
-        let params = || vec![state.clone()];
-        let outcome = self.computation(op.condition, params(), &mut cond)?;
-        let go = outcome.values[0];
-        let mut body = Vec::new();
-        // What the loop's own frame may write is the state it does not keep.
-        let number = self.frames;
-        for (i, &storage) in state.iter().enumerate() {
-            if !invariant[i] {
-                let storage = self.find(storage);
-                self.storages[storage.index()].frame = number;
-                self.storages[storage.index()].loops = self.loops.len();
-            }
-        }
-        let next = if let Some(step) = native.clone() {
-            // Many iterations at once; the state stays where it is.
-            self.push(&mut body, step, &state);
-            state.clone()
-        } else {
-            let outcome = self.computation(op.body, params(), &mut body)?;
-            self.next_state(&state, &invariant, outcome.frame, outcome.values, &mut body)
-        };
-        let trips = trips.filter(|_| native.is_none());
-        let rotate = self.cycles(&state, &next);
-        self.touch(go);
-        self.end_loop(begin, &state, &next);
-        for &storage in rotate.iter().flatten() {
-            let storage = self.find(storage);
-            self.storages[storage.index()].block = true;
-        }
-        self.give_state(frame.number, &state, &invariant);
-        debug_assert_eq!(state.len(), instr.shape.leaves().len());
-        steps.push(Step::While(Box::new(While { cond, go, trips, body, rotate })));
-        Ok(state)
+        let is_whole = trips.is_some_and(|trips| trips <= most);
+        Ok(Some(Many { steps, slots: state.to_vec(), is_whole }))
     }
 
     /// After a loop its state is the caller's, except for what the loop passed on unchanged.

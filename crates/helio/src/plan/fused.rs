@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use helio_codegen::lower::{Arg, Lowered, Stage, lower};
-use helio_ir::{InstrId, ops};
+use helio_ir::{InstrId, Shape, ops};
 use helio_runtime::kernels::STREAM_BYTES;
 use helio_runtime::program::{Finished, Step};
 
+use super::arrays::{self, Origin};
 use super::{Frame, Planned, Planner, StorageId};
 
 impl<'m> Planner<'m> {
@@ -18,12 +19,27 @@ impl<'m> Planner<'m> {
         op: &ops::Fusion,
         steps: &mut Vec<Step>,
     ) -> Planned<Option<Vec<StorageId>>> {
-        let Ok(lowered) = lower(self.module, op.calls, self.target.vectors()) else {
+        let target = self.target.vectors(self.compact == Some(true));
+        let Ok(lowered) = lower(self.module, op.calls, target) else {
             return Ok(None);
         };
-        let Lowered { temps, stages, in_place, updates } = lowered;
         let operands = frame.operands(id);
         let origins = frame.leaves.operand_origins(frame.computation, id);
+        self.kernels(frame, id, lowered, (operands, origins), steps).map(Some)
+    }
+
+    /// Appends the kernels that an instruction has been lowered to. `operands` are theirs, with
+    /// where they come from.
+    pub(super) fn kernels(
+        &mut self,
+        frame: &Frame<'m>,
+        id: InstrId,
+        lowered: Lowered,
+        operands: (Vec<StorageId>, Vec<Origin>),
+        steps: &mut Vec<Step>,
+    ) -> Planned<Vec<StorageId>> {
+        let Lowered { temps, stages, in_place, updates } = lowered;
+        let (operands, origins) = operands;
         // An operand that ends here, and is passed only once, may give its storage away.
         let dies = |operand: usize| {
             let others = origins.iter().filter(|&&origin| origin == origins[operand]).count();
@@ -52,9 +68,13 @@ impl<'m> Planner<'m> {
             }
         }
         self.position += 1;
-        let fresh = self.fresh(frame.number, &frame.computation.instr(id).shape)?;
-        let results: Vec<StorageId> =
-            results.into_iter().zip(fresh).map(|(given, fresh)| given.unwrap_or(fresh)).collect();
+        let shapes = frame.computation.instr(id).shape.leaves();
+        let given = |(given, shape): (Option<StorageId>, &Shape)| match given {
+            Some(given) => Ok(given),
+            None => Ok(self.storage(arrays::bytes(shape)?, frame.number)),
+        };
+        let results = results.into_iter().zip(shapes).map(given);
+        let results = results.collect::<Planned<Vec<StorageId>>>()?;
         let temps: Vec<StorageId> =
             temps.into_iter().map(|bytes| self.storage(bytes, frame.number)).collect();
         let run = match &stages[..] {
@@ -79,7 +99,7 @@ impl<'m> Planner<'m> {
         if let (Some(run), Some(array)) = (run, frame.computation.instr(id).shape.as_array()) {
             self.join(steps, run * array.element().size_bytes());
         }
-        Ok(Some(results))
+        Ok(results)
     }
 
     /// Makes one step of the last two, if the second is code that changes the only output of the

@@ -16,6 +16,7 @@ mod emit;
 mod flow;
 mod fused;
 mod host;
+mod native;
 mod place;
 
 use std::borrow::Cow;
@@ -85,6 +86,8 @@ pub(crate) fn plan(module: &Module, target: &Target, client: &Client) -> Planned
         frames: 0,
         machine_code: JitBatch::default(),
         loops: Vec::new(),
+        compact: None,
+        written: Vec::new(),
         depth: 0,
         position: 0,
     };
@@ -152,6 +155,10 @@ struct Planner<'m> {
     /// The code of kernels.
     machine_code: JitBatch,
     loops: Vec<Loop>,
+    /// In a loop that may become one kernel: whether some of its elements are as wide as 64 bits.
+    compact: Option<bool>,
+    /// The kernels of the loops that are being planned.
+    written: Vec<native::Written>,
     depth: usize,
     /// The number of the next step, in the order of execution.
     position: usize,

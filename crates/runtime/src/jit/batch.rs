@@ -37,6 +37,12 @@ impl JitBatch {
         late
     }
 
+    /// Drops all but the first `len` functions, which no step uses then.
+    pub fn truncate(&mut self, len: usize) {
+        self.code.truncate(len);
+        self.functions.truncate(len);
+    }
+
     /// Makes all functions callable. Errors: as for [`Jit::install`].
     pub fn install(self) -> io::Result<()> {
         if self.code.is_empty() {

@@ -1,0 +1,451 @@
+//! Loops over kernels: where an iteration is a few kernels with little to do, the loop with all of
+//! them becomes one kernel.
+//!
+//! What an iteration leaves for itself lies in scratch, and so do small arrays of the state; both
+//! stay in the first-level cache. The kernels are written one after the other into the loop's body,
+//! so that what does not change from iteration to iteration, constants and elements of arrays that
+//! nobody writes, is made or read before the loop, once for all of them.
+
+use std::iter::zip;
+
+use crate::kernel::{
+    Addr, Block, Buf, Builder, Carried, Cmp, Inst, Kernel, Lane, MaskOp, Mem, Ty, Value,
+};
+
+/// A piece of memory of a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    /// Its size.
+    pub bytes: usize,
+    /// Where it is.
+    pub role: Role,
+}
+
+/// Where a buffer of a loop is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The caller's.
+    Param,
+    /// The caller's, and in scratch while the loop runs.
+    Held,
+    /// In scratch, and nothing outside of an iteration sees it.
+    Local,
+}
+
+/// A part of an iteration.
+#[derive(Clone, Debug)]
+pub enum Part<'k> {
+    /// A kernel, run over its whole range, and the buffers that are its parameters.
+    Kernel(&'k Kernel, Vec<usize>),
+    /// A buffer is copied to another of the same size.
+    Copy {
+        /// What is read.
+        from: usize,
+        /// What is written.
+        to: usize,
+    },
+}
+
+impl Part<'_> {
+    /// The buffers that it names, and whether it writes them.
+    fn buffers(&self) -> Vec<(usize, bool)> {
+        match self {
+            Part::Kernel(kernel, buffers) => {
+                let writes = kernel.params.iter().map(|param| param.write);
+                buffers.iter().copied().zip(writes).collect()
+            }
+            Part::Copy { from, to } => vec![(*from, false), (*to, true)],
+        }
+    }
+
+    fn names(&self, buffer: usize) -> bool {
+        self.buffers().iter().any(|&(n, _)| n == buffer)
+    }
+
+    fn replace(&mut self, old: usize, new: usize) {
+        let one = |n: &mut usize| {
+            if *n == old {
+                *n = new;
+            }
+        };
+        match self {
+            Part::Kernel(_, buffers) => buffers.iter_mut().for_each(one),
+            Part::Copy { from, to } => [from, to].into_iter().for_each(one),
+        }
+    }
+}
+
+/// How long a loop runs.
+#[derive(Clone, Debug)]
+pub enum Until<'k> {
+    /// So many iterations.
+    Count(i64),
+    /// As long as a byte is not zero, but at most so many iterations.
+    Test {
+        /// What computes the byte before each iteration.
+        cond: Vec<Part<'k>>,
+        /// The buffer that it is the first of.
+        go: usize,
+        /// A loop without end can be stopped from outside after so many iterations.
+        most: i64,
+    },
+}
+
+/// A loop.
+#[derive(Clone, Debug)]
+pub struct KernelLoop<'k> {
+    /// Lanes of all of its kernels.
+    pub lanes: usize,
+    /// The memory that its parts name. Different buffers do not overlap.
+    pub buffers: Vec<Buffer>,
+    /// How long it runs.
+    pub until: Until<'k>,
+    /// An iteration.
+    pub body: Vec<Part<'k>>,
+    /// What is copied at the end of an iteration, from and to; all at once.
+    pub next: Vec<(usize, usize)>,
+}
+
+/// Copies of more vectors than this are loops.
+const MAX_WRITTEN_OUT: i64 = 8;
+/// So much scratch, and more, would not leave room for others in the first-level cache.
+const MAX_SCRATCH: usize = 24 << 10;
+/// To copy more than this at the end of an iteration takes longer than to exchange addresses.
+const MAX_COPIED: usize = 4 << 10;
+/// More values than this take longer to compile than loops run.
+const MAX_VALUES: usize = 20_000;
+
+impl KernelLoop<'_> {
+    /// The kernel, and the buffers that are its parameters. `None` if its parts do not fit
+    /// together, or are too much for one kernel.
+    pub fn kernel(mut self) -> Option<(Kernel, Vec<usize>)> {
+        self.compute_in_place();
+        let cond = match &self.until {
+            Until::Count(_) => &[][..],
+            Until::Test { cond, .. } => cond,
+        };
+        let mut values = 0;
+        for part in cond.iter().chain(&self.body) {
+            let Part::Kernel(kernel, _) = part else { continue };
+            values += kernel.types.len();
+            if kernel.lanes != self.lanes || values > MAX_VALUES {
+                return None;
+            }
+        }
+        // For each buffer, whether it is written; nothing if it has no use.
+        let mut written: Vec<Option<bool>> = vec![None; self.buffers.len()];
+        let parts = cond.iter().chain(&self.body).flat_map(Part::buffers);
+        let ends = self.next.iter().flat_map(|&(from, to)| [(from, false), (to, true)]);
+        let go = match self.until {
+            Until::Count(_) => None,
+            Until::Test { go, .. } => Some((go, false)),
+        };
+        for (n, writes) in parts.chain(ends).chain(go) {
+            *written[n].get_or_insert(false) |= writes;
+        }
+
+        let mut b = Builder::new(self.lanes);
+        let (mut params, mut held) = (Vec::new(), Vec::new());
+        let mut regions = Vec::with_capacity(self.buffers.len());
+        for (n, (&Buffer { bytes, role }, &written)) in zip(&self.buffers, &written).enumerate() {
+            let Some(written) = written else {
+                regions.push(Region { buf: Buf::Scratch, offset: 0 });
+                continue;
+            };
+            let given = (role != Role::Local).then(|| {
+                params.push(n);
+                Region { buf: b.param(bytes, true, written), offset: 0 }
+            });
+            // What nobody writes is read where it is: it may stay in registers.
+            regions.push(match given {
+                Some(given) if role == Role::Param || !written => given,
+                given => {
+                    let own = Region { buf: Buf::Scratch, offset: b.scratch(bytes) };
+                    held.extend(given.map(|given| (given, own, bytes)));
+                    own
+                }
+            });
+        }
+        held.iter().for_each(|&(given, own, bytes)| copy(&mut b, given, own, bytes));
+        Writer { of: &self, regions }.run(&mut b);
+        held.into_iter().for_each(|(given, own, bytes)| copy(&mut b, own, given, bytes));
+        let kernel = b.finish();
+        let copied: usize = self.next.iter().map(|&(from, _)| self.buffers[from].bytes).sum();
+        (kernel.scratch_bytes <= MAX_SCRATCH && copied <= MAX_COPIED).then_some((kernel, params))
+    }
+
+    /// Lets the next state be made where the state is, if nothing reads that any more.
+    fn compute_in_place(&mut self) {
+        let mut next = std::mem::take(&mut self.next);
+        let all = next.clone();
+        next.retain(|&(from, to)| {
+            let sources = |n: usize| all.iter().filter(|&&(source, _)| source == n).count();
+            let made = self.body.iter().position(|part| part.names(from));
+            let read = self.body.iter().rposition(|part| part.names(to));
+            let is_free = self.buffers[from].role == Role::Local
+                && sources(from) == 1
+                && sources(to) == 0
+                && read.is_none_or(|read| made.is_some_and(|made| read < made));
+            if is_free {
+                self.body.iter_mut().for_each(|part| part.replace(from, to));
+            }
+            !is_free
+        });
+        self.next = next;
+    }
+}
+
+/// Where bytes begin.
+#[derive(Clone, Copy)]
+struct Region {
+    buf: Buf,
+    offset: i64,
+}
+
+impl Region {
+    /// So many bytes further on, with elements so many bytes apart.
+    fn at(self, offset: i64, lane_stride: i64) -> Addr {
+        Addr { buf: self.buf, offset: self.offset + offset, terms: Vec::new(), lane_stride }
+    }
+}
+
+/// Copies bytes between regions that are the same or do not overlap.
+fn copy(b: &mut Builder, from: Region, to: Region, bytes: usize) {
+    let mem = if bytes.is_multiple_of(4) { Mem::I32 } else { Mem::U8 };
+    let (size, lanes) = (mem.bytes() as i64, b.lanes() as i64);
+    let elements = bytes as i64 / size;
+    if elements == 1 {
+        let one = b.load(mem, from.at(0, 0), None);
+        return b.store(one, mem, to.at(0, 0), None);
+    }
+    let whole = elements / lanes;
+    if whole > MAX_WRITTEN_OUT {
+        let (lo, hi) = (b.index(0), b.index(whole));
+        b.for_loop(lo, hi, 1, &[], |b, var, _| {
+            let moved = |addr: Addr| Addr { terms: vec![(var, lanes * size)], ..addr };
+            let some = b.load(mem, moved(from.at(0, size)), None);
+            b.store(some, mem, moved(to.at(0, size)), None);
+            Vec::new()
+        });
+    } else {
+        for n in 0..whole {
+            let some = b.load(mem, from.at(n * lanes * size, size), None);
+            b.store(some, mem, to.at(n * lanes * size, size), None);
+        }
+    }
+    let left = elements - whole * lanes;
+    if left > 0 {
+        let (zero, end) = (b.index(0), b.index(left));
+        let mask = Some(b.mask_below(zero, end));
+        let some = b.load(mem, from.at(whole * lanes * size, size), mask);
+        b.store(some, mem, to.at(whole * lanes * size, size), mask);
+    }
+}
+
+/// Writes the loop.
+struct Writer<'l> {
+    of: &'l KernelLoop<'l>,
+    /// Where each buffer is.
+    regions: Vec<Region>,
+}
+
+impl Writer<'_> {
+    fn run(&self, b: &mut Builder) {
+        match &self.of.until {
+            Until::Count(count) => {
+                let (lo, hi) = (b.index(0), b.index(*count));
+                b.for_loop(lo, hi, 1, &[], |b, _, _| {
+                    self.iteration(b);
+                    Vec::new()
+                });
+            }
+            Until::Test { cond, go, most } => {
+                let (one, most) = (b.int(Lane::I32, 1), b.int(Lane::I32, *most));
+                let none = b.int(Lane::I32, 0);
+                b.while_loop(
+                    &[none],
+                    |b, values| {
+                        self.parts(b, cond);
+                        let go = b.load(Mem::U8, self.regions[*go].at(0, 0), None);
+                        let zero = b.int(Lane::I32, 0);
+                        let go = b.compare(Cmp::Ne, go, zero);
+                        let early = b.compare(Cmp::Lt, values[0], most);
+                        b.mask_op(MaskOp::And, go, early)
+                    },
+                    |b, values| {
+                        self.iteration(b);
+                        vec![b.add(values[0], one)]
+                    },
+                );
+            }
+        }
+    }
+
+    fn iteration(&self, b: &mut Builder) {
+        self.parts(b, &self.of.body);
+        let bytes = |n: usize| self.of.buffers[n].bytes;
+        // What is also written is put aside first.
+        let mut next = self.of.next.clone();
+        let mut aside = Vec::new();
+        for (i, &(from, _)) in self.of.next.iter().enumerate() {
+            if self.of.next[..i].iter().any(|&(_, to)| to == from) {
+                let offset = b.scratch(bytes(from));
+                let place = Region { buf: Buf::Scratch, offset };
+                copy(b, self.regions[from], place, bytes(from));
+                aside.push((i, place));
+            }
+        }
+        for (i, (from, to)) in next.drain(..).enumerate() {
+            let other = aside.iter().find(|&&(n, _)| n == i);
+            let from_region = other.map_or(self.regions[from], |&(_, place)| place);
+            copy(b, from_region, self.regions[to], bytes(from));
+        }
+    }
+
+    fn parts(&self, b: &mut Builder, parts: &[Part<'_>]) {
+        for part in parts {
+            match part {
+                Part::Copy { from, to } => {
+                    copy(b, self.regions[*from], self.regions[*to], self.of.buffers[*from].bytes);
+                }
+                Part::Kernel(kernel, buffers) => {
+                    let params = buffers.iter().map(|&n| self.regions[n]).collect();
+                    let offset = b.scratch(kernel.scratch_bytes);
+                    let scratch = Region { buf: Buf::Scratch, offset };
+                    let values = vec![None; kernel.types.len()];
+                    Inline { kernel, params, scratch, values }.block(b, &kernel.body);
+                }
+            }
+        }
+    }
+}
+
+/// Writes a kernel into another.
+struct Inline<'k> {
+    kernel: &'k Kernel,
+    /// Where its parameters are.
+    params: Vec<Region>,
+    /// Where its scratch is.
+    scratch: Region,
+    /// What its values are there.
+    values: Vec<Option<Value>>,
+}
+
+impl Inline<'_> {
+    fn get(&self, value: Value) -> Value {
+        self.values[value.0 as usize].expect("a checked kernel defines values before their use")
+    }
+
+    fn set(&mut self, value: Value, new: Value) {
+        self.values[value.0 as usize] = Some(new);
+    }
+
+    fn lane(&self, value: Value) -> Lane {
+        match self.kernel.ty(value) {
+            Ty::Vector(lane) => lane,
+            other => unreachable!("a checked kernel has a {other:?} for a vector"),
+        }
+    }
+
+    fn addr(&self, addr: &Addr) -> Addr {
+        let region = match addr.buf {
+            Buf::Param(n) => self.params[n as usize],
+            Buf::Scratch => self.scratch,
+        };
+        Addr {
+            buf: region.buf,
+            offset: region.offset + addr.offset,
+            terms: addr.terms.iter().map(|&(value, bytes)| (self.get(value), bytes)).collect(),
+            lane_stride: addr.lane_stride,
+        }
+    }
+
+    fn block(&mut self, b: &mut Builder, block: &Block) {
+        block.insts.iter().for_each(|inst| self.inst(b, inst));
+    }
+
+    fn inst(&mut self, b: &mut Builder, inst: &Inst) {
+        let new = match inst {
+            Inst::Begin { .. } => b.index(0),
+            Inst::End { .. } => b.index(self.kernel.range),
+            Inst::IndexConst { value, .. } => b.index(*value),
+            Inst::Index { op, a, b: other, .. } => b.index_op(*op, self.get(*a), self.get(*other)),
+            Inst::IndexLoad { mem, addr, .. } => b.index_load(*mem, self.addr(addr)),
+            Inst::Extract { src, .. } => b.extract(self.get(*src)),
+            Inst::Const { dst, bits } => b.bits(self.lane(*dst), *bits),
+            Inst::Splat { dst, src } => b.splat(self.lane(*dst), self.get(*src)),
+            Inst::LaneIds { dst } => b.lane_ids(self.lane(*dst)),
+            Inst::Un { op, a, .. } => b.un(*op, self.get(*a)),
+            Inst::Bin { op, a, b: other, .. } => b.bin(*op, self.get(*a), self.get(*other)),
+            Inst::Fma { a, b: by, c, .. } => b.fma(self.get(*a), self.get(*by), self.get(*c)),
+            Inst::Compare { op, a, b: other, .. } => b.compare(*op, self.get(*a), self.get(*other)),
+            Inst::Select { mask, t, f, .. } => {
+                b.select(self.get(*mask), self.get(*t), self.get(*f))
+            }
+            Inst::Mask { op, a, b: other, .. } => b.mask_op(*op, self.get(*a), self.get(*other)),
+            Inst::MaskAny { a, .. } => b.mask_any(self.get(*a)),
+            Inst::MaskConst { set, .. } => b.mask_const(*set),
+            Inst::MaskBelow { index, end, .. } => b.mask_below(self.get(*index), self.get(*end)),
+            Inst::Convert { dst, op, a } => b.convert(*op, self.lane(*dst), self.get(*a)),
+            Inst::Load { mem, addr, mask, .. } => {
+                b.load(*mem, self.addr(addr), mask.map(|mask| self.get(mask)))
+            }
+            Inst::Gather { mem, addr, index, scale, mask, .. } => {
+                let mask = mask.map(|mask| self.get(mask));
+                b.gather(*mem, self.addr(addr), self.get(*index), *scale, mask)
+            }
+            Inst::Reduce { op, a, .. } => b.reduce(*op, self.get(*a)),
+            Inst::ShiftUp { a, fill, by, .. } => b.shift_up(self.get(*a), self.get(*fill), *by),
+            Inst::Store { src, mem, addr, mask } => {
+                let mask = mask.map(|mask| self.get(mask));
+                return b.store(self.get(*src), *mem, self.addr(addr), mask);
+            }
+            Inst::Loop { var, lo, hi, step, carried, body } => {
+                let init = self.initial(carried);
+                let (lo, hi) = (self.get(*lo), self.get(*hi));
+                let results = b.for_loop(lo, hi, *step, &init, |b, new, params| {
+                    self.set(*var, new);
+                    self.enter(carried, params);
+                    self.block(b, body);
+                    carried.iter().map(|c| self.get(c.next)).collect()
+                });
+                return self.leave(carried, &results);
+            }
+            Inst::While { cond, go, carried, body } => {
+                let init = self.initial(carried);
+                // Both closures write values, one after the other.
+                let this = std::cell::RefCell::new(&mut *self);
+                let results = b.while_loop(
+                    &init,
+                    |b, params| {
+                        let this = &mut **this.borrow_mut();
+                        this.enter(carried, params);
+                        this.block(b, cond);
+                        this.get(*go)
+                    },
+                    |b, _| {
+                        let this = &mut **this.borrow_mut();
+                        this.block(b, body);
+                        carried.iter().map(|c| this.get(c.next)).collect()
+                    },
+                );
+                return self.leave(carried, &results);
+            }
+        };
+        if let Some(dst) = inst.defines() {
+            self.set(dst, new);
+        }
+    }
+
+    fn initial(&self, carried: &[Carried]) -> Vec<Value> {
+        carried.iter().map(|c| self.get(c.init)).collect()
+    }
+
+    fn enter(&mut self, carried: &[Carried], params: &[Value]) {
+        carried.iter().zip(params).for_each(|(c, &param)| self.set(c.param, param));
+    }
+
+    fn leave(&mut self, carried: &[Carried], results: &[Value]) {
+        carried.iter().zip(results).for_each(|(c, &result)| self.set(c.result, result));
+    }
+}

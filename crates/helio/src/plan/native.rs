@@ -1,0 +1,404 @@
+//! Loops with little to do in an iteration: their steps become one kernel.
+//!
+//! Whether a loop may be one is seen beforehand ([`Planner::is_compact`]), so that what would
+//! otherwise be a copy or a small product is a kernel as well ([`Planner::alone`]). Once its steps
+//! are known they are put together ([`Planner::native_loop`]) if they are all kernels and copies; if
+//! not, they stay steps.
+
+use std::collections::{HashMap, HashSet};
+use std::iter::zip;
+use std::sync::Arc;
+
+use helio_codegen::elementwise;
+use helio_codegen::kernel::Kernel;
+use helio_codegen::kernel_loop::{Buffer, KernelLoop, Part, Role, Until};
+use helio_codegen::lower::lower;
+use helio_ir::builder::{XlaBuilder, XlaComputation, XlaOp};
+use helio_ir::{ArrayShape, BinaryOp, CompId, Computation, ElementType, Instr, InstrId, Op, ops};
+use helio_runtime::program::{RawKernel, Step};
+
+use super::{Frame, Planned, Planner, Source, Storage, StorageId};
+
+/// Elements that an iteration of a compact loop computes at most, operation by operation: with more,
+/// calls take none of the time to speak of.
+const MAX_ELEMENTS: usize = 1 << 15;
+/// Products of elements in a product of matrices that a kernel computes as fast as the tuned loop,
+/// which has to be called.
+const MAX_PRODUCTS: usize = 1 << 12;
+/// Computations in the body are looked into this deep.
+const MAX_NESTED: usize = 8;
+/// The work of an iteration, in cycles or so.
+const MAX_CYCLES: u64 = 1 << 16;
+/// The work of a call, likewise: about a millisecond, after which a run can be stopped.
+const CALL_CYCLES: u64 = 1 << 22;
+/// Arrays of the state up to this size are in scratch while the loop runs.
+const MAX_HELD: usize = 4 << 10;
+
+/// A kernel that has become a step of a loop.
+pub(super) struct Written {
+    /// The step's code.
+    kernel: Arc<dyn RawKernel>,
+    /// What it was made of.
+    code: Kernel,
+    /// The work of a unit of its range, in cycles or so.
+    cost: u64,
+}
+
+impl Written {
+    pub(super) fn new(kernel: &Arc<dyn RawKernel>, code: Kernel, cost: u64) -> Self {
+        Written { kernel: Arc::clone(kernel), code, cost }
+    }
+}
+
+/// A loop whose steps are known.
+pub(super) struct Steps<'s> {
+    pub(super) cond: &'s [Step],
+    pub(super) go: StorageId,
+    /// How often it runs, if that is known.
+    pub(super) trips: Option<u64>,
+    pub(super) body: &'s [Step],
+    pub(super) state: &'s [StorageId],
+    /// Where an iteration leaves the next state.
+    pub(super) next: &'s [StorageId],
+    /// What had been made before the loop, ...
+    pub(super) before: Made,
+    /// ... and before its body.
+    pub(super) before_body: Made,
+}
+
+/// Code that runs many iterations of a loop, and leaves the state where it was.
+pub(super) struct Many {
+    /// To be run one after the other.
+    pub(super) steps: Vec<Step>,
+    /// What they touch.
+    pub(super) slots: Vec<StorageId>,
+    /// Whether that is the whole loop; else they run as long as the condition holds.
+    pub(super) is_whole: bool,
+}
+
+/// A loop as one kernel.
+struct Native {
+    code: Kernel,
+    slots: Vec<StorageId>,
+    /// The work of a call.
+    cycles: u64,
+    is_whole: bool,
+    /// What is in its scratch.
+    local: Vec<StorageId>,
+}
+
+/// What is known of a computation.
+#[derive(Clone, Copy, Default)]
+struct Size {
+    elements: usize,
+    wide: bool,
+}
+
+/// How much a plan has made so far.
+#[derive(Clone, Copy)]
+pub(super) struct Made {
+    storages: usize,
+    functions: usize,
+    written: usize,
+}
+
+impl<'m> Planner<'m> {
+    /// How much there is so far.
+    pub(super) fn made(&self) -> Made {
+        Made {
+            storages: self.storages.len(),
+            functions: self.machine_code.len(),
+            written: self.written.len(),
+        }
+    }
+
+    /// Whether the steps of a loop might become one kernel; `Some(true)` if some of its elements are
+    /// as wide as 64 bits.
+    pub(super) fn is_compact(&self, op: &ops::While) -> Option<bool> {
+        self.target.isa?;
+        let mut size = Size::default();
+        self.measure(op.condition, 0, &mut size)?;
+        self.measure(op.body, 0, &mut size)?;
+        Some(size.wide)
+    }
+
+    /// Adds what a computation computes; `None` if that is too much, or has no kernel.
+    fn measure(&self, id: CompId, depth: usize, size: &mut Size) -> Option<()> {
+        if depth > MAX_NESTED {
+            return None;
+        }
+        let computation = self.module.computation(id);
+        for instr in computation.instrs() {
+            let elements = match &instr.op {
+                Op::Parameter(_) | Op::Tuple(_) | Op::GetTupleElement(_) => continue,
+                Op::Fusion(op) => {
+                    self.measure(op.calls, depth + 1, size)?;
+                    continue;
+                }
+                Op::While(op) => {
+                    self.measure(op.condition, depth + 1, size)?;
+                    self.measure(op.body, depth + 1, size)?;
+                    continue;
+                }
+                Op::Constant(_) => 0,
+                Op::Dot(op) => products(op, computation, instr)?,
+                Op::Reduce(_) => array(computation, *instr.operands.first()?)?.element_count(),
+                Op::DynamicUpdateSlice(_) => array(computation, instr.operands[1])?.element_count(),
+                op if is_movement(op) => instr.shape.as_array()?.element_count(),
+                op => {
+                    let operands =
+                        instr.operands.iter().map(|&o| Some(array(computation, o)?.element()));
+                    let operands = operands.collect::<Option<Vec<_>>>()?;
+                    let result = instr.shape.as_array()?;
+                    elementwise::supports(op, &operands, result.element()).then_some(())?;
+                    result.element_count()
+                }
+            };
+            for leaf in instr.shape.leaves() {
+                let shape = leaf.as_array().filter(|shape| shape.is_static())?;
+                size.wide |= elementwise::lane_bytes(shape.element())? == 8;
+            }
+            size.elements = size.elements.saturating_add(elements);
+            (size.elements <= MAX_ELEMENTS).then_some(())?;
+        }
+        Some(())
+    }
+
+    /// Appends the kernels of an instruction by itself, if it can be lowered to kernels.
+    pub(super) fn alone(
+        &mut self,
+        frame: &Frame<'m>,
+        id: InstrId,
+        steps: &mut Vec<Step>,
+    ) -> Planned<Option<Vec<StorageId>>> {
+        let target = self.target.vectors(self.compact == Some(true));
+        let Some((computation, operands)) = computation_of(frame.computation, id) else {
+            return Ok(None);
+        };
+        let module = computation.module();
+        let Ok(lowered) = lower(module, module.entry_id(), target) else { return Ok(None) };
+        let all = frame.operands(id);
+        let origins = frame.leaves.operand_origins(frame.computation, id);
+        let chosen = (
+            operands.iter().map(|&i| all[i]).collect(),
+            operands.iter().map(|&i| origins[i]).collect(),
+        );
+        self.kernels(frame, id, lowered, chosen, steps).map(Some)
+    }
+
+    /// One step for all steps of a loop, if they can be one kernel. What was made for them is gone
+    /// then, but for what computes the condition between calls, if there are several.
+    pub(super) fn put_together(&mut self, steps: &Steps<'_>) -> Planned<Option<Many>> {
+        let Some(native) = self.native_loop(steps) else { return Ok(None) };
+        let Native { code, slots, cycles, is_whole, local } = native;
+        let kept = if is_whole { steps.before } else { steps.before_body };
+        for id in local.into_iter().filter(|id| id.index() >= kept.storages) {
+            self.storages[id.index()].bytes = 0;
+        }
+        self.machine_code.truncate(kept.functions);
+        self.written.truncate(kept.written);
+        let step = self.kernel_step(code, cycles, slots.clone())?;
+        Ok(Some(Many { steps: vec![step], slots, is_whole }))
+    }
+
+    fn native_loop(&self, steps: &Steps<'_>) -> Option<Native> {
+        let wide = self.compact?;
+        let mut buffers = Buffers::default();
+        let mut cycles = 10;
+        let cond = self.parts(steps.cond, &mut buffers, &mut cycles)?;
+        let body = self.parts(steps.body, &mut buffers, &mut cycles)?;
+        if cycles > MAX_CYCLES {
+            return None;
+        }
+        let go = buffers.number(self.find(steps.go));
+        let mut next = Vec::new();
+        for (&state, &value) in zip(steps.state, steps.next) {
+            let (to, from) = (self.find(state), self.find(value));
+            if from != to {
+                next.push((buffers.number(from), buffers.number(to)));
+            }
+        }
+        let state: HashSet<StorageId> = steps.state.iter().map(|&id| self.find(id)).collect();
+        let role = |&id: &StorageId| {
+            let Storage { bytes, source, .. } = self.storages[id.index()];
+            let role = match source {
+                _ if state.contains(&id) && bytes <= MAX_HELD => Role::Held,
+                Source::Nothing if id.index() >= steps.before.storages => Role::Local,
+                _ => Role::Param,
+            };
+            Buffer { bytes, role }
+        };
+        let most = (CALL_CYCLES / cycles).max(1);
+        let whole = steps.trips.filter(|&trips| trips <= most);
+        let until = match whole {
+            Some(trips) => Until::Count(trips as i64),
+            None => Until::Test { cond, go, most: most as i64 },
+        };
+        let all: Vec<Buffer> = buffers.ids.iter().map(role).collect();
+        let lanes = self.target.vector_bytes() / if wide { 8 } else { 4 };
+        let local =
+            |(&id, buffer): (&StorageId, &Buffer)| (buffer.role == Role::Local).then_some(id);
+        let local = zip(&buffers.ids, &all).filter_map(local).collect();
+        let (code, params) = KernelLoop { lanes, buffers: all, until, body, next }.kernel()?;
+        Some(Native {
+            code,
+            slots: params.into_iter().map(|n| buffers.ids[n]).collect(),
+            cycles: cycles.saturating_mul(whole.unwrap_or(most)),
+            is_whole: whole.is_some(),
+            local,
+        })
+    }
+
+    /// Steps as parts of a loop, if they are all kernels and copies; adds up their work.
+    fn parts<'s>(
+        &'s self,
+        steps: &[Step],
+        buffers: &mut Buffers,
+        cycles: &mut u64,
+    ) -> Option<Vec<Part<'s>>> {
+        let mut part = |step: &Step| match step {
+            Step::Raw { kernel, slots } => {
+                let written = self.written.iter().rev().find(|w| Arc::ptr_eq(&w.kernel, kernel))?;
+                let work = written.cost.saturating_mul(written.code.range.unsigned_abs());
+                *cycles = cycles.saturating_add(work);
+                let of = |&slot: &StorageId| buffers.number(self.find(slot));
+                Some(Part::Kernel(&written.code, slots.iter().map(of).collect()))
+            }
+            Step::Copy { from, to } => {
+                let [from, to] = [from, to].map(|&id| self.find(id));
+                *cycles = cycles.saturating_add(self.storages[from.index()].bytes as u64 / 16);
+                Some(Part::Copy { from: buffers.number(from), to: buffers.number(to) })
+            }
+            Step::Kernel { .. }
+            | Step::Finished(_)
+            | Step::Host { .. }
+            | Step::While(_)
+            | Step::Branch(_) => None,
+        };
+        steps.iter().map(&mut part).collect()
+    }
+}
+
+/// The storages of a loop, numbered as they are met.
+#[derive(Default)]
+struct Buffers {
+    ids: Vec<StorageId>,
+    numbers: HashMap<StorageId, usize>,
+}
+
+impl Buffers {
+    fn number(&mut self, id: StorageId) -> usize {
+        *self.numbers.entry(id).or_insert_with(|| {
+            self.ids.push(id);
+            self.ids.len() - 1
+        })
+    }
+}
+
+/// An operand, if it is an array.
+fn array(computation: &Computation, id: InstrId) -> Option<&ArrayShape> {
+    computation.instr(id).shape.as_array()
+}
+
+/// Operations that move elements, and are lowered to kernels.
+fn is_movement(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Broadcast(_)
+            | Op::Concatenate(_)
+            | Op::Copy(_)
+            | Op::DynamicSlice(_)
+            | Op::Gather(_)
+            | Op::Iota(_)
+            | Op::OptimizationBarrier(_)
+            | Op::Pad(_)
+            | Op::Reshape(_)
+            | Op::Reverse(_)
+            | Op::Slice(_)
+            | Op::Transpose(_)
+    )
+}
+
+/// The products of elements in a product of matrices; `None` if it is better left to the tuned loop.
+fn products(op: &ops::Dot, computation: &Computation, instr: &Instr) -> Option<usize> {
+    let [lhs, rhs] = instr.operands[..] else { return None };
+    let (lhs, rhs, result) =
+        (array(computation, lhs)?, array(computation, rhs)?, instr.shape.as_array()?);
+    let ty = result.element();
+    let is_plain = matches!(ty, ElementType::F32 | ElementType::F64 | ElementType::S32)
+        && lhs.element() == ty
+        && rhs.element() == ty;
+    let folded: usize = op.dims.lhs_contracting.iter().map(|&d| lhs.dims()[d]).product();
+    let count = result.element_count().checked_mul(folded)?;
+    // Of a vector's product with a matrix, each element is needed once.
+    let is_vector = [lhs, rhs].iter().any(|side| side.element_count() == folded);
+    let most = if is_vector { MAX_ELEMENTS } else { MAX_PRODUCTS };
+    (is_plain && count <= most).then_some(count)
+}
+
+/// An instruction as a computation of its own, whose parameters are those of its operands that are
+/// not scalar constants. A product is written as what it means: products of elements, and their sums.
+fn computation_of(computation: &Computation, id: InstrId) -> Option<(XlaComputation, Vec<usize>)> {
+    let instr = computation.instr(id);
+    if !is_movement(&instr.op) && !matches!(instr.op, Op::Dot(_) | Op::DynamicUpdateSlice(_)) {
+        return None;
+    }
+    let b = XlaBuilder::new("alone");
+    let mut kept = Vec::new();
+    let mut operands = Vec::with_capacity(instr.operands.len());
+    for (i, &operand) in instr.operands.iter().enumerate() {
+        let operand = computation.instr(operand);
+        operands.push(match (&operand.op, operand.shape.as_array()?) {
+            (Op::Constant(op), shape) if shape.is_scalar() && !op.elided => {
+                b.constant_literal(op.literal.clone())
+            }
+            (_, shape) => {
+                kept.push(i);
+                b.parameter(kept.len() - 1, shape.clone().without_layout(), "")
+            }
+        });
+    }
+    let root = match (&instr.op, &operands[..]) {
+        (Op::Dot(op), [lhs, rhs]) => product(op, &b, [lhs, rhs])?,
+        (op, _) => b.add_instruction(op.clone(), &operands),
+    };
+    Some((b.build_with_root(root).ok()?, kept))
+}
+
+/// A product of matrices as sums of products.
+fn product(op: &ops::Dot, b: &XlaBuilder, sides: [&XlaOp; 2]) -> Option<XlaOp> {
+    let [lhs, rhs] = sides.map(XlaOp::array_shape);
+    let (lhs, rhs) = (lhs.ok()?, rhs.ok()?);
+    let dims = &op.dims;
+    let (lhs_free, rhs_free) = (dims.lhs_free(lhs.rank()), dims.rhs_free(rhs.rank()));
+    // Where the dimensions of each side are among batch, free, free and folded ones.
+    let (batch, first, second) = (dims.lhs_batch.len(), lhs_free.len(), rhs_free.len());
+    let kept = batch + first + second;
+    let place = |all: [(&[usize], usize); 3], rank: usize| -> Vec<usize> {
+        let mut places = vec![0; rank];
+        for (of, begin) in all {
+            of.iter().enumerate().for_each(|(n, &d)| places[d] = begin + n);
+        }
+        places
+    };
+    let lhs_places = place(
+        [(&dims.lhs_batch, 0), (&lhs_free, batch), (&dims.lhs_contracting, kept)],
+        lhs.rank(),
+    );
+    let rhs_places = place(
+        [(&dims.rhs_batch, 0), (&rhs_free, batch + first), (&dims.rhs_contracting, kept)],
+        rhs.rank(),
+    );
+    let mut sizes = vec![0; kept + dims.lhs_contracting.len()];
+    for (places, shape) in [(&lhs_places, &lhs), (&rhs_places, &rhs)] {
+        zip(places, shape.dims()).for_each(|(&place, &size)| sizes[place] = size);
+    }
+    let folded: Vec<usize> = (kept..sizes.len()).collect();
+    let shape = ArrayShape::new(lhs.element(), sizes).ok()?;
+    let spread = |side: &XlaOp, dimensions: Vec<usize>| {
+        b.add_instruction(ops::Broadcast { shape: shape.clone(), dimensions }, &[side])
+    };
+    let all = spread(sides[0], lhs_places).binary(BinaryOp::Multiply, spread(sides[1], rhs_places));
+    let add = XlaComputation::scalar(BinaryOp::Add, shape.element()).ok()?;
+    Some(all.reduce(b.zero(shape.element()), &add, &folded))
+}

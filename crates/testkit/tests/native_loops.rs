@@ -1,0 +1,396 @@
+//! Loops with little to do in an iteration are one kernel, and compute what the interpreter does.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use helio::ir::verify;
+use helio::{CompileOptions, Literal, RunOptions, random_arguments};
+use helio_testkit::engines::ENGINES;
+use helio_testkit::tolerance::Tolerance;
+use oorandom::Rand32;
+
+const ADD: &str = "add { a = T[] parameter(0) b = T[] parameter(1) ROOT c = T[] add(a, b) }
+max { a = T[] parameter(0) b = T[] parameter(1) ROOT c = T[] maximum(a, b) }
+";
+
+/// A loop that counts from 0 to `trips`: the types of its state besides the counter, and a body that
+/// makes `n0`, `n1`, … of `s0`, `s1`, … and the counter `i`. `T` stands for the type of elements.
+fn counted(ty: &str, trips: u32, state: &[&str], body: &str) -> String {
+    let types: String = state.iter().map(|shape| format!(", {shape}")).collect();
+    let tuple = format!("(s32[]{types})");
+    let mut text = ADD.to_owned();
+    let _ =
+        writeln!(text, "body {{ t = {tuple} parameter(0) i = s32[] get-tuple-element(t), index=0");
+    for (n, shape) in state.iter().enumerate() {
+        let _ = writeln!(text, "s{n} = {shape} get-tuple-element(t), index={}", n + 1);
+    }
+    let next: String = (0..state.len()).map(|n| format!(", n{n}")).collect();
+    let _ = writeln!(
+        text,
+        "{body}\none = s32[] constant(1) j = s32[] add(i, one) ROOT r = {tuple} tuple(j{next}) }}
+         cond {{ t = {tuple} parameter(0) i = s32[] get-tuple-element(t), index=0
+         m = s32[] constant({trips}) ROOT r = pred[] compare(i, m), direction=LT }}
+         ENTRY e {{ z = s32[] constant(0)"
+    );
+    for (n, shape) in state.iter().enumerate() {
+        let _ = writeln!(text, "p{n} = {shape} parameter({n})");
+    }
+    let initial: String = (0..state.len()).map(|n| format!(", p{n}")).collect();
+    let _ = writeln!(
+        text,
+        "init = {tuple} tuple(z{initial}) ROOT w = {tuple} while(init), condition=cond, body=body }}"
+    );
+    text.replace("T[", &format!("{ty}["))
+}
+
+/// Compares all engines with the interpreter; gives the number of steps of the plan for the best
+/// code, if there is such code.
+fn check(text: &str, tolerance: Tolerance) -> Option<usize> {
+    let module = verify(helio::parse(text).unwrap_or_else(|e| panic!("{text}: {e:?}")));
+    let module = module.unwrap_or_else(|e| panic!("{text}: {e:?}"));
+    let shape = module.entry().program_shape();
+    let arguments = random_arguments(&shape.params, 5).expect("arguments");
+    let options = RunOptions::default();
+    let run = |n: usize| ENGINES[n].run(&module, &arguments, &options);
+    let expected = run(0).unwrap_or_else(|e| panic!("{text}: {e}"));
+    for (n, engine) in ENGINES.iter().enumerate().skip(2) {
+        let found = run(n).unwrap_or_else(|e| panic!("{}: {text}: {e}", engine.name));
+        let same = tolerance.compare(&found, &expected);
+        same.unwrap_or_else(|e| panic!("{}: {text}: {e}", engine.name));
+    }
+    let program = helio::compile(module.into_inner(), &CompileOptions::default());
+    let program = program.unwrap_or_else(|e| panic!("{text}: {e:?}"));
+    has_code().then(|| program.plan().expect("a plan").parts().steps.len())
+}
+
+/// Whether there is machine code.
+fn has_code() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
+/// A few floating-point operations, in any order.
+const CLOSE: Tolerance = Tolerance::Distance { rtol: 1e-3, atol: 1e-3 };
+
+/// The name, the elements, iterations, the state, the body, and how close.
+type Case = (&'static str, &'static str, u32, &'static [&'static str], &'static str, Tolerance);
+
+const CASES: &[Case] = &[
+    (
+        "a scan of numbers",
+        "s32",
+        500,
+        &["T[500]", "T[500]", "T[]"],
+        "x = T[1] dynamic-slice(s0, i), dynamic_slice_sizes={1} y = T[] reshape(x)
+         k = T[] constant(3) m = T[] multiply(s2, k) n2 = T[] add(m, y) u = T[1] reshape(n2)
+         n1 = T[500] dynamic-update-slice(s1, u, i) n0 = T[500] copy(s0)",
+        Tolerance::Exact,
+    ),
+    (
+        "a scan of rows",
+        "f32",
+        40,
+        &["T[40,5]", "T[40,5]", "T[5]"],
+        "z = s32[] constant(0) x = T[1,5] dynamic-slice(s0, i, z), dynamic_slice_sizes={1,5}
+         y = T[5] reshape(x) m = T[5] multiply(s2, y) n2 = T[5] reverse(m), dimensions={0}
+         u = T[1,5] reshape(n2) n1 = T[40,5] dynamic-update-slice(s1, u, i, z) n0 = T[40,5] copy(s0)",
+        CLOSE,
+    ),
+    (
+        "what is handed on",
+        "s32",
+        31,
+        &["T[37]", "T[37]", "T[5,5]", "T[5,5]", "T[5,5]"],
+        "n0 = T[37] copy(s1) a = T[37] add(s0, s1) n1 = T[37] reverse(a), dimensions={0}
+         n2 = T[5,5] copy(s3) n3 = T[5,5] copy(s4) n4 = T[5,5] transpose(s2), dimensions={1,0}",
+        Tolerance::Exact,
+    ),
+    (
+        "slices and concatenations",
+        "f32",
+        25,
+        &["T[3]"],
+        "a = T[1] slice(s0), slice={[0:1]} b = T[1] slice(s0), slice={[1:2]}
+         c = T[1] slice(s0), slice={[2:3]} d = T[1] multiply(a, b) f = T[1] tanh(d)
+         g = T[1] subtract(c, a) h = T[] constant(0.1) k = T[3] broadcast(h), dimensions={}
+         l = T[3] concatenate(f, g, b), dimensions={0} m = T[3] multiply(l, k) n0 = T[3] add(s0, m)",
+        CLOSE,
+    ),
+    (
+        "a recurrent network",
+        "f32",
+        12,
+        &["T[1,16]", "T[16,16]", "T[12,1,16]"],
+        "h = T[1,16] dot(s0, s1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+         n0 = T[1,16] tanh(h) u = T[1,1,16] reshape(n0) z = s32[] constant(0)
+         n2 = T[12,1,16] dynamic-update-slice(s2, u, i, z, z) n1 = T[16,16] copy(s1)",
+        CLOSE,
+    ),
+    (
+        "products in f64",
+        "f64",
+        9,
+        &["T[6]", "T[6,6]", "T[2,3,6]"],
+        "h = T[6] dot(s1, s0), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+         n0 = T[6] tanh(h) n1 = T[6,6] copy(s1)
+         b = T[2,3,3] dot(s2, s2), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={2}
+         c = T[2,3,6] concatenate(b, b), dimensions={2} n2 = T[2,3,6] sine(c)",
+        CLOSE,
+    ),
+    (
+        "sums and the greatest",
+        "s32",
+        17,
+        &["T[20,20]", "T[20]"],
+        "z = T[] constant(0) l = T[] constant(-100000) b = T[20,20] broadcast(s1), dimensions={1}
+         a = T[20,20] add(s0, b) m = T[20] reduce(a, l), dimensions={0}, to_apply=max
+         s = T[20] reduce(a, z), dimensions={1}, to_apply=add
+         n1 = T[20] subtract(m, s) n0 = T[20,20] transpose(a), dimensions={1,0}",
+        Tolerance::Exact,
+    ),
+    (
+        "halves and bits",
+        "bf16",
+        20,
+        &["T[19]", "pred[19]", "u8[19]"],
+        "m = T[19] reverse(s0), dimensions={0} c = pred[19] compare(s0, m), direction=LT
+         n1 = pred[19] xor(c, s1) n0 = T[19] select(s1, m, s0) k = u8[] constant(1)
+         o = u8[19] broadcast(k), dimensions={} p = u8[19] add(s2, o) n2 = u8[19] reverse(p), dimensions={0}",
+        Tolerance::Exact,
+    ),
+    (
+        "complex numbers",
+        "c64",
+        10,
+        &["T[7]", "T[7]"],
+        "m = T[7] multiply(s0, s1) v = T[7] reverse(m), dimensions={0} n0 = T[7] subtract(v, s1)
+         n1 = T[7] copy(s1)",
+        CLOSE,
+    ),
+    (
+        "elements that go through all iterations by themselves",
+        "s32",
+        20,
+        &["T[3000]", "T[3000]", "T[]"],
+        "k = T[] constant(3) b = T[3000] broadcast(s2), dimensions={} m = T[3000] multiply(s0, b)
+         n0 = T[3000] add(m, s1) a = T[] multiply(s2, k) n2 = T[] add(a, i)
+         o = T[3000] iota(), iota_dimension=0 n1 = T[3000] xor(s1, o)",
+        Tolerance::Exact,
+    ),
+    (
+        "complex elements",
+        "c64",
+        12,
+        &["T[40,5]", "T[40,5]"],
+        "h = T[] constant((0.02, 0.01)) b = T[40,5] broadcast(h), dimensions={}
+         m = T[40,5] multiply(s0, s0) q = T[40,5] multiply(m, b) n0 = T[40,5] add(q, s1)
+         n1 = T[40,5] copy(s1)",
+        CLOSE,
+    ),
+    (
+        "a search in a table",
+        "s32",
+        10,
+        &["T[700]", "f32[333]", "f32[700]"],
+        "g = f32[700] gather(s1, s0), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0},
+          index_vector_dim=1, slice_sizes={1}
+         c = pred[700] compare(g, s2), direction=LT k = T[] constant(41) b = T[700] broadcast(k), dimensions={}
+         u = T[700] add(s0, b) d = T[700] subtract(s0, b) n0 = T[700] select(c, u, d)
+         n1 = f32[333] copy(s1) n2 = f32[700] copy(s2)",
+        Tolerance::Exact,
+    ),
+    (
+        "rows in, rows out, columns by themselves",
+        "f32",
+        30,
+        &["T[30,70]", "T[30,70]", "T[70]"],
+        "z = s32[] constant(0) x = T[1,70] dynamic-slice(s0, i, z), dynamic_slice_sizes={1,70}
+         y = T[70] reshape(x) m = T[70] multiply(s2, y) n2 = T[70] tanh(m) u = T[1,70] reshape(n2)
+         n1 = T[30,70] dynamic-update-slice(s1, u, i, z) n0 = T[30,70] copy(s0)",
+        CLOSE,
+    ),
+    (
+        "a table that is made and read",
+        "s32",
+        60,
+        &["T[64]", "T[]"],
+        "k = s32[] constant(1) h = s32[] add(i, k) x = T[1] dynamic-slice(s0, i), dynamic_slice_sizes={1}
+         y = T[1] dynamic-slice(s0, h), dynamic_slice_sizes={1} v = T[1] add(x, y) q = s32[] constant(2)
+         g = s32[] add(i, q) n0 = T[64] dynamic-update-slice(s0, v, g) w = T[] reshape(v)
+         n1 = T[] xor(s1, w)",
+        Tolerance::Exact,
+    ),
+    (
+        "matrices of a few elements",
+        "f32",
+        20,
+        &["T[2]", "T[2,2]", "T[20,3]"],
+        "k = T[] constant(0.2) z = s32[] constant(0) f = T[2] dot(s1, s0), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+         n0 = T[2] tanh(f) m = T[2,2] dot(s1, s1), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+         b = T[2,2] broadcast(k), dimensions={} n = T[2,2] multiply(m, b) v = T[2,2] transpose(n), dimensions={1,0}
+         n1 = T[2,2] tanh(v) s = T[] reduce(n1, k), dimensions={0,1}, to_apply=add l = T[1] reshape(s)
+         e = T[3] concatenate(l, n0), dimensions={0} d = T[3] reverse(e), dimensions={0} u = T[1,3] reshape(d)
+         n2 = T[20,3] dynamic-update-slice(s2, u, i, z)",
+        CLOSE,
+    ),
+];
+
+#[test]
+fn loops_are_right_and_native() {
+    for &(name, ty, trips, state, body, tolerance) in CASES {
+        let text = counted(ty, trips, state, body);
+        if let Some(steps) = check(&text, tolerance) {
+            // The initial state is copied, and scalars may have a kernel of their own.
+            assert!(steps <= state.len() + 3, "{name}: {steps} steps");
+        }
+    }
+}
+
+/// A loop in a loop, of which the inner one is a kernel within that of the outer one.
+#[test]
+fn loops_nest() {
+    let text = "
+    inner { t = (s32[], s32[21]) parameter(0) i = s32[] get-tuple-element(t), index=0
+     x = s32[21] get-tuple-element(t), index=1 one = s32[] constant(1) j = s32[] add(i, one)
+     r = s32[21] reverse(x), dimensions={0} b = s32[21] broadcast(i), dimensions={}
+     y = s32[21] subtract(r, b) ROOT n = (s32[], s32[21]) tuple(j, y) }
+    below { t = (s32[], s32[21]) parameter(0) i = s32[] get-tuple-element(t), index=0
+     m = s32[] constant(13) ROOT r = pred[] compare(i, m), direction=LT }
+    outer { t = (s32[], s32[21], s32[21]) parameter(0) i = s32[] get-tuple-element(t), index=0
+     x = s32[21] get-tuple-element(t), index=1 y = s32[21] get-tuple-element(t), index=2
+     z = s32[] constant(0) s = (s32[], s32[21]) tuple(z, x)
+     w = (s32[], s32[21]) while(s), condition=below, body=inner
+     v = s32[21] get-tuple-element(w), index=1 a = s32[21] add(v, y) one = s32[] constant(1)
+     j = s32[] add(i, one) ROOT n = (s32[], s32[21], s32[21]) tuple(j, a, v) }
+    more { t = (s32[], s32[21], s32[21]) parameter(0) i = s32[] get-tuple-element(t), index=0
+     m = s32[] constant(30) ROOT r = pred[] compare(i, m), direction=LT }
+    ENTRY e { z = s32[] constant(0) x = s32[21] parameter(0) y = s32[21] parameter(1)
+     s = (s32[], s32[21], s32[21]) tuple(z, x, y)
+     ROOT w = (s32[], s32[21], s32[21]) while(s), condition=more, body=outer }";
+    if let Some(steps) = check(text, Tolerance::Exact) {
+        assert!(steps <= 4, "{steps} steps");
+    }
+}
+
+/// `x[j] = 3 x[n - 1 - j] + 1`, as long as the counter differs from its limit.
+const LONG: &str = "
+    body { t = (s32[], s32[40]) parameter(0) i = s32[] get-tuple-element(t), index=0
+     x = s32[40] get-tuple-element(t), index=1 one = s32[] constant(1) j = s32[] add(i, one)
+     r = s32[40] reverse(x), dimensions={0} three = s32[] constant(3)
+     b = s32[40] broadcast(three), dimensions={} o = s32[40] broadcast(one), dimensions={}
+     m = s32[40] multiply(r, b) y = s32[40] add(m, o) ROOT n = (s32[], s32[40]) tuple(j, y) }
+    cond { t = (s32[], s32[40]) parameter(0) i = s32[] get-tuple-element(t), index=0
+     m = s32[] constant(LIMIT) ROOT r = pred[] compare(i, m), direction=NE }
+    ENTRY e { z = s32[] parameter(0) x = s32[40] parameter(1) s = (s32[], s32[40]) tuple(z, x)
+     ROOT w = (s32[], s32[40]) while(s), condition=cond, body=body }";
+
+fn long(limit: i64) -> helio::Executable {
+    let module = helio::parse(&LONG.replace("LIMIT", &limit.to_string())).expect("a module");
+    helio::compile(module, &CompileOptions::default()).expect("a program")
+}
+
+fn numbers() -> Vec<i32> {
+    (0..40).collect()
+}
+
+#[test]
+fn a_long_loop_takes_several_calls() {
+    const TRIPS: i32 = 300_000;
+    let arguments = [Literal::scalar(0i32), Literal::array([40], numbers()).expect("an array")];
+    let result = long(TRIPS.into()).run(&arguments).expect("a result");
+    let mut x = numbers();
+    for _ in 0..TRIPS {
+        x.reverse();
+        x.iter_mut().for_each(|x| *x = x.wrapping_mul(3).wrapping_add(1));
+    }
+    let expected = Literal::array([40], x).expect("an array");
+    assert!(result.leaves()[1].same_bits(&expected));
+}
+
+#[test]
+fn a_loop_without_end_can_be_stopped() {
+    let arguments = [Literal::scalar(0i32), Literal::array([40], numbers()).expect("an array")];
+    let program = long(-1);
+    let mut options = RunOptions::default();
+    options.limits.max_steps = Some(500);
+    let error = program.run_with(&arguments, &options).expect_err("too many steps").to_string();
+    assert!(error.contains("500 steps"), "{error}");
+
+    let cancel = Arc::new(AtomicBool::new(false));
+    let mut options = RunOptions::default();
+    options.limits.cancel = Some(Arc::clone(&cancel));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(20));
+            cancel.store(true, Ordering::Relaxed);
+        });
+        let error = program.run_with(&arguments, &options).expect_err("cancelled").to_string();
+        assert!(error.contains("cancelled"), "{error}");
+    });
+}
+
+/// Bodies made of random operations on integers, with state of several shapes.
+#[test]
+fn random_loops_agree() {
+    const SHAPES: [&str; 5] = ["T[]", "T[3]", "T[4,4]", "T[17]", "T[6,7]"];
+    let mut rng = Rand32::new(3);
+    for _ in 0..60 {
+        let mut below = |n: u32| rng.rand_range(0..n) as usize;
+        let kinds: Vec<usize> = (0..2 + below(4)).map(|_| below(5)).collect();
+        let mut values: Vec<Vec<String>> = vec![Vec::new(); 5];
+        kinds.iter().enumerate().for_each(|(n, &kind)| values[kind].push(format!("s{n}")));
+        let mut body = "zero = s32[] constant(0)\n".to_owned();
+        for v in 0..6 + below(10) {
+            let kind = kinds[below(kinds.len() as u32)];
+            let shape = SHAPES[kind];
+            let mut pick = || values[kind][below(values[kind].len() as u32)].clone();
+            let (a, b) = (pick(), pick());
+            let rank = shape.matches(',').count() + usize::from(shape != "T[]");
+            let text = match (below(7), kind) {
+                (0, _) => format!("subtract({a}, {b})"),
+                (1, _) => format!("multiply({a}, {b})"),
+                (2, _) if rank > 0 => format!("reverse({a}), dimensions={{{}}}", rank - 1),
+                (3, 2) => format!("transpose({a}), dimensions={{1,0}}"),
+                (4, 2) => format!(
+                    "dot({a}, {b}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{{}}}",
+                    below(2)
+                ),
+                (3 | 4, 3) => {
+                    let _ = writeln!(
+                        body,
+                        "d{v} = T[5] dynamic-slice({a}, i), dynamic_slice_sizes={{5}}"
+                    );
+                    format!("dynamic-update-slice({b}, d{v}, zero)")
+                }
+                (3 | 4, 4) => {
+                    let _ = writeln!(
+                        body,
+                        "d{v} = T[6] reduce({a}, zero), dimensions={{1}}, to_apply=add"
+                    );
+                    format!("broadcast(d{v}), dimensions={{0}}")
+                }
+                (5, 1) => {
+                    let _ = writeln!(
+                        body,
+                        "d{v} = T[2] slice({a}), slice={{[1:3]}} f{v} = T[1] slice({b}), slice={{[0:1]}}"
+                    );
+                    format!("concatenate(d{v}, f{v}), dimensions={{0}}")
+                }
+                _ => format!("maximum({a}, {b})"),
+            };
+            let _ = writeln!(body, "v{v} = {shape} {text}");
+            values[kind].push(format!("v{v}"));
+        }
+        for (n, &kind) in kinds.iter().enumerate() {
+            let of = &values[kind];
+            let last = &of[of.len() - 1 - below(of.len().min(4) as u32)];
+            let _ = writeln!(body, "n{n} = {} copy({last})", SHAPES[kind]);
+        }
+        let state: Vec<&str> = kinds.iter().map(|&kind| SHAPES[kind]).collect();
+        check(&counted("s32", 10 + below(30) as u32, &state, &body), Tolerance::Exact);
+    }
+}
