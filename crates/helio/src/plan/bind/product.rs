@@ -76,8 +76,11 @@ pub(super) fn dot(site: &Site<'_>, op: &ops::Dot) -> Option<Bound> {
         return None;
     }
     let mut dims = Dims::of(op, lhs, rhs, out);
-    // A matrix times a vector: its rows are the neighbours in the result.
-    let exchange = dims.cols.iter().all(|d| d.size == 1) && dims.rows.iter().any(|d| d.size > 1);
+    // A matrix times a vector: its rows are the neighbours in the result. A complex matrix is read
+    // where it lies only as the left operand.
+    let exchange = !lhs.element().is_complex()
+        && dims.cols.iter().all(|d| d.size == 1)
+        && dims.rows.iter().any(|d| d.size > 1);
     if exchange {
         dims = dims.exchanged();
     }

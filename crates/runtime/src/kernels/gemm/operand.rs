@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::axis::Axis;
 use super::isa::Isa;
-use super::pack::{Elements, Source, Strided, check_bounds};
+use super::pack::{Elements, MAX_WIDTH, Source, Strided, check_bounds};
 use crate::kernels::bytes::Plain;
 
 /// An operand whose dimensions are not yet said.
@@ -71,18 +71,19 @@ pub(super) struct Complex<'a, T>(pub &'a [T]);
 impl<T: Plain + Default + std::ops::Neg<Output = T>> Operand<T> for Complex<'_, T> {
     fn with_source(
         &self,
-        _: Isa,
+        isa: Isa,
         start: usize,
         items: &Axis,
         steps: &Axis,
         body: &mut dyn FnMut(&dyn Source<T>),
     ) {
         check_bounds(self.0.len(), start, items, steps);
-        body(&ComplexSource { data: self.0, start, items, steps });
+        body(&ComplexSource { isa, data: self.0, start, items, steps });
     }
 }
 
 struct ComplexSource<'a, T> {
+    isa: Isa,
     data: &'a [T],
     start: usize,
     items: &'a Axis,
@@ -91,18 +92,37 @@ struct ComplexSource<'a, T> {
 
 impl<T: Plain + Default + std::ops::Neg<Output = T>> Source<T> for ComplexSource<'_, T> {
     fn pack(&self, items: Range<usize>, steps: Range<usize>, width: usize, panel: &mut [T]) {
+        // The parts of a number are neighbours; those of a step's two rows are the same.
+        let numbers = items.start / 2..items.end.div_ceil(2);
+        let mut offsets = [0; MAX_WIDTH + 1];
+        let offsets = &mut offsets[..numbers.len()];
+        for (offset, number) in offsets.iter_mut().zip(numbers) {
+            *offset = self.items.offset(2 * number);
+        }
+        let is_row = offsets.iter().zip((offsets[0]..).step_by(2)).all(|(&at, next)| at == next);
+        let is_even = items.start % 2 == 0 && items.end % 2 == 0;
         for (row, step) in panel.chunks_exact_mut(width).zip(steps) {
-            // The parts of a number are neighbours; those of a step's two rows are the same.
-            let start = self.start + self.steps.offset(step & !1);
-            row.fill_with(T::default);
-            for (word, item) in row.iter_mut().zip(items.clone()) {
-                let number = start + self.items.offset(item & !1);
-                let (real, imaginary) = (self.data[number], self.data[number + 1]);
-                *word = match (step & 1, item & 1) {
-                    (0, 0) | (1, 1) => real,
-                    (0, _) => imaginary,
-                    _ => -imaginary,
-                };
+            let data = &self.data[self.start + self.steps.offset(step & !1)..];
+            let (row, beyond) = row.split_at_mut(items.len());
+            beyond.fill_with(T::default);
+            let turn = |[real, imaginary]: [T; 2]| match step & 1 {
+                0 => [real, imaginary],
+                _ => [-imaginary, real],
+            };
+            let number = |offset: usize| turn([data[offset], data[offset + 1]]);
+            let pairs = row.as_chunks_mut::<2>().0.iter_mut();
+            if !is_even {
+                for (word, item) in row.iter_mut().zip(items.clone()) {
+                    *word = number(offsets[item / 2 - items.start / 2])[item & 1];
+                }
+            } else if is_row {
+                let from = data[offsets[0]..].as_chunks::<2>().0;
+                self.isa.run(
+                    #[inline(always)]
+                    || pairs.zip(from).for_each(|(pair, &number)| *pair = turn(number)),
+                );
+            } else {
+                pairs.zip(&*offsets).for_each(|(pair, &offset)| *pair = number(offset));
             }
         }
     }
