@@ -8,30 +8,37 @@ use std::ops::Range;
 
 use super::axis::Axis;
 use super::engine::{Product, Rhs, Shared, Sink, even_chunks};
-use super::pack::{InPlace, Source};
+use super::pack::Source;
 use super::simd::Simd;
+use super::tile::Tiled;
 use crate::Threads;
 use crate::kernels::scratch;
 
 /// Items of the operand with few that are multiplied at once.
-const FEW: usize = 4;
+pub(super) const FEW: usize = 4;
 /// Items of the other operand at once.
 const MANY: usize = 4;
 /// Words that are worth a task.
 const TASK_WORDS: usize = 1 << 16;
 
 /// A product of this kind.
-struct Dots<'a, S: Simd> {
-    few: &'a dyn Source<S::Word>,
-    few_count: usize,
-    many: InPlace<'a, S::Word>,
-    many_count: usize,
-    steps: usize,
-    start: Shared<S::Acc>,
-    rows: &'a Axis,
+pub(super) struct Dots<'a, S: Tiled> {
+    pub simd: S,
+    /// The operand with few items: rows of all steps, so many words apart, at most [`FEW`].
+    pub few: Shared<S::Word>,
+    pub few_stride: usize,
+    pub few_count: usize,
+    /// The other operand, whose steps are neighbours, and which of its items to multiply.
+    pub many: Shared<S::Word>,
+    pub many_items: &'a Axis,
+    pub many_range: Range<usize>,
+    pub steps: usize,
+    /// The result, and its rows.
+    pub start: Shared<S::Acc>,
+    pub rows: &'a Axis,
     /// Whether the items of `many` are rows of the result.
-    many_are_rows: bool,
-    add: bool,
+    pub many_are_rows: bool,
+    pub add: bool,
 }
 
 impl<S: Simd> Product<'_, S> {
@@ -58,63 +65,78 @@ impl<S: Simd> Product<'_, S> {
         let (few_count, many_count) =
             if many_are_rows { (self.cols, self.rows) } else { (self.rows, self.cols) };
         let Some(many) = many.in_place() else { return false };
-        let (steps, add) = (self.steps, self.add);
-        let dots =
-            Dots::<S> { few, few_count, many, many_count, steps, start, rows, many_are_rows, add };
-        // SAFETY: the caller's promise.
-        unsafe { dots.run(self.simd, threads) };
+        let steps = self.steps;
+        let few_stride = steps.next_multiple_of(S::LANES);
+        scratch::with(few_count * few_stride, |words: &mut [S::Word]| {
+            for (i, row) in words.chunks_exact_mut(few_stride.max(1)).enumerate() {
+                few.pack(i..i + 1, 0..steps, 1, &mut row[..steps]);
+            }
+            let few = Shared(words.as_mut_ptr());
+            let items = (TASK_WORDS / steps.max(1)).clamp(MANY, 1024).next_multiple_of(MANY);
+            threads.for_ranges(many_count, items, &|many_range| {
+                let dots = Dots {
+                    simd: self.simd,
+                    few,
+                    few_stride,
+                    few_count,
+                    many: many.start,
+                    many_items: many.items,
+                    many_range,
+                    steps,
+                    start,
+                    rows,
+                    many_are_rows,
+                    add: self.add,
+                };
+                // SAFETY: the caller's promise; the rows of `words` have all steps.
+                unsafe { dots.run() };
+            });
+        });
         true
     }
 }
 
 impl<S: Simd> Dots<'_, S> {
+    /// Computes the product.
+    ///
     /// # Safety
-    /// As for [`Product::run`].
-    unsafe fn run(&self, simd: S, threads: Threads<'_>) {
-        let len = self.steps.next_multiple_of(S::LANES);
-        scratch::with(self.few_count * len, |few: &mut [S::Word]| {
-            for (i, row) in few.chunks_exact_mut(len.max(1)).enumerate() {
-                self.few.pack(i..i + 1, 0..self.steps, 1, &mut row[..self.steps]);
-            }
-            let few = &*few;
-            let items = (TASK_WORDS / self.steps.max(1)).clamp(MANY, 1024).next_multiple_of(MANY);
-            threads.for_ranges(self.many_count, items, &|range| {
-                simd.vectorise(
-                    #[inline(always)]
-                    || {
-                        for many in even_chunks(range.len(), MANY) {
-                            let many = range.start + many.start..range.start + many.end;
-                            // SAFETY: the caller's promise; `simd` proves the features; the rows of
-                            // `few` have all steps.
-                            unsafe {
-                                match self.few_count {
-                                    1 => self.block::<1>(few, len, many),
-                                    2 => self.block::<2>(few, len, many),
-                                    3 => self.block::<3>(few, len, many),
-                                    _ => self.block::<FEW>(few, len, many),
-                                }
-                            };
+    /// The steps of all items of both operands may be read, and what they are for written in the
+    /// result; nothing else writes to the former or accesses the latter.
+    pub(super) unsafe fn run(&self) {
+        let range = &self.many_range;
+        self.simd.vectorise(
+            #[inline(always)]
+            || {
+                for many in even_chunks(range.len(), MANY) {
+                    let many = range.start + many.start..range.start + many.end;
+                    // SAFETY: the caller's promise; `simd` proves the features.
+                    unsafe {
+                        match self.few_count {
+                            1 => self.block::<1>(many),
+                            2 => self.block::<2>(many),
+                            3 => self.block::<3>(many),
+                            _ => self.block::<FEW>(many),
                         }
-                    },
-                );
-            });
-        });
+                    };
+                }
+            },
+        );
     }
 
     /// Computes the sums of all few items with at most [`MANY`] others.
     ///
     /// # Safety
-    /// As for [`Product::run`]; the features are there; `few` has `COUNT` rows of all steps, `len`
-    /// apart.
+    /// As for [`Dots::run`]; the features are there; `few` has `COUNT` rows.
     #[inline(always)]
-    unsafe fn block<const COUNT: usize>(&self, few: &[S::Word], len: usize, many: Range<usize>) {
+    unsafe fn block<const COUNT: usize>(&self, many: Range<usize>) {
+        let few = self.few.get().cast_const();
         let mut offsets = [0; MANY];
-        self.many.items.offsets(many.start, &mut offsets[..many.len()]);
+        self.many_items.offsets(many.start, &mut offsets[..many.len()]);
         // Where there are fewer items the first is multiplied again, for nothing.
         for i in many.len()..MANY {
             offsets[i] = offsets[0];
         }
-        let rows = offsets.map(|offset| self.many.start.get().cast_const().wrapping_add(offset));
+        let rows = offsets.map(|offset| self.many.get().cast_const().wrapping_add(offset));
         let mut sums = [[S::zero(); MANY]; COUNT];
         let whole = self.steps / S::LANES * S::LANES;
         for step in (0..whole).step_by(S::LANES) {
@@ -122,7 +144,7 @@ impl<S: Simd> Dots<'_, S> {
             unsafe {
                 let words = rows.map(|row| S::load(row.wrapping_add(step)));
                 for (i, sums) in sums.iter_mut().enumerate() {
-                    let few = S::load(few.as_ptr().wrapping_add(i * len + step));
+                    let few = S::load(few.wrapping_add(i * self.few_stride + step));
                     for (sum, words) in sums.iter_mut().zip(words) {
                         *sum = S::mul_add(few, words, *sum);
                     }
@@ -135,7 +157,7 @@ impl<S: Simd> Dots<'_, S> {
             unsafe {
                 let words = rows.map(|row| S::load_masked(row.wrapping_add(whole), mask));
                 for (i, sums) in sums.iter_mut().enumerate() {
-                    let few = S::load_masked(few.as_ptr().wrapping_add(i * len + whole), mask);
+                    let few = S::load_masked(few.wrapping_add(i * self.few_stride + whole), mask);
                     for (sum, words) in sums.iter_mut().zip(words) {
                         *sum = S::mul_add(few, words, *sum);
                     }

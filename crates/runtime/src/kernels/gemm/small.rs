@@ -6,7 +6,8 @@
 
 use std::ops::Range;
 
-use super::engine::{Tiles, chunks};
+use super::dots::{Dots, FEW};
+use super::engine::{Shared, Tiles, chunks};
 use super::isa::Isa;
 use super::operand::Operand;
 use super::pack::{Block, Items, MAX_WIDTH, check_bounds};
@@ -18,10 +19,10 @@ use crate::kernels::scratch;
 /// Multiplications of a product that is small, and its steps at most.
 const MOST_WORK: usize = 1 << 17;
 const MOST_STEPS: usize = 512;
-/// From so many multiplications on, products with one row, or with so few items in an operand that
-/// the other is best read along its steps, go to loops made for that.
-const FEW_WORK: usize = 1 << 10;
-const FEW: usize = 4;
+/// Multiplications of a product with one row that is small.
+const MOST_ROW_WORK: usize = 1 << 10;
+/// From so many steps on, products with few items in an operand run along the steps.
+const DOT_STEPS: usize = 8;
 /// Multiplications that are worth a task.
 const TASK_WORK: usize = 1 << 18;
 
@@ -32,8 +33,8 @@ struct Shape {
     steps: usize,
     /// From row to row and from step to step of lhs.
     lhs: [usize; 2],
-    /// From column to column and from step to step of rhs.
-    rhs: [usize; 2],
+    /// From column to column and from step to step of rhs, if these are even.
+    rhs: Option<[usize; 2]>,
     /// From row to row of the result.
     out: usize,
 }
@@ -47,7 +48,7 @@ impl Shape {
             cols: cols.len(),
             steps: steps.len(),
             lhs: [rows.stride()?, steps.stride()?],
-            rhs: [cols.stride()?, product.rhs_steps.stride()?],
+            rhs: cols.stride().zip(product.rhs_steps.stride()).map(|(col, step)| [col, step]),
             out: product.out_rows.stride()?,
         })
     }
@@ -56,12 +57,14 @@ impl Shape {
         self.rows.saturating_mul(self.cols).saturating_mul(self.steps)
     }
 
-    /// Whether this is the way to compute such products.
     fn is_small(&self) -> bool {
-        let along = self.rows <= FEW && self.rhs[1] == 1 || self.cols <= FEW && self.lhs[1] == 1;
-        let has_loops = along || self.rows == 1;
-        let most = if has_loops { FEW_WORK } else { MOST_WORK };
-        (1..=most).contains(&self.work()) && self.steps <= MOST_STEPS
+        (1..=MOST_WORK).contains(&self.work()) && self.steps <= MOST_STEPS
+    }
+
+    /// Whether one operand has few items, and both are best read along their steps.
+    fn runs_along_steps(&self) -> bool {
+        let along = self.lhs[1] == 1 && self.rhs.is_some_and(|[_, step]| step == 1);
+        along && (self.rows <= FEW || self.cols <= FEW) && self.steps >= DOT_STEPS
     }
 }
 
@@ -103,24 +106,76 @@ impl Contraction {
             return false;
         }
         let Some(shape) = Shape::of(self).filter(Shape::is_small) else { return false };
-        let (Some((lhs, lhs_start)), Some((rhs, rhs_start)), Some(out)) =
-            (lhs.elements(), rhs.elements(), out.places.sums())
-        else {
+        let (Some((lhs, lhs_start)), Some(out)) = (lhs.elements(), out.places.sums()) else {
             return false;
         };
         let Some(lhs_words) = lhs.words() else { return false };
         let [lhs_batch, rhs_batch, out_batch] = &self.batch;
-        let (lhs_last, rhs_last) = (lhs_start + lhs_batch.last(), rhs_start + rhs_batch.last());
-        check_bounds(lhs.count(), lhs_last, &self.lhs_rows, &self.lhs_steps);
-        check_bounds(rhs.count(), rhs_last, &self.rhs_cols, &self.rhs_steps);
+        check_bounds(lhs.count(), lhs_start + lhs_batch.last(), &self.lhs_rows, &self.lhs_steps);
+        let elements = rhs.elements();
+        if let Some((elements, start)) = elements {
+            check_bounds(
+                elements.count(),
+                start + rhs_batch.last(),
+                &self.rhs_cols,
+                &self.rhs_steps,
+            );
+        }
+        let rhs_start = elements.map_or(0, |(_, start)| start);
+        let rhs_words = elements.and_then(|(elements, _)| elements.words());
+        let all_at = |batch| {
+            let lhs = lhs_words.as_ptr().wrapping_add(lhs_start + lhs_batch.offset(batch));
+            (
+                lhs,
+                rhs_start + rhs_batch.offset(batch),
+                out.get().wrapping_add(out_batch.offset(batch)),
+            )
+        };
+        let grain = TASK_WORK / shape.work();
+
+        if let (Some(words), true, true) = (rhs_words, S::LOOPS, shape.runs_along_steps()) {
+            let (rhs_cols, lhs_rows) = (&self.rhs_cols, &self.lhs_rows);
+            let few_is_lhs = shape.rows <= FEW;
+            threads.for_ranges(count, grain, &|batches| {
+                for batch in batches {
+                    let (lhs, rhs_start, out) = all_at(batch);
+                    let lhs = (Shared(lhs.cast_mut()), lhs_rows, shape.rows);
+                    let rhs = words.as_ptr().wrapping_add(rhs_start).cast_mut();
+                    let rhs = (Shared(rhs), rhs_cols, shape.cols);
+                    let (few, many) = if few_is_lhs { (lhs, rhs) } else { (rhs, lhs) };
+                    let dots = Dots {
+                        simd,
+                        few: few.0,
+                        few_stride: few.1.stride().unwrap_or_default(),
+                        few_count: few.2,
+                        many: many.0,
+                        many_items: many.1,
+                        many_range: 0..many.2,
+                        steps: shape.steps,
+                        start: Shared(out),
+                        rows: &self.out_rows,
+                        many_are_rows: !few_is_lhs,
+                        add: false,
+                    };
+                    // SAFETY: that the operands of the whole batch lie in memory was checked above;
+                    // the caller promises that the result may be written, each product by one task.
+                    unsafe { S::run_dots(&dots) };
+                    done(batch);
+                }
+            });
+            return true;
+        }
+        if shape.rows == 1 && shape.work() > MOST_ROW_WORK {
+            return false;
+        }
 
         // rhs is read where it lies if columns are neighbours, else from a copy, group after group.
-        let in_place = rhs.words().filter(|_| shape.rhs[0] == 1);
+        let in_place = rhs_words.zip(shape.rhs).filter(|(_, strides)| strides[0] == 1);
         let mut copied = 0;
         let groups: Vec<Group> = chunks(0..shape.cols, S::LANES * S::VECS)
             .map(|cols| {
-                if in_place.is_some() {
-                    return Group { rhs: cols.start, rhs_step: shape.rhs[1], cols };
+                if let Some((_, [_, rhs_step])) = in_place {
+                    return Group { rhs: cols.start, rhs_step, cols };
                 }
                 let (rhs, rhs_step) = (copied, cols.len().next_multiple_of(S::LANES));
                 copied += rhs_step * shape.steps;
@@ -136,7 +191,7 @@ impl Contraction {
                 rows: rows.len(),
                 vecs,
                 group,
-                lhs: lhs_start + rows.start * lhs_row,
+                lhs: rows.start * lhs_row,
                 out: rows.start * out_row + group.cols.start,
                 last_lanes: group.cols.len() - (vecs - 1) * S::LANES,
             })
@@ -144,31 +199,41 @@ impl Contraction {
         let places: Vec<Place<'_, S>> = places.collect();
         let rows_at = |stride| std::array::from_fn::<usize, MAX_ROWS, _>(|i| i * stride);
         let (lhs_rows, out_rows) = (rows_at(shape.lhs[0]), rows_at(shape.out));
-        let col_offsets: [usize; MAX_WIDTH] = std::array::from_fn(|i| i * shape.rhs[0]);
         let runs = [Run { offset: 0, len: shape.steps }];
+        let even = elements.zip(shape.rhs).map(|((elements, _), strides)| (elements, strides));
+        let offsets = even.map(|(_, [col, _])| std::array::from_fn(|i| i * col));
+        let copy_rhs = |batch, start, copy: &mut [S::Word]| {
+            let (Some((elements, [col, stride])), Some(offsets)) = (even, &offsets) else {
+                let (start, steps) = (rhs_batch.offset(batch), 0..shape.steps);
+                return rhs.with_source(isa, start, &self.rhs_cols, &self.rhs_steps, &mut |rhs| {
+                    for group in &groups {
+                        let panel = &mut copy[group.rhs..][..group.rhs_step * shape.steps];
+                        rhs.pack(group.cols.clone(), steps.clone(), group.rhs_step, panel);
+                    }
+                });
+            };
+            let offsets: &[usize; MAX_WIDTH] = offsets;
+            for group in &groups {
+                let start = start + group.cols.start * col;
+                let items = Items::Scattered(&offsets[..group.cols.len()]);
+                let (steps, pitch) = (shape.steps, group.rhs_step);
+                let block = Block { start, items, steps, stride, pitch, padding: 0 };
+                elements.copy(isa, &block, &mut copy[group.rhs..]);
+            }
+        };
 
-        threads.for_ranges(count, TASK_WORK / shape.work(), &|batches| {
+        threads.for_ranges(count, grain, &|batches| {
             let session = simd.session();
             scratch::with(copied, |copy: &mut [S::Word]| {
                 for batch in batches {
-                    let rhs_start = rhs_start + rhs_batch.offset(batch);
+                    let (lhs, rhs_start, out) = all_at(batch);
                     let rhs_words = match in_place {
-                        Some(words) => words.as_ptr().wrapping_add(rhs_start),
+                        Some((words, _)) => words.as_ptr().wrapping_add(rhs_start),
                         None => {
-                            for group in &groups {
-                                let start = rhs_start + group.cols.start * shape.rhs[0];
-                                let items = Items::Scattered(&col_offsets[..group.cols.len()]);
-                                let ([_, stride], pitch) = (shape.rhs, group.rhs_step);
-                                let steps = shape.steps;
-                                let block =
-                                    Block { start, items, steps, stride, pitch, padding: 0 };
-                                rhs.copy(isa, &block, &mut copy[group.rhs..]);
-                            }
+                            copy_rhs(batch, rhs_start, copy);
                             copy.as_ptr()
                         }
                     };
-                    let lhs = lhs_words.as_ptr().wrapping_add(lhs_batch.offset(batch));
-                    let out = out.get().wrapping_add(out_batch.offset(batch));
                     for place in &places {
                         let rhs = rhs_words.wrapping_add(place.group.rhs);
                         let args = TileArgs {

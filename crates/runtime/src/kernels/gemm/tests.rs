@@ -113,8 +113,8 @@ pub(super) fn encode(values: &[i32], number: Number) -> Aligned {
             Number::S16 | Number::U16 => (v as i16).to_ne_bytes().into(),
             Number::S32 | Number::U32 => v.to_ne_bytes().into(),
             Number::S64 | Number::U64 => i64::from(v).to_ne_bytes().into(),
-            Number::F16 => number::F16::from_f32(v as f32).0.to_ne_bytes().into(),
-            Number::Bf16 => number::Bf16::from_f32(v as f32).0.to_ne_bytes().into(),
+            Number::F16 => F16::from_f32(v as f32).0.to_ne_bytes().into(),
+            Number::Bf16 => Bf16::from_f32(v as f32).0.to_ne_bytes().into(),
             Number::F32 => (v as f32).to_ne_bytes().into(),
             Number::F64 => f64::from(v).to_ne_bytes().into(),
             Number::C64 | Number::C128 => unreachable!("complex numbers are checked apart"),
@@ -225,6 +225,10 @@ fn batches_of_small_products() {
     check_sizes(3, 1, 60, 70);
     check_sizes(9, 40, 50, 40);
     check_sizes(2, 3, 600, 4);
+    // Along the steps, of either operand.
+    check_sizes(4, 1, 37, 1);
+    check_sizes(3, 2, 16, 11);
+    check_sizes(3, 13, 21, 4);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! it with one number of each of `ROWS` rows of lhs. The tile is chosen so that the sums, the
 //! row of rhs and one number of lhs fill the registers: 14×2+2+1 of 32 with AVX-512.
 
+use super::dots::Dots;
 use super::engine::Product;
 use super::simd::{MulAdd, Simd};
 use crate::Threads;
@@ -31,6 +32,8 @@ pub(super) trait Tiled: Copy + Send + Sync + 'static {
     const VECS: usize;
     /// Whether there are tiles that read lhs where it lies.
     const IN_PLACE: bool;
+    /// Whether there are loops for products that need no tiles.
+    const LOOPS: bool = false;
     /// If a tile takes [`BLOCK`] steps at once: lhs is packed in blocks of them
     /// ([`Source::pack_blocks`](super::pack::Source::pack_blocks)), rhs always in panels of the whole
     /// width, and both with zeros for steps that a last block lacks.
@@ -42,14 +45,22 @@ pub(super) trait Tiled: Copy + Send + Sync + 'static {
     /// Begins to compute tiles on this thread.
     fn session(self) -> Self::Session;
 
-    /// Computes a product by loops without tiles, if it is one that these are for; otherwise returns
-    /// false.
+    /// Computes a product by [`LOOPS`](Tiled::LOOPS), if it is one that they are for; otherwise
+    /// returns false.
     ///
     /// # Safety
     /// As for [`Product::run`].
     unsafe fn run_loops(product: &Product<'_, Self>, threads: Threads<'_>) -> bool {
         let _ = (product, threads);
         false
+    }
+
+    /// Computes dots, if there are loops for them.
+    ///
+    /// # Safety
+    /// As for [`Dots::run`].
+    unsafe fn run_dots(dots: &Dots<'_, Self>) {
+        let _ = dots;
     }
 }
 

@@ -4,6 +4,7 @@ use std::arch::x86_64::*;
 
 use super::Simd;
 use crate::Threads;
+use crate::kernels::gemm::dots::Dots;
 use crate::kernels::gemm::engine::Product;
 use crate::kernels::gemm::isa::{Isa, Kind};
 use crate::kernels::gemm::tile::{self, Tile, TileArgs, Tiled, tiles};
@@ -48,6 +49,7 @@ macro_rules! simd {
             const HEIGHTS: &'static [usize] = &[$($height),*];
             const VECS: usize = 2;
             const IN_PLACE: bool = $in_place;
+            const LOOPS: bool = true;
 
            fn tile(self, rows: usize, vecs: usize, packed: bool) -> Tile<Self> {
                 tiles!(run, (rows, vecs, packed), $in_place, [$($height)*], [1 2])
@@ -57,8 +59,14 @@ macro_rules! simd {
 
             unsafe fn run_loops(product: &Product<'_, Self>, threads: Threads<'_>) -> bool {
                 // SAFETY: the caller's promise.
-                Self::IN_PLACE
-                    && unsafe { product.run_dots(threads) || product.run_sweep(threads) }
+                Self::LOOPS && unsafe { product.run_dots(threads) || product.run_sweep(threads) }
+            }
+
+            unsafe fn run_dots(dots: &Dots<'_, Self>) {
+                if Self::LOOPS {
+                    // SAFETY: the caller's promise; a value proves the features.
+                    unsafe { dots.run() }
+                }
             }
         }
 

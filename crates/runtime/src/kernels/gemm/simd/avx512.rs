@@ -2,8 +2,9 @@
 
 use std::arch::x86_64::*;
 
-use super::Simd;
+use super::{MulAdd, Simd};
 use crate::Threads;
+use crate::kernels::gemm::dots::Dots;
 use crate::kernels::gemm::engine::Product;
 use crate::kernels::gemm::isa::{Isa, Kind};
 use crate::kernels::gemm::tile::{self, Tile, TileArgs, Tiled, tiles};
@@ -15,7 +16,7 @@ macro_rules! simd {
         tiles [$($height:literal)*], in place $in_place:tt, loops $loops:literal,
         $word:ty => $acc:ty, $lanes:literal, $words:ty => $vec:ty, $mask:ty,
         $load:ident, $load_masked:ident, $splat:ident, $fma:ident,
-        $load_sums:ident, $add:ident, $store:ident
+        $load_sums:ident, $add:ident, $store:ident, $total:ident
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy)]
@@ -37,6 +38,7 @@ macro_rules! simd {
             const HEIGHTS: &'static [usize] = &[$($height),*];
             const VECS: usize = 2;
             const IN_PLACE: bool = $in_place;
+            const LOOPS: bool = $loops;
 
            fn tile(self, rows: usize, vecs: usize, packed: bool) -> Tile<Self> {
                 /// # Safety
@@ -60,7 +62,14 @@ macro_rules! simd {
 
             unsafe fn run_loops(product: &Product<'_, Self>, threads: Threads<'_>) -> bool {
                 // SAFETY: the caller's promise.
-                $loops && unsafe { product.run_dots(threads) || product.run_sweep(threads) }
+                Self::LOOPS && unsafe { product.run_dots(threads) || product.run_sweep(threads) }
+            }
+
+            unsafe fn run_dots(dots: &Dots<'_, Self>) {
+                if Self::LOOPS {
+                    // SAFETY: the caller's promise; a value proves the features.
+                    unsafe { dots.run() }
+                }
             }
         }
 
@@ -115,6 +124,15 @@ macro_rules! simd {
             }
 
             #[inline(always)]
+            unsafe fn store_total(to: *mut Self::Acc, sums: Self::Vec, add: bool) {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    let total = $total(sums);
+                    to.write(if add { to.read().add(total) } else { total });
+                }
+            }
+
+            #[inline(always)]
             unsafe fn store(to: *mut Self::Acc, mask: Self::Mask, sums: Self::Vec, add: bool) {
                 // SAFETY: the caller's promise; lanes outside the mask are not accessed.
                 unsafe {
@@ -151,7 +169,8 @@ simd!(
     tiles [1 2 3 4 5 6 7 8 9 10 11 12 13 14], in place true, loops true,
     f32 => f32, 16, __m512 => __m512, __mmask16,
     _mm512_loadu_ps, _mm512_maskz_loadu_ps, _mm512_set1_ps, _mm512_fmadd_ps,
-    _mm512_maskz_loadu_ps, _mm512_add_ps, _mm512_mask_storeu_ps
+    _mm512_maskz_loadu_ps, _mm512_add_ps, _mm512_mask_storeu_ps,
+    _mm512_reduce_add_ps
 );
 simd!(
     /// `f64`.
@@ -159,23 +178,26 @@ simd!(
     tiles [1 2 4 6 8 10 12 14], in place true, loops true,
     f64 => f64, 8, __m512d => __m512d, __mmask8,
     _mm512_loadu_pd, _mm512_maskz_loadu_pd, _mm512_set1_pd, _mm512_fmadd_pd,
-    _mm512_maskz_loadu_pd, _mm512_add_pd, _mm512_mask_storeu_pd
+    _mm512_maskz_loadu_pd, _mm512_add_pd, _mm512_mask_storeu_pd,
+    _mm512_reduce_add_pd
 );
 simd!(
     /// `i32`, wrapping.
     Avx512I32 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
-    tiles [1 2 4 8], in place false, loops false,
+    tiles [1 2 4 8], in place false, loops true,
     i32 => i32, 16, __m512i => __m512i, __mmask16,
     _mm512_loadu_epi32, _mm512_maskz_loadu_epi32, _mm512_set1_epi32, mul_add_i32,
-    _mm512_maskz_loadu_epi32, _mm512_add_epi32, _mm512_mask_storeu_epi32
+    _mm512_maskz_loadu_epi32, _mm512_add_epi32, _mm512_mask_storeu_epi32,
+    _mm512_reduce_add_epi32
 );
 simd!(
     /// `i64`, wrapping.
     Avx512I64 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
-    tiles [1 2 4 8], in place false, loops false,
+    tiles [1 2 4 8], in place false, loops true,
     i64 => i64, 8, __m512i => __m512i, __mmask8,
     _mm512_loadu_epi64, _mm512_maskz_loadu_epi64, _mm512_set1_epi64, mul_add_i64,
-    _mm512_maskz_loadu_epi64, _mm512_add_epi64, _mm512_mask_storeu_epi64
+    _mm512_maskz_loadu_epi64, _mm512_add_epi64, _mm512_mask_storeu_epi64,
+    _mm512_reduce_add_epi64
 );
 simd!(
     /// Pairs of `bf16`, summed in `f32`. Subnormal numbers count as zero.
@@ -184,7 +206,8 @@ simd!(
     tiles [1 2 4 6 8 10 12 14], in place true, loops false,
     u32 => f32, 16, __m512i => __m512, __mmask16,
     _mm512_loadu_epi32, _mm512_maskz_loadu_epi32, _mm512_set1_epi32, mul_add_bf16,
-    _mm512_maskz_loadu_ps, _mm512_add_ps, _mm512_mask_storeu_ps
+    _mm512_maskz_loadu_ps, _mm512_add_ps, _mm512_mask_storeu_ps,
+    _mm512_reduce_add_ps
 );
 simd!(
     /// Four `u8` of lhs and four `i8` of rhs, summed in `i32`, wrapping.
@@ -193,7 +216,8 @@ simd!(
     tiles [1 2 4 6 8 10 12 14], in place true, loops false,
     u32 => i32, 16, __m512i => __m512i, __mmask16,
     _mm512_loadu_epi32, _mm512_maskz_loadu_epi32, _mm512_set1_epi32, mul_add_bytes,
-    _mm512_maskz_loadu_epi32, _mm512_add_epi32, _mm512_mask_storeu_epi32
+    _mm512_maskz_loadu_epi32, _mm512_add_epi32, _mm512_mask_storeu_epi32,
+    _mm512_reduce_add_epi32
 );
 
 #[inline]
