@@ -90,7 +90,7 @@ impl Convolution {
     /// Whether the batch, not the features, varies fastest in regions, as in the input.
     fn batch_is_minor(&self) -> bool {
         let others = self.spatial.iter().filter(|dim| dim.input > 1).map(|dim| dim.lhs);
-        self.batch.size >= 4
+        self.batch.size >= 2
             && self.batch.lhs < self.features.lhs
             && others.min().is_none_or(|stride| self.batch.lhs < stride)
     }
