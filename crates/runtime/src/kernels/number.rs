@@ -1,5 +1,6 @@
 //! Arithmetic on elements whose type is known at run time only.
 
+use super::gemm::{Bf16, F16};
 use half::{bf16, f16};
 
 use super::bytes::Plain;
@@ -165,7 +166,7 @@ macro_rules! floats {
 floats!(f32 f64);
 
 macro_rules! short_floats {
-    ($($ty:ty)*) => { $(
+    ($($ty:ty as $short:ident)*) => { $(
         // SAFETY: 16 bits, all patterns of which are floats.
         unsafe impl Plain for $ty {}
 
@@ -173,11 +174,11 @@ macro_rules! short_floats {
             type Wide = f32;
             #[inline(always)]
             fn widen(self) -> f32 {
-                self.to_f32()
+                $short(self.to_bits()).to_f32()
             }
             #[inline(always)]
             fn narrow(wide: f32) -> Self {
-                <$ty>::from_f32(wide)
+                <$ty>::from_bits($short::from_f32(wide).0)
             }
             #[inline(always)]
             fn add(self, other: Self) -> Self {
@@ -199,7 +200,8 @@ macro_rules! short_floats {
     )* };
 }
 
-short_floats!(f16 bf16);
+// By conversions without branches, so that loops become vectors.
+short_floats!(f16 as F16 bf16 as Bf16);
 
 /// A [`Fold`] as a type, so that loops are compiled for each.
 pub(super) trait FoldOp: Copy {

@@ -33,6 +33,7 @@ use self::arithmetic::{Float, with_arithmetic};
 use self::axis::Axis;
 use self::engine::{Product, Rhs, Shared, Sink};
 use self::isa::Isa;
+pub(super) use self::number::{Bf16, F16};
 pub use self::number::{Number, Types};
 use self::operand::{Each, Operand};
 use self::output::Places;

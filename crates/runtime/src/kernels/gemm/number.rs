@@ -69,12 +69,12 @@ pub(super) trait Output<A>: Plain {
 /// The upper half of an `f32`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(transparent)]
-pub(super) struct Bf16(pub u16);
+pub(in crate::kernels) struct Bf16(pub u16);
 
 /// IEEE 754 binary16.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(transparent)]
-pub(super) struct F16(pub u16);
+pub(in crate::kernels) struct F16(pub u16);
 
 // SAFETY: transparent wrappers of a primitive number.
 unsafe impl Plain for Bf16 {}
@@ -83,13 +83,13 @@ unsafe impl Plain for F16 {}
 
 impl Bf16 {
     #[inline(always)]
-    pub(super) fn to_f32(self) -> f32 {
+    pub(in crate::kernels) fn to_f32(self) -> f32 {
         f32::from_bits(u32::from(self.0) << 16)
     }
 
     /// Rounds to nearest, ties to even. (No branch, so that loops become vectors.)
     #[inline(always)]
-    pub(super) fn from_f32(x: f32) -> Self {
+    pub(in crate::kernels) fn from_f32(x: f32) -> Self {
         let bits = x.to_bits();
         let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
         // A NaN stays one even if only low bits made it one.
@@ -100,7 +100,7 @@ impl Bf16 {
 
 impl F16 {
     #[inline(always)]
-    pub(super) fn to_f32(self) -> f32 {
+    pub(in crate::kernels) fn to_f32(self) -> f32 {
         // With the exponent in place and 112 too small, a multiplication sets it right, also for
         // subnormal numbers; infinities and NaNs need all ones.
         let magnitude = u32::from(self.0 & 0x7fff) << 13;
@@ -112,7 +112,7 @@ impl F16 {
 
     /// Rounds to nearest, ties to even. (No branch, so that loops become vectors.)
     #[inline(always)]
-    pub(super) fn from_f32(x: f32) -> Self {
+    pub(in crate::kernels) fn from_f32(x: f32) -> Self {
         let (bits, sign) = (x.to_bits() & 0x7fff_ffff, x.to_bits() >> 16 & 0x8000);
         // Adding a half puts the last bit of a subnormal result at the end of the mantissa.
         let subnormal = (f32::from_bits(bits) + 0.5).to_bits().wrapping_sub(0x3f00_0000);

@@ -33,6 +33,8 @@ pub struct WindowDim {
 
 /// Windows of more points are none that a list of points pays for.
 const MOST_POINTS: usize = 1 << 20;
+/// So many lists of what windows cover are kept.
+const MOST_LISTS: usize = 16;
 /// Elements that are further apart are looked for one by one.
 const MOST_DILATION: usize = 1 << 10;
 
@@ -171,8 +173,9 @@ impl Windows {
     fn each(&self, rows: Range<usize>, mut f: impl FnMut(usize, usize, &[usize])) {
         let Some((last, outer)) = self.dims.split_last() else { return };
         let mut counts = vec![0; self.dims.len()];
-        let mut listed: Vec<usize> = Vec::new();
-        let mut places: Vec<usize> = Vec::new();
+        // Most windows cover the same as their neighbours, or as those did before them.
+        let mut lists: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
+        let mut list = 0;
         for row in rows {
             let (mut rest, mut start) = (row, 0);
             for (dim, count) in outer.iter().zip(&mut counts).rev() {
@@ -183,25 +186,30 @@ impl Windows {
             }
             for (position, covered) in last.covered.iter().enumerate() {
                 counts[outer.len()] = covered.count;
-                // Most windows lie inside, and cover the same as their neighbours.
-                if counts != listed {
-                    self.list(&counts, &mut places);
-                    listed.clone_from(&counts);
+                if lists.get(list).is_none_or(|(listed, _)| *listed != counts) {
+                    list = match lists.iter().position(|(listed, _)| *listed == counts) {
+                        Some(list) => list,
+                        None => {
+                            if lists.len() == MOST_LISTS {
+                                lists.clear();
+                            }
+                            lists.push((counts.clone(), self.list(&counts)));
+                            lists.len() - 1
+                        }
+                    };
                 }
                 let number = row * last.covered.len() + position;
-                f(number, start + covered.first * last.step, &places);
+                f(number, start + covered.first * last.step, &lists[list].1);
             }
         }
     }
 
-    /// Lists the elements under a window that covers so many along each dimension.
-    fn list(&self, counts: &[usize], places: &mut Vec<usize>) {
-        places.clear();
-        places.push(0);
-        for (dim, &count) in self.dims.iter().zip(counts) {
-            let outer = std::mem::take(places);
-            places.extend(outer.iter().flat_map(|at| (0..count).map(move |i| at + i * dim.apart)));
-        }
+    /// The elements under a window that covers so many along each dimension.
+    fn list(&self, counts: &[usize]) -> Vec<usize> {
+        self.dims.iter().zip(counts).fold(vec![0], |outer, (dim, &count)| {
+            let inner = |at: usize| (0..count).map(move |i| at + i * dim.apart);
+            outer.into_iter().flat_map(inner).collect()
+        })
     }
 }
 

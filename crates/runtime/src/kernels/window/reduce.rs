@@ -181,7 +181,9 @@ fn chunks<T: Number, F: FoldOp, const SIZE: usize>(
                 *folded = F::apply(*folded, v.widen());
             }
         }
-        *to = folded.map(T::narrow);
+        for (to, folded) in to.iter_mut().zip(folded) {
+            *to = T::narrow(folded);
+        }
     }
 }
 
@@ -215,9 +217,13 @@ impl Line {
                         *line = F::apply(*line, v.widen());
                     }
                 }
+                let inner = self.inner();
                 for point in 0..self.dim.size {
-                    self.point::<T::Wide, F>(point, &line, &mut folded);
+                    self.point::<T::Wide, F>(point, 0..inner.start, &line, &mut folded);
+                    let rest = inner.end..self.dim.positions;
+                    self.point::<T::Wide, F>(point, rest, &line, &mut folded);
                 }
+                self.points::<T::Wide, F>(inner, &line, &mut folded);
             }
             // SAFETY: each position of the outer windows belongs to one task.
             let to = unsafe { to.part(number * len, len) };
@@ -227,18 +233,69 @@ impl Line {
         });
     }
 
-    /// Folds what lies under one point of the window, at all positions where something does.
+    /// The element under a point of the window at position 0, or before the first of all.
+    fn offset(&self, point: usize) -> i128 {
+        point as i128 * self.dim.window_dilation as i128 - i128::from(self.dim.pad_low)
+    }
+
+    /// Positions at which every point of a window that moves by one element lies over one. (There may
+    /// be others.)
+    fn inner(&self) -> Range<usize> {
+        let WindowDim { size, stride, base, positions, .. } = self.dim;
+        let first = (-self.offset(0)).clamp(0, positions as i128);
+        let end = base as i128 - self.offset(size.saturating_sub(1));
+        let end = end.clamp(first, positions as i128);
+        if stride == 1 { first as usize..end as usize } else { 0..0 }
+    }
+
+    /// Folds what lies under all points of the window at inner positions: some neighbours at a time,
+    /// which stay in registers.
     #[inline(always)]
-    fn point<T: Number, F: FoldOp>(&self, point: usize, line: &[T], folded: &mut [T]) {
-        let WindowDim { stride, base, positions, .. } = self.dim;
+    fn points<T: Number, F: FoldOp>(&self, inner: Range<usize>, line: &[T], folded: &mut [T]) {
+        if inner.is_empty() {
+            return;
+        }
+        let lanes = self.lanes;
+        let first = (inner.start as i128 + self.offset(0)) as usize * lanes;
+        let start = |point| first + point * self.dim.window_dilation * lanes;
+        let (blocks, rest) =
+            folded[inner.start * lanes..inner.end * lanes].as_chunks_mut::<WIDTH>();
+        let done = blocks.len() * WIDTH;
+        for (block, at) in blocks.iter_mut().zip((0..).step_by(WIDTH)) {
+            let mut sums = *block;
+            for point in 0..self.dim.size {
+                let from: &[T; WIDTH] =
+                    line[start(point) + at..].first_chunk().expect("an inner position");
+                fold::<T, F>(&mut sums, from.iter());
+            }
+            *block = sums;
+        }
+        for point in 0..self.dim.size {
+            fold::<T, F>(rest, line[start(point) + done..][..rest.len()].iter());
+        }
+    }
+
+    /// Folds what lies under one point of the window, at all of these positions where something does.
+    #[inline(always)]
+    fn point<T: Number, F: FoldOp>(
+        &self,
+        point: usize,
+        within: Range<usize>,
+        line: &[T],
+        folded: &mut [T],
+    ) {
+        if within.is_empty() {
+            return;
+        }
+        let WindowDim { stride, base, .. } = self.dim;
         // At position `p` it lies over element `p * stride + offset`.
-        let offset =
-            point as i128 * self.dim.window_dilation as i128 - i128::from(self.dim.pad_low);
+        let offset = self.offset(point);
         let stride_wide = stride as i128;
         let first = (-offset).max(0) as u128;
-        let first = first.div_ceil(stride as u128).min(positions as u128) as usize;
+        let first = first.div_ceil(stride as u128).min(within.end as u128) as usize;
+        let first = first.max(within.start);
         let end = (base as i128 - 1 - offset).div_euclid(stride_wide) + 1;
-        let end = end.clamp(first as i128, positions as i128) as usize;
+        let end = end.clamp(first as i128, within.end as i128) as usize;
         if first == end {
             return;
         }
