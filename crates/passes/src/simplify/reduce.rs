@@ -1,10 +1,11 @@
 //! `reduce` and `reduce-window`.
 
-use helio_ir::ops::{Reduce, ReduceWindow};
+use helio_ir::ops::{Reduce, ReduceWindow, WindowDim};
 use helio_ir::{BinaryOp, InstrId, Op, Result, Shape};
 
 use super::Simplifier;
 use super::movement::follow_units;
+use super::value::is_positive_zero;
 use crate::recognize::reducer;
 
 impl Simplifier<'_, '_> {
@@ -116,7 +117,8 @@ fn is_idempotent(op: BinaryOp) -> bool {
     matches!(op, BinaryOp::Maximum | BinaryOp::Minimum | BinaryOp::And | BinaryOp::Or)
 }
 
-/// A window of one element combines it with the initial value only.
+/// A window of one element combines it with the initial value only; what an array is padded with may
+/// be left to the window.
 pub(super) fn window(
     cx: &mut Simplifier<'_, '_>,
     op: &ReduceWindow,
@@ -140,6 +142,53 @@ pub(super) fn window(
             let init = cx.broadcast_scalar(init, &dims)?;
             cx.add(binary, &[init, x]).map(Some)
         }
+        Some(binary) if same => of_padded(cx, op, binary, [x, init]),
         _ => Ok(None),
     }
+}
+
+/// With so many elements that share each position of a window, holes between positions cost little.
+const ENOUGH_NEIGHBOURS: usize = 16;
+
+/// reduce-window(pad(x, init), init) → reduce-window(x, init), with the padding in the window, when
+/// it makes no difference how often `init` is combined: the window leaves out what is padding to it.
+fn of_padded(
+    cx: &mut Simplifier<'_, '_>,
+    op: &ReduceWindow,
+    binary: BinaryOp,
+    [padded, init]: [InstrId; 2],
+) -> Result<Option<InstrId>> {
+    let (Op::Pad(pad), &[x, fill]) = (cx.draft.op(padded), cx.draft.operands(padded)) else {
+        return Ok(None);
+    };
+    let number = cx.splat(init);
+    let repeats = match binary {
+        BinaryOp::Add => number.is_some_and(is_positive_zero),
+        _ => is_idempotent(binary),
+    };
+    let is_init = fill == init || number.is_some() && cx.splat(fill) == number;
+    if !repeats || !is_init {
+        return Ok(None);
+    }
+    let mut op = op.clone();
+    for (dim, pad) in op.window.dims.iter_mut().zip(&pad.dims) {
+        // Cropping could leave no element, or one that is no multiple of the dilation away.
+        let (Some(low), Some(high), Some(dilation)) = (
+            dim.pad_low.checked_add(pad.low).filter(|_| pad.low >= 0),
+            dim.pad_high.checked_add(pad.high).filter(|_| pad.high >= 0),
+            pad.interior.checked_add(1).filter(|_| dim.base_dilation == 1),
+        ) else {
+            return Ok(None);
+        };
+        (dim.pad_low, dim.pad_high, dim.base_dilation) = (low, high, dilation);
+    }
+    let Some(sizes) = cx.draft.array(x).map(|array| array.dims()) else { return Ok(None) };
+    let dims = &op.window.dims;
+    let last = dims.iter().rposition(|dim| *dim != WindowDim::default());
+    let neighbours: usize = sizes[last.map_or(0, |last| last + 1)..].iter().product();
+    let has_holes = pad.dims.iter().any(|dim| dim.interior > 0);
+    if has_holes && neighbours < ENOUGH_NEIGHBOURS {
+        return Ok(None);
+    }
+    cx.add(op, &[x, init]).map(Some)
 }
