@@ -89,7 +89,7 @@ impl Maker {
     /// An address that stays within so many elements for all lanes.
     fn address(&mut self, mem: Mem, buf: Buf, elements: usize) -> Addr {
         let size = mem.bytes() as i64;
-        let strides = [1, 1, 1, 0, 2, -1, 3, 4, 5, 7, 9].map(|elements| elements * size);
+        let strides = [1, 1, 1, 0, 2, -1, -2, 3, -3, 4, 5, 7, 9].map(|elements| elements * size);
         let lane_stride = self.pick(&strides);
         let mut terms = Vec::new();
         let reach = lane_stride * (self.b.lanes() as i64 - 1);

@@ -30,33 +30,73 @@ impl Pieces {
     }
 }
 
+/// Where the elements of all lanes are.
+#[derive(Clone, Copy)]
+struct Span {
+    /// The first in memory.
+    at: Address,
+    /// How many elements from one to the next.
+    apart: usize,
+    lanes: usize,
+    /// Whether the first in memory is the last lane's.
+    backwards: bool,
+}
+
+impl Span {
+    /// Elements `stride` bytes apart, lane 0's at `at`, if they are a few elements apart.
+    fn of(mem: Mem, at: Address, stride: i64, lanes: usize) -> Option<Self> {
+        let size = mem.bytes() as i64;
+        let apart = stride.abs() / size;
+        let is_near = stride % size == 0 && (2..=MOST_APART).contains(&apart);
+        let backwards = stride < 0;
+        let first = if backwards { stride * (lanes as i64 - 1) } else { 0 };
+        let at = at.plus(first as i32);
+        is_near.then_some(Span { at, apart: apart as usize, lanes, backwards })
+    }
+
+    /// How many elements from the first to the last, both included.
+    fn elements(&self) -> usize {
+        (self.lanes - 1) * self.apart + 1
+    }
+
+    /// The lane of the `n`th of those that are wanted, and the other way round.
+    fn turned(&self, n: usize) -> usize {
+        if self.backwards { self.lanes - 1 - n } else { n }
+    }
+
+    /// How many elements a lane's is from the first.
+    fn place(&self, lane: usize) -> usize {
+        self.turned(lane) * self.apart
+    }
+}
+
 impl Select<'_> {
     /// Reads elements `stride` bytes apart (AVX-512, all lanes); whether it was done.
     pub(super) fn strided_load(&mut self, dst: Value, mem: Mem, at: Address, stride: i64) -> bool {
-        let Some(apart) = apart(mem, stride) else { return false };
+        let Some(span) = Span::of(mem, at, stride, self.kernel.lanes) else { return false };
         if mem.bytes() >= 4 {
-            self.strided_lanes(dst, mem, at, apart);
+            self.strided_lanes(dst, mem, span);
             return true;
         }
-        self.strided_parts(dst, mem, at, apart)
+        self.strided_parts(dst, mem, span)
     }
 
     /// Elements as wide as lanes.
-    fn strided_lanes(&mut self, dst: Value, mem: Mem, at: Address, apart: usize) {
+    fn strided_lanes(&mut self, dst: Value, mem: Mem, span: Span) {
         let (lane, lanes) = (mem.lane(), self.kernel.lanes);
         let (len, op) = (self.len(lane), ops::permute_pair(lane.bytes() == 8));
-        let pieces = Pieces::of((lanes - 1) * apart + 1, lanes);
+        let pieces = Pieces::of(span.elements(), lanes);
         let read = |this: &mut Self, piece: usize| {
             let part = this.vector(len);
             let bytes = pieces.starts[piece] * mem.bytes();
-            this.op1(ops::load(mem), len, part, Src::Mem(at.plus(bytes as i32)));
+            this.op1(ops::load(mem), len, part, Src::Mem(span.at.plus(bytes as i32)));
             part
         };
         let mut all = read(self, 0);
         for n in 1..pieces.starts.len() {
             let part = read(self, n);
             let order = self.lanes_of(lane, |l| {
-                let (piece, place) = pieces.find(l * apart);
+                let (piece, place) = pieces.find(span.place(l));
                 let number = match piece {
                     0 if n == 1 => place,
                     piece if piece < n => l,
@@ -74,20 +114,20 @@ impl Select<'_> {
 
     /// Elements narrower than lanes, if two vectors have them all: the 32 bits around each are brought
     /// into its lane, and what is not the element is shifted out.
-    fn strided_parts(&mut self, dst: Value, mem: Mem, at: Address, apart: usize) -> bool {
+    fn strided_parts(&mut self, dst: Value, mem: Mem, span: Span) -> bool {
         let (lanes, size) = (self.kernel.lanes, mem.bytes());
-        let span = ((lanes - 1) * apart + 1) * size;
+        let bytes = span.elements() * size;
         let len = self.len_of(4 * lanes);
-        let fits = |part: &Len| part.bytes() <= span.min(4 * lanes);
+        let fits = |part: &Len| part.bytes() <= bytes.min(4 * lanes);
         let Some(part_len) = [Len::Z, Len::Y, Len::X].into_iter().find(fits) else { return false };
-        let pieces = Pieces::of(span, part_len.bytes());
+        let pieces = Pieces::of(bytes, part_len.bytes());
         let &[low, high] = &pieces.starts[..] else { return false };
         let [low, high] = [low, high].map(|start| {
             let part = self.vector(len);
-            self.op1(ops::load(Mem::I32), part_len, part, Src::Mem(at.plus(start as i32)));
+            self.op1(ops::load(Mem::I32), part_len, part, Src::Mem(span.at.plus(start as i32)));
             part
         });
-        let find = |l: usize| pieces.find(l * apart * size);
+        let find = |l: usize| pieces.find(span.place(l) * size);
         let order = self.lanes_of(Lane::I32, |l| {
             let (piece, place) = find(l);
             (piece * lanes + place / 4) as i64
@@ -139,29 +179,24 @@ impl Select<'_> {
     /// Writes lanes `stride` bytes apart (AVX-512, all lanes, no lanes of 128 bits in all); whether it
     /// was done.
     pub(super) fn strided_store(&mut self, src: Reg, mem: Mem, at: Address, stride: i64) -> bool {
-        let Some(apart) = apart(mem, stride).filter(|_| mem.bytes() >= 4) else { return false };
-        let (lane, lanes) = (mem.lane(), self.kernel.lanes);
+        let lanes = self.kernel.lanes;
+        let span = Span::of(mem, at, stride, lanes).filter(|_| mem.bytes() >= 4);
+        let Some(span) = span else { return false };
+        let lane = mem.lane();
         let (len, wide) = (self.len(lane), lane.bytes() == 8);
-        for start in (0..(lanes - 1) * apart + 1).step_by(lanes) {
+        for start in (0..span.elements()).step_by(lanes) {
             let lane_at = |l: usize| {
-                let at = start + l;
-                (at.is_multiple_of(apart) && at / apart < lanes).then_some(at / apart)
+                let (n, rest) = ((start + l) / span.apart, (start + l) % span.apart);
+                (rest == 0 && n < lanes).then(|| span.turned(n))
             };
             let there = (0..lanes).filter(|&l| lane_at(l).is_some());
             let mask = self.mask_of(there.fold(0, |bits, l| bits | 1 << l));
             let order = self.lanes_of(lane, |l| lane_at(l).unwrap_or(0) as i64);
             let spread = self.vector(len);
             self.op2(ops::permute(wide), len, spread, order, src);
-            let mem = at.plus((start * lane.bytes()) as i32);
+            let mem = span.at.plus((start * lane.bytes()) as i32);
             self.push(Inst::Store { op: ops::store(wide), len, src: spread, mem, mask, imm: None });
         }
         true
     }
-}
-
-/// How many elements are from one to the next, if they are few.
-fn apart(mem: Mem, stride: i64) -> Option<usize> {
-    let size = mem.bytes() as i64;
-    (stride % size == 0 && (2..=MOST_APART).contains(&(stride / size)))
-        .then_some((stride / size) as usize)
 }
