@@ -18,7 +18,7 @@ enum Key {
     Extract(Value),
     Const(Lane, u64),
     Splat(Lane, Value),
-    LaneIds(Lane),
+    Numbers(Lane, Box<[i64]>),
     Un(UnOp, Value),
     Bin(BinOp, Value, Value),
     Fma(Value, Value, Value),
@@ -254,7 +254,15 @@ impl Builder {
 
     /// 0, 1, 2, … in the lanes.
     pub fn lane_ids(&mut self, lane: Lane) -> Value {
-        self.pure(Ty::Vector(lane), &[], Key::LaneIds(lane), |dst| Inst::LaneIds { dst })
+        let ids: Vec<i64> = (0..self.lanes() as i64).collect();
+        self.numbers(lane, &ids)
+    }
+
+    /// These numbers in the lanes.
+    pub fn numbers(&mut self, lane: Lane, numbers: &[i64]) -> Value {
+        let numbers: Box<[i64]> = numbers.into();
+        let key = Key::Numbers(lane, numbers.clone());
+        self.pure(Ty::Vector(lane), &[], key, |dst| Inst::Numbers { dst, numbers })
     }
 
     /// An operation of one vector.

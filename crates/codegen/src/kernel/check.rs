@@ -124,10 +124,12 @@ impl Checker<'_> {
                 require(integer, || format!("an index as {ty:?}"))?;
                 self.define(*dst, ty)
             }
-            Inst::LaneIds { dst } => {
+            Inst::Numbers { dst, numbers } => {
                 let ty = self.kernel.ty(*dst);
                 let integer = matches!(ty, Ty::Vector(lane) if !lane.is_float());
-                require(integer, || format!("lane numbers as {ty:?}"))?;
+                require(integer, || format!("numbers as {ty:?}"))?;
+                let (count, lanes) = (numbers.len(), self.kernel.lanes);
+                require(count == lanes, || format!("{count} numbers in {lanes} lanes"))?;
                 self.define(*dst, ty)
             }
             Inst::Un { dst, a, .. } | Inst::Reduce { dst, a, .. } => {

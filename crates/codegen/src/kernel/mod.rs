@@ -14,9 +14,11 @@
 
 mod build;
 mod check;
+mod neighbours;
 mod visit;
 
 pub use build::Builder;
+pub(crate) use neighbours::{Neighbours, neighbours};
 
 /// A value of a kernel; the index of its type in [`Kernel::types`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -350,8 +352,8 @@ pub enum Inst {
     Const { dst: Value, bits: u64 },
     /// An index in every lane, of an integer vector type; the low bits for I32.
     Splat { dst: Value, src: Value },
-    /// 0, 1, 2, … of an integer vector type.
-    LaneIds { dst: Value },
+    /// A number in each lane, of an integer vector type.
+    Numbers { dst: Value, numbers: Box<[i64]> },
     /// An operation of one vector.
     Un { dst: Value, op: UnOp, a: Value },
     /// An operation of two vectors.

@@ -13,7 +13,7 @@ impl Inst {
             | Inst::End { .. }
             | Inst::IndexConst { .. }
             | Inst::Const { .. }
-            | Inst::LaneIds { .. }
+            | Inst::Numbers { .. }
             | Inst::MaskConst { .. } => {}
             Inst::IndexLoad { addr, .. } => address(f, addr),
             Inst::Extract { src: a, .. }
@@ -73,7 +73,7 @@ impl Inst {
             | Inst::Extract { dst, .. }
             | Inst::Const { dst, .. }
             | Inst::Splat { dst, .. }
-            | Inst::LaneIds { dst }
+            | Inst::Numbers { dst, .. }
             | Inst::Un { dst, .. }
             | Inst::Bin { dst, .. }
             | Inst::Fma { dst, .. }

@@ -101,7 +101,10 @@ impl<'m> Domain<'m> {
             _ => 0.0,
         };
         let loads: f64 = self.graph.nodes.iter().map(load).sum();
-        let stored = |at: &Affine| 2.0 * access(at, false);
+        let stored = |at: &Affine| match at.factor(dim).abs() {
+            0..=2 => 2.0 * access(at, false),
+            _ => 2.0 * lanes as f64,
+        };
         let stores: f64 =
             self.outputs.iter().filter(|o| o.every_point || !across).map(|o| stored(&o.at)).sum();
         let size = self.size(dim) as f64;

@@ -146,7 +146,9 @@ impl<'k> State<'k> {
             Inst::Extract { dst, src } => self.set_index(*dst, self.get_signed(*src, 0)),
             Inst::Const { dst, bits } => self.fill(*dst, *bits),
             Inst::Splat { dst, src } => self.fill(*dst, self.index(*src) as u64),
-            Inst::LaneIds { dst } => (0..lanes).for_each(|l| self.set(*dst, l, l as u64)),
+            Inst::Numbers { dst, numbers } => {
+                (0..lanes).for_each(|l| self.set(*dst, l, numbers[l] as u64));
+            }
             Inst::Un { dst, op, a } => {
                 let (to, from) = (self.slot(*dst), self.slot(*a));
                 match self.lane(*dst).bytes() {

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 use helio_ir::{Computation, InstrId, Op};
 
 use super::class::{Class, array, class};
-use super::computes;
 use super::places::Places;
 use super::space::{Level, Role, Space};
+use super::{computes, copies};
 
 /// Instructions that become one fusion.
 #[derive(Clone, Debug)]
@@ -123,13 +123,16 @@ impl Groups {
                 Op::Iota(_) => true,
                 _ => self.operand_joins(computation, id),
             },
+            // Fills its margins and copies the rest in one go.
+            Class::Movement if matches!(computation.instr(id).op, Op::Pad(_)) => true,
             Class::Movement => self.operand_joins(computation, id),
             Class::Update => true,
             Class::Cheap | Class::Costly | Class::Reduce => true,
         }
     }
 
-    /// Whether an operand has no other user, and computes or moves something.
+    /// Whether an operand has no other user, and computes or moves something; what is copied to be
+    /// copied again counts as well.
     fn operand_joins(&self, computation: &Computation, id: InstrId) -> bool {
         let mut operands = computation.instr(id).operands.clone();
         while let Some(id) = operands.pop() {
@@ -138,6 +141,7 @@ impl Groups {
             }
             match self.classes[id.index()] {
                 Class::Cheap | Class::Costly | Class::Movement => return true,
+                Class::Free if copies(&computation.instr(id).op) => return true,
                 Class::Free => operands.extend(&computation.instr(id).operands),
                 Class::Boundary | Class::Reduce | Class::Update => {}
             }
@@ -303,7 +307,16 @@ impl Groups {
             let of =
                 |id: &&InstrId| computes(self.classes[id.index()], &computation.instr(**id).op);
             let moves = |id: &&InstrId| self.classes[id.index()] == Class::Movement;
-            if members.iter().any(|id| of(&id)) || members.iter().filter(moves).count() > 1 {
+            let op = |id: &InstrId| &computation.instr(*id).op;
+            let pads = || members.iter().any(|id| matches!(op(id), Op::Pad(_)));
+            // Rows that are gathered are best copied by themselves.
+            let gathers = || members.iter().any(|id| matches!(op(id), Op::Gather(_)));
+            let copied = || members.iter().filter(|id| moves(id) || copies(op(id))).count();
+            if members.iter().any(|id| of(&id))
+                || members.iter().filter(moves).count() > 1
+                || pads()
+                || !gathers() && copied() > 1
+            {
                 continue;
             }
             let group = &mut self.groups[number];

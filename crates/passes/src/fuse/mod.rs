@@ -164,5 +164,10 @@ fn computes(class: Class, op: &Op) -> bool {
     }
 }
 
+/// Whether an instruction that is made anew wherever it is needed would be a copy by itself.
+fn copies(op: &Op) -> bool {
+    matches!(op, Op::Broadcast(_) | Op::Slice(_) | Op::Reverse(_) | Op::Transpose(_))
+}
+
 #[cfg(test)]
 mod tests;

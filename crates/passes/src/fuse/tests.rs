@@ -150,9 +150,25 @@ fn stencils_of_stencils_are_cut() {
 #[test]
 fn movement_alone_is_left_alone() {
     outlines(
+        "x = f32[4,8] parameter(0) y = f32[4,8] parameter(1) t = f32[8,4] transpose(x), dimensions={1,0}
+         c = f32[8,8] concatenate(x, y), dimensions={0} s = f32[64] reshape(c)
+         ROOT r = (f32[8,4], f32[64]) tuple(t, s)",
+        "transpose concatenate reshape tuple",
+    );
+}
+
+#[test]
+fn what_is_copied_twice_is_copied_once() {
+    outlines(
+        "x = f32[4,8] parameter(0) s = f32[4,3] slice(x), slice={[0:4], [0:3]}
+         t = f32[4,5] slice(x), slice={[0:4], [3:8]}
+         ROOT c = f32[4,8] concatenate(t, s), dimensions={1}",
+        "[slice slice concatenate]",
+    );
+    outlines(
         "x = f32[4,8] parameter(0) z = f32[] constant(0) t = f32[8,4] transpose(x), dimensions={1,0}
          p = f32[9,4] pad(t, z), padding=0_1x0_0 ROOT r = f32[36] reshape(p)",
-        "constant transpose pad reshape",
+        "[constant transpose pad] reshape",
     );
 }
 

@@ -40,8 +40,6 @@ impl Select<'_> {
         let (size, stride) = (mem.bytes() as i64, addr.lane_stride);
         let lanes = self.kernel.lanes as i64;
         let full = size >= 4;
-        // There are no permutations of 128 bits.
-        let permutes = self.isa == Isa::Avx512 && self.len(mem.lane()) > Len::X;
         let done = (stride == size && self.contiguous_load(dst, mem, at, mask))
             || (stride == 0 && self.splat_load(dst, mem, at, mask))
             || (mask.is_none()
@@ -50,15 +48,7 @@ impl Select<'_> {
         if done {
             return;
         }
-        if stride == -size && mask.is_none() && permutes {
-            let lane = mem.lane();
-            let order = self.lanes_of(lane, |l| lanes - 1 - l as i64);
-            let forward = self.vector(self.len(lane));
-            self.load_to(forward, mem, at.plus((-size * (lanes - 1)) as i32));
-            let to = self.define(dst);
-            let op = ops::permute(lane.bytes() == 8);
-            self.op2(op, self.len(lane), to, order, forward);
-        } else if full && self.isa == Isa::Avx512 && i32::try_from(stride * lanes).is_ok() {
+        if full && self.isa == Isa::Avx512 && i32::try_from(stride * lanes).is_ok() {
             let index_lane = Lane::I32;
             let index = self.lanes_of(index_lane, |l| l as i64 * stride);
             self.gather_by(dst, mem, at, index, false, 0, mask);
@@ -68,13 +58,12 @@ impl Select<'_> {
     }
 
     /// An unmasked contiguous load into a register.
-    fn load_to(&mut self, to: Reg, mem: Mem, at: Address) {
+    pub(super) fn load_to(&mut self, to: Reg, mem: Mem, at: Address) {
         let len = self.len(mem.lane());
         if mem == Mem::BF16 {
             let low = self.vector(len);
             self.op1(ops::WIDEN_U16, len, low, Src::Mem(at));
-            let (op, ext) = ops::shift(crate::kernel::BinOp::Shl, false).expect("a shift");
-            self.push(Inst::Shift { op, ext, len, dst: to, a: low, imm: 16 });
+            self.to_high_half(to, low);
         } else {
             self.op1(ops::load(mem), len, to, Src::Mem(at));
         }
@@ -116,8 +105,7 @@ impl Select<'_> {
         self.end_if_any(open);
         if mem == Mem::BF16 {
             let to = self.define(dst);
-            let (op, ext) = ops::shift(crate::kernel::BinOp::Shl, false).expect("a shift");
-            self.push(Inst::Shift { op, ext, len, dst: to, a: low, imm: 16 });
+            self.to_high_half(to, low);
         } else if self.target[dst.0 as usize].is_some() {
             let to = self.define(dst);
             self.push(Inst::Mov { dst: to, src: low });
@@ -158,11 +146,17 @@ impl Select<'_> {
         if mem == Mem::BF16 {
             let low = self.vector(len);
             self.op1(ops::WIDEN_U16, len, low, from);
-            let (op, ext) = ops::shift(crate::kernel::BinOp::Shl, false).expect("a shift");
-            self.push(Inst::Shift { op, ext, len, dst: to, a: low, imm: 16 });
+            self.to_high_half(to, low);
         } else {
             self.op1(ops::load(mem), len, to, from);
         }
+    }
+
+    /// 16-bit elements in 32-bit lanes moved to the high halves, which are `f32` of `bf16`.
+    pub(super) fn to_high_half(&mut self, to: Reg, low: Reg) {
+        let (op, ext) = ops::shift(crate::kernel::BinOp::Shl, false).expect("a shift");
+        let len = self.len(Lane::F32);
+        self.push(Inst::Shift { op, ext, len, dst: to, a: low, imm: 16 });
     }
 
     pub(super) fn gather(
@@ -176,6 +170,14 @@ impl Select<'_> {
     ) {
         let at = self.address(addr);
         let mask = self.access_mask(mask);
+        if let Some(numbers) = self.numbers.get(&index).filter(|_| mask.is_none()) {
+            let size = mem.bytes() as i64;
+            let element = |&n: &i64| (n * scale % size == 0).then_some(n * scale / size);
+            let elements: Option<Vec<i64>> = numbers.iter().map(element).collect();
+            if elements.is_some_and(|elements| self.from_blocks(dst, mem, at, &elements)) {
+                return;
+            }
+        }
         let wide_index = self.lane(index).bytes() == 8;
         let index = self.reg(index);
         let shift = matches!(scale, 1 | 2 | 4 | 8).then(|| scale.trailing_zeros() as u8);

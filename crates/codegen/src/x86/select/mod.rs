@@ -46,6 +46,7 @@ pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<Program> {
         stack_bytes: 0,
         of: vec![Reg::NONE; values],
         ints: vec![None; values],
+        numbers: HashMap::new(),
         depth: vec![0; values],
         target: vec![Reg::NONE; values],
         scopes: vec![Scope::default()],
@@ -108,6 +109,8 @@ struct Select<'k> {
     of: Vec<Reg>,
     /// Constant indices.
     ints: Vec<Option<i64>>,
+    /// Numbers in lanes that are constants.
+    numbers: HashMap<Value, Box<[i64]>>,
     /// The number of open blocks around the one that defines each value.
     depth: Vec<usize>,
     /// The register that a value must be made in, as a loop carries it.
@@ -337,9 +340,10 @@ impl Select<'_> {
                 self.bind(*dst, reg);
             }
             K::Splat { dst, src } => self.splat(*dst, *src),
-            K::LaneIds { dst } => {
-                let reg = self.lanes_of(self.lane(*dst), |l| l as i64);
+            K::Numbers { dst, numbers } => {
+                let reg = self.lanes_of(self.lane(*dst), |l| numbers[l]);
                 self.bind(*dst, reg);
+                self.numbers.insert(*dst, numbers.clone());
             }
             K::Un { dst, op, a } => self.unary(*dst, *op, *a),
             K::Bin { dst, op, a, b } => self.binary(*dst, *op, *a, *b),

@@ -3,7 +3,8 @@
 //! or of scalars. Nothing before the first element or behind the last is touched.
 
 use super::Select;
-use crate::kernel::{BinOp, Lane, Mem, Value};
+use crate::kernel::{BinOp, Lane, Mem, Neighbours, Value, neighbours};
+use crate::x86::Isa;
 use crate::x86::asm::Len;
 use crate::x86::mir::{Address, Inst, Reg, Src};
 use crate::x86::ops;
@@ -70,46 +71,91 @@ impl Span {
     }
 }
 
+/// Elements are taken from so many blocks of neighbours at most: otherwise a gather is as fast, which
+/// there is for elements of 32 and 64 bits.
+fn most_blocks(mem: Mem) -> usize {
+    match mem.bytes() {
+        8 => 4,
+        4 => 8,
+        _ => 16,
+    }
+}
+
 impl Select<'_> {
     /// Reads elements `stride` bytes apart (AVX-512, all lanes); whether it was done.
     pub(super) fn strided_load(&mut self, dst: Value, mem: Mem, at: Address, stride: i64) -> bool {
-        let Some(span) = Span::of(mem, at, stride, self.kernel.lanes) else { return false };
-        if mem.bytes() >= 4 {
-            self.strided_lanes(dst, mem, span);
+        if let Some(span) = Span::of(mem, at, stride, self.kernel.lanes)
+            && mem.bytes() < 4
+            && self.strided_parts(dst, mem, span)
+        {
             return true;
         }
-        self.strided_parts(dst, mem, span)
+        let size = mem.bytes() as i64;
+        let elements = (0..self.kernel.lanes as i64).map(|l| l * (stride / size));
+        stride % size == 0 && self.from_blocks(dst, mem, at, &elements.collect::<Vec<_>>())
     }
 
-    /// Elements as wide as lanes.
-    fn strided_lanes(&mut self, dst: Value, mem: Mem, span: Span) {
-        let (lane, lanes) = (mem.lane(), self.kernel.lanes);
-        let (len, op) = (self.len(lane), ops::permute_pair(lane.bytes() == 8));
-        let pieces = Pieces::of(span.elements(), lanes);
-        let read = |this: &mut Self, piece: usize| {
-            let part = this.vector(len);
-            let bytes = pieces.starts[piece] * mem.bytes();
-            this.op1(ops::load(mem), len, part, Src::Mem(span.at.plus(bytes as i32)));
-            part
-        };
-        let mut all = read(self, 0);
-        for n in 1..pieces.starts.len() {
-            let part = read(self, n);
-            let order = self.lanes_of(lane, |l| {
-                let (piece, place) = pieces.find(span.place(l));
-                let number = match piece {
-                    0 if n == 1 => place,
-                    piece if piece < n => l,
-                    _ => lanes + place,
-                };
-                number as i64
-            });
-            let both = self.vector(len);
-            self.push(Inst::Tied { op, len, dst: both, tied: all, a: order, b: part, imm: None });
-            all = both;
+    /// An element for each lane, counted in elements from an address, from blocks of neighbours;
+    /// whether it was done: not if that takes too many of them.
+    pub(super) fn from_blocks(
+        &mut self,
+        dst: Value,
+        mem: Mem,
+        at: Address,
+        elements: &[i64],
+    ) -> bool {
+        let lane = mem.lane();
+        let (len, wide) = (self.len(lane), lane.bytes() == 8);
+        let lanes = self.kernel.lanes as i64;
+        let blocks = neighbours(elements);
+        let near = |first: i64| i32::try_from(first * mem.bytes() as i64).ok();
+        // There are no permutations of 128 bits.
+        if self.isa != Isa::Avx512
+            || len == Len::X
+            || blocks.len() > most_blocks(mem)
+            || blocks.iter().any(|block| near(block.first).is_none())
+        {
+            return false;
         }
+        let mut made: Option<Reg> = None;
+        for Neighbours { first, count, lanes: wanted } in blocks {
+            let from = at.plus(near(first).unwrap_or_default());
+            let block = self.vector(len);
+            if count == lanes {
+                self.load_to(block, mem, from);
+            } else {
+                let mask = self.mask_of((1 << count) - 1);
+                let (op, a, b, zero) = (ops::load(mem), Reg::NONE, Src::Mem(from), true);
+                let low = if mem == Mem::BF16 { self.vector(len) } else { block };
+                self.push(Inst::Vector { op, len, dst: low, a, b, mask, zero, imm: None });
+                if mem == Mem::BF16 {
+                    self.to_high_half(block, low);
+                }
+            }
+            // Lanes of the block join those that are there already.
+            let is_wanted = |l: usize| wanted >> l & 1 == 1;
+            let order = |l: usize| match (is_wanted(l), made) {
+                (true, None) => elements[l] - first,
+                (true, Some(_)) => lanes + elements[l] - first,
+                (false, None) => 0,
+                (false, Some(_)) => l as i64,
+            };
+            let order = self.lanes_of(lane, order);
+            let next = self.vector(len);
+            match made {
+                Some(tied) => {
+                    let op = ops::permute_pair(wide);
+                    let (dst, imm) = (next, None);
+                    self.push(Inst::Tied { op, len, dst, tied, a: order, b: block, imm });
+                }
+                None => self.op2(ops::permute(wide), len, next, order, block),
+            }
+            made = Some(next);
+        }
+        let Some(made) = made else { return false };
         let to = self.define(dst);
-        self.push(Inst::Mov { dst: to, src: all });
+        self.push(Inst::Mov { dst: to, src: made });
+        true
     }
 
     /// Elements narrower than lanes, if two vectors have them all: the 32 bits around each are brought

@@ -38,12 +38,12 @@ pub(super) unsafe fn elements(
     }
 }
 
-/// Elements that are anywhere.
+/// Elements that are anywhere. Not for wide vectors, which would be put together lane by lane.
 ///
 /// # Safety
 ///
 /// As for [`elements`].
-#[inline(always)]
+#[inline(never)]
 unsafe fn apart<T: Copy>(step: Step, count: usize, from: *const u8, to: *mut u8) {
     for i in 0..count as isize {
         // SAFETY: the caller's promise, for element `i`.

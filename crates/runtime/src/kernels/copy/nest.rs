@@ -202,7 +202,7 @@ impl Inner {
         }
         let is_line = |step: &Step| step.from == element && step.size >= LEAST_TILED;
         let line = steps.iter().position(is_line);
-        let is_plane = last.to == element && last.size > 3;
+        let is_plane = last.to == element && last.from != 0 && last.size > 3;
         if let (Some(line), true) = (line, is_plane) {
             // The last axis has another distance in the source, or it would have been a row.
             steps.pop();
