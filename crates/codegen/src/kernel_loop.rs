@@ -374,7 +374,7 @@ impl Inline<'_> {
             Inst::Extract { src, .. } => b.extract(self.get(*src)),
             Inst::Const { dst, bits } => b.bits(self.lane(*dst), *bits),
             Inst::Splat { dst, src } => b.splat(self.lane(*dst), self.get(*src)),
-            Inst::LaneIds { dst } => b.lane_ids(self.lane(*dst)),
+            Inst::Numbers { dst, numbers } => b.numbers(self.lane(*dst), numbers),
             Inst::Un { op, a, .. } => b.un(*op, self.get(*a)),
             Inst::Bin { op, a, b: other, .. } => b.bin(*op, self.get(*a), self.get(*other)),
             Inst::Fma { a, b: by, c, .. } => b.fma(self.get(*a), self.get(*by), self.get(*c)),

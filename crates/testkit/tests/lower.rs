@@ -272,6 +272,53 @@ fn short_last_dimensions() {
 }
 
 #[test]
+fn short_rows() {
+    for k in [2, 3, 4, 5, 7, 10, 12, 15] {
+        for n in [1, 7, 16, 33, 100] {
+            let flat = n * k;
+            // A number for each column, and one for each row.
+            exact(&format!(
+                "x = f32[{n},{k}] parameter(0) c = f32[{k}] parameter(1) r = f32[{n}] parameter(2)
+                 cb = f32[{n},{k}] broadcast(c), dimensions={{1}}
+                 rb = f32[{n},{k}] broadcast(r), dimensions={{0}}
+                 s = f32[{n},{k}] add(x, cb) ROOT p = f32[{n},{k}] multiply(s, rb)"
+            ));
+            // Columns put together, in the order of another array, and by their number.
+            exact(&format!(
+                "x = u8[{n},1] parameter(0) y = u8[{n},{k}] parameter(1) t = u8[{k},{n}] parameter(2)
+                 c = u8[{n},{j}] concatenate(x, y), dimensions={{1}}
+                 d = u8[{n},{k}] slice(c), slice={{[0:{n}], [0:{k}]}}
+                 u = u8[{n},{k}] transpose(t), dimensions={{1,0}}
+                 s = u8[{n},{k}] add(d, u) i = u8[{n},{k}] iota(), iota_dimension=1
+                 q = u8[{n},{k}] multiply(s, i) m = u8[{n},{k}] iota(), iota_dimension=0
+                 ROOT r = u8[{n},{k}] subtract(q, m)",
+                j = k + 1
+            ));
+            // Elements repeated.
+            exact(&format!(
+                "x = bf16[{n}] parameter(0) b = bf16[{n},{k}] broadcast(x), dimensions={{0}}
+                 y = bf16[{flat}] parameter(1) f = bf16[{flat}] reshape(b)
+                 ROOT r = bf16[{flat}] subtract(f, y)"
+            ));
+            // Batches, 64-bit lanes, margins.
+            exact(&format!(
+                "x = f64[3,{n},{h}] parameter(0) f = f64[] parameter(1) y = f64[{k},3] parameter(2)
+                 p = f64[3,{n},{k}] pad(x, f), padding=0_0x0_0x1_0
+                 b = f64[3,{n},{k}] broadcast(y), dimensions={{2,0}}
+                 ROOT r = f64[3,{n},{k}] add(p, b)",
+                h = k - 1
+            ));
+            exact(&format!(
+                "x = c64[{n},{k}] parameter(0) c = c64[{k}] parameter(1)
+                 b = c64[{n},{k}] broadcast(c), dimensions={{1}}
+                 v = c64[{n},{k}] reverse(x), dimensions={{1}}
+                 s = c64[{n},{k}] subtract(v, b) ROOT r = (c64[{n},{k}], c64[{n},{k}]) tuple(s, b)"
+            ));
+        }
+    }
+}
+
+#[test]
 fn pads_and_joins() {
     exact(
         "x = f32[20,10] parameter(0) y = f32[20,12] parameter(1) z = s32[] constant(7)

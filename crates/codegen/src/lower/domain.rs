@@ -387,14 +387,14 @@ impl<'m> Domain<'m> {
         }
     }
 
-    /// The most bytes of a lane that any value takes, if `vector` runs over lanes.
-    pub fn widest(&self, vector: Option<Dim>) -> usize {
+    /// The most bytes of a lane that any value takes, if these loops, as bits, run over lanes.
+    pub fn widest(&self, lanes: u64) -> usize {
         let graph = &self.graph;
         let mut needed = vec![false; graph.nodes.len()];
         let mut mark = |id: NodeId| needed[id as usize] = true;
         for output in &self.outputs {
             mark(output.node);
-            graph.affine_needs(&output.at, vector, &mut mark);
+            graph.affine_needs(&output.at, lanes, &mut mark);
         }
         let reductions = || graph.reductions.iter();
         for reduction in reductions() {
@@ -403,7 +403,7 @@ impl<'m> Domain<'m> {
         }
         for id in (0..graph.nodes.len()).rev() {
             if needed[id] {
-                graph.needs(id as NodeId, vector, &mut |arg| needed[arg as usize] = true);
+                graph.needs(id as NodeId, lanes, &mut |arg| needed[arg as usize] = true);
             }
         }
         let values = zip(&graph.infos, needed).filter(|&(_, needed)| needed).map(|(i, _)| i.ty);

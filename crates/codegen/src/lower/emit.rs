@@ -6,9 +6,10 @@ use std::iter::zip;
 use helio_ir::ops::Convert;
 use helio_ir::{ElementType, Op};
 
-use super::Arg;
 use super::affine::{Affine, Bounds, Dim};
 use super::graph::{Cond, Graph, Guard, Node, NodeId, Source};
+use super::nest::{Nest, Spread, Woven};
+use super::{Arg, Lanes};
 use crate::elementwise::{self, Elem};
 use crate::kernel::{Addr, BinOp, Buf, Builder, Cmp, IndexOp, Lane, MaskOp, Mem, Value};
 
@@ -46,7 +47,12 @@ pub(super) struct Kept {
 pub(super) struct Emit<'g, 'm> {
     pub graph: &'g Graph<'m>,
     /// The loop over lanes.
-    pub vector: Option<Dim>,
+    vector: Option<Dim>,
+    /// The short one within it.
+    woven: Option<Woven>,
+    /// Both, as bits.
+    lane_loops: u64,
+    lanes: i64,
     /// The widest integers that a vector has room for.
     index_lane: Lane,
     /// The variables of the loops that are open.
@@ -72,15 +78,18 @@ pub(super) struct Emit<'g, 'm> {
 impl<'g, 'm> Emit<'g, 'm> {
     pub fn new(
         graph: &'g Graph<'m>,
-        vector: Option<Dim>,
-        copies: usize,
-        index_lane: Lane,
+        nest: &Nest,
+        lanes: Lanes,
         sizes: &'g dyn Fn(Arg) -> usize,
     ) -> Self {
+        let copies = if nest.across { 1 } else { nest.unroll };
         Emit {
             graph,
-            vector,
-            index_lane,
+            vector: nest.vector,
+            woven: nest.woven,
+            lane_loops: nest.lane_loops(),
+            lanes: lanes.count as i64,
+            index_lane: lanes.index,
             vars: vec![None; 65],
             firsts: vec![0; graph.dim_bounds.len()],
             spans: graph.dim_bounds.clone(),
@@ -142,12 +151,30 @@ impl<'g, 'm> Emit<'g, 'm> {
     }
 
     fn varies(&self, id: NodeId) -> bool {
-        self.vector.is_some_and(|v| self.graph.info(id).dims >> v & 1 == 1)
+        self.graph.info(id).dims & self.lane_loops != 0
     }
 
-    /// How far an index moves from lane to lane, not counting symbols.
-    fn step(&self, at: &Affine) -> i64 {
-        self.vector.map_or(0, |v| at.factor(v))
+    /// How an index goes on from lane to lane, not counting symbols.
+    fn spread(&self, at: &Affine) -> Spread {
+        let step = self.vector.map_or(0, |vector| at.factor(vector));
+        match self.woven {
+            Some(woven) => woven.spread(step, at.factor(woven.dim), self.point.copy, self.lanes),
+            None => Spread::Even { first: step * self.point.offset, step },
+        }
+    }
+
+    /// How much more an index is in lane 0 than where the loops are.
+    fn first(&self, at: &Affine) -> i64 {
+        match self.spread(at) {
+            Spread::Even { first, .. } => first,
+            Spread::Uneven(_) => 0,
+        }
+    }
+
+    /// The loops of an index that have a variable, with their factors.
+    fn counted<'a>(&self, at: &'a Affine) -> impl Iterator<Item = (Dim, i64)> + 'a {
+        let woven = self.woven.map(|woven| woven.dim);
+        at.dims.iter().copied().filter(move |&(dim, _)| Some(dim) != woven)
     }
 
     /// The value of a node at the current point.
@@ -266,9 +293,9 @@ impl<'g, 'm> Emit<'g, 'm> {
             Node::Choose { when, yes, no } => match self.known_guard(*when) {
                 Some(true) => visit(*yes),
                 Some(false) => visit(*no),
-                None => self.graph.needs(id, self.vector, visit),
+                None => self.graph.needs(id, self.lane_loops, visit),
             },
-            _ => self.graph.needs(id, self.vector, visit),
+            _ => self.graph.needs(id, self.lane_loops, visit),
         }
     }
 
@@ -328,9 +355,13 @@ impl<'g, 'm> Emit<'g, 'm> {
         let buf = self.buf(source.into());
         let mut addr = self.addr(b, at, ty.size_bytes() as i64, buf, values);
         self.stay_near(b, at, guard, values, &mut addr, ty.size_bytes() as i64);
-        let guard = self.guard(b, guard, values);
         let jumps = at.symbols.iter().any(|&(s, _)| self.varies(self.graph.symbols[s as usize]));
-        if !jumps && addr.lane_stride == 0 {
+        let spread = self.spread(at);
+        if let (Spread::Uneven(elements), false) = (&spread, jumps) {
+            return self.load_uneven(b, ty, addr, at, elements, guard, values);
+        }
+        let guard = self.guard(b, guard, values);
+        if !jumps && matches!(spread, Spread::Even { step: 0, .. }) {
             return elementwise::load(b, ty, addr, guard);
         }
         let mask = both(b, self.point.mask, guard);
@@ -356,6 +387,61 @@ impl<'g, 'm> Emit<'g, 'm> {
         elementwise::gather(b, ty, addr, index, ty.size_bytes() as i64, mask)
     }
 
+    /// Reads an element for each lane, of which it is known how far from the first it is.
+    #[expect(clippy::too_many_arguments, reason = "what is known of a load")]
+    fn load_uneven(
+        &mut self,
+        b: &mut Builder,
+        ty: ElementType,
+        addr: Addr,
+        at: &Affine,
+        elements: &[i64],
+        guard: Guard,
+        values: &Values,
+    ) -> Elem {
+        let mut elements = elements.to_vec();
+        let mut guard_mask = None;
+        match self.fixed_lanes(guard) {
+            Some(wanted) if !wanted.contains(&true) => {
+                return elementwise::constant(b, ty, 0);
+            }
+            // Lanes that nobody asks for read what others do, if those are there.
+            Some(wanted) if self.point.mask.is_none() => {
+                let asked = zip(&elements, &wanted).find(|&(_, &wanted)| wanted);
+                let some = asked.map_or(0, |(&element, _)| element);
+                let free = zip(&mut elements, &wanted).filter(|&(_, &wanted)| !wanted);
+                free.for_each(|(element, _)| *element = some);
+            }
+            _ => guard_mask = self.guard(b, guard, values),
+        }
+        // What the loop around the short one does not change is there in all lanes.
+        let stays = self.vector.is_some_and(|vector| at.factor(vector) == 0);
+        let mask = both(b, self.point.mask.filter(|_| !stays), guard_mask);
+        let index = b.numbers(self.index_lane, &elements);
+        elementwise::gather(b, ty, addr, index, ty.size_bytes() as i64, mask)
+    }
+
+    /// For each lane whether a guard holds, if that depends on nothing but the lane.
+    fn fixed_lanes(&self, guard: Guard) -> Option<Vec<bool>> {
+        let woven = self.woven?;
+        let mut lanes = vec![true; self.lanes as usize];
+        for cond in &self.graph.guards[guard as usize] {
+            if self.known(cond).is_some() {
+                continue;
+            }
+            let &[(dim, factor)] = &cond.at.dims[..] else { return None };
+            if dim != woven.dim || !cond.at.symbols.is_empty() {
+                return None;
+            }
+            for (lane, wanted) in lanes.iter_mut().enumerate() {
+                let point = self.point.copy as i64 * self.lanes + lane as i64;
+                let index = cond.at.constant + factor * (point % woven.size);
+                *wanted &= (index < cond.below) == cond.holds;
+            }
+        }
+        Some(lanes)
+    }
+
     /// Moves an address whose guard holds in no lane to where it would. What is masked off is not
     /// read, but processors take hundreds of cycles to find out that a page is not there.
     fn stay_near(
@@ -372,7 +458,7 @@ impl<'g, 'm> Emit<'g, 'm> {
         for (i, cond) in conds.iter().enumerate() {
             let Some(&(dim, unit)) = cond.at.dims.first() else { continue };
             let (dims, _) = graph.affine_info(&cond.at);
-            let varies = self.vector.is_some_and(|v| dims >> v & 1 == 1);
+            let varies = dims & self.lane_loops != 0;
             let seen = conds[..i].iter().any(|other| other.at == cond.at);
             let factor = at.factor(dim);
             if varies || seen || factor == 0 || factor % unit != 0 || self.known(cond).is_some() {
@@ -393,7 +479,8 @@ impl<'g, 'm> Emit<'g, 'm> {
         }
     }
 
-    /// The address of an element; what symbols add that differ between lanes is left out.
+    /// The address of an element; what symbols add that differ between lanes is left out, and so is how
+    /// an index goes on if that is uneven.
     pub fn addr(
         &mut self,
         b: &mut Builder,
@@ -403,7 +490,7 @@ impl<'g, 'm> Emit<'g, 'm> {
         values: &Values,
     ) -> Addr {
         let mut terms = Vec::new();
-        for &(d, factor) in &at.dims {
+        for (d, factor) in self.counted(at) {
             let var = self.vars[usize::from(d)].expect("the loop is open");
             terms.push((var, factor * bytes));
         }
@@ -412,8 +499,11 @@ impl<'g, 'm> Emit<'g, 'm> {
                 terms.push((self.symbol(b, s, values), factor * bytes));
             }
         }
-        let step = self.step(at);
-        let offset = (at.constant + step * self.point.offset) * bytes;
+        let step = match self.spread(at) {
+            Spread::Even { step, .. } => step,
+            Spread::Uneven(_) => 1,
+        };
+        let offset = (at.constant + self.first(at)) * bytes;
         Addr { buf, offset, terms, lane_stride: step * bytes }
     }
 
@@ -431,7 +521,7 @@ impl<'g, 'm> Emit<'g, 'm> {
     /// Computes what an index expression is made of.
     fn affine_values(&mut self, b: &mut Builder, at: &Affine) {
         let mut needed = Vec::new();
-        self.graph.affine_needs(at, self.vector, &mut |id| needed.push(id));
+        self.graph.affine_needs(at, self.lane_loops, &mut |id| needed.push(id));
         needed.into_iter().for_each(|id| {
             self.value(b, id);
         });
@@ -441,7 +531,7 @@ impl<'g, 'm> Emit<'g, 'm> {
     fn symbol(&mut self, b: &mut Builder, symbol: u32, values: &Values) -> Value {
         let id = self.graph.symbols[symbol as usize];
         let ty = self.graph.info(id).ty;
-        let index = match self.graph.index_load(id, self.vector) {
+        let index = match self.graph.index_load(id, self.lane_loops) {
             Some((mem, source, at)) => {
                 let buf = self.buf(source.into());
                 let addr = self.addr(b, at, mem.bytes() as i64, buf, values);
@@ -462,15 +552,16 @@ impl<'g, 'm> Emit<'g, 'm> {
         b.index_op(IndexOp::Min, raised, max)
     }
 
-    /// An index expression in lane 0, without the symbols that differ between lanes.
+    /// An index expression in lane 0, without the symbols that differ between lanes; where it goes on
+    /// unevenly, at the start of the loops.
     fn index(&mut self, b: &mut Builder, at: &Affine, values: &Values) -> Value {
-        let mut sum = b.index(at.constant + self.step(at) * self.point.offset);
+        let mut sum = b.index(at.constant + self.first(at));
         let mut add = |b: &mut Builder, term: Value, factor: i64| {
             let factor = b.index(factor);
             let product = b.index_op(IndexOp::Mul, term, factor);
             sum = b.index_op(IndexOp::Add, sum, product);
         };
-        for &(d, factor) in &at.dims {
+        for (d, factor) in self.counted(at) {
             let var = self.vars[usize::from(d)].expect("the loop is open");
             add(b, var, factor);
         }
@@ -494,8 +585,14 @@ impl<'g, 'm> Emit<'g, 'm> {
     /// By how much an index expression in each lane exceeds what it is without the lane's number
     /// and without the symbols that differ between lanes.
     fn lanes_of(&mut self, b: &mut Builder, at: &Affine, lane: Lane, values: &Values) -> Value {
-        let (ids, step) = (b.lane_ids(lane), b.int(lane, self.step(at)));
-        let mut sum = if self.step(at) == 1 { ids } else { b.mul(ids, step) };
+        let mut sum = match self.spread(at) {
+            Spread::Even { step: 1, .. } => b.lane_ids(lane),
+            Spread::Even { step, .. } => {
+                let (ids, step) = (b.lane_ids(lane), b.int(lane, step));
+                b.mul(ids, step)
+            }
+            Spread::Uneven(elements) => b.numbers(lane, &elements),
+        };
         for &(s, factor) in &at.symbols {
             let id = self.graph.symbols[s as usize];
             if !self.varies(id) {
@@ -543,13 +640,16 @@ impl<'g, 'm> Emit<'g, 'm> {
 
     /// The lanes where an index is below a bound.
     fn below(&mut self, b: &mut Builder, at: &Affine, bound: i64, values: &Values) -> Value {
-        if at.symbols.iter().any(|&(s, _)| self.varies(self.graph.symbols[s as usize])) {
-            let lane = self.index_lane;
-            let index = self.index_vector(b, at, lane, values);
-            let bound = b.int(lane, bound);
-            return b.compare(Cmp::Lt, index, bound);
-        }
-        let step = self.step(at);
+        let jumps = at.symbols.iter().any(|&(s, _)| self.varies(self.graph.symbols[s as usize]));
+        let step = match self.spread(at) {
+            Spread::Even { step, .. } if !jumps => step,
+            _ => {
+                let lane = self.index_lane;
+                let index = self.index_vector(b, at, lane, values);
+                let bound = b.int(lane, bound);
+                return b.compare(Cmp::Lt, index, bound);
+            }
+        };
         let zero = b.index(0);
         if step == 1 {
             let (first, end) = (self.index(b, at, values), b.index(bound));
@@ -581,7 +681,7 @@ impl<'g, 'm> Emit<'g, 'm> {
         let none = HashMap::new();
         let addr = self.addr(b, &at, bytes, Buf::Scratch, &none);
         let lanes = b.lanes() as i64;
-        match self.step(&at) {
+        match addr.lane_stride {
             // Each copy of a column has its own.
             0 => Addr {
                 offset: base

@@ -255,10 +255,11 @@ impl<'m> Graph<'m> {
         self.affines(id, &mut |at| self.affine_args(at, visit));
     }
 
-    /// The values that a value is made of, but for those that are read as indices.
-    pub fn needs(&self, id: NodeId, vector: Option<Dim>, visit: &mut impl FnMut(NodeId)) {
+    /// The values that a value is made of, but for those that are read as indices. `lanes` are the
+    /// loops that run over lanes, as bits.
+    pub fn needs(&self, id: NodeId, lanes: u64, visit: &mut impl FnMut(NodeId)) {
         self.operands(id, visit);
-        self.affines(id, &mut |at| self.affine_needs(at, vector, visit));
+        self.affines(id, &mut |at| self.affine_needs(at, lanes, visit));
     }
 
     fn operands(&self, id: NodeId, visit: &mut impl FnMut(NodeId)) {
@@ -299,12 +300,12 @@ impl<'m> Graph<'m> {
     }
 
     /// The values in an index expression, but for those that are read as indices.
-    pub fn affine_needs(&self, at: &Affine, vector: Option<Dim>, visit: &mut impl FnMut(NodeId)) {
+    pub fn affine_needs(&self, at: &Affine, lanes: u64, visit: &mut impl FnMut(NodeId)) {
         let mut affines = vec![at];
         while let Some(at) = affines.pop() {
             for &(s, _) in &at.symbols {
                 let id = self.symbols[s as usize];
-                match self.index_load(id, vector) {
+                match self.index_load(id, lanes) {
                     Some((_, _, at)) => affines.push(at),
                     None => visit(id),
                 }
@@ -314,10 +315,10 @@ impl<'m> Graph<'m> {
 
     /// An integer in memory that is the same in all lanes: it is read as an index, without a detour
     /// through vectors.
-    pub fn index_load(&self, id: NodeId, vector: Option<Dim>) -> Option<(Mem, Source, &Affine)> {
+    pub fn index_load(&self, id: NodeId, lanes: u64) -> Option<(Mem, Source, &Affine)> {
         let Node::Load { source, at, guard: 0 } = self.node(id) else { return None };
         let info = self.info(id);
-        if vector.is_some_and(|vector| info.dims >> vector & 1 == 1) {
+        if info.dims & lanes != 0 {
             return None;
         }
         let mem = match info.ty {

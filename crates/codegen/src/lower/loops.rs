@@ -68,10 +68,9 @@ pub(super) fn kernel(
     lanes: Lanes,
     sizes: &dyn Fn(Arg) -> usize,
 ) -> Stage {
-    let Lanes { count: lanes, index } = lanes;
-    let mut b = Builder::new(lanes);
-    let copies = if nest.across { 1 } else { nest.unroll };
-    let emit = Emit::new(&domain.graph, nest.vector, copies, index, sizes);
+    let mut b = Builder::new(lanes.count);
+    let emit = Emit::new(&domain.graph, nest, lanes, sizes);
+    let lanes = lanes.count;
     let segments = segments::of(domain, nest, work);
     let mut kernel = Loops { domain, nest, work, lanes: lanes as i64, segments, emit };
     kernel.declare(&mut b);
@@ -220,7 +219,7 @@ impl<'g, 'm> Loops<'g, 'm> {
         if let (Some(vector), false, true, None) =
             (self.nest.vector, self.nest.across, self.nest.outer.is_empty(), parts)
         {
-            let grain = self.lanes * self.nest.unroll as i64;
+            let grain = self.nest.step(self.lanes);
             b.set_range(self.size(vector), grain);
             let (begin, end) = (b.begin(), b.end());
             for segment in self.segments(vector) {
@@ -230,7 +229,8 @@ impl<'g, 'm> Loops<'g, 'm> {
                 self.columns(b, lo, hi, Length { most: segment.1 - segment.0, whole });
             }
             let near = points(self, &mut self.nest.near.iter().copied());
-            return Unit { points: near * folded, counted: vec![vector] };
+            let woven = self.nest.woven.map_or(1, |woven| woven.size) as f64;
+            return Unit { points: near * woven * folded, counted: vec![vector] };
         }
         // The range counts parts and as many of the outermost loops as it takes to have enough.
         let mut shared = 0;
@@ -336,7 +336,7 @@ impl<'g, 'm> Loops<'g, 'm> {
         }
         match self.nest.vector {
             Some(vector) if !self.nest.across => {
-                let step = self.lanes * self.nest.unroll as i64;
+                let step = self.nest.step(self.lanes);
                 for segment in self.segments(vector) {
                     self.emit.enter(vector, segment);
                     let (lo, hi) = (b.index(segment.0), b.index(segment.1));
@@ -374,10 +374,11 @@ impl<'g, 'm> Loops<'g, 'm> {
     /// The loop over lanes where it is a kept one: full vectors, then what is left.
     fn columns(&mut self, b: &mut Builder, lo: Value, hi: Value, length: Length) {
         let vector = self.nest.vector.expect("a loop over lanes");
-        let step = self.lanes * self.nest.unroll as i64;
+        let (step, woven) = (self.nest.step(self.lanes), self.nest.woven);
         let mut from = lo;
         if length.most >= step {
-            let point = |copy: usize| Point { offset: copy as i64 * self.lanes, mask: None, copy };
+            let offset = |copy: usize| if woven.is_some() { 0 } else { copy as i64 * self.lanes };
+            let point = |copy: usize| Point { offset: offset(copy), mask: None, copy };
             let points: Vec<Point> = (0..self.nest.unroll).map(point).collect();
             let end = self.whole(b, lo, hi, step);
             b.for_loop(lo, end, step, &[], |b, var, _| {
@@ -387,7 +388,24 @@ impl<'g, 'm> Loops<'g, 'm> {
             });
             from = end;
         }
-        if !length.whole {
+        if length.whole {
+            return;
+        }
+        if let Some(woven) = woven {
+            b.for_loop(from, hi, step, &[], |b, var, _| {
+                self.emit.vars[usize::from(vector)] = Some(var);
+                let size = b.index(woven.size);
+                let [first, end] = [var, hi].map(|at| b.index_op(IndexOp::Mul, at, size));
+                let point = |copy: usize| {
+                    let before = b.index(copy as i64 * self.lanes);
+                    let at = b.index_op(IndexOp::Add, first, before);
+                    Point { offset: 0, mask: Some(b.mask_below(at, end)), copy }
+                };
+                let points: Vec<Point> = (0..self.nest.unroll).map(point).collect();
+                self.passes(b, &points);
+                Vec::new()
+            });
+        } else {
             b.for_loop(from, hi, self.lanes, &[], |b, var, _| {
                 self.emit.vars[usize::from(vector)] = Some(var);
                 let mask = Some(b.mask_below(var, hi));

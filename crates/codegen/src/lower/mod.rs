@@ -250,7 +250,7 @@ impl Lowering {
     fn arrange(&self, domain: &Domain<'_>) -> (Nest, Lanes) {
         let bytes = self.target.vector_bytes;
         let nest = Nest::new(domain, bytes / 4);
-        if domain.widest(nest.vector) <= 4 && !self.target.wide {
+        if domain.widest(nest.lane_loops()) <= 4 && !self.target.wide {
             return (nest, Lanes { count: bytes / 4, index: Lane::I32 });
         }
         let nest = Nest::new(domain, bytes / 8);

@@ -6,6 +6,7 @@ use super::affine::{Affine, Dim};
 use super::domain::Domain;
 use super::graph::{Node, NodeId};
 use crate::elementwise;
+use crate::kernel::neighbours;
 
 /// An arrangement of loops.
 #[derive(Clone, Debug)]
@@ -22,9 +23,53 @@ pub(super) struct Nest {
     pub near: Vec<Dim>,
     /// The other folded loops, outermost first.
     pub inner: Vec<Dim>,
+    /// A short kept loop whose points are in lanes, too.
+    pub woven: Option<Woven>,
     /// Vectors that one iteration handles.
     pub unroll: usize,
 }
+
+/// A short loop that runs over lanes together with the loop around it: lanes go through all of its
+/// points, again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Woven {
+    pub dim: Dim,
+    pub size: i64,
+}
+
+/// How an index expression goes on from lane to lane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Spread {
+    /// By the same amount each time, from where it is in the first lane.
+    Even { first: i64, step: i64 },
+    /// By what it is in each lane more than at the start of the loops.
+    Uneven(Vec<i64>),
+}
+
+impl Woven {
+    /// Iterations of the loop around it that fill whole vectors, and the number of these vectors.
+    fn period(self, lanes: i64) -> (i64, i64) {
+        let common = 1 << self.size.trailing_zeros().min(lanes.trailing_zeros());
+        (lanes / common, self.size / common)
+    }
+
+    /// How an expression that goes on by `outer` from one iteration of the loop around it to the next,
+    /// and by `inner` in this one, goes on in vector number `copy` of a period.
+    pub fn spread(self, outer: i64, inner: i64, copy: usize, lanes: i64) -> Spread {
+        let at = |lane: i64| {
+            let point = copy as i64 * lanes + lane;
+            outer * (point / self.size) + inner * (point % self.size)
+        };
+        let (first, step) = (at(0), at(1) - at(0));
+        match (0..lanes).all(|lane| at(lane) == first + step * lane) {
+            true => Spread::Even { first, step },
+            false => Spread::Uneven((0..lanes).map(at).collect()),
+        }
+    }
+}
+
+/// Values of all copies of a loop's body in which a short loop is woven.
+const MAX_WOVEN: i64 = 1024;
 
 /// Registers that accumulators may take in all.
 const MAX_ACCUMULATORS: usize = 16;
@@ -44,15 +89,38 @@ impl Nest {
         // Of equally good loops, the innermost.
         let best = candidates.into_iter().rev().min_by(|a, b| cost(a).total_cmp(&cost(b)));
         let (vector, across) = best.map_or((None, false), |(dim, across)| (Some(dim), across));
-        let near = domain.near(vector);
-        let others = |dims: &[Dim]| {
-            let others = dims.iter().copied().filter(|d| Some(*d) != vector && !near.contains(d));
-            others.collect()
+        let plain = best.as_ref().map_or(f64::INFINITY, cost);
+        let woven = domain.woven(lanes as i64).filter(|&(cost, ..)| cost < plain);
+        let (vector, across, woven) = match woven {
+            Some((_, vector, woven)) => (Some(vector), false, Some(woven)),
+            None => (vector, across, None),
         };
+        let near = if woven.is_some() { Vec::new() } else { domain.near(vector) };
+        let elsewhere = |d: &Dim| {
+            Some(*d) == vector || near.contains(d) || woven.is_some_and(|woven| woven.dim == *d)
+        };
+        let others = |dims: &[Dim]| dims.iter().copied().filter(|d| !elsewhere(d)).collect();
         let (outer, inner) = (others(&domain.kept), others(&domain.folded));
         let written_out: i64 = near.iter().map(|&d| domain.size(d)).product();
-        let unroll = (domain.unroll(vector, across, lanes) / written_out as usize).max(1);
-        Nest { vector, across, outer, near, inner, unroll }
+        let unroll = match woven {
+            Some(woven) => woven.period(lanes as i64).1 as usize,
+            None => (domain.unroll(vector, across, lanes) / written_out as usize).max(1),
+        };
+        Nest { vector, across, outer, near, inner, woven, unroll }
+    }
+
+    /// The loops that run over lanes, as bits.
+    pub fn lane_loops(&self) -> u64 {
+        let woven = self.woven.map(|woven| woven.dim);
+        self.vector.into_iter().chain(woven).fold(0, |bits, dim| bits | 1 << dim)
+    }
+
+    /// How many iterations of the loop over lanes are handled at a time.
+    pub fn step(&self, lanes: i64) -> i64 {
+        match self.woven {
+            Some(woven) => woven.period(lanes).0,
+            None => lanes * self.unroll as i64,
+        }
     }
 }
 
@@ -135,6 +203,59 @@ impl<'m> Domain<'m> {
         let values = self.graph.nodes.len() as i64;
         let fits = written_out <= MAX_NEAR && written_out * values <= MAX_NEAR_VALUES;
         if fits && self.graph.reductions.is_empty() { near } else { Vec::new() }
+    }
+
+    /// The best way to run over lanes with two loops, the inner one being short: their elements are
+    /// neighbours in every result. With what memory accesses cost for each element.
+    fn woven(&self, lanes: i64) -> Option<(f64, Dim, Woven)> {
+        if self.graph.reductions.iter().any(|reduction| !reduction.done) {
+            return None;
+        }
+        let pairs = self.kept.iter().flat_map(|&o| self.kept.iter().map(move |&i| (o, i)));
+        let woven = pairs.filter_map(|(outer, inner)| {
+            let woven = Woven { dim: inner, size: self.size(inner) };
+            let (period, copies) = woven.period(lanes);
+            let fits = outer != inner
+                && woven.size < lanes
+                && self.size(outer) >= period
+                && copies * self.graph.nodes.len() as i64 <= MAX_WOVEN;
+            let cost = if fits { self.woven_cost(outer, woven, lanes)? } else { return None };
+            Some((cost, outer, woven))
+        });
+        woven.min_by(|a, b| a.0.total_cmp(&b.0))
+    }
+
+    fn woven_cost(&self, outer: Dim, woven: Woven, lanes: i64) -> Option<f64> {
+        let in_lanes: u64 = 1 << outer | 1 << woven.dim;
+        let jumps = |at: &Affine| {
+            let varies = |&(s, _): &(u32, i64)| {
+                self.graph.info(self.graph.symbols[s as usize]).dims & in_lanes != 0
+            };
+            at.symbols.iter().any(varies)
+        };
+        let dense =
+            |at: &Affine| at.factor(woven.dim) == 1 && at.factor(outer) == woven.size && !jumps(at);
+        if !self.outputs.iter().all(|output| dense(&output.at)) {
+            return None;
+        }
+        // In each lane, all that there may be is computed where the short loop chooses.
+        let chooses = self.graph.guards.iter().flatten().any(|c| c.at.factor(woven.dim) != 0);
+        let arithmetic = if chooses { self.work() } else { 0.5 * self.work() };
+        let mut cost = arithmetic.max(1.0) + 2.0 * self.outputs.len() as f64;
+        for node in &self.graph.nodes {
+            let Node::Load { at, .. } = node else { continue };
+            if jumps(at) {
+                return None;
+            }
+            // What the loop around does not change is read before it.
+            cost += match woven.spread(at.factor(outer), at.factor(woven.dim), 0, lanes) {
+                _ if at.factor(outer) == 0 => 0.1,
+                Spread::Even { step: 0, .. } => 0.3,
+                Spread::Even { step, .. } => (step.unsigned_abs() as f64).min(lanes as f64),
+                Spread::Uneven(elements) => 1.0 + neighbours(&elements).len() as f64,
+            };
+        }
+        Some(cost)
     }
 
     /// The work of a vector of points.

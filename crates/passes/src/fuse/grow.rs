@@ -123,8 +123,7 @@ impl Groups {
                 Op::Iota(_) => true,
                 _ => self.operand_joins(computation, id),
             },
-            // Fills its margins and copies the rest in one go.
-            Class::Movement if matches!(computation.instr(id).op, Op::Pad(_)) => true,
+            Class::Movement if is_kernel(computation, id) => true,
             Class::Movement => self.operand_joins(computation, id),
             Class::Update => true,
             Class::Cheap | Class::Costly | Class::Reduce => true,
@@ -308,13 +307,13 @@ impl Groups {
                 |id: &&InstrId| computes(self.classes[id.index()], &computation.instr(**id).op);
             let moves = |id: &&InstrId| self.classes[id.index()] == Class::Movement;
             let op = |id: &InstrId| &computation.instr(*id).op;
-            let pads = || members.iter().any(|id| matches!(op(id), Op::Pad(_)));
+            let is_kernel = || members.iter().any(|&id| is_kernel(computation, id));
             // Rows that are gathered are best copied by themselves.
             let gathers = || members.iter().any(|id| matches!(op(id), Op::Gather(_)));
             let copied = || members.iter().filter(|id| moves(id) || copies(op(id))).count();
             if members.iter().any(|id| of(&id))
                 || members.iter().filter(moves).count() > 1
-                || pads()
+                || is_kernel()
                 || !gathers() && copied() > 1
             {
                 continue;
@@ -401,6 +400,22 @@ impl Groups {
             }
         }
         (order.len() == units.len()).then_some(order)
+    }
+}
+
+/// Rows with fewer elements are put together lane by lane.
+const SHORT_ROW: usize = 16;
+
+/// Whether a movement by itself is best done by a kernel: one that fills margins and copies the rest in
+/// one go, or takes the elements of short rows from several arrays.
+fn is_kernel(computation: &Computation, id: InstrId) -> bool {
+    let instr = computation.instr(id);
+    match (&instr.op, array(computation, id)) {
+        (Op::Pad(_), _) => true,
+        (Op::Concatenate(op), Some(shape)) => {
+            op.dimension + 1 == shape.rank() && shape.dims()[op.dimension] < SHORT_ROW
+        }
+        _ => false,
     }
 }
 

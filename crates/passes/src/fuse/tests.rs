@@ -158,6 +158,15 @@ fn movement_alone_is_left_alone() {
 }
 
 #[test]
+fn short_rows_are_put_together_by_a_kernel() {
+    outlines(
+        "x = f32[40,3] parameter(0) y = f32[40,5] parameter(1)
+         ROOT c = f32[40,8] concatenate(x, y), dimensions={1}",
+        "[concatenate]",
+    );
+}
+
+#[test]
 fn what_is_copied_twice_is_copied_once() {
     outlines(
         "x = f32[4,8] parameter(0) s = f32[4,3] slice(x), slice={[0:4], [0:3]}

@@ -117,7 +117,7 @@ impl Maker {
             0..=2 => {
                 use BinOp::*;
                 let ops: &[BinOp] = if lane.is_float() {
-                    &[Add, Sub, Mul, Div, Min, Max]
+                    &[Add, Sub, Mul, Div, Min, Max, Minimum, Maximum]
                 } else {
                     &[Add, Sub, Mul, Min, Max, MinU, MaxU, And, AndNot, Or, Xor, Shl, ShrL, ShrA]
                 };
@@ -158,7 +158,7 @@ impl Maker {
                     0 if lane.is_float() => self.b.un(UnOp::Floor, x),
                     0 => self.b.un(UnOp::CountLeadingZeros, x),
                     1 => {
-                        let op = if lane.is_float() { BinOp::Max } else { BinOp::Add };
+                        let op = if lane.is_float() { BinOp::Maximum } else { BinOp::Add };
                         self.b.reduce(Fold::Bin(op), x)
                     }
                     _ => {
@@ -179,9 +179,16 @@ impl Maker {
                 let addr = self.address(mem, buf, ELEMENTS);
                 if self.below(4) == 0 {
                     let lane = if self.wide { Lane::I64 } else { Lane::I32 };
-                    let x = self.vector(lane);
-                    let bits = self.b.int(lane, 15);
-                    let index = self.b.bin(BinOp::And, x, bits);
+                    let index = if self.below(2) == 0 {
+                        let most = self.pick(&[1, 4, 16]);
+                        let numbers = (0..self.b.lanes()).map(|_| self.below(most) as i64);
+                        let numbers: Vec<i64> = numbers.collect();
+                        self.b.numbers(lane, &numbers)
+                    } else {
+                        let x = self.vector(lane);
+                        let bits = self.b.int(lane, 15);
+                        self.b.bin(BinOp::And, x, bits)
+                    };
                     let scale = mem.bytes() as i64 * self.pick(&[1, 1, 3]);
                     // Away from the end, where the address itself leaves room.
                     let addr = Addr { offset: 0, terms: vec![], ..addr };
