@@ -100,7 +100,7 @@ impl<T: Plain + Default + std::ops::Neg<Output = T>> Source<T> for ComplexSource
             *offset = self.items.offset(2 * number);
         }
         let is_row = offsets.iter().zip((offsets[0]..).step_by(2)).all(|(&at, next)| at == next);
-        let is_even = items.start % 2 == 0 && items.end % 2 == 0;
+        let is_even = items.start.is_multiple_of(2) && items.end.is_multiple_of(2);
         for (row, step) in panel.chunks_exact_mut(width).zip(steps) {
             let data = &self.data[self.start + self.steps.offset(step & !1)..];
             let (row, beyond) = row.split_at_mut(items.len());

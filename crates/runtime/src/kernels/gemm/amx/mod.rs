@@ -9,6 +9,9 @@
 //! any machine. Where there are such instructions they are believed only after they have computed a
 //! product as the model does, once per process.
 
+// Elsewhere there is only the model, for the tests.
+#![cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), allow(dead_code))]
+
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod hardware;
 mod model;
