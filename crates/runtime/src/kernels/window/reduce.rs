@@ -139,29 +139,33 @@ fn lanes<T: Number, F: FoldOp>(
     to: &Disjoint<'_, T>,
 ) {
     let lanes = windows.lanes;
-    windows.each(rows, |number, start, places| {
-        // SAFETY: each position belongs to one task.
-        let to = unsafe { to.part(number * lanes, lanes) };
-        let (wide, rest) = to.as_chunks_mut::<WIDTH>();
-        chunks::<T, F, WIDTH>(wide, from, start, places, init);
-        let start = start + wide.len() * WIDTH;
-        let (narrow, rest) = rest.as_chunks_mut::<VECTOR>();
-        chunks::<T, F, VECTOR>(narrow, from, start, places, init);
-        if rest.is_empty() {
-            return;
-        }
-        let start = start + narrow.len() * VECTOR;
-        let mut folded = [init; VECTOR];
-        for place in places {
-            let from = &from[start + place..][..rest.len()];
-            for (folded, v) in folded.iter_mut().zip(from) {
-                *folded = F::apply(*folded, v.widen());
+    windows.each(
+        rows,
+        #[inline(always)]
+        |number, start, places| {
+            // SAFETY: each position belongs to one task.
+            let to = unsafe { to.part(number * lanes, lanes) };
+            let (wide, rest) = to.as_chunks_mut::<WIDTH>();
+            chunks::<T, F, WIDTH>(wide, from, start, places, init);
+            let start = start + wide.len() * WIDTH;
+            let (narrow, rest) = rest.as_chunks_mut::<VECTOR>();
+            chunks::<T, F, VECTOR>(narrow, from, start, places, init);
+            if rest.is_empty() {
+                return;
             }
-        }
-        for (to, folded) in rest.iter_mut().zip(folded) {
-            *to = T::narrow(folded);
-        }
-    });
+            let start = start + narrow.len() * VECTOR;
+            let mut folded = [init; VECTOR];
+            for place in places {
+                let from = &from[start + place..][..rest.len()];
+                for (folded, v) in folded.iter_mut().zip(from) {
+                    *folded = F::apply(*folded, v.widen());
+                }
+            }
+            for (to, folded) in rest.iter_mut().zip(folded) {
+                *to = T::narrow(folded);
+            }
+        },
+    );
 }
 
 /// Folds chunks of neighbours, whose size the compiler knows.
@@ -201,36 +205,40 @@ impl Line {
         let len = self.dim.positions * self.lanes;
         let mut folded = vec![init; len];
         let mut line = vec![init; self.dim.base * self.lanes];
-        outer.each(rows, |number, start, places| {
-            folded.fill(init);
-            // First across lines, where neighbours in memory are folded; then along the line.
-            if let Some((first, others)) = places.split_first() {
-                let width = line.len();
-                let under = |place: &usize| &from[start + place..][..width];
-                let first = under(first);
-                for (line, v) in line.iter_mut().zip(first) {
-                    *line = v.widen();
-                }
-                for place in others {
-                    let from = under(place);
-                    for (line, v) in line.iter_mut().zip(from) {
-                        *line = F::apply(*line, v.widen());
+        outer.each(
+            rows,
+            #[inline(always)]
+            |number, start, places| {
+                folded.fill(init);
+                // First across lines, where neighbours in memory are folded; then along the line.
+                if let Some((first, others)) = places.split_first() {
+                    let width = line.len();
+                    let under = |place: &usize| &from[start + place..][..width];
+                    let first = under(first);
+                    for (line, v) in line.iter_mut().zip(first) {
+                        *line = v.widen();
                     }
+                    for place in others {
+                        let from = under(place);
+                        for (line, v) in line.iter_mut().zip(from) {
+                            *line = F::apply(*line, v.widen());
+                        }
+                    }
+                    let inner = self.inner();
+                    for point in 0..self.dim.size {
+                        self.point::<T::Wide, F>(point, 0..inner.start, &line, &mut folded);
+                        let rest = inner.end..self.dim.positions;
+                        self.point::<T::Wide, F>(point, rest, &line, &mut folded);
+                    }
+                    self.points::<T::Wide, F>(inner, &line, &mut folded);
                 }
-                let inner = self.inner();
-                for point in 0..self.dim.size {
-                    self.point::<T::Wide, F>(point, 0..inner.start, &line, &mut folded);
-                    let rest = inner.end..self.dim.positions;
-                    self.point::<T::Wide, F>(point, rest, &line, &mut folded);
+                // SAFETY: each position of the outer windows belongs to one task.
+                let to = unsafe { to.part(number * len, len) };
+                for (to, &folded) in to.iter_mut().zip(&folded) {
+                    *to = T::narrow(folded);
                 }
-                self.points::<T::Wide, F>(inner, &line, &mut folded);
-            }
-            // SAFETY: each position of the outer windows belongs to one task.
-            let to = unsafe { to.part(number * len, len) };
-            for (to, &folded) in to.iter_mut().zip(&folded) {
-                *to = T::narrow(folded);
-            }
-        });
+            },
+        );
     }
 
     /// The element under a point of the window at position 0, or before the first of all.
