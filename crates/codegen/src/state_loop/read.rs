@@ -1,15 +1,20 @@
 //! What an iteration computes, written down.
 
+mod memory;
+mod tiny;
+
 use std::iter::zip;
 
-use helio_ir::ops::{self, BinaryOp, Convert};
+use helio_ir::ops::{BinaryOp, Convert};
 use helio_ir::types::{IndexIter, strides};
 use helio_ir::{
     ArrayShape, CompId, Computation, ElementType, Instr, InstrId, Literal, Module, Op, Shape,
 };
 
 use crate::elementwise::{self, Elem};
-use crate::kernel::{Addr, BinOp, Buf, Builder, IndexOp, Lane, Value};
+use crate::kernel::{Buf, Builder, IndexOp, Lane, Value};
+use memory::Part;
+use tiny::{joined, moved};
 
 /// An array has so many elements at most that are values of their own.
 pub(super) const MAX_ELEMENTS: usize = 16;
@@ -17,9 +22,6 @@ pub(super) const MAX_ELEMENTS: usize = 16;
 const MAX_DEPTH: usize = 8;
 /// More values than this in an iteration would not stay in registers.
 const MAX_VALUES: usize = 1500;
-/// Rows further apart are on pages of their own, and take longer to find than to pass over all
-/// arrays in each iteration.
-const MAX_ROW_BYTES: usize = 8 << 10;
 
 /// How arrays are held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,58 +187,9 @@ impl<'m> Reader<'m> {
             Data::Values(values) => Some(values.clone()),
             &Data::Memory { buf, version } => {
                 self.is_current(buf, version).then_some(())?;
-                self.read(b, shape, buf, &[], shape.dims(), shape.dims())
+                self.read(b, &Part { buf, shape, starts: &[], sizes: shape.dims() })
             }
         }
-    }
-
-    fn is_current(&self, buf: Buf, version: usize) -> bool {
-        let Buf::Param(n) = buf else { return false };
-        self.versions[n as usize].unwrap_or(0) == version
-    }
-
-    /// Where a box of an array in memory begins, if its elements lie as values want them: for each of
-    /// the values, an address.
-    fn places(
-        &self,
-        shape: &ArrayShape,
-        buf: Buf,
-        starts: &[(Value, i64)],
-        dims: &[usize],
-        sizes: &[usize],
-    ) -> Option<(Vec<Addr>, bool)> {
-        let bytes = shape.element().size_bytes() as i64;
-        let terms: Vec<(Value, i64)> =
-            starts.iter().map(|&(value, stride)| (value, stride * bytes)).collect();
-        let elements: usize = sizes.iter().product();
-        let Form::Lanes { count, at, .. } = self.form else {
-            (elements <= MAX_ELEMENTS).then_some(())?;
-            let strides = strides(dims);
-            let mut points = IndexIter::new(sizes);
-            let mut all = Vec::with_capacity(elements);
-            while let Some(point) = points.next_point() {
-                let at: usize = zip(point, &strides).map(|(&i, stride)| i * stride).sum();
-                let offset = at as i64 * bytes;
-                all.push(Addr { buf, offset, terms: terms.clone(), lane_stride: 0 });
-            }
-            return Some((all, false));
-        };
-        if elements == 1 {
-            return Some((vec![Addr { buf, offset: 0, terms, lane_stride: 0 }], false));
-        }
-        // One element after the other: whole dimensions within one of which there is a part.
-        let first = sizes.iter().position(|&size| size != 1).unwrap_or(sizes.len());
-        let is_dense = zip(&dims[first + 1..], &sizes[first + 1..]).all(|(dim, size)| dim == size);
-        (elements == count && is_dense).then_some(())?;
-        let row_bytes = elements * bytes as usize;
-        let is_far = !terms.is_empty() && row_bytes > MAX_ROW_BYTES;
-        let (mut terms, mut offset) = (terms, 0);
-        if let Some(at) = at {
-            (!is_far).then_some(())?;
-            terms.push((at.var, bytes));
-            offset = at.offset * bytes;
-        }
-        Some((vec![Addr { buf, offset, terms, lane_stride: bytes }], true))
     }
 
     fn mask(&self) -> Option<Value> {
@@ -246,109 +199,10 @@ impl<'m> Reader<'m> {
         }
     }
 
-    /// Reads a box of an array in memory that begins where `starts` say: numbers, and how many
-    /// elements each counts.
-    fn read(
-        &mut self,
-        b: &mut Builder,
-        shape: &ArrayShape,
-        buf: Buf,
-        starts: &[(Value, i64)],
-        dims: &[usize],
-        sizes: &[usize],
-    ) -> Option<Vec<Elem>> {
-        let (places, is_row) = self.places(shape, buf, starts, dims, sizes)?;
-        self.is_apart(buf, is_row).then_some(())?;
-        let mask = self.mask().filter(|_| is_row);
-        self.count(places.len())?;
-        let load = |addr| elementwise::load(b, shape.element(), addr, mask);
-        Some(places.into_iter().map(load).collect())
-    }
-
-    /// Whether what is written there is seen by nobody else: in a loop over elements, others may
-    /// have written, or have yet to read, what is not in a column of their own.
-    fn is_apart(&self, buf: Buf, is_row: bool) -> bool {
-        let Buf::Param(n) = buf else { return false };
-        let is_written = self.versions[n as usize].is_some();
-        let is_shared = matches!(self.form, Form::Lanes { at: Some(_), .. }) || !self.stores;
-        !is_written || !is_shared || is_row
-    }
-
     /// Counts values; `None` if there are too many.
     fn count(&mut self, values: usize) -> Option<()> {
         self.values += values;
         (self.values <= MAX_VALUES).then_some(())
-    }
-
-    /// The number that a scalar is, made to lie in `0..=max`.
-    fn start(&self, b: &mut Builder, leaf: &Leaf, max: usize) -> Option<Value> {
-        let Data::Values(values) = &leaf.data else { return None };
-        let (&[Elem::Vector(value)], true) = (&values[..], leaf.ty.is_integer()) else {
-            return None;
-        };
-        // As a 64-bit signed number it would not be clamped to the same end.
-        (leaf.ty != ElementType::U64).then_some(())?;
-        let mut index = b.extract(value);
-        if leaf.ty == ElementType::U32 {
-            let low = b.index(0xffff_ffff);
-            index = b.index_op(IndexOp::And, index, low);
-        }
-        let (zero, max) = (b.index(0), b.index(max as i64));
-        let raised = b.index_op(IndexOp::Max, index, zero);
-        Some(b.index_op(IndexOp::Min, raised, max))
-    }
-
-    /// Where a box of these sizes begins: the numbers that the operands from `first` on say.
-    fn starts(
-        &mut self,
-        b: &mut Builder,
-        site: (&Instr, &[Vec<Leaf>]),
-        first: usize,
-        dims: &[usize],
-        sizes: &[usize],
-    ) -> Option<Vec<(Value, i64)>> {
-        let (instr, values) = site;
-        let strides = strides(dims);
-        let mut starts = Vec::with_capacity(dims.len());
-        for (d, (&dim, &size)) in zip(dims, sizes).enumerate() {
-            if dim == size {
-                continue;
-            }
-            let operand = *instr.operands.get(first + d)?;
-            let start = self.start(b, values[operand.index()].first()?, dim - size)?;
-            starts.push((start, strides[d] as i64));
-        }
-        Some(starts)
-    }
-
-    /// An array in memory with a box of it replaced.
-    fn update(
-        &mut self,
-        b: &mut Builder,
-        computation: &Computation,
-        instr: &Instr,
-        values: &[Vec<Leaf>],
-    ) -> Option<Leaf> {
-        let &[base, update, ..] = &instr.operands[..] else { return None };
-        let (shape, part) = (array(computation, base)?, array(computation, update)?);
-        let &Data::Memory { buf, version } = &values[base.index()].first()?.data else {
-            return None;
-        };
-        let Buf::Param(n) = buf else { return None };
-        self.versions[n as usize].filter(|&current| current == version)?;
-        let starts = self.starts(b, (instr, values), 2, shape.dims(), part.dims())?;
-        let elems = self.values(b, values[update.index()].first()?, part)?;
-        let (places, is_row) = self.places(shape, buf, &starts, shape.dims(), part.dims())?;
-        self.is_apart(buf, is_row).then_some(())?;
-        self.count(places.len())?;
-        if self.stores {
-            let mask = self.mask().filter(|_| is_row);
-            for (addr, &elem) in zip(places, &elems) {
-                elementwise::store(b, shape.element(), elem, addr, mask);
-            }
-        }
-        self.versions[n as usize] = Some(version + 1);
-        Some(Leaf { ty: shape.element(), data: Data::Memory { buf, version: version + 1 } })
     }
 
     /// The value of an instruction that gives one array.
@@ -389,7 +243,8 @@ impl<'m> Reader<'m> {
                     Data::Memory { buf, version } if op.strides.iter().all(|&by| by == 1) => {
                         self.is_current(buf, version).then_some(())?;
                         let first = b.index(first as i64);
-                        self.read(b, from, buf, &[(first, 1)], from.dims(), shape.dims())?
+                        let (starts, sizes) = (&[(first, 1)][..], shape.dims());
+                        self.read(b, &Part { buf, shape: from, starts, sizes })?
                     }
                     _ if is_whole => {
                         let elems = self.values(b, leaf, from)?;
@@ -439,7 +294,7 @@ impl<'m> Reader<'m> {
                 let &Data::Memory { buf, version } = &leaf.data else { return None };
                 self.is_current(buf, version).then_some(())?;
                 let starts = self.starts(b, (instr, values), 1, from.dims(), &op.sizes)?;
-                self.read(b, from, buf, &starts, from.dims(), &op.sizes)?
+                self.read(b, &Part { buf, shape: from, starts: &starts, sizes: &op.sizes })?
             }
             Op::Gather(op) => {
                 let [table, indices] = [operand(0)?, operand(1)?];
@@ -520,142 +375,6 @@ impl<'m> Reader<'m> {
         }
         Some(vec![of(b, number)])
     }
-
-    /// An element of an array in memory for each index.
-    fn gather(
-        &mut self,
-        b: &mut Builder,
-        (table, from): (&Leaf, &ArrayShape),
-        (indices, shape): (&Leaf, &ArrayShape),
-        op: &ops::Gather,
-    ) -> Option<Elem> {
-        let &Data::Memory { buf, version } = &table.data else { return None };
-        let Buf::Param(n) = buf else { return None };
-        let is_read_only = self.versions[n as usize].is_none() && version == 0;
-        // Single elements along a dimension that is all there is.
-        let &[dim] = &op.dims.start_index_map[..] else { return None };
-        let is_line = from.dims()[dim] == from.element_count()
-            && op.slice_sizes.iter().all(|&size| size == 1)
-            && op.dims.operand_batching_dims.is_empty()
-            && matches!(self.form, Form::Lanes { .. });
-        let max = i32::try_from(from.element_count().checked_sub(1)?).ok()?;
-        (is_read_only && is_line && indices.ty != ElementType::U64).then_some(())?;
-        let &[Elem::Vector(index)] = &self.values(b, indices, shape)?[..] else { return None };
-        let lane = b.lane(index);
-        let max = b.int(lane, max.into());
-        let index = match indices.ty.is_unsigned_integer() {
-            true => b.bin(BinOp::MinU, index, max),
-            false => {
-                let zero = b.int(lane, 0);
-                let raised = b.bin(BinOp::Max, index, zero);
-                b.bin(BinOp::Min, raised, max)
-            }
-        };
-        let addr = Addr { buf, offset: 0, terms: Vec::new(), lane_stride: 0 };
-        let bytes = from.element().size_bytes() as i64;
-        Some(elementwise::gather(b, from.element(), addr, index, bytes, self.mask()))
-    }
-
-    /// A product of small matrices.
-    fn product(
-        &mut self,
-        b: &mut Builder,
-        [(lhs, lhs_shape), (rhs, rhs_shape)]: [(&Leaf, &ArrayShape); 2],
-        shape: &ArrayShape,
-        op: &ops::Dot,
-    ) -> Option<Vec<Elem>> {
-        let ty = shape.element();
-        let is_plain =
-            matches!(ty, ElementType::F32 | ElementType::F64) && lhs.ty == ty && rhs.ty == ty;
-        is_plain.then_some(())?;
-        let dims = &op.dims;
-        let (x, y) = (self.values(b, lhs, lhs_shape)?, self.values(b, rhs, rhs_shape)?);
-        let (x_strides, y_strides) = (strides(lhs_shape.dims()), strides(rhs_shape.dims()));
-        let folded: Vec<usize> =
-            dims.lhs_contracting.iter().map(|&d| lhs_shape.dims()[d]).collect();
-        let steps: usize = folded.iter().product();
-        self.count(shape.element_count().saturating_mul(steps))?;
-        let (lhs_free, rhs_free) =
-            (dims.lhs_free(lhs_shape.rank()), dims.rhs_free(rhs_shape.rank()));
-        let at = |strides: &[usize], of: &[usize], point: &[usize]| -> usize {
-            zip(of, point).map(|(&d, i)| strides[d] * i).sum()
-        };
-        let mut result = Vec::with_capacity(shape.element_count());
-        let mut points = IndexIter::new(shape.dims());
-        while let Some(point) = points.next_point() {
-            let (batch, free) = point.split_at(dims.lhs_batch.len());
-            let (first, second) = free.split_at(lhs_free.len());
-            let x_at = at(&x_strides, &dims.lhs_batch, batch) + at(&x_strides, &lhs_free, first);
-            let y_at = at(&y_strides, &dims.rhs_batch, batch) + at(&y_strides, &rhs_free, second);
-            let mut sum: Option<Value> = None;
-            let mut inner = IndexIter::new(&folded);
-            while let Some(step) = inner.next_point() {
-                let x = x[x_at + at(&x_strides, &dims.lhs_contracting, step)].vector();
-                let y = y[y_at + at(&y_strides, &dims.rhs_contracting, step)].vector();
-                sum = Some(match sum {
-                    Some(sum) => b.fma(x, y, sum),
-                    None => b.mul(x, y),
-                });
-            }
-            result.push(match sum {
-                Some(sum) => Elem::Vector(sum),
-                None => elementwise::constant(b, ty, 0),
-            });
-        }
-        Some(result)
-    }
-
-    /// A fold of small arrays, one element after the other.
-    fn reduce(
-        &mut self,
-        b: &mut Builder,
-        computation: &Computation,
-        instr: &Instr,
-        op: &ops::Reduce,
-        values: &[Vec<Leaf>],
-        depth: usize,
-    ) -> Option<Vec<Leaf>> {
-        matches!(self.form, Form::Elements).then_some(())?;
-        let (arrays, inits) = instr.operands.split_at(instr.operands.len() / 2);
-        let shape = array(computation, *arrays.first()?)?;
-        let kept: Vec<usize> = (0..shape.rank()).filter(|d| !op.dimensions.contains(d)).collect();
-        let mut folded: Vec<Leaf> = Vec::new();
-        let mut elements = Vec::new();
-        for &id in arrays {
-            let leaf = values[id.index()].first()?;
-            elements.push((leaf.ty, self.values(b, leaf, array(computation, id)?)?));
-        }
-        for &id in inits {
-            folded.push(values[id.index()].first()?.clone());
-        }
-        let kept_sizes: Vec<usize> = kept.iter().map(|&d| shape.dims()[d]).collect();
-        let kept_strides = strides(&kept_sizes);
-        let results: usize = kept_sizes.iter().product();
-        let mut all = vec![folded; results];
-        let mut points = IndexIter::new(shape.dims());
-        let mut at = 0;
-        while let Some(point) = points.next_point() {
-            let to: usize = zip(&kept, &kept_strides).map(|(&d, stride)| point[d] * stride).sum();
-            let element = |(ty, elems): &(ElementType, Vec<Elem>)| Leaf {
-                ty: *ty,
-                data: Data::Values(vec![pick(elems, at)]),
-            };
-            let args: Vec<Leaf> =
-                all[to].iter().cloned().chain(elements.iter().map(element)).collect();
-            all[to] = self.nested(b, op.to_apply, &args, depth + 1);
-            at += 1;
-            (!self.failed).then_some(())?;
-        }
-        let leaf = |n: usize| {
-            let mut elems = Vec::with_capacity(results);
-            for of in &all {
-                let Data::Values(values) = &of.get(n)?.data else { return None };
-                elems.push(*values.first()?);
-            }
-            Some(Leaf { ty: elements[n].0, data: Data::Values(elems) })
-        };
-        (0..arrays.len()).map(leaf).collect()
-    }
 }
 
 /// An instruction, and the values before it.
@@ -674,34 +393,6 @@ fn array(computation: &Computation, id: InstrId) -> Option<&ArrayShape> {
 /// The value of an element; a scalar's is everybody's.
 fn pick(elems: &[Elem], i: usize) -> Elem {
     elems[if elems.len() == 1 { 0 } else { i }]
-}
-
-/// An array of these sizes whose elements are those of another at the places that `of` says.
-fn moved(sizes: &[usize], elems: &[Elem], of: impl Fn(&[usize]) -> usize) -> Vec<Elem> {
-    let mut points = IndexIter::new(sizes);
-    let mut result = Vec::new();
-    while let Some(point) = points.next_point() {
-        result.push(elems[of(point)]);
-    }
-    result
-}
-
-/// Arrays side by side.
-fn joined(sizes: &[usize], parts: &[(Vec<Elem>, &[usize])], dimension: usize) -> Option<Vec<Elem>> {
-    let mut points = IndexIter::new(sizes);
-    let mut result = Vec::new();
-    while let Some(point) = points.next_point() {
-        let mut point = point.to_vec();
-        let part = parts.iter().find(|(_, dims)| {
-            let is_here = point[dimension] < dims[dimension];
-            point[dimension] -= if is_here { 0 } else { dims[dimension] };
-            is_here
-        });
-        let (elems, dims) = part?;
-        let at: usize = zip(&point, strides(dims)).map(|(i, stride)| i * stride).sum();
-        result.push(elems[at]);
-    }
-    Some(result)
 }
 
 /// How often each instruction is used.
