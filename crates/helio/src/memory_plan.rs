@@ -25,6 +25,8 @@ pub struct MemoryPlan {
     pub arena_bytes: usize,
     /// Each block: results, and what loops carry.
     pub blocks: Vec<usize>,
+    /// What generated code takes besides, on each thread that runs it.
+    pub scratch_bytes: usize,
 }
 
 impl MemoryPlan {
@@ -45,12 +47,13 @@ impl MemoryPlan {
             arena,
             arena_bytes: parts.arena_bytes,
             blocks,
+            scratch_bytes: program.scratch_bytes(),
         }
     }
 
-    /// What a run takes besides arguments and constants.
+    /// What a run on one thread takes besides arguments and constants.
     pub fn run_bytes(&self) -> usize {
-        self.blocks.iter().sum::<usize>() + self.arena_bytes
+        self.blocks.iter().sum::<usize>() + self.arena_bytes + self.scratch_bytes
     }
 
     /// The most that is in use at once: arguments, constants, and all that a run takes.
@@ -85,6 +88,7 @@ impl fmt::Display for MemoryPlan {
                 writeln!(f, "  {i:<8} {bytes:>12}")?;
             }
         }
+        writeln!(f, "scratch    {:>12} bytes on each thread", self.scratch_bytes)?;
         write!(f, "arena      {:>12} bytes for {} values", self.arena_bytes, self.arena.len())?;
         for (offset, bytes) in &self.arena {
             write!(f, "\n  {offset:<8} {bytes:>12}")?;

@@ -274,6 +274,10 @@ impl RawKernel for JitFunction {
         self.grain
     }
 
+    fn scratch_bytes(&self) -> usize {
+        self.scratch_bytes
+    }
+
     unsafe fn call(&self, at: &[*mut u8], piece: Range<i64>, threads: Threads<'_>) {
         // SAFETY: the caller's.
         unsafe { self.call_raw(at, piece, threads) };

@@ -31,7 +31,8 @@ impl JitBatch {
         let (name, params) = (jit.name.clone(), jit.params.clone());
         let (range, grain) = (jit.range, jit.grain.max(1));
         let function = OnceLock::new();
-        let late = Arc::new(LateFunction { name, params, range, grain, function });
+        let scratch_bytes = jit.scratch_bytes;
+        let late = Arc::new(LateFunction { name, params, range, grain, scratch_bytes, function });
         self.functions.push(late.clone());
         self.code.push(jit);
         late
@@ -61,6 +62,7 @@ pub struct LateFunction {
     params: Vec<RawParam>,
     range: i64,
     grain: i64,
+    scratch_bytes: usize,
     function: OnceLock<JitFunction>,
 }
 
@@ -93,6 +95,10 @@ impl RawKernel for LateFunction {
 
     fn grain(&self) -> i64 {
         self.grain
+    }
+
+    fn scratch_bytes(&self) -> usize {
+        self.scratch_bytes
     }
 
     unsafe fn call(&self, at: &[*mut u8], piece: Range<i64>, threads: Threads<'_>) {

@@ -135,6 +135,9 @@ pub trait RawKernel: Send + Sync {
     /// Pieces of the range begin at multiples of this.
     fn grain(&self) -> i64;
 
+    /// Memory that it takes on each thread, and keeps for its next call unless there is much of it.
+    fn scratch_bytes(&self) -> usize;
+
     /// Runs it on a piece of its range.
     ///
     /// # Safety
@@ -335,10 +338,28 @@ impl Program {
         self.block_bytes.iter().fold(self.parts.arena_bytes, |sum, b| sum.saturating_add(*b))
     }
 
+    /// The most that the code of a step takes on each thread while it runs.
+    pub fn scratch_bytes(&self) -> usize {
+        most_scratch(&self.parts.steps)
+    }
+
     /// The bytes of all constants.
     pub fn constant_bytes(&self) -> usize {
         self.parts.constants.iter().map(|c| c.len()).sum()
     }
+}
+
+fn most_scratch(steps: &[Step]) -> usize {
+    let of = |step: &Step| match step {
+        Step::Raw { kernel, .. } => kernel.scratch_bytes(),
+        Step::Finished(step) => step.code.scratch_bytes(),
+        Step::Kernel { .. } | Step::Host { .. } | Step::Copy { .. } => 0,
+        Step::While(step) => most_scratch(&step.cond).max(most_scratch(&step.body)),
+        Step::Branch(step) => {
+            step.branches.iter().map(|steps| most_scratch(steps)).max().unwrap_or(0)
+        }
+    };
+    steps.iter().map(of).max().unwrap_or(0)
 }
 
 impl fmt::Debug for Program {

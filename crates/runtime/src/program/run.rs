@@ -155,8 +155,8 @@ impl Executor<'_, '_> {
         self.count()?;
         match step {
             Step::Raw { kernel, slots } => {
-                let at: SmallVec<[*mut u8; 16]> =
-                    slots.iter().map(|&id| self.places[id.index()].at).collect();
+                let mut at = SmallVec::<[*mut u8; 16]>::new();
+                at.extend(slots.iter().map(|&id| self.places[id.index()].at));
                 // SAFETY: `check` has compared each slot's size with what the code declares to
                 // touch, written slots are writable and overlap no other parameter except where a
                 // slot stands twice, and all memory outlives this call.
@@ -165,19 +165,32 @@ impl Executor<'_, '_> {
             }
             Step::Finished(step) => self.finished(step),
             Step::Kernel { kernel, inputs, outputs } => {
+                let (mut read, mut written) = (Slices::new(), SlicesMut::new());
                 // SAFETY: `check` has seen that the outputs overlap nothing (see `slices`).
-                let (inputs, mut outputs) = unsafe { self.slices(inputs, outputs) };
-                kernel.run(&inputs, &mut outputs, self.run.threads).map_err(RunError::Step)
+                unsafe { self.slices(inputs, outputs, &mut read, &mut written) };
+                kernel.run(&read, &mut written, self.run.threads).map_err(RunError::Step)
             }
             Step::Host { call, inputs, outputs } => {
+                let (mut read, mut written) = (Slices::new(), SlicesMut::new());
                 // SAFETY: `check` has seen that the outputs overlap nothing (see `slices`).
-                let (inputs, mut outputs) = unsafe { self.slices(inputs, outputs) };
-                self.run.host.call(*call, &inputs, &mut outputs).map_err(RunError::Step)
+                unsafe { self.slices(inputs, outputs, &mut read, &mut written) };
+                self.run.host.call(*call, &read, &mut written).map_err(RunError::Step)
             }
             Step::Copy { from, to } => {
-                // SAFETY: `check` has seen that the two do not overlap and are of one size.
-                let (inputs, mut outputs) = unsafe { self.slices(&[*from], &[*to]) };
-                let (from, to) = (inputs[0], &mut *outputs[0]);
+                let bytes = self.program.parts.slots[to.index()].bytes;
+                let [from, to] = [from, to].map(|id| self.places[id.index()].at);
+                // SAFETY: `check` has seen that the two do not overlap and are of one size. All bytes
+                // are initialised, and these are the only slices of them, until the end of the step.
+                let (from, to) = unsafe {
+                    (
+                        std::slice::from_raw_parts(from.cast_const(), bytes),
+                        std::slice::from_raw_parts_mut(to, bytes),
+                    )
+                };
+                if bytes <= COPY_BYTES {
+                    to.copy_from_slice(from);
+                    return Ok(());
+                }
                 self.run.threads.for_chunks(to, COPY_BYTES, &|i, to| {
                     to.copy_from_slice(&from[i * COPY_BYTES..][..to.len()]);
                 });
@@ -241,10 +254,11 @@ impl Executor<'_, '_> {
             // writes nothing else.
             unsafe { code.call(&at, piece, threads) };
         };
+        let (mut read, mut written) = (Slices::new(), SlicesMut::new());
         // SAFETY: `check` has seen that the output overlaps nothing (see `slices`). What the code
         // reads besides overlaps it neither.
-        let (inputs, mut outputs) = unsafe { self.slices(inputs, &[*output]) };
-        kernel.run_finished(&inputs, outputs[0], &finish, threads).map_err(RunError::Step)
+        unsafe { self.slices(inputs, &[*output], &mut read, &mut written) };
+        kernel.run_finished(&read, written[0], &finish, threads).map_err(RunError::Step)
     }
 
     fn rotate(&mut self, cycle: &[SlotId]) {
@@ -263,26 +277,29 @@ impl Executor<'_, '_> {
         unsafe { self.places[slot.index()].at.cast::<[u8; N]>().read_unaligned() }
     }
 
-    /// The memory of slots.
+    /// Adds the memory of slots to lists of slices. (The caller's lists: to hand on whole lists takes
+    /// longer than what a small kernel does.)
     ///
     /// # Safety
-    /// Outputs are writable, and overlap neither inputs nor each other.
+    /// Outputs are writable, and overlap neither inputs nor each other. The slices are used in this
+    /// step alone.
     unsafe fn slices<'s>(
         &self,
         inputs: &[SlotId],
         outputs: &[SlotId],
-    ) -> (Slices<'s>, SlicesMut<'s>) {
+        read: &mut Slices<'s>,
+        written: &mut SlicesMut<'s>,
+    ) {
         let slots = &self.program.parts.slots;
         let of = |id: &SlotId| (self.places[id.index()].at, slots[id.index()].bytes);
-        let inputs = inputs.iter().map(of).map(|(at, bytes)| {
+        for (at, bytes) in inputs.iter().map(of) {
             // SAFETY: the slot has so many bytes, initialised when their block was made, and
             // nothing writes them while the slice is used: it is dropped at the end of the step.
-            unsafe { std::slice::from_raw_parts(at, bytes) }
-        });
-        let outputs = outputs.iter().map(of).map(|(at, bytes)| {
+            read.push(unsafe { std::slice::from_raw_parts(at, bytes) });
+        }
+        for (at, bytes) in outputs.iter().map(of) {
             // SAFETY: as above, and by this function's contract nothing else refers to them.
-            unsafe { std::slice::from_raw_parts_mut(at, bytes) }
-        });
-        (inputs.collect(), outputs.collect())
+            written.push(unsafe { std::slice::from_raw_parts_mut(at, bytes) });
+        }
     }
 }
