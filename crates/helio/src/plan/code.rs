@@ -108,13 +108,13 @@ impl ScalarCode {
         reads
     }
 
-    /// Runs the code, whose only result goes to `to`, for the first `count` arguments and maybe more.
+    /// Runs the code, whose results go to `to`, for the first `count` arguments and maybe more.
     /// `operand` gives the arguments for a parameter.
     pub(super) fn call<'a>(
         &self,
         count: usize,
         operand: impl Fn(usize) -> &'a [u8],
-        to: &mut [u8],
+        to: &mut [&mut [u8]],
     ) -> Result<(), Failure> {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         let end = count.saturating_add(self.grain - 1) / self.grain * self.grain;
@@ -122,20 +122,21 @@ impl ScalarCode {
         match &self.engine {
             Engine::Machine(function) => {
                 let mut args = SmallVec::<[JitArg<'_>; 8]>::new();
-                let mut to = Some(to);
+                let mut to = to.iter_mut();
                 for arg in &self.args {
                     args.push(match arg {
                         Arg::Operand(i) => JitArg::Read(operand(*i)),
-                        _ => to.take().map_or(JitArg::Read(&[]), JitArg::Write),
+                        // Results are stored in order.
+                        _ => to.next().map_or(JitArg::Read(&[]), |to| JitArg::Write(to)),
                     });
                 }
                 Ok(function.call(&mut args, 0..end)?)
             }
             Engine::Tile(tile) => {
-                let mut to = Some(to);
+                let mut to = to.iter_mut();
                 let arg = |arg: &Arg| match arg {
                     Arg::Operand(i) => TileArg::Read(operand(*i)),
-                    _ => to.take().map_or(TileArg::Read(&[]), TileArg::Write),
+                    _ => to.next().map_or(TileArg::Read(&[]), |to| TileArg::Write(to)),
                 };
                 let mut args: Vec<TileArg<'_>> = self.args.iter().map(arg).collect();
                 Ok(tile.run(&mut args, 0, end)?)

@@ -11,7 +11,7 @@ mod random;
 mod transform;
 mod window;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use helio_ir::{ArrayShape, CompId, Instr, InstrId, Module, Op};
 use helio_runtime::program::{Failure, Kernel, Step};
@@ -43,6 +43,22 @@ impl Codes<'_> {
     /// Scalar code for `count` arguments at once, if the computation can be lowered.
     fn scalar(&mut self, module: &Module, scalar: CompId, count: usize) -> Option<ScalarCode> {
         ScalarCode::new(module, scalar, count, self.target, self.batch)
+    }
+}
+
+/// The failure of generated code that a kernel calls from several threads.
+#[derive(Default)]
+struct Failed(Mutex<Option<Failure>>);
+
+impl Failed {
+    fn note(&self, outcome: Result<(), Failure>) {
+        if let Err(failure) = outcome {
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+        }
+    }
+
+    fn outcome(self) -> Result<(), Failure> {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
     }
 }
 
@@ -131,7 +147,7 @@ fn bind(site: &Site<'_>, code: &mut Codes<'_>) -> Option<Bound> {
         Op::TriangularSolve(op) => linalg::triangular_solve(site, op),
         Op::Fft(op) => transform::fft(site, op),
         Op::Dot(op) => product::dot(site, op),
-        Op::ReduceWindow(op) => window::reduce_window(site, op),
+        Op::ReduceWindow(op) => window::reduce_window(site, op, code),
         Op::SelectAndScatter(op) => window::select_and_scatter(site, op),
         Op::Convolution(op) => convolution::convolution(site, op),
         Op::Transpose(op) => movement::transpose(site, op),

@@ -1,13 +1,11 @@
 //! Sorting and top-k.
 
-use std::sync::{Mutex, PoisonError};
-
 use helio_ir::{ElementType, ops};
 use helio_passes::recognize;
 use helio_runtime::kernels::bytes::cast_mut;
 use helio_runtime::kernels::sort::{KeyOrder, Lanes, MergeSort, PAIRS, Pairs, Sort, SortKey, TopK};
 
-use super::{Bound, Codes, Site};
+use super::{Bound, Codes, Failed, Site};
 
 /// How elements compare by their bits, in IEEE's total order or as numbers.
 fn order(element: ElementType, total: bool) -> Option<KeyOrder> {
@@ -77,20 +75,17 @@ fn by_comparator(site: &Site<'_>, op: &ops::Sort, code: &mut Codes<'_>) -> Optio
     let bound = Bound::fallible("sort by comparator", move |inputs, outputs, threads| {
         let (outputs, scratch) = outputs.split_at_mut(arrays);
         let scratch = scratch.first_mut().map_or(&mut [][..], |scratch| scratch);
-        let failure = Mutex::new(None);
+        let failure = Failed::default();
         let precedes = |count: usize, pairs: &Pairs<'_>, answers: &mut [u8]| {
             // Whether the right element is less: the code is given it as the left one.
             let operand = |param: usize| {
                 let column = compared.iter().position(|&operand| operand == param / 2);
                 column.map_or(&[][..], |column| pairs(column)[1 - param % 2])
             };
-            if let Err(error) = less.call(count, operand, answers) {
-                *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-            }
+            failure.note(less.call(count, operand, &mut [answers]));
         };
         sort.run(&precedes, inputs, outputs, scratch, threads);
-        let failure = failure.into_inner().unwrap_or_else(PoisonError::into_inner);
-        failure.map_or(Ok(()), Err)
+        failure.outcome()
     });
     Some(Bound { skips_unused: true, ..bound.with_scratch(scratch) })
 }

@@ -7,9 +7,10 @@ use helio_ir::{ArrayShape, CompId, ElementType, InstrId, Module, Op, ops};
 use helio_passes::recognize;
 use helio_runtime::kernels::bytes::{bytes_of, cast, cast_mut};
 use helio_runtime::kernels::number::{Fold, NumberType};
+use helio_runtime::kernels::sort::{PAIRS, Pairs};
 use helio_runtime::kernels::window::{self, Select, WindowDim};
 
-use super::{Bound, Site};
+use super::{Bound, Codes, Failed, Site};
 
 pub(super) fn number_type(element: ElementType) -> Option<NumberType> {
     Some(match element {
@@ -59,7 +60,16 @@ fn dims(window: &ops::Window, base: &ArrayShape, positions: &ArrayShape) -> Vec<
     .collect()
 }
 
-pub(super) fn reduce_window(site: &Site<'_>, op: &ops::ReduceWindow) -> Option<Bound> {
+pub(super) fn reduce_window(
+    site: &Site<'_>,
+    op: &ops::ReduceWindow,
+    code: &mut Codes<'_>,
+) -> Option<Bound> {
+    fold_window(site, op).or_else(|| fold_by_code(site, op, code))
+}
+
+/// By a reducer that is known.
+fn fold_window(site: &Site<'_>, op: &ops::ReduceWindow) -> Option<Bound> {
     let ([operand, init], [result]) = (&site.operands[..], &site.results[..]) else { return None };
     if op.window.dims.iter().any(|dim| dim.reversal) || init.element() != operand.element() {
         return None;
@@ -74,6 +84,37 @@ pub(super) fn reduce_window(site: &Site<'_>, op: &ops::ReduceWindow) -> Option<B
     let plan = window::ReduceWindow::new(&dims, ty, fold)?;
     Some(Bound::new("reduce-window", move |inputs, outputs, threads| {
         plan.run(inputs[0], inputs[1], outputs[0], threads);
+    }))
+}
+
+/// By a reducer that can be generated code, of any number of arrays.
+fn fold_by_code(site: &Site<'_>, op: &ops::ReduceWindow, code: &mut Codes<'_>) -> Option<Bound> {
+    let arrays = site.results.len();
+    let elements = |shapes: &[&ArrayShape]| shapes.iter().map(|s| s.element()).collect::<Vec<_>>();
+    let (operands, inits) = site.operands.split_at_checked(arrays)?;
+    let types = elements(operands);
+    if elements(inits) != types || elements(&site.results) != types {
+        return None;
+    }
+    // Accumulators, then elements, have the types of the arrays.
+    let params = site.module.computation(op.to_apply).program_shape().params;
+    let params = params.iter().map(|param| param.as_array().map(|shape| shape.element()));
+    if !params.eq(types.iter().chain(&types).copied().map(Some)) {
+        return None;
+    }
+    let dims = dims(&op.window, operands.first()?, site.results.first()?);
+    let sizes = types.iter().map(|element| element.size_bytes()).collect();
+    let plan = window::FoldWindow::new(&dims, sizes)?;
+    let reducer = code.scalar(site.module, op.to_apply, PAIRS)?;
+    Some(Bound::fallible("reduce-window by code", move |inputs, outputs, threads| {
+        let failed = Failed::default();
+        let fold = |count: usize, pairs: &Pairs<'_>, to: &mut [&mut [u8]]| {
+            let operand = |param: usize| pairs(param % arrays)[param / arrays];
+            failed.note(reducer.call(count, operand, to));
+        };
+        let (from, inits) = inputs.split_at(arrays);
+        plan.run(&fold, from, inits, outputs, threads);
+        failed.outcome()
     }))
 }
 

@@ -1,11 +1,13 @@
 //! Windows that slide over an array: pooling, its gradient, and cumulative sums.
 
+mod by_code;
 mod reduce;
 mod scan;
 mod select;
 
 use std::ops::Range;
 
+pub use by_code::{FoldCode, FoldWindow};
 pub use reduce::ReduceWindow;
 pub use scan::Scan;
 pub use select::{Select, SelectAndScatter};

@@ -46,8 +46,8 @@ impl ReduceWindow {
     /// A plan for these dimensions. `None` if there is none but the general way: windows of very
     /// many points (unless they are those of a cumulative fold), or very large dilations.
     pub fn new(window: &[WindowDim], ty: NumberType, fold: Fold) -> Option<Self> {
-        let plan = match scan(window, ty, fold) {
-            Some(scan) => Plan::Scan(scan),
+        let plan = match scan(window) {
+            Some((lanes, is_reversed)) => Plan::Scan(Scan { lanes, ty, fold, is_reversed }),
             None => Plan::new(window)?,
         };
         Some(ReduceWindow { plan, ty, fold })
@@ -68,8 +68,8 @@ impl ReduceWindow {
     }
 }
 
-/// The cumulative fold that this is, if it is one.
-fn scan(window: &[WindowDim], ty: NumberType, fold: Fold) -> Option<Scan> {
+/// If this is a cumulative fold, the lanes that it goes along, and whether it does so backwards.
+pub(super) fn scan(window: &[WindowDim]) -> Option<(Lanes, bool)> {
     let d = window.iter().position(|dim| !dim.is_trivial())?;
     let dim = &window[d];
     let others = window.iter().skip(d + 1).all(WindowDim::is_trivial);
@@ -83,7 +83,7 @@ fn scan(window: &[WindowDim], ty: NumberType, fold: Fold) -> Option<Scan> {
     let product = |dims: &[WindowDim]| dims.iter().map(|dim| dim.base).product();
     let (outer, inner) = (product(&window[..d]), product(&window[d + 1..]));
     let lanes = Lanes { outer, count: dim.base, inner };
-    (others && is_plain && covers_all).then_some(Scan { lanes, ty, fold, is_reversed })
+    (others && is_plain && covers_all).then_some((lanes, is_reversed))
 }
 
 impl Plan {

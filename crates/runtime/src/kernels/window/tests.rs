@@ -1,8 +1,8 @@
 //! Windows against loops over all points.
 
-use super::super::bytes::{bytes_of, bytes_of_mut};
+use super::super::bytes::{bytes_of, bytes_of_mut, cast, cast_mut};
 use super::super::number::{Fold, Number, NumberType};
-use super::super::sort::Lanes;
+use super::super::sort::{Lanes, Pairs};
 use super::*;
 use crate::{Pool, Threads};
 
@@ -211,4 +211,45 @@ fn windows_that_cost_too_much_are_refused() {
     assert!(ReduceWindow::new(&[dilated], NumberType::F32, Fold::Add).is_none());
     let cumulative = dim(1 << 21, 1 << 21, 1, ((1 << 21) - 1, 0), PLAIN);
     assert!(ReduceWindow::new(&[cumulative], NumberType::F32, Fold::Add).is_some());
+}
+
+/// Two arrays folded together: the smaller key and what goes with it, and sums that wrap.
+#[test]
+fn folds_by_code() {
+    let code = |count: usize, pairs: &Pairs<'_>, to: &mut [&mut [u8]]| {
+        let (keys, sums) = (pairs(0).map(cast::<u32>), pairs(1).map(cast::<u64>));
+        for i in 0..count {
+            let [key, other] = keys.map(|keys| keys[i]);
+            cast_mut::<u32>(to[0])[i] = Ord::min(key, other);
+            cast_mut::<u64>(to[1])[i] = sums[0][i].wrapping_mul(sums[1][i]);
+        }
+    };
+    let long = |base: usize, pad: (i64, i64)| dim(base, base, 1, pad, PLAIN);
+    let scans = [
+        vec![long(4099, (4098, 0))],
+        vec![long(4096, (0, 4095)), dim(1, 1, 1, (0, 0), PLAIN)],
+        vec![dim(3, 1, 1, (0, 0), PLAIN), long(333, (0, 332)), dim(5, 1, 1, (0, 0), PLAIN)],
+    ];
+    let pool = Pool::new(2);
+    for window in cases().into_iter().chain(scans) {
+        let count = base_size(&window);
+        let keys: Vec<u32> = (0..count as u32).map(|i| i.wrapping_mul(2_654_435_761)).collect();
+        let factors: Vec<u64> = (0..count as u64).map(|i| 2 * i + 3).collect();
+        let expected = covered(&window);
+        let plan = FoldWindow::new(&window, vec![4, 8]).unwrap();
+        for threads in [Threads::single(), pool.threads(2)] {
+            let mut least = vec![7u32; expected.len()];
+            let mut product = vec![7u64; expected.len()];
+            let mut to = [bytes_of_mut(&mut least), bytes_of_mut(&mut product)];
+            let from = [bytes_of(&keys), bytes_of(&factors)];
+            let inits = [bytes_of(&[u32::MAX - 1]), bytes_of(&[5u64])];
+            plan.run(&code, &from, &inits, &mut to, threads);
+            for (i, places) in expected.iter().enumerate() {
+                let key = places.iter().map(|&at| keys[at]).min().unwrap_or(u32::MAX - 1);
+                let product_of = |product: u64, &at: &usize| product.wrapping_mul(factors[at]);
+                assert_eq!(least[i], Ord::min(key, u32::MAX - 1), "{window:?}");
+                assert_eq!(product[i], places.iter().fold(5, product_of), "{window:?}");
+            }
+        }
+    }
 }

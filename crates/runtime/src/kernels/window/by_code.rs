@@ -1,0 +1,374 @@
+//! Windows folded by code that may compute anything, of one array or several.
+//!
+//! Code is fast only if it folds many elements at once, so positions are folded side by side, an
+//! element of each at a time. Cumulative folds go along many lanes side by side; where there are few,
+//! lanes are cut into segments, folded for themselves first.
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+use super::super::bytes::{Plain, Scratch, cast, cast_mut, with_size};
+use super::super::disjoint::Disjoint;
+use super::super::scratch;
+use super::super::sort::{Lanes, PAIRS, Pairs};
+use super::reduce::scan;
+use super::{WindowDim, Windows};
+use crate::Threads;
+
+/// Code that folds: for each of the first so many accumulators and elements, of each array, new
+/// accumulators. Slices have room for [`PAIRS`].
+pub type FoldCode<'a> = dyn Fn(usize, &Pairs<'_>, &mut [&mut [u8]]) + Sync + 'a;
+
+/// Folds the elements under each position of a window, and initial values once, by code.
+#[derive(Clone, Debug)]
+pub struct FoldWindow {
+    /// Bytes of an element of each array.
+    sizes: Vec<usize>,
+    plan: Plan,
+}
+
+#[derive(Clone, Debug)]
+enum Plan {
+    /// Each position folds what the one before did, and one more.
+    Scan { lanes: Lanes, is_reversed: bool },
+    /// Each position for itself.
+    Windows { windows: Windows, points: usize },
+}
+
+/// With so many lanes, they are not cut.
+const MANY_LANES: usize = 64;
+/// As many segments, at least so long.
+const SEGMENTS: usize = 1 << 10;
+const SEGMENT: usize = 32;
+/// The place of no element.
+const NOWHERE: usize = usize::MAX;
+
+/// A list with an item for each array.
+type PerArray<T> = SmallVec<[T; 4]>;
+
+impl FoldWindow {
+    /// A plan for windows over arrays whose elements have these sizes. `None` if dilations or windows
+    /// are too large.
+    pub fn new(window: &[WindowDim], sizes: Vec<usize>) -> Option<Self> {
+        let plan = match scan(window) {
+            Some((lanes, is_reversed)) => Plan::Scan { lanes, is_reversed },
+            None => {
+                let points = window.iter().map(|dim| dim.size).product();
+                Plan::Windows { windows: Windows::new(window)?, points }
+            }
+        };
+        Some(FoldWindow { sizes, plan })
+    }
+
+    /// Folds `inits` and the elements of `from`.
+    ///
+    /// # Panics
+    ///
+    /// If an array is too short or not aligned for its elements.
+    pub fn run(
+        &self,
+        code: &FoldCode<'_>,
+        from: &[&[u8]],
+        inits: &[&[u8]],
+        to: &mut [&mut [u8]],
+        threads: Threads<'_>,
+    ) {
+        let to: Vec<Disjoint<'_, u8>> = to.iter_mut().map(|to| Disjoint::new(to)).collect();
+        let fold = Fold { code, sizes: &self.sizes, from, inits, to: &to };
+        match &self.plan {
+            Plan::Windows { windows, points } => {
+                threads.for_ranges(windows.rows(), windows.rows_per_task(*points), &|rows| {
+                    fold.windows(windows, rows);
+                });
+            }
+            &Plan::Scan { lanes, is_reversed } => {
+                let lines = lanes.outer * lanes.inner;
+                if lines * lanes.count == 0 {
+                    return;
+                }
+                let segments = match lines < MANY_LANES {
+                    true => (SEGMENTS / lines).min(lanes.count / SEGMENT).max(1),
+                    false => 1,
+                };
+                let len = lanes.count.div_ceil(segments);
+                let scan = CutScan { lanes, is_reversed, len, segments: lanes.count.div_ceil(len) };
+                fold.scan(&scan, threads);
+            }
+        }
+    }
+}
+
+/// A cumulative fold whose lanes are cut into segments. Elements of a lane are counted in the order
+/// in which they are folded.
+struct CutScan {
+    lanes: Lanes,
+    is_reversed: bool,
+    /// Elements of a segment; the last of a lane may have fewer.
+    len: usize,
+    /// Segments of a lane.
+    segments: usize,
+}
+
+impl CutScan {
+    /// All segments.
+    fn count(&self) -> usize {
+        self.lanes.outer * self.lanes.inner * self.segments
+    }
+
+    /// The place of an element of a segment; nowhere if the segment is shorter.
+    fn place(&self, segment: usize, i: usize) -> usize {
+        let Lanes { count, inner, .. } = self.lanes;
+        let (lane, i) = (segment / self.segments, segment % self.segments * self.len + i);
+        if i >= count {
+            return NOWHERE;
+        }
+        let i = if self.is_reversed { count - 1 - i } else { i };
+        (lane / inner * count + i) * inner + lane % inner
+    }
+}
+
+/// What is folded, and where it goes.
+struct Fold<'a> {
+    code: &'a FoldCode<'a>,
+    sizes: &'a [usize],
+    from: &'a [&'a [u8]],
+    inits: &'a [&'a [u8]],
+    to: &'a [Disjoint<'a, u8>],
+}
+
+impl Fold<'_> {
+    /// Folds at the positions in these rows.
+    fn windows(&self, windows: &Windows, rows: Range<usize>) {
+        self.with_rows(|state| {
+            let mut group = Group::default();
+            windows.each(rows, |number, start, places| {
+                let first = group.places.len();
+                group.places.extend_from_slice(places);
+                let list = first..group.places.len();
+                for lane in 0..windows.lanes {
+                    group.of.push((number * windows.lanes + lane, start + lane, list.clone()));
+                    if group.of.len() == PAIRS {
+                        self.group(&group, state);
+                        group.of.clear();
+                    }
+                }
+                if group.of.is_empty() {
+                    group.places.clear();
+                }
+            });
+            self.group(&group, state);
+        });
+    }
+
+    /// Folds at the positions of a group.
+    fn group(&self, group: &Group, state: &mut Rows<'_>) {
+        let count = group.of.len();
+        let longest = group.of.iter().map(|(_, _, list)| list.len()).max().unwrap_or(0);
+        state.start(self.inits, count);
+        let mut places = [NOWHERE; PAIRS];
+        for i in 0..longest {
+            for (place, (_, start, list)) in places.iter_mut().zip(&group.of) {
+                let at = list.start + i;
+                *place = if at < list.end { start + group.places[at] } else { NOWHERE };
+            }
+            let places = &places[..count];
+            state.read(self.from, places);
+            state.fold(self.code, count, false);
+            state.keep(places);
+        }
+        for (place, &(number, ..)) in places.iter_mut().zip(&group.of) {
+            *place = number;
+        }
+        self.write(&places[..count], state);
+    }
+
+    /// Cumulative folds: of each segment, then of segments, then of what comes before a segment and
+    /// its own.
+    fn scan(&self, scan: &CutScan, threads: Threads<'_>) {
+        let is_cut = scan.segments > 1;
+        threads.for_ranges(scan.count(), PAIRS, &|segments| {
+            self.with_rows(|state| {
+                let mut places = [NOWHERE; PAIRS];
+                let places = &mut places[..segments.len()];
+                state.start(self.inits, places.len());
+                for i in 0..scan.len {
+                    let all = places.iter_mut().zip(segments.clone());
+                    all.for_each(|(place, segment)| *place = scan.place(segment, i));
+                    state.read(self.from, places);
+                    match is_cut && i == 0 {
+                        true => state.begin(),
+                        false => state.fold(self.code, places.len(), scan.is_reversed),
+                    }
+                    self.write(places, state);
+                }
+            });
+        });
+        if !is_cut {
+            return;
+        }
+        let bytes: usize = self.sizes.iter().map(|size| scan.count() * size + 64).sum();
+        scratch::with(bytes, |memory: &mut [u8]| {
+            let mut memory = Scratch::new(memory);
+            let before = |size: &usize| memory.take::<u8>(scan.count() * size);
+            let mut before: PerArray<&mut [u8]> = self.sizes.iter().map(before).collect();
+            self.before(scan, &mut before);
+            let before: PerArray<&[u8]> = before.iter().map(|before| &**before).collect();
+            threads.for_ranges(scan.count(), 1, &|segments| {
+                for segment in segments {
+                    self.with_rows(|state| self.complete(scan, segment, &before, state));
+                }
+            });
+        });
+    }
+
+    /// What comes before each segment, initial values included.
+    fn before(&self, scan: &CutScan, before: &mut [&mut [u8]]) {
+        let results: PerArray<&[u8]> = self
+            .to
+            .iter()
+            .zip(self.sizes)
+            // SAFETY: no task runs that writes results.
+            .map(|(to, size)| &*unsafe {
+                to.part(0, scan.lanes.outer * scan.lanes.count * scan.lanes.inner * size)
+            })
+            .collect();
+        let lines = scan.count() / scan.segments;
+        let to: PerArray<Disjoint<'_, u8>> = before.iter_mut().map(|b| Disjoint::new(b)).collect();
+        let carried = Fold { to: &to, ..*self };
+        self.with_rows(|state| {
+            let mut places = [NOWHERE; PAIRS];
+            // Fewer lanes than this are cut.
+            let places = &mut places[..lines];
+            state.start(self.inits, lines);
+            for segment in 0..scan.segments {
+                let of = |line: usize| line * scan.segments + segment;
+                places.iter_mut().zip(0..).for_each(|(place, line)| *place = of(line));
+                carried.write(places, state);
+                let last = |line: usize| scan.place(of(line), scan.len - 1);
+                places.iter_mut().zip(0..).for_each(|(place, line)| *place = last(line));
+                if places.contains(&NOWHERE) {
+                    break; // The last segment, behind which there is none.
+                }
+                state.read(&results, places);
+                state.fold(self.code, lines, scan.is_reversed);
+            }
+        });
+    }
+
+    /// Folds what comes before a segment with what its elements have become.
+    fn complete(&self, scan: &CutScan, segment: usize, before: &[&[u8]], state: &mut Rows<'_>) {
+        let mut places = [NOWHERE; PAIRS];
+        for first in (0..scan.len).step_by(PAIRS) {
+            let count = PAIRS.min(scan.len - first);
+            let places = &mut places[..count];
+            places.fill(segment);
+            state.read(before, places);
+            state.begin();
+            places.iter_mut().zip(first..).for_each(|(place, i)| *place = scan.place(segment, i));
+            for (i, (to, &size)) in self.to.iter().zip(self.sizes).enumerate() {
+                with_size!(size, T => for (element, &place) in
+                    cast_mut::<T>(state.elements[i]).iter_mut().zip(&*places)
+                {
+                    if place != NOWHERE {
+                        // SAFETY: each element is in one segment, and each segment in one task.
+                        *element = cast::<T>(unsafe { to.part(place * size, size) })[0];
+                    }
+                });
+            }
+            state.fold(self.code, count, scan.is_reversed);
+            self.write(places, state);
+        }
+    }
+
+    /// Writes accumulators; each place is given to one task.
+    fn write(&self, places: &[usize], state: &Rows<'_>) {
+        for ((to, row), &size) in self.to.iter().zip(&state.accumulators).zip(self.sizes) {
+            with_size!(size, T => for (&value, &place) in cast::<T>(row).iter().zip(places) {
+                if place != NOWHERE {
+                    // SAFETY: no two positions have a place in common, nor are two tasks given one.
+                    cast_mut::<T>(unsafe { to.part(place * size, size) })[0] = value;
+                }
+            });
+        }
+    }
+
+    /// Calls `body` with rows of memory.
+    fn with_rows<R>(&self, body: impl FnOnce(&mut Rows<'_>) -> R) -> R {
+        let bytes: usize = self.sizes.iter().map(|size| 3 * (PAIRS * size + 64)).sum();
+        scratch::with(bytes, |memory: &mut [u8]| {
+            let mut memory = Scratch::new(memory);
+            let mut rows = || self.sizes.iter().map(|size| memory.take(PAIRS * size)).collect();
+            let (accumulators, elements, next) = (rows(), rows(), rows());
+            body(&mut Rows { sizes: self.sizes, accumulators, elements, next })
+        })
+    }
+}
+
+/// Positions that are folded side by side.
+#[derive(Default)]
+struct Group {
+    /// The number of a position, where its first element is, and where in `places` the others are.
+    of: Vec<(usize, usize, Range<usize>)>,
+    places: Vec<usize>,
+}
+
+/// What is folded side by side, for each array.
+struct Rows<'s> {
+    sizes: &'s [usize],
+    accumulators: PerArray<&'s mut [u8]>,
+    elements: PerArray<&'s mut [u8]>,
+    /// New accumulators.
+    next: PerArray<&'s mut [u8]>,
+}
+
+impl Rows<'_> {
+    /// Lets accumulators be initial values.
+    fn start(&mut self, inits: &[&[u8]], count: usize) {
+        for ((row, init), &size) in self.accumulators.iter_mut().zip(inits).zip(self.sizes) {
+            with_size!(size, T => cast_mut::<T>(row)[..count].fill(cast(init)[0]));
+        }
+    }
+
+    /// Lets accumulators be the elements.
+    fn begin(&mut self) {
+        std::mem::swap(&mut self.accumulators, &mut self.elements);
+    }
+
+    /// Reads elements; of nowhere, nothing.
+    fn read(&mut self, from: &[&[u8]], places: &[usize]) {
+        fn typed<T: Plain>(from: &[T], places: &[usize], row: &mut [T]) {
+            for (to, &place) in row.iter_mut().zip(places) {
+                if let Some(&element) = from.get(place) {
+                    *to = element;
+                }
+            }
+        }
+        for ((row, from), &size) in self.elements.iter_mut().zip(from).zip(self.sizes) {
+            with_size!(size, T => typed::<T>(cast(from), places, cast_mut(row)));
+        }
+    }
+
+    /// Folds elements into accumulators, on the right unless they come before.
+    fn fold(&mut self, code: &FoldCode<'_>, count: usize, come_before: bool) {
+        let (accumulators, elements) = (&self.accumulators, &self.elements);
+        let pairs = |array: usize| match come_before {
+            true => [&*elements[array], &*accumulators[array]],
+            false => [&*accumulators[array], &*elements[array]],
+        };
+        code(count, &pairs, &mut self.next);
+        std::mem::swap(&mut self.accumulators, &mut self.next);
+    }
+
+    /// Takes back what was folded for nowhere.
+    fn keep(&mut self, places: &[usize]) {
+        for ((row, old), &size) in self.accumulators.iter_mut().zip(&self.next).zip(self.sizes) {
+            with_size!(size, T => {
+                let (row, old) = (cast_mut::<T>(row), cast::<T>(old));
+                for (i, _) in places.iter().enumerate().filter(|&(_, &place)| place == NOWHERE) {
+                    row[i] = old[i];
+                }
+            });
+        }
+    }
+}
