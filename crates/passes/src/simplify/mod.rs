@@ -13,6 +13,7 @@ mod convert;
 mod convolution;
 mod dot;
 mod fold;
+mod indexed;
 mod logic;
 mod movement;
 mod numbering;

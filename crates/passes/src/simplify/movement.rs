@@ -2,7 +2,9 @@
 
 use helio_ir::{InstrId, Op, Result, Shape};
 
-use super::{Simplifier, broadcast, convolution, dot, reduce, reshape, sink, slice, transpose};
+use super::{
+    Simplifier, broadcast, convolution, dot, indexed, reduce, reshape, sink, slice, transpose,
+};
 
 pub(super) fn simpler(
     cx: &mut Simplifier<'_, '_>,
@@ -33,6 +35,8 @@ pub(super) fn simpler(
         }
         Op::Reduce(op) => reduce::simpler(cx, op, operands, shape),
         Op::ReduceWindow(op) => reduce::window(cx, op, operands),
+        Op::Gather(op) => indexed::gather(cx, op, operands),
+        Op::Scatter(op) => indexed::scatter(cx, op, operands),
         Op::Dot(op) => dot::simpler(cx, op, operands),
         Op::Convolution(op) => convolution::simpler(cx, op, operands),
         _ => sink::simpler(cx, op, operands, result),
