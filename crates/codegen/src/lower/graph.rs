@@ -462,6 +462,11 @@ impl<'m> Graph<'m> {
         self.value(0, id, leaf, map, 0)
     }
 
+    /// Whether a frame's parameters are the operands of the whole.
+    pub(super) fn is_outermost(&self, frame: u32) -> bool {
+        self.frames[frame as usize].args.is_none()
+    }
+
     /// A leaf of an instruction at an index, to be valid where the guard holds.
     pub(super) fn value(
         &mut self,

@@ -47,6 +47,15 @@ impl<'m> Graph<'m> {
         self.value(place.frame, place.instr.operands[i], 0, map, guard)
     }
 
+    /// The number of the operand of the whole that is an instruction's only operand.
+    fn parameter(&self, place: Place<'m, '_>) -> Option<usize> {
+        let operand = self.frame_computation(place.frame).instr(place.instr.operands[0]);
+        match &operand.op {
+            Op::Parameter(op) if self.is_outermost(place.frame) => Some(op.number),
+            _ => None,
+        }
+    }
+
     /// The value of an instruction other than tuples and constants.
     pub(super) fn instruction(&mut self, place: Place<'m, '_>) -> Built {
         match &place.instr.op {
@@ -73,6 +82,13 @@ impl<'m> Graph<'m> {
                 };
                 let map = zip(&op.dimensions, operand.dims()).map(index).collect();
                 self.operand(place, 0, map)
+            }
+            // Arrays are dense: in memory a reshape is what it is of.
+            Op::Reshape(_) if let Some(number) = self.parameter(place) => {
+                let source = Source::Operand(self.operand_leaf(number, 0));
+                let at = Affine::linear(place.map, place.shape.dims());
+                let load = Node::Load { source, at, guard: place.guard };
+                self.push(load, place.shape.element())
             }
             Op::Reshape(_) => {
                 let from = self.operand_shape(place, 0)?.dims();
