@@ -124,7 +124,11 @@ impl Groups {
                 _ => self.operand_joins(computation, id),
             },
             Class::Movement if is_kernel(computation, id) => true,
-            Class::Movement => self.operand_joins(computation, id),
+            Class::Movement => match &computation.instr(id).op {
+                // Rows are copied faster than elements one by one.
+                Op::Gather(op) if op.slice_sizes.iter().any(|&size| size > 1) => false,
+                _ => self.operand_joins(computation, id),
+            },
             Class::Update => true,
             Class::Cheap | Class::Costly | Class::Reduce => true,
         }
