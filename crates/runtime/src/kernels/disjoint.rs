@@ -13,6 +13,16 @@ pub(super) struct Disjoint<'a, T> {
 // by the contract of its methods; that moves `T`s between threads, which `T: Send` allows.
 unsafe impl<T: Send> Sync for Disjoint<'_, T> {}
 
+// Whoever takes a part vouches for it, through whichever copy. (Loops copy it first: the compiler
+// cannot know that what they write is not the `Disjoint` itself.)
+impl<T> Clone for Disjoint<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Disjoint<'_, T> {}
+
 impl<'a, T> Disjoint<'a, T> {
     /// Lends the slice to tasks.
     pub(super) fn new(slice: &'a mut [T]) -> Self {

@@ -132,9 +132,7 @@ impl Buckets {
         for first in vectors.clone().step_by(BLOCK) {
             let block = first..vectors.end.min(first + BLOCK);
             places.find(indices, block, Outside::Skip, &mut found);
-            for (place, list) in found.places() {
-                f(part(place), place as u32, list as u32);
-            }
+            found.each(|place, list| f(part(place), place as u32, list as u32));
         }
     }
 }

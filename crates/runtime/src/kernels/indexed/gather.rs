@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::super::bytes::{cast, cast_mut, with_size};
 use super::super::disjoint::Disjoint;
-use super::super::isa::prefetch;
+use super::super::isa::{prefetch, vectorised};
 use super::super::stream::{self, STREAM_BYTES};
 use super::places::{BLOCK, Found, Outside};
 use super::{Axis, IndexedWindows, Plan};
@@ -25,6 +25,8 @@ pub struct Gather {
 
 /// Tasks write about this many bytes.
 const TASK_BYTES: usize = 1 << 17;
+/// Rows of at most so many bytes are copied without a call.
+const MOST_INLINE: usize = 1024;
 /// Shorter rows are left to the cache.
 const LEAST_STREAMED: usize = 256;
 /// Rows lie anywhere; the processor is told of one so many before it is copied.
@@ -55,35 +57,62 @@ impl Gather {
         if self.bytes == 0 {
             return;
         }
-        with_size!(self.element_size, T => {
-            self.typed(cast::<T>(array), indices, cast_mut::<T>(to), threads);
-        });
+        let (row, row_bytes) = (self.plan.row, self.plan.row * self.element_size);
+        let is_long = row_bytes > MOST_INLINE || self.is_streamed();
+        if !self.plan.window.is_empty() || row > 1 && is_long {
+            return with_size!(self.element_size, T => {
+                let (array, to) = (cast::<T>(array), Disjoint::new(cast_mut::<T>(to)));
+                self.blocks(indices, threads, |found, array_at, list_at| {
+                    self.windows(&array[array_at..], &to, found, list_at);
+                });
+            });
+        }
+        if row == 1 {
+            return with_size!(self.element_size, T => {
+                let (array, to) = (cast::<T>(array), Disjoint::new(cast_mut::<T>(to)));
+                self.blocks(indices, threads, |found, array_at, list_at| {
+                    elements(&array[array_at..], &to, found, list_at);
+                });
+            });
+        }
+        let to = Disjoint::new(to);
+        macro_rules! rows {
+            ($($log:literal $size:literal),*) => {
+                match row_bytes.ilog2() {
+                    $($log if row_bytes == $size => {
+                        self.blocks(indices, threads, |found, array_at, list_at| {
+                            self.rows::<$size, true>(array, &to, found, (array_at, list_at));
+                        });
+                    }
+                    $log => self.blocks(indices, threads, |found, array_at, list_at| {
+                        self.rows::<$size, false>(array, &to, found, (array_at, list_at));
+                    }),)*
+                    _ => self.blocks(indices, threads, |found, array_at, list_at| {
+                        self.rows::<64, false>(array, &to, found, (array_at, list_at));
+                    }),
+                }
+            };
+        }
+        rows!(1 2, 2 4, 3 8, 4 16, 5 32);
     }
 
-    fn typed<T: Copy + Send + Sync>(
+    /// Calls `f` for some windows at a time and each point of the outer axes, with what the point
+    /// adds to places in the array and in the list.
+    fn blocks(
         &self,
-        array: &[T],
         indices: &[u8],
-        to: &mut [T],
         threads: Threads<'_>,
+        f: impl Fn(&Found, usize, usize) + Sync,
     ) {
-        let Plan { places, row, .. } = &self.plan;
-        let (count, to) = (places.count(), Disjoint::new(to));
+        let places = &self.plan.places;
+        let count = places.count();
         let grain = (TASK_BYTES / (self.bytes / count)).clamp(1, 16 * BLOCK);
         threads.for_ranges(count, grain, &|vectors| {
             let mut found = Found::new();
             for first in vectors.clone().step_by(BLOCK) {
                 let block = first..vectors.end.min(first + BLOCK);
                 places.find(indices, block, Outside::Clamp, &mut found);
-                let found = &found;
-                each(&self.outer, 0..self.points, |array_at, list_at| {
-                    let array = &array[array_at..];
-                    match self.plan.window[..] {
-                        [] if *row == 1 => elements(array, &to, found, list_at),
-                        [] => self.rows(array, &to, found, list_at),
-                        _ => self.windows(array, &to, found, list_at),
-                    }
-                });
+                each(&self.outer, 0..self.points, |array_at, list_at| f(&found, array_at, list_at));
             }
             if self.is_streamed() {
                 stream::finish();
@@ -95,24 +124,43 @@ impl Gather {
         self.bytes >= STREAM_BYTES && self.plan.row * self.element_size >= LEAST_STREAMED
     }
 
-    /// Copies windows of one row each.
-    fn rows<T: Copy + Send + Sync>(
+    /// Copies windows of one row each, of at least `N` bytes, or `N` if `EXACT`.
+    fn rows<const N: usize, const EXACT: bool>(
         &self,
-        array: &[T],
-        to: &Disjoint<'_, T>,
+        array: &[u8],
+        to: &Disjoint<'_, u8>,
         found: &Found,
-        list_at: usize,
+        (array_at, list_at): (usize, usize),
     ) {
-        let (row, is_streamed) = (self.plan.row, self.is_streamed());
-        for (i, (place, list)) in found.places().enumerate() {
-            if let Some((next, _)) = found.get(i + ROWS_AHEAD) {
-                prefetch(&array[next..][..row]);
-            }
-            copy(&array[place..][..row], to, list + list_at, is_streamed);
-        }
+        let (row, size, to) = (self.plan.row, self.element_size, *to);
+        let bytes = if EXACT { N } else { row * size };
+        let array = &array[array_at * size..];
+        vectorised(
+            #[inline(always)]
+            move || {
+                if let Some(first) = found.first_of_row(row) {
+                    let all = found.array().len() * bytes;
+                    // SAFETY: each element of the list belongs to one index vector, and that to one
+                    // task.
+                    let to = unsafe { to.part((first + list_at) * size, all) };
+                    for (to, &place) in to.chunks_exact_mut(bytes).zip(found.array()) {
+                        copy_row::<N>(&array[place * size..][..bytes], to);
+                    }
+                } else {
+                    found.each(
+                        #[inline(always)]
+                        move |place, list| {
+                            // SAFETY: as above.
+                            let to = unsafe { to.part((list + list_at) * size, bytes) };
+                            copy_row::<N>(&array[place * size..][..bytes], to);
+                        },
+                    );
+                }
+            },
+        );
     }
 
-    /// Copies windows of several rows.
+    /// Copies windows of long rows, or several.
     fn windows<T: Copy + Send + Sync>(
         &self,
         array: &[T],
@@ -122,10 +170,18 @@ impl Gather {
     ) {
         let (row, is_streamed) = (self.plan.row, self.is_streamed());
         let rows = points(&self.plan.window);
-        for (place, list) in found.places() {
+        for i in 0..found.array().len() {
+            let Some((place, list)) = found.get(i) else { break };
+            match found.get(i + ROWS_AHEAD) {
+                Some((next, _)) if rows == 1 => prefetch(&array[next..][..row]),
+                _ => {}
+            }
             each(&self.plan.window, 0..rows, |array_at, row_at| {
-                let from = &array[place + array_at..][..row];
-                copy(from, to, list + list_at + row_at, is_streamed);
+                let (from, at) = (&array[place + array_at..][..row], list + list_at + row_at);
+                match from {
+                    &[element] => set(to, at, element),
+                    _ => copy(from, to, at, is_streamed),
+                }
             });
         }
     }
@@ -139,11 +195,34 @@ fn elements<T: Copy + Send + Sync>(
     found: &Found,
     list_at: usize,
 ) {
-    for (place, list) in found.places() {
-        // SAFETY: each element of the list belongs to one index vector, and that to one task.
-        let to = unsafe { to.part(list + list_at, 1) };
-        to[0] = array[place];
+    let to = *to;
+    let Some(first) = found.first_of_row(1) else {
+        return found.each(move |place, list| set(&to, list + list_at, array[place]));
+    };
+    // SAFETY: each element of the list belongs to one index vector, and that to one task.
+    let to = unsafe { to.part(first + list_at, found.array().len()) };
+    for (to, &place) in to.iter_mut().zip(found.array()) {
+        *to = array[place];
     }
+}
+
+/// Puts an element at this place in the list.
+#[inline(always)]
+fn set<T: Copy + Send + Sync>(to: &Disjoint<'_, T>, place: usize, element: T) {
+    // SAFETY: each element of the list belongs to one index vector, and that to one task.
+    let to = unsafe { to.part(place, 1) };
+    to[0] = element;
+}
+
+/// Copies a row of at least `N` bytes: `N` at a time from its start, and `N` at its end.
+#[inline(always)]
+fn copy_row<const N: usize>(from: &[u8], to: &mut [u8]) {
+    let (end, mut at) = (from.len() - N, 0);
+    while at < end {
+        to[at..][..N].copy_from_slice(&from[at..][..N]);
+        at += N;
+    }
+    to[end..][..N].copy_from_slice(&from[end..][..N]);
 }
 
 /// Copies a row to this place in the list.

@@ -14,6 +14,8 @@ pub(super) struct Places {
     components: Vec<Component>,
     /// The distance of index vectors, if it is the same for all.
     index_step: Option<usize>,
+    /// The distance of windows in the list, if it is the same for all.
+    even_step: Option<usize>,
 }
 
 /// An axis of the box of index vectors.
@@ -46,32 +48,60 @@ pub(super) struct Found {
     array: [usize; BLOCK],
     list: [usize; BLOCK],
     count: usize,
+    /// If windows are evenly spaced in the list, the first one's place and their distance; `list`
+    /// does not count then.
+    even: Option<(usize, usize)>,
 }
+
+/// So many windows at a time are looked through for those to leave out.
+const LEFT_OUT: usize = 16;
 
 impl Found {
     /// The place in the array of a window that reaches out of it.
     const NOWHERE: usize = usize::MAX;
 
     pub(super) fn new() -> Self {
-        Found { vectors: [0; BLOCK], array: [0; BLOCK], list: [0; BLOCK], count: 0 }
+        Found { vectors: [0; BLOCK], array: [0; BLOCK], list: [0; BLOCK], count: 0, even: None }
     }
 
-    /// Where each window begins: in the array and in the list.
+    /// Where each window begins in the array.
     #[inline(always)]
-    pub(super) fn places(&self) -> impl Iterator<Item = (usize, usize)> + Clone {
-        self.array[..self.count].iter().copied().zip(self.list[..self.count].iter().copied())
+    pub(super) fn array(&self) -> &[usize] {
+        &self.array[..self.count]
+    }
+
+    /// Where the first window begins in the list, if the others follow at this distance.
+    #[inline(always)]
+    pub(super) fn first_of_row(&self, distance: usize) -> Option<usize> {
+        self.even.filter(|&(_, step)| step == distance).map(|(first, _)| first)
+    }
+
+    /// Calls `f` for each window with the places where it begins in the array and in the list.
+    #[inline(always)]
+    pub(super) fn each(&self, mut f: impl FnMut(usize, usize)) {
+        for (i, &array) in self.array().iter().enumerate() {
+            f(array, self.in_list(i));
+        }
     }
 
     /// Where a window begins, if there is one of this number.
     #[inline(always)]
     pub(super) fn get(&self, i: usize) -> Option<(usize, usize)> {
-        let array = self.array[..self.count].get(i)?;
-        Some((*array, self.list[i]))
+        let array = self.array().get(i)?;
+        Some((*array, self.in_list(i)))
+    }
+
+    #[inline(always)]
+    fn in_list(&self, i: usize) -> usize {
+        match self.even {
+            Some((first, step)) => first + i * step,
+            None => self.list[i],
+        }
     }
 
     /// Takes these places instead, of which there are at most [`BLOCK`].
     pub(super) fn set(&mut self, places: impl ExactSizeIterator<Item = (usize, usize)>) {
-        self.count = places.len();
+        (self.count, self.even) = (places.len(), None);
         let to = self.array[..self.count].iter_mut().zip(&mut self.list[..self.count]);
         for ((array, list), (array_at, list_at)) in to.zip(places) {
             (*array, *list) = (array_at, list_at);
@@ -82,16 +112,23 @@ impl Found {
     #[inline(always)]
     fn leave_out(&mut self) {
         let is_out = |&place: &usize| place == Self::NOWHERE;
-        if !self.array[..self.count].iter().fold(false, |any, place| any | is_out(place)) {
+        if !self.array().iter().fold(false, |any, place| any | is_out(place)) {
             return;
         }
         let mut kept = 0;
-        for i in 0..self.count {
-            let (array, list) = (self.array[i], self.list[i]);
-            (self.array[kept], self.list[kept]) = (array, list);
-            kept += usize::from(!is_out(&array));
+        for first in (0..self.count).step_by(LEFT_OUT) {
+            let group = first..self.count.min(first + LEFT_OUT);
+            // Where nearly all are out, most groups are as a whole.
+            if self.array[group.clone()].iter().fold(true, |all, place| all & is_out(place)) {
+                continue;
+            }
+            for i in group {
+                let (array, list) = (self.array[i], self.in_list(i));
+                (self.array[kept], self.list[kept]) = (array, list);
+                kept += usize::from(!is_out(&array));
+            }
         }
-        self.count = kept;
+        (self.count, self.even) = (kept, None);
     }
 }
 
@@ -127,15 +164,9 @@ impl Places {
                 _ => merged.push(batch),
             }
         }
-        let mut next = merged.last().map_or(1, |batch| batch.index);
-        let index_step = next;
-        let is_even = merged.iter().rev().all(|batch| {
-            let is_next = batch.index == next;
-            next = batch.index.saturating_mul(batch.size);
-            is_next && batch.index > 0
-        });
-        let index_step = is_even.then_some(index_step);
-        Places { ty, batches: merged, components, index_step }
+        let index_step = even_step(&merged, |batch| batch.index);
+        let even_step = even_step(&merged, |batch| batch.list);
+        Places { ty, batches: merged, components, index_step, even_step }
     }
 
     /// How many index vectors there are.
@@ -221,8 +252,14 @@ impl Places {
     /// Where windows would begin if all indices were zero.
     #[inline(always)]
     fn begin(&self, vectors: Range<usize>, found: &mut Found) {
-        let Found { vectors: vector, array, list, count } = found;
+        let Found { vectors: vector, array, list, count, even } = found;
         *count = vectors.len();
+        *even = self.even_step.map(|step| (vectors.start * step, step));
+        let is_fixed = self.batches.iter().all(|batch| batch.array == 0);
+        if is_fixed && even.is_some() && self.index_step.is_some() {
+            array[..*count].fill(0);
+            return;
+        }
         let mut done = 0;
         while done < *count {
             // A run along the innermost axis, behind which the others are the same.
@@ -250,6 +287,18 @@ impl Places {
             }
         }
     }
+}
+
+/// The distance of neighbours, if it is the same from each index vector to the next.
+fn even_step(batches: &[Batch], step: impl Fn(&Batch) -> usize) -> Option<usize> {
+    let first = batches.last().map_or(1, &step);
+    let mut next = first;
+    let is_even = batches.iter().rev().all(|batch| {
+        let is_next = step(batch) == next;
+        next = step(batch).saturating_mul(batch.size);
+        is_next && step(batch) > 0
+    });
+    is_even.then_some(first)
 }
 
 impl Component {

@@ -19,8 +19,8 @@ use crate::Threads;
 
 /// Rows lie anywhere. Where they are far, the processor is told of one so many before it is changed.
 const ROWS_AHEAD: usize = 6;
-/// Elements of a row are combined so many at a time.
-const CHUNK: usize = 8;
+/// Rows of so many bytes are changed without asking for them ahead.
+const SHORT_ROW: usize = 128;
 /// Less than this many elements is not shared.
 const LEAST_SHARED: usize = 1 << 14;
 /// Tasks have about this many elements to change.
@@ -342,10 +342,18 @@ fn combine_elements<T: Plain>(
     to: &Disjoint<'_, T>,
     combine: &impl Fn(T, T) -> T,
 ) {
-    for (place, list) in found.places() {
+    let to = *to;
+    let change = move |place: usize, update: T| {
         // SAFETY: each element of the array is one task's, which has one reference at a time.
         let to = &mut unsafe { to.part(place + array_at, 1) }[0];
-        *to = combine(*to, updates[list + list_at]);
+        *to = combine(*to, update);
+    };
+    match found.first_of_row(1) {
+        Some(first) => {
+            let updates = &updates[first + list_at..][..found.array().len()];
+            found.array().iter().zip(updates).for_each(|(&place, &update)| change(place, update));
+        }
+        None => found.each(move |place, list| change(place, updates[list + list_at])),
     }
 }
 
@@ -359,39 +367,80 @@ fn combine_rows<T: Plain>(
     to: &Disjoint<'_, T>,
     combine: &impl Fn(T, T) -> T,
 ) {
+    let to = *to;
     let (first, width) = (strip.columns.start, strip.columns.len());
     let (array_at, list_at) = (array_at + first, list_at + first);
+    // So short that the processor has many of them under way.
+    if strip.window.is_empty()
+        && width * size_of::<T>() <= SHORT_ROW
+        && let Some(list) = found.first_of_row(width)
+    {
+        for (i, &place) in found.array().iter().enumerate() {
+            let at = (place + array_at, list + list_at + i * width);
+            combine_row(at, width, updates, to, combine);
+        }
+        return;
+    }
     let rows = points(strip.window);
-    for (i, (place, list)) in found.places().enumerate() {
+    for i in 0..found.array().len() {
+        let Some((place, list)) = found.get(i) else { break };
         if let Some((place, list)) = found.get(i + strip.rows_ahead) {
             // SAFETY: as below; nothing is read here, and the reference ends at once.
             prefetch(unsafe { to.part(place + array_at, width) });
             prefetch(&updates[list + list_at..][..width]);
         }
-        each(
-            strip.window,
-            0..rows,
-            #[inline(always)]
-            |array_row, list_row| {
-                // SAFETY: each element of the array is one task's, which has one reference at a
-                // time.
-                let to = unsafe { to.part(place + array_at + array_row, width) };
-                let updates = &updates[list + list_at + list_row..][..width];
-                // Chunks of a fixed size are vector code however short the row is.
-                let (to, to_rest) = to.as_chunks_mut::<CHUNK>();
-                let (updates, updates_rest) = updates.as_chunks::<CHUNK>();
-                for (to, updates) in to.iter_mut().zip(updates) {
-                    // By value, as the compiler cannot know that the two do not overlap.
-                    let (mut combined, updates) = (*to, *updates);
-                    for (combined, update) in combined.iter_mut().zip(updates) {
-                        *combined = combine(*combined, update);
-                    }
-                    *to = combined;
-                }
-                for (to, &update) in to_rest.iter_mut().zip(updates_rest) {
-                    *to = combine(*to, update);
-                }
-            },
-        );
+        let (place, list) = (place + array_at, list + list_at);
+        match strip.window {
+            [] => combine_row((place, list), width, updates, to, combine),
+            window => each(
+                window,
+                0..rows,
+                #[inline(always)]
+                |array_row, list_row| {
+                    let at = (place + array_row, list + list_row);
+                    combine_row(at, width, updates, to, combine);
+                },
+            ),
+        }
     }
+}
+
+/// Combines a row of this many elements.
+#[inline(always)]
+fn combine_row<T: Plain>(
+    (place, list): (usize, usize),
+    width: usize,
+    updates: &[T],
+    to: Disjoint<'_, T>,
+    combine: &impl Fn(T, T) -> T,
+) {
+    // SAFETY: each element of the array is one task's, which has one reference at a time.
+    let to = unsafe { to.part(place, width) };
+    let updates = &updates[list..][..width];
+    // Chunks of a fixed size are vector code however short the row is.
+    let (to, updates) = combine_chunks::<T, 8>(to, updates, combine);
+    let (to, updates) = combine_chunks::<T, 4>(to, updates, combine);
+    for (to, &update) in to.iter_mut().zip(updates) {
+        *to = combine(*to, update);
+    }
+}
+
+/// Combines what of a row are whole chunks; gives the rest.
+#[inline(always)]
+fn combine_chunks<'a, T: Plain, const N: usize>(
+    to: &'a mut [T],
+    updates: &'a [T],
+    combine: &impl Fn(T, T) -> T,
+) -> (&'a mut [T], &'a [T]) {
+    let (to, to_rest) = to.as_chunks_mut::<N>();
+    let (updates, updates_rest) = updates.as_chunks::<N>();
+    for (to, updates) in to.iter_mut().zip(updates) {
+        // By value, as the compiler cannot know that the two do not overlap.
+        let (mut combined, updates) = (*to, *updates);
+        for (combined, update) in combined.iter_mut().zip(updates) {
+            *combined = combine(*combined, update);
+        }
+        *to = combined;
+    }
+    (to_rest, updates_rest)
 }
