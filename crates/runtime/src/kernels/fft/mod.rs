@@ -1,22 +1,28 @@
 //! Discrete Fourier transforms over the last one to three dimensions.
 //!
-//! `rustfft` transforms complex lines; here they are led through arrays. Lines that are not
-//! contiguous are copied to and fro several at a time, so that whole cache lines are used. Real lines
-//! are complex ones of half the length (`real.rs`).
+//! Many short lines are transformed side by side (`side.rs`), the more so along dimensions before the
+//! last, where they lie like that. Others are led through `rustfft`; those that are not contiguous are
+//! copied to and fro several at a time, so that whole cache lines are used. Real lines are complex
+//! ones of half the length there (`real.rs`).
 
+mod convolved;
+mod lanes;
 mod real;
+mod side;
+mod stages;
 
 use std::sync::{Arc, OnceLock};
 
 use rustfft::num_complex::Complex;
 use rustfft::{Fft as Lines, FftDirection, FftNum, FftPlanner};
 
-use super::bytes::{Plain, Scratch, cast, cast_mut, scratch_for};
+use super::bytes::{Plain, Scratch, bytes_of, bytes_of_mut, cast, cast_mut, scratch_for};
 use super::disjoint::Disjoint;
 use super::isa::vectorised;
 use super::scratch;
 use crate::Threads;
 use real::RealLines;
+use side::Side;
 
 /// Which transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,25 +51,37 @@ pub struct Fft {
 }
 
 /// Plans for lines.
-struct Plans<T: FftNum> {
+struct Plans<T: Part>
+where
+    Complex<T>: Plain,
+{
     /// For each transformed dimension; the last one's is not used for real lines.
     complex: Vec<Arc<dyn Lines<T>>>,
     /// For real lines.
     real: Option<RealLines<T>>,
+    /// For many lines along the last dimension, if it is short.
+    side: Option<Side<T>>,
+    /// For lines along each of the others, which lie side by side as they are.
+    columns: Vec<Option<Side<T>>>,
 }
 
 /// Tasks transform about so many points.
 const TASK_POINTS: usize = 1 << 14;
 
+/// Fewer lines are transformed one by one.
+const LEAST_LINES: usize = 4;
 /// Lines that are not contiguous are copied so many at a time…
 const COLUMNS: usize = 16;
 /// … to lines that are so many elements apart.
 const PADDING: usize = 8;
 
 /// A part of complex numbers.
-pub trait Part: FftNum + Plain + Default {
-    #[doc(hidden)]
+trait Part: FftNum + Plain + Default {
+    /// The nearest to a number.
     fn rounded(value: f64) -> Self;
+
+    /// Does `work` with the widest vectors that the machine has.
+    fn with_lanes<W: lanes::Work<Self>>(work: W) -> W::Result;
 }
 
 impl Part for f32 {
@@ -71,12 +89,20 @@ impl Part for f32 {
     fn rounded(value: f64) -> f32 {
         value as f32
     }
+
+    fn with_lanes<W: lanes::Work<f32>>(work: W) -> W::Result {
+        lanes::with_f32(work)
+    }
 }
 
 impl Part for f64 {
     #[inline(always)]
     fn rounded(value: f64) -> f64 {
         value
+    }
+
+    fn with_lanes<W: lanes::Work<f64>>(work: W) -> W::Result {
+        lanes::with_f64(work)
     }
 }
 
@@ -126,10 +152,24 @@ impl Fft {
             FftKind::RealInverse => (FftDirection::Inverse, true),
         };
         let last = self.lengths.last().copied().unwrap_or(1);
+        let along = match direction {
+            FftDirection::Forward => FftKind::Forward,
+            FftDirection::Inverse => FftKind::Inverse,
+        };
+        let side = self.is_many().then(|| Side::new(self.kind, last)).flatten();
+        let side = side.filter(Side::is_better);
+        let outer = self.lengths.iter().rev().skip(1).rev();
         Plans {
+            side,
+            columns: outer.map(|&n| Side::new(along, n)).collect(),
             complex: self.lengths.iter().map(|&n| planner.plan_fft(n, direction)).collect(),
             real: is_real.then(|| RealLines::new(last, direction, &mut planner)),
         }
+    }
+
+    /// Whether there are enough lines to transform them side by side.
+    fn is_many(&self) -> bool {
+        self.batch.saturating_mul(self.outer_points()) >= LEAST_LINES
     }
 
     /// The product of transformed dimensions but the last.
@@ -169,6 +209,10 @@ impl Fft {
             (FftKind::RealForward, Some(plan)) => {
                 let (from, to) = (cast::<T>(from), cast_mut::<Complex<T>>(to));
                 let to = &mut to[..lines * spectrum];
+                if let Some(side) = &plans.side {
+                    side.lines(from, cast_mut(bytes_of_mut(to)), scale, threads);
+                    return self.outer(plans, to, spectrum, threads);
+                }
                 threads.for_chunks(to, per_task * spectrum, &|task, to| {
                     let from = &from[task * per_task * last..];
                     scratch::with(plan.spare(), |spare: &mut [Complex<T>]| {
@@ -189,6 +233,9 @@ impl Fft {
                     from = copy;
                 }
                 let to = &mut cast_mut::<T>(to)[..lines * last];
+                if let Some(side) = &plans.side {
+                    return side.lines(cast(bytes_of(from)), to, scale, threads);
+                }
                 threads.for_chunks(to, per_task * last, &|task, to| {
                     let from = &from[task * per_task * spectrum..];
                     scratch::with(plan.spare(), |spare: &mut [Complex<T>]| {
@@ -200,6 +247,11 @@ impl Fft {
             _ => {
                 let (from, to) = (cast::<Complex<T>>(from), cast_mut::<Complex<T>>(to));
                 let to = &mut to[..lines * last];
+                if let Some(side) = &plans.side {
+                    let (from, to) = (cast(bytes_of(from)), cast_mut(bytes_of_mut(to)));
+                    side.lines(from, to, scale, threads);
+                    return self.outer(plans, cast_mut(bytes_of_mut(to)), last, threads);
+                }
                 let scale = (self.kind == FftKind::Inverse).then_some(scale);
                 self.lines(plans, from, to, scale, threads);
                 self.outer(plans, to, last, threads);
@@ -258,6 +310,14 @@ impl Fft {
                 let (block, first) = (task / groups, task % groups * COLUMNS);
                 let columns = COLUMNS.min(inner - first);
                 let at = |i: usize| (block * length + i) * inner + first;
+                if let Some(side) = &plans.columns[d] {
+                    // SAFETY: tasks have different blocks or columns, and a task one reference at
+                    // a time.
+                    let row = |i: usize, first: usize, count: usize| unsafe {
+                        data.part(at(i) + first, count)
+                    };
+                    return side.columns(columns, row);
+                }
                 let spare = plan.get_inplace_scratch_len();
                 // A bit apart: lines whose distance is a power of two have one place in the cache.
                 let stride = length + PADDING;

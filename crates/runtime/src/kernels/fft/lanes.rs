@@ -1,0 +1,272 @@
+//! Vectors with a number of each of several lines, which are transformed side by side.
+
+use std::ops::{Add, Mul, Sub};
+
+use super::Part;
+
+/// A vector of numbers, one for each line. One that is there proves that the machine has the
+/// instructions for it: only [`Lanes`] make the first.
+pub(super) trait Vector:
+    Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self>
+{
+    /// `self * b + c`
+    fn mul_add(self, b: Self, c: Self) -> Self;
+
+    /// `c - self * b`
+    fn neg_mul_add(self, b: Self, c: Self) -> Self;
+}
+
+/// An instruction set. A value proves that the machine has it.
+pub(super) trait Lanes: Copy + Send + Sync + 'static {
+    /// A number.
+    type Part: Part;
+    /// `COUNT` numbers.
+    type Vector: Vector;
+    /// How many lines are transformed side by side.
+    const COUNT: usize;
+
+    /// Calls `body`, compiled for the instructions if it is inlined.
+    fn vectorise<R>(self, body: impl FnOnce() -> R) -> R;
+
+    /// One number for all lines.
+    fn splat(self, value: Self::Part) -> Self::Vector;
+
+    /// The first `COUNT` numbers of a slice. Panics if there are fewer.
+    fn load(self, from: &[Self::Part]) -> Self::Vector;
+
+    /// Writes the first `COUNT` numbers of a slice. Panics if there are fewer.
+    fn store(self, vector: Self::Vector, to: &mut [Self::Part]);
+}
+
+/// What is done for some instruction set.
+pub(super) trait Work<T: Part> {
+    /// What comes of it.
+    type Result;
+
+    /// Does it; to be inlined.
+    fn run<L: Lanes<Part = T>>(self, lanes: L) -> Self::Result;
+}
+
+/// Does `work` with the widest vectors of `f32` that the machine has.
+pub(super) fn with_f32<W: Work<f32>>(work: W) -> W::Result {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if let Some(lanes) = x86::Avx512F32::new() {
+            return work.run(lanes);
+        }
+        if let Some(lanes) = x86::Avx2F32::new() {
+            return work.run(lanes);
+        }
+    }
+    work.run(Portable(std::marker::PhantomData))
+}
+
+/// Does `work` with the widest vectors of `f64` that the machine has.
+pub(super) fn with_f64<W: Work<f64>>(work: W) -> W::Result {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if let Some(lanes) = x86::Avx512F64::new() {
+            return work.run(lanes);
+        }
+        if let Some(lanes) = x86::Avx2F64::new() {
+            return work.run(lanes);
+        }
+    }
+    work.run(Portable(std::marker::PhantomData))
+}
+
+/// Vectors of four numbers without any particular instructions.
+#[derive(Clone, Copy)]
+pub(super) struct Portable<T>(pub(super) std::marker::PhantomData<T>);
+
+/// Four numbers.
+#[derive(Clone, Copy)]
+pub(super) struct Four<T>([T; 4]);
+
+macro_rules! each_of_four {
+    ($trait:ident, $method:ident) => {
+        impl<T: Part> $trait for Four<T> {
+            type Output = Self;
+
+            #[inline(always)]
+            fn $method(self, other: Self) -> Self {
+                Four(std::array::from_fn(|i| self.0[i].$method(other.0[i])))
+            }
+        }
+    };
+}
+
+each_of_four!(Add, add);
+each_of_four!(Sub, sub);
+each_of_four!(Mul, mul);
+
+impl<T: Part> Vector for Four<T> {
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        self * b + c
+    }
+
+    #[inline(always)]
+    fn neg_mul_add(self, b: Self, c: Self) -> Self {
+        c - self * b
+    }
+}
+
+impl<T: Part> Lanes for Portable<T> {
+    type Part = T;
+    type Vector = Four<T>;
+    const COUNT: usize = 4;
+
+    fn vectorise<R>(self, body: impl FnOnce() -> R) -> R {
+        body()
+    }
+
+    #[inline(always)]
+    fn splat(self, value: T) -> Four<T> {
+        Four([value; 4])
+    }
+
+    #[inline(always)]
+    fn load(self, from: &[T]) -> Four<T> {
+        Four([from[0], from[1], from[2], from[3]])
+    }
+
+    #[inline(always)]
+    fn store(self, vector: Four<T>, to: &mut [T]) {
+        to[..4].copy_from_slice(&vector.0);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    //! Vectors of the processor.
+
+    use std::arch::x86_64::*;
+    use std::ops::{Add, Mul, Sub};
+
+    use super::super::super::isa::has_avx512;
+    use super::{Lanes, Vector};
+
+    macro_rules! operator {
+        ($vector:ident, $trait:ident, $method:ident, $instruction:ident) => {
+            impl $trait for $vector {
+                type Output = Self;
+
+                #[inline(always)]
+                fn $method(self, other: Self) -> Self {
+                    // SAFETY: a vector is there, so the machine has the instructions.
+                    $vector(unsafe { $instruction(self.0, other.0) })
+                }
+            }
+        };
+    }
+
+    macro_rules! lanes {
+        (
+            $(#[$doc:meta])* $name:ident if $found:expr, $features:literal,
+            $vector:ident = $count:literal of $part:ident in $register:ident,
+            $splat:ident $load:ident $store:ident
+            $add:ident $sub:ident $mul:ident $mul_add:ident $neg_mul_add:ident
+        ) => {
+            $(#[$doc])*
+            #[derive(Clone, Copy)]
+            pub(super) struct $name(());
+
+            /// A vector of it.
+            #[derive(Clone, Copy)]
+            pub(super) struct $vector($register);
+
+            operator!($vector, Add, add, $add);
+            operator!($vector, Sub, sub, $sub);
+            operator!($vector, Mul, mul, $mul);
+
+            impl Vector for $vector {
+                #[inline(always)]
+                fn mul_add(self, b: Self, c: Self) -> Self {
+                    // SAFETY: a vector is there, so the machine has the instructions.
+                    $vector(unsafe { $mul_add(self.0, b.0, c.0) })
+                }
+
+                #[inline(always)]
+                fn neg_mul_add(self, b: Self, c: Self) -> Self {
+                    // SAFETY: as above.
+                    $vector(unsafe { $neg_mul_add(self.0, b.0, c.0) })
+                }
+            }
+
+            impl $name {
+                /// The token, if the machine has the instructions.
+                pub(super) fn new() -> Option<Self> {
+                    $found.then_some($name(()))
+                }
+            }
+
+            impl Lanes for $name {
+                type Part = $part;
+                type Vector = $vector;
+                const COUNT: usize = $count;
+
+                #[inline(always)]
+                fn vectorise<R>(self, body: impl FnOnce() -> R) -> R {
+                    #[target_feature(enable = $features)]
+                    fn with<R>(body: impl FnOnce() -> R) -> R {
+                        body()
+                    }
+                    // SAFETY: the token proves the features.
+                    unsafe { with(body) }
+                }
+
+                #[inline(always)]
+                fn splat(self, value: $part) -> $vector {
+                    // SAFETY: the token proves the features.
+                    $vector(unsafe { $splat(value) })
+                }
+
+                #[inline(always)]
+                fn load(self, from: &[$part]) -> $vector {
+                    let from = &from[..$count];
+                    // SAFETY: the token proves the features, and the slice has so many numbers.
+                    $vector(unsafe { $load(from.as_ptr()) })
+                }
+
+                #[inline(always)]
+                fn store(self, vector: $vector, to: &mut [$part]) {
+                    let to = &mut to[..$count];
+                    // SAFETY: as above.
+                    unsafe { $store(to.as_mut_ptr(), vector.0) }
+                }
+            }
+        };
+    }
+
+    lanes!(
+        /// AVX-512 for `f32`.
+        Avx512F32 if has_avx512(), "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma",
+        V16 = 16 of f32 in __m512,
+        _mm512_set1_ps _mm512_loadu_ps _mm512_storeu_ps
+        _mm512_add_ps _mm512_sub_ps _mm512_mul_ps _mm512_fmadd_ps _mm512_fnmadd_ps
+    );
+    lanes!(
+        /// AVX-512 for `f64`.
+        Avx512F64 if has_avx512(), "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma",
+        W8 = 8 of f64 in __m512d,
+        _mm512_set1_pd _mm512_loadu_pd _mm512_storeu_pd
+        _mm512_add_pd _mm512_sub_pd _mm512_mul_pd _mm512_fmadd_pd _mm512_fnmadd_pd
+    );
+    lanes!(
+        /// AVX2 for `f32`.
+        Avx2F32 if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
+        "avx2,fma",
+        V8 = 8 of f32 in __m256,
+        _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps
+        _mm256_add_ps _mm256_sub_ps _mm256_mul_ps _mm256_fmadd_ps _mm256_fnmadd_ps
+    );
+    lanes!(
+        /// AVX2 for `f64`.
+        Avx2F64 if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
+        "avx2,fma",
+        W4 = 4 of f64 in __m256d,
+        _mm256_set1_pd _mm256_loadu_pd _mm256_storeu_pd
+        _mm256_add_pd _mm256_sub_pd _mm256_mul_pd _mm256_fmadd_pd _mm256_fnmadd_pd
+    );
+}

@@ -1,0 +1,573 @@
+//! Lines of one length, transformed side by side.
+//!
+//! As many lines as a vector has lanes are transposed, so that each vector has a point of all of
+//! them; then no line's arithmetic needs anything of another's, whatever the length.
+//!
+//! Lines of an even number of reals are complex ones of half the length, as in `real.rs`. Of an odd
+//! number, the first radix is done on reals: what it makes of a line are as many complex ones as it
+//! has results, half of which are the conjugates of the other half and left out.
+
+use rustfft::num_complex::Complex;
+
+use super::super::bytes::{Plain, bytes_of, bytes_of_mut};
+use super::super::copy::{Axis, Copy};
+use super::super::scratch;
+use super::convolved::Line;
+use super::lanes::{Lanes, Vector, Work};
+use super::stages::{Point, Stages, View, angles, radices, root};
+use super::{FftKind, Part};
+use crate::Threads;
+
+/// A transform of lines of one length.
+pub(super) struct Side<T> {
+    kind: FftKind,
+    /// In the time domain.
+    len: usize,
+    how: How<T>,
+}
+
+enum How<T> {
+    Complex(Line<T>),
+    /// Half as many complex points, and factors for the way from their spectrum to that of reals.
+    Even(Line<T>, Vec<[T; 2]>),
+    Odd(Odd<T>),
+    /// An odd number of reals as as many complex points.
+    Padded(Line<T>),
+}
+
+/// Lines of an odd number of reals.
+struct Odd<T> {
+    radix: usize,
+    /// Of the radix.
+    angles: Vec<[T; 2]>,
+    /// The transform of what the radix makes.
+    stages: Stages<T>,
+    /// For each of its points, for results 1 to half of the radix.
+    twiddles: Vec<[T; 2]>,
+}
+
+/// Of lengths with factors up to 3, lines of reals are faster one by one from so many complex points
+/// on, and complex ones always…
+const ALONG_REALS: usize = 32;
+/// … and of lengths with factors up to 5 all of so many points.
+const ALONG_FIVES: usize = 64;
+/// Longer lines would lie in no near cache.
+const MOST_BYTES: usize = 1 << 19;
+
+impl<T: Part> Side<T>
+where
+    Complex<T>: Plain,
+{
+    /// A plan; `None` if lines are too long for it.
+    pub(super) fn new(kind: FftKind, len: usize) -> Option<Self> {
+        let is_real = matches!(kind, FftKind::RealForward | FftKind::RealInverse);
+        let how = match len {
+            0 => return None,
+            _ if !is_real => How::Complex(Line::new(len)?),
+            1 => return None,
+            _ if len.is_multiple_of(2) => {
+                let half = len / 2;
+                let twiddles = (1..=half / 2).map(|k| root(k, len)).collect();
+                How::Even(Line::new(half)?, twiddles)
+            }
+            _ => match radices(len) {
+                Some(radices) => How::Odd(Odd::new(len, radices[0])?),
+                None => How::Padded(Line::new(len)?),
+            },
+        };
+        let side = Side { kind, len, how };
+        // Both arrays, with a point for each lane of the widest vectors.
+        (side.room().checked_mul(2 * 2 * 64)? <= MOST_BYTES).then_some(side)
+    }
+
+    /// Whether lines one after the other are better transformed so than one by one, for which there
+    /// is code with vectors along a line of lengths with small factors.
+    pub(super) fn is_better(&self) -> bool {
+        let (points, along) = match &self.how {
+            How::Complex(_) => (self.len, 1),
+            How::Even(..) => (self.len / 2, ALONG_REALS),
+            How::Odd(_) | How::Padded(_) => return true,
+        };
+        let factors = |most: usize| {
+            radices(points).is_some_and(|radices| radices.iter().all(|&radix| radix <= most))
+        };
+        let is_along = points >= along && factors(4);
+        let is_long = points >= ALONG_FIVES && points.is_multiple_of(8) && factors(5);
+        !(is_along || is_long)
+    }
+
+    /// How many points each array has room for.
+    fn room(&self) -> usize {
+        let spectrum = self.len / 2 + 1;
+        match &self.how {
+            How::Complex(line) => line.room(),
+            How::Even(line, _) => line.room().max(spectrum),
+            How::Odd(odd) => (odd.radix / 2 + 1) * odd.stages.len,
+            How::Padded(line) => line.room().max(spectrum),
+        }
+    }
+
+    /// The numbers of a line in the time domain and in the frequency domain.
+    fn numbers(&self) -> [usize; 2] {
+        match self.kind {
+            FftKind::Forward | FftKind::Inverse => [2 * self.len; 2],
+            FftKind::RealForward | FftKind::RealInverse => [self.len, 2 * (self.len / 2 + 1)],
+        }
+    }
+
+    fn is_inverse(&self) -> bool {
+        matches!(self.kind, FftKind::Inverse | FftKind::RealInverse)
+    }
+
+    /// Transforms lines one after the other in memory, and multiplies those of an inverse
+    /// transform by `scale`.
+    pub(super) fn lines(&self, from: &[T], to: &mut [T], scale: T, threads: Threads<'_>) {
+        T::with_lanes(Contiguous { side: self, from, to, scale, threads });
+    }
+
+    /// Transforms complex columns in place: `rows` gives each row of some of them. No scaling.
+    pub(super) fn columns<'d>(
+        &self,
+        count: usize,
+        row: impl Fn(usize, usize, usize) -> &'d mut [Complex<T>],
+    ) where
+        T: 'd,
+    {
+        T::with_lanes(Columns { side: self, count, row });
+    }
+
+    /// As [`Side::columns`], with these vectors.
+    pub(super) fn columns_by<'d, L: Lanes<Part = T>>(
+        &self,
+        lanes: L,
+        count: usize,
+        row: impl Fn(usize, usize, usize) -> &'d mut [Complex<T>],
+    ) where
+        T: 'd,
+    {
+        let room = self.room() * View::<L>::POINT;
+        scratch::with(2 * room, |arrays: &mut [T]| {
+            for first in (0..count).step_by(L::COUNT) {
+                let columns = L::COUNT.min(count - first);
+                let (a, b) = arrays.split_at_mut(room);
+                if columns < L::COUNT {
+                    a.fill(T::zero());
+                }
+                lanes.vectorise(
+                    #[inline(always)]
+                    || {
+                        let points = a.chunks_exact_mut(View::<L>::POINT);
+                        for (i, point) in points.take(self.len).enumerate() {
+                            let (re, im) = point.split_at_mut(L::COUNT);
+                            let row = row(i, first, columns).iter();
+                            for ((re, im), v) in re.iter_mut().zip(im).zip(row) {
+                                (*re, *im) = (v.re, v.im);
+                            }
+                        }
+                    },
+                );
+                let made = self.transform(lanes, (a, b), T::zero());
+                lanes.vectorise(
+                    #[inline(always)]
+                    || {
+                        let points = made.chunks_exact(View::<L>::POINT);
+                        for (i, point) in points.take(self.len).enumerate() {
+                            let (re, im) = point.split_at(L::COUNT);
+                            let row = row(i, first, columns).iter_mut();
+                            for ((&re, &im), v) in re.iter().zip(im).zip(row) {
+                                *v = Complex::new(re, im);
+                            }
+                        }
+                    },
+                );
+            }
+        });
+    }
+
+    /// Transforms what lies in the first array; gives the one with the result.
+    fn transform<'s, L: Lanes<Part = T>>(
+        &self,
+        lanes: L,
+        (a, b): (&'s mut [T], &'s mut [T]),
+        scale: T,
+    ) -> &'s mut [T] {
+        let view = View { lanes, is_swapped: self.is_inverse() };
+        match (&self.how, self.kind) {
+            (How::Complex(line), _) => line.run(view, a, b).0,
+            (How::Even(line, twiddles), FftKind::RealForward) => {
+                let (made, to) = line.run(view, a, b);
+                lanes.vectorise(
+                    #[inline(always)]
+                    || reals_spectrum(view, self.len / 2, twiddles, made, to),
+                );
+                to
+            }
+            (How::Even(line, twiddles), _) => {
+                let plain = view.swapped();
+                lanes.vectorise(
+                    #[inline(always)]
+                    || half_spectrum(plain, self.len / 2, twiddles, scale, a, b),
+                );
+                line.run(view, b, a).0
+            }
+            (How::Odd(odd), FftKind::RealForward) => odd.forward(view, self.len, a, b),
+            (How::Odd(odd), _) => odd.inverse(view, self.len, scale, a, b),
+            (How::Padded(line), FftKind::RealForward) => {
+                lanes.vectorise(
+                    #[inline(always)]
+                    || {
+                        let zero = lanes.splat(T::zero());
+                        for i in 0..self.len {
+                            let re = row(lanes, a, i);
+                            view.set(b, i, Point { re, im: zero });
+                        }
+                    },
+                );
+                line.run(view, b, a).0
+            }
+            (How::Padded(line), _) => {
+                let plain = view.swapped();
+                lanes.vectorise(
+                    #[inline(always)]
+                    || {
+                        let scale = lanes.splat(scale);
+                        for q in 0..self.len {
+                            let point = spectrum_point(plain, a, q, self.len, scale);
+                            plain.set(b, q, point);
+                        }
+                    },
+                );
+                let (made, to) = line.run(view, b, a);
+                lanes.vectorise(
+                    #[inline(always)]
+                    || {
+                        for i in 0..self.len {
+                            lanes.store(plain.get(made, i).re, &mut to[i * L::COUNT..]);
+                        }
+                    },
+                );
+                to
+            }
+        }
+    }
+}
+
+/// Point `q` of the spectrum of a line of reals, of which the first half is there.
+#[inline(always)]
+fn spectrum_point<L: Lanes>(
+    view: View<L>,
+    half: &[L::Part],
+    q: usize,
+    len: usize,
+    scale: L::Vector,
+) -> Point<L::Vector> {
+    let zero = view.lanes.splat(L::Part::rounded(0.0));
+    let point = view.get(half, if q <= len / 2 { q } else { len - q });
+    let (re, im) = (point.re * scale, point.im * scale);
+    match q {
+        // A real line's spectrum has a real first point; what else it holds is left out.
+        0 => Point { re, im: zero },
+        _ if q <= len / 2 => Point { re, im },
+        _ => Point { re, im: zero - im },
+    }
+}
+
+/// From the spectrum of `m` complex points to that of the `2 * m` reals that they are.
+#[inline(always)]
+fn reals_spectrum<L: Lanes>(
+    view: View<L>,
+    m: usize,
+    twiddles: &[[L::Part; 2]],
+    from: &[L::Part],
+    to: &mut [L::Part],
+) {
+    let lanes = view.lanes;
+    let (zero, half) = (lanes.splat(L::Part::rounded(0.0)), lanes.splat(L::Part::rounded(0.5)));
+    let first = view.get(from, 0);
+    view.set(to, 0, Point { re: first.re + first.im, im: zero });
+    view.set(to, m, Point { re: first.re - first.im, im: zero });
+    for (k, &twiddle) in (1..=m / 2).zip(twiddles) {
+        let (a, b) = (view.get(from, k), view.get(from, m - k));
+        // Those of the even and, turned, of the odd reals; each is the conjugate of its mirror.
+        let even = Point { re: half * (a.re + b.re), im: half * (a.im - b.im) };
+        let uneven = Point { re: half * (a.im + b.im), im: half * (b.re - a.re) };
+        let uneven = uneven.times(view.splat(twiddle));
+        view.set(to, k, even.plus(uneven));
+        view.set(to, m - k, Point { re: even.re - uneven.re, im: uneven.im - even.im });
+    }
+}
+
+/// The way back of [`reals_spectrum`], times `2 * scale`.
+#[inline(always)]
+fn half_spectrum<L: Lanes>(
+    view: View<L>,
+    m: usize,
+    twiddles: &[[L::Part; 2]],
+    scale: L::Part,
+    from: &[L::Part],
+    to: &mut [L::Part],
+) {
+    let scale = view.lanes.splat(scale);
+    // Real lines' spectra have real ends; what else they hold is left out.
+    let (first, last) = (view.get(from, 0).re * scale, view.get(from, m).re * scale);
+    view.set(to, 0, Point { re: first + last, im: first - last });
+    for (k, &twiddle) in (1..=m / 2).zip(twiddles) {
+        let (a, b) = (view.get(from, k), view.get(from, m - k));
+        let even = Point { re: scale * (a.re + b.re), im: scale * (a.im - b.im) };
+        let uneven = Point { re: scale * (a.re - b.re), im: scale * (a.im + b.im) };
+        let [cos, sin] = view.splat(twiddle);
+        // By the factor's conjugate.
+        let uneven = Point {
+            re: uneven.re.mul_add(cos, uneven.im * sin),
+            im: uneven.re.neg_mul_add(sin, uneven.im * cos),
+        };
+        view.set(to, k, Point { re: even.re - uneven.im, im: even.im + uneven.re });
+        view.set(to, m - k, Point { re: even.re + uneven.im, im: uneven.re - even.im });
+    }
+}
+
+impl<T: Part> Odd<T> {
+    fn new(len: usize, radix: usize) -> Option<Self> {
+        let count = len / radix;
+        let twiddles = (0..count).flat_map(|t| (1..=radix / 2).map(move |k| root(t * k, len)));
+        Some(Odd {
+            radix,
+            angles: angles(radix),
+            stages: Stages::new(count)?,
+            twiddles: twiddles.collect(),
+        })
+    }
+
+    /// Transforms all that the radix makes, from the first array; gives the array with the results,
+    /// and the other.
+    fn inner<'s, L: Lanes<Part = T>>(
+        &self,
+        view: View<L>,
+        (a, b): (&'s mut [T], &'s mut [T]),
+    ) -> (&'s mut [T], &'s mut [T]) {
+        let line = self.stages.len * View::<L>::POINT;
+        let lines = (self.radix / 2 + 1) * line;
+        for (a, b) in a[..lines].chunks_exact_mut(line).zip(b[..lines].chunks_exact_mut(line)) {
+            self.stages.run(view, a, b);
+        }
+        if self.stages.ends_in_second() { (b, a) } else { (a, b) }
+    }
+
+    fn forward<'s, L: Lanes<Part = T>>(
+        &self,
+        view: View<L>,
+        len: usize,
+        a: &'s mut [T],
+        b: &'s mut [T],
+    ) -> &'s mut [T] {
+        let (lanes, radix, half, count) = (view.lanes, self.radix, self.radix / 2, self.stages.len);
+        let zero = lanes.splat(T::zero());
+        lanes.vectorise(
+            #[inline(always)]
+            || {
+                let mut sums = [zero; MOST_HALF];
+                let mut diffs = sums;
+                for t in 0..count {
+                    let first = row(lanes, a, t);
+                    let mut total = first;
+                    for j in 0..half {
+                        let x = row(lanes, a, t + count * (j + 1));
+                        let y = row(lanes, a, t + count * (radix - 1 - j));
+                        (sums[j], diffs[j]) = (x + y, x - y);
+                        total = total + sums[j];
+                    }
+                    view.set(b, t, Point { re: total, im: zero });
+                    let twiddles = &self.twiddles[t * half..][..half];
+                    for (k, &twiddle) in twiddles.iter().enumerate() {
+                        let (mut re, mut im) = (first, zero);
+                        let angles = &self.angles[k * half..][..half];
+                        for (j, &angle) in angles.iter().enumerate() {
+                            let [cos, sin] = view.splat(angle);
+                            re = sums[j].mul_add(cos, re);
+                            im = diffs[j].neg_mul_add(sin, im);
+                        }
+                        let point = Point { re, im }.times(view.splat(twiddle));
+                        view.set(b, (k + 1) * count + t, point);
+                    }
+                }
+            },
+        );
+        let (made, to) = self.inner(view, (b, a));
+        lanes.vectorise(
+            #[inline(always)]
+            || {
+                for q in 0..=len / 2 {
+                    let (k, j) = (q % radix, q / radix);
+                    let point = if k <= half {
+                        view.get(made, k * count + j)
+                    } else {
+                        let mirror = len - q;
+                        let point = view.get(made, mirror % radix * count + mirror / radix);
+                        Point { re: point.re, im: zero - point.im }
+                    };
+                    view.set(to, q, point);
+                }
+            },
+        );
+        to
+    }
+
+    fn inverse<'s, L: Lanes<Part = T>>(
+        &self,
+        view: View<L>,
+        len: usize,
+        scale: T,
+        a: &'s mut [T],
+        b: &'s mut [T],
+    ) -> &'s mut [T] {
+        let (lanes, radix, half, count) = (view.lanes, self.radix, self.radix / 2, self.stages.len);
+        let plain = view.swapped();
+        lanes.vectorise(
+            #[inline(always)]
+            || {
+                let scale = lanes.splat(scale);
+                for k in 0..=half {
+                    for j in 0..count {
+                        let point = spectrum_point(plain, a, k + radix * j, len, scale);
+                        plain.set(b, k * count + j, point);
+                    }
+                }
+            },
+        );
+        let (made, to) = self.inner(view, (b, a));
+        lanes.vectorise(
+            #[inline(always)]
+            || {
+                let zero = lanes.splat(T::zero());
+                let mut points = [Point { re: zero, im: zero }; MOST_HALF];
+                for t in 0..count {
+                    let first = plain.get(made, t).re;
+                    let mut total = first;
+                    let twiddles = &self.twiddles[t * half..][..half];
+                    for (k, &twiddle) in twiddles.iter().enumerate() {
+                        let [cos, sin] = plain.splat(twiddle);
+                        let v = plain.get(made, (k + 1) * count + t);
+                        // By the factor's conjugate, and twice, for its mirror.
+                        let re = v.re.mul_add(cos, v.im * sin);
+                        let im = v.re.neg_mul_add(sin, v.im * cos);
+                        points[k] = Point { re: re + re, im: im + im };
+                        total = total + points[k].re;
+                    }
+                    lanes.store(total, &mut to[t * L::COUNT..]);
+                    for s in 1..=half {
+                        let (mut even, mut uneven) = (first, zero);
+                        let angles = &self.angles[(s - 1) * half..][..half];
+                        for (k, &angle) in angles.iter().enumerate() {
+                            let [cos, sin] = plain.splat(angle);
+                            even = points[k].re.mul_add(cos, even);
+                            uneven = points[k].im.mul_add(sin, uneven);
+                        }
+                        let (low, high) = (t + count * s, t + count * (radix - s));
+                        lanes.store(even - uneven, &mut to[low * L::COUNT..]);
+                        lanes.store(even + uneven, &mut to[high * L::COUNT..]);
+                    }
+                }
+            },
+        );
+        to
+    }
+}
+
+const MOST_HALF: usize = super::stages::MOST_RADIX / 2;
+
+/// A number of each line.
+#[inline(always)]
+fn row<L: Lanes>(lanes: L, data: &[L::Part], i: usize) -> L::Vector {
+    lanes.load(&data[i * L::COUNT..])
+}
+
+/// Lines one after the other.
+struct Contiguous<'s, T> {
+    side: &'s Side<T>,
+    from: &'s [T],
+    to: &'s mut [T],
+    scale: T,
+    threads: Threads<'s>,
+}
+
+impl<T: Part> Work<T> for Contiguous<'_, T>
+where
+    Complex<T>: Plain,
+{
+    type Result = ();
+
+    fn run<L: Lanes<Part = T>>(self, lanes: L) {
+        let Contiguous { side, from, to, scale, threads } = self;
+        let [time, frequency] = side.numbers();
+        let (old, new) = if side.is_inverse() { (frequency, time) } else { (time, frequency) };
+        let room = side.room() * View::<L>::POINT;
+        let transposed = |lines: usize, numbers: usize, is_back: bool| {
+            let (line, lane) = ((numbers as isize, 1), (1, L::COUNT as isize));
+            let axis = |size: usize, (memory, vector): (isize, isize)| match is_back {
+                false => Axis { size, from: memory, to: vector },
+                true => Axis { size, from: vector, to: memory },
+            };
+            Copy::new(&[axis(lines, line), axis(numbers, lane)], size_of::<T>())
+        };
+        let (Some(there), Some(back)) =
+            (transposed(L::COUNT, old, false), transposed(L::COUNT, new, true))
+        else {
+            unreachable!("the steps of an array in memory")
+        };
+        let one = Threads::single();
+        let is_scaled = side.kind == FftKind::Inverse;
+        let groups = (super::TASK_POINTS / (side.len * L::COUNT)).max(1);
+        threads.for_chunks(to, groups * L::COUNT * new, &|task, to| {
+            let from = &from[task * groups * L::COUNT * old..];
+            scratch::with(2 * room, |arrays: &mut [T]| {
+                for (group, to) in to.chunks_mut(L::COUNT * new).enumerate() {
+                    let lines = to.len() / new;
+                    let from = &from[group * L::COUNT * old..][..lines * old];
+                    let (a, b) = arrays.split_at_mut(room);
+                    let fewer = (lines < L::COUNT).then(|| {
+                        // The other lanes hold anything; what comes of it is not looked at.
+                        a.fill(T::zero());
+                        (transposed(lines, old, false), transposed(lines, new, true))
+                    });
+                    let (there, back) = match &fewer {
+                        Some((Some(there), Some(back))) => (there, back),
+                        _ => (&there, &back),
+                    };
+                    there.run((bytes_of(from), 0), (bytes_of_mut(a), 0), one);
+                    let made = side.transform(lanes, (a, b), scale);
+                    if is_scaled {
+                        lanes.vectorise(
+                            #[inline(always)]
+                            || {
+                                let scale = lanes.splat(scale);
+                                let numbers = &mut made[..new * L::COUNT];
+                                for v in numbers.chunks_exact_mut(L::COUNT) {
+                                    lanes.store(lanes.load(v) * scale, v);
+                                }
+                            },
+                        );
+                    }
+                    back.run((bytes_of(made), 0), (bytes_of_mut(to), 0), one);
+                }
+            });
+        });
+    }
+}
+
+/// Columns of an array, in place.
+struct Columns<'s, T, F> {
+    side: &'s Side<T>,
+    count: usize,
+    row: F,
+}
+
+impl<'d, T: Part, F: Fn(usize, usize, usize) -> &'d mut [Complex<T>]> Work<T> for Columns<'_, T, F>
+where
+    Complex<T>: Plain,
+{
+    type Result = ();
+
+    fn run<L: Lanes<Part = T>>(self, lanes: L) {
+        self.side.columns_by(lanes, self.count, self.row);
+    }
+}
