@@ -63,7 +63,7 @@ impl Select<'_> {
         if mem == Mem::BF16 {
             let low = self.vector(len);
             self.op1(ops::WIDEN_U16, len, low, Src::Mem(at));
-            self.to_high_half(to, low);
+            self.move_to_high_half(to, low);
         } else {
             self.op1(ops::load(mem), len, to, Src::Mem(at));
         }
@@ -105,7 +105,7 @@ impl Select<'_> {
         self.end_if_any(open);
         if mem == Mem::BF16 {
             let to = self.define(dst);
-            self.to_high_half(to, low);
+            self.move_to_high_half(to, low);
         } else if self.target[dst.0 as usize].is_some() {
             let to = self.define(dst);
             self.push(Inst::Mov { dst: to, src: low });
@@ -146,14 +146,14 @@ impl Select<'_> {
         if mem == Mem::BF16 {
             let low = self.vector(len);
             self.op1(ops::WIDEN_U16, len, low, from);
-            self.to_high_half(to, low);
+            self.move_to_high_half(to, low);
         } else {
             self.op1(ops::load(mem), len, to, from);
         }
     }
 
     /// 16-bit elements in 32-bit lanes moved to the high halves, which are `f32` of `bf16`.
-    pub(super) fn to_high_half(&mut self, to: Reg, low: Reg) {
+    pub(super) fn move_to_high_half(&mut self, to: Reg, low: Reg) {
         let (op, ext) = ops::shift(crate::kernel::BinOp::Shl, false).expect("a shift");
         let len = self.len(Lane::F32);
         self.push(Inst::Shift { op, ext, len, dst: to, a: low, imm: 16 });
@@ -174,7 +174,7 @@ impl Select<'_> {
             let size = mem.bytes() as i64;
             let element = |&n: &i64| (n * scale % size == 0).then_some(n * scale / size);
             let elements: Option<Vec<i64>> = numbers.iter().map(element).collect();
-            if elements.is_some_and(|elements| self.from_blocks(dst, mem, at, &elements)) {
+            if elements.is_some_and(|elements| self.load_blocks(dst, mem, at, &elements)) {
                 return;
             }
         }

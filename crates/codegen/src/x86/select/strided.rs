@@ -92,12 +92,12 @@ impl Select<'_> {
         }
         let size = mem.bytes() as i64;
         let elements = (0..self.kernel.lanes as i64).map(|l| l * (stride / size));
-        stride % size == 0 && self.from_blocks(dst, mem, at, &elements.collect::<Vec<_>>())
+        stride % size == 0 && self.load_blocks(dst, mem, at, &elements.collect::<Vec<_>>())
     }
 
     /// An element for each lane, counted in elements from an address, from blocks of neighbours;
     /// whether it was done: not if that takes too many of them.
-    pub(super) fn from_blocks(
+    pub(super) fn load_blocks(
         &mut self,
         dst: Value,
         mem: Mem,
@@ -129,7 +129,7 @@ impl Select<'_> {
                 let low = if mem == Mem::BF16 { self.vector(len) } else { block };
                 self.push(Inst::Vector { op, len, dst: low, a, b, mask, zero, imm: None });
                 if mem == Mem::BF16 {
-                    self.to_high_half(block, low);
+                    self.move_to_high_half(block, low);
                 }
             }
             // Lanes of the block join those that are there already.
