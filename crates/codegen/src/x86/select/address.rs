@@ -7,6 +7,11 @@ use crate::x86::mir::{Address, Alu, Inst, Operand, Reg, Scalar};
 /// The largest displacement in an instruction; sums of two still fit.
 const MOST_DISP: i64 = 1 << 30;
 
+/// So many bytes as something that any address may be moved by ([`Address::plus`]).
+pub(super) fn displacement(bytes: i64) -> Option<i32> {
+    (-MOST_DISP < bytes && bytes < MOST_DISP).then_some(bytes as i32)
+}
+
 /// The shift that multiplies by so many bytes, if addresses have it.
 fn shift_of(bytes: i64) -> Option<u8> {
     matches!(bytes, 1 | 2 | 4 | 8).then(|| bytes.trailing_zeros() as u8)

@@ -5,6 +5,7 @@
 //! what it should not, so nothing is read "to the next multiple" either.
 
 use super::Select;
+use super::address::displacement;
 use crate::kernel::{Addr, Buf, Lane, Mem, Value};
 use crate::x86::Isa;
 use crate::x86::asm::Len;
@@ -273,33 +274,34 @@ impl Select<'_> {
             self.spill_to(spare, self.len(lane), index);
         }
         // Constants are made before any branch, as in `store_first`.
-        let far: Vec<Option<Reg>> = match elements {
+        let apart: Vec<Apart> = match elements {
             Elements::Strided(stride) => {
-                let bytes = |l: usize| stride.wrapping_mul(l as i64);
-                let near = |bytes: i64| bytes.unsigned_abs() < 1 << 30;
-                let far = |l| (!near(bytes(l))).then(|| self.int(bytes(l)));
-                (0..lanes).map(far).collect()
+                let apart = |l: usize| {
+                    let bytes = stride.wrapping_mul(l as i64);
+                    displacement(bytes).map_or_else(|| Apart::Far(self.int(bytes)), Apart::Near)
+                };
+                (0..lanes).map(apart).collect()
             }
-            Elements::Indexed { .. } => vec![None; lanes],
+            Elements::Indexed { .. } => vec![Apart::Near(0); lanes],
         };
         let scale = match elements {
             Elements::Indexed { scale, .. } => self.operand(scale),
             Elements::Strided(_) => Operand::Imm(1),
         };
-        for (l, far) in far.into_iter().enumerate() {
+        for (l, apart) in apart.into_iter().enumerate() {
             let next = bits.map(|a| {
                 let to = self.label();
                 self.push(Inst::UnlessBit { a, bit: l as u8, to });
                 to
             });
-            let at = match (elements, far) {
-                (Elements::Strided(_), Some(bytes)) => {
+            let at = match (elements, apart) {
+                (Elements::Strided(_), Apart::Far(bytes)) => {
                     let dst = self.general();
                     let b = Operand::Reg(bytes);
                     self.push(Inst::Alu { op: Alu::Add, dst, a: at.base, b });
                     Address { base: dst, ..at }
                 }
-                (Elements::Strided(stride), None) => at.plus((stride * l as i64) as i32),
+                (Elements::Strided(_), Apart::Near(bytes)) => at.plus(bytes),
                 (Elements::Indexed { wide_index, .. }, _) => {
                     let (size, scalar) =
                         if wide_index { (8, Scalar::I64) } else { (4, Scalar::I32) };
@@ -495,6 +497,14 @@ impl Select<'_> {
         use crate::x86::mir::{Class, Fixed};
         self.fixed(Class::Vector, len, Fixed::Bits32(0))
     }
+}
+
+/// How many bytes an element is from the first.
+#[derive(Clone, Copy)]
+enum Apart {
+    Near(i32),
+    /// As a register says.
+    Far(Reg),
 }
 
 /// Where the elements of a vector are.

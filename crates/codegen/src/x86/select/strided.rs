@@ -3,6 +3,7 @@
 //! or of scalars. Nothing before the first element or behind the last is touched.
 
 use super::Select;
+use super::address::displacement;
 use crate::kernel::{BinOp, Lane, Mem, Neighbours, Value, neighbours};
 use crate::x86::Isa;
 use crate::x86::asm::Len;
@@ -11,25 +12,6 @@ use crate::x86::ops;
 
 /// Elements at most so far apart, in elements: beyond, a gather is as fast.
 const MOST_APART: i64 = 8;
-
-/// Contiguous pieces of a span, each of one size; the last ends where the span does.
-struct Pieces {
-    starts: Vec<usize>,
-    size: usize,
-}
-
-impl Pieces {
-    fn of(span: usize, size: usize) -> Self {
-        let starts = (0..span.div_ceil(size)).map(|n| (n * size).min(span - size)).collect();
-        Pieces { starts, size }
-    }
-
-    /// The piece that has what is at `at`, and where in it.
-    fn find(&self, at: usize) -> (usize, usize) {
-        let piece = (at / self.size).min(self.starts.len() - 1);
-        (piece, at - self.starts[piece])
-    }
-}
 
 /// Where the elements of all lanes are.
 #[derive(Clone, Copy)]
@@ -47,12 +29,14 @@ impl Span {
     /// Elements `stride` bytes apart, lane 0's at `at`, if they are a few elements apart.
     fn of(mem: Mem, at: Address, stride: i64, lanes: usize) -> Option<Self> {
         let size = mem.bytes() as i64;
-        let apart = stride.abs() / size;
-        let is_near = stride % size == 0 && (2..=MOST_APART).contains(&apart);
+        let apart = stride.checked_abs()? / size;
+        if stride % size != 0 || !(2..=MOST_APART).contains(&apart) {
+            return None;
+        }
         let backwards = stride < 0;
         let first = if backwards { stride * (lanes as i64 - 1) } else { 0 };
-        let at = at.plus(first as i32);
-        is_near.then_some(Span { at, apart: apart as usize, lanes, backwards })
+        let at = at.plus(displacement(first)?);
+        Some(Span { at, apart: apart as usize, lanes, backwards })
     }
 
     /// How many elements from the first to the last, both included.
@@ -91,7 +75,7 @@ impl Select<'_> {
             return true;
         }
         let size = mem.bytes() as i64;
-        let elements = (0..self.kernel.lanes as i64).map(|l| l * (stride / size));
+        let elements = (0..self.kernel.lanes as i64).map(|l| (stride / size).wrapping_mul(l));
         stride % size == 0 && self.load_blocks(dst, mem, at, &elements.collect::<Vec<_>>())
     }
 
@@ -108,7 +92,7 @@ impl Select<'_> {
         let (len, wide) = (self.len(lane), lane.bytes() == 8);
         let lanes = self.kernel.lanes as i64;
         let blocks = neighbours(elements);
-        let near = |first: i64| i32::try_from(first * mem.bytes() as i64).ok();
+        let near = |first: i64| displacement(first.checked_mul(mem.bytes() as i64)?);
         // There are no permutations of 128 bits.
         if self.isa != Isa::Avx512
             || len == Len::X
@@ -166,17 +150,26 @@ impl Select<'_> {
         let len = self.len_of(4 * lanes);
         let fits = |part: &Len| part.bytes() <= bytes.min(4 * lanes);
         let Some(part_len) = [Len::Z, Len::Y, Len::X].into_iter().find(fits) else { return false };
-        let pieces = Pieces::of(bytes, part_len.bytes());
-        let &[low, high] = &pieces.starts[..] else { return false };
-        let [low, high] = [low, high].map(|start| {
+        let part_bytes = part_len.bytes();
+        if bytes > 2 * part_bytes {
+            return false;
+        }
+        // The second ends where the last element does.
+        let starts = [0, bytes - part_bytes];
+        let [low, high] = starts.map(|start| {
             let part = self.vector(len);
             self.op1(ops::load(Mem::I32), part_len, part, Src::Mem(span.at.plus(start as i32)));
             part
         });
-        let find = |l: usize| pieces.find(span.place(l) * size);
+        // The part that a lane's element is in, and where.
+        let find = |l: usize| {
+            let place = span.place(l) * size;
+            let part = usize::from(place >= part_bytes);
+            (part, place - starts[part])
+        };
         let order = self.lanes_of(Lane::I32, |l| {
-            let (piece, place) = find(l);
-            (piece * lanes + place / 4) as i64
+            let (part, place) = find(l);
+            (part * lanes + place / 4) as i64
         });
         let words = self.vector(len);
         let op = ops::permute_pair(false);
