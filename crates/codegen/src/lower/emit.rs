@@ -369,21 +369,7 @@ impl<'g, 'm> Emit<'g, 'm> {
             return elementwise::load(b, ty, addr, mask);
         }
         let lane = self.index_lane;
-        let moving = Affine {
-            constant: 0,
-            dims: at.dims.iter().copied().filter(|&(d, _)| Some(d) == self.vector).collect(),
-            symbols: at.symbols.clone(),
-        };
-        let moving = Affine {
-            symbols: moving
-                .symbols
-                .iter()
-                .copied()
-                .filter(|&(s, _)| self.varies(self.graph.symbols[s as usize]))
-                .collect(),
-            ..moving
-        };
-        let index = self.lanes_of(b, &moving, lane, values);
+        let index = self.lanes_of(b, at, lane, values);
         elementwise::gather(b, ty, addr, index, ty.size_bytes() as i64, mask)
     }
 
