@@ -150,6 +150,8 @@ pub(super) fn gather(
     made.dims.start_indices_batching_dims =
         without(dims.index_vector_dim, &dims.start_indices_batching_dims);
     made.dims.index_vector_dim = rank - 1;
+    // Sorted vectors need not be sorted places, once their components are clamped.
+    made.indices_are_sorted = false;
     cx.add(made, &[x, places]).map(Some)
 }
 
@@ -189,6 +191,8 @@ pub(super) fn scatter(
     made.dims.scatter_indices_batching_dims =
         without(dims.index_vector_dim, &dims.scatter_indices_batching_dims);
     made.dims.index_vector_dim = rank - 1;
+    // Not all are where they were: some are nowhere now.
+    made.indices_are_sorted = false;
     let made = cx.add(made, &[x, places, updates])?;
     cx.reshape(made, &sizes).map(Some)
 }
