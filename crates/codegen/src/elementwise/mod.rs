@@ -167,7 +167,8 @@ fn binary(b: &mut Builder, op: BinaryOp, kind: Kind, x: Elem, y: Elem) -> Elem {
     }
 }
 
-fn mask_op(op: BinaryOp) -> Option<MaskOp> {
+/// What an operation of two truth values is on masks.
+pub(crate) fn mask_op(op: BinaryOp) -> Option<MaskOp> {
     match op {
         BinaryOp::Add | BinaryOp::Maximum | BinaryOp::Or => Some(MaskOp::Or),
         BinaryOp::Multiply | BinaryOp::Minimum | BinaryOp::And => Some(MaskOp::And),

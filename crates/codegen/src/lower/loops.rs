@@ -14,7 +14,7 @@ use super::reducer::Kind;
 use super::segments::{self, Segment};
 use super::{Arg, Lanes, Stage};
 use crate::elementwise::{self, Elem};
-use crate::kernel::{Builder, Cmp, IndexOp, Value};
+use crate::kernel::{Builder, Cmp, IndexOp, MaskOp, Value};
 
 /// A value that is written.
 #[derive(Clone, Debug)]
@@ -470,14 +470,8 @@ impl<'g, 'm> Loops<'g, 'm> {
         }
         if self.nest.across {
             let all = accumulators.into_iter().reduce(|x, y| self.combine(b, pass, &x, &y));
-            let mut all = all.unwrap_or_default();
-            let mut by = self.lanes as usize / 2;
-            while by > 0 && !empty {
-                let moved = all.iter().map(|&elem| rotate(b, elem, by)).collect::<Vec<_>>();
-                all = self.combine(b, pass, &all, &moved);
-                by /= 2;
-            }
-            accumulators = vec![all];
+            let all = all.unwrap_or_default();
+            accumulators = vec![if empty { all } else { self.combine_lanes(b, pass, all) }];
         }
         for (set, values) in accumulators.into_iter().enumerate() {
             self.emit.go(points[set]);
@@ -707,6 +701,34 @@ impl<'g, 'm> Loops<'g, 'm> {
         result
     }
 
+    /// Accumulators of all lanes made one, in each lane.
+    fn combine_lanes(&mut self, b: &mut Builder, pass: &Pass, mut all: Vec<Elem>) -> Vec<Elem> {
+        if let Some(answers) = self.ask_lanes(b, pass, &all) {
+            return answers;
+        }
+        let mut by = self.lanes as usize / 2;
+        while by > 0 {
+            let moved: Vec<Elem> = all.iter().map(|&elem| rotate(b, elem, by)).collect();
+            all = self.combine(b, pass, &all, &moved);
+            by /= 2;
+        }
+        all
+    }
+
+    /// The same for masks, if all of them are folded as a processor can do at once.
+    fn ask_lanes(&self, b: &mut Builder, pass: &Pass, all: &[Elem]) -> Option<Vec<Elem>> {
+        let mut ops = Vec::with_capacity(all.len());
+        for &i in &pass.reductions {
+            let Kind::Simple(simple) = &self.reduction(i).reducer.kind else { return None };
+            ops.extend(simple.iter().map(|simple| simple.op));
+        }
+        let ask = |(&elem, op): (&Elem, BinaryOp)| match elem {
+            Elem::Mask(mask) => any_or_all(b, op, mask).map(Elem::Mask),
+            _ => None,
+        };
+        zip(all, ops).map(ask).collect()
+    }
+
     /// Two sets of accumulators made one.
     fn combine(&mut self, b: &mut Builder, pass: &Pass, x: &[Elem], y: &[Elem]) -> Vec<Elem> {
         let (mut x, mut y) = (x.to_vec(), y.to_vec());
@@ -730,6 +752,20 @@ impl<'g, 'm> Loops<'g, 'm> {
             }
         }
         self.fold(b, pass, &x, &y)
+    }
+}
+
+/// A fold of masks as a question that a processor answers for all lanes at once; `None` if it is no
+/// such question.
+fn any_or_all(b: &mut Builder, op: BinaryOp, mask: Value) -> Option<Value> {
+    match elementwise::mask_op(op)? {
+        MaskOp::Or => Some(b.mask_any(mask)),
+        MaskOp::And => {
+            let missing = b.mask_not(mask);
+            let missing = b.mask_any(missing);
+            Some(b.mask_not(missing))
+        }
+        _ => None,
     }
 }
 

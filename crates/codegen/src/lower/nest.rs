@@ -182,7 +182,12 @@ impl<'m> Domain<'m> {
         let spread = (loads + stores + arithmetic) * vectors * lanes as f64 / size.max(1.0);
         // At the end of a folded loop, lanes are combined step by step.
         let points: f64 = self.folded.iter().map(|&d| self.size(d) as f64).product();
-        let combined = self.graph.reductions.len() as f64 * 20.0 * lanes as f64 / points.max(1.0);
+        let combine = |reduction: &super::graph::Reduction<'_>| {
+            // Of masks, at once.
+            if reduction.types.iter().all(|ty| ty.is_pred()) { 5.0 } else { 20.0 }
+        };
+        let combined: f64 = self.graph.reductions.iter().map(combine).sum();
+        let combined = combined * lanes as f64 / points.max(1.0);
         spread + if across { combined } else { 0.0 }
     }
 
