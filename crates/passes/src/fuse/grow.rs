@@ -118,12 +118,12 @@ impl Groups {
             Class::Boundary => false,
             // Renaming elements costs nothing, moving them has a kernel of its own; but what is
             // moved may be worth computing right there.
+            Class::Free | Class::Movement if is_kernel(computation, id) => true,
             Class::Free => match computation.instr(id).op {
                 Op::Constant(_) | Op::Reshape(_) => false,
                 Op::Iota(_) => true,
                 _ => self.operand_joins(computation, id),
             },
-            Class::Movement if is_kernel(computation, id) => true,
             Class::Movement => match &computation.instr(id).op {
                 // Rows are copied faster than elements one by one.
                 Op::Gather(op) if op.slice_sizes.iter().any(|&size| size > 1) => false,
@@ -411,13 +411,17 @@ impl Groups {
 const SHORT_ROW: usize = 16;
 
 /// Whether a movement by itself is best done by a kernel: one that fills margins and copies the rest in
-/// one go, or takes the elements of short rows from several arrays.
+/// one go, takes the elements of short rows from several arrays, or exchanges short rows.
 fn is_kernel(computation: &Computation, id: InstrId) -> bool {
     let instr = computation.instr(id);
     match (&instr.op, array(computation, id)) {
         (Op::Pad(_), _) => true,
         (Op::Concatenate(op), Some(shape)) => {
             op.dimension + 1 == shape.rank() && shape.dims()[op.dimension] < SHORT_ROW
+        }
+        (Op::Reverse(op), Some(shape)) => {
+            let behind = op.dimensions.iter().max().map_or(0, |&last| last + 1);
+            (2..SHORT_ROW).contains(&shape.dims()[behind..].iter().product())
         }
         _ => false,
     }

@@ -167,6 +167,18 @@ fn short_rows_are_put_together_by_a_kernel() {
 }
 
 #[test]
+fn short_rows_are_reversed_by_a_kernel() {
+    outlines(
+        "x = f32[40,30,3] parameter(0) ROOT r = f32[40,30,3] reverse(x), dimensions={1}",
+        "[reverse]",
+    );
+    outlines(
+        "x = f32[40,30,32] parameter(0) ROOT r = f32[40,30,32] reverse(x), dimensions={1}",
+        "reverse",
+    );
+}
+
+#[test]
 fn what_is_copied_twice_is_copied_once() {
     outlines(
         "x = f32[4,8] parameter(0) s = f32[4,3] slice(x), slice={[0:4], [0:3]}
