@@ -14,8 +14,8 @@ pub(super) fn has_unary(op: UnaryOp, _: FloatKind) -> bool {
 }
 
 pub(super) fn has_binary(op: BinaryOp, _: FloatKind) -> bool {
-    use BinaryOp::{Add, Divide, Maximum, Minimum, Multiply, Subtract};
-    matches!(op, Add | Divide | Maximum | Minimum | Multiply | Subtract)
+    use BinaryOp::{Add, Divide, Maximum, Minimum, Multiply, Power, Subtract};
+    matches!(op, Add | Divide | Maximum | Minimum | Multiply | Power | Subtract)
 }
 
 pub(super) fn unary(b: &mut Builder, op: UnaryOp, part: FloatKind, z: Parts) -> Elem {
@@ -64,6 +64,7 @@ pub(super) fn binary(b: &mut Builder, op: BinaryOp, _: FloatKind, x: Parts, y: P
         BinaryOp::Divide => complex::divide(b, x, y),
         BinaryOp::Maximum => extremum(b, Cmp::Gt, x, y),
         BinaryOp::Minimum => extremum(b, Cmp::Lt, x, y),
+        BinaryOp::Power => complex::power(b, x, y),
         other => panic!("{} of complex numbers", other.name()),
     };
     Elem::Complex(re, im)

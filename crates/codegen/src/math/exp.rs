@@ -97,9 +97,28 @@ pub(super) fn exp_of_sum(c: &mut Calc<'_>, x: Value, low: Value) -> Value {
 /// Three factors of `e^x` that are ordinary numbers wherever `e^x` times a float of at most 1 may be
 /// one.
 pub(super) fn exp_in_factors(c: &mut Calc<'_>, x: Value) -> [Value; 3] {
-    let bounded = c.at_least(x, c.either(-110.0, -750.0));
-    let bounded = c.at_most(bounded, c.either(195.0, 1460.0));
+    let bounded = bounded_for_factors(c, x);
     let reduced = reduce(c, bounded);
+    factors(c, &reduced)
+}
+
+/// The same for `e^(x + low)`, `low` being small; where `x` is far out, it may be anything.
+pub(super) fn exp_of_sum_in_factors(c: &mut Calc<'_>, x: Value, low: Value) -> [Value; 3] {
+    let bounded = bounded_for_factors(c, x);
+    let (within, zero) = (c.cmp(Cmp::Eq, bounded, x), c.k(0.0));
+    let low = c.select(within, low, zero);
+    let mut reduced = reduce(c, bounded);
+    reduced.r = c.add(reduced.r, low);
+    factors(c, &reduced)
+}
+
+/// `x`, or where factors are 0 or infinite in any case, what makes them so.
+fn bounded_for_factors(c: &mut Calc<'_>, x: Value) -> Value {
+    let bounded = c.at_least(x, c.either(-110.0, -750.0));
+    c.at_most(bounded, c.either(195.0, 1460.0))
+}
+
+fn factors(c: &mut Calc<'_>, reduced: &Reduced) -> [Value; 3] {
     let power = reduced.power(c);
     let third = c.mul_k(reduced.n, 1.0 / 3.0);
     let third = c.b.un(UnOp::Floor, third);

@@ -35,6 +35,12 @@ fn product_of_pairs(c: &mut Calc<'_>, a: Pair, b: Pair) -> Pair {
 
 /// `ln x` of a positive finite number.
 fn log(c: &mut Calc<'_>, x: Value) -> Pair {
+    let none = c.k(0.0);
+    log_scaled(c, x, none)
+}
+
+/// `ln (2^n x)` for a positive finite `x` and an integer `n`.
+pub(super) fn log_scaled(c: &mut Calc<'_>, x: Value, n: Value) -> Pair {
     let (least, up) = c.either((2f64.powi(-126), 23), (2f64.powi(-1022), 52));
     let subnormal = c.cmp_k(Cmp::Lt, x, least);
     let scaled = c.mul_k(x, 2f64.powi(up));
@@ -48,8 +54,8 @@ fn log(c: &mut Calc<'_>, x: Value) -> Pair {
     let m = c.of_bits(m);
     let e = c.int_k(BinOp::ShrA, e_bits, mantissa);
     let e = c.b.convert(Conv::Value, c.lane, e);
-    let (zero, down) = (c.k(0.0), c.k(f64::from(-up)));
-    let moved = c.select(subnormal, down, zero);
+    let down = c.add_k(n, f64::from(-up));
+    let moved = c.select(subnormal, down, n);
     let e = c.add(e, moved);
     // s = f / (2 + f), with the rounding errors of sum and quotient.
     let f = c.add_k(m, -1.0);

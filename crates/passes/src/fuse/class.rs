@@ -93,10 +93,8 @@ pub(super) fn class(computation: &Computation, instr: &Instr) -> Class {
             | UnaryOp::Cbrt,
         ) if shape.element().is_complex() => Class::Boundary,
         Op::Unary(op) => costs(op.cost()),
-        // nor for their powers and angles.
-        Op::Binary(BinaryOp::Power | BinaryOp::Atan2) if shape.element().is_complex() => {
-            Class::Boundary
-        }
+        // nor for their angles.
+        Op::Binary(BinaryOp::Atan2) if shape.element().is_complex() => Class::Boundary,
         Op::Binary(op) => costs(op.cost()),
         Op::Compare(_) | Op::Select(_) | Op::Clamp(_) => Class::Cheap,
         // The subnormal numbers of narrow floats are none where code computes.

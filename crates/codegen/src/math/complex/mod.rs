@@ -3,8 +3,10 @@
 //! Squares of parts overflow and underflow where the result does not, so numbers are scaled by the
 //! power of two of their larger part first. Limits are those of C99 Annex G.
 
+mod power;
 mod waves;
 
+pub(crate) use power::power;
 pub(crate) use waves::{cos, cosh, expm1, log1p, logistic, sin, sinh, tan, tanh};
 
 use super::calc::{Calc, Pair};
@@ -272,9 +274,13 @@ pub(crate) fn log(b: &mut Builder, z: Parts) -> Parts {
 /// `e^x (cos y + i sin y)`, the power in factors: the product may be finite where it is not.
 pub(crate) fn exp(b: &mut Builder, z: Parts) -> Parts {
     let c = &mut Calc::new(b, z.0);
-    let (x, y) = z;
+    let factors = exp::exp_in_factors(c, z.0);
+    exp_of_factors(c, z, factors)
+}
+
+/// The same, where factors of `e^x` are known.
+fn exp_of_factors(c: &mut Calc<'_>, (x, y): Parts, factors: [Value; 3]) -> Parts {
     let (sin, cos) = trig::sin_cos(c, y);
-    let factors = exp::exp_in_factors(c, x);
     let mut scale = |part: Value| factors.iter().fold(part, |part, &factor| c.mul(part, factor));
     let (re, im) = (scale(cos), scale(sin));
     // On the real axis; and where no direction is known (Annex G.6.3.1).
