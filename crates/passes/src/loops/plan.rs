@@ -3,7 +3,7 @@
 use helio_ir::ops::{Cost, GetTupleElement, While};
 use helio_ir::{ArrayShape, CompId, Computation, Instr, InstrId, Op, Shape};
 
-use crate::draft::{Draft, parameter_number};
+use crate::draft::{Draft, is_elementwise, parameter_number};
 
 /// What is to become of an element of the state.
 #[derive(Clone, Debug, PartialEq)]
@@ -179,7 +179,8 @@ fn is_constant(draft: &Draft<'_>, id: InstrId) -> bool {
 
 /// For each live instruction of a body, whether it is the same in each iteration; and those of them
 /// to be computed before the loop: what takes work, or depends on what does, and is used by
-/// something that changes.
+/// something that changes; and what would be written to memory in each iteration, for something that
+/// no fusion takes in.
 fn invariants(
     body: &Computation,
     state: &State,
@@ -208,9 +209,11 @@ fn invariants(
     let mut hoisted: Vec<InstrId> = Vec::new();
     let mut is_hoisted = vec![false; count];
     for id in body.ids().filter(|id| live[id.index()] && !same[id.index()]) {
-        for &operand in &body.instr(id).operands {
+        let instr = body.instr(id);
+        for &operand in &instr.operands {
             let i = operand.index();
-            if takes_work[i] && !std::mem::replace(&mut is_hoisted[i], true) {
+            let is_made = || same[i] && reads_memory(&instr.op) && is_computed(body.instr(operand));
+            if (takes_work[i] || is_made()) && !std::mem::replace(&mut is_hoisted[i], true) {
                 hoisted.push(operand);
             }
         }
@@ -225,25 +228,43 @@ fn is_static(shape: &Shape) -> bool {
     }
 }
 
+/// Of fewer elements, a result is not worth an element of the state.
+const ENOUGH: usize = 64;
+
+fn element_count(instr: &Instr) -> usize {
+    instr.shape.as_array().map_or(0, ArrayShape::element_count)
+}
+
+/// Whether a result of many elements is computed, however cheaply.
+fn is_computed(instr: &Instr) -> bool {
+    is_elementwise(&instr.op) && element_count(instr) >= ENOUGH
+}
+
+/// Whether an operation takes its operands from memory: computing them in place of that is no choice.
+fn reads_memory(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Dot(_)
+            | Op::Convolution(_)
+            | Op::ReduceWindow(_)
+            | Op::Sort(_)
+            | Op::TopK(_)
+            | Op::Scatter(_)
+            | Op::Fft(_)
+            | Op::Cholesky(_)
+            | Op::TriangularSolve(_)
+    )
+}
+
 /// Whether an operation takes more than reading its result from memory would.
 fn is_work(instr: &Instr) -> bool {
-    let count = instr.shape.as_array().map_or(0, ArrayShape::element_count);
+    let count = element_count(instr);
     match &instr.op {
-        Op::Dot(_)
-        | Op::Convolution(_)
-        | Op::Reduce(_)
-        | Op::ReduceWindow(_)
-        | Op::Sort(_)
-        | Op::TopK(_)
-        | Op::Gather(_)
-        | Op::Scatter(_)
-        | Op::Fft(_)
-        | Op::Cholesky(_)
-        | Op::TriangularSolve(_) => true,
-        // Of few elements, not worth an element of the state.
-        Op::Transpose(_) | Op::Convert(_) => count >= 64,
-        Op::Unary(op) => count >= 64 && op.cost() > Cost::Cheap,
-        Op::Binary(op) => count >= 64 && op.cost() > Cost::Cheap,
+        op if reads_memory(op) => true,
+        Op::Reduce(_) | Op::Gather(_) => true,
+        Op::Transpose(_) | Op::Convert(_) => count >= ENOUGH,
+        Op::Unary(op) => count >= ENOUGH && op.cost() > Cost::Cheap,
+        Op::Binary(op) => count >= ENOUGH && op.cost() > Cost::Cheap,
         _ => false,
     }
 }
