@@ -178,29 +178,35 @@ impl Windows {
         let mut counts = vec![0; self.dims.len()];
         // Most windows cover the same as their neighbours, or as those did before them.
         let mut lists: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
-        let mut list = 0;
+        // In rows like the present one: the list for each number that is covered along the row.
+        let most = last.covered.iter().map(|covered| covered.count).max().unwrap_or(0);
+        let mut list_of: Vec<Option<usize>> = vec![None; most + 1];
         for row in rows {
-            let (mut rest, mut start) = (row, 0);
+            let (mut rest, mut start, mut is_other) = (row, 0, false);
             for (dim, count) in outer.iter().zip(&mut counts).rev() {
                 let covered = dim.covered[rest % dim.covered.len()];
                 rest /= dim.covered.len();
                 start += covered.first * dim.step;
-                *count = covered.count;
+                is_other |= std::mem::replace(count, covered.count) != covered.count;
+            }
+            if is_other {
+                list_of.fill(None);
             }
             for (position, covered) in last.covered.iter().enumerate() {
-                counts[outer.len()] = covered.count;
-                if lists.get(list).is_none_or(|(listed, _)| *listed != counts) {
-                    list = match lists.iter().position(|(listed, _)| *listed == counts) {
-                        Some(list) => list,
-                        None => {
-                            if lists.len() == MOST_LISTS {
-                                lists.clear();
-                            }
-                            lists.push((counts.clone(), self.list(&counts)));
-                            lists.len() - 1
+                let list = list_of[covered.count].unwrap_or_else(|| {
+                    counts[outer.len()] = covered.count;
+                    let known = lists.iter().position(|(listed, _)| *listed == counts);
+                    let list = known.unwrap_or_else(|| {
+                        if lists.len() == MOST_LISTS {
+                            lists.clear();
+                            list_of.fill(None);
                         }
-                    };
-                }
+                        lists.push((counts.clone(), self.list(&counts)));
+                        lists.len() - 1
+                    });
+                    list_of[covered.count] = Some(list);
+                    list
+                });
                 let number = row * last.covered.len() + position;
                 f(number, start + covered.first * last.step, &lists[list].1);
             }
