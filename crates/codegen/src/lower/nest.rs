@@ -1,10 +1,19 @@
 //! How the loops of a kernel are arranged: which one runs over lanes, which around the others.
+//!
+//! A last dimension that is shorter than a vector, such as the channels of pixels, goes one of two
+//! ways. Its loop is *near*: it is written out inside of the loop over pixels, whose lanes hold one
+//! channel of several pixels, which are a few elements apart in memory. Each channel has code of its
+//! own, and what several are made of is computed once: best for cross products and stacks. Or its loop
+//! is *woven* into the lanes, which hold pixels as they lie in memory. All channels have the same code,
+//! and lanes choose where they differ: best for a bias of each channel. Costs decide.
+
+use std::iter::zip;
 
 use helio_ir::{BinaryOp, Op, UnaryOp, ops};
 
 use super::affine::{Affine, Dim};
-use super::domain::Domain;
-use super::graph::{Node, NodeId};
+use super::domain::{Domain, Output};
+use super::graph::{Node, NodeId, Reduction};
 use crate::elementwise;
 use crate::kernel::neighbours;
 
@@ -152,43 +161,72 @@ impl<'m> Domain<'m> {
 
     /// What memory accesses and arithmetic cost for each element if `dim` is the loop over lanes.
     fn vector_cost(&self, dim: Dim, across: bool, lanes: usize) -> f64 {
-        let access = |at: &Affine, jumps: bool| match at.factor(dim).abs() {
-            _ if jumps => lanes as f64,
+        let lanes = lanes as f64;
+        let access = |at: &Affine| match at.factor(dim).abs() {
             0 => 0.3,
             // A few elements apart: as many vectors, and a permutation for each.
             apart @ 1..=8 => apart as f64,
-            _ => lanes as f64,
+            _ => lanes,
         };
-        let load = |node: &Node<'_>| match node {
-            Node::Load { at, .. } => {
-                let varies = |&(s, _): &(u32, i64)| {
-                    self.graph.info(self.graph.symbols[s as usize]).dims >> dim & 1 == 1
-                };
-                access(at, at.symbols.iter().any(varies))
-            }
-            _ => 0.0,
+        let jumps = |at: &Affine| {
+            let varies = |&(s, _): &(u32, i64)| {
+                self.graph.info(self.graph.symbols[s as usize]).dims >> dim & 1 == 1
+            };
+            at.symbols.iter().any(varies)
         };
-        let loads: f64 = self.graph.nodes.iter().map(load).sum();
-        let stored = |at: &Affine| match at.factor(dim).abs() {
-            0..=2 => 2.0 * access(at, false),
-            _ => 2.0 * lanes as f64,
+        // What is the same at all points that are written out is made once for them.
+        let near = if across { Vec::new() } else { self.near(Some(dim)) };
+        let changing = if near.is_empty() { Vec::new() } else { self.changing() };
+        let shared = |id: NodeId| -> f64 {
+            let is_same = |&&d: &&Dim| changing[id as usize] >> d & 1 == 0;
+            near.iter().filter(is_same).map(|&d| self.size(d) as f64).product()
+        };
+        let (mut loads, mut arithmetic) = (0.0, 0.5 * self.work_besides());
+        for (id, node) in zip(0.., &self.graph.nodes) {
+            let load = match node {
+                Node::Load { at, .. } if jumps(at) => lanes,
+                Node::Load { at, .. } => access(at),
+                _ => 0.0,
+            };
+            loads += load / shared(id);
+            arithmetic += 0.5 * work(node) / shared(id);
+        }
+        let stored = |output: &Output| match output.at.factor(dim).abs() {
+            0 | 1 => 2.0 * access(&output.at),
+            2..=8 if output.ty.size_bytes() >= 4 => 2.0 * access(&output.at),
+            _ => 2.0 * lanes,
         };
         let stores: f64 =
-            self.outputs.iter().filter(|o| o.every_point || !across).map(|o| stored(&o.at)).sum();
+            self.outputs.iter().filter(|o| o.every_point || !across).map(stored).sum();
         let size = self.size(dim) as f64;
         // Lanes that stay empty.
-        let vectors = (size / lanes as f64).ceil().max(1.0);
-        let arithmetic = (0.5 * self.work()).max(1.0);
-        let spread = (loads + stores + arithmetic) * vectors * lanes as f64 / size.max(1.0);
+        let vectors = (size / lanes).ceil().max(1.0);
+        let arithmetic = arithmetic.max(1.0);
+        let spread = (loads + stores + arithmetic) * vectors * lanes / size.max(1.0);
         // At the end of a folded loop, lanes are combined step by step.
         let points: f64 = self.folded.iter().map(|&d| self.size(d) as f64).product();
-        let combine = |reduction: &super::graph::Reduction<'_>| {
+        let combine = |reduction: &Reduction<'_>| {
             // Of masks, at once.
             if reduction.types.iter().all(|ty| ty.is_pred()) { 5.0 } else { 20.0 }
         };
         let combined: f64 = self.graph.reductions.iter().map(combine).sum();
-        let combined = combined * lanes as f64 / points.max(1.0);
+        let combined = combined * lanes / points.max(1.0);
         spread + if across { combined } else { 0.0 }
+    }
+
+    /// For each value the loops that change it, not counting those that say whether it is wanted.
+    fn changing(&self) -> Vec<u64> {
+        let mut changing: Vec<u64> = Vec::with_capacity(self.graph.nodes.len());
+        for (id, node) in zip(0.., &self.graph.nodes) {
+            changing.push(match node {
+                Node::Load { at, .. } => self.graph.affine_info(at).0,
+                Node::Apply { args, .. } => {
+                    args.iter().fold(0, |bits, &arg| bits | changing[arg as usize])
+                }
+                _ => self.graph.info(id).dims,
+            });
+        }
+        changing
     }
 
     /// The loops that are written out inside of the loop over lanes.
@@ -265,9 +303,14 @@ impl<'m> Domain<'m> {
 
     /// The work of a vector of points.
     pub fn work(&self) -> f64 {
-        let fold = |r: &super::graph::Reduction<'_>| r.reducer.body.len().max(1) as f64;
+        self.graph.nodes.iter().map(work).sum::<f64>() + self.work_besides()
+    }
+
+    /// That of folding and of writing.
+    fn work_besides(&self) -> f64 {
+        let fold = |r: &Reduction<'_>| r.reducer.body.len().max(1) as f64;
         let folds: f64 = self.graph.reductions.iter().map(fold).sum();
-        self.graph.nodes.iter().map(work).sum::<f64>() + folds + self.outputs.len() as f64
+        folds + self.outputs.len() as f64
     }
 
     /// The work of the values of which each waits for the one before, at the most.
