@@ -1,0 +1,297 @@
+//! Values of a [`Graph`] as instructions of a kernel.
+
+mod index;
+mod kept;
+mod memory;
+
+use std::collections::HashMap;
+use std::iter::zip;
+
+use helio_ir::ops::Convert;
+use helio_ir::{ElementType, Op};
+
+use super::affine::{Affine, Dim};
+use super::graph::{Graph, Node, NodeId};
+use super::nest::{Nest, Woven};
+use super::{Arg, Lanes};
+use crate::elementwise::{self, Elem};
+use crate::kernel::{Buf, Builder, Lane, MaskOp, Value};
+pub(super) use kept::{Kept, lane_memory};
+
+/// Values of nodes at a point.
+pub(super) type Values = HashMap<NodeId, Elem>;
+
+/// Registers that values at points side by side may take.
+const MOST_LIVE: usize = 16;
+/// Fewer operations than this are near enough to those of the next point as it is.
+const FEWEST_APPLIED: usize = 3;
+
+/// Where in the loops values are wanted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Point {
+    /// Added to the vector loop's variable.
+    pub offset: i64,
+    /// Lanes that exist; `None` for all.
+    pub mask: Option<Value>,
+    /// Which of the copies of the loop's body.
+    pub copy: usize,
+}
+
+/// Writes values at points of loops.
+pub(super) struct Emit<'g, 'm> {
+    pub graph: &'g Graph<'m>,
+    /// The loop over lanes.
+    vector: Option<Dim>,
+    /// The short one within it.
+    woven: Option<Woven>,
+    /// Both, as bits.
+    lane_loops: u64,
+    lanes: i64,
+    /// The widest integers that a vector has room for.
+    index_lane: Lane,
+    /// The variables of the loops that are open.
+    pub vars: Vec<Option<Value>>,
+    /// Where the variables begin in the segments of loops that are being written.
+    firsts: Vec<i64>,
+    /// How much further they go there.
+    spans: Vec<i64>,
+    /// The buffers, with what the caller passes for them.
+    params: Vec<(Arg, Buf)>,
+    /// The type of what each temporary buffer holds, and its size in bytes.
+    pub sizes: &'g dyn Fn(Arg) -> usize,
+    pub point: Point,
+    /// Values at the current point.
+    values: Values,
+    /// What reductions have given, for each copy.
+    pub reduced: Vec<HashMap<(usize, usize), Elem>>,
+    pub kept: HashMap<NodeId, Kept>,
+    /// The element within a kept array at the current point, and the bytes of a unit of it.
+    pub kept_at: Affine,
+}
+
+impl<'g, 'm> Emit<'g, 'm> {
+    pub fn new(
+        graph: &'g Graph<'m>,
+        nest: &Nest,
+        lanes: Lanes,
+        sizes: &'g dyn Fn(Arg) -> usize,
+    ) -> Self {
+        let copies = if nest.across { 1 } else { nest.unroll };
+        Emit {
+            graph,
+            vector: nest.vector,
+            woven: nest.woven,
+            lane_loops: nest.lane_loops(),
+            lanes: lanes.count as i64,
+            index_lane: lanes.index,
+            vars: vec![None; 65],
+            firsts: vec![0; graph.dim_bounds.len()],
+            spans: graph.dim_bounds.clone(),
+            params: Vec::new(),
+            sizes,
+            point: Point::default(),
+            values: Values::new(),
+            reduced: vec![HashMap::new(); copies],
+            kept: HashMap::new(),
+            kept_at: Affine::default(),
+        }
+    }
+
+    /// Declares a buffer.
+    pub fn declare(&mut self, b: &mut Builder, arg: Arg, write: bool) {
+        let buf = b.param((self.sizes)(arg), !write, write);
+        self.params.push((arg, buf));
+    }
+
+    /// Goes to a segment of a loop: its variable is at least `first` and below `end`.
+    pub fn enter(&mut self, dim: Dim, (first, end): (i64, i64)) {
+        self.firsts[usize::from(dim)] = first;
+        self.spans[usize::from(dim)] = end - 1 - first;
+    }
+
+    /// What the caller passes.
+    pub fn args(&self) -> Vec<Arg> {
+        self.params.iter().map(|&(arg, _)| arg).collect()
+    }
+
+    fn buf(&self, arg: Arg) -> Buf {
+        let known = self.params.iter().find(|&&(a, _)| a == arg);
+        known.map(|&(_, buf)| buf).expect("every buffer is declared before its use")
+    }
+
+    /// Goes to another point.
+    pub fn go(&mut self, point: Point) {
+        self.point = point;
+        self.values.clear();
+    }
+
+    /// The value of a node at the current point.
+    pub fn value(&mut self, b: &mut Builder, root: NodeId) -> Elem {
+        if let Some(&value) = self.values.get(&root) {
+            return value;
+        }
+        let mut places = [(self.point, std::mem::take(&mut self.values))];
+        self.evaluate(b, &[root], &mut places, &[]);
+        let [(_, values)] = places;
+        self.values = values;
+        self.values[&root]
+    }
+
+    /// What a reducer's body gives for arguments.
+    pub fn body(&mut self, b: &mut Builder, body: &[NodeId], args: &[Elem]) -> Vec<Elem> {
+        let mut places = [(self.point, HashMap::new())];
+        self.evaluate(b, body, &mut places, args);
+        let [(_, values)] = places;
+        body.iter().map(|id| values[id]).collect()
+    }
+
+    /// Computes nodes at several points side by side, so that a processor need not look far for
+    /// work that does not wait for other work. Where that takes too many registers, as many being
+    /// taken at each point already, or there is hardly any work, nothing is done.
+    pub fn side_by_side(
+        &mut self,
+        b: &mut Builder,
+        points: &[Point],
+        roots: &[NodeId],
+        taken: usize,
+    ) -> Vec<Values> {
+        let mut places: Vec<(Point, Values)> =
+            points.iter().map(|&point| (point, Values::new())).collect();
+        let pays = points.len() > 1 && {
+            let needed = self.needed(roots, &Values::new());
+            let nodes = zip(&self.graph.nodes, &needed).filter(|&(_, &needed)| needed);
+            let applied = nodes.filter(|(node, _)| matches!(node, Node::Apply { .. })).count();
+            let live = self.most_live(roots, &needed) + taken;
+            applied >= FEWEST_APPLIED && live * points.len() <= MOST_LIVE
+        };
+        if pays {
+            self.evaluate(b, roots, &mut places, &[]);
+        }
+        places.into_iter().map(|(_, values)| values).collect()
+    }
+
+    /// Goes to a point at which values are known.
+    pub fn resume(&mut self, point: Point, values: Values) {
+        self.point = point;
+        self.values = values;
+    }
+
+    /// How many values that nodes are made of are needed later, at the most.
+    fn most_live(&self, roots: &[NodeId], needed: &[bool]) -> usize {
+        let mut live = vec![false; needed.len()];
+        let (mut count, mut most) = (0, 0);
+        let is_kept = |id: NodeId| !matches!(self.graph.node(id), Node::Literal(_));
+        for id in roots.iter().copied().filter(|&id| is_kept(id)) {
+            count += usize::from(!std::mem::replace(&mut live[id as usize], true));
+        }
+        for id in (0..needed.len() as NodeId).rev().filter(|&id| needed[id as usize]) {
+            most = most.max(count);
+            count -= usize::from(std::mem::replace(&mut live[id as usize], false));
+            self.needs(id, &mut |arg| {
+                if is_kept(arg) {
+                    count += usize::from(!std::mem::replace(&mut live[arg as usize], true));
+                }
+            });
+        }
+        most
+    }
+
+    /// Which nodes have to be computed for others, where some are known.
+    fn needed(&self, roots: &[NodeId], known: &Values) -> Vec<bool> {
+        let mut needed = vec![false; roots.iter().max().map_or(0, |&last| last as usize + 1)];
+        roots.iter().for_each(|&root| needed[root as usize] = true);
+        for id in (0..needed.len() as NodeId).rev() {
+            if !needed[id as usize] || known.contains_key(&id) {
+                needed[id as usize] = false;
+            } else if self.kept.get(&id).is_none_or(|kept| !kept.ready) {
+                self.needs(id, &mut |arg| needed[arg as usize] = true);
+            }
+        }
+        needed
+    }
+
+    /// Computes nodes at each of some places, operands first: the order in which they stand in the
+    /// graph. What is known at one place is known at all.
+    fn evaluate(
+        &mut self,
+        b: &mut Builder,
+        roots: &[NodeId],
+        places: &mut [(Point, Values)],
+        args: &[Elem],
+    ) {
+        let Some((_, known)) = places.first() else { return };
+        let needed = self.needed(roots, known);
+        let here = self.point;
+        for id in (0..needed.len() as NodeId).filter(|&id| needed[id as usize]) {
+            for (point, values) in &mut *places {
+                self.point = *point;
+                let value = match self.kept.get(&id).cloned() {
+                    Some(kept) if kept.ready => self.restore(b, id, &kept),
+                    _ => self.node(b, id, values, args),
+                };
+                values.insert(id, value);
+            }
+        }
+        self.point = here;
+    }
+
+    /// The values that a value is made of in the present segments.
+    fn needs(&self, id: NodeId, visit: &mut impl FnMut(NodeId)) {
+        match self.graph.node(id) {
+            Node::Choose { when, yes, no } => match self.known_guard(*when) {
+                Some(true) => visit(*yes),
+                Some(false) => visit(*no),
+                None => self.graph.needs(id, self.lane_loops, visit),
+            },
+            _ => self.graph.needs(id, self.lane_loops, visit),
+        }
+    }
+
+    fn node(&mut self, b: &mut Builder, id: NodeId, values: &Values, args: &[Elem]) -> Elem {
+        let ty = self.graph.info(id).ty;
+        match self.graph.node(id) {
+            Node::Load { source, at, guard } => self.load(b, ty, *source, at, *guard, values),
+            Node::Literal(bits) => elementwise::constant(b, ty, *bits),
+            Node::Index(at) => {
+                // Counted in the lanes of the result, then converted.
+                let (lane, count) = match elementwise::lane_bytes(ty) {
+                    Some(8) => (Lane::I64, ElementType::S64),
+                    _ => (Lane::I32, ElementType::S32),
+                };
+                let index = Elem::Vector(self.index_vector(b, at, lane, values));
+                let convert = Op::Convert(Convert { element: ty });
+                if ty == count {
+                    index
+                } else {
+                    elementwise::apply(b, &convert, &[(count, index)], ty)
+                }
+            }
+            Node::Apply { op, args } => {
+                let of = |&arg: &NodeId| (self.graph.info(arg).ty, values[&arg]);
+                let operands: Vec<_> = args.iter().map(of).collect();
+                elementwise::apply(b, op, &operands, ty)
+            }
+            Node::Choose { when, yes, no } => match self.known_guard(*when) {
+                Some(true) => values[yes],
+                Some(false) => values[no],
+                None => match self.guard(b, *when, values) {
+                    Some(mask) => elementwise::select(b, mask, values[yes], values[no]),
+                    None => values[yes],
+                },
+            },
+            Node::Argument(i) => args[*i],
+            Node::Reduced { reduction, leaf } => {
+                let copies = &self.reduced;
+                copies[self.point.copy.min(copies.len() - 1)][&(*reduction, *leaf)]
+            }
+        }
+    }
+}
+
+/// Both masks, where `None` is all lanes.
+fn both(b: &mut Builder, x: Option<Value>, y: Option<Value>) -> Option<Value> {
+    match (x, y) {
+        (Some(x), Some(y)) => Some(b.mask_op(MaskOp::And, x, y)),
+        (x, y) => x.or(y),
+    }
+}
