@@ -1,0 +1,424 @@
+//! Runs over the folded loops: accumulators, and elements folded into them.
+
+use std::iter::zip;
+
+use helio_ir::ops::{BinaryOp, Convert};
+use helio_ir::{ElementType, Op};
+
+use super::{Loops, Pass};
+use crate::elementwise::{self, Elem};
+use crate::kernel::{Builder, Cmp, IndexOp, MaskOp, Value};
+use crate::lower::affine::Dim;
+use crate::lower::emit::Point;
+use crate::lower::graph::{Node, NodeId, Reduction};
+use crate::lower::reducer::Kind;
+use crate::lower::segments::Segment;
+
+/// Accumulators of the reductions of a pass, for each copy: reduction, leaf, value.
+type Accumulators = Vec<Vec<Elem>>;
+
+impl<'m> Loops<'_, 'm> {
+    /// One run over the folded loops.
+    pub(super) fn pass(&mut self, b: &mut Builder, pass: &Pass, points: &[Point]) {
+        let sets = if self.nest.across { self.nest.unroll } else { points.len() };
+        let start = self.start(b, pass, points);
+        let mut accumulators: Accumulators =
+            (0..sets).map(|set| start[if self.nest.across { 0 } else { set }].clone()).collect();
+        let empty = self.domain.folded.iter().any(|&d| self.size(d) == 0);
+        if !empty {
+            accumulators = self.folded(b, pass, points, 0, accumulators);
+        }
+        if self.nest.across {
+            let all = accumulators.into_iter().reduce(|x, y| self.combine(b, pass, &x, &y));
+            let all = all.unwrap_or_default();
+            accumulators = vec![if empty { all } else { self.combine_lanes(b, pass, all) }];
+        }
+        for (set, values) in accumulators.into_iter().enumerate() {
+            self.emit.go(points[set]);
+            let mut values = values.into_iter();
+            for &i in &pass.reductions {
+                let reduction = self.reduction(i);
+                for leaf in 0..reduction.types.len() {
+                    let value = values.next().expect("an accumulator for each leaf");
+                    let value = match self.work.parts {
+                        Some(_) => value,
+                        None => self.finish(b, reduction, leaf, value),
+                    };
+                    self.emit.reduced[points[set].copy].insert((i, leaf), value);
+                }
+            }
+        }
+    }
+
+    /// What accumulators start with, at each point.
+    fn start(&mut self, b: &mut Builder, pass: &Pass, points: &[Point]) -> Accumulators {
+        let mut of = |point: Point| {
+            self.emit.go(point);
+            let mut values = Vec::new();
+            for &i in &pass.reductions {
+                let reduction = self.reduction(i);
+                for leaf in 0..reduction.types.len() {
+                    values.push(match &reduction.reducer.kind {
+                        Kind::Simple(ops) => {
+                            let ty = ops[leaf].ty;
+                            elementwise::constant(b, ty, neutral(ops[leaf].op, ty))
+                        }
+                        _ => self.emit.value(b, reduction.inits[leaf]),
+                    });
+                }
+            }
+            values
+        };
+        points.iter().map(|&point| of(point)).collect()
+    }
+
+    /// The initial value taken in, and the result in its own type.
+    fn finish(
+        &mut self,
+        b: &mut Builder,
+        reduction: &Reduction<'m>,
+        leaf: usize,
+        value: Elem,
+    ) -> Elem {
+        let Kind::Simple(ops) = &reduction.reducer.kind else { return value };
+        let (simple, ty) = (ops[leaf], reduction.types[leaf]);
+        let init = self.emit.value(b, reduction.inits[leaf]);
+        let init = convert(b, ty, init, simple.ty);
+        let known = matches!(
+            self.domain.graph.node(reduction.inits[leaf]),
+            Node::Literal(bits) if is_neutral(simple.op, ty, *bits)
+        );
+        let value = match known {
+            true => value,
+            false => {
+                let operands = [(simple.ty, init), (simple.ty, value)];
+                elementwise::apply(b, simple.instr, &operands, simple.ty)
+            }
+        };
+        convert(b, simple.ty, value, ty)
+    }
+
+    /// The folded loops from `depth` on, accumulating.
+    fn folded(
+        &mut self,
+        b: &mut Builder,
+        pass: &Pass,
+        points: &[Point],
+        depth: usize,
+        accumulators: Accumulators,
+    ) -> Accumulators {
+        if let Some(&dim) = self.nest.inner.get(depth) {
+            return self.segments(dim).into_iter().fold(accumulators, |accumulators, segment| {
+                let (lo, hi) = self.bounds(b, dim, segment);
+                carry(b, lo, hi, 1, accumulators, |b, var, accumulators| {
+                    self.emit.vars[usize::from(dim)] = Some(var);
+                    self.folded(b, pass, points, depth + 1, accumulators)
+                })
+            });
+        }
+        match self.nest.vector {
+            Some(vector) if self.nest.across => {
+                let mut accumulators = accumulators;
+                for segment in self.segments(vector) {
+                    accumulators = self.across(b, pass, vector, segment, accumulators);
+                }
+                accumulators
+            }
+            _ => {
+                let mut accumulators = accumulators;
+                let inputs = pass.reductions.iter().flat_map(|&i| &self.reduction(i).inputs);
+                let stored = pass.stores.iter().map(|store| store.node);
+                let roots: Vec<NodeId> = inputs.copied().chain(stored).collect();
+                let taken = accumulators.first().map_or(0, Vec::len);
+                let values = self.emit.side_by_side(b, points, &roots, taken);
+                for ((&point, values), set) in zip(zip(points, values), &mut accumulators) {
+                    self.emit.resume(point, values);
+                    *set = self.step(b, pass, set);
+                }
+                accumulators
+            }
+        }
+    }
+
+    /// Where a folded loop begins and ends in a segment, which is entered.
+    fn bounds(&mut self, b: &mut Builder, dim: Dim, segment: Segment) -> (Value, Value) {
+        let size = b.index(self.size(dim));
+        let (lo, hi) = match self.work.parts {
+            Some(parts) if parts.dim == dim => {
+                let part =
+                    self.emit.vars[usize::from(parts.part)].expect("the part's loop is open");
+                let chunk = b.index(parts.chunk);
+                let lo = b.index_op(IndexOp::Mul, part, chunk);
+                let end = b.index_op(IndexOp::Add, lo, chunk);
+                let hi = b.index_op(IndexOp::Min, end, size);
+                (lo, hi)
+            }
+            _ => (b.index(0), size),
+        };
+        self.within(b, dim, segment, lo, hi)
+    }
+
+    /// The loop over lanes where it is folded: full vectors, then what is left.
+    fn across(
+        &mut self,
+        b: &mut Builder,
+        pass: &Pass,
+        vector: Dim,
+        segment: Segment,
+        accumulators: Accumulators,
+    ) -> Accumulators {
+        let (lo, hi) = self.bounds(b, vector, segment);
+        let size = segment.1 - segment.0;
+        let step = self.lanes * accumulators.len() as i64;
+        let (mut from, mut accumulators) = (lo, accumulators);
+        if size >= step {
+            let end = self.whole(b, lo, hi, step);
+            accumulators = carry(b, lo, end, step, accumulators, |b, var, mut sets| {
+                self.emit.vars[usize::from(vector)] = Some(var);
+                for (copy, set) in sets.iter_mut().enumerate() {
+                    let offset = copy as i64 * self.lanes;
+                    self.emit.go(Point { offset, mask: None, copy: 0 });
+                    *set = self.step(b, pass, set);
+                }
+                sets
+            });
+            from = end;
+        }
+        // Parts may end anywhere in a segment that does not begin where they do.
+        let chunk = self.work.parts.filter(|p| p.dim == vector);
+        let chunk = chunk.map_or(step, |parts| if segment.0 == 0 { parts.chunk } else { 1 });
+        if size % step != 0 || chunk % step != 0 {
+            let first = vec![accumulators[0].clone()];
+            let rest = carry(b, from, hi, self.lanes, first, |b, var, mut sets| {
+                self.emit.vars[usize::from(vector)] = Some(var);
+                let mask = b.mask_below(var, hi);
+                self.emit.go(Point { offset: 0, mask: Some(mask), copy: 0 });
+                let next = self.step(b, pass, &sets[0]);
+                let chosen = |(new, &old)| elementwise::select(b, mask, new, old);
+                sets[0] = zip(next, &sets[0]).map(chosen).collect();
+                sets
+            });
+            accumulators[0].clone_from(&rest[0]);
+        }
+        accumulators
+    }
+
+    /// What happens at one point: elements taken in, values stored.
+    fn step(&mut self, b: &mut Builder, pass: &Pass, accumulators: &[Elem]) -> Vec<Elem> {
+        let mut elements = Vec::new();
+        for &i in &pass.reductions {
+            let reduction = self.reduction(i);
+            for (leaf, &input) in reduction.inputs.iter().enumerate() {
+                let value = self.emit.value(b, input);
+                elements.push(match &reduction.reducer.kind {
+                    Kind::Simple(ops) => {
+                        convert(b, self.domain.graph.info(input).ty, value, ops[leaf].ty)
+                    }
+                    _ => value,
+                });
+            }
+        }
+        self.store(b, &pass.stores);
+        self.emit.keep(b);
+        self.fold(b, pass, accumulators, &elements)
+    }
+
+    /// Elements folded into accumulators.
+    fn fold(
+        &mut self,
+        b: &mut Builder,
+        pass: &Pass,
+        accumulators: &[Elem],
+        elements: &[Elem],
+    ) -> Vec<Elem> {
+        let mut result = Vec::with_capacity(accumulators.len());
+        for &i in &pass.reductions {
+            let reduction = self.reduction(i);
+            let at = result.len()..result.len() + reduction.types.len();
+            let (accumulators, elements) = (&accumulators[at.clone()], &elements[at]);
+            match &reduction.reducer.kind {
+                Kind::Simple(ops) => {
+                    for ((simple, &x), &y) in zip(zip(ops, accumulators), elements) {
+                        let operands = [(simple.ty, x), (simple.ty, y)];
+                        result.push(elementwise::apply(b, simple.instr, &operands, simple.ty));
+                    }
+                }
+                _ => {
+                    let args: Vec<Elem> = accumulators.iter().chain(elements).copied().collect();
+                    result.extend(self.emit.body(b, &reduction.reducer.body, &args));
+                }
+            }
+        }
+        result
+    }
+
+    /// Accumulators of all lanes made one, in each lane.
+    fn combine_lanes(&mut self, b: &mut Builder, pass: &Pass, mut all: Vec<Elem>) -> Vec<Elem> {
+        if let Some(answers) = self.ask_lanes(b, pass, &all) {
+            return answers;
+        }
+        let mut by = self.lanes as usize / 2;
+        while by > 0 {
+            let moved: Vec<Elem> = all.iter().map(|&elem| rotate(b, elem, by)).collect();
+            all = self.combine(b, pass, &all, &moved);
+            by /= 2;
+        }
+        all
+    }
+
+    /// The same for masks, if all of them are folded as a processor can do at once.
+    fn ask_lanes(&self, b: &mut Builder, pass: &Pass, all: &[Elem]) -> Option<Vec<Elem>> {
+        let mut ops = Vec::with_capacity(all.len());
+        for &i in &pass.reductions {
+            let Kind::Simple(simple) = &self.reduction(i).reducer.kind else { return None };
+            ops.extend(simple.iter().map(|simple| simple.op));
+        }
+        let ask = |(&elem, op): (&Elem, BinaryOp)| match elem {
+            Elem::Mask(mask) => any_or_all(b, op, mask).map(Elem::Mask),
+            _ => None,
+        };
+        zip(all, ops).map(ask).collect()
+    }
+
+    /// Two sets of accumulators made one.
+    fn combine(&mut self, b: &mut Builder, pass: &Pass, x: &[Elem], y: &[Elem]) -> Vec<Elem> {
+        let (mut x, mut y) = (x.to_vec(), y.to_vec());
+        let mut at = 0;
+        for &i in &pass.reductions {
+            let reduction = self.reduction(i);
+            let leaves = at..at + reduction.types.len();
+            at = leaves.end;
+            let Kind::Selection { position: Some(position) } = reduction.reducer.kind else {
+                continue;
+            };
+            // What comes first stands on the left.
+            let (first, second) = (x[leaves.start + position], y[leaves.start + position]);
+            let unsigned = reduction.types[position].is_unsigned_integer();
+            let less = if unsigned { Cmp::LtU } else { Cmp::Lt };
+            let swap = b.compare(less, second.vector(), first.vector());
+            for leaf in leaves {
+                let (first, second) = (x[leaf], y[leaf]);
+                x[leaf] = elementwise::select(b, swap, second, first);
+                y[leaf] = elementwise::select(b, swap, first, second);
+            }
+        }
+        self.fold(b, pass, &x, &y)
+    }
+}
+
+/// A fold of masks as a question that a processor answers for all lanes at once; `None` if it is no
+/// such question.
+fn any_or_all(b: &mut Builder, op: BinaryOp, mask: Value) -> Option<Value> {
+    match elementwise::mask_op(op)? {
+        MaskOp::Or => Some(b.mask_any(mask)),
+        MaskOp::And => {
+            let missing = b.mask_not(mask);
+            let missing = b.mask_any(missing);
+            Some(b.mask_not(missing))
+        }
+        _ => None,
+    }
+}
+
+impl Reduction<'_> {
+    /// The type in which a leaf is accumulated.
+    pub(in crate::lower) fn accumulator(&self, leaf: usize) -> ElementType {
+        match &self.reducer.kind {
+            Kind::Simple(ops) => ops[leaf].ty,
+            _ => self.types[leaf],
+        }
+    }
+}
+
+/// A loop that carries accumulators.
+fn carry(
+    b: &mut Builder,
+    lo: Value,
+    hi: Value,
+    step: i64,
+    accumulators: Accumulators,
+    body: impl FnOnce(&mut Builder, Value, Accumulators) -> Accumulators,
+) -> Accumulators {
+    let flat = |sets: &Accumulators| -> Vec<Value> {
+        let values = sets.iter().flatten().flat_map(|&elem| match elem {
+            Elem::Vector(x) | Elem::Mask(x) => vec![x],
+            Elem::Complex(re, im) => vec![re, im],
+        });
+        values.collect()
+    };
+    let shaped = |values: &[Value]| -> Accumulators {
+        let mut values = values.iter().copied();
+        let mut next = || values.next().expect("as many values as before");
+        let mut like = |elem: &Elem| match elem {
+            Elem::Vector(_) => Elem::Vector(next()),
+            Elem::Mask(_) => Elem::Mask(next()),
+            Elem::Complex(..) => {
+                let re = next();
+                Elem::Complex(re, next())
+            }
+        };
+        accumulators.iter().map(|set| set.iter().map(&mut like).collect()).collect()
+    };
+    let results = b.for_loop(lo, hi, step, &flat(&accumulators), |b, var, values| {
+        let next = body(b, var, shaped(values));
+        flat(&next)
+    });
+    shaped(&results)
+}
+
+/// Lane `l` of the result is lane `l - by`, around the end.
+fn rotate(b: &mut Builder, elem: Elem, by: usize) -> Elem {
+    match elem {
+        Elem::Vector(x) => Elem::Vector(b.shift_up(x, x, by)),
+        Elem::Complex(re, im) => Elem::Complex(b.shift_up(re, re, by), b.shift_up(im, im, by)),
+        Elem::Mask(x) => {
+            let (one, zero) =
+                (b.int(crate::kernel::Lane::I32, 1), b.int(crate::kernel::Lane::I32, 0));
+            let lanes = b.select(x, one, zero);
+            let moved = b.shift_up(lanes, lanes, by);
+            Elem::Mask(b.compare(Cmp::Ne, moved, zero))
+        }
+    }
+}
+
+fn convert(b: &mut Builder, from: ElementType, elem: Elem, to: ElementType) -> Elem {
+    if from == to {
+        return elem;
+    }
+    elementwise::apply(b, &Op::Convert(Convert { element: to }), &[(from, elem)], to)
+}
+
+/// The bits of the value that changes nothing.
+fn neutral(op: BinaryOp, ty: ElementType) -> u128 {
+    let ones = u128::MAX >> (128 - ty.bits());
+    let sign = 1 << (ty.bits() - 1);
+    let one = helio_ir::dispatch_type!(ty, T => {
+        let one: T = helio_ir::Native::from_number(helio_ir::Number::Int(1));
+        helio_ir::Native::to_bits(one)
+    });
+    let infinity = |negative: bool| {
+        let value = if negative { f64::NEG_INFINITY } else { f64::INFINITY };
+        helio_ir::dispatch_type!(ty, T => {
+            let value: T = helio_ir::Native::from_number(helio_ir::Number::Float(value));
+            helio_ir::Native::to_bits(value)
+        })
+    };
+    match op {
+        BinaryOp::Multiply => one,
+        BinaryOp::Maximum if ty.is_float() => infinity(true),
+        BinaryOp::Minimum if ty.is_float() => infinity(false),
+        BinaryOp::Maximum if ty.is_signed_integer() => sign,
+        BinaryOp::Minimum if ty.is_signed_integer() => ones ^ sign,
+        BinaryOp::Minimum if ty.is_pred() => 1,
+        BinaryOp::And if ty.is_pred() => 1,
+        BinaryOp::Minimum | BinaryOp::And => ones,
+        // The sum of -0 and -0 is -0.
+        BinaryOp::Add if ty.is_float() => sign,
+        _ => 0,
+    }
+}
+
+/// Whether an initial value changes nothing; that of a sum may be either zero.
+fn is_neutral(op: BinaryOp, ty: ElementType, bits: u128) -> bool {
+    bits == neutral(op, ty)
+}
