@@ -549,6 +549,29 @@ fn sums_of_other_types() {
 }
 
 #[test]
+fn truth_over_rows() {
+    for (rows, columns) in [(40, 16), (300, 7), (3, 100), (1, 50000)] {
+        for (op, init) in [("and", true), ("or", false), ("xor", false)] {
+            // Few are equal, so that each answer comes up.
+            exact(
+                &format!(
+                "p {{ a = pred[] parameter(0) b = pred[] parameter(1) ROOT c = pred[] {op}(a, b) }}
+                 ENTRY e {{
+                   x = s8[{rows},{columns}] parameter(0) y = s8[{rows},{columns}] parameter(1)
+                   m = s8[] constant(15) ms = s8[{rows},{columns}] broadcast(m), dimensions={{}}
+                   a = s8[{rows},{columns}] and(x, ms) c = s8[{rows},{columns}] and(y, ms)
+                   t = pred[{rows},{columns}] compare(a, c), direction={{}}
+                   i = pred[] constant({init})
+                   ROOT r = pred[{rows}] reduce(t, i), dimensions={{1}}, to_apply=p
+                 }}"
+            )
+                .replace("direction={}", if op == "and" { "direction=NE" } else { "direction=EQ" }),
+            );
+        }
+    }
+}
+
+#[test]
 fn largest_and_their_places() {
     for (rows, columns) in [(7, 1000), (1, 70000), (90, 10), (40, 3)] {
         for (dim, out) in [(0, columns), (1, rows)] {

@@ -94,6 +94,34 @@ fn what_cannot_be_compiled_is_an_error() {
 }
 
 #[test]
+fn elements_far_apart_are_not_out_of_reach() {
+    // Addresses at the largest displacement, and elements that lie as far away again.
+    let far = 1 << 27;
+    let kernel = |wide: bool| {
+        let mut b = Builder::new(8);
+        let (x, y) = (b.param(1 << 33, true, false), b.param(64, false, true));
+        let addr = |lane_stride: i64| Addr {
+            buf: x,
+            offset: (1 << 30) - 4,
+            terms: Vec::new(),
+            lane_stride,
+        };
+        let strided = b.load(Mem::F32, addr(4 * far), None);
+        let lane = if wide { Lane::I64 } else { Lane::I32 };
+        let places: Vec<i64> = (0..8).map(|l| far * (l / 2)).collect();
+        let places = b.numbers(lane, &places);
+        let gathered = b.gather(Mem::F32, addr(0), places, 4, None);
+        let sum = b.add(strided, gathered);
+        b.store(sum, Mem::F32, at(y, &[]), None);
+        b.finish()
+    };
+    for isa in [Isa::Avx512, Isa::Avx2] {
+        assert!(compile(&kernel(false), isa).is_ok());
+    }
+    assert!(compile(&kernel(true), Isa::Avx512).is_ok());
+}
+
+#[test]
 fn a_kernel_compiles_to_the_same_bytes_each_time() {
     let kernel = fan(60);
     let code = || compile(&kernel, Isa::Avx512).unwrap().bytes().to_vec();

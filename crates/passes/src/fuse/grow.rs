@@ -53,7 +53,8 @@ pub(super) struct Groups {
     single: Vec<bool>,
 }
 
-/// A fusion has at most so many instructions,
+/// A fusion has at most so many instructions (more values than there are registers cost as much as to
+/// write the result of a part, and read it again),
 const MAX_MEMBERS: usize = 200;
 /// so many arrays to read and write,
 const MAX_ARRAYS: usize = 24;
