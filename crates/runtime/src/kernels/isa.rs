@@ -1,22 +1,78 @@
-//! Plain loops compiled for the widest vectors that the processor has.
+//! Instruction sets, and plain loops compiled for each of them.
 
-/// Runs `body`, which the compiler translates once for each instruction set; the processor decides
-/// which of them runs. Works for what is inlined into `body` only, so mark it `#[inline(always)]`,
-/// the closure included.
-#[inline]
-pub(super) fn vectorised<R>(body: impl FnOnce() -> R) -> R {
+/// A set of instructions that this machine was found to have: only [`Isa::all`] makes values, so a
+/// value proves that code for it may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Isa(Kind);
+
+/// What an [`Isa`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// AVX-512 F, BW, DQ, VL and CD, with FMA.
     #[cfg(target_arch = "x86_64")]
-    {
-        if has_avx512() {
-            // SAFETY: the processor has just been found to have these instructions.
-            return unsafe { with_avx512(body) };
-        }
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            // SAFETY: the processor has just been found to have these instructions.
-            return unsafe { with_avx2(body) };
+    Avx512,
+    /// AVX2 and FMA.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// Whatever the compiler was told that all machines have.
+    Portable,
+}
+
+impl Kind {
+    fn is_here(self) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512 => has_avx512(),
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
+            Kind::Portable => true,
         }
     }
-    body()
+}
+
+impl Isa {
+    /// The sets that this machine has, the best one first.
+    pub(super) fn all() -> impl Iterator<Item = Isa> {
+        let kinds = [
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512,
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2,
+            Kind::Portable,
+        ];
+        kinds.into_iter().filter(|kind| kind.is_here()).map(Isa)
+    }
+
+    /// The best set that this machine has.
+    pub(super) fn best() -> Isa {
+        Isa::all().next().unwrap_or(Isa(Kind::Portable))
+    }
+
+    /// Which it is.
+    pub(super) fn kind(self) -> Kind {
+        self.0
+    }
+
+    /// Calls `body`, which the compiler translates once for each set, for this one. Works for what is
+    /// inlined into `body` only, so mark it `#[inline(always)]`, the closure included.
+    #[inline(always)]
+    pub(super) fn run<R>(self, body: impl FnOnce() -> R) -> R {
+        match self.0 {
+            // SAFETY: an `Isa` of this kind exists only where `all` found the features.
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512 => unsafe { with_avx512(body) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => unsafe { with_avx2(body) },
+            Kind::Portable => body(),
+        }
+    }
+}
+
+/// [`Isa::run`] with the best set. In a loop, rather ask for that once.
+#[inline]
+pub(super) fn vectorised<R>(body: impl FnOnce() -> R) -> R {
+    Isa::best().run(body)
 }
 
 /// Asks for the first cache lines of a slice ahead of their use.
@@ -63,6 +119,7 @@ pub(super) fn has_avx512() -> bool {
         && is_x86_feature_detected!("avx512dq")
         && is_x86_feature_detected!("avx512vl")
         && is_x86_feature_detected!("avx512cd")
+        && is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("fma")
 }
 

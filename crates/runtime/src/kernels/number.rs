@@ -1,5 +1,8 @@
 //! Arithmetic on elements whose type is known at run time only.
 
+use std::marker::PhantomData;
+use std::ops::BitXor;
+
 use super::gemm::{Bf16, F16};
 use half::{bf16, f16};
 
@@ -204,7 +207,7 @@ macro_rules! short_floats {
 short_floats!(f16 as F16 bf16 as Bf16);
 
 /// A [`Fold`] as a type, so that loops are compiled for each.
-pub(super) trait FoldOp: Copy {
+pub(super) trait FoldOp: Copy + Send + Sync {
     fn apply<T: Number>(a: T, b: T) -> T;
 }
 
@@ -229,6 +232,106 @@ folds! {
     Max max;
     Min min;
 }
+
+/// A [`Fold`] of elements of some type as loops see it. Integers are unsigned here, since their sums
+/// and products have the same bits, and their extremes differ in bits that are flipped: so loops are
+/// compiled for few types.
+pub(super) trait Folding: Copy + Send + Sync {
+    /// What is in memory.
+    type Element: Plain;
+    /// What is folded.
+    type Wide: Number;
+    /// How.
+    type Op: FoldOp;
+
+    /// The number that an element is.
+    fn widen(self, element: Self::Element) -> Self::Wide;
+
+    /// The element that a number becomes.
+    fn narrow(self, wide: Self::Wide) -> Self::Element;
+}
+
+/// Numbers as they are.
+#[derive(Clone, Copy)]
+pub(super) struct Numbers<T, F>(pub(super) PhantomData<(T, F)>);
+
+impl<T: Number, F: FoldOp> Folding for Numbers<T, F> {
+    type Element = T;
+    type Wide = T::Wide;
+    type Op = F;
+
+    #[inline(always)]
+    fn widen(self, element: T) -> T::Wide {
+        element.widen()
+    }
+
+    #[inline(always)]
+    fn narrow(self, wide: T::Wide) -> T {
+        T::narrow(wide)
+    }
+}
+
+/// The largest or the smallest of integers: the largest of the unsigned ones that they become if these
+/// bits are flipped.
+#[derive(Clone, Copy)]
+pub(super) struct Extreme<T> {
+    pub(super) flip: T,
+}
+
+impl<T: Number<Wide = T> + BitXor<Output = T>> Folding for Extreme<T> {
+    type Element = T;
+    type Wide = T;
+    type Op = Max;
+
+    #[inline(always)]
+    fn widen(self, element: T) -> T {
+        element ^ self.flip
+    }
+
+    #[inline(always)]
+    fn narrow(self, wide: T) -> T {
+        wide ^ self.flip
+    }
+}
+
+/// The bits of [`Extreme::flip`], from the lowest on: the sign's, and all for the smallest.
+pub(super) fn flipped_bits(ty: NumberType, fold: Fold) -> u64 {
+    use NumberType::{I8, I16, I32, I64};
+    let sign = if matches!(ty, I8 | I16 | I32 | I64) { 1 << (8 * ty.size() - 1) } else { 0 };
+    if fold == Fold::Min { !sign } else { sign }
+}
+
+/// Evaluates an expression with `$folding` standing for the [`Folding`] of this type and this fold.
+macro_rules! with_folding {
+    ($ty:expr, $fold:expr, $folding:ident => $body:expr) => {
+        with_folding!(@arms $ty, $fold, $folding, $body,
+            [I8 U8 u8, I16 U16 u16, I32 U32 u32, I64 U64 u64],
+            [F16 half::f16, BF16 half::bf16, F32 f32, F64 f64])
+    };
+    (@arms $ty:expr, $fold:expr, $folding:ident, $body:expr,
+     [$($signed:ident $unsigned:ident $integer:ty),*], [$($variant:ident $float:ty),*]) => {
+        match $ty {
+            $(ty @ (NumberType::$signed | NumberType::$unsigned) => match $fold {
+                Fold::Add => with_folding!(@numbers $integer, Add, $folding, $body),
+                Fold::Mul => with_folding!(@numbers $integer, Mul, $folding, $body),
+                fold => {
+                    let flip = $crate::kernels::number::flipped_bits(ty, fold) as $integer;
+                    let $folding = $crate::kernels::number::Extreme { flip };
+                    $body
+                }
+            },)*
+            $(NumberType::$variant => {
+                with_fold!($fold, F => with_folding!(@numbers $float, F, $folding, $body))
+            })*
+        }
+    };
+    (@numbers $number:ty, $fold:ident, $folding:ident, $body:expr) => {{
+        use $crate::kernels::number::*;
+        let $folding = Numbers::<$number, $fold>(std::marker::PhantomData);
+        $body
+    }};
+}
+pub(super) use with_folding;
 
 #[cfg(test)]
 mod tests {

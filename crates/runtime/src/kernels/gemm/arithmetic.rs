@@ -2,7 +2,7 @@
 
 use super::Out;
 use super::engine::Shared;
-use super::isa::Isa;
+use crate::kernels::isa::Isa;
 use super::number::{Bf16, Element, F16, Number, Output};
 use super::pack::Elements;
 use super::simd::{self, MulAdd, Simd};

@@ -8,7 +8,7 @@
 
 use super::arithmetic::Arithmetic;
 use super::axis::Axis;
-use super::isa::Isa;
+use crate::kernels::isa::Isa;
 use super::narrow::Joined;
 use super::number::Number;
 use super::types::Call;

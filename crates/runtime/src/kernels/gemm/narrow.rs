@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::axis::Axis;
-use super::isa::Isa;
+use crate::kernels::isa::Isa;
 use super::number::Bf16;
 use super::operand::Operand;
 use super::pack::{MAX_WIDTH, Source, check_bounds, each_block_row};

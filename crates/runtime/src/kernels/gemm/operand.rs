@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::axis::Axis;
-use super::isa::Isa;
+use crate::kernels::isa::Isa;
 use super::pack::{Elements, MAX_WIDTH, Source, Strided, check_bounds};
 use crate::kernels::bytes::Plain;
 

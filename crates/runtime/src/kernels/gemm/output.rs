@@ -1,7 +1,7 @@
 //! Where sums go, and as what.
 
 use super::engine::Shared;
-use super::isa::Isa;
+use crate::kernels::isa::Isa;
 use super::number::Output;
 
 /// Elements of any type that are made of sums.

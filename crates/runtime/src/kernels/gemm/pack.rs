@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::axis::Axis;
 use super::engine::Shared;
-use super::isa::Isa;
+use crate::kernels::isa::Isa;
 use super::number::Element;
 use super::tile::BLOCK;
 use super::transpose::Rows;

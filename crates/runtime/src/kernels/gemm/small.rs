@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::dots::{Dots, FEW};
 use super::engine::{Shared, Tiles, chunks};
-use super::isa::Isa;
+use crate::kernels::isa::Isa;
 use super::operand::Operand;
 use super::pack::{Block, Items, MAX_WIDTH, check_bounds};
 use super::tile::{MAX_ROWS, Run, Tile, TileArgs, Tiled};

@@ -5,7 +5,7 @@ use super::arithmetic::{Arithmetic, with_arithmetic};
 use super::axis::Axis;
 use super::conv::Convolution;
 use super::engine::Shared;
-use super::isa::Isa;
+use crate::kernels::isa::Isa;
 use super::narrow::Joined;
 use super::number::{Bf16, Number, Types};
 use super::operand::{Complex, Each};

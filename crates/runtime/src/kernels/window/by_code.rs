@@ -142,7 +142,7 @@ impl Fold<'_> {
     fn windows(&self, windows: &Windows, rows: Range<usize>) {
         self.with_rows(|state| {
             let mut group = Group::default();
-            windows.each(rows, |number, start, places| {
+            windows.each(rows, &mut |number, start, places| {
                 let first = group.places.len();
                 group.places.extend_from_slice(places);
                 let list = first..group.places.len();

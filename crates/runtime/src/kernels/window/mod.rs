@@ -171,9 +171,8 @@ impl Windows {
 
     /// Calls `f` for each position in these rows: with its number, the place of the first element
     /// under the window, and the places of all elements behind it, in row-major order. There may be
-    /// none. (Inlined, so that `f` is compiled for the instructions of whoever calls this.)
-    #[inline(always)]
-    fn each(&self, rows: Range<usize>, mut f: impl FnMut(usize, usize, &[usize])) {
+    /// none.
+    fn each(&self, rows: Range<usize>, f: &mut dyn FnMut(usize, usize, &[usize])) {
         let Some((last, outer)) = self.dims.split_last() else { return };
         let mut counts = vec![0; self.dims.len()];
         // Most windows cover the same as their neighbours, or as those did before them.

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::super::bytes::{cast, cast_mut};
 use super::super::disjoint::Disjoint;
-use super::super::isa::vectorised;
-use super::super::number::{Fold, FoldOp, Number, NumberType, with_fold, with_number};
+use super::super::isa::Isa;
+use super::super::number::{Fold, FoldOp, Folding, Number, NumberType, with_fold, with_folding};
 use super::super::sort::Lanes;
 use super::{Scan, WindowDim, Windows};
 use crate::Threads;
@@ -62,9 +62,9 @@ impl ReduceWindow {
         if let Plan::Scan(scan) = &self.plan {
             return scan.run(from, init, to, threads);
         }
-        with_number!(self.ty, T => with_fold!(self.fold, F => {
-            self.plan.run::<T, F>(cast(from), cast(init)[0], cast_mut(to), threads);
-        }));
+        with_folding!(self.ty, self.fold, folding => {
+            self.plan.run(folding, cast(from), cast(init)[0], cast_mut(to), threads);
+        });
     }
 }
 
@@ -104,141 +104,161 @@ impl Plan {
         Some(Plan::Lanes { windows, points })
     }
 
-    fn run<T: Number, F: FoldOp>(&self, from: &[T], init: T, to: &mut [T], threads: Threads<'_>) {
+    fn run<G: Folding>(
+        &self,
+        folding: G,
+        from: &[G::Element],
+        init: G::Element,
+        to: &mut [G::Element],
+        threads: Threads<'_>,
+    ) {
         let to = Disjoint::new(to);
-        let init = init.widen();
+        let (init, isa) = (folding.widen(init), Isa::best());
         match self {
             Plan::Scan(_) => {} // Has another way.
             Plan::Lanes { windows, points } => {
+                let lanes = windows.lanes;
                 threads.for_ranges(windows.rows(), windows.rows_per_task(*points), &|rows| {
-                    vectorised(
-                        #[inline(always)]
-                        || lanes::<T, F>(windows, rows, from, init, &to),
-                    );
+                    windows.each(rows, &mut |number, start, places| {
+                        // SAFETY: each position belongs to one task.
+                        let to = unsafe { to.part(number * lanes, lanes) };
+                        isa.run(
+                            #[inline(always)]
+                            || fold_lanes(folding, from, (start, places), init, to),
+                        );
+                    });
                 });
             }
             Plan::Line { outer, line, points } => {
                 threads.for_ranges(outer.rows(), outer.rows_per_task(*points), &|rows| {
-                    vectorised(
-                        #[inline(always)]
-                        || line.run::<T, F>(outer, rows, from, init, &to),
-                    );
+                    line.run(isa, folding, (outer, rows), from, init, &to);
                 });
             }
         }
     }
 }
 
-/// Folds neighbours side by side.
+/// Folds neighbours side by side: elements at `places` from `start` on into each.
 #[inline(always)]
-fn lanes<T: Number, F: FoldOp>(
-    windows: &Windows,
-    rows: Range<usize>,
-    from: &[T],
-    init: T::Wide,
-    to: &Disjoint<'_, T>,
+fn fold_lanes<G: Folding>(
+    folding: G,
+    from: &[G::Element],
+    (start, places): (usize, &[usize]),
+    init: G::Wide,
+    to: &mut [G::Element],
 ) {
-    let lanes = windows.lanes;
-    windows.each(
-        rows,
-        #[inline(always)]
-        |number, start, places| {
-            // SAFETY: each position belongs to one task.
-            let to = unsafe { to.part(number * lanes, lanes) };
-            let (wide, rest) = to.as_chunks_mut::<WIDTH>();
-            chunks::<T, F, WIDTH>(wide, from, start, places, init);
-            let start = start + wide.len() * WIDTH;
-            let (narrow, rest) = rest.as_chunks_mut::<VECTOR>();
-            chunks::<T, F, VECTOR>(narrow, from, start, places, init);
-            if rest.is_empty() {
-                return;
-            }
-            let start = start + narrow.len() * VECTOR;
-            let mut folded = [init; VECTOR];
-            for place in places {
-                let from = &from[start + place..][..rest.len()];
-                for (folded, v) in folded.iter_mut().zip(from) {
-                    *folded = F::apply(*folded, v.widen());
-                }
-            }
-            for (to, folded) in rest.iter_mut().zip(folded) {
-                *to = T::narrow(folded);
-            }
-        },
-    );
+    let (wide, rest) = to.as_chunks_mut::<WIDTH>();
+    fold_chunks(folding, wide, from, (start, places), init);
+    let start = start + wide.len() * WIDTH;
+    let (narrow, rest) = rest.as_chunks_mut::<VECTOR>();
+    fold_chunks(folding, narrow, from, (start, places), init);
+    if rest.is_empty() {
+        return;
+    }
+    let start = start + narrow.len() * VECTOR;
+    let mut folded = [init; VECTOR];
+    for place in places {
+        let from = &from[start + place..][..rest.len()];
+        for (folded, &v) in folded.iter_mut().zip(from) {
+            *folded = G::Op::apply(*folded, folding.widen(v));
+        }
+    }
+    for (to, folded) in rest.iter_mut().zip(folded) {
+        *to = folding.narrow(folded);
+    }
 }
 
 /// Folds chunks of neighbours, whose size the compiler knows.
 #[inline(always)]
-fn chunks<T: Number, F: FoldOp, const SIZE: usize>(
-    chunks: &mut [[T; SIZE]],
-    from: &[T],
-    start: usize,
-    places: &[usize],
-    init: T::Wide,
+fn fold_chunks<G: Folding, const SIZE: usize>(
+    folding: G,
+    chunks: &mut [[G::Element; SIZE]],
+    from: &[G::Element],
+    (start, places): (usize, &[usize]),
+    init: G::Wide,
 ) {
     for (start, to) in (start..).step_by(SIZE).zip(chunks) {
         let mut folded = [init; SIZE];
         for place in places {
-            let from: &[T; SIZE] = from[start + place..].first_chunk().expect("a whole lane");
-            for (folded, v) in folded.iter_mut().zip(from) {
-                *folded = F::apply(*folded, v.widen());
+            let from: &[_; SIZE] = from[start + place..].first_chunk().expect("a whole lane");
+            for (folded, &v) in folded.iter_mut().zip(from) {
+                *folded = G::Op::apply(*folded, folding.widen(v));
             }
         }
         for (to, folded) in to.iter_mut().zip(folded) {
-            *to = T::narrow(folded);
+            *to = folding.narrow(folded);
         }
     }
 }
 
 impl Line {
-    /// Folds neighbouring positions side by side, for each position of the outer windows.
-    #[inline(always)]
-    fn run<T: Number, F: FoldOp>(
+    /// Folds neighbouring positions side by side, for each position of the outer windows in some
+    /// rows.
+    fn run<G: Folding>(
         &self,
-        outer: &Windows,
-        rows: Range<usize>,
-        from: &[T],
-        init: T::Wide,
-        to: &Disjoint<'_, T>,
+        isa: Isa,
+        folding: G,
+        (outer, rows): (&Windows, Range<usize>),
+        from: &[G::Element],
+        init: G::Wide,
+        to: &Disjoint<'_, G::Element>,
     ) {
-        let len = self.dim.positions * self.lanes;
-        let mut folded = vec![init; len];
-        let mut line = vec![init; self.dim.base * self.lanes];
-        outer.each(
-            rows,
-            #[inline(always)]
-            |number, start, places| {
-                folded.fill(init);
-                // First across lines, where neighbours in memory are folded; then along the line.
-                if let Some((first, others)) = places.split_first() {
-                    let width = line.len();
-                    let under = |place: &usize| &from[start + place..][..width];
-                    let first = under(first);
-                    for (line, v) in line.iter_mut().zip(first) {
-                        *line = v.widen();
-                    }
-                    for place in others {
-                        let from = under(place);
-                        for (line, v) in line.iter_mut().zip(from) {
-                            *line = F::apply(*line, v.widen());
+        let (len, width) = (self.dim.positions * self.lanes, self.dim.base * self.lanes);
+        let (mut folded, mut line) = (vec![init; len], vec![init; width]);
+        outer.each(rows, &mut |number, start, places| {
+            folded.fill(init);
+            // First across lines, where neighbours in memory are folded; then along the line.
+            if let Some((first, others)) = places.split_first() {
+                let under = |place: &usize| &from[start + place..][..width];
+                isa.run(
+                    #[inline(always)]
+                    || {
+                        for (line, &v) in line.iter_mut().zip(under(first)) {
+                            *line = folding.widen(v);
                         }
+                        for place in others {
+                            for (line, &v) in line.iter_mut().zip(under(place)) {
+                                *line = G::Op::apply(*line, folding.widen(v));
+                            }
+                        }
+                    },
+                );
+                self.along::<G::Wide, G::Op>(isa, &line, &mut folded);
+            }
+            // SAFETY: each position of the outer windows belongs to one task.
+            let to = unsafe { to.part(number * len, len) };
+            isa.run(
+                #[inline(always)]
+                || {
+                    for (to, &folded) in to.iter_mut().zip(&folded) {
+                        *to = folding.narrow(folded);
                     }
-                    let inner = self.inner();
-                    for point in 0..self.dim.size {
-                        self.point::<T::Wide, F>(point, 0..inner.start, &line, &mut folded);
-                        let rest = inner.end..self.dim.positions;
-                        self.point::<T::Wide, F>(point, rest, &line, &mut folded);
-                    }
-                    self.points::<T::Wide, F>(inner, &line, &mut folded);
-                }
-                // SAFETY: each position of the outer windows belongs to one task.
-                let to = unsafe { to.part(number * len, len) };
-                for (to, &folded) in to.iter_mut().zip(&folded) {
-                    *to = T::narrow(folded);
-                }
-            },
-        );
+                },
+            );
+        });
+    }
+
+    /// Folds the elements of a line under the window at each position.
+    fn along<T: Number, F: FoldOp>(&self, isa: Isa, line: &[T], folded: &mut [T]) {
+        let WindowDim { size, stride, positions, .. } = self.dim;
+        let inner = self.inner();
+        for point in 0..size {
+            for within in [0..inner.start, inner.end..positions] {
+                let Some((element, under)) = self.under(point, within) else { continue };
+                let line = &line[element * self.lanes..];
+                let folded = &mut folded[under.start * self.lanes..under.end * self.lanes];
+                isa.run(
+                    #[inline(always)]
+                    || fold_strided::<T, F>(folded, line, stride, self.lanes),
+                );
+            }
+        }
+        if !inner.is_empty() {
+            isa.run(
+                #[inline(always)]
+                || self.points::<T, F>(inner, line, folded),
+            );
+        }
     }
 
     /// The element under a point of the window at position 0, or before the first of all.
@@ -260,9 +280,6 @@ impl Line {
     /// which stay in registers.
     #[inline(always)]
     fn points<T: Number, F: FoldOp>(&self, inner: Range<usize>, line: &[T], folded: &mut [T]) {
-        if inner.is_empty() {
-            return;
-        }
         let lanes = self.lanes;
         let first = (inner.start as i128 + self.offset(0)) as usize * lanes;
         let start = |point| first + point * self.dim.window_dilation * lanes;
@@ -283,18 +300,9 @@ impl Line {
         }
     }
 
-    /// Folds what lies under one point of the window, at all of these positions where something does.
-    #[inline(always)]
-    fn point<T: Number, F: FoldOp>(
-        &self,
-        point: usize,
-        within: Range<usize>,
-        line: &[T],
-        folded: &mut [T],
-    ) {
-        if within.is_empty() {
-            return;
-        }
+    /// The element under a point of the window at the first of these positions where there is one,
+    /// and all at which there is.
+    fn under(&self, point: usize, within: Range<usize>) -> Option<(usize, Range<usize>)> {
         let WindowDim { stride, base, .. } = self.dim;
         // At position `p` it lies over element `p * stride + offset`.
         let offset = self.offset(point);
@@ -304,26 +312,27 @@ impl Line {
         let first = first.max(within.start);
         let end = (base as i128 - 1 - offset).div_euclid(stride_wide) + 1;
         let end = end.clamp(first as i128, within.end as i128) as usize;
-        if first == end {
-            return;
+        let element = || (first as i128 * stride_wide + offset) as usize;
+        (first < end).then(|| (element(), first..end))
+    }
+}
+
+/// Folds elements of so many lanes each, every `stride`-th of a line, into others.
+#[inline(always)]
+fn fold_strided<T: Number, F: FoldOp>(folded: &mut [T], line: &[T], stride: usize, lanes: usize) {
+    match (stride, lanes) {
+        (1, _) => fold::<T, F>(folded, line.iter()),
+        (2, 1) => {
+            // A stride that the compiler knows becomes vector code.
+            let Some((last, folded)) = folded.split_last_mut() else { return };
+            *last = F::apply(*last, line[2 * folded.len()]);
+            fold::<T, F>(folded, line.as_chunks::<2>().0.iter().map(|[v, _]| v));
         }
-        let lanes = self.lanes;
-        let element = (first as i128 * stride_wide + offset) as usize;
-        let (line, folded) = (&line[element * lanes..], &mut folded[first * lanes..end * lanes]);
-        match (stride, lanes) {
-            (1, _) => fold::<T, F>(folded, line.iter()),
-            (2, 1) => {
-                // A stride that the compiler knows becomes vector code.
-                let Some((last, folded)) = folded.split_last_mut() else { return };
-                *last = F::apply(*last, line[2 * folded.len()]);
-                fold::<T, F>(folded, line.as_chunks::<2>().0.iter().map(|[v, _]| v));
-            }
-            (_, 1) => fold::<T, F>(folded, line.iter().step_by(stride)),
-            _ => {
-                let elements = line.chunks(lanes).step_by(stride);
-                for (folded, element) in folded.chunks_exact_mut(lanes).zip(elements) {
-                    fold::<T, F>(folded, element.iter());
-                }
+        (_, 1) => fold::<T, F>(folded, line.iter().step_by(stride)),
+        _ => {
+            let elements = line.chunks(lanes).step_by(stride);
+            for (folded, element) in folded.chunks_exact_mut(lanes).zip(elements) {
+                fold::<T, F>(folded, element.iter());
             }
         }
     }

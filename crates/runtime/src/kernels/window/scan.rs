@@ -2,7 +2,7 @@
 
 use super::super::bytes::{cast, cast_mut};
 use super::super::disjoint::Disjoint;
-use super::super::number::{Fold, FoldOp, Number, NumberType, with_fold, with_number};
+use super::super::number::{Fold, FoldOp, Folding, NumberType, with_fold, with_folding};
 use super::super::sort::Lanes;
 use crate::Threads;
 
@@ -38,15 +38,22 @@ impl Scan {
     ///
     /// If an array is too short or not aligned for its elements.
     pub fn run(&self, from: &[u8], init: &[u8], to: &mut [u8], threads: Threads<'_>) {
-        with_number!(self.ty, T => with_fold!(self.fold, F => {
-            self.typed::<T, F>(cast(from), cast(init)[0], cast_mut(to), threads);
-        }));
+        with_folding!(self.ty, self.fold, folding => {
+            self.typed(folding, cast(from), cast(init)[0], cast_mut(to), threads);
+        });
     }
 
-    fn typed<T: Number, F: FoldOp>(&self, from: &[T], init: T, to: &mut [T], threads: Threads<'_>) {
+    fn typed<G: Folding>(
+        &self,
+        folding: G,
+        from: &[G::Element],
+        init: G::Element,
+        to: &mut [G::Element],
+        threads: Threads<'_>,
+    ) {
         let Lanes { outer, count, inner } = self.lanes;
         let len = outer * count * inner;
-        let (from, to, init) = (&from[..len], &mut to[..len], init.widen());
+        let (from, to, init) = (&from[..len], &mut to[..len], folding.widen(init));
         if len == 0 {
             return;
         }
@@ -55,10 +62,7 @@ impl Scan {
             threads.for_chunks(to, rows * count, &|task, to| {
                 let from = &from[task * rows * count..][..to.len()];
                 for (from, to) in from.chunks_exact(count).zip(to.chunks_exact_mut(count)) {
-                    match self.is_reversed {
-                        true => row::<T, F, true>(from, init, to),
-                        false => row::<T, F, false>(from, init, to),
-                    }
+                    row(folding, self.is_reversed, from, init, to);
                 }
             });
             return;
@@ -70,17 +74,18 @@ impl Scan {
                 let first = task % bands * WIDTH;
                 let start = task / bands * count * inner + first;
                 let width = WIDTH.min(inner - first);
-                self.band::<T, F>(from, init, &to, start, width);
+                self.band(folding, from, init, &to, start, width);
             }
         });
     }
 
     /// Folds `width` neighbouring lanes.
-    fn band<T: Number, F: FoldOp>(
+    fn band<G: Folding>(
         &self,
-        from: &[T],
-        init: T::Wide,
-        to: &Disjoint<'_, T>,
+        folding: G,
+        from: &[G::Element],
+        init: G::Wide,
+        to: &Disjoint<'_, G::Element>,
         start: usize,
         width: usize,
     ) {
@@ -91,46 +96,51 @@ impl Scan {
             let from = &from[start + i * inner..][..width];
             // SAFETY: these columns of this row belong to this band, and the band to one task.
             let to = unsafe { to.part(start + i * inner, width) };
-            for ((sum, from), to) in sums.iter_mut().zip(from).zip(to) {
-                *sum = F::apply(*sum, from.widen());
-                *to = T::narrow(*sum);
+            for ((sum, &from), to) in sums.iter_mut().zip(from).zip(to) {
+                *sum = G::Op::apply(*sum, folding.widen(from));
+                *to = folding.narrow(*sum);
             }
         }
     }
 }
 
-/// Folds one contiguous lane. A lane that is `REVERSED` is read and written from its end.
-fn row<T: Number, F: FoldOp, const REVERSED: bool>(from: &[T], init: T::Wide, to: &mut [T]) {
+/// Folds one contiguous lane, from its end if it is reversed.
+fn row<G: Folding>(
+    folding: G,
+    is_reversed: bool,
+    from: &[G::Element],
+    init: G::Wide,
+    to: &mut [G::Element],
+) {
     const BLOCK: usize = SEGMENTS * LENGTH;
     let mut before = init;
     let whole = from.len() / BLOCK * BLOCK;
-    let at = |i: usize| if REVERSED { from.len() - 1 - i } else { i };
+    let place = |i: usize, len: usize| if is_reversed { len - 1 - i } else { i };
     for start in (0..whole).step_by(BLOCK) {
-        // The elements of the block, in order of memory.
-        let first = if REVERSED { from.len() - start - BLOCK } else { start };
-        let (from, to) = (&from[first..][..BLOCK], &mut to[first..][..BLOCK]);
-        let at = |i: usize| if REVERSED { BLOCK - 1 - i } else { i };
+        // All in order of memory: the elements of the block, its segments, and what these become.
+        let first = if is_reversed { from.len() - start - BLOCK } else { start };
+        let from = from[first..][..BLOCK].as_chunks::<LENGTH>().0;
+        let to = to[first..][..BLOCK].as_chunks_mut::<LENGTH>().0;
         let mut local = [[init; LENGTH]; SEGMENTS];
-        let mut sums: [T::Wide; SEGMENTS] =
-            std::array::from_fn(|segment| from[at(segment * LENGTH)].widen());
+        let mut sums = [init; SEGMENTS];
         for i in 0..LENGTH {
-            for segment in 0..SEGMENTS {
-                if i > 0 {
-                    let v = from[at(segment * LENGTH + i)].widen();
-                    sums[segment] = F::apply(sums[segment], v);
-                }
-                local[segment][i] = sums[segment];
+            let at = place(i, LENGTH);
+            for ((sum, local), from) in sums.iter_mut().zip(&mut local).zip(from) {
+                let v = folding.widen(from[at]);
+                *sum = if i == 0 { v } else { G::Op::apply(*sum, v) };
+                local[at] = *sum;
             }
         }
-        for segment in 0..SEGMENTS {
-            for i in 0..LENGTH {
-                to[at(segment * LENGTH + i)] = T::narrow(F::apply(before, local[segment][i]));
+        for segment in (0..SEGMENTS).map(|i| place(i, SEGMENTS)) {
+            for (to, &local) in to[segment].iter_mut().zip(&local[segment]) {
+                *to = folding.narrow(G::Op::apply(before, local));
             }
-            before = F::apply(before, sums[segment]);
+            before = G::Op::apply(before, sums[segment]);
         }
     }
     for i in whole..from.len() {
-        before = F::apply(before, from[at(i)].widen());
-        to[at(i)] = T::narrow(before);
+        let at = place(i, from.len());
+        before = G::Op::apply(before, folding.widen(from[at]));
+        to[at] = folding.narrow(before);
     }
 }

@@ -4,7 +4,7 @@ use half::{bf16, f16};
 
 use super::super::bytes::{cast, cast_mut};
 use super::super::disjoint::Disjoint;
-use super::super::isa::vectorised;
+use super::super::isa::Isa;
 use super::super::number::{Fold, Number, NumberType};
 use super::{WindowDim, Windows};
 use crate::Threads;
@@ -126,30 +126,26 @@ impl SelectAndScatter {
         threads: Threads<'_>,
     ) {
         // Windows overlap, but not from batch to batch, nor from lane to lane.
-        let to = Disjoint::new(to);
+        let (to, isa) = (Disjoint::new(to), Isa::best());
         let bands = self.windows.lanes.div_ceil(WIDTH).max(1);
         threads.for_each(self.batches * bands, &|task| {
             let (batch, first) = (task / bands, task % bands * WIDTH);
             let operand = &operand[batch * self.operand_size..][..self.operand_size];
             let source = &source[batch * self.source_size..][..self.source_size];
             let to = Part { to: &to, start: batch * self.operand_size };
-            let width = (self.windows.lanes - first).min(WIDTH);
-            vectorised(
-                #[inline(always)]
-                || match width {
-                    WIDTH => self.band::<T, WIDTH>(operand, source, &to, first, &stays),
-                    _ => (first..first + width).for_each(|lane| {
-                        self.band::<T, 1>(operand, source, &to, lane, &stays);
-                    }),
-                },
-            );
+            match (self.windows.lanes - first).min(WIDTH) {
+                WIDTH => self.band::<T, WIDTH>(isa, operand, source, &to, first, &stays),
+                width => (first..first + width).for_each(|lane| {
+                    self.band::<T, 1>(isa, operand, source, &to, lane, &stays);
+                }),
+            }
         });
     }
 
     /// Treats `N` neighbouring lanes.
-    #[inline(always)]
     fn band<T: Number, const N: usize>(
         &self,
+        isa: Isa,
         operand: &[T],
         source: &[T],
         to: &Part<'_, T>,
@@ -157,30 +153,50 @@ impl SelectAndScatter {
         stays: &impl Fn(T, T) -> bool,
     ) {
         let lanes = self.windows.lanes;
-        self.windows.each(0..self.windows.rows(), |number, start, places| {
-            let Some((place, others)) = places.split_first() else { return };
-            let at = |place: &usize| start + place + first;
-            let mut best: [T; N] = *operand[at(place)..].first_chunk().expect("whole lanes");
-            let mut selected = [0u32; N];
-            for (i, place) in (1..).zip(others) {
-                let new: &[T; N] = operand[at(place)..].first_chunk().expect("whole lanes");
-                for lane in 0..N {
-                    let keeps = stays(best[lane], new[lane]);
-                    best[lane] = if keeps { best[lane] } else { new[lane] };
-                    selected[lane] = if keeps { selected[lane] } else { i };
-                }
+        self.windows.each(0..self.windows.rows(), &mut |number, start, places| {
+            let values = source[number * lanes + first..].first_chunk().expect("whole lanes");
+            let places = (start + first, places);
+            if N == 1 {
+                // There are no vectors of one lane.
+                return scatter::<T, N>(operand, values, places, to, stays);
             }
-            let values: &[T; N] =
-                source[number * lanes + first..].first_chunk().expect("whole lanes");
-            for (i, place) in (0..).zip(places) {
-                // SAFETY: these lanes of this batch belong to one task.
-                let to = unsafe { to.to.part(to.start + at(place), N) };
-                for lane in 0..N {
-                    let sum = to[lane].add(values[lane]);
-                    to[lane] = if selected[lane] == i { sum } else { to[lane] };
-                }
-            }
+            isa.run(
+                #[inline(always)]
+                || scatter::<T, N>(operand, values, places, to, stays),
+            );
         });
+    }
+}
+
+/// Adds `values` to the elements that are selected, in each lane, of those at `places` from `start`
+/// on.
+#[inline(always)]
+fn scatter<T: Number, const N: usize>(
+    operand: &[T],
+    values: &[T; N],
+    (start, places): (usize, &[usize]),
+    to: &Part<'_, T>,
+    stays: &impl Fn(T, T) -> bool,
+) {
+    let Some((place, others)) = places.split_first() else { return };
+    let at = |place: &usize| start + place;
+    let mut best: [T; N] = *operand[at(place)..].first_chunk().expect("whole lanes");
+    let mut selected = [0u32; N];
+    for (i, place) in (1..).zip(others) {
+        let new: &[T; N] = operand[at(place)..].first_chunk().expect("whole lanes");
+        for lane in 0..N {
+            let keeps = stays(best[lane], new[lane]);
+            best[lane] = if keeps { best[lane] } else { new[lane] };
+            selected[lane] = if keeps { selected[lane] } else { i };
+        }
+    }
+    for (i, place) in (0..).zip(places) {
+        // SAFETY: these lanes of this batch belong to one task.
+        let to = unsafe { to.to.part(to.start + at(place), N) };
+        for lane in 0..N {
+            let sum = to[lane].add(values[lane]);
+            to[lane] = if selected[lane] == i { sum } else { to[lane] };
+        }
     }
 }
 

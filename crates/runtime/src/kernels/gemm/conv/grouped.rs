@@ -12,7 +12,7 @@ use super::{Convolution, advance};
 use crate::Threads;
 use crate::kernels::gemm::axis::Axis;
 use crate::kernels::gemm::engine::{Shared, even_chunks};
-use crate::kernels::gemm::isa::Isa;
+use crate::kernels::isa::Isa;
 use crate::kernels::gemm::output::Places;
 use crate::kernels::gemm::pack::{Elements, check_bounds};
 use crate::kernels::gemm::simd::Simd;

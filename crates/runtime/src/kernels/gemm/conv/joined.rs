@@ -14,7 +14,7 @@ use crate::kernels::bytes::{bytes_of, cast, cast_mut};
 use crate::kernels::gemm::amx::{self, WithTiles};
 use crate::kernels::gemm::arithmetic::Arithmetic;
 use crate::kernels::gemm::axis::Axis;
-use crate::kernels::gemm::isa::Isa;
+use crate::kernels::isa::Isa;
 use crate::kernels::gemm::narrow::Narrow;
 use crate::kernels::gemm::operand::Each;
 use crate::kernels::gemm::pack::{Block, Elements};

@@ -23,7 +23,7 @@ use self::region::Window;
 use super::arithmetic::{Arithmetic, Float, with_arithmetic};
 use super::axis::Axis;
 use super::engine::Shared;
-use super::isa::Isa;
+use crate::kernels::isa::Isa;
 use super::operand::Each;
 use super::output::Places;
 use super::pack::Elements;

@@ -7,7 +7,7 @@
 
 use super::{Convolution, Spatial};
 use crate::kernels::gemm::engine::Shared;
-use crate::kernels::gemm::isa::Isa;
+use crate::kernels::isa::Isa;
 use crate::kernels::gemm::output::Places;
 use crate::kernels::gemm::pack::{Block, Elements};
 use crate::kernels::window::gcd;

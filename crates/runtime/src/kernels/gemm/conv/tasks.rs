@@ -9,7 +9,7 @@ use crate::Threads;
 use crate::kernels::bytes::Plain;
 use crate::kernels::gemm::axis::{Axis, even_parts};
 use crate::kernels::gemm::engine::{Product, Rhs, Shared, Sink, even_chunks};
-use crate::kernels::gemm::isa::Isa;
+use crate::kernels::isa::Isa;
 use crate::kernels::gemm::number::Element;
 use crate::kernels::gemm::output::Places;
 use crate::kernels::gemm::pack::{Elements, Strided};

@@ -6,7 +6,7 @@ use super::{MulAdd, Simd};
 use crate::Threads;
 use crate::kernels::gemm::dots::Dots;
 use crate::kernels::gemm::engine::Product;
-use crate::kernels::gemm::isa::{Isa, Kind};
+use crate::kernels::isa::{Isa, Kind};
 use crate::kernels::gemm::tile::{self, Tile, TileArgs, Tiled, tiles};
 
 /// A [`Simd`] whose words and sums have as many bits, so that vectors have as many of either.
