@@ -8,12 +8,12 @@
 
 use super::arithmetic::Arithmetic;
 use super::axis::Axis;
-use crate::kernels::isa::Isa;
 use super::narrow::Joined;
 use super::number::Number;
 use super::types::Call;
 use super::{At, Contraction, Then};
 use crate::kernels::bytes::cast_mut;
+use crate::kernels::isa::Isa;
 use crate::kernels::scratch;
 
 const SIGN: u8 = 0x80;
@@ -27,7 +27,7 @@ impl Contraction {
         let byte = |number| matches!(number, Number::S8 | Number::U8);
         let word = matches!(types.out, Number::S32 | Number::U32);
         let (true, true, true, Some(simd)) =
-            (byte(types.lhs), byte(types.rhs), word, super::simd::Avx512Vnni::new(isa))
+            (byte(types.lhs), byte(types.rhs), word, super::simd::Avx512Vnni::get(isa))
         else {
             return false;
         };

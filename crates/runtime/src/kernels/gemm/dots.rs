@@ -9,9 +9,9 @@ use std::ops::Range;
 use super::axis::Axis;
 use super::engine::{Product, Rhs, Shared, Sink, even_chunks};
 use super::pack::Source;
-use super::simd::Simd;
-use super::tile::Tiled;
+use super::simd::{Loops, Simd};
 use crate::Threads;
+use crate::kernels::bytes::Plain;
 use crate::kernels::scratch;
 
 /// Items of the operand with few that are multiplied at once.
@@ -22,36 +22,35 @@ const MANY: usize = 4;
 const TASK_WORDS: usize = 1 << 16;
 
 /// A product of this kind.
-pub(super) struct Dots<'a, S: Tiled> {
-    pub simd: S,
+pub(super) struct Dots<'a, W, A> {
     /// The operand with few items: rows of all steps, so many words apart, at most [`FEW`].
-    pub few: Shared<S::Word>,
+    pub few: Shared<W>,
     pub few_stride: usize,
     pub few_count: usize,
     /// The other operand, whose steps are neighbours, and which of its items to multiply.
-    pub many: Shared<S::Word>,
+    pub many: Shared<W>,
     pub many_items: &'a Axis,
     pub many_range: Range<usize>,
     pub steps: usize,
     /// The result, and its rows.
-    pub start: Shared<S::Acc>,
+    pub start: Shared<A>,
     pub rows: &'a Axis,
     /// Whether the items of `many` are rows of the result.
     pub many_are_rows: bool,
     pub add: bool,
 }
 
-impl<S: Simd> Product<'_, S> {
+impl<W: Plain + Default, A: Plain> Product<'_, W, A> {
     /// Computes the product if it is of this kind; otherwise returns false.
     ///
     /// # Safety
     /// As for [`Product::run`].
-    pub(super) unsafe fn run_dots(&self, threads: Threads<'_>) -> bool {
+    pub(super) unsafe fn run_dots(&self, loops: &dyn Loops<W, A>, threads: Threads<'_>) -> bool {
         let (Rhs::Source(rhs), Sink::Memory { start, rows, finish: None }) = (&self.rhs, self.sink)
         else {
             return false;
         };
-        let along = |source: &dyn Source<S::Word>| {
+        let along = |source: &dyn Source<W>| {
             source.in_place().is_some_and(|place| {
                 place.steps.stride() == Some(1) && place.items.stride() != Some(1)
             })
@@ -66,8 +65,8 @@ impl<S: Simd> Product<'_, S> {
             if many_are_rows { (self.cols, self.rows) } else { (self.rows, self.cols) };
         let Some(many) = many.in_place() else { return false };
         let steps = self.steps;
-        let few_stride = steps.next_multiple_of(S::LANES);
-        scratch::with(few_count * few_stride, |words: &mut [S::Word]| {
+        let few_stride = steps.next_multiple_of(loops.format().lanes);
+        scratch::with(few_count * few_stride, |words: &mut [W]| {
             for (i, row) in words.chunks_exact_mut(few_stride.max(1)).enumerate() {
                 few.pack(i..i + 1, 0..steps, 1, &mut row[..steps]);
             }
@@ -75,7 +74,6 @@ impl<S: Simd> Product<'_, S> {
             let items = (TASK_WORDS / steps.max(1)).clamp(MANY, 1024).next_multiple_of(MANY);
             threads.for_ranges(many_count, items, &|many_range| {
                 let dots = Dots {
-                    simd: self.simd,
                     few,
                     few_stride,
                     few_count,
@@ -89,46 +87,42 @@ impl<S: Simd> Product<'_, S> {
                     add: self.add,
                 };
                 // SAFETY: the caller's promise; the rows of `words` have all steps.
-                unsafe { dots.run() };
+                unsafe { loops.dots(&dots) };
             });
         });
         true
     }
 }
 
-impl<S: Simd> Dots<'_, S> {
+impl<W, A> Dots<'_, W, A> {
     /// Computes the product.
     ///
     /// # Safety
-    /// The steps of all items of both operands may be read, and what they are for written in the
-    /// result; nothing else writes to the former or accesses the latter.
-    pub(super) unsafe fn run(&self) {
+    /// The features are there; the steps of all items of both operands may be read, and what they are
+    /// for written in the result; nothing else writes to the former or accesses the latter.
+    #[inline(always)]
+    pub(super) unsafe fn run<S: Simd<Word = W, Acc = A>>(&self) {
         let range = &self.many_range;
-        self.simd.vectorise(
-            #[inline(always)]
-            || {
-                for many in even_chunks(range.len(), MANY) {
-                    let many = range.start + many.start..range.start + many.end;
-                    // SAFETY: the caller's promise; `simd` proves the features.
-                    unsafe {
-                        match self.few_count {
-                            1 => self.block::<1>(many),
-                            2 => self.block::<2>(many),
-                            3 => self.block::<3>(many),
-                            _ => self.block::<FEW>(many),
-                        }
-                    };
+        for many in even_chunks(range.len(), MANY) {
+            let many = range.start + many.start..range.start + many.end;
+            // SAFETY: the caller's promise.
+            unsafe {
+                match self.few_count {
+                    1 => self.block::<S, 1>(many),
+                    2 => self.block::<S, 2>(many),
+                    3 => self.block::<S, 3>(many),
+                    _ => self.block::<S, FEW>(many),
                 }
-            },
-        );
+            };
+        }
     }
 
     /// Computes the sums of all few items with at most [`MANY`] others.
     ///
     /// # Safety
-    /// As for [`Dots::run`]; the features are there; `few` has `COUNT` rows.
+    /// As for [`Dots::run`]; `few` has `COUNT` rows.
     #[inline(always)]
-    unsafe fn block<const COUNT: usize>(&self, many: Range<usize>) {
+    unsafe fn block<S: Simd<Word = W, Acc = A>, const COUNT: usize>(&self, many: Range<usize>) {
         let few = self.few.get().cast_const();
         let mut offsets = [0; MANY];
         self.many_items.offsets(many.start, &mut offsets[..many.len()]);

@@ -14,8 +14,9 @@ use smallvec::SmallVec;
 
 use super::axis::{Axis, even_parts};
 use super::pack::{InPlace, MAX_WIDTH, Source};
-use super::tile::{BLOCK, MAX_ROWS, Run, TileArgs, Tiled};
+use super::tile::{Format, MAX_ROWS, Run, TileArgs, Tiled};
 use crate::Threads;
+use crate::kernels::bytes::Plain;
 use crate::kernels::scratch;
 
 /// Bytes of a row or column in a block of steps. A panel of rhs is larger than the first-level cache
@@ -45,14 +46,14 @@ const DONE_BYTES: usize = 256 << 10;
 const TASK_WORK: usize = 1 << 17;
 
 /// A matrix product: `rows` of lhs with `cols` of rhs, over `steps`.
-pub(super) struct Product<'a, S: Tiled> {
-    pub simd: S,
+pub(super) struct Product<'a, W, A> {
+    pub tiled: &'a dyn Tiled<W, A>,
     pub rows: usize,
     pub cols: usize,
     pub steps: usize,
-    pub lhs: &'a dyn Source<S::Word>,
-    pub rhs: Rhs<'a, S::Word>,
-    pub sink: Sink<'a, S::Acc>,
+    pub lhs: &'a dyn Source<W>,
+    pub rhs: Rhs<'a, W>,
+    pub sink: Sink<'a, A>,
     pub done: Option<Done<'a>>,
     /// Whether to add to what is in memory. Not for a [`Sink::Function`].
     pub add: bool,
@@ -64,7 +65,7 @@ pub(super) struct Product<'a, S: Tiled> {
 pub(super) enum Rhs<'a, W> {
     /// To be packed, or read where it lies.
     Source(&'a dyn Source<W>),
-    /// What [`Product::pack_whole`] packed.
+    /// What [`pack_whole`] packed.
     Packed(&'a [W]),
 }
 
@@ -169,11 +170,7 @@ enum PartRhs<W> {
     Plain { start: Shared<W>, step_stride: usize },
 }
 
-impl<S: Tiled> Product<'_, S> {
-    const WIDTH: usize = S::LANES * S::VECS;
-    /// Steps of a block.
-    const BLOCK_STEPS: usize = BLOCK_BYTES / size_of::<S::Word>();
-
+impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
     /// Computes the product.
     ///
     /// # Safety
@@ -183,9 +180,11 @@ impl<S: Tiled> Product<'_, S> {
         if self.rows == 0 || self.cols == 0 {
             return;
         }
-        // SAFETY: the caller's promise.
-        if unsafe { S::run_loops(self, threads) } {
-            return self.done(0..self.rows);
+        if let Some(loops) = self.tiled.loops() {
+            // SAFETY: the caller's promise.
+            if unsafe { self.run_dots(loops, threads) || self.run_sweep(loops, threads) } {
+                return self.done(0..self.rows);
+            }
         }
         match self.sink {
             // SAFETY: the caller's promise.
@@ -199,7 +198,7 @@ impl<S: Tiled> Product<'_, S> {
                 let dense = Axis::new([(self.rows.max(2), width)]); // one row has a stride, too
                 for block in 0..blocks {
                     let rows = block * rows..self.rows.min((block + 1) * rows);
-                    scratch::with(rows.len() * width, |sums: &mut [S::Acc]| {
+                    scratch::with(rows.len() * width, |sums: &mut [A]| {
                         let start = sums.as_mut_ptr().wrapping_sub(rows.start * width);
                         // SAFETY: the caller's promise for the operands; `sums` has a place for
                         // each row of the block and column of a group.
@@ -224,12 +223,13 @@ impl<S: Tiled> Product<'_, S> {
         rows: Range<usize>,
         block: usize,
         threads: Threads<'_>,
-        place: impl Fn(usize) -> Place<'p, S::Acc>,
+        place: impl Fn(usize) -> Place<'p, A>,
     ) {
+        let format = self.tiled.format();
         let plain = self.unpacked_rhs(rows.len());
         for cols in chunks(0..self.cols, block) {
             let place = place(cols.start);
-            for steps in Self::step_chunks(self.steps) {
+            for steps in step_chunks::<W>(format, self.steps) {
                 let mut part = Part {
                     rows: rows.clone(),
                     cols: cols.clone(),
@@ -241,7 +241,7 @@ impl<S: Tiled> Product<'_, S> {
                 };
                 match (&self.rhs, plain) {
                     (Rhs::Packed(whole), _) => {
-                        let width = self.cols.next_multiple_of(Self::WIDTH);
+                        let width = self.cols.next_multiple_of(format.width());
                         let start = whole[steps.start * width..].as_ptr().cast_mut();
                         part.rhs = PartRhs::Packed { start: Shared(start), col: 0 };
                     }
@@ -250,10 +250,10 @@ impl<S: Tiled> Product<'_, S> {
                         part.rhs = PartRhs::Plain { start: Shared(start), step_stride };
                     }
                     (Rhs::Source(source), None) => {
-                        let width = cols.len().next_multiple_of(Self::WIDTH);
-                        scratch::with(width * steps.len(), |packed: &mut [S::Word]| {
+                        let width = cols.len().next_multiple_of(format.width());
+                        scratch::with(width * steps.len(), |packed: &mut [W]| {
                             let which = (cols.clone(), steps.clone());
-                            Self::pack_rhs(*source, self.steps, which, packed, threads);
+                            pack_rhs(format, *source, self.steps, which, packed, threads);
                             let start = Shared(packed.as_mut_ptr());
                             part.rhs = PartRhs::Packed { start, col: cols.start };
                             // SAFETY: the caller's promise.
@@ -268,85 +268,26 @@ impl<S: Tiled> Product<'_, S> {
         }
     }
 
-    /// How many words [`Product::pack_whole`] needs.
-    pub(super) fn whole_len(cols: usize, steps: usize) -> usize {
-        cols.next_multiple_of(Self::WIDTH) * Self::whole_steps(steps)
-    }
-
-    /// So many steps with those that a last block lacks.
-    fn whole_steps(steps: usize) -> usize {
-        if S::IN_BLOCKS { steps.next_multiple_of(BLOCK) } else { steps }
-    }
-
-    /// Blocks of steps, of which the last may go beyond those that there are.
-    fn step_chunks(steps: usize) -> impl Iterator<Item = Range<usize>> {
-        let total = Self::whole_steps(steps);
-        let (parts, size) = even_parts(total, Self::BLOCK_STEPS);
-        let size = Self::whole_steps(size);
-        (0..parts).map(move |part| (part * size).min(total)..total.min((part + 1) * size))
-    }
-
-    /// Packs a right operand for several products, for [`Rhs::Packed`].
-    pub(super) fn pack_whole(
-        source: &dyn Source<S::Word>,
-        cols: usize,
-        steps: usize,
-        packed: &mut [S::Word],
-        threads: Threads<'_>,
-    ) {
-        let width = cols.next_multiple_of(Self::WIDTH);
-        let mut rest = packed;
-        for chunk in Self::step_chunks(steps) {
-            let (packed, later) = rest.split_at_mut(chunk.len() * width);
-            Self::pack_rhs(source, steps, (0..cols, chunk), packed, threads);
-            rest = later;
-        }
-    }
-
     /// rhs where it lies, and its distance from step to step, if that is better than packing it for
     /// so many rows.
-    fn unpacked_rhs(&self, rows: usize) -> Option<(*const S::Word, usize)> {
+    fn unpacked_rhs(&self, rows: usize) -> Option<(*const W, usize)> {
         let Rhs::Source(source) = self.rhs else { return None };
-        let plain = source.in_place().filter(|_| !S::IN_BLOCKS)?;
+        let format = self.tiled.format();
+        let plain = source.in_place().filter(|_| !format.in_blocks)?;
         let row = plain.items.stride() == Some(1);
         let step_stride = plain.steps.stride()?;
-        let row_bytes = step_stride.saturating_mul(size_of::<S::Word>());
+        let row_bytes = step_stride.saturating_mul(size_of::<W>());
         let small = row_bytes.saturating_mul(self.steps) <= UNPACKED_BYTES;
-        let few = rows <= UNPACKED_TILES * S::ROWS || small && row_bytes <= SHORT_ROW_BYTES;
+        let few = rows <= UNPACKED_TILES * format.rows() || small && row_bytes <= SHORT_ROW_BYTES;
         (row && few).then_some((plain.start.get().cast_const(), step_stride))
-    }
-
-    /// Packs columns and steps of rhs, which has so many steps, panel after panel.
-    fn pack_rhs(
-        source: &dyn Source<S::Word>,
-        total: usize,
-        (cols, steps): (Range<usize>, Range<usize>),
-        packed: &mut [S::Word],
-        threads: Threads<'_>,
-    ) {
-        let panel = Self::WIDTH * steps.len();
-        if panel == 0 {
-            return;
-        }
-        let real = steps.start..steps.end.min(total);
-        // A few panels at once, so that a task is not too short.
-        let panels_per_task = (TASK_WORK / 8 / panel).max(1);
-        threads.for_chunks(packed, panels_per_task * panel, &|task, packed| {
-            for (i, panel) in packed.chunks_exact_mut(panel).enumerate() {
-                let first = cols.start + (task * panels_per_task + i) * Self::WIDTH;
-                let items = first..cols.end.min(first + Self::WIDTH);
-                let (panel, beyond) = panel.split_at_mut(Self::WIDTH * real.len());
-                source.pack(items, real.clone(), Self::WIDTH, panel);
-                beyond.fill_with(S::Word::default);
-            }
-        });
     }
 
     /// Computes a part in tasks.
     ///
     /// # Safety
     /// As for [`Product::run`], for the part.
-    unsafe fn run_part(&self, part: &Part<'_, S>, threads: Threads<'_>) {
+    unsafe fn run_part(&self, part: &Part<'_, W, A>, threads: Threads<'_>) {
+        let (height, panel) = (self.tiled.format().rows(), self.tiled.format().width());
         let work = part.rows.len().saturating_mul(part.cols.len());
         let work = work.saturating_mul(part.steps.len()) / TASK_WORK;
         // Whether there are no more sums for these rows.
@@ -361,11 +302,11 @@ impl<S: Tiled> Product<'_, S> {
         }
         // Full tiles, but in the last block; and if several blocks, then an even number, since
         // threads often are.
-        let tiles = part.rows.len().div_ceil(S::ROWS);
-        let times = (Self::BLOCK_STEPS / part.steps.len().max(1)).clamp(1, MOST_TIMES);
+        let tiles = part.rows.len().div_ceil(height);
+        let times = (block_steps::<W>() / part.steps.len().max(1)).clamp(1, MOST_TIMES);
         let times = match self.done {
             Some(_) => {
-                let bytes = self.cols * BLOCK_TILES * S::ROWS * size_of::<S::Acc>();
+                let bytes = self.cols * BLOCK_TILES * height * size_of::<A>();
                 times.min(DONE_BYTES / bytes).max(1)
             }
             None => times,
@@ -375,12 +316,12 @@ impl<S: Tiled> Product<'_, S> {
             0 | 1 => 1,
             several => several.next_multiple_of(2),
         };
-        let row_of = |block: usize| (block * tiles / row_blocks * S::ROWS).min(part.rows.len());
-        let block_rows = tiles.div_ceil(row_blocks) * S::ROWS;
+        let row_of = |block: usize| (block * tiles / row_blocks * height).min(part.rows.len());
+        let block_rows = tiles.div_ceil(row_blocks) * height;
         // Groups of columns only where the rows alone give few tasks: each packs lhs anew.
         let width = if row_blocks >= self.tasks { BLOCK_COLUMNS } else { GROUP_COLUMNS };
         let width = width.max(TASK_WORK / (block_rows * part.steps.len()).max(1));
-        let width = width.min(part.cols.len()).next_multiple_of(Self::WIDTH);
+        let width = width.min(part.cols.len()).next_multiple_of(panel);
         let groups = part.cols.len().div_ceil(width);
         let are_whole_rows = groups == 1 && part.cols.len() == self.cols;
         threads.for_each(row_blocks * groups, &|task| {
@@ -410,10 +351,11 @@ impl<S: Tiled> Product<'_, S> {
     ///
     /// # Safety
     /// As for [`Product::run`], for the block.
-    unsafe fn run_task(&self, part: &Part<'_, S>, rows: Range<usize>, cols: Range<usize>) {
-        let tiles = Tiles::new(rows.clone(), S::HEIGHTS);
+    unsafe fn run_task(&self, part: &Part<'_, W, A>, rows: Range<usize>, cols: Range<usize>) {
+        let format = self.tiled.format();
+        let tiles = Tiles::new(rows.clone(), format.heights);
         if let Some(plain) =
-            self.lhs.in_place().filter(|plain| S::IN_PLACE && reads_well(plain, cols.len()))
+            self.lhs.in_place().filter(|plain| format.in_place && reads_well(plain, cols.len()))
         {
             let (mut lhs_step, mut step) = (1, part.steps.start);
             let mut runs = SmallVec::<[Run; 4]>::new();
@@ -430,10 +372,10 @@ impl<S: Tiled> Product<'_, S> {
             return;
         }
         let steps = part.steps.len();
-        scratch::with(rows.len() * steps, |packed: &mut [S::Word]| {
+        scratch::with(rows.len() * steps, |packed: &mut [W]| {
             for tile in tiles.clone() {
                 let panel = &mut packed[(tile.start - rows.start) * steps..][..tile.len() * steps];
-                if S::IN_BLOCKS {
+                if format.in_blocks {
                     let steps = part.steps.start..part.steps.end.min(self.steps);
                     self.lhs.pack_blocks(tile, steps, panel);
                 } else {
@@ -455,28 +397,28 @@ impl<S: Tiled> Product<'_, S> {
     /// As for [`Product::run`], for the tiles and columns; what `lhs` tells may be read.
     unsafe fn run_tiles(
         &self,
-        part: &Part<'_, S>,
+        part: &Part<'_, W, A>,
         tiles: Tiles,
         cols: Range<usize>,
-        lhs: Lhs<'_, S::Word>,
+        lhs: Lhs<'_, W>,
     ) {
         let all_rows = tiles.rows.clone();
-        let session = self.simd.session();
+        let (session, format) = (self.tiled.session(), self.tiled.format());
         let out_offsets = Offsets::of(part.place.rows, tiles.clone());
         let tiles: SmallVec<[Range<usize>; 16]> = tiles.collect();
         for group in chunks(cols, GROUP_COLUMNS) {
-            for cols in chunks(group.clone(), Self::WIDTH) {
-                let vecs = cols.len().div_ceil(S::LANES);
+            for cols in chunks(group.clone(), format.width()) {
+                let vecs = cols.len().div_ceil(format.lanes);
                 let steps = part.steps.len();
                 let (rhs, rhs_step) = match part.rhs {
                     PartRhs::Packed { start, col } => {
-                        (start.get().wrapping_add((cols.start - col) * steps), Self::WIDTH)
+                        (start.get().wrapping_add((cols.start - col) * steps), format.width())
                     }
                     PartRhs::Plain { start, step_stride } => {
                         (start.get().wrapping_add(cols.start), step_stride)
                     }
                 };
-                let bytes = rhs_step * size_of::<S::Word>();
+                let bytes = rhs_step * size_of::<W>();
                 let ahead = |tile: usize| match part.rhs {
                     // While tiles read a panel the next one comes closer, a share with each.
                     PartRhs::Packed { .. } => {
@@ -494,7 +436,7 @@ impl<S: Tiled> Product<'_, S> {
                     let (out, out_rows) = out_offsets.tile(i, tile.start);
                     let (ahead, ahead_step) = ahead(i);
                     let args = TileArgs {
-                        session: &session,
+                        session: &*session,
                         rows: tile.len(),
                         vecs,
                         lhs: lhs.start.wrapping_add(lhs_start),
@@ -505,13 +447,13 @@ impl<S: Tiled> Product<'_, S> {
                         rhs_step,
                         out: part.place.origin.get().wrapping_add(out + cols.start),
                         out_rows,
-                        last_lanes: cols.len() - (vecs - 1) * S::LANES,
+                        last_lanes: cols.len() - (vecs - 1) * format.lanes,
                         add: part.add,
                         ahead,
                         ahead_step,
                     };
-                    // SAFETY: the caller's promise; `self.simd` proves the features.
-                    unsafe { self.simd.tile(tile.len(), vecs, lhs.packed)(&args) };
+                    // SAFETY: the caller's promise; `self.tiled` proves the features.
+                    unsafe { self.tiled.tile(tile.len(), vecs, lhs.packed)(&args) };
                 }
             }
             if part.last {
@@ -525,7 +467,7 @@ impl<S: Tiled> Product<'_, S> {
     ///
     /// # Safety
     /// The sums may be read.
-    unsafe fn finish(&self, part: &Part<'_, S>, rows: Range<usize>, cols: Range<usize>) {
+    unsafe fn finish(&self, part: &Part<'_, W, A>, rows: Range<usize>, cols: Range<usize>) {
         for row in rows {
             match self.sink {
                 Sink::Memory { finish: None, .. } => return,
@@ -541,13 +483,77 @@ impl<S: Tiled> Product<'_, S> {
     }
 }
 
+/// How many words [`pack_whole`] needs.
+pub(super) fn whole_len(format: Format, cols: usize, steps: usize) -> usize {
+    cols.next_multiple_of(format.width()) * format.whole_steps(steps)
+}
+
+/// Blocks of steps, of which the last may go beyond those that there are.
+fn step_chunks<W>(format: Format, steps: usize) -> impl Iterator<Item = Range<usize>> {
+    let total = format.whole_steps(steps);
+    let (parts, size) = even_parts(total, block_steps::<W>());
+    let size = format.whole_steps(size);
+    (0..parts).map(move |part| (part * size).min(total)..total.min((part + 1) * size))
+}
+
+/// Steps of a block.
+const fn block_steps<W>() -> usize {
+    BLOCK_BYTES / size_of::<W>()
+}
+
+/// Packs a right operand for several products, for [`Rhs::Packed`].
+pub(super) fn pack_whole<W: Plain + Default>(
+    format: Format,
+    source: &dyn Source<W>,
+    cols: usize,
+    steps: usize,
+    packed: &mut [W],
+    threads: Threads<'_>,
+) {
+    let width = cols.next_multiple_of(format.width());
+    let mut rest = packed;
+    for chunk in step_chunks::<W>(format, steps) {
+        let (packed, later) = rest.split_at_mut(chunk.len() * width);
+        pack_rhs(format, source, steps, (0..cols, chunk), packed, threads);
+        rest = later;
+    }
+}
+
+/// Packs columns and steps of rhs, which has so many steps, panel after panel.
+fn pack_rhs<W: Plain + Default>(
+    format: Format,
+    source: &dyn Source<W>,
+    total: usize,
+    (cols, steps): (Range<usize>, Range<usize>),
+    packed: &mut [W],
+    threads: Threads<'_>,
+) {
+    let width = format.width();
+    let panel = width * steps.len();
+    if panel == 0 {
+        return;
+    }
+    let real = steps.start..steps.end.min(total);
+    // A few panels at once, so that a task is not too short.
+    let panels_per_task = (TASK_WORK / 8 / panel).max(1);
+    threads.for_chunks(packed, panels_per_task * panel, &|task, packed| {
+        for (i, panel) in packed.chunks_exact_mut(panel).enumerate() {
+            let first = cols.start + (task * panels_per_task + i) * width;
+            let items = first..cols.end.min(first + width);
+            let (panel, beyond) = panel.split_at_mut(width * real.len());
+            source.pack(items, real.clone(), width, panel);
+            beyond.fill_with(W::default);
+        }
+    });
+}
+
 /// A block of steps of some rows and columns.
-struct Part<'p, S: Tiled> {
+struct Part<'p, W, A> {
     rows: Range<usize>,
     cols: Range<usize>,
     steps: Range<usize>,
-    rhs: PartRhs<S::Word>,
-    place: Place<'p, S::Acc>,
+    rhs: PartRhs<W>,
+    place: Place<'p, A>,
     /// Whether there were steps before.
     add: bool,
     /// Whether there are no more.

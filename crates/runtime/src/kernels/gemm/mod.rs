@@ -28,16 +28,16 @@ mod tests;
 
 use std::ops::Range;
 
-use self::arithmetic::{Float, with_arithmetic};
+use self::arithmetic::Float;
 use self::axis::Axis;
 use self::engine::{Product, Rhs, Shared, Sink};
-use super::isa::Isa;
 pub(super) use self::number::{Bf16, F16};
 pub use self::number::{Number, Types};
 use self::operand::{Each, Operand};
 use self::output::Places;
 use self::tile::Tiled;
-use super::bytes::cast_mut;
+use super::bytes::{Plain, cast_mut};
+use super::isa::Isa;
 use crate::Threads;
 
 /// How many tasks a product should be, so that threads share it evenly.
@@ -196,21 +196,19 @@ impl Contraction {
         let then = Then { part: None, rows };
         let (lhs, rhs) = (&Each::all(&lhs), &Each::all(&rhs));
         // SAFETY: `out` is borrowed mutably.
-        with_arithmetic!(T, isa, simd => unsafe {
-            self.run(simd, isa, [lhs, rhs], out, then, threads)
-        });
+        unsafe { self.run(T::instructions(isa), isa, [lhs, rhs], out, then, threads) };
     }
 
-    /// Computes the product in the arithmetic of `simd`.
+    /// Computes the product in tiles.
     ///
     /// # Safety
     /// Nothing else accesses the places of `out`.
-    unsafe fn run<S: Tiled>(
+    unsafe fn run<W: Plain + Default, A: Plain + Default>(
         &self,
-        simd: S,
+        tiled: &dyn Tiled<W, A>,
         isa: Isa,
-        [lhs, rhs]: [&dyn Operand<S::Word>; 2],
-        out: Out<'_, S::Acc>,
+        [lhs, rhs]: [&dyn Operand<W>; 2],
+        out: Out<'_, A>,
         then: Then<'_>,
         threads: Threads<'_>,
     ) {
@@ -236,7 +234,7 @@ impl Contraction {
             let done = |batch| finish_rows(batch, 0..rows);
             // SAFETY: the caller's promise; the result lies in its memory, as asserted above, and
             // its elements are apart, by the assertion of `new`.
-            if unsafe { self.run_small((simd, isa), [lhs, rhs], out, &done, threads) } {
+            if unsafe { self.run_small((tiled, isa), [lhs, rhs], out, &done, threads) } {
                 return;
             }
         }
@@ -254,7 +252,7 @@ impl Contraction {
                     finish(At { batch, row, col }, bytes);
                 }
             };
-            let convert = |row, col, sums: &[S::Acc]| {
+            let convert = |row, col, sums: &[A]| {
                 // SAFETY: as above.
                 unsafe { out.places.write(isa, place(row, col), 1, sums) };
                 finish_part(row, col, sums.len());
@@ -274,7 +272,7 @@ impl Contraction {
                     let rhs = Rhs::Source(rhs);
                     let add = false;
                     let product =
-                        Product { simd, rows, cols, steps, lhs, rhs, sink, done, add, tasks };
+                        Product { tiled, rows, cols, steps, lhs, rhs, sink, done, add, tasks };
                     // SAFETY: sources lie in memory, as they checked; so does the result, by the
                     // assertion above, and no two of its elements are one, by that of `new`.
                     unsafe { product.run(threads) };

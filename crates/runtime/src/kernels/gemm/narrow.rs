@@ -4,12 +4,12 @@
 use std::ops::Range;
 
 use super::axis::Axis;
-use crate::kernels::isa::Isa;
 use super::number::Bf16;
 use super::operand::Operand;
 use super::pack::{MAX_WIDTH, Source, check_bounds, each_block_row};
 use super::transpose::Rows;
 use crate::kernels::bytes::Plain;
+use crate::kernels::isa::Isa;
 
 /// A number that shares a word with those of the next steps.
 pub(super) trait Narrow: Plain + Default {

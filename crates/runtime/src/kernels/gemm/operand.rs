@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::axis::Axis;
-use crate::kernels::isa::Isa;
 use super::pack::{Elements, MAX_WIDTH, Source, Strided, check_bounds};
 use crate::kernels::bytes::Plain;
+use crate::kernels::isa::Isa;
 
 /// An operand whose dimensions are not yet said.
 pub(super) trait Operand<W>: Sync {

@@ -1,8 +1,8 @@
 //! Where sums go, and as what.
 
 use super::engine::Shared;
-use crate::kernels::isa::Isa;
 use super::number::Output;
+use crate::kernels::isa::Isa;
 
 /// Elements of any type that are made of sums.
 pub(super) trait Places<A>: Sync {

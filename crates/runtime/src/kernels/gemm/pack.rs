@@ -7,11 +7,11 @@ use std::ops::Range;
 
 use super::axis::Axis;
 use super::engine::Shared;
-use crate::kernels::isa::Isa;
 use super::number::Element;
 use super::tile::BLOCK;
 use super::transpose::Rows;
 use crate::kernels::bytes::Plain;
+use crate::kernels::isa::Isa;
 use crate::kernels::isa::prefetch_line;
 
 /// No tile has more items of an operand.

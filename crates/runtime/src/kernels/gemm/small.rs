@@ -8,12 +8,13 @@ use std::ops::Range;
 
 use super::dots::{Dots, FEW};
 use super::engine::{Shared, Tiles, chunks};
-use crate::kernels::isa::Isa;
 use super::operand::Operand;
 use super::pack::{Block, Items, MAX_WIDTH, check_bounds};
 use super::tile::{MAX_ROWS, Run, Tile, TileArgs, Tiled};
 use super::{Contraction, Out};
 use crate::Threads;
+use crate::kernels::bytes::Plain;
+use crate::kernels::isa::Isa;
 use crate::kernels::scratch;
 
 /// Multiplications of a product that is small, and its steps at most.
@@ -77,8 +78,8 @@ struct Group {
 }
 
 /// A tile of each product: where it begins.
-struct Place<'g, S: Tiled> {
-    tile: Tile<S>,
+struct Place<'g, W, A> {
+    tile: Tile<W, A>,
     rows: usize,
     vecs: usize,
     group: &'g Group,
@@ -93,16 +94,16 @@ impl Contraction {
     ///
     /// # Safety
     /// The result lies in `out`, which nothing else accesses; no two of its elements are one.
-    pub(super) unsafe fn run_small<S: Tiled>(
+    pub(super) unsafe fn run_small<W: Plain + Default, A>(
         &self,
-        (simd, isa): (S, Isa),
-        [lhs, rhs]: [&dyn Operand<S::Word>; 2],
-        out: Out<'_, S::Acc>,
+        (tiled, isa): (&dyn Tiled<W, A>, Isa),
+        [lhs, rhs]: [&dyn Operand<W>; 2],
+        out: Out<'_, A>,
         done: &(dyn Fn(usize) + Sync),
         threads: Threads<'_>,
     ) -> bool {
-        let count = self.batch[0].len();
-        if count < 2 || !S::IN_PLACE {
+        let (count, format) = (self.batch[0].len(), tiled.format());
+        if count < 2 || !format.in_place {
             return false;
         }
         let Some(shape) = Shape::of(self).filter(Shape::is_small) else { return false };
@@ -133,7 +134,9 @@ impl Contraction {
         };
         let grain = TASK_WORK / shape.work();
 
-        if let (Some(words), true, true) = (rhs_words, S::LOOPS, shape.runs_along_steps()) {
+        if let (Some(words), Some(loops), true) =
+            (rhs_words, tiled.loops(), shape.runs_along_steps())
+        {
             let (rhs_cols, lhs_rows) = (&self.rhs_cols, &self.lhs_rows);
             let few_is_lhs = shape.rows <= FEW;
             threads.for_ranges(count, grain, &|batches| {
@@ -144,7 +147,6 @@ impl Contraction {
                     let rhs = (Shared(rhs), rhs_cols, shape.cols);
                     let (few, many) = if few_is_lhs { (lhs, rhs) } else { (rhs, lhs) };
                     let dots = Dots {
-                        simd,
                         few: few.0,
                         few_stride: few.1.stride().unwrap_or_default(),
                         few_count: few.2,
@@ -159,7 +161,7 @@ impl Contraction {
                     };
                     // SAFETY: that the operands of the whole batch lie in memory was checked above;
                     // the caller promises that the result may be written, each product by one task.
-                    unsafe { S::run_dots(&dots) };
+                    unsafe { loops.dots(&dots) };
                     done(batch);
                 }
             });
@@ -172,37 +174,37 @@ impl Contraction {
         // rhs is read where it lies if columns are neighbours, else from a copy, group after group.
         let in_place = rhs_words.zip(shape.rhs).filter(|(_, strides)| strides[0] == 1);
         let mut copied = 0;
-        let groups: Vec<Group> = chunks(0..shape.cols, S::LANES * S::VECS)
+        let groups: Vec<Group> = chunks(0..shape.cols, format.width())
             .map(|cols| {
                 if let Some((_, [_, rhs_step])) = in_place {
                     return Group { rhs: cols.start, rhs_step, cols };
                 }
-                let (rhs, rhs_step) = (copied, cols.len().next_multiple_of(S::LANES));
+                let (rhs, rhs_step) = (copied, cols.len().next_multiple_of(format.lanes));
                 copied += rhs_step * shape.steps;
                 Group { cols, rhs, rhs_step }
             })
             .collect();
-        let tiles = || Tiles::new(0..shape.rows, S::HEIGHTS);
+        let tiles = || Tiles::new(0..shape.rows, format.heights);
         let places = groups.iter().flat_map(|group| {
-            let vecs = group.cols.len().div_ceil(S::LANES);
+            let vecs = group.cols.len().div_ceil(format.lanes);
             let (lhs_row, out_row) = (shape.lhs[0], shape.out);
             tiles().map(move |rows| Place {
-                tile: simd.tile(rows.len(), vecs, false),
+                tile: tiled.tile(rows.len(), vecs, false),
                 rows: rows.len(),
                 vecs,
                 group,
                 lhs: rows.start * lhs_row,
                 out: rows.start * out_row + group.cols.start,
-                last_lanes: group.cols.len() - (vecs - 1) * S::LANES,
+                last_lanes: group.cols.len() - (vecs - 1) * format.lanes,
             })
         });
-        let places: Vec<Place<'_, S>> = places.collect();
+        let places: Vec<Place<'_, W, A>> = places.collect();
         let rows_at = |stride| std::array::from_fn::<usize, MAX_ROWS, _>(|i| i * stride);
         let (lhs_rows, out_rows) = (rows_at(shape.lhs[0]), rows_at(shape.out));
         let runs = [Run { offset: 0, len: shape.steps }];
         let even = elements.zip(shape.rhs).map(|((elements, _), strides)| (elements, strides));
         let offsets = even.map(|(_, [col, _])| std::array::from_fn(|i| i * col));
-        let copy_rhs = |batch, start, copy: &mut [S::Word]| {
+        let copy_rhs = |batch, start, copy: &mut [W]| {
             let (Some((elements, [col, stride])), Some(offsets)) = (even, &offsets) else {
                 let (start, steps) = (rhs_batch.offset(batch), 0..shape.steps);
                 return rhs.with_source(isa, start, &self.rhs_cols, &self.rhs_steps, &mut |rhs| {
@@ -223,8 +225,8 @@ impl Contraction {
         };
 
         threads.for_ranges(count, grain, &|batches| {
-            let session = simd.session();
-            scratch::with(copied, |copy: &mut [S::Word]| {
+            let session = tiled.session();
+            scratch::with(copied, |copy: &mut [W]| {
                 for batch in batches {
                     let (lhs, rhs_start, out) = all_at(batch);
                     let rhs_words = match in_place {
@@ -237,7 +239,7 @@ impl Contraction {
                     for place in &places {
                         let rhs = rhs_words.wrapping_add(place.group.rhs);
                         let args = TileArgs {
-                            session: &session,
+                            session: &*session,
                             rows: place.rows,
                             vecs: place.vecs,
                             lhs: lhs.wrapping_add(place.lhs),
@@ -255,7 +257,7 @@ impl Contraction {
                         };
                         // SAFETY: that the operands of the whole batch lie in memory was checked
                         // above, and a copy has all steps of its group; the caller promises that
-                        // the result may be written, each product by one task; `simd` proves the
+                        // the result may be written, each product by one task; `tiled` proves the
                         // features.
                         unsafe { (place.tile)(&args) };
                     }

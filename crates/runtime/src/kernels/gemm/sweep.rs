@@ -3,9 +3,10 @@
 //! The matrix is read once, in the order of memory: a few of its rows at a time, all columns of
 //! them, each multiplied by its element of the vector and added to the result, which stays in cache.
 
-use super::engine::{Product, Rhs, Sink, even_chunks};
-use super::simd::Simd;
+use super::engine::{Product, Rhs, Shared, Sink, even_chunks};
+use super::simd::{Loops, Simd};
 use crate::Threads;
+use crate::kernels::bytes::Plain;
 use crate::kernels::scratch;
 
 /// Rows of the matrix that are read side by side.
@@ -13,12 +14,25 @@ const ROWS: usize = 8;
 /// Columns that a task takes at least, if there are so many.
 const TASK_COLUMNS: usize = 2048;
 
-impl<S: Simd> Product<'_, S> {
+/// Some columns of a product of this kind.
+pub(super) struct Sweep<'a, W, A> {
+    /// An element for each row of the matrix.
+    vector: &'a [W],
+    /// The first row's first column, and how far rows are apart.
+    matrix: *const W,
+    stride: usize,
+    /// The first column of the result.
+    out: Shared<A>,
+    cols: usize,
+    add: bool,
+}
+
+impl<W: Plain + Default, A: Plain> Product<'_, W, A> {
     /// Computes the product if it is of this kind; otherwise returns false.
     ///
     /// # Safety
     /// As for [`Product::run`].
-    pub(super) unsafe fn run_sweep(&self, threads: Threads<'_>) -> bool {
+    pub(super) unsafe fn run_sweep(&self, loops: &dyn Loops<W, A>, threads: Threads<'_>) -> bool {
         if self.steps == 0 {
             return false;
         }
@@ -31,38 +45,49 @@ impl<S: Simd> Product<'_, S> {
         let (Some(1), Some(stride)) = (matrix.items.stride(), matrix.steps.stride()) else {
             return false;
         };
-        let simd = self.simd;
-        scratch::with(self.steps, |vector: &mut [S::Word]| {
+        scratch::with(self.steps, |vector: &mut [W]| {
             self.lhs.pack(0..1, 0..self.steps, 1, vector);
             let vector = &*vector;
             threads.for_ranges(self.cols, TASK_COLUMNS, &|cols| {
-                let out = start.get().wrapping_add(rows.offset(0) + cols.start);
-                let first = matrix.start.get().cast_const().wrapping_add(cols.start);
-                simd.vectorise(
-                    #[inline(always)]
-                    || {
-                        for steps in even_chunks(self.steps, ROWS) {
-                            let add = self.add || steps.start > 0;
-                            let from = first.wrapping_add(steps.start * stride);
-                            let vector = &vector[steps];
-                            // SAFETY: the caller's promise: these columns of these steps may be
-                            // read, and the columns of the result written, by this task alone;
-                            // `simd` proves the features.
-                            unsafe {
-                                match vector.len() {
-                                    ROWS => {
-                                        let all = &vector[..ROWS];
-                                        add_rows::<S>(all, from, stride, out, cols.len(), add);
-                                    }
-                                    _ => add_rows::<S>(vector, from, stride, out, cols.len(), add),
-                                }
-                            }
-                        }
-                    },
-                );
+                let sweep = Sweep {
+                    vector,
+                    matrix: matrix.start.get().cast_const().wrapping_add(cols.start),
+                    stride,
+                    out: Shared(start.get().wrapping_add(rows.offset(0) + cols.start)),
+                    cols: cols.len(),
+                    add: self.add,
+                };
+                // SAFETY: the caller's promise: these columns of all steps may be read, and the
+                // columns of the result written, by this task alone.
+                unsafe { loops.sweep(&sweep) };
             });
         });
         true
+    }
+}
+
+impl<W, A> Sweep<'_, W, A> {
+    /// Computes the columns.
+    ///
+    /// # Safety
+    /// The features are there; the columns may be read in all rows of the matrix, and written in the
+    /// result, which nothing else accesses.
+    #[inline(always)]
+    pub(super) unsafe fn run<S: Simd<Word = W, Acc = A>>(&self) {
+        let Sweep { stride, cols, .. } = *self;
+        let out = self.out.get();
+        for steps in even_chunks(self.vector.len(), ROWS) {
+            let add = self.add || steps.start > 0;
+            let from = self.matrix.wrapping_add(steps.start * stride);
+            let vector = &self.vector[steps];
+            // SAFETY: the caller's promise, of which this is a part.
+            unsafe {
+                match vector.len() {
+                    ROWS => add_rows::<S>(&vector[..ROWS], from, stride, out, cols, add),
+                    _ => add_rows::<S>(vector, from, stride, out, cols, add),
+                }
+            }
+        }
     }
 }
 

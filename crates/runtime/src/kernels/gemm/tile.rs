@@ -5,62 +5,64 @@
 //! it with one number of each of `ROWS` rows of lhs. The tile is chosen so that the sums, the
 //! row of rhs and one number of lhs fill the registers: 14×2+2+1 of 32 with AVX-512.
 
-use super::dots::Dots;
-use super::engine::Product;
-use super::simd::{MulAdd, Simd};
-use crate::Threads;
-use crate::kernels::bytes::Plain;
+use std::any::Any;
+
+use super::simd::{Loops, Simd};
 use crate::kernels::isa::{prefetch_far, prefetch_line};
 
-/// How tiles are computed. A value proves that the machine has the instructions.
-pub(super) trait Tiled: Copy + Send + Sync + 'static {
-    /// An element of a packed operand; several numbers if one instruction multiplies several.
-    type Word: Plain + Default;
-    /// A sum.
-    type Acc: MulAdd;
-    /// What a thread holds while it computes tiles.
-    type Session;
+/// How tiles of sums `A` are computed from packed words `W` (several numbers, if one instruction
+/// multiplies several). A value proves that the machine has the instructions. (The loops around tiles
+/// know them as `dyn Tiled`, so that they are compiled once for all instruction sets.)
+pub(super) trait Tiled<W, A>: Send + Sync {
+    /// What the tiles look like.
+    fn format(&self) -> Format;
 
+    /// The function for tiles of `rows` (one of the heights) by `vecs` (1 to the most) vectors.
+    fn tile(&self, rows: usize, vecs: usize, packed: bool) -> Tile<W, A>;
+
+    /// What a thread holds while it computes tiles.
+    fn session(&self) -> Box<dyn Any> {
+        Box::new(())
+    }
+
+    /// Loops for products that need no tiles, if there are any.
+    fn loops(&self) -> Option<&dyn Loops<W, A>> {
+        None
+    }
+}
+
+/// What tiles look like.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Format {
     /// Neighbouring sums that are one vector.
-    const LANES: usize;
+    pub lanes: usize,
     /// How many rows a tile may have, ascending from 1. (Each is a function of its own; where it
     /// matters less there are fewer, which are quicker to compile.)
-    const HEIGHTS: &'static [usize];
-    /// The most of them.
-    const ROWS: usize = Self::HEIGHTS[Self::HEIGHTS.len() - 1];
+    pub heights: &'static [usize],
     /// The most vectors in a row of a tile.
-    const VECS: usize;
+    pub vecs: usize,
     /// Whether there are tiles that read lhs where it lies.
-    const IN_PLACE: bool;
-    /// Whether there are loops for products that need no tiles.
-    const LOOPS: bool = false;
+    pub in_place: bool,
     /// If a tile takes [`BLOCK`] steps at once: lhs is packed in blocks of them
     /// ([`Source::pack_blocks`](super::pack::Source::pack_blocks)), rhs always in panels of the whole
     /// width, and both with zeros for steps that a last block lacks.
-    const IN_BLOCKS: bool = false;
+    pub in_blocks: bool,
+}
 
-    /// The function for tiles of `rows` (one of `HEIGHTS`) by `vecs` (1 to `VECS`) vectors.
-    fn tile(self, rows: usize, vecs: usize, packed: bool) -> Tile<Self>;
-
-    /// Begins to compute tiles on this thread.
-    fn session(self) -> Self::Session;
-
-    /// Computes a product by [`LOOPS`](Tiled::LOOPS), if it is one that they are for; otherwise
-    /// returns false.
-    ///
-    /// # Safety
-    /// As for [`Product::run`].
-    unsafe fn run_loops(product: &Product<'_, Self>, threads: Threads<'_>) -> bool {
-        let _ = (product, threads);
-        false
+impl Format {
+    /// The most rows of a tile.
+    pub(super) fn rows(&self) -> usize {
+        self.heights.last().copied().unwrap_or(1)
     }
 
-    /// Computes dots, if there are loops for them.
-    ///
-    /// # Safety
-    /// As for [`Dots::run`].
-    unsafe fn run_dots(dots: &Dots<'_, Self>) {
-        let _ = dots;
+    /// The most columns of a tile.
+    pub(super) fn width(&self) -> usize {
+        self.lanes * self.vecs
+    }
+
+    /// So many steps with those that a last block lacks.
+    pub(super) fn whole_steps(&self, steps: usize) -> usize {
+        if self.in_blocks { steps.next_multiple_of(BLOCK) } else { steps }
     }
 }
 
@@ -68,15 +70,15 @@ pub(super) trait Tiled: Copy + Send + Sync + 'static {
 pub(super) const BLOCK: usize = 16;
 
 /// Where a tile finds its operands and puts its result.
-pub(super) struct TileArgs<'a, S: Tiled> {
+pub(super) struct TileArgs<'a, W, A> {
     /// What [`Tiled::session`] made.
-    pub session: &'a S::Session,
+    pub session: &'a dyn Any,
     /// Rows of the tile.
     pub rows: usize,
     /// Vectors in each.
     pub vecs: usize,
     /// Where lhs begins. In a packed panel number `i` of step `k` is at `k * rows + i`.
-    pub lhs: *const S::Word,
+    pub lhs: *const W,
     /// How far from there its rows are, if it is not packed.
     pub lhs_rows: &'a [usize; MAX_ROWS],
     /// The steps of lhs.
@@ -84,11 +86,11 @@ pub(super) struct TileArgs<'a, S: Tiled> {
     /// From a step to the next of a run in each row of lhs that is not packed.
     pub lhs_step: usize,
     /// The row of rhs for the first step.
-    pub rhs: *const S::Word,
+    pub rhs: *const W,
     /// From a step to the next in rhs.
     pub rhs_step: usize,
     /// Where the result begins.
-    pub out: *mut S::Acc,
+    pub out: *mut A,
     /// How far from there its rows are.
     pub out_rows: &'a [usize; MAX_ROWS],
     /// Lanes of the last vector that count.
@@ -116,10 +118,10 @@ pub(super) const MAX_ROWS: usize = 32;
 /// Computes a tile.
 ///
 /// # Safety
-/// The features are there. For the tile's `rows` and `vecs`, `(vecs - 1) * LANES + last_lanes`
+/// The features are there. For the tile's `rows` and `vecs`, `(vecs - 1) * lanes + last_lanes`
 /// words of rhs may be read in each step, all runs in each row of lhs, and as many sums as words
 /// of rhs may be read and written in each row of the result, which nothing else accesses.
-pub(super) type Tile<S> = unsafe fn(&TileArgs<'_, S>);
+pub(super) type Tile<W, A> = unsafe fn(&TileArgs<'_, W, A>);
 
 /// The body of a [`Tile`], to be inlined where the features are enabled.
 ///
@@ -127,7 +129,7 @@ pub(super) type Tile<S> = unsafe fn(&TileArgs<'_, S>);
 /// That of [`Tile`].
 #[inline(always)]
 pub(super) unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PACKED: bool>(
-    args: &TileArgs<'_, S>,
+    args: &TileArgs<'_, S::Word, S::Acc>,
 ) {
     let mask = S::mask(args.last_lanes);
     let mut sums = [[S::zero(); VECS]; ROWS];
@@ -200,21 +202,21 @@ fn opaque(number: &mut usize) {
     let _ = number;
 }
 
-/// For a size of tile the instance of `$wrapper`, a [`Tile`] with the features enabled. `$rows` are
-/// the `HEIGHTS` of the type, and `$in_place` what its constant of that name says.
+/// For a size of tile the instance of `$wrapper`, a [`Tile`] with the features enabled. `$rows` and
+/// `$in_place` are what the [`Format`] says.
 macro_rules! tiles {
     ($wrapper:ident, ($row_count:ident, $vec_count:ident, $packed:ident), $in_place:tt,
      [$($rows:literal)*], $vecs:tt) => {
         match $row_count {
             $($rows => tiles!(@vecs $wrapper, $rows, $vec_count, $packed, $in_place, $vecs),)*
-            _ => unreachable!("tiles have one of HEIGHTS"),
+            _ => unreachable!("tiles have one of the heights"),
         }
     };
     (@vecs $wrapper:ident, $rows:literal, $count:ident, $packed:ident, $in_place:tt,
      [$($vecs:literal)*]) => {
         match $count {
             $($vecs => tiles!(@packed $wrapper, $rows, $vecs, $packed, $in_place),)*
-            _ => unreachable!("tiles have at most VECS vectors in a row"),
+            _ => unreachable!("tiles have at most so many vectors in a row"),
         }
     };
     (@packed $wrapper:ident, $rows:literal, $vecs:literal, $packed:ident, true) => {
@@ -225,7 +227,7 @@ macro_rules! tiles {
         }
     };
     (@packed $wrapper:ident, $rows:literal, $vecs:literal, $packed:ident, false) => {{
-        debug_assert!($packed, "lhs is packed unless IN_PLACE");
+        debug_assert!($packed, "lhs is packed unless tiles read it in place");
         $wrapper::<Self, $rows, $vecs, true>
     }};
 }

@@ -1,7 +1,7 @@
 //! Copies that turn rows into columns, 16×16 words of 4 bytes at a time in registers.
 
-use crate::kernels::isa::{Isa, Kind};
 use crate::kernels::bytes::Plain;
+use crate::kernels::isa::{Isa, Kind};
 
 /// Rows of words to be written as columns: word `k` of row `i` goes to `k * pitch + i`. A word is
 /// one or more of the elements.

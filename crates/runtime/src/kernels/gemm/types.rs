@@ -1,17 +1,17 @@
 //! Products and convolutions of numbers of any types that go together.
 
 use super::amx::{self, OnTiles};
-use super::arithmetic::{Arithmetic, with_arithmetic};
+use super::arithmetic::Arithmetic;
 use super::axis::Axis;
 use super::conv::Convolution;
 use super::engine::Shared;
-use crate::kernels::isa::Isa;
 use super::narrow::Joined;
 use super::number::{Bf16, Number, Types};
-use super::operand::{Complex, Each};
+use super::operand::{Complex, Each, Operand};
 use super::{Contraction, Finish, Out, Then};
 use crate::Threads;
 use crate::kernels::bytes::{cast, cast_mut};
+use crate::kernels::isa::Isa;
 
 impl Number {
     /// How many bytes one has.
@@ -127,14 +127,13 @@ impl Contraction {
     /// With a word for each number.
     fn compute_as<T: Arithmetic>(&self, call: &Call<'_>, out: &mut [u8]) {
         let &Call { isa, types, then, threads, .. } = call;
+        let tiled = T::instructions(isa);
         T::with_places(types.out, out, &mut |out| {
             T::with_elements(types.lhs, call.lhs, &mut |lhs| {
                 T::with_elements(types.rhs, call.rhs, &mut |rhs| {
                     let (lhs, rhs) = (&Each::all(lhs), &Each::all(rhs));
                     // SAFETY: the result is borrowed mutably.
-                    with_arithmetic!(T, isa, simd => unsafe {
-                        self.run(simd, isa, [lhs, rhs], out, then, threads)
-                    });
+                    unsafe { self.run(tiled, isa, [lhs, rhs], out, then, threads) };
                 });
             });
         });
@@ -160,10 +159,9 @@ impl Contraction {
         let (lhs, rhs) = (cast::<T>(call.lhs), Complex(cast::<T>(call.rhs)));
         let out = cast_mut::<T>(out);
         let out = Out { len: out.len(), places: &Shared(out.as_mut_ptr()) };
+        let operands: [&dyn Operand<T>; 2] = [&Each::all(&lhs), &rhs];
         // SAFETY: `out` is borrowed mutably.
-        with_arithmetic!(T, isa, simd => unsafe {
-            real.run(simd, isa, [&Each::all(&lhs), &rhs], out, then, threads)
-        });
+        unsafe { real.run(T::instructions(isa), isa, operands, out, then, threads) };
     }
 
     /// With instructions for `bf16`, if the machine has them and both operands are; otherwise
@@ -171,7 +169,7 @@ impl Contraction {
     fn compute_bf16(&self, call: &Call<'_>, out: &mut [u8]) -> bool {
         let &Call { isa, types, then, threads, .. } = call;
         #[cfg(target_arch = "x86_64")]
-        if let Some(simd) = super::simd::Avx512Bf16::new(isa)
+        if let Some(simd) = super::simd::Avx512Bf16::get(isa)
             && (types.lhs, types.rhs) == (Number::Bf16, Number::Bf16)
         {
             let joined = |bytes| Joined { data: cast::<Bf16>(bytes), flip: Bf16(0) };
@@ -214,13 +212,12 @@ impl Convolution {
 
     fn compute_as<T: Arithmetic>(&self, call: &Call<'_>, out: &mut [u8]) {
         let &Call { isa, types, threads, .. } = call;
+        let loops = T::instructions(isa);
         T::with_places(types.out, out, &mut |out| {
             T::with_elements(types.lhs, call.lhs, &mut |lhs| {
                 T::with_elements(types.rhs, call.rhs, &mut |rhs| {
                     // SAFETY: the result is borrowed mutably.
-                    with_arithmetic!(T, isa, simd => unsafe {
-                        self.run(simd, isa, lhs, rhs, out, threads)
-                    });
+                    unsafe { self.run(loops, isa, lhs, rhs, out, threads) };
                 });
             });
         });

@@ -18,6 +18,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::marker::PhantomData;
 
@@ -28,7 +29,7 @@ pub(super) use self::model::Model;
 use super::narrow::{Joined, Narrow};
 use super::number::{Bf16, Number, Types};
 use super::simd::MulAdd;
-use super::tile::{BLOCK, Tile, TileArgs, Tiled};
+use super::tile::{BLOCK, Format, Tile, TileArgs, Tiled};
 use super::types::Call;
 use super::{Contraction, arithmetic::Arithmetic};
 use crate::kernels::bytes::cast;
@@ -202,23 +203,16 @@ impl<const LHS: bool, const RHS: bool> Words for Bytes<LHS, RHS> {
 /// zero, and so do subnormal sums.
 pub(super) struct Amx<T, W>(PhantomData<fn() -> (T, W)>);
 
-impl<T, W> Clone for Amx<T, W> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<T, W> Copy for Amx<T, W> {}
-
-impl<T: Tiles, W: Words> Amx<T, W> {
+impl<T: Tiles + 'static, W: Words> Amx<T, W> {
     /// The token, if there are such registers.
-    fn new() -> Option<Self> {
-        T::new().map(|_| Amx(PhantomData))
+    fn get() -> Option<&'static Self> {
+        T::new().map(|_| &Amx(PhantomData))
     }
 }
 
 /// A thread's tile registers, and for how many rows they are configured. They are given back when
 /// this ends.
-pub(super) struct Session<T: Tiles> {
+struct Session<T: Tiles> {
     tiles: RefCell<(T, usize)>,
 }
 
@@ -228,27 +222,27 @@ impl<T: Tiles> Drop for Session<T> {
     }
 }
 
-impl<T: Tiles + 'static, W: Words> Tiled for Amx<T, W> {
-    type Word = u32;
-    type Acc = W::Sum;
-    type Session = Session<T>;
+impl<T: Tiles + 'static, W: Words> Tiled<u32, W::Sum> for Amx<T, W> {
+    fn format(&self) -> Format {
+        Format {
+            lanes: LANES,
+            heights: &[
+                1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,
+                24, 25, 26, 27, 28, 29, 30, 31, 32,
+            ],
+            vecs: 2,
+            in_place: false,
+            in_blocks: true,
+        }
+    }
 
-    const LANES: usize = LANES;
-    const HEIGHTS: &'static [usize] = &[
-        1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25,
-        26, 27, 28, 29, 30, 31, 32,
-    ];
-    const VECS: usize = 2;
-    const IN_PLACE: bool = false;
-    const IN_BLOCKS: bool = true;
-
-    fn tile(self, _: usize, _: usize, _: bool) -> Tile<Self> {
+    fn tile(&self, _: usize, _: usize, _: bool) -> Tile<u32, W::Sum> {
         tile::<T, W>
     }
 
-    fn session(self) -> Session<T> {
+    fn session(&self) -> Box<dyn Any> {
         let tiles = T::new().expect("the token proves that there are registers");
-        Session { tiles: RefCell::new((tiles, 0)) }
+        Box::new(Session { tiles: RefCell::new((tiles, 0)) })
     }
 }
 
@@ -256,7 +250,7 @@ impl<T: Tiles + 'static, W: Words> Tiled for Amx<T, W> {
 ///
 /// # Safety
 /// That of [`Tile`].
-unsafe fn tile<T: Tiles + 'static, W: Words>(args: &TileArgs<'_, Amx<T, W>>) {
+unsafe fn tile<T: Tiles + 'static, W: Words>(args: &TileArgs<'_, u32, W::Sum>) {
     let TileArgs { rows, vecs, rhs_step, .. } = *args;
     let steps: usize = args.runs.iter().map(|run| run.len).sum();
     // SAFETY: the panels of a type with blocks are packed whole, as the caller promises.
@@ -267,7 +261,8 @@ unsafe fn tile<T: Tiles + 'static, W: Words>(args: &TileArgs<'_, Amx<T, W>>) {
         )
     };
     let mut sums = [0; 2 * ROWS * 2 * LANES];
-    let (tiles, configured) = &mut *args.session.tiles.borrow_mut();
+    let session = args.session.downcast_ref::<Session<T>>().expect("what `session` made");
+    let (tiles, configured) = &mut *session.tiles.borrow_mut();
     if *configured != rows {
         tiles.configure(&config(rows));
         *configured = rows;
@@ -287,9 +282,7 @@ unsafe fn tile<T: Tiles + 'static, W: Words>(args: &TileArgs<'_, Amx<T, W>>) {
 /// What is done with tiles for some type of numbers.
 pub(super) trait WithTiles {
     /// Called with the tiles, and the numbers that are joined to words.
-    fn run<S: Tiled<Word = u32>, N: Narrow>(self, simd: S)
-    where
-        S::Acc: Arithmetic;
+    fn run<A: Arithmetic, N: Narrow>(self, tiled: &dyn Tiled<u32, A>);
 }
 
 /// Calls `body` with tiles of the processor, if it has them, both operands are `bf16` or bytes, and
@@ -321,8 +314,8 @@ fn with_words<T: Tiles + 'static, W: Words, N: Narrow>(body: impl WithTiles) -> 
 where
     W::Sum: Arithmetic,
 {
-    let simd = Amx::<T, W>::new();
-    simd.map(|simd| body.run::<Amx<T, W>, N>(simd)).is_some()
+    let tiled = Amx::<T, W>::get();
+    tiled.map(|tiled| body.run::<W::Sum, N>(tiled)).is_some()
 }
 
 /// A product on tiles of the processor.
@@ -333,16 +326,13 @@ pub(super) struct OnTiles<'a, 'c> {
 }
 
 impl WithTiles for OnTiles<'_, '_> {
-    fn run<S: Tiled<Word = u32>, N: Narrow>(self, simd: S)
-    where
-        S::Acc: Arithmetic,
-    {
+    fn run<A: Arithmetic, N: Narrow>(self, tiled: &dyn Tiled<u32, A>) {
         let &Call { isa, types, then, threads, .. } = self.call;
         let joined = |bytes| Joined { data: cast::<N>(bytes), flip: N::default() };
         let (lhs, rhs) = (&joined(self.call.lhs), &joined(self.call.rhs));
-        S::Acc::with_places(types.out, self.out, &mut |out| {
+        A::with_places(types.out, self.out, &mut |out| {
             // SAFETY: the result is borrowed mutably.
-            unsafe { self.product.run(simd, isa, [lhs, rhs], out, then, threads) };
+            unsafe { self.product.run(tiled, isa, [lhs, rhs], out, then, threads) };
         });
     }
 }

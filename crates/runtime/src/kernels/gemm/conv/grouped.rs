@@ -10,12 +10,13 @@ use super::region::{Line, Region};
 use super::tasks::{Cut, Piece, store};
 use super::{Convolution, advance};
 use crate::Threads;
+use crate::kernels::bytes::Plain;
 use crate::kernels::gemm::axis::Axis;
 use crate::kernels::gemm::engine::{Shared, even_chunks};
-use crate::kernels::isa::Isa;
 use crate::kernels::gemm::output::Places;
 use crate::kernels::gemm::pack::{Elements, check_bounds};
-use crate::kernels::gemm::simd::Simd;
+use crate::kernels::gemm::simd::{Loops, Simd};
+use crate::kernels::isa::Isa;
 use crate::kernels::scratch;
 
 /// Channels of a task.
@@ -40,12 +41,12 @@ impl Convolution {
     ///
     /// # Safety
     /// As for [`Convolution::run_tasks`].
-    pub(super) unsafe fn run_grouped<S: Simd>(
+    pub(super) unsafe fn run_grouped<W: Plain + Default, A: Plain + Default>(
         &self,
-        (simd, isa): (S, Isa),
-        lhs: &dyn Elements<S::Word>,
-        rhs: &dyn Elements<S::Word>,
-        out: &dyn Places<S::Acc>,
+        (loops, isa): (&dyn Loops<W, A>, Isa),
+        lhs: &dyn Elements<W>,
+        rhs: &dyn Elements<W>,
+        out: &dyn Places<A>,
         threads: Threads<'_>,
     ) {
         let count = self.group.size * self.outputs.size;
@@ -57,20 +58,18 @@ impl Convolution {
         let steps = self.spatial.iter().map(|dim| (dim.kernel, dim.rhs));
         let steps = Axis::new([(self.features.size, self.features.rhs)].into_iter().chain(steps));
         check_bounds(rhs.count(), 0, &channels, &steps);
-        let run = |kernel: Kernel<'_, S::Word>| {
+        let run = |kernel: Kernel<'_, W>| {
             threads.for_each(pieces.len() * chunks.len(), &|i| {
                 let (piece, chunk) = (&pieces[i / chunks.len()], chunks[i % chunks.len()].clone());
                 // SAFETY: the caller's promise; each task has other elements of the result.
-                unsafe {
-                    self.run_channels::<S>((simd, isa), &cut, piece, chunk, lhs, kernel, out)
-                };
+                unsafe { self.run_channels((loops, isa), &cut, piece, chunk, lhs, kernel, out) };
             });
         };
         if let (Some(words), Some(1)) = (rhs.words(), channels.stride()) {
             run(Kernel { words, steps: &steps });
             return;
         }
-        scratch::with(count * steps.len(), |words: &mut [S::Word]| {
+        scratch::with(count * steps.len(), |words: &mut [W]| {
             let mut rows = words.chunks_exact_mut(count);
             for step in (0..steps.len()).map(|step| steps.offset(step)) {
                 let row = rows.next().expect("there is a row for each step");
@@ -87,15 +86,15 @@ impl Convolution {
     /// # Safety
     /// As for [`Convolution::run_tasks`], for this part of the result.
     #[expect(clippy::too_many_arguments, reason = "what to compute, with what, and where to")]
-    unsafe fn run_channels<S: Simd>(
+    unsafe fn run_channels<W: Plain + Default, A: Plain + Default>(
         &self,
-        (simd, isa): (S, Isa),
+        (loops, isa): (&dyn Loops<W, A>, Isa),
         cut: &Cut,
         piece: &Piece,
         channels: Range<usize>,
-        lhs: &dyn Elements<S::Word>,
-        kernel: Kernel<'_, S::Word>,
-        out: &dyn Places<S::Acc>,
+        lhs: &dyn Elements<W>,
+        kernel: Kernel<'_, W>,
+        out: &dyn Places<A>,
     ) {
         let batch = (piece.batch.len(), self.batch.out);
         let positions = self.positions(piece).zip(self.spatial.iter().map(|dim| dim.out));
@@ -106,22 +105,13 @@ impl Convolution {
             let start = Shared(sums.get().wrapping_add(start + channels.start));
             // SAFETY: the caller's promise.
             unsafe {
-                self.sum_channels::<S>(
-                    (simd, isa),
-                    cut,
-                    piece,
-                    channels,
-                    lhs,
-                    kernel,
-                    start,
-                    &out_rows,
-                )
+                self.sum_channels((loops, isa), cut, piece, channels, lhs, kernel, start, &out_rows)
             };
             return;
         }
         let width = channels.len();
         let rows: usize = out_rows.iter().map(|row| row.0).product();
-        scratch::with(rows * width, |sums: &mut [S::Acc]| {
+        scratch::with(rows * width, |sums: &mut [A]| {
             let mut stride = rows * width;
             let dense: Vec<_> = out_rows
                 .iter()
@@ -133,8 +123,8 @@ impl Convolution {
             let place = Shared(sums.as_mut_ptr());
             // SAFETY: `dense` are the rows of `sums`.
             unsafe {
-                self.sum_channels::<S>(
-                    (simd, isa),
+                self.sum_channels(
+                    (loops, isa),
                     cut,
                     piece,
                     channels.clone(),
@@ -156,15 +146,15 @@ impl Convolution {
     /// From `start` on, channels that are neighbours in rows with these sizes and strides may be
     /// read and written, and nothing else accesses them.
     #[expect(clippy::too_many_arguments, reason = "what to compute, with what, and where to")]
-    unsafe fn sum_channels<S: Simd>(
+    unsafe fn sum_channels<W: Plain + Default, A>(
         &self,
-        (simd, isa): (S, Isa),
+        (loops, isa): (&dyn Loops<W, A>, Isa),
         cut: &Cut,
         piece: &Piece,
         channels: Range<usize>,
-        lhs: &dyn Elements<S::Word>,
-        kernel: Kernel<'_, S::Word>,
-        start: Shared<S::Acc>,
+        lhs: &dyn Elements<W>,
+        kernel: Kernel<'_, W>,
+        start: Shared<A>,
         out_rows: &[(usize, usize)],
     ) {
         let taps: usize = self.spatial.iter().map(|dim| dim.kernel).product();
@@ -193,25 +183,22 @@ impl Convolution {
             };
             let moves = dims().map(|(dim, stride)| dim.stride * stride);
             let moves: Vec<_> = [strides[0]].into_iter().chain(moves).collect();
-            scratch::with(len, |words: &mut [S::Word]| {
+            scratch::with(len, |words: &mut [W]| {
                 region.fill(isa, lhs, 0, words);
-                let sweep = Sweep::<S> {
+                let channels = Channels {
                     taps: &(0..steps.len()).map(tap).collect::<Vec<_>>(),
                     region: words.as_ptr(),
                     moves: &moves,
                     kernel: kernel.words.as_ptr(),
-                    channels: channels.len(),
+                    count: channels.len(),
                     start,
                     rows: out_rows,
                     add: features.start > 0,
                 };
                 // SAFETY: the taps of the last position are within the region, whose extents were
                 // made for them; those in the kernel were checked by `run_grouped`; the caller
-                // promises that the result may be written. `simd` proves the features.
-                simd.vectorise(
-                    #[inline(always)]
-                    || unsafe { sweep.run() },
-                );
+                // promises that the result may be written.
+                unsafe { loops.channels(&channels) };
             });
         }
     }
@@ -225,28 +212,29 @@ struct Kernel<'a, W> {
     steps: &'a Axis,
 }
 
-/// All positions of a piece.
-struct Sweep<'a, S: Simd> {
+/// All positions of a piece, for some channels.
+pub(in crate::kernels::gemm) struct Channels<'a, W, A> {
     taps: &'a [Tap],
-    region: *const S::Word,
+    region: *const W,
     /// How far the region moves with each index of `rows`.
     moves: &'a [usize],
-    kernel: *const S::Word,
-    channels: usize,
-    start: Shared<S::Acc>,
+    kernel: *const W,
+    /// How many channels.
+    count: usize,
+    start: Shared<A>,
     /// Sizes and strides of batch and positions in the result.
     rows: &'a [(usize, usize)],
     add: bool,
 }
 
-impl<S: Simd> Sweep<'_, S> {
+impl<W, A> Channels<'_, W, A> {
     /// Computes all positions.
     ///
     /// # Safety
     /// The features are there; the taps may be read for all positions and channels, and the result
     /// read and written.
     #[inline(always)]
-    unsafe fn run(&self) {
+    pub(in crate::kernels::gemm) unsafe fn run<S: Simd<Word = W, Acc = A>>(&self) {
         let (Some((&(count, stride), outer)), Some((&step, moves))) =
             (self.rows.split_last(), self.moves.split_last())
         else {
@@ -261,7 +249,7 @@ impl<S: Simd> Sweep<'_, S> {
                 region = region.wrapping_add(at * step);
                 out = out.wrapping_add(at * row.1);
             }
-            for channel in (0..self.channels).step_by(S::LANES) {
+            for channel in (0..self.count).step_by(S::LANES) {
                 let mut x = 0;
                 while x < count {
                     let region = region.wrapping_add(x * step + channel);
@@ -269,10 +257,10 @@ impl<S: Simd> Sweep<'_, S> {
                     // SAFETY: the caller's promise, for these positions and channels.
                     unsafe {
                         if x + POSITIONS <= count {
-                            self.sums::<POSITIONS>(region, step, channel, out, stride);
+                            self.sums::<S, POSITIONS>(region, step, channel, out, stride);
                             x += POSITIONS;
                         } else {
-                            self.sums::<1>(region, step, channel, out, stride);
+                            self.sums::<S, 1>(region, step, channel, out, stride);
                             x += 1;
                         }
                     }
@@ -285,17 +273,17 @@ impl<S: Simd> Sweep<'_, S> {
     /// Computes neighbouring positions for a vector of channels.
     ///
     /// # Safety
-    /// As for [`Sweep::run`].
+    /// As for [`Channels::run`].
     #[inline(always)]
-    unsafe fn sums<const COUNT: usize>(
+    unsafe fn sums<S: Simd<Word = W, Acc = A>, const COUNT: usize>(
         &self,
-        region: *const S::Word,
+        region: *const W,
         step: usize,
         channel: usize,
-        out: *mut S::Acc,
+        out: *mut A,
         stride: usize,
     ) {
-        let mask = S::mask(S::LANES.min(self.channels - channel));
+        let mask = S::mask(S::LANES.min(self.count - channel));
         let kernel = self.kernel.wrapping_add(channel);
         let mut sums = [S::zero(); COUNT];
         for tap in self.taps {

@@ -14,7 +14,6 @@ use crate::kernels::bytes::{bytes_of, cast, cast_mut};
 use crate::kernels::gemm::amx::{self, WithTiles};
 use crate::kernels::gemm::arithmetic::Arithmetic;
 use crate::kernels::gemm::axis::Axis;
-use crate::kernels::isa::Isa;
 use crate::kernels::gemm::narrow::Narrow;
 use crate::kernels::gemm::operand::Each;
 use crate::kernels::gemm::pack::{Block, Elements};
@@ -22,6 +21,7 @@ use crate::kernels::gemm::simd::MulAdd;
 use crate::kernels::gemm::tile::Tiled;
 use crate::kernels::gemm::types::Call;
 use crate::kernels::gemm::{At, Dim, Out, Then};
+use crate::kernels::isa::Isa;
 use crate::kernels::scratch;
 
 /// Multiplications that an element of the input takes part in for joining to be worth it.
@@ -51,12 +51,12 @@ impl Convolution {
         use crate::kernels::gemm::simd::{Avx512Bf16, Avx512Vnni};
         let types = call.types;
         match (types.lhs, types.rhs) {
-            (Number::Bf16, Number::Bf16) if f32::makes(types.out) => Avx512Bf16::new(call.isa)
-                .is_some_and(|simd| self.join::<_, Bf16>(simd, call, None, out)),
+            (Number::Bf16, Number::Bf16) if f32::makes(types.out) => Avx512Bf16::get(call.isa)
+                .is_some_and(|tiled| self.join::<_, Bf16>(tiled, call, None, out)),
             (Number::U8 | Number::S8, Number::S8) if i32::makes(types.out) => {
                 let correct = (types.lhs == Number::S8).then_some(corrections as Correct<i32>);
-                Avx512Vnni::new(call.isa)
-                    .is_some_and(|simd| self.join::<_, u8>(simd, call, correct, out))
+                Avx512Vnni::get(call.isa)
+                    .is_some_and(|tiled| self.join::<_, u8>(tiled, call, correct, out))
             }
             _ => false,
         }
@@ -70,16 +70,13 @@ impl Convolution {
 
     /// Joins the operands, whose numbers are `N`, and computes the convolution of words; or returns
     /// false if that has no tiles. If there are corrections the input's signs are flipped.
-    fn join<S: Tiled<Word = u32>, N: Narrow>(
+    fn join<A: Arithmetic, N: Narrow>(
         &self,
-        simd: S,
+        tiled: &dyn Tiled<u32, A>,
         call: &Call<'_>,
-        correct: Option<Correct<S::Acc>>,
+        correct: Option<Correct<A>>,
         out: &mut [u8],
-    ) -> bool
-    where
-        S::Acc: Arithmetic,
-    {
+    ) -> bool {
         let Some(joined) = Joined::of(self, N::PER_WORD) else { return false };
         let &Call { isa, threads, .. } = call;
         let flip = if correct.is_some() { SIGNS } else { 0 };
@@ -87,11 +84,11 @@ impl Convolution {
             scratch::with(joined.rows.len() * joined.outputs, |kernel: &mut [u32]| {
                 joined.join_kernel(isa, cast::<N>(call.rhs), kernel);
                 let input = &Holed { words: input, hole: flip };
-                S::Acc::with_places(call.types.out, out, &mut |out| {
+                A::with_places(call.types.out, out, &mut |out| {
                     assert!(self.out.last() < out.len, "the result lies in its memory");
                     // SAFETY: the result is borrowed mutably, and lies in its memory.
                     unsafe {
-                        joined.conv.run_words(simd, isa, (input, kernel), correct, out, threads);
+                        joined.conv.run_words(tiled, isa, (input, kernel), correct, out, threads);
                     }
                 });
             });
@@ -121,13 +118,13 @@ impl Convolution {
     ///
     /// # Safety
     /// The result lies in `out`, which nothing else accesses.
-    unsafe fn run_words<S: Tiled<Word = u32>>(
+    unsafe fn run_words<A: MulAdd>(
         &self,
-        simd: S,
+        tiled: &dyn Tiled<u32, A>,
         isa: Isa,
         (lhs, rhs): (&dyn Elements<u32>, &[u32]),
-        correct: Option<Correct<S::Acc>>,
-        out: Out<'_, S::Acc>,
+        correct: Option<Correct<A>>,
+        out: Out<'_, A>,
         threads: Threads<'_>,
     ) {
         if self.out.len() == 0 {
@@ -145,7 +142,7 @@ impl Convolution {
                 let part = corrections.is_some().then_some(&correct as _);
                 let then = Then { part, rows: None };
                 // SAFETY: the caller's promise.
-                unsafe { product.run(simd, isa, [&lhs, &rhs], out, then, threads) };
+                unsafe { product.run(tiled, isa, [&lhs, &rhs], out, then, threads) };
             }
             Route::Phases(phases) => {
                 for Phase { conv, rhs: rhs_start, out: start } in phases {
@@ -153,14 +150,16 @@ impl Convolution {
                     let places = PlacesFrom { places: out.places, start: *start };
                     let out = Out { len: out.len - start, places: &places };
                     // SAFETY: the places of a phase are some of those of the whole.
-                    unsafe { conv.run_words(simd, isa, (lhs, rhs), correct, out, threads) };
+                    unsafe { conv.run_words(tiled, isa, (lhs, rhs), correct, out, threads) };
                 }
             }
             // SAFETY: the caller's promise.
             Route::Zeros => unsafe { self.write_zeros(isa, out.places) },
             _ => {
                 // SAFETY: the caller's promise; no element of the result is another.
-                unsafe { self.run_tasks((simd, isa), lhs, &rhs, corrections, out.places, threads) };
+                unsafe {
+                    self.run_tasks((tiled, isa), lhs, &rhs, corrections, out.places, threads)
+                };
             }
         }
     }
@@ -210,11 +209,8 @@ pub(super) struct OnTiles<'a, 'c> {
 }
 
 impl WithTiles for OnTiles<'_, '_> {
-    fn run<S: Tiled<Word = u32>, N: Narrow>(self, simd: S)
-    where
-        S::Acc: Arithmetic,
-    {
-        *self.done = self.conv.join::<S, N>(simd, self.call, None, self.out);
+    fn run<A: Arithmetic, N: Narrow>(self, tiled: &dyn Tiled<u32, A>) {
+        *self.done = self.conv.join::<A, N>(tiled, self.call, None, self.out);
     }
 }
 

@@ -18,19 +18,20 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 
+pub(super) use self::grouped::Channels;
 use self::phases::{From, Phase, PlacesFrom};
 use self::region::Window;
-use super::arithmetic::{Arithmetic, Float, with_arithmetic};
+use super::arithmetic::{Arithmetic, Float};
 use super::axis::Axis;
 use super::engine::Shared;
-use crate::kernels::isa::Isa;
 use super::operand::Each;
 use super::output::Places;
 use super::pack::Elements;
-use super::simd::Simd;
+use super::simd::Loops;
 use super::{Contraction, Dim, Out, Then};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
+use crate::kernels::isa::Isa;
 use crate::kernels::scratch;
 
 /// A spatial dimension of a convolution.
@@ -211,16 +212,16 @@ impl Convolution {
     fn float<T: Float>(&self, isa: Isa, lhs: &[T], rhs: &[T], out: &mut [T], threads: Threads<'_>) {
         let out = Out { len: out.len(), places: &Shared(out.as_mut_ptr()) };
         // SAFETY: `out` is borrowed mutably.
-        with_arithmetic!(T, isa, simd => unsafe { self.run(simd, isa, &lhs, &rhs, out, threads) });
+        unsafe { self.run(T::instructions(isa), isa, &lhs, &rhs, out, threads) };
     }
 
-    /// Computes the convolution in the arithmetic of `simd`.
+    /// Computes the convolution by loops and tiles.
     ///
     /// # Safety
     /// Nothing else accesses the places of `out`.
-    pub(super) unsafe fn run<W: Arithmetic, S: Simd<Word = W, Acc = W>>(
+    pub(super) unsafe fn run<W: Arithmetic>(
         &self,
-        simd: S,
+        loops: &dyn Loops<W, W>,
         isa: Isa,
         lhs: &dyn Elements<W>,
         rhs: &dyn Elements<W>,
@@ -235,21 +236,21 @@ impl Convolution {
             Route::Product { lhs: start, product, swapped: false } => {
                 let (lhs, rhs) = (Each { elements: lhs, start: *start }, Each::all(rhs));
                 // SAFETY: the caller's promise.
-                unsafe { product.run(simd, isa, [&lhs, &rhs], out, Then::default(), threads) };
+                unsafe { product.run(loops, isa, [&lhs, &rhs], out, Then::default(), threads) };
             }
             Route::Product { lhs: start, product, swapped: true } => {
                 let (lhs, rhs) = (Each { elements: lhs, start: *start }, Each::all(rhs));
                 // SAFETY: the caller's promise.
-                unsafe { product.run(simd, isa, [&rhs, &lhs], out, Then::default(), threads) };
+                unsafe { product.run(loops, isa, [&rhs, &lhs], out, Then::default(), threads) };
             }
             Route::Tasks => self.turn(rhs, |rhs| {
                 // SAFETY: the caller's promise; the result lies in its memory, as asserted above,
                 // and none of its elements is another, as `new` did.
-                unsafe { self.run_tasks((simd, isa), lhs, rhs, None, out.places, threads) }
+                unsafe { self.run_tasks((loops, isa), lhs, rhs, None, out.places, threads) }
             }),
             Route::Grouped => self.turn(rhs, |rhs| {
                 // SAFETY: as above.
-                unsafe { self.run_grouped::<S>((simd, isa), lhs, rhs, out.places, threads) }
+                unsafe { self.run_grouped((loops, isa), lhs, rhs, out.places, threads) }
             }),
             Route::Phases(phases) => {
                 for Phase { conv, rhs: rhs_start, out: start } in phases {
@@ -257,7 +258,7 @@ impl Convolution {
                     let places = PlacesFrom { places: out.places, start: *start };
                     let out = Out { len: out.len - start, places: &places };
                     // SAFETY: as above: the places of a phase are some of those of the whole.
-                    unsafe { conv.run(simd, isa, lhs, &rhs, out, threads) };
+                    unsafe { conv.run(loops, isa, lhs, &rhs, out, threads) };
                 }
             }
             // SAFETY: as above.

@@ -7,9 +7,9 @@
 
 use super::{Convolution, Spatial};
 use crate::kernels::gemm::engine::Shared;
-use crate::kernels::isa::Isa;
 use crate::kernels::gemm::output::Places;
 use crate::kernels::gemm::pack::{Block, Elements};
+use crate::kernels::isa::Isa;
 use crate::kernels::window::gcd;
 
 /// More phases than these are not taken apart.

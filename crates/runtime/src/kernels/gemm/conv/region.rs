@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::{Spatial, advance};
 use crate::kernels::bytes::Plain;
 use crate::kernels::gemm::axis::Axis;
-use crate::kernels::isa::Isa;
 use crate::kernels::gemm::pack::{Block, Elements, Items};
+use crate::kernels::isa::Isa;
 
 /// Where the window of a spatial dimension goes, in positions of the dilated input.
 #[derive(Clone, Copy)]

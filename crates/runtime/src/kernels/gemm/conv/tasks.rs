@@ -8,14 +8,16 @@ use super::region::{Line, Region, Window};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
 use crate::kernels::gemm::axis::{Axis, even_parts};
-use crate::kernels::gemm::engine::{Product, Rhs, Shared, Sink, even_chunks};
-use crate::kernels::isa::Isa;
+use crate::kernels::gemm::engine::{
+    Product, Rhs, Shared, Sink, even_chunks, pack_whole, whole_len,
+};
 use crate::kernels::gemm::number::Element;
 use crate::kernels::gemm::output::Places;
 use crate::kernels::gemm::pack::{Elements, Strided};
 use crate::kernels::gemm::simd::MulAdd;
 use crate::kernels::gemm::tile::Tiled;
 use crate::kernels::gemm::transpose::Rows;
+use crate::kernels::isa::Isa;
 use crate::kernels::scratch;
 
 /// Rows of a product that make a task.
@@ -144,17 +146,16 @@ impl Convolution {
     ///
     /// # Safety
     /// The result lies in `out`, which nothing else accesses; none of its elements is another.
-    pub(super) unsafe fn run_tasks<S: Tiled>(
+    pub(super) unsafe fn run_tasks<W: Plain + Default + Element<W>, A: MulAdd>(
         &self,
-        (simd, isa): (S, Isa),
-        lhs: &dyn Elements<S::Word>,
-        rhs: &dyn Elements<S::Word>,
-        corrections: Option<&[S::Acc]>,
-        out: &dyn Places<S::Acc>,
+        (tiled, isa): (&dyn Tiled<W, A>, Isa),
+        lhs: &dyn Elements<W>,
+        rhs: &dyn Elements<W>,
+        corrections: Option<&[A]>,
+        out: &dyn Places<A>,
         threads: Threads<'_>,
-    ) where
-        S::Word: Element<S::Word>,
-    {
+    ) {
+        let format = tiled.format();
         let batch_is_minor = self.batch_is_minor();
         let cut = Cut::new(self, batch_is_minor, 1).expect("checked when the route was chosen");
         let pieces = self.pieces(&cut);
@@ -162,7 +163,7 @@ impl Convolution {
         let taps: usize = self.spatial.iter().map(|dim| dim.kernel).product();
         let lens: Vec<_> = col_blocks
             .iter()
-            .map(|cols| Product::<S>::whole_len(cols.len(), taps * self.features.size))
+            .map(|cols| whole_len(format, cols.len(), taps * self.features.size))
             .collect();
         let whole: usize = lens.iter().sum();
         // A kernel that several tasks need is packed once, if tasks need all of it at once.
@@ -177,7 +178,7 @@ impl Convolution {
                 corrections: corrections.map(|all| &all[group * self.outputs.size..]),
                 out: (out, group * self.group.out),
             };
-            scratch::with(if keep { whole } else { 0 }, |packed: &mut [S::Word]| {
+            scratch::with(if keep { whole } else { 0 }, |packed: &mut [W]| {
                 let mut kernels = vec![None; col_blocks.len()];
                 let mut rest = packed;
                 if keep {
@@ -186,7 +187,7 @@ impl Convolution {
                         let (items, steps) = task.kernel_axes(cols.len(), 0..self.features.size);
                         let start = task.rhs.1 + cols.start * self.outputs.rhs;
                         let source = Strided::new(isa, rhs, start, &items, &steps);
-                        Product::<S>::pack_whole(&source, cols.len(), steps.len(), packed, threads);
+                        pack_whole(format, &source, cols.len(), steps.len(), packed, threads);
                         *kernel = Some(&*packed);
                         rest = later;
                     }
@@ -195,7 +196,7 @@ impl Convolution {
                     let (piece, block) = (i / col_blocks.len(), i % col_blocks.len());
                     let cols = col_blocks[block].clone();
                     // SAFETY: the caller's promise; each task has other elements of the result.
-                    unsafe { task.run(simd, isa, &pieces[piece], cols, kernels[block]) };
+                    unsafe { task.run(tiled, isa, &pieces[piece], cols, kernels[block]) };
                 });
             });
         });
@@ -234,9 +235,9 @@ impl<W: Plain + Default + Element<W>, A: MulAdd> Tasks<'_, W, A> {
     ///
     /// # Safety
     /// As for [`Convolution::run_tasks`], for this part of the result.
-    unsafe fn run<S: Tiled<Word = W, Acc = A>>(
+    unsafe fn run(
         &self,
-        simd: S,
+        tiled: &dyn Tiled<W, A>,
         isa: Isa,
         piece: &Piece,
         cols: Range<usize>,
@@ -251,7 +252,7 @@ impl<W: Plain + Default + Element<W>, A: MulAdd> Tasks<'_, W, A> {
             let start = Shared(sums.get().wrapping_add(start));
             // SAFETY: the caller's promise.
             unsafe {
-                self.sum(simd, isa, piece, cols.clone(), kernel, start, &out_rows);
+                self.sum(tiled, isa, piece, cols.clone(), kernel, start, &out_rows);
                 self.correct(isa, cols, start, &out_rows);
             }
             return;
@@ -262,7 +263,7 @@ impl<W: Plain + Default + Element<W>, A: MulAdd> Tasks<'_, W, A> {
             // SAFETY: `dense` are the rows of `sums`.
             unsafe {
                 let sums = Shared(sums.as_mut_ptr());
-                self.sum(simd, isa, piece, cols.clone(), kernel, sums, &dense);
+                self.sum(tiled, isa, piece, cols.clone(), kernel, sums, &dense);
                 self.correct(isa, cols.clone(), sums, &dense);
             }
             // SAFETY: the caller's promise.
@@ -301,9 +302,9 @@ impl<W: Plain + Default + Element<W>, A: MulAdd> Tasks<'_, W, A> {
     /// # Safety
     /// From `start` on the rows may be written, and read, and nothing else accesses them.
     #[expect(clippy::too_many_arguments, reason = "what to compute, with what, and where to")]
-    unsafe fn sum<S: Tiled<Word = W, Acc = A>>(
+    unsafe fn sum(
         &self,
-        simd: S,
+        tiled: &dyn Tiled<W, A>,
         isa: Isa,
         piece: &Piece,
         cols: Range<usize>,
@@ -353,7 +354,7 @@ impl<W: Plain + Default + Element<W>, A: MulAdd> Tasks<'_, W, A> {
                 let source = Strided::new(isa, rhs, rhs_start, &kernel_cols, &kernel_steps);
                 let words = &*words;
                 let product = Product {
-                    simd,
+                    tiled,
                     rows: rows.len(),
                     cols: cols.len(),
                     steps: steps.len(),

@@ -2,18 +2,15 @@
 
 use std::arch::x86_64::*;
 
-use super::Simd;
-use crate::Threads;
-use crate::kernels::gemm::dots::Dots;
-use crate::kernels::gemm::engine::Product;
+use super::{Loops, Simd};
+use crate::kernels::gemm::tile::{self, Format, Tile, TileArgs, Tiled, tiles};
 use crate::kernels::isa::{Isa, Kind};
-use crate::kernels::gemm::tile::{self, Tile, TileArgs, Tiled, tiles};
 
 /// # Safety
 /// That of [`Tile`].
 #[target_feature(enable = "avx2,fma")]
 unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PACKED: bool>(
-    args: &TileArgs<'_, S>,
+    args: &TileArgs<'_, S::Word, S::Acc>,
 ) {
     // SAFETY: the caller's promise.
     unsafe { tile::run::<S, ROWS, VECS, PACKED>(args) }
@@ -35,45 +32,39 @@ macro_rules! simd {
 
         impl $name {
             /// The token, if the machine has the instructions.
-            pub(in crate::kernels::gemm) fn new(isa: Isa) -> Option<Self> {
-                (isa.kind() == Kind::Avx2).then_some($name(()))
+            pub(in crate::kernels::gemm) fn get(isa: Isa) -> Option<&'static Self> {
+                (isa.kind() == Kind::Avx2).then_some(&$name(()))
             }
         }
 
-        impl Tiled for $name {
-            type Word = $number;
-            type Acc = $number;
-            type Session = ();
+        impl Tiled<$number, $number> for $name {
+            fn format(&self) -> Format {
+                Format {
+                    lanes: $lanes,
+                    heights: &[$($height),*],
+                    vecs: 2,
+                    in_place: $in_place,
+                    in_blocks: false,
+                }
+            }
 
-            const LANES: usize = $lanes;
-            const HEIGHTS: &'static [usize] = &[$($height),*];
-            const VECS: usize = 2;
-            const IN_PLACE: bool = $in_place;
-            const LOOPS: bool = true;
-
-           fn tile(self, rows: usize, vecs: usize, packed: bool) -> Tile<Self> {
+            fn tile(&self, rows: usize, vecs: usize, packed: bool) -> Tile<$number, $number> {
                 tiles!(run, (rows, vecs, packed), $in_place, [$($height)*], [1 2])
             }
 
-             fn session(self) {}
-
-            unsafe fn run_loops(product: &Product<'_, Self>, threads: Threads<'_>) -> bool {
-                // SAFETY: the caller's promise.
-                Self::LOOPS && unsafe { product.run_dots(threads) || product.run_sweep(threads) }
-            }
-
-            unsafe fn run_dots(dots: &Dots<'_, Self>) {
-                if Self::LOOPS {
-                    // SAFETY: the caller's promise; a value proves the features.
-                    unsafe { dots.run() }
-                }
+            fn loops(&self) -> Option<&dyn Loops<$number, $number>> {
+                Some(self)
             }
         }
 
         impl Simd for $name {
+            type Word = $number;
+            type Acc = $number;
             type Vec = $vec;
             type Words = $vec;
             type Mask = __m256i;
+
+            const LANES: usize = $lanes;
 
             #[inline(always)]
             fn vectorise<R>(self, body: impl FnOnce() -> R) -> R {

@@ -2,18 +2,15 @@
 
 use std::arch::x86_64::*;
 
-use super::{MulAdd, Simd};
-use crate::Threads;
-use crate::kernels::gemm::dots::Dots;
-use crate::kernels::gemm::engine::Product;
+use super::{Loops, MulAdd, Simd};
+use crate::kernels::gemm::tile::{self, Format, Tile, TileArgs, Tiled, tiles};
 use crate::kernels::isa::{Isa, Kind};
-use crate::kernels::gemm::tile::{self, Tile, TileArgs, Tiled, tiles};
 
 /// A [`Simd`] whose words and sums have as many bits, so that vectors have as many of either.
 macro_rules! simd {
     (
         $(#[$doc:meta])* $name:ident if $found:expr, $features:literal,
-        tiles [$($height:literal)*], in place $in_place:tt, loops $loops:literal,
+        tiles [$($height:literal)*], in place $in_place:tt, loops $loops:tt,
         $word:ty => $acc:ty, $lanes:literal, $words:ty => $vec:ty, $mask:ty,
         $load:ident, $load_masked:ident, $splat:ident, $fma:ident,
         $load_sums:ident, $add:ident, $store:ident, $total:ident
@@ -24,23 +21,23 @@ macro_rules! simd {
 
         impl $name {
             /// The token, if the machine has the instructions.
-            pub(in crate::kernels::gemm) fn new(isa: Isa) -> Option<Self> {
-                (isa.kind() == Kind::Avx512 && $found).then_some($name(()))
+            pub(in crate::kernels::gemm) fn get(isa: Isa) -> Option<&'static Self> {
+                (isa.kind() == Kind::Avx512 && $found).then_some(&$name(()))
             }
         }
 
-        impl Tiled for $name {
-            type Word = $word;
-            type Acc = $acc;
-            type Session = ();
+        impl Tiled<$word, $acc> for $name {
+            fn format(&self) -> Format {
+                Format {
+                    lanes: $lanes,
+                    heights: &[$($height),*],
+                    vecs: 2,
+                    in_place: $in_place,
+                    in_blocks: false,
+                }
+            }
 
-            const LANES: usize = $lanes;
-            const HEIGHTS: &'static [usize] = &[$($height),*];
-            const VECS: usize = 2;
-            const IN_PLACE: bool = $in_place;
-            const LOOPS: bool = $loops;
-
-           fn tile(self, rows: usize, vecs: usize, packed: bool) -> Tile<Self> {
+            fn tile(&self, rows: usize, vecs: usize, packed: bool) -> Tile<$word, $acc> {
                 /// # Safety
                 /// That of [`Tile`].
                 #[target_feature(enable = $features)]
@@ -50,7 +47,7 @@ macro_rules! simd {
                     const VECS: usize,
                     const PACKED: bool,
                 >(
-                    args: &TileArgs<'_, S>,
+                    args: &TileArgs<'_, S::Word, S::Acc>,
                 ) {
                     // SAFETY: the caller's promise.
                     unsafe { tile::run::<S, ROWS, VECS, PACKED>(args) }
@@ -58,25 +55,17 @@ macro_rules! simd {
                 tiles!(run, (rows, vecs, packed), $in_place, [$($height)*], [1 2])
             }
 
-             fn session(self) {}
-
-            unsafe fn run_loops(product: &Product<'_, Self>, threads: Threads<'_>) -> bool {
-                // SAFETY: the caller's promise.
-                Self::LOOPS && unsafe { product.run_dots(threads) || product.run_sweep(threads) }
-            }
-
-            unsafe fn run_dots(dots: &Dots<'_, Self>) {
-                if Self::LOOPS {
-                    // SAFETY: the caller's promise; a value proves the features.
-                    unsafe { dots.run() }
-                }
-            }
+            simd!(@loops $loops, $word, $acc);
         }
 
         impl Simd for $name {
+            type Word = $word;
+            type Acc = $acc;
             type Vec = $vec;
             type Words = $words;
             type Mask = $mask;
+
+            const LANES: usize = $lanes;
 
             #[inline(always)]
             fn vectorise<R>(self, body: impl FnOnce() -> R) -> R {
@@ -142,6 +131,12 @@ macro_rules! simd {
             }
         }
     };
+    (@loops true, $word:ty, $acc:ty) => {
+        fn loops(&self) -> Option<&dyn Loops<$word, $acc>> {
+            Some(self)
+        }
+    };
+    (@loops false, $word:ty, $acc:ty) => {};
 }
 
 /// What the intrinsics that fill a vector with a word take.

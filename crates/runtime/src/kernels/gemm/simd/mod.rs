@@ -12,16 +12,28 @@ pub(super) use avx2::{Avx2F32, Avx2F64, Avx2I32, Avx2I64};
 pub(super) use avx512::{Avx512Bf16, Avx512F32, Avx512F64, Avx512I32, Avx512I64, Avx512Vnni};
 pub(super) use portable::{MulAdd, Portable};
 
+use super::conv::Channels;
+use super::dots::Dots;
+use super::sweep::Sweep;
 use super::tile::Tiled;
+use crate::kernels::bytes::Plain;
 
-/// Vectors of accumulators and the operations of a product on them.
-pub(super) trait Simd: Tiled {
+/// Vectors of accumulators and the operations of a product on them. A value proves that the machine
+/// has the instructions.
+pub(super) trait Simd: Copy + Send + Sync + 'static {
+    /// An element of an operand; several numbers if one instruction multiplies several.
+    type Word: Plain + Default;
+    /// A sum.
+    type Acc: MulAdd;
     /// `LANES` sums.
     type Vec: Copy;
     /// `LANES` words.
     type Words: Copy;
     /// Which lanes of a vector count.
     type Mask: Copy;
+
+    /// Neighbouring sums that are one vector.
+    const LANES: usize;
 
     /// Calls `body`, compiled for the instructions if it is inlined.
     fn vectorise<R>(self, body: impl FnOnce() -> R) -> R;
@@ -81,4 +93,51 @@ pub(super) trait Simd: Tiled {
     /// # Safety
     /// The features are there, and so many sums may be read and written.
     unsafe fn store(to: *mut Self::Acc, mask: Self::Mask, sums: Self::Vec, add: bool);
+}
+
+/// Products that need no tiles.
+pub(super) trait Loops<W, A>: Tiled<W, A> {
+    /// Computes dots.
+    ///
+    /// # Safety
+    /// As for [`Dots::run`], but for the features.
+    unsafe fn dots(&self, dots: &Dots<'_, W, A>);
+
+    /// Computes a sweep.
+    ///
+    /// # Safety
+    /// As for [`Sweep::run`], but for the features.
+    unsafe fn sweep(&self, sweep: &Sweep<'_, W, A>);
+
+    /// Computes the channels of groups.
+    ///
+    /// # Safety
+    /// As for [`Channels::run`], but for the features.
+    unsafe fn channels(&self, channels: &Channels<'_, W, A>);
+}
+
+impl<S: Simd + Tiled<S::Word, S::Acc>> Loops<S::Word, S::Acc> for S {
+    unsafe fn dots(&self, dots: &Dots<'_, S::Word, S::Acc>) {
+        self.vectorise(
+            #[inline(always)]
+            // SAFETY: the caller's promise; `self` proves the features.
+            || unsafe { dots.run::<S>() },
+        );
+    }
+
+    unsafe fn sweep(&self, sweep: &Sweep<'_, S::Word, S::Acc>) {
+        self.vectorise(
+            #[inline(always)]
+            // SAFETY: as above.
+            || unsafe { sweep.run::<S>() },
+        );
+    }
+
+    unsafe fn channels(&self, channels: &Channels<'_, S::Word, S::Acc>) {
+        self.vectorise(
+            #[inline(always)]
+            // SAFETY: as above.
+            || unsafe { channels.run::<S>() },
+        );
+    }
 }

@@ -2,9 +2,9 @@
 
 use std::marker::PhantomData;
 
-use super::Simd;
+use super::{Loops, Simd};
 use crate::kernels::bytes::Plain;
-use crate::kernels::gemm::tile::{self, Tile, TileArgs, Tiled, tiles};
+use crate::kernels::gemm::tile::{self, Format, Tile, TileArgs, Tiled, tiles};
 
 /// A number that can be multiplied and added.
 pub(in crate::kernels::gemm) trait MulAdd: Plain + Default {
@@ -44,27 +44,28 @@ pub(in crate::kernels::gemm) struct Portable<T>(pub PhantomData<T>);
 
 const LANES: usize = 8;
 
-impl<T: MulAdd> Tiled for Portable<T> {
-    type Word = T;
-    type Acc = T;
-    type Session = ();
+impl<T: MulAdd> Tiled<T, T> for Portable<T> {
+    fn format(&self) -> Format {
+        Format { lanes: LANES, heights: &[1, 3], vecs: 1, in_place: false, in_blocks: false }
+    }
 
-    const LANES: usize = LANES;
-    const HEIGHTS: &'static [usize] = &[1, 3];
-    const VECS: usize = 1;
-    const IN_PLACE: bool = false;
-
-    fn tile(self, rows: usize, vecs: usize, packed: bool) -> Tile<Self> {
+    fn tile(&self, rows: usize, vecs: usize, packed: bool) -> Tile<T, T> {
         tiles!(run, (rows, vecs, packed), false, [1 3], [1])
     }
 
-    fn session(self) {}
+    fn loops(&self) -> Option<&dyn Loops<T, T>> {
+        Some(self)
+    }
 }
 
 impl<T: MulAdd> Simd for Portable<T> {
+    type Word = T;
+    type Acc = T;
     type Vec = [T; LANES];
     type Words = [T; LANES];
     type Mask = usize;
+
+    const LANES: usize = LANES;
 
     #[inline(always)]
     fn vectorise<R>(self, body: impl FnOnce() -> R) -> R {
@@ -127,7 +128,7 @@ impl<T: MulAdd> Simd for Portable<T> {
 /// # Safety
 /// That of [`Tile`].
 unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PACKED: bool>(
-    args: &TileArgs<'_, S>,
+    args: &TileArgs<'_, S::Word, S::Acc>,
 ) {
     // SAFETY: the caller's promise.
     unsafe { tile::run::<S, ROWS, VECS, PACKED>(args) }
