@@ -142,15 +142,17 @@ impl Fold<'_> {
     fn windows(&self, windows: &Windows, rows: Range<usize>) {
         self.with_rows(|state| {
             let mut group = Group::default();
-            windows.each(rows, &mut |number, start, places| {
+            windows.each(rows, &mut |positions, places| {
                 let first = group.places.len();
                 group.places.extend_from_slice(places);
                 let list = first..group.places.len();
-                for lane in 0..windows.lanes {
-                    group.of.push((number * windows.lanes + lane, start + lane, list.clone()));
-                    if group.of.len() == PAIRS {
-                        self.group(&group, state);
-                        group.of.clear();
+                for (number, start) in (positions.number..).zip(positions.starts()) {
+                    for lane in 0..windows.lanes {
+                        group.of.push((number * windows.lanes + lane, start + lane, list.clone()));
+                        if group.of.len() == PAIRS {
+                            self.group(&group, state);
+                            group.of.clear();
+                        }
                     }
                 }
                 if group.of.is_empty() {

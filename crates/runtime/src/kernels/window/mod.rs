@@ -33,10 +33,25 @@ pub struct WindowDim {
     pub positions: usize,
 }
 
+/// Where there is one position over one element.
+const POINT: WindowDim = WindowDim {
+    size: 1,
+    stride: 1,
+    pad_low: 0,
+    window_dilation: 1,
+    base_dilation: 1,
+    base: 1,
+    positions: 1,
+};
+
 /// Windows of more points are none that a list of points pays for.
 const MOST_POINTS: usize = 1 << 20;
 /// So many lists of what windows cover are kept.
 const MOST_LISTS: usize = 16;
+/// Positions along a dimension, and where windows cover other elements than next to it, of which a list
+/// is made.
+const MOST_POSITIONS: usize = 1 << 26;
+const MOST_RUNS: usize = 1 << 20;
 /// Elements that are further apart are looked for one by one.
 const MOST_DILATION: usize = 1 << 10;
 
@@ -102,65 +117,148 @@ struct Windows {
 
 #[derive(Clone, Debug)]
 struct Dim {
-    /// For each position.
-    covered: Vec<Covered>,
+    positions: usize,
+    /// All positions in order.
+    runs: Vec<Run>,
     /// The distance of elements in memory.
     step: usize,
     /// The distance in memory of the elements that a window covers.
     apart: usize,
 }
 
+/// Neighbouring positions that cover as many elements.
+#[derive(Clone, Debug)]
+struct Run {
+    positions: Range<usize>,
+    /// What the first covers.
+    covered: Covered,
+    /// From what a position covers to what the next does.
+    apart: usize,
+}
+
+impl Dim {
+    /// `None` if positions are too many, or differ too much.
+    fn new(dim: &WindowDim, step: usize) -> Option<Self> {
+        if dim.positions > MOST_POSITIONS {
+            return None;
+        }
+        let mut runs: Vec<Run> = Vec::new();
+        for (i, next) in (0..dim.positions).map(|i| (i, dim.covered(i))) {
+            if runs.last_mut().is_some_and(|run| run.goes_on(next)) {
+                continue;
+            }
+            if runs.len() == MOST_RUNS {
+                return None;
+            }
+            runs.push(Run { positions: i..i + 1, covered: next, apart: 0 });
+        }
+        let apart = dim.apart().saturating_mul(step);
+        Some(Dim { positions: dim.positions, runs, step, apart })
+    }
+
+    /// What is covered at a position.
+    fn covered(&self, position: usize) -> Covered {
+        let run = &self.runs[self.runs.partition_point(|run| run.positions.end <= position)];
+        let first = run.covered.first + (position - run.positions.start) * run.apart;
+        Covered { first, ..run.covered }
+    }
+}
+
+impl Run {
+    /// Takes the next position if it fits.
+    fn goes_on(&mut self, next: Covered) -> bool {
+        let Range { start, end } = self.positions;
+        let distance = next.first.checked_sub(self.covered.first);
+        let apart = match (end - start, distance) {
+            (1, Some(distance)) => distance,
+            (len, Some(distance)) if len * self.apart == distance => self.apart,
+            _ => return false,
+        };
+        let fits = next.count == self.covered.count;
+        if fits {
+            (self.positions.end, self.apart) = (end + 1, apart);
+        }
+        fits
+    }
+}
+
+/// Neighbouring positions that cover as many elements and are evenly apart.
+#[derive(Clone, Copy, Debug)]
+struct Positions {
+    /// The first one's number; those of the others follow.
+    number: usize,
+    count: usize,
+    /// The place of the first element that the first one covers.
+    start: usize,
+    /// From a position's first element to that of the next.
+    apart: usize,
+}
+
+impl Positions {
+    /// Where each position's first element is.
+    #[inline(always)]
+    fn starts(self) -> impl Iterator<Item = usize> {
+        (0..self.count).map(move |i| self.start + i * self.apart)
+    }
+}
+
+/// A window without its last dimensions that are neighbours only, and how many neighbours these are.
+fn split_lanes(window: &[WindowDim]) -> (&[WindowDim], usize) {
+    let count = window.iter().rposition(|dim| !dim.is_trivial()).map_or(0, |last| last + 1);
+    let (windowed, trivial) = window.split_at(count);
+    (windowed, trivial.iter().fold(1, |lanes, dim| lanes.saturating_mul(dim.base)))
+}
+
+/// Whether dilations and windows are not too large, and nothing is zero that must not be.
+fn are_possible(window: &[WindowDim]) -> bool {
+    let is_possible = |dim: &WindowDim| {
+        let nothing = [dim.size, dim.stride, dim.window_dilation, dim.base_dilation];
+        !nothing.contains(&0) && dim.base_dilation <= MOST_DILATION
+    };
+    let points = window.iter().try_fold(1usize, |points, dim| points.checked_mul(dim.size));
+    points.is_some_and(|points| points <= MOST_POINTS) && window.iter().all(is_possible)
+}
+
 impl Windows {
-    /// `None` if dilations or windows are too large, or anything is zero that must not be.
+    /// `None` if dilations or windows are too large, positions too many, or anything is zero that must
+    /// not be.
     fn new(window: &[WindowDim]) -> Option<Self> {
-        let count = window.iter().rposition(|dim| !dim.is_trivial()).map_or(0, |last| last + 1);
-        let (windowed, trivial) = window.split_at(count);
-        let lanes = trivial.iter().map(|dim| dim.base).product();
+        let (windowed, lanes) = split_lanes(window);
         // Where there are no neighbours there are no positions, as a trivial dimension says.
         Self::of_elements(if lanes == 0 { window } else { windowed }, lanes)
     }
 
     /// Windows over elements of so many neighbours each. `None` as for [`Windows::new`].
     fn of_elements(window: &[WindowDim], lanes: usize) -> Option<Self> {
-        let is_possible = |dim: &WindowDim| {
-            let nothing = [dim.size, dim.stride, dim.window_dilation, dim.base_dilation];
-            !nothing.contains(&0) && dim.base_dilation <= MOST_DILATION
-        };
-        let points = window.iter().try_fold(1usize, |points, dim| points.checked_mul(dim.size))?;
-        if points > MOST_POINTS || !window.iter().all(is_possible) {
+        if !are_possible(window) {
             return None;
         }
         if window.iter().any(|dim| dim.positions == 0) {
-            let nowhere = Dim { covered: Vec::new(), step: 0, apart: 0 };
+            let nowhere = Dim { positions: 0, runs: Vec::new(), step: 0, apart: 0 };
             return Some(Windows { dims: vec![nowhere], lanes: 0 });
         }
-        let mut step = lanes;
-        let mut dims: Vec<Dim> = window
-            .iter()
-            .rev()
-            .map(|dim| {
-                let covered = (0..dim.positions).map(|position| dim.covered(position)).collect();
-                let steps = Dim { covered, step, apart: dim.apart().saturating_mul(step) };
-                step *= dim.base;
-                steps
-            })
-            .collect();
+        // Where there are no elements none is covered.
+        let mut step = if window.iter().any(|dim| dim.base == 0) { 0 } else { lanes };
+        let mut dims = Vec::with_capacity(window.len().max(1));
+        for dim in window.iter().rev() {
+            dims.push(Dim::new(dim, step)?);
+            step *= dim.base;
+        }
         dims.reverse();
         if dims.is_empty() {
-            let whole = Covered { first: 0, count: 1 };
-            dims.push(Dim { covered: vec![whole], step: lanes, apart: lanes });
+            dims.push(Dim::new(&POINT, lanes)?);
         }
         Some(Windows { dims, lanes })
     }
 
     /// How many positions there are along the last dimension of a window.
     fn row_size(&self) -> usize {
-        self.dims.last().map_or(0, |dim| dim.covered.len())
+        self.dims.last().map_or(0, |dim| dim.positions)
     }
 
     /// How many rows of such positions there are.
     fn rows(&self) -> usize {
-        self.dims.iter().rev().skip(1).map(|dim| dim.covered.len()).product()
+        self.dims.iter().rev().skip(1).map(|dim| dim.positions).product()
     }
 
     /// How many rows make a task: some 2¹⁶ elements under windows.
@@ -169,45 +267,43 @@ impl Windows {
         ((1 << 16) / work.max(1)).max(1)
     }
 
-    /// Calls `f` for each position in these rows: with its number, the place of the first element
-    /// under the window, and the places of all elements behind it, in row-major order. There may be
-    /// none.
-    fn each(&self, rows: Range<usize>, f: &mut dyn FnMut(usize, usize, &[usize])) {
+    /// Calls `f` for all positions in these rows, some neighbours at a time: with them, and the places
+    /// of the elements under each behind its first, in row-major order. There may be none.
+    fn each(&self, rows: Range<usize>, f: &mut dyn FnMut(Positions, &[usize])) {
         let Some((last, outer)) = self.dims.split_last() else { return };
         let mut counts = vec![0; self.dims.len()];
         // Most windows cover the same as their neighbours, or as those did before them.
         let mut lists: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
-        // In rows like the present one: the list for each number that is covered along the row.
-        let most = last.covered.iter().map(|covered| covered.count).max().unwrap_or(0);
-        let mut list_of: Vec<Option<usize>> = vec![None; most + 1];
+        let mut list = 0;
         for row in rows {
-            let (mut rest, mut start, mut is_other) = (row, 0, false);
+            let (mut rest, mut start) = (row, 0);
             for (dim, count) in outer.iter().zip(&mut counts).rev() {
-                let covered = dim.covered[rest % dim.covered.len()];
-                rest /= dim.covered.len();
+                let covered = dim.covered(rest % dim.positions);
+                rest /= dim.positions;
                 start += covered.first * dim.step;
-                is_other |= std::mem::replace(count, covered.count) != covered.count;
+                *count = covered.count;
             }
-            if is_other {
-                list_of.fill(None);
-            }
-            for (position, covered) in last.covered.iter().enumerate() {
-                let list = list_of[covered.count].unwrap_or_else(|| {
-                    counts[outer.len()] = covered.count;
-                    let known = lists.iter().position(|(listed, _)| *listed == counts);
-                    let list = known.unwrap_or_else(|| {
-                        if lists.len() == MOST_LISTS {
-                            lists.clear();
-                            list_of.fill(None);
+            for run in &last.runs {
+                counts[outer.len()] = run.covered.count;
+                if lists.get(list).is_none_or(|(listed, _)| *listed != counts) {
+                    list = match lists.iter().position(|(listed, _)| *listed == counts) {
+                        Some(list) => list,
+                        None => {
+                            if lists.len() == MOST_LISTS {
+                                lists.clear();
+                            }
+                            lists.push((counts.clone(), self.list(&counts)));
+                            lists.len() - 1
                         }
-                        lists.push((counts.clone(), self.list(&counts)));
-                        lists.len() - 1
-                    });
-                    list_of[covered.count] = Some(list);
-                    list
-                });
-                let number = row * last.covered.len() + position;
-                f(number, start + covered.first * last.step, &lists[list].1);
+                    };
+                }
+                let positions = Positions {
+                    number: row * last.positions + run.positions.start,
+                    count: run.positions.len(),
+                    start: start + run.covered.first * last.step,
+                    apart: run.apart * last.step,
+                };
+                f(positions, &lists[list].1);
             }
         }
     }

@@ -7,7 +7,7 @@ use super::super::disjoint::Disjoint;
 use super::super::isa::Isa;
 use super::super::number::{Fold, FoldOp, Folding, Number, NumberType, with_fold, with_folding};
 use super::super::sort::Lanes;
-use super::{Scan, WindowDim, Windows};
+use super::{Positions, Scan, WindowDim, Windows, are_possible, split_lanes};
 use crate::Threads;
 
 /// Folds the elements under each position of a window, and an initial value once.
@@ -41,6 +41,8 @@ const ENOUGH_LANES: usize = 16;
 /// Neighbours are folded so many at a time, and of the rest so many.
 const WIDTH: usize = 64;
 const VECTOR: usize = 16;
+/// Elements under a window that are folded at once.
+const PLACES: usize = 4;
 
 impl ReduceWindow {
     /// A plan for these dimensions. `None` if there is none but the general way: windows of very
@@ -88,20 +90,20 @@ pub(super) fn scan(window: &[WindowDim]) -> Option<(Lanes, bool)> {
 
 impl Plan {
     fn new(window: &[WindowDim]) -> Option<Self> {
-        let windows = Windows::new(window)?;
-        let points: usize = window.iter().map(|dim| dim.size).product();
-        let last = window.iter().rposition(|dim| !dim.is_trivial());
-        if let Some((last, dim)) = last.map(|last| (last, window[last]))
-            && windows.lanes < ENOUGH_LANES
+        let (windowed, lanes) = split_lanes(window);
+        // (Of those that are too many there is no plan.)
+        let points = window.iter().fold(1, |points: usize, dim| points.saturating_mul(dim.size));
+        if let Some((&dim, outer)) = windowed.split_last()
+            && (1..ENOUGH_LANES).contains(&lanes)
             && dim.base_dilation == 1
+            && window.iter().all(|dim| dim.positions > 0)
+            && are_possible(window)
         {
             // The last dimension is left to the line, for which its base is all one element.
-            let width = dim.base.checked_mul(windows.lanes)?;
-            let outer = Windows::of_elements(&window[..last], width)?;
-            let line = Line { dim, lanes: windows.lanes };
-            return Some(Plan::Line { outer, line, points });
+            let outer = Windows::of_elements(outer, dim.base.checked_mul(lanes)?)?;
+            return Some(Plan::Line { outer, line: Line { dim, lanes }, points });
         }
-        Some(Plan::Lanes { windows, points })
+        Some(Plan::Lanes { windows: Windows::new(window)?, points })
     }
 
     fn run<G: Folding>(
@@ -119,17 +121,25 @@ impl Plan {
             Plan::Lanes { windows, points } => {
                 let lanes = windows.lanes;
                 threads.for_ranges(windows.rows(), windows.rows_per_task(*points), &|rows| {
-                    windows.each(rows, &mut |number, start, places| {
+                    windows.each(rows, &mut |positions, places| {
+                        let Positions { number, count, .. } = positions;
                         // SAFETY: each position belongs to one task.
-                        let to = unsafe { to.part(number * lanes, lanes) };
+                        let to = unsafe { to.part(number * lanes, count * lanes) };
                         isa.run(
                             #[inline(always)]
-                            || fold_lanes(folding, from, (start, places), init, to),
+                            || {
+                                for (i, start) in positions.starts().enumerate() {
+                                    let to = &mut to[i * lanes..][..lanes];
+                                    fold_lanes(folding, from, (start, places), init, to);
+                                }
+                            },
                         );
                     });
                 });
             }
             Plan::Line { outer, line, points } => {
+                let (inner, reaches) = (line.inner(), line.reaches());
+                let line = PlannedLine { line: *line, inner, reaches };
                 threads.for_ranges(outer.rows(), outer.rows_per_task(*points), &|rows| {
                     line.run(isa, folding, (outer, rows), from, init, &to);
                 });
@@ -179,8 +189,20 @@ fn fold_chunks<G: Folding, const SIZE: usize>(
 ) {
     for (start, to) in (start..).step_by(SIZE).zip(chunks) {
         let mut folded = [init; SIZE];
-        for place in places {
-            let from: &[_; SIZE] = from[start + place..].first_chunk().expect("a whole lane");
+        let at = |place: &usize| -> &[_; SIZE] {
+            from[start + place..].first_chunk().expect("a whole lane")
+        };
+        // Several places at a time: what is folded goes through memory each time.
+        let (groups, rest) = places.as_chunks::<PLACES>();
+        for group in groups {
+            let from = group.each_ref().map(at);
+            for (lane, folded) in folded.iter_mut().enumerate() {
+                let fold =
+                    |folded, from: &[_; SIZE]| G::Op::apply(folded, folding.widen(from[lane]));
+                *folded = from.into_iter().fold(*folded, fold);
+            }
+        }
+        for from in rest.iter().map(at) {
             for (folded, &v) in folded.iter_mut().zip(from) {
                 *folded = G::Op::apply(*folded, folding.widen(v));
             }
@@ -191,7 +213,20 @@ fn fold_chunks<G: Folding, const SIZE: usize>(
     }
 }
 
-impl Line {
+/// A line, and what its dimension says about positions.
+struct PlannedLine {
+    line: Line,
+    inner: Range<usize>,
+    reaches: Vec<Reach>,
+}
+
+/// Positions at which a point of the window lies over elements, and over which at the first.
+struct Reach {
+    element: usize,
+    positions: Range<usize>,
+}
+
+impl PlannedLine {
     /// Folds neighbouring positions side by side, for each position of the outer windows in some
     /// rows.
     fn run<G: Folding>(
@@ -203,35 +238,36 @@ impl Line {
         init: G::Wide,
         to: &Disjoint<'_, G::Element>,
     ) {
-        let (len, width) = (self.dim.positions * self.lanes, self.dim.base * self.lanes);
+        let Line { dim, lanes } = self.line;
+        let (len, width) = (dim.positions * lanes, dim.base * lanes);
         let (mut folded, mut line) = (vec![init; len], vec![init; width]);
-        outer.each(rows, &mut |number, start, places| {
-            folded.fill(init);
-            // First across lines, where neighbours in memory are folded; then along the line.
-            if let Some((first, others)) = places.split_first() {
-                let under = |place: &usize| &from[start + place..][..width];
-                isa.run(
-                    #[inline(always)]
-                    || {
-                        for (line, &v) in line.iter_mut().zip(under(first)) {
-                            *line = folding.widen(v);
-                        }
-                        for place in others {
-                            for (line, &v) in line.iter_mut().zip(under(place)) {
-                                *line = G::Op::apply(*line, folding.widen(v));
-                            }
-                        }
-                    },
-                );
-                self.along::<G::Wide, G::Op>(isa, &line, &mut folded);
-            }
+        outer.each(rows, &mut |positions, places| {
+            let Positions { number, count, .. } = positions;
             // SAFETY: each position of the outer windows belongs to one task.
-            let to = unsafe { to.part(number * len, len) };
+            let to = unsafe { to.part(number * len, count * len) };
             isa.run(
                 #[inline(always)]
                 || {
-                    for (to, &folded) in to.iter_mut().zip(&folded) {
-                        *to = folding.narrow(folded);
+                    for (i, start) in positions.starts().enumerate() {
+                        let to = &mut to[i * len..][..len];
+                        folded.fill(init);
+                        // First across lines, where neighbours in memory are folded; then along the
+                        // line.
+                        if let Some((first, others)) = places.split_first() {
+                            let under = |place: &usize| &from[start + place..][..width];
+                            for (line, &v) in line.iter_mut().zip(under(first)) {
+                                *line = folding.widen(v);
+                            }
+                            for place in others {
+                                for (line, &v) in line.iter_mut().zip(under(place)) {
+                                    *line = G::Op::apply(*line, folding.widen(v));
+                                }
+                            }
+                            self.along::<G::Wide, G::Op>(&line, &mut folded);
+                        }
+                        for (to, &folded) in to.iter_mut().zip(&folded) {
+                            *to = folding.narrow(folded);
+                        }
                     }
                 },
             );
@@ -239,28 +275,21 @@ impl Line {
     }
 
     /// Folds the elements of a line under the window at each position.
-    fn along<T: Number, F: FoldOp>(&self, isa: Isa, line: &[T], folded: &mut [T]) {
-        let WindowDim { size, stride, positions, .. } = self.dim;
-        let inner = self.inner();
-        for point in 0..size {
-            for within in [0..inner.start, inner.end..positions] {
-                let Some((element, under)) = self.under(point, within) else { continue };
-                let line = &line[element * self.lanes..];
-                let folded = &mut folded[under.start * self.lanes..under.end * self.lanes];
-                isa.run(
-                    #[inline(always)]
-                    || fold_strided::<T, F>(folded, line, stride, self.lanes),
-                );
-            }
+    #[inline(always)]
+    fn along<T: Number, F: FoldOp>(&self, line: &[T], folded: &mut [T]) {
+        let Line { dim, lanes } = self.line;
+        for Reach { element, positions } in &self.reaches {
+            let line = &line[element * lanes..];
+            let folded = &mut folded[positions.start * lanes..positions.end * lanes];
+            fold_strided::<T, F>(folded, line, dim.stride, lanes);
         }
-        if !inner.is_empty() {
-            isa.run(
-                #[inline(always)]
-                || self.points::<T, F>(inner, line, folded),
-            );
+        if !self.inner.is_empty() {
+            self.line.points::<T, F>(self.inner.clone(), line, folded);
         }
     }
+}
 
+impl Line {
     /// The element under a point of the window at position 0, or before the first of all.
     fn offset(&self, point: usize) -> i128 {
         point as i128 * self.dim.window_dilation as i128 - i128::from(self.dim.pad_low)
@@ -300,9 +329,20 @@ impl Line {
         }
     }
 
-    /// The element under a point of the window at the first of these positions where there is one,
-    /// and all at which there is.
-    fn under(&self, point: usize, within: Range<usize>) -> Option<(usize, Range<usize>)> {
+    /// What lies under each point of the window, but at inner positions.
+    fn reaches(&self) -> Vec<Reach> {
+        let inner = self.inner();
+        let outside = [0..inner.start, inner.end..self.dim.positions];
+        let outside = outside.into_iter().filter(|positions| !positions.is_empty());
+        let outside: Vec<_> = outside.collect();
+        let points = 0..if outside.is_empty() { 0 } else { self.dim.size };
+        points
+            .flat_map(|point| outside.iter().filter_map(move |within| self.reach(point, within)))
+            .collect()
+    }
+
+    /// What lies under a point of the window at these positions, if anything does.
+    fn reach(&self, point: usize, within: &Range<usize>) -> Option<Reach> {
         let WindowDim { stride, base, .. } = self.dim;
         // At position `p` it lies over element `p * stride + offset`.
         let offset = self.offset(point);
@@ -313,7 +353,7 @@ impl Line {
         let end = (base as i128 - 1 - offset).div_euclid(stride_wide) + 1;
         let end = end.clamp(first as i128, within.end as i128) as usize;
         let element = || (first as i128 * stride_wide + offset) as usize;
-        (first < end).then(|| (element(), first..end))
+        (first < end).then(|| Reach { element: element(), positions: first..end })
     }
 }
 

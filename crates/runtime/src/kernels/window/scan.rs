@@ -113,22 +113,26 @@ fn row<G: Folding>(
     to: &mut [G::Element],
 ) {
     const BLOCK: usize = SEGMENTS * LENGTH;
+    const WHOLE: &str = "a whole block";
     let mut before = init;
     let whole = from.len() / BLOCK * BLOCK;
     let place = |i: usize, len: usize| if is_reversed { len - 1 - i } else { i };
     for start in (0..whole).step_by(BLOCK) {
         // All in order of memory: the elements of the block, its segments, and what these become.
         let first = if is_reversed { from.len() - start - BLOCK } else { start };
-        let from = from[first..][..BLOCK].as_chunks::<LENGTH>().0;
-        let to = to[first..][..BLOCK].as_chunks_mut::<LENGTH>().0;
+        let from = from[first..].as_chunks::<LENGTH>().0;
+        let to = to[first..].as_chunks_mut::<LENGTH>().0;
+        let (from, to): (&[_; SEGMENTS], &mut [_; SEGMENTS]) =
+            (from.first_chunk().expect(WHOLE), to.first_chunk_mut().expect(WHOLE));
         let mut local = [[init; LENGTH]; SEGMENTS];
-        let mut sums = [init; SEGMENTS];
-        for i in 0..LENGTH {
-            let at = place(i, LENGTH);
-            for ((sum, local), from) in sums.iter_mut().zip(&mut local).zip(from) {
-                let v = folding.widen(from[at]);
-                *sum = if i == 0 { v } else { G::Op::apply(*sum, v) };
-                local[at] = *sum;
+        let first = place(0, LENGTH);
+        let mut sums = from.each_ref().map(|from| folding.widen(from[first]));
+        local.iter_mut().zip(sums).for_each(|(local, sum)| local[first] = sum);
+        for at in (1..LENGTH).map(|i| place(i, LENGTH)) {
+            for segment in 0..SEGMENTS {
+                let v = folding.widen(from[segment][at]);
+                sums[segment] = G::Op::apply(sums[segment], v);
+                local[segment][at] = sums[segment];
             }
         }
         for segment in (0..SEGMENTS).map(|i| place(i, SEGMENTS)) {

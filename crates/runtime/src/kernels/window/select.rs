@@ -153,16 +153,16 @@ impl SelectAndScatter {
         stays: &impl Fn(T, T) -> bool,
     ) {
         let lanes = self.windows.lanes;
-        self.windows.each(0..self.windows.rows(), &mut |number, start, places| {
-            let values = source[number * lanes + first..].first_chunk().expect("whole lanes");
-            let places = (start + first, places);
-            if N == 1 {
-                // There are no vectors of one lane.
-                return scatter::<T, N>(operand, values, places, to, stays);
-            }
+        self.windows.each(0..self.windows.rows(), &mut |positions, places| {
+            let source = &source[positions.number * lanes + first..];
             isa.run(
                 #[inline(always)]
-                || scatter::<T, N>(operand, values, places, to, stays),
+                || {
+                    for (i, start) in positions.starts().enumerate() {
+                        let values = source[i * lanes..].first_chunk().expect("whole lanes");
+                        scatter::<T, N>(operand, values, (start + first, places), to, stays);
+                    }
+                },
             );
         });
     }

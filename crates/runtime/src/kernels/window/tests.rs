@@ -204,6 +204,17 @@ fn empty_arrays_cost_nothing() {
 }
 
 #[test]
+fn positions_without_elements_are_not_listed() {
+    let beside = |size, pad| [dim(1 << 50, 1, 1, (0, 0), PLAIN), dim(0, size, 1, pad, PLAIN)];
+    let plan = ReduceWindow::new(&beside(3, (0, 0)), NumberType::F32, Fold::Add).unwrap();
+    plan.run(&[], &[0; 4], &mut [], Threads::single());
+    assert!(ReduceWindow::new(&beside(3, (2, 2)), NumberType::F32, Fold::Add).is_none());
+    let line = dim(1 << 40, 3, 1, (1, 1), PLAIN);
+    assert!(ReduceWindow::new(&[line], NumberType::F32, Fold::Add).is_some());
+    assert!(FoldWindow::new(&[line], vec![4]).is_none());
+}
+
+#[test]
 fn windows_that_cost_too_much_are_refused() {
     let huge = dim(1 << 21, (1 << 20) + 1, 1, (1 << 20, 0), PLAIN);
     assert!(ReduceWindow::new(&[huge], NumberType::F32, Fold::Add).is_none());
