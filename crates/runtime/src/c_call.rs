@@ -84,10 +84,9 @@ impl CFunction {
         let mut ins: Vec<*mut c_void> =
             operands.iter_mut().map(|operand| operand.pointer(&mut tables)).collect();
         let out = result.pointer(&mut tables);
-        // SAFETY: `out` and each of `ins` point to memory of the sizes the caller laid out, owned
-        // by `operands` and `result`, which are borrowed mutably for the call; the tables of
-        // tuples live in `tables` until it returns. That the function stays within this memory was
-        // promised to `CFunction::new`.
+        // SAFETY: `out` and `ins` point to memory of `result` and `operands`, borrowed mutably for the
+        // call, by way of `tables`, which live until it returns; that the function stays within what
+        // the caller laid out there was promised to `CFunction::new`.
         unsafe { (self.0)(out, ins.as_mut_ptr()) }
         drop(tables);
     }

@@ -38,6 +38,12 @@ pub(super) trait Lanes: Copy + Send + Sync + 'static {
     fn store(self, vector: Self::Vector, to: &mut [Self::Part]);
 }
 
+/// A number of each line.
+#[inline(always)]
+pub(super) fn row<L: Lanes>(lanes: L, data: &[L::Part], i: usize) -> L::Vector {
+    lanes.load(&data[i * L::COUNT..])
+}
+
 /// What is done for some instruction set.
 pub(super) trait Work<T: Part> {
     /// What comes of it.
@@ -47,32 +53,26 @@ pub(super) trait Work<T: Part> {
     fn run<L: Lanes<Part = T>>(self, lanes: L) -> Self::Result;
 }
 
-/// Does `work` with the widest vectors of `f32` that the machine has.
-pub(super) fn with_f32<W: Work<f32>>(work: W) -> W::Result {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if let Some(lanes) = x86::Avx512F32::new() {
-            return work.run(lanes);
+macro_rules! with_widest {
+    ($($name:ident: $part:ident in $avx512:ident, $avx2:ident;)*) => { $(
+        #[doc = concat!("Does `work` with the widest vectors of `", stringify!($part), "` that the machine has.")]
+        pub(super) fn $name<W: Work<$part>>(work: W) -> W::Result {
+            #[cfg(target_arch = "x86_64")]
+            {
+                if let Some(lanes) = x86::$avx512::new() {
+                    return work.run(lanes);
+                }
+                if let Some(lanes) = x86::$avx2::new() {
+                    return work.run(lanes);
+                }
+            }
+            work.run(Portable(std::marker::PhantomData))
         }
-        if let Some(lanes) = x86::Avx2F32::new() {
-            return work.run(lanes);
-        }
-    }
-    work.run(Portable(std::marker::PhantomData))
+    )* };
 }
-
-/// Does `work` with the widest vectors of `f64` that the machine has.
-pub(super) fn with_f64<W: Work<f64>>(work: W) -> W::Result {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if let Some(lanes) = x86::Avx512F64::new() {
-            return work.run(lanes);
-        }
-        if let Some(lanes) = x86::Avx2F64::new() {
-            return work.run(lanes);
-        }
-    }
-    work.run(Portable(std::marker::PhantomData))
+with_widest! {
+    with_f32: f32 in Avx512F32, Avx2F32;
+    with_f64: f64 in Avx512F64, Avx2F64;
 }
 
 /// Vectors of four numbers without any particular instructions.

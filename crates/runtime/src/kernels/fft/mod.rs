@@ -7,8 +7,10 @@
 
 mod convolved;
 mod lanes;
+mod odd;
 mod real;
 mod side;
+mod spectrum;
 mod stages;
 
 use std::sync::{Arc, OnceLock};

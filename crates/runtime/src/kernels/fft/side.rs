@@ -3,9 +3,8 @@
 //! As many lines as a vector has lanes are transposed, so that each vector has a point of all of
 //! them; then no line's arithmetic needs anything of another's, whatever the length.
 //!
-//! Lines of an even number of reals are complex ones of half the length, as in `real.rs`. Of an odd
-//! number, the first radix is done on reals: what it makes of a line are as many complex ones as it
-//! has results, half of which are the conjugates of the other half and left out.
+//! Lines of an even number of reals are complex ones of half the length, as in `real.rs`; those of an
+//! odd number have a way of their own (`odd.rs`).
 
 use rustfft::num_complex::Complex;
 
@@ -13,8 +12,10 @@ use super::super::bytes::{Plain, bytes_of, bytes_of_mut};
 use super::super::copy::{Axis, Copy};
 use super::super::scratch;
 use super::convolved::Line;
-use super::lanes::{Lanes, Vector, Work};
-use super::stages::{Point, Stages, View, angles, radices, root};
+use super::lanes::{Lanes, Work, row};
+use super::odd::Odd;
+use super::spectrum::{half_spectrum, reals_spectrum, spectrum_point};
+use super::stages::{Point, View, radices, root};
 use super::{FftKind, Part};
 use crate::Threads;
 
@@ -33,17 +34,6 @@ enum How<T> {
     Odd(Odd<T>),
     /// An odd number of reals as as many complex points.
     Padded(Line<T>),
-}
-
-/// Lines of an odd number of reals.
-struct Odd<T> {
-    radix: usize,
-    /// Of the radix.
-    angles: Vec<[T; 2]>,
-    /// The transform of what the radix makes.
-    stages: Stages<T>,
-    /// For each of its points, for results 1 to half of the radix.
-    twiddles: Vec<[T; 2]>,
 }
 
 /// Of lengths with factors up to 3, lines of reals are faster one by one from so many complex points
@@ -102,7 +92,7 @@ where
         match &self.how {
             How::Complex(line) => line.room(),
             How::Even(line, _) => line.room().max(spectrum),
-            How::Odd(odd) => (odd.radix / 2 + 1) * odd.stages.len,
+            How::Odd(odd) => odd.room(),
             How::Padded(line) => line.room().max(spectrum),
         }
     }
@@ -250,235 +240,6 @@ where
             }
         }
     }
-}
-
-/// Point `q` of the spectrum of a line of reals, of which the first half is there.
-#[inline(always)]
-fn spectrum_point<L: Lanes>(
-    view: View<L>,
-    half: &[L::Part],
-    q: usize,
-    len: usize,
-    scale: L::Vector,
-) -> Point<L::Vector> {
-    let zero = view.lanes.splat(L::Part::rounded(0.0));
-    let point = view.get(half, if q <= len / 2 { q } else { len - q });
-    let (re, im) = (point.re * scale, point.im * scale);
-    match q {
-        // A real line's spectrum has a real first point; what else it holds is left out.
-        0 => Point { re, im: zero },
-        _ if q <= len / 2 => Point { re, im },
-        _ => Point { re, im: zero - im },
-    }
-}
-
-/// From the spectrum of `m` complex points to that of the `2 * m` reals that they are.
-#[inline(always)]
-fn reals_spectrum<L: Lanes>(
-    view: View<L>,
-    m: usize,
-    twiddles: &[[L::Part; 2]],
-    from: &[L::Part],
-    to: &mut [L::Part],
-) {
-    let lanes = view.lanes;
-    let (zero, half) = (lanes.splat(L::Part::rounded(0.0)), lanes.splat(L::Part::rounded(0.5)));
-    let first = view.get(from, 0);
-    view.set(to, 0, Point { re: first.re + first.im, im: zero });
-    view.set(to, m, Point { re: first.re - first.im, im: zero });
-    for (k, &twiddle) in (1..=m / 2).zip(twiddles) {
-        let (a, b) = (view.get(from, k), view.get(from, m - k));
-        // Those of the even and, turned, of the odd reals; each is the conjugate of its mirror.
-        let even = Point { re: half * (a.re + b.re), im: half * (a.im - b.im) };
-        let uneven = Point { re: half * (a.im + b.im), im: half * (b.re - a.re) };
-        let uneven = uneven.times(view.splat(twiddle));
-        view.set(to, k, even.plus(uneven));
-        view.set(to, m - k, Point { re: even.re - uneven.re, im: uneven.im - even.im });
-    }
-}
-
-/// The way back of [`reals_spectrum`], times `2 * scale`.
-#[inline(always)]
-fn half_spectrum<L: Lanes>(
-    view: View<L>,
-    m: usize,
-    twiddles: &[[L::Part; 2]],
-    scale: L::Part,
-    from: &[L::Part],
-    to: &mut [L::Part],
-) {
-    let scale = view.lanes.splat(scale);
-    // Real lines' spectra have real ends; what else they hold is left out.
-    let (first, last) = (view.get(from, 0).re * scale, view.get(from, m).re * scale);
-    view.set(to, 0, Point { re: first + last, im: first - last });
-    for (k, &twiddle) in (1..=m / 2).zip(twiddles) {
-        let (a, b) = (view.get(from, k), view.get(from, m - k));
-        let even = Point { re: scale * (a.re + b.re), im: scale * (a.im - b.im) };
-        let uneven = Point { re: scale * (a.re - b.re), im: scale * (a.im + b.im) };
-        let [cos, sin] = view.splat(twiddle);
-        // By the factor's conjugate.
-        let uneven = Point {
-            re: uneven.re.mul_add(cos, uneven.im * sin),
-            im: uneven.re.neg_mul_add(sin, uneven.im * cos),
-        };
-        view.set(to, k, Point { re: even.re - uneven.im, im: even.im + uneven.re });
-        view.set(to, m - k, Point { re: even.re + uneven.im, im: uneven.re - even.im });
-    }
-}
-
-impl<T: Part> Odd<T> {
-    fn new(len: usize, radix: usize) -> Option<Self> {
-        let count = len / radix;
-        let twiddles = (0..count).flat_map(|t| (1..=radix / 2).map(move |k| root(t * k, len)));
-        Some(Odd {
-            radix,
-            angles: angles(radix),
-            stages: Stages::new(count)?,
-            twiddles: twiddles.collect(),
-        })
-    }
-
-    /// Transforms all that the radix makes, from the first array; gives the array with the results,
-    /// and the other.
-    fn inner<'s, L: Lanes<Part = T>>(
-        &self,
-        view: View<L>,
-        (a, b): (&'s mut [T], &'s mut [T]),
-    ) -> (&'s mut [T], &'s mut [T]) {
-        let line = self.stages.len * View::<L>::POINT;
-        let lines = (self.radix / 2 + 1) * line;
-        for (a, b) in a[..lines].chunks_exact_mut(line).zip(b[..lines].chunks_exact_mut(line)) {
-            self.stages.run(view, a, b);
-        }
-        if self.stages.ends_in_second() { (b, a) } else { (a, b) }
-    }
-
-    fn forward<'s, L: Lanes<Part = T>>(
-        &self,
-        view: View<L>,
-        len: usize,
-        a: &'s mut [T],
-        b: &'s mut [T],
-    ) -> &'s mut [T] {
-        let (lanes, radix, half, count) = (view.lanes, self.radix, self.radix / 2, self.stages.len);
-        let zero = lanes.splat(T::zero());
-        lanes.vectorise(
-            #[inline(always)]
-            || {
-                let mut sums = [zero; MOST_HALF];
-                let mut diffs = sums;
-                for t in 0..count {
-                    let first = row(lanes, a, t);
-                    let mut total = first;
-                    for j in 0..half {
-                        let x = row(lanes, a, t + count * (j + 1));
-                        let y = row(lanes, a, t + count * (radix - 1 - j));
-                        (sums[j], diffs[j]) = (x + y, x - y);
-                        total = total + sums[j];
-                    }
-                    view.set(b, t, Point { re: total, im: zero });
-                    let twiddles = &self.twiddles[t * half..][..half];
-                    for (k, &twiddle) in twiddles.iter().enumerate() {
-                        let (mut re, mut im) = (first, zero);
-                        let angles = &self.angles[k * half..][..half];
-                        for (j, &angle) in angles.iter().enumerate() {
-                            let [cos, sin] = view.splat(angle);
-                            re = sums[j].mul_add(cos, re);
-                            im = diffs[j].neg_mul_add(sin, im);
-                        }
-                        let point = Point { re, im }.times(view.splat(twiddle));
-                        view.set(b, (k + 1) * count + t, point);
-                    }
-                }
-            },
-        );
-        let (made, to) = self.inner(view, (b, a));
-        lanes.vectorise(
-            #[inline(always)]
-            || {
-                for q in 0..=len / 2 {
-                    let (k, j) = (q % radix, q / radix);
-                    let point = if k <= half {
-                        view.get(made, k * count + j)
-                    } else {
-                        let mirror = len - q;
-                        let point = view.get(made, mirror % radix * count + mirror / radix);
-                        Point { re: point.re, im: zero - point.im }
-                    };
-                    view.set(to, q, point);
-                }
-            },
-        );
-        to
-    }
-
-    fn inverse<'s, L: Lanes<Part = T>>(
-        &self,
-        view: View<L>,
-        len: usize,
-        scale: T,
-        a: &'s mut [T],
-        b: &'s mut [T],
-    ) -> &'s mut [T] {
-        let (lanes, radix, half, count) = (view.lanes, self.radix, self.radix / 2, self.stages.len);
-        let plain = view.swapped();
-        lanes.vectorise(
-            #[inline(always)]
-            || {
-                let scale = lanes.splat(scale);
-                for k in 0..=half {
-                    for j in 0..count {
-                        let point = spectrum_point(plain, a, k + radix * j, len, scale);
-                        plain.set(b, k * count + j, point);
-                    }
-                }
-            },
-        );
-        let (made, to) = self.inner(view, (b, a));
-        lanes.vectorise(
-            #[inline(always)]
-            || {
-                let zero = lanes.splat(T::zero());
-                let mut points = [Point { re: zero, im: zero }; MOST_HALF];
-                for t in 0..count {
-                    let first = plain.get(made, t).re;
-                    let mut total = first;
-                    let twiddles = &self.twiddles[t * half..][..half];
-                    for (k, &twiddle) in twiddles.iter().enumerate() {
-                        let [cos, sin] = plain.splat(twiddle);
-                        let v = plain.get(made, (k + 1) * count + t);
-                        // By the factor's conjugate, and twice, for its mirror.
-                        let re = v.re.mul_add(cos, v.im * sin);
-                        let im = v.re.neg_mul_add(sin, v.im * cos);
-                        points[k] = Point { re: re + re, im: im + im };
-                        total = total + points[k].re;
-                    }
-                    lanes.store(total, &mut to[t * L::COUNT..]);
-                    for s in 1..=half {
-                        let (mut even, mut uneven) = (first, zero);
-                        let angles = &self.angles[(s - 1) * half..][..half];
-                        for (k, &angle) in angles.iter().enumerate() {
-                            let [cos, sin] = plain.splat(angle);
-                            even = points[k].re.mul_add(cos, even);
-                            uneven = points[k].im.mul_add(sin, uneven);
-                        }
-                        let (low, high) = (t + count * s, t + count * (radix - s));
-                        lanes.store(even - uneven, &mut to[low * L::COUNT..]);
-                        lanes.store(even + uneven, &mut to[high * L::COUNT..]);
-                    }
-                }
-            },
-        );
-        to
-    }
-}
-
-const MOST_HALF: usize = super::stages::MOST_RADIX / 2;
-
-/// A number of each line.
-#[inline(always)]
-fn row<L: Lanes>(lanes: L, data: &[L::Part], i: usize) -> L::Vector {
-    lanes.load(&data[i * L::COUNT..])
 }
 
 /// Lines one after the other.

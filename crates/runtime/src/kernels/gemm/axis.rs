@@ -106,12 +106,6 @@ impl Axis {
     }
 }
 
-/// How many pieces of at most `most` hold `total`, and how many each holds if they are even.
-pub(crate) fn even_parts(total: usize, most: usize) -> (usize, usize) {
-    let parts = total.div_ceil(most.max(1)).max(1);
-    (parts, total.div_ceil(parts).max(1))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,11 +120,5 @@ mod tests {
         assert_eq!(offsets, [10, 15, 50, 55, 60, 65, 100, 105]);
         assert!(axis.keeps_apart(5) && !axis.keeps_apart(6));
         assert!(Axis::new([(2, 4), (3, 10)]).keeps_apart(4));
-    }
-
-    #[test]
-    fn parts_are_even() {
-        assert_eq!(even_parts(100, 40), (3, 34));
-        assert_eq!(even_parts(0, 40), (1, 1));
     }
 }

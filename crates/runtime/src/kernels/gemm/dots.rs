@@ -7,7 +7,8 @@
 use std::ops::Range;
 
 use super::axis::Axis;
-use super::engine::{Product, Rhs, Shared, Sink, even_chunks};
+use super::cut::even_chunks;
+use super::engine::{Product, Rhs, Shared, Sink};
 use super::pack::Source;
 use super::simd::{Loops, Simd};
 use crate::Threads;

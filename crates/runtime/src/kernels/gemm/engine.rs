@@ -12,17 +12,15 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::axis::{Axis, even_parts};
+use super::axis::Axis;
+use super::cut::{Tiles, chunks, even_parts};
 use super::pack::{InPlace, MAX_WIDTH, Source};
-use super::tile::{Format, MAX_ROWS, Run, TileArgs, Tiled};
+use super::panels::{block_steps, pack_rhs, step_chunks};
+use super::tile::{MAX_ROWS, Run, TileArgs, Tiled};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
 use crate::kernels::scratch;
 
-/// Bytes of a row or column in a block of steps. A panel of rhs is larger than the first-level cache
-/// then, and comes from the second, which is fast enough; fewer passes over the result are worth
-/// more (measured at 1000 to 2048).
-const BLOCK_BYTES: usize = 4096;
 /// Rows of a block, in tiles: the block should take about a third of the second-level cache. If it
 /// has few steps it may have several times the rows.
 const BLOCK_TILES: usize = 7;
@@ -483,70 +481,6 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
     }
 }
 
-/// How many words [`pack_whole`] needs.
-pub(super) fn whole_len(format: Format, cols: usize, steps: usize) -> usize {
-    cols.next_multiple_of(format.width()) * format.whole_steps(steps)
-}
-
-/// Blocks of steps, of which the last may go beyond those that there are.
-fn step_chunks<W>(format: Format, steps: usize) -> impl Iterator<Item = Range<usize>> {
-    let total = format.whole_steps(steps);
-    let (parts, size) = even_parts(total, block_steps::<W>());
-    let size = format.whole_steps(size);
-    (0..parts).map(move |part| (part * size).min(total)..total.min((part + 1) * size))
-}
-
-/// Steps of a block.
-const fn block_steps<W>() -> usize {
-    BLOCK_BYTES / size_of::<W>()
-}
-
-/// Packs a right operand for several products, for [`Rhs::Packed`].
-pub(super) fn pack_whole<W: Plain + Default>(
-    format: Format,
-    source: &dyn Source<W>,
-    cols: usize,
-    steps: usize,
-    packed: &mut [W],
-    threads: Threads<'_>,
-) {
-    let width = cols.next_multiple_of(format.width());
-    let mut rest = packed;
-    for chunk in step_chunks::<W>(format, steps) {
-        let (packed, later) = rest.split_at_mut(chunk.len() * width);
-        pack_rhs(format, source, steps, (0..cols, chunk), packed, threads);
-        rest = later;
-    }
-}
-
-/// Packs columns and steps of rhs, which has so many steps, panel after panel.
-fn pack_rhs<W: Plain + Default>(
-    format: Format,
-    source: &dyn Source<W>,
-    total: usize,
-    (cols, steps): (Range<usize>, Range<usize>),
-    packed: &mut [W],
-    threads: Threads<'_>,
-) {
-    let width = format.width();
-    let panel = width * steps.len();
-    if panel == 0 {
-        return;
-    }
-    let real = steps.start..steps.end.min(total);
-    // A few panels at once, so that a task is not too short.
-    let panels_per_task = (TASK_WORK / 8 / panel).max(1);
-    threads.for_chunks(packed, panels_per_task * panel, &|task, packed| {
-        for (i, panel) in packed.chunks_exact_mut(panel).enumerate() {
-            let first = cols.start + (task * panels_per_task + i) * width;
-            let items = first..cols.end.min(first + width);
-            let (panel, beyond) = panel.split_at_mut(width * real.len());
-            source.pack(items, real.clone(), width, panel);
-            beyond.fill_with(W::default);
-        }
-    });
-}
-
 /// A block of steps of some rows and columns.
 struct Part<'p, W, A> {
     rows: Range<usize>,
@@ -579,47 +513,6 @@ fn reads_well<W>(plain: &InPlace<'_, W>, cols: usize) -> bool {
     let (_, run, stride) = plain.steps.run(0, usize::MAX);
     let close = stride == 1 && run >= 4 || plain.items.run(0, usize::MAX).2 == 1;
     close && cols <= GROUP_COLUMNS
-}
-
-/// Rows cut into tiles that are about as high as each other.
-#[derive(Clone)]
-pub(super) struct Tiles {
-    rows: Range<usize>,
-    next: usize,
-    heights: &'static [usize],
-}
-
-impl Tiles {
-    pub(super) fn new(rows: Range<usize>, heights: &'static [usize]) -> Self {
-        Tiles { next: rows.start, rows, heights }
-    }
-}
-
-impl Iterator for Tiles {
-    type Item = Range<usize>;
-
-    fn next(&mut self) -> Option<Range<usize>> {
-        let (start, rest) = (self.next, self.rows.end - self.next);
-        let &most = self.heights.last()?;
-        let even = if rest <= most { rest } else { rest.div_ceil(rest.div_ceil(most)) };
-        // The next height above the even one, unless there are not so many rows.
-        let above = self.heights.iter().find(|&&height| height >= even && height <= rest);
-        let height = above.or(self.heights.iter().rfind(|&&height| height <= rest))?;
-        self.next += height;
-        Some(start..self.next)
-    }
-}
-
-/// Numbers below `total` cut into as few pieces of at most `most` as possible, all of one size but
-/// the last; one empty piece if there are none.
-pub(super) fn even_chunks(total: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
-    let (parts, size) = even_parts(total, most);
-    (0..parts).map(move |part| (part * size).min(total)..total.min((part + 1) * size))
-}
-
-/// A range cut into pieces of `size`, the last shorter.
-pub(super) fn chunks(range: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> {
-    range.clone().step_by(size).map(move |first| first..range.end.min(first + size))
 }
 
 const _: () = assert!(MAX_ROWS <= MAX_WIDTH);

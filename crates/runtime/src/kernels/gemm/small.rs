@@ -6,8 +6,9 @@
 
 use std::ops::Range;
 
+use super::cut::{Tiles, chunks};
 use super::dots::{Dots, FEW};
-use super::engine::{Shared, Tiles, chunks};
+use super::engine::Shared;
 use super::operand::Operand;
 use super::pack::{Block, Items, MAX_WIDTH, check_bounds};
 use super::tile::{MAX_ROWS, Run, Tile, TileArgs, Tiled};
@@ -255,10 +256,9 @@ impl Contraction {
                             ahead: rhs.cast(),
                             ahead_step: 0,
                         };
-                        // SAFETY: that the operands of the whole batch lie in memory was checked
-                        // above, and a copy has all steps of its group; the caller promises that
-                        // the result may be written, each product by one task; `tiled` proves the
-                        // features.
+                        // SAFETY: `tiled` proves the features; the batch's operands were checked
+                        // to lie in memory, and a copy has all steps of its group; the caller
+                        // promises that the result may be written, each product by one task.
                         unsafe { (place.tile)(&args) };
                     }
                     done(batch);

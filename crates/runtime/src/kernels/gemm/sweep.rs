@@ -3,7 +3,8 @@
 //! The matrix is read once, in the order of memory: a few of its rows at a time, all columns of
 //! them, each multiplied by its element of the vector and added to the result, which stays in cache.
 
-use super::engine::{Product, Rhs, Shared, Sink, even_chunks};
+use super::cut::even_chunks;
+use super::engine::{Product, Rhs, Shared, Sink};
 use super::simd::{Loops, Simd};
 use crate::Threads;
 use crate::kernels::bytes::Plain;

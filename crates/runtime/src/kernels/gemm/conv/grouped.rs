@@ -6,13 +6,15 @@
 
 use std::ops::Range;
 
+use super::pieces::{Cut, Piece};
 use super::region::{Line, Region};
-use super::tasks::{Cut, Piece, store};
+use super::tasks::store;
 use super::{Convolution, advance};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
 use crate::kernels::gemm::axis::Axis;
-use crate::kernels::gemm::engine::{Shared, even_chunks};
+use crate::kernels::gemm::cut::even_chunks;
+use crate::kernels::gemm::engine::Shared;
 use crate::kernels::gemm::output::Places;
 use crate::kernels::gemm::pack::{Elements, check_bounds};
 use crate::kernels::gemm::simd::{Loops, Simd};

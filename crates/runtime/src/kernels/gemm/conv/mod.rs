@@ -7,13 +7,15 @@
 //! nothing left to decide in inner loops; the copy also brings features (or whatever varies
 //! fastest) to where they are neighbours. A kernel with few features in each of many groups works
 //! on vectors of groups instead (`grouped`). An input with holes is taken apart first (`phases`).
-//! Numbers of 8 and 16 bits are joined if there are instructions for several (`joined`).
+//! Numbers of 8 and 16 bits are joined if there are instructions for several (`joined`, `words`).
 
 mod grouped;
 mod joined;
 mod phases;
+mod pieces;
 mod region;
 mod tasks;
+mod words;
 
 #[cfg(test)]
 mod tests;

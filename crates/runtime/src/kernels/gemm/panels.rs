@@ -1,0 +1,80 @@
+//! Right operands packed in panels, a block of steps after the other.
+
+use std::ops::Range;
+
+use super::cut::even_parts;
+use super::pack::Source;
+use super::tile::Format;
+use crate::Threads;
+use crate::kernels::bytes::Plain;
+
+/// Bytes of a row or column in a block of steps. A panel of rhs is larger than the first-level cache
+/// then, and comes from the second, which is fast enough; fewer passes over the result are worth
+/// more (measured at 1000 to 2048).
+const BLOCK_BYTES: usize = 4096;
+/// Words that are packed by one task, if they are not a panel.
+const TASK_WORDS: usize = 1 << 14;
+
+/// How many words [`pack_whole`] needs.
+pub(super) fn whole_len(format: Format, cols: usize, steps: usize) -> usize {
+    cols.next_multiple_of(format.width()) * format.whole_steps(steps)
+}
+
+/// Blocks of steps, of which the last may go beyond those that there are.
+pub(super) fn step_chunks<W>(format: Format, steps: usize) -> impl Iterator<Item = Range<usize>> {
+    let total = format.whole_steps(steps);
+    let (parts, size) = even_parts(total, block_steps::<W>());
+    let size = format.whole_steps(size);
+    (0..parts).map(move |part| (part * size).min(total)..total.min((part + 1) * size))
+}
+
+/// Steps of a block.
+pub(super) const fn block_steps<W>() -> usize {
+    BLOCK_BYTES / size_of::<W>()
+}
+
+/// Packs a right operand for several products, for [`Rhs::Packed`](super::engine::Rhs::Packed).
+pub(super) fn pack_whole<W: Plain + Default>(
+    format: Format,
+    source: &dyn Source<W>,
+    cols: usize,
+    steps: usize,
+    packed: &mut [W],
+    threads: Threads<'_>,
+) {
+    let width = cols.next_multiple_of(format.width());
+    let mut rest = packed;
+    for chunk in step_chunks::<W>(format, steps) {
+        let (packed, later) = rest.split_at_mut(chunk.len() * width);
+        pack_rhs(format, source, steps, (0..cols, chunk), packed, threads);
+        rest = later;
+    }
+}
+
+/// Packs columns and steps of rhs, which has so many steps, panel after panel.
+pub(super) fn pack_rhs<W: Plain + Default>(
+    format: Format,
+    source: &dyn Source<W>,
+    total: usize,
+    (cols, steps): (Range<usize>, Range<usize>),
+    packed: &mut [W],
+    threads: Threads<'_>,
+) {
+    let width = format.width();
+    let panel = width * steps.len();
+    if panel == 0 {
+        return;
+    }
+    let real = steps.start..steps.end.min(total);
+    // A few panels at once, so that a task is not too short.
+    let panels_per_task = (TASK_WORDS / panel).max(1);
+    threads.for_chunks(packed, panels_per_task * panel, &|task, packed| {
+        for (i, panel) in packed.chunks_exact_mut(panel).enumerate() {
+            let first = cols.start + (task * panels_per_task + i) * width;
+            let items = first..cols.end.min(first + width);
+            let (panel, beyond) = panel.split_at_mut(width * real.len());
+            source.pack(items, real.clone(), width, panel);
+            beyond.fill_with(W::default);
+        }
+    });
+}
