@@ -410,6 +410,8 @@ impl Groups {
 
 /// Rows with fewer elements are put together lane by lane.
 const SHORT_ROW: usize = 16;
+/// Rows of more bytes are copied as fast as lanes are permuted.
+const SHORT_ROW_BYTES: usize = 32;
 
 /// Whether a movement by itself is best done by a kernel: one that fills margins and copies the rest in
 /// one go, takes the elements of short rows from several arrays, or exchanges short rows.
@@ -422,7 +424,10 @@ fn is_kernel(computation: &Computation, id: InstrId) -> bool {
         }
         (Op::Reverse(op), Some(shape)) => {
             let behind = op.dimensions.iter().max().map_or(0, |&last| last + 1);
-            (2..SHORT_ROW).contains(&shape.dims()[behind..].iter().product())
+            let row: usize = shape.dims()[behind..].iter().product();
+            let bytes = row.saturating_mul(shape.element().size_bytes());
+            // Those that are as long as some number are copied as that.
+            row < SHORT_ROW && bytes < SHORT_ROW_BYTES && !bytes.is_power_of_two()
         }
         _ => false,
     }

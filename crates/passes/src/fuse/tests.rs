@@ -172,10 +172,14 @@ fn short_rows_are_reversed_by_a_kernel() {
         "x = f32[40,30,3] parameter(0) ROOT r = f32[40,30,3] reverse(x), dimensions={1}",
         "[reverse]",
     );
-    outlines(
-        "x = f32[40,30,32] parameter(0) ROOT r = f32[40,30,32] reverse(x), dimensions={1}",
-        "reverse",
-    );
+    for row in [4, 32] {
+        outlines(
+            &format!(
+                "x = f32[9,8,{row}] parameter(0) ROOT r = f32[9,8,{row}] reverse(x), dimensions={{1}}"
+            ),
+            "reverse",
+        );
+    }
 }
 
 #[test]
