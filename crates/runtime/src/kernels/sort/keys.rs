@@ -1,6 +1,9 @@
 //! Elements as unsigned numbers whose order is that of the elements.
 
+use std::ops::{BitAnd, BitXor, Not};
+
 use super::super::bytes::Plain;
+use super::super::isa::vectorised;
 
 /// How elements of a type compare, by their bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,16 +33,24 @@ pub struct SortKey {
 }
 
 /// An unsigned integer of an element's size.
-pub(in super::super) trait Bits: Plain {
-    /// How many there are of them.
-    const COUNT: u32 = 8 * size_of::<Self>() as u32;
+pub(super) trait Bits:
+    Plain + Ord + BitAnd<Output = Self> + BitXor<Output = Self> + Not<Output = Self>
+{
+    const ZERO: Self;
+    const ALL: Self;
+    /// The highest bit.
+    const SIGN: Self;
     fn widen(self) -> u64;
+    /// The lowest bits.
     fn narrow(bits: u64) -> Self;
 }
 
 macro_rules! bits {
     ($($ty:ty),*) => { $(
         impl Bits for $ty {
+            const ZERO: Self = 0;
+            const ALL: Self = <$ty>::MAX;
+            const SIGN: Self = 1 << (<$ty>::BITS - 1);
             #[inline(always)]
             fn widen(self) -> u64 {
                 self.into()
@@ -57,79 +68,84 @@ bits!(u8, u16, u32, u64);
 /// Elements to ranks and back. One formula without branches serves all orders, so that loops of it
 /// are vector code.
 #[derive(Clone, Copy)]
-pub(in super::super) struct Ranks {
-    all: u64,
-    sign: u64,
+pub(super) struct Ranks<T> {
     /// Bits that stand for the same as zero.
-    alias: u64,
+    alias: T,
     /// The largest magnitude that is a number.
-    largest: u64,
-    flip_negative: u64,
-    flip_positive: u64,
+    largest: T,
+    /// The bits that are flipped in all numbers, and those that are flipped besides in negative ones.
+    flipped: T,
+    otherwise: T,
 }
 
-impl Ranks {
-    pub(in super::super) fn new<T: Bits>(order: KeyOrder, descending: bool) -> Self {
-        let all = u64::MAX >> (64 - T::COUNT);
-        let sign = 1 << (T::COUNT - 1);
+impl<T: Bits> Ranks<T> {
+    pub(super) fn new(order: KeyOrder, descending: bool) -> Self {
         let (flip_negative, flip_positive) = match order {
-            KeyOrder::Unsigned => (0, 0),
-            KeyOrder::Signed => (sign, sign),
-            KeyOrder::Total | KeyOrder::Numeric { .. } => (all, sign),
+            KeyOrder::Unsigned => (T::ZERO, T::ZERO),
+            KeyOrder::Signed => (T::SIGN, T::SIGN),
+            KeyOrder::Total | KeyOrder::Numeric { .. } => (T::ALL, T::SIGN),
         };
         let (alias, largest) = match order {
-            KeyOrder::Numeric { largest } => (sign, largest),
-            _ => (0, u64::MAX),
+            KeyOrder::Numeric { largest } => (T::SIGN, T::narrow(largest)),
+            _ => (T::ZERO, T::ALL),
         };
-        let reversal = if descending { all } else { 0 };
-        let flip_negative = flip_negative ^ reversal;
-        Ranks { all, sign, alias, largest, flip_negative, flip_positive: flip_positive ^ reversal }
+        let reversal = if descending { T::ALL } else { T::ZERO };
+        let flipped = flip_positive ^ reversal;
+        Ranks { alias, largest, flipped, otherwise: flip_negative ^ flip_positive }
     }
 
-    fn is_nan(&self, bits: u64) -> bool {
-        bits & !self.sign > self.largest
+    #[inline(always)]
+    fn is_nan(&self, bits: T) -> bool {
+        bits & !T::SIGN > self.largest
     }
 
     /// Of two elements, the one that comes first has the lower rank.
     #[inline(always)]
-    pub(in super::super) fn rank(&self, bits: u64) -> u64 {
+    pub(super) fn rank(&self, bits: T) -> T {
         // All NaNs become the one with the largest bits; its rank is above infinity's.
-        let bits = if bits & !self.sign > self.largest { self.all & !self.sign } else { bits };
-        let bits = if bits == self.alias { 0 } else { bits };
-        bits ^ if bits & self.sign != 0 { self.flip_negative } else { self.flip_positive }
+        let bits = if self.is_nan(bits) { !T::SIGN } else { bits };
+        let bits = if bits == self.alias { T::ZERO } else { bits };
+        bits ^ self.flipped ^ self.of_negative(bits)
     }
 
     /// The element of this rank; of those that compare equal, one.
     #[inline(always)]
-    pub(in super::super) fn element(&self, rank: u64) -> u64 {
-        let positive = rank ^ self.flip_positive;
-        if positive & self.sign == 0 { positive } else { rank ^ self.flip_negative }
+    pub(super) fn element(&self, rank: T) -> T {
+        let bits = rank ^ self.flipped;
+        bits ^ self.of_negative(bits)
+    }
+
+    /// What is flipped besides if the number is negative. (A mask rather than a choice of fields, which
+    /// the compiler makes one of addresses, and loads lanes one by one.)
+    #[inline(always)]
+    fn of_negative(&self, bits: T) -> T {
+        let mask = if bits & T::SIGN == T::ZERO { T::ZERO } else { T::ALL };
+        self.otherwise & mask
     }
 
     /// Whether the rank does not tell all about some element.
     #[inline(always)]
-    fn loses<T: Bits>(&self, elements: &[T]) -> bool {
-        let lost = |bits: u64| (bits & !self.sign > self.largest) | (bits == self.sign);
-        self.alias != 0 && elements.iter().fold(false, |any, &v| any | lost(v.widen()))
+    fn loses(&self, elements: &[T]) -> bool {
+        let lost = |bits: T| self.is_nan(bits) | (bits == T::SIGN);
+        self.alias != T::ZERO && elements.iter().fold(false, |any, &v| any | lost(v))
     }
 
     /// Puts the very bits of zeros and NaNs among elements in order that were made of ranks; they
     /// are equal to each other, so stay in the order of `from`.
-    pub(super) fn restore<T: Bits>(&self, from: &[T], to: &mut [T]) {
-        if !super::super::isa::vectorised(
+    pub(super) fn restore(&self, from: &[T], to: &mut [T]) {
+        if !vectorised(
             #[inline(always)]
             || self.loses(from),
         ) {
             return;
         }
-        let is_zero = |bits: u64| bits & !self.sign == 0;
-        let is_nan = |bits: u64| self.is_nan(bits);
-        for (is_one, rank) in [
-            (&is_zero as &dyn Fn(u64) -> bool, self.rank(0)),
-            (&is_nan, self.rank(self.all & !self.sign)),
-        ] {
-            let start = to.partition_point(|v| self.rank(v.widen()) < rank);
-            let originals = from.iter().filter(|v| is_one(v.widen()));
+        let is_zero = |bits: T| bits & !T::SIGN == T::ZERO;
+        let is_nan = |bits: T| self.is_nan(bits);
+        for (is_one, rank) in
+            [(&is_zero as &dyn Fn(T) -> bool, self.rank(T::ZERO)), (&is_nan, self.rank(!T::SIGN))]
+        {
+            let start = to.partition_point(|&v| self.rank(v) < rank);
+            let originals = from.iter().filter(|&&v| is_one(v));
             for (to, &original) in to[start..].iter_mut().zip(originals) {
                 *to = original;
             }

@@ -57,7 +57,7 @@ impl Sort {
         to: &mut [&mut [u8]],
         mut scratch: Scratch<'_>,
     ) {
-        let ranks = Ranks::new::<T>(key.order, key.descending);
+        let ranks = Ranks::<T>::new(key.order, key.descending);
         let keys: &[T] = cast(from[key.operand]);
         let companion = |i: &usize| *i != key.operand && !to[*i].is_empty();
         let companions: Vec<usize> = (0..to.len()).filter(companion).collect();
@@ -97,13 +97,13 @@ impl Sort {
         }
         for key in self.keys.iter().rev() {
             with_word!(self.element_sizes[key.operand], T => {
-                let ranks = Ranks::new::<T>(key.order, key.descending);
+                let ranks = Ranks::<T>::new(key.order, key.descending);
                 let keys: &[T] = cast(from[key.operand]);
                 type R = <T as Key>::Tagged;
                 let mut scratch = scratch.again();
                 let (records, other) = (scratch.take::<R>(count), scratch.take::<R>(count));
                 for (i, (record, &place)) in records.iter_mut().zip(&*order).enumerate() {
-                    *record = R::new(ranks.rank(keys[place as usize].widen()), i as u32);
+                    *record = R::new(ranks.rank(keys[place as usize]).widen(), i as u32);
                 }
                 for (place, record) in spare.iter_mut().zip(&*sorted(records, other)) {
                     *place = order[record.low() as usize];
@@ -119,7 +119,7 @@ impl Sort {
 
 /// The records of keys in order, each with what `low` says of its place.
 fn ranked<'a, T: Key, R: Record>(
-    ranks: &Ranks,
+    ranks: &Ranks<T>,
     keys: &[T],
     low: impl Fn(usize) -> u32,
     scratch: &mut Scratch<'a>,
@@ -130,7 +130,7 @@ fn ranked<'a, T: Key, R: Record>(
         #[inline(always)]
         || {
             for (i, (record, key)) in records.iter_mut().zip(keys).enumerate() {
-                *record = R::new(ranks.rank(key.widen()), low(i));
+                *record = R::new(ranks.rank(*key).widen(), low(i));
             }
         },
     );
@@ -147,7 +147,7 @@ pub(super) fn sorted<'a, R: Record>(records: &'a mut [R], spare: &'a mut [R]) ->
 }
 
 /// Writes the keys that have these ranks.
-fn write_keys<T: Key, R: Record>(ranks: &Ranks, records: &[R], keys: &[T], to: &mut [u8]) {
+fn write_keys<T: Key, R: Record>(ranks: &Ranks<T>, records: &[R], keys: &[T], to: &mut [u8]) {
     let to: &mut [T] = cast_mut(to);
     if to.is_empty() {
         return;
@@ -156,7 +156,7 @@ fn write_keys<T: Key, R: Record>(ranks: &Ranks, records: &[R], keys: &[T], to: &
         #[inline(always)]
         || {
             for (to, record) in to.iter_mut().zip(records) {
-                *to = T::narrow(ranks.element(record.rank()));
+                *to = ranks.element(T::narrow(record.rank()));
             }
         },
     );

@@ -3,7 +3,7 @@
 use super::super::bytes::Plain;
 
 /// What is sorted: a rank, and perhaps 32 bits that go with it, below the rank.
-pub(in super::super) trait Record: Plain + Ord {
+pub(super) trait Record: Plain + Ord {
     /// A record; one that has no place for `low` drops it.
     fn new(rank: u64, low: u32) -> Self;
     fn rank(self) -> u64;
@@ -17,7 +17,7 @@ macro_rules! record {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         #[repr(transparent)]
-        pub(in super::super) struct $name($ty);
+        pub(super) struct $name($ty);
 
         // SAFETY: an unsigned integer has no padding and no invalid bits.
         unsafe impl Plain for $name {}
