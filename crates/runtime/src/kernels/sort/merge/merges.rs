@@ -4,7 +4,7 @@ use super::super::super::bytes::{Plain, cast, cast_mut, with_size};
 use super::super::super::disjoint::Disjoint;
 use super::super::super::isa::{prefetch_line, vectorised};
 use super::level::{Level, Merge};
-use super::pairs::{Asked, PAIRS, PerColumn};
+use super::pairs::{Asked, PAIRS, PerColumn, halves};
 use crate::Threads;
 
 /// Bytes of a cache line.
@@ -64,16 +64,7 @@ fn find_cuts(asked: &Asked<'_>, level: &Level, from: &[&mut [u8]], group: usize,
                     false => [start; 2],
                 };
             }
-            let compared = rows.iter_mut().zip(from).zip(asked.sizes).take(asked.compared);
-            for ((rows, from), &size) in compared {
-                with_size!(size, T => {
-                    let (left, right) = cast_mut::<T>(rows).split_at_mut(PAIRS);
-                    let from = cast::<T>(from);
-                    for (places, (left, right)) in places[..cuts.len()].iter().zip(left.iter_mut().zip(right)) {
-                        (*left, *right) = (from[places[0]], from[places[1]]);
-                    }
-                });
-            }
+            asked.show(&places[..cuts.len()], from, &mut rows);
             (asked.precedes)(cuts.len(), &|column| halves(rows[column]), &mut answers);
             for i in 0..cuts.len() {
                 let half = (low[i] + high[i]) / 2;
@@ -88,12 +79,6 @@ fn find_cuts(asked: &Asked<'_>, level: &Level, from: &[&mut [u8]], group: usize,
     for (cut, &low) in cuts.iter_mut().zip(&low) {
         *cut = low as u32;
     }
-}
-
-/// Left elements and right ones.
-fn halves(rows: &[u8]) -> [&[u8]; 2] {
-    let (left, right) = rows.split_at(rows.len() / 2);
-    [left, right]
 }
 
 /// Merges that proceed side by side, as lists with an item for each.

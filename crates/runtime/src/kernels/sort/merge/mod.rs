@@ -3,13 +3,15 @@
 //! A comparator that is code is fast only if it is asked about many pairs at once. So short runs are
 //! sorted by networks that exchange neighbours ([`runs`]), many runs side by side, and then merged,
 //! many merges side by side, one element of each at a time ([`merges`]). Where there are few merges,
-//! they are cut into pieces ([`level`]). That is some `n log n` comparisons; whatever the answers
-//! are, it ends, and the result is a permutation.
+//! they are cut into pieces ([`level`]). (Of few elements, all pairs are compared: [`tournament`].)
+//! That is some `n log n` comparisons; whatever the answers are, it ends, and the result is a
+//! permutation.
 
 mod level;
 mod merges;
 mod pairs;
 mod runs;
+mod tournament;
 
 use std::ops::Range;
 
@@ -141,11 +143,16 @@ impl MergeSort {
                 part.load(moved, from, column);
             }
             let asked = pairs::Asked { precedes, sizes: &sizes, compared: self.compared };
-            runs::sort(&asked, part.lanes.len(), count, &mut now, threads);
-            for level in self.levels(part.lanes.len()) {
-                let cuts = scratch.again().take::<u32>(level.cuts());
-                merges::merge(&asked, &level, &now, &mut next, cuts, threads);
+            let is_few = elements <= tournament::MOST;
+            if is_few && tournament::sort(&asked, (part.lanes.len(), count), &now, &mut next) {
                 std::mem::swap(&mut now, &mut next);
+            } else {
+                runs::sort(&asked, part.lanes.len(), count, &mut now, threads);
+                for level in self.levels(part.lanes.len()) {
+                    let cuts = scratch.again().take::<u32>(level.cuts());
+                    merges::merge(&asked, &level, &now, &mut next, cuts, threads);
+                    std::mem::swap(&mut now, &mut next);
+                }
             }
             for (&moved, column) in self.moved.iter().zip(&now) {
                 match moved {

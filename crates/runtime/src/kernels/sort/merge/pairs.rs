@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::super::super::bytes::Scratch;
+use super::super::super::bytes::{Scratch, cast, cast_mut, with_size};
 use super::super::super::scratch;
 
 /// So many pairs at most are compared at once: enough to make a call worth it, and few enough for the
@@ -38,4 +38,24 @@ impl Asked<'_> {
             body(self.sizes.iter().map(|size| scratch.take(rows * PAIRS * size)).collect())
         })
     }
+
+    /// Writes the elements at these pairs of places to two rows, for each column that is compared.
+    pub fn show(&self, places: &[[usize; 2]], from: &[&mut [u8]], rows: &mut [&mut [u8]]) {
+        let compared = rows.iter_mut().zip(from).zip(self.sizes).take(self.compared);
+        for ((rows, from), &size) in compared {
+            with_size!(size, T => {
+                let (left, right) = cast_mut::<T>(rows).split_at_mut(PAIRS);
+                let from = cast::<T>(from);
+                for (places, (left, right)) in places.iter().zip(left.iter_mut().zip(right)) {
+                    (*left, *right) = (from[places[0]], from[places[1]]);
+                }
+            });
+        }
+    }
+}
+
+/// Left elements and right ones.
+pub(super) fn halves(rows: &[u8]) -> [&[u8]; 2] {
+    let (left, right) = rows.split_at(rows.len() / 2);
+    [left, right]
 }
