@@ -158,6 +158,7 @@ pub(super) unsafe fn rows(
             16.. => range.for_each(|row| in_parts::<16>(bytes, each(row))),
             8.. => range.for_each(|row| in_parts::<8>(bytes, each(row))),
             4.. => range.for_each(|row| in_parts::<4>(bytes, each(row))),
+            2.. => range.for_each(|row| in_parts::<2>(bytes, each(row))),
             _ => range.for_each(|row| in_parts::<1>(bytes, each(row))),
         }
     }

@@ -29,6 +29,8 @@ enum Inner {
     Row { bytes: usize },
     /// Short rows of so many bytes along an axis.
     Rows { axis: Step, bytes: usize },
+    /// A plane of very short rows: dense in the source along one axis, in the target along the other.
+    PlaneOfRows { source: Step, target: Step, bytes: usize },
     /// One element at a time.
     Elements(Step),
     /// An element of each of a few lines, in turn: both axes are dense in the target.
@@ -50,6 +52,10 @@ const MAX_INTERLEAVED: usize = 8;
 const BAND: usize = 64;
 /// Shorter runs of bytes are left to the cache.
 const LEAST_STREAMED: usize = 1 << 10;
+/// So many lines of the source are read side by side in a plane of rows, unless a line's rows fill
+/// cache lines by themselves.
+const BAND_OF_ROWS: usize = 32;
+const LEAST_ALONE: usize = 64;
 /// Lines of the source that are shorter are read element by element.
 const LEAST_TILED: usize = MAX_INTERLEAVED + 1;
 /// Shorter loops had better not be the innermost.
@@ -68,7 +74,7 @@ impl Nest {
             if [2, 4, 8, 16].contains(&bytes) && !outer.is_empty() {
                 element_size = bytes;
             } else if bytes <= line::MAX_ROW && !outer.is_empty() {
-                row = Some(Inner::Rows { axis: longest(&mut outer), bytes });
+                row = Some(Inner::of_rows(&mut outer, bytes));
             } else {
                 row = Some(Inner::Row { bytes });
             }
@@ -82,6 +88,10 @@ impl Nest {
             Inner::Rows { axis, bytes } => {
                 let rows = rows_of_a_piece(bytes);
                 (axis.size.div_ceil(rows), axis.size.min(rows) * bytes)
+            }
+            Inner::PlaneOfRows { source, target, bytes } => {
+                let band = target.size.min(BAND_OF_ROWS);
+                (target.size.div_ceil(BAND_OF_ROWS), source.size * band * bytes)
             }
             Inner::Elements(step) => {
                 (step.size.div_ceil(LINE_PIECE), step.size.min(LINE_PIECE) * element_size)
@@ -159,6 +169,15 @@ impl Nest {
                 // SAFETY: these are rows of the box, and no two of the target overlap.
                 unsafe { line::rows(axis, bytes, range, (from, to)) };
             }
+            Inner::PlaneOfRows { source, target, bytes } => {
+                let band = part(piece, BAND_OF_ROWS, target.size);
+                for i in 0..source.size as isize {
+                    let from = from.wrapping_offset(i * source.from);
+                    let to = to.wrapping_offset(i * source.to);
+                    // SAFETY: these are rows of the box, and no two of the target overlap.
+                    unsafe { line::rows(target, bytes, band.clone(), (from, to)) };
+                }
+            }
             Inner::Elements(step) => {
                 let range = part(piece, LINE_PIECE, step.size);
                 // SAFETY: these are elements of the box. They may be anywhere: addresses are as
@@ -187,6 +206,20 @@ impl Nest {
 }
 
 impl Inner {
+    /// The inner loops over short rows, taken away from all loops, of which there are some.
+    fn of_rows(steps: &mut Vec<Step>, bytes: usize) -> Self {
+        let is_dense = |distance: isize| distance == bytes as isize;
+        let source = steps.iter().position(|step| is_dense(step.from));
+        match (source, steps.last()) {
+            // (An axis that is dense in both would be part of the row.)
+            (Some(source), Some(&target)) if is_dense(target.to) && bytes < LEAST_ALONE => {
+                steps.pop();
+                Inner::PlaneOfRows { source: steps.remove(source), target, bytes }
+            }
+            _ => Inner::Rows { axis: longest(steps), bytes },
+        }
+    }
+
     /// The inner loops over elements, taken away from all loops.
     fn of_elements(steps: &mut Vec<Step>, element_size: usize) -> Self {
         let element = element_size as isize;
