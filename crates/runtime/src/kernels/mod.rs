@@ -13,6 +13,7 @@ pub mod bytes;
 pub mod copy;
 mod disjoint;
 pub mod fft;
+mod fold_code;
 pub mod gemm;
 pub mod indexed;
 mod isa;
@@ -24,4 +25,5 @@ pub mod sort;
 mod stream;
 pub mod window;
 
+pub use fold_code::FoldCode;
 pub use stream::STREAM_BYTES;

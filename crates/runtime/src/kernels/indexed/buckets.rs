@@ -6,7 +6,8 @@
 
 use super::super::bytes::{Scratch, scratch_for};
 use super::super::disjoint::Disjoint;
-use super::places::{BLOCK, Found, Outside, Places};
+use super::found::{BLOCK, Found};
+use super::places::{Outside, Places};
 use crate::Threads;
 
 /// Parts have about this many bytes, so that one fits the nearer caches…

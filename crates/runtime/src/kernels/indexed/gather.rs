@@ -6,7 +6,8 @@ use super::super::bytes::{cast, cast_mut, with_size};
 use super::super::disjoint::Disjoint;
 use super::super::isa::{prefetch, vectorised};
 use super::super::stream::{self, STREAM_BYTES};
-use super::places::{BLOCK, Found, Outside};
+use super::found::{BLOCK, Found};
+use super::places::Outside;
 use super::{Axis, IndexedWindows, Plan};
 use crate::Threads;
 
@@ -25,6 +26,8 @@ pub struct Gather {
 
 /// Tasks write about this many bytes.
 const TASK_BYTES: usize = 1 << 17;
+/// Places are found for so many points of the outer axes at once, if there are more.
+const POINTS_AT_ONCE: usize = 8;
 /// Rows of at most so many bytes are copied without a call.
 const MOST_INLINE: usize = 1024;
 /// Shorter rows are left to the cache.
@@ -59,7 +62,7 @@ impl Gather {
         }
         let (row, row_bytes) = (self.plan.row, self.plan.row * self.element_size);
         let is_long = row_bytes > MOST_INLINE || self.is_streamed();
-        if !self.plan.window.is_empty() || row > 1 && is_long {
+        if row > 1 && is_long || row == 1 && !self.plan.window.is_empty() {
             return with_size!(self.element_size, T => {
                 let (array, to) = (cast::<T>(array), Disjoint::new(cast_mut::<T>(to)));
                 self.blocks(indices, threads, |found, array_at, list_at| {
@@ -106,25 +109,33 @@ impl Gather {
     ) {
         let places = &self.plan.places;
         let count = places.count();
-        let grain = (TASK_BYTES / (self.bytes / count)).clamp(1, 16 * BLOCK);
-        threads.for_ranges(count, grain, &|vectors| {
+        let some = |vectors: Range<usize>, points: Range<usize>| {
             let mut found = Found::new();
             for first in vectors.clone().step_by(BLOCK) {
                 let block = first..vectors.end.min(first + BLOCK);
                 places.find(indices, block, Outside::Clamp, &mut found);
-                each(&self.outer, 0..self.points, |array_at, list_at| f(&found, array_at, list_at));
+                let points = points.clone();
+                each(&self.outer, points, |array_at, list_at| f(&found, array_at, list_at));
             }
             if self.is_streamed() {
                 stream::finish();
             }
-        });
+        };
+        // What neighbouring points take of the array is near to each other, so they come first.
+        let of_points = (TASK_BYTES / (self.bytes / self.points)).max(POINTS_AT_ONCE);
+        if self.points > of_points {
+            threads.for_ranges(self.points, of_points, &|points| some(0..count, points));
+        } else {
+            let of_vectors = (TASK_BYTES / (self.bytes / count)).clamp(1, 16 * BLOCK);
+            threads.for_ranges(count, of_vectors, &|vectors| some(vectors, 0..self.points));
+        }
     }
 
     fn is_streamed(&self) -> bool {
         self.bytes >= STREAM_BYTES && self.plan.row * self.element_size >= LEAST_STREAMED
     }
 
-    /// Copies windows of one row each, of at least `N` bytes, or `N` if `EXACT`.
+    /// Copies windows of rows of at least `N` bytes, or `N` if `EXACT`.
     fn rows<const N: usize, const EXACT: bool>(
         &self,
         array: &[u8],
@@ -134,11 +145,25 @@ impl Gather {
     ) {
         let (row, size, to) = (self.plan.row, self.element_size, *to);
         let bytes = if EXACT { N } else { row * size };
+        let window = &self.plan.window[..];
         let array = &array[array_at * size..];
         vectorised(
             #[inline(always)]
             move || {
-                if let Some(first) = found.first_of_row(row) {
+                if !window.is_empty() {
+                    found.each(
+                        #[inline(always)]
+                        |place, list| {
+                            each(window, 0..points(window), |array_row, list_row| {
+                                let list = list + list_at + list_row;
+                                // SAFETY: each element of the list belongs to one index vector, and
+                                // that to one task.
+                                let to = unsafe { to.part(list * size, bytes) };
+                                copy_row::<N>(&array[(place + array_row) * size..][..bytes], to);
+                            });
+                        },
+                    );
+                } else if let Some(first) = found.first_of_row(row) {
                     let all = found.array().len() * bytes;
                     // SAFETY: each element of the list belongs to one index vector, and that to one
                     // task.
@@ -170,6 +195,13 @@ impl Gather {
     ) {
         let (row, is_streamed) = (self.plan.row, self.is_streamed());
         let rows = points(&self.plan.window);
+        if row == 1 {
+            return found.each(|place, list| {
+                each(&self.plan.window, 0..rows, |array_at, row_at| {
+                    set(to, list + list_at + row_at, array[place + array_at]);
+                });
+            });
+        }
         for i in 0..found.array().len() {
             let Some((place, list)) = found.get(i) else { break };
             match found.get(i + ROWS_AHEAD) {
@@ -177,11 +209,8 @@ impl Gather {
                 _ => {}
             }
             each(&self.plan.window, 0..rows, |array_at, row_at| {
-                let (from, at) = (&array[place + array_at..][..row], list + list_at + row_at);
-                match from {
-                    &[element] => set(to, at, element),
-                    _ => copy(from, to, at, is_streamed),
-                }
+                let from = &array[place + array_at..][..row];
+                copy(from, to, list + list_at + row_at, is_streamed);
             });
         }
     }

@@ -4,10 +4,13 @@
 //! in a list of windows (gather's result, scatter's updates) one after the other in some order.
 
 mod buckets;
+mod by_code;
+mod found;
 mod gather;
 mod places;
 mod scatter;
 
+pub use by_code::ScatterByCode;
 pub use gather::Gather;
 pub use scatter::{Combine, Scatter};
 
@@ -39,6 +42,8 @@ pub struct IndexedWindows {
     pub left_out: Vec<usize>,
     /// Dimensions of the array whose index is that of a dimension of the indices: pairs of both.
     pub batching: Vec<(usize, usize)>,
+    /// Whether all elements of the list are one number, which is given instead.
+    pub is_splat: bool,
 }
 
 /// An axis of a window.
@@ -59,7 +64,8 @@ struct Plan {
     places: Places,
     /// The axes of a window around its rows.
     window: Vec<Axis>,
-    /// How many neighbours a window has in both the array and the list.
+    /// How many neighbours a window has in both the array and the list (of one number, if that is all
+    /// there is, as many are made).
     row: usize,
     /// Whether no index moves windows within a row.
     is_row_fixed: bool,
@@ -74,7 +80,11 @@ impl IndexedWindows {
         }
         let array_steps = steps(&self.array)?;
         let index_steps = steps(&self.indices)?;
-        let list_steps = steps(&self.list)?;
+        let list_steps = match self.is_splat {
+            // All windows are where the first is, whose rows are one row.
+            true => vec![0; self.list.len()],
+            false => steps(&self.list)?,
+        };
 
         let is_left_out = |d: &usize| {
             self.left_out.contains(d) || self.batching.iter().any(|(array, _)| array == d)
@@ -106,7 +116,8 @@ impl IndexedWindows {
                 _ => window.push(axis),
             }
         }
-        let row = window.pop_if(|last| (last.array, last.list) == (1, 1));
+        let in_row = if self.is_splat { 0 } else { 1 };
+        let row = window.pop_if(|last| (last.array, last.list) == (1, in_row));
         let (row, is_row_fixed) = row.map_or((1, true), |row| (row.size, row.is_fixed));
 
         let component_step = index_steps.get(self.index_vector_dim).copied().unwrap_or(0);

@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
-use super::super::bytes::cast;
+use super::super::bytes::{Plain, cast};
 use super::super::isa::vectorised;
 use super::super::number::NumberType;
+use super::found::{BLOCK, Found};
 
 /// The index vectors: a box of them, and what their components are for.
 #[derive(Clone, Debug)]
@@ -16,6 +17,8 @@ pub(super) struct Places {
     index_step: Option<usize>,
     /// The distance of windows in the list, if it is the same for all.
     even_step: Option<usize>,
+    /// Whether nothing but indices moves windows, and places follow from the numbers of vectors.
+    is_plain: bool,
 }
 
 /// An axis of the box of index vectors.
@@ -26,7 +29,7 @@ pub(super) struct Batch {
     pub(super) index: usize,
     /// In the array; zero unless it is a batching dimension.
     pub(super) array: usize,
-    /// In the list.
+    /// In the list; zero for all axes if windows share one place in it.
     pub(super) list: usize,
 }
 
@@ -41,97 +44,6 @@ pub(super) struct Component {
     pub(super) step: usize,
 }
 
-/// Where windows begin in both arrays.
-pub(super) struct Found {
-    /// The index vectors' places, in elements of the indices.
-    vectors: [usize; BLOCK],
-    array: [usize; BLOCK],
-    list: [usize; BLOCK],
-    count: usize,
-    /// If windows are evenly spaced in the list, the first one's place and their distance; `list`
-    /// does not count then.
-    even: Option<(usize, usize)>,
-}
-
-/// So many windows at a time are looked through for those to leave out.
-const LEFT_OUT: usize = 16;
-
-impl Found {
-    /// The place in the array of a window that reaches out of it.
-    const NOWHERE: usize = usize::MAX;
-
-    pub(super) fn new() -> Self {
-        Found { vectors: [0; BLOCK], array: [0; BLOCK], list: [0; BLOCK], count: 0, even: None }
-    }
-
-    /// Where each window begins in the array.
-    #[inline(always)]
-    pub(super) fn array(&self) -> &[usize] {
-        &self.array[..self.count]
-    }
-
-    /// Where the first window begins in the list, if the others follow at this distance.
-    #[inline(always)]
-    pub(super) fn first_of_row(&self, distance: usize) -> Option<usize> {
-        self.even.filter(|&(_, step)| step == distance).map(|(first, _)| first)
-    }
-
-    /// Calls `f` for each window with the places where it begins in the array and in the list.
-    #[inline(always)]
-    pub(super) fn each(&self, mut f: impl FnMut(usize, usize)) {
-        for (i, &array) in self.array().iter().enumerate() {
-            f(array, self.in_list(i));
-        }
-    }
-
-    /// Where a window begins, if there is one of this number.
-    #[inline(always)]
-    pub(super) fn get(&self, i: usize) -> Option<(usize, usize)> {
-        let array = self.array().get(i)?;
-        Some((*array, self.in_list(i)))
-    }
-
-    #[inline(always)]
-    fn in_list(&self, i: usize) -> usize {
-        match self.even {
-            Some((first, step)) => first + i * step,
-            None => self.list[i],
-        }
-    }
-
-    /// Takes these places instead, of which there are at most [`BLOCK`].
-    pub(super) fn set(&mut self, places: impl ExactSizeIterator<Item = (usize, usize)>) {
-        (self.count, self.even) = (places.len(), None);
-        let to = self.array[..self.count].iter_mut().zip(&mut self.list[..self.count]);
-        for ((array, list), (array_at, list_at)) in to.zip(places) {
-            (*array, *list) = (array_at, list_at);
-        }
-    }
-
-    /// Leaves out what is nowhere.
-    #[inline(always)]
-    fn leave_out(&mut self) {
-        let is_out = |&place: &usize| place == Self::NOWHERE;
-        if !self.array().iter().fold(false, |any, place| any | is_out(place)) {
-            return;
-        }
-        let mut kept = 0;
-        for first in (0..self.count).step_by(LEFT_OUT) {
-            let group = first..self.count.min(first + LEFT_OUT);
-            // Where nearly all are out, most groups are as a whole.
-            if self.array[group.clone()].iter().fold(true, |all, place| all & is_out(place)) {
-                continue;
-            }
-            for i in group {
-                let (array, list) = (self.array[i], self.in_list(i));
-                (self.array[kept], self.list[kept]) = (array, list);
-                kept += usize::from(!is_out(&array));
-            }
-        }
-        (self.count, self.even) = (kept, None);
-    }
-}
-
 /// Windows that reach out of the array…
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outside {
@@ -140,9 +52,6 @@ pub(super) enum Outside {
     /// … are left out.
     Skip,
 }
-
-/// Places are found for so many index vectors at a time.
-pub(super) const BLOCK: usize = 256;
 
 impl Places {
     pub(super) fn new(ty: NumberType, batches: Vec<Batch>, components: Vec<Component>) -> Self {
@@ -165,8 +74,14 @@ impl Places {
             }
         }
         let index_step = even_step(&merged, |batch| batch.index);
-        let even_step = even_step(&merged, |batch| batch.list);
-        Places { ty, batches: merged, components, index_step, even_step }
+        let even_step = match merged.iter().all(|batch| batch.list == 0) {
+            true => Some(0),
+            false => even_step(&merged, |batch| batch.list),
+        };
+        let is_plain = merged.iter().all(|batch| batch.array == 0)
+            && even_step.is_some()
+            && index_step.is_some();
+        Places { ty, batches: merged, components, index_step, even_step, is_plain }
     }
 
     /// How many index vectors there are.
@@ -211,53 +126,115 @@ impl Places {
     fn find_all(&self, indices: &[u8], vectors: Range<usize>, outside: Outside, found: &mut Found) {
         let first = vectors.start;
         self.begin(vectors, found);
-        for component in &self.components {
-            macro_rules! of_type {
-                ($($variant:ident $ty:ty),*) => {
-                    match self.ty {
-                        $(NumberType::$variant => {
-                            let indices = &cast::<$ty>(indices)[component.offset..];
-                            // An index too large for `i64` is as far outside as any.
-                            let wide = |&index: &$ty| i64::try_from(index).unwrap_or(i64::MAX);
-                            let count = found.count;
-                            match self.index_step {
-                                // Loops over slices are vector code.
-                                Some(1) => {
-                                    let indices = indices[first..][..count].iter();
-                                    component.add(indices.map(wide), outside, found);
-                                }
-                                Some(step) if count > 0 => {
-                                    let indices = indices[first * step..].iter().step_by(step);
-                                    component.add(indices.map(wide), outside, found);
-                                }
-                                _ => {
-                                    let vectors = found.vectors;
-                                    let indices = vectors[..count].iter().map(|&i| &indices[i]);
-                                    component.add(indices.map(wide), outside, found);
-                                }
-                            }
-                        })*
-                        // `IndexedWindows::plan` lets no floats pass.
-                        _ => unreachable!("indices of {:?}", self.ty),
-                    }
-                };
-            }
-            of_type!(I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64);
+        macro_rules! of_type {
+            ($($variant:ident $ty:ty),*) => {
+                match self.ty {
+                    $(NumberType::$variant => {
+                        let indices: &[$ty] = cast(indices);
+                        match outside {
+                            Outside::Clamp => self.clamp(indices, first, found),
+                            Outside::Skip => self.skip(indices, first, found),
+                        }
+                    })*
+                    // `IndexedWindows::plan` lets no floats pass.
+                    _ => unreachable!("indices of {:?}", self.ty),
+                }
+            };
         }
-        if outside == Outside::Skip {
-            found.leave_out();
+        of_type!(I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64);
+    }
+
+    /// Moves windows by their index vectors, but not out of the array.
+    #[inline(always)]
+    fn clamp<I: Index>(&self, indices: &[I], first: usize, found: &mut Found) {
+        let mut room = [I::ZERO; BLOCK];
+        for (n, component) in self.components.iter().enumerate() {
+            let last = component.last.and_then(I::clipped).unwrap_or(I::ZERO);
+            let indices = self.of_component(component, indices, first, found, &mut room);
+            self.add(n, indices.iter().map(|index| index.clamp_to(last)), found);
         }
     }
 
-    /// Where windows would begin if all indices were zero.
+    /// Moves windows by their index vectors, and leaves out those that reach out of the array.
+    #[inline(always)]
+    fn skip<I: Index>(&self, indices: &[I], first: usize, found: &mut Found) {
+        let mut room = [I::ZERO; BLOCK];
+        let mut flags = [0; BLOCK];
+        flags[..found.count].fill(1);
+        for component in &self.components {
+            let Some(last) = component.last.and_then(I::clipped) else {
+                found.count = 0;
+                return;
+            };
+            let indices = self.of_component(component, indices, first, found, &mut room);
+            for (flag, index) in flags.iter_mut().zip(indices) {
+                *flag &= u8::from(index.is_within(last));
+            }
+        }
+        for (n, component) in self.components.iter().enumerate() {
+            let indices = self.of_component(component, indices, first, found, &mut room);
+            self.add(n, indices.iter().map(|index| index.place()), found);
+        }
+        if !flags[..found.count].iter().fold(true, |all, &flag| all & (flag != 0)) {
+            found.keep(&flags);
+        }
+    }
+
+    /// Moves windows by a component of index vectors; by any numbers, where windows are left out.
+    #[inline(always)]
+    fn add(&self, n: usize, indices: impl Iterator<Item = usize>, found: &mut Found) {
+        let step = self.components[n].step;
+        let places = found.array[..found.count].iter_mut().zip(indices);
+        if self.is_plain && n == 0 {
+            places.for_each(|(place, index)| *place = index.wrapping_mul(step));
+        } else {
+            places.for_each(|(place, index)| {
+                *place = place.wrapping_add(index.wrapping_mul(step));
+            });
+        }
+    }
+
+    /// This component of index vectors; `room` is for those that do not lie side by side.
+    #[inline(always)]
+    fn of_component<'i, I: Index>(
+        &self,
+        component: &Component,
+        indices: &'i [I],
+        first: usize,
+        found: &Found,
+        room: &'i mut [I; BLOCK],
+    ) -> &'i [I] {
+        let count = found.count;
+        if count == 0 {
+            return &[];
+        }
+        let indices = &indices[component.offset..];
+        let room = &mut room[..count];
+        match self.index_step {
+            Some(1) => return &indices[first..][..count],
+            Some(step) => {
+                let indices = indices[first * step..].iter().step_by(step);
+                room.iter_mut().zip(indices).for_each(|(to, &index)| *to = index);
+            }
+            None => {
+                let vectors = &found.vectors[..count];
+                room.iter_mut().zip(vectors).for_each(|(to, &vector)| *to = indices[vector]);
+            }
+        }
+        room
+    }
+
+    /// Where windows would begin if all indices were zero; what the first component writes is left
+    /// to it.
     #[inline(always)]
     fn begin(&self, vectors: Range<usize>, found: &mut Found) {
         let Found { vectors: vector, array, list, count, even } = found;
         *count = vectors.len();
         *even = self.even_step.map(|step| (vectors.start * step, step));
-        let is_fixed = self.batches.iter().all(|batch| batch.array == 0);
-        if is_fixed && even.is_some() && self.index_step.is_some() {
-            array[..*count].fill(0);
+        if self.is_plain {
+            if self.components.is_empty() {
+                array[..*count].fill(0);
+            }
             return;
         }
         let mut done = 0;
@@ -301,29 +278,41 @@ fn even_step(batches: &[Batch], step: impl Fn(&Batch) -> usize) -> Option<usize>
     is_even.then_some(first)
 }
 
-impl Component {
-    /// Moves windows by this component of their index vectors.
-    #[inline(always)]
-    fn add(&self, indices: impl Iterator<Item = i64>, outside: Outside, found: &mut Found) {
-        let places = found.array[..found.count].iter_mut().zip(indices);
-        let last = self.last;
-        match outside {
-            Outside::Clamp => {
-                let last = last.unwrap_or(0);
-                for (array, index) in places {
-                    *array += index.clamp(0, last) as usize * self.step;
-                }
+/// A number that an index may be.
+trait Index: Plain {
+    const ZERO: Self;
+    /// As a place in an array, if it is one.
+    fn place(self) -> usize;
+    /// The place that is nearest to it of those up to `last`, which is not negative.
+    fn clamp_to(self, last: Self) -> usize;
+    /// This number, or the largest that there is; none if it is negative.
+    fn clipped(number: i64) -> Option<Self>;
+    /// Whether it is neither negative nor above `last`, which is not negative.
+    fn is_within(self, last: Self) -> bool;
+}
+
+macro_rules! index {
+    ($($ty:ty as $unsigned:ty),*) => { $(
+        impl Index for $ty {
+            const ZERO: Self = 0;
+            #[inline(always)]
+            fn place(self) -> usize {
+                self as usize
             }
-            Outside::Skip => {
-                let last = last.unwrap_or(-1);
-                for (array, start) in places {
-                    let is_inside = (start >= 0) & (start <= last);
-                    let place = array.wrapping_add((start as usize).wrapping_mul(self.step));
-                    // What is nowhere stays there.
-                    let is_nowhere = *array == Found::NOWHERE;
-                    *array = if is_inside & !is_nowhere { place } else { Found::NOWHERE };
-                }
+            #[inline(always)]
+            fn clamp_to(self, last: Self) -> usize {
+                self.max(0).min(last) as usize
+            }
+            #[inline(always)]
+            fn clipped(number: i64) -> Option<Self> {
+                (number >= 0).then(|| Self::try_from(number).unwrap_or(Self::MAX))
+            }
+            #[inline(always)]
+            fn is_within(self, last: Self) -> bool {
+                self as $unsigned <= last as $unsigned
             }
         }
-    }
+    )* };
 }
+
+index!(i8 as u8, i16 as u16, i32 as u32, i64 as u64, u8 as u8, u16 as u16, u32 as u32, u64 as u64);

@@ -1,7 +1,9 @@
 //! Gather and scatter against XLA's definitions, point by point.
 
-use super::super::bytes::{bytes_of, bytes_of_mut};
+use super::super::bytes::{bytes_of, bytes_of_mut, cast, cast_mut};
 use super::super::number::Fold;
+use super::super::sort::Pairs;
+use super::scatter::Way;
 use super::*;
 use crate::Pool;
 
@@ -72,6 +74,7 @@ fn cases() -> Vec<IndexedWindows> {
         window_dims: vec![],
         left_out: vec![0],
         batching: vec![],
+        is_splat: false,
     };
     let new = |array: &[usize], indices: &[usize], list: &[usize]| IndexedWindows {
         array: array.to_vec(),
@@ -193,6 +196,87 @@ fn scatter_leaves_out_what_reaches_out() {
                 plan.run_by(way, Some(bytes_of(&array)), lists, to, &mut scratch, pool.threads(3));
                 assert_eq!(found, expected, "{w:?} {combine:?} {way:?}");
             }
+        }
+    }
+}
+
+#[test]
+fn scatter_of_one_number() {
+    for w in cases() {
+        let indices = indices_of(&w);
+        let updates = vec![3.0f32; w.list.iter().product()];
+        let splat = IndexedWindows { is_splat: true, ..w.clone() };
+        let len = w.array.iter().product();
+        let pool = Pool::new(3);
+        for combine in [Combine::Fold(NumberType::F32, Fold::Add), Combine::Set(4)] {
+            let run = |w: &IndexedWindows, way: Option<Way>, updates: &[f32]| {
+                let plan = Scatter::new(w, combine).unwrap();
+                let way = way.unwrap_or(Way::Whole);
+                let mut scratch = vec![0; plan.scratch_by(way)];
+                let mut found = vec![0.5f32; len];
+                let lists = (bytes_of(&indices), bytes_of(updates));
+                let to = bytes_of_mut(&mut found);
+                plan.run_by(way, None, lists, to, &mut scratch, pool.threads(3));
+                found
+            };
+            let expected = run(&w, None, &updates);
+            for way in Scatter::new(&splat, combine).unwrap().ways() {
+                assert_eq!(run(&splat, Some(way), &[3.0]), expected, "{splat:?} {way:?}");
+            }
+        }
+    }
+}
+
+/// Code that folds pairs: `a ← 3a + u` and `b ← max(b, v) + 1`.
+fn fold_pairs(count: usize, pairs: &Pairs<'_>, to: &mut [&mut [u8]]) {
+    let [a, u] = pairs(0).map(cast::<u32>);
+    let [b, v] = pairs(1).map(cast::<u64>);
+    let [a_to, b_to] = to else { panic!("two arrays") };
+    for i in 0..count {
+        cast_mut::<u32>(a_to)[i] = a[i].wrapping_mul(3).wrapping_add(u[i]);
+        cast_mut::<u64>(b_to)[i] = b[i].max(v[i]).wrapping_add(1);
+    }
+}
+
+#[test]
+fn scatter_by_code_keeps_the_order_of_updates() {
+    let mut all = cases();
+    // More elements than are told apart.
+    all.push(IndexedWindows {
+        array: vec![40_000],
+        indices: vec![5],
+        list: vec![5, 20_000],
+        window_dims: vec![1],
+        left_out: vec![],
+        ..all[1].clone()
+    });
+    for w in all {
+        let indices = indices_of(&w);
+        let count: usize = w.list.iter().product();
+        let updates: Vec<u32> = (0..count as u32).map(|i| i.wrapping_mul(77) >> 3).collect();
+        let wide: Vec<u64> = updates.iter().map(|&u| u64::from(u) << 9).collect();
+        let len: usize = w.array.iter().product();
+        for is_splat in [false, true] {
+            let (mut a, mut b) = (vec![1u32; len], vec![5u64; len]);
+            let (mut found_a, mut found_b) = (a.clone(), b.clone());
+            let last = last_starts(&w);
+            for (list, start, offset) in definition(&w, &indices) {
+                if start.iter().zip(&last).all(|(s, last)| (0..=*last).contains(s)) {
+                    let index = start.iter().zip(&offset).map(|(&s, o)| s as usize + o);
+                    let at = place(&index.collect::<Vec<_>>(), &w.array);
+                    let list = if is_splat { 0 } else { list };
+                    a[at] = a[at].wrapping_mul(3).wrapping_add(updates[list]);
+                    b[at] = b[at].max(wide[list]).wrapping_add(1);
+                }
+            }
+            let plan = ScatterByCode::new(&IndexedWindows { is_splat, ..w.clone() }, vec![4, 8]);
+            let lists = [bytes_of(&updates), bytes_of(&wide)];
+            let mut to = [bytes_of_mut(&mut found_a), bytes_of_mut(&mut found_b)];
+            if lists[0].is_empty() && is_splat {
+                continue;
+            }
+            plan.unwrap().run(&fold_pairs, bytes_of(&indices), &lists, &mut to);
+            assert_eq!((found_a, found_b), (a, b), "{w:?}");
         }
     }
 }

@@ -6,19 +6,14 @@
 
 use std::ops::Range;
 
-use smallvec::SmallVec;
-
-use super::super::bytes::{Plain, Scratch, cast, cast_mut, with_size};
+use super::super::bytes::{Scratch, cast, cast_mut, with_size};
 use super::super::disjoint::Disjoint;
+use super::super::fold_code::{FoldCode, NOWHERE, PerArray, Rows, with_rows};
 use super::super::scratch;
-use super::super::sort::{Lanes, PAIRS, Pairs};
+use super::super::sort::{Lanes, PAIRS};
 use super::reduce::scan;
 use super::{WindowDim, Windows};
 use crate::Threads;
-
-/// Code that folds: for each of the first so many accumulators and elements, of each array, new
-/// accumulators. Slices have room for [`PAIRS`].
-pub type FoldCode<'a> = dyn Fn(usize, &Pairs<'_>, &mut [&mut [u8]]) + Sync + 'a;
 
 /// Folds the elements under each position of a window, and initial values once, by code.
 #[derive(Clone, Debug)]
@@ -41,12 +36,6 @@ const MANY_LANES: usize = 64;
 /// As many segments, at least so long.
 const SEGMENTS: usize = 1 << 10;
 const SEGMENT: usize = 32;
-/// The place of no element.
-const NOWHERE: usize = usize::MAX;
-
-/// A list with an item for each array.
-type PerArray<T> = SmallVec<[T; 4]>;
-
 impl FoldWindow {
     /// A plan for windows over arrays whose elements have these sizes. `None` if dilations or windows
     /// are too large.
@@ -140,7 +129,7 @@ struct Fold<'a> {
 impl Fold<'_> {
     /// Folds at the positions in these rows.
     fn windows(&self, windows: &Windows, rows: Range<usize>) {
-        self.with_rows(|state| {
+        with_rows(self.sizes, |state| {
             let mut group = Group::default();
             windows.each(rows, &mut |positions, places| {
                 let first = group.places.len();
@@ -190,7 +179,7 @@ impl Fold<'_> {
     fn scan(&self, scan: &CutScan, threads: Threads<'_>) {
         let is_cut = scan.segments > 1;
         threads.for_ranges(scan.count(), PAIRS, &|segments| {
-            self.with_rows(|state| {
+            with_rows(self.sizes, |state| {
                 let mut places = [NOWHERE; PAIRS];
                 let places = &mut places[..segments.len()];
                 state.start(self.inits, places.len());
@@ -218,7 +207,7 @@ impl Fold<'_> {
             let before: PerArray<&[u8]> = before.iter().map(|before| &**before).collect();
             threads.for_ranges(scan.count(), 1, &|segments| {
                 for segment in segments {
-                    self.with_rows(|state| self.complete(scan, segment, &before, state));
+                    with_rows(self.sizes, |state| self.complete(scan, segment, &before, state));
                 }
             });
         });
@@ -238,7 +227,7 @@ impl Fold<'_> {
         let lines = scan.count() / scan.segments;
         let to: PerArray<Disjoint<'_, u8>> = before.iter_mut().map(|b| Disjoint::new(b)).collect();
         let carried = Fold { to: &to, ..*self };
-        self.with_rows(|state| {
+        with_rows(self.sizes, |state| {
             let mut places = [NOWHERE; PAIRS];
             // Fewer lanes than this are cut.
             let places = &mut places[..lines];
@@ -294,17 +283,6 @@ impl Fold<'_> {
             });
         }
     }
-
-    /// Calls `body` with rows of memory.
-    fn with_rows<R>(&self, body: impl FnOnce(&mut Rows<'_>) -> R) -> R {
-        let bytes: usize = self.sizes.iter().map(|size| 3 * (PAIRS * size + 64)).sum();
-        scratch::with(bytes, |memory: &mut [u8]| {
-            let mut memory = Scratch::new(memory);
-            let mut rows = || self.sizes.iter().map(|size| memory.take(PAIRS * size)).collect();
-            let (accumulators, elements, next) = (rows(), rows(), rows());
-            body(&mut Rows { sizes: self.sizes, accumulators, elements, next })
-        })
-    }
 }
 
 /// Positions that are folded side by side.
@@ -313,64 +291,4 @@ struct Group {
     /// The number of a position, where its first element is, and where in `places` the others are.
     of: Vec<(usize, usize, Range<usize>)>,
     places: Vec<usize>,
-}
-
-/// What is folded side by side, for each array.
-struct Rows<'s> {
-    sizes: &'s [usize],
-    accumulators: PerArray<&'s mut [u8]>,
-    elements: PerArray<&'s mut [u8]>,
-    /// New accumulators.
-    next: PerArray<&'s mut [u8]>,
-}
-
-impl Rows<'_> {
-    /// Lets accumulators be initial values.
-    fn start(&mut self, inits: &[&[u8]], count: usize) {
-        for ((row, init), &size) in self.accumulators.iter_mut().zip(inits).zip(self.sizes) {
-            with_size!(size, T => cast_mut::<T>(row)[..count].fill(cast(init)[0]));
-        }
-    }
-
-    /// Lets accumulators be the elements.
-    fn begin(&mut self) {
-        std::mem::swap(&mut self.accumulators, &mut self.elements);
-    }
-
-    /// Reads elements; of nowhere, nothing.
-    fn read(&mut self, from: &[&[u8]], places: &[usize]) {
-        fn typed<T: Plain>(from: &[T], places: &[usize], row: &mut [T]) {
-            for (to, &place) in row.iter_mut().zip(places) {
-                if let Some(&element) = from.get(place) {
-                    *to = element;
-                }
-            }
-        }
-        for ((row, from), &size) in self.elements.iter_mut().zip(from).zip(self.sizes) {
-            with_size!(size, T => typed::<T>(cast(from), places, cast_mut(row)));
-        }
-    }
-
-    /// Folds elements into accumulators, on the right unless they come before.
-    fn fold(&mut self, code: &FoldCode<'_>, count: usize, come_before: bool) {
-        let (accumulators, elements) = (&self.accumulators, &self.elements);
-        let pairs = |array: usize| match come_before {
-            true => [&*elements[array], &*accumulators[array]],
-            false => [&*accumulators[array], &*elements[array]],
-        };
-        code(count, &pairs, &mut self.next);
-        std::mem::swap(&mut self.accumulators, &mut self.next);
-    }
-
-    /// Takes back what was folded for nowhere.
-    fn keep(&mut self, places: &[usize]) {
-        for ((row, old), &size) in self.accumulators.iter_mut().zip(&self.next).zip(self.sizes) {
-            with_size!(size, T => {
-                let (row, old) = (cast_mut::<T>(row), cast::<T>(old));
-                for (i, _) in places.iter().enumerate().filter(|&(_, &place)| place == NOWHERE) {
-                    row[i] = old[i];
-                }
-            });
-        }
-    }
 }

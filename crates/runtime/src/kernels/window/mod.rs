@@ -7,7 +7,7 @@ mod select;
 
 use std::ops::Range;
 
-pub use by_code::{FoldCode, FoldWindow};
+pub use by_code::FoldWindow;
 pub use reduce::ReduceWindow;
 pub use scan::Scan;
 pub use select::{Select, SelectAndScatter};

@@ -5,22 +5,22 @@
 //! points of a window along axes on which windows do not move, or by stretches of the array that
 //! windows do not leave, for which windows are sorted first.
 
+mod combine;
+
 use std::ops::Range;
 
 use super::super::bytes::{Plain, Scratch, cast, cast_mut, scratch_for, with_size};
 use super::super::disjoint::Disjoint;
-use super::super::isa::{prefetch, vectorised};
 use super::super::number::{Fold, FoldOp, NumberType, with_fold, with_number};
 use super::buckets::Buckets;
-use super::gather::{each, points};
-use super::places::{BLOCK, Found, Outside};
+use super::found::{BLOCK, Found};
+use super::gather::points;
+use super::places::Outside;
 use super::{Axis, IndexedWindows, Plan};
 use crate::Threads;
 
 /// Rows lie anywhere. Where they are far, the processor is told of one so many before it is changed.
 const ROWS_AHEAD: usize = 6;
-/// Rows of so many bytes are changed without asking for them ahead.
-const SHORT_ROW: usize = 128;
 /// Less than this many elements is not shared.
 const LEAST_SHARED: usize = 1 << 14;
 /// Tasks have about this many elements to change.
@@ -58,6 +58,8 @@ pub struct Scatter {
     len: usize,
     /// How windows are sorted by parts of the array, if they can be.
     buckets: Option<Buckets>,
+    /// Whether all updates are one number.
+    is_splat: bool,
 }
 
 /// How the array is shared among tasks.
@@ -109,7 +111,8 @@ impl Scatter {
         let count = plan.places.count();
         let buckets = Buckets::new(count, (len, list_len), stretch, element_size);
         let points = points(&outer);
-        Some(Scatter { plan, outer, points, combine, element_size, len, buckets })
+        let is_splat = windows.is_splat;
+        Some(Scatter { plan, outer, points, combine, element_size, len, buckets, is_splat })
     }
 
     /// How it is done on so many threads. (That this depends on their number changes no result:
@@ -158,14 +161,21 @@ impl Scatter {
     }
 
     pub(super) fn scratch_by(&self, way: Way) -> usize {
-        match (way, &self.buckets) {
+        let sorting = match (way, &self.buckets) {
             (Way::Parts, Some(buckets)) => {
                 let carried = if self.is_carried() { self.plan.places.count() } else { 0 };
                 let carried = scratch_for::<u8>(carried.saturating_mul(self.element_size));
                 buckets.scratch_bytes().saturating_add(carried)
             }
             _ => 0,
-        }
+        };
+        let row = if self.is_splat { scratch_for::<u8>(self.splat_bytes()) } else { 0 };
+        sorting.saturating_add(row)
+    }
+
+    /// The bytes of a row of updates that are one number.
+    fn splat_bytes(&self) -> usize {
+        self.plan.row.saturating_mul(self.element_size)
     }
 
     /// All ways in which it can be done, in the smallest tasks.
@@ -180,11 +190,12 @@ impl Scatter {
 
     /// Whether windows, being single elements, are sorted along with their places.
     fn is_carried(&self) -> bool {
-        self.plan.row == 1 && self.plan.window.is_empty() && self.outer.is_empty()
+        let is_element = self.plan.row == 1 && self.plan.window.is_empty() && self.outer.is_empty();
+        is_element && !self.is_splat
     }
 
-    /// Combines the windows of `updates` into `to`, which holds the array or, if `array` is given,
-    /// becomes a copy of it first.
+    /// Combines the windows of `updates`, or the one number that all updates are, into `to`, which
+    /// holds the array or, if `array` is given, becomes a copy of it first.
     ///
     /// # Panics
     ///
@@ -221,6 +232,11 @@ impl Scatter {
         if to.is_empty() {
             return;
         }
+        let mut scratch = Scratch::new(scratch);
+        let updates = match self.is_splat {
+            true => self.splat(updates, &mut scratch),
+            false => updates,
+        };
         macro_rules! typed {
             ($T:ident, $combine:expr) => {{
                 let arrays = (array.map(cast::<$T>), indices, cast::<$T>(updates));
@@ -235,12 +251,19 @@ impl Scatter {
         }
     }
 
+    /// A row of a number.
+    fn splat<'s>(&self, number: &[u8], scratch: &mut Scratch<'s>) -> &'s [u8] {
+        let row = scratch.take::<u8>(self.splat_bytes());
+        with_size!(self.element_size, T => cast_mut::<T>(row).fill(cast(number)[0]));
+        row
+    }
+
     fn typed<T: Plain>(
         &self,
         way: Way,
         (array, indices, updates): (Option<&[T]>, &[u8], &[T]),
         to: &mut [T],
-        scratch: &mut [u8],
+        mut scratch: Scratch<'_>,
         combine: impl Fn(T, T) -> T + Copy + Sync,
         threads: Threads<'_>,
     ) {
@@ -270,7 +293,6 @@ impl Scatter {
                 combine_strip(0..count, Strip { columns, ..whole() });
             }),
             (Way::Parts, Some(buckets)) => {
-                let mut scratch = Scratch::new(scratch);
                 let is_carried = self.is_carried();
                 let carried = scratch.take::<T>(if is_carried { count } else { 0 });
                 let places = {
@@ -302,145 +324,4 @@ impl Scatter {
             (Way::Whole | Way::Parts, _) => combine_strip(0..count, whole()),
         }
     }
-
-    /// Combines a strip of some windows.
-    fn combine_block<T: Plain>(
-        &self,
-        found: &Found,
-        strip: &Strip<'_>,
-        updates: &[T],
-        to: &Disjoint<'_, T>,
-        combine: impl Fn(T, T) -> T,
-    ) {
-        let is_element = strip.window.is_empty() && self.plan.row == 1;
-        vectorised(
-            #[inline(always)]
-            || {
-                each(
-                    &self.outer,
-                    strip.points.clone(),
-                    #[inline(always)]
-                    |array_at, list_at| match is_element {
-                        true => combine_elements(found, (array_at, list_at), updates, to, &combine),
-                        false => {
-                            combine_rows(found, (array_at, list_at), strip, updates, to, &combine);
-                        }
-                    },
-                );
-            },
-        );
-    }
-}
-
-/// Combines windows of one element each. There is little else in this loop, so that the processor
-/// has many loads under way.
-#[inline(always)]
-fn combine_elements<T: Plain>(
-    found: &Found,
-    (array_at, list_at): (usize, usize),
-    updates: &[T],
-    to: &Disjoint<'_, T>,
-    combine: &impl Fn(T, T) -> T,
-) {
-    let to = *to;
-    let change = move |place: usize, update: T| {
-        // SAFETY: each element of the array is one task's, which has one reference at a time.
-        let to = &mut unsafe { to.part(place + array_at, 1) }[0];
-        *to = combine(*to, update);
-    };
-    match found.first_of_row(1) {
-        Some(first) => {
-            let updates = &updates[first + list_at..][..found.array().len()];
-            found.array().iter().zip(updates).for_each(|(&place, &update)| change(place, update));
-        }
-        None => found.each(move |place, list| change(place, updates[list + list_at])),
-    }
-}
-
-/// Combines the rows of windows.
-#[inline(always)]
-fn combine_rows<T: Plain>(
-    found: &Found,
-    (array_at, list_at): (usize, usize),
-    strip: &Strip<'_>,
-    updates: &[T],
-    to: &Disjoint<'_, T>,
-    combine: &impl Fn(T, T) -> T,
-) {
-    let to = *to;
-    let (first, width) = (strip.columns.start, strip.columns.len());
-    let (array_at, list_at) = (array_at + first, list_at + first);
-    // So short that the processor has many of them under way.
-    if strip.window.is_empty()
-        && width * size_of::<T>() <= SHORT_ROW
-        && let Some(list) = found.first_of_row(width)
-    {
-        for (i, &place) in found.array().iter().enumerate() {
-            let at = (place + array_at, list + list_at + i * width);
-            combine_row(at, width, updates, to, combine);
-        }
-        return;
-    }
-    let rows = points(strip.window);
-    for i in 0..found.array().len() {
-        let Some((place, list)) = found.get(i) else { break };
-        if let Some((place, list)) = found.get(i + strip.rows_ahead) {
-            // SAFETY: as below; nothing is read here, and the reference ends at once.
-            prefetch(unsafe { to.part(place + array_at, width) });
-            prefetch(&updates[list + list_at..][..width]);
-        }
-        let (place, list) = (place + array_at, list + list_at);
-        match strip.window {
-            [] => combine_row((place, list), width, updates, to, combine),
-            window => each(
-                window,
-                0..rows,
-                #[inline(always)]
-                |array_row, list_row| {
-                    let at = (place + array_row, list + list_row);
-                    combine_row(at, width, updates, to, combine);
-                },
-            ),
-        }
-    }
-}
-
-/// Combines a row of this many elements.
-#[inline(always)]
-fn combine_row<T: Plain>(
-    (place, list): (usize, usize),
-    width: usize,
-    updates: &[T],
-    to: Disjoint<'_, T>,
-    combine: &impl Fn(T, T) -> T,
-) {
-    // SAFETY: each element of the array is one task's, which has one reference at a time.
-    let to = unsafe { to.part(place, width) };
-    let updates = &updates[list..][..width];
-    // Chunks of a fixed size are vector code however short the row is.
-    let (to, updates) = combine_chunks::<T, 8>(to, updates, combine);
-    let (to, updates) = combine_chunks::<T, 4>(to, updates, combine);
-    for (to, &update) in to.iter_mut().zip(updates) {
-        *to = combine(*to, update);
-    }
-}
-
-/// Combines what of a row are whole chunks; gives the rest.
-#[inline(always)]
-fn combine_chunks<'a, T: Plain, const N: usize>(
-    to: &'a mut [T],
-    updates: &'a [T],
-    combine: &impl Fn(T, T) -> T,
-) -> (&'a mut [T], &'a [T]) {
-    let (to, to_rest) = to.as_chunks_mut::<N>();
-    let (updates, updates_rest) = updates.as_chunks::<N>();
-    for (to, updates) in to.iter_mut().zip(updates) {
-        // By value, as the compiler cannot know that the two do not overlap.
-        let (mut combined, updates) = (*to, *updates);
-        for (combined, update) in combined.iter_mut().zip(updates) {
-            *combined = combine(*combined, update);
-        }
-        *to = combined;
-    }
-    (to_rest, updates_rest)
 }

@@ -1,0 +1,158 @@
+//! Windows that are combined into the array, block by block.
+
+use super::super::super::bytes::Plain;
+use super::super::super::disjoint::Disjoint;
+use super::super::super::isa::{prefetch, vectorised};
+use super::super::found::Found;
+use super::super::gather::{each, points};
+use super::{Scatter, Strip};
+
+/// Rows of so many bytes are changed without asking for them ahead.
+const SHORT_ROW: usize = 128;
+
+impl Scatter {
+    /// Combines a strip of some windows.
+    pub(super) fn combine_block<T: Plain>(
+        &self,
+        found: &Found,
+        strip: &Strip<'_>,
+        updates: &[T],
+        to: &Disjoint<'_, T>,
+        combine: impl Fn(T, T) -> T,
+    ) {
+        let is_element = strip.window.is_empty() && self.plan.row == 1;
+        vectorised(
+            #[inline(always)]
+            || {
+                each(
+                    &self.outer,
+                    strip.points.clone(),
+                    #[inline(always)]
+                    |array_at, list_at| match is_element {
+                        true => combine_elements(found, (array_at, list_at), updates, to, &combine),
+                        false => {
+                            combine_rows(found, (array_at, list_at), strip, updates, to, &combine);
+                        }
+                    },
+                );
+            },
+        );
+    }
+}
+
+/// Combines windows of one element each. There is little else in this loop, so that the processor
+/// has many loads under way.
+#[inline(always)]
+fn combine_elements<T: Plain>(
+    found: &Found,
+    (array_at, list_at): (usize, usize),
+    updates: &[T],
+    to: &Disjoint<'_, T>,
+    combine: &impl Fn(T, T) -> T,
+) {
+    let to = *to;
+    let change = move |place: usize, update: T| {
+        // SAFETY: each element of the array is one task's, which has one reference at a time.
+        let to = &mut unsafe { to.part(place + array_at, 1) }[0];
+        *to = combine(*to, update);
+    };
+    match found.even() {
+        Some((first, 1)) => {
+            let updates = &updates[first + list_at..][..found.array().len()];
+            found.array().iter().zip(updates).for_each(|(&place, &update)| change(place, update));
+        }
+        Some((first, 0)) => {
+            let update = updates[first + list_at];
+            found.array().iter().for_each(|&place| change(place, update));
+        }
+        _ => found.each(move |place, list| change(place, updates[list + list_at])),
+    }
+}
+
+/// Combines the rows of windows.
+#[inline(always)]
+fn combine_rows<T: Plain>(
+    found: &Found,
+    (array_at, list_at): (usize, usize),
+    strip: &Strip<'_>,
+    updates: &[T],
+    to: &Disjoint<'_, T>,
+    combine: &impl Fn(T, T) -> T,
+) {
+    let to = *to;
+    let (first, width) = (strip.columns.start, strip.columns.len());
+    let (array_at, list_at) = (array_at + first, list_at + first);
+    // So short that the processor has many of them under way.
+    if strip.window.is_empty()
+        && width * size_of::<T>() <= SHORT_ROW
+        && let Some((list, step)) = found.even()
+    {
+        for (i, &place) in found.array().iter().enumerate() {
+            let at = (place + array_at, list + list_at + i * step);
+            combine_row(at, width, updates, to, combine);
+        }
+        return;
+    }
+    let rows = points(strip.window);
+    for i in 0..found.array().len() {
+        let Some((place, list)) = found.get(i) else { break };
+        if let Some((place, list)) = found.get(i + strip.rows_ahead) {
+            // SAFETY: as below; nothing is read here, and the reference ends at once.
+            prefetch(unsafe { to.part(place + array_at, width) });
+            prefetch(&updates[list + list_at..][..width]);
+        }
+        let (place, list) = (place + array_at, list + list_at);
+        match strip.window {
+            [] => combine_row((place, list), width, updates, to, combine),
+            window => each(
+                window,
+                0..rows,
+                #[inline(always)]
+                |array_row, list_row| {
+                    let at = (place + array_row, list + list_row);
+                    combine_row(at, width, updates, to, combine);
+                },
+            ),
+        }
+    }
+}
+
+/// Combines a row of this many elements.
+#[inline(always)]
+fn combine_row<T: Plain>(
+    (place, list): (usize, usize),
+    width: usize,
+    updates: &[T],
+    to: Disjoint<'_, T>,
+    combine: &impl Fn(T, T) -> T,
+) {
+    // SAFETY: each element of the array is one task's, which has one reference at a time.
+    let to = unsafe { to.part(place, width) };
+    let updates = &updates[list..][..width];
+    // Chunks of a fixed size are vector code however short the row is.
+    let (to, updates) = combine_chunks::<T, 8>(to, updates, combine);
+    let (to, updates) = combine_chunks::<T, 4>(to, updates, combine);
+    for (to, &update) in to.iter_mut().zip(updates) {
+        *to = combine(*to, update);
+    }
+}
+
+/// Combines what of a row are whole chunks; gives the rest.
+#[inline(always)]
+fn combine_chunks<'a, T: Plain, const N: usize>(
+    to: &'a mut [T],
+    updates: &'a [T],
+    combine: &impl Fn(T, T) -> T,
+) -> (&'a mut [T], &'a [T]) {
+    let (to, to_rest) = to.as_chunks_mut::<N>();
+    let (updates, updates_rest) = updates.as_chunks::<N>();
+    for (to, updates) in to.iter_mut().zip(updates) {
+        // By value, as the compiler cannot know that the two do not overlap.
+        let (mut combined, updates) = (*to, *updates);
+        for (combined, update) in combined.iter_mut().zip(updates) {
+            *combined = combine(*combined, update);
+        }
+        *to = combined;
+    }
+    (to_rest, updates_rest)
+}
