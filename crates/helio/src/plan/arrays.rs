@@ -80,6 +80,37 @@ fn is_row_major(shape: &Shape) -> bool {
     array.layout().is_none_or(|layout| layout.minor_to_major == descending.minor_to_major)
 }
 
+/// The operands of an instruction as its steps read them: updates of a scatter that are all one
+/// number are read as that number, and need not be written.
+pub(super) fn read_operands(computation: &Computation, id: InstrId) -> Vec<InstrId> {
+    let mut operands = computation.instr(id).operands.clone();
+    if let Some((_, number)) = splat_updates(computation, id) {
+        operands[UPDATES] = number;
+    }
+    operands
+}
+
+/// Which operand of a scatter into one array is its updates.
+const UPDATES: usize = 2;
+
+/// The broadcast that makes the updates of a scatter from one number, and that number.
+pub(super) fn splat_updates(computation: &Computation, id: InstrId) -> Option<(InstrId, InstrId)> {
+    let instr = computation.instr(id);
+    if !matches!(instr.op, Op::Scatter(_)) || instr.operands.len() != UPDATES + 1 {
+        return None;
+    }
+    let mut updates = instr.operands[UPDATES];
+    while let Op::Reshape(_) = computation.instr(updates).op {
+        updates = computation.instr(updates).operands[0];
+    }
+    let broadcast = computation.instr(updates);
+    let is_broadcast = matches!(broadcast.op, Op::Broadcast(_));
+    let number = *broadcast.operands.first().filter(|_| is_broadcast)?;
+    let shape = computation.instr(number).shape.as_array()?;
+    // Complex numbers are combined by their parts.
+    (shape.is_scalar() && !shape.element().is_complex()).then_some((updates, number))
+}
+
 /// Where the arrays of each element of a tuple begin; nothing for other shapes.
 fn element_starts(shape: &Shape) -> Vec<usize> {
     let mut next = 0;
@@ -137,7 +168,8 @@ impl Leaves {
         for id in computation.ids().rev() {
             let instr = computation.instr(id);
             if leaves.is_own(id) && (leaves.is_used(id) || effects.has_effect(&instr.op)) {
-                instr.operands.iter().for_each(|&operand| leaves.use_at(operand, id.index()));
+                let operands = read_operands(computation, id);
+                operands.into_iter().for_each(|operand| leaves.use_at(operand, id.index()));
             }
         }
         leaves
@@ -177,7 +209,7 @@ impl Leaves {
 
     /// Where the arrays of an instruction's operands come from, one after the other.
     pub(super) fn operand_origins(&self, computation: &Computation, id: InstrId) -> Vec<Origin> {
-        let operands = &computation.instr(id).operands;
+        let operands = read_operands(computation, id);
         operands.iter().flat_map(|o| self.origins[o.index()].iter().copied()).collect()
     }
 

@@ -4,7 +4,7 @@ use helio_eval::Evaluator;
 use helio_ir::{Array, CompId, Error, InstrId, Literal, Module, Result, Shape};
 use helio_runtime::program::{Failure, Host, Step};
 
-use super::{Frame, Planned, Planner, StorageId};
+use super::{Frame, Planned, Planner, StorageId, arrays};
 
 /// The instructions that the interpreter performs, by the number of the call.
 #[derive(Debug, Default)]
@@ -18,7 +18,12 @@ impl<'m> Planner<'m> {
         id: InstrId,
         steps: &mut Vec<Step>,
     ) -> Planned<Vec<StorageId>> {
-        let inputs = frame.operands(id);
+        let mut inputs = frame.operands(id);
+        if let Some((broadcast, _)) = arrays::splat_updates(frame.computation, id) {
+            // The interpreter wants them all.
+            inputs.truncate(inputs.len() - 1);
+            inputs.extend(self.emit(frame, broadcast, steps)?);
+        }
         self.position += 1;
         let outputs = self.fresh(frame.number, &frame.computation.instr(id).shape)?;
         self.calls.0.push((frame.id, id));

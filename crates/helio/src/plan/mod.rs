@@ -175,9 +175,9 @@ struct Frame<'m> {
 }
 
 impl Frame<'_> {
-    /// The storages of an instruction's operands, one after the other.
+    /// The storages of an instruction's operands, as its steps read them, one after the other.
     fn operands(&self, instr: InstrId) -> Vec<StorageId> {
-        let operands = &self.computation.instr(instr).operands;
+        let operands = arrays::read_operands(self.computation, instr);
         operands.iter().flat_map(|o| self.values[o.index()].iter().copied()).collect()
     }
 }

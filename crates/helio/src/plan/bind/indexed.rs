@@ -1,11 +1,11 @@
 //! Gather and scatter.
 
 use helio_ir::{CompId, Module, Op, ops};
-use helio_runtime::kernels::indexed::{Combine, Gather, IndexedWindows, Scatter};
+use helio_runtime::kernels::indexed::{Combine, Gather, IndexedWindows, Scatter, ScatterByCode};
 use helio_runtime::kernels::number::Fold;
 
 use super::window::{fold, number_type};
-use super::{Bound, Site};
+use super::{Bound, Codes, Reducer, Site};
 
 pub(super) fn gather(site: &Site<'_>, op: &ops::Gather) -> Option<Bound> {
     let ([operand, indices], [result]) = (&site.operands[..], &site.results[..]) else {
@@ -23,6 +23,7 @@ pub(super) fn gather(site: &Site<'_>, op: &ops::Gather) -> Option<Bound> {
         window_dims: dims.offset_dims.clone(),
         left_out: dims.collapsed_slice_dims.clone(),
         batching: batching.map(|(&operand, &indices)| (operand, indices)).collect(),
+        is_splat: false,
     };
     // A collapsed dimension of size 0 has nothing to take; the interpreter says what happens.
     if dims.collapsed_slice_dims.iter().any(|&d| op.slice_sizes[d] != 1) {
@@ -34,9 +35,33 @@ pub(super) fn gather(site: &Site<'_>, op: &ops::Gather) -> Option<Bound> {
     }))
 }
 
-pub(super) fn scatter(site: &Site<'_>, op: &ops::Scatter) -> Option<Bound> {
-    let [operand, indices, updates] = site.operands[..] else { return None };
+pub(super) fn scatter(site: &Site<'_>, op: &ops::Scatter, code: &mut Codes<'_>) -> Option<Bound> {
+    by_fold(site, op).or_else(|| by_code(site, op, code))
+}
+
+/// How the updates of a scatter belong to its arrays, all of which have the sizes of the first.
+fn scatter_windows(site: &Site<'_>, op: &ops::Scatter) -> Option<IndexedWindows> {
+    let arrays = site.results.len();
+    let [indices, updates, ..] = site.operands.get(arrays..)? else { return None };
     let dims = &op.dims;
+    let batching = dims.input_batching_dims.iter().zip(&dims.scatter_indices_batching_dims);
+    Some(IndexedWindows {
+        array: site.results.first()?.dims().to_vec(),
+        indices: indices.dims().to_vec(),
+        list: updates.dims().to_vec(),
+        index_type: number_type(indices.element())?,
+        index_vector_dim: dims.index_vector_dim,
+        index_map: dims.scatter_dims_to_operand_dims.clone(),
+        window_dims: dims.update_window_dims.clone(),
+        left_out: dims.inserted_window_dims.clone(),
+        batching: batching.map(|(&operand, &indices)| (operand, indices)).collect(),
+        is_splat: site.is_splat,
+    })
+}
+
+/// By a combiner that is known.
+fn by_fold(site: &Site<'_>, op: &ops::Scatter) -> Option<Bound> {
+    let [operand, _, updates] = site.operands[..] else { return None };
     let element = operand.element();
     if updates.element() != element {
         return None;
@@ -51,18 +76,7 @@ pub(super) fn scatter(site: &Site<'_>, op: &ops::Scatter) -> Option<Bound> {
         }
         Combine::Fold(number_type(element.real_part())?, fold)
     };
-    let batching = dims.input_batching_dims.iter().zip(&dims.scatter_indices_batching_dims);
-    let mut windows = IndexedWindows {
-        array: operand.dims().to_vec(),
-        indices: indices.dims().to_vec(),
-        list: updates.dims().to_vec(),
-        index_type: number_type(indices.element())?,
-        index_vector_dim: dims.index_vector_dim,
-        index_map: dims.scatter_dims_to_operand_dims.clone(),
-        window_dims: dims.update_window_dims.clone(),
-        left_out: dims.inserted_window_dims.clone(),
-        batching: batching.map(|(&operand, &indices)| (operand, indices)).collect(),
-    };
+    let mut windows = scatter_windows(site, op)?;
     if is_complex && combine != Combine::Set(element.size_bytes()) {
         // Sums of complex numbers are those of their parts: windows are two parts wide.
         windows.window_dims.push(windows.list.len());
@@ -77,7 +91,24 @@ pub(super) fn scatter(site: &Site<'_>, op: &ops::Scatter) -> Option<Bound> {
         let scratch = rest.first_mut().map_or(&mut [][..], |scratch| scratch);
         scatter.run(array.first().copied(), (indices, updates), to, scratch, threads);
     });
-    Some(Bound { updates: Some(0), copies: true, ..bound.with_scratch(scratch_bytes) })
+    Some(Bound { updates: 1, copies: true, ..bound.with_scratch(scratch_bytes) })
+}
+
+/// By a combiner that can be generated code, into any number of arrays.
+fn by_code(site: &Site<'_>, op: &ops::Scatter, code: &mut Codes<'_>) -> Option<Bound> {
+    let arrays = site.results.len();
+    let updates = site.operands.get(arrays + 1..)?;
+    if !updates.iter().map(|s| s.element()).eq(site.results.iter().map(|s| s.element())) {
+        return None;
+    }
+    let sizes = site.results.iter().map(|shape| shape.element().size_bytes()).collect();
+    let plan = ScatterByCode::new(&scatter_windows(site, op)?, sizes)?;
+    let reducer = Reducer::new(site.module, op.to_apply, &site.results, code)?;
+    let bound = Bound::fallible("scatter by code", move |inputs, outputs, _| {
+        let Some((indices, updates)) = inputs.split_first() else { return Ok(()) };
+        reducer.run(|fold| plan.run(fold, indices, updates, outputs))
+    });
+    Some(Bound { updates: arrays, ..bound })
 }
 
 /// Whether a reducer gives the update as it is.

@@ -14,11 +14,13 @@ mod window;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use helio_ir::{ArrayShape, CompId, Instr, InstrId, Module, Op};
+use helio_runtime::kernels::FoldCode;
+use helio_runtime::kernels::sort::{PAIRS, Pairs};
 use helio_runtime::program::{Failure, Kernel, Step};
 use helio_runtime::{JitBatch, Threads};
 
 use super::code::ScalarCode;
-use super::{Frame, Planned, Planner, StorageId, Target};
+use super::{Frame, Planned, Planner, StorageId, Target, arrays};
 
 /// An instruction and the shapes around it.
 struct Site<'s> {
@@ -29,6 +31,8 @@ struct Site<'s> {
     results: Vec<&'s ArrayShape>,
     /// Whether anything uses each array of the result.
     used: Vec<bool>,
+    /// Whether updates of a scatter are given as the one number that all of them are.
+    is_splat: bool,
     /// How many threads a run may have.
     threads: Threads<'s>,
 }
@@ -43,6 +47,43 @@ impl Codes<'_> {
     /// Scalar code for `count` arguments at once, if the computation can be lowered.
     fn scalar(&mut self, module: &Module, scalar: CompId, count: usize) -> Option<ScalarCode> {
         ScalarCode::new(module, scalar, count, self.target, self.batch)
+    }
+}
+
+/// Generated code that folds elements of several arrays with accumulators.
+struct Reducer {
+    code: ScalarCode,
+    arrays: usize,
+}
+
+impl Reducer {
+    /// The code of a computation of accumulators and then elements, all of the types of the arrays.
+    /// `None` if it has others, or cannot be lowered.
+    fn new(
+        module: &Module,
+        id: CompId,
+        arrays: &[&ArrayShape],
+        codes: &mut Codes<'_>,
+    ) -> Option<Self> {
+        let types = arrays.iter().map(|shape| shape.element());
+        let params = module.computation(id).program_shape().params;
+        let params = params.iter().map(|param| param.as_array().map(|shape| shape.element()));
+        if !params.eq(types.clone().chain(types).map(Some)) {
+            return None;
+        }
+        let code = codes.scalar(module, id, PAIRS)?;
+        Some(Reducer { code, arrays: arrays.len() })
+    }
+
+    /// Runs a kernel that calls the code.
+    fn run(&self, kernel: impl FnOnce(&FoldCode<'_>)) -> Result<(), Failure> {
+        let failed = Failed::default();
+        let fold = |count: usize, pairs: &Pairs<'_>, to: &mut [&mut [u8]]| {
+            let operand = |param: usize| pairs(param % self.arrays)[param / self.arrays];
+            failed.note(self.code.call(count, operand, to));
+        };
+        kernel(&fold);
+        failed.outcome()
     }
 }
 
@@ -67,11 +108,11 @@ struct Bound {
     kernel: Arc<dyn Kernel>,
     /// Working memory, which it gets as its last output; none if zero.
     scratch_bytes: usize,
-    /// The operand that becomes the first result by being changed in place; the kernel does not get
-    /// it as an input.
-    updates: Option<usize>,
-    /// Whether the kernel copies that operand itself where it must not be changed; it is an input
-    /// then as others are.
+    /// How many operands, the first, become the first results by being changed in place; the kernel
+    /// does not get them as inputs.
+    updates: usize,
+    /// Whether the kernel copies the only such operand itself where it must not be changed; it is an
+    /// input then as others are.
     copies: bool,
     /// Whether it takes an empty slice for a result that nobody uses.
     skips_unused: bool,
@@ -126,7 +167,7 @@ impl Bound {
 
     /// A kernel without working memory.
     fn of(kernel: Arc<dyn Kernel>) -> Self {
-        Bound { kernel, scratch_bytes: 0, updates: None, copies: false, skips_unused: false }
+        Bound { kernel, scratch_bytes: 0, updates: 0, copies: false, skips_unused: false }
     }
 
     fn with_scratch(mut self, bytes: usize) -> Self {
@@ -141,7 +182,7 @@ fn bind(site: &Site<'_>, code: &mut Codes<'_>) -> Option<Bound> {
         Op::Sort(op) => order::sort(site, op, code),
         Op::TopK(op) => order::top_k(site, op),
         Op::Gather(op) => indexed::gather(site, op),
-        Op::Scatter(op) => indexed::scatter(site, op),
+        Op::Scatter(op) => indexed::scatter(site, op, code),
         Op::RngBitGenerator(op) => random::rng_bit_generator(site, op),
         Op::Cholesky(op) => linalg::cholesky(site, op),
         Op::TriangularSolve(op) => linalg::triangular_solve(site, op),
@@ -184,6 +225,7 @@ impl<'m> Planner<'m> {
             operands,
             used: (0..results.len()).map(|leaf| frame.leaves.is_leaf_used((id, leaf))).collect(),
             results,
+            is_splat: arrays::splat_updates(frame.computation, id).is_some(),
             threads: self.threads,
         };
         let mut codes = Codes { target: self.target, batch: &mut self.machine_code };
@@ -191,28 +233,26 @@ impl<'m> Planner<'m> {
         let Bound { kernel, scratch_bytes, updates, copies, skips_unused } = bound;
 
         let mut inputs = frame.operands(id);
-        let updated = updates.and_then(|operand| {
-            let value = inputs[operand];
-            let origins = frame.leaves.operand_origins(frame.computation, id);
-            let origin = origins[operand];
-            let alone = origins.iter().filter(|&&other| other == origin).count() == 1;
-            let dies = alone && frame.leaves.dies_at(origin, id);
-            let updated = match self.in_place(value, frame.number, dies) {
-                None if copies => return None,
-                None => self.updated(value, frame.number, false, steps),
-                in_place => in_place?,
-            };
-            inputs.remove(operand);
-            Some(updated)
-        });
+        let origins = frame.leaves.operand_origins(frame.computation, id);
+        let mut updated = Vec::with_capacity(updates);
+        for (&value, origin) in inputs.iter().zip(&origins).take(updates) {
+            let alone = origins.iter().filter(|&other| other == origin).count() == 1;
+            let dies = alone && frame.leaves.dies_at(*origin, id);
+            match self.in_place(value, frame.number, dies) {
+                Some(value) => updated.push(value),
+                None if copies => break,
+                None => updated.push(self.updated(value, frame.number, false, steps)),
+            }
+        }
+        inputs.drain(..updated.len());
         self.position += 1;
         let mut values = Vec::with_capacity(site.results.len());
         for (leaf, shape) in site.results.iter().enumerate() {
             let is_skipped = skips_unused && !site.used[leaf];
             let bytes = if is_skipped { 0 } else { shape.size_bytes() };
-            values.push(match updated {
-                Some(storage) if leaf == 0 => storage,
-                _ => self.storage(bytes, frame.number),
+            values.push(match updated.get(leaf) {
+                Some(&storage) => storage,
+                None => self.storage(bytes, frame.number),
             });
         }
         let mut outputs = values.clone();

@@ -205,5 +205,5 @@ pub(super) fn dynamic_update_slice(site: &Site<'_>) -> Option<Bound> {
     let bound = Bound::new("dynamic-update-slice", move |inputs, outputs, threads| {
         copy.run((inputs[0], 0), (outputs[0], position.bytes(&inputs[1..])), threads);
     });
-    Some(Bound { updates: Some(0), ..bound })
+    Some(Bound { updates: 1, ..bound })
 }

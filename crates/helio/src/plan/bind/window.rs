@@ -7,10 +7,9 @@ use helio_ir::{ArrayShape, CompId, ElementType, InstrId, Module, Op, ops};
 use helio_passes::recognize;
 use helio_runtime::kernels::bytes::{bytes_of, cast, cast_mut};
 use helio_runtime::kernels::number::{Fold, NumberType};
-use helio_runtime::kernels::sort::{PAIRS, Pairs};
 use helio_runtime::kernels::window::{self, Select, WindowDim};
 
-use super::{Bound, Codes, Failed, Site};
+use super::{Bound, Codes, Reducer, Site};
 
 pub(super) fn number_type(element: ElementType) -> Option<NumberType> {
     Some(match element {
@@ -96,25 +95,13 @@ fn fold_by_code(site: &Site<'_>, op: &ops::ReduceWindow, code: &mut Codes<'_>) -
     if elements(inits) != types || elements(&site.results) != types {
         return None;
     }
-    // Accumulators, then elements, have the types of the arrays.
-    let params = site.module.computation(op.to_apply).program_shape().params;
-    let params = params.iter().map(|param| param.as_array().map(|shape| shape.element()));
-    if !params.eq(types.iter().chain(&types).copied().map(Some)) {
-        return None;
-    }
     let dims = dims(&op.window, operands.first()?, site.results.first()?);
     let sizes = types.iter().map(|element| element.size_bytes()).collect();
     let plan = window::FoldWindow::new(&dims, sizes)?;
-    let reducer = code.scalar(site.module, op.to_apply, PAIRS)?;
+    let reducer = Reducer::new(site.module, op.to_apply, operands, code)?;
     Some(Bound::fallible("reduce-window by code", move |inputs, outputs, threads| {
-        let failed = Failed::default();
-        let fold = |count: usize, pairs: &Pairs<'_>, to: &mut [&mut [u8]]| {
-            let operand = |param: usize| pairs(param % arrays)[param / arrays];
-            failed.note(reducer.call(count, operand, to));
-        };
         let (from, inits) = inputs.split_at(arrays);
-        plan.run(&fold, from, inits, outputs, threads);
-        failed.outcome()
+        reducer.run(|fold| plan.run(fold, from, inits, outputs, threads))
     }))
 }
 
