@@ -2,12 +2,14 @@
 //!
 //! `x[i, j]` comes as a concatenation of the columns `i` and `j`. Taken for one dimension, `x` has
 //! its elements at `i * size + j`, which needs no array of pairs: it is arithmetic like any other,
-//! and fuses with what computes `i` and `j`.
+//! and fuses with what computes `i` and `j`. A scatter that subtracts becomes one that adds.
 
 use helio_ir::ops::{Clamp, Compare, Convert, Direction, Gather, Scatter, Select, Slice};
-use helio_ir::{BinaryOp, ElementType, InstrId, Number, Op, Result};
+use helio_ir::{BinaryOp, ElementType, InstrId, Number, Op, Result, UnaryOp};
 
 use super::Simplifier;
+use crate::draft::addition;
+use crate::recognize;
 
 /// Dimensions of an array that become one.
 struct Merged {
@@ -163,6 +165,9 @@ pub(super) fn scatter(
     operands: &[InstrId],
 ) -> Result<Option<InstrId>> {
     let (&[x, indices, updates], dims) = (operands, &op.dims) else { return Ok(None) };
+    if let Some(added) = added(cx, op, [x, indices, updates])? {
+        return Ok(Some(added));
+    }
     if !has_columns(cx, indices, dims.index_vector_dim) {
         return Ok(None);
     }
@@ -195,4 +200,28 @@ pub(super) fn scatter(
     made.indices_are_sorted = false;
     let made = cx.add(made, &[x, places, updates])?;
     cx.reshape(made, &sizes).map(Some)
+}
+
+/// scatter(x, i, u) that subtracts → scatter(x, i, -u) that adds: what adds is known to engines, and
+/// to negate is exact.
+fn added(
+    cx: &mut Simplifier<'_, '_>,
+    op: &Scatter,
+    [x, indices, updates]: [InstrId; 3],
+) -> Result<Option<InstrId>> {
+    use ElementType::{BF16, F16, F32, F64, S8, S16, S32, S64};
+    if recognize::reducer(cx.draft.callees(), op.to_apply) != Some(BinaryOp::Subtract) {
+        return Ok(None);
+    }
+    let element = |id: InstrId| cx.draft.array(id).map(|array| array.element());
+    let Some(ty @ (BF16 | F16 | F32 | F64 | S8 | S16 | S32 | S64)) = element(x) else {
+        return Ok(None);
+    };
+    if element(updates) != Some(ty) {
+        return Ok(None);
+    }
+    let sum = addition(ty)?;
+    let to_apply = cx.draft.module().push(sum)?;
+    let negative = cx.add(UnaryOp::Negate, &[updates])?;
+    cx.add(Scatter { to_apply, ..op.clone() }, &[x, indices, negative]).map(Some)
 }
