@@ -29,6 +29,11 @@ impl<'a, T> Disjoint<'a, T> {
         Disjoint { start: slice.as_mut_ptr(), len: slice.len(), lifetime: PhantomData }
     }
 
+    /// Lends several.
+    pub(super) fn all(slices: &'a mut [&mut [T]]) -> Vec<Self> {
+        slices.iter_mut().map(|slice| Disjoint::new(slice)).collect()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -28,6 +28,13 @@ pub struct Lanes {
     pub inner: usize,
 }
 
+impl Lanes {
+    /// Whether there is no element.
+    fn is_empty(&self) -> bool {
+        [self.outer, self.count, self.inner].contains(&0)
+    }
+}
+
 /// A stable sort of one or more arrays of the same sizes along a dimension.
 #[derive(Clone, Debug)]
 pub struct Sort {
@@ -103,11 +110,11 @@ impl Sort {
         scratch: &mut [u8],
         threads: Threads<'_>,
     ) {
-        let Lanes { outer, count, inner } = self.lanes;
-        if [outer, count, inner].contains(&0) {
+        if self.lanes.is_empty() {
             return;
         }
-        let to: Vec<Disjoint<'_, u8>> = to.iter_mut().map(|to| Disjoint::new(to)).collect();
+        let Lanes { outer, inner, .. } = self.lanes;
+        let to = Disjoint::all(to);
         let (tasks, slot_bytes) = (self.tasks(), self.slot_bytes());
         let scratch = slots(scratch, slot_bytes, threads);
         let slots = scratch.len() / slot_bytes;

@@ -22,7 +22,7 @@ pub(super) fn merge(
     threads.for_chunks(cuts, PAIRS, &|group, cuts| find_cuts(asked, level, from, group, cuts));
     level.straighten(cuts);
     let cuts = &*cuts;
-    let to: Vec<Disjoint<'_, u8>> = to.iter_mut().map(|to| Disjoint::new(to)).collect();
+    let to = Disjoint::all(to);
     threads.for_ranges(level.pieces(), PAIRS, &|pieces| {
         let place = |piece: usize| {
             let (merge, given) = level.piece(piece);

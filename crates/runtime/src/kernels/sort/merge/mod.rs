@@ -125,11 +125,11 @@ impl MergeSort {
         scratch: &mut [u8],
         threads: Threads<'_>,
     ) {
-        let Lanes { outer, count, inner } = self.lanes;
-        if [outer, count, inner].contains(&0) {
+        if self.lanes.is_empty() {
             return;
         }
-        let to: Vec<Disjoint<'_, u8>> = to.iter_mut().map(|to| Disjoint::new(to)).collect();
+        let Lanes { outer, count, inner } = self.lanes;
+        let to = Disjoint::all(to);
         let (lanes, at_once) = (outer * inner, self.lanes_at_once());
         let sizes: Vec<usize> = self.moved.iter().map(|&moved| self.size(moved)).collect();
         for first in (0..lanes).step_by(at_once) {

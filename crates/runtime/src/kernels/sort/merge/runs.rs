@@ -17,7 +17,7 @@ pub(super) fn sort(
     threads: Threads<'_>,
 ) {
     let per_lane = count.div_ceil(RUN);
-    let columns: Vec<Disjoint<'_, u8>> = columns.iter_mut().map(|c| Disjoint::new(c)).collect();
+    let columns = Disjoint::all(columns);
     // The first element of a run; that of none is the end.
     let start = |run: usize| run / per_lane * count + (run % per_lane * RUN).min(count);
     threads.for_ranges(lanes * per_lane, PAIRS, &|runs| {
