@@ -189,7 +189,7 @@ fn bind(site: &Site<'_>, code: &mut Codes<'_>) -> Option<Bound> {
         Op::Fft(op) => transform::fft(site, op),
         Op::Dot(op) => product::dot(site, op),
         Op::ReduceWindow(op) => window::reduce_window(site, op, code),
-        Op::SelectAndScatter(op) => window::select_and_scatter(site, op),
+        Op::SelectAndScatter(op) => window::select_and_scatter(site, op, code),
         Op::Convolution(op) => convolution::convolution(site, op),
         Op::Transpose(op) => movement::transpose(site, op),
         Op::Broadcast(op) => movement::broadcast(site, op),

@@ -7,9 +7,10 @@ use helio_ir::{ArrayShape, CompId, ElementType, InstrId, Module, Op, ops};
 use helio_passes::recognize;
 use helio_runtime::kernels::bytes::{bytes_of, cast, cast_mut};
 use helio_runtime::kernels::number::{Fold, NumberType};
+use helio_runtime::kernels::sort::PAIRS;
 use helio_runtime::kernels::window::{self, Select, WindowDim};
 
-use super::{Bound, Codes, Reducer, Site};
+use super::{Bound, Codes, Failed, Reducer, Site};
 
 pub(super) fn number_type(element: ElementType) -> Option<NumberType> {
     Some(match element {
@@ -161,10 +162,22 @@ fn select(module: &Module, id: CompId) -> Option<Select> {
     })
 }
 
-pub(super) fn select_and_scatter(site: &Site<'_>, op: &ops::SelectAndScatter) -> Option<Bound> {
+pub(super) fn select_and_scatter(
+    site: &Site<'_>,
+    op: &ops::SelectAndScatter,
+    code: &mut Codes<'_>,
+) -> Option<Bound> {
+    if op.window.dims.iter().any(|dim| dim.reversal) {
+        return None;
+    }
+    select_known(site, op).or_else(|| select_by_code(site, op, code))
+}
+
+/// By functions that are known.
+fn select_known(site: &Site<'_>, op: &ops::SelectAndScatter) -> Option<Bound> {
     let [operand, source, _] = site.operands[..] else { return None };
     let ty = number_type(operand.element())?;
-    if op.window.dims.iter().any(|dim| dim.reversal) || source.element() != operand.element() {
+    if source.element() != operand.element() {
         return None;
     }
     let select = select(site.module, op.select)?;
@@ -174,4 +187,34 @@ pub(super) fn select_and_scatter(site: &Site<'_>, op: &ops::SelectAndScatter) ->
     Some(Bound::new("select-and-scatter", move |inputs, outputs, threads| {
         plan.run(inputs[0], inputs[1], inputs[2], outputs[0], threads);
     }))
+}
+
+/// By functions that can be generated code.
+fn select_by_code(
+    site: &Site<'_>,
+    op: &ops::SelectAndScatter,
+    code: &mut Codes<'_>,
+) -> Option<Bound> {
+    let [operand, source, init] = site.operands[..] else { return None };
+    let element = operand.element();
+    if [source.element(), init.element()] != [element; 2] {
+        return None;
+    }
+    let window = dims(&op.window, operand, source);
+    let plan = window::SelectByCode::new(&window, element.size_bytes())?;
+    let select = code.scalar(site.module, op.select, PAIRS)?;
+    let reducer = Reducer::new(site.module, op.scatter, &[operand], code)?;
+    let scratch_bytes = plan.scratch_bytes();
+    let bound = Bound::fallible("select-and-scatter by code", move |inputs, outputs, threads| {
+        let ([operand, source, init], [to, scratch]) = (inputs, outputs) else { return Ok(()) };
+        let failed = Failed::default();
+        let stays = |count: usize, pairs: [&[u8]; 2], stays: &mut [u8]| {
+            failed.note(select.call(count, |param| pairs[param], &mut [stays]));
+        };
+        reducer.run(|fold| {
+            plan.run((&stays, fold), (operand, source, init), to, scratch, threads);
+        })?;
+        failed.outcome()
+    });
+    Some(bound.with_scratch(scratch_bytes))
 }

@@ -11,6 +11,7 @@ use super::super::disjoint::Disjoint;
 use super::super::fold_code::{FoldCode, NOWHERE, PerArray, Rows, with_rows};
 use super::super::scratch;
 use super::super::sort::{Lanes, PAIRS};
+use super::group::Group;
 use super::reduce::scan;
 use super::{WindowDim, Windows};
 use crate::Threads;
@@ -63,7 +64,7 @@ impl FoldWindow {
         to: &mut [&mut [u8]],
         threads: Threads<'_>,
     ) {
-        let to: Vec<Disjoint<'_, u8>> = to.iter_mut().map(|to| Disjoint::new(to)).collect();
+        let to = Disjoint::all(to);
         let fold = Fold { code, sizes: &self.sizes, from, inits, to: &to };
         match &self.plan {
             Plan::Windows { windows, points } => {
@@ -130,48 +131,24 @@ impl Fold<'_> {
     /// Folds at the positions in these rows.
     fn windows(&self, windows: &Windows, rows: Range<usize>) {
         with_rows(self.sizes, |state| {
-            let mut group = Group::default();
-            windows.each(rows, &mut |positions, places| {
-                let first = group.places.len();
-                group.places.extend_from_slice(places);
-                let list = first..group.places.len();
-                for (number, start) in (positions.number..).zip(positions.starts()) {
-                    for lane in 0..windows.lanes {
-                        group.of.push((number * windows.lanes + lane, start + lane, list.clone()));
-                        if group.of.len() == PAIRS {
-                            self.group(&group, state);
-                            group.of.clear();
-                        }
-                    }
-                }
-                if group.of.is_empty() {
-                    group.places.clear();
-                }
-            });
-            self.group(&group, state);
+            Group::each(windows, rows, |group| self.group(group, state));
         });
     }
 
     /// Folds at the positions of a group.
     fn group(&self, group: &Group, state: &mut Rows<'_>) {
-        let count = group.of.len();
-        let longest = group.of.iter().map(|(_, _, list)| list.len()).max().unwrap_or(0);
+        let count = group.len();
         state.start(self.inits, count);
         let mut places = [NOWHERE; PAIRS];
-        for i in 0..longest {
-            for (place, (_, start, list)) in places.iter_mut().zip(&group.of) {
-                let at = list.start + i;
-                *place = if at < list.end { start + group.places[at] } else { NOWHERE };
-            }
-            let places = &places[..count];
+        let places = &mut places[..count];
+        for i in 0..group.longest() {
+            group.elements(i, places);
             state.read(self.from, places);
             state.fold(self.code, count, false);
             state.keep(places);
         }
-        for (place, &(number, ..)) in places.iter_mut().zip(&group.of) {
-            *place = number;
-        }
-        self.write(&places[..count], state);
+        group.positions(places);
+        self.write(places, state);
     }
 
     /// Cumulative folds: of each segment, then of segments, then of what comes before a segment and
@@ -225,7 +202,7 @@ impl Fold<'_> {
             })
             .collect();
         let lines = scan.count() / scan.segments;
-        let to: PerArray<Disjoint<'_, u8>> = before.iter_mut().map(|b| Disjoint::new(b)).collect();
+        let to = Disjoint::all(before);
         let carried = Fold { to: &to, ..*self };
         with_rows(self.sizes, |state| {
             let mut places = [NOWHERE; PAIRS];
@@ -283,12 +260,4 @@ impl Fold<'_> {
             });
         }
     }
-}
-
-/// Positions that are folded side by side.
-#[derive(Default)]
-struct Group {
-    /// The number of a position, where its first element is, and where in `places` the others are.
-    of: Vec<(usize, usize, Range<usize>)>,
-    places: Vec<usize>,
 }

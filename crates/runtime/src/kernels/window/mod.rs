@@ -1,9 +1,11 @@
 //! Windows that slide over an array: pooling, its gradient, and cumulative sums.
 
 mod by_code;
+mod group;
 mod reduce;
 mod scan;
 mod select;
+mod select_by_code;
 
 use std::ops::Range;
 
@@ -11,6 +13,7 @@ pub use by_code::FoldWindow;
 pub use reduce::ReduceWindow;
 pub use scan::Scan;
 pub use select::{Select, SelectAndScatter};
+pub use select_by_code::{SelectByCode, SelectCode};
 
 /// A window along one dimension. Point `k` of the window at position `p` lies over element
 /// `(p * stride + k * window_dilation - pad_low) / base_dilation`, if that is a whole number and

@@ -190,6 +190,26 @@ fn windows_send_to_what_they_select() {
                 pool.threads(2),
             );
             assert_eq!(to, expected, "{window:?} {select:?}");
+
+            let plan = SelectByCode::new(&window, 4).unwrap();
+            let selecting = |count: usize, [left, right]: [&[u8]; 2], to: &mut [u8]| {
+                let (left, right) = (cast::<f32>(left), cast::<f32>(right));
+                (0..count).for_each(|i| to[i] = stays(&left[i], &right[i]).into());
+            };
+            let adding = |count: usize, pairs: &Pairs<'_>, to: &mut [&mut [u8]]| {
+                let [left, right] = pairs(0).map(cast::<f32>);
+                let to = cast_mut::<f32>(to[0]);
+                (0..count).for_each(|i| to[i] = left[i] + right[i]);
+            };
+            let mut to = vec![0f32; operand.len()];
+            plan.run(
+                (&selecting, &adding),
+                (bytes_of(&operand), bytes_of(&source), bytes_of(&init)),
+                bytes_of_mut(&mut to),
+                &mut vec![0; plan.scratch_bytes()],
+                pool.threads(2),
+            );
+            assert_eq!(to, expected, "{window:?} {select:?} by code");
         }
     }
 }
