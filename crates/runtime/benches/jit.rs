@@ -4,12 +4,13 @@
 //! of a module, lowered as one fusion. With a file, the machine code is written next to it.
 
 use std::hint::black_box;
+use std::sync::Arc;
 use std::time::Instant;
 
 use helio_codegen::lower::{Arg, Lowered, Target, lower};
 use helio_codegen::x86::{self, Isa};
 use helio_ir::Module;
-use helio_runtime::program::RawParam;
+use helio_runtime::program::{RawParam, Signature};
 use helio_runtime::{Jit, JitArg, JitFunction, Threads};
 
 const CASES: [(&str, &str); 6] = [
@@ -90,12 +91,14 @@ fn function(stage: &helio_codegen::lower::Stage, isa: Isa) -> (JitFunction, Vec<
         align: p.align(),
     };
     let jit = Jit {
-        name: "kernel".into(),
+        signature: Arc::new(Signature {
+            name: "kernel".into(),
+            params: kernel.params.iter().map(param).collect(),
+            scratch_bytes: kernel.scratch_bytes,
+            range: kernel.range,
+            grain: kernel.grain,
+        }),
         code: code.clone(),
-        params: kernel.params.iter().map(param).collect(),
-        scratch_bytes: kernel.scratch_bytes,
-        range: kernel.range,
-        grain: kernel.grain,
         nanos: stage.cost as f64,
     };
     let function = Jit::install(vec![jit]).expect("executable memory").pop().expect("a function");

@@ -17,7 +17,7 @@ pub use batch::{JitBatch, LateFunction};
 use smallvec::SmallVec;
 
 use crate::exec::Pages;
-use crate::program::{RawKernel, RawParam};
+use crate::program::{RawKernel, Signature};
 use crate::threads::Threads;
 
 /// What the address of a piece of code and of its scratch is a multiple of.
@@ -39,19 +39,11 @@ const MOST_KEPT_BYTES: usize = 8 << 20;
 /// Generated code and what it needs to be called.
 #[derive(Clone, Debug)]
 pub struct Jit {
-    /// For listings.
-    pub name: String,
+    /// What it is called with: pieces of the range, and scratch aligned to 64.
+    pub signature: Arc<Signature>,
     /// Machine code, at any address that is a multiple of 64, of an
     /// `extern "sysv64" fn(params: *const *mut u8, begin: i64, end: i64, scratch: *mut u8)`.
     pub code: Vec<u8>,
-    /// The buffers that it touches, and how much of them.
-    pub params: Vec<RawParam>,
-    /// Bytes of scratch that it needs, aligned to 64.
-    pub scratch_bytes: usize,
-    /// It is called with pieces of `0..range`.
-    pub range: i64,
-    /// They begin at multiples of this.
-    pub grain: i64,
     /// About how many nanoseconds a number of the range takes.
     pub nanos: f64,
 }
@@ -60,9 +52,9 @@ impl Jit {
     /// Makes functions of code, in one mapping. An error is the system's; its kind is `Unsupported`
     /// where code cannot run.
     ///
-    /// The code is trusted, as this crate cannot know what it does: it must touch nothing but what
-    /// `params` and `scratch_bytes` say, for every piece of the range, and leave the processor as the
-    /// calling convention demands.
+    /// The code is trusted, as this crate cannot know what it does: it must touch nothing but what its
+    /// signature says, for every piece of the range, and leave the processor as the calling convention
+    /// demands.
     pub fn install(all: Vec<Jit>) -> io::Result<Vec<JitFunction>> {
         let mut bytes = Vec::with_capacity(all.iter().map(|jit| jit.code.len() + ALIGN).sum());
         let mut starts = Vec::with_capacity(all.len());
@@ -73,18 +65,9 @@ impl Jit {
         }
         let pages = Arc::new(Pages::new(&bytes)?);
         let function = |(jit, start): (Jit, usize)| {
-            let Jit { name, params, scratch_bytes, range, grain, nanos, .. } = jit;
-            let grain = grain.max(1);
-            JitFunction {
-                pages: Arc::clone(&pages),
-                start,
-                name,
-                params,
-                scratch_bytes,
-                range,
-                grain,
-                task: task_len(range, grain, nanos),
-            }
+            let Jit { signature, nanos, .. } = jit;
+            let task = task_len(signature.range, signature.grain.max(1), nanos);
+            JitFunction { pages: Arc::clone(&pages), start, signature, task }
         };
         Ok(all.into_iter().zip(starts).map(function).collect())
     }
@@ -107,22 +90,14 @@ fn times(len: i64, step: i64) -> i64 {
 pub struct JitFunction {
     pages: Arc<Pages>,
     start: usize,
-    name: String,
-    params: Vec<RawParam>,
-    scratch_bytes: usize,
-    range: i64,
-    grain: i64,
+    signature: Arc<Signature>,
     /// A multiple of the grain.
     task: i64,
 }
 
 impl fmt::Debug for JitFunction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JitFunction")
-            .field("name", &self.name)
-            .field("params", &self.params)
-            .field("range", &self.range)
-            .finish_non_exhaustive()
+        f.debug_struct("JitFunction").field("signature", &self.signature).finish_non_exhaustive()
     }
 }
 
@@ -155,7 +130,7 @@ impl JitFunction {
         args: &mut [JitArg<'_>],
         threads: Threads<'_>,
     ) -> Result<(), ArgumentMismatch> {
-        self.call_piece(args, 0..self.range, threads)
+        self.call_piece(args, 0..self.signature.range, threads)
     }
 
     /// Calls the function for a piece of its range, which begins and ends at a multiple of the grain
@@ -166,10 +141,10 @@ impl JitFunction {
         piece: Range<i64>,
         threads: Threads<'_>,
     ) -> Result<(), ArgumentMismatch> {
-        let is_cut = |at: i64| at == self.range || at % self.grain == 0;
-        let inside = 0 <= piece.start && piece.start <= piece.end && piece.end <= self.range;
+        let Signature { range, grain, .. } = *self.signature;
+        let is_cut = |at: i64| at == range || at % grain.max(1) == 0;
+        let inside = 0 <= piece.start && piece.start <= piece.end && piece.end <= range;
         if !(inside && is_cut(piece.start) && is_cut(piece.end)) {
-            let (range, grain) = (self.range, self.grain);
             return Err(self.mismatch(format!("{piece:?} of {range} in steps of {grain}")));
         }
         let at = self.addresses(args)?;
@@ -180,16 +155,20 @@ impl JitFunction {
     }
 
     fn mismatch(&self, what: String) -> ArgumentMismatch {
-        ArgumentMismatch(format!("{}: {what}", self.name))
+        ArgumentMismatch(format!("{}: {what}", self.signature.name))
     }
 
     fn addresses(&self, args: &mut [JitArg<'_>]) -> Result<FewAddresses, ArgumentMismatch> {
         let error = |what: String| Err(self.mismatch(what));
-        if args.len() != self.params.len() {
-            return error(format!("{} buffers for {} parameters", args.len(), self.params.len()));
+        if args.len() != self.signature.params.len() {
+            return error(format!(
+                "{} buffers for {} parameters",
+                args.len(),
+                self.signature.params.len()
+            ));
         }
         let mut at = FewAddresses::new();
-        for (n, param) in self.params.iter().enumerate() {
+        for (n, param) in self.signature.params.iter().enumerate() {
             let named = if let JitArg::Same(other) = args[n] { other } else { n };
             let (start, len, writable) = match args.get_mut(named) {
                 Some(JitArg::Read(bytes)) => (bytes.as_ptr().cast_mut(), bytes.len(), false),
@@ -215,10 +194,10 @@ impl JitFunction {
     /// # Safety
     /// As for [`RawKernel::call`].
     unsafe fn call_raw(&self, at: &[*mut u8], range: Range<i64>, threads: Threads<'_>) {
-        debug_assert_eq!(at.len(), self.params.len());
+        debug_assert_eq!(at.len(), self.signature.params.len());
         let at = Addresses(at);
         let piece = |begin, end| {
-            with_scratch(self.scratch_bytes, |scratch| {
+            with_scratch(self.signature.scratch_bytes, |scratch| {
                 // SAFETY: the caller has vouched for the addresses, and whoever made the code for that
                 // it touches nothing else; the scratch is this thread's own, aligned, and large enough.
                 // Pieces of the range write different elements, so they may run at the same time.
@@ -258,24 +237,8 @@ impl JitFunction {
 }
 
 impl RawKernel for JitFunction {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn params(&self) -> &[RawParam] {
-        &self.params
-    }
-
-    fn range(&self) -> i64 {
-        self.range
-    }
-
-    fn grain(&self) -> i64 {
-        self.grain
-    }
-
-    fn scratch_bytes(&self) -> usize {
-        self.scratch_bytes
+    fn signature(&self) -> &Signature {
+        &self.signature
     }
 
     unsafe fn call(&self, at: &[*mut u8], piece: Range<i64>, threads: Threads<'_>) {

@@ -7,7 +7,7 @@ use helio_codegen::lower::{Arg, Stage, lower_scalar};
 use helio_codegen::tile::{Arg as TileArg, Tile};
 use helio_codegen::x86;
 use helio_ir::{CompId, Module};
-use helio_runtime::program::{Failure, Kernel, RawKernel, RawParam, Step};
+use helio_runtime::program::{Failure, Kernel, RawKernel, RawParam, Signature, Step};
 use helio_runtime::{Jit, JitArg, JitBatch, LateFunction, Threads};
 use smallvec::SmallVec;
 
@@ -55,12 +55,14 @@ fn machine_code(
         align: param.align(),
     };
     Some(batch.add(Jit {
-        name: format!("kernel {}", batch.len()),
+        signature: Arc::new(Signature {
+            name: format!("kernel {}", batch.len()),
+            params: code.params.iter().map(param).collect(),
+            scratch_bytes: code.scratch_bytes,
+            range: code.range,
+            grain: code.grain,
+        }),
         code: bytes.bytes().to_vec(),
-        params: code.params.iter().map(param).collect(),
-        scratch_bytes: code.scratch_bytes,
-        range: code.range,
-        grain: code.grain,
         nanos: cost as f64 / CYCLES_PER_NANO,
     }))
 }

@@ -111,10 +111,11 @@ impl<'m> Planner<'m> {
             return;
         };
         let &[output] = &outputs[..] else { return };
-        let written = slots.iter().zip(code.params()).filter(|(_, param)| param.write);
+        let written = slots.iter().zip(&code.signature().params).filter(|(_, param)| param.write);
         let in_place = written.into_iter().all(|(&id, _)| self.find(id) == self.find(output));
         let Some(row_bytes) = kernel.row_bytes().filter(|&bytes| bytes > 0) else { return };
-        let piece_bytes = usize::try_from(code.grain()).map_or(0, |grain| grain * unit_bytes);
+        let piece_bytes =
+            usize::try_from(code.signature().grain).map_or(0, |grain| grain * unit_bytes);
         if !in_place || piece_bytes == 0 || !row_bytes.is_multiple_of(piece_bytes) {
             return;
         }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::{ArgumentMismatch, Jit, JitArg, JitFunction};
-use crate::program::{RawKernel, RawParam};
+use crate::program::{RawKernel, Signature};
 use crate::threads::Threads;
 
 /// Functions that are put into one mapping together, once the last has been added.
@@ -28,11 +28,8 @@ impl JitBatch {
 
     /// Adds code; what comes back can be called after [`JitBatch::install`].
     pub fn add(&mut self, jit: Jit) -> Arc<LateFunction> {
-        let (name, params) = (jit.name.clone(), jit.params.clone());
-        let (range, grain) = (jit.range, jit.grain.max(1));
-        let function = OnceLock::new();
-        let scratch_bytes = jit.scratch_bytes;
-        let late = Arc::new(LateFunction { name, params, range, grain, scratch_bytes, function });
+        let signature = Arc::clone(&jit.signature);
+        let late = Arc::new(LateFunction { signature, function: OnceLock::new() });
         self.functions.push(late.clone());
         self.code.push(jit);
         late
@@ -58,11 +55,7 @@ impl JitBatch {
 
 /// A function that is there once its batch is installed.
 pub struct LateFunction {
-    name: String,
-    params: Vec<RawParam>,
-    range: i64,
-    grain: i64,
-    scratch_bytes: usize,
+    signature: Arc<Signature>,
     function: OnceLock<JitFunction>,
 }
 
@@ -81,24 +74,8 @@ impl LateFunction {
 }
 
 impl RawKernel for LateFunction {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn params(&self) -> &[RawParam] {
-        &self.params
-    }
-
-    fn range(&self) -> i64 {
-        self.range
-    }
-
-    fn grain(&self) -> i64 {
-        self.grain
-    }
-
-    fn scratch_bytes(&self) -> usize {
-        self.scratch_bytes
+    fn signature(&self) -> &Signature {
+        &self.signature
     }
 
     unsafe fn call(&self, at: &[*mut u8], piece: Range<i64>, threads: Threads<'_>) {

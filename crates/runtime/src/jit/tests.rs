@@ -7,6 +7,7 @@ use helio_codegen::tile;
 use helio_codegen::x86::{self, Isa};
 
 use super::*;
+use crate::program::RawParam;
 
 /// The instruction sets of this machine.
 pub(super) fn isas() -> &'static [Isa] {
@@ -27,12 +28,14 @@ fn function(kernel: &Kernel, isa: Isa) -> JitFunction {
         align: p.align(),
     };
     let jit = Jit {
-        name: "kernel".into(),
+        signature: Arc::new(Signature {
+            name: "kernel".into(),
+            params: kernel.params.iter().map(param).collect(),
+            scratch_bytes: kernel.scratch_bytes,
+            range: kernel.range,
+            grain: kernel.grain,
+        }),
         code: code.bytes().to_vec(),
-        params: kernel.params.iter().map(param).collect(),
-        scratch_bytes: kernel.scratch_bytes,
-        range: kernel.range,
-        grain: kernel.grain,
         nanos: 1.0,
     };
     Jit::install(vec![jit]).unwrap().pop().unwrap()

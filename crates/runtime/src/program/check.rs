@@ -123,7 +123,7 @@ impl Checker<'_> {
 
     /// Code's parameters fit their slots, and what it writes overlaps nothing else.
     fn raw(&self, code: &dyn RawKernel, slots: &[SlotId]) -> Result<(), String> {
-        let params = code.params();
+        let params = &code.signature().params;
         if params.len() != slots.len() {
             return Err(format!("{} slots for {} parameters", slots.len(), params.len()));
         }
@@ -154,7 +154,7 @@ impl Checker<'_> {
         let Finished { kernel, inputs, output, code, slots, unit_bytes } = step;
         self.apart(inputs, &[*output])?;
         self.raw(&**code, slots)?;
-        let written = slots.iter().zip(code.params()).filter(|(_, param)| param.write);
+        let written = slots.iter().zip(&code.signature().params).filter(|(_, param)| param.write);
         if let Some((slot, _)) = written.into_iter().find(|&(slot, _)| slot != output) {
             return Err(format!("{slot:?} is written where {output:?} is finished"));
         }
@@ -162,8 +162,10 @@ impl Checker<'_> {
             return Err(format!("the rows of {output:?} are not to be had"));
         };
         let bytes = self.parts.slots[output.index()].bytes;
-        let units = usize::try_from(code.range()).ok().and_then(|n| n.checked_mul(*unit_bytes));
-        let grain = usize::try_from(code.grain()).ok().and_then(|n| n.checked_mul(*unit_bytes));
+        let units =
+            usize::try_from(code.signature().range).ok().and_then(|n| n.checked_mul(*unit_bytes));
+        let grain =
+            usize::try_from(code.signature().grain).ok().and_then(|n| n.checked_mul(*unit_bytes));
         let even = grain.is_some_and(|grain| grain > 0 && row_bytes.is_multiple_of(grain));
         if units == Some(bytes) && even && row_bytes > 0 && bytes.is_multiple_of(row_bytes) {
             return Ok(());

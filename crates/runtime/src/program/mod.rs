@@ -121,22 +121,25 @@ pub struct RawParam {
     pub align: usize,
 }
 
+/// What [`RawKernel`] code is called with.
+#[derive(Clone, Debug)]
+pub struct Signature {
+    /// A short name for listings.
+    pub name: String,
+    /// What it touches of each of its parameters.
+    pub params: Vec<RawParam>,
+    /// The numbers that it works on: `0..range`.
+    pub range: i64,
+    /// Pieces of the range begin at multiples of this.
+    pub grain: i64,
+    /// Memory that it takes on each thread, and keeps for its next call unless there is much of it.
+    pub scratch_bytes: usize,
+}
+
 /// Code that takes addresses, as generated code does.
 pub trait RawKernel: Send + Sync {
-    /// A short name for listings.
-    fn name(&self) -> &str;
-
-    /// What it touches of each of its parameters.
-    fn params(&self) -> &[RawParam];
-
-    /// The numbers that it works on: `0..range`.
-    fn range(&self) -> i64;
-
-    /// Pieces of the range begin at multiples of this.
-    fn grain(&self) -> i64;
-
-    /// Memory that it takes on each thread, and keeps for its next call unless there is much of it.
-    fn scratch_bytes(&self) -> usize;
+    /// What it is called with.
+    fn signature(&self) -> &Signature;
 
     /// Runs it on a piece of its range.
     ///
@@ -351,8 +354,8 @@ impl Program {
 
 fn most_scratch(steps: &[Step]) -> usize {
     let of = |step: &Step| match step {
-        Step::Raw { kernel, .. } => kernel.scratch_bytes(),
-        Step::Finished(step) => step.code.scratch_bytes(),
+        Step::Raw { kernel, .. } => kernel.signature().scratch_bytes,
+        Step::Finished(step) => step.code.signature().scratch_bytes,
         Step::Kernel { .. } | Step::Host { .. } | Step::Copy { .. } => 0,
         Step::While(step) => most_scratch(&step.cond).max(most_scratch(&step.body)),
         Step::Branch(step) => {

@@ -68,12 +68,12 @@ impl Replay<'_> {
     }
 
     fn raw(&mut self, code: &dyn RawKernel, slots: &[SlotId]) -> Result<(), String> {
-        for (&slot, param) in slots.iter().zip(code.params()) {
+        for (&slot, param) in slots.iter().zip(&code.signature().params) {
             if param.read {
-                self.read(slot, code.name())?;
+                self.read(slot, &code.signature().name)?;
             }
         }
-        for (&slot, param) in slots.iter().zip(code.params()) {
+        for (&slot, param) in slots.iter().zip(&code.signature().params) {
             if param.write {
                 self.write(slot);
             }

@@ -160,7 +160,7 @@ impl Executor<'_, '_> {
                 // SAFETY: `check` has compared each slot's size with what the code declares to
                 // touch, written slots are writable and overlap no other parameter except where a
                 // slot stands twice, and all memory outlives this call.
-                unsafe { kernel.call(&at, 0..kernel.range(), self.run.threads) };
+                unsafe { kernel.call(&at, 0..kernel.signature().range, self.run.threads) };
                 Ok(())
             }
             Step::Finished(step) => self.finished(step),
@@ -237,7 +237,7 @@ impl Executor<'_, '_> {
         let at: SmallVec<[*mut u8; 16]> =
             slots.iter().map(|&id| self.places[id.index()].at).collect();
         let (at, threads) = (Addresses(&at), self.run.threads);
-        let grain = code.grain() as usize * unit_bytes;
+        let grain = code.signature().grain as usize * unit_bytes;
         let start = place.addr();
         let finish = |from: usize, rows: &mut [u8]| {
             let to = from + rows.len();
