@@ -75,6 +75,25 @@ pub(super) fn vectorised<R>(body: impl FnOnce() -> R) -> R {
     Isa::best().run(body)
 }
 
+/// The method `vectorise` of a token that proves these features: calls `body`, compiled for them if it
+/// is inlined.
+#[cfg(target_arch = "x86_64")]
+macro_rules! vectorise {
+    ($features:literal) => {
+        #[inline(always)]
+        fn vectorise<R>(self, body: impl FnOnce() -> R) -> R {
+            #[target_feature(enable = $features)]
+            fn with<R>(body: impl FnOnce() -> R) -> R {
+                body()
+            }
+            // SAFETY: the token proves the features.
+            unsafe { with(body) }
+        }
+    };
+}
+#[cfg(target_arch = "x86_64")]
+pub(super) use vectorise;
+
 /// Asks for the first cache lines of a slice ahead of their use.
 #[inline(always)]
 pub(super) fn prefetch<T>(slice: &[T]) {

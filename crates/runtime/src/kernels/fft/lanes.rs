@@ -144,7 +144,7 @@ mod x86 {
     use std::arch::x86_64::*;
     use std::ops::{Add, Mul, Sub};
 
-    use super::super::super::isa::has_avx512;
+    use super::super::super::isa::{has_avx512, vectorise};
     use super::{Lanes, Vector};
 
     macro_rules! operator {
@@ -206,15 +206,7 @@ mod x86 {
                 type Vector = $vector;
                 const COUNT: usize = $count;
 
-                #[inline(always)]
-                fn vectorise<R>(self, body: impl FnOnce() -> R) -> R {
-                    #[target_feature(enable = $features)]
-                    fn with<R>(body: impl FnOnce() -> R) -> R {
-                        body()
-                    }
-                    // SAFETY: the token proves the features.
-                    unsafe { with(body) }
-                }
+                vectorise!($features);
 
                 #[inline(always)]
                 fn splat(self, value: $part) -> $vector {

@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use super::{Loops, Simd};
 use crate::kernels::gemm::tile::{self, Format, Tile, TileArgs, Tiled, tiles};
-use crate::kernels::isa::{Isa, Kind};
+use crate::kernels::isa::{Isa, Kind, vectorise};
 
 /// # Safety
 /// That of [`Tile`].
@@ -66,15 +66,7 @@ macro_rules! simd {
 
             const LANES: usize = $lanes;
 
-            #[inline(always)]
-            fn vectorise<R>(self, body: impl FnOnce() -> R) -> R {
-                #[target_feature(enable = "avx2,fma")]
-                fn with<R>(body: impl FnOnce() -> R) -> R {
-                    body()
-                }
-                // SAFETY: the token proves the features.
-                unsafe { with(body) }
-            }
+            vectorise!("avx2,fma");
 
             #[inline(always)]
             fn zero() -> Self::Vec {

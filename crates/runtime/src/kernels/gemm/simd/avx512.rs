@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use super::{Loops, MulAdd, Simd};
 use crate::kernels::gemm::tile::{self, Format, Tile, TileArgs, Tiled, tiles};
-use crate::kernels::isa::{Isa, Kind};
+use crate::kernels::isa::{Isa, Kind, vectorise};
 
 /// A [`Simd`] whose words and sums have as many bits, so that vectors have as many of either.
 macro_rules! simd {
@@ -67,15 +67,7 @@ macro_rules! simd {
 
             const LANES: usize = $lanes;
 
-            #[inline(always)]
-            fn vectorise<R>(self, body: impl FnOnce() -> R) -> R {
-                #[target_feature(enable = $features)]
-                fn with<R>(body: impl FnOnce() -> R) -> R {
-                    body()
-                }
-                // SAFETY: the token proves the features.
-                unsafe { with(body) }
-            }
+            vectorise!($features);
 
             #[inline(always)]
             fn zero() -> Self::Vec {
