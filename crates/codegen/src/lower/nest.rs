@@ -77,6 +77,8 @@ impl Woven {
     }
 }
 
+/// What it costs to begin and end a loop over lanes, masks included.
+const LOOP: f64 = 8.0;
 /// Values of all copies of a loop's body in which a short loop is woven.
 const MAX_WOVEN: i64 = 1024;
 
@@ -202,9 +204,11 @@ impl<'m> Domain<'m> {
         // Lanes that stay empty.
         let vectors = (size / lanes).ceil().max(1.0);
         let arithmetic = arithmetic.max(1.0);
-        let spread = (loads + stores + arithmetic) * vectors * lanes / size.max(1.0);
-        // At the end of a folded loop, lanes are combined step by step.
+        // What is folded is within a kept loop over lanes.
         let points: f64 = self.folded.iter().map(|&d| self.size(d) as f64).product();
+        let begin = if across { 0.0 } else { LOOP / points.max(1.0) };
+        let spread = ((loads + stores + arithmetic) * vectors + begin) * lanes / size.max(1.0);
+        // At the end of a folded loop, lanes are combined step by step.
         let combine = |reduction: &Reduction<'_>| {
             // Of masks, at once.
             if reduction.types.iter().all(|ty| ty.is_pred()) { 5.0 } else { 20.0 }
