@@ -408,10 +408,12 @@ impl Groups {
     }
 }
 
-/// Rows with fewer elements are put together lane by lane.
+/// Rows with fewer elements are put together lane by lane,
 const SHORT_ROW: usize = 16;
-/// Rows of more bytes are copied as fast as lanes are permuted.
-const SHORT_ROW_BYTES: usize = 32;
+/// if they have fewer bytes: longer ones are copied as fast, from several arrays,
+const MAX_JOINED_BYTES: usize = 96;
+/// or from one.
+const MAX_REVERSED_BYTES: usize = 32;
 
 /// Whether a movement by itself is best done by a kernel: one that fills margins and copies the rest in
 /// one go, takes the elements of short rows from several arrays, or exchanges short rows.
@@ -420,14 +422,16 @@ fn is_kernel(computation: &Computation, id: InstrId) -> bool {
     match (&instr.op, array(computation, id)) {
         (Op::Pad(_), _) => true,
         (Op::Concatenate(op), Some(shape)) => {
-            op.dimension + 1 == shape.rank() && shape.dims()[op.dimension] < SHORT_ROW
+            let row = shape.dims()[op.dimension];
+            let bytes = row.saturating_mul(shape.element().size_bytes());
+            op.dimension + 1 == shape.rank() && row < SHORT_ROW && bytes < MAX_JOINED_BYTES
         }
         (Op::Reverse(op), Some(shape)) => {
             let behind = op.dimensions.iter().max().map_or(0, |&last| last + 1);
             let row: usize = shape.dims()[behind..].iter().product();
             let bytes = row.saturating_mul(shape.element().size_bytes());
             // Those that are as long as some number are copied as that.
-            row < SHORT_ROW && bytes < SHORT_ROW_BYTES && !bytes.is_power_of_two()
+            row < SHORT_ROW && bytes < MAX_REVERSED_BYTES && !bytes.is_power_of_two()
         }
         _ => false,
     }
