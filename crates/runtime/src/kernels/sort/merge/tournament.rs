@@ -26,7 +26,7 @@ pub(super) fn sort(
             asked.show(pairs, from, &mut rows);
             (asked.precedes)(pairs.len(), &|column| halves(rows[column]), &mut answers);
             for (&[left, right], &answer) in pairs.iter().zip(&answers) {
-                before[left] += usize::from(answer);
+                before[left] += usize::from(answer != 0);
                 before[right] += usize::from(answer == 0);
             }
         };
