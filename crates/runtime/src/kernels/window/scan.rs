@@ -62,7 +62,10 @@ impl Scan {
             threads.for_chunks(to, rows * count, &|task, to| {
                 let from = &from[task * rows * count..][..to.len()];
                 for (from, to) in from.chunks_exact(count).zip(to.chunks_exact_mut(count)) {
-                    row(folding, self.is_reversed, from, init, to);
+                    match self.is_reversed {
+                        true => row::<G, true>(folding, from, init, to),
+                        false => row::<G, false>(folding, from, init, to),
+                    }
                 }
             });
             return;
@@ -104,10 +107,9 @@ impl Scan {
     }
 }
 
-/// Folds one contiguous lane, from its end if it is reversed.
-fn row<G: Folding>(
+/// Folds one contiguous lane, from its end if it is `REVERSED`.
+fn row<G: Folding, const REVERSED: bool>(
     folding: G,
-    is_reversed: bool,
     from: &[G::Element],
     init: G::Wide,
     to: &mut [G::Element],
@@ -116,10 +118,10 @@ fn row<G: Folding>(
     const WHOLE: &str = "a whole block";
     let mut before = init;
     let whole = from.len() / BLOCK * BLOCK;
-    let place = |i: usize, len: usize| if is_reversed { len - 1 - i } else { i };
+    let place = |i: usize, len: usize| if REVERSED { len - 1 - i } else { i };
     for start in (0..whole).step_by(BLOCK) {
         // All in order of memory: the elements of the block, its segments, and what these become.
-        let first = if is_reversed { from.len() - start - BLOCK } else { start };
+        let first = if REVERSED { from.len() - start - BLOCK } else { start };
         let from = from[first..].as_chunks::<LENGTH>().0;
         let to = to[first..].as_chunks_mut::<LENGTH>().0;
         let (from, to): (&[_; SEGMENTS], &mut [_; SEGMENTS]) =
