@@ -20,8 +20,13 @@ pub(super) fn convert(
         // convert(convert(x)) → convert(x), when the first loses nothing.
         Op::Convert(_) => {
             let source = cx.draft.operands(x)[0];
-            let Some(first) = cx.draft.array(source) else { return Ok(None) };
-            if !is_lossless(first.element(), from) {
+            let Some(first) = cx.draft.array(source).map(ArrayShape::element) else {
+                return Ok(None);
+            };
+            // (What is out of range becomes the nearest integer if it comes from a float, but is cut
+            // off if it comes from an integer.)
+            let same_range = !from.is_float() || !to.is_integer() || first.is_float();
+            if !is_lossless(first, from) || !(same_range || is_lossless(first, to)) {
                 return Ok(None);
             }
             cx.add(Convert { element: to }, &[source]).map(Some)
@@ -42,7 +47,7 @@ pub(super) fn convert(
 /// Whether every value of one type is one of the other.
 fn is_lossless(from: ElementType, to: ElementType) -> bool {
     if from.is_pred() {
-        return to.is_integer() || is_ieee(to);
+        return is_ieee(to) || to.is_integer() && bits::range(to).1 > 0;
     }
     if from.is_integer() && to.is_integer() {
         let ((low, high), (least, greatest)) = (bits::range(from), bits::range(to));
