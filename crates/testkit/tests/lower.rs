@@ -435,6 +435,11 @@ fn places_known_at_run_time() {
          ROOT d = f32[9,50] dynamic-update-slice(x, n, z, i)",
     );
     assert_eq!(updated.updates, [(0, 0)]);
+    // By nothing.
+    exact(
+        "x = f32[298,9] parameter(0) u = f32[98,0] parameter(1) i = s32[] parameter(2)
+         n = s32[] negate(i) ROOT d = f32[298,9] dynamic-update-slice(x, u, n, n)",
+    );
     // What is updated is what was read.
     exact(
         "x = f32[9,50] parameter(0) i = s32[] parameter(1) z = s32[] constant(0)

@@ -248,7 +248,7 @@ impl<'m> Domain<'m> {
         let near: Vec<Dim> = self.kept.iter().copied().filter(is_near).collect();
         let written_out: i64 = near.iter().map(|&d| self.size(d)).product();
         let values = self.graph.nodes.len() as i64;
-        let fits = written_out <= MAX_NEAR && written_out * values <= MAX_NEAR_VALUES;
+        let fits = (1..=MAX_NEAR).contains(&written_out) && written_out * values <= MAX_NEAR_VALUES;
         if fits && self.graph.reductions.is_empty() { near } else { Vec::new() }
     }
 
@@ -263,7 +263,7 @@ impl<'m> Domain<'m> {
             let woven = Woven { dim: inner, size: self.size(inner) };
             let (period, copies) = woven.period(lanes);
             let fits = outer != inner
-                && woven.size < lanes
+                && (1..lanes).contains(&woven.size)
                 && self.size(outer) >= period
                 && copies * self.graph.nodes.len() as i64 <= MAX_WOVEN;
             let cost = if fits { self.woven_cost(outer, woven, lanes)? } else { return None };

@@ -259,15 +259,15 @@ pub(super) fn dynamic_slice(
     cx.add(Slice::dense(starts, limits), &[operand]).map(Some)
 }
 
-/// dynamic-update-slice(x, y, …) → y, when y has x's sizes.
+/// dynamic-update-slice(x, y, …) → y, when y has x's sizes; → x, when y has no elements.
 pub(super) fn dynamic_update_slice(
     cx: &mut Simplifier<'_, '_>,
     operands: &[InstrId],
 ) -> Result<Option<InstrId>> {
     let (operand, update) = (operands[0], operands[1]);
-    let same = match (cx.draft.array(operand), cx.draft.array(update)) {
-        (Some(operand), Some(update)) => operand.same_dims(update),
-        _ => false,
-    };
-    Ok(same.then_some(update))
+    Ok(match (cx.draft.array(operand), cx.draft.array(update)) {
+        (Some(of), Some(by)) if of.same_dims(by) => Some(update),
+        (Some(_), Some(by)) if by.element_count() == 0 => Some(operand),
+        _ => None,
+    })
 }
