@@ -22,7 +22,10 @@ fn main() -> ExitCode {
     let begin = Instant::now();
     let mut seed = first;
     while begin.elapsed() < Duration::from_secs(seconds) {
-        if let Err(report) = random::check(seed) {
+        // (A panic has said by itself what it was.)
+        let outcome = std::panic::catch_unwind(|| random::check(seed))
+            .unwrap_or_else(|_| Err(format!("the program of seed {seed} panics")));
+        if let Err(report) = outcome {
             println!("{report}");
             return ExitCode::FAILURE;
         }
