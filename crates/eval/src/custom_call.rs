@@ -16,6 +16,14 @@ const ANNOTATIONS: &[&str] = &[
     "annotate_device_placement",
 ];
 
+/// The target of XLA's older form of the operation `topk`.
+const TOP_K: &str = "TopK";
+
+/// Whether a custom call of this target means something without a function of that name.
+pub fn is_defined(target: &str) -> bool {
+    target == TOP_K || ANNOTATIONS.contains(&target)
+}
+
 /// What the registered function gives; without one, what a target means that XLA itself defines
 /// (`TopK`, and annotations, which are their operand). Errors: `InvalidArgument` if there is no such function or
 /// its result has another shape.
@@ -28,7 +36,7 @@ pub(crate) fn custom_call(
     let target = &op.target;
     let registered = evaluator.cx.custom_calls.call(target, args, shape);
     let value = registered.unwrap_or_else(|| match target.as_str() {
-        "TopK" => top_k(evaluator, args, shape),
+        TOP_K => top_k(evaluator, args, shape),
         target if ANNOTATIONS.contains(&target) => only(args),
         _ => Err(Error::invalid(format!("no custom call is registered as `{target}`"))),
     })?;

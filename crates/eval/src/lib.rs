@@ -47,5 +47,6 @@ mod testing;
 mod walk;
 mod window;
 
+pub use custom_call::is_defined;
 pub use frame::{Evaluator, Limits, check_arguments, evaluate};
 pub use services::Context;

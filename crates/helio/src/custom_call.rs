@@ -1,11 +1,12 @@
 //! The functions that custom calls name.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use helio_eval::is_defined;
 use helio_eval::services::CustomCalls;
-use helio_ir::{Array, Error, Literal, Result, Shape, memory};
+use helio_ir::{Array, Error, Literal, Module, Op, Result, Shape, memory};
 use helio_runtime::{Bytes, CFunction, Tree};
 
 type RustFunction = dyn Fn(&[Literal], &Shape) -> Result<Literal> + Send + Sync;
@@ -55,6 +56,29 @@ impl CustomCallRegistry {
     /// bytes.
     pub fn register_c(&self, target: impl Into<String>, function: CFunction) {
         self.insert(target.into(), Function::C(function));
+    }
+
+    /// Whether there is a function of this name.
+    pub fn contains(&self, target: &str) -> bool {
+        let functions = self.functions.read().unwrap_or_else(PoisonError::into_inner);
+        functions.contains_key(target)
+    }
+
+    /// The calls of a module for which there is no function: for each target, the error that a run
+    /// with these functions ends with where it comes to the first such call. Targets that mean
+    /// something by themselves (`TopK`, annotations such as `Sharding`) need no function.
+    pub fn missing(&self, module: &Module) -> Vec<Error> {
+        let mut missing: BTreeMap<&str, Error> = BTreeMap::new();
+        for instr in module.computations().iter().flat_map(|computation| computation.instrs()) {
+            let Op::CustomCall(op) = &instr.op else { continue };
+            if !is_defined(&op.target) && !self.contains(&op.target) {
+                missing.entry(&op.target).or_insert_with(|| {
+                    let detail = format!("no custom call is registered as `{}`", op.target);
+                    Error::invalid(detail).at(instr.at.clone()).in_instruction(&instr.name)
+                });
+            }
+        }
+        missing.into_values().collect()
     }
 
     fn insert(&self, target: String, function: Function) {
