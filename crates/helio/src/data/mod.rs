@@ -15,6 +15,7 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::path::Path;
 
+use helio_ir::types::{DimKind, IndexIter};
 use helio_ir::{Array, ArrayShape, ElementType, Error, Result};
 
 /// An array as a file has it: sizes, a type (or only a width) and bytes.
@@ -38,17 +39,26 @@ pub enum TensorElement {
 }
 
 impl Tensor {
-    /// The array in the form of a file.
+    /// The array in the form of a file. A dynamic dimension is as long as its run-time size: files
+    /// hold no padding.
     pub fn from_array(array: &Array) -> Self {
-        Tensor {
-            dims: array.dims().to_vec(),
-            element: TensorElement::Known(array.element()),
-            bytes: array.to_bytes().into_owned(),
-        }
+        let element = TensorElement::Known(array.element());
+        let (dims, sizes) = (array.dims(), array.sizes());
+        let size_bytes = array.element().size_bytes();
+        let bytes = match dims == sizes {
+            true => array.to_bytes().into_owned(),
+            false => {
+                let mut cut = vec![0; sizes.iter().product::<usize>() * size_bytes];
+                copy_box(&array.to_bytes(), dims, &mut cut, sizes, sizes, size_bytes);
+                cut
+            }
+        };
+        Tensor { dims: sizes.to_vec(), element, bytes }
     }
 
     /// The array of this shape. Raw bytes, and unsigned integers for a type that files lack, are
-    /// reinterpreted if the width agrees. Errors: `InvalidArgument` if sizes or types differ.
+    /// reinterpreted if the width agrees. The size that a dynamic dimension has in the file is its
+    /// run-time size. Errors: `InvalidArgument` if sizes or types differ; `ResourceExhausted`.
     pub fn to_array(&self, shape: &ArrayShape) -> Result<Array> {
         let want = shape.element();
         let same_type = match self.element {
@@ -60,7 +70,7 @@ impl Tensor {
             }
             TensorElement::Raw(bytes) => bytes == want.size_bytes(),
         };
-        if !same_type || self.dims != shape.dims() {
+        if !same_type || !self.fits(shape) {
             let found = match self.element {
                 TensorElement::Known(element) => element.to_string(),
                 TensorElement::Raw(bytes) => format!("{bytes} raw bytes"),
@@ -71,7 +81,45 @@ impl Tensor {
                 self.dims
             )));
         }
-        Array::from_bytes(shape.clone(), &self.bytes)
+        if self.dims == shape.dims() {
+            return Array::from_bytes(shape.clone(), &self.bytes);
+        }
+        crate::memory::ensure_available(shape.size_bytes())?;
+        let mut padded = vec![0; shape.size_bytes()];
+        copy_box(&self.bytes, &self.dims, &mut padded, shape.dims(), &self.dims, want.size_bytes());
+        Array::from_bytes(shape.clone(), &padded)?.with_sizes(self.dims.clone())
+    }
+
+    /// Whether its sizes are those of a shape: the same, or in dynamic dimensions smaller.
+    fn fits(&self, shape: &ArrayShape) -> bool {
+        self.dims.len() == shape.rank()
+            && self
+                .dims
+                .iter()
+                .zip(shape.dims_and_kinds())
+                .all(|(&size, (dim, kind))| size == dim || (kind != DimKind::Static && size < dim))
+    }
+}
+
+/// Copies the first elements of each dimension, so many as `sizes` says, between row-major arrays.
+fn copy_box(
+    from: &[u8],
+    from_dims: &[usize],
+    to: &mut [u8],
+    to_dims: &[usize],
+    sizes: &[usize],
+    size_bytes: usize,
+) {
+    let Some((&row, outer)) = sizes.split_last() else { return };
+    let begin = |point: &[usize], dims: &[usize]| {
+        let index = point.iter().chain([&0]).zip(dims).fold(0, |at, (&i, &dim)| at * dim + i);
+        index * size_bytes
+    };
+    let mut points = IndexIter::new(outer);
+    while let Some(point) = points.next_point() {
+        let (source, target) = (begin(point, from_dims), begin(point, to_dims));
+        let bytes = row * size_bytes;
+        to[target..target + bytes].copy_from_slice(&from[source..source + bytes]);
     }
 }
 

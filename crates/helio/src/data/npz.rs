@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufWriter, Read, Seek, Write};
+use std::io::{BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use helio_ir::{ElementType, Error, Result, memory};
@@ -160,8 +160,9 @@ fn fortran_to_row_major(bytes: &[u8], dims: &[usize], size: usize) -> Vec<u8> {
 
 pub(super) fn write_npz(path: &Path, tensors: &BTreeMap<String, Tensor>) -> Result<()> {
     let zip_error = |e: zip::result::ZipError| Error::invalid(e.to_string());
-    let file = File::create(path).map_err(io_error)?;
-    let mut archive = zip::ZipWriter::new(BufWriter::new(file));
+    let mut file = BufWriter::new(File::create(path).map_err(io_error)?);
+    let mut writer = Latched { inner: &mut file, at: 0, error: None };
+    let mut archive = zip::ZipWriter::new(&mut writer);
     // Stored, as `numpy.savez` does, and with room for more than 4 GiB.
     let options = zip::write::SimpleFileOptions::default()
         .compression_method(zip::CompressionMethod::Stored)
@@ -170,7 +171,63 @@ pub(super) fn write_npz(path: &Path, tensors: &BTreeMap<String, Tensor>) -> Resu
         archive.start_file(format!("{name}.npy"), options).map_err(zip_error)?;
         write_array(&mut archive, tensor)?;
     }
-    archive.finish().map_err(zip_error)?.flush().map_err(io_error)
+    archive.finish().map_err(zip_error)?;
+    match writer.error {
+        Some(error) => Err(io_error(error)),
+        None => file.flush().map_err(io_error),
+    }
+}
+
+/// A writer that keeps its first error, and from then on only pretends: `ZipWriter` would write its
+/// directory all the same when it is dropped, and print that this fails.
+struct Latched<'w, W> {
+    inner: &'w mut W,
+    /// The position.
+    at: u64,
+    error: Option<std::io::Error>,
+}
+
+impl<W: Write> Write for Latched<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = match self.error {
+            None => self.inner.write(bytes),
+            Some(_) => Ok(bytes.len()),
+        };
+        let count = match written {
+            Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
+            Err(error) => {
+                self.error = Some(error);
+                bytes.len()
+            }
+            Ok(count) => count,
+        };
+        self.at += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        if self.error.is_none() {
+            self.error = self.inner.flush().err();
+        }
+        Ok(())
+    }
+}
+
+impl<W: Seek> Seek for Latched<'_, W> {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        if self.error.is_none() {
+            match self.inner.seek(to) {
+                Ok(at) => self.at = at,
+                Err(error) => self.error = Some(error),
+            }
+        }
+        if self.error.is_some()
+            && let SeekFrom::Start(at) = to
+        {
+            self.at = at;
+        }
+        Ok(self.at)
+    }
 }
 
 pub(super) fn write_npy(path: &Path, tensors: &BTreeMap<String, Tensor>) -> Result<()> {

@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io::{Read, Seek, SeekFrom};
+use std::fs::File;
+use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use helio_ir::{ElementType, Error, Result, memory};
-use safetensors::{Dtype, SafeTensors, View};
+use safetensors::tensor::{Metadata, TensorInfo};
+use safetensors::{Dtype, SafeTensors};
 
 use super::{Tensor, TensorElement, io_error};
 
@@ -87,9 +89,19 @@ pub(super) fn write(path: &Path, tensors: &BTreeMap<String, Tensor>) -> Result<(
         };
         Ok((name.as_str(), Packed { dtype, dims: &tensor.dims, bytes }))
     });
-    let views = views.collect::<Result<Vec<_>>>()?;
-    safetensors::serialize_to_file(views, None, path)
-        .map_err(|e| Error::invalid(format!("safetensors: {e}")))
+    let mut views = views.collect::<Result<Vec<_>>>()?;
+    // As the library writes them: by falling alignment, so that all are aligned.
+    views.sort_by(|(a, x), (b, y)| y.dtype.cmp(&x.dtype).then(a.cmp(b)));
+    // Not the library's own function, which writes a file of its own that only its owner may read,
+    // and puts it in the place of a link.
+    let mut writer = BufWriter::new(File::create(path).map_err(io_error)?);
+    let header = header(&views)?;
+    writer.write_all(&(header.len() as u64).to_le_bytes()).map_err(io_error)?;
+    writer.write_all(&header).map_err(io_error)?;
+    for (_, packed) in &views {
+        writer.write_all(&packed.bytes).map_err(io_error)?;
+    }
+    writer.flush().map_err(io_error)
 }
 
 struct Packed<'a> {
@@ -98,19 +110,23 @@ struct Packed<'a> {
     bytes: Cow<'a, [u8]>,
 }
 
-impl View for Packed<'_> {
-    fn dtype(&self) -> Dtype {
-        self.dtype
-    }
-    fn shape(&self) -> &[usize] {
-        self.dims
-    }
-    fn data(&self) -> Cow<'_, [u8]> {
-        Cow::Borrowed(&self.bytes)
-    }
-    fn data_len(&self) -> usize {
-        self.bytes.len()
-    }
+/// Names, types, sizes and places of tensors that follow each other, as JSON.
+fn header(views: &[(&str, Packed<'_>)]) -> Result<Vec<u8>> {
+    let mut end = 0;
+    let infos = views.iter().map(|(name, packed)| {
+        let begin = end;
+        end += packed.bytes.len();
+        let shape = packed.dims.to_vec();
+        let info = TensorInfo { dtype: packed.dtype, shape, data_offsets: (begin, end) };
+        ((*name).to_owned(), info)
+    });
+    let metadata = Metadata::new(None, infos.collect());
+    let metadata = metadata.map_err(|e| Error::invalid(format!("safetensors: {e}")))?;
+    let mut header =
+        serde_json::to_vec(&metadata).map_err(|e| Error::internal(format!("safetensors: {e}")))?;
+    // What comes behind it is aligned.
+    header.resize(header.len().next_multiple_of(8), b' ');
+    Ok(header)
 }
 
 /// Two 4-bit elements a byte, the first in the low half.
