@@ -8,9 +8,10 @@ use helio_ir::{Array, Code, Error, Literal, Module, Result, Shape, Verified};
 use helio_runtime::Block;
 use helio_runtime::program::{Argument, Program, Run, RunError, Watch};
 
-use crate::GeneratedCode;
 use crate::client::Client;
+use crate::interpreted::Interpreted;
 use crate::plan::{self, Interpreter, NoPlan, Plan, Target};
+use crate::{GeneratedCode, OptLevel};
 
 /// A module and its plan.
 #[derive(Debug)]
@@ -23,24 +24,40 @@ pub(crate) struct Compiled {
 }
 
 impl Compiled {
-    /// Compiles a module. Errors: why only the interpreter can run it.
+    /// Compiles a module that was optimised at a level; or says which of its instructions leaves it
+    /// to the interpreter as a whole. Errors: memory, or a defect.
     pub(crate) fn new(
         module: Verified<Module>,
+        level: OptLevel,
         code: GeneratedCode,
         client: Client,
-    ) -> Result<Self, NoPlan> {
+    ) -> Result<Result<Self, Interpreted>> {
         let isa = match (code, Isa::detect()) {
             (GeneratedCode::Best, isa) => isa,
             (GeneratedCode::Avx2, Some(_)) => Some(Isa::Avx2),
             (GeneratedCode::Avx2, None) | (GeneratedCode::Portable, _) => None,
         };
-        let plan = match plan::plan(&module, &Target { isa }, &client) {
-            // Some systems let no new code be run.
-            Err(NoPlan::NoCode(_)) => plan::plan(&module, &Target { isa: None }, &client)?,
-            plan => plan?,
+        let is_level_zero = level == OptLevel::None;
+        let mut target = Target { isa, is_code_refused: false, is_level_zero };
+        let mut plan = plan::plan(&module, &target, &client);
+        // Some systems let no new code be run.
+        if matches!(plan, Err(NoPlan::NoCode)) {
+            target = Target { isa: None, is_code_refused: true, ..target };
+            plan = plan::plan(&module, &target, &client);
+        }
+        let plan = match plan {
+            Ok(plan) => plan,
+            Err(NoPlan::Interpret(because)) => return Ok(Err(because)),
+            Err(NoPlan::NoCode) => return Err(Error::internal("code where there is none")),
+            Err(NoPlan::Failed(error)) => return Err(error),
         };
         let result = module.entry().result_shape().clone();
-        Ok(Compiled { module, plan, client, result })
+        Ok(Ok(Compiled { module, plan, client, result }))
+    }
+
+    /// What of it has no native code.
+    pub(crate) fn interpreted(&self) -> &[Interpreted] {
+        &self.plan.interpreted
     }
 
     /// The steps and their memory.

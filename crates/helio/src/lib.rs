@@ -30,6 +30,7 @@ pub mod data;
 mod event;
 mod execute;
 mod host;
+mod interpreted;
 mod memory_plan;
 mod plan;
 mod random;
@@ -53,6 +54,7 @@ pub use helio_passes as passes;
 pub use helio_passes::OptLevel;
 pub use helio_runtime::{Block, CFunction, Closed, Memory, OutOfMemory, Queue, View};
 pub use host::{HostQueues, infeed_shapes};
+pub use interpreted::{Interpreted, Reason};
 pub use memory_plan::MemoryPlan;
 pub use random::random_arguments;
 
@@ -126,8 +128,17 @@ pub struct Executable {
     module: Arc<Verified<Module>>,
     program_shape: ProgramShape,
     signature: Arc<Signature>,
-    /// The compiled program, or why there is none.
-    compiled: Result<Arc<Compiled>, Arc<str>>,
+    /// The compiled program; without one, it is interpreted as a whole.
+    compiled: Result<Arc<Compiled>, Whole>,
+}
+
+/// Why a program is interpreted as a whole.
+#[derive(Clone, Debug)]
+enum Whole {
+    /// The interpreter was asked for.
+    Requested,
+    /// This instruction cannot be compiled, nor called by itself.
+    Because(Arc<Interpreted>),
 }
 
 impl Executable {
@@ -135,14 +146,16 @@ impl Executable {
         let module = helio_ir::verify(module)?;
         let program_shape = module.entry().program_shape();
         let compiled = match options.backend {
-            Backend::Interpreter => Err("the interpreter was asked for".into()),
+            Backend::Interpreter => Err(Whole::Requested),
             // What has no plan (sizes that are known only at run time, say) is interpreted as a
             // whole.
             Backend::Cpu => {
-                let optimized = helio_passes::optimize(module.clone(), options.opt_level);
-                let optimized = optimized.map_err(|error| vec![error])?;
-                let compiled = Compiled::new(optimized, options.code, client.clone());
-                compiled.map(Arc::new).map_err(|why| why.to_string().into())
+                let level = options.opt_level;
+                let optimized = helio_passes::optimize(module.clone(), level);
+                let compiled = optimized
+                    .and_then(|module| Compiled::new(module, level, options.code, client.clone()));
+                let compiled = compiled.map_err(|error| vec![error])?;
+                compiled.map(Arc::new).map_err(|because| Whole::Because(Arc::new(because)))
             }
         };
         let signature = Arc::new(Signature::of(&program_shape));
@@ -170,8 +183,41 @@ impl Executable {
     }
 
     /// Why it is interpreted as a whole; `None` if it is compiled.
-    pub fn interpreted_because(&self) -> Option<&str> {
-        self.compiled.as_ref().err().map(|why| &**why)
+    pub fn interpreted_because(&self) -> Option<Reason> {
+        match &self.compiled {
+            Ok(_) => None,
+            Err(Whole::Requested) => Some(Reason::Requested),
+            Err(Whole::Because(because)) => Some(because.reason),
+        }
+    }
+
+    /// What has no native code although the backend is [`Backend::Cpu`]: the instructions that a run
+    /// asks the interpreter for; or, if the program is interpreted as a whole, the one that is the
+    /// reason. Empty if everything is compiled.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Vec<helio::Error>> {
+    /// let module = helio::parse(
+    ///     "ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] custom-call(x), custom_call_target=\"f\" }",
+    /// )?;
+    /// let program = helio::compile(module, &helio::CompileOptions::default())?;
+    /// let [call] = program.interpreted() else { panic!("one instruction") };
+    /// assert_eq!((&*call.instruction, call.operation), ("y", "custom-call"));
+    /// assert_eq!(call.reason, helio::Reason::CustomCall);
+    /// # Ok(()) }
+    /// ```
+    pub fn interpreted(&self) -> &[Interpreted] {
+        match &self.compiled {
+            Ok(compiled) => compiled.interpreted(),
+            Err(Whole::Requested) => &[],
+            Err(Whole::Because(because)) => std::slice::from_ref(because),
+        }
+    }
+
+    /// What of the program a run with these functions will fail at, if it comes to it: custom calls
+    /// that are not registered, an error for each target, in the order of their names.
+    pub fn warnings(&self, functions: &CustomCallRegistry) -> Vec<Error> {
+        functions.missing(&self.module)
     }
 
     /// Runs it once, with default options. Errors: as for [`Executable::run_with`].

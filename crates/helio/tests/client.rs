@@ -249,3 +249,20 @@ fn everything_may_be_shared_by_threads() {
     drop(client);
     assert_eq!(program.client().devices().len(), 1);
 }
+
+/// A constant that does not fit is an error, and no reason to interpret the program.
+#[test]
+fn compilation_needs_memory_for_constants() {
+    let mut options = ClientOptions::default();
+    options.memory_limit = Some(1 << 10);
+    let client = Client::new(&options);
+    let values = vec!["1"; 1000].join(", ");
+    let text = format!(
+        "ENTRY e {{ x = f32[1000] parameter(0) c = f32[1000] constant({{{values}, 2}})
+         ROOT r = f32[1000] add(x, c) }}"
+    );
+    let text = text.replacen("1, ", "", 1);
+    let module = helio::parse(&text).unwrap();
+    let errors = client.compile(module, &CompileOptions::default()).unwrap_err();
+    assert_eq!(errors[0].code(), Code::ResourceExhausted, "{errors:?}");
+}

@@ -3,17 +3,6 @@
 use helio_ir::{Computation, InstrId, Layout, ModuleConfig, Op, Shape};
 use helio_passes::effects::Effects;
 
-use super::{NoPlan, Planned};
-
-/// The bytes of an array (or token). Errors: sizes that are known only at run time.
-pub(super) fn bytes(shape: &Shape) -> Planned<usize> {
-    match shape {
-        Shape::Array(array) if array.is_static() => Ok(array.size_bytes()),
-        Shape::Token => Ok(0),
-        other => Err(NoPlan::Interpret(format!("the size of {other} is not known before the run"))),
-    }
-}
-
 /// Arguments that the caller may give away, as (parameter, leaf).
 pub(super) fn donated(config: &ModuleConfig, entry: &Computation) -> Vec<(usize, usize)> {
     let params = entry.params();

@@ -6,7 +6,7 @@ use helio_codegen::kernel::Kernel as Code;
 use helio_codegen::lower::{Arg, Stage, lower_scalar};
 use helio_codegen::tile::{Arg as TileArg, Tile};
 use helio_codegen::x86;
-use helio_ir::{CompId, Module};
+use helio_ir::{Code as ErrorCode, CompId, Error, Module};
 use helio_runtime::program::{Failure, Kernel, RawKernel, RawParam, Signature, Step};
 use helio_runtime::{Jit, JitArg, JitBatch, LateFunction, Threads};
 use smallvec::SmallVec;
@@ -25,12 +25,15 @@ impl Planner<'_> {
         cost: u64,
         slots: Vec<StorageId>,
     ) -> Planned<Step> {
-        if let Some(kernel) = machine_code(&code, cost, self.target, &mut self.machine_code) {
+        if let Some(kernel) = machine_code(&code, cost, self.target, &mut self.machine_code)? {
             let kernel: Arc<dyn RawKernel> = kernel;
             if self.compact.is_some() {
                 self.written.push(Written::new(&kernel, code, cost));
             }
             return Ok(Step::Raw { kernel, slots });
+        }
+        if let Some(reason) = self.target.why_portable() {
+            self.note(reason);
         }
         let tile = Portable::new(&code)?;
         let (outputs, inputs): (Vec<_>, Vec<_>) =
@@ -40,21 +43,27 @@ impl Planner<'_> {
     }
 }
 
-/// Adds the machine code of a kernel to a batch, if there can be.
+/// Adds the machine code of a kernel to a batch, if there can be. Errors: the kernel is not well
+/// formed.
 fn machine_code(
     code: &Code,
     cost: u64,
     target: &Target,
     batch: &mut JitBatch,
-) -> Option<Arc<LateFunction>> {
-    let bytes = x86::compile(code, target.isa?).ok()?;
+) -> Result<Option<Arc<LateFunction>>, Error> {
+    let Some(isa) = target.isa else { return Ok(None) };
+    let bytes = match x86::compile(code, isa) {
+        Ok(bytes) => bytes,
+        Err(error) if error.code() == ErrorCode::Unimplemented => return Ok(None),
+        Err(error) => return Err(error),
+    };
     let param = |param: &helio_codegen::kernel::Param| RawParam {
         bytes: param.bytes,
         read: param.read,
         write: param.write,
         align: param.align(),
     };
-    Some(batch.add(Jit {
+    Ok(Some(batch.add(Jit {
         signature: Arc::new(Signature {
             name: format!("kernel {}", batch.len()),
             params: code.params.iter().map(param).collect(),
@@ -64,7 +73,7 @@ fn machine_code(
         }),
         code: bytes.bytes().to_vec(),
         nanos: cost as f64 / CYCLES_PER_NANO,
-    }))
+    })))
 }
 
 /// Scalar code that runs on many arguments at once, as machine code or on the tile machine.
@@ -81,22 +90,28 @@ enum Engine {
 }
 
 impl ScalarCode {
-    /// Code for `count` arguments at once, if the computation can be lowered.
+    /// Code for `count` arguments at once, if the computation can be lowered. Errors: what it was
+    /// lowered to is not well formed.
     pub(super) fn new(
         module: &Module,
         scalar: CompId,
         count: usize,
         target: &Target,
         batch: &mut JitBatch,
-    ) -> Option<Self> {
-        let Stage { kernel, args, cost, .. } =
-            lower_scalar(module, scalar, count, target.vectors(false)).ok()?;
+    ) -> Result<Option<Self>, Error> {
+        let lowered = lower_scalar(module, scalar, count, target.vectors(false));
+        let Ok(Stage { kernel, args, cost, .. }) = lowered else { return Ok(None) };
         let (range, grain) = (kernel.range, kernel.grain.max(1));
-        let engine = match machine_code(&kernel, cost, target, batch) {
+        let engine = match machine_code(&kernel, cost, target, batch)? {
             Some(function) => Engine::Machine(function),
-            None => Engine::Tile(Tile::new(&kernel).ok()?),
+            None => Engine::Tile(Tile::new(&kernel)?),
         };
-        Some(ScalarCode { engine, args, range, grain })
+        Ok(Some(ScalarCode { engine, args, range, grain }))
+    }
+
+    /// Whether it runs on the tile machine.
+    pub(super) fn is_portable(&self) -> bool {
+        matches!(self.engine, Engine::Tile(_))
     }
 
     /// The parameters that the code reads, in ascending order.
@@ -157,7 +172,7 @@ struct Portable {
 
 impl Portable {
     fn new(code: &Code) -> Planned<Self> {
-        let tile = Tile::new(code).map_err(|error| error.to_string())?;
+        let tile = Tile::new(code)?;
         let writes = code.params.iter().map(|param| param.write).collect();
         Ok(Portable { tile, range: code.range, writes })
     }

@@ -5,18 +5,31 @@ use helio_ir::{InstrId, Op};
 use helio_runtime::program::Step;
 
 use super::{Frame, Planned, Planner, StorageId};
+use crate::interpreted::Reason;
 
 /// What programs are compiled for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target {
     /// The instructions of machine code; without them, kernels run on the tile machine.
     pub(crate) isa: Option<x86::Isa>,
+    /// Whether there is no machine code because the system lets none be run.
+    pub(crate) is_code_refused: bool,
+    /// Whether the module has not been optimised, so that nothing is in fusions.
+    pub(crate) is_level_zero: bool,
 }
 
 impl Target {
     /// What kernels are lowered for; `wide` as [`lower::Target`] has it.
     pub(super) fn vectors(&self, wide: bool) -> lower::Target {
         lower::Target { vector_bytes: self.vector_bytes(), wide }
+    }
+
+    /// Why a kernel runs on the tile machine although machine code was asked for; `None` if it was not.
+    pub(super) fn why_portable(&self) -> Option<Reason> {
+        match self.isa {
+            Some(_) => Some(Reason::NoMachineCode),
+            None => self.is_code_refused.then_some(Reason::CodeRefused),
+        }
     }
 
     /// Whether a kernel may get one buffer as an operand and as a result.

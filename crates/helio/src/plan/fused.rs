@@ -7,7 +7,7 @@ use helio_ir::{InstrId, Shape, ops};
 use helio_runtime::kernels::STREAM_BYTES;
 use helio_runtime::program::{Finished, Step};
 
-use super::arrays::{self, Origin};
+use super::arrays::Origin;
 use super::{Frame, Planned, Planner, StorageId};
 
 impl<'m> Planner<'m> {
@@ -71,7 +71,7 @@ impl<'m> Planner<'m> {
         let shapes = frame.computation.instr(id).shape.leaves();
         let given = |(given, shape): (Option<StorageId>, &Shape)| match given {
             Some(given) => Ok(given),
-            None => Ok(self.storage(arrays::bytes(shape)?, frame.number)),
+            None => Ok(self.storage(self.bytes(shape)?, frame.number)),
         };
         let results = results.into_iter().zip(shapes).map(given);
         let results = results.collect::<Planned<Vec<StorageId>>>()?;

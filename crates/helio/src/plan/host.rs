@@ -5,6 +5,7 @@ use helio_ir::{Array, CompId, Error, InstrId, Literal, Module, Result, Shape};
 use helio_runtime::program::{Failure, Host, Step};
 
 use super::{Frame, Planned, Planner, StorageId, arrays};
+use crate::interpreted::Reason;
 
 /// The instructions that the interpreter performs, by the number of the call.
 #[derive(Debug, Default)]
@@ -26,7 +27,10 @@ impl<'m> Planner<'m> {
         }
         self.position += 1;
         let outputs = self.fresh(frame.number, &frame.computation.instr(id).shape)?;
-        self.calls.0.push((frame.id, id));
+        let op = &frame.computation.instr(id).op;
+        self.at = (frame.id, id);
+        self.note(Reason::of(op, self.target.is_level_zero));
+        self.calls.0.push(self.at);
         let call = self.calls.0.len() - 1;
         let touches: Vec<StorageId> = inputs.iter().chain(&outputs).copied().collect();
         let step = Step::Host { call, inputs, outputs: outputs.clone() };

@@ -20,15 +20,16 @@ mod native;
 mod place;
 
 use std::borrow::Cow;
-use std::fmt;
+use std::io;
 use std::sync::Arc;
 
-use helio_ir::{Array, CompId, Computation, InstrId, Literal, Module, Op, Shape};
+use helio_ir::{Array, CompId, Computation, Error, InstrId, Literal, Module, Op, Shape};
 use helio_passes::effects::Effects;
 use helio_runtime::program::{ArgumentInfo, Parts, Program, SlotId, Step};
 use helio_runtime::{Block, JitBatch, Memory, Threads};
 
-use crate::client::Client;
+use crate::client::{Client, exhausted};
+use crate::interpreted::{Interpreted, Reason};
 
 pub(crate) use emit::Target;
 pub(crate) use host::{Calls, Interpreter, literal};
@@ -40,29 +41,24 @@ use arrays::Leaves;
 pub(crate) struct Plan {
     pub(crate) program: Program,
     pub(crate) calls: Calls,
+    /// What has no native code.
+    pub(crate) interpreted: Vec<Interpreted>,
 }
 
 /// Why there is no plan.
 #[derive(Debug)]
 pub(crate) enum NoPlan {
-    /// The interpreter must run the whole module.
-    Interpret(String),
+    /// The interpreter must run the whole module, because of this instruction.
+    Interpret(Interpreted),
     /// The system does not let generated code be run.
-    NoCode(std::io::Error),
+    NoCode,
+    /// No memory, or a defect.
+    Failed(Error),
 }
 
-impl fmt::Display for NoPlan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NoPlan::Interpret(why) => f.write_str(why),
-            NoPlan::NoCode(error) => write!(f, "generated code cannot be run: {error}"),
-        }
-    }
-}
-
-impl From<String> for NoPlan {
-    fn from(why: String) -> Self {
-        NoPlan::Interpret(why)
+impl From<Error> for NoPlan {
+    fn from(error: Error) -> Self {
+        NoPlan::Failed(error)
     }
 }
 
@@ -90,6 +86,8 @@ pub(crate) fn plan(module: &Module, target: &Target, client: &Client) -> Planned
         written: Vec::new(),
         depth: 0,
         position: 0,
+        at: (module.entry_id(), module.entry().root()),
+        interpreted: Vec::new(),
     };
     let entry = module.entry_id();
     let params = planner.entry_params(module.entry());
@@ -162,6 +160,10 @@ struct Planner<'m> {
     depth: usize,
     /// The number of the next step, in the order of execution.
     position: usize,
+    /// The instruction that is being planned.
+    at: (CompId, InstrId),
+    /// What has no native code, so far.
+    interpreted: Vec<Interpreted>,
 }
 
 /// A computation that is being planned.
@@ -194,8 +196,9 @@ impl<'m> Planner<'m> {
         let mut params = Vec::new();
         for (number, id) in entry.params() {
             let mut leaves = Vec::new();
+            self.at = (self.module.entry_id(), id);
             for (leaf, shape) in entry.instr(id).shape.leaves().into_iter().enumerate() {
-                let bytes = arrays::bytes(shape)?;
+                let bytes = self.bytes(shape)?;
                 let source = Source::Argument(self.arguments.len());
                 let written = donated.contains(&(number, leaf));
                 self.arguments.push(ArgumentInfo { bytes, written });
@@ -206,6 +209,29 @@ impl<'m> Planner<'m> {
             params.push(leaves);
         }
         Ok(params)
+    }
+
+    /// The interpreter must run the whole module, because of the instruction that is being planned.
+    fn interpret(&self, reason: Reason) -> NoPlan {
+        NoPlan::Interpret(Interpreted::new(self.module, self.at, reason))
+    }
+
+    /// Notes that the instruction that is being planned has no native code.
+    fn note(&mut self, reason: Reason) {
+        let interpreted = Interpreted::new(self.module, self.at, reason);
+        // A loop's kernels are made several times over until one of them is kept.
+        if self.interpreted.last() != Some(&interpreted) {
+            self.interpreted.push(interpreted);
+        }
+    }
+
+    /// The bytes of an array (or token). Errors: sizes that are known only at run time.
+    fn bytes(&self, shape: &Shape) -> Planned<usize> {
+        match shape {
+            Shape::Array(array) if array.is_static() => Ok(array.size_bytes()),
+            Shape::Token => Ok(0),
+            _ => Err(self.interpret(Reason::RunTimeSizes)),
+        }
     }
 
     /// A storage that frame `frame` may write. Frame 0 is the entry's; nobody has frame 1 before
@@ -276,7 +302,6 @@ impl<'m> Planner<'m> {
 
     fn constant(&mut self, literal: &Literal) -> Planned<StorageId> {
         let bytes = literal.as_array().map_or_else(Cow::default, Array::to_bytes);
-        let exhausted = |_| NoPlan::Interpret("no memory for a constant".to_owned());
         let block = self.memory.copy_of(&bytes).map_err(exhausted)?;
         self.constants.push(Arc::new(block));
         let storage = self.storage(bytes.len(), usize::MAX);
@@ -292,9 +317,7 @@ impl<'m> Planner<'m> {
         steps: &mut Vec<Step>,
     ) -> Planned<Outcome> {
         if self.depth >= MAX_DEPTH {
-            return Err(NoPlan::Interpret(format!(
-                "computations nested more than {MAX_DEPTH} deep"
-            )));
+            return Err(self.interpret(Reason::Nesting));
         }
         let computation = self.module.computation(id);
         let number = self.frames;
@@ -310,7 +333,7 @@ impl<'m> Planner<'m> {
                 Op::Parameter(param) => params
                     .get(param.number)
                     .cloned()
-                    .ok_or_else(|| NoPlan::Interpret("a parameter has no argument".to_owned()))?,
+                    .ok_or_else(|| Error::internal("a parameter has no argument"))?,
                 _ => self.instruction(&frame, instr, steps)?,
             };
             frame.values.push(values);
@@ -328,6 +351,7 @@ impl<'m> Planner<'m> {
         steps: &mut Vec<Step>,
     ) -> Planned<Vec<StorageId>> {
         let instr = frame.computation.instr(id);
+        self.at = (frame.id, id);
         if !frame.leaves.is_used(id) && !self.effects.has_effect(&instr.op) {
             return Ok(vec![SlotId(u32::MAX); instr.shape.leaves().len()]);
         }
@@ -346,12 +370,12 @@ impl<'m> Planner<'m> {
             }
             Op::Constant(op) => {
                 if op.elided {
-                    return Err(NoPlan::Interpret(
-                        "a constant whose value the text leaves out".to_owned(),
-                    ));
+                    return Err(self.interpret(Reason::ElidedConstant));
                 }
                 op.literal.leaves().into_iter().map(|leaf| self.constant(leaf)).collect()
             }
+            // Steps run in the order of the program, so a token is nothing.
+            Op::AfterAll(_) => self.fresh(frame.number, &instr.shape),
             Op::While(op) => self.while_loop(frame, id, op, steps),
             Op::Conditional(op) => self.conditional(frame, id, op, steps),
             _ => self.emit(frame, id, steps),
@@ -360,7 +384,7 @@ impl<'m> Planner<'m> {
 
     /// A fresh storage for each array of a shape.
     fn fresh(&mut self, frame: usize, shape: &Shape) -> Planned<Vec<StorageId>> {
-        let of = |shape| arrays::bytes(shape).map(|bytes| self.storage(bytes, frame));
+        let of = |shape| self.bytes(shape).map(|bytes| self.storage(bytes, frame));
         shape.leaves().into_iter().map(of).collect()
     }
 
@@ -385,10 +409,15 @@ impl<'m> Planner<'m> {
         let places = place::place(&self);
         place::rename(&mut steps, &places);
         let results = results.into_iter().map(|id| places.slot(id)).collect();
-        let Planner { arguments, constants, calls, machine_code, .. } = self;
-        machine_code.install().map_err(NoPlan::NoCode)?;
+        let Planner { arguments, constants, calls, machine_code, interpreted, .. } = self;
+        machine_code.install().map_err(|error| match error.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported => NoPlan::NoCode,
+            _ => Error::exhausted(format!("no pages for generated code: {error}")).into(),
+        })?;
         let place::Places { slots, arena_bytes, .. } = places;
         let parts = Parts { arguments, constants, slots, results, arena_bytes, steps };
-        Ok(Plan { program: Program::new(parts)?, calls })
+        let program = Program::new(parts);
+        let program = program.map_err(|e| Error::internal(format!("a plan is wrong: {e}")))?;
+        Ok(Plan { program, calls, interpreted })
     }
 }

@@ -13,7 +13,7 @@ mod window;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use helio_ir::{ArrayShape, CompId, Instr, InstrId, Module, Op};
+use helio_ir::{ArrayShape, CompId, Error, Instr, InstrId, Module, Op};
 use helio_runtime::kernels::FoldCode;
 use helio_runtime::kernels::sort::{PAIRS, Pairs};
 use helio_runtime::program::{Failure, Kernel, Step};
@@ -41,12 +41,22 @@ struct Site<'s> {
 struct Codes<'c> {
     target: &'c Target,
     batch: &'c mut JitBatch,
+    /// What is wrong with code that was made: a defect.
+    error: Option<Error>,
+    /// Whether some of it runs on the tile machine.
+    is_portable: bool,
 }
 
 impl Codes<'_> {
     /// Scalar code for `count` arguments at once, if the computation can be lowered.
     fn scalar(&mut self, module: &Module, scalar: CompId, count: usize) -> Option<ScalarCode> {
-        ScalarCode::new(module, scalar, count, self.target, self.batch)
+        let code = ScalarCode::new(module, scalar, count, self.target, self.batch);
+        let code = code.unwrap_or_else(|error| {
+            self.error = Some(error);
+            None
+        })?;
+        self.is_portable |= code.is_portable();
+        Some(code)
     }
 }
 
@@ -228,8 +238,17 @@ impl<'m> Planner<'m> {
             is_splat: arrays::splat_updates(frame.computation, id).is_some(),
             threads: self.threads,
         };
-        let mut codes = Codes { target: self.target, batch: &mut self.machine_code };
-        let Some(bound) = bind(&site, &mut codes) else { return Ok(None) };
+        let (target, batch) = (self.target, &mut self.machine_code);
+        let mut codes = Codes { target, batch, error: None, is_portable: false };
+        let bound = bind(&site, &mut codes);
+        let Codes { error, is_portable, .. } = codes;
+        if let Some(error) = error {
+            return Err(error.into());
+        }
+        let Some(bound) = bound else { return Ok(None) };
+        if let Some(reason) = target.why_portable().filter(|_| is_portable) {
+            self.note(reason);
+        }
         let Bound { kernel, scratch_bytes, updates, copies, skips_unused } = bound;
 
         let mut inputs = frame.operands(id);

@@ -1,0 +1,174 @@
+//! What of a program the compiler leaves to the interpreter, and why.
+
+use std::fmt;
+
+use helio_ir::{CompId, InstrId, Module, Op};
+
+/// An instruction of a compiled program for which there is no native code.
+///
+/// Instructions are those of the module after the passes: a fusion stands for all that was fused, and
+/// what was expanded goes by the name of its parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Interpreted {
+    /// The instruction's name.
+    pub instruction: String,
+    /// Its operation, as HLO text names it.
+    pub operation: &'static str,
+    /// Why it has no native code.
+    pub reason: Reason,
+}
+
+impl Interpreted {
+    pub(crate) fn new(module: &Module, (id, instr): (CompId, InstrId), reason: Reason) -> Self {
+        let instr = module.computation(id).instr(instr);
+        Interpreted { instruction: instr.name.clone(), operation: instr.op.opcode(), reason }
+    }
+}
+
+/// `sum.3 (custom-call): calls a function of the host`.
+impl fmt::Display for Interpreted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}): {}", self.instruction, self.operation, self.reason)
+    }
+}
+
+/// Why an instruction, or a whole program, has no native code. There are no other reasons: a
+/// defect of the compiler is an error, and so is lack of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// [`Backend::Interpreter`](crate::Backend::Interpreter) was asked for. Concerns the program.
+    Requested,
+    /// The instruction's result has sizes that are known only at run time, or is opaque. Concerns
+    /// the program.
+    RunTimeSizes,
+    /// Loops and branches are nested deeper than the compiler follows. Concerns the program.
+    Nesting,
+    /// A constant whose value the text leaves out; such a program cannot be run at all. Concerns the
+    /// program.
+    ElidedConstant,
+    /// Calls a function of the host.
+    CustomCall,
+    /// Exchanges values with the host: infeed, outfeed, send, receive.
+    Host,
+    /// Exchanges values with other replicas, or asks which one it is.
+    Replicas,
+    /// Draws from the run's own stream of random numbers.
+    Rng,
+    /// No kernel and no recipe covers the operation with these element types and attributes.
+    NoKernel,
+    /// The fused computation cannot be lowered to kernels.
+    NotLowered,
+    /// Optimisation level 0 makes no kernels of single instructions.
+    LevelZero,
+    /// Its kernel cannot be machine code (it needs more registers' worth of stack than there is), and
+    /// runs on the portable tile machine.
+    NoMachineCode,
+    /// The system lets no generated code be run; its kernel runs on the portable tile machine.
+    CodeRefused,
+}
+
+impl Reason {
+    /// All reasons.
+    pub const ALL: &[Reason] = &[
+        Reason::Requested,
+        Reason::RunTimeSizes,
+        Reason::Nesting,
+        Reason::ElidedConstant,
+        Reason::CustomCall,
+        Reason::Host,
+        Reason::Replicas,
+        Reason::Rng,
+        Reason::NoKernel,
+        Reason::NotLowered,
+        Reason::LevelZero,
+        Reason::NoMachineCode,
+        Reason::CodeRefused,
+    ];
+
+    /// A short name that does not change: `run-time-sizes`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Reason::Requested => "requested",
+            Reason::RunTimeSizes => "run-time-sizes",
+            Reason::Nesting => "nesting",
+            Reason::ElidedConstant => "elided-constant",
+            Reason::CustomCall => "custom-call",
+            Reason::Host => "host",
+            Reason::Replicas => "replicas",
+            Reason::Rng => "rng",
+            Reason::NoKernel => "no-kernel",
+            Reason::NotLowered => "not-lowered",
+            Reason::LevelZero => "level-zero",
+            Reason::NoMachineCode => "no-machine-code",
+            Reason::CodeRefused => "code-refused",
+        }
+    }
+
+    /// The reason of this [name](Reason::name).
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|reason| reason.name() == name)
+    }
+
+    /// Whether the whole program is interpreted for this reason, not the instruction alone.
+    pub fn concerns_program(self) -> bool {
+        matches!(
+            self,
+            Reason::Requested | Reason::RunTimeSizes | Reason::Nesting | Reason::ElidedConstant
+        )
+    }
+
+    /// Why the interpreter has to perform an instruction that neither generated code nor a tuned
+    /// loop covers.
+    pub(crate) fn of(op: &Op, level_zero: bool) -> Self {
+        match op {
+            Op::CustomCall(_) => Reason::CustomCall,
+            Op::Rng(_) | Op::RngGetAndUpdateState(_) => Reason::Rng,
+            Op::Fusion(_) => Reason::NotLowered,
+            Op::Infeed(_)
+            | Op::Outfeed(_)
+            | Op::Send(_)
+            | Op::SendDone(_)
+            | Op::Recv(_)
+            | Op::RecvDone(_) => Reason::Host,
+            Op::AllReduce(_)
+            | Op::AllGather(_)
+            | Op::AllToAll(_)
+            | Op::CollectivePermute(_)
+            | Op::ReduceScatter(_)
+            | Op::CollectiveBroadcast(_)
+            | Op::RaggedAllToAll(_)
+            | Op::ReplicaId(_)
+            | Op::PartitionId(_)
+            | Op::AllReduceStart(_)
+            | Op::AllReduceDone(_)
+            | Op::AllGatherStart(_)
+            | Op::AllGatherDone(_)
+            | Op::CollectivePermuteStart(_)
+            | Op::CollectivePermuteDone(_) => Reason::Replicas,
+            _ if level_zero => Reason::LevelZero,
+            _ => Reason::NoKernel,
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Reason::Requested => "the interpreter was asked for",
+            Reason::RunTimeSizes => "its sizes are not known before the run",
+            Reason::Nesting => "computations are nested too deep",
+            Reason::ElidedConstant => "the text leaves out its value",
+            Reason::CustomCall => "it calls a function of the host",
+            Reason::Host => "it exchanges values with the host",
+            Reason::Replicas => "it is about other replicas",
+            Reason::Rng => "it draws from the run's stream of random numbers",
+            Reason::NoKernel => "no kernel covers these element types and attributes",
+            Reason::NotLowered => "the fused computation cannot be lowered to kernels",
+            Reason::LevelZero => "level 0 makes no kernels of single instructions",
+            Reason::NoMachineCode => "its kernel is too large for machine code",
+            Reason::CodeRefused => "the system lets no generated code be run",
+        })
+    }
+}
