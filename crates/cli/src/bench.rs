@@ -10,7 +10,7 @@ use crate::arguments::Arguments;
 use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::{Source, say};
+use crate::{Source, interpreted, say};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -42,6 +42,7 @@ pub(crate) fn bench(args: Args) -> Result<(), Failure> {
     let module = helio::parse(&source.text).map_err(in_program)?;
     let client = args.engine.client();
     let (program, compilations) = compile(&args.engine, &client, module).map_err(in_program)?;
+    interpreted::note(&program);
     let arguments = buffers(&client, &args.arguments.literals(program.program_shape())?)?;
     let arguments: Vec<&Buffer> = arguments.iter().collect();
 
@@ -75,6 +76,7 @@ pub(crate) fn bench(args: Args) -> Result<(), Failure> {
             "peak_bytes": peak_bytes,
             "runs": args.runs,
             "threads": client.threads(),
+            "interpreted": interpreted::list(&program),
         }));
     }
     say(format_args!("compile  {compile_ms:.3} ms"))?;

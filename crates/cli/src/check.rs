@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::failure::Failure;
+use helio::CustomCallRegistry;
+
+use crate::failure::{self, Failure};
 use crate::{Source, say};
 
 #[derive(clap::Args)]
@@ -12,7 +14,8 @@ pub(crate) struct Args {
     modules: Vec<PathBuf>,
 }
 
-/// Checks each module and prints `path: ok` or its errors. Errors: the last failure, once all
+/// Checks each module and prints `path: ok` or its errors. Custom calls that nothing defines are
+/// warnings: a program that uses helio as a library may register them. Errors: the last failure, once all
 /// modules have been checked.
 pub(crate) fn check(args: Args) -> Result<(), Failure> {
     let mut last = None;
@@ -31,8 +34,14 @@ pub(crate) fn check(args: Args) -> Result<(), Failure> {
 
 fn check_one(path: PathBuf) -> Result<String, Failure> {
     let source = Source::read(path)?;
-    helio::parse(&source.text)
-        .and_then(helio::ir::verify)
-        .map(|_| format!("{}: ok", source.path.display()))
-        .map_err(|errors| Failure::in_program(&source, &errors))
+    let module = helio::parse(&source.text).and_then(helio::ir::verify);
+    let module = module.map_err(|errors| Failure::in_program(&source, &errors))?;
+    let warnings = CustomCallRegistry::new().missing(&module);
+    failure::warn(&source, &warnings);
+    let path = source.path.display();
+    Ok(match warnings.len() {
+        0 => format!("{path}: ok"),
+        1 => format!("{path}: ok, with a warning"),
+        count => format!("{path}: ok, with {count} warnings"),
+    })
 }

@@ -33,12 +33,7 @@ impl Failure {
     /// Errors in a program, each with an excerpt of its text.
     pub(crate) fn in_program(source: &Source, errors: &[Error]) -> Self {
         let internal = errors.iter().any(|e| e.code() == Code::Internal);
-        let lines = LineStarts::of(&source.text);
-        let mut text = String::new();
-        for error in errors {
-            text.push_str(&excerpt(source, &lines, error));
-            text.push('\n');
-        }
+        let mut text = excerpts(source, errors, Severity::Error);
         let count = errors.len();
         let s = if count == 1 { "" } else { "s" };
         text.push_str(&format!("{}: {count} error{s}", source.path.display()));
@@ -53,6 +48,42 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.status)
     }
+}
+
+/// How bad something is.
+#[derive(Clone, Copy)]
+enum Severity {
+    Error,
+    Warning,
+}
+
+impl Severity {
+    fn name(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        }
+    }
+
+    fn level(self) -> Level<'static> {
+        match self {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+        }
+    }
+}
+
+/// Prints warnings about a program, each with an excerpt of its text.
+pub(crate) fn warn(source: &Source, warnings: &[Error]) {
+    let text = excerpts(source, warnings, Severity::Warning);
+    // Nothing is left to do if standard error is closed.
+    let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{text}"));
+}
+
+fn excerpts(source: &Source, errors: &[Error], severity: Severity) -> String {
+    let lines = LineStarts::of(&source.text);
+    let excerpts = errors.iter().map(|error| excerpt(source, &lines, error, severity) + "\n");
+    excerpts.collect()
 }
 
 impl From<Error> for Failure {
@@ -97,7 +128,7 @@ fn shorten(text: String) -> String {
     format!("{} … {}", &text[..head], &text[byte_of(count - SHOWN_MESSAGE / 2)..])
 }
 
-fn excerpt(source: &Source, lines: &LineStarts, error: &Error) -> String {
+fn excerpt(source: &Source, lines: &LineStarts, error: &Error, severity: Severity) -> String {
     let rule = error.rule_id().map(|rule| format!("[{rule}]")).unwrap_or_default();
     let instruction = error.instruction().map(|name| format!("{name}: ")).unwrap_or_default();
     let message = shorten(format!("{}{rule}: {instruction}{}", error.code(), error.detail()));
@@ -107,7 +138,9 @@ fn excerpt(source: &Source, lines: &LineStarts, error: &Error) -> String {
         }
         _ => None,
     };
-    let Some((line, column, text)) = place else { return format!("error: {message}") };
+    let Some((line, column, text)) = place else {
+        return format!("{}: {message}", severity.name());
+    };
     let column = (column as usize).saturating_sub(1);
     // From the start of the line, unless that would leave the place out.
     let first = if column < SHOWN / 4 * 3 { 0 } else { column - SHOWN / 2 };
@@ -129,6 +162,6 @@ fn excerpt(source: &Source, lines: &LineStarts, error: &Error) -> String {
     // Not the snippet's own origin, which counts the column in what is shown.
     let origin =
         Origin::path(source.path.display().to_string()).line(line as usize).char_column(column + 1);
-    let report = [Level::ERROR.primary_title(message).element(origin).element(snippet)];
+    let report = [severity.level().primary_title(message).element(origin).element(snippet)];
     Renderer::plain().term_width(SHOWN + MARGIN).render(&report)
 }

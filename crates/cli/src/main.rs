@@ -11,6 +11,7 @@ mod compare;
 mod convert;
 mod engine;
 mod failure;
+mod interpreted;
 mod opt;
 mod progress;
 mod run;

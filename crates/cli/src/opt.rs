@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use helio::CompileOptions;
 use helio::passes::{OptLevel, PARTS, PIPELINE, Pass, find_pass, run_passes};
+use serde_json::json;
 
 use crate::failure::Failure;
-use crate::{Source, say};
+use crate::{Source, interpreted, say};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -25,6 +27,10 @@ pub(crate) struct Args {
     /// What to print.
     #[arg(long, value_enum, default_value_t = Emit::Hlo)]
     emit: Emit,
+
+    /// Print one JSON object: the program, and what of it has no native code.
+    #[arg(long, conflicts_with = "list")]
+    json: bool,
 
     /// List all passes.
     #[arg(long)]
@@ -53,11 +59,28 @@ pub(crate) fn opt(args: Args) -> Result<(), Failure> {
     };
     let source = Source::read(path)?;
     let in_program = |errors: Vec<helio::Error>| Failure::in_program(&source, &errors);
-    let module = helio::parse(&source.text).and_then(helio::ir::verify).map_err(in_program)?;
-    let module = run_passes(module, passes).map_err(|e| in_program(vec![e]))?;
-    match args.emit {
-        Emit::Hlo => say(helio::print(&module)),
+    let verified = helio::parse(&source.text).and_then(helio::ir::verify).map_err(in_program)?;
+    // What has no native code is known for the passes that compilation runs, at their level.
+    let program = match args.passes.is_empty() {
+        true => {
+            let mut options = CompileOptions::default();
+            options.opt_level = level;
+            let module = verified.clone().into_inner();
+            Some(helio::compile(module, &options).map_err(in_program)?)
+        }
+        false => None,
+    };
+    let module = run_passes(verified, passes).map_err(|e| in_program(vec![e]))?;
+    let Emit::Hlo = args.emit;
+    let hlo = helio::print(&module);
+    if let Some(program) = &program {
+        interpreted::note(program);
     }
+    if args.json {
+        let interpreted = program.as_ref().map(interpreted::list);
+        return say(json!({ "hlo": hlo, "interpreted": interpreted }));
+    }
+    say(hlo)
 }
 
 fn pass(name: &str) -> Result<&'static Pass, Failure> {

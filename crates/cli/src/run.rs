@@ -14,7 +14,7 @@ use crate::compare::{Tolerance, compare};
 use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::{Source, say, show};
+use crate::{Source, interpreted, say, show};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -69,6 +69,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let client = args.engine.client();
     let program = args.engine.compile(&client, module).map_err(in_program)?;
     let compile_time = begin.elapsed();
+    interpreted::note(&program);
     if args.memory {
         return match program.memory_plan() {
             Some(plan) => say(plan),
@@ -112,7 +113,9 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         _ => None,
     };
     let outfed = std::iter::from_fn(|| queues.outfeed(0).try_pop()).collect::<Vec<_>>();
-    let report = Report { args: &args, outputs, outfed, compared, compile_time, run_time };
+    let interpreted = interpreted::list(&program);
+    let report =
+        Report { args: &args, outputs, outfed, compared, interpreted, compile_time, run_time };
     if args.json {
         report.print_json()?;
     } else {
@@ -177,6 +180,15 @@ fn compare_all(
                 return Ok(Compared { line, ok: false, json });
             }
         };
+        // Other programs save arrays of dynamic sizes at their bounds.
+        let is_bound = expected.sizes() == expected.dims();
+        if expected.sizes() != output.sizes() && !is_bound {
+            let (found, wanted) = (output.sizes(), expected.sizes());
+            let error = format!("found sizes {found:?}, expected {wanted:?}");
+            let line = format!("{name}: {error}");
+            let json = json!({ "name": name, "ok": false, "error": error });
+            return Ok(Compared { line, ok: false, json });
+        }
         let tolerance = Tolerance::of(output, args.rtol, args.atol);
         let found = compare(output, &expected, tolerance);
         let ok = found.differing == 0;
@@ -207,6 +219,8 @@ struct Report<'a> {
     outputs: Vec<Array>,
     outfed: Vec<Literal>,
     compared: Option<Vec<Compared>>,
+    /// What has no native code.
+    interpreted: Value,
     compile_time: Duration,
     run_time: Duration,
 }
@@ -244,6 +258,7 @@ impl Report<'_> {
             "outputs": outputs,
             "compile_ms": ms(self.compile_time),
             "run_ms": ms(self.run_time),
+            "interpreted": self.interpreted,
         });
         if let Some(compared) = &self.compared {
             report["ok"] = compared.iter().all(|c| c.ok).into();

@@ -373,3 +373,123 @@ fn memory_is_known_before_the_run() {
     let output = helio(&["run", path(&module), "--memory", "--backend", "interpreter"]);
     assert!(stdout(&output).contains("interpreted"), "{}", stdout(&output));
 }
+
+const CALLS: &str = "HloModule calls
+ENTRY main {
+  x = f32[3] parameter(0)
+  y = f32[3] custom-call(x), custom_call_target=\"lapack_spotrf_ffi\"
+  z = f32[3] custom-call(y), custom_call_target=\"lapack_spotrf_ffi\"
+  ROOT s = f32[3] custom-call(z), custom_call_target=\"Sharding\"
+}
+";
+
+#[test]
+fn check_warns_of_custom_calls_that_nobody_defines() {
+    let scratch = Scratch::new("custom-calls");
+    let module = scratch.text("calls.hlo", CALLS);
+    let output = helio(&["check", path(&module)]);
+    expect_status(&output, 0);
+    assert!(stdout(&output).ends_with("calls.hlo: ok, with a warning\n"), "{}", stdout(&output));
+    let text = stderr(&output);
+    assert!(text.starts_with("warning: "), "{text}");
+    assert!(text.contains("no custom call is registered as `lapack_spotrf_ffi`"), "{text}");
+    assert!(text.contains("calls.hlo:4:"), "{text}");
+    assert!(!text.contains("Sharding`"), "{text}");
+}
+
+#[test]
+fn what_is_interpreted_is_said() {
+    let scratch = Scratch::new("interpreted");
+    let drawn = scratch.text(
+        "drawn.hlo",
+        "HloModule drawn
+ENTRY main {
+  a = f32[] constant(0)
+  b = f32[] constant(1)
+  r = f32[4] rng(a, b), distribution=rng_uniform
+  ROOT y = f32[4] add(r, r)
+}
+",
+    );
+    let said = "note: one instruction has no native code: r (rng)";
+    for way in [&["run"][..], &["bench", "--runs", "1"], &["opt"]] {
+        let output = helio(&[way, &[path(&drawn)]].concat());
+        expect_status(&output, 0);
+        assert!(stderr(&output).starts_with(said), "{}", stderr(&output));
+        let output = helio(&[way, &[path(&drawn), "--json"]].concat());
+        let report: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+        let object = &report["interpreted"][0];
+        assert_eq!(object["instruction"], "r");
+        assert_eq!(object["operation"], "rng");
+        assert_eq!(object["reason"], "rng");
+        assert_eq!(object["whole"], false);
+    }
+    // Whoever asks for the interpreter needs not be told.
+    let output = helio(&["run", path(&drawn), "--backend", "interpreter"]);
+    assert_eq!(stderr(&output), "");
+
+    let sized = scratch.text(
+        "sized.hlo",
+        "HloModule sized
+ENTRY main {
+  x = f32[4] constant({1, 2, 3, 4})
+  n = s32[] parameter(0)
+  ROOT y = f32[<=4] set-dimension-size(x, n), dimensions={0}
+}
+",
+    );
+    let output = helio(&["run", path(&sized), "--random", "1"]);
+    let said = "note: the whole program is interpreted because of y (set-dimension-size)";
+    assert!(stderr(&output).starts_with(said), "{}", stderr(&output));
+}
+
+/// A device that is always full stands for a disk that is.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_failed_write_is_one_error() {
+    let scratch = Scratch::new("full");
+    let module = scratch.text(
+        "large.hlo",
+        "HloModule large
+ENTRY main { ROOT i = f32[100000] iota(), iota_dimension=0 }
+",
+    );
+    for extension in ["npz", "npy", "safetensors"] {
+        let out = scratch.path(&format!("out.{extension}"));
+        std::os::unix::fs::symlink("/dev/full", &out).unwrap();
+        let output = helio(&["run", path(&module), "--out", path(&out)]);
+        expect_status(&output, 2);
+        let text = stderr(&output);
+        assert!(text.starts_with("error: ") && text.lines().count() == 1, "{text}");
+        assert!(text.contains("No space left"), "{text}");
+    }
+}
+
+/// What was saved is what is compared and read again.
+#[test]
+fn saved_arrays_are_as_long_as_they_are() {
+    let scratch = Scratch::new("sizes");
+    let module = scratch.text(
+        "sized.hlo",
+        "HloModule sized
+ENTRY main {
+  x = f32[4] constant({1, 2, 3, 4})
+  n = s32[] parameter(0)
+  ROOT y = f32[<=4] set-dimension-size(x, n), dimensions={0}
+}
+",
+    );
+    let size = |n: i32| {
+        let array = Array::new([], vec![n]).unwrap();
+        scratch.arrays(&format!("{n}.npz"), &[("in0", array)])
+    };
+    let (three, two) = (size(3), size(2));
+    let saved = scratch.path("out.npz");
+    let run = |inputs: &Path, more: &[&str]| {
+        helio(&[&["run", path(&module), "--inputs", path(inputs)], more].concat())
+    };
+    expect_status(&run(&three, &["--out", path(&saved)]), 0);
+    assert_eq!(data::read(&saved).unwrap()["out0"].dims, [3]);
+    expect_status(&run(&three, &["--expect", path(&saved)]), 0);
+    expect_status(&run(&two, &["--expect", path(&saved)]), 1);
+}
