@@ -40,9 +40,11 @@ jax.config.update("jax_enable_x64", True)
 
 # Directives whose value may go on over several lines, and those whose value is the rest of the line.
 BRACKETED = ("input", "expect", "infeed", "outfeed")
-PLAIN = ("source", "tolerance", "error", "round-trip", "replicas", "no-run", "XLA:CPU differs", "XLA:CPU crashes",
-         "XLA rejects")
+PLAIN = ("source", "tolerance", "error", "round-trip", "replicas", "no-run", "pending", "interpreted", "XLA:CPU differs",
+         "XLA:CPU crashes", "XLA rejects")
 DIRECTIVE = re.compile(r"^//\s*(" + "|".join(map(re.escape, BRACKETED + PLAIN)) + r")(?:\[(\d+)\])?:\s*(.*)$")
+# What has the form of a directive.
+LIKE_ONE = re.compile(r"^//\s*([\w-]+(?:\[[^\]]*\])?):")
 
 
 class Broken(Exception):
@@ -69,6 +71,8 @@ class Program:
                     self.plain[name] = value
                     continue
                 pending = [name, replica, value]
+            elif found := LIKE_ONE.match(row):
+                raise Broken(f"no directive is named {found.group(1)}")
             else:
                 continue
             name, replica, value = pending[0], pending[1], " ".join(pending[2:])

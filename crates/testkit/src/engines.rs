@@ -1,7 +1,9 @@
 //! Everything that can run a module. A case file passes when every engine agrees with it.
 
 use helio::ir::{Module, Verified};
-use helio::{Backend, CompileOptions, Error, GeneratedCode, Literal, OptLevel, RunOptions};
+use helio::{
+    Backend, CompileOptions, Error, Executable, GeneratedCode, Literal, OptLevel, RunOptions,
+};
 
 /// Something that runs modules.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +48,53 @@ pub const ENGINES: &[Engine] = &[
 ];
 
 impl Engine {
+    /// Whether it compiles programs.
+    pub fn is_compiled(&self) -> bool {
+        matches!(self.way, Way::Compile { .. })
+    }
+
+    /// Whether it compiles programs at a level that leaves nothing to the interpreter that could be
+    /// compiled.
+    pub fn compiles_all(&self) -> bool {
+        matches!(self.way, Way::Compile { level, .. } if level > OptLevel::None)
+    }
+
+    /// Makes a module ready to run. The plan of a compiled program has been replayed.
+    pub fn compile(&self, module: &Verified<Module>) -> Result<Executable, Error> {
+        let mut compile = CompileOptions::default();
+        let module = match self.way {
+            Way::InterpretReparsed => helio::parse(&helio::print(module)).map_err(first)?,
+            _ => module.clone().into_inner(),
+        };
+        match self.way {
+            Way::Interpret | Way::InterpretReparsed => compile.backend = Backend::Interpreter,
+            Way::Compile { level, code, .. } => {
+                compile.backend = Backend::Cpu;
+                compile.opt_level = level;
+                compile.code = code;
+            }
+        }
+        let program = helio::compile(module, &compile).map_err(first)?;
+        if let Some(plan) = program.plan() {
+            plan.replay().map_err(Error::internal)?;
+        }
+        Ok(program)
+    }
+
+    /// Runs a program that this engine has compiled, on as many threads as the engine has.
+    pub fn run_program(
+        &self,
+        program: &Executable,
+        args: &[Literal],
+        options: &RunOptions,
+    ) -> Result<Literal, Error> {
+        let mut options = options.clone();
+        if let Way::Compile { threads, .. } = self.way {
+            options.threads = Some(threads);
+        }
+        program.run_with(args, &options)
+    }
+
     /// Runs a module on arguments.
     pub fn run(
         &self,
@@ -53,26 +102,7 @@ impl Engine {
         args: &[Literal],
         options: &RunOptions,
     ) -> Result<Literal, Error> {
-        let mut compile = CompileOptions::default();
-        let mut options = options.clone();
-        let module = match self.way {
-            Way::InterpretReparsed => helio::parse(&helio::print(module)).map_err(first)?,
-            _ => module.clone().into_inner(),
-        };
-        match self.way {
-            Way::Interpret | Way::InterpretReparsed => compile.backend = Backend::Interpreter,
-            Way::Compile { level, code, threads } => {
-                compile.backend = Backend::Cpu;
-                compile.opt_level = level;
-                compile.code = code;
-                options.threads = Some(threads);
-            }
-        }
-        let program = helio::compile(module, &compile).map_err(first)?;
-        if let Some(plan) = program.plan() {
-            plan.replay().map_err(Error::internal)?;
-        }
-        program.run_with(args, &options)
+        self.run_program(&self.compile(module)?, args, options)
     }
 }
 

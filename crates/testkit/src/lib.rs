@@ -3,6 +3,8 @@
 //! - [`cases`]: the case files under `tests/cases`, run on every engine.
 //! - [`engines`]: the list of engines.
 //! - [`random`]: random well-typed programs.
+//! - [`replicas`]: several replicas of a program in one process.
+//! - [`tally`]: what tests have run, counted and printed.
 //! - [`tolerance`]: how results compare.
 //! - [`hostile`]: bodies of the fuzz targets, and mutations that feed them in ordinary tests.
 #![forbid(unsafe_code)]
@@ -11,6 +13,8 @@ pub mod cases;
 pub mod engines;
 pub mod hostile;
 pub mod random;
+pub mod replicas;
+pub mod tally;
 pub mod tolerance;
 
 /// The README's Rust code runs as a test of documentation.

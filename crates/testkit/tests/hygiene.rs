@@ -41,7 +41,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("helio", &["helio-codegen", "helio-eval", "helio-ir", "helio-passes", "helio-runtime"]),
     ("helio-graph", &["helio"]),
     ("helio-cli", &["helio"]),
-    ("helio-testkit", &["helio"]),
+    ("helio-testkit", &["helio", "helio-eval"]),
     ("xtask", &["helio-ir"]),
 ];
 

@@ -1,16 +1,19 @@
 //! Case files: HLO text with inputs, expected results or expected errors. `tests/cases/README.md`
 //! describes the format.
 
+mod check;
+mod directives;
+
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use helio::ir::text::parse_literal;
-use helio::ir::{Module, Verified};
-use helio::{HostQueues, Literal, RunOptions};
+use helio::Reason;
 
-use crate::engines::{ENGINES, Engine};
+pub use check::Shown;
+
 use crate::tolerance::Tolerance;
+use directives::{Directive, directives};
 
 /// One program of a case file.
 #[derive(Clone, Debug)]
@@ -25,23 +28,27 @@ pub struct Case {
     pub expect: Expect,
     /// How closely.
     pub tolerance: Tolerance,
-    /// Arguments, as literal text.
-    pub inputs: Vec<String>,
-    /// What the host feeds, in order, as literal text.
-    pub infeed: Vec<String>,
-    /// What the host is to receive, in order, as literal text.
-    pub outfeed: Vec<String>,
+    /// Arguments.
+    pub inputs: PerReplica,
+    /// What the host feeds, in order.
+    pub infeed: PerReplica,
+    /// What the host is to receive, in order.
+    pub outfeed: PerReplica,
     /// Whether printing and parsing again must give the same text.
     pub round_trip: bool,
     /// How many replicas it takes.
     pub replicas: usize,
+    /// The operations that have no native code where the program is compiled.
+    pub interpreted: Vec<(String, Reason)>,
+    /// Why no engine can run it yet.
+    pub pending: Option<Pending>,
 }
 
 /// What should come of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expect {
-    /// This value, as literal text.
-    Value(String),
+    /// One value, as literal text.
+    Value(PerReplica),
     /// The verifier names this rule, in a message with these words.
     Error {
         /// `pad.C4`, or empty for an error without number.
@@ -49,8 +56,69 @@ pub enum Expect {
         /// Words of the message.
         words: Option<String>,
     },
-    /// Nothing is said: it has to verify.
-    Verifies,
+    /// It verifies, but there is no value to compare.
+    NoRun(NoRun),
+}
+
+/// Why there is no value to compare: all reasons that there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoRun {
+    /// The result is that of a function of the host that its source does not show.
+    HostFunction,
+}
+
+impl NoRun {
+    /// All reasons.
+    pub const ALL: &[NoRun] = &[NoRun::HostFunction];
+
+    /// As case files say it.
+    pub fn name(self) -> &'static str {
+        match self {
+            NoRun::HostFunction => "host-function",
+        }
+    }
+}
+
+/// Why no engine can run a program although its value is known: all reasons that there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pending {
+    /// `send` and `recv` between replicas, paired by a frontend attribute.
+    SendRecvPairs,
+}
+
+impl Pending {
+    /// All reasons.
+    pub const ALL: &[Pending] = &[Pending::SendRecvPairs];
+
+    /// As case files say it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Pending::SendRecvPairs => "send-recv-pairs",
+        }
+    }
+}
+
+/// Values as literal text, for all replicas or for single ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PerReplica {
+    values: BTreeMap<Option<usize>, Vec<String>>,
+}
+
+impl PerReplica {
+    /// The values of a replica: its own, if there are any, else those for all.
+    pub fn of(&self, replica: usize) -> &[String] {
+        let values = self.values.get(&Some(replica)).or_else(|| self.values.get(&None));
+        values.map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    fn push(&mut self, directive: Directive) {
+        self.values.entry(directive.replica).or_default().push(directive.value);
+    }
 }
 
 /// All `.hlo` files below `dir`, in order of their names.
@@ -74,216 +142,145 @@ pub fn files_below(dir: &Path) -> Vec<PathBuf> {
 /// The programs of a case file.
 pub fn read(path: &Path) -> Vec<Case> {
     let text = fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    // Folders have files of the same name.
+    let name = path.with_extension("");
+    let parts: Vec<_> = name.iter().rev().take(2).map(|part| part.to_string_lossy()).collect();
+    let name = parts.into_iter().rev().collect::<Vec<_>>().join("/");
     parse(&name, &text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// The programs in the text of a case file. Errors: a directive that is unknown or unfinished.
+/// The programs in the text of a case file. Errors: a directive that is unknown, unfinished, missing
+/// or given twice.
 pub fn parse(name: &str, text: &str) -> Result<Vec<Case>, String> {
     let mut cases = Vec::new();
     let mut source = String::new();
     for (i, program) in text.split("\n// -----").enumerate() {
-        let mut case = Case {
-            name: format!("{name}#{}", i + 1),
-            text: program.to_owned(),
-            source: String::new(),
-            expect: Expect::Verifies,
-            tolerance: Tolerance::Exact,
-            inputs: Vec::new(),
-            infeed: Vec::new(),
-            outfeed: Vec::new(),
-            round_trip: true,
-            replicas: 1,
-        };
-        for (key, value) in directives(program) {
-            apply(&mut case, &mut source, &key, value.trim())
-                .map_err(|e| format!("{}: // {key}: {e}", case.name))?;
-        }
-        case.source.clone_from(&source);
+        let name = format!("{name}#{}", i + 1);
         let has_program = program.lines().any(|line| {
             let line = line.trim();
             !line.is_empty() && !line.starts_with("//")
         });
-        if has_program {
-            if case.source.is_empty() {
-                return Err(format!("{}: no `// source:` says where it comes from", case.name));
+        let mut directives = directives(program).map_err(|e| format!("{name}: {e}"))?;
+        if let Some(at) = directives.iter().position(|directive| directive.key == "source") {
+            source = directives.remove(at).value;
+        }
+        match (has_program, directives.first()) {
+            (true, _) if source.is_empty() => {
+                return Err(format!("{name}: no `// source:` says where it comes from"));
             }
-            cases.push(case);
+            (true, _) => {
+                let case = case(&name, program, &source, directives);
+                cases.push(case.map_err(|e| format!("{name}: {e}"))?);
+            }
+            (false, Some(stray)) => return Err(format!("{name}: // {}: of no program", stray.key)),
+            (false, None) => {}
         }
     }
     Ok(cases)
 }
 
-const KEYS: &[&str] = &[
-    "source",
-    "input",
-    "expect",
-    "tolerance",
-    "error",
-    "round-trip",
-    "replicas",
-    "infeed",
-    "outfeed",
-];
-
-/// Keys and values; a value goes on over further comment lines while its brackets are open.
-fn directives(program: &str) -> Vec<(String, String)> {
-    let mut found: Vec<(String, String)> = Vec::new();
-    let mut open = false;
-    for line in program.lines() {
-        let Some(comment) = line.trim().strip_prefix("//") else {
-            open = false;
-            continue;
-        };
-        if open {
-            if let Some((_, value)) = found.last_mut() {
-                value.push(' ');
-                value.push_str(comment.trim());
-                open = has_open_bracket(value);
+/// A program with what its directives say.
+fn case(name: &str, text: &str, source: &str, all: Vec<Directive>) -> Result<Case, String> {
+    let mut case = Case {
+        name: name.to_owned(),
+        text: text.to_owned(),
+        source: source.to_owned(),
+        expect: Expect::Value(PerReplica::default()),
+        tolerance: Tolerance::Exact,
+        inputs: PerReplica::default(),
+        infeed: PerReplica::default(),
+        outfeed: PerReplica::default(),
+        round_trip: true,
+        replicas: 1,
+        interpreted: Vec::new(),
+        pending: None,
+    };
+    let (mut values, mut other) = (PerReplica::default(), Vec::new());
+    let mut once = Vec::new();
+    for directive in all {
+        let Directive { key, replica, value } = &directive;
+        let may_repeat = matches!(*key, "input" | "infeed" | "outfeed" | "interpreted");
+        if !may_repeat && once.contains(&(*key, *replica)) {
+            return Err(format!("// {key}: given twice"));
+        }
+        once.push((*key, *replica));
+        let wrong = |e: String| format!("// {key}: {e}");
+        match *key {
+            "input" => case.inputs.push(directive),
+            "infeed" => case.infeed.push(directive),
+            "outfeed" => case.outfeed.push(directive),
+            "expect" => values.push(directive),
+            "error" => other.push(error(value)),
+            "no-run" => {
+                other.push(Expect::NoRun(find(NoRun::ALL, NoRun::name, value).map_err(wrong)?))
             }
-            continue;
-        }
-        let Some((key, value)) = comment.trim().split_once(':') else { continue };
-        let base = key.split('[').next().unwrap_or_default();
-        if KEYS.contains(&base) {
-            open = has_open_bracket(value);
-            found.push((key.to_owned(), value.to_owned()));
+            "pending" => {
+                case.pending = Some(find(Pending::ALL, Pending::name, value).map_err(wrong)?);
+            }
+            "tolerance" => case.tolerance = tolerance(value).map_err(wrong)?,
+            "round-trip" => case.round_trip = find(&[false], |_| "no", value).map_err(wrong)?,
+            "replicas" => case.replicas = count(value).map_err(wrong)?,
+            "interpreted" => case.interpreted.push(interpreted(value).map_err(wrong)?),
+            // These concern another engine.
+            "XLA:CPU differs" | "XLA:CPU crashes" | "XLA rejects" => {}
+            key => return Err(format!("// {key}: cannot be here")),
         }
     }
-    found
-}
-
-fn has_open_bracket(value: &str) -> bool {
-    let count = |c| value.matches(c).count();
-    count('{') + count('(') > count('}') + count(')')
-}
-
-fn apply(case: &mut Case, source: &mut String, key: &str, value: &str) -> Result<(), String> {
-    match key {
-        "source" => *source = value.to_owned(),
-        "input" => case.inputs.push(value.to_owned()),
-        "infeed" => case.infeed.push(value.to_owned()),
-        "outfeed" => case.outfeed.push(value.to_owned()),
-        "expect" => case.expect = Expect::Value(value.to_owned()),
-        "error" => {
-            let (rule, words) = match value.split_once('"') {
-                Some((rule, words)) => (rule, Some(words.trim_end_matches('"').to_owned())),
-                None => (value, None),
-            };
-            case.expect = Expect::Error { rule: rule.trim().to_owned(), words };
+    case.expect = match (values.is_empty(), other.pop(), other.pop()) {
+        (false, None, _) => Expect::Value(values),
+        (true, Some(expect), None) => expect,
+        _ => return Err("wants exactly one of expect, error, no-run".to_owned()),
+    };
+    for (replica, of) in once.iter().filter_map(|(key, replica)| Some(((*replica)?, key))) {
+        if replica >= case.replicas {
+            return Err(format!("// {of}[{replica}]: there are {} replicas", case.replicas));
         }
-        "tolerance" => case.tolerance = parse_tolerance(value)?,
-        "round-trip" => case.round_trip = value != "no",
-        "replicas" => case.replicas = value.parse().map_err(|_| "not a number".to_owned())?,
-        _ => {} // `input[1]`, `expect[1]`: for engines with several replicas
     }
-    Ok(())
+    case.interpreted.sort();
+    Ok(case)
 }
 
-fn parse_tolerance(value: &str) -> Result<Tolerance, String> {
+/// The item that has this name.
+fn find<T: Copy>(items: &[T], name: impl Fn(T) -> &'static str, value: &str) -> Result<T, String> {
+    items.iter().copied().find(|&item| name(item) == value).ok_or_else(|| {
+        let names: Vec<_> = items.iter().map(|&item| name(item)).collect();
+        format!("`{value}` is not one of: {}", names.join(", "))
+    })
+}
+
+fn error(value: &str) -> Expect {
+    let (rule, words) = match value.split_once('"') {
+        Some((rule, words)) => (rule, Some(words.trim_end_matches('"').to_owned())),
+        None => (value, None),
+    };
+    Expect::Error { rule: rule.trim().to_owned(), words }
+}
+
+/// An operation and why it is interpreted: `custom-call custom-call`.
+fn interpreted(value: &str) -> Result<(String, Reason), String> {
+    let (operation, reason) = value.split_once(' ').ok_or("wants an operation and a reason")?;
+    Ok((operation.to_owned(), find(Reason::ALL, Reason::name, reason)?))
+}
+
+fn count(value: &str) -> Result<usize, String> {
+    match value.parse() {
+        Ok(count) if count > 0 => Ok(count),
+        _ => Err(format!("`{value}` is no number of replicas")),
+    }
+}
+
+fn tolerance(value: &str) -> Result<Tolerance, String> {
     let words: Vec<_> = value.split_whitespace().collect();
     let number = |word: &str| word.parse::<f64>().map_err(|_| format!("`{word}` is no number"));
     match words[..] {
-        ["ulp", ulps] => Ok(Tolerance::Ulp(number(ulps)? as u64)),
+        ["ulp", ulps] => {
+            Ok(Tolerance::Ulp(ulps.parse().map_err(|_| format!("`{ulps}` is no number"))?))
+        }
         ["rtol", rtol] => Ok(Tolerance::Distance { rtol: number(rtol)?, atol: 0.0 }),
         ["atol", atol] => Ok(Tolerance::Distance { rtol: 0.0, atol: number(atol)? }),
         ["rtol", rtol, "atol", atol] => {
             Ok(Tolerance::Distance { rtol: number(rtol)?, atol: number(atol)? })
         }
         _ => Err(format!("`{value}` is neither `ulp N` nor `rtol R atol A`")),
-    }
-}
-
-impl Case {
-    /// Runs the program on every engine. Errors: what went wrong, with the case's name.
-    pub fn check(&self) -> Result<(), String> {
-        self.check_unnamed().map_err(|e| format!("{} ({}): {e}", self.name, self.source))
-    }
-
-    fn check_unnamed(&self) -> Result<(), String> {
-        let verified = helio::parse(&self.text).and_then(helio::ir::verify);
-        let module = match (&self.expect, verified) {
-            (Expect::Error { rule, words }, Err(errors)) => {
-                return expect_error(rule, words.as_deref(), &errors);
-            }
-            (Expect::Error { rule, .. }, Ok(_)) => {
-                return Err(format!("accepted, but breaks {rule}"));
-            }
-            (_, Err(errors)) => return Err(format!("rejected: {errors:?}")),
-            (_, Ok(module)) => module,
-        };
-        let printed = helio::print(&module);
-        if self.round_trip {
-            let again = helio::parse(&printed).map_err(|e| format!("reparsing: {e:?}"))?;
-            let reprinted = helio::print(&again);
-            if printed != reprinted {
-                return Err(format!("printing is no fixpoint:\n{printed}\n{reprinted}"));
-            }
-        }
-        let Expect::Value(expected) = &self.expect else { return Ok(()) };
-        let shape = module.entry().program_shape();
-        let expected = literal(expected, &shape.result)?;
-        if self.inputs.len() != shape.params.len() {
-            return Err(format!("{} inputs for {shape}", self.inputs.len()));
-        }
-        let args: Vec<Literal> = self
-            .inputs
-            .iter()
-            .zip(&shape.params)
-            .map(|(text, shape)| literal(text, shape))
-            .collect::<Result<_, _>>()?;
-        for engine in ENGINES {
-            self.run(engine, &module, &args, &expected)
-                .map_err(|e| format!("{}: {e}", engine.name))?;
-        }
-        Ok(())
-    }
-
-    fn run(
-        &self,
-        engine: &Engine,
-        module: &Verified<Module>,
-        args: &[Literal],
-        expected: &Literal,
-    ) -> Result<(), String> {
-        let queues = Arc::new(HostQueues::new());
-        let shapes = helio::infeed_shapes(module);
-        // Infeeds in loops read again and again: go round their shapes.
-        for (item, shape) in self.infeed.iter().zip(shapes.iter().cycle()) {
-            queues.infeed(0).push(literal(item, shape)?).map_err(|e| e.to_string())?;
-        }
-        queues.close_inputs();
-        let mut options = RunOptions::default();
-        options.host = Some(queues.clone());
-        let found = engine.run(module, args, &options).map_err(|e| e.to_string())?;
-        self.tolerance.compare(&found, expected)?;
-        for item in &self.outfeed {
-            let found = queues.outfeed(0).try_pop().ok_or("the host received too little")?;
-            self.tolerance.compare(&found, &literal(item, &found.shape())?)?;
-        }
-        match queues.outfeed(0).try_pop() {
-            Some(_) if !self.outfeed.is_empty() => Err("the host received too much".to_owned()),
-            _ => Ok(()),
-        }
-    }
-}
-
-fn literal(text: &str, shape: &helio::Shape) -> Result<Literal, String> {
-    parse_literal(text, shape).map_err(|e| format!("`{text}` as {shape}: {e}"))
-}
-
-fn expect_error(rule: &str, words: Option<&str>, errors: &[helio::Error]) -> Result<(), String> {
-    let ids: Vec<_> = errors.iter().map(|e| e.rule_id().unwrap_or_default()).collect();
-    if ids.iter().any(|id| *id != rule) || ids.is_empty() {
-        return Err(format!("expected {rule} and nothing else, found {errors:?}"));
-    }
-    if errors.iter().any(|e| e.location().is_none()) {
-        return Err(format!("an error does not say where it stands: {errors:?}"));
-    }
-    match words {
-        Some(words) if !errors.iter().any(|e| e.detail().contains(words)) => {
-            Err(format!("no message contains \"{words}\": {errors:?}"))
-        }
-        _ => Ok(()),
     }
 }

@@ -1,0 +1,205 @@
+//! Running cases.
+
+use std::sync::Arc;
+
+use helio::ir::text::parse_literal;
+use helio::ir::{Module, Verified};
+use helio::{Executable, HostQueues, Literal, ProgramShape, Reason, RunOptions};
+
+use super::{Case, Expect, NoRun, Pending};
+use crate::engines::{ENGINES, Engine};
+use crate::replicas::{self, MEETING_TIME};
+
+/// What a case that holds has shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// The program is rejected, as it should be.
+    Rejected,
+    /// The program verifies, and nothing was to be compared.
+    NoRun(NoRun),
+    /// The program verifies and its values have the shapes of its results; no engine runs it yet.
+    Pending(Pending),
+    /// Every engine that has as many replicas gives the expected results.
+    Results {
+        /// How many replicas there were.
+        replicas: usize,
+    },
+}
+
+impl Case {
+    /// Checks the program and runs it on every engine; calls `ran` for each engine whose results
+    /// were compared, with the program that gave them. Errors: what went wrong, with the case's name.
+    pub fn check(&self, ran: &mut dyn FnMut(&Engine, &Executable)) -> Result<Shown, String> {
+        self.check_unnamed(ran).map_err(|e| format!("{} ({}): {e}", self.name, self.source))
+    }
+
+    fn check_unnamed(&self, ran: &mut dyn FnMut(&Engine, &Executable)) -> Result<Shown, String> {
+        let verified = helio::parse(&self.text).and_then(helio::ir::verify);
+        let module = match (&self.expect, verified) {
+            (Expect::Error { rule, words }, Err(errors)) => {
+                expect_error(rule, words.as_deref(), &errors)?;
+                return Ok(Shown::Rejected);
+            }
+            (Expect::Error { rule, .. }, Ok(_)) => {
+                return Err(format!("accepted, but breaks {rule}"));
+            }
+            (_, Err(errors)) => return Err(format!("rejected: {errors:?}")),
+            (_, Ok(module)) => module,
+        };
+        self.check_printing(&module)?;
+        let values = match &self.expect {
+            Expect::Error { .. } => return Err("accepted".to_owned()),
+            Expect::NoRun(why) => return Ok(Shown::NoRun(*why)),
+            Expect::Value(values) => values,
+        };
+        let module = self.with_replicas(module)?;
+        let shape = module.entry().program_shape();
+        let worlds = (0..self.replicas).map(|replica| {
+            let [expected] = values.of(replica) else {
+                return Err(format!("{} results expected", values.of(replica).len()));
+            };
+            let args = self.args(replica, &shape)?;
+            Ok(World { args, expected: literal(expected, &shape.result)? })
+        });
+        let worlds = worlds.collect::<Result<Vec<World>, String>>()?;
+        if let Some(why) = self.pending {
+            return Ok(Shown::Pending(why));
+        }
+        // Compiled programs run as one replica.
+        let engines = ENGINES.iter().filter(|engine| self.replicas == 1 || !engine.is_compiled());
+        for engine in engines {
+            let program = engine.compile(&module).map_err(|e| format!("{}: {e}", engine.name))?;
+            self.check_compiled(engine, &program)
+                .and_then(|()| self.run(engine, &program, &worlds))
+                .map_err(|e| format!("{}: {e}", engine.name))?;
+            ran(engine, &program);
+        }
+        Ok(Shown::Results { replicas: self.replicas })
+    }
+
+    /// Errors: the printed text is another when it is printed again.
+    fn check_printing(&self, module: &Module) -> Result<(), String> {
+        let printed = helio::print(module);
+        if self.round_trip {
+            let again = helio::parse(&printed).map_err(|e| format!("reparsing: {e:?}"))?;
+            let reprinted = helio::print(&again);
+            if printed != reprinted {
+                return Err(format!("printing is no fixpoint:\n{printed}\n{reprinted}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The module for as many replicas as the case says. Errors: it does not verify for them.
+    fn with_replicas(&self, module: Verified<Module>) -> Result<Verified<Module>, String> {
+        let mut module = module.into_inner();
+        if self.replicas > 1 {
+            module.config.replica_count = Some(self.replicas);
+        }
+        helio::ir::verify(module).map_err(|e| format!("{} replicas: {e:?}", self.replicas))
+    }
+
+    fn args(&self, replica: usize, shape: &ProgramShape) -> Result<Vec<Literal>, String> {
+        let inputs = self.inputs.of(replica);
+        if inputs.len() != shape.params.len() {
+            return Err(format!("{} inputs for {shape}", inputs.len()));
+        }
+        inputs.iter().zip(&shape.params).map(|(text, shape)| literal(text, shape)).collect()
+    }
+
+    /// Errors: what has no native code is not what the case says. At level 0, where little is
+    /// compiled, it is not asked.
+    fn check_compiled(&self, engine: &Engine, program: &Executable) -> Result<(), String> {
+        if !engine.compiles_all() {
+            return Ok(());
+        }
+        let interpreted = program.interpreted().iter();
+        let mut found: Vec<_> = interpreted.map(|i| (i.operation.to_owned(), i.reason)).collect();
+        found.sort();
+        found.dedup();
+        if found != self.interpreted {
+            let lines = |all: &[(String, Reason)]| -> String {
+                let line = |(operation, reason): &(String, Reason)| {
+                    format!("// interpreted: {operation} {}\n", reason.name())
+                };
+                all.iter().map(line).collect()
+            };
+            let (found, said) = (lines(&found), lines(&self.interpreted));
+            return Err(format!("without native code are\n{found}where the case says\n{said}"));
+        }
+        Ok(())
+    }
+
+    fn run(&self, engine: &Engine, program: &Executable, worlds: &[World]) -> Result<(), String> {
+        let queues = Arc::new(HostQueues::new());
+        let shapes = helio::infeed_shapes(program.module());
+        for replica in 0..self.replicas {
+            // Infeeds in loops read again and again: go round their shapes.
+            let items = self.infeed.of(replica).iter();
+            for (item, shape) in items.zip(shapes.iter().cycle()) {
+                queues.infeed(replica).push(literal(item, shape)?).map_err(|e| e.to_string())?;
+            }
+        }
+        queues.close_inputs();
+        let args: Vec<&[Literal]> = worlds.iter().map(|world| &world.args[..]).collect();
+        let found = match args[..] {
+            [args] => {
+                let mut options = RunOptions::default();
+                options.host = Some(queues.clone());
+                vec![engine.run_program(program, args, &options).map_err(|e| e.to_string())]
+            }
+            _ => replicas::run(program.module(), &args, queues.clone(), MEETING_TIME),
+        };
+        for (replica, (found, world)) in found.into_iter().zip(worlds).enumerate() {
+            let compared = found
+                .and_then(|found| self.tolerance.compare(&found, &world.expected))
+                .and_then(|()| self.compare_queues(replica, &queues));
+            compared.map_err(|e| match self.replicas {
+                1 => e,
+                _ => format!("replica {replica}: {e}"),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Errors: the host has not received what it should have, or something that was fed was not read.
+    fn compare_queues(&self, replica: usize, queues: &HostQueues) -> Result<(), String> {
+        for item in self.outfeed.of(replica) {
+            let found = queues.outfeed(replica).try_pop().ok_or("the host received too little")?;
+            self.tolerance.compare(&found, &literal(item, &found.shape())?)?;
+        }
+        if queues.outfeed(replica).try_pop().is_some() {
+            return Err("the host received too much".to_owned());
+        }
+        if queues.infeed(replica).try_pop().is_some() {
+            return Err("not all that was fed was read".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// What a replica is given, and what it should give.
+struct World {
+    args: Vec<Literal>,
+    expected: Literal,
+}
+
+fn literal(text: &str, shape: &helio::Shape) -> Result<Literal, String> {
+    parse_literal(text, shape).map_err(|e| format!("`{text}` as {shape}: {e}"))
+}
+
+fn expect_error(rule: &str, words: Option<&str>, errors: &[helio::Error]) -> Result<(), String> {
+    let ids: Vec<_> = errors.iter().map(|e| e.rule_id().unwrap_or_default()).collect();
+    if ids.iter().any(|id| *id != rule) || ids.is_empty() {
+        return Err(format!("expected {rule} and nothing else, found {errors:?}"));
+    }
+    if errors.iter().any(|e| e.location().is_none()) {
+        return Err(format!("an error does not say where it stands: {errors:?}"));
+    }
+    match words {
+        Some(words) if !errors.iter().any(|e| e.detail().contains(words)) => {
+            Err(format!("no message contains \"{words}\": {errors:?}"))
+        }
+        _ => Ok(()),
+    }
+}
