@@ -9,7 +9,7 @@ use helio_runtime::Block;
 use helio_runtime::program::{Argument, Program, Run, RunError, Watch};
 
 use crate::client::Client;
-use crate::interpreted::Interpreted;
+use crate::interpreted::{Interpreted, Reason};
 use crate::plan::{self, Interpreter, NoPlan, Plan, Target};
 use crate::{GeneratedCode, OptLevel};
 
@@ -38,11 +38,15 @@ impl Compiled {
             (GeneratedCode::Avx2, None) | (GeneratedCode::Portable, _) => None,
         };
         let is_level_zero = level == OptLevel::None;
-        let mut target = Target { isa, is_code_refused: false, is_level_zero };
+        let no_isa = match (code, isa) {
+            (GeneratedCode::Portable, _) | (_, Some(_)) => None,
+            (_, None) => Some(Reason::NoInstructions),
+        };
+        let mut target = Target { isa, no_isa, is_level_zero };
         let mut plan = plan::plan(&module, &target, &client);
         // Some systems let no new code be run.
         if matches!(plan, Err(NoPlan::NoCode)) {
-            target = Target { isa: None, is_code_refused: true, ..target };
+            target = Target { isa: None, no_isa: Some(Reason::CodeRefused), is_level_zero };
             plan = plan::plan(&module, &target, &client);
         }
         let plan = match plan {

@@ -62,9 +62,11 @@ pub enum Reason {
     NotLowered,
     /// Optimisation level 0 makes no kernels of single instructions.
     LevelZero,
-    /// Its kernel cannot be machine code (it needs more registers' worth of stack than there is), and
-    /// runs on the portable tile machine.
+    /// Its kernel needs more stack than machine code may have, and runs on the portable tile machine.
     NoMachineCode,
+    /// The processor has none of the instruction sets that code is generated for; its kernel runs on
+    /// the portable tile machine.
+    NoInstructions,
     /// The system lets no generated code be run; its kernel runs on the portable tile machine.
     CodeRefused,
 }
@@ -84,6 +86,7 @@ impl Reason {
         Reason::NotLowered,
         Reason::LevelZero,
         Reason::NoMachineCode,
+        Reason::NoInstructions,
         Reason::CodeRefused,
     ];
 
@@ -102,6 +105,7 @@ impl Reason {
             Reason::NotLowered => "not-lowered",
             Reason::LevelZero => "level-zero",
             Reason::NoMachineCode => "no-machine-code",
+            Reason::NoInstructions => "no-instructions",
             Reason::CodeRefused => "code-refused",
         }
     }
@@ -117,6 +121,11 @@ impl Reason {
             self,
             Reason::Requested | Reason::RunTimeSizes | Reason::Nesting | Reason::ElidedConstant
         )
+    }
+
+    /// Whether it is about the machine: the same program is compiled on others.
+    pub fn concerns_machine(self) -> bool {
+        matches!(self, Reason::NoInstructions | Reason::CodeRefused)
     }
 
     /// Why the interpreter has to perform an instruction that neither generated code nor a tuned
@@ -168,7 +177,21 @@ impl fmt::Display for Reason {
             Reason::NotLowered => "the fused computation cannot be lowered to kernels",
             Reason::LevelZero => "level 0 makes no kernels of single instructions",
             Reason::NoMachineCode => "its kernel is too large for machine code",
+            Reason::NoInstructions => "the processor has no instructions that code is made of",
             Reason::CodeRefused => "the system lets no generated code be run",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Reason;
+
+    #[test]
+    fn reasons_have_names_of_their_own() {
+        for &reason in Reason::ALL {
+            assert_eq!(Reason::from_name(reason.name()), Some(reason));
+        }
+        assert_eq!(Reason::from_name("none"), None);
     }
 }

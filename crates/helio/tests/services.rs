@@ -220,3 +220,31 @@ fn a_constant_without_its_value_is_checked_and_printed_but_not_run() {
     let error = program.run(&[]).unwrap_err();
     assert!(error.detail().contains("left out"), "{error}");
 }
+
+#[test]
+fn custom_calls_that_nobody_defines_are_warnings() {
+    let program = compile(
+        "ENTRY e {
+           x = f32[2] parameter(0)
+           a = f32[2] custom-call(x), custom_call_target=\"mine\"
+           b = f32[2] custom-call(a), custom_call_target=\"other\"
+           c = f32[2] custom-call(b), custom_call_target=\"other\"
+           ROOT d = f32[2] custom-call(c), custom_call_target=\"Sharding\"
+         }",
+    );
+    let registry = Arc::new(CustomCallRegistry::new());
+    let targets = |registry: &CustomCallRegistry| {
+        let warnings = program.warnings(registry);
+        warnings.iter().filter_map(|e| e.instruction()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(targets(&registry), ["a", "b"]);
+    registry.register("mine", |args, _| Ok(args[0].clone()));
+    assert_eq!(targets(&registry), ["b"]);
+    // A warning is the error that a run ends with.
+    let warning = program.warnings(&registry).remove(0);
+    let mut options = RunOptions::default();
+    options.custom_calls = registry;
+    let x = Literal::array([2], vec![1f32, 2.0]).expect("an array");
+    let error = program.run_with(&[x], &options).expect_err("there is no such function");
+    assert!(error.detail().contains(warning.detail()), "{error}");
+}

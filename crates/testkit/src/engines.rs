@@ -2,7 +2,8 @@
 
 use helio::ir::{Module, Verified};
 use helio::{
-    Backend, CompileOptions, Error, Executable, GeneratedCode, Literal, OptLevel, RunOptions,
+    Backend, CompileOptions, Error, Executable, GeneratedCode, Interpreted, Literal, OptLevel,
+    RunOptions,
 };
 
 /// Something that runs modules.
@@ -104,6 +105,11 @@ impl Engine {
     ) -> Result<Literal, Error> {
         self.run_program(&self.compile(module)?, args, options)
     }
+}
+
+/// What of a program has no native code, but for what is due to the machine that tests run on.
+pub fn not_compiled(program: &Executable) -> Vec<&Interpreted> {
+    program.interpreted().iter().filter(|i| !i.reason.concerns_machine()).collect()
 }
 
 fn first(errors: Vec<Error>) -> Error {

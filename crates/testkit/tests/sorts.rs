@@ -3,7 +3,7 @@
 
 use helio::ir::{Module, Verified, text, verify};
 use helio::{Literal, RunOptions, random_arguments};
-use helio_testkit::engines::{ENGINES, Engine};
+use helio_testkit::engines::{ENGINES, Engine, not_compiled};
 
 /// Comparators of the operands `types`: their names, and what is put between the parameters `a0`,
 /// `b0`, `a1`, … and the end.
@@ -79,6 +79,7 @@ fn as_the_interpreter_sorts() {
     let [interpreter, ..] = ENGINES else { panic!("no engines") };
     let names = ["compiled", "compiled, for the tile machine"];
     let compiled = |engine: &&Engine| names.contains(&engine.name);
+    assert_eq!(ENGINES.iter().filter(compiled).count(), names.len());
     for (name, types, body) in COMPARATORS {
         for (seed, &(dims, dimension)) in shapes.iter().enumerate() {
             let module = module(types, body, dims, dimension);
@@ -87,7 +88,10 @@ fn as_the_interpreter_sorts() {
             let options = RunOptions::default();
             let expected = interpreter.run(&module, &args, &options).unwrap();
             for engine in ENGINES.iter().filter(compiled) {
-                let found = engine.run(&module, &args, &options).unwrap();
+                let program = engine.compile(&module).unwrap();
+                let without = not_compiled(&program);
+                assert!(without.is_empty(), "{name}, {dims:?}, {}: {without:?}", engine.name);
+                let found = engine.run_program(&program, &args, &options).unwrap();
                 assert_eq!(bits(&found), bits(&expected), "{name}, {dims:?}, {}", engine.name);
             }
         }

@@ -4,6 +4,7 @@
 use helio::{
     Buffer, Client, ClientOptions, CompileOptions, ExecuteOptions, Keep, Literal, random_arguments,
 };
+use helio_testkit::engines::not_compiled;
 
 const PROGRAMS: &[(&str, &str)] = &[
     (
@@ -74,6 +75,7 @@ fn results_are_the_same_for_any_number_of_threads() {
         let module = helio::parse(text).unwrap_or_else(|e| panic!("{name}: {e:?}"));
         let program = client.compile(module, &CompileOptions::default());
         let program = program.unwrap_or_else(|e| panic!("{name}: {e:?}"));
+        assert!(not_compiled(&program).is_empty(), "{name}: {:?}", program.interpreted());
         let arguments = random_arguments(&program.program_shape().params, 7).expect("arguments");
         let arrays = arguments.iter().filter_map(Literal::as_array);
         let device = client.default_device();

@@ -12,8 +12,8 @@ use crate::interpreted::Reason;
 pub(crate) struct Target {
     /// The instructions of machine code; without them, kernels run on the tile machine.
     pub(crate) isa: Option<x86::Isa>,
-    /// Whether there is no machine code because the system lets none be run.
-    pub(crate) is_code_refused: bool,
+    /// Why there is no machine code although it was asked for.
+    pub(crate) no_isa: Option<Reason>,
     /// Whether the module has not been optimised, so that nothing is in fusions.
     pub(crate) is_level_zero: bool,
 }
@@ -28,7 +28,7 @@ impl Target {
     pub(super) fn why_portable(&self) -> Option<Reason> {
         match self.isa {
             Some(_) => Some(Reason::NoMachineCode),
-            None => self.is_code_refused.then_some(Reason::CodeRefused),
+            None => self.no_isa,
         }
     }
 

@@ -219,7 +219,7 @@ impl<'m> Planner<'m> {
     /// Notes that the instruction that is being planned has no native code.
     fn note(&mut self, reason: Reason) {
         let interpreted = Interpreted::new(self.module, self.at, reason);
-        // A loop's kernels are made several times over until one of them is kept.
+        // An instruction may have several kernels.
         if self.interpreted.last() != Some(&interpreted) {
             self.interpreted.push(interpreted);
         }

@@ -100,6 +100,7 @@ pub(super) struct Made {
     storages: usize,
     functions: usize,
     written: usize,
+    interpreted: usize,
 }
 
 impl<'m> Planner<'m> {
@@ -109,6 +110,7 @@ impl<'m> Planner<'m> {
             storages: self.storages.len(),
             functions: self.machine_code.len(),
             written: self.written.len(),
+            interpreted: self.interpreted.len(),
         }
     }
 
@@ -175,6 +177,7 @@ impl<'m> Planner<'m> {
         }
         self.machine_code.truncate(kept.functions);
         self.written.truncate(kept.written);
+        self.interpreted.truncate(kept.interpreted);
         let step = self.kernel_step(code, cycles, slots.clone())?;
         Ok(Some(Many { steps: vec![step], slots, is_whole }))
     }
