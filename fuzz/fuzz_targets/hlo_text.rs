@@ -1,4 +1,6 @@
 //! Bodies are in `helio_testkit::hostile`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| helio_testkit::hostile::hlo_text(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    helio_testkit::hostile::hlo_text(bytes);
+});

@@ -3,4 +3,6 @@
 
 use helio::data::Format;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| helio_testkit::hostile::data_file(Format::Npy, bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    helio_testkit::hostile::data_file(Format::Npy, bytes);
+});

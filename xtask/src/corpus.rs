@@ -15,9 +15,19 @@ const WAYS: &[&[&str]] = &[
     &["--opt-level", "3"],
 ];
 
+/// What has run of a corpus, for each of [`WAYS`].
+#[derive(Clone, Copy, Default)]
+struct Ran {
+    /// Arrays that were compared.
+    arrays: usize,
+    /// Programs of which not everything was compiled, as they say themselves.
+    interpreted: usize,
+}
+
 /// For each `NAME.hlo`: it must verify, its printed form must be a fixpoint, and run on the inputs
 /// of `NAME.npz` it must give the results there: interpreted, and compiled at every level; the
-/// printed form, too. Errors: the number of programs that fail.
+/// printed form, too. Prints how many arrays were compared in each way, and how many programs were not
+/// compiled as a whole. Errors: the number of programs that fail, or compare nothing.
 pub(crate) fn run(dir: &Path) -> Result<(), String> {
     let helio = build()?;
     let scratch = std::env::temp_dir().join(format!("helio-corpus-{}", std::process::id()));
@@ -29,9 +39,10 @@ pub(crate) fn run(dir: &Path) -> Result<(), String> {
         .collect();
     programs.sort();
     let mut failed = 0;
+    let mut ran = vec![Ran::default(); WAYS.len()];
     for program in &programs {
         let begin = Instant::now();
-        match check(&helio, program, &scratch) {
+        match check(&helio, program, &scratch, &mut ran) {
             Ok(()) if begin.elapsed().as_secs() >= 5 => {
                 println!("{}: slow, {:.1?}", program.display(), begin.elapsed());
             }
@@ -43,6 +54,12 @@ pub(crate) fn run(dir: &Path) -> Result<(), String> {
         }
     }
     let _ = fs::remove_dir_all(&scratch);
+    for (way, Ran { arrays, interpreted }) in WAYS.iter().zip(&ran) {
+        println!(
+            "{:28} {arrays:6} arrays compared, {interpreted} programs not all compiled",
+            way.join(" ")
+        );
+    }
     println!("{} passed, {failed} failed", programs.len() - failed);
     match failed {
         0 if programs.is_empty() => Err(format!("{}: no programs", dir.display())),
@@ -65,7 +82,7 @@ fn build() -> Result<PathBuf, String> {
     Ok(target.join("release").join("helio"))
 }
 
-fn check(helio: &Path, program: &Path, scratch: &Path) -> Result<(), String> {
+fn check(helio: &Path, program: &Path, scratch: &Path, ran: &mut [Ran]) -> Result<(), String> {
     let (once, twice) = (scratch.join("once.hlo"), scratch.join("twice.hlo"));
     call(helio, &[Path::new("convert"), program, &once])?;
     call(helio, &[Path::new("convert"), &once, &twice])?;
@@ -78,10 +95,20 @@ fn check(helio: &Path, program: &Path, scratch: &Path) -> Result<(), String> {
         let flags = [Path::new("--inputs"), &data, Path::new("--expect"), &data];
         let options: Vec<&Path> = way.iter().map(Path::new).collect();
         let args = [&[Path::new("run"), text], &flags[..], &options].concat();
-        call(helio, &args).map_err(|e| format!("{}: {e}", way.join(" ")))
+        let output = call(helio, &args).map_err(|e| format!("{}: {e}", way.join(" ")))?;
+        // A line for each result.
+        let text = String::from_utf8_lossy(&output.stdout);
+        let arrays = text.lines().filter(|line| line.contains(" elements differ")).count();
+        let interpreted = usize::from(output.stderr.starts_with(b"note: "));
+        match arrays {
+            0 => Err(format!("{}: no result was compared", way.join(" "))),
+            _ => Ok(Ran { arrays, interpreted }),
+        }
     };
-    for way in WAYS {
-        run(program, way)?;
+    for (way, ran) in WAYS.iter().zip(ran) {
+        let this = run(program, way)?;
+        ran.arrays += this.arrays;
+        ran.interpreted += this.interpreted;
     }
     run(&once, WAYS[0])?;
     Ok(())

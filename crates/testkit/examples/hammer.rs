@@ -3,11 +3,13 @@
 //!
 //! Ends with the first input that panics, or takes longer than ten seconds, and prints it.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use helio_testkit::hostile::Reached;
 use helio_testkit::{cases, hostile};
 use oorandom::Rand32;
 
@@ -30,15 +32,19 @@ fn main() -> ExitCode {
     println!("{} programs", programs.len());
     let mut rng = Rand32::new(seed);
     let mut slowest = Duration::ZERO;
+    let mut all: BTreeMap<Reached, u64> = BTreeMap::new();
     for n in 0..count {
         let program = programs[rng.rand_range(0..programs.len() as u32) as usize];
         let input = hostile::mutate(program, &mut rng);
         let begin = Instant::now();
         let outcome = catch_unwind(AssertUnwindSafe(|| hostile::hlo_text(input.as_bytes())));
         let time = begin.elapsed();
-        if outcome.is_err() || time > Duration::from_secs(10) {
-            println!("mutation {n} fails or takes long ({time:?}):\n{input}");
-            return ExitCode::FAILURE;
+        match outcome {
+            Ok(reached) if time <= Duration::from_secs(10) => *all.entry(reached).or_default() += 1,
+            _ => {
+                println!("mutation {n} fails or takes long ({time:?}):\n{input}");
+                return ExitCode::FAILURE;
+            }
         }
         if time > slowest {
             slowest = time;
@@ -46,5 +52,6 @@ fn main() -> ExitCode {
         }
     }
     println!("{count} mutations, no panic; the slowest took {slowest:?}");
+    println!("by how far they came: {all:?}");
     ExitCode::SUCCESS
 }

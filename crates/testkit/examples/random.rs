@@ -4,10 +4,12 @@
 //! Ends with the first program on which an engine differs from the interpreter, made as small as
 //! can be; SEED is where the numbers of programs begin.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use helio_testkit::random;
+use helio_testkit::tally::Tally;
 
 fn main() -> ExitCode {
     let args: Vec<Option<u64>> = std::env::args().skip(1).map(|arg| arg.parse().ok()).collect();
@@ -20,10 +22,11 @@ fn main() -> ExitCode {
         }
     };
     let begin = Instant::now();
-    let mut seed = first;
+    let (mut seed, mut tally) = (first, Tally::default());
     while begin.elapsed() < Duration::from_secs(seconds) {
         // (A panic has said by itself what it was.)
-        let outcome = std::panic::catch_unwind(|| random::check(seed))
+        let check = AssertUnwindSafe(|| random::check(seed, &mut tally));
+        let outcome = catch_unwind(check)
             .unwrap_or_else(|_| Err(format!("the program of seed {seed} panics")));
         if let Err(report) = outcome {
             println!("{report}");
@@ -31,6 +34,6 @@ fn main() -> ExitCode {
         }
         seed += 1;
     }
-    println!("{} programs agree", seed - first);
+    println!("{} programs agree with the interpreter:\n{tally}", seed - first);
     ExitCode::SUCCESS
 }

@@ -10,11 +10,26 @@ use helio::data::Format;
 use helio::{CompileOptions, RunOptions};
 use oorandom::Rand32;
 
+/// How far a body has come with its input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reached {
+    /// It was read, and rejected.
+    Read,
+    /// It was read, and is what it should be; of a program, it does not verify or compile.
+    Parsed,
+    /// It is a program that compiles; its arguments are too large, or it ends with an error.
+    Compiled,
+    /// It is a program, and gives a result.
+    Ran,
+}
+
 /// Parses, verifies, prints and runs whatever is in `bytes`, on made-up arguments.
-pub fn hlo_text(bytes: &[u8]) {
+pub fn hlo_text(bytes: &[u8]) -> Reached {
     let text = String::from_utf8_lossy(bytes);
-    let Ok(module) = helio::parse(&text) else { return };
-    let Ok(program) = helio::compile(module, &CompileOptions::default()) else { return };
+    let Ok(module) = helio::parse(&text) else { return Reached::Read };
+    let Ok(program) = helio::compile(module, &CompileOptions::default()) else {
+        return Reached::Parsed;
+    };
     let printed = helio::print(program.module());
     let again = helio::parse(&printed)
         .and_then(helio::ir::verify)
@@ -23,37 +38,42 @@ pub fn hlo_text(bytes: &[u8]) {
     let shape = program.program_shape();
     let bytes: usize = shape.params.iter().map(helio::Shape::size_bytes).sum();
     if bytes > 1 << 20 {
-        return;
+        return Reached::Compiled;
     }
-    let Ok(args) = helio::random_arguments(&shape.params, 0) else { return };
+    let Ok(args) = helio::random_arguments(&shape.params, 0) else { return Reached::Compiled };
     let mut options = RunOptions::default();
     options.limits.max_steps = Some(20_000);
-    if let Ok(value) = program.run_with(&args, &options) {
-        assert!(value.shape().same(&shape.result), "the result has the shape that was inferred");
-    }
+    let Ok(value) = program.run_with(&args, &options) else { return Reached::Compiled };
+    assert!(value.shape().same(&shape.result), "the result has the shape that was inferred");
+    Reached::Ran
 }
 
 /// Reads `bytes` as the value of a constant of some shapes.
-pub fn literal_text(bytes: &[u8]) {
+pub fn literal_text(bytes: &[u8]) -> Reached {
     let text = String::from_utf8_lossy(bytes);
+    let mut reached = Reached::Read;
     for shape in ["f32[2,3]", "s4[]", "(pred[2], c64[1])", "f8e4m3fn[<=4]"] {
         let shape = helio::ir::text::parse_shape(shape).expect("a shape");
         if let Ok(value) = helio::ir::text::parse_literal(&text, &shape) {
             let printed = helio::ir::text::print_literal(&value);
             let again = helio::ir::text::parse_literal(&printed, &shape).expect("printed by us");
             assert!(value.same_bits(&again), "{printed} keeps all bits");
+            reached = Reached::Parsed;
         }
     }
+    reached
 }
 
 /// Reads `bytes` as a file of arrays.
-pub fn data_file(format: Format, bytes: &[u8]) {
-    if let Ok(tensors) = helio::data::read_from(format, Cursor::new(bytes)) {
-        for tensor in tensors.values() {
-            let elements: usize = tensor.dims.iter().product();
-            assert!(tensor.bytes.len() >= elements.min(1), "elements take bytes");
-        }
+pub fn data_file(format: Format, bytes: &[u8]) -> Reached {
+    let Ok(tensors) = helio::data::read_from(format, Cursor::new(bytes)) else {
+        return Reached::Read;
+    };
+    for tensor in tensors.values() {
+        let elements: usize = tensor.dims.iter().product();
+        assert!(tensor.bytes.len() >= elements.min(1), "elements take bytes");
     }
+    Reached::Parsed
 }
 
 /// Words that mean something in HLO text, to put where they do not belong.

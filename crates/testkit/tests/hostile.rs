@@ -1,10 +1,13 @@
 //! The fuzz targets' bodies, for a second each. A failure prints the input.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use helio::data::{Format, Tensor};
+use helio_testkit::hostile::Reached;
+use helio_testkit::tally::report;
 use helio_testkit::{cases, hostile};
 use oorandom::Rand32;
 
@@ -12,21 +15,32 @@ const TIME: Duration = Duration::from_secs(1);
 /// One input may take so long on a busy machine; what takes longer hangs.
 const SLOW: Duration = Duration::from_secs(20);
 
-/// Calls `body` on inputs made by `make` until the time is up, at least a hundred times.
-fn hammer(seed: u64, make: impl Fn(&mut Rand32) -> Vec<u8>, body: impl Fn(&[u8])) {
+/// Calls `body` on inputs made by `make` until the time is up, at least a thousand times, and prints
+/// how far they came. One in `enough` has to come to `goal`, or the mutations test nothing.
+fn hammer(
+    (name, seed): (&str, u64),
+    (goal, enough): (Reached, usize),
+    make: impl Fn(&mut Rand32) -> Vec<u8>,
+    body: impl Fn(&[u8]) -> Reached,
+) {
     helio::memory::set_limit_bytes(1 << 30);
+    let mut all: BTreeMap<Reached, usize> = BTreeMap::new();
     let mut rng = Rand32::new(seed);
     let begin = Instant::now();
     let mut count = 0;
-    while begin.elapsed() < TIME || count < 100 {
+    while begin.elapsed() < TIME || count < 1000 {
         let input = make(&mut rng);
         let start = Instant::now();
         let outcome = catch_unwind(AssertUnwindSafe(|| body(&input)));
         let shown = String::from_utf8_lossy(&input);
-        assert!(outcome.is_ok(), "this input fails:\n{shown}");
+        let reached = outcome.unwrap_or_else(|_| panic!("this input fails:\n{shown}"));
+        *all.entry(reached).or_default() += 1;
         assert!(start.elapsed() < SLOW, "this input takes {:?}:\n{shown}", start.elapsed());
         count += 1;
     }
+    report(format_args!("hostile {name}: {count} inputs, by how far they came: {all:?}"));
+    let there: usize = all.range(goal..).map(|(_, count)| count).sum();
+    assert!(there * enough >= count, "{name}: only {there} of {count} came to {goal:?}");
 }
 
 fn pick<'a, T>(rng: &mut Rand32, items: &'a [T]) -> &'a T {
@@ -47,7 +61,7 @@ fn programs() -> Vec<String> {
 fn mutated_programs() {
     let programs = programs();
     let make = |rng: &mut Rand32| hostile::mutate(pick::<String>(rng, &programs), rng).into_bytes();
-    hammer(1, make, hostile::hlo_text);
+    hammer(("mutated programs", 1), (Reached::Ran, 20), make, hostile::hlo_text);
 }
 
 #[test]
@@ -55,14 +69,14 @@ fn bytes_as_programs() {
     let programs = programs();
     let make =
         |rng: &mut Rand32| hostile::mutate_bytes(pick::<String>(rng, &programs).as_bytes(), rng);
-    hammer(2, make, hostile::hlo_text);
+    hammer(("bytes as programs", 2), (Reached::Ran, 20), make, hostile::hlo_text);
 }
 
 #[test]
 fn mutated_literals() {
     let literals = ["{ {1, 2, 3}, {nan, -inf, -0x1p3} }", "( {1, 0}, {(1, -2)} )", "-nan(0x12)"];
     let make = |rng: &mut Rand32| hostile::mutate(pick::<&str>(rng, &literals), rng).into_bytes();
-    hammer(3, make, hostile::literal_text);
+    hammer(("literals", 3), (Reached::Parsed, 100), make, hostile::literal_text);
 }
 
 #[test]
@@ -84,7 +98,8 @@ fn mutated_data_files() {
             Ok(1)
         );
         let make = |rng: &mut Rand32| hostile::mutate_bytes(&whole, rng);
-        hammer(10 + seed as u64, make, |bytes| hostile::data_file(format, bytes));
+        let body = |bytes: &[u8]| hostile::data_file(format, bytes);
+        hammer((extension, 10 + seed as u64), (Reached::Parsed, 200), make, body);
     }
 }
 

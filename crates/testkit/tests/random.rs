@@ -3,15 +3,17 @@
 use std::time::{Duration, Instant};
 
 use helio_testkit::random;
+use helio_testkit::tally::{Tally, report};
 
 #[test]
 fn random_programs_agree_on_every_engine() {
     let begin = Instant::now();
-    let mut seed = 0;
+    let (mut seed, mut tally) = (0, Tally::default());
     while begin.elapsed() < Duration::from_millis(1500) || seed < 20 {
-        if let Err(report) = random::check(seed) {
+        if let Err(report) = random::check(seed, &mut tally) {
             panic!("{report}");
         }
         seed += 1;
     }
+    report(format_args!("{seed} random programs, compared with the interpreter:\n{tally}"));
 }

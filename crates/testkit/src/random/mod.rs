@@ -21,10 +21,11 @@ use std::collections::BTreeMap;
 
 use helio::ir::types::{ArrayShape, Native, Number};
 use helio::ir::{Module, Verified, dispatch_type, types::C128};
-use helio::{Array, ElementType, Literal, RunOptions};
+use helio::{Array, ElementType, Executable, Literal, RunOptions};
 use oorandom::Rand64;
 
 use crate::engines::{ENGINES, Engine};
+use crate::tally::Tally;
 use crate::tolerance::Tolerance;
 use block::{Block, Value};
 use bound::Bound;
@@ -52,17 +53,24 @@ impl Program {
     /// Errors: the engine fails, or its results differ from the interpreter's.
     fn agrees(&self, engine: &Engine) -> Result<(), String> {
         let (module, expected) = self.oracle()?;
-        self.agrees_with(engine, &module, &expected)
+        self.agrees_with(engine, &module, &expected).map(|_| ())
     }
 
+    /// The engine's program. Errors: it fails, its results differ, or the engine compiles and it is
+    /// interpreted as a whole: no random program has a reason for that.
     fn agrees_with(
         &self,
         engine: &Engine,
         module: &Verified<Module>,
         expected: &Literal,
-    ) -> Result<(), String> {
-        let found = engine.run(module, &self.arguments, &RunOptions::default());
-        self.compare(&found.map_err(|e| e.to_string())?, expected)
+    ) -> Result<Executable, String> {
+        let program = engine.compile(module).map_err(|e| e.to_string())?;
+        if let Some(because) = program.interpreted().iter().find(|i| i.reason.concerns_program()) {
+            return Err(format!("not compiled: {because}"));
+        }
+        let found = engine.run_program(&program, &self.arguments, &RunOptions::default());
+        self.compare(&found.map_err(|e| e.to_string())?, expected)?;
+        Ok(program)
     }
 
     /// Compares results. `Err` says where and how they differ first.
@@ -158,15 +166,22 @@ impl Random {
 /// Instructions of a program: enough for a few of them to be fused.
 const INSTRUCTIONS: usize = 24;
 
-/// Runs the program of this number on the interpreter and on every engine. Errors: a report of the
-/// first engine that differs, with the least part of the program on which it does.
-pub fn check(seed: u64) -> Result<(), String> {
+/// Runs the program of this number on the interpreter and on every engine; counts the runs whose
+/// results were compared. Errors: a report of the first engine that differs, with the least part of
+/// the program on which it does.
+pub fn check(seed: u64, tally: &mut Tally) -> Result<(), String> {
     let random = Random::new(seed, INSTRUCTIONS);
     let whole = random.program();
     let (module, expected) =
         whole.oracle().map_err(|e| format!("seed {seed}: {e}\n{}", whole.text))?;
     for engine in &ENGINES[1..] {
-        let Err(first) = whole.agrees_with(engine, &module, &expected) else { continue };
+        let first = match whole.agrees_with(engine, &module, &expected) {
+            Ok(program) => {
+                tally.ran(engine, &program);
+                continue;
+            }
+            Err(first) => first,
+        };
         let (part, error) = random.least(engine).unwrap_or((whole, first));
         let mut report = format!("seed {seed}, {}: {error}\n{}\n", engine.name, part.text);
         for (i, argument) in part.arguments.iter().enumerate() {
