@@ -1,38 +1,15 @@
 //! Examples with other replicas, the host, and custom calls.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Mutex};
 
-use helio_eval::services::{Channel, Collectives, CustomCalls, Host, Participant, Rendezvous};
+use helio_eval::services::{Channel, CustomCalls, Host, NoHost, Participant};
 use helio_ir::builder::ChannelHandle;
 use helio_ir::ops::{CollectiveAttrs, ReplicaGroups};
 use helio_ir::{Array, Result};
+use helio_testkit::replicas::{self, MEETING_TIME};
 
 use super::*;
-
-/// Where replicas on threads meet: the values that each has given, visit by visit.
-#[derive(Default)]
-struct Meetings {
-    given: Mutex<HashMap<(Rendezvous, Participant), Vec<Literal>>>,
-    changed: Condvar,
-}
-
-impl Collectives for Meetings {
-    fn exchange(&self, at: &Rendezvous, me: Participant, value: Literal) -> Result<Vec<Literal>> {
-        let mut given = self.given.lock().expect("no test panics here");
-        let mine = given.entry((at.clone(), me)).or_default();
-        mine.push(value);
-        let visit = mine.len() - 1;
-        self.changed.notify_all();
-        loop {
-            let of = |peer: &Participant| given.get(&(at.clone(), *peer))?.get(visit).cloned();
-            if let Some(values) = at.group.iter().map(of).collect() {
-                return Ok(values);
-            }
-            given = self.changed.wait(given).expect("no test panics here");
-        }
-    }
-}
 
 /// What each of several replicas gives for its own `f32` argument.
 fn run_replicas(args: &[&[f32]], body: impl FnOnce(&XlaBuilder, &XlaOp) -> XlaOp) -> Vec<Literal> {
@@ -42,21 +19,11 @@ fn run_replicas(args: &[&[f32]], body: impl FnOnce(&XlaBuilder, &XlaOp) -> XlaOp
     let mut module = b.build_with_root(root).unwrap_or_else(|e| panic!("{e}")).into_module();
     module.config.replica_count = Some(args.len());
     let module = &verify(module).unwrap_or_else(|e| panic!("{e:?}"));
-    let meetings: Arc<Meetings> = Arc::default();
-    std::thread::scope(|scope| {
-        let run = |(replica, arg): (usize, &&[f32])| {
-            let cx = Context {
-                me: Participant { replica, partition: 0 },
-                replica_count: args.len(),
-                collectives: meetings.clone(),
-                ..Context::default()
-            };
-            let arg = Literal::array([arg.len()], arg.to_vec()).expect("a vector");
-            scope.spawn(move || evaluate(module, &[arg], &cx).unwrap_or_else(|e| panic!("{e}")))
-        };
-        let threads: Vec<_> = args.iter().enumerate().map(run).collect();
-        threads.into_iter().map(|thread| thread.join().expect("no replica panics")).collect()
-    })
+    let vector = |arg: &&[f32]| [Literal::array([arg.len()], arg.to_vec()).expect("a vector")];
+    let args: Vec<[Literal; 1]> = args.iter().map(vector).collect();
+    let args: Vec<&[Literal]> = args.iter().map(|arg| &arg[..]).collect();
+    let results = replicas::run(module, &args, Arc::new(NoHost), MEETING_TIME);
+    results.into_iter().map(|result| result.unwrap_or_else(|e| panic!("{e}"))).collect()
 }
 
 #[track_caller]
