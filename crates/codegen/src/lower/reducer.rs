@@ -36,6 +36,8 @@ pub(super) struct Simple<'m> {
     pub instr: &'m Op,
     /// The type to accumulate in: narrow floats would lose every small element.
     pub ty: ElementType,
+    /// What accumulators begin with, as bits of that type: see [`BinaryOp::neutral`].
+    pub neutral: u128,
 }
 
 impl PartialEq for Simple<'_> {
@@ -122,22 +124,13 @@ fn simple<'m>(graph: &Graph<'m>, to_apply: CompId, count: usize) -> Option<Vec<S
     let of = |(i, root): (usize, &InstrId)| {
         let instr = body.instr(unconverted(*root));
         let Op::Binary(op) = instr.op else { return None };
-        let folds = matches!(
-            op,
-            BinaryOp::Add
-                | BinaryOp::Multiply
-                | BinaryOp::Maximum
-                | BinaryOp::Minimum
-                | BinaryOp::And
-                | BinaryOp::Or
-                | BinaryOp::Xor
-        );
         let (lhs, rhs) = (param(instr.operands[0])?, param(instr.operands[1])?);
         let pair = (lhs, rhs) == (i, i + count) || (rhs, lhs) == (i, i + count);
         let element = element(*root)?;
         let wide = element.is_float() && element.size_bytes() < 4;
         let ty = if wide { ElementType::F32 } else { element };
-        (folds && pair).then_some(Simple { op, instr: &instr.op, ty })
+        let neutral = op.neutral(ty)?;
+        pair.then_some(Simple { op, instr: &instr.op, ty, neutral })
     };
     if roots.len() != count {
         return None;

@@ -36,6 +36,7 @@ mod dynamic_slice;
 mod fft;
 mod gather;
 mod infeed;
+mod neutral;
 mod pad;
 mod reduce;
 mod reducer;

@@ -3,7 +3,7 @@
 use std::iter::zip;
 
 use helio_ir::ops::{BinaryOp, Convert};
-use helio_ir::{ElementType, Op};
+use helio_ir::{ElementType, Native, Op, dispatch_type};
 
 use super::{Loops, Pass};
 use crate::elementwise::{self, Elem};
@@ -60,8 +60,7 @@ impl<'m> Loops<'_, 'm> {
                 for leaf in 0..reduction.types.len() {
                     values.push(match &reduction.reducer.kind {
                         Kind::Simple(ops) => {
-                            let ty = ops[leaf].ty;
-                            elementwise::constant(b, ty, neutral(ops[leaf].op, ty))
+                            elementwise::constant(b, ops[leaf].ty, ops[leaf].neutral)
                         }
                         _ => self.emit.value(b, reduction.inits[leaf]),
                     });
@@ -82,15 +81,16 @@ impl<'m> Loops<'_, 'm> {
     ) -> Elem {
         let Kind::Simple(ops) = &reduction.reducer.kind else { return value };
         let (simple, ty) = (ops[leaf], reduction.types[leaf]);
-        let init = self.emit.value(b, reduction.inits[leaf]);
-        let init = convert(b, ty, init, simple.ty);
+        // Asked of the type of the accumulators: what is neutral in a narrower one need not be.
         let known = matches!(
             self.domain.graph.node(reduction.inits[leaf]),
-            Node::Literal(bits) if is_neutral(simple.op, ty, *bits)
+            Node::Literal(bits) if converted(*bits, ty, simple.ty) == simple.neutral
         );
         let value = match known {
             true => value,
             false => {
+                let init = self.emit.value(b, reduction.inits[leaf]);
+                let init = convert(b, ty, init, simple.ty);
                 let operands = [(simple.ty, init), (simple.ty, value)];
                 elementwise::apply(b, simple.instr, &operands, simple.ty)
             }
@@ -381,44 +381,18 @@ fn rotate(b: &mut Builder, elem: Elem, by: usize) -> Elem {
     }
 }
 
+/// The bits of a constant in another type.
+fn converted(bits: u128, from: ElementType, to: ElementType) -> u128 {
+    if from == to {
+        return bits;
+    }
+    let number = dispatch_type!(from, T => <T as Native>::from_bits(bits).to_number());
+    dispatch_type!(to, T => Native::to_bits(<T as Native>::from_number(number)))
+}
+
 fn convert(b: &mut Builder, from: ElementType, elem: Elem, to: ElementType) -> Elem {
     if from == to {
         return elem;
     }
     elementwise::apply(b, &Op::Convert(Convert { element: to }), &[(from, elem)], to)
-}
-
-/// The bits of the value that changes nothing.
-fn neutral(op: BinaryOp, ty: ElementType) -> u128 {
-    let ones = u128::MAX >> (128 - ty.bits());
-    let sign = 1 << (ty.bits() - 1);
-    let one = helio_ir::dispatch_type!(ty, T => {
-        let one: T = helio_ir::Native::from_number(helio_ir::Number::Int(1));
-        helio_ir::Native::to_bits(one)
-    });
-    let infinity = |negative: bool| {
-        let value = if negative { f64::NEG_INFINITY } else { f64::INFINITY };
-        helio_ir::dispatch_type!(ty, T => {
-            let value: T = helio_ir::Native::from_number(helio_ir::Number::Float(value));
-            helio_ir::Native::to_bits(value)
-        })
-    };
-    match op {
-        BinaryOp::Multiply => one,
-        BinaryOp::Maximum if ty.is_float() => infinity(true),
-        BinaryOp::Minimum if ty.is_float() => infinity(false),
-        BinaryOp::Maximum if ty.is_signed_integer() => sign,
-        BinaryOp::Minimum if ty.is_signed_integer() => ones ^ sign,
-        BinaryOp::Minimum if ty.is_pred() => 1,
-        BinaryOp::And if ty.is_pred() => 1,
-        BinaryOp::Minimum | BinaryOp::And => ones,
-        // The sum of -0 and -0 is -0.
-        BinaryOp::Add if ty.is_float() => sign,
-        _ => 0,
-    }
-}
-
-/// Whether an initial value changes nothing; that of a sum may be either zero.
-fn is_neutral(op: BinaryOp, ty: ElementType, bits: u128) -> bool {
-    bits == neutral(op, ty)
 }

@@ -120,14 +120,21 @@ fn complex_sums(mut dims: Vec<WindowDim>, ty: NumberType) -> Option<Bound> {
     dims.push(parts);
     let plan = window::ReduceWindow::new(&dims, ty, Fold::Add)?;
     Some(Bound::new("reduce-window", move |inputs, outputs, threads| {
-        // The parts of the initial value differ, so it is added afterwards, if it is not zero.
-        plan.run(inputs[0], bytes_of(&[0u64]), outputs[0], threads);
-        if inputs[1].iter().all(|&byte| byte == 0) {
-            return;
+        let (re, im) = inputs[1].split_at(inputs[1].len() / 2);
+        if re == im {
+            return plan.run(inputs[0], re, outputs[0], threads);
         }
+        // The parts of the initial value differ, so sums begin with what changes nothing, and it is
+        // added afterwards.
         match ty {
-            NumberType::F32 => add::<f32>(cast(inputs[1]), cast_mut(outputs[0])),
-            _ => add::<f64>(cast(inputs[1]), cast_mut(outputs[0])),
+            NumberType::F32 => {
+                plan.run(inputs[0], bytes_of(&[-0.0_f32]), outputs[0], threads);
+                add::<f32>(cast(inputs[1]), cast_mut(outputs[0]));
+            }
+            _ => {
+                plan.run(inputs[0], bytes_of(&[-0.0_f64]), outputs[0], threads);
+                add::<f64>(cast(inputs[1]), cast_mut(outputs[0]));
+            }
         }
     }))
 }
