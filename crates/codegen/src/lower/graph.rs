@@ -487,6 +487,10 @@ impl<'m> Graph<'m> {
             return Err(Stop::unsupported("a shape with dynamic or huge dimensions"));
         }
         let ty = shape.element();
+        // There is no element to be read, wherever the index maps lead: nobody uses the value.
+        if shape.element_count() == 0 {
+            return self.literal(0, ty);
+        }
         let args = self.frames[frame as usize].args.as_ref();
         match (&instr.op, args) {
             (Op::Parameter(param), Some(args)) => return Ok(args[param.number]),

@@ -291,6 +291,11 @@ impl<'m> Graph<'m> {
         let operand = self.operand_shape(place, 0)?;
         let indices = self.operand_shape(place, 1)?;
         let dims = &op.dims;
+        // Slices without elements, of which the result nevertheless has some: dimensions of size 0
+        // are collapsed like those of size 1.
+        if op.slice_sizes.contains(&0) {
+            return self.literal(0, place.shape.element());
+        }
         let mut map = vec![Affine::default(); operand.rank()];
         for (d, &at) in zip(dims.offset_operand_dims(operand.rank()), &dims.offset_dims) {
             map[d] = place.map[at].clone();

@@ -5,7 +5,9 @@
 //! and fuses with what computes `i` and `j`. A scatter that subtracts becomes one that adds.
 
 use helio_ir::ops::{Clamp, Compare, Convert, Direction, Gather, Scatter, Select, Slice};
-use helio_ir::{BinaryOp, ElementType, InstrId, Number, Op, Result, UnaryOp};
+use helio_ir::{
+    BinaryOp, ElementType, InstrId, Native, Number, Op, Result, Shape, UnaryOp, dispatch_type,
+};
 
 use super::Simplifier;
 use crate::draft::addition;
@@ -127,8 +129,16 @@ pub(super) fn gather(
     cx: &mut Simplifier<'_, '_>,
     op: &Gather,
     operands: &[InstrId],
+    shape: &Shape,
 ) -> Result<Option<InstrId>> {
     let (&[x, indices], dims) = (operands, &op.dims) else { return Ok(None) };
+    // Slices without elements give zeros: their dimensions of size 0 may be left out of the result.
+    if op.slice_sizes.contains(&0)
+        && let Some(result) = shape.as_array().filter(|result| result.is_static())
+    {
+        let zero = dispatch_type!(result.element(), T => <T as Native>::from_bits(0).to_number());
+        return cx.splat_of(result, zero).map(Some);
+    }
     if !has_columns(cx, indices, dims.index_vector_dim) {
         return Ok(None);
     }

@@ -35,7 +35,7 @@ pub(super) fn simpler(
         }
         Op::Reduce(op) => reduce::simpler(cx, op, operands, shape),
         Op::ReduceWindow(op) => reduce::window(cx, op, operands),
-        Op::Gather(op) => indexed::gather(cx, op, operands),
+        Op::Gather(op) => indexed::gather(cx, op, operands, shape),
         Op::Scatter(op) => indexed::scatter(cx, op, operands),
         Op::Dot(op) => dot::simpler(cx, op, operands),
         Op::Convolution(op) => convolution::simpler(cx, op, operands),

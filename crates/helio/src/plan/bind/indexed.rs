@@ -25,8 +25,9 @@ pub(super) fn gather(site: &Site<'_>, op: &ops::Gather) -> Option<Bound> {
         batching: batching.map(|(&operand, &indices)| (operand, indices)).collect(),
         is_splat: false,
     };
-    // A collapsed dimension of size 0 has nothing to take; the interpreter says what happens.
-    if dims.collapsed_slice_dims.iter().any(|&d| op.slice_sizes[d] != 1) {
+    // Where a slice has no element, though the result has some, there is nothing to take; the
+    // interpreter says what happens.
+    if op.slice_sizes.contains(&0) {
         return None;
     }
     let gather = Gather::new(&windows, operand.element().size_bytes())?;
