@@ -11,7 +11,7 @@ use helio_runtime::program::{Argument, Program, Run, RunError, Watch};
 use crate::client::Client;
 use crate::interpreted::{Interpreted, Reason};
 use crate::plan::{self, Interpreter, NoPlan, Plan, Target};
-use crate::{GeneratedCode, OptLevel};
+use crate::{CompileOptions, GeneratedCode, OptLevel};
 
 /// A module and its plan.
 #[derive(Debug)]
@@ -24,29 +24,29 @@ pub(crate) struct Compiled {
 }
 
 impl Compiled {
-    /// Compiles a module that was optimised at a level; or says which of its instructions leaves it
+    /// Compiles a module that was optimised with these options; or says which of its instructions leaves it
     /// to the interpreter as a whole. Errors: memory, or a defect.
     pub(crate) fn new(
         module: Verified<Module>,
-        level: OptLevel,
-        code: GeneratedCode,
+        options: &CompileOptions,
         client: Client,
     ) -> Result<Result<Self, Interpreted>> {
-        let isa = match (code, Isa::detect()) {
+        let isa = match (options.code, Isa::detect()) {
             (GeneratedCode::Best, isa) => isa,
             (GeneratedCode::Avx2, Some(_)) => Some(Isa::Avx2),
             (GeneratedCode::Avx2, None) | (GeneratedCode::Portable, _) => None,
         };
-        let is_level_zero = level == OptLevel::None;
-        let no_isa = match (code, isa) {
+        let is_level_zero = options.opt_level == OptLevel::None;
+        let no_isa = match (options.code, isa) {
             (GeneratedCode::Portable, _) | (_, Some(_)) => None,
             (_, None) => Some(Reason::NoInstructions),
         };
-        let mut target = Target { isa, no_isa, is_level_zero };
+        let bounds_checks = options.bounds_checks;
+        let mut target = Target { isa, no_isa, is_level_zero, bounds_checks };
         let mut plan = plan::plan(&module, &target, &client);
         // Some systems let no new code be run.
         if matches!(plan, Err(NoPlan::NoCode)) {
-            target = Target { isa: None, no_isa: Some(Reason::CodeRefused), is_level_zero };
+            target = Target { isa: None, no_isa: Some(Reason::CodeRefused), ..target };
             plan = plan::plan(&module, &target, &client);
         }
         let plan = match plan {

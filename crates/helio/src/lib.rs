@@ -84,6 +84,9 @@ pub struct CompileOptions {
     pub opt_level: OptLevel,
     /// What generated code consists of.
     pub code: GeneratedCode,
+    /// Whether machine code checks each of its accesses to memory, so that one outside of its buffer
+    /// is an error of kind `Internal`: for tests, as it takes several times as long.
+    pub bounds_checks: bool,
 }
 
 /// What generated code consists of.
@@ -150,10 +153,9 @@ impl Executable {
             // What has no plan (sizes that are known only at run time, say) is interpreted as a
             // whole.
             Backend::Cpu => {
-                let level = options.opt_level;
-                let optimized = helio_passes::optimize(module.clone(), level);
-                let compiled = optimized
-                    .and_then(|module| Compiled::new(module, level, options.code, client.clone()));
+                let optimized = helio_passes::optimize(module.clone(), options.opt_level);
+                let compiled =
+                    optimized.and_then(|module| Compiled::new(module, options, client.clone()));
                 let compiled = compiled.map_err(|error| vec![error])?;
                 compiled.map(Arc::new).map_err(|because| Whole::Because(Arc::new(because)))
             }

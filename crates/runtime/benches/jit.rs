@@ -100,6 +100,7 @@ fn function(stage: &helio_codegen::lower::Stage, isa: Isa) -> (JitFunction, Vec<
         }),
         code: code.clone(),
         nanos: stage.cost as f64,
+        checked: Vec::new(),
     };
     let function = Jit::install(vec![jit]).expect("executable memory").pop().expect("a function");
     (function, code)

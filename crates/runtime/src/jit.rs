@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 pub use batch::{JitBatch, LateFunction};
 
@@ -46,6 +46,9 @@ pub struct Jit {
     pub code: Vec<u8>,
     /// About how many nanoseconds a number of the range takes.
     pub nanos: f64,
+    /// What the code's accesses are, in words, if it checks them. It then gives two numbers, in `rax`
+    /// and `rdx`: 0, or from 1 on which access would have left its buffer, and at which byte of it.
+    pub checked: Vec<String>,
 }
 
 impl Jit {
@@ -65,9 +68,10 @@ impl Jit {
         }
         let pages = Arc::new(Pages::new(&bytes)?);
         let function = |(jit, start): (Jit, usize)| {
-            let Jit { signature, nanos, .. } = jit;
+            let Jit { signature, nanos, checked, .. } = jit;
             let task = task_len(signature.range, signature.grain.max(1), nanos);
-            JitFunction { pages: Arc::clone(&pages), start, signature, task }
+            let (pages, checked) = (Arc::clone(&pages), checked.into());
+            JitFunction { pages, start, signature, task, checked }
         };
         Ok(all.into_iter().zip(starts).map(function).collect())
     }
@@ -93,6 +97,8 @@ pub struct JitFunction {
     signature: Arc<Signature>,
     /// A multiple of the grain.
     task: i64,
+    /// See [`Jit::checked`].
+    checked: Arc<[String]>,
 }
 
 impl fmt::Debug for JitFunction {
@@ -111,25 +117,31 @@ pub enum JitArg<'a> {
     Same(usize),
 }
 
-/// Why buffers do not fit a function.
+/// Why a call of a function failed: buffers do not fit it, or code that checks its accesses found one
+/// outside of its buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ArgumentMismatch(String);
+pub struct CallError(String);
 
-impl fmt::Display for ArgumentMismatch {
+impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for ArgumentMismatch {}
+impl std::error::Error for CallError {}
+
+/// What code that checks its accesses gives.
+#[repr(C)]
+struct Checked {
+    /// 0, or the number of an access from 1 on.
+    access: u64,
+    /// At which byte of its buffer it would have been.
+    at: i64,
+}
 
 impl JitFunction {
     /// Calls the function for its whole range.
-    pub fn call(
-        &self,
-        args: &mut [JitArg<'_>],
-        threads: Threads<'_>,
-    ) -> Result<(), ArgumentMismatch> {
+    pub fn call(&self, args: &mut [JitArg<'_>], threads: Threads<'_>) -> Result<(), CallError> {
         self.call_piece(args, 0..self.signature.range, threads)
     }
 
@@ -140,26 +152,25 @@ impl JitFunction {
         args: &mut [JitArg<'_>],
         piece: Range<i64>,
         threads: Threads<'_>,
-    ) -> Result<(), ArgumentMismatch> {
+    ) -> Result<(), CallError> {
         let Signature { range, grain, .. } = *self.signature;
         let is_cut = |at: i64| at == range || at % grain.max(1) == 0;
         let inside = 0 <= piece.start && piece.start <= piece.end && piece.end <= range;
         if !(inside && is_cut(piece.start) && is_cut(piece.end)) {
-            return Err(self.mismatch(format!("{piece:?} of {range} in steps of {grain}")));
+            return Err(self.error(format!("{piece:?} of {range} in steps of {grain}")));
         }
         let at = self.addresses(args)?;
         // SAFETY: `addresses` has compared the buffers with the parameters; they are borrowed, the
         // written ones mutably, until the call returns. The piece is one of the range.
-        unsafe { self.call_raw(&at, piece, threads) };
-        Ok(())
+        unsafe { self.call_raw(&at, piece, threads) }
     }
 
-    fn mismatch(&self, what: String) -> ArgumentMismatch {
-        ArgumentMismatch(format!("{}: {what}", self.signature.name))
+    fn error(&self, what: String) -> CallError {
+        CallError(format!("{}: {what}", self.signature.name))
     }
 
-    fn addresses(&self, args: &mut [JitArg<'_>]) -> Result<FewAddresses, ArgumentMismatch> {
-        let error = |what: String| Err(self.mismatch(what));
+    fn addresses(&self, args: &mut [JitArg<'_>]) -> Result<FewAddresses, CallError> {
+        let error = |what: String| Err(self.error(what));
         if args.len() != self.signature.params.len() {
             return error(format!(
                 "{} buffers for {} parameters",
@@ -193,46 +204,85 @@ impl JitFunction {
     ///
     /// # Safety
     /// As for [`RawKernel::call`].
-    unsafe fn call_raw(&self, at: &[*mut u8], range: Range<i64>, threads: Threads<'_>) {
+    unsafe fn call_raw(
+        &self,
+        at: &[*mut u8],
+        range: Range<i64>,
+        threads: Threads<'_>,
+    ) -> Result<(), CallError> {
         debug_assert_eq!(at.len(), self.signature.params.len());
         let at = Addresses(at);
+        // The first piece with an access that is outside.
+        let outside = Mutex::new(None::<(i64, Checked)>);
         let piece = |begin, end| {
-            with_scratch(self.signature.scratch_bytes, |scratch| {
+            let checked = with_scratch(self.signature.scratch_bytes, |scratch| {
                 // SAFETY: the caller has vouched for the addresses, and whoever made the code for that
                 // it touches nothing else; the scratch is this thread's own, aligned, and large enough.
                 // Pieces of the range write different elements, so they may run at the same time.
-                unsafe { self.enter(at.get(), begin, end, scratch) };
+                unsafe { self.enter(at.get(), begin, end, scratch) }
             });
+            if let Some(checked) = checked {
+                let mut first = outside.lock().unwrap_or_else(PoisonError::into_inner);
+                if first.as_ref().is_none_or(|(at, _)| begin < *at) {
+                    *first = Some((begin, checked));
+                }
+            }
         };
         let len = range.end - range.start;
         if threads.count() == 1 || self.task >= len {
-            return piece(range.start, range.end);
+            piece(range.start, range.end);
+        } else {
+            let tasks = times(len, self.task);
+            threads.for_each(tasks as usize, &|n| {
+                let begin = range.start + n as i64 * self.task;
+                piece(begin, range.end.min(begin + self.task));
+            });
         }
-        let tasks = times(len, self.task);
-        threads.for_each(tasks as usize, &|n| {
-            let begin = range.start + n as i64 * self.task;
-            piece(begin, range.end.min(begin + self.task));
-        });
+        match outside.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some((_, Checked { access, at })) => {
+                let what = self.checked.get(access as usize - 1).map_or("?", String::as_str);
+                Err(self.error(format!("{what} at byte {at}")))
+            }
+            None => Ok(()),
+        }
     }
 
-    /// Jumps to the code.
+    /// Jumps to the code; gives what it has found outside of its buffer, if it checks that.
     ///
     /// # Safety
     /// `at` and `scratch` are what the code expects.
     #[cfg(target_arch = "x86_64")]
-    unsafe fn enter(&self, at: &[*mut u8], begin: i64, end: i64, scratch: *mut u8) {
+    unsafe fn enter(
+        &self,
+        at: &[*mut u8],
+        begin: i64,
+        end: i64,
+        scratch: *mut u8,
+    ) -> Option<Checked> {
         type Entry = unsafe extern "sysv64" fn(*const *mut u8, i64, i64, *mut u8);
-        // SAFETY: the code at `start` has this type, as its maker says, and stays mapped while `self`
-        // lives.
-        let entry: Entry = unsafe { std::mem::transmute(self.pages.at(self.start)) };
+        type CheckedEntry = unsafe extern "sysv64" fn(*const *mut u8, i64, i64, *mut u8) -> Checked;
+        let code = self.pages.at(self.start);
+        if self.checked.is_empty() {
+            // SAFETY: the code at `start` has this type, as its maker says, and stays mapped while
+            // `self` lives.
+            let entry: Entry = unsafe { std::mem::transmute(code) };
+            // SAFETY: the caller's.
+            unsafe { entry(at.as_ptr(), begin, end, scratch) };
+            return None;
+        }
+        // SAFETY: the code at `start` has this type if it has accesses that it checks, as its maker
+        // says, and stays mapped while `self` lives.
+        let entry: CheckedEntry = unsafe { std::mem::transmute(code) };
         // SAFETY: the caller's.
-        unsafe { entry(at.as_ptr(), begin, end, scratch) };
+        let checked = unsafe { entry(at.as_ptr(), begin, end, scratch) };
+        (checked.access != 0).then_some(checked)
     }
 
     #[cfg(not(target_arch = "x86_64"))]
-    unsafe fn enter(&self, _: &[*mut u8], _: i64, _: i64, _: *mut u8) {
+    unsafe fn enter(&self, _: &[*mut u8], _: i64, _: i64, _: *mut u8) -> Option<Checked> {
         // There are no pages here that a function could be made from.
         self.pages.at(self.start);
+        None
     }
 }
 
@@ -241,9 +291,14 @@ impl RawKernel for JitFunction {
         &self.signature
     }
 
-    unsafe fn call(&self, at: &[*mut u8], piece: Range<i64>, threads: Threads<'_>) {
+    unsafe fn call(
+        &self,
+        at: &[*mut u8],
+        piece: Range<i64>,
+        threads: Threads<'_>,
+    ) -> Result<(), CallError> {
         // SAFETY: the caller's.
-        unsafe { self.call_raw(at, piece, threads) };
+        unsafe { self.call_raw(at, piece, threads) }
     }
 }
 
@@ -271,7 +326,7 @@ thread_local! {
 }
 
 /// Calls `body` with so many bytes of memory that nothing else uses.
-fn with_scratch(bytes: usize, body: impl FnOnce(*mut u8)) {
+fn with_scratch<R>(bytes: usize, body: impl FnOnce(*mut u8) -> R) -> R {
     if bytes == 0 {
         return body(std::ptr::NonNull::<Line>::dangling().as_ptr().cast());
     }
@@ -281,12 +336,15 @@ fn with_scratch(bytes: usize, body: impl FnOnce(*mut u8)) {
     if lines.len() < needed {
         lines = vec![Line([0; ALIGN]); needed];
     }
-    body(lines.as_mut_ptr().cast());
+    let result = body(lines.as_mut_ptr().cast());
     if bytes <= MOST_KEPT_BYTES {
         KEPT.set(lines);
     }
+    result
 }
 
+#[cfg(test)]
+mod checked;
 #[cfg(test)]
 mod random;
 #[cfg(test)]

@@ -15,7 +15,7 @@ mod queue;
 mod threads;
 
 pub use c_call::{Bytes, CFunction, Tree};
-pub use jit::{ArgumentMismatch, Jit, JitArg, JitBatch, JitFunction, LateFunction};
+pub use jit::{CallError, Jit, JitArg, JitBatch, JitFunction, LateFunction};
 pub use memory::{Block, Memory, OutOfMemory, View};
 pub use queue::{Closed, Queue};
 pub use threads::{Pool, Threads};

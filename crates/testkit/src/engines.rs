@@ -23,6 +23,7 @@ enum Way {
         level: OptLevel,
         code: GeneratedCode,
         threads: usize,
+        bounds_checks: bool,
     },
 }
 
@@ -32,7 +33,12 @@ const fn compiled(
     code: GeneratedCode,
     threads: usize,
 ) -> Engine {
-    Engine { name, way: Way::Compile { level, code, threads } }
+    Engine { name, way: Way::Compile { level, code, threads, bounds_checks: false } }
+}
+
+/// Machine code each of whose accesses is compared with the size of its buffer.
+const fn checked(name: &'static str, level: OptLevel, code: GeneratedCode) -> Engine {
+    Engine { name, way: Way::Compile { level, code, threads: 2, bounds_checks: true } }
 }
 
 /// All engines; the first one is the oracle.
@@ -46,6 +52,8 @@ pub const ENGINES: &[Engine] = &[
     compiled("compiled at level 0", OptLevel::None, GeneratedCode::Best, 1),
     compiled("compiled at level 1", OptLevel::Less, GeneratedCode::Best, 1),
     compiled("compiled at level 3", OptLevel::More, GeneratedCode::Best, 2),
+    checked("compiled, accesses checked", OptLevel::Default, GeneratedCode::Best),
+    checked("compiled at level 3 for AVX2, accesses checked", OptLevel::More, GeneratedCode::Avx2),
 ];
 
 impl Engine {
@@ -69,10 +77,11 @@ impl Engine {
         };
         match self.way {
             Way::Interpret | Way::InterpretReparsed => compile.backend = Backend::Interpreter,
-            Way::Compile { level, code, .. } => {
+            Way::Compile { level, code, bounds_checks, .. } => {
                 compile.backend = Backend::Cpu;
                 compile.opt_level = level;
                 compile.code = code;
+                compile.bounds_checks = bounds_checks;
             }
         }
         let program = helio::compile(module, &compile).map_err(first)?;

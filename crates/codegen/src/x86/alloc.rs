@@ -47,6 +47,11 @@ pub(super) fn scratch_vectors(isa: Isa) -> [u8; 2] {
 /// not expect back.
 const GENERAL: [u8; 13] = [7, 6, 1, 8, 9, 10, 11, 3, 5, 12, 13, 14, 15];
 
+/// What checks of accesses have to themselves, of those that belong to the caller: where the list of
+/// buffers is, where scratch begins, the lanes that are touched, how far from its buffer's begin an
+/// address is.
+pub(super) const CHECKS: [u8; 4] = [12, 13, 14, 15];
+
 /// The general registers that belong to the caller.
 pub(super) const CALLEE_SAVED: [u8; 6] = [3, 5, 12, 13, 14, 15];
 
@@ -69,7 +74,9 @@ pub(super) fn allocate(program: &mut Program, isa: Isa) -> Places {
         life.weight *= keep(about) / (life.end.saturating_sub(life.start) + 1) as f32;
     }
     let mut places = vec![Place::None; program.regs.len()];
-    let mut general_used = 0;
+    let checks = CHECKS.iter().filter(|_| program.bounds.is_some());
+    let checks: u32 = checks.fold(0, |set, &r| set | 1 << r);
+    let mut general_used = checks;
     for class in [Class::Vector, Class::Mask, Class::General] {
         let of_class: Vec<Reg> =
             order.iter().copied().filter(|r| program.regs[r.0 as usize].class == class).collect();
@@ -77,7 +84,7 @@ pub(super) fn allocate(program: &mut Program, isa: Isa) -> Places {
             (Class::Vector, Isa::Avx512) => u32::MAX,
             (Class::Vector, Isa::Avx2) => 0xffff,
             (Class::Mask, _) => 0xfe,
-            (Class::General, _) => GENERAL.iter().fold(0, |set, &r| set | 1 << r),
+            (Class::General, _) => GENERAL.iter().fold(0, |set, &r| set | 1 << r) & !checks,
         };
         let scratch: u32 = match class {
             Class::Vector => scratch_vectors(isa).iter().fold(0, |set, &r| set | 1 << r),

@@ -51,6 +51,8 @@ pub(super) enum Cond {
     NotCarry = 3,
     /// Equal, or zero.
     Equal = 4,
+    /// Greater, unsigned.
+    Above = 7,
     /// Below zero.
     Sign = 8,
     /// Less, signed.

@@ -5,48 +5,56 @@
 
 use helio_ir::{Error, Result};
 
-use super::Isa;
-use super::alloc::{CALLEE_SAVED, Place, Places, SCRATCH_GENERAL, SCRATCH_MASKS, scratch_vectors};
-use super::asm::{Asm, Cond, Fields, Len, RSP, Rm};
+use super::alloc::{
+    CALLEE_SAVED, CHECKS, Place, Places, SCRATCH_GENERAL, SCRATCH_MASKS, scratch_vectors,
+};
+use super::asm::{Asm, Cond, Fields, Label, Len, RSP, Rm};
 use super::mir::{Address, Alu, Class, Fixed, Inst, Operand, Program, Reg, Scalar, Src};
 use super::ops::{self, Op};
+use super::{Access, Isa};
 
 /// The largest stack frame: threads of the runtime have room for it.
 const MOST_FRAME_BYTES: usize = 1 << 16;
 
-const RAX: u8 = SCRATCH_GENERAL[0];
-const RDX: u8 = SCRATCH_GENERAL[1];
+pub(super) const RAX: u8 = SCRATCH_GENERAL[0];
+pub(super) const RDX: u8 = SCRATCH_GENERAL[1];
 
-/// The code of a program.
-pub(super) fn emit(program: &Program, places: &Places, isa: Isa) -> Result<Vec<u8>> {
+/// The code of a program, and the accesses that it checks.
+pub(super) fn emit(program: &Program, places: &Places, isa: Isa) -> Result<(Vec<u8>, Vec<Access>)> {
     if places.frame_bytes > MOST_FRAME_BYTES {
         let bytes = places.frame_bytes;
         return Err(Error::unimplemented(format!("a kernel needs {bytes} bytes of stack")));
     }
     let asm = Asm::new(program.labels, 16 * program.insts.len() + 256);
-    let mut emit = Emit { asm, program, places, isa, vectors: scratch_vectors(isa) };
+    let vectors = scratch_vectors(isa);
+    let mut emit = Emit { asm, program, places, isa, vectors, checked: Vec::new() };
     emit.prologue();
     for inst in &program.insts {
+        if let Some(bounds) = &program.bounds {
+            emit.check(inst, bounds)?;
+        }
         emit.inst(inst);
     }
-    emit.epilogue();
-    Ok(emit.asm.finish())
+    let accesses = emit.end();
+    Ok((emit.asm.finish(), accesses))
 }
 
-struct Emit<'p> {
-    asm: Asm,
-    program: &'p Program,
-    places: &'p Places,
+pub(super) struct Emit<'p> {
+    pub(super) asm: Asm,
+    pub(super) program: &'p Program,
+    pub(super) places: &'p Places,
     isa: Isa,
     /// Scratch registers.
     vectors: [u8; 2],
+    /// Accesses that are checked, and where it goes on if one lies outside.
+    pub(super) checked: Vec<(Access, Label)>,
 }
 
-fn stack(disp: i32) -> Rm {
+pub(super) fn stack(disp: i32) -> Rm {
     Rm::Mem { base: RSP, index: None, shift: 0, disp }
 }
 
-fn fields(len: Len, reg: u8, vvvv: u8, rm: Rm) -> Fields {
+pub(super) fn fields(len: Len, reg: u8, vvvv: u8, rm: Rm) -> Fields {
     Fields { len, reg, vvvv, rm, mask: 0, zero: false, imm: None }
 }
 
@@ -55,11 +63,11 @@ impl Emit<'_> {
         self.places.of[reg.0 as usize]
     }
 
-    fn class(&self, reg: Reg) -> Class {
+    pub(super) fn class(&self, reg: Reg) -> Class {
         self.program.regs[reg.0 as usize].class
     }
 
-    fn len(&self, reg: Reg) -> Len {
+    pub(super) fn len(&self, reg: Reg) -> Len {
         self.program.regs[reg.0 as usize].len
     }
 
@@ -71,12 +79,12 @@ impl Emit<'_> {
         self.isa == Isa::Avx512
     }
 
-    fn vector(&mut self, op: Op, fields: Fields) {
+    pub(super) fn vector(&mut self, op: Op, fields: Fields) {
         self.asm.vector(self.evex() && !op.vex_only, op, fields);
     }
 
     /// An instruction on mask registers.
-    fn vex(&mut self, op: Op, len: Len, reg: u8, vvvv: u8, rm: Rm) {
+    pub(super) fn vex(&mut self, op: Op, len: Len, reg: u8, vvvv: u8, rm: Rm) {
         self.asm.vector(false, op, fields(len, reg, vvvv, rm));
     }
 
@@ -100,9 +108,17 @@ impl Emit<'_> {
             self.asm.raw(&[-64i8 as u8]);
             self.asm.general(&[0x89], true, RAX, stack(frame), 0);
         }
+        if self.program.bounds.is_some() {
+            // Arguments, where the calling convention puts them.
+            const RDI: u8 = 7;
+            const RCX: u8 = 1;
+            let [list, scratch, ..] = CHECKS;
+            self.asm.general(&[0x8b], true, list, Rm::Reg(RDI), 0);
+            self.asm.general(&[0x8b], true, scratch, Rm::Reg(RCX), 0);
+        }
     }
 
-    fn epilogue(&mut self) {
+    pub(super) fn epilogue(&mut self) {
         if self.program.streams {
             // sfence: what went past the caches is in place before anybody is told so.
             self.asm.raw(&[0x0f, 0xae, 0xf8]);
@@ -176,7 +192,7 @@ impl Emit<'_> {
         }
     }
 
-    fn set_int(&mut self, reg: u8, value: i64) {
+    pub(super) fn set_int(&mut self, reg: u8, value: i64) {
         let low = Rm::Reg(reg);
         if value == 0 {
             self.asm.general(&[0x31], false, reg, low, 0);
@@ -195,7 +211,7 @@ impl Emit<'_> {
     }
 
     /// An address, with general registers from the stack in scratch registers.
-    fn address(&mut self, mem: Address) -> Rm {
+    pub(super) fn address(&mut self, mem: Address) -> Rm {
         let (base, disp) = if mem.base == Reg::STACK {
             (RSP, mem.disp)
         } else {
@@ -219,7 +235,7 @@ impl Emit<'_> {
     }
 
     /// A vector register with the value.
-    fn vector_in(&mut self, reg: Reg, scratch: usize) -> u8 {
+    pub(super) fn vector_in(&mut self, reg: Reg, scratch: usize) -> u8 {
         let n = self.vectors[scratch];
         match self.place(reg) {
             Place::Machine(n) => return n,
@@ -296,7 +312,7 @@ impl Emit<'_> {
     }
 
     /// A mask register with the value.
-    fn mask_in(&mut self, reg: Reg, scratch: usize) -> u8 {
+    pub(super) fn mask_in(&mut self, reg: Reg, scratch: usize) -> u8 {
         let n = SCRATCH_MASKS[scratch];
         match self.place(reg) {
             Place::Machine(n) => return n,

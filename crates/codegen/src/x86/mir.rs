@@ -5,6 +5,7 @@
 
 use super::asm::{Cond, Label, Len};
 use super::ops::Op;
+use crate::kernel::Buf;
 
 /// A register to be allocated; the index of its description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,9 +57,21 @@ pub(super) struct About {
     pub(super) carried: bool,
 }
 
+/// What an address is meant to lie in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Region {
+    /// The kernel's own memory on the stack.
+    Stack,
+    /// The caller's list of where buffers begin.
+    List,
+    /// A buffer.
+    Buffer(Buf),
+}
+
 /// `base + (index << shift) + disp`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Address {
+    pub(super) of: Region,
     pub(super) base: Reg,
     pub(super) index: Reg,
     pub(super) shift: u8,
@@ -336,4 +349,24 @@ pub(super) struct Program {
     pub(super) stack_bytes: usize,
     /// Whether anything is written past the caches.
     pub(super) streams: bool,
+    /// What accesses are checked against; without it, they are not.
+    pub(super) bounds: Option<Bounds>,
+}
+
+/// The sizes of what a kernel touches, in bytes.
+pub(super) struct Bounds {
+    /// The buffers of the caller, by number.
+    pub(super) params: Vec<usize>,
+    pub(super) scratch: usize,
+    /// Where on the stack checks have a vector to themselves.
+    pub(super) spare: i32,
+}
+
+impl Bounds {
+    pub(super) fn size(&self, buf: Buf) -> usize {
+        match buf {
+            Buf::Param(n) => self.params[n as usize],
+            Buf::Scratch => self.scratch,
+        }
+    }
 }

@@ -8,6 +8,7 @@
 
 mod alloc;
 mod asm;
+mod bounds;
 mod emit;
 mod mir;
 mod ops;
@@ -15,7 +16,7 @@ mod select;
 
 use helio_ir::{Error, Result};
 
-use crate::kernel::Kernel;
+use crate::kernel::{Buf, Kernel};
 
 /// The instructions that code may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,9 +63,28 @@ impl Isa {
 /// `extern "sysv64" fn(params: *const *mut u8, begin: i64, end: i64, scratch: *mut u8)` that begins
 /// at the first byte. Its constants lie behind it, so that it may be moved as a whole, to any address
 /// that is a multiple of [`Code::ALIGN`].
+///
+/// Code that checks its accesses ([`compile_checked`]) gives two numbers besides, in `rax` and `rdx`: 0
+/// if all was well; else the number from 1 on, in [`Code::accesses`], of an access that would have
+/// left its buffer, and how many bytes from the buffer's begin it would have been. The call has ended
+/// there.
 #[derive(Clone, Debug)]
 pub struct Code {
     bytes: Vec<u8>,
+    accesses: Vec<Access>,
+}
+
+/// An access of machine code to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The buffer that it belongs to.
+    pub buf: Buf,
+    /// The buffer's size.
+    pub buffer_bytes: usize,
+    /// Bytes that are touched at once: a vector's, or those of one of its lanes.
+    pub bytes: usize,
+    /// Whether it writes.
+    pub write: bool,
 }
 
 impl Code {
@@ -75,6 +95,11 @@ impl Code {
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
+
+    /// The accesses that the code checks: all that there are, or none.
+    pub fn accesses(&self) -> &[Access] {
+        &self.accesses
+    }
 }
 
 /// Machine code for a kernel with the lanes that `isa` has, or half of them.
@@ -82,10 +107,25 @@ impl Code {
 /// An error means that the kernel is not well formed or, if it says so, that it needs what there is
 /// no code for; the tile machine then runs it.
 pub fn compile(kernel: &Kernel, isa: Isa) -> Result<Code> {
+    code(kernel, isa, false)
+}
+
+/// The same, where each access to a buffer or to scratch is preceded by a comparison with its size:
+/// for tests, as it takes several times as long. Accesses are checked as they are encoded, so that
+/// it covers lowering, selection and the allocation of registers.
+pub fn compile_checked(kernel: &Kernel, isa: Isa) -> Result<Code> {
+    code(kernel, isa, true)
+}
+
+fn code(kernel: &Kernel, isa: Isa, checked: bool) -> Result<Code> {
     kernel.check().map_err(Error::internal)?;
     let mut program = select::select(kernel, isa)?;
+    if checked {
+        bounds::add(&mut program, kernel);
+    }
     let places = alloc::allocate(&mut program, isa);
-    Ok(Code { bytes: emit::emit(&program, &places, isa)? })
+    let (bytes, accesses) = emit::emit(&program, &places, isa)?;
+    Ok(Code { bytes, accesses })
 }
 
 #[cfg(test)]

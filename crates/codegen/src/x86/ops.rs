@@ -57,7 +57,7 @@ impl Op {
     }
 
     /// For lanes of 32 bits if `wide` is false, else of 64.
-    const fn sized(self, wide: bool) -> Op {
+    pub(super) const fn sized(self, wide: bool) -> Op {
         Op { wide, ..self }
     }
 
@@ -108,6 +108,16 @@ impl Op {
     /// Whether an operand may be in memory.
     pub(super) fn takes_memory(self) -> bool {
         self.covers != Covers::Nothing
+    }
+
+    /// Whether the memory operand is one element, whatever the vector.
+    pub(super) fn covers_one(self) -> bool {
+        matches!(self.covers, Covers::Bytes(_))
+    }
+
+    /// Of gathers and scatters, whether indices have 64 bits.
+    pub(super) fn has_wide_indices(self) -> bool {
+        self.code & 1 == 1
     }
 
     /// Bytes that the memory operand covers.

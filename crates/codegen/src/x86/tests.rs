@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::kernel::{Addr, Builder, Lane, Mem, Value};
 
-fn at(buf: crate::kernel::Buf, terms: &[(Value, i64)]) -> Addr {
+fn at(buf: Buf, terms: &[(Value, i64)]) -> Addr {
     Addr { buf, offset: 0, terms: terms.to_vec(), lane_stride: 4 }
 }
 

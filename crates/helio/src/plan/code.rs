@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use helio_codegen::kernel::Kernel as Code;
+use helio_codegen::kernel::{Buf, Kernel as Code};
 use helio_codegen::lower::{Arg, Stage, lower_scalar};
 use helio_codegen::tile::{Arg as TileArg, Tile};
 use helio_codegen::x86;
@@ -52,7 +52,8 @@ fn machine_code(
     batch: &mut JitBatch,
 ) -> Result<Option<Arc<LateFunction>>, Error> {
     let Some(isa) = target.isa else { return Ok(None) };
-    let bytes = match x86::compile(code, isa) {
+    let compile = if target.bounds_checks { x86::compile_checked } else { x86::compile };
+    let bytes = match compile(code, isa) {
         Ok(bytes) => bytes,
         Err(error) if error.code() == ErrorCode::Unimplemented => return Ok(None),
         Err(error) => return Err(error),
@@ -73,7 +74,19 @@ fn machine_code(
         }),
         code: bytes.bytes().to_vec(),
         nanos: cost as f64 / CYCLES_PER_NANO,
+        checked: bytes.accesses().iter().map(in_words).collect(),
     })))
+}
+
+/// An access to memory, for an error that says that it lies outside.
+fn in_words(access: &x86::Access) -> String {
+    let buffer = match access.buf {
+        Buf::Param(n) => format!("buffer {n}"),
+        Buf::Scratch => "scratch".to_owned(),
+    };
+    let verb = if access.write { "writes" } else { "reads" };
+    let (bytes, size) = (access.bytes, access.buffer_bytes);
+    format!("{verb} {bytes} bytes outside of {buffer}, which has {size},")
 }
 
 /// Scalar code that runs on many arguments at once, as machine code or on the tile machine.

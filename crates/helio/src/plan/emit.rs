@@ -16,6 +16,8 @@ pub(crate) struct Target {
     pub(crate) no_isa: Option<Reason>,
     /// Whether the module has not been optimised, so that nothing is in fusions.
     pub(crate) is_level_zero: bool,
+    /// Whether machine code checks that its accesses stay inside of its buffers.
+    pub(crate) bounds_checks: bool,
 }
 
 impl Target {

@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use super::{ArgumentMismatch, Jit, JitArg, JitFunction};
+use super::{CallError, Jit, JitArg, JitFunction};
 use crate::program::{RawKernel, Signature};
 use crate::threads::Threads;
 
@@ -64,7 +64,7 @@ impl LateFunction {
     ///
     /// # Panics
     /// If its batch is not installed.
-    pub fn call(&self, args: &mut [JitArg<'_>], piece: Range<i64>) -> Result<(), ArgumentMismatch> {
+    pub fn call(&self, args: &mut [JitArg<'_>], piece: Range<i64>) -> Result<(), CallError> {
         self.function().call_piece(args, piece, Threads::single())
     }
 
@@ -78,8 +78,13 @@ impl RawKernel for LateFunction {
         &self.signature
     }
 
-    unsafe fn call(&self, at: &[*mut u8], piece: Range<i64>, threads: Threads<'_>) {
+    unsafe fn call(
+        &self,
+        at: &[*mut u8],
+        piece: Range<i64>,
+        threads: Threads<'_>,
+    ) -> Result<(), CallError> {
         // SAFETY: the caller's; the function has the same parameters and range.
-        unsafe { self.function().call_raw(at, piece, threads) };
+        unsafe { self.function().call_raw(at, piece, threads) }
     }
 }

@@ -20,7 +20,16 @@ pub(super) fn isas() -> &'static [Isa] {
 
 /// A kernel as a function.
 fn function(kernel: &Kernel, isa: Isa) -> JitFunction {
-    let code = x86::compile(kernel, isa).unwrap_or_else(|e| panic!("{e}\n{kernel:#?}"));
+    installed(kernel, x86::compile(kernel, isa))
+}
+
+/// The same, with accesses that are checked.
+pub(super) fn checked_function(kernel: &Kernel, isa: Isa) -> JitFunction {
+    installed(kernel, x86::compile_checked(kernel, isa))
+}
+
+fn installed(kernel: &Kernel, code: helio_ir::Result<x86::Code>) -> JitFunction {
+    let code = code.unwrap_or_else(|e| panic!("{e}\n{kernel:#?}"));
     let param = |p: &helio_codegen::kernel::Param| RawParam {
         bytes: p.bytes,
         read: p.read,
@@ -37,8 +46,13 @@ fn function(kernel: &Kernel, isa: Isa) -> JitFunction {
         }),
         code: code.bytes().to_vec(),
         nanos: 1.0,
+        checked: code.accesses().iter().map(in_words).collect(),
     };
     Jit::install(vec![jit]).unwrap().pop().unwrap()
+}
+
+fn in_words(access: &x86::Access) -> String {
+    format!("{} bytes outside of buffer {:?}", access.bytes, access.buf)
 }
 
 /// What goes past the caches arrives all the same, whole vectors and others, in one piece or several.
@@ -121,11 +135,21 @@ fn elements_a_few_apart() {
     }
 }
 
-/// Runs a kernel as machine code and on the tile machine, in pieces of `cut`, and compares all
-/// buffers, with bytes behind each that must not change. NaNs are equal.
+/// Runs a kernel as machine code, with its accesses checked and without, and on the tile machine, and
+/// compares all buffers, with bytes behind each that must not change. NaNs are equal.
 pub(super) fn compare(kernel: &Kernel, isa: Isa, buffers: &[Vec<u8>], mem: Mem) {
+    compare_function(kernel, isa, &function(kernel, isa), buffers, mem);
+    compare_function(kernel, isa, &checked_function(kernel, isa), buffers, mem);
+}
+
+fn compare_function(
+    kernel: &Kernel,
+    isa: Isa,
+    function: &JitFunction,
+    buffers: &[Vec<u8>],
+    mem: Mem,
+) {
     const GUARD: usize = 64;
-    let function = function(kernel, isa);
     let guarded = |bytes: &Vec<u8>| [bytes.as_slice(), &[0x5a; GUARD]].concat();
     let mut found: Vec<Vec<u8>> = buffers.iter().map(guarded).collect();
     let mut expected = found.clone();

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::Threads;
+use crate::jit::CallError;
 use crate::memory::{Block, OutOfMemory};
 
 pub use run::{Argument, Run};
@@ -149,7 +150,15 @@ pub trait RawKernel: Send + Sync {
     /// reading and, where [`RawParam::write`] says so, writing what the piece touches of so many
     /// bytes; what is written overlaps no other parameter, except that one address may stand for
     /// several if the code allows it.
-    unsafe fn call(&self, at: &[*mut u8], piece: Range<i64>, threads: Threads<'_>);
+    ///
+    /// # Errors
+    /// Code that checks its accesses has ended because one lies outside of its buffer.
+    unsafe fn call(
+        &self,
+        at: &[*mut u8],
+        piece: Range<i64>,
+        threads: Threads<'_>,
+    ) -> Result<(), CallError>;
 }
 
 /// What the steps of a run ask of whoever runs the program.

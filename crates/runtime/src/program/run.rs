@@ -1,6 +1,7 @@
 //! The executor.
 
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
 
 use smallvec::SmallVec;
 
@@ -160,8 +161,8 @@ impl Executor<'_, '_> {
                 // SAFETY: `check` has compared each slot's size with what the code declares to
                 // touch, written slots are writable and overlap no other parameter except where a
                 // slot stands twice, and all memory outlives this call.
-                unsafe { kernel.call(&at, 0..kernel.signature().range, self.run.threads) };
-                Ok(())
+                unsafe { kernel.call(&at, 0..kernel.signature().range, self.run.threads) }
+                    .map_err(|error| RunError::Step(error.into()))
             }
             Step::Finished(step) => self.finished(step),
             Step::Kernel { kernel, inputs, outputs } => {
@@ -239,6 +240,7 @@ impl Executor<'_, '_> {
         let (at, threads) = (Addresses(&at), self.run.threads);
         let grain = code.signature().grain as usize * unit_bytes;
         let start = place.addr();
+        let failed = Mutex::new(Ok(()));
         let finish = |from: usize, rows: &mut [u8]| {
             let to = from + rows.len();
             let ours = rows.as_ptr().addr() == start + from && to <= bytes;
@@ -252,13 +254,18 @@ impl Executor<'_, '_> {
             // SAFETY: as for a step of its own, see above. Of the output, this piece touches the
             // bytes of `rows` alone, as the plan promises, and those are borrowed mutably; the code
             // writes nothing else.
-            unsafe { code.call(&at, piece, threads) };
+            let called = unsafe { code.call(&at, piece, threads) };
+            if called.is_err() {
+                *failed.lock().unwrap_or_else(PoisonError::into_inner) = called;
+            }
         };
         let (mut read, mut written) = (Slices::new(), SlicesMut::new());
         // SAFETY: `check` has seen that the output overlaps nothing (see `slices`). What the code
         // reads besides overlaps it neither.
         unsafe { self.slices(inputs, &[*output], &mut read, &mut written) };
-        kernel.run_finished(&read, written[0], &finish, threads).map_err(RunError::Step)
+        kernel.run_finished(&read, written[0], &finish, threads).map_err(RunError::Step)?;
+        let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+        failed.map_err(|error| RunError::Step(error.into()))
     }
 
     fn rotate(&mut self, cycle: &[SlotId]) {

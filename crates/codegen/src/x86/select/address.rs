@@ -2,7 +2,7 @@
 
 use super::{Argument, Select};
 use crate::kernel::{Addr, Buf, Mem, Value};
-use crate::x86::mir::{Address, Alu, Inst, Operand, Reg, Scalar};
+use crate::x86::mir::{Address, Alu, Inst, Operand, Reg, Region, Scalar};
 
 /// The largest displacement in an instruction; sums of two still fit.
 const MOST_DISP: i64 = 1 << 30;
@@ -49,7 +49,7 @@ impl Select<'_> {
                 None => (self.product(value, bytes), 0),
             },
         };
-        Address { base, index, shift, disp: disp as i32 }
+        Address { of: Region::Buffer(addr.buf), base, index, shift, disp: disp as i32 }
     }
 
     /// Where a buffer begins.
@@ -61,7 +61,8 @@ impl Select<'_> {
         }
         let dst = self.general();
         let base = self.argument(Argument::Params);
-        let mem = Address { base, index: Reg::NONE, shift: 0, disp: 8 * n as i32 };
+        let disp = 8 * n as i32;
+        let mem = Address { of: Region::List, base, index: Reg::NONE, shift: 0, disp };
         self.scopes[0].insts.push(Inst::Load { dst, mem, scalar: Scalar::I64 });
         self.params[n as usize] = dst;
         dst
@@ -78,7 +79,8 @@ impl Select<'_> {
             None => (self.product(value, bytes), 0),
         };
         let dst = self.general();
-        let mem = Address { base, index, shift, disp: 0 };
+        // (No access.)
+        let mem = Address { of: Region::List, base, index, shift, disp: 0 };
         self.scopes[level].insts.push(Inst::Lea { dst, mem });
         self.scopes[level].sums.insert((base, value, bytes), dst);
         dst

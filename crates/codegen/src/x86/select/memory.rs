@@ -9,7 +9,7 @@ use super::address::displacement;
 use crate::kernel::{Addr, Buf, Lane, Mem, Value};
 use crate::x86::Isa;
 use crate::x86::asm::Len;
-use crate::x86::mir::{Address, Alu, Inst, Operand, Reg, Scalar, Src};
+use crate::x86::mir::{Address, Alu, Inst, Operand, Reg, Region, Scalar, Src};
 use crate::x86::ops::{self, Op};
 
 /// The scalar that copies an element.
@@ -26,7 +26,7 @@ impl Select<'_> {
     /// Memory on the stack, for use within one instruction of the kernel.
     pub(super) fn stack(&mut self, bytes: usize) -> Address {
         self.stack_bytes = self.stack_bytes.max(bytes);
-        Address { base: Reg::STACK, index: Reg::NONE, shift: 0, disp: 0 }
+        Address { of: Region::Stack, base: Reg::STACK, index: Reg::NONE, shift: 0, disp: 0 }
     }
 
     /// Writes a whole vector.
@@ -227,7 +227,7 @@ impl Select<'_> {
         }
         let base = self.general();
         self.push(Inst::Lea { dst: base, mem: Address { disp: 0, ..at } });
-        Address { base, index: Reg::NONE, shift: 0, disp: at.disp }
+        Address { base, index: Reg::NONE, shift: 0, ..at }
     }
 
     /// Copies elements that are anywhere to the stack, and loads them from there.

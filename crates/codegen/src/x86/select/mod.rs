@@ -72,6 +72,7 @@ pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<Program> {
         labels: select.labels as usize,
         stack_bytes: select.stack_bytes,
         streams: select.streams,
+        bounds: None,
     })
 }
 
