@@ -151,22 +151,23 @@ impl Generator {
 
     /// Pools, or sums up along a dimension.
     fn reduce_window(&mut self) -> Option<Value> {
-        let value = self.choose(|value| value.rank() >= 1 && value.count() > 0)?;
+        let value = self.choose(|value| value.rank() >= 1)?;
         let along = self.below(value.rank());
         let running = self.chance(1, 2);
         let (mut dims, mut sizes, mut strides, mut pads) = (vec![], vec![], vec![], vec![]);
         let mut count = 1;
         for (d, &size) in value.dims.iter().enumerate() {
             let (window, stride, [low, high]) = match (running, d == along) {
-                (true, true) => (size, 1, [size - 1, 0]),
+                (true, true) => (size.max(1), 1, [size.saturating_sub(1), 0]),
                 (true, false) => (1, 1, [0, 0]),
                 (false, _) => {
-                    let window = 1 + self.below(size.min(3));
+                    let window = 1 + self.below(size.clamp(1, 3));
                     (window, 1 + self.below(2), [self.below(window), self.below(window)])
                 }
             };
             count *= window;
-            dims.push((size + low + high - window) / stride + 1);
+            // (Windows over nothing but padding there are, too.)
+            dims.push((size + low + high + stride).saturating_sub(window) / stride);
             sizes.push(window.to_string());
             strides.push(stride.to_string());
             pads.push(format!("{low}_{high}"));
@@ -276,20 +277,24 @@ impl Generator {
             ElementType::S32,
         ]);
         let groups = *self.pick(&[1, 1, 2]);
-        let (batch, inputs, outputs) =
-            (1 + self.below(3), 1 + self.below(3), groups * (1 + self.below(3)));
+        let some = |generator: &mut Self, most: usize| {
+            let least = usize::from(!generator.chance(1, 16));
+            least + generator.below(most)
+        };
+        let (batch, inputs, outputs) = (some(self, 3), some(self, 3), groups * (1 + self.below(3)));
         let (mut sizes, mut kernel, mut result) = ([0; 2], [0; 2], [0; 2]);
         let mut window: [Vec<String>; 6] = Default::default();
         for d in 0..2 {
-            sizes[d] = 1 + self.below(8);
+            sizes[d] = some(self, 8);
             kernel[d] = 1 + self.below(3);
             let stride = 1 + self.below(2);
             let [low, high] = [self.below(2), self.below(2)];
             let [base, dilation] = [*self.pick(&[1, 1, 2]), *self.pick(&[1, 1, 2])];
             let reversal = self.below(2);
             let reach = (kernel[d] - 1) * dilation + 1;
-            let length = (sizes[d] - 1) * base + 1 + low + high;
-            result[d] = (length + 1).checked_sub(reach)?.div_ceil(stride);
+            let dilated = sizes[d].checked_sub(1).map_or(0, |gaps| gaps * base + 1);
+            let length = dilated + low + high;
+            result[d] = (length + 1).saturating_sub(reach).div_ceil(stride);
             let texts = [
                 kernel[d].to_string(),
                 stride.to_string(),
@@ -320,7 +325,8 @@ impl Generator {
         let output = place(output, data, [batch, outputs, result[0], result[1]]);
         let lhs = self.parameter_with(element, &input, bound, fill);
         let rhs = self.parameter_with(element, &weights, bound, fill);
-        let (element, bound) = self.products(&lhs, &rhs, inputs * kernel[0] * kernel[1])?;
+        let count = (inputs * kernel[0] * kernel[1]).max(1);
+        let (element, bound) = self.products(&lhs, &rhs, count)?;
         let [size, stride, pad, base, dilation, reversal] = window.map(|list| list.join("x"));
         let attributes = format!(
             ", window={{size={size} stride={stride} pad={pad} lhs_dilate={base} rhs_dilate={dilation} \

@@ -9,10 +9,11 @@ use super::{Fill, Generator, MAX_ELEMENTS};
 
 impl Generator {
     pub(super) fn indexing(&mut self) {
-        match self.below(8) {
+        match self.below(9) {
             0..=1 => drop(self.dynamic_slice()),
             2..=3 => drop(self.dynamic_update_slice()),
             4..=5 => drop(self.gather()),
+            6 => drop(self.gather_batched()),
             _ => drop(self.scatter()),
         }
     }
@@ -36,7 +37,11 @@ impl Generator {
     fn dynamic_slice(&mut self) -> Option<Value> {
         let value = self.choose(|value| value.rank() >= 1)?;
         let starts = self.starts(&value);
-        let dims: Vec<usize> = value.dims.iter().map(|&size| self.below(size + 1)).collect();
+        let mut dims: Vec<usize> = value.dims.iter().map(|&size| self.below(size + 1)).collect();
+        if self.chance(1, 6) {
+            let d = self.below(dims.len());
+            dims[d] = 0;
+        }
         let operands: Vec<&Value> = std::iter::once(&value).chain(&starts).collect();
         let attributes = format!(", dynamic_slice_sizes={{{}}}", list(&dims));
         Some(self.block.push(
@@ -75,11 +80,18 @@ impl Generator {
         self.parameter_with(ElementType::S32, &[count], bound, Fill::Whole)
     }
 
+    /// How many slices there are, and their size in a dimension that is left out: both may be 0.
+    fn slices(&mut self, size: usize) -> (usize, usize) {
+        let count = if self.chance(1, 8) { 0 } else { 1 + self.below(9) };
+        let taken = if size == 0 || self.chance(1, 8) { 0 } else { 1 };
+        (count, taken)
+    }
+
     /// Slices across one dimension, at places that a vector lists.
     fn gather(&mut self) -> Option<Value> {
-        let value = self.choose(|value| value.rank() >= 1 && value.count() > 0)?;
+        let value = self.choose(|value| value.rank() >= 1)?;
         let along = self.below(value.rank());
-        let count = 1 + self.below(9);
+        let (count, taken) = self.slices(value.dims[along]);
         let mut dims = value.dims.clone();
         dims.remove(along);
         dims.insert(0, count);
@@ -88,7 +100,15 @@ impl Generator {
         }
         let indices = self.indices(count, value.dims[along]);
         let mut sizes = value.dims.clone();
-        sizes[along] = 1;
+        sizes[along] = taken;
+        if self.chance(1, 10) {
+            // Less than there is of another dimension, or nothing.
+            let other = self.below(value.rank());
+            if other != along {
+                sizes[other] = self.below(sizes[other] + 1);
+                dims[other + usize::from(other < along)] = sizes[other];
+            }
+        }
         let offsets: Vec<usize> = (1..value.rank()).collect();
         let attributes = format!(
             ", offset_dims={{{}}}, collapsed_slice_dims={{{along}}}, start_index_map={{{along}}}, \
@@ -96,14 +116,29 @@ impl Generator {
             list(&offsets),
             list(&sizes)
         );
-        Some(self.block.push(
-            value.element,
-            &dims,
-            "gather",
-            &[&value, &indices],
-            &attributes,
-            value.bound,
-        ))
+        // Where a slice has no element, the result has zeros.
+        let bound = value.bound.or(Bound::exact(0.0, 0.0, true));
+        let operands = [&value, &indices];
+        Some(self.block.push(value.element, &dims, "gather", &operands, &attributes, bound))
+    }
+
+    /// An element along the last dimension for each index along the first, which both have.
+    fn gather_batched(&mut self) -> Option<Value> {
+        let value = self.choose(|value| value.rank() == 2)?;
+        let (count, taken) = self.slices(value.count());
+        let last = value.dims[1] as f64;
+        let bound = Bound::exact(-1.0, last, true);
+        let dims = [value.dims[0], count];
+        let indices = self.parameter_with(ElementType::S32, &dims, bound, Fill::Whole);
+        let batch = if value.dims[0] == 0 || self.chance(1, 8) { 0 } else { 1 };
+        let attributes = format!(
+            ", offset_dims={{}}, collapsed_slice_dims={{1}}, operand_batching_dims={{0}}, \
+             start_indices_batching_dims={{0}}, start_index_map={{1}}, index_vector_dim=2, \
+             slice_sizes={{{batch},{taken}}}"
+        );
+        let bound = value.bound.or(Bound::exact(0.0, 0.0, true));
+        let operands = [&value, &indices];
+        Some(self.block.push(value.element, &dims, "gather", &operands, &attributes, bound))
     }
 
     /// Slices folded into an array at places that a vector lists; what is folded may come in any
@@ -112,14 +147,10 @@ impl Generator {
         let value = self.choose(|value| {
             let whole = value.bound.whole && value.bound.is_exact();
             let computed = value.element.is_integer() || Precision::of(value.element).is_some();
-            value.rank() >= 1
-                && value.count() > 0
-                && whole
-                && computed
-                && !value.element.is_complex()
+            value.rank() >= 1 && whole && computed && !value.element.is_complex()
         })?;
         let along = self.below(value.rank());
-        let count = 1 + self.below(9);
+        let (count, _) = self.slices(value.dims[along]);
         let indices = self.indices(count, value.dims[along]);
         let mut dims = value.dims.clone();
         dims.remove(along);

@@ -238,7 +238,7 @@ impl Generator {
             sizes: Vec::new(),
         };
         generator.sizes = (0..3).map(|_| *generator.pick(SIZES)).collect();
-        if generator.chance(1, 30) {
+        if generator.chance(1, 10) {
             generator.sizes[0] = 0;
         }
         for _ in 0..2 {
