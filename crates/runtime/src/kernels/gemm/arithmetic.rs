@@ -25,9 +25,22 @@ pub(super) trait Arithmetic: MulAdd + Element<Self> + Output<Self> {
 }
 
 /// A floating-point type.
-pub(super) trait Float: Arithmetic {}
-impl Float for f32 {}
-impl Float for f64 {}
+pub(super) trait Float: Arithmetic {
+    /// Whether this is neither infinite nor NaN.
+    fn is_finite(self) -> bool;
+}
+
+impl Float for f32 {
+    fn is_finite(self) -> bool {
+        f32::is_finite(self)
+    }
+}
+
+impl Float for f64 {
+    fn is_finite(self) -> bool {
+        f64::is_finite(self)
+    }
+}
 
 macro_rules! arithmetic {
     ($($ty:ident: $avx512:ident, $avx2:ident, from [$($from:ident: $in:ty),*], to [$($to:ident: $out:ty),*];)*) => { $(

@@ -200,13 +200,23 @@ impl Convolution {
         threads: Threads<'_>,
     ) {
         let call = Call { isa: Isa::best(), types, lhs, rhs, then: Then::default(), threads };
-        match types.sums() {
-            Some(Sums::F32 | Sums::I32) if self.compute_joined(&call, out) => {}
-            Some(Sums::F32) => self.compute_as::<f32>(&call, out),
-            Some(Sums::F64) => self.compute_as::<f64>(&call, out),
-            Some(Sums::I32) => self.compute_as::<i32>(&call, out),
-            Some(Sums::I64) => self.compute_as::<i64>(&call, out),
+        self.compute_call(&call, out);
+    }
+
+    pub(super) fn compute_call(&self, call: &Call<'_>, out: &mut [u8]) {
+        let sums = call.types.sums();
+        match sums {
+            Some(Sums::F32 | Sums::I32) if self.compute_joined(call, out) => {}
+            Some(Sums::F32) => self.compute_as::<f32>(call, out),
+            Some(Sums::F64) => self.compute_as::<f64>(call, out),
+            Some(Sums::I32) => self.compute_as::<i32>(call, out),
+            Some(Sums::I64) => self.compute_as::<i64>(call, out),
             _ => panic!("types that convolve"),
+        }
+        match sums {
+            Some(Sums::F32) => self.skip_holes::<f32>(call, out),
+            Some(Sums::F64) => self.skip_holes::<f64>(call, out),
+            _ => {}
         }
     }
 

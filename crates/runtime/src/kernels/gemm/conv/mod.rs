@@ -7,9 +7,11 @@
 //! nothing left to decide in inner loops; the copy also brings features (or whatever varies
 //! fastest) to where they are neighbours. A kernel with few features in each of many groups works
 //! on vectors of groups instead (`grouped`). An input with holes is taken apart first (`phases`).
+//! Results that zeros in the place of padding have spoiled are computed anew (`holes`).
 //! Numbers of 8 and 16 bits are joined if there are instructions for several (`joined`, `words`).
 
 mod grouped;
+mod holes;
 mod joined;
 mod phases;
 mod pieces;
@@ -21,6 +23,7 @@ mod words;
 mod tests;
 
 pub(super) use self::grouped::Channels;
+use self::holes::Positions;
 use self::phases::{From, Phase, PlacesFrom};
 use self::region::Window;
 use super::arithmetic::{Arithmetic, Float};
@@ -62,6 +65,9 @@ pub struct Spatial {
     /// Whether the kernel is turned around.
     pub reversed: bool,
 }
+
+/// Products of a task that computes results one by one.
+const LOOP_WORK: usize = 1 << 16;
 
 /// Where there is only one position.
 const POINT: Spatial = Spatial {
@@ -264,7 +270,9 @@ impl Convolution {
                 }
             }
             // SAFETY: as above.
-            Route::Loops => unsafe { self.run_loops(isa, lhs, rhs, out.places) },
+            Route::Loops => unsafe {
+                self.run_loops(isa, lhs, rhs, out.places, &self.everywhere(), threads);
+            },
             // SAFETY: as above.
             Route::Zeros => unsafe { self.write_zeros(isa, out.places) },
         }
@@ -325,7 +333,7 @@ impl Convolution {
         place
     }
 
-    /// Computes the convolution element by element.
+    /// Computes the convolution at some positions, element by element.
     ///
     /// # Safety
     /// As for [`Convolution::run_tasks`].
@@ -335,37 +343,48 @@ impl Convolution {
         lhs: &dyn Elements<W>,
         rhs: &dyn Elements<W>,
         out: &dyn Places<W>,
+        positions: &Positions,
+        threads: Threads<'_>,
     ) {
         let rows = [self.group, self.batch, self.outputs];
         let rows_of =
             |stride: fn(&Dim) -> usize| Axis::new(rows.iter().map(|d| (d.size, stride(d))));
         let [lhs_rows, rhs_rows, out_rows] =
             [rows_of(|dim| dim.lhs), rows_of(|dim| dim.rhs), rows_of(|dim| dim.out)];
-        let outputs = || self.spatial.iter().map(|dim| dim.output);
+        let counts = || positions.iter().map(|range| range.len());
         let kernels = || self.spatial.iter().map(|dim| dim.kernel);
-        let mut position = vec![0; self.spatial.len()];
-        for _ in 0..outputs().product() {
-            let place: usize =
-                self.spatial.iter().zip(&position).map(|(dim, &at)| at * dim.out).sum();
-            for row in 0..lhs_rows.len() {
-                let (lhs_row, rhs_row) = (lhs_rows.offset(row), rhs_rows.offset(row));
-                let mut sum = W::default();
+        let work = counts().chain(kernels()).chain([self.features.size]);
+        let work = work.fold(1_usize, usize::saturating_mul);
+        threads.for_ranges(lhs_rows.len(), LOOP_WORK / work.max(1), &|rows| {
+            let mut index = vec![0; self.spatial.len()];
+            let mut met = Vec::new();
+            for _ in 0..counts().product() {
+                let at = index.iter().zip(positions).map(|(&i, range)| range.start + i);
+                let position: Vec<usize> = at.collect();
+                let place: usize =
+                    self.spatial.iter().zip(&position).map(|(dim, &at)| at * dim.out).sum();
+                met.clear();
                 let mut tap = vec![0; self.spatial.len()];
                 for _ in 0..kernels().product() {
-                    if let Some((input, kernel)) = self.meet(&position, &tap) {
+                    met.extend(self.meet(&position, &tap));
+                    advance(&mut tap, kernels());
+                }
+                for row in rows.clone() {
+                    let (lhs_row, rhs_row) = (lhs_rows.offset(row), rhs_rows.offset(row));
+                    let mut sum = W::default();
+                    for &(input, kernel) in &met {
                         for feature in 0..self.features.size {
                             let a = lhs.word(lhs_row + input + feature * self.features.lhs);
                             let b = rhs.word(rhs_row + kernel + feature * self.features.rhs);
                             sum = sum.mul_add(a, b);
                         }
                     }
-                    advance(&mut tap, kernels());
+                    // SAFETY: the caller's promise; each task has other rows.
+                    unsafe { out.write(isa, place + out_rows.offset(row), 1, &[sum]) };
                 }
-                // SAFETY: the caller's promise.
-                unsafe { out.write(isa, place + out_rows.offset(row), 1, &[sum]) };
+                advance(&mut index, counts());
             }
-            advance(&mut position, outputs());
-        }
+        });
     }
 
     /// The offsets in input and kernel of a tap at a position, if it meets the input.

@@ -98,7 +98,7 @@ impl Case {
         let mut want = vec![7.0; out_sizes.iter().product()];
         let places = Shared(want.as_mut_ptr());
         // SAFETY: the result lies in `want`, which nothing else accesses.
-        unsafe { conv.run_loops::<f64>(Isa::best(), &&*lhs, &&*rhs, &places) };
+        unsafe { by_loops(&conv, &lhs, &rhs, &places) };
         let f32s = |values: &[f64]| values.iter().map(|&v| v as f32).collect::<Vec<_>>();
         let pool = Pool::new(2);
         for isa in Isa::all() {
@@ -112,6 +112,7 @@ impl Case {
             }
         }
         check_joined(&conv, &lhs, &rhs, want.len());
+        check_infinite(&conv, &lhs, &rhs, want.len());
     }
 
     /// With channels last, channels first, and in an odd order.
@@ -134,6 +135,85 @@ impl Case {
     }
 }
 
+/// The convolution by plain loops.
+///
+/// # Safety
+/// The result lies in `places`, which nothing else accesses.
+unsafe fn by_loops(conv: &Convolution, lhs: &[f64], rhs: &[f64], places: &dyn Places<f64>) {
+    let (everywhere, threads) = (conv.everywhere(), Threads::single());
+    // SAFETY: the caller's promise.
+    unsafe { conv.run_loops::<f64>(Isa::best(), &lhs, &rhs, places, &everywhere, threads) };
+}
+
+/// Some weights are infinite or NaN: taps that meet no element of the input are no products.
+fn check_infinite(conv: &Convolution, lhs: &[f64], rhs: &[f64], len: usize) {
+    let special = |(i, &v): (usize, &f64)| match i % 23 {
+        3 => f64::INFINITY,
+        9 => f64::NEG_INFINITY,
+        17 if i % 2 == 0 => f64::NAN,
+        _ => v,
+    };
+    let rhs: Vec<f64> = rhs.iter().enumerate().map(special).collect();
+    let mut want = vec![7.0; len];
+    // SAFETY: the result lies in `want`, which nothing else accesses.
+    unsafe { by_loops(conv, lhs, &rhs, &Shared(want.as_mut_ptr())) };
+    let pool = Pool::new(2);
+    let numbers = [Number::F32, Number::F64, Number::Bf16];
+    let mixed = (Number::Bf16, Number::F32);
+    for (from, to) in numbers.map(|number| (number, number)).into_iter().chain([mixed]) {
+        let types = Types { lhs: from, rhs: from, out: to };
+        let [lhs, rhs] = [lhs, &rhs].map(|values| float_bytes(values, from));
+        for (isa, threads) in
+            Isa::all().zip([pool.threads(2), Threads::single(), Threads::single()])
+        {
+            let call = Call { isa, types, lhs: &lhs, rhs: &rhs, then: Then::default(), threads };
+            let mut got = float_bytes(&vec![7.0; len], to);
+            conv.compute_call(&call, &mut got);
+            check_floats(conv, &got, &want, types, isa);
+            if isa == Isa::best() && to == Number::F32 {
+                let mut done = false;
+                let mut got = float_bytes(&vec![7.0; len], to);
+                let tiles = OnTiles { conv, call: &call, out: &mut got, done: &mut done };
+                if amx::with_tiles_of::<amx::Model>(types, tiles) && done {
+                    conv.skip_holes::<f32>(&call, &mut got);
+                    check_floats(conv, &got, &want, types, isa);
+                }
+            }
+        }
+    }
+}
+
+fn check_floats(conv: &Convolution, got: &[u8], want: &[f64], types: Types, isa: Isa) {
+    let size = types.out.size();
+    let rounded = float_bytes(want, types.out);
+    for (i, (got, want)) in got.chunks(size).zip(rounded.chunks(size)).enumerate() {
+        let is_same = got == want || [got, want].into_iter().all(|v| is_nan(v, types.out));
+        assert!(
+            is_same,
+            "{types:?} on {isa:?} by {:?}: {i} is {got:x?}, not {want:x?}",
+            conv.route
+        );
+    }
+}
+
+/// Numbers as bytes, rounded to nearest.
+fn float_bytes(values: &[f64], number: Number) -> Vec<u8> {
+    let bytes = |&v: &f64| match number {
+        Number::F64 => v.to_ne_bytes().to_vec(),
+        Number::F32 => (v as f32).to_ne_bytes().to_vec(),
+        _ => half::bf16::from_f64(v).to_ne_bytes().to_vec(),
+    };
+    values.iter().flat_map(bytes).collect()
+}
+
+fn is_nan(bytes: &[u8], number: Number) -> bool {
+    match number {
+        Number::F64 => f64::from_ne_bytes(bytes.try_into().unwrap()).is_nan(),
+        Number::F32 => f32::from_ne_bytes(bytes.try_into().unwrap()).is_nan(),
+        _ => half::bf16::from_ne_bytes(bytes.try_into().unwrap()).is_nan(),
+    }
+}
+
 /// Compares the ways that join numbers, where they are taken.
 fn check_joined(conv: &Convolution, lhs: &[f64], rhs: &[f64], len: usize) {
     for (lhs_type, rhs_type, out_type) in [
@@ -147,7 +227,7 @@ fn check_joined(conv: &Convolution, lhs: &[f64], rhs: &[f64], len: usize) {
         // SAFETY: the result lies in `want`, which nothing else accesses.
         unsafe {
             let places = Shared(want.as_mut_ptr());
-            conv.run_loops::<f64>(Isa::best(), &&*lhs, &rhs, &places);
+            by_loops(conv, &lhs, rhs, &places);
         }
         let integers =
             |values: &[f64]| values.iter().map(|&value| value as i32).collect::<Vec<_>>();
