@@ -4,11 +4,11 @@ use std::iter::zip;
 
 use helio_ir::{CompId, ElementType, InstrId, Module, Op, Shape};
 
-use super::Stop;
 use super::affine::{Affine, Dim, reshape};
 use super::graph::{Folded, Graph, MAX_WRITTEN_OUT, Node, NodeId, Source};
-use super::loops::Pass;
+use super::loops::{Pass, Store, Work};
 use super::moves::Place;
+use super::{Arg, Stop};
 use crate::elementwise;
 
 /// A result that is stored.
@@ -24,6 +24,13 @@ pub(super) struct Output {
     pub every_point: bool,
     /// The operand of the fusion of which this result is a changed copy.
     pub updates: Option<usize>,
+}
+
+impl Output {
+    /// What is stored.
+    pub fn store(&self) -> Store {
+        Store { node: self.node, ty: self.ty, at: self.at.clone(), to: Arg::Result(self.leaf) }
+    }
 }
 
 /// The dimensions that results are computed over.
@@ -411,13 +418,38 @@ impl<'m> Domain<'m> {
         values.chain(accumulators).filter_map(elementwise::lane_bytes).max().unwrap_or(4)
     }
 
-    /// Whether a pass reads an operand.
-    pub fn pass_reads(&self, pass: &Pass, operand: usize) -> bool {
+    /// The last pass of a kernel in which an operand is read, the number of passes standing for what
+    /// happens after them; `None` if it is not read at all.
+    pub fn last_read(&self, work: &Work, operand: usize) -> Option<usize> {
+        let end = work.passes.len();
+        let stored = |stores: &[Store]| {
+            let mut roots: Vec<NodeId> = stores.iter().map(|store| store.node).collect();
+            for store in stores {
+                self.graph.affine_args(&store.at, &mut |id| roots.push(id));
+            }
+            roots
+        };
+        if self.any_reads(stored(&work.stores), operand) {
+            return Some(end);
+        }
+        (0..end).rev().find_map(|pass| {
+            let Pass { reductions, stores } = &work.passes[pass];
+            let reductions = || reductions.iter().map(|&i| &self.graph.reductions[i]);
+            // Initial values are taken in at the end of a pass.
+            if self.any_reads(reductions().flat_map(|r| &r.inits).copied().collect(), operand) {
+                return Some(pass + 1);
+            }
+            let inputs = reductions().flat_map(|r| &r.inputs).copied();
+            let roots = stored(stores).into_iter().chain(inputs).collect();
+            self.any_reads(roots, operand).then_some(pass)
+        })
+    }
+
+    /// Whether some values are made of elements of an operand.
+    fn any_reads(&self, roots: Vec<NodeId>, operand: usize) -> bool {
         let graph = &self.graph;
         let mut needed = vec![false; graph.nodes.len()];
-        let inputs = pass.reductions.iter().flat_map(|&i| &graph.reductions[i].inputs);
-        let roots = pass.stores.iter().map(|store| store.node).chain(inputs.copied());
-        roots.for_each(|id| needed[id as usize] = true);
+        roots.into_iter().for_each(|id| needed[id as usize] = true);
         for id in (0..graph.nodes.len()).rev() {
             if needed[id] {
                 graph.args(id as NodeId, &mut |arg| needed[arg as usize] = true);
@@ -427,9 +459,13 @@ impl<'m> Domain<'m> {
         zip(&graph.nodes, needed).any(|(node, needed)| needed && reads(node))
     }
 
-    /// Whether anything reads an operand.
-    pub fn reads(&self, operand: usize) -> bool {
-        self.element_bytes(operand).is_some()
+    /// Takes out the results that are stored once for each point of the kept loops, and need no
+    /// reduction but [`Domain::next_reductions`].
+    pub fn take_ready(&mut self) -> Vec<Output> {
+        let graph = &self.graph;
+        let is_ready =
+            |output: &mut Output| !output.every_point && graph.info(output.node).level <= 1;
+        self.outputs.extract_if(.., is_ready).collect()
     }
 
     /// The bytes of an operand's elements, if any is read.

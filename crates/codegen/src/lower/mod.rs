@@ -186,20 +186,18 @@ impl Lowering {
         let groups = domain::groups(module, fused)?;
         let domains = groups.iter().map(|group| Domain::new(module, fused, group));
         let domains = domains.collect::<Result<Vec<_>, _>>()?;
-        for (i, domain) in domains.iter().enumerate() {
-            for (operand, leaf) in domain.outputs.iter().filter_map(|o| Some((o.updates?, o.leaf)))
-            {
-                if domains[i + 1..].iter().any(|later| later.reads(operand)) {
-                    return Err(Stop::unsupported("an update of what is read later"));
-                }
-                self.lowered.updates.push((operand, leaf));
-            }
-            // What another group reads later must not be overwritten.
-            if groups.len() == 1 {
-                self.in_place(domain);
-            }
+        for domain in &domains {
+            let updates = domain.outputs.iter().filter_map(|o| Some((o.updates?, o.leaf)));
+            self.lowered.updates.extend(updates);
         }
-        domains.into_iter().try_for_each(|domain| self.domain(domain))
+        domains.into_iter().try_for_each(|domain| self.domain(domain))?;
+        // What a later kernel reads must not be overwritten.
+        let Lowered { stages, in_place, updates, .. } = &mut self.lowered;
+        in_place.retain(|&pair| is_last_to_read(stages, pair));
+        match updates.iter().all(|&pair| is_last_to_read(stages, pair)) {
+            true => Ok(()),
+            false => Err(Stop::unsupported("an update of what is read later")),
+        }
     }
 
     /// Adds the stages of a domain.
@@ -239,6 +237,9 @@ impl Lowering {
                     domain.graph.replace_reduced(i, leaf, Source::Temp(temp), &kept);
                 }
             }
+            // The other results are stored once for each point of the kept loops: now, if they need
+            // nothing else, since later all loops may be kept ones.
+            work.stores.extend(domain.take_ready().iter().map(Output::store));
             domain.finish_level();
             work.passes.push(pass);
             self.stage(&folding, &nest, &work, lanes);
@@ -270,6 +271,7 @@ impl Lowering {
         };
         let stage = loops::kernel(domain, nest, work, lanes, &sizes);
         self.lowered.stages.push(stage);
+        self.in_place(domain, work);
     }
 
     /// A stage that folds the parts of a cut loop; gives the domain in which their results are
@@ -308,41 +310,48 @@ impl Lowering {
         Ok(folding)
     }
 
-    /// Notes which operands may share their buffers with results: those read for the last time in
-    /// the pass that stores the result, at the very element that is written.
-    fn in_place(&mut self, domain: &Domain<'_>) {
-        let work = work(domain);
+    /// Notes which operands may share their buffers with results that a kernel stores, as far as that
+    /// kernel goes: those read for the last time in the pass that stores the result, at the very
+    /// element that is written.
+    fn in_place(&mut self, domain: &Domain<'_>, work: &Work) {
+        // Passes are numbered from 0; what happens after all of them has the next number.
+        let end = work.passes.len();
+        let stored = |output: &Output| {
+            let to = |stores: &[Store]| stores.iter().any(|s| s.to == Arg::Result(output.leaf));
+            let pass = work.passes.iter().position(|pass| to(&pass.stores));
+            pass.or_else(|| to(&work.stores).then_some(end))
+        };
+        let outputs = domain.outputs.iter().filter(|output| output.updates.is_none());
+        let outputs = outputs.filter_map(|output| Some((output, stored(output)?)));
+        let outputs: Vec<(&Output, usize)> = outputs.collect();
         for (operand, &bytes) in self.bytes.operands.iter().enumerate() {
-            let last = work.passes.iter().rposition(|pass| domain.pass_reads(pass, operand));
-            let stored_late = |output: &Output| {
-                let pass = work.passes.iter().position(|pass| {
-                    pass.stores.iter().any(|store| store.to == Arg::Result(output.leaf))
-                });
-                pass.unwrap_or(work.passes.len()) >= last.unwrap_or(0)
-            };
-            let fits = |output: &&Output| {
-                output.updates.is_none()
-                    && self.bytes.results[output.leaf] == bytes
+            let Some(element_bytes) = domain.element_bytes(operand) else { continue };
+            let last = domain.last_read(work, operand);
+            let fits = |&&(output, stored): &&(&Output, usize)| {
+                self.bytes.results[output.leaf] == bytes
+                    && element_bytes == output.ty.size_bytes()
                     && domain.reads_only_at(operand, &output.at)
-                    && domain.element_bytes(operand) == Some(output.ty.size_bytes())
-                    && stored_late(output)
+                    && last.is_none_or(|last| last <= stored)
             };
-            let outputs = domain.outputs.iter().filter(fits);
-            self.lowered.in_place.extend(outputs.map(|output| (operand, output.leaf)));
+            let fitting = outputs.iter().filter(fits);
+            self.lowered.in_place.extend(fitting.map(|(output, _)| (operand, output.leaf)));
         }
     }
+}
+
+/// Whether no kernel reads an operand after the one that stores a leaf of the result.
+fn is_last_to_read(stages: &[Stage], (operand, leaf): (usize, usize)) -> bool {
+    let Some(stored) = stages.iter().rposition(|stage| stage.args.contains(&Arg::Result(leaf)))
+    else {
+        return true;
+    };
+    stages[stored + 1..].iter().all(|stage| !stage.args.contains(&Arg::Operand(operand)))
 }
 
 /// The passes over a domain's folded loops.
 fn work(domain: &Domain<'_>) -> Work {
     let graph = &domain.graph;
     let mut work = Work::default();
-    let store = |output: &Output| Store {
-        node: output.node,
-        ty: output.ty,
-        at: output.at.clone(),
-        to: Arg::Result(output.leaf),
-    };
     let levels = graph.reductions.iter().filter(|r| !r.done).map(|r| r.level);
     let outputs = domain.outputs.iter().filter(|o| o.every_point);
     let levels = levels.chain(outputs.map(|o| graph.info(o.node).level)).max();
@@ -353,13 +362,13 @@ fn work(domain: &Domain<'_>) -> Work {
         let stores = domain.outputs.iter().filter(at_level);
         let pass = Pass {
             reductions: reductions.map(|(i, _)| i).collect(),
-            stores: stores.map(store).collect(),
+            stores: stores.map(Output::store).collect(),
         };
         if !pass.reductions.is_empty() || !pass.stores.is_empty() {
             work.passes.push(pass);
         }
     }
-    work.stores = domain.outputs.iter().filter(|o| !o.every_point).map(store).collect();
+    work.stores = domain.outputs.iter().filter(|o| !o.every_point).map(Output::store).collect();
     work
 }
 

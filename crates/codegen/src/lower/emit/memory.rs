@@ -167,14 +167,19 @@ impl Emit<'_, '_> {
         Addr { buf, offset, terms, lane_stride: step * bytes }
     }
 
-    /// Writes a value.
-    pub fn store(&mut self, b: &mut Builder, to: Arg, at: &Affine, ty: ElementType, elem: Elem) {
+    /// Where a value is to be written.
+    pub fn place(&mut self, b: &mut Builder, to: Arg, at: &Affine, ty: ElementType) -> Addr {
         let buf = self.buf(to);
         self.affine_values(b, at);
         let values = std::mem::take(&mut self.values);
         let addr = self.addr(b, at, ty.size_bytes() as i64, buf, &values);
         self.values = values;
-        let mask = self.point.mask.filter(|_| addr.lane_stride != 0);
-        elementwise::store(b, ty, elem, addr, mask);
+        addr
+    }
+
+    /// Writes a value.
+    pub fn store(&mut self, b: &mut Builder, place: Addr, ty: ElementType, elem: Elem) {
+        let mask = self.point.mask.filter(|_| place.lane_stride != 0);
+        elementwise::store(b, ty, elem, place, mask);
     }
 }

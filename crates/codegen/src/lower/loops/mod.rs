@@ -14,7 +14,7 @@ use super::nest::Nest;
 use super::segments::{self, Segment};
 use super::{Arg, Lanes, Stage};
 use crate::elementwise::Elem;
-use crate::kernel::{Builder, IndexOp, Value};
+use crate::kernel::{Addr, Builder, IndexOp, Value};
 
 /// A value that is written.
 #[derive(Clone, Debug)]
@@ -450,17 +450,20 @@ impl<'g, 'm> Loops<'g, 'm> {
             for (reduction, leaf, at, to) in &self.work.partial {
                 let elem = self.emit.reduced[point.copy][&(*reduction, *leaf)];
                 let ty = self.reduction(*reduction).accumulator(*leaf);
-                self.emit.store(b, *to, at, ty, elem);
+                let place = self.emit.place(b, *to, at, ty);
+                self.emit.store(b, place, ty, elem);
             }
         }
     }
 
-    /// Stores values of the current point: all are computed before the first is stored, which may lie
-    /// where an element was that the others need.
+    /// Stores values of the current point: all values and places are computed before anything is
+    /// stored, which may lie where an element was that the others need.
     fn store(&mut self, b: &mut Builder, stores: &[Store]) {
         let elems: Vec<Elem> = stores.iter().map(|store| self.emit.value(b, store.node)).collect();
-        for (store, elem) in zip(stores, elems) {
-            self.emit.store(b, store.to, &store.at, store.ty, elem);
+        let of = |store: &Store| self.emit.place(b, store.to, &store.at, store.ty);
+        let places: Vec<Addr> = stores.iter().map(of).collect();
+        for ((store, elem), place) in zip(zip(stores, elems), places) {
+            self.emit.store(b, place, store.ty, elem);
         }
     }
 }
