@@ -15,6 +15,7 @@
 mod build;
 mod check;
 mod neighbours;
+mod shared;
 mod visit;
 
 pub use build::Builder;

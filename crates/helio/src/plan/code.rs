@@ -27,6 +27,7 @@ impl Planner<'_> {
     ) -> Planned<Step> {
         if let Some(kernel) = machine_code(&code, cost, self.target, &mut self.machine_code)? {
             let kernel: Arc<dyn RawKernel> = kernel;
+            self.proofs.keep(&kernel, &code);
             if self.compact.is_some() {
                 self.written.push(Written::new(&kernel, code, cost));
             }

@@ -18,6 +18,7 @@ mod fused;
 mod host;
 mod native;
 mod place;
+mod proof;
 
 use std::borrow::Cow;
 use std::io;
@@ -84,6 +85,7 @@ pub(crate) fn plan(module: &Module, target: &Target, client: &Client) -> Planned
         loops: Vec::new(),
         compact: None,
         written: Vec::new(),
+        proofs: proof::Proofs::default(),
         depth: 0,
         position: 0,
         at: (module.entry_id(), module.entry().root()),
@@ -157,6 +159,8 @@ struct Planner<'m> {
     compact: Option<bool>,
     /// The kernels of the loops that are being planned.
     written: Vec<native::Written>,
+    /// What is needed to prove that steps may change operands in place.
+    proofs: proof::Proofs,
     depth: usize,
     /// The number of the next step, in the order of execution.
     position: usize,
@@ -406,6 +410,7 @@ impl<'m> Planner<'m> {
     }
 
     fn finish(self, results: Vec<StorageId>, mut steps: Vec<Step>) -> Planned<Plan> {
+        self.proofs.check(&steps, &|id| self.find(id));
         let places = place::place(&self);
         place::rename(&mut steps, &places);
         let results = results.into_iter().map(|id| places.slot(id)).collect();

@@ -170,6 +170,9 @@ impl<'m> Planner<'m> {
     /// then, but for what computes the condition between calls, if there are several.
     pub(super) fn put_together(&mut self, steps: &Steps<'_>) -> Planned<Option<Many>> {
         let Some(native) = self.native_loop(steps) else { return Ok(None) };
+        [steps.cond, steps.body]
+            .into_iter()
+            .for_each(|s| self.proofs.check(s, &|id| self.find(id)));
         let Native { code, slots, cycles, is_whole, local } = native;
         let kept = if is_whole { steps.before } else { steps.before_body };
         for id in local.into_iter().filter(|id| id.index() >= kept.storages) {

@@ -1,0 +1,395 @@
+//! Whether a kernel may be given one buffer as two of its parameters: a proof from its loads and
+//! stores alone, independent of what decided that it may (`docs/design/in-place.md`).
+//!
+//! For a load of the one parameter and a store to the other, addresses are sums of loop variables
+//! with factors. Their difference is a sum of differences of variables, each of which must be zero
+//! for the two to meet if its factor is larger than all smaller ones together can make up for. If so,
+//! they meet only in the same iteration of all loops around both, in the same piece of the range, and
+//! the load must stand before the store.
+
+mod form;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use std::collections::HashSet;
+
+use super::Kernel;
+use form::{AtomId, Form};
+use walk::{Access, Limit, Loop, Walk};
+
+impl Kernel {
+    /// Proves that the kernel computes the same if the buffers of two of its parameters, one that it
+    /// reads and one that it writes, are one: whatever it reads there has not been written before,
+    /// neither by this call nor by one that runs another piece of the range. Errors: the load and the
+    /// store for which that is not certain.
+    pub fn check_shared(&self, read: u32, written: u32) -> Result<(), String> {
+        let [one, other] = [read, written].map(|n| self.params[n as usize]);
+        if one.write || !other.write {
+            return Err(format!("buffers {read} and {written} are not one read and one written"));
+        }
+        let mut walk = Walk::new(self);
+        let accesses = std::mem::take(&mut walk.accesses);
+        let pairs = Pairs { walk: &walk, one_piece: self.range <= self.grain };
+        let all = || accesses.iter().enumerate();
+        for (i, load) in all().filter(|(_, access)| access.param == read) {
+            for (j, store) in all().filter(|(_, a)| a.param == written && a.writes) {
+                pairs.check(load, store, i < j).map_err(|why| {
+                    format!("load {i} of buffer {read}, store {j} to buffer {written}: {why}")
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Proves that number `n` of the range touches, of a buffer, nothing but the `unit_bytes` from
+    /// `n` times as many on. Errors: the access that may go elsewhere.
+    pub fn check_units(&self, param: u32, unit_bytes: usize) -> Result<(), String> {
+        let mut walk = Walk::new(self);
+        let accesses = std::mem::take(&mut walk.accesses);
+        for (i, access) in accesses.iter().enumerate().filter(|(_, a)| a.param == param) {
+            let stays = units(&walk, access, unit_bytes as i128);
+            stays.map_err(|why| format!("access {i} to buffer {param}: {why}"))?;
+        }
+        Ok(())
+    }
+}
+
+/// An address as `stride · x + rest`, where `x`, counted in lanes, is in the loop over lanes:
+/// `x = scale · variable + offset + lane`.
+struct Spread {
+    stride: i128,
+    /// The loop over lanes, if there is one, and what it counts for.
+    around: Option<(usize, i128)>,
+    rest: Form,
+}
+
+impl Spread {
+    /// `None` if the lanes do not go on where the loop's variable does.
+    fn of(walk: &Walk<'_>, access: &Access, at: &Form) -> Option<Spread> {
+        let stride = access.lane_stride;
+        if stride == 0 {
+            return None;
+        }
+        let at = walk.atoms.expand(at);
+        let around = access.path.iter().rev().find_map(|&n| {
+            let Loop { var, step, .. } = walk.loops[n];
+            let factor = at.factor(var);
+            let fits = step > 1 && factor % stride == 0 && factor / stride > 0;
+            fits.then_some((n, factor / stride))
+        });
+        let mut rest = at;
+        if let Some((n, scale)) = around {
+            rest = rest.plus(&Form::atom(walk.loops[n].var), -scale * stride);
+        }
+        Some(Spread { stride, around, rest })
+    }
+
+    /// The least and the greatest `x` of lanes that are on, `offset` being what is in it besides;
+    /// `None` if none ever is.
+    fn range(&self, walk: &Walk<'_>, access: &Access, offset: i128) -> Option<(i128, i128)> {
+        let (mut least, mut greatest) = (offset, offset + access.lanes - 1);
+        if let Some((n, scale)) = self.around {
+            let (low, high) = walk.atoms.atom_range(walk.loops[n].var);
+            (least, greatest) = (least + scale * low, greatest + scale * high);
+        }
+        for limit in &access.limits {
+            if let Some(shift) = self.limited(walk, limit, offset) {
+                let below = limit.ends.iter().map(|end| walk.atoms.range(end).1);
+                greatest = below.fold(greatest, |most, end| most.min(end - 1 + shift));
+            }
+        }
+        (least <= greatest).then_some((least, greatest))
+    }
+
+    /// What a mask says of `x`: it is below its ends and so much.
+    fn limited(&self, walk: &Walk<'_>, limit: &Limit, offset: i128) -> Option<i128> {
+        let mut index = walk.atoms.expand(&limit.index);
+        if let Some((n, scale)) = self.around {
+            index = index.plus(&Form::atom(walk.loops[n].var), -scale);
+        }
+        Some(offset - index.number()?)
+    }
+
+    /// Whether `x` is below `scale` times what the loop's variable is below, for each such bound.
+    fn is_below_uppers(&self, walk: &Walk<'_>, access: &Access, offset: i128) -> bool {
+        let Some((n, scale)) = self.around else { return false };
+        let Loop { step, whole, ref uppers, .. } = walk.loops[n];
+        let limited = |limit: &Limit| {
+            let end = uppers.first().map(|upper| upper.times(scale));
+            let fits = self.limited(walk, limit, offset).is_some_and(|shift| shift <= 0);
+            fits && limit.ends.first() == end.as_ref()
+        };
+        (whole && offset + access.lanes <= scale * step) || access.limits.iter().any(limited)
+    }
+}
+
+/// A part of the difference of two addresses: a factor, and how large the number may be.
+struct Difference {
+    factor: i128,
+    reach: i128,
+    of: Part,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// Of a variable at the load and at the store.
+    Atom(AtomId),
+    /// Of two variables that are not the same.
+    Pair,
+    /// Of where lanes are.
+    Lanes,
+}
+
+/// The parts of a difference of addresses, and what else is in it.
+struct Parts {
+    all: Vec<Difference>,
+    rest: (i128, i128),
+}
+
+/// What is known of two accesses if they touch the same bytes.
+struct Meeting {
+    equal: HashSet<AtomId>,
+    lanes_equal: bool,
+}
+
+impl Parts {
+    fn plus(&mut self, (low, high): (i128, i128)) {
+        self.rest.0 = self.rest.0.saturating_add(low);
+        self.rest.1 = self.rest.1.saturating_add(high);
+    }
+
+    /// What must be zero if the sum of all parts is; `None` if it cannot be.
+    fn solve(mut self) -> Option<Meeting> {
+        self.all.retain(|part| part.reach > 0 || part.of != Part::Pair);
+        self.all.sort_by_key(|part| part.factor.abs());
+        let spans = |part: &Difference| part.factor.abs().saturating_mul(part.reach);
+        let total = self.all.iter().fold(0i128, |sum, part| sum.saturating_add(spans(part)));
+        let (low, high) = self.rest;
+        if low.saturating_sub(total) > 0 || high.saturating_add(total) < 0 {
+            return None;
+        }
+        let mut meeting = Meeting { equal: HashSet::new(), lanes_equal: false };
+        let mut smaller = total;
+        for part in self.all.iter().rev() {
+            smaller -= spans(part);
+            let most = low.abs().max(high.abs()).saturating_add(smaller);
+            if part.reach > 0 && part.factor.abs() <= most {
+                return Some(meeting);
+            }
+            match part.of {
+                Part::Atom(atom) => drop(meeting.equal.insert(atom)),
+                Part::Lanes => meeting.lanes_equal = true,
+                Part::Pair => {}
+            }
+        }
+        (low <= 0 && 0 <= high).then_some(meeting)
+    }
+}
+
+struct Pairs<'w, 'k> {
+    walk: &'w Walk<'k>,
+    /// Whether the range is run in one piece, always.
+    one_piece: bool,
+}
+
+impl Pairs<'_, '_> {
+    fn check(&self, load: &Access, store: &Access, load_is_first: bool) -> Result<(), String> {
+        let walk = self.walk;
+        let (Some(from), Some(to)) = (&load.at, &store.at) else {
+            return Err("it is read at indices from memory".to_owned());
+        };
+        let spreads = Spread::of(walk, load, from).zip(Spread::of(walk, store, to));
+        let spreads = spreads.filter(|(a, b)| {
+            let scale = |s: &Spread| s.around.map(|(_, scale)| scale);
+            let alike = scale(a).is_none() || scale(b).is_none() || scale(a) == scale(b);
+            a.stride == b.stride && alike
+        });
+        let mut parts = Parts { all: Vec::new(), rest: (1 - store.width, load.width - 1) };
+        let mut lanes = None;
+        let (mut from, mut to) = (walk.atoms.expand(from), walk.atoms.expand(to));
+        if let Some((a, b)) = spreads {
+            (from, to) = (a.rest.clone(), b.rest.clone());
+            // What is more than a lane's stride apart is so many lanes apart.
+            let apart = from.constant - to.constant;
+            let by = apart / a.stride;
+            from.constant -= by * a.stride;
+            let (x, y) = (by.max(0), (-by).max(0));
+            let ranges = a.range(walk, load, x).zip(b.range(walk, store, y));
+            let Some((of_load, of_store)) = ranges else { return Ok(()) };
+            let reach = of_load.1.max(of_store.1) - of_load.0.min(of_store.0);
+            parts.all.push(Difference { factor: a.stride, reach, of: Part::Lanes });
+            lanes = Some((a, b, x, y, of_load, of_store));
+        } else {
+            let span = |access: &Access| {
+                let end = access.lane_stride * (access.lanes - 1);
+                (end.min(0), end.max(0))
+            };
+            let ((a, b), (c, d)) = (span(load), span(store));
+            parts.plus((a - d, b - c));
+        }
+        self.differences(&from, &to, &mut parts);
+        let Some(meeting) = parts.solve() else { return Ok(()) };
+        let is_beside = lanes.as_ref().is_some_and(|(_, _, _, _, of_load, of_store)| {
+            of_load.1 < of_store.0 || of_store.1 < of_load.0
+        });
+        if meeting.lanes_equal && is_beside {
+            return Ok(());
+        }
+
+        let common = load.path.iter().zip(&store.path).take_while(|(a, b)| a == b);
+        let common: Vec<usize> = common.map(|(&n, _)| n).collect();
+        let is_equal = |&n: &usize| {
+            // Of a loop over lanes: whichever lane it is, it is of this iteration.
+            let by_lanes = lanes.as_ref().is_some_and(|(a, b, x, y, ..)| {
+                let lanes = load.lanes.max(store.lanes);
+                let near = |scale| (x - y).abs() + lanes - 1 < scale * walk.loops[n].step;
+                meeting.lanes_equal
+                    && a.around == b.around
+                    && a.around.is_some_and(|(around, scale)| around == n && near(scale))
+            });
+            by_lanes || self.is_equal(&Form::atom(walk.loops[n].var), &meeting)
+        };
+        let lanes_in_piece = || {
+            lanes.as_ref().is_some_and(|(a, b, x, y, ..)| {
+                let of = |spread: &Spread, access: &Access, offset| {
+                    let in_piece = spread.around.is_some_and(|(n, _)| walk.loops[n].in_piece);
+                    in_piece && spread.is_below_uppers(walk, access, offset)
+                };
+                meeting.lanes_equal && of(a, load, *x) && of(b, store, *y)
+            })
+        };
+        let same_piece = self.one_piece
+            || common.iter().any(|n| walk.loops[*n].in_piece && is_equal(n))
+            || lanes_in_piece();
+        if !same_piece {
+            return Err("another piece of the range may have written it".to_owned());
+        }
+        if !common.iter().all(is_equal) {
+            return Err("another iteration may have written it".to_owned());
+        }
+        if load_is_first {
+            return Ok(());
+        }
+        // In the same iteration, but other lanes.
+        let apart = lanes.as_ref().is_some_and(|(a, b, x, y, ..)| {
+            let same_loop =
+                a.around == b.around && a.around.is_none_or(|(n, _)| common.contains(&n));
+            let copies = same_loop && (x - y).abs() >= load.lanes.max(store.lanes);
+            let after = |low: &Spread, high: (&Spread, &Access, i128)| {
+                let (spread, access, offset) = high;
+                let bounds = low.around.zip(spread.around).is_some_and(|((n, _), (m, _))| {
+                    walk.loops[n].lowers.iter().any(|lower| {
+                        let uppers = walk.loops[m].uppers.iter();
+                        let mut gaps = uppers.map(|u| lower.plus(u, -1).number());
+                        gaps.any(|gap| gap.is_some_and(|gap| gap >= 0))
+                    })
+                });
+                bounds && spread.is_below_uppers(walk, access, offset)
+            };
+            let loops = after(a, (b, store, *y)) || after(b, (a, load, *x));
+            meeting.lanes_equal && (copies || loops)
+        });
+        if apart { Ok(()) } else { Err("it is written before".to_owned()) }
+    }
+
+    /// Whether a number is the same at two accesses that meet, all that is below it being.
+    fn is_equal(&self, form: &Form, meeting: &Meeting) -> bool {
+        let atoms = &self.walk.atoms;
+        atoms.expand(form).terms.keys().all(|&atom| {
+            let (least, greatest) = atoms.atom_range(atom);
+            least == greatest || atoms.is_fixed(atom) || meeting.equal.contains(&atom)
+        })
+    }
+
+    /// Adds the parts of the difference of two sums.
+    fn differences(&self, from: &Form, to: &Form, parts: &mut Parts) {
+        let atoms = &self.walk.atoms;
+        parts.plus((from.constant - to.constant, from.constant - to.constant));
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for (&atom, &factor) in &from.terms {
+            let (least, greatest) = atoms.atom_range(atom);
+            match to.factor(atom) == factor {
+                true if atoms.is_fixed(atom) => {}
+                true => {
+                    let step = self.step(atom);
+                    let reach = (greatest - least) / step;
+                    let of = Part::Atom(atom);
+                    parts.all.push(Difference { factor: factor * step, reach, of });
+                }
+                false => ours.push((factor, least, greatest)),
+            }
+        }
+        for (&atom, &factor) in &to.terms {
+            if from.factor(atom) != factor {
+                let (least, greatest) = atoms.atom_range(atom);
+                theirs.push((factor, least, greatest));
+            }
+        }
+        for (factor, least, greatest) in ours {
+            match theirs.iter().position(|other| other.0 == factor) {
+                Some(n) => {
+                    let (_, low, high) = theirs.swap_remove(n);
+                    let reach = greatest.max(high) - least.min(low);
+                    parts.all.push(Difference { factor, reach, of: Part::Pair });
+                }
+                None => parts.plus(ends(factor, least, greatest)),
+            }
+        }
+        for (factor, least, greatest) in theirs {
+            parts.plus(ends(-factor, least, greatest));
+        }
+    }
+
+    /// By how much values of an atom differ at least.
+    fn step(&self, atom: AtomId) -> i128 {
+        let of = self.walk.loops.iter().find(|l| l.var == atom);
+        of.map_or(1, |l| l.step)
+    }
+}
+
+/// The least and the greatest product.
+fn ends(factor: i128, least: i128, greatest: i128) -> (i128, i128) {
+    let (a, b) = (factor.saturating_mul(least), factor.saturating_mul(greatest));
+    (a.min(b), a.max(b))
+}
+
+/// Checks that an access stays in the unit of the range that it belongs to.
+fn units(walk: &Walk<'_>, access: &Access, unit_bytes: i128) -> Result<(), String> {
+    let Some(at) = &access.at else {
+        return Err("indices from memory".to_owned());
+    };
+    let within = |(least, greatest): (i128, i128)| {
+        let fits = 0 <= least && greatest + access.width <= unit_bytes;
+        if fits { Ok(()) } else { Err(format!("bytes {least} to {greatest} of a unit")) }
+    };
+    // A number of the range is an iteration of a loop, ...
+    let is_unit = |&&n: &&usize| walk.loops[n].in_piece && walk.loops[n].step == 1;
+    if let Some(&n) = access.path.iter().find(is_unit) {
+        let unit = Form::atom(walk.loops[n].var);
+        let at = walk.atoms.expand(&at.plus(&unit, -unit_bytes));
+        let Some(spread) = Spread::of(walk, access, &at) else {
+            let (least, greatest) = walk.atoms.range(&at);
+            let end = access.lane_stride * (access.lanes - 1);
+            return within((least + end.min(0), greatest + end.max(0)));
+        };
+        let by = spread.rest.constant.div_euclid(spread.stride.abs()) * spread.stride.signum();
+        let rest = spread.rest.plus(&Form::constant(by * spread.stride), -1);
+        let (least, greatest) = walk.atoms.range(&rest);
+        let Some((low, high)) = spread.range(walk, access, by) else { return Ok(()) };
+        let (a, b) = ends(spread.stride, low, high);
+        return within((least + a, greatest + b));
+    }
+    // ... or where lanes are.
+    let spread = Spread::of(walk, access, at).ok_or("no loop over the range")?;
+    let by = spread.rest.constant.div_euclid(spread.stride.abs()) * spread.stride.signum();
+    let rest = spread.rest.plus(&Form::constant(by * spread.stride), -1);
+    let scale = spread.around.filter(|&(n, _)| walk.loops[n].in_piece).map(|(_, scale)| scale);
+    let is_unit = scale.is_some_and(|scale| scale * spread.stride == unit_bytes);
+    if !is_unit || by < 0 || !spread.is_below_uppers(walk, access, by) {
+        return Err("lanes that may be of another unit".to_owned());
+    }
+    let (least, greatest) = walk.atoms.range(&rest);
+    let fits = 0 <= least && greatest + access.width <= spread.stride;
+    if fits { Ok(()) } else { Err(format!("bytes {least} to {greatest} of a lane")) }
+}

@@ -1,0 +1,96 @@
+//! Proofs that steps change operands in place only where nobody reads what is overwritten: for each
+//! kernel that gets one storage twice, from its own loads and stores
+//! (`docs/design/in-place.md`). They are made where assertions are.
+
+use std::sync::Arc;
+
+use helio_codegen::kernel::Kernel;
+use helio_runtime::program::{Finished, RawKernel, Step};
+
+use super::StorageId;
+
+/// The kernels of a plan, as they were before they became machine code.
+#[derive(Default)]
+pub(super) struct Proofs {
+    kernels: Vec<(Arc<dyn RawKernel>, Kernel)>,
+}
+
+impl Proofs {
+    /// Keeps a kernel for its proof, if there are to be any.
+    pub(super) fn keep(&mut self, code: &Arc<dyn RawKernel>, kernel: &Kernel) {
+        if cfg!(debug_assertions) {
+            self.kernels.push((Arc::clone(code), kernel.clone()));
+        }
+    }
+
+    /// Proves it for all of these steps. `find` gives what a storage was merged with.
+    ///
+    /// # Panics
+    /// If there is no proof, with assertions only: the plan gives wrong results.
+    pub(super) fn check(&self, steps: &[Step], find: &dyn Fn(StorageId) -> StorageId) {
+        if cfg!(debug_assertions)
+            && let Err(why) = self.steps(steps, find)
+        {
+            panic!("a step may overwrite what is still read: {why}");
+        }
+    }
+
+    fn steps(&self, steps: &[Step], find: &dyn Fn(StorageId) -> StorageId) -> Result<(), String> {
+        steps.iter().try_for_each(|step| match step {
+            Step::Raw { kernel, slots } => self.raw(&**kernel, slots, find),
+            Step::Finished(step) => self.finished(step, find),
+            Step::While(step) => {
+                self.steps(&step.cond, find)?;
+                self.steps(&step.body, find)
+            }
+            Step::Branch(step) => step.branches.iter().try_for_each(|s| self.steps(s, find)),
+            // Slices of outputs are exclusive, and the program's own check sees to that.
+            Step::Kernel { .. } | Step::Host { .. } | Step::Copy { .. } => Ok(()),
+        })
+    }
+
+    fn kernel(&self, code: &dyn RawKernel) -> Result<&Kernel, String> {
+        let is_this = |kept: &&(Arc<dyn RawKernel>, Kernel)| std::ptr::addr_eq(&*kept.0, code);
+        let kept = self.kernels.iter().find(is_this);
+        Ok(&kept.ok_or_else(|| format!("no {} was made", code.signature().name))?.1)
+    }
+
+    /// A kernel of which some parameters are one storage: none written but one, and nothing is read
+    /// from that storage after it was written.
+    fn raw(
+        &self,
+        code: &dyn RawKernel,
+        slots: &[StorageId],
+        find: &dyn Fn(StorageId) -> StorageId,
+    ) -> Result<(), String> {
+        let params = &code.signature().params;
+        for (written, &to) in slots.iter().enumerate().filter(|&(n, _)| params[n].write) {
+            let others = slots.iter().enumerate().filter(|&(n, _)| n != written);
+            for (other, _) in others.filter(|&(_, &from)| find(from) == find(to)) {
+                let name = &code.signature().name;
+                let proof = self.kernel(code)?.check_shared(other as u32, written as u32);
+                proof.map_err(|why| format!("{name}: {why}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A kernel that changes another's output as soon as rows of it are there.
+    fn finished(
+        &self,
+        step: &Finished,
+        find: &dyn Fn(StorageId) -> StorageId,
+    ) -> Result<(), String> {
+        let Finished { kernel: _, inputs, output, code, slots, unit_bytes } = step;
+        self.raw(&**code, slots, find)?;
+        let name = &code.signature().name;
+        if inputs.iter().any(|&input| find(input) == find(*output)) {
+            return Err(format!("{name} finishes what is read"));
+        }
+        for (n, _) in slots.iter().enumerate().filter(|&(_, &slot)| find(slot) == find(*output)) {
+            let proof = self.kernel(&**code)?.check_units(n as u32, *unit_bytes);
+            proof.map_err(|why| format!("{name}, in units of {unit_bytes} bytes: {why}"))?;
+        }
+        Ok(())
+    }
+}
