@@ -8,6 +8,7 @@ use std::sync::Arc;
 use helio::builder::XlaOp;
 use helio::{Array, ElementType, Error, Location, Result};
 
+use crate::call::Call;
 use crate::lower::Emit;
 use crate::program::{Program, ProgramOptions};
 use crate::{Dim, Shape, Tensor, TensorList};
@@ -36,26 +37,30 @@ use crate::{Dim, Shape, Tensor, TensorList};
 /// ```
 #[derive(Clone)]
 pub struct Graph {
-    state: Rc<RefCell<State>>,
+    pub(crate) state: Rc<RefCell<State>>,
 }
 
-struct State {
-    name: String,
-    nodes: Vec<Arc<Node>>,
+/// What a graph has recorded. It is never borrowed while code of the user runs.
+pub(crate) struct State {
+    pub(crate) name: String,
+    pub(crate) nodes: Vec<Arc<Node>>,
     inputs: Vec<Input>,
     equations: Vec<Equation>,
     /// The scopes that are open, the program's first. A scope is the program, or the body of a loop
     /// or a branch.
-    open: Vec<ScopeId>,
-    scopes: u32,
-    /// The public call that is being made: its name, and where.
-    call: Option<(&'static str, Location)>,
-    error: Option<Error>,
+    pub(crate) open: Vec<ScopeId>,
+    /// How many scopes were ever opened.
+    pub(crate) scopes: u32,
+    /// The public call that is being made.
+    pub(crate) call: Option<Call>,
+    /// Where the user's program made the last public call.
+    pub(crate) last_place: Option<Location>,
+    pub(crate) error: Option<Error>,
 }
 
 /// A part of the program that runs on its own terms: the whole, a loop's body, a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct ScopeId(u32);
+pub(crate) struct ScopeId(pub(crate) u32);
 
 impl ScopeId {
     pub(crate) const PROGRAM: ScopeId = ScopeId(0);
@@ -167,6 +172,7 @@ impl Graph {
             open: vec![ScopeId::PROGRAM],
             scopes: 1,
             call: None,
+            last_place: None,
             error: None,
         };
         Graph { state: Rc::new(RefCell::new(state)) }
@@ -241,20 +247,13 @@ impl Graph {
         options: &ProgramOptions,
     ) -> Result<Program> {
         let outputs = outputs.tensors();
-        let mut values = Vec::with_capacity(outputs.len());
-        for output in &outputs {
-            if !Rc::ptr_eq(&self.state, &output.graph().state) {
-                return Err(self.foreign(output).at(Some(Location::caller())));
-            }
-            match output.value() {
-                Some((value, _)) => values.push(value),
-                None => return Err(self.first_error()),
-            }
+        let at = self.caller().place;
+        if let Some(error) = self.error() {
+            return Err(error);
         }
+        let values = outputs.iter().map(|output| self.output(output)).collect::<Result<_>>();
+        let values = values.map_err(|error| error.at(Some(at.clone())))?;
         let state = self.state.borrow();
-        if let Some(error) = &state.error {
-            return Err(error.clone());
-        }
         let source = Source {
             name: state.name.clone(),
             nodes: state.nodes.clone(),
@@ -263,52 +262,12 @@ impl Graph {
             outputs: values,
         };
         drop(state);
-        Program::new(source, options).map_err(|error| error.at(Some(Location::caller())))
+        Program::new(source, options).map_err(|error| error.at(Some(at)))
     }
 
     /// The first error so far.
     pub fn error(&self) -> Option<Error> {
         self.state.borrow().error.clone()
-    }
-
-    /// Performs a public call: operations that it makes stand where it was made. Its error becomes
-    /// the graph's; after one, nothing is done any more.
-    #[track_caller]
-    pub(crate) fn call(&self, name: &'static str, make: impl FnOnce() -> Result<Tensor>) -> Tensor {
-        self.call_many(name, || make().map(|tensor| vec![tensor]))
-            .and_then(|mut tensors| tensors.pop())
-            .unwrap_or_else(|| Tensor::void(self))
-    }
-
-    /// The same for calls with several results; `None` after an error.
-    #[track_caller]
-    pub(crate) fn call_many(
-        &self,
-        name: &'static str,
-        make: impl FnOnce() -> Result<Vec<Tensor>>,
-    ) -> Option<Vec<Tensor>> {
-        let outermost = {
-            let mut state = self.state.borrow_mut();
-            if state.error.is_some() {
-                return None;
-            }
-            let outermost = state.call.is_none();
-            if outermost {
-                state.call = Some((name, Location::caller()));
-            }
-            outermost
-        };
-        let made = make();
-        let mut state = self.state.borrow_mut();
-        let call = if outermost { state.call.take() } else { state.call.clone() };
-        match made {
-            Ok(tensors) => Some(tensors),
-            Err(error) => {
-                let (name, at) = call.unwrap_or((name, Location::caller()));
-                state.error.get_or_insert(error.in_instruction(name).at(Some(at)));
-                None
-            }
-        }
     }
 
     /// Adds an operation with one value, which `lower` writes in HLO.
@@ -352,80 +311,9 @@ impl Graph {
             .zip(&outputs)
             .map(|(output, ty)| Tensor::new(self.clone(), ValueId { node, output }, ty.clone()));
         let tensors = tensors.collect();
-        let (name, at) = (state.call.as_ref().map_or("", |call| call.0), state.place());
-        let scope = state.scope();
+        let (name, at, scope) = (state.call_name(), state.place(), state.scope());
         state.nodes.push(Arc::new(Node { name, at, scope, operands, outputs, kind }));
         Ok(tensors)
-    }
-
-    /// The value that a tensor stands for, to be used in the innermost scope.
-    pub(crate) fn operand(&self, tensor: &Tensor) -> Result<ValueId> {
-        if !Rc::ptr_eq(&self.state, &tensor.graph().state) {
-            return Err(self.foreign(tensor));
-        }
-        let (value, _) = tensor.value().ok_or_else(|| self.first_error())?;
-        let state = self.state.borrow();
-        let made = &state.nodes[value.node as usize];
-        if !state.open.contains(&made.scope) {
-            return Err(Error::rule(
-                "graph.C5",
-                format!(
-                    "the result of {} ({}) belongs to the body of a loop or to a branch that is \
-                     complete; it exists only while that runs\n  help: make it a result of the \
-                     body or branch",
-                    made.name, made.at
-                ),
-            ));
-        }
-        Ok(value)
-    }
-
-    /// Runs `make` in a scope of its own, whose parameters have these types.
-    pub(crate) fn scope(
-        &self,
-        parameters: &[TensorType],
-        make: impl FnOnce(Vec<Tensor>) -> Result<Vec<Tensor>>,
-    ) -> Result<(Body, Vec<TensorType>)> {
-        let scope = {
-            let mut state = self.state.borrow_mut();
-            if state.open.len() > MAX_SCOPES {
-                let detail = format!("more than {MAX_SCOPES} loops and branches are nested");
-                return Err(Error::exhausted(detail));
-            }
-            let scope = ScopeId(state.scopes);
-            state.scopes += 1;
-            state.open.push(scope);
-            scope
-        };
-        // The calls that a body makes have their own names and places.
-        let call = self.state.borrow_mut().call.take();
-        let made = self.scope_inside(parameters, make);
-        let mut state = self.state.borrow_mut();
-        state.call = call;
-        state.open.pop();
-        drop(state);
-        let (parameters, results, types) = made?;
-        Ok((Body { scope, parameters, results }, types))
-    }
-
-    fn scope_inside(
-        &self,
-        parameters: &[TensorType],
-        make: impl FnOnce(Vec<Tensor>) -> Result<Vec<Tensor>>,
-    ) -> Result<(Vec<ValueId>, Vec<ValueId>, Vec<TensorType>)> {
-        let tensors = parameters.iter().enumerate().map(|(number, ty)| {
-            Ok(self.add(&[], vec![ty.clone()], Kind::Parameter(number))?.remove(0))
-        });
-        let tensors = tensors.collect::<Result<Vec<_>>>()?;
-        let parameters =
-            tensors.iter().map(|tensor| self.operand(tensor)).collect::<Result<_>>()?;
-        let results = make(tensors)?;
-        if let Some(error) = self.error() {
-            return Err(error);
-        }
-        let values = results.iter().map(|result| self.operand(result)).collect::<Result<_>>()?;
-        let types = results.iter().map(Tensor::ty).collect::<Result<_>>()?;
-        Ok((parameters, values, types))
     }
 
     /// Asserts that two dimensions are one size whenever the program is called.
@@ -435,45 +323,33 @@ impl Graph {
         let (found, required) = (found.clone(), required.clone());
         state.equations.push(Equation { found, required, axis, at });
     }
-
-    /// The error of using a tensor of another graph: that graph's, if there is one.
-    fn foreign(&self, tensor: &Tensor) -> Error {
-        let (mine, other) = (self.state.borrow(), tensor.graph());
-        let other = other.state.borrow();
-        if let Some(error) = &other.error {
-            return error.clone();
-        }
-        let detail = format!("a tensor of graph {:?} is used in graph {:?}", other.name, mine.name);
-        Error::rule("graph.C4", detail)
-    }
-
-    /// The error that made a tensor void.
-    pub(crate) fn first_error(&self) -> Error {
-        self.error().unwrap_or_else(|| Error::internal("a void tensor without an error"))
-    }
 }
-
-/// Loops in loops.
-const MAX_SCOPES: usize = 64;
 
 impl State {
     fn scope(&self) -> ScopeId {
         self.open.last().copied().unwrap_or(ScopeId::PROGRAM)
     }
 
-    /// Where the call stands that is being made.
+    fn call_name(&self) -> &'static str {
+        self.call.as_ref().map_or("", |call| call.name)
+    }
+
+    /// Where the call stands that is being made. (Nothing is added but in a call.)
     #[track_caller]
     fn place(&self) -> Location {
-        self.call.as_ref().map_or_else(Location::caller, |(_, at)| at.clone())
+        self.call.as_ref().map_or_else(Location::caller, |call| call.at.place.clone())
     }
 }
 
 /// The operations with their operands and types, one a line.
 impl fmt::Display for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Whoever is written to may use the graph.
         let state = self.state.borrow();
-        writeln!(f, "graph {}:", state.name)?;
-        for (number, node) in state.nodes.iter().enumerate() {
+        let (name, nodes, inputs) = (state.name.clone(), state.nodes.clone(), state.inputs.clone());
+        drop(state);
+        writeln!(f, "graph {name}:")?;
+        for (number, node) in nodes.iter().enumerate() {
             let types: Vec<_> = node.outputs.iter().map(TensorType::to_string).collect();
             let operands = node.operands.iter().map(|value| match value.output {
                 0 => format!("%{}", value.node),
@@ -482,7 +358,7 @@ impl fmt::Display for Graph {
             let operands = operands.collect::<Vec<_>>().join(", ");
             write!(f, "  %{number} = ")?;
             match node.kind {
-                Kind::Input(input) => write!(f, "input {:?}", state.inputs[input].name)?,
+                Kind::Input(input) => write!(f, "input {:?}", inputs[input].name)?,
                 Kind::Parameter(parameter) => write!(f, "parameter {parameter}")?,
                 _ => write!(f, "{}({operands})", node.name)?,
             }
@@ -494,6 +370,7 @@ impl fmt::Display for Graph {
 
 impl fmt::Debug for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Graph({:?})", self.state.borrow().name)
+        let name = self.state.borrow().name.clone();
+        write!(f, "Graph({name:?})")
     }
 }

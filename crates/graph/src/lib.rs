@@ -18,6 +18,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod call;
 mod data;
 mod dim;
 mod graph;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use helio::builder::{XlaBuilder, XlaComputation, XlaOp};
-use helio::ir::{ArrayShape, Metadata};
-use helio::{Error, Location, Module, Result, Shape as HloShape};
+use helio::ir::{ArrayShape, BinaryOp, Metadata};
+use helio::{ElementType, Error, Location, Module, Result, Shape as HloShape};
 
 use crate::graph::{Body, Kind, Node, ScopeId, Source, TensorType, ValueId};
 use crate::sizes::Sizes;
@@ -15,6 +15,8 @@ pub(crate) struct Emit<'a> {
     /// The computation that instructions are appended to.
     pub(crate) builder: &'a XlaBuilder,
     sizes: &'a Sizes,
+    /// Where the operation stands.
+    at: &'a Location,
 }
 
 impl Emit<'_> {
@@ -36,6 +38,24 @@ impl Emit<'_> {
     /// The shape in HLO. Errors: `dim.C2`, too large a shape.
     pub(crate) fn shape(&self, ty: &TensorType) -> Result<ArrayShape> {
         ArrayShape::new(ty.dtype, self.sizes(&ty.shape)?)
+    }
+
+    /// A computation that the operation calls; `write` gives its root.
+    pub(crate) fn computation(
+        &self,
+        name: &str,
+        write: impl FnOnce(&XlaBuilder) -> XlaOp,
+    ) -> Result<XlaComputation> {
+        let builder = XlaBuilder::new(name);
+        builder.with_place(self.at.clone(), || builder.build_with_root(write(&builder)))
+    }
+
+    /// The computation of two scalars that reductions fold with.
+    pub(crate) fn scalar(&self, op: BinaryOp, element: ElementType) -> Result<XlaComputation> {
+        self.computation(&format!("{}_{element}", op.name()), |builder| {
+            let parameter = |number| builder.parameter(number, HloShape::scalar(element), "");
+            parameter(0).binary(op, parameter(1))
+        })
     }
 }
 
@@ -136,7 +156,9 @@ impl<'a> Lowering<'a> {
     /// Writes one node.
     fn write(&self, builder: &XlaBuilder, number: u32, values: &mut Values) -> Result<()> {
         let node = self.node(number);
-        let ops = builder.with_op_metadata(metadata(node), || self.ops(builder, number, values));
+        let ops = builder.with_place(node.at.clone(), || {
+            builder.with_op_metadata(metadata(node), || self.ops(builder, number, values))
+        });
         let ops = ops.and_then(|ops| self.checked(builder, node, ops));
         let ops = ops.map_err(|e| e.in_instruction(node.name).at(Some(node.at.clone())))?;
         let outputs = (0..).map(|output| ValueId { node: number, output });
@@ -146,7 +168,7 @@ impl<'a> Lowering<'a> {
 
     fn ops(&self, builder: &XlaBuilder, number: u32, values: &Values) -> Result<Vec<XlaOp>> {
         let node = self.node(number);
-        let emit = Emit { builder, sizes: self.sizes };
+        let emit = Emit { builder, sizes: self.sizes, at: &node.at };
         let operands = look_up(&node.operands, values)?;
         let free = self.free_values(number);
         match &node.kind {
@@ -157,12 +179,12 @@ impl<'a> Lowering<'a> {
             Kind::Lower(lower) => lower(&emit, &operands),
             Kind::While { condition, body } => {
                 let outside = look_up(free, values)?;
-                self.loop_ops(builder, [condition, body], free, operands, outside)
+                self.loop_ops(&emit, [condition, body], free, operands, outside)
             }
             Kind::Select { branches } => {
                 let outside = look_up(free, values)?;
                 let results = node.outputs.len();
-                self.choice_ops(builder, branches, free, &operands, outside, results)
+                self.choice_ops(&emit, branches, free, &operands, outside, results)
             }
             Kind::Parameter(_) => Err(Error::internal("a parameter without a value")),
         }
@@ -170,7 +192,7 @@ impl<'a> Lowering<'a> {
 
     /// Errors: `Internal` unless what was written has the types that the graph promised.
     fn checked(&self, builder: &XlaBuilder, node: &Node, ops: Vec<XlaOp>) -> Result<Vec<XlaOp>> {
-        let emit = Emit { builder, sizes: self.sizes };
+        let emit = Emit { builder, sizes: self.sizes, at: &node.at };
         for (op, ty) in ops.iter().zip(&node.outputs) {
             let (found, promised) = (op.array_shape()?, emit.shape(ty)?);
             if !found.same(&promised) {
@@ -184,7 +206,7 @@ impl<'a> Lowering<'a> {
     /// A loop. What its bodies use from outside becomes part of its state.
     fn loop_ops(
         &self,
-        builder: &XlaBuilder,
+        emit: &Emit<'_>,
         [condition, body]: [&Body; 2],
         free: &[ValueId],
         mut state: Vec<XlaOp>,
@@ -192,14 +214,19 @@ impl<'a> Lowering<'a> {
     ) -> Result<Vec<XlaOp>> {
         let count = state.len();
         state.extend(outside);
-        let init = builder.tuple(&state);
+        let init = emit.builder.tuple(&state);
         let shape = init.shape()?;
-        let condition = self.body("condition", condition, free, &shape, |_, results, _| {
-            results.first().cloned().ok_or_else(|| Error::internal("a condition without a result"))
-        })?;
-        let body = self.body("body", body, free, &shape, |builder, results, outside| {
-            Ok(builder.tuple(&[results, outside].concat()))
-        })?;
+        let condition =
+            self.body(emit.at, "condition", condition, free, &shape, |_, results, _| {
+                results
+                    .first()
+                    .cloned()
+                    .ok_or_else(|| Error::internal("a condition without a result"))
+            })?;
+        let body =
+            self.body(emit.at, "body", body, free, &shape, |builder, results, outside| {
+                Ok(builder.tuple(&[results, outside].concat()))
+            })?;
         let last = init.while_loop(&condition, &body);
         Ok((0..count).map(|i| last.get_tuple_element(i)).collect())
     }
@@ -207,7 +234,7 @@ impl<'a> Lowering<'a> {
     /// A choice. What its branches use from outside is passed to each of them.
     fn choice_ops(
         &self,
-        builder: &XlaBuilder,
+        emit: &Emit<'_>,
         branches: &[Body],
         free: &[ValueId],
         operands: &[XlaOp],
@@ -215,10 +242,10 @@ impl<'a> Lowering<'a> {
         results: usize,
     ) -> Result<Vec<XlaOp>> {
         let (index, state) = operands.split_first().ok_or_else(|| Error::internal("no index"))?;
-        let argument = builder.tuple(&[state, &outside].concat());
+        let argument = emit.builder.tuple(&[state, &outside].concat());
         let shape = argument.shape()?;
         let branches = branches.iter().map(|branch| {
-            self.body("branch", branch, free, &shape, |builder, results, _| {
+            self.body(emit.at, "branch", branch, free, &shape, |builder, results, _| {
                 Ok(builder.tuple(results))
             })
         });
@@ -231,6 +258,7 @@ impl<'a> Lowering<'a> {
     /// A scope as a computation of one tuple: its parameters, then the values from outside.
     fn body(
         &self,
+        at: &Location,
         name: &str,
         body: &Body,
         free: &[ValueId],
@@ -238,14 +266,16 @@ impl<'a> Lowering<'a> {
         root: impl FnOnce(&XlaBuilder, &[XlaOp], &[XlaOp]) -> Result<XlaOp>,
     ) -> Result<XlaComputation> {
         let builder = XlaBuilder::new(name);
-        let state = builder.parameter(0, shape.clone(), "state");
-        let all = body.parameters.iter().chain(free).copied();
-        let mut values: Values =
-            all.enumerate().map(|(i, value)| (value, state.get_tuple_element(i))).collect();
-        let outside = look_up(free, &values)?;
-        self.fill(&builder, body.scope, &body.results, &mut values)?;
-        let root = root(&builder, &look_up(&body.results, &values)?, &outside)?;
-        builder.build_with_root(root)
+        builder.with_place(at.clone(), || {
+            let state = builder.parameter(0, shape.clone(), "state");
+            let all = body.parameters.iter().chain(free).copied();
+            let mut values: Values =
+                all.enumerate().map(|(i, value)| (value, state.get_tuple_element(i))).collect();
+            let outside = look_up(free, &values)?;
+            self.fill(&builder, body.scope, &body.results, &mut values)?;
+            let root = root(&builder, &look_up(&body.results, &values)?, &outside)?;
+            builder.build_with_root(root)
+        })
     }
 }
 

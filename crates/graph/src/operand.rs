@@ -93,10 +93,14 @@ numbers! {
     C128: v => Number::Complex(v);
 }
 
-/// The tensor that an operand is beside one of type `dtype`. Errors: `promotion.C2`, `dim.C1`.
+/// The tensor that an operand is beside one of type `dtype`. Errors: `graph.C4`, `graph.C5`,
+/// `promotion.C2`, `dim.C1`.
 pub(crate) fn resolve(operand: impl Operand, graph: &Graph, dtype: ElementType) -> Result<Tensor> {
     match operand.into_kind() {
-        OperandKind::Tensor(tensor) => Ok(tensor),
+        OperandKind::Tensor(tensor) => {
+            graph.operand(&tensor)?;
+            Ok(tensor)
+        }
         OperandKind::Array(array) => Ok(graph.constant(array)),
         OperandKind::Dim(dim) => Ok(graph.dim(dim)),
         OperandKind::Number(number) => {

@@ -48,6 +48,13 @@ impl Tensor {
         }
     }
 
+    /// Type and shape of a tensor that is about to be used. Errors: `graph.C5`, the graph's first
+    /// error.
+    pub(crate) fn usable(&self) -> Result<TensorType> {
+        self.graph.operand(self)?;
+        self.ty()
+    }
+
     /// The type of the elements. Errors: the graph's first error.
     pub fn dtype(&self) -> Result<ElementType> {
         Ok(self.ty()?.dtype)
@@ -71,7 +78,7 @@ impl Tensor {
         name: &'static str,
         make: impl FnOnce(&TensorType) -> Result<Tensor>,
     ) -> Tensor {
-        self.graph.call(name, || make(&self.ty()?))
+        self.graph.call(name, || make(&self.usable()?))
     }
 
     /// The same for calls with several results, which are void after an error.
@@ -81,7 +88,7 @@ impl Tensor {
         name: &'static str,
         make: impl FnOnce(&TensorType) -> Result<Vec<Tensor>>,
     ) -> [Tensor; N] {
-        let made = self.graph.call_many(name, || make(&self.ty()?));
+        let made = self.graph.perform(name, || make(&self.usable()?));
         made.and_then(|made| made.try_into().ok())
             .unwrap_or_else(|| std::array::from_fn(|_| Tensor::void(&self.graph)))
     }
@@ -108,8 +115,8 @@ pub trait TensorList: Sized {
     /// The tensors, in order.
     fn tensors(&self) -> Vec<Tensor>;
 
-    /// A list of the same form whose tensors are what `next` gives, in order.
-    #[doc(hidden)]
+    /// A list of the same form whose tensors are what `next` gives, in order: as many as
+    /// [`TensorList::tensors`] gives.
     fn with_tensors(&self, next: &mut dyn FnMut() -> Tensor) -> Self;
 }
 

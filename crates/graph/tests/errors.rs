@@ -5,7 +5,9 @@ mod common;
 use std::fmt::Write as _;
 
 use helio::Location;
-use helio_graph::{Array, DType, Dim, Error, Gelu, Graph, Program, Result, Tensor, promote};
+use helio_graph::{
+    Array, DType, Dim, Error, Gelu, Graph, Program, Result, Tensor, TensorList, promote,
+};
 
 /// The first error of a graph that `make` builds.
 fn graph_error(make: impl FnOnce(&Graph)) -> Error {
@@ -35,6 +37,19 @@ fn batch_program() -> Result<Program> {
     let g = Graph::new("batch");
     let (x, y) = (floats(&g, "x", ("batch", 4)), floats(&g, "y", ("batch", 1)));
     g.compile(x * y)
+}
+
+/// A list that gives a tensor, and takes none.
+struct Forgetful(Tensor);
+
+impl TensorList for Forgetful {
+    fn tensors(&self) -> Vec<Tensor> {
+        vec![self.0.clone()]
+    }
+
+    fn with_tensors(&self, _: &mut dyn FnMut() -> Tensor) -> Self {
+        Forgetful(self.0.clone())
+    }
 }
 
 #[test]
@@ -202,6 +217,13 @@ fn messages() {
                 },
             );
             drop(leaked.expect("the body was called") + 1.0);
+        }),
+    );
+    say(
+        "a list that takes nothing",
+        graph_error(|g| {
+            let forgetful = Forgetful(floats(g, "x", ()));
+            drop(g.while_loop(forgetful, |state| state.0.less(1.0), |state| state));
         }),
     );
     say(

@@ -134,6 +134,13 @@ impl Error {
         self
     }
 
+    /// Puts it at this place, whatever place it had.
+    #[must_use]
+    pub fn moved_to(mut self, at: Location) -> Self {
+        self.0.at = Some(at);
+        self
+    }
+
     /// Adds the instruction concerned, unless one is known already.
     #[must_use]
     pub fn in_instruction(mut self, name: &str) -> Self {

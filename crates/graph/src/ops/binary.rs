@@ -199,6 +199,7 @@ impl Tensor {
     #[track_caller]
     pub fn where_(&self, condition: &Tensor, otherwise: impl Operand) -> Tensor {
         self.call("where", |_| {
+            self.graph().operand(condition)?;
             let found = condition.ty()?;
             ensure_type(found.dtype, found.dtype.is_pred(), "a condition of bool (pred)")?;
             let (on_true, on_false, ty) = self.meet(otherwise)?;

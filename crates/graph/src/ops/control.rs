@@ -2,6 +2,7 @@
 
 use helio::{ElementType, Error, Result};
 
+use crate::call::Call;
 use crate::graph::{Kind, TensorType};
 use crate::operand::resolve;
 use crate::{Graph, Operand, Tensor, TensorList};
@@ -38,23 +39,35 @@ impl Graph {
         condition: impl FnOnce(S) -> Tensor,
         body: impl FnOnce(S) -> S,
     ) -> S {
-        let made = self.call_many("while_loop", || {
+        self.loop_at(Call { name: "while_loop", at: self.caller() }, state, condition, body)
+    }
+
+    fn loop_at<S: TensorList>(
+        &self,
+        call: Call,
+        state: S,
+        condition: impl FnOnce(S) -> Tensor,
+        body: impl FnOnce(S) -> S,
+    ) -> S {
+        let made = self.perform_at(call, || {
             let init = state.tensors();
+            self.ensure_operands(&init)?;
             let types = init.iter().map(Tensor::ty).collect::<Result<Vec<_>>>()?;
-            let form = |tensors: Vec<Tensor>| self.in_form(&state, Some(tensors));
             let (condition, found) =
-                self.scope(&types, |state| Ok(vec![condition(form(state))]))?;
+                self.scope(&types, |tensors| Ok(vec![condition(self.in_form(&state, tensors)?)]))?;
             let pred = TensorType::new(ElementType::Pred, ());
             if found != [pred] {
                 let detail = format!("the condition must give one pred[], found {}", found[0]);
                 return Err(Error::rule("while.C1", detail));
             }
-            let (body, found) = self.scope(&types, |state| Ok(body(form(state)).tensors()))?;
+            let (body, found) =
+                self.scope(&types, |tensors| Ok(body(self.in_form(&state, tensors)?).tensors()))?;
             ensure_same("while.C2", "the body", "the state", &found, &types)?;
             let operands: Vec<&Tensor> = init.iter().collect();
-            self.add(&operands, types, Kind::While { condition, body })
+            let made = self.add(&operands, types, Kind::While { condition, body })?;
+            self.in_form(&state, made)
         });
-        self.in_form(&state, made)
+        made.unwrap_or_else(|| self.void_list(&state))
     }
 
     /// Performs `body` for each index from `start` to before `end`, scalars of type `s64`, on a
@@ -75,21 +88,24 @@ impl Graph {
         state: S,
         body: impl FnOnce(&Tensor, S) -> S,
     ) -> S {
-        let index = |bound: Result<Tensor>| bound.map(|bound| bound.cast(ElementType::S64));
-        let bounds = self.call_many("for_loop", || {
-            let start = index(resolve(start, self, ElementType::S64))?;
-            Ok(vec![start, index(resolve(end, self, ElementType::S64))?])
+        let call = Call { name: "for_loop", at: self.caller() };
+        let bounds = self.perform_at(call.clone(), || {
+            let start = resolve(start, self, ElementType::S64)?.cast(ElementType::S64);
+            Ok((start, resolve(end, self, ElementType::S64)?.cast(ElementType::S64)))
         });
-        let Some([start, end]) = bounds.and_then(|bounds| <[Tensor; 2]>::try_from(bounds).ok())
-        else {
-            return self.in_form(&state, None);
+        let Some((start, end)) = bounds else { return self.void_list(&state) };
+        // What a loop over indices adds to condition and body stands where the loop does.
+        let added = |make: &dyn Fn() -> Tensor| {
+            let made = self.perform_at(call.clone(), || Ok(make()));
+            made.unwrap_or_else(|| Tensor::void(self))
         };
-        let (_, state) = self.while_loop(
+        let (_, state) = self.loop_at(
+            call.clone(),
             (start, state),
-            |(i, _)| i.less(&end),
+            |(i, _)| added(&|| i.less(&end)),
             |(i, state)| {
                 let state = body(&i, state);
-                (i + 1, state)
+                (added(&|| &i + 1), state)
             },
         );
         state
@@ -117,7 +133,8 @@ impl Graph {
         on_false: impl FnOnce() -> S,
     ) -> S {
         let mut results = None;
-        let made = self.call_many("cond", || {
+        let made = self.perform("cond", || {
+            self.operand(predicate)?;
             let found = predicate.ty()?;
             if found != TensorType::new(ElementType::Pred, ()) {
                 let detail = format!("the predicate must be one pred[], found {found}");
@@ -127,11 +144,12 @@ impl Graph {
             let (on_false, found) = self.scope(&[], |_| Ok(on_false().tensors()))?;
             ensure_same("cond.C2", "on_false", "on_true", &found, &types)?;
             let index = predicate.cast(ElementType::S32);
-            self.add(&[&index], types, Kind::Select { branches: vec![on_false, on_true] })
+            let kind = Kind::Select { branches: vec![on_false, on_true] };
+            let made = self.add(&[&index], types, kind)?;
+            results.as_ref().map(|form| self.in_form(form, made)).transpose()
         });
         // Without a branch that ran, what `on_true` gives is void, but has the right form.
-        let form = results.unwrap_or_else(on_true);
-        self.in_form(&form, made)
+        made.flatten().unwrap_or_else(|| self.void_list(&results.unwrap_or_else(on_true)))
     }
 
     /// What the branch of this number gives: `index` is a scalar integer; numbers that are too low
@@ -140,7 +158,8 @@ impl Graph {
     /// Source: JAX's `switch`.
     #[track_caller]
     pub fn switch(&self, index: &Tensor, branches: &[&dyn Fn() -> Vec<Tensor>]) -> Vec<Tensor> {
-        let made = self.call_many("switch", || {
+        let made = self.perform("switch", || {
+            self.operand(index)?;
             let found = index.ty()?;
             if !found.dtype.is_integer() || found.shape.rank() != 0 || branches.is_empty() {
                 let detail = format!(
@@ -168,12 +187,6 @@ impl Graph {
             self.add(&[&index], types, Kind::Select { branches: bodies })
         });
         made.unwrap_or_default()
-    }
-
-    /// The results in the form of a list; void ones after an error.
-    fn in_form<S: TensorList>(&self, form: &S, made: Option<Vec<Tensor>>) -> S {
-        let mut made = made.into_iter().flatten();
-        form.with_tensors(&mut || made.next().unwrap_or_else(|| Tensor::void(self)))
     }
 }
 

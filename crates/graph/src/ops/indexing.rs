@@ -292,6 +292,7 @@ impl Tensor {
             return Err(Error::rule("dynamic_slice.C1", detail));
         }
         let start = |(dim, start): (&Dim, &Tensor)| {
+            self.graph().operand(start)?;
             let found = start.ty()?;
             ensure_index(found.dtype)?;
             if found.shape.rank() != 0 {

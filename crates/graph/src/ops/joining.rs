@@ -83,7 +83,10 @@ pub(crate) fn join(
 ) -> Tensor {
     let tensors: Vec<&Tensor> = tensors.iter().map(AsRef::as_ref).collect();
     match tensors.first() {
-        Some(first) => first.call(name, |ty| make(ty, &tensors)),
+        Some(first) => first.call(name, |ty| {
+            first.graph().ensure_operands(tensors.iter().copied())?;
+            make(ty, &tensors)
+        }),
         None => Graph::new(name)
             .call(name, || Err(Error::rule("concat.C1", "no tensors; 1 or more are needed"))),
     }

@@ -55,6 +55,7 @@ impl Tensor {
                 let detail = format!("the rate must be at least 0 and less than 1, found {rate}");
                 return Err(Error::rule("dropout.C1", detail));
             }
+            self.graph().operand(&random.state())?;
             let kept = random.bernoulli(1.0 - rate, &ty.shape);
             Ok((self / (1.0 - rate)).where_(&kept, 0.0))
         })
@@ -68,6 +69,7 @@ impl Tensor {
     pub fn cross_entropy(&self, labels: &Tensor) -> Tensor {
         self.call("cross_entropy", |ty| {
             ensure_float(ty)?;
+            self.graph().operand(labels)?;
             let last = ty.shape.axis(-1)?;
             let (wanted, found) = (ty.shape.without(&[last]), labels.ty()?);
             if !found.dtype.is_integer() || found.shape != wanted {
@@ -112,6 +114,10 @@ pub fn attention(query: &Tensor, key: &Tensor, value: &Tensor, mask: &Mask) -> T
     query.call("attention", |ty| {
         ensure_float(ty)?;
         let graph = query.graph();
+        graph.ensure_operands([key, value])?;
+        if let Mask::Where(mask) | Mask::Add(mask) = mask {
+            graph.operand(mask)?;
+        }
         let features = &ty.shape[ty.shape.axis(-1)?];
         let scale = graph.dim(features).cast(ElementType::F32).rsqrt();
         let products = query.matmul(key.swap_axes(-1, -2));

@@ -115,9 +115,9 @@ impl Tensor {
 
     fn sorted(&self, ty: &TensorType, axis: usize, first: First) -> Result<Tensor> {
         let (dtype, wide) = (ty.dtype, sortable(ty.dtype));
-        self.graph().emit(&[self], ty.clone(), move |_, x| {
+        self.graph().emit(&[self], ty.clone(), move |emit, x| {
             let x = x[0].convert_element_type(wide);
-            let sorted = x.sort_by(&comparator(&[wide], first)?, Some(axis), true);
+            let sorted = x.sort_by(&comparator(emit, &[wide], first)?, Some(axis), true);
             Ok(sorted.convert_element_type(dtype))
         })
     }
@@ -129,7 +129,7 @@ impl Tensor {
             let places = places(emit, &x[0], axis)?;
             let types = [wide, places.array_shape()?.element()];
             let operands = [x[0].convert_element_type(wide), places];
-            let comparator = comparator(&types, first)?;
+            let comparator = comparator(emit, &types, first)?;
             let sorted = emit.builder.sort(&operands, &comparator, Some(axis), true);
             Ok(sorted.get_tuple_element(1).convert_element_type(ElementType::S64))
         })
@@ -155,7 +155,7 @@ impl Tensor {
                 First::Least => b.max_value(wide),
             };
             let inits = [worst, b.zero(index)];
-            let found = b.reduce(&operands, &inits, &better(wide, index, first)?, &[axis]);
+            let found = b.reduce(&operands, &inits, &better(emit, wide, index, first)?, &[axis]);
             Ok(found.get_tuple_element(1).convert_element_type(ElementType::S64))
         })
     }
@@ -202,14 +202,17 @@ fn parameters(builder: &XlaBuilder, types: &[ElementType]) -> Vec<[XlaOp; 2]> {
 }
 
 /// Compares by the first of the types.
-fn comparator(types: &[ElementType], first: First) -> Result<XlaComputation> {
-    let builder = XlaBuilder::new("comparator");
-    let parameters = parameters(&builder, types);
+fn comparator(emit: &Emit<'_>, types: &[ElementType], first: First) -> Result<XlaComputation> {
+    emit.computation("comparator", |builder| compared(builder, types, first))
+}
+
+fn compared(builder: &XlaBuilder, types: &[ElementType], first: First) -> XlaOp {
+    let parameters = parameters(builder, types);
     let [x, y] = &parameters[0];
     let dtype = types[0];
     let direction = if first == First::Least { Direction::Lt } else { Direction::Gt };
     if !dtype.is_float() {
-        return builder.build_with_root(x.compare(direction, Default::default(), y, &[]));
+        return x.compare(direction, Default::default(), y, &[]);
     }
     // The total order has NaN of either sign at either end, and two zeros.
     let nan = dispatch_type!(dtype, T => {
@@ -217,18 +220,23 @@ fn comparator(types: &[ElementType], first: First) -> Result<XlaComputation> {
     });
     let (nan, zero) = (builder.constant_literal(nan), builder.zero(dtype));
     let canonical = |x: &XlaOp| x.ne(x).select(&nan, x.eq(&zero).select(&zero, x));
-    builder.build_with_root(canonical(x).compare_total_order(direction, canonical(y)))
+    canonical(x).compare_total_order(direction, canonical(y))
 }
 
 /// Of two elements and their places the better, or first NaN, or first of equal ones.
-fn better(dtype: ElementType, index: ElementType, first: First) -> Result<XlaComputation> {
-    let builder = XlaBuilder::new("better");
-    let scalar = |number, ty| builder.parameter(number, HloShape::scalar(ty), "");
-    let (x, i) = (scalar(0, dtype), scalar(1, index));
-    let (y, j) = (scalar(2, dtype), scalar(3, index));
-    let better = if first == First::Greatest { x.gt(&y) } else { x.lt(&y) };
-    let left = better.or(x.ne(&x));
-    let left_place = left.or(x.eq(&y).and(i.lt(&j)));
-    let root = builder.tuple(&[left.select(&x, &y), left_place.select(&i, &j)]);
-    builder.build_with_root(root)
+fn better(
+    emit: &Emit<'_>,
+    dtype: ElementType,
+    index: ElementType,
+    first: First,
+) -> Result<XlaComputation> {
+    emit.computation("better", |builder| {
+        let scalar = |number, ty| builder.parameter(number, HloShape::scalar(ty), "");
+        let (x, i) = (scalar(0, dtype), scalar(1, index));
+        let (y, j) = (scalar(2, dtype), scalar(3, index));
+        let better = if first == First::Greatest { x.gt(&y) } else { x.lt(&y) };
+        let left = better.or(x.ne(&x));
+        let left_place = left.or(x.eq(&y).and(i.lt(&j)));
+        builder.tuple(&[left.select(&x, &y), left_place.select(&i, &j)])
+    })
 }

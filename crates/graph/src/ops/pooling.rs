@@ -1,6 +1,6 @@
 //! Pooling: the greatest element, or the mean, of each position of a window.
 
-use helio::builder::{WindowSpec, XlaComputation};
+use helio::builder::WindowSpec;
 use helio::ir::BinaryOp;
 use helio::{Error, Result};
 
@@ -110,7 +110,7 @@ impl Tensor {
                 window_dilations: &each(|window| window.dilation),
                 ..WindowSpec::default()
             };
-            let computation = XlaComputation::scalar(op, dtype)?;
+            let computation = emit.scalar(op, dtype)?;
             let start = start.op(emit.builder, dtype);
             Ok(x[0].reduce_window_with_general_padding(&start, &computation, &spec))
         })

@@ -46,8 +46,10 @@ impl Graph {
     /// A source of random numbers that begins with this state, `u64[2]`. Errors: `random.C1`.
     #[track_caller]
     pub fn random_from(&self, state: &Tensor) -> Random {
-        let state = state.call("random_from", |ty| {
-            if *ty != TensorType::new(ElementType::U64, [2]) {
+        let state = self.call("random_from", || {
+            self.operand(state)?;
+            let ty = state.ty()?;
+            if ty != TensorType::new(ElementType::U64, [2]) {
                 let detail = format!("the state must be u64[2], found {ty}");
                 return Err(Error::rule("random.C1", detail));
             }
@@ -150,7 +152,16 @@ impl Random {
 
     #[track_caller]
     fn call(&self, name: &'static str, make: impl FnOnce(&Self) -> Result<Tensor>) -> Tensor {
-        self.graph().call(name, || make(self))
+        let graph = self.graph();
+        graph.call(name, || {
+            // One that was used in a body goes on from there.
+            let usable = graph.operand(&self.state());
+            usable.map_err(|error| match error.rule_id() {
+                Some("graph.C5") => error.context("the state of the generator"),
+                _ => error,
+            })?;
+            make(self)
+        })
     }
 
     /// Bits of an unsigned type; the state goes on.

@@ -1,6 +1,6 @@
 //! Reductions along axes.
 
-use helio::builder::{XlaBuilder, XlaComputation, XlaOp};
+use helio::builder::{XlaBuilder, XlaOp};
 use helio::ir::BinaryOp;
 use helio::{ElementType, Result};
 
@@ -187,8 +187,7 @@ impl Tensor {
         let ty = TensorType::new(dtype, shape);
         self.graph().emit(&[self], ty.clone(), move |emit, x| {
             let x = x[0].convert_element_type(wide);
-            let reduced =
-                x.reduce(start.op(emit.builder, wide), &XlaComputation::scalar(op, wide)?, &axes);
+            let reduced = x.reduce(start.op(emit.builder, wide), &emit.scalar(op, wide)?, &axes);
             Ok(reduced.convert_element_type(dtype).reshape(&emit.sizes(&ty.shape)?))
         })
     }

@@ -2,7 +2,7 @@
 
 use helio::ElementType;
 use helio::Result;
-use helio::builder::{WindowSpec, XlaComputation};
+use helio::builder::WindowSpec;
 use helio::ir::BinaryOp;
 use helio::ir::ops::PadDim;
 
@@ -91,7 +91,7 @@ impl Tensor {
             padding[axis] = if scan.reverse { (0, beyond) } else { (beyond, 0) };
             let window =
                 WindowSpec { dimensions: &dimensions, padding: &padding, ..WindowSpec::default() };
-            let computation = XlaComputation::scalar(op, wide)?;
+            let computation = emit.scalar(op, wide)?;
             let mut folded = x[0].convert_element_type(wide).reduce_window_with_general_padding(
                 &start,
                 &computation,

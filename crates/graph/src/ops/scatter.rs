@@ -1,11 +1,12 @@
 //! Tensors with elements changed at places that tensors of integers say.
 
-use helio::builder::{XlaBuilder, XlaComputation};
+use helio::builder::XlaComputation;
 use helio::ir::ops::ScatterDims;
 use helio::ir::{BinaryOp, Shape as HloShape};
 use helio::{ElementType, Result};
 
 use crate::graph::TensorType;
+use crate::lower::Emit;
 use crate::ops::binary::{ensure_real, ensure_type, is_narrow};
 use crate::ops::indexing::{from_start, taken};
 use crate::{Operand, Tensor};
@@ -88,8 +89,8 @@ impl Tensor {
             let indices = from_start(&x[1], found.dtype, size);
             let [x, updates] = [&x[0], &x[2]].map(|x| x.convert_element_type(wide));
             let computation = match how {
-                Some(op) => XlaComputation::scalar(op, wide)?,
-                None => second(wide)?,
+                Some(op) => emit.scalar(op, wide)?,
+                None => second(emit, wide)?,
             };
             let result = x.scatter(&indices, &updates, &computation, dims.clone(), false, false);
             Ok(result.convert_element_type(dtype))
@@ -98,8 +99,9 @@ impl Tensor {
 }
 
 /// The second of two scalars.
-fn second(element: ElementType) -> Result<XlaComputation> {
-    let builder = XlaBuilder::new("second");
-    let [_, y] = [0, 1].map(|number| builder.parameter(number, HloShape::scalar(element), ""));
-    builder.build_with_root(y)
+fn second(emit: &Emit<'_>, element: ElementType) -> Result<XlaComputation> {
+    emit.computation("second", |builder| {
+        let [_, y] = [0, 1].map(|number| builder.parameter(number, HloShape::scalar(element), ""));
+        y
+    })
 }

@@ -364,8 +364,8 @@ impl Tensor {
     #[doc(alias = "chunk")]
     #[track_caller]
     pub fn array_split(&self, parts: usize, axis: isize) -> Vec<Tensor> {
-        let made = self.graph().call_many("array_split", || {
-            let ty = self.ty()?;
+        let made = self.graph().perform("array_split", || {
+            let ty = self.usable()?;
             let dim = &ty.shape[ty.shape.axis(axis)?];
             if !(1..=1 << 16).contains(&parts) {
                 let detail = format!("{parts} pieces; there can be 1 to 65536");

@@ -81,7 +81,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 
-use crate::{ArrayShape, CompId, Error, InstrId, Location, Op, Result, Shape};
+use crate::{ArrayShape, CompId, Error, InstrId, Op, Result, Shape};
 
 pub use computation::XlaComputation;
 pub use convolution::ConvOptions;
@@ -143,7 +143,8 @@ impl XlaBuilder {
     /// `XlaBuilder::ReportError`.
     #[track_caller]
     pub fn report_error(&self, error: Error) -> XlaOp {
-        self.state.borrow_mut().fail(error.at(Some(Location::caller())));
+        let at = self.place();
+        self.state.borrow_mut().fail(error.at(Some(at)));
         XlaOp { builder: self.clone(), id: None }
     }
 
@@ -157,15 +158,16 @@ impl XlaBuilder {
     /// on. Errors: the first error of any call, `builder.C2`, `builder.C7`.
     #[track_caller]
     pub fn build(&self) -> Result<XlaComputation> {
-        let state = self.state.borrow();
-        state.build(None).map_err(|e| e.at(Some(Location::caller())))
+        let at = self.place();
+        self.state.borrow().build(None).map_err(|e| e.at(Some(at)))
     }
 
     /// The same with another root. Errors: as for [`XlaBuilder::build`], `builder.C1`.
     #[track_caller]
     pub fn build_with_root(&self, root: impl AsRef<XlaOp>) -> Result<XlaComputation> {
+        let at = self.place();
         let built = self.id(root.as_ref()).and_then(|id| self.state.borrow().build(Some(id)));
-        built.map_err(|e| e.at(Some(Location::caller())))
+        built.map_err(|e| e.at(Some(at)))
     }
 
     /// Appends an operation. This is the door for all others; use it for operations that have no
@@ -209,7 +211,7 @@ impl XlaBuilder {
     ) -> XlaOp {
         let ids = operands.iter().map(|operand| self.id(operand)).collect::<Result<_>>();
         let ids = check!(self, ids);
-        let at = Location::caller();
+        let at = self.place();
         let added = self.state.borrow_mut().add(op.into(), ids, name, shape, at);
         let id = check!(self, added);
         XlaOp { builder: self.clone(), id: Some(id) }

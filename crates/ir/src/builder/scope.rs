@@ -3,7 +3,7 @@
 
 use super::{XlaBuilder, XlaOp};
 use crate::text::attrs::quote;
-use crate::{AliasKind, Error, Extra, InputOutputAlias, Metadata, Result};
+use crate::{AliasKind, Error, Extra, InputOutputAlias, Location, Metadata, Result};
 
 /// What the next instructions carry.
 #[derive(Default)]
@@ -12,6 +12,8 @@ pub(super) struct Scope {
     one_shot_metadata: Option<Metadata>,
     sharding: Option<String>,
     frontend_attributes: Vec<(String, String)>,
+    /// Where they stand; `None` for the place of the call that makes each.
+    place: Option<Location>,
 }
 
 impl Scope {
@@ -63,6 +65,23 @@ impl XlaBuilder {
         let result = body();
         self.state.borrow_mut().scope.metadata = before;
         result
+    }
+
+    /// Runs `body`; the instructions it makes, and its errors, stand at this place instead of where
+    /// the builder is called: for functions on top of this builder, whose callers care for their own
+    /// lines.
+    pub fn with_place<T>(&self, place: Location, body: impl FnOnce() -> T) -> T {
+        let before = self.state.borrow_mut().scope.place.replace(place);
+        let result = body();
+        self.state.borrow_mut().scope.place = before;
+        result
+    }
+
+    /// The place of what is made now.
+    #[track_caller]
+    pub(super) fn place(&self) -> Location {
+        let caller = Location::caller();
+        self.state.borrow().scope.place.clone().unwrap_or(caller)
     }
 
     /// The sharding of all instructions from now on, as HLO text has it between the braces

@@ -15,7 +15,7 @@ mod scope;
 
 use super::*;
 use crate::ops::Direction;
-use crate::{BinaryOp, ElementType, text, verify};
+use crate::{BinaryOp, ElementType, Location, text, verify};
 
 /// A shape from its text.
 #[track_caller]
