@@ -6,9 +6,11 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 
 use helio_ir::{Array, ArrayShape, Error, Module, Result};
-use helio_runtime::{Memory, Pool, Queue, View};
+use helio_runtime::program::LENT_ALIGN;
+use helio_runtime::{Memory, OutOfMemory, Pool, Queue, View};
 
 use crate::buffer::{Buffer, Promise, Value};
+use crate::constant::Constants;
 use crate::{CompileOptions, Executable};
 
 /// What a client is made of.
@@ -62,6 +64,7 @@ pub struct Client {
 
 struct Shared {
     memory: Memory,
+    constants: Constants,
     pool: Pool,
     /// For each device, what it has yet to do; its thread starts with the first.
     queues: Vec<OnceLock<Worker>>,
@@ -102,6 +105,7 @@ impl Client {
         let limit = options.memory_limit.unwrap_or_else(helio_ir::memory::limit_bytes);
         let shared = Shared {
             memory: Memory::with_limits(limit, options.cached_bytes),
+            constants: Constants::default(),
             pool: options.threads.map_or_else(Pool::for_this_process, Pool::new),
             queues: (0..options.devices.max(1)).map(|_| OnceLock::new()).collect(),
         };
@@ -172,7 +176,7 @@ impl Client {
         device: Device,
     ) -> Result<Buffer> {
         let view = View::of_host(bytes);
-        let aligned = view.as_slice().as_ptr().align_offset(HOST_ALIGN) == 0;
+        let aligned = view.as_slice().as_ptr().align_offset(LENT_ALIGN) == 0;
         if !aligned || narrow_mask(shape).is_some() {
             return self.buffer_from_bytes(shape, view.as_slice(), device);
         }
@@ -209,6 +213,11 @@ impl Client {
     /// How many threads may compute at once.
     pub fn threads(&self) -> usize {
         self.shared.pool.size()
+    }
+
+    /// The bytes of a program's constant.
+    pub(crate) fn constant(&self, array: &Array) -> Result<View, OutOfMemory> {
+        self.shared.constants.view(array, self.memory())
     }
 
     pub(crate) fn pool(&self) -> &Pool {
@@ -308,9 +317,6 @@ impl Drop for Worker {
     }
 }
 
-/// What the address of host memory must be divisible by to be used in place.
-const HOST_ALIGN: usize = 16;
-
 /// The bits of a byte that mean something, for types that use fewer than all; `pred` is 0 or 1.
 fn narrow_mask(shape: &ArrayShape) -> Option<u8> {
     match shape.element() {
@@ -338,6 +344,6 @@ fn ensure_size(shape: &ArrayShape, bytes: usize) -> Result<()> {
     Err(Error::rule("literal.C1", format!("{bytes} bytes for {shape}, which has {want}")))
 }
 
-pub(crate) fn exhausted(error: helio_runtime::OutOfMemory) -> Error {
+pub(crate) fn exhausted(error: OutOfMemory) -> Error {
     Error::exhausted(error.to_string())
 }

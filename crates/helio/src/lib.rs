@@ -25,6 +25,7 @@
 mod buffer;
 mod client;
 mod compiled;
+mod constant;
 mod custom_call;
 pub mod data;
 mod event;

@@ -20,14 +20,12 @@ mod native;
 mod place;
 mod proof;
 
-use std::borrow::Cow;
 use std::io;
-use std::sync::Arc;
 
-use helio_ir::{Array, CompId, Computation, Error, InstrId, Literal, Module, Op, Shape};
+use helio_ir::{CompId, Computation, Error, InstrId, Literal, Module, Op, Shape};
 use helio_passes::effects::Effects;
 use helio_runtime::program::{ArgumentInfo, Parts, Program, SlotId, Step};
-use helio_runtime::{Block, JitBatch, Memory, Threads};
+use helio_runtime::{JitBatch, Threads, View};
 
 use crate::client::{Client, exhausted};
 use crate::interpreted::{Interpreted, Reason};
@@ -73,7 +71,7 @@ pub(crate) fn plan(module: &Module, target: &Target, client: &Client) -> Planned
     let mut planner = Planner {
         module,
         target,
-        memory: client.memory(),
+        client,
         threads: client.pool().threads(usize::MAX),
         storages: Vec::new(),
         arguments: Vec::new(),
@@ -142,12 +140,12 @@ struct Loop {
 struct Planner<'m> {
     module: &'m Module,
     target: &'m Target,
-    memory: &'m Memory,
+    client: &'m Client,
     /// The threads a run may have.
     threads: Threads<'m>,
     storages: Vec<Storage>,
     arguments: Vec<ArgumentInfo>,
-    constants: Vec<Arc<Block>>,
+    constants: Vec<View>,
     calls: Calls,
     effects: Effects,
     /// Frames made so far: one for each computation that is planned, each time.
@@ -305,10 +303,12 @@ impl<'m> Planner<'m> {
     }
 
     fn constant(&mut self, literal: &Literal) -> Planned<StorageId> {
-        let bytes = literal.as_array().map_or_else(Cow::default, Array::to_bytes);
-        let block = self.memory.copy_of(&bytes).map_err(exhausted)?;
-        self.constants.push(Arc::new(block));
+        let bytes = match literal.as_array() {
+            Some(array) => self.client.constant(array).map_err(exhausted)?,
+            None => self.client.memory().allocate(0).map_err(exhausted)?.into(),
+        };
         let storage = self.storage(bytes.len(), usize::MAX);
+        self.constants.push(bytes);
         self.storages[storage.index()].source = Source::Constant(self.constants.len() - 1);
         Ok(storage)
     }

@@ -34,6 +34,7 @@ impl OpDef for Constant {
     const ARITY: Arity = Arity::Exactly(0);
 
     fn infer(&self, _: &InferCx<'_>) -> Result<Shape> {
+        self.literal.ensure_whole()?;
         Ok(self.literal.shape().without_layout())
     }
 

@@ -296,6 +296,11 @@ impl Array {
         bytes.into()
     }
 
+    /// The bytes of [`Array::to_bytes`], if elements are kept like this.
+    pub fn as_bytes(&self) -> Option<&[u8]> {
+        self.data().as_bytes()
+    }
+
     /// As [`Array::to_bytes`], into a slice. Errors: `literal.C1` if the slice is not as long.
     pub fn write_to(&self, bytes: &mut [u8]) -> Result<()> {
         ensure_len(&self.shape, bytes.len(), self.data().size_bytes())?;
@@ -312,11 +317,44 @@ impl Array {
         Self::from_data(shape, data)
     }
 
+    /// Errors: `literal.C1` unless type and number of the elements are still the shape's.
+    pub fn ensure_whole(&self) -> Result<()> {
+        let (data, shape) = (self.data(), self.shape());
+        crate::ensure!(
+            data.element() == shape.element() && data.len() == shape.element_count(),
+            "literal.C1",
+            "an array of {shape} was left with {} values of {}",
+            data.len(),
+            data.element()
+        );
+        Ok(())
+    }
+
     /// Whether shape (apart from the layout), sizes at run time and all bits agree.
     pub fn same_bits(&self, other: &Array) -> bool {
-        self.shape.same(&other.shape)
-            && self.sizes == other.sizes
-            && (0..self.data().len()).all(|i| self.bits(i) == other.bits(i))
+        if !self.shape.same(&other.shape) || self.sizes != other.sizes {
+            return false;
+        }
+        if Arc::ptr_eq(&self.data, &other.data) {
+            return true;
+        }
+        match (self.as_bytes(), other.as_bytes()) {
+            (Some(bytes), Some(others)) => bytes == others,
+            _ => (0..self.data().len()).all(|i| self.bits(i) == other.bits(i)),
+        }
+    }
+
+    /// Whether all elements have the same bits.
+    pub fn is_uniform(&self) -> bool {
+        let count = self.data().len();
+        match self.as_bytes() {
+            // Each element is the one before it.
+            Some(bytes) if count > 1 => {
+                let size = self.element().size_bytes();
+                bytes[size..] == bytes[..bytes.len() - size]
+            }
+            _ => (1..count).all(|i| self.bits(i) == self.bits(0)),
+        }
     }
 }
 
@@ -398,6 +436,12 @@ impl Literal {
         }
     }
 
+    /// Errors: `literal.C1` unless type and number of the elements are still the shape's; those who
+    /// use [`Array::data_mut`] may have left others.
+    pub fn ensure_whole(&self) -> Result<()> {
+        self.leaves().into_iter().filter_map(Literal::as_array).try_for_each(Array::ensure_whole)
+    }
+
     /// Whether shapes (apart from layouts) and all bits agree.
     pub fn same_bits(&self, other: &Literal) -> bool {
         match (self, other) {
@@ -418,52 +462,4 @@ impl From<Array> for Literal {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn rule<T>(result: Result<T>) -> Option<&'static str> {
-        result.err().and_then(|e| e.rule_id())
-    }
-
-    #[test]
-    fn values_must_fit_the_shape() {
-        let shape = ArrayShape::new(ElementType::S32, [3]).expect("a shape");
-        assert_eq!(rule(Array::new([3], vec![1, 2])), Some("literal.C1"));
-        let floats = ArrayData::F32(vec![0.0; 3]);
-        assert_eq!(rule(Array::from_data(shape.clone(), floats)), Some("literal.C1"));
-        assert_eq!(rule(Array::from_bytes(shape.clone(), &[0; 11])), Some("literal.C1"));
-        let array = Array::new([1, 3], vec![1, 2, 3]).expect("three values");
-        assert!(array.with_shape(shape).is_ok());
-        assert_eq!(
-            rule(array.with_shape(ArrayShape::scalar(ElementType::S32))),
-            Some("literal.C1")
-        );
-    }
-
-    #[test]
-    fn bytes_of_every_type_come_back() {
-        for &element in ElementType::ALL {
-            let shape = ArrayShape::new(element, [5]).expect("a shape");
-            let bytes: Vec<u8> = (0..shape.size_bytes()).map(|i| (i % 2) as u8).collect();
-            let array = Array::from_bytes(shape, &bytes).expect("as many bytes");
-            assert_eq!(array.to_bytes(), bytes, "{element}");
-            let mut copy = vec![0; bytes.len()];
-            array.write_to(&mut copy).expect("as many bytes");
-            assert_eq!(copy, bytes, "{element}");
-            assert_eq!(rule(array.write_to(&mut copy[1..])), Some("literal.C1"));
-        }
-    }
-
-    #[test]
-    fn sizes_must_fit_the_bounds() {
-        let kinds = vec![DimKind::Bounded, DimKind::Static];
-        let shape = ArrayShape::with_kinds(ElementType::S32, vec![2, 2], kinds).expect("a shape");
-        let array = Array::from_data(shape, ArrayData::S32(vec![0; 4])).expect("four values");
-        let with = |sizes: &[usize]| rule(array.clone().with_sizes(sizes.to_vec()));
-        assert_eq!(with(&[0, 2]), None);
-        assert_eq!(with(&[2, 2]), None);
-        assert_eq!(with(&[3, 2]), Some("literal.C2"));
-        assert_eq!(with(&[2, 1]), Some("literal.C2"));
-        assert_eq!(with(&[2]), Some("literal.C2"));
-    }
-}
+mod tests;

@@ -37,8 +37,7 @@ fn splat(cx: &mut Simplifier<'_, '_>, literal: &Literal) -> Result<Option<InstrI
     if array.shape().is_scalar() || count == 0 {
         return Ok(None);
     }
-    let first = array.bits(0);
-    if (1..count).any(|i| array.bits(i) != first) {
+    if !array.is_uniform() {
         return Ok(None);
     }
     let scalar = element(array, 0)?;

@@ -20,7 +20,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::Threads;
 use crate::jit::CallError;
-use crate::memory::{Block, OutOfMemory};
+use crate::memory::{OutOfMemory, View};
 
 pub use run::{Argument, Run};
 
@@ -307,13 +307,17 @@ impl fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
+/// What the address of memory that a program only reads must be divisible by. (A lent argument that
+/// lies elsewhere is copied.)
+pub const LENT_ALIGN: usize = 16;
+
 /// What a program is made of.
 #[derive(Default)]
 pub struct Parts {
     /// The arguments, by number.
     pub arguments: Vec<ArgumentInfo>,
-    /// The constants, by number.
-    pub constants: Vec<Arc<Block>>,
+    /// The constants, by number. Their addresses must be divisible by [`LENT_ALIGN`].
+    pub constants: Vec<View>,
     /// All memory that steps name.
     pub slots: Vec<Slot>,
     /// The slots whose memory the results are, each once: blocks of their own, or arguments that the

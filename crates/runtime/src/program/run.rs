@@ -5,10 +5,10 @@ use std::sync::{Mutex, PoisonError};
 
 use smallvec::SmallVec;
 
-use super::{Finished, Home, Host, Program, RunError, Selector, SlotId, Step, Watch};
+use super::{Finished, Home, Host, LENT_ALIGN, Program, RunError, Selector, SlotId, Step, Watch};
 use crate::Threads;
 use crate::jit::Addresses;
-use crate::memory::{Block, Memory};
+use crate::memory::{Block, Memory, View};
 
 /// An argument of a run.
 pub enum Argument<'a> {
@@ -84,9 +84,16 @@ impl Program {
                     "argument {i} has {found} bytes, the parameter {want}"
                 )));
             }
-            let misaligned = argument.bytes().as_ptr().align_offset(16) != 0;
+            let misaligned = argument.bytes().as_ptr().align_offset(LENT_ALIGN) != 0;
             if let (Argument::Lent(bytes), true) = (&*argument, info.written || misaligned) {
                 *argument = Argument::Given(run.memory.copy_of(bytes).map_err(RunError::Memory)?);
+            }
+        }
+        let constants: SmallVec<[&[u8]; 8]> = parts.constants.iter().map(View::as_slice).collect();
+        for (i, (bytes, constant)) in constants.iter().zip(&parts.constants).enumerate() {
+            // The host's memory is where and as long as the host says each time.
+            if bytes.len() != constant.len() || bytes.as_ptr().align_offset(LENT_ALIGN) != 0 {
+                return Err(RunError::Arguments(format!("the memory of constant {i} has changed")));
             }
         }
         let arena = allocate(run.memory, parts.arena_bytes)?;
@@ -101,9 +108,7 @@ impl Program {
                 Argument::Lent(bytes) => Place { at: bytes.as_ptr().cast_mut(), block: NO_BLOCK },
                 Argument::Given(block) => Place { at: block.as_ptr().as_ptr(), block: NO_BLOCK },
             },
-            Home::Constant(n) => {
-                Place { at: parts.constants[n].as_slice().as_ptr().cast_mut(), block: NO_BLOCK }
-            }
+            Home::Constant(n) => Place { at: constants[n].as_ptr().cast_mut(), block: NO_BLOCK },
             Home::Arena(offset) => {
                 Place { at: arena.as_ptr().as_ptr().wrapping_add(offset), block: NO_BLOCK }
             }
