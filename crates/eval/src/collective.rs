@@ -55,7 +55,9 @@ impl Exchange {
         };
         let value = Literal::Tuple(args.to_vec());
         let shape = value.shape();
-        let given = cx.collectives.exchange(&Rendezvous { operation, group }, cx.me, value)?;
+        let at = Rendezvous { operation, group };
+        let exchange = || cx.collectives.exchange(&at, cx.me, value);
+        let given = crate::guarded(|| "the exchange among participants".to_owned(), exchange)??;
         let given = given.into_iter().map(|value| {
             let found = value.shape();
             match value {

@@ -3,7 +3,7 @@
 use helio_ir::{Error, Literal, Result, Shape, ops};
 
 use crate::frame::{first, only};
-use crate::{Evaluator, sort};
+use crate::{Evaluator, guarded, sort};
 
 /// Targets that XLA's front ends emit as mere annotations of their operand.
 const ANNOTATIONS: &[&str] = &[
@@ -34,7 +34,9 @@ pub(crate) fn custom_call(
     shape: &Shape,
 ) -> Result<Literal> {
     let target = &op.target;
-    let registered = evaluator.cx.custom_calls.call(target, args, shape);
+    let custom_calls = &evaluator.cx.custom_calls;
+    let registered =
+        guarded(|| format!("custom call `{target}`"), || custom_calls.call(target, args, shape))?;
     let value = registered.unwrap_or_else(|| match target.as_str() {
         TOP_K => top_k(evaluator, args, shape),
         target if ANNOTATIONS.contains(&target) => only(args),
@@ -46,6 +48,7 @@ pub(crate) fn custom_call(
             "custom call `{target}` returned {found}; the program says {shape}"
         )));
     }
+    value.ensure_whole().map_err(|e| e.context(format_args!("custom call `{target}`")))?;
     Ok(value)
 }
 

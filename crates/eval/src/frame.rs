@@ -54,6 +54,7 @@ pub fn check_arguments(program: &ProgramShape, args: &[Literal]) -> Result<()> {
             let found = arg.shape();
             return Err(Error::invalid(format!("argument {i} must be {param}, found {found}")));
         }
+        arg.ensure_whole()?;
     }
     Ok(())
 }

@@ -3,8 +3,18 @@
 use helio_ir::{Error, Literal, Result, Shape, ops};
 
 use crate::frame::{array, first};
-use crate::services::Channel;
-use crate::{Evaluator, control};
+use crate::services::{Channel, Host, Participant};
+use crate::{Evaluator, control, guarded};
+
+/// What the host answers, whose code may panic.
+fn ask<T>(
+    evaluator: &Evaluator<'_>,
+    what: &str,
+    question: impl FnOnce(&dyn Host, Participant) -> Result<T>,
+) -> Result<T> {
+    let cx = evaluator.cx;
+    guarded(|| format!("the host's {what}"), || question(&*cx.host, cx.me))?
+}
 
 /// (value, token)
 pub(crate) fn infeed(
@@ -16,7 +26,7 @@ pub(crate) fn infeed(
     // An empty tuple reads nothing.
     let value = match &op.shape {
         Shape::Tuple(elements) if elements.is_empty() => Literal::Tuple(Vec::new()),
-        shape => evaluator.cx.host.infeed(evaluator.cx.me, shape)?,
+        shape => ask(evaluator, "infeed", |host, me| host.infeed(me, shape))?,
     };
     Ok(Literal::Tuple(vec![value, Literal::Token]))
 }
@@ -28,7 +38,8 @@ pub(crate) fn outfeed(
     args: &[Literal],
     _: &Shape,
 ) -> Result<Literal> {
-    evaluator.cx.host.outfeed(evaluator.cx.me, first(args)?)?;
+    let value = first(args)?;
+    ask(evaluator, "outfeed", |host, me| host.outfeed(me, value))?;
     Ok(Literal::Token)
 }
 
@@ -41,7 +52,7 @@ pub(crate) fn send(
 ) -> Result<Literal> {
     let value = first(args)?;
     let channel = channel(op.channel_id, op.is_host_transfer);
-    evaluator.cx.host.send(evaluator.cx.me, channel, value.clone())?;
+    ask(evaluator, "send", |host, me| host.send(me, channel, value.clone()))?;
     Ok(Literal::Tuple(vec![value, Literal::scalar(0u32), Literal::Token]))
 }
 
@@ -79,7 +90,7 @@ pub(crate) fn recv_done(
     };
     let request = request.values::<u32>()?.first().copied().map(i64::from);
     let channel = channel(op.channel_id.or(request), op.is_host_transfer);
-    let value = evaluator.cx.host.recv(evaluator.cx.me, channel, value_shape)?;
+    let value = ask(evaluator, "recv", |host, me| host.recv(me, channel, value_shape))?;
     Ok(Literal::Tuple(vec![value, Literal::Token]))
 }
 

@@ -18,6 +18,7 @@ mod math;
 mod program;
 mod scalar;
 pub mod services;
+mod user;
 mod values;
 
 mod batch_norm;
@@ -50,3 +51,4 @@ mod window;
 pub use custom_call::is_defined;
 pub use frame::{Evaluator, Limits, check_arguments, evaluate};
 pub use services::Context;
+pub use user::guarded;

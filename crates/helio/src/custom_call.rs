@@ -83,7 +83,10 @@ impl CustomCallRegistry {
 
     fn insert(&self, target: String, function: Function) {
         let mut functions = self.functions.write().unwrap_or_else(PoisonError::into_inner);
-        functions.insert(target, function);
+        let replaced = functions.insert(target, function);
+        // What goes with it is the user's, and may use this very registry.
+        drop(functions);
+        drop(replaced);
     }
 }
 

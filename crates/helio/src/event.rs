@@ -70,7 +70,7 @@ impl Event {
     }
 
     /// Calls `callback` with the outcome: at once if there is one, else on the thread that
-    /// completes the event.
+    /// completes the event, where a panic ends that callback alone.
     pub fn on_ready(&self, callback: impl FnOnce(&Result<()>) + Send + 'static) {
         let Some(shared) = &self.shared else { return callback(&Ok(())) };
         let mut callbacks = shared.lock();
@@ -100,7 +100,11 @@ impl Shared {
         // Callbacks may ask about this very event.
         drop(callbacks);
         if let Some(outcome) = self.outcome.get() {
-            waiting.into_iter().for_each(|callback| callback(outcome));
+            for callback in waiting {
+                // Whoever completes the event is not to blame for who listens, nor are the others
+                // who do.
+                let _ = helio_eval::guarded(|| "a callback".to_owned(), || callback(outcome));
+            }
         }
     }
 }
@@ -159,6 +163,17 @@ mod tests {
         listen();
         assert_eq!(calls.load(Ordering::SeqCst), 2);
         assert_eq!(Event::completed().wait(), Ok(()));
+    }
+
+    #[test]
+    fn a_callback_that_panics_keeps_nobody_else_from_hearing() {
+        let (event, completer) = Event::new();
+        let (told, heard) = std::sync::mpsc::channel();
+        event.on_ready(|_| panic!("on purpose"));
+        event.on_ready(move |outcome| told.send(outcome.clone()).expect("a listener"));
+        completer.complete(Ok(()));
+        assert_eq!(heard.recv(), Ok(Ok(())));
+        assert_eq!(event.wait(), Ok(()));
     }
 
     #[test]

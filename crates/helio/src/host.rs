@@ -146,6 +146,7 @@ impl HostQueues {
             let found = value.shape();
             return Err(Error::invalid(format!("{what}: expected {shape}, found {found}")));
         }
+        value.ensure_whole().map_err(|e| e.context(what))?;
         Ok(value)
     }
 

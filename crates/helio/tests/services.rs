@@ -66,6 +66,87 @@ fn a_custom_call_through_the_c_abi_or_from_rust() {
 }
 
 #[test]
+fn a_custom_call_that_panics_is_an_error_of_that_run() {
+    let text = "add { a = f32[] parameter(0) b = f32[] parameter(1)
+        c = f32[] custom-call(a), custom_call_target=\"fails\"
+        ROOT r = f32[] add(c, b) }
+      ENTRY e { x = f32[2] parameter(0) z = f32[] constant(0)
+        y = f32[2] custom-call(x), custom_call_target=\"fails\"
+        s = f32[] reduce(x, z), dimensions={0}, to_apply=add
+        ROOT t = (f32[2], f32[]) tuple(y, s) }";
+    let backends = [helio::Backend::Cpu, helio::Backend::Interpreter];
+    // At the top, and in a computation that is called.
+    let texts = [text.to_owned(), text.replace("custom-call(x)", "negate(x)")];
+    for (backend, text) in backends.iter().flat_map(|b| texts.iter().map(move |text| (b, text))) {
+        let client = helio::Client::default();
+        let mut compile = CompileOptions::default();
+        compile.backend = *backend;
+        let program = client.compile(helio::parse(text).unwrap(), &compile).unwrap();
+        let registry = Arc::new(CustomCallRegistry::new());
+        registry.register("fails", |_, _| panic!("on {}", "purpose"));
+        let mut options = helio::ExecuteOptions::default();
+        options.run.custom_calls = registry.clone();
+        let x = Literal::array([2], vec![1f32, 2.0]).unwrap();
+        let ensure = |error: Error| {
+            assert_eq!(error.code(), Code::InvalidArgument, "{error}");
+            assert!(error.detail().contains("custom call `fails` panicked: on purpose"), "{error}");
+            assert!(matches!(error.instruction(), Some("y" | "c")), "{error}");
+        };
+        ensure(program.run_with(std::slice::from_ref(&x), &options.run).unwrap_err());
+        let buffer = client.buffer_from_array(x.as_array().unwrap(), client.default_device());
+        let buffer = buffer.unwrap();
+        ensure(program.execute(&[&buffer], &options).unwrap_err());
+        options.asynchronous = true;
+        for result in program.execute(&[&buffer], &options).unwrap() {
+            ensure(result.to_array().unwrap_err());
+        }
+        // Nothing is left behind: the next run is like any other.
+        registry.register("fails", |args, _| Ok(args[0].clone()));
+        for result in program.execute(&[&buffer], &options).unwrap() {
+            assert!(result.to_array().is_ok());
+        }
+        assert!(program.run_with(&[x], &options.run).is_ok());
+    }
+}
+
+#[test]
+fn elements_that_are_left_away_are_missed_at_once() {
+    let broken = || {
+        let mut literal = Literal::array([3, 3], vec![0f32; 9]).unwrap();
+        if let Literal::Array(array) = &mut literal {
+            *array.data_mut() = helio::ir::ArrayData::F32(vec![1.0]);
+        }
+        literal
+    };
+    let registry = Arc::new(CustomCallRegistry::new());
+    registry.register("myfunc", move |_, _| Ok(broken()));
+    let mut options = RunOptions::default();
+    options.custom_calls = registry;
+    let of_argument =
+        "ENTRY e { x = f32[3,3] parameter(0) ROOT y = f32[3,3] transpose(x), dimensions={1,0} }";
+    for backend in [helio::Backend::Cpu, helio::Backend::Interpreter] {
+        let mut compile = CompileOptions::default();
+        compile.backend = backend;
+        let program = helio::compile(helio::parse(MYFUNC).unwrap(), &compile).unwrap();
+        let error = program.run_with(&[], &options).unwrap_err();
+        assert_eq!(
+            (error.rule_id(), error.instruction()),
+            (Some("literal.C1"), Some("z")),
+            "{error}"
+        );
+        let program = helio::compile(helio::parse(of_argument).unwrap(), &compile).unwrap();
+        assert_eq!(program.run(&[broken()]).unwrap_err().rule_id(), Some("literal.C1"));
+    }
+    let client = helio::Client::default();
+    let array = broken();
+    let buffer = client.buffer_from_array(array.as_array().unwrap(), client.default_device());
+    assert_eq!(buffer.unwrap_err().rule_id(), Some("literal.C1"));
+    let b = helio::XlaBuilder::new("b");
+    b.constant_literal(broken());
+    assert_eq!(b.build().unwrap_err().rule_id(), Some("literal.C1"));
+}
+
+#[test]
 fn infeed_and_outfeed_while_the_program_runs() {
     let program = compile(
         "less { s = (s32[], token[]) parameter(0)
