@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use helio_ir::{Array, ArrayShape, Error, Literal, Result};
 use helio_runtime::{Block, View};
 
-use crate::client::Device;
+use crate::client::{Device, exhausted};
 use crate::event::{Completer, Event};
 
 /// An array on a device: there already, or promised by an execution that is under way. Cloning
@@ -30,10 +30,17 @@ struct Shared {
 struct State {
     /// What it holds; `None` before that is known, and when it is gone.
     value: Option<Value>,
-    /// Whether it may be used no more. Executions that were asked for before still do.
-    deleted: bool,
+    /// Why it may be used no more, if so. Executions that were asked for before still do.
+    ended: Option<End>,
     /// How many executions have yet to take the value.
     claims: usize,
+}
+
+/// How a buffer ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Deleted,
+    GivenAway,
 }
 
 /// The bytes of an array.
@@ -69,7 +76,7 @@ impl Buffer {
     }
 
     fn with(shape: ArrayShape, device: Device, ready: Event, value: Option<Value>) -> Self {
-        let state = Mutex::new(State { value, deleted: false, claims: 0 });
+        let state = Mutex::new(State { value, ended: None, claims: 0 });
         Buffer { shared: Arc::new(Shared { shape, device, ready, state }) }
     }
 
@@ -114,30 +121,46 @@ impl Buffer {
         self.to_array().map(Literal::Array)
     }
 
-    /// The same array on another device. All devices of a client share the host's memory, so
-    /// nothing is copied. Errors: the buffer has been deleted or given away.
+    /// The same array on another device, perhaps of another client. All devices of a client share
+    /// its memory, so nothing is copied between these. Errors: the buffer has been deleted or given
+    /// away; `ResourceExhausted`.
     pub fn copy_to(&self, device: &Device) -> Result<Buffer> {
         let claim = self.claim(false)?;
-        if let Some(Ok(())) = self.ready().outcome() {
+        let is_shared = self.device().client().is(device.client());
+        let client = device.client().clone();
+        let value = move || {
             let (value, _) = claim.value()?;
-            return Ok(Buffer::new(self.shape().clone(), device.clone(), value));
+            let Value { bytes, sizes } = value;
+            let bytes = match is_shared {
+                true => bytes,
+                false => client.memory().copy_of(bytes.as_slice()).map_err(exhausted)?.into(),
+            };
+            Ok(Value { bytes, sizes })
+        };
+        if let Some(Ok(())) = self.ready().outcome() {
+            return Ok(Buffer::new(self.shape().clone(), device.clone(), value()?));
         }
         let (copy, promise) = Buffer::promised(self.shape().clone(), device.clone());
-        self.ready().on_ready(move |_| promise.keep(claim.value().map(|(value, _)| value)));
+        self.ready().on_ready(move |_| promise.keep(value()));
         Ok(copy)
+    }
+
+    /// The same for all handles of one buffer, and while it lives for no other.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.shared).addr()
     }
 
     /// Ends the buffer. Its memory is free as soon as nobody uses it any more: executions that were
     /// asked for before, and views.
     pub fn delete(&self) {
         let mut state = self.lock();
-        state.deleted = true;
+        state.ended.get_or_insert(End::Deleted);
         state.release();
     }
 
     /// Whether the buffer has been deleted or given away.
     pub fn is_deleted(&self) -> bool {
-        self.lock().deleted
+        self.lock().ended.is_some()
     }
 
     fn value(&self) -> Result<Value> {
@@ -147,12 +170,16 @@ impl Buffer {
     /// The right to its value; a donated buffer may not be used any more from now on.
     pub(crate) fn claim(&self, donated: bool) -> Result<Claim> {
         let mut state = self.lock();
-        if state.deleted {
+        if let Some(end) = state.ended {
+            let how = match end {
+                End::Deleted => "deleted",
+                End::GivenAway => "given away to an execution, which may have written it",
+            };
             let shape = self.shape();
-            return Err(Error::invalid(format!("a buffer of {shape} is used after its end")));
+            return Err(Error::invalid(format!("the buffer of {shape} has been {how}")));
         }
         state.claims += 1;
-        state.deleted = donated;
+        state.ended = donated.then_some(End::GivenAway);
         drop(state);
         Ok(Claim { buffer: self.clone(), donated })
     }
@@ -166,7 +193,7 @@ impl Buffer {
 impl State {
     /// Gives up the value if nobody is to use it.
     fn release(&mut self) {
-        if self.deleted && self.claims == 0 {
+        if self.ended.is_some() && self.claims == 0 {
             self.value = None;
         }
     }
@@ -202,6 +229,16 @@ impl Promise {
 }
 
 impl Claim {
+    /// Gives the right back, as if it had not been asked for: a buffer that was given away is whole.
+    pub(crate) fn withdraw(mut self) {
+        if std::mem::take(&mut self.donated) {
+            let mut state = self.buffer.lock();
+            if state.ended == Some(End::GivenAway) {
+                state.ended = None;
+            }
+        }
+    }
+
     /// Waits for the value. It comes with whether it was given away. Errors: what was to fill the
     /// buffer failed.
     pub(crate) fn value(&self) -> Result<(Value, bool)> {

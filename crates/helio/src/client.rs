@@ -143,8 +143,24 @@ impl Client {
         Executable::new(self.clone(), module, options)
     }
 
-    /// A buffer with a copy of an array. Errors: `ResourceExhausted`.
+    /// Whether both are handles of one client.
+    pub(crate) fn is(&self, other: &Client) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
+    /// Errors: a device of another client, whose memory is not this one's.
+    fn ensure_own(&self, device: &Device) -> Result<()> {
+        if self.is(device.client()) {
+            return Ok(());
+        }
+        let detail = format!("a buffer of this client on device {} of another client", device.id);
+        Err(Error::invalid(detail))
+    }
+
+    /// A buffer with a copy of an array. Errors: a device of another client; `ResourceExhausted`.
     pub fn buffer_from_array(&self, array: &Array, device: Device) -> Result<Buffer> {
+        self.ensure_own(&device)?;
+        array.ensure_whole()?;
         let bytes = self.memory().copy_of(&array.to_bytes()).map_err(exhausted)?;
         let sizes = (!array.shape().is_static()).then(|| array.sizes().to_vec());
         let value = Value { bytes: bytes.into(), sizes };
@@ -152,14 +168,15 @@ impl Client {
     }
 
     /// A buffer with a copy of the bytes of an array, in row-major order, as
-    /// [`Array::to_bytes`] gives them. Errors: `literal.C1` if their number is not the shape's;
-    /// `ResourceExhausted`.
+    /// [`Array::to_bytes`] gives them. Errors: `literal.C1` if their number is not the shape's; a
+    /// device of another client; `ResourceExhausted`.
     pub fn buffer_from_bytes(
         &self,
         shape: &ArrayShape,
         bytes: &[u8],
         device: Device,
     ) -> Result<Buffer> {
+        self.ensure_own(&device)?;
         ensure_size(shape, bytes.len())?;
         let mut block = self.memory().copy_of(bytes).map_err(exhausted)?;
         normalize(shape, block.as_mut_slice());
@@ -175,6 +192,7 @@ impl Client {
         bytes: Arc<dyn AsRef<[u8]> + Send + Sync>,
         device: Device,
     ) -> Result<Buffer> {
+        self.ensure_own(&device)?;
         let view = View::of_host(bytes);
         let aligned = view.as_slice().as_ptr().align_offset(LENT_ALIGN) == 0;
         if !aligned || narrow_mask(shape).is_some() {
@@ -184,9 +202,11 @@ impl Client {
         Ok(Buffer::new(shape.clone(), device, Value { bytes: view, sizes: None }))
     }
 
-    /// A buffer whose contents are yet to come, and what fills it.
-    pub fn promised_buffer(&self, shape: &ArrayShape, device: Device) -> (Buffer, Promise) {
-        Buffer::promised(shape.clone(), device)
+    /// A buffer whose contents are yet to come, and what fills it. Errors: a device of another
+    /// client.
+    pub fn promised_buffer(&self, shape: &ArrayShape, device: Device) -> Result<(Buffer, Promise)> {
+        self.ensure_own(&device)?;
+        Ok(Buffer::promised(shape.clone(), device))
     }
 
     /// Where blocks for promised buffers come from.
@@ -275,7 +295,7 @@ impl Device {
 
 impl PartialEq for Device {
     fn eq(&self, other: &Self) -> bool {
-        self.id == other.id && Arc::ptr_eq(&self.client.shared, &other.client.shared)
+        self.id == other.id && self.client.is(&other.client)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Executions of programs on the buffers of a device.
 
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use helio_ir::{Array, ArrayShape, Error, Literal, ProgramShape, Result, Shape};
@@ -7,7 +8,7 @@ use helio_runtime::program::Argument;
 use helio_runtime::{Block, View};
 
 use crate::buffer::{Buffer, Claim, Promise, Value};
-use crate::client::exhausted;
+use crate::client::{Device, exhausted};
 use crate::{Executable, RunOptions};
 
 /// How to execute.
@@ -94,7 +95,8 @@ impl Executable {
     /// Executes it once on the arrays of its arguments, tuples taken apart; gives those of its
     /// result.
     ///
-    /// Errors: `InvalidArgument` if the arguments do not fit the parameters, or have ended; and, if
+    /// Errors: `InvalidArgument` if the arguments do not fit the parameters, are not on the device,
+    /// have ended, or one is given away and used besides (they stay as they are then); and, if
     /// the execution is not asynchronous, whatever goes wrong in it or has gone wrong in what was to
     /// fill the arguments. If it is asynchronous, the resulting buffers carry these errors.
     pub fn execute(&self, args: &[&Buffer], options: &ExecuteOptions) -> Result<Vec<Buffer>> {
@@ -102,11 +104,8 @@ impl Executable {
             let count = self.client.devices().len();
             Error::invalid(format!("there is no device {}, only {count}", options.device))
         })?;
-        self.check(args)?;
-        let claims: Result<Vec<Claim>> = (args.iter().enumerate())
-            .map(|(i, arg)| arg.claim(self.may_write(i) && !options.keep.includes(i)))
-            .collect();
-        let claims = claims?;
+        self.check(args, &device)?;
+        let claims = self.claims(args, &options.keep)?;
         if !options.asynchronous {
             let values = self.perform(claims, &options.run)?;
             let buffer = |(leaf, value): (&Leaf, Value)| {
@@ -134,7 +133,7 @@ impl Executable {
     }
 
     /// Errors: the arguments do not fit the parameters.
-    fn check(&self, args: &[&Buffer]) -> Result<()> {
+    fn check(&self, args: &[&Buffer], device: &Device) -> Result<()> {
         let (want, found) = (self.signature.params.len(), args.len());
         if want != found {
             return Err(Error::invalid(format!("the program takes {want} arrays, found {found}")));
@@ -144,8 +143,55 @@ impl Executable {
             if !param.same(found) {
                 return Err(Error::invalid(format!("array {i} must be {param}, found {found}")));
             }
+            if arg.device() != device {
+                let (found, required) = (arg.device(), device.id());
+                let whose = match found.client().is(device.client()) {
+                    true => "",
+                    false => " of another client than the program's",
+                };
+                return Err(Error::invalid(format!(
+                    "array {i} is on device {}{whose}; the execution is on device {required} of \
+                     the program's client\n  help: Buffer::copy_to gives one that is there",
+                    found.id()
+                )));
+            }
         }
         Ok(())
+    }
+
+    /// The right to each argument, or to none. Errors: as for [`Executable::execute`].
+    fn claims(&self, args: &[&Buffer], keep: &Keep) -> Result<Vec<Claim>> {
+        if let Keep::These(numbers) = keep
+            && let Some(number) = numbers.iter().find(|&&number| number >= args.len())
+        {
+            let count = args.len();
+            return Err(Error::invalid(format!("array {number} is to be kept; there are {count}")));
+        }
+        let donated: Vec<bool> =
+            (0..args.len()).map(|i| self.may_write(i) && !keep.includes(i)).collect();
+        let mut seen = HashMap::with_capacity(args.len());
+        for (i, arg) in args.iter().enumerate() {
+            if let Some(before) = seen.insert(arg.address(), i)
+                && (donated[before] || donated[i])
+            {
+                let (shape, written) = (arg.shape(), if donated[i] { i } else { before });
+                return Err(Error::invalid(format!(
+                    "arrays {before} and {i} are one buffer, of {shape}, which is given away as \
+                     array {written}\n  help: keep that (ExecuteOptions::keep), or pass a copy"
+                )));
+            }
+        }
+        let mut claims: Vec<Claim> = Vec::with_capacity(args.len());
+        for (i, (arg, donated)) in args.iter().zip(donated).enumerate() {
+            match arg.claim(donated) {
+                Ok(claim) => claims.push(claim),
+                Err(error) => {
+                    claims.into_iter().for_each(Claim::withdraw);
+                    return Err(error.context(format_args!("array {i}")));
+                }
+            }
+        }
+        Ok(claims)
     }
 
     /// Whether the program may write an argument.
@@ -176,7 +222,7 @@ impl Executable {
         for (param, taken) in self.signature.params.iter().zip(&mut taken) {
             arguments[param.number] = match taken {
                 Taken::Given(block) => block.take().map_or(Argument::Lent(&[]), Argument::Given),
-                Taken::Lent(view) => Argument::Lent(view.as_slice()),
+                Taken::Lent(view) => Argument::Lent(bytes(view)?),
             };
         }
         let threads = options.threads.unwrap_or(usize::MAX);
@@ -192,7 +238,7 @@ impl Executable {
 
     fn interpret(&self, values: Vec<(Value, bool)>, options: &RunOptions) -> Result<Vec<Value>> {
         let mut leaves = self.signature.params.iter().zip(&values).map(|(leaf, (value, _))| {
-            let array = Array::from_bytes(leaf.shape.clone(), value.bytes.as_slice())?;
+            let array = Array::from_bytes(leaf.shape.clone(), bytes(&value.bytes)?)?;
             match &value.sizes {
                 Some(sizes) => array.with_sizes(sizes.clone()),
                 None => Ok(array),
@@ -210,6 +256,11 @@ impl Executable {
         };
         arrays.map(value).collect()
     }
+}
+
+/// The bytes of an argument, which may be for the host to say.
+fn bytes(view: &View) -> Result<&[u8]> {
+    helio_eval::guarded(|| "the owner of an argument's memory".to_owned(), || view.as_slice())
 }
 
 /// A value of this shape from its arrays.

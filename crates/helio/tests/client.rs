@@ -93,6 +93,113 @@ fn a_donated_buffer_that_is_still_seen_is_not_changed() {
     assert_eq!(seen.as_slice(), [1f32, 2.0].map(f32::to_ne_bytes).as_flattened());
 }
 
+fn said<T>(result: Result<T, Error>) -> String {
+    let error = result.err().expect("an error");
+    assert_eq!(error.code(), Code::InvalidArgument, "{error}");
+    error.detail().lines().next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn buffers_must_be_on_the_device_of_the_execution() {
+    let mut two = ClientOptions::default();
+    two.devices = 2;
+    let (client, other) = (Client::new(&two), Client::new(&two));
+    let program = compile(&client, DOUBLE);
+    for asynchronous in [false, true] {
+        let mut options = ExecuteOptions::default();
+        options.asynchronous = asynchronous;
+        let x = floats(&client, &[1.0, 2.0]);
+        let foreign = floats(&other, &[3.0, 4.0]);
+        assert_eq!(
+            said(program.execute(&[&foreign], &options)),
+            "array 0 is on device 0 of another client than the program's; the execution is on \
+             device 0 of the program's client"
+        );
+        options.device = 1;
+        assert_eq!(
+            said(program.execute(&[&x], &options)),
+            "array 0 is on device 0; the execution is on device 1 of the program's client"
+        );
+        options.device = 2;
+        assert_eq!(said(program.execute(&[&x], &options)), "there is no device 2, only 2");
+        // Copies are where they are asked for, in memory of that client.
+        options.device = 1;
+        let live = client.memory_stats().live_bytes;
+        let there = foreign.copy_to(&client.device(1).expect("two devices")).expect("a copy");
+        assert_eq!(client.memory_stats().live_bytes, live + 8);
+        let y = program.execute(&[&there], &options).expect("it runs").remove(0);
+        assert_eq!(values(&y), [6.0, 8.0]);
+        assert_eq!(*y.device(), client.device(1).expect("two devices"));
+    }
+    let array = Array::new([2], vec![1f32, 2.0]).expect("an array");
+    let device = other.default_device();
+    let wanted = "a buffer of this client on device 0 of another client";
+    assert_eq!(said(client.buffer_from_array(&array, device.clone())), wanted);
+    let shape = array.shape();
+    assert_eq!(said(client.buffer_from_bytes(shape, &[0; 8], device.clone())), wanted);
+    assert_eq!(said(client.buffer_from_host(shape, Arc::new([0; 8]), device.clone())), wanted);
+    assert_eq!(said(client.promised_buffer(shape, device)), wanted);
+}
+
+#[test]
+fn an_execution_that_is_refused_leaves_its_arguments_alone() {
+    let client = Client::default();
+    let program = compile(&client, STEP);
+    let (x, d) = (floats(&client, &[1.0, 2.0]), floats(&client, &[0.5, 0.5]));
+    let options = ExecuteOptions::default();
+    let twice = "arrays 0 and 1 are one buffer, of f32[2], which is given away as array 0";
+    assert_eq!(said(program.execute(&[&x, &x.clone()], &options)), twice);
+    let gone = floats(&client, &[0.0; 2]);
+    gone.delete();
+    let wanted = "array 1: the buffer of f32[2] has been deleted";
+    assert_eq!(said(program.execute(&[&x, &gone], &options)), wanted);
+    let mut keep = ExecuteOptions::default();
+    keep.keep = Keep::These(vec![2]);
+    let wanted = "array 2 is to be kept; there are 2";
+    assert_eq!(said(program.execute(&[&x, &d], &keep)), wanted);
+    assert!(!x.is_deleted());
+    keep.keep = Keep::These(vec![0]);
+    let kept = program.execute(&[&x, &x], &keep).expect("it runs");
+    assert_eq!(values(&kept[0]), [2.0, 4.0]);
+    let results = program.execute(&[&x, &d], &options).expect("it runs");
+    assert_eq!(values(&results[0]), [1.5, 2.5]);
+    assert_eq!(
+        said(program.execute(&[&x, &d], &options)),
+        "array 0: the buffer of f32[2] has been given away to an execution, which may have written \
+         it"
+    );
+    assert!(!d.is_deleted());
+}
+
+#[test]
+fn what_the_host_panics_with_is_the_error_of_the_execution() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    #[repr(align(64))]
+    struct Host([u8; 8], AtomicBool);
+    impl AsRef<[u8]> for Host {
+        fn as_ref(&self) -> &[u8] {
+            assert!(!self.1.load(Ordering::Relaxed), "unplugged");
+            &self.0
+        }
+    }
+    let client = Client::default();
+    let program = compile(&client, DOUBLE);
+    let shape = ArrayShape::new(ElementType::F32, [2]).expect("a shape");
+    let host = Arc::new(Host([0; 8], AtomicBool::new(false)));
+    let device = client.default_device();
+    let x = client.buffer_from_host(&shape, host.clone(), device).expect("a buffer");
+    host.1.store(true, Ordering::Relaxed);
+    let mut options = ExecuteOptions::default();
+    let wanted = "the owner of an argument's memory panicked: unplugged";
+    assert_eq!(said(program.execute(&[&x], &options)), wanted);
+    options.asynchronous = true;
+    let y = program.execute(&[&x], &options).expect("accepted").remove(0);
+    assert_eq!(said(y.to_array()), wanted);
+    host.1.store(false, Ordering::Relaxed);
+    let y = program.execute(&[&x], &options).expect("accepted").remove(0);
+    assert_eq!(values(&y), [0.0, 0.0]);
+}
+
 #[test]
 fn asynchronous_executions_follow_each_other() {
     let mut options = ClientOptions::default();
@@ -100,12 +207,14 @@ fn asynchronous_executions_follow_each_other() {
     let client = Client::new(&options);
     let program = compile(&client, DOUBLE);
     let shape = ArrayShape::new(ElementType::F32, [2]).expect("a shape");
-    let (x, promise) = client.promised_buffer(&shape, client.default_device());
+    let (x, promise) =
+        client.promised_buffer(&shape, client.default_device()).expect("its own device");
     let mut options = ExecuteOptions::default();
     options.asynchronous = true;
     let y = program.execute(&[&x], &options).expect("accepted").remove(0);
     options.device = 1;
-    let z = program.execute(&[&y], &options).expect("accepted").remove(0);
+    let there = y.copy_to(&client.device(1).expect("two devices")).expect("accepted");
+    let z = program.execute(&[&there], &options).expect("accepted").remove(0);
     let copy = z.copy_to(&client.default_device()).expect("accepted");
     assert!(!y.ready().is_ready() && !copy.ready().is_ready());
     // Who asked before the end gets the value in spite of it.
@@ -125,7 +234,8 @@ fn errors_travel_through_buffers() {
     let client = Client::default();
     let program = compile(&client, DOUBLE);
     let shape = ArrayShape::new(ElementType::F32, [2]).expect("a shape");
-    let (x, promise) = client.promised_buffer(&shape, client.default_device());
+    let (x, promise) =
+        client.promised_buffer(&shape, client.default_device()).expect("its own device");
     let mut options = ExecuteOptions::default();
     options.asynchronous = true;
     let y = program.execute(&[&x], &options).expect("accepted").remove(0);
@@ -142,10 +252,12 @@ fn errors_travel_through_buffers() {
     options.asynchronous = false;
     assert_eq!(code(program.execute(&[&z], &options)), Some(Code::Unavailable));
     // A promise that is forgotten, and one that does not fit.
-    let (x, promise) = client.promised_buffer(&shape, client.default_device());
+    let (x, promise) =
+        client.promised_buffer(&shape, client.default_device()).expect("its own device");
     drop(promise);
     assert_eq!(code(x.ready().wait()), Some(Code::Unavailable));
-    let (x, promise) = client.promised_buffer(&shape, client.default_device());
+    let (x, promise) =
+        client.promised_buffer(&shape, client.default_device()).expect("its own device");
     assert!(promise.fill(Ok(client.memory().copy_of(b"short").expect("memory"))).is_err());
     assert_eq!(code(x.view()), Some(Code::InvalidArgument));
 }
