@@ -1,8 +1,8 @@
 //! `custom-call`.
 
-use super::Arity;
+use super::{Arity, TopK};
 use crate::text::attrs::{AttrReader, AttrWriter};
-use crate::{CompId, Error, InferCx, OpDef, Result, Shape};
+use crate::{CompId, Error, InferCx, OpDef, Result, Shape, ensure};
 
 /// Calls a function that the user has registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +37,13 @@ const ATTRIBUTES: [(&str, &str); 10] = [
     ("schedule", "SCHEDULE_NONE"),
 ];
 
+/// The target that is [`TopK`] of the largest, in order.
+const TOP_K: &str = "TopK";
+
+/// Targets that annotate their operands, which they give as they are: one, or a tuple of several.
+const SAME_SHAPE: [&str; 5] =
+    ["LayoutConstraint", "MoveToDevice", "MoveToHost", "Sharding", "annotate_device_placement"];
+
 /// The calling conventions, but for `API_VERSION_ORIGINAL`, which is never written.
 const API_VERSIONS: [&str; 3] = [
     "API_VERSION_STATUS_RETURNING",
@@ -62,6 +69,37 @@ impl CustomCall {
         self.attributes.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
     }
 
+    /// The shape of the result, for targets whose meaning XLA defines; `None` for all others, which
+    /// the user registers. Errors: the operands are none that the target takes.
+    fn meant(&self, cx: &InferCx<'_>) -> Result<Option<Shape>> {
+        match self.target.as_str() {
+            TOP_K => {
+                ensure!(
+                    cx.operands.len() == 1,
+                    "custom-call.C2",
+                    "target `{TOP_K}` takes one operand, found {}",
+                    cx.operands.len()
+                );
+                // How many are asked for stands in the result alone.
+                let values = self.shape.as_tuple().and_then(|parts| parts.first()?.as_array());
+                let k = values.and_then(|values| values.dims().last().copied());
+                let k = k.ok_or_else(|| {
+                    let stated = &self.shape;
+                    let detail = format!("target `{TOP_K}` gives values and indices, not {stated}");
+                    Error::rule("custom-call.C1", detail)
+                })?;
+                TopK { k, largest: true }.infer(cx).map(Some)
+            }
+            target if SAME_SHAPE.contains(&target) => {
+                let shapes: Vec<Shape> =
+                    cx.operands.iter().map(|shape| shape.without_layout()).collect();
+                let one = <[Shape; 1]>::try_from(shapes);
+                Ok(Some(one.map_or_else(Shape::Tuple, |[one]| one)))
+            }
+            _ => Ok(None),
+        }
+    }
+
     fn write_all(&self, names: &[(&str, &str)], attrs: &mut AttrWriter<'_>) {
         for (name, _) in names {
             if let Some(value) = self.attribute(name) {
@@ -75,8 +113,16 @@ impl OpDef for CustomCall {
     const OPCODE: &'static str = "custom-call";
     const ARITY: Arity = Arity::AtLeast(0);
 
-    fn infer(&self, _: &InferCx<'_>) -> Result<Shape> {
-        Ok(self.shape.without_layout())
+    fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
+        let stated = self.shape.without_layout();
+        let Some(meant) = self.meant(cx)? else { return Ok(stated) };
+        let target = &self.target;
+        ensure!(
+            meant.same(&stated),
+            "custom-call.C1",
+            "target `{target}` gives {meant} for these operands; the program says {stated}"
+        );
+        Ok(stated)
     }
 
     fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
@@ -146,5 +192,35 @@ mod tests {
     fn any_operands_and_any_result() {
         let op = CustomCall::new("f", shape("(f32[2], token[])"));
         assert_eq!(infer(op, &["s32[]", "token[]"]), "(f32[2], token[])");
+    }
+
+    #[test]
+    fn targets_that_are_known_give_what_they_mean() {
+        let call = |target, operands: &[&str], result| {
+            infer(CustomCall::new(target, shape(result)), operands)
+        };
+        let top_k = |operands: &[&str], result| call("TopK", operands, result);
+        assert_eq!(top_k(&["f32[2,5]"], "(f32[2,3], s32[2,3])"), "(f32[2,3], s32[2,3])");
+        for wrong in [
+            "(f32[2,3], s64[2,3])",
+            "(f32[2,3], s32[2,4])",
+            "(f32[3], s32[3])",
+            "(s32[2,3], s32[2,3])",
+            "(f32[2,3], s32[2,3], s32[2,3])",
+            "(f32[2,3])",
+            "f32[2,3]",
+            "()",
+        ] {
+            assert_eq!(top_k(&["f32[2,5]"], wrong), "custom-call.C1", "{wrong}");
+        }
+        assert_eq!(top_k(&["f32[2,5]"], "(f32[2,6], s32[2,6])"), "topk.C3");
+        assert_eq!(top_k(&["f32[]"], "(f32[1], s32[1])"), "topk.C1");
+        assert_eq!(top_k(&["c64[5]"], "(c64[1], s32[1])"), "topk.C2");
+        assert_eq!(top_k(&["f32[5]", "f32[5]"], "(f32[1], s32[1])"), "custom-call.C2");
+        assert_eq!(call("Sharding", &["f32[2]"], "f32[2]{0}"), "f32[2]");
+        assert_eq!(call("Sharding", &["f32[2]"], "f32[3]"), "custom-call.C1");
+        assert_eq!(call("MoveToHost", &["f32[2]", "s32[]"], "(f32[2], s32[])"), "(f32[2], s32[])");
+        // What becomes of the shape depends on the partitions.
+        assert_eq!(call("SPMDFullToShardShape", &["f32[4]"], "f32[2]"), "f32[2]");
     }
 }
