@@ -397,6 +397,10 @@ impl<'m> Domain<'m> {
     /// The most bytes of a lane that any value takes, if these loops, as bits, run over lanes.
     pub fn widest(&self, lanes: u64) -> usize {
         let graph = &self.graph;
+        let by_values = |at: &Affine| !at.symbols.is_empty() && graph.is_wide(at);
+        if graph.has_wide_index() || self.outputs.iter().any(|output| by_values(&output.at)) {
+            return 8;
+        }
         let mut needed = vec![false; graph.nodes.len()];
         let mut mark = |id: NodeId| needed[id as usize] = true;
         for output in &self.outputs {

@@ -11,6 +11,7 @@ use super::Stop;
 use super::affine::{Affine, Bounds, Dim};
 use super::moves::Place;
 use super::reducer::Reducer;
+use crate::elementwise;
 use crate::kernel::Mem;
 
 /// A value, by its place in [`Graph::nodes`].
@@ -292,6 +293,31 @@ impl<'m> Graph<'m> {
             Node::Literal(_) | Node::Apply { .. } | Node::Argument(_) | Node::Reduced { .. } => 0,
         };
         self.guards[guard as usize].iter().for_each(|cond| visit(&cond.at));
+    }
+
+    /// Whether an index that is to be in vectors needs more than 32 bits, for which it depends on
+    /// values or is asked whether it is below a bound. (An index without is computed apart, as an
+    /// integer of 64 bits, and only what the lanes differ by is in a vector.)
+    pub fn has_wide_index(&self) -> bool {
+        let by_values = |at: &Affine| !at.symbols.is_empty() && self.is_wide(at);
+        let nodes = self.nodes.iter().zip(&self.infos).any(|(node, info)| match node {
+            Node::Load { at, .. } => by_values(at),
+            Node::Index(at) => by_values(at) || self.counts_wide(at, info.ty),
+            _ => false,
+        });
+        nodes || self.guards.iter().flatten().any(|cond| self.is_wide(&cond.at))
+    }
+
+    /// Whether an index expression as a number of this type is counted in 64 bits. (Integers of fewer
+    /// wrap.)
+    pub fn counts_wide(&self, at: &Affine, ty: ElementType) -> bool {
+        elementwise::lane_bytes(ty) == Some(8) || !ty.is_integer() && self.is_wide(at)
+    }
+
+    /// Whether an index expression has values beyond 32 bits.
+    pub fn is_wide(&self, at: &Affine) -> bool {
+        let (least, most) = at.range(self.bounds());
+        i32::try_from(least).is_err() || i32::try_from(most).is_err()
     }
 
     /// The values in an index expression.

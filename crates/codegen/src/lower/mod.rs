@@ -125,6 +125,9 @@ struct Lanes {
 const FEW_UNITS: i64 = 64;
 /// Elements that a part of a reduction has at least.
 const PART: i64 = 1 << 14;
+/// Elements that a unit folds at most, where the loop can be cut: about a millisecond's work, after
+/// which a run can be stopped.
+const LONG: i64 = 1 << 22;
 
 /// Lowers a fused computation. Its operands are the leaves of its parameters in order, its results
 /// the leaves of its root.
@@ -386,11 +389,12 @@ fn parts(domain: &Domain<'_>, nest: &Nest, lanes: i64) -> Option<Parts> {
     let &dim = nest.inner.first().or(nest.vector.as_ref().filter(|_| nest.across))?;
     let size = domain.graph.dim_bounds[usize::from(dim)] + 1;
     let folded: i64 = domain.folded_points();
-    if units >= FEW_UNITS {
+    let long = kept.min(step).saturating_mul(folded) / LONG;
+    if units >= FEW_UNITS && long <= 1 {
         return None;
     }
     // Partial results of columns take memory of their own.
-    let most = if nest.across { 1024 } else { FEW_UNITS };
+    let most = if nest.across { 1024 } else { FEW_UNITS }.max(long);
     let wanted = (kept.saturating_mul(folded) / PART).min(size).min(folded / 16).min(most);
     if wanted <= 1 {
         return None;

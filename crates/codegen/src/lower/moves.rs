@@ -67,10 +67,6 @@ impl<'m> Graph<'m> {
             }
             Op::Iota(op) => {
                 let at = place.map[op.dimension].clone();
-                // Numbers are counted in 32 bits where elements have no more.
-                if place.shape.dims()[op.dimension] > i32::MAX as usize {
-                    return Err(Stop::unsupported("an iota of more than 2^31 numbers"));
-                }
                 self.push(Node::Index(at), place.shape.element())
             }
             Op::Broadcast(op) => {

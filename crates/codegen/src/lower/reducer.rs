@@ -96,7 +96,12 @@ fn counts(graph: &Graph<'_>, id: NodeId) -> bool {
         (Some(&(_, a)), Some(&(_, b))) if b != 0 && a % b == 0 => a / b,
         _ => return false,
     };
-    factor > 0 && linear.times(factor).dims == at.dims && graph.info(id).ty.is_integer()
+    // Nor may it wrap on the way.
+    let ty = graph.info(id).ty;
+    let bits = ty.bits() as u32 - u32::from(ty.is_signed_integer());
+    let (least, most) = at.range(graph.bounds());
+    let fits = least >= 0 && (bits >= 63 || most >> bits == 0);
+    factor > 0 && linear.times(factor).dims == at.dims && ty.is_integer() && fits
 }
 
 /// The folds of a body that folds each accumulator with its element by one operation.

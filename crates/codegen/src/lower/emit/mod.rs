@@ -254,9 +254,9 @@ impl<'g, 'm> Emit<'g, 'm> {
             Node::Literal(bits) => elementwise::constant(b, ty, *bits),
             Node::Index(at) => {
                 // Counted in the lanes of the result, then converted.
-                let (lane, count) = match elementwise::lane_bytes(ty) {
-                    Some(8) => (Lane::I64, ElementType::S64),
-                    _ => (Lane::I32, ElementType::S32),
+                let (lane, count) = match self.graph.counts_wide(at, ty) {
+                    true => (Lane::I64, ElementType::S64),
+                    false => (Lane::I32, ElementType::S32),
                 };
                 let index = Elem::Vector(self.index_vector(b, at, lane, values));
                 let convert = Op::Convert(Convert { element: ty });
