@@ -48,13 +48,13 @@ pub(crate) fn bench(args: Args) -> Result<(), Failure> {
 
     let mut options = ExecuteOptions::default();
     options.keep = Keep::All;
-    let run = || {
+    let mut run = || {
+        options.run.limits = args.engine.limits();
         let begin = Instant::now();
         program.execute(&arguments, &options).map(drop).map(|()| begin.elapsed())
     };
     let progress = Progress::start(format!("timing {}", program.module().name));
     helio::memory::reset_peak();
-    client.reset_peak();
     let runs = run().and_then(|_| (0..args.runs).map(|_| run()).collect::<Result<Vec<_>, _>>());
     drop(progress);
     let runs = runs.map_err(|error| match error.location() {
@@ -66,8 +66,7 @@ pub(crate) fn bench(args: Args) -> Result<(), Failure> {
     let compile_ms = ms(median(compilations));
     let run_ms_min = runs.iter().min().copied().map_or(0.0, ms);
     let run_ms = ms(median(runs));
-    // The interpreter, which does what is not compiled, has memory of its own.
-    let peak_bytes = client.memory_stats().peak_bytes + helio::memory::peak_bytes();
+    let peak_bytes = helio::memory::peak_bytes();
     if args.json {
         return say(json!({
             "compile_ms": compile_ms,

@@ -1,9 +1,10 @@
 //! What turns a program into results, and with what means.
 
 use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
-use helio::{Client, ClientOptions, CompileOptions, Error, Executable, Module, OptLevel};
+use helio::{Client, ClientOptions, CompileOptions, Error, Executable, Limits, Module, OptLevel};
 
 /// What turns a program into results, and with what means.
 #[derive(clap::Args)]
@@ -17,10 +18,18 @@ pub(crate) struct Engine {
     /// How many threads may work at once [default: as many as the process may use].
     #[arg(long, value_name = "T")]
     threads: Option<NonZeroUsize>,
-    /// How many bytes all arrays together may have, as 1000000, 500K, 64M or 2G (units of 1024)
+    /// How many bytes arrays and what computing takes may have together, as 1000000, 500K, 64M or 2G
+    /// (units of 1024)
     /// [default: nine tenths of what is free].
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     memory_limit: Option<usize>,
+    /// Stop a run with an error after so many steps: instructions, and for those with much work its
+    /// parts (elements of a reduction if interpreted, tasks of some microseconds if compiled).
+    #[arg(long, value_name = "N")]
+    max_steps: Option<u64>,
+    /// Stop a run with an error after so many seconds.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    time_limit: Option<Duration>,
 }
 
 /// What turns a program into results.
@@ -43,6 +52,12 @@ impl Engine {
         Client::new(&options)
     }
 
+    /// The limits of a run that begins now.
+    pub(crate) fn limits(&self) -> Limits {
+        let deadline = self.time_limit.and_then(|time| Instant::now().checked_add(time));
+        Limits { max_steps: self.max_steps, deadline, ..Limits::default() }
+    }
+
     /// Compiles a program. Errors: everything wrong with it.
     pub(crate) fn compile(
         &self,
@@ -62,6 +77,11 @@ impl Engine {
 fn opt_level(text: &str) -> Result<OptLevel, String> {
     let level = text.parse().ok().and_then(OptLevel::from_number);
     level.ok_or_else(|| "must be a number from 0 to 3".to_owned())
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().and_then(|secs| Duration::try_from_secs_f64(secs).ok());
+    seconds.ok_or_else(|| "must be a number of seconds that is not negative".to_owned())
 }
 
 /// A number of bytes, maybe with a unit.

@@ -40,9 +40,6 @@ pub(crate) struct Args {
     /// Values for infeed, in order: arrays feed0, feed1, … (tuples flattened).
     #[arg(long, value_name = "FILE")]
     infeed: Option<PathBuf>,
-    /// Stop with an error after so many evaluated instructions.
-    #[arg(long, value_name = "N")]
-    max_steps: Option<u64>,
     #[command(flatten)]
     engine: Engine,
     /// Print what memory the program takes, instead of running it.
@@ -83,7 +80,6 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let expected = args.expect.as_deref().map(helio::data::read).transpose()?;
     let mut options = RunOptions::default();
     options.seed = args.rng_seed;
-    options.limits.max_steps = args.max_steps;
     let queues = Arc::new(HostQueues::new());
     if let Some(path) = &args.infeed {
         feed(&queues, path, &program)?;
@@ -92,6 +88,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     queues.close_inputs();
     options.host = Some(queues.clone());
 
+    options.limits = args.engine.limits();
     let begin = Instant::now();
     let progress = Progress::start(format!("running {}", program.module().name));
     let result = program.run_with(&arguments, &options);

@@ -8,6 +8,7 @@
 #[cfg(test)]
 mod tests;
 
+use helio_ir::memory::Reservation;
 use helio_ir::ops::WindowDim;
 use helio_ir::types::strides;
 use helio_ir::{Array, ArrayShape, Literal, Result, Shape, memory, ops};
@@ -171,6 +172,8 @@ struct Taps<'a> {
     kernel_strides: Vec<usize>,
     /// The taps of the first dimensions, for each number of them.
     partial: Vec<Vec<Tap>>,
+    /// The memory of `partial`.
+    _counted: Reservation,
 }
 
 impl<'a> Taps<'a> {
@@ -183,10 +186,18 @@ impl<'a> Taps<'a> {
         let kernel_strides = strides(&kernel_sizes);
         // No list is longer than the last, if all positions of the kernel meet the input.
         let taps = kernel_sizes.iter().product::<usize>().saturating_mul(kernel_sizes.len());
-        memory::ensure_available(taps.saturating_mul(size_of::<Tap>()))?;
+        let _counted = memory::reserve(taps.saturating_mul(size_of::<Tap>()))?;
         let mut partial = vec![Vec::new(); kernel_sizes.len() + 1];
         partial[0].push(Tap { kernel: 0, input: 0 });
-        Ok(Taps { window, input_sizes, input_strides, kernel_sizes, kernel_strides, partial })
+        Ok(Taps {
+            window,
+            input_sizes,
+            input_strides,
+            kernel_sizes,
+            kernel_strides,
+            partial,
+            _counted,
+        })
     }
 
     /// Finds the taps for this output position, of which the dimensions before `changed` are as in

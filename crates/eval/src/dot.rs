@@ -5,6 +5,7 @@
 
 mod ragged;
 
+use helio_ir::memory::Counted;
 use helio_ir::ops::DotDims;
 use helio_ir::{Array, ArrayShape, Literal, Result, Shape, ops};
 
@@ -105,7 +106,7 @@ impl Plan {
         evaluator: &Evaluator<'_>,
         lhs: &Array,
         shape: &ArrayShape,
-    ) -> Result<Vec<S>> {
+    ) -> Result<Counted<S>> {
         let layout = Layout { order: &self.lhs_order, sizes: &self.lhs_sizes };
         pack(evaluator, lhs, &layout, shape.element())
     }
@@ -115,7 +116,7 @@ impl Plan {
         evaluator: &Evaluator<'_>,
         rhs: &Array,
         shape: &ArrayShape,
-    ) -> Result<Vec<S>> {
+    ) -> Result<Counted<S>> {
         let layout = Layout { order: &self.rhs_order, sizes: &self.rhs_sizes };
         pack(evaluator, rhs, &layout, shape.element())
     }

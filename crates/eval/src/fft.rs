@@ -2,9 +2,10 @@
 
 mod plan;
 
+use helio_ir::memory::Counted;
 use helio_ir::ops::FftKind;
 use helio_ir::types::C128;
-use helio_ir::{Array, Literal, Result, Shape, memory, ops};
+use helio_ir::{Array, Literal, Result, Shape, ops};
 
 use crate::Evaluator;
 use crate::dynamic::with_bounded_sizes;
@@ -58,7 +59,7 @@ pub(crate) fn fft(
     }
     let result = if inverse {
         let points: f64 = op.lengths.iter().map(|&n| n as f64).product();
-        let scaled: Vec<_> = spectrum.values.into_iter().map(|v| v / points).collect();
+        let scaled: Vec<_> = spectrum.values.iter().map(|v| v / points).collect();
         finish_in_order(&scaled, shape)
     } else {
         finish_in_order(&spectrum.values, shape)
@@ -72,7 +73,7 @@ pub(crate) fn fft(
 struct Spectrum<'a> {
     evaluator: &'a Evaluator<'a>,
     dims: Vec<usize>,
-    values: Vec<C128>,
+    values: Counted<C128>,
 }
 
 impl Spectrum<'_> {
@@ -90,7 +91,9 @@ impl Spectrum<'_> {
                     *v = element;
                 }
                 plan.run(&line, &mut transformed, &mut scratch);
-                for (element, &v) in block[first..].iter_mut().step_by(inner).zip(&transformed) {
+                for (element, &v) in
+                    block[first..].iter_mut().step_by(inner).zip(transformed.iter())
+                {
                     *element = v;
                 }
             }
@@ -103,8 +106,7 @@ impl Spectrum<'_> {
         let last = self.dims.len() - 1;
         let old = self.dims[last];
         let lines = self.values.len() / old;
-        memory::ensure_available(lines.saturating_mul(size).saturating_mul(size_of::<C128>()))?;
-        let mut values = zeros(lines * size)?;
+        let mut values = zeros(lines.saturating_mul(size))?;
         for (old, new) in self.values.chunks_exact(old).zip(values.chunks_exact_mut(size)) {
             fill(old, new);
         }

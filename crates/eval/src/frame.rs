@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use helio_ir::{
     Array, CompId, Error, InstrId, Literal, Module, Op, ProgramShape, Result, Shape, Verified,
@@ -17,14 +16,7 @@ use crate::{
     window,
 };
 
-/// What a run may use before it ends with an error.
-#[derive(Clone, Debug, Default)]
-pub struct Limits {
-    /// Instructions evaluated on arrays, summed over all calls and iterations; `None` for no limit.
-    pub max_steps: Option<u64>,
-    /// Set from outside to stop the run at its next instruction.
-    pub cancel: Option<Arc<AtomicBool>>,
-}
+pub use helio_limits::{Limits, Meter};
 
 /// Calls may nest so deep; [`evaluate`] gives its thread the stack for it.
 pub(crate) const MAX_CALL_DEPTH: usize = 1000;
@@ -59,8 +51,13 @@ pub fn check_arguments(program: &ProgramShape, args: &[Literal]) -> Result<()> {
     Ok(())
 }
 
-/// Runs something on a thread with the stack for the call limit.
+/// Runs something on a thread with the stack for the call limit, for the caller's account of memory.
 fn on_deep_stack<T: Send>(run: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    let account = memory::Account::current();
+    let run = move || {
+        let _entered = account.enter();
+        run()
+    };
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new()
             .name("helio-eval".to_owned())
@@ -78,7 +75,7 @@ pub struct Evaluator<'a> {
     /// What surrounds the run.
     pub cx: &'a Context,
     depth: Cell<usize>,
-    steps: Cell<u64>,
+    meter: Arc<Meter>,
     /// How many times hidden generator state was drawn from; see [`rng`].
     pub(crate) draws: Cell<u64>,
 }
@@ -86,7 +83,13 @@ pub struct Evaluator<'a> {
 impl<'a> Evaluator<'a> {
     /// An evaluator that has not run anything.
     pub fn new(module: &'a Module, cx: &'a Context) -> Self {
-        Evaluator { module, cx, depth: Cell::new(0), steps: Cell::new(0), draws: Cell::new(0) }
+        Self::with_meter(module, cx, Arc::new(Meter::new(cx.limits.clone())))
+    }
+
+    /// An evaluator that has not run anything, for a part of a run: its work is counted on `meter`,
+    /// whose limits hold instead of the context's.
+    pub fn with_meter(module: &'a Module, cx: &'a Context, meter: Arc<Meter>) -> Self {
+        Evaluator { module, cx, depth: Cell::new(0), meter, draws: Cell::new(0) }
     }
 
     /// Runs a computation on arguments that fit its parameters.
@@ -115,16 +118,14 @@ impl<'a> Evaluator<'a> {
             self.step(computation, id, &instr.op, operands, &instr.shape)
         } else {
             let (module, cx) = (self.module, self.cx);
-            let (draws, steps) = (self.draws.get(), self.steps.get());
-            let (result, draws, steps) = on_deep_stack(move || {
-                let evaluator = Evaluator::new(module, cx);
+            let (draws, meter) = (self.draws.get(), self.meter.clone());
+            let (result, draws) = on_deep_stack(move || {
+                let evaluator = Evaluator::with_meter(module, cx, meter);
                 evaluator.draws.set(draws);
-                evaluator.steps.set(steps);
                 let result = evaluator.step(computation, id, &instr.op, operands, &instr.shape);
-                Ok((result, evaluator.draws.get(), evaluator.steps.get()))
+                Ok((result, evaluator.draws.get()))
             })?;
             self.draws.set(draws);
-            self.steps.set(steps);
             result
         };
         result.map_err(|e| e.in_instruction(&instr.name).at(instr.at.clone()))
@@ -172,16 +173,7 @@ impl<'a> Evaluator<'a> {
 
     /// Counts work against [`Limits`]. Errors: `ResourceExhausted` when a limit is reached.
     pub fn count_steps(&self, steps: u64) -> Result<()> {
-        let limits = &self.cx.limits;
-        self.steps.set(self.steps.get().saturating_add(steps));
-        if limits.max_steps.is_some_and(|max| self.steps.get() > max) {
-            let max = limits.max_steps.unwrap_or_default();
-            return Err(Error::exhausted(format!("the run takes more than {max} steps")));
-        }
-        if limits.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
-            return Err(Error::exhausted("the run was cancelled"));
-        }
-        Ok(())
+        Ok(self.meter.count(steps)?)
     }
 
     /// Evaluates one operation. (`computation`, `instr`) say where it stands, for collectives.

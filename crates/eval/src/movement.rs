@@ -25,7 +25,7 @@ pub(crate) fn iota(
         return Ok(result.into());
     }
     let count = *shape.dims().get(op.dimension).ok_or_else(outside)?;
-    memory::ensure_available(count.saturating_mul(shape.element().size_bytes()))?;
+    let _counted = memory::reserve(count.saturating_mul(shape.element().size_bytes()))?;
     let counted = dispatch_type!(shape.element(), T => {
         T::wrap((0..count).map(|i| T::from_number(Number::Int(i as i128))).collect())
     });

@@ -7,6 +7,7 @@
 
 mod algorithm;
 
+use helio_ir::memory::Counted;
 use helio_ir::types::{BF16, C128, F16};
 use helio_ir::{Array, ArrayShape, ElementType, Native, Number, Result, dispatch, memory};
 
@@ -185,9 +186,8 @@ fn round_to_tf32(v: f32) -> f32 {
 }
 
 /// Room for `count` terms, all zero. Errors: `ResourceExhausted`.
-pub(crate) fn zeros<S: Term>(count: usize) -> Result<Vec<S>> {
-    memory::ensure_available(count.saturating_mul(size_of::<S>()))?;
-    Ok(vec![S::ZERO; count])
+pub(crate) fn zeros<S: Term>(count: usize) -> Result<Counted<S>> {
+    Ok(Counted::of(count, || vec![S::ZERO; count])?)
 }
 
 /// How an operand is laid out anew.
@@ -204,7 +204,7 @@ pub(crate) fn pack<S: Term>(
     array: &Array,
     layout: &Layout<'_>,
     sum: ElementType,
-) -> Result<Vec<S>> {
+) -> Result<Counted<S>> {
     let dims: Vec<_> = layout.order.iter().map(|&d| array.dims()[d]).collect();
     let (from, to) = (steps(array.dims()), steps(&dims));
     let axes = layout.order.iter().zip(to).map(|(&d, to)| (layout.sizes[d], [from[d], to]));
@@ -219,11 +219,11 @@ pub(crate) fn pack<S: Term>(
 }
 
 /// The elements as terms, where they are. Errors: `ResourceExhausted`.
-pub(crate) fn terms<S: Term>(array: &Array) -> Result<Vec<S>> {
-    memory::ensure_available(array.data().len().saturating_mul(size_of::<S>()))?;
+pub(crate) fn terms<S: Term>(array: &Array) -> Result<Counted<S>> {
     let element = array.element();
     Ok(dispatch!(array.data(), values => {
-        values.iter().map(|value| S::of(value.to_number(), element)).collect()
+        let terms = values.iter().map(|value| S::of(value.to_number(), element));
+        Counted::of(values.len(), || terms.collect())?
     }))
 }
 

@@ -29,6 +29,7 @@ pub(crate) fn rng_bit_generator(
 ) -> Result<Literal> {
     let state = array(args, 0)?;
     let (mut next, bits) = (state.clone(), ensure_bits(&op.shape)?);
+    let _words = memory::reserve(op.shape.element_count().saturating_mul(size_of::<u64>()))?;
     let words = match (op.algorithm, state.values::<u64>()?) {
         (RngAlgorithm::ThreeFry, &[key, counter]) => {
             let (words, counter) = threefry_words(evaluator, key, counter, op.shape.dims(), bits)?;
@@ -68,7 +69,6 @@ fn ensure_bits(shape: &ArrayShape) -> Result<usize> {
     if bits > 64 {
         return Err(Error::unimplemented(format!("random bits for {shape}")));
     }
-    memory::ensure_available(shape.element_count().saturating_mul(size_of::<u64>()))?;
     Ok(bits)
 }
 

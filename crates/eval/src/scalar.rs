@@ -159,7 +159,7 @@ mod tests {
     fn check(module: &Module, computation: CompId, args: &[Scalar]) -> Vec<Scalar> {
         let run = |with_program: bool| {
             let steps = |max_steps: u64| {
-                let limits = Limits { max_steps: Some(max_steps), cancel: None };
+                let limits = Limits { max_steps: Some(max_steps), ..Limits::default() };
                 let cx = Context { limits, ..Context::default() };
                 let evaluator = Evaluator::new(module, &cx);
                 let mut function = ScalarFn::new(&evaluator, computation);
@@ -332,7 +332,7 @@ mod tests {
         b.scalar(BinaryOp::Add, &[x, y], F32);
         let mut module = Module::new("test");
         let id = module.push(b.0).unwrap();
-        let limits = Limits { max_steps: Some(10), cancel: None };
+        let limits = Limits { max_steps: Some(10), ..Limits::default() };
         let cx = Context { limits, ..Context::default() };
         let evaluator = Evaluator::new(&module, &cx);
         let mut function = ScalarFn::new(&evaluator, id);

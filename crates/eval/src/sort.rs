@@ -28,7 +28,7 @@ pub(crate) fn sort(
     let steps = steps(first.dims());
     let count = lane_length(first, op.dimension)?;
     let lane = Lane { count, step: steps[op.dimension] as usize };
-    memory::ensure_available(count.saturating_mul(2 * size_of::<usize>()))?;
+    let _order = memory::reserve(count.saturating_mul(2 * size_of::<usize>()))?;
     let mut order: Vec<usize> = Vec::new();
     let mut spare = vec![0; count];
     let mut comparator = Comparator::new(evaluator, op.to_apply, &operands);
@@ -150,7 +150,7 @@ pub(crate) fn top_k(
     let [values, indices] = &mut results[..] else { return Err(outside()) };
     let Some((&last, outer)) = operand.sizes().split_last() else { return Err(outside()) };
     let count = lane_length(operand, outer.len())?;
-    memory::ensure_available(count.saturating_mul(size_of::<(i128, usize)>()))?;
+    let _keyed = memory::reserve(count.saturating_mul(size_of::<(i128, usize)>()))?;
     let lane = Lane { count: op.k.min(count), step: 1 };
 
     let axes = zip(outer, zip(steps(operand.dims()), steps(values.dims())));

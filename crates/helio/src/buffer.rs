@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use helio_ir::{Array, ArrayShape, Error, Literal, Result};
 use helio_runtime::{Block, View};
 
-use crate::client::{Device, exhausted};
+use crate::client::Device;
 use crate::event::{Completer, Event};
 
 /// An array on a device: there already, or promised by an execution that is under way. Cloning
@@ -133,7 +133,7 @@ impl Buffer {
             let Value { bytes, sizes } = value;
             let bytes = match is_shared {
                 true => bytes,
-                false => client.memory().copy_of(bytes.as_slice()).map_err(exhausted)?.into(),
+                false => client.memory().copy_of(bytes.as_slice())?.into(),
             };
             Ok(Value { bytes, sizes })
         };

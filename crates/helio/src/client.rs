@@ -5,9 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 
+use helio_ir::memory::{Account, Entered};
 use helio_ir::{Array, ArrayShape, Error, Module, Result};
-use helio_runtime::program::LENT_ALIGN;
-use helio_runtime::{Memory, OutOfMemory, Pool, Queue, View};
+use helio_runtime::program::{Argument, LENT_ALIGN};
+use helio_runtime::{Block, Memory, Pool, Queue, View};
 
 use crate::buffer::{Buffer, Promise, Value};
 use crate::constant::Constants;
@@ -22,8 +23,10 @@ pub struct ClientOptions {
     pub devices: usize,
     /// How many threads may compute at once; `None` for as many as the process may use.
     pub threads: Option<usize>,
-    /// How many bytes all its buffers and runs together may take; `None` for what
-    /// [`memory::limit_bytes`](crate::memory::limit_bytes) says.
+    /// How many bytes its buffers, programs' constants, and all that its runs make together may take:
+    /// arrays, what kernels work in, and literals of the interpreter. Whatever it is, all clients
+    /// and literals of the process together take no more than
+    /// [`memory::limit_bytes`](crate::memory::limit_bytes); `None` for no other limit.
     pub memory_limit: Option<usize>,
     /// How many bytes of memory no longer in use are kept for what comes.
     pub cached_bytes: usize,
@@ -85,7 +88,7 @@ pub struct Device {
     id: usize,
 }
 
-/// How much memory a client uses.
+/// How much memory a client uses, literals that its runs have made included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryStats {
@@ -102,9 +105,9 @@ pub struct MemoryStats {
 impl Client {
     /// A client of its own.
     pub fn new(options: &ClientOptions) -> Self {
-        let limit = options.memory_limit.unwrap_or_else(helio_ir::memory::limit_bytes);
+        let account = Account::within_process(options.memory_limit.unwrap_or(usize::MAX));
         let shared = Shared {
-            memory: Memory::with_limits(limit, options.cached_bytes),
+            memory: Memory::of(account, options.cached_bytes),
             constants: Constants::default(),
             pool: options.threads.map_or_else(Pool::for_this_process, Pool::new),
             queues: (0..options.devices.max(1)).map(|_| OnceLock::new()).collect(),
@@ -161,10 +164,34 @@ impl Client {
     pub fn buffer_from_array(&self, array: &Array, device: Device) -> Result<Buffer> {
         self.ensure_own(&device)?;
         array.ensure_whole()?;
-        let bytes = self.memory().copy_of(&array.to_bytes()).map_err(exhausted)?;
+        Ok(Buffer::new(array.shape().clone(), device, self.value_of(array)?))
+    }
+
+    /// A copy of an array in a block. Errors: `ResourceExhausted`.
+    pub(crate) fn value_of(&self, array: &Array) -> Result<Value> {
         let sizes = (!array.shape().is_static()).then(|| array.sizes().to_vec());
-        let value = Value { bytes: bytes.into(), sizes };
-        Ok(Buffer::new(array.shape().clone(), device, value))
+        Ok(Value { bytes: self.block_of(array)?.into(), sizes })
+    }
+
+    /// The bytes of an array as a program takes them: lent, or a copy where literals keep them
+    /// otherwise. Tokens have none. Errors: `ResourceExhausted`.
+    pub(crate) fn argument<'a>(&self, array: Option<&'a Array>) -> Result<Argument<'a>> {
+        let Some(array) = array else { return Ok(Argument::Lent(&[])) };
+        match array.as_bytes() {
+            Some(bytes) => Ok(Argument::Lent(bytes)),
+            None => self.block_of(array).map(Argument::Given),
+        }
+    }
+
+    fn block_of(&self, array: &Array) -> Result<Block> {
+        let mut block = self.memory().allocate(array.shape().size_bytes())?;
+        array.write_to(block.as_mut_slice())?;
+        Ok(block)
+    }
+
+    /// Has what this thread makes counted as this client's, until the guard is dropped.
+    pub(crate) fn enter_account(&self) -> Entered {
+        self.memory().account().enter()
     }
 
     /// A buffer with a copy of the bytes of an array, in row-major order, as
@@ -178,7 +205,7 @@ impl Client {
     ) -> Result<Buffer> {
         self.ensure_own(&device)?;
         ensure_size(shape, bytes.len())?;
-        let mut block = self.memory().copy_of(bytes).map_err(exhausted)?;
+        let mut block = self.memory().copy_of(bytes)?;
         normalize(shape, block.as_mut_slice());
         Ok(Buffer::new(shape.clone(), device, Value { bytes: block.into(), sizes: None }))
     }
@@ -235,9 +262,9 @@ impl Client {
         self.shared.pool.size()
     }
 
-    /// The bytes of a program's constant.
-    pub(crate) fn constant(&self, array: &Array) -> Result<View, OutOfMemory> {
-        self.shared.constants.view(array, self.memory())
+    /// The bytes of a program's constant. Errors: `ResourceExhausted`.
+    pub(crate) fn constant(&self, array: &Array) -> Result<View> {
+        Ok(self.shared.constants.view(array, self.memory())?)
     }
 
     pub(crate) fn pool(&self) -> &Pool {
@@ -362,8 +389,4 @@ fn ensure_size(shape: &ArrayShape, bytes: usize) -> Result<()> {
     }
     let want = shape.size_bytes();
     Err(Error::rule("literal.C1", format!("{bytes} bytes for {shape}, which has {want}")))
-}
-
-pub(crate) fn exhausted(error: OutOfMemory) -> Error {
-    Error::exhausted(error.to_string())
 }

@@ -1,12 +1,12 @@
 //! Programs compiled for this machine.
 
-use std::borrow::Cow;
+use std::sync::Arc;
 
 use helio_codegen::x86::Isa;
-use helio_eval::{Context, Evaluator};
-use helio_ir::{Array, Code, Error, Literal, Module, Result, Shape, Verified};
+use helio_eval::{Context, Evaluator, Meter};
+use helio_ir::{Code, Error, Literal, Module, Result, Shape, Verified};
 use helio_runtime::Block;
-use helio_runtime::program::{Argument, Program, Run, RunError, Watch};
+use helio_runtime::program::{Argument, Program, Run, RunError};
 
 use crate::client::Client;
 use crate::interpreted::{Interpreted, Reason};
@@ -76,14 +76,14 @@ impl Compiled {
         cx: &Context,
         threads: usize,
     ) -> Result<Vec<Block>> {
-        let watch = Watch { max_steps: cx.limits.max_steps, cancel: cx.limits.cancel.clone() };
+        let meter = Arc::new(Meter::new(cx.limits.clone()));
         let mut host = Interpreter {
             module: &self.module,
             calls: &self.plan.calls,
-            evaluator: Evaluator::new(&self.module, cx),
+            evaluator: Evaluator::with_meter(&self.module, cx, meter.clone()),
         };
         let (needed, memory) = (self.program().run_bytes(), self.client.memory());
-        let free = memory.limit_bytes().saturating_sub(memory.live_bytes());
+        let free = memory.account().free_bytes();
         if needed > free {
             return Err(Error::exhausted(format!(
                 "the run takes {needed} bytes of memory besides its arguments, {free} are free"
@@ -92,7 +92,7 @@ impl Compiled {
         let run = Run {
             memory,
             threads: self.client.pool().threads(threads),
-            watch: &watch,
+            meter: &meter,
             host: &mut host,
         };
         self.plan.program.run(arguments, run).map_err(error)
@@ -100,10 +100,9 @@ impl Compiled {
 
     /// Runs it on literals that fit its parameters.
     pub(crate) fn run(&self, args: &[Literal], cx: &Context, threads: usize) -> Result<Literal> {
-        let leaves = args.iter().flat_map(Literal::leaves);
-        let bytes: Vec<Cow<'_, [u8]>> =
-            leaves.map(|leaf| leaf.as_array().map_or_else(Cow::default, Array::to_bytes)).collect();
-        let arguments = bytes.iter().map(|bytes| Argument::Lent(bytes)).collect();
+        let leaves = args.iter().flat_map(Literal::leaves).map(Literal::as_array);
+        let arguments = leaves.map(|leaf| self.client.argument(leaf));
+        let arguments = arguments.collect::<Result<Vec<_>>>()?;
         let results = self.execute(arguments, cx, threads)?;
         let slices: Vec<&[u8]> = results.iter().map(Block::as_slice).collect();
         plan::literal(&self.result, &mut slices.iter())
@@ -118,8 +117,7 @@ fn error(error: RunError) -> Error {
             Err(other) => Error::new(Code::Internal, other.to_string()),
         },
         RunError::Arguments(detail) => Error::invalid(detail),
-        stopped @ (RunError::Memory(_) | RunError::Steps(_) | RunError::Cancelled) => {
-            Error::exhausted(stopped.to_string())
-        }
+        RunError::Memory(error) => error.into(),
+        RunError::Stopped(stopped) => stopped.into(),
     }
 }

@@ -110,8 +110,11 @@ impl CustomCalls for CustomCallRegistry {
 }
 
 fn call_c(function: CFunction, operands: &[Literal], result: &Shape) -> Result<Literal> {
+    let bytes = operands
+        .iter()
+        .fold(result.size_bytes(), |sum, operand| sum.saturating_add(operand.shape().size_bytes()));
+    let _counted = memory::reserve(bytes)?;
     let mut trees = operands.iter().map(to_tree).collect::<Result<Vec<_>>>()?;
-    memory::ensure_available(result.size_bytes())?;
     let mut out = zeroed(result);
     function.call(&mut trees, &mut out);
     from_tree(&out, result)

@@ -8,7 +8,7 @@ use helio_runtime::program::Argument;
 use helio_runtime::{Block, View};
 
 use crate::buffer::{Buffer, Claim, Promise, Value};
-use crate::client::{Device, exhausted};
+use crate::client::Device;
 use crate::{Executable, RunOptions};
 
 /// How to execute.
@@ -202,6 +202,7 @@ impl Executable {
 
     /// The values of the results. Waits for those of the arguments.
     fn perform(&self, claims: Vec<Claim>, options: &RunOptions) -> Result<Vec<Value>> {
+        let _account = self.client.enter_account();
         let cx = options.context();
         let values = claims.iter().map(Claim::value).collect::<Result<Vec<_>>>()?;
         drop(claims);
@@ -249,12 +250,7 @@ impl Executable {
         let args = args.collect::<Result<Vec<Literal>>>()?;
         let result = helio_eval::evaluate(&self.module, &args, &options.context())?;
         let arrays = result.leaves().into_iter().filter_map(Literal::as_array);
-        let value = |array: &Array| {
-            let block = self.client.memory().copy_of(&array.to_bytes()).map_err(exhausted)?;
-            let sizes = (!array.shape().is_static()).then(|| array.sizes().to_vec());
-            Ok(Value { bytes: block.into(), sizes })
-        };
-        arrays.map(value).collect()
+        arrays.map(|array| self.client.value_of(array)).collect()
     }
 }
 

@@ -147,6 +147,7 @@ enum Whole {
 
 impl Executable {
     fn new(client: Client, module: Module, options: &CompileOptions) -> Result<Self, Vec<Error>> {
+        let _account = client.enter_account();
         let module = helio_ir::verify(module)?;
         let program_shape = module.entry().program_shape();
         let compiled = match options.backend {
@@ -233,6 +234,7 @@ impl Executable {
     /// Errors: `InvalidArgument` if the arguments do not fit the parameters or a custom call is not
     /// registered; `ResourceExhausted` at a limit; `Unavailable` if a queue is closed.
     pub fn run_with(&self, args: &[Literal], options: &RunOptions) -> Result<Literal> {
+        let _account = self.client.enter_account();
         let cx = options.context();
         match &self.compiled {
             Ok(compiled) => {

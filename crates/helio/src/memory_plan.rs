@@ -10,8 +10,10 @@ use crate::Executable;
 ///
 /// What steps hand on to each other lies in one arena, where values that are never needed at once
 /// share places; results and what loops carry have blocks of their own. All of it is allocated
-/// when a run begins, and fails then if it fails. Kernels that are not compiled but interpreted take
-/// memory besides.
+/// when a run begins, and fails then if it fails. What steps take besides is taken while they run, from
+/// the same account; it is stated for generated code and transforms, and for others counted only then
+/// (products pack some hundred kilobytes on each thread). Instructions that are interpreted take memory
+/// besides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryPlan {
@@ -25,8 +27,10 @@ pub struct MemoryPlan {
     pub arena_bytes: usize,
     /// Each block: results, and what loops carry.
     pub blocks: Vec<usize>,
-    /// What generated code takes besides, on each thread that runs it.
+    /// What steps take besides on each thread while they run, at most.
     pub scratch_bytes: usize,
+    /// What tables take, at most, that the first run makes and the program keeps.
+    pub table_bytes: usize,
 }
 
 impl MemoryPlan {
@@ -48,17 +52,20 @@ impl MemoryPlan {
             arena_bytes: parts.arena_bytes,
             blocks,
             scratch_bytes: program.scratch_bytes(),
+            table_bytes: program.table_bytes(),
         }
     }
 
     /// What a run on one thread takes besides arguments and constants.
     pub fn run_bytes(&self) -> usize {
-        self.blocks.iter().sum::<usize>() + self.arena_bytes + self.scratch_bytes
+        let own = self.scratch_bytes.saturating_add(self.table_bytes);
+        (self.blocks.iter().sum::<usize>() + self.arena_bytes).saturating_add(own)
     }
 
     /// The most that is in use at once: arguments, constants, and all that a run takes.
     pub fn peak_bytes(&self) -> usize {
-        self.arguments.iter().chain(&self.constants).sum::<usize>() + self.run_bytes()
+        let held = self.arguments.iter().chain(&self.constants).sum::<usize>();
+        held.saturating_add(self.run_bytes())
     }
 }
 
@@ -89,6 +96,7 @@ impl fmt::Display for MemoryPlan {
             }
         }
         writeln!(f, "scratch    {:>12} bytes on each thread", self.scratch_bytes)?;
+        writeln!(f, "tables     {:>12} bytes kept from the first run on", self.table_bytes)?;
         write!(f, "arena      {:>12} bytes for {} values", self.arena_bytes, self.arena.len())?;
         for (offset, bytes) in &self.arena {
             write!(f, "\n  {offset:<8} {bytes:>12}")?;

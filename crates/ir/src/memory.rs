@@ -1,87 +1,63 @@
-//! How many bytes all literals of this process hold, and how many they may.
+//! The memory of this process: how many bytes are in use, and how many may be.
 //!
-//! Whoever makes a large literal asks [`ensure_available`] first; [`crate::Array`] keeps the count
-//! by itself. So a program that asks for more than the machine has gets an error, not a kill.
+//! One account counts all of it once: literals, the blocks of clients, the scratch of kernels, and
+//! what the interpreter takes while it computes. A client's account is below that of the process, and
+//! counts what its runs make. What is kept to be used again is given up when there would be no room
+//! for it. Not counted are programs (text, instructions, machine code), and the stacks of threads.
+//!
+//! Whoever makes a large array asks first ([`ensure_available`]), or has its bytes counted while it
+//! works ([`reserve`]); [`crate::Array`] keeps the count of its own by itself. So a program that asks
+//! for more than there is gets an error, not a kill.
 
-use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+pub use helio_limits::{Account, Counted, Entered, OutOfMemory, Reservation};
 
 use crate::{Error, Result};
 
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-static LIMIT: AtomicUsize = AtomicUsize::new(16 << 30);
-
-/// The bytes that all literals of this process hold now.
+/// The bytes of this process in use now.
 pub fn live_bytes() -> usize {
-    LIVE.load(Ordering::Relaxed)
+    Account::of_process().live_bytes()
 }
 
-/// The most bytes that all literals held at once since the last [`reset_peak`].
+/// The most bytes that were in use at once since the last [`reset_peak`].
 pub fn peak_bytes() -> usize {
-    PEAK.load(Ordering::Relaxed)
+    Account::of_process().peak_bytes()
 }
 
-/// Makes what literals hold now the peak.
+/// Makes what is in use now the peak.
 pub fn reset_peak() {
-    PEAK.store(live_bytes(), Ordering::Relaxed);
+    Account::of_process().reset_peak();
 }
 
-/// The bytes that literals may hold together; 16 GiB unless set.
+/// The bytes that may be in use; 16 GiB unless set.
 pub fn limit_bytes() -> usize {
-    LIMIT.load(Ordering::Relaxed)
+    Account::of_process().limit_bytes()
 }
 
 /// Sets [`limit_bytes`] for the whole process.
 pub fn set_limit_bytes(bytes: usize) {
-    LIMIT.store(bytes, Ordering::Relaxed);
+    Account::of_process().set_limit_bytes(bytes);
 }
 
-/// Errors: `ResourceExhausted` if `bytes` more would pass the limit.
+/// Errors: `ResourceExhausted` if `bytes` more would pass the limit of the process, or of the account
+/// that this thread works for.
 pub fn ensure_available(bytes: usize) -> Result<()> {
-    let (live, limit) = (live_bytes(), limit_bytes());
-    if bytes > limit.saturating_sub(live) {
-        let (bytes, live, limit) = (Bytes(bytes), Bytes(live), Bytes(limit));
-        return Err(Error::exhausted(format!(
-            "{bytes} of memory needed, but {live} of the limit of {limit} are in use"
-        )));
-    }
-    Ok(())
+    Ok(Account::current().ensure_available(bytes)?)
 }
 
-/// A number of bytes as a person reads it: `512 bytes`, `4.0 GiB`.
-struct Bytes(usize);
+/// Counts bytes in the account that this thread works for, until what it returns is dropped. Errors:
+/// as for [`ensure_available`].
+pub fn reserve(bytes: usize) -> Result<Reservation> {
+    Ok(Account::current().reserve(bytes)?)
+}
 
-impl fmt::Display for Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
-        match units.into_iter().find(|&(shift, _)| self.0 >> shift > 0) {
-            Some((shift, unit)) => {
-                write!(f, "{:.1} {unit}", self.0 as f64 / (1u64 << shift) as f64)
-            }
-            None => write!(f, "{} bytes", self.0),
-        }
+impl From<OutOfMemory> for Error {
+    fn from(error: OutOfMemory) -> Self {
+        Error::exhausted(error.to_string())
     }
 }
 
-pub(crate) fn add(bytes: usize) {
-    let before = LIVE.fetch_add(bytes, Ordering::Relaxed);
-    PEAK.fetch_max(before + bytes, Ordering::Relaxed);
-}
-
-pub(crate) fn remove(bytes: usize) {
-    LIVE.fetch_sub(bytes, Ordering::Relaxed);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Bytes;
-
-    #[test]
-    fn bytes_are_written_in_the_largest_unit_that_fits() {
-        let sizes = [0, 1023, 1024, 3 << 19, 4 << 30, usize::MAX];
-        let written = sizes.map(|bytes| Bytes(bytes).to_string());
-        let expected = ["0 bytes", "1023 bytes", "1.0 KiB", "1.5 MiB", "4.0 GiB", "16777216.0 TiB"];
-        assert_eq!(written, expected);
+impl From<helio_limits::Stopped> for Error {
+    fn from(stopped: helio_limits::Stopped) -> Self {
+        Error::exhausted(stopped.to_string())
     }
 }

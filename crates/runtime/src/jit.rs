@@ -6,7 +6,6 @@
 
 mod batch;
 
-use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::ops::Range;
@@ -16,6 +15,7 @@ pub use batch::{JitBatch, LateFunction};
 
 use smallvec::SmallVec;
 
+use crate::bounds;
 use crate::exec::Pages;
 use crate::program::{RawKernel, Signature};
 use crate::threads::Threads;
@@ -33,8 +33,9 @@ const MOST_TASKS: i64 = 64;
 const FEW: usize = 8;
 type FewAddresses = SmallVec<[*mut u8; FEW]>;
 
-/// Scratch up to this size is kept for the thread's next call.
-const MOST_KEPT_BYTES: usize = 8 << 20;
+/// Nor does a task take much longer than this, if its work can be cut: a run that is to stop waits for
+/// it.
+const MOST_TASK_NANOS: f64 = 2_000_000.0;
 
 /// Generated code and what it needs to be called.
 #[derive(Clone, Debug)]
@@ -71,7 +72,8 @@ impl Jit {
             let Jit { signature, nanos, checked, .. } = jit;
             let task = task_len(signature.range, signature.grain.max(1), nanos);
             let (pages, checked) = (Arc::clone(&pages), checked.into());
-            JitFunction { pages, start, signature, task, checked }
+            let most = most_len(nanos);
+            JitFunction { pages, start, signature, task, most, checked }
         };
         Ok(all.into_iter().zip(starts).map(function).collect())
     }
@@ -80,8 +82,14 @@ impl Jit {
 /// How much of the range a task gets.
 fn task_len(range: i64, grain: i64, nanos: f64) -> i64 {
     let worth = (TASK_NANOS / nanos.max(1e-3)).ceil() as i64;
-    let even = times(range, MOST_TASKS);
+    let most = most_len(nanos);
+    let even = times(range, MOST_TASKS).min(most);
     times(worth.max(even).clamp(1, range.max(1)), grain).saturating_mul(grain)
+}
+
+/// How much of the range may be done at once.
+fn most_len(nanos: f64) -> i64 {
+    (MOST_TASK_NANOS / nanos.max(1e-3)) as i64
 }
 
 /// How many steps of `step` it takes to reach `len`.
@@ -95,8 +103,10 @@ pub struct JitFunction {
     pages: Arc<Pages>,
     start: usize,
     signature: Arc<Signature>,
-    /// A multiple of the grain.
+    /// How much of the range is a task; a multiple of the grain.
     task: i64,
+    /// How much of it takes about [`MOST_TASK_NANOS`].
+    most: i64,
     /// See [`Jit::checked`].
     checked: Arc<[String]>,
 }
@@ -217,11 +227,11 @@ impl JitFunction {
         let piece = |begin, end| {
             let checked = with_scratch(self.signature.scratch_bytes, |scratch| {
                 // SAFETY: the caller has vouched for the addresses, and whoever made the code for that
-                // it touches nothing else; the scratch is this thread's own, aligned, and large enough.
+                // it touches nothing else; the scratch is this call's own, aligned, and large enough.
                 // Pieces of the range write different elements, so they may run at the same time.
                 unsafe { self.enter(at.get(), begin, end, scratch) }
             });
-            if let Some(checked) = checked {
+            if let Some(checked) = checked.flatten() {
                 let mut first = outside.lock().unwrap_or_else(PoisonError::into_inner);
                 if first.as_ref().is_none_or(|(at, _)| begin < *at) {
                     *first = Some((begin, checked));
@@ -229,14 +239,19 @@ impl JitFunction {
             }
         };
         let len = range.end - range.start;
-        if threads.count() == 1 || self.task >= len {
+        if self.task >= len {
             piece(range.start, range.end);
         } else {
             let tasks = times(len, self.task);
-            threads.for_each(tasks as usize, &|n| {
-                let begin = range.start + n as i64 * self.task;
-                piece(begin, range.end.min(begin + self.task));
-            });
+            // A thread that is alone gets as much at once as it may take before it looks whether to
+            // stop.
+            let joined = if threads.count() == 1 { (self.most / self.task).max(1) } else { 1 };
+            if bounds::count(tasks as u64 - 1) {
+                threads.for_each_uncounted(times(tasks, joined) as usize, &|n| {
+                    let begin = range.start + n as i64 * joined * self.task;
+                    piece(begin, range.end.min(begin + joined.saturating_mul(self.task)));
+                });
+            }
         }
         match outside.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some((_, Checked { access, at })) => {
@@ -315,31 +330,14 @@ impl<'a> Addresses<'a> {
 // SAFETY: they are only addresses; the code that uses them writes different elements in each task.
 unsafe impl Sync for Addresses<'_> {}
 
-/// A piece of scratch with the alignment that code expects.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-struct Line(#[expect(dead_code, reason = "written by generated code")] [u8; ALIGN]);
-
-thread_local! {
-    /// Scratch that the thread's last call left.
-    static KEPT: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
-}
-
-/// Calls `body` with so many bytes of memory that nothing else uses.
-fn with_scratch<R>(bytes: usize, body: impl FnOnce(*mut u8) -> R) -> R {
+/// Calls `body` with so many bytes of memory that nothing else uses, aligned to [`ALIGN`]. `None` if
+/// the run has none, and stops.
+fn with_scratch<R>(bytes: usize, body: impl FnOnce(*mut u8) -> R) -> Option<R> {
     if bytes == 0 {
-        return body(std::ptr::NonNull::<Line>::dangling().as_ptr().cast());
+        return Some(body(std::ptr::without_provenance_mut(ALIGN)));
     }
-    // Taken rather than borrowed, so that a call within a call has its own.
-    let mut lines = KEPT.take();
-    let needed = bytes.div_ceil(ALIGN);
-    if lines.len() < needed {
-        lines = vec![Line([0; ALIGN]); needed];
-    }
-    let result = body(lines.as_mut_ptr().cast());
-    if bytes <= MOST_KEPT_BYTES {
-        KEPT.set(lines);
-    }
+    let mut result = None;
+    bounds::with_scratch(bytes, |scratch| result = Some(body(scratch.as_mut_ptr())));
     result
 }
 

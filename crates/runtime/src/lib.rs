@@ -5,6 +5,7 @@
 //! obligations hold.
 #![deny(unsafe_op_in_unsafe_fn)]
 
+mod bounds;
 mod c_call;
 mod exec;
 mod jit;

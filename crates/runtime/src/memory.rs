@@ -12,23 +12,25 @@ mod view;
 
 use std::fmt;
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use helio_limits::{Account, Reclaim};
 
 use cache::Cache;
 pub(crate) use chunk::Chunk;
+pub use helio_limits::OutOfMemory;
 pub use view::View;
 
 /// A pool of memory; cloning gives another handle to the same pool.
 #[derive(Clone)]
 pub struct Memory {
-    state: Arc<Mutex<State>>,
+    pool: Arc<Pool>,
 }
 
-struct State {
-    cache: Cache,
-    limit: usize,
-    live: usize,
-    peak: usize,
+struct Pool {
+    /// Counts blocks in use, and what is kept.
+    account: Account,
+    cache: Mutex<Cache>,
 }
 
 /// Bytes at an address divisible by [`Block::ALIGN`], owned; dropping it gives them back to its
@@ -39,34 +41,6 @@ pub struct Block {
     len: usize,
     memory: Memory,
 }
-
-/// The error that a pool or the system has no memory left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OutOfMemory {
-    /// The bytes that were asked for.
-    pub needed: usize,
-    /// The bytes of the pool in use.
-    pub live: usize,
-    /// The pool's limit; `None` if the system had no more before the limit.
-    pub limit: Option<usize>,
-}
-
-impl fmt::Display for OutOfMemory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let OutOfMemory { needed, live, limit } = self;
-        match limit {
-            Some(limit) => write!(
-                f,
-                "{needed} bytes of memory needed, but {live} of the limit of {limit} are in use"
-            ),
-            None => {
-                write!(f, "{needed} bytes of memory needed besides {live}: the system has no more")
-            }
-        }
-    }
-}
-
-impl std::error::Error for OutOfMemory {}
 
 impl Memory {
     /// The bytes of dropped blocks that a pool keeps unless [`Memory::with_limits`] says otherwise.
@@ -80,41 +54,48 @@ impl Memory {
     /// A pool whose blocks together have at most `limit` bytes, and which keeps at most `cached`
     /// bytes of dropped ones.
     pub fn with_limits(limit: usize, cached: usize) -> Self {
-        let state = State { cache: Cache::new(cached), limit, live: 0, peak: 0 };
-        Memory { state: Arc::new(Mutex::new(state)) }
+        Self::of(Account::alone(limit), cached)
     }
 
-    /// A block of `len` bytes with unspecified contents. Errors: the limit is reached, or the
-    /// system has no memory left.
+    /// A pool whose blocks are counted in an account, and which keeps at most `cached` bytes of
+    /// dropped ones.
+    pub fn of(account: Account, cached: usize) -> Self {
+        let pool = Arc::new(Pool { account, cache: Mutex::new(Cache::new(cached)) });
+        let cache: Weak<Pool> = Arc::downgrade(&pool);
+        pool.account.add_cache(cache);
+        Memory { pool }
+    }
+
+    /// What counts its blocks.
+    pub fn account(&self) -> &Account {
+        &self.pool.account
+    }
+
+    /// A block of `len` bytes with unspecified contents. Errors: a limit is reached, or the system
+    /// has no memory left.
     pub fn allocate(&self, len: usize) -> Result<Block, OutOfMemory> {
-        let mut state = self.lock();
-        let error = OutOfMemory { needed: len, live: state.live, limit: Some(state.limit) };
-        if len > state.limit.saturating_sub(state.live) {
+        let pool = &*self.pool;
+        let found = Chunk::capacity_for(len).and_then(|capacity| pool.take(capacity));
+        // After the cache has been looked into: what lies there unused may have to make room.
+        if let Err(error) = pool.account.charge(len) {
+            if let Some(chunk) = found {
+                pool.keep(chunk);
+            }
             return Err(error);
         }
-        let exhausted = OutOfMemory { limit: None, ..error };
-        let capacity = Chunk::capacity_for(len).ok_or(exhausted)?;
-        state.live += len;
-        state.peak = state.peak.max(state.live);
-        let found = state.cache.take(capacity);
-        // What lies unused must not take the room of what is asked for.
-        let room = state.limit - state.live;
-        let evicted = state.cache.shrink_to(room);
-        drop(state);
-        // Unmapping takes long: not under the lock.
-        drop(evicted);
-        let chunk = match found {
-            Some(chunk) => Some(chunk),
-            None => Chunk::new(capacity).or_else(|| {
+        let fresh = || {
+            let capacity = Chunk::capacity_for(len)?;
+            Chunk::new(capacity).or_else(|| {
                 self.trim();
                 Chunk::new(capacity)
-            }),
+            })
         };
-        match chunk {
+        match found.or_else(fresh) {
             Some(chunk) => Ok(Block { chunk: Some(chunk), len, memory: self.clone() }),
             None => {
-                self.lock().live -= len;
-                Err(exhausted)
+                pool.account.release(len);
+                let live = pool.account.live_bytes();
+                Err(OutOfMemory { needed: len, live, limit: None })
             }
         }
     }
@@ -128,48 +109,74 @@ impl Memory {
 
     /// Gives all memory that is not in use back to the system.
     pub fn trim(&self) {
-        let evicted = self.lock().cache.shrink_to(0);
-        drop(evicted);
+        self.pool.reclaim(usize::MAX);
     }
 
     /// The bytes of all blocks in use.
     pub fn live_bytes(&self) -> usize {
-        self.lock().live
+        self.account().live_bytes()
     }
 
     /// The most bytes that were in use at once, since the last [`Memory::reset_peak`].
     pub fn peak_bytes(&self) -> usize {
-        self.lock().peak
+        self.account().peak_bytes()
     }
 
     /// Makes the bytes in use now the peak.
     pub fn reset_peak(&self) {
-        let mut state = self.lock();
-        state.peak = state.live;
+        self.account().reset_peak();
     }
 
     /// The bytes kept for blocks to come.
     pub fn cached_bytes(&self) -> usize {
-        self.lock().cache.bytes()
+        self.pool.lock().bytes()
     }
 
-    /// The bytes that all blocks may have together.
+    /// The bytes that may be in use.
     pub fn limit_bytes(&self) -> usize {
-        self.lock().limit
+        self.account().limit_bytes()
     }
+}
 
+impl Pool {
     /// What the lock guards is whole whenever it is free, so a panic elsewhere spoils nothing.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Cache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn recycle(&self, chunk: Chunk, len: usize) {
-        let mut state = self.lock();
-        state.live -= len;
-        let room = state.limit - state.live;
-        let evicted = state.cache.put(chunk, room);
-        drop(state);
+    fn take(&self, capacity: usize) -> Option<Chunk> {
+        let chunk = self.lock().take(capacity)?;
+        self.account.cache(0, chunk.capacity());
+        Some(chunk)
+    }
+
+    /// Keeps a chunk for what comes, if there is room for it.
+    fn keep(&self, chunk: Chunk) {
+        let mut cache = self.lock();
+        let before = cache.bytes();
+        let evicted = cache.put(chunk, before.saturating_add(self.account.room_bytes()));
+        let after = cache.bytes();
+        self.account.cache(after.saturating_sub(before), before.saturating_sub(after));
+        drop(cache);
+        // Unmapping takes long: not under the lock.
         drop(evicted);
+    }
+}
+
+impl Reclaim for Pool {
+    fn reclaim(&self, bytes: usize) {
+        let mut cache = self.lock();
+        let before = cache.bytes();
+        let evicted = cache.shrink_to(before.saturating_sub(bytes));
+        self.account.cache(0, before - cache.bytes());
+        drop(cache);
+        drop(evicted);
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.reclaim(usize::MAX);
     }
 }
 
@@ -181,13 +188,7 @@ impl Default for Memory {
 
 impl fmt::Debug for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = self.lock();
-        f.debug_struct("Memory")
-            .field("live", &state.live)
-            .field("peak", &state.peak)
-            .field("cached", &state.cache.bytes())
-            .field("limit", &state.limit)
-            .finish()
+        f.debug_tuple("Memory").field(self.account()).finish()
     }
 }
 
@@ -232,7 +233,8 @@ impl Block {
 impl Drop for Block {
     fn drop(&mut self) {
         if let Some(chunk) = self.chunk.take() {
-            self.memory.recycle(chunk, self.len);
+            self.memory.pool.account.release(self.len);
+            self.memory.pool.keep(chunk);
         }
     }
 }

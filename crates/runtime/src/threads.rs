@@ -6,12 +6,18 @@
 //!
 //! Which thread runs a task is left to chance. Results do not depend on it because work is cut
 //! into tasks by size alone, never by the number of threads.
+//!
+//! Within a run, tasks are counted as its work, and once the run is to stop, tasks not yet begun are
+//! left out: what they should have written is not there then. Code whose work is done in phases that
+//! rely on each other asks between them ([`Threads::is_stopped`]).
 
 mod pool;
 
 use std::ops::Range;
 
 pub use pool::Pool;
+
+use crate::bounds::{self, Bounds};
 
 /// The threads that a call may use: a pool and a limit.
 #[derive(Clone, Copy, Debug)]
@@ -41,13 +47,46 @@ impl<'p> Threads<'p> {
     /// Calls `body` once for each number below `tasks`, in any order, on any of the threads, and
     /// returns when all calls have returned. Within a task it runs on the caller's thread alone.
     ///
+    /// All but the first count as steps of the run; see [`Limits`](helio_limits::Limits).
+    ///
     /// # Panics
     /// If a task panics, with what it panicked with; tasks that were not yet begun are dropped.
     pub fn for_each(&self, tasks: usize, body: &(dyn Fn(usize) + Sync)) {
-        match self.pool {
-            Some(pool) if tasks > 1 => pool.run(tasks, self.count, body),
-            _ => (0..tasks).for_each(body),
+        if tasks <= 1 {
+            return (0..tasks).for_each(body);
         }
+        let Some(bounds) = Bounds::current() else { return self.run(tasks, body) };
+        if bounds.meter.count(tasks as u64 - 1).is_ok() {
+            self.run_bounded(tasks, &bounds, body);
+        }
+    }
+
+    /// As [`Threads::for_each`], of tasks that are counted elsewhere.
+    pub(crate) fn for_each_uncounted(&self, tasks: usize, body: &(dyn Fn(usize) + Sync)) {
+        match Bounds::current() {
+            Some(bounds) => self.run_bounded(tasks, &bounds, body),
+            None => self.run(tasks, body),
+        }
+    }
+
+    fn run_bounded(&self, tasks: usize, bounds: &Bounds, body: &(dyn Fn(usize) + Sync)) {
+        let may_begin = || bounds.meter.check().is_ok();
+        match self.pool {
+            Some(pool) => pool.run(tasks, self.count, &may_begin, body),
+            None => (0..tasks).take_while(|_| may_begin()).for_each(body),
+        }
+    }
+
+    fn run(&self, tasks: usize, body: &(dyn Fn(usize) + Sync)) {
+        match self.pool {
+            Some(pool) => pool.run(tasks, self.count, &|| true, body),
+            None => (0..tasks).for_each(body),
+        }
+    }
+
+    /// Whether the run that this thread works for has stopped or is to stop.
+    pub fn is_stopped(&self) -> bool {
+        bounds::is_stopped()
     }
 
     /// Calls `body` with consecutive ranges that together are `0..len`, each of `grain` numbers
@@ -68,10 +107,6 @@ impl<'p> Threads<'p> {
         body: &(dyn Fn(usize, &mut [T]) + Sync),
     ) {
         let chunk = chunk.max(1);
-        if self.pool.is_none() {
-            data.chunks_mut(chunk).enumerate().for_each(|(i, chunk)| body(i, chunk));
-            return;
-        }
         let (len, start) = (data.len(), Start(data.as_mut_ptr()));
         self.for_ranges(len, chunk, &|range| {
             // SAFETY: `range` lies within `data`, which is borrowed mutably until all tasks have

@@ -33,10 +33,11 @@ fn text(path: &Path) -> String {
 
 /// The project's crates that each crate may depend on, directly; tests may use `testkit`, too.
 const EDGES: &[(&str, &[&str])] = &[
-    ("helio-ir", &[]),
-    ("helio-eval", &["helio-ir"]),
+    ("helio-limits", &[]),
+    ("helio-ir", &["helio-limits"]),
+    ("helio-eval", &["helio-ir", "helio-limits"]),
     ("helio-passes", &["helio-eval", "helio-ir"]),
-    ("helio-runtime", &[]),
+    ("helio-runtime", &["helio-limits"]),
     ("helio-codegen", &["helio-ir"]),
     ("helio", &["helio-codegen", "helio-eval", "helio-ir", "helio-passes", "helio-runtime"]),
     ("helio-graph", &["helio"]),

@@ -1,6 +1,7 @@
 //! `ragged-dot`: dot products over groups of rows, columns or batches.
 
-use helio_ir::{Array, Error, Literal, Native, Number, Result, Shape, dispatch, memory, ops};
+use helio_ir::memory::Counted;
+use helio_ir::{Array, Error, Literal, Native, Number, Result, Shape, dispatch, ops};
 
 use super::{Plan, add_row_products, add_scaled};
 use crate::Evaluator;
@@ -102,7 +103,7 @@ fn add_ragged_products<S: Term>(
 /// Which group each place along the ragged dimension belongs to.
 struct Groups {
     /// For each point of the dimensions before the ragged one, and it: its group, if any.
-    group: Vec<Option<usize>>,
+    group: Counted<Option<usize>>,
     /// How many points the dimensions after the ragged one have.
     inner: usize,
 }
@@ -115,14 +116,13 @@ impl Groups {
         let product = |dims: &[usize]| dims.iter().map(|&d| lhs.dims()[d]).product::<usize>();
         let (outer, length) = (product(&dims[..ragged]), lhs.dims()[dims[ragged]]);
         let count = group_sizes.dims().last().copied().unwrap_or(0);
-        memory::ensure_available(outer.saturating_mul(length).saturating_mul(16))?;
         let sizes: Vec<i128> = dispatch!(group_sizes.data(), values => {
             values.iter().map(|&v| match v.to_number() {
                 Number::Int(size) => size,
                 _ => 0,
             }).collect()
         });
-        let mut group = vec![None; outer * length];
+        let mut group = Counted::of(outer * length, || vec![None; outer * length])?;
         for (point, group) in group.chunks_exact_mut(length.max(1)).enumerate() {
             let first = if group_sizes.dims().len() == 1 { 0 } else { point * count };
             let sizes = sizes.get(first..first + count);

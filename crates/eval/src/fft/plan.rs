@@ -4,6 +4,7 @@
 //! turned into a convolution, done with transforms of a power of two (Bluestein): `jk` is
 //! `(j² + k² - (k - j)²) / 2`.
 
+use helio_ir::memory::Counted;
 use std::f64::consts::TAU;
 
 use helio_ir::types::C128;
@@ -18,7 +19,7 @@ const LARGEST_DIRECT_PRIME: usize = 61;
 pub(super) struct Plan {
     length: usize,
     /// `exp(∓2πi k / length)` for each `k`.
-    roots: Vec<C128>,
+    roots: Counted<C128>,
     method: Method,
 }
 
@@ -35,7 +36,7 @@ impl Plan {
         if factors.last().is_some_and(|&largest| largest > LARGEST_DIRECT_PRIME) {
             let bluestein = Bluestein::new(length, inverse)?;
             let method = Method::Bluestein(Box::new(bluestein));
-            return Ok(Plan { length, roots: Vec::new(), method });
+            return Ok(Plan { length, roots: zeros(0)?, method });
         }
         let mut roots = zeros(length)?;
         for (k, root) in roots.iter_mut().enumerate() {
@@ -45,7 +46,7 @@ impl Plan {
     }
 
     /// Room that [`Plan::run`] works in. Errors: `ResourceExhausted`.
-    pub(super) fn scratch(&self) -> Result<Vec<C128>> {
+    pub(super) fn scratch(&self) -> Result<Counted<C128>> {
         match &self.method {
             Method::Factors(factors) => zeros(factors.last().copied().unwrap_or(0)),
             Method::Bluestein(bluestein) => zeros(2 * bluestein.length + 2),
@@ -138,9 +139,9 @@ struct Bluestein {
     /// The length of the convolution, a power of two.
     length: usize,
     /// `exp(∓πi k² / n)` for each `k`.
-    chirp: Vec<C128>,
+    chirp: Counted<C128>,
     /// The transform of the conjugate of the chirp, wrapped around, over the length.
-    kernel: Vec<C128>,
+    kernel: Counted<C128>,
     forward: Plan,
 }
 
@@ -162,7 +163,7 @@ impl Bluestein {
         let forward = Plan::new(length, false)?;
         let mut kernel = zeros(length)?;
         forward.run(&wrapped, &mut kernel, &mut forward.scratch()?);
-        for v in &mut kernel {
+        for v in kernel.iter_mut() {
             *v /= length as f64;
         }
         Ok(Bluestein { length, chirp, kernel, forward })
@@ -172,16 +173,16 @@ impl Bluestein {
         let (padded, rest) = scratch.split_at_mut(self.length);
         let (product, scratch) = rest.split_at_mut(self.length);
         padded.fill(C128::new(0.0, 0.0));
-        for ((v, a), chirp) in padded.iter_mut().zip(from).zip(&self.chirp) {
+        for ((v, a), chirp) in padded.iter_mut().zip(from).zip(self.chirp.iter()) {
             *v = a * chirp;
         }
         self.forward.run(padded, product, scratch);
         // The inverse transform is the conjugate of the forward one of the conjugate.
-        for (v, kernel) in product.iter_mut().zip(&self.kernel) {
+        for (v, kernel) in product.iter_mut().zip(self.kernel.iter()) {
             *v = (*v * kernel).conj();
         }
         self.forward.run(product, padded, scratch);
-        for ((v, a), chirp) in to.iter_mut().zip(padded.iter()).zip(&self.chirp) {
+        for ((v, a), chirp) in to.iter_mut().zip(padded.iter()).zip(self.chirp.iter()) {
             *v = a.conj() * chirp;
         }
     }

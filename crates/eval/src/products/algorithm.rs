@@ -1,6 +1,7 @@
 //! The rounding that the attribute `algorithm` of a dot or a convolution prescribes.
 
-use helio_ir::{Error, Result, memory};
+use helio_ir::memory::Counted;
+use helio_ir::{Error, Result};
 
 use super::{Format, Term, zeros};
 
@@ -50,19 +51,19 @@ impl Algorithm {
         mut add_products: impl FnMut(&[S], &[S], &mut [S]) -> Result<()>,
     ) -> Result<()> {
         for &(lhs_part, rhs_part) in self.parts {
-            let part = |values: &[S], index| -> Result<Vec<S>> {
-                memory::ensure_available(size_of_val(values))?;
-                Ok(match self.operand {
+            let part = |values: &[S], index| -> Result<Counted<S>> {
+                let part = || match self.operand {
                     Some(format) => values.iter().map(|v| v.part(format, index)).collect(),
                     None => values.to_vec(),
-                })
+                };
+                Ok(Counted::of(values.len(), part)?)
             };
             let (lhs, rhs) = (part(lhs, lhs_part)?, part(rhs, rhs_part)?);
             if (lhs_part, rhs_part) == (0, 0) {
                 // An infinite operand leaves NaN in its lower parts; the leading product is right.
                 let mut leading = zeros::<S>(sums.len())?;
                 add_products(&lhs, &rhs, &mut leading)?;
-                for (sum, leading) in sums.iter_mut().zip(leading) {
+                for (sum, leading) in sums.iter_mut().zip(leading.iter().copied()) {
                     *sum = sum.unless_nan(leading).part(self.sum, 0);
                 }
             } else {

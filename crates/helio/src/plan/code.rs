@@ -36,7 +36,7 @@ impl Planner<'_> {
         if let Some(reason) = self.target.why_portable() {
             self.note(reason);
         }
-        let tile = Portable::new(&code)?;
+        let tile = Portable::new(&code, cost)?;
         let (outputs, inputs): (Vec<_>, Vec<_>) =
             slots.into_iter().zip(&code.params).partition(|(_, param)| param.write);
         let ids = |slots: Vec<(StorageId, _)>| slots.into_iter().map(|(id, _)| id).collect();
@@ -176,19 +176,29 @@ impl ScalarCode {
     }
 }
 
+/// The work, in a processor's cycles or so, of a piece that the tile machine runs at once. (It takes
+/// some ten times as long for it: about a millisecond.)
+const PIECE_CYCLES: u64 = 1 << 18;
+
 /// A kernel on the portable tile machine.
 struct Portable {
     tile: Tile,
     range: i64,
+    /// How much of the range is run before it is asked whether the run has stopped; a multiple of the
+    /// grain.
+    piece: i64,
     /// For each parameter, whether it is written.
     writes: Vec<bool>,
 }
 
 impl Portable {
-    fn new(code: &Code) -> Planned<Self> {
+    fn new(code: &Code, cost: u64) -> Planned<Self> {
         let tile = Tile::new(code)?;
         let writes = code.params.iter().map(|param| param.write).collect();
-        Ok(Portable { tile, range: code.range, writes })
+        let grain = code.grain.max(1);
+        let units = i64::try_from(PIECE_CYCLES / cost.max(1)).unwrap_or(i64::MAX);
+        let piece = (units / grain).max(1).saturating_mul(grain);
+        Ok(Portable { tile, range: code.range, piece, writes })
     }
 }
 
@@ -201,7 +211,7 @@ impl Kernel for Portable {
         &self,
         inputs: &[&[u8]],
         outputs: &mut [&mut [u8]],
-        _: Threads<'_>,
+        threads: Threads<'_>,
     ) -> Result<(), Failure> {
         let (mut inputs, mut outputs) = (inputs.iter(), outputs.iter_mut());
         let arg = |&write: &bool| match write {
@@ -210,6 +220,12 @@ impl Kernel for Portable {
         };
         let args: Option<Vec<TileArg<'_>>> = self.writes.iter().map(arg).collect();
         let mut args = args.ok_or("a parameter is missing")?;
-        Ok(self.tile.run(&mut args, 0, self.range)?)
+        let mut begin = 0;
+        while begin < self.range && !threads.is_stopped() {
+            let end = self.range.min(begin.saturating_add(self.piece));
+            self.tile.run(&mut args, begin, end)?;
+            begin = end;
+        }
+        Ok(())
     }
 }

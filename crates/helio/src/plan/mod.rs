@@ -27,7 +27,7 @@ use helio_passes::effects::Effects;
 use helio_runtime::program::{ArgumentInfo, Parts, Program, SlotId, Step};
 use helio_runtime::{JitBatch, Threads, View};
 
-use crate::client::{Client, exhausted};
+use crate::client::Client;
 use crate::interpreted::{Interpreted, Reason};
 
 pub(crate) use emit::Target;
@@ -304,8 +304,8 @@ impl<'m> Planner<'m> {
 
     fn constant(&mut self, literal: &Literal) -> Planned<StorageId> {
         let bytes = match literal.as_array() {
-            Some(array) => self.client.constant(array).map_err(exhausted)?,
-            None => self.client.memory().allocate(0).map_err(exhausted)?.into(),
+            Some(array) => self.client.constant(array)?,
+            None => self.client.memory().allocate(0).map_err(Error::from)?.into(),
         };
         let storage = self.storage(bytes.len(), usize::MAX);
         self.constants.push(bytes);

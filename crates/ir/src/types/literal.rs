@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::{ArrayShape, DimKind, ElementType, Native, Number, Shape};
-use crate::{Error, Result, memory};
+use crate::memory::{self, Account};
+use crate::{Error, Result};
 
 macro_rules! define_data {
     ($($variant:ident, $native:ty, $name:literal, $bits:literal, $class:ident;)*) => {
@@ -136,13 +137,15 @@ impl ArrayData {
 struct Storage {
     data: ArrayData,
     counted_bytes: usize,
+    account: Account,
 }
 
 impl Storage {
     fn new(data: ArrayData) -> Self {
         let counted_bytes = data.size_bytes();
-        memory::add(counted_bytes);
-        Storage { data, counted_bytes }
+        let account = Account::current();
+        account.add(counted_bytes);
+        Storage { data, counted_bytes, account }
     }
 }
 
@@ -154,7 +157,7 @@ impl Clone for Storage {
 
 impl Drop for Storage {
     fn drop(&mut self) {
-        memory::remove(self.counted_bytes);
+        self.account.release(self.counted_bytes);
     }
 }
 
@@ -288,7 +291,7 @@ impl Array {
     /// The elements as bytes, little-endian, one after the other; types narrower than a byte take
     /// one byte each. Lent, where elements are kept like this.
     pub fn to_bytes(&self) -> Cow<'_, [u8]> {
-        if let Some(bytes) = self.data().as_bytes() {
+        if let Some(bytes) = self.as_bytes() {
             return bytes.into();
         }
         let mut bytes = vec![0; self.data().size_bytes()];
@@ -296,7 +299,8 @@ impl Array {
         bytes.into()
     }
 
-    /// The bytes of [`Array::to_bytes`], if elements are kept like this.
+    /// As [`Array::to_bytes`], where elements are kept like this: those of types narrower than a byte
+    /// and of 8-bit floats are not.
     pub fn as_bytes(&self) -> Option<&[u8]> {
         self.data().as_bytes()
     }

@@ -20,14 +20,14 @@ pub(super) const NOWHERE: usize = usize::MAX;
 pub(super) type PerArray<T> = SmallVec<[T; 4]>;
 
 /// Calls `body` with rows for arrays whose elements have these sizes.
-pub(super) fn with_rows<R>(sizes: &[usize], body: impl FnOnce(&mut Rows<'_>) -> R) -> R {
+pub(super) fn with_rows(sizes: &[usize], body: impl FnOnce(&mut Rows<'_>)) {
     let bytes: usize = sizes.iter().map(|size| 3 * (PAIRS * size + 64)).sum();
     scratch::with(bytes, |memory: &mut [u8]| {
         let mut memory = Scratch::new(memory);
         let mut rows = || sizes.iter().map(|size| memory.take(PAIRS * size)).collect();
         let (accumulators, elements, next) = (rows(), rows(), rows());
-        body(&mut Rows { sizes, accumulators, elements, next })
-    })
+        body(&mut Rows { sizes, accumulators, elements, next });
+    });
 }
 
 /// What is folded side by side, for each array.
@@ -147,13 +147,13 @@ pub(super) struct Updates<'s, 'r> {
 }
 
 /// Calls `body` with no updates yet, for arrays whose elements have these sizes.
-pub(super) fn with_updates<R>(sizes: &[usize], body: impl FnOnce(&mut Updates<'_, '_>) -> R) -> R {
+pub(super) fn with_updates(sizes: &[usize], body: impl FnOnce(&mut Updates<'_, '_>)) {
     with_rows(sizes, |rows| {
         scratch::with(1 << BITS, |firsts: &mut [u8]| {
             let (places, updates) = ([0; COLLECTED], [0; COLLECTED]);
-            body(&mut Updates { places, updates, count: 0, rows, firsts })
-        })
-    })
+            body(&mut Updates { places, updates, count: 0, rows, firsts });
+        });
+    });
 }
 
 impl Updates<'_, '_> {

@@ -5,9 +5,9 @@
 //! plain loop.
 //!
 //! Kernels that only move elements take bytes and the size of an element. A kernel that needs
-//! working memory says how much, and is given it: the plan of a program's memory knows all of it,
-//! and no kernel can fail for want of memory. (What products pack into has a fixed size, and threads
-//! keep it.)
+//! working memory for all of its work says how much, and is given it: the plan of a program's memory
+//! knows it. What its tasks need each for itself they take from the run's memory (`scratch`), which
+//! counts it; if there is none, the run stops.
 
 pub mod bytes;
 pub mod copy;

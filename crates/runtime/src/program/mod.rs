@@ -16,7 +16,8 @@ mod run;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+
+use helio_limits::Stopped;
 
 use crate::Threads;
 use crate::jit::CallError;
@@ -84,6 +85,11 @@ pub trait Kernel: Send + Sync {
         threads: Threads<'_>,
     ) -> Result<(), Failure>;
 
+    /// What it takes besides inputs and outputs, at most.
+    fn own_memory(&self) -> OwnMemory {
+        OwnMemory::default()
+    }
+
     /// The bytes of a row of its only output, if [`Kernel::run_finished`] gives rows away while they
     /// are in cache.
     fn row_bytes(&self) -> Option<usize> {
@@ -103,6 +109,15 @@ pub trait Kernel: Send + Sync {
         finish(0, output);
         Ok(())
     }
+}
+
+/// Bytes that a kernel takes besides its inputs and outputs, from the run's memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OwnMemory {
+    /// On each thread that works for it, while it runs.
+    pub thread_bytes: usize,
+    /// Tables that its first run makes for all runs to come.
+    pub table_bytes: usize,
 }
 
 /// What is done with bytes of an output that are complete: where in it they begin, and the bytes.
@@ -133,7 +148,7 @@ pub struct Signature {
     pub range: i64,
     /// Pieces of the range begin at multiples of this.
     pub grain: i64,
-    /// Memory that it takes on each thread, and keeps for its next call unless there is much of it.
+    /// Memory that it takes on each thread while it runs.
     pub scratch_bytes: usize,
 }
 
@@ -269,15 +284,6 @@ pub struct Branch {
     pub branches: Vec<Vec<Step>>,
 }
 
-/// When a run stops before its end.
-#[derive(Clone, Debug, Default)]
-pub struct Watch {
-    /// Steps executed, iterations counted each time; `None` for no limit.
-    pub max_steps: Option<u64>,
-    /// Set from outside to stop the run at its next step.
-    pub cancel: Option<Arc<AtomicBool>>,
-}
-
 /// Why a run stopped.
 #[derive(Debug)]
 pub enum RunError {
@@ -285,12 +291,16 @@ pub enum RunError {
     Arguments(String),
     /// There is no memory for so many bytes.
     Memory(OutOfMemory),
-    /// [`Watch::max_steps`] was reached.
-    Steps(u64),
-    /// [`Watch::cancel`] was set.
-    Cancelled,
+    /// A limit was reached.
+    Stopped(Stopped),
     /// A step failed.
     Step(Failure),
+}
+
+impl From<Stopped> for RunError {
+    fn from(stopped: Stopped) -> Self {
+        RunError::Stopped(stopped)
+    }
 }
 
 impl fmt::Display for RunError {
@@ -298,8 +308,7 @@ impl fmt::Display for RunError {
         match self {
             RunError::Arguments(detail) => f.write_str(detail),
             RunError::Memory(error) => error.fmt(f),
-            RunError::Steps(max) => write!(f, "the run takes more than {max} steps"),
-            RunError::Cancelled => f.write_str("the run was cancelled"),
+            RunError::Stopped(stopped) => stopped.fmt(f),
             RunError::Step(failure) => failure.fmt(f),
         }
     }
@@ -354,9 +363,20 @@ impl Program {
         self.block_bytes.iter().fold(self.parts.arena_bytes, |sum, b| sum.saturating_add(*b))
     }
 
-    /// The most that the code of a step takes on each thread while it runs.
+    /// The most that a step takes on each thread while it runs.
     pub fn scratch_bytes(&self) -> usize {
-        most_scratch(&self.parts.steps)
+        self.own_memories().map(|own| own.thread_bytes).max().unwrap_or(0)
+    }
+
+    /// The most that the tables take which the first run of each kernel makes for all to come.
+    pub fn table_bytes(&self) -> usize {
+        self.own_memories().fold(0, |sum, own| sum.saturating_add(own.table_bytes))
+    }
+
+    fn own_memories(&self) -> impl Iterator<Item = OwnMemory> {
+        let mut all = Vec::new();
+        each_own_memory(&self.parts.steps, &mut |own| all.push(own));
+        all.into_iter()
     }
 
     /// The bytes of all constants.
@@ -365,17 +385,29 @@ impl Program {
     }
 }
 
-fn most_scratch(steps: &[Step]) -> usize {
-    let of = |step: &Step| match step {
-        Step::Raw { kernel, .. } => kernel.signature().scratch_bytes,
-        Step::Finished(step) => step.code.signature().scratch_bytes,
-        Step::Kernel { .. } | Step::Host { .. } | Step::Copy { .. } => 0,
-        Step::While(step) => most_scratch(&step.cond).max(most_scratch(&step.body)),
-        Step::Branch(step) => {
-            step.branches.iter().map(|steps| most_scratch(steps)).max().unwrap_or(0)
+fn each_own_memory(steps: &[Step], visit: &mut impl FnMut(OwnMemory)) {
+    for step in steps {
+        match step {
+            Step::Raw { kernel, .. } => visit(scratch_of(&**kernel)),
+            Step::Finished(step) => {
+                visit(scratch_of(&*step.code));
+                visit(step.kernel.own_memory());
+            }
+            Step::Kernel { kernel, .. } => visit(kernel.own_memory()),
+            Step::Host { .. } | Step::Copy { .. } => {}
+            Step::While(step) => {
+                each_own_memory(&step.cond, visit);
+                each_own_memory(&step.body, visit);
+            }
+            Step::Branch(step) => {
+                step.branches.iter().for_each(|steps| each_own_memory(steps, visit));
+            }
         }
-    };
-    steps.iter().map(of).max().unwrap_or(0)
+    }
+}
+
+fn scratch_of(kernel: &dyn RawKernel) -> OwnMemory {
+    OwnMemory { thread_bytes: kernel.signature().scratch_bytes, table_bytes: 0 }
 }
 
 impl fmt::Debug for Program {

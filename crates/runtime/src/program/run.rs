@@ -1,12 +1,13 @@
 //! The executor.
 
-use std::sync::atomic::Ordering;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use helio_limits::Meter;
 use smallvec::SmallVec;
 
-use super::{Finished, Home, Host, LENT_ALIGN, Program, RunError, Selector, SlotId, Step, Watch};
+use super::{Finished, Home, Host, LENT_ALIGN, Program, RunError, Selector, SlotId, Step};
 use crate::Threads;
+use crate::bounds::Bounds;
 use crate::jit::Addresses;
 use crate::memory::{Block, Memory, View};
 
@@ -33,8 +34,8 @@ pub struct Run<'r> {
     pub memory: &'r Memory,
     /// The threads it may use.
     pub threads: Threads<'r>,
-    /// When to stop early.
-    pub watch: &'r Watch,
+    /// Counts the work, and says when to stop early.
+    pub meter: &'r Arc<Meter>,
     /// Who performs host calls.
     pub host: &'r mut dyn Host,
 }
@@ -59,7 +60,6 @@ struct Executor<'p, 'r> {
     program: &'p Program,
     places: SmallVec<[Place; 32]>,
     run: Run<'r>,
-    steps: u64,
 }
 
 impl Program {
@@ -96,6 +96,8 @@ impl Program {
                 return Err(RunError::Arguments(format!("the memory of constant {i} has changed")));
             }
         }
+        let bounds = Bounds { meter: run.meter.clone(), memory: run.memory.clone() };
+        let _bounds = Bounds::enter(Some(Arc::new(bounds)));
         let arena = allocate(run.memory, parts.arena_bytes)?;
         let mut blocks = SmallVec::<[Block; 8]>::new();
         for &bytes in &self.block_bytes {
@@ -115,8 +117,10 @@ impl Program {
             Home::Block(n) => Place { at: blocks[n].as_ptr().as_ptr(), block: n },
         });
         let places = places.collect();
-        let mut executor = Executor { program: self, places, run, steps: 0 };
+        let mut executor = Executor { program: self, places, run };
         executor.steps(&parts.steps)?;
+        // Its last step may have been left undone.
+        executor.run.meter.stopped()?;
         // Rotations have moved blocks among slots; each is still in exactly one.
         let places = executor.places;
         let mut blocks: SmallVec<[Option<Block>; 8]> = blocks.into_iter().map(Some).collect();
@@ -147,14 +151,7 @@ impl Executor<'_, '_> {
     }
 
     fn count(&mut self) -> Result<(), RunError> {
-        self.steps += 1;
-        if let Some(max) = self.run.watch.max_steps.filter(|&max| self.steps > max) {
-            return Err(RunError::Steps(max));
-        }
-        match &self.run.watch.cancel {
-            Some(cancel) if cancel.load(Ordering::Relaxed) => Err(RunError::Cancelled),
-            _ => Ok(()),
-        }
+        Ok(self.run.meter.count(1)?)
     }
 
     fn step(&mut self, step: &Step) -> Result<(), RunError> {

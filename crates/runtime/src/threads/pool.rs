@@ -16,6 +16,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::Threads;
+use crate::bounds::Bounds;
 
 /// How long a thread that waits looks for news before it sleeps: a few times what it costs to be
 /// woken (8 µs measured), so that workers stay awake between the kernels of a program.
@@ -65,6 +66,10 @@ unsafe impl Send for Listed {}
 /// Tasks that several threads work on.
 struct Job<'a> {
     body: &'a (dyn Fn(usize) + Sync),
+    /// Asked before each task; once it says no, no other is begun.
+    may_begin: &'a (dyn Fn() -> bool + Sync),
+    /// What the work is bounded by, for the threads that help.
+    bounds: Option<Arc<Bounds>>,
     tasks: usize,
     /// The next task to begin.
     next: AtomicUsize,
@@ -113,15 +118,24 @@ impl Pool {
         Threads::of(self, limit.clamp(1, self.size))
     }
 
-    /// [`Threads::for_each`] on `count` threads.
-    pub(super) fn run(&self, tasks: usize, count: usize, body: &(dyn Fn(usize) + Sync)) {
-        let helpers = if IN_TASK.get() { 0 } else { self.start_workers(tasks.min(count) - 1) };
+    /// [`Threads::for_each`] on `count` threads, as long as `may_begin` says yes.
+    pub(super) fn run(
+        &self,
+        tasks: usize,
+        count: usize,
+        may_begin: &(dyn Fn() -> bool + Sync),
+        body: &(dyn Fn(usize) + Sync),
+    ) {
+        let wanted = tasks.min(count).saturating_sub(1);
+        let helpers = if IN_TASK.get() || wanted == 0 { 0 } else { self.start_workers(wanted) };
         if helpers == 0 {
-            (0..tasks).for_each(body);
+            (0..tasks).take_while(|_| may_begin()).for_each(body);
             return;
         }
         let job = Job {
             body,
+            may_begin,
+            bounds: Bounds::current(),
             tasks,
             next: AtomicUsize::new(0),
             workers: AtomicUsize::new(0),
@@ -180,10 +194,14 @@ impl Job<'_> {
     fn work(&self) {
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let _in_task = InTask::enter();
+            let _bounds = Bounds::enter(self.bounds.clone());
             loop {
                 let task = self.next.fetch_add(1, Ordering::Relaxed);
                 if task >= self.tasks {
                     return;
+                }
+                if !(self.may_begin)() {
+                    return self.next.store(self.tasks, Ordering::Relaxed);
                 }
                 (self.body)(task);
             }

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use helio_ir::{ArrayShape, CompId, Error, Instr, InstrId, Module, Op};
 use helio_runtime::kernels::FoldCode;
 use helio_runtime::kernels::sort::{PAIRS, Pairs};
-use helio_runtime::program::{Failure, Kernel, Step};
+use helio_runtime::program::{Failure, Kernel, OwnMemory, Step};
 use helio_runtime::{JitBatch, Threads};
 
 use super::code::ScalarCode;
@@ -134,12 +134,17 @@ type Code = dyn Fn(&[&[u8]], &mut [&mut [u8]], Threads<'_>) -> Result<(), Failur
 /// A kernel made of a function.
 struct Function {
     name: &'static str,
+    own_memory: OwnMemory,
     code: Box<Code>,
 }
 
 impl Kernel for Function {
     fn name(&self) -> &str {
         self.name
+    }
+
+    fn own_memory(&self) -> OwnMemory {
+        self.own_memory
     }
 
     fn run(
@@ -172,7 +177,21 @@ impl Bound {
         + Sync
         + 'static,
     ) -> Self {
-        Bound::of(Arc::new(Function { name, code: Box::new(code) }))
+        let own_memory = OwnMemory::default();
+        Bound::of(Arc::new(Function { name, own_memory, code: Box::new(code) }))
+    }
+
+    /// A function that cannot fail and takes memory of its own.
+    fn with_own_memory(
+        name: &'static str,
+        own_memory: OwnMemory,
+        code: impl Fn(&[&[u8]], &mut [&mut [u8]], Threads<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        let code: Box<Code> = Box::new(move |inputs, outputs, threads| {
+            code(inputs, outputs, threads);
+            Ok(())
+        });
+        Bound::of(Arc::new(Function { name, own_memory, code }))
     }
 
     /// A kernel without working memory.

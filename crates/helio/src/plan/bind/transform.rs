@@ -2,6 +2,7 @@
 
 use helio_ir::{ElementType, ops};
 use helio_runtime::kernels::fft::{Fft, FftKind};
+use helio_runtime::program::OwnMemory;
 
 use super::{Bound, Site};
 
@@ -26,7 +27,11 @@ pub(super) fn fft(site: &Site<'_>, op: &ops::Fft) -> Option<Bound> {
         ElementType::F64 => false,
         _ => return None,
     };
-    let bound = Bound::new("fft", move |inputs, outputs, threads| {
+    let own_memory = OwnMemory {
+        thread_bytes: fft.thread_bytes(part.size_bytes()),
+        table_bytes: fft.table_bytes(part.size_bytes()),
+    };
+    let bound = Bound::with_own_memory("fft", own_memory, move |inputs, outputs, threads| {
         let [to, rest @ ..] = outputs else { return };
         let scratch = rest.first_mut().map_or(&mut [][..], |scratch| scratch);
         match is_single {

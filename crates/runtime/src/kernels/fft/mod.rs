@@ -15,6 +15,7 @@ mod stages;
 
 use std::sync::{Arc, OnceLock};
 
+use helio_limits::Reservation;
 use rustfft::num_complex::Complex;
 use rustfft::{Fft as Lines, FftDirection, FftNum, FftPlanner};
 
@@ -22,7 +23,7 @@ use super::bytes::{Plain, Scratch, bytes_of, bytes_of_mut, cast, cast_mut, scrat
 use super::disjoint::Disjoint;
 use super::isa::vectorised;
 use super::scratch;
-use crate::Threads;
+use crate::{Threads, bounds};
 use real::RealLines;
 use side::Side;
 
@@ -65,6 +66,8 @@ where
     side: Option<Side<T>>,
     /// For lines along each of the others, which lie side by side as they are.
     columns: Vec<Option<Side<T>>>,
+    /// The memory of all of it.
+    _counted: Reservation,
 }
 
 /// Tasks transform about so many points.
@@ -76,6 +79,8 @@ const LEAST_LINES: usize = 4;
 const COLUMNS: usize = 16;
 /// … to lines that are so many elements apart.
 const PADDING: usize = 8;
+/// Lines side by side take this much at most.
+const MOST_SIDE_BYTES: usize = 1 << 20;
 
 /// A part of complex numbers.
 trait Part: FftNum + Plain + Default {
@@ -129,7 +134,7 @@ impl Fft {
     /// # Panics
     /// If an array or `scratch` is too short, or an array is not aligned for its elements.
     pub fn f32(&self, from: &[u8], to: &mut [u8], scratch: &mut [u8], threads: Threads<'_>) {
-        let plans = self.single.get_or_init(|| Arc::new(self.plan()));
+        let Some(plans) = self.planned(&self.single) else { return };
         self.run::<f32>(plans, from, to, scratch, threads);
     }
 
@@ -138,11 +143,43 @@ impl Fft {
     /// # Panics
     /// As [`Fft::f32`].
     pub fn f64(&self, from: &[u8], to: &mut [u8], scratch: &mut [u8], threads: Threads<'_>) {
-        let plans = self.double.get_or_init(|| Arc::new(self.plan()));
+        let Some(plans) = self.planned(&self.double) else { return };
         self.run::<f64>(plans, from, to, scratch, threads);
     }
 
-    fn plan<T: Part>(&self) -> Plans<T>
+    /// The most bytes that the tables take which the first run makes for all to come, for parts of
+    /// so many bytes.
+    pub fn table_bytes(&self, part_size: usize) -> usize {
+        let of = |&length: &usize| table_points(length).saturating_mul(2 * part_size);
+        let least = 64 << 10;
+        self.lengths.iter().map(of).fold(least, usize::saturating_add)
+    }
+
+    /// The most bytes that a thread works in during a run, for parts of so many bytes.
+    pub fn thread_bytes(&self, part_size: usize) -> usize {
+        let (last, outer) = match self.lengths.split_last() {
+            Some((&last, outer)) => (last, outer),
+            None => return 0,
+        };
+        let columns = |&n: &usize| n.saturating_add(PADDING).saturating_mul(COLUMNS);
+        let most = outer.iter().map(columns).max().unwrap_or(0);
+        let spare = self.lengths.iter().map(|&n| spare_points(n)).max().unwrap_or(0);
+        most.max(last).saturating_add(spare).saturating_mul(2 * part_size).max(MOST_SIDE_BYTES)
+    }
+
+    /// The plans, made if they are not there yet. If there is no memory for them the run stops.
+    fn planned<'p, T: Part>(&self, plans: &'p OnceLock<Arc<Plans<T>>>) -> Option<&'p Plans<T>>
+    where
+        Complex<T>: Plain,
+    {
+        if let Some(plans) = plans.get() {
+            return Some(plans);
+        }
+        let counted = bounds::reserve(self.table_bytes(size_of::<T>()))?;
+        Some(plans.get_or_init(|| Arc::new(self.plan(counted))))
+    }
+
+    fn plan<T: Part>(&self, counted: Reservation) -> Plans<T>
     where
         Complex<T>: Plain,
     {
@@ -166,6 +203,7 @@ impl Fft {
             columns: outer.map(|&n| Side::new(along, n)).collect(),
             complex: self.lengths.iter().map(|&n| planner.plan_fft(n, direction)).collect(),
             real: is_real.then(|| RealLines::new(last, direction, &mut planner)),
+            _counted: counted,
         }
     }
 
@@ -348,6 +386,27 @@ impl Fft {
             });
         }
     }
+}
+
+/// Whether a length has small factors only, so that a line is transformed by them.
+fn is_smooth(mut length: usize) -> bool {
+    for factor in [2, 3, 5, 7, 11, 13] {
+        while length > 1 && length.is_multiple_of(factor) {
+            length /= factor;
+        }
+    }
+    length <= 1
+}
+
+/// The most points of tables for lines of a length. (Of other lengths, lines are convolved, which
+/// takes transforms of up to four times as many points; measured by `tests/fft_tables.rs`.)
+fn table_points(length: usize) -> usize {
+    length.saturating_mul(if is_smooth(length) { 5 } else { 20 })
+}
+
+/// The most points of working memory for a line of a length besides the line.
+fn spare_points(length: usize) -> usize {
+    length.saturating_mul(if is_smooth(length) { 2 } else { 9 })
 }
 
 impl std::fmt::Debug for Fft {

@@ -50,6 +50,10 @@ where
 {
     /// A plan; `None` if lines are too long for it.
     pub(super) fn new(kind: FftKind, len: usize) -> Option<Self> {
+        // No line takes less room than half of its points.
+        if (len / 2).checked_mul(2 * 2 * 64)? > MOST_BYTES {
+            return None;
+        }
         let is_real = matches!(kind, FftKind::RealForward | FftKind::RealInverse);
         let how = match len {
             0 => return None,

@@ -91,6 +91,10 @@ impl Buckets {
             counts.fill(0);
             self.each(chunk, places, indices, |part, _, _| counts[part] += 1);
         });
+        let none = || Sorted { starts: vec![0; self.parts + 1], windows: &mut [] };
+        if threads.is_stopped() {
+            return none();
+        }
         let mut starts = Vec::with_capacity(self.parts + 1);
         let mut next = 0;
         for part in 0..self.parts {
@@ -112,7 +116,7 @@ impl Buckets {
                 carry(at, list as usize);
             });
         });
-        Sorted { starts, windows }
+        if threads.is_stopped() { none() } else { Sorted { starts, windows } }
     }
 
     /// Calls `f` for the windows of a chunk with their parts and places.

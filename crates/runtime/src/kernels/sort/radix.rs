@@ -1,6 +1,7 @@
 //! Stable sorting of records by counting the values of their digits, the lowest digit first.
 
 use super::super::bytes::Plain;
+use crate::bounds;
 
 /// What is sorted: a rank, and perhaps 32 bits that go with it, below the rank.
 pub(super) trait Record: Plain + Ord {
@@ -64,12 +65,14 @@ record!(
 /// From this many records on, fewer passes of wider digits are faster.
 const MANY: usize = 1 << 14;
 
-/// Sorts by rank, stably; `spare` is as long. Returns where the records are in order.
+/// Sorts by rank, stably; `spare` is as long. Returns where the records are in order,
+/// or in some order if the run has stopped.
 pub(super) fn sort<'a, R: Record>(mut records: &'a mut [R], mut spare: &'a mut [R]) -> &'a mut [R] {
     let Some(&first) = records.first() else { return records };
     // Digits are laid over the bits in which records differ.
     let mut varying = records.iter().fold(0, |bits, r| bits | (r.rank() ^ first.rank()));
-    while varying != 0 {
+    // Between passes records are a permutation of what they were.
+    while varying != 0 && !bounds::is_stopped() {
         let bit = varying.trailing_zeros();
         let width = if records.len() < MANY {
             pass::<R, 8, { 1 << 8 }>(records, spare, bit)

@@ -15,6 +15,7 @@ use super::group::Group;
 use super::reduce::scan;
 use super::{WindowDim, Windows};
 use crate::Threads;
+use crate::bounds::Lookout;
 
 /// Folds the elements under each position of a window, and initial values once, by code.
 #[derive(Clone, Debug)]
@@ -131,17 +132,21 @@ impl Fold<'_> {
     /// Folds at the positions in these rows.
     fn windows(&self, windows: &Windows, rows: Range<usize>) {
         with_rows(self.sizes, |state| {
-            Group::each(windows, rows, |group| self.group(group, state));
+            let mut lookout = Lookout::default();
+            Group::each(windows, rows, |group| self.group(group, state, &mut lookout));
         });
     }
 
     /// Folds at the positions of a group.
-    fn group(&self, group: &Group, state: &mut Rows<'_>) {
+    fn group(&self, group: &Group, state: &mut Rows<'_>, lookout: &mut Lookout) {
         let count = group.len();
         state.start(self.inits, count);
         let mut places = [NOWHERE; PAIRS];
         let places = &mut places[..count];
         for i in 0..group.longest() {
+            if !lookout.goes_on(PAIRS) {
+                return;
+            }
             group.elements(i, places);
             state.read(self.from, places);
             state.fold(self.code, count, false);

@@ -2,9 +2,12 @@
 
 use std::ops::Range;
 
+use helio_limits::Reservation;
+
 use super::super::fold_code::NOWHERE;
 use super::super::sort::PAIRS;
 use super::Windows;
+use crate::bounds;
 
 /// At most [`PAIRS`] positions, and the elements under the window at each.
 #[derive(Default)]
@@ -12,6 +15,8 @@ pub(super) struct Group {
     /// The number of a position, where its first element is, and where in `places` the others are.
     of: Vec<(usize, usize, Range<usize>)>,
     places: Vec<usize>,
+    /// The memory of `places`.
+    counted: Vec<Reservation>,
 }
 
 impl Group {
@@ -19,6 +24,9 @@ impl Group {
     pub(super) fn each(windows: &Windows, rows: Range<usize>, mut body: impl FnMut(&Group)) {
         let mut group = Group::default();
         windows.each(rows, &mut |positions, places| {
+            let bytes = places.len().saturating_mul(2 * size_of::<usize>());
+            let Some(counted) = bounds::reserve(bytes) else { return };
+            group.counted.push(counted);
             let first = group.places.len();
             group.places.extend_from_slice(places);
             let list = first..group.places.len();
@@ -33,6 +41,7 @@ impl Group {
             }
             if group.of.is_empty() {
                 group.places.clear();
+                group.counted.clear();
             }
         });
         if !group.of.is_empty() {

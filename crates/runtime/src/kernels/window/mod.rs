@@ -9,6 +9,10 @@ mod select_by_code;
 
 use std::ops::Range;
 
+use helio_limits::Reservation;
+
+use crate::bounds;
+
 pub use by_code::FoldWindow;
 pub use reduce::ReduceWindow;
 pub use scan::Scan;
@@ -276,7 +280,7 @@ impl Windows {
         let Some((last, outer)) = self.dims.split_last() else { return };
         let mut counts = vec![0; self.dims.len()];
         // Most windows cover the same as their neighbours, or as those did before them.
-        let mut lists: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
+        let mut lists: Vec<(Vec<usize>, Vec<usize>, Reservation)> = Vec::new();
         let mut list = 0;
         for row in rows {
             let (mut rest, mut start) = (row, 0);
@@ -288,14 +292,17 @@ impl Windows {
             }
             for run in &last.runs {
                 counts[outer.len()] = run.covered.count;
-                if lists.get(list).is_none_or(|(listed, _)| *listed != counts) {
-                    list = match lists.iter().position(|(listed, _)| *listed == counts) {
+                if lists.get(list).is_none_or(|(listed, ..)| *listed != counts) {
+                    list = match lists.iter().position(|(listed, ..)| *listed == counts) {
                         Some(list) => list,
                         None => {
                             if lists.len() == MOST_LISTS {
                                 lists.clear();
                             }
-                            lists.push((counts.clone(), self.list(&counts)));
+                            let points = counts.iter().product::<usize>();
+                            let bytes = points.saturating_mul(2 * size_of::<usize>());
+                            let Some(counted) = bounds::reserve(bytes) else { return };
+                            lists.push((counts.clone(), self.list(&counts), counted));
                             lists.len() - 1
                         }
                     };

@@ -9,6 +9,7 @@ use super::super::number::{Fold, FoldOp, Folding, Number, NumberType, with_fold,
 use super::super::sort::Lanes;
 use super::{Positions, Scan, WindowDim, Windows, are_possible, split_lanes};
 use crate::Threads;
+use crate::bounds::{self, Lookout};
 
 /// Folds the elements under each position of a window, and an initial value once.
 #[derive(Clone, Debug)]
@@ -121,6 +122,7 @@ impl Plan {
             Plan::Lanes { windows, points } => {
                 let lanes = windows.lanes;
                 threads.for_ranges(windows.rows(), windows.rows_per_task(*points), &|rows| {
+                    let mut lookout = Lookout::default();
                     windows.each(rows, &mut |positions, places| {
                         let Positions { number, count, .. } = positions;
                         // SAFETY: each position belongs to one task.
@@ -130,6 +132,9 @@ impl Plan {
                             || {
                                 for (i, start) in positions.starts().enumerate() {
                                     let to = &mut to[i * lanes..][..lanes];
+                                    if !lookout.goes_on(places.len() * lanes) {
+                                        return;
+                                    }
                                     fold_lanes(folding, from, (start, places), init, to);
                                 }
                             },
@@ -138,6 +143,8 @@ impl Plan {
                 });
             }
             Plan::Line { outer, line, points } => {
+                let bytes = line.dim.size.saturating_mul(2 * size_of::<Reach>());
+                let Some(_counted) = bounds::reserve(bytes) else { return };
                 let (inner, reaches) = (line.inner(), line.reaches());
                 let line = PlannedLine { line: *line, inner, reaches };
                 threads.for_ranges(outer.rows(), outer.rows_per_task(*points), &|rows| {
@@ -240,7 +247,10 @@ impl PlannedLine {
     ) {
         let Line { dim, lanes } = self.line;
         let (len, width) = (dim.positions * lanes, dim.base * lanes);
+        let bytes = len.saturating_add(width).saturating_mul(size_of::<G::Wide>());
+        let Some(_counted) = bounds::reserve(bytes) else { return };
         let (mut folded, mut line) = (vec![init; len], vec![init; width]);
+        let mut lookout = Lookout::default();
         outer.each(rows, &mut |positions, places| {
             let Positions { number, count, .. } = positions;
             // SAFETY: each position of the outer windows belongs to one task.
@@ -249,6 +259,9 @@ impl PlannedLine {
                 #[inline(always)]
                 || {
                     for (i, start) in positions.starts().enumerate() {
+                        if !lookout.goes_on(places.len() * width) {
+                            return;
+                        }
                         let to = &mut to[i * len..][..len];
                         folded.fill(init);
                         // First across lines, where neighbours in memory are folded; then along the
@@ -263,7 +276,7 @@ impl PlannedLine {
                                     *line = G::Op::apply(*line, folding.widen(v));
                                 }
                             }
-                            self.along::<G::Wide, G::Op>(&line, &mut folded);
+                            self.along::<G::Wide, G::Op>(&line, &mut folded, &mut lookout);
                         }
                         for (to, &folded) in to.iter_mut().zip(&folded) {
                             *to = folding.narrow(folded);
@@ -276,15 +289,18 @@ impl PlannedLine {
 
     /// Folds the elements of a line under the window at each position.
     #[inline(always)]
-    fn along<T: Number, F: FoldOp>(&self, line: &[T], folded: &mut [T]) {
+    fn along<T: Number, F: FoldOp>(&self, line: &[T], folded: &mut [T], lookout: &mut Lookout) {
         let Line { dim, lanes } = self.line;
         for Reach { element, positions } in &self.reaches {
             let line = &line[element * lanes..];
             let folded = &mut folded[positions.start * lanes..positions.end * lanes];
+            if !lookout.goes_on(positions.len() * lanes) {
+                return;
+            }
             fold_strided::<T, F>(folded, line, dim.stride, lanes);
         }
         if !self.inner.is_empty() {
-            self.line.points::<T, F>(self.inner.clone(), line, folded);
+            self.line.points::<T, F>(self.inner.clone(), line, folded, lookout);
         }
     }
 }
@@ -308,7 +324,13 @@ impl Line {
     /// Folds what lies under all points of the window at inner positions: some neighbours at a time,
     /// which stay in registers.
     #[inline(always)]
-    fn points<T: Number, F: FoldOp>(&self, inner: Range<usize>, line: &[T], folded: &mut [T]) {
+    fn points<T: Number, F: FoldOp>(
+        &self,
+        inner: Range<usize>,
+        line: &[T],
+        folded: &mut [T],
+        lookout: &mut Lookout,
+    ) {
         let lanes = self.lanes;
         let first = (inner.start as i128 + self.offset(0)) as usize * lanes;
         let start = |point| first + point * self.dim.window_dilation * lanes;
@@ -316,6 +338,9 @@ impl Line {
             folded[inner.start * lanes..inner.end * lanes].as_chunks_mut::<WIDTH>();
         let done = blocks.len() * WIDTH;
         for (block, at) in blocks.iter_mut().zip((0..).step_by(WIDTH)) {
+            if !lookout.goes_on(self.dim.size * (WIDTH / 4)) {
+                return;
+            }
             let mut sums = *block;
             for point in 0..self.dim.size {
                 let from: &[T; WIDTH] =

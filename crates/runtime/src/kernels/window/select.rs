@@ -8,6 +8,7 @@ use super::super::isa::Isa;
 use super::super::number::{Fold, Number, NumberType};
 use super::{WindowDim, Windows};
 use crate::Threads;
+use crate::bounds::Lookout;
 
 /// When the element that is selected so far stays selected beside another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,6 +154,7 @@ impl SelectAndScatter {
         stays: &impl Fn(T, T) -> bool,
     ) {
         let lanes = self.windows.lanes;
+        let mut lookout = Lookout::default();
         self.windows.each(0..self.windows.rows(), &mut |positions, places| {
             let source = &source[positions.number * lanes + first..];
             isa.run(
@@ -160,6 +162,9 @@ impl SelectAndScatter {
                 || {
                     for (i, start) in positions.starts().enumerate() {
                         let values = source[i * lanes..].first_chunk().expect("whole lanes");
+                        if !lookout.goes_on(places.len() * N) {
+                            return;
+                        }
                         scatter::<T, N>(operand, values, (start + first, places), to, stays);
                     }
                 },

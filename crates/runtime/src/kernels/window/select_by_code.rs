@@ -7,10 +7,14 @@ use super::super::sort::PAIRS;
 use super::group::Group;
 use super::{WindowDim, Windows};
 use crate::Threads;
+use crate::bounds::Lookout;
 
 /// Code that selects: for each of the first so many elements that are selected so far, and others,
 /// sets a byte to 1 if the first stays, else to 0. Slices have room for [`PAIRS`].
 pub type SelectCode<'a> = dyn Fn(usize, [&[u8]; 2], &mut [u8]) + Sync + 'a;
+
+/// After so many positions it is asked whether the run has stopped.
+const LOOK_EVERY: usize = 1 << 14;
 
 /// As [`SelectAndScatter`](super::SelectAndScatter), for any type and any functions.
 #[derive(Clone, Debug)]
@@ -56,9 +60,15 @@ impl SelectByCode {
         with_size!(self.size, T => cast_mut::<T>(to).fill(cast(init)[0]));
         let selected = Scratch::new(scratch).take::<u64>(self.positions);
         self.select(select, operand, selected, threads);
+        if threads.is_stopped() {
+            return;
+        }
         with_updates(&[self.size], |updates| {
             let (from, to) = (&[source], &mut [to]);
             for (position, &place) in selected.iter().enumerate() {
+                if position.is_multiple_of(LOOK_EVERY) && threads.is_stopped() {
+                    return;
+                }
                 if place == NOWHERE as u64 {
                     continue;
                 }
@@ -83,6 +93,7 @@ impl SelectByCode {
         let selected = Disjoint::new(selected);
         threads.for_ranges(windows.rows(), windows.rows_per_task(self.points), &|rows| {
             with_rows(&[self.size], |state| {
+                let mut lookout = Lookout::default();
                 Group::each(windows, rows, |group| {
                     let count = group.len();
                     let (mut best, mut places) = ([NOWHERE; PAIRS], [NOWHERE; PAIRS]);
@@ -93,6 +104,9 @@ impl SelectByCode {
                     state.begin();
                     let mut stays = [0; PAIRS];
                     for i in 1..group.longest() {
+                        if !lookout.goes_on(PAIRS) {
+                            return;
+                        }
                         group.elements(i, places);
                         state.read(&[operand], places);
                         select(count, [&*state.accumulators[0], &*state.elements[0]], &mut stays);

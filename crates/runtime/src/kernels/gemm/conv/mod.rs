@@ -35,6 +35,7 @@ use super::pack::Elements;
 use super::simd::Loops;
 use super::{Contraction, Dim, Out, Then};
 use crate::Threads;
+use crate::bounds::Lookout;
 use crate::kernels::bytes::Plain;
 use crate::kernels::isa::Isa;
 use crate::kernels::scratch;
@@ -358,6 +359,7 @@ impl Convolution {
         threads.for_ranges(lhs_rows.len(), LOOP_WORK / work.max(1), &|rows| {
             let mut index = vec![0; self.spatial.len()];
             let mut met = Vec::new();
+            let mut lookout = Lookout::default();
             for _ in 0..counts().product() {
                 let at = index.iter().zip(positions).map(|(&i, range)| range.start + i);
                 let position: Vec<usize> = at.collect();
@@ -366,10 +368,16 @@ impl Convolution {
                 met.clear();
                 let mut tap = vec![0; self.spatial.len()];
                 for _ in 0..kernels().product() {
+                    if !lookout.goes_on(16) {
+                        return;
+                    }
                     met.extend(self.meet(&position, &tap));
                     advance(&mut tap, kernels());
                 }
                 for row in rows.clone() {
+                    if !lookout.goes_on(met.len().saturating_mul(self.features.size)) {
+                        return;
+                    }
                     let (lhs_row, rhs_row) = (lhs_rows.offset(row), rhs_rows.offset(row));
                     let mut sum = W::default();
                     for &(input, kernel) in &met {

@@ -18,6 +18,7 @@ use super::gather::points;
 use super::places::Outside;
 use super::{Axis, IndexedWindows, Plan};
 use crate::Threads;
+use crate::bounds::Lookout;
 
 /// Rows lie anywhere. Where they are far, the processor is told of one so many before it is changed.
 const ROWS_AHEAD: usize = 6;
@@ -276,8 +277,13 @@ impl Scatter {
         // Combines a strip of the windows of these vectors.
         let combine_strip = |vectors: Range<usize>, strip: Strip<'_>| {
             let mut found = Found::new();
+            let mut lookout = Lookout::default();
+            let size = strip.points.len().saturating_mul(strip.columns.len());
             for first in vectors.clone().step_by(BLOCK) {
                 let block = first..vectors.end.min(first + BLOCK);
+                if !lookout.goes_on(size.saturating_add(8).saturating_mul(block.len())) {
+                    return;
+                }
                 places.find(indices, block, Outside::Skip, &mut found);
                 self.combine_block(&found, &strip, updates, &to, combine);
             }

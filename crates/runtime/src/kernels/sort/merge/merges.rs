@@ -20,6 +20,9 @@ pub(super) fn merge(
     threads: Threads<'_>,
 ) {
     threads.for_chunks(cuts, PAIRS, &|group, cuts| find_cuts(asked, level, from, group, cuts));
+    if threads.is_stopped() {
+        return;
+    }
     level.straighten(cuts);
     let cuts = &*cuts;
     let to = Disjoint::all(to);

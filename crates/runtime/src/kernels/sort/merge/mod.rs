@@ -154,6 +154,10 @@ impl MergeSort {
                     std::mem::swap(&mut now, &mut next);
                 }
             }
+            // Places that were not sorted, or not even written, are none.
+            if threads.is_stopped() {
+                return;
+            }
             for (&moved, column) in self.moved.iter().zip(&now) {
                 match moved {
                     Moved::Operand(i) => part.store(i, column, &to[i]),

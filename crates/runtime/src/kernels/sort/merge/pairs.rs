@@ -30,13 +30,13 @@ pub(super) type PerColumn<T> = SmallVec<[T; 4]>;
 
 impl Asked<'_> {
     /// Calls `body` with room for `rows` times [`PAIRS`] elements of each column.
-    pub fn with_rows<R>(&self, rows: usize, body: impl FnOnce(PerColumn<&mut [u8]>) -> R) -> R {
+    pub fn with_rows(&self, rows: usize, body: impl FnOnce(PerColumn<&mut [u8]>)) {
         // Rows of all elements are whole cache lines.
         let bytes = self.sizes.iter().map(|size| rows * PAIRS * size).sum::<usize>();
         scratch::with(bytes + 64 * self.sizes.len(), |memory: &mut [u8]| {
             let mut scratch = Scratch::new(memory);
-            body(self.sizes.iter().map(|size| scratch.take(rows * PAIRS * size)).collect())
-        })
+            body(self.sizes.iter().map(|size| scratch.take(rows * PAIRS * size)).collect());
+        });
     }
 
     /// Writes the elements at these pairs of places to two rows, for each column that is compared.
