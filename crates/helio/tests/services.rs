@@ -76,7 +76,10 @@ fn a_custom_call_that_panics_is_an_error_of_that_run() {
         ROOT t = (f32[2], f32[]) tuple(y, s) }";
     let backends = [helio::Backend::Cpu, helio::Backend::Interpreter];
     // At the top, and in a computation that is called.
-    let texts = [text.to_owned(), text.replace("custom-call(x)", "negate(x)")];
+    let texts = [
+        text.to_owned(),
+        text.replace("custom-call(x), custom_call_target=\"fails\"", "negate(x)"),
+    ];
     for (backend, text) in backends.iter().flat_map(|b| texts.iter().map(move |text| (b, text))) {
         let client = helio::Client::default();
         let mut compile = CompileOptions::default();

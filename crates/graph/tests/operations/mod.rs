@@ -128,7 +128,7 @@ pub const OPERATIONS: &[Operation] = &[
             o.x.cummin_with(0, scan),
         ]
     }),
-    ("scatter_add", |o| vec![o.x.scatter_add(&o.number, &o.y, 0)]),
+    ("scatter_add", |o| vec![o.x.scatter_add(&o.number, o.y.slice(0, 0), 0)]),
     ("scatter_mul", |o| vec![o.x.scatter_mul(&o.number, 2.0, 0)]),
     ("scatter_max", |o| vec![o.x.scatter_max(&o.number, 2.0, 0)]),
     ("scatter_min", |o| vec![o.x.scatter_min(&o.number, 2.0, 0)]),
