@@ -209,7 +209,10 @@ impl Groups {
         }
         // Tuples of reductions are fusions' results only.
         let shape = instr.shape.as_array()?;
-        if group.only_updates(computation, id) || group.members.len() >= MAX_MEMBERS {
+        if group.only_updates(computation, id)
+            || group.reads_elsewhere(computation, id)
+            || group.members.len() >= MAX_MEMBERS
+        {
             return None;
         }
         let new = |operand: &&InstrId| {
@@ -506,6 +509,22 @@ impl Group {
     fn only_updates(&self, computation: &Computation, id: InstrId) -> bool {
         let root = computation.instr(self.root);
         matches!(root.op, Op::DynamicUpdateSlice(_)) && root.operands[0] == id
+    }
+
+    /// Whether an instruction reads what the root changes a part of, and not that very part: the
+    /// change is made in place, so that nothing else can be read by then.
+    fn reads_elsewhere(&self, computation: &Computation, id: InstrId) -> bool {
+        let (root, instr) = (computation.instr(self.root), computation.instr(id));
+        if !matches!(root.op, Op::DynamicUpdateSlice(_)) {
+            return false;
+        }
+        let is_read = instr.operands.contains(&root.operands[0]);
+        let is_part = matches!(instr.op, Op::DynamicSlice(_))
+            && instr.operands[1..] == root.operands[2..]
+            && array(computation, id)
+                .zip(array(computation, root.operands[1]))
+                .is_some_and(|(part, update)| part.dims() == update.dims());
+        is_read && !is_part
     }
 
     /// Whether what uses an operand here only moves its elements.

@@ -249,3 +249,16 @@ fn long_chains_fall_into_pieces() {
     let found = outline(&format!("ENTRY e {{ {text} }}"));
     assert_eq!(found.matches('[').count(), 5);
 }
+
+#[test]
+fn an_update_is_fused_with_what_reads_that_very_part() {
+    let part = |start: &str| {
+        format!(
+            "x = f32[9] parameter(0) i = s32[] parameter(1) j = s32[] parameter(2)
+             p = f32[2] dynamic-slice(x, {start}), dynamic_slice_sizes={{2}}
+             u = f32[2] multiply(p, p) ROOT r = f32[9] dynamic-update-slice(x, u, j)"
+        )
+    };
+    outlines(&part("j"), "[dynamic-slice multiply dynamic-update-slice]");
+    outlines(&part("i"), "dynamic-slice [multiply dynamic-update-slice]");
+}
