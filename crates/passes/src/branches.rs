@@ -4,8 +4,10 @@ use helio_ir::ops::{Compare, Constant, Cost, Direction, GetTupleElement, Order, 
 use helio_ir::{Array, CompId, InstrId, Module, Op, Result, Shape};
 
 use crate::draft::{Draft, is_elementwise};
+use crate::growth::Growth;
 use crate::inline::insert;
 use crate::rebuild::{contains, drop_unused, rebuild};
+use crate::watch::Watch;
 
 /// A branch of more instructions is left where it is.
 const MAX_INSTRS: usize = 64;
@@ -16,11 +18,12 @@ const MAX_WORK: usize = 1 << 14;
 
 /// Computes both branches of a conditional, where they are a few element-wise operations, and
 /// selects: that fuses with what stands around it, and lets a loop around it be one kernel.
-pub(crate) fn select_branches(module: Module) -> Result<Module> {
+pub(crate) fn select_branches(module: Module, watch: &Watch) -> Result<Module> {
     if !contains(&module, |op| matches!(op, Op::Conditional(_))) {
         return Ok(module);
     }
-    let module = rebuild(module, |new, computation| {
+    let mut growth = Growth::of(&module);
+    let module = rebuild(module, watch, |new, computation| {
         let (mut draft, old) = Draft::replacing(new, computation);
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
         for instr in old.instrs {
@@ -28,7 +31,7 @@ pub(crate) fn select_branches(module: Module) -> Result<Module> {
                 Op::Conditional(op) => {
                     let operands: Vec<_> =
                         instr.operands.iter().map(|id| map[id.index()]).collect();
-                    selected(&mut draft, &op.branches, &operands, &instr.shape)?
+                    selected(&mut draft, &op.branches, &operands, &instr.shape, &mut growth)?
                 }
                 _ => None,
             };
@@ -42,7 +45,7 @@ pub(crate) fn select_branches(module: Module) -> Result<Module> {
         }
         draft.finish(map[old.root.index()])
     })?;
-    drop_unused(module)
+    drop_unused(module, watch)
 }
 
 /// The result of a conditional of two branches, selected.
@@ -51,6 +54,7 @@ fn selected(
     branches: &[CompId],
     operands: &[InstrId],
     shape: &Shape,
+    growth: &mut Growth,
 ) -> Result<Option<InstrId>> {
     let (&[first, second], &[selector, x, y]) = (branches, operands) else { return Ok(None) };
     let (Some(a), Some(b)) = (work(draft.callees(), first), work(draft.callees(), second)) else {
@@ -63,6 +67,10 @@ fn selected(
     let sizes: Option<usize> =
         leaves.iter().map(|leaf| Some(leaf.as_array()?.element_count())).sum();
     if sizes.is_none_or(|size| a.saturating_add(b).saturating_add(size) > MAX_WORK) {
+        return Ok(None);
+    }
+    let instrs = branches.iter().map(|&id| draft.callees().computation(id).instrs().len());
+    if !growth.take(instrs.sum()) {
         return Ok(None);
     }
     let is_pred = draft.array(selector).is_some_and(|array| array.element().is_pred());

@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use helio_ir::ops::Parameter;
 use helio_ir::{
-    ArrayShape, BinaryOp, Computation, ElementType, InferCx, Instr, InstrId, Module, Op, Result,
-    Shape,
+    ArrayShape, BinaryOp, Computation, ElementType, InferCx, Instr, InstrId, Op, Result, Shape,
 };
 
 use crate::rebuild::{Names, NewModule};
@@ -90,7 +89,7 @@ impl<'m> Draft<'m> {
     }
 
     /// What instructions call, to look at.
-    pub fn callees(&self) -> &Module {
+    pub fn callees(&self) -> &NewModule {
         self.module
     }
 

@@ -1,38 +1,41 @@
 //! Calls.
 
 use helio_ir::ops::Broadcast;
-use helio_ir::{ArrayShape, CompId, Instr, InstrId, Module, Op, Result, Shape};
+use helio_ir::{ArrayShape, CompId, Computation, Instr, InstrId, Module, Op, Result, Shape};
 
 use crate::draft::{Draft, is_elementwise, parameter_number};
+use crate::growth::Growth;
 use crate::rebuild::{contains, drop_unused, rebuild};
-
-/// So many instructions may be added in all: calls in calls can multiply without end.
-const MAX_ADDED: usize = 1 << 18;
+use crate::watch::Watch;
 
 /// Puts what `call` and `fusion` run in the place of the instruction, and what `map` runs as
-/// operations on whole arrays, as long as no more than [`MAX_ADDED`] instructions are added.
-pub(crate) fn inline(module: Module) -> Result<Module> {
+/// operations on whole arrays: always if nothing else calls it, and else as long as there is room for
+/// copies.
+pub(crate) fn inline(module: Module, watch: &Watch) -> Result<Module> {
     if !contains(&module, |op| matches!(op, Op::Call(_) | Op::Fusion(_) | Op::Map(_))) {
         return Ok(module);
     }
-    let mut added = 0;
-    let module = rebuild(module, |new, computation| {
+    // Without what nobody needs, the new module's computations have the numbers of the old ones.
+    let module = drop_unused(module, watch)?;
+    let callers = callers(&module);
+    let mut growth = Growth::of(&module);
+    let module = rebuild(module, watch, |new, computation| {
         let (mut draft, old) = Draft::replacing(new, computation);
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
         for instr in old.instrs {
-            let callee = callee(&instr.op).filter(|&callee| {
-                let size = draft.module().computation(callee).instrs().len();
-                let fits = added + size <= MAX_ADDED;
-                added += if fits { size } else { 0 };
-                fits
-            });
             let mapped = || -> Vec<_> { instr.operands.iter().map(|id| map[id.index()]).collect() };
-            let inlined = match (callee, &instr.op) {
-                (Some(callee), _) => Some(insert(&mut draft, callee, &mapped())),
-                (None, Op::Map(op)) => {
-                    insert_map(&mut draft, op.to_apply, &mapped(), &instr.shape)?
+            let inlined = match callee(&instr.op) {
+                Some(callee) => {
+                    let size = draft.callees().computation(callee).instrs().len();
+                    if callers[callee.index()] > 1 && !growth.take(size) {
+                        None
+                    } else if let Op::Map(_) = instr.op {
+                        insert_map(&mut draft, callee, &mapped(), &instr.shape)?
+                    } else {
+                        Some(insert(&mut draft, callee, &mapped()))
+                    }
                 }
-                _ => None,
+                None => None,
             };
             map.push(match inlined {
                 Some(id) => id,
@@ -42,15 +45,25 @@ pub(crate) fn inline(module: Module) -> Result<Module> {
         draft.finish(map[old.root.index()])
     })?;
     // The computations that were called are not any more.
-    drop_unused(module)
+    drop_unused(module, watch)
 }
 
 fn callee(op: &Op) -> Option<CompId> {
     match op {
         Op::Call(op) => Some(op.to_apply),
         Op::Fusion(op) => Some(op.calls),
+        Op::Map(op) => Some(op.to_apply),
         _ => None,
     }
+}
+
+/// For each computation, how many instructions call it.
+fn callers(module: &Module) -> Vec<usize> {
+    let mut callers = vec![0; module.computations().len()];
+    for instr in module.computations().iter().flat_map(Computation::instrs) {
+        instr.op.callees().into_iter().for_each(|callee| callers[callee.index()] += 1);
+    }
+    callers
 }
 
 /// Adds the instructions of a computation, with these arguments for its parameters; gives what its
@@ -122,7 +135,7 @@ mod tests {
             );
         }
         text += "ENTRY e { a = f32[] parameter(0)  ROOT b = f32[] call(a), to_apply=f63 }";
-        assert!(after("inline", &text).len() < 1 << 25);
+        assert!(after("inline", &text).len() < 1 << 22);
     }
 
     #[test]

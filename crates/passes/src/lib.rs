@@ -5,6 +5,8 @@
 //! - [`rebuild`](mod@rebuild) and [`draft`]: how a pass makes its new module and computations.
 //! - [`recognize`]: what comparators and reducers compute.
 //! - [`effects`]: what may not be dropped, merged or moved.
+//! - [`growth`](mod@growth) and [`watch`](mod@watch): how much a program may grow, and what its
+//!   compilation may take.
 //!
 //! Invariants: a pass takes a module that verifies and gives one that verifies, with the same
 //! parameters and result; it takes time in proportion to the number of instructions; it changes
@@ -25,9 +27,11 @@
 
 pub mod draft;
 pub mod effects;
+pub mod growth;
 pub mod pass;
 pub mod rebuild;
 pub mod recognize;
+pub mod watch;
 
 mod branches;
 mod canonicalize;
@@ -41,4 +45,7 @@ mod simplify;
 mod testing;
 mod unroll;
 
-pub use pass::{OptLevel, PARTS, PIPELINE, Pass, find_pass, optimize, run_passes};
+pub use pass::{
+    OptLevel, PARTS, PIPELINE, Pass, find_pass, optimize, optimize_within, run_passes,
+    run_passes_within,
+};

@@ -1,7 +1,9 @@
 //! The passes, and the pipeline made of them.
 
+use helio_eval::Limits;
 use helio_ir::{Error, Module, Result, Verified, verify};
 
+use crate::watch::Watch;
 use crate::{branches, canonicalize, dce, expand, fuse, inline, loops, simplify, unroll};
 
 /// A pass.
@@ -13,8 +15,9 @@ pub struct Pass {
     pub summary: &'static str,
     /// The least level of optimisation that runs it.
     pub level: OptLevel,
-    /// Makes the new module. Errors: memory or a limit of the representation; never the program.
-    pub run: fn(Module) -> Result<Module>,
+    /// Makes the new module. Errors: memory or a limit, of the representation or of the compilation;
+    /// never the program.
+    pub run: fn(Module, &Watch) -> Result<Module>,
 }
 
 /// How much work the compiler puts into a program.
@@ -165,7 +168,17 @@ pub fn find_pass(name: &str) -> Option<&'static Pass> {
 /// Runs the passes of a level. Errors: memory or a limit of the representation; `Internal` if a
 /// pass has made a module that does not verify.
 pub fn optimize(module: Verified<Module>, level: OptLevel) -> Result<Verified<Module>> {
-    run_passes(module, PIPELINE.iter().filter(|pass| pass.level <= level))
+    let watch = Watch::new(&module, &Limits::default());
+    optimize_within(module, level, &watch)
+}
+
+/// Runs the passes of a level. Errors: as for [`optimize`]; the limits of the compilation.
+pub fn optimize_within(
+    module: Verified<Module>,
+    level: OptLevel,
+    watch: &Watch,
+) -> Result<Verified<Module>> {
+    run_passes_within(module, PIPELINE.iter().filter(|pass| pass.level <= level), watch)
 }
 
 /// Runs passes in this order. Errors: as for [`optimize`].
@@ -173,10 +186,21 @@ pub fn run_passes<'a>(
     module: Verified<Module>,
     passes: impl IntoIterator<Item = &'a Pass>,
 ) -> Result<Verified<Module>> {
+    let watch = Watch::new(&module, &Limits::default());
+    run_passes_within(module, passes, &watch)
+}
+
+/// Runs passes in this order. Errors: as for [`optimize_within`].
+pub fn run_passes_within<'a>(
+    module: Verified<Module>,
+    passes: impl IntoIterator<Item = &'a Pass>,
+    watch: &Watch,
+) -> Result<Verified<Module>> {
     let mut module = module.into_inner();
     let mut last = "none";
     for pass in passes {
-        module = (pass.run)(module).map_err(|e| e.context(format_args!("pass {}", pass.name)))?;
+        module =
+            (pass.run)(module, watch).map_err(|e| e.context(format_args!("pass {}", pass.name)))?;
         last = pass.name;
     }
     verify(module).map_err(|errors| {

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use helio_ir::{CompId, Computation, Error, Module, Op, Result};
 
 use crate::effects::Effects;
+use crate::watch::Watch;
 
 /// A module as far as a pass has made it.
 #[derive(Debug)]
@@ -12,11 +13,19 @@ pub struct NewModule {
     module: Module,
     effects: Effects,
     names: Names,
+    watch: Watch,
+    /// How many instructions there are so far.
+    instrs: usize,
 }
 
 impl NewModule {
-    /// Adds a computation, under a name of its own. Errors: as for [`Module::push`].
+    /// Adds a computation, under a name of its own. Errors: as for [`Module::push`]; the limits of
+    /// the compilation.
     pub fn push(&mut self, mut computation: Computation) -> Result<CompId> {
+        let count = computation.instrs().len();
+        self.instrs += count;
+        self.watch.count_steps(count)?;
+        self.watch.ensure_memory(self.instrs)?;
         computation.name = self.names.unique(std::mem::take(&mut computation.name));
         let has_effect = computation.instrs().iter().any(|instr| self.has_effect(&instr.op));
         let id = self.module.push(computation)?;
@@ -27,6 +36,11 @@ impl NewModule {
     /// Whether an instruction must stay even if nobody takes its value.
     pub fn has_effect(&self, op: &Op) -> bool {
         self.effects.has_effect(op)
+    }
+
+    /// Counts instructions looked at. Errors: the limits of the compilation.
+    pub fn count_steps(&self, steps: usize) -> Result<()> {
+        self.watch.count_steps(steps)
     }
 }
 
@@ -45,6 +59,7 @@ impl std::ops::Deref for NewModule {
 /// those of `rewrite`.
 pub fn rebuild(
     mut module: Module,
+    watch: &Watch,
     mut rewrite: impl FnMut(&mut NewModule, Computation) -> Result<Computation>,
 ) -> Result<Module> {
     let needed = needed(&module);
@@ -58,7 +73,8 @@ pub fn rebuild(
             names.reserve(&computation.name);
         }
     }
-    let mut new = NewModule { module: new, effects: Effects::default(), names };
+    let (effects, watch) = (Effects::default(), watch.clone());
+    let mut new = NewModule { module: new, effects, names, watch, instrs: 0 };
     let mut new_ids: Vec<Option<CompId>> = Vec::with_capacity(needed.len());
     for (mut computation, needed) in module.into_computations().into_iter().zip(needed) {
         if !needed {
@@ -77,11 +93,11 @@ pub fn rebuild(
 }
 
 /// Drops computations that the entry does not need.
-pub(crate) fn drop_unused(module: Module) -> Result<Module> {
+pub(crate) fn drop_unused(module: Module, watch: &Watch) -> Result<Module> {
     if needed(&module).into_iter().all(|needed| needed) {
         return Ok(module);
     }
-    rebuild(module, |_, computation| Ok(computation))
+    rebuild(module, watch, |_, computation| Ok(computation))
 }
 
 /// Whether there is such an operation: a pass that looks for it can be left out if not.

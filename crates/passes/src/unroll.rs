@@ -4,9 +4,11 @@ use helio_ir::ops::While;
 use helio_ir::{CompId, InstrId, Literal, Module, Number, Op, Result};
 
 use crate::draft::Draft;
+use crate::growth::Growth;
 use crate::inline::insert;
 use crate::rebuild::{contains, rebuild};
 use crate::recognize::counted_loop;
+use crate::watch::Watch;
 
 /// A loop of more iterations is left as it is.
 const MAX_TRIPS: u64 = 8;
@@ -14,18 +16,15 @@ const MAX_TRIPS: u64 = 8;
 /// So many instructions a loop may become.
 const MAX_INSTRS: u64 = 1024;
 
-/// So many instructions may be added in all: loops may share their bodies.
-const MAX_ADDED: u64 = 1 << 17;
-
 /// Replaces a loop whose number of iterations is known and small by as many copies of its body.
 /// What is left of the counter folds away, and the iterations fuse with each other and with what
 /// stands around the loop.
-pub(crate) fn unroll_loops(module: Module) -> Result<Module> {
+pub(crate) fn unroll_loops(module: Module, watch: &Watch) -> Result<Module> {
     if !contains(&module, |op| matches!(op, Op::While(_))) {
         return Ok(module);
     }
-    let mut added = 0;
-    rebuild(module, |new, computation| {
+    let mut growth = Growth::of(&module);
+    rebuild(module, watch, |new, computation| {
         let (mut draft, old) = Draft::replacing(new, computation);
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
         for instr in old.instrs {
@@ -34,10 +33,11 @@ pub(crate) fn unroll_loops(module: Module) -> Result<Module> {
                 continue;
             };
             let init = map[instr.operands[0].index()];
-            let trips = trips(&mut draft, &op, init).filter(|_| added <= MAX_ADDED);
-            map.push(match trips {
-                Some(trips) if is_small(&mut draft, &op, trips) => {
-                    added += trips * size(&draft, op.body);
+            map.push(match trips(&mut draft, &op, init) {
+                Some(trips)
+                    if is_small(&mut draft, &op, trips)
+                        && growth.take(trips as usize * size(&draft, op.body)) =>
+                {
                     (0..trips).fold(init, |state, _| insert(&mut draft, op.body, &[state]))
                 }
                 _ => draft.carry(instr, &map),
@@ -47,8 +47,8 @@ pub(crate) fn unroll_loops(module: Module) -> Result<Module> {
     })
 }
 
-fn size(draft: &Draft<'_>, id: CompId) -> u64 {
-    draft.callees().computation(id).instrs().len() as u64
+fn size(draft: &Draft<'_>, id: CompId) -> usize {
+    draft.callees().computation(id).instrs().len()
 }
 
 fn is_small(draft: &mut Draft<'_>, op: &While, trips: u64) -> bool {

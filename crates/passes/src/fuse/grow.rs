@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 
-use helio_ir::{Computation, InstrId, Op};
+use helio_ir::{Computation, InstrId, Op, Result};
 
 use super::class::{Class, array, class};
+use super::line::Line;
 use super::places::Places;
 use super::space::{Level, Role, Space};
 use super::{computes, copies};
+use crate::watch::Watch;
 
 /// Instructions that become one fusion.
 #[derive(Clone, Debug)]
@@ -21,11 +23,13 @@ pub(super) struct Group {
     /// Whether anything is folded.
     pub folds: bool,
     /// Those that belong to no other group.
-    owned: BTreeSet<InstrId>,
+    pub owned: BTreeSet<InstrId>,
     space: Space,
     roles: HashMap<InstrId, Role>,
     places: Places,
     operands: BTreeSet<InstrId>,
+    /// For each member and operand, the members that use it.
+    uses: HashMap<InstrId, Vec<InstrId>>,
     copies: usize,
 }
 
@@ -42,11 +46,13 @@ pub(super) enum Unit {
 pub(super) struct Groups {
     pub groups: Vec<Group>,
     /// The group that makes each instruction's value.
-    owner: Vec<Option<usize>>,
+    pub owner: Vec<Option<usize>>,
     /// The groups that compute it, the owner among them.
-    within: Vec<Vec<usize>>,
-    users: Vec<Vec<InstrId>>,
+    pub within: Vec<Vec<usize>>,
+    pub users: Vec<Vec<InstrId>>,
     classes: Vec<Class>,
+    /// Whether something that is part of no fusion takes the value.
+    is_made: Vec<bool>,
     /// The result.
     needed: Vec<bool>,
     /// What stays an instruction by itself.
@@ -60,12 +66,10 @@ const MAX_MEMBERS: usize = 200;
 const MAX_ARRAYS: usize = 24;
 /// and so many instructions that other fusions compute, too.
 const MAX_COPIES: usize = 24;
-/// Instructions looked at in search of a path; more are taken for one.
-const MAX_SEARCH: usize = 512;
 
 impl Groups {
-    /// Forms the fusions.
-    pub fn of(computation: &Computation) -> Groups {
+    /// Forms the fusions. Errors: the limits of the compilation.
+    pub fn of(computation: &Computation, watch: &Watch) -> Result<Groups> {
         let count = computation.instrs().len();
         let mut users: Vec<Vec<InstrId>> = vec![Vec::new(); count];
         for id in computation.ids() {
@@ -79,21 +83,28 @@ impl Groups {
         needed[computation.root().index()] = true;
         let classes: Vec<Class> =
             computation.instrs().iter().map(|instr| class(computation, instr)).collect();
+        let mut is_made = needed.clone();
+        for id in computation.ids().filter(|id| classes[id.index()] == Class::Boundary) {
+            let operands = &computation.instr(id).operands;
+            operands.iter().for_each(|operand| is_made[operand.index()] = true);
+        }
         let (owner, within) = (vec![None; count], vec![Vec::new(); count]);
         let single = vec![false; count];
         let mut groups =
-            Groups { groups: Vec::new(), owner, within, users, classes, needed, single };
+            Groups { groups: Vec::new(), owner, within, users, classes, is_made, needed, single };
+        let mut line = Line::of(count);
         for id in computation.ids().rev() {
             if !groups.is_wanted(id) {
                 continue;
             }
             if groups.begins(computation, id) {
-                groups.grow(computation, id);
+                groups.grow(computation, id, &mut line);
+                watch.count_steps(groups.groups.last().map_or(1, |group| group.members.len()))?;
             }
             groups.single[id.index()] = groups.owner[id.index()].is_none();
         }
         groups.finish(computation);
-        groups
+        Ok(groups)
     }
 
     /// Whether a value is needed that no fusion makes so far.
@@ -153,7 +164,7 @@ impl Groups {
         false
     }
 
-    fn grow(&mut self, computation: &Computation, root: InstrId) {
+    fn grow(&mut self, computation: &Computation, root: InstrId, line: &mut Line) {
         let Some(mut group) = Group::new(computation, root, self.classes[root.index()]) else {
             return;
         };
@@ -167,7 +178,7 @@ impl Groups {
             if last.replace(id) == Some(id) || group.members.contains(&id) {
                 continue;
             }
-            let Some(join) = self.join(computation, &group, number, id) else { continue };
+            let Some(join) = self.join(computation, &group, number, id, line) else { continue };
             group.operands.remove(&id);
             group.members.insert(id);
             self.within[id.index()].push(number);
@@ -180,10 +191,10 @@ impl Groups {
             if let Some((space, renumbered)) = join.space {
                 group.enter(space, renumbered);
             }
-            let users = &self.users[id.index()];
-            group.roles.insert(id, group.role_of(computation, id, users));
-            let places = group.places.at(computation, &self.classes, id, users);
+            group.roles.insert(id, group.role_of(computation, id));
+            let places = group.places.at(computation, &self.classes, id, group.users(id));
             group.places.insert(id, places);
+            group.add_uses(computation, id);
             for &operand in &computation.instr(id).operands {
                 if !group.members.contains(&operand) {
                     group.operands.insert(operand);
@@ -201,6 +212,7 @@ impl Groups {
         group: &Group,
         number: usize,
         id: InstrId,
+        line: &mut Line,
     ) -> Option<Join> {
         let instr = computation.instr(id);
         let class = self.classes[id.index()];
@@ -223,12 +235,12 @@ impl Groups {
         if class != Class::Free && arrays > MAX_ARRAYS {
             return None;
         }
-        let places = group.places.at(computation, &self.classes, id, &self.users[id.index()]);
+        let places = group.places.at(computation, &self.classes, id, group.users(id));
         let is_one = shape.element_count() == 1;
         if class != Class::Free && !is_one && Places::are_too_many(&places) {
             return None;
         }
-        let role = group.role_of(computation, id, &self.users[id.index()]);
+        let role = group.role_of(computation, id);
         let level = group.space.level(&role, shape.dims());
         let mut space = None;
         match class {
@@ -242,10 +254,7 @@ impl Groups {
                 return None;
             }
             // What is moved without a computation in between is read where it lies.
-            Class::Movement
-                if level == Level::Partial
-                    && !group.moves_only(computation, &self.users[id.index()]) =>
-            {
+            Class::Movement if level == Level::Partial && !group.moves_only(computation, id) => {
                 return None;
             }
             _ => {}
@@ -265,46 +274,17 @@ impl Groups {
         let is_cheap =
             class == Class::Cheap || matches!(instr.op, Op::Pad(_) | Op::DynamicSlice(_));
         let can_copy = class == Class::Free || is_cheap && group.copies < MAX_COPIES;
-        let boundary = |user: &InstrId| self.classes[user.index()] == Class::Boundary;
-        let is_made_anyway = self.needed[id.index()] || users.iter().any(boundary);
+        let is_made_anyway = self.is_made[id.index()];
         let can_be_output = class != Class::Free
             && arrays < MAX_ARRAYS
             && matches!(level, Level::Full | Level::Kept)
             && (is_made_anyway || !can_copy)
-            && !self.leads_into(group, number, id);
+            && line.make_way(self, group, id);
         if can_be_output {
             return Some(Join { own: true, space });
         }
         // What is in memory anyway is read from there.
         (class == Class::Free || can_copy && !is_made_anyway).then_some(Join { own: false, space })
-    }
-
-    /// Whether a path leads from an instruction through others outside of a group back into it.
-    fn leads_into(&self, group: &Group, number: usize, from: InstrId) -> bool {
-        let mut seen: BTreeSet<InstrId> = BTreeSet::from([from]);
-        let mut stack = vec![from];
-        while let Some(id) = stack.pop() {
-            for &user in &self.users[id.index()] {
-                if id != from && group.members.contains(&user) {
-                    return true;
-                }
-                // What is computed here, too, may go on from its other places.
-                if !group.owned.contains(&user) && seen.insert(user) {
-                    stack.push(user);
-                }
-                // Another fusion gives nothing before it has everything.
-                for &other in self.within[user.index()].iter().filter(|&&other| other != number) {
-                    let other = &self.groups[other];
-                    if !other.members.contains(&id) {
-                        stack.extend(other.owned.iter().filter(|&&member| seen.insert(member)));
-                    }
-                }
-            }
-            if seen.len() > MAX_SEARCH {
-                return true;
-            }
-        }
-        false
     }
 
     /// Takes groups apart that compute nothing, and sees what each gives.
@@ -472,7 +452,7 @@ impl Group {
                 (Space { sizes, folded: None }, role)
             }
         };
-        Some(Group {
+        let mut group = Group {
             root,
             members: BTreeSet::from([root]),
             outputs: vec![root],
@@ -482,15 +462,33 @@ impl Group {
             roles: HashMap::from([(root, role)]),
             places: Places::of(root),
             operands: instr.operands.iter().copied().collect(),
+            uses: HashMap::new(),
             copies: 0,
-        })
+        };
+        group.add_uses(computation, root);
+        Some(group)
+    }
+
+    /// The members that use a value.
+    fn users(&self, id: InstrId) -> &[InstrId] {
+        self.uses.get(&id).map_or(&[], Vec::as_slice)
+    }
+
+    /// Notes what a new member uses.
+    fn add_uses(&mut self, computation: &Computation, id: InstrId) {
+        for &operand in &computation.instr(id).operands {
+            let users = self.uses.entry(operand).or_default();
+            if users.last() != Some(&id) {
+                users.push(id);
+            }
+        }
     }
 
     /// The role of an operand, as all its users here see it.
-    fn role_of(&self, computation: &Computation, id: InstrId, users: &[InstrId]) -> Role {
+    fn role_of(&self, computation: &Computation, id: InstrId) -> Role {
         let Some(shape) = array(computation, id) else { return Role::partial() };
         let mut role: Option<Role> = None;
-        for &user in users {
+        for &user in self.users(id) {
             let Some(of) = self.roles.get(&user) else { continue };
             let instr = computation.instr(user);
             let result = array(computation, user).map_or(&[][..], |shape| shape.dims());
@@ -528,9 +526,8 @@ impl Group {
     }
 
     /// Whether what uses an operand here only moves its elements.
-    fn moves_only(&self, computation: &Computation, users: &[InstrId]) -> bool {
-        let users = users.iter().filter(|user| self.members.contains(user));
-        let mut users = users.map(|&user| &computation.instr(user).op);
+    fn moves_only(&self, computation: &Computation, id: InstrId) -> bool {
+        let mut users = self.users(id).iter().map(|&user| &computation.instr(user).op);
         users.all(|op| {
             matches!(
                 op,

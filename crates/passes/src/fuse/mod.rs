@@ -11,7 +11,9 @@
 
 mod class;
 mod grow;
+mod line;
 mod places;
+mod shared;
 mod space;
 
 use std::collections::{BTreeMap, HashSet};
@@ -21,21 +23,24 @@ use helio_ir::{Computation, Error, Instr, InstrId, Module, Op, Result, Shape};
 
 use crate::draft::{Draft, Old, unnamed};
 use crate::rebuild::rebuild;
+use crate::watch::Watch;
 use class::Class;
 use grow::{Group, Groups, Unit};
+use shared::Shared;
 
 /// Puts instructions that can be computed together into fusions.
-pub(crate) fn fuse(module: Module) -> Result<Module> {
+pub(crate) fn fuse(module: Module, watch: &Watch) -> Result<Module> {
     let run = run_as_a_whole(&module);
-    rebuild(module, |new, computation| {
+    let mut shared = Shared::default();
+    rebuild(module, watch, |new, computation| {
         if !run.contains(&computation.name) {
             return Ok(computation);
         }
-        let groups = Groups::of(&computation);
+        let groups = Groups::of(&computation, watch)?;
         match groups.order(&computation) {
             Some(order) if !groups.groups.is_empty() => {
                 let (draft, old) = Draft::replacing(new, computation);
-                replace(draft, old, &groups, &order)
+                replace(draft, old, &groups, &order, &mut shared)
             }
             _ => Ok(computation),
         }
@@ -62,7 +67,13 @@ fn run_as_a_whole(module: &Module) -> HashSet<String> {
 }
 
 /// The computation with fusions.
-fn replace(mut draft: Draft<'_>, old: Old, groups: &Groups, order: &[Unit]) -> Result<Computation> {
+fn replace(
+    mut draft: Draft<'_>,
+    old: Old,
+    groups: &Groups,
+    order: &[Unit],
+    shared: &mut Shared,
+) -> Result<Computation> {
     let mut map: Vec<Option<InstrId>> = vec![None; old.instrs.len()];
     for unit in order {
         match *unit {
@@ -79,7 +90,8 @@ fn replace(mut draft: Draft<'_>, old: Old, groups: &Groups, order: &[Unit]) -> R
                 map[id.index()] = Some(draft.push(instr));
             }
             Unit::Group(number) => {
-                fusion(&mut draft, &old.instrs, &groups.groups[number], &mut map)?;
+                let group = &groups.groups[number];
+                fusion(&mut draft, &old.instrs, group, &mut map, shared)?;
             }
         }
     }
@@ -97,6 +109,7 @@ fn fusion(
     instrs: &[Instr],
     group: &Group,
     map: &mut [Option<InstrId>],
+    shared: &mut Shared,
 ) -> Result<()> {
     let mut fused =
         Draft::new(draft.module(), format!("fused_{}", instrs[group.root.index()].name));
@@ -135,7 +148,7 @@ fn fusion(
     };
     let shape = fused.shape(root).without_layout();
     let fused = fused.finish(root)?;
-    let calls = draft.module().push(fused)?;
+    let calls = shared.push(draft.module(), fused)?;
     let kind = if group.folds { "kInput" } else { "kLoop" };
     let op = Fusion { kind: kind.to_owned(), calls, output_to_operand_aliasing: None };
     let mut instr = unnamed(Op::Fusion(op), &operands, shape);

@@ -7,22 +7,21 @@ use helio_ir::ops::{GetTupleElement, Tuple, While};
 use helio_ir::{CompId, InstrId, Module, Op, Result};
 
 use crate::draft::{Draft, Old};
+use crate::growth::Growth;
 use crate::rebuild::{contains, drop_unused, rebuild};
+use crate::watch::Watch;
 use plan::{Fate, Plan};
 use rewrite::{NewState, constant_chain};
-
-/// So many instructions may be copied into new bodies in all: loops may share theirs.
-const MAX_COPIED: usize = 1 << 18;
 
 /// Takes out of a loop's state what nobody reads and what is the same constant in each iteration,
 /// computes before the loop what is the same in each iteration and takes work, and lets users of
 /// what does not change have what went in.
-pub(crate) fn simplify_loops(module: Module) -> Result<Module> {
+pub(crate) fn simplify_loops(module: Module, watch: &Watch) -> Result<Module> {
     if !contains(&module, |op| matches!(op, Op::While(_))) {
         return Ok(module);
     }
-    let mut copied = 0;
-    let module = rebuild(module, |new, computation| {
+    let mut growth = Growth::of(&module);
+    let module = rebuild(module, watch, |new, computation| {
         let (mut draft, old) = Draft::replacing(new, computation);
         let mut reads = reads_of_loops(&old);
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
@@ -33,8 +32,8 @@ pub(crate) fn simplify_loops(module: Module) -> Result<Module> {
                 (Op::While(op), &[init]) => {
                     let init = map[init.index()];
                     let size = |id| draft.callees().computation(id).instrs().len();
-                    copied += size(op.body) + size(op.condition);
-                    if let Some(read) = reads[i].take().filter(|_| copied <= MAX_COPIED) {
+                    let size = size(op.body) + size(op.condition);
+                    if let Some(read) = reads[i].take().filter(|_| growth.take(size)) {
                         let name = instr.name.clone();
                         elements[i] = smaller_loop(&mut draft, *op, init, &read, name)?;
                     }
@@ -54,7 +53,7 @@ pub(crate) fn simplify_loops(module: Module) -> Result<Module> {
         draft.finish(map[old.root.index()])
     })?;
     // The loops' old bodies are called no more.
-    drop_unused(module)
+    drop_unused(module, watch)
 }
 
 /// For each loop whose result is only taken apart, which elements are taken.

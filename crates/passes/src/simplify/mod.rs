@@ -30,7 +30,9 @@ use helio_ir::{Instr, InstrId, Module, Op, Result, Shape};
 
 use crate::draft::{Draft, renumber, unnamed};
 use crate::rebuild::{drop_unused, rebuild};
+use crate::watch::Watch;
 use numbering::Numbering;
+pub(crate) use numbering::hash;
 
 /// Which rules apply.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,38 +53,38 @@ const NONE: Rules =
     Rules { tuples: false, fold: false, algebra: false, movement: false, merge: false };
 
 /// Takes elements out of tuples that are put together in the same computation.
-pub(crate) fn forward_tuples(module: Module) -> Result<Module> {
-    run(module, Rules { tuples: true, ..NONE })
+pub(crate) fn forward_tuples(module: Module, watch: &Watch) -> Result<Module> {
+    run(module, watch, Rules { tuples: true, ..NONE })
 }
 
 /// Computes what depends on small constants alone.
-pub(crate) fn fold_constants(module: Module) -> Result<Module> {
-    run(module, Rules { fold: true, ..NONE })
+pub(crate) fn fold_constants(module: Module, watch: &Watch) -> Result<Module> {
+    run(module, watch, Rules { fold: true, ..NONE })
 }
 
 /// Applies the laws of arithmetic and logic.
-pub(crate) fn simplify_algebra(module: Module) -> Result<Module> {
-    run(module, Rules { algebra: true, ..NONE })
+pub(crate) fn simplify_algebra(module: Module, watch: &Watch) -> Result<Module> {
+    run(module, watch, Rules { algebra: true, ..NONE })
 }
 
 /// Simplifies what moves elements.
-pub(crate) fn simplify_movement(module: Module) -> Result<Module> {
-    run(module, Rules { movement: true, ..NONE })
+pub(crate) fn simplify_movement(module: Module, watch: &Watch) -> Result<Module> {
+    run(module, watch, Rules { movement: true, ..NONE })
 }
 
 /// Makes one of equal instructions.
-pub(crate) fn merge_equal(module: Module) -> Result<Module> {
-    run(module, Rules { merge: true, ..NONE })
+pub(crate) fn merge_equal(module: Module, watch: &Watch) -> Result<Module> {
+    run(module, watch, Rules { merge: true, ..NONE })
 }
 
 /// All of the above at once.
-pub(crate) fn simplify(module: Module) -> Result<Module> {
+pub(crate) fn simplify(module: Module, watch: &Watch) -> Result<Module> {
     let all = Rules { tuples: true, fold: true, algebra: true, movement: true, merge: true };
-    run(module, all)
+    run(module, watch, all)
 }
 
-fn run(module: Module, rules: Rules) -> Result<Module> {
-    let module = rebuild(module, |new, computation| {
+fn run(module: Module, watch: &Watch, rules: Rules) -> Result<Module> {
+    let module = rebuild(module, watch, |new, computation| {
         let (mut draft, old) = Draft::replacing(new, computation);
         let mut cx = Simplifier::new(&mut draft, rules);
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
@@ -93,7 +95,7 @@ fn run(module: Module, rules: Rules) -> Result<Module> {
         draft.finish(map[old.root.index()])
     })?;
     // Branches never taken are called no more.
-    drop_unused(module)
+    drop_unused(module, watch)
 }
 
 /// What rules work with: a draft in which everything is simplified.
@@ -115,6 +117,7 @@ impl<'d, 'm> Simplifier<'d, 'm> {
 
     /// Adds an instruction, or what is simpler, and gives what has its value.
     fn place(&mut self, mut instr: Instr) -> Result<InstrId> {
+        self.draft.callees().count_steps(1)?;
         let before = self.draft.len();
         if self.depth < MAX_DEPTH {
             self.depth += 1;

@@ -51,7 +51,8 @@ pub(super) fn may_merge(op: &Op) -> bool {
     )
 }
 
-fn hash(instr: &Instr) -> u64 {
+/// A number that equal instructions share.
+pub(crate) fn hash(instr: &Instr) -> u64 {
     let mut state = DefaultHasher::new();
     std::mem::discriminant(&instr.op).hash(&mut state);
     instr.operands.hash(&mut state);

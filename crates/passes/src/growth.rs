@@ -1,0 +1,40 @@
+//! How much a program may grow by copies of computations.
+//!
+//! A computation that is called twice, by one that is called twice, and so on, stands for a number
+//! of instructions that is exponential in the program's text. Whoever puts computations in the place
+//! of their callers asks here first, and leaves the call as it is if there is no room.
+
+use helio_ir::Module;
+
+use crate::watch::instr_count;
+
+/// Copies may have so many times the instructions of the program,
+const FACTOR: usize = 4;
+
+/// and in any case so many: compiled in a fraction of a second.
+const LEAST: usize = 1 << 15;
+
+/// The room for copies that is left.
+#[derive(Debug)]
+pub struct Growth {
+    left: usize,
+}
+
+impl Growth {
+    /// The room that a program has.
+    pub fn of(module: &Module) -> Self {
+        Growth { left: LEAST.max(instr_count(module).saturating_mul(FACTOR)) }
+    }
+
+    /// Whether there is room for so many instructions.
+    pub fn fits(&self, instrs: usize) -> bool {
+        instrs <= self.left
+    }
+
+    /// Takes the room for so many instructions. False, and nothing is taken, if there is less.
+    pub fn take(&mut self, instrs: usize) -> bool {
+        let left = self.left.checked_sub(instrs);
+        self.left = left.unwrap_or(self.left);
+        left.is_some()
+    }
+}

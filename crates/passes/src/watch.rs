@@ -1,0 +1,60 @@
+//! What compilation may take: its limits, looked at while it works.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+
+use helio_eval::Limits;
+use helio_ir::{Computation, Error, Instr, Module, Result, memory};
+
+/// What an instruction takes in memory, about: itself, its name, operands and dimensions.
+const INSTR_BYTES: usize = size_of::<Instr>() + 128;
+
+/// Counts what one compilation does, and ends it at its limits. Clones count together.
+#[derive(Clone, Debug, Default)]
+pub struct Watch(Rc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    limits: Limits,
+    /// Instructions looked at.
+    steps: Cell<u64>,
+    /// Instructions of the program as it was given.
+    given: Cell<usize>,
+}
+
+impl Watch {
+    /// A watch for the compilation of a program; a step is an instruction that a pass, or the
+    /// planner, looks at.
+    pub fn new(module: &Module, limits: &Limits) -> Self {
+        let state = State { limits: limits.clone(), ..State::default() };
+        state.given.set(instr_count(module));
+        Watch(Rc::new(state))
+    }
+
+    /// Counts instructions looked at. Errors: `ResourceExhausted` when a limit is reached.
+    pub fn count_steps(&self, steps: usize) -> Result<()> {
+        let State { limits, steps: counted, .. } = &*self.0;
+        counted.set(counted.get().saturating_add(steps as u64));
+        if let Some(max) = limits.max_steps.filter(|&max| counted.get() > max) {
+            return Err(Error::exhausted(format!("compilation takes more than {max} steps")));
+        }
+        if limits.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
+            return Err(Error::exhausted("compilation was cancelled"));
+        }
+        Ok(())
+    }
+
+    /// Makes sure that there is memory for what the program has become. Errors:
+    /// `ResourceExhausted` if it has grown by more than [`memory`] has.
+    pub fn ensure_memory(&self, instrs: usize) -> Result<()> {
+        let grown = instrs.saturating_sub(self.0.given.get());
+        memory::ensure_available(grown.saturating_mul(INSTR_BYTES))
+            .map_err(|e| e.context("compilation"))
+    }
+}
+
+/// How many instructions all computations of a module have together.
+pub(crate) fn instr_count(module: &Module) -> usize {
+    module.computations().iter().map(Computation::instrs).map(<[Instr]>::len).sum()
+}
