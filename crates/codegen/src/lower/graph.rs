@@ -102,6 +102,8 @@ type Key = (u32, InstrId, usize, Vec<Affine>, Guard);
 
 /// More values than this are not worth one kernel.
 const MAX_NODES: usize = 4096;
+/// Calls of scalar code, which may call others in turn without computing anything.
+const MAX_FRAMES: usize = 4096;
 /// Instructions that wait for each other's operands while the graph is built.
 const MAX_DEPTH: usize = 256;
 /// Folds over so few elements are written out.
@@ -434,14 +436,17 @@ impl<'m> Graph<'m> {
     }
 
     /// Enters scalar code.
-    fn enter(&mut self, computation: CompId, args: Vec<NodeId>) -> u32 {
+    fn enter(&mut self, computation: CompId, args: Vec<NodeId>) -> Result<u32, Stop> {
+        if self.frames.len() >= MAX_FRAMES {
+            return Err(Stop::unsupported("too many calls"));
+        }
         self.frames.push(Frame { computation, args: Some(args) });
-        self.frames.len() as u32 - 1
+        Ok(self.frames.len() as u32 - 1)
     }
 
     /// What scalar code gives for arguments.
     pub fn inline(&mut self, computation: CompId, args: Vec<NodeId>) -> Result<Vec<NodeId>, Stop> {
-        let frame = self.enter(computation, args);
+        let frame = self.enter(computation, args)?;
         let callee = self.module.computation(computation);
         let leaves = callee.result_shape().leaves().len();
         (0..leaves).map(|leaf| self.value(frame, callee.root(), leaf, Vec::new(), 0)).collect()
