@@ -5,6 +5,7 @@ use std::sync::Arc;
 use helio_codegen::x86::Isa;
 use helio_eval::{Context, Evaluator, Meter};
 use helio_ir::{Code, Error, Literal, Module, Result, Shape, Verified};
+use helio_passes::watch::Watch as CompileWatch;
 use helio_runtime::Block;
 use helio_runtime::program::{Argument, Program, Run, RunError};
 
@@ -24,12 +25,14 @@ pub(crate) struct Compiled {
 }
 
 impl Compiled {
-    /// Compiles a module that was optimised with these options; or says which of its instructions leaves it
-    /// to the interpreter as a whole. Errors: memory, or a defect.
+    /// Compiles a module that was optimised with these options; or says which of its instructions
+    /// leaves it to the interpreter as a whole. Errors: memory, the limits of the compilation, or a
+    /// defect.
     pub(crate) fn new(
         module: Verified<Module>,
         options: &CompileOptions,
         client: Client,
+        watch: &CompileWatch,
     ) -> Result<Result<Self, Interpreted>> {
         let isa = match (options.code, Isa::detect()) {
             (GeneratedCode::Best, isa) => isa,
@@ -43,11 +46,11 @@ impl Compiled {
         };
         let bounds_checks = options.bounds_checks;
         let mut target = Target { isa, no_isa, is_level_zero, bounds_checks };
-        let mut plan = plan::plan(&module, &target, &client);
+        let mut plan = plan::plan(&module, &target, &client, watch);
         // Some systems let no new code be run.
         if matches!(plan, Err(NoPlan::NoCode)) {
             target = Target { isa: None, no_isa: Some(Reason::CodeRefused), ..target };
-            plan = plan::plan(&module, &target, &client);
+            plan = plan::plan(&module, &target, &client, watch);
         }
         let plan = match plan {
             Ok(plan) => plan,

@@ -48,6 +48,9 @@ pub enum Reason {
     /// A constant whose value the text leaves out; such a program cannot be run at all. Concerns the
     /// program.
     ElidedConstant,
+    /// What it runs, with all that this runs in turn, is more than is copied to its users:
+    /// computations may use each other without end.
+    Growth,
     /// Calls a function of the host.
     CustomCall,
     /// Exchanges values with the host: infeed, outfeed, send, receive.
@@ -78,6 +81,7 @@ impl Reason {
         Reason::RunTimeSizes,
         Reason::Nesting,
         Reason::ElidedConstant,
+        Reason::Growth,
         Reason::CustomCall,
         Reason::Host,
         Reason::Replicas,
@@ -97,6 +101,7 @@ impl Reason {
             Reason::RunTimeSizes => "run-time-sizes",
             Reason::Nesting => "nesting",
             Reason::ElidedConstant => "elided-constant",
+            Reason::Growth => "growth",
             Reason::CustomCall => "custom-call",
             Reason::Host => "host",
             Reason::Replicas => "replicas",
@@ -135,6 +140,8 @@ impl Reason {
             Op::CustomCall(_) => Reason::CustomCall,
             Op::Rng(_) | Op::RngGetAndUpdateState(_) => Reason::Rng,
             Op::Fusion(_) => Reason::NotLowered,
+            // These have steps of their own, or are gone, where there is room.
+            Op::Call(_) | Op::While(_) | Op::Conditional(_) => Reason::Growth,
             Op::Infeed(_)
             | Op::Outfeed(_)
             | Op::Send(_)
@@ -169,6 +176,7 @@ impl fmt::Display for Reason {
             Reason::RunTimeSizes => "its sizes are not known before the run",
             Reason::Nesting => "computations are nested too deep",
             Reason::ElidedConstant => "the text leaves out its value",
+            Reason::Growth => "copying what it runs to all its users takes too much",
             Reason::CustomCall => "it calls a function of the host",
             Reason::Host => "it exchanges values with the host",
             Reason::Replicas => "it is about other replicas",

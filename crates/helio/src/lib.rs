@@ -63,6 +63,7 @@ use compiled::Compiled;
 use execute::Signature;
 use helio_eval::Context;
 use helio_ir::Verified;
+use helio_passes::watch::Watch;
 
 /// What turns a program into results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,6 +89,9 @@ pub struct CompileOptions {
     /// Whether machine code checks each of its accesses to memory, so that one outside of its buffer
     /// is an error of kind `Internal`: for tests, as it takes several times as long.
     pub bounds_checks: bool,
+    /// When to stop; its steps are instructions that passes and planner look at. A compilation takes
+    /// some hundred for each instruction of the program.
+    pub limits: Limits,
 }
 
 /// What generated code consists of.
@@ -155,9 +159,11 @@ impl Executable {
             // What has no plan (sizes that are known only at run time, say) is interpreted as a
             // whole.
             Backend::Cpu => {
-                let optimized = helio_passes::optimize(module.clone(), options.opt_level);
-                let compiled =
-                    optimized.and_then(|module| Compiled::new(module, options, client.clone()));
+                let watch = Watch::new(&module, &options.limits);
+                let level = options.opt_level;
+                let optimized = helio_passes::optimize_within(module.clone(), level, &watch);
+                let compiled = optimized
+                    .and_then(|module| Compiled::new(module, options, client.clone(), &watch));
                 let compiled = compiled.map_err(|error| vec![error])?;
                 compiled.map(Arc::new).map_err(|because| Whole::Because(Arc::new(because)))
             }

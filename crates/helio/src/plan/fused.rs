@@ -1,14 +1,30 @@
 //! Fusions: kernels of generated code.
 
+use std::collections::HashMap;
+use std::iter::zip;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use helio_codegen::lower::{Arg, Lowered, Stage, lower};
-use helio_ir::{InstrId, Shape, ops};
+use helio_ir::{CompId, InstrId, Shape, ops};
 use helio_runtime::kernels::STREAM_BYTES;
-use helio_runtime::program::{Finished, Step};
+use helio_runtime::program::{Finished, RawKernel, Step};
 
 use super::arrays::Origin;
 use super::{Frame, Planned, Planner, StorageId};
+
+/// What has been made of fused computations: several fusions may have the same.
+#[derive(Default)]
+pub(super) struct Fused {
+    /// The kernels; `None` if it has none.
+    lowered: HashMap<Form, Option<Rc<Lowered>>>,
+    /// The code of a stage, by its number and which of its parameters are streamed.
+    code: HashMap<(Form, usize, Vec<bool>), Arc<dyn RawKernel>>,
+}
+
+/// A fused computation, and whether its vectors are as [`lower::Target`](helio_codegen::lower::Target)
+/// has `wide`.
+type Form = (CompId, bool);
 
 impl<'m> Planner<'m> {
     /// Appends the kernels of a fusion, if it can be lowered to kernels.
@@ -19,22 +35,31 @@ impl<'m> Planner<'m> {
         op: &ops::Fusion,
         steps: &mut Vec<Step>,
     ) -> Planned<Option<Vec<StorageId>>> {
-        let target = self.target.vectors(self.compact == Some(true));
-        let Ok(lowered) = lower(self.module, op.calls, target) else {
-            return Ok(None);
+        let form = (op.calls, self.compact == Some(true));
+        let lowered = match self.fused.lowered.get(&form) {
+            Some(known) => known.clone(),
+            None => {
+                let count = self.module.computation(op.calls).instrs().len();
+                self.watch.count_steps(count)?;
+                let lowered = lower(self.module, op.calls, self.target.vectors(form.1));
+                let lowered = lowered.ok().map(Rc::new);
+                self.fused.lowered.insert(form, lowered.clone());
+                lowered
+            }
         };
+        let Some(lowered) = lowered else { return Ok(None) };
         let operands = frame.operands(id);
         let origins = frame.leaves.operand_origins(frame.computation, id);
-        self.kernels(frame, id, lowered, (operands, origins), steps).map(Some)
+        self.kernels(frame, id, (&lowered, Some(form)), (operands, origins), steps).map(Some)
     }
 
-    /// Appends the kernels that an instruction has been lowered to. `operands` are theirs, with
-    /// where they come from.
+    /// Appends the kernels that an instruction has been lowered to, and what of, if others may be the
+    /// same. `operands` are theirs, with where they come from.
     pub(super) fn kernels(
         &mut self,
         frame: &Frame<'m>,
         id: InstrId,
-        lowered: Lowered,
+        (lowered, form): (&Lowered, Option<Form>),
         operands: (Vec<StorageId>, Vec<Origin>),
         steps: &mut Vec<Step>,
     ) -> Planned<Vec<StorageId>> {
@@ -47,7 +72,7 @@ impl<'m> Planner<'m> {
         };
         let mut results: Vec<Option<StorageId>> =
             vec![None; frame.computation.instr(id).shape.leaves().len()];
-        for &(operand, leaf) in &updates {
+        for &(operand, leaf) in updates {
             let value = operands[operand];
             results[leaf] = Some(self.updated(value, frame.number, dies(operand), steps));
         }
@@ -57,7 +82,7 @@ impl<'m> Planner<'m> {
                 matches!(steps.last(), Some(Step::Kernel { outputs, .. })
                     if outputs.contains(&operands[operand]))
             };
-            let (first, others): (Vec<_>, Vec<_>) = in_place.into_iter().partition(made);
+            let (first, others): (Vec<_>, Vec<_>) = in_place.iter().copied().partition(made);
             for (operand, leaf) in first.into_iter().chain(others) {
                 let value = self.find(operands[operand]);
                 let is_taken = results.contains(&Some(value));
@@ -76,24 +101,41 @@ impl<'m> Planner<'m> {
         let results = results.into_iter().zip(shapes).map(given);
         let results = results.collect::<Planned<Vec<StorageId>>>()?;
         let temps: Vec<StorageId> =
-            temps.into_iter().map(|bytes| self.storage(bytes, frame.number)).collect();
+            temps.iter().map(|&bytes| self.storage(bytes, frame.number)).collect();
         let run = match &stages[..] {
             [stage] => stage.run,
             _ => None,
         };
-        for Stage { mut kernel, args, cost, .. } in stages {
-            for (param, arg) in kernel.params.iter_mut().zip(&args) {
-                // What shares its buffer with an operand is in the cache.
-                param.stream = matches!(arg, Arg::Result(leaf) if !operands.contains(&results[*leaf]))
-                    && param.bytes >= STREAM_BYTES;
-            }
+        for (number, stage) in stages.iter().enumerate() {
+            let Stage { kernel, args, .. } = stage;
+            // What shares its buffer with an operand is in the cache.
+            let streams = zip(&kernel.params, args).map(|(param, arg)| {
+                matches!(arg, Arg::Result(leaf) if !operands.contains(&results[*leaf]))
+                    && param.bytes >= STREAM_BYTES
+            });
+            let streams: Vec<bool> = streams.collect();
             let slots = args.iter().map(|arg| match *arg {
                 Arg::Operand(i) => operands[i],
                 Arg::Result(leaf) => results[leaf],
                 Arg::Temp(i) => temps[i],
             });
             let slots: Vec<StorageId> = slots.collect();
-            let step = self.kernel_step(kernel, cost, slots.clone())?;
+            // In a loop that may become one kernel, each has code of its own.
+            let key =
+                form.filter(|_| self.compact.is_none()).map(|form| (form, number, streams.clone()));
+            let known = key.as_ref().and_then(|key| self.fused.code.get(key));
+            let step = match known {
+                Some(kernel) => Step::Raw { kernel: Arc::clone(kernel), slots: slots.clone() },
+                None => {
+                    let mut kernel = kernel.clone();
+                    zip(&mut kernel.params, streams)
+                        .for_each(|(param, stream)| param.stream = stream);
+                    self.kernel_step(kernel, stage.cost, slots.clone())?
+                }
+            };
+            if let (Some(key), Step::Raw { kernel, .. }) = (key, &step) {
+                self.fused.code.entry(key).or_insert_with(|| Arc::clone(kernel));
+            }
             self.push(steps, step, &slots);
         }
         if let (Some(run), Some(array)) = (run, frame.computation.instr(id).shape.as_array()) {

@@ -24,6 +24,8 @@ use std::io;
 
 use helio_ir::{CompId, Computation, Error, InstrId, Literal, Module, Op, Shape};
 use helio_passes::effects::Effects;
+use helio_passes::growth::Growth;
+use helio_passes::watch::Watch;
 use helio_runtime::program::{ArgumentInfo, Parts, Program, SlotId, Step};
 use helio_runtime::{JitBatch, Threads, View};
 
@@ -34,6 +36,7 @@ pub(crate) use emit::Target;
 pub(crate) use host::{Calls, Interpreter, literal};
 
 use arrays::Leaves;
+use fused::Fused;
 
 /// A program and what its host calls are.
 #[derive(Debug)]
@@ -51,7 +54,7 @@ pub(crate) enum NoPlan {
     Interpret(Interpreted),
     /// The system does not let generated code be run.
     NoCode,
-    /// No memory, or a defect.
+    /// No memory, a limit of the compilation, or a defect.
     Failed(Error),
 }
 
@@ -67,7 +70,12 @@ type Planned<T> = Result<T, NoPlan>;
 const MAX_DEPTH: usize = 64;
 
 /// Makes the plan of a module.
-pub(crate) fn plan(module: &Module, target: &Target, client: &Client) -> Planned<Plan> {
+pub(crate) fn plan(
+    module: &Module,
+    target: &Target,
+    client: &Client,
+    watch: &Watch,
+) -> Planned<Plan> {
     let mut planner = Planner {
         module,
         target,
@@ -78,6 +86,11 @@ pub(crate) fn plan(module: &Module, target: &Target, client: &Client) -> Planned
         constants: Vec::new(),
         calls: Calls::default(),
         effects: Effects::of(module),
+        watch,
+        growth: Growth::of(module),
+        sizes: sizes(module),
+        planned: 0,
+        fused: Fused::default(),
         frames: 0,
         machine_code: JitBatch::default(),
         loops: Vec::new(),
@@ -148,6 +161,14 @@ struct Planner<'m> {
     constants: Vec<View>,
     calls: Calls,
     effects: Effects,
+    watch: &'m Watch,
+    /// The room that is left for computations of loops and branches.
+    growth: Growth,
+    /// For each computation, the instructions that its plan takes.
+    sizes: Vec<usize>,
+    /// The instructions planned so far.
+    planned: usize,
+    fused: Fused,
     /// Frames made so far: one for each computation that is planned, each time.
     frames: usize,
     /// The code of kernels.
@@ -328,6 +349,8 @@ impl<'m> Planner<'m> {
         // Frame 1 stands for "nobody" (see `storage`).
         self.frames += if number == 0 { 2 } else { 1 };
         let count = computation.instrs().len();
+        self.planned += count;
+        self.watch.ensure_memory(self.planned)?;
         let leaves = Leaves::of(computation, &self.effects);
         let mut frame =
             Frame { id, computation, number, values: Vec::with_capacity(count), leaves };
@@ -354,6 +377,7 @@ impl<'m> Planner<'m> {
         id: InstrId,
         steps: &mut Vec<Step>,
     ) -> Planned<Vec<StorageId>> {
+        self.watch.count_steps(1)?;
         let instr = frame.computation.instr(id);
         self.at = (frame.id, id);
         if !frame.leaves.is_used(id) && !self.effects.has_effect(&instr.op) {
@@ -380,10 +404,21 @@ impl<'m> Planner<'m> {
             }
             // Steps run in the order of the program, so a token is nothing.
             Op::AfterAll(_) => self.fresh(frame.number, &instr.shape),
+            Op::While(_) | Op::Conditional(_) if !self.has_room(&instr.op) => {
+                self.host(frame, id, steps)
+            }
             Op::While(op) => self.while_loop(frame, id, op, steps),
             Op::Conditional(op) => self.conditional(frame, id, op, steps),
             _ => self.emit(frame, id, steps),
         }
+    }
+
+    /// Takes the room for what a loop or a branch runs. False if there is too little: computations may
+    /// use each other without end.
+    fn has_room(&mut self, op: &Op) -> bool {
+        let sizes = op.callees().into_iter().map(|id| self.module.computation(id).instrs().len());
+        let expanded = op.callees().into_iter().map(|id| self.sizes[id.index()]);
+        self.growth.fits(expanded.fold(0, usize::saturating_add)) && self.growth.take(sizes.sum())
     }
 
     /// A fresh storage for each array of a shape.
@@ -425,4 +460,20 @@ impl<'m> Planner<'m> {
         let program = program.map_err(|e| Error::internal(format!("a plan is wrong: {e}")))?;
         Ok(Plan { program, calls, interpreted })
     }
+}
+
+/// For each computation, its instructions with those of all that its loops and branches run.
+fn sizes(module: &Module) -> Vec<usize> {
+    let mut sizes: Vec<usize> = Vec::with_capacity(module.computations().len());
+    for computation in module.computations() {
+        let mut size = computation.instrs().len();
+        for instr in computation.instrs() {
+            if let Op::While(_) | Op::Conditional(_) = instr.op {
+                let callees = instr.op.callees().into_iter().map(|id| sizes[id.index()]);
+                size = callees.fold(size, usize::saturating_add);
+            }
+        }
+        sizes.push(size);
+    }
+    sizes
 }

@@ -30,7 +30,7 @@ impl<'m> Planner<'m> {
             operands.iter().map(|&i| all[i]).collect(),
             operands.iter().map(|&i| origins[i]).collect(),
         );
-        self.kernels(frame, id, lowered, chosen, steps).map(Some)
+        self.kernels(frame, id, (&lowered, None), chosen, steps).map(Some)
     }
 }
 

@@ -25,8 +25,10 @@ const MAX_ELEMENTS: usize = 1 << 15;
 /// Products of elements in a product of matrices that a kernel computes as fast as the tuned loop,
 /// which has to be called.
 const MAX_PRODUCTS: usize = 1 << 12;
-/// Computations in the body are looked into this deep.
+/// Computations in the body are looked into this deep,
 const MAX_NESTED: usize = 8;
+/// as long as there are no more instructions.
+const MAX_INSTRS: usize = 4096;
 /// The work of an iteration, in cycles or so.
 const MAX_CYCLES: u64 = 1 << 16;
 /// The work of a call, likewise: about a millisecond, after which a run can be stopped.
@@ -90,6 +92,7 @@ struct Native {
 /// What is known of a computation.
 #[derive(Clone, Copy, Default)]
 struct Size {
+    instrs: usize,
     elements: usize,
     wide: bool,
 }
@@ -130,6 +133,10 @@ impl<'m> Planner<'m> {
             return None;
         }
         let computation = self.module.computation(id);
+        size.instrs += computation.instrs().len();
+        if size.instrs > MAX_INSTRS {
+            return None;
+        }
         for instr in computation.instrs() {
             let elements = match &instr.op {
                 Op::Parameter(_) | Op::Tuple(_) | Op::GetTupleElement(_) => continue,
