@@ -18,18 +18,51 @@ pub(crate) struct Engine {
     /// How many threads may work at once [default: as many as the process may use].
     #[arg(long, value_name = "T")]
     threads: Option<NonZeroUsize>,
+    #[command(flatten)]
+    bounds: Bounds,
+}
+
+/// What compilations and runs may take.
+#[derive(clap::Args)]
+pub(crate) struct Bounds {
     /// How many bytes arrays and what computing takes may have together, as 1000000, 500K, 64M or 2G
     /// (units of 1024)
     /// [default: nine tenths of what is free].
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     memory_limit: Option<usize>,
     /// Stop a run with an error after so many steps: instructions, and for those with much work its
-    /// parts (elements of a reduction if interpreted, tasks of some microseconds if compiled).
+    /// parts (elements of a reduction if interpreted, tasks of some microseconds if compiled). A
+    /// compilation may look at as many instructions, and a thousand times those of the program.
     #[arg(long, value_name = "N")]
     max_steps: Option<u64>,
-    /// Stop a run with an error after so many seconds.
+    /// Stop a compilation, and each run, with an error after so many seconds.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time_limit: Option<Duration>,
+}
+
+/// What a compilation may look at, for each instruction of the program, whatever the limit of steps.
+const COMPILE_STEPS: u64 = 1000;
+
+impl Bounds {
+    /// Sets the limits of this process.
+    pub(crate) fn set(&self) {
+        if let Some(bytes) = self.memory_limit {
+            helio::memory::set_limit_bytes(bytes);
+        }
+    }
+
+    /// The limits of a run that begins now.
+    pub(crate) fn of_run(&self) -> Limits {
+        let deadline = self.time_limit.and_then(|time| Instant::now().checked_add(time));
+        Limits { max_steps: self.max_steps, deadline, ..Limits::default() }
+    }
+
+    /// The limits of a compilation that begins now.
+    pub(crate) fn of_compilation(&self, module: &Module) -> Limits {
+        let instrs = module.computations().iter().map(|c| c.instrs().len() as u64).sum::<u64>();
+        let own = instrs.saturating_mul(COMPILE_STEPS);
+        Limits { max_steps: self.max_steps.map(|steps| steps.saturating_add(own)), ..self.of_run() }
+    }
 }
 
 /// What turns a program into results.
@@ -44,9 +77,7 @@ enum Backend {
 impl Engine {
     /// A client with these means; sets the limits of this process.
     pub(crate) fn client(&self) -> Client {
-        if let Some(bytes) = self.memory_limit {
-            helio::memory::set_limit_bytes(bytes);
-        }
+        self.bounds.set();
         let mut options = ClientOptions::default();
         options.threads = self.threads.map(NonZeroUsize::get);
         Client::new(&options)
@@ -54,8 +85,7 @@ impl Engine {
 
     /// The limits of a run that begins now.
     pub(crate) fn limits(&self) -> Limits {
-        let deadline = self.time_limit.and_then(|time| Instant::now().checked_add(time));
-        Limits { max_steps: self.max_steps, deadline, ..Limits::default() }
+        self.bounds.of_run()
     }
 
     /// Compiles a program. Errors: everything wrong with it.
@@ -70,6 +100,7 @@ impl Engine {
             Backend::Interpreter => helio::Backend::Interpreter,
         };
         options.opt_level = self.opt_level;
+        options.limits = self.bounds.of_compilation(&module);
         client.compile(module, &options)
     }
 }

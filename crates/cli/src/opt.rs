@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use helio::CompileOptions;
-use helio::passes::{OptLevel, PARTS, PIPELINE, Pass, find_pass, run_passes};
+use helio::passes::watch::Watch;
+use helio::passes::{OptLevel, PARTS, PIPELINE, Pass, find_pass, run_passes_within};
 use serde_json::json;
 
+use crate::engine::Bounds;
 use crate::failure::Failure;
 use crate::{Source, interpreted, say};
 
@@ -27,6 +29,9 @@ pub(crate) struct Args {
     /// What to print.
     #[arg(long, value_enum, default_value_t = Emit::Hlo)]
     emit: Emit,
+
+    #[command(flatten)]
+    bounds: Bounds,
 
     /// Print one JSON object: the program, and what of it has no native code.
     #[arg(long, conflicts_with = "list")]
@@ -60,17 +65,21 @@ pub(crate) fn opt(args: Args) -> Result<(), Failure> {
     let source = Source::read(path)?;
     let in_program = |errors: Vec<helio::Error>| Failure::in_program(&source, &errors);
     let verified = helio::parse(&source.text).and_then(helio::ir::verify).map_err(in_program)?;
+    args.bounds.set();
+    let limits = args.bounds.of_compilation(&verified);
     // What has no native code is known for the passes that compilation runs, at their level.
     let program = match args.passes.is_empty() {
         true => {
             let mut options = CompileOptions::default();
             options.opt_level = level;
+            options.limits.clone_from(&limits);
             let module = verified.clone().into_inner();
             Some(helio::compile(module, &options).map_err(in_program)?)
         }
         false => None,
     };
-    let module = run_passes(verified, passes).map_err(|e| in_program(vec![e]))?;
+    let watch = Watch::new(&verified, &limits);
+    let module = run_passes_within(verified, passes, &watch).map_err(|e| in_program(vec![e]))?;
     let Emit::Hlo = args.emit;
     let hlo = helio::print(&module);
     if let Some(program) = &program {
