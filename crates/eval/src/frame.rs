@@ -16,7 +16,7 @@ use crate::{
     window,
 };
 
-pub use helio_limits::{Limits, Meter};
+pub use helio_limits::{Limits, Meter, Stopped};
 
 /// Calls may nest so deep; [`evaluate`] gives its thread the stack for it.
 pub(crate) const MAX_CALL_DEPTH: usize = 1000;

@@ -49,6 +49,6 @@ mod walk;
 mod window;
 
 pub use custom_call::is_defined;
-pub use frame::{Evaluator, Limits, Meter, check_arguments, evaluate};
+pub use frame::{Evaluator, Limits, Meter, Stopped, check_arguments, evaluate};
 pub use services::Context;
 pub use user::guarded;

@@ -2,9 +2,8 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
-use std::sync::atomic::Ordering;
 
-use helio_eval::Limits;
+use helio_eval::{Limits, Meter, Stopped};
 use helio_ir::{Computation, Error, Instr, Module, Result, memory};
 
 /// What an instruction takes in memory, about: itself, its name, operands and dimensions.
@@ -16,9 +15,8 @@ pub struct Watch(Rc<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    limits: Limits,
-    /// Instructions looked at.
-    steps: Cell<u64>,
+    /// Counts the instructions looked at.
+    meter: Meter,
     /// Instructions of the program as it was given.
     given: Cell<usize>,
 }
@@ -27,22 +25,20 @@ impl Watch {
     /// A watch for the compilation of a program; a step is an instruction that a pass, or the
     /// planner, looks at.
     pub fn new(module: &Module, limits: &Limits) -> Self {
-        let state = State { limits: limits.clone(), ..State::default() };
-        state.given.set(instr_count(module));
-        Watch(Rc::new(state))
+        let given = Cell::new(instr_count(module));
+        Watch(Rc::new(State { meter: Meter::new(limits.clone()), given }))
     }
 
     /// Counts instructions looked at. Errors: `ResourceExhausted` when a limit is reached.
     pub fn count_steps(&self, steps: usize) -> Result<()> {
-        let State { limits, steps: counted, .. } = &*self.0;
-        counted.set(counted.get().saturating_add(steps as u64));
-        if let Some(max) = limits.max_steps.filter(|&max| counted.get() > max) {
-            return Err(Error::exhausted(format!("compilation takes more than {max} steps")));
-        }
-        if limits.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
-            return Err(Error::exhausted("compilation was cancelled"));
-        }
-        Ok(())
+        self.0.meter.count(steps as u64).map_err(|stopped| match stopped {
+            Stopped::Steps(max) => {
+                Error::exhausted(format!("compilation takes more than {max} steps"))
+            }
+            Stopped::Cancelled => Error::exhausted("compilation was cancelled"),
+            Stopped::Deadline => Error::exhausted("compilation is not done at its deadline"),
+            Stopped::Memory(error) => Error::from(error).context("compilation"),
+        })
     }
 
     /// Makes sure that there is memory for what the program has become. Errors:
