@@ -13,4 +13,7 @@ pub mod lower;
 pub mod math;
 pub mod state_loop;
 pub mod tile;
+mod vouched;
 pub mod x86;
+
+pub use vouched::Vouched;

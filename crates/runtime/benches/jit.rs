@@ -4,13 +4,11 @@
 //! of a module, lowered as one fusion. With a file, the machine code is written next to it.
 
 use std::hint::black_box;
-use std::sync::Arc;
 use std::time::Instant;
 
 use helio_codegen::lower::{Arg, Lowered, Target, lower};
 use helio_codegen::x86::{self, Isa};
-use helio_ir::Module;
-use helio_runtime::program::{RawParam, Signature};
+use helio_ir::{Module, Verified, verify};
 use helio_runtime::{Jit, JitArg, JitFunction, Threads};
 
 const CASES: [(&str, &str); 6] = [
@@ -83,31 +81,15 @@ fn shortest(mut run: impl FnMut()) -> f64 {
 
 fn function(stage: &helio_codegen::lower::Stage, isa: Isa) -> (JitFunction, Vec<u8>) {
     let kernel = &stage.kernel;
-    let code = x86::compile(kernel, isa).expect("code for the kernel").bytes().to_vec();
-    let param = |p: &helio_codegen::kernel::Param| RawParam {
-        bytes: p.bytes,
-        read: p.read,
-        write: p.write,
-        align: p.align(),
-    };
-    let jit = Jit {
-        signature: Arc::new(Signature {
-            name: "kernel".into(),
-            params: kernel.params.iter().map(param).collect(),
-            scratch_bytes: kernel.scratch_bytes,
-            range: kernel.range,
-            grain: kernel.grain,
-        }),
-        code: code.clone(),
-        nanos: stage.cost as f64,
-        checked: Vec::new(),
-    };
+    let code = x86::compile_vouched(kernel, isa).expect("code for the kernel");
+    let bytes = code.bytes().to_vec();
+    let jit = Jit::new("kernel", code, stage.cost as f64);
     let function = Jit::install(vec![jit]).expect("executable memory").pop().expect("a function");
-    (function, code)
+    (function, bytes)
 }
 
 /// Makes and runs the kernels of a module.
-fn measure(name: &str, module: &Module, isa: Isa, write_to: Option<&str>) {
+fn measure(name: &str, module: &Verified<Module>, isa: Isa, write_to: Option<&str>) {
     let vector_bytes = if isa == Isa::Avx512 { 64 } else { 32 };
     let target = Target { vector_bytes, wide: false };
     let lowered: Lowered = match lower(module, module.entry_id(), target) {
@@ -159,7 +141,8 @@ fn main() {
         Some(Isa::Avx2) => &[Isa::Avx2],
         None => return println!("no code for this processor"),
     };
-    let parse = |text: &str| helio_ir::text::parse(text).expect("HLO text");
+    let parse =
+        |text: &str| verify(helio_ir::text::parse(text).expect("HLO text")).expect("valid HLO");
     for &isa in isas {
         if filter.ends_with(".hlo") {
             let text = std::fs::read_to_string(&filter).expect("a file");

@@ -52,7 +52,7 @@ mod pages {
 
     // SAFETY: nothing writes the pages while they are mapped.
     unsafe impl Send for Pages {}
-    // SAFETY: as above.
+    // SAFETY: through a shared reference pages are only read, as data or code.
     unsafe impl Sync for Pages {}
 }
 

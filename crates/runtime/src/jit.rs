@@ -13,15 +13,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 pub use batch::{JitBatch, LateFunction};
 
+use helio_codegen::Vouched;
+use helio_codegen::kernel::Buf;
+use helio_codegen::x86::{Access, Code};
 use smallvec::SmallVec;
 
 use crate::bounds;
 use crate::exec::Pages;
-use crate::program::{RawKernel, Signature};
+use crate::program::{RawKernel, RawParam, Signature};
 use crate::threads::Threads;
 
 /// What the address of a piece of code and of its scratch is a multiple of.
-const ALIGN: usize = 64;
+const ALIGN: usize = Code::ALIGN;
 
 /// A task takes at least so long, or handing it to another thread does not pay.
 const TASK_NANOS: f64 = 20_000.0;
@@ -37,46 +40,91 @@ type FewAddresses = SmallVec<[*mut u8; FEW]>;
 /// it.
 const MOST_TASK_NANOS: f64 = 2_000_000.0;
 
-/// Generated code and what it needs to be called.
+/// Generated code that is to become a function.
+///
+/// It is trusted, as this crate cannot know what code does: that it touches nothing but what its
+/// interface says, for every piece of the range, and leaves the processor as the calling convention
+/// demands. So [`Jit::new`] takes what the code generator vouches for, which nobody else can make.
 #[derive(Clone, Debug)]
 pub struct Jit {
-    /// What it is called with: pieces of the range, and scratch aligned to 64.
-    pub signature: Arc<Signature>,
-    /// Machine code, at any address that is a multiple of 64, of an
-    /// `extern "sysv64" fn(params: *const *mut u8, begin: i64, end: i64, scratch: *mut u8)`.
-    pub code: Vec<u8>,
+    signature: Arc<Signature>,
+    code: Code,
     /// About how many nanoseconds a number of the range takes.
-    pub nanos: f64,
-    /// What the code's accesses are, in words, if it checks them. It then gives two numbers, in `rax`
-    /// and `rdx`: 0, or from 1 on which access would have left its buffer, and at which byte of it.
-    pub checked: Vec<String>,
+    nanos: f64,
 }
 
 impl Jit {
-    /// Makes functions of code, in one mapping. An error is the system's; its kind is `Unsupported`
-    /// where code cannot run.
+    /// Code with a short name for listings, of which a number of the range takes about so many
+    /// nanoseconds.
+    pub fn new(name: impl Into<String>, code: Vouched<Code>, nanos: f64) -> Self {
+        // SAFETY: the code generator vouches for the code.
+        unsafe { Jit::trusted(name, code.into_inner(), nanos) }
+    }
+
+    /// As [`Jit::new`], of code that nobody vouches for.
     ///
-    /// The code is trusted, as this crate cannot know what it does: it must touch nothing but what its
-    /// signature says, for every piece of the range, and leave the processor as the calling convention
-    /// demands.
+    /// # Safety
+    /// Called as its interface says, the code touches nothing but what that says: of each buffer no
+    /// more than its bytes, which it writes only if they are written; two pieces of the range that do
+    /// not overlap do not write what the other touches, also where buffers that may be one are; and
+    /// `unit_bytes` is true.
+    pub unsafe fn trusted(name: impl Into<String>, code: Code, nanos: f64) -> Self {
+        let interface = code.interface();
+        let param = |param: &helio_codegen::kernel::Param| RawParam {
+            bytes: param.bytes,
+            read: param.read,
+            write: param.write,
+            align: param.align(),
+        };
+        let signature = Signature {
+            name: name.into(),
+            params: interface.params.iter().map(param).collect(),
+            shared: interface.shared.clone(),
+            unit_bytes: interface.unit_bytes,
+            range: interface.range,
+            grain: interface.grain,
+            scratch_bytes: interface.scratch_bytes,
+        };
+        Jit { signature: Arc::new(signature), code, nanos }
+    }
+
+    /// Makes functions of code, in one mapping. An error is the system's; its kind is `Unsupported`
+    /// where code cannot run, or the processor lacks instructions that it may have.
     pub fn install(all: Vec<Jit>) -> io::Result<Vec<JitFunction>> {
-        let mut bytes = Vec::with_capacity(all.iter().map(|jit| jit.code.len() + ALIGN).sum());
+        if let Some(jit) = all.iter().find(|jit| !jit.code.isa().is_here()) {
+            let what = format!("this processor has not all instructions of {:?}", jit.code.isa());
+            return Err(io::Error::new(io::ErrorKind::Unsupported, what));
+        }
+        let sizes = all.iter().map(|jit| jit.code.bytes().len() + ALIGN);
+        let mut bytes = Vec::with_capacity(sizes.sum());
         let mut starts = Vec::with_capacity(all.len());
         for jit in &all {
             bytes.resize(bytes.len().next_multiple_of(ALIGN), 0xcc);
             starts.push(bytes.len());
-            bytes.extend_from_slice(&jit.code);
+            bytes.extend_from_slice(jit.code.bytes());
         }
         let pages = Arc::new(Pages::new(&bytes)?);
         let function = |(jit, start): (Jit, usize)| {
-            let Jit { signature, nanos, checked, .. } = jit;
+            let Jit { signature, nanos, code } = jit;
             let task = task_len(signature.range, signature.grain.max(1), nanos);
-            let (pages, checked) = (Arc::clone(&pages), checked.into());
+            let checked = code.accesses().iter().map(in_words).collect();
+            let pages = Arc::clone(&pages);
             let most = most_len(nanos);
             JitFunction { pages, start, signature, task, most, checked }
         };
         Ok(all.into_iter().zip(starts).map(function).collect())
     }
+}
+
+/// An access to memory, for an error that says that it lies outside.
+fn in_words(access: &Access) -> String {
+    let buffer = match access.buf {
+        Buf::Param(n) => format!("buffer {n}"),
+        Buf::Scratch => "scratch".to_owned(),
+    };
+    let verb = if access.write { "writes" } else { "reads" };
+    let (bytes, size) = (access.bytes, access.buffer_bytes);
+    format!("{verb} {bytes} bytes outside of {buffer}, which has {size},")
 }
 
 /// How much of the range a task gets.
@@ -107,7 +155,8 @@ pub struct JitFunction {
     task: i64,
     /// How much of it takes about [`MOST_TASK_NANOS`].
     most: i64,
-    /// See [`Jit::checked`].
+    /// What the code's accesses are, in words, if it checks them. It then gives two numbers, in `rax`
+    /// and `rdx`: 0, or from 1 on which access would have left its buffer, and at which byte of it.
     checked: Arc<[String]>,
 }
 
@@ -123,7 +172,8 @@ pub enum JitArg<'a> {
     Read(&'a [u8]),
     /// Written, and maybe read.
     Write(&'a mut [u8]),
-    /// The buffer of the argument with this number, which is updated in place.
+    /// The buffer of the argument with this number, which is updated in place: one that
+    /// [`Signature::shared`] has.
     Same(usize),
 }
 
@@ -191,6 +241,9 @@ impl JitFunction {
         let mut at = FewAddresses::new();
         for (n, param) in self.signature.params.iter().enumerate() {
             let named = if let JitArg::Same(other) = args[n] { other } else { n };
+            if named != n && !self.signature.shared.contains(&(n, named)) {
+                return error(format!("buffer {n} cannot be that of {named}"));
+            }
             let (start, len, writable) = match args.get_mut(named) {
                 Some(JitArg::Read(bytes)) => (bytes.as_ptr().cast_mut(), bytes.len(), false),
                 Some(JitArg::Write(bytes)) => (bytes.as_mut_ptr(), bytes.len(), true),
@@ -281,18 +334,20 @@ impl JitFunction {
             // SAFETY: the code at `start` has this type, as its maker says, and stays mapped while
             // `self` lives.
             let entry: Entry = unsafe { std::mem::transmute(code) };
-            // SAFETY: the caller's.
+            // SAFETY: the caller's promise.
             unsafe { entry(at.as_ptr(), begin, end, scratch) };
             return None;
         }
         // SAFETY: the code at `start` has this type if it has accesses that it checks, as its maker
         // says, and stays mapped while `self` lives.
         let entry: CheckedEntry = unsafe { std::mem::transmute(code) };
-        // SAFETY: the caller's.
+        // SAFETY: the caller's promise.
         let checked = unsafe { entry(at.as_ptr(), begin, end, scratch) };
         (checked.access != 0).then_some(checked)
     }
 
+    /// # Safety
+    /// None is needed where no code runs; it is as unsafe as elsewhere.
     #[cfg(not(target_arch = "x86_64"))]
     unsafe fn enter(&self, _: &[*mut u8], _: i64, _: i64, _: *mut u8) -> Option<Checked> {
         // There are no pages here that a function could be made from.
@@ -301,7 +356,9 @@ impl JitFunction {
     }
 }
 
-impl RawKernel for JitFunction {
+// SAFETY: the signature never changes, and is what the code generator says of the code, which it
+// vouches for (or whoever called `Jit::trusted`).
+unsafe impl RawKernel for JitFunction {
     fn signature(&self) -> &Signature {
         &self.signature
     }
@@ -312,7 +369,7 @@ impl RawKernel for JitFunction {
         piece: Range<i64>,
         threads: Threads<'_>,
     ) -> Result<(), CallError> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's promise.
         unsafe { self.call_raw(at, piece, threads) }
     }
 }

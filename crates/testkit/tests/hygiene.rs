@@ -37,8 +37,9 @@ const EDGES: &[(&str, &[&str])] = &[
     ("helio-ir", &["helio-limits"]),
     ("helio-eval", &["helio-ir", "helio-limits"]),
     ("helio-passes", &["helio-eval", "helio-ir"]),
-    ("helio-runtime", &["helio-limits"]),
     ("helio-codegen", &["helio-ir"]),
+    // It runs what the code generator vouches for, and nothing else.
+    ("helio-runtime", &["helio-codegen", "helio-limits"]),
     ("helio", &["helio-codegen", "helio-eval", "helio-ir", "helio-passes", "helio-runtime"]),
     ("helio-graph", &["helio"]),
     ("helio-cli", &["helio"]),
@@ -82,8 +83,119 @@ fn crates_depend_on_each_other_one_way() {
     assert_eq!(seen, EDGES.len(), "every crate was seen:\n{tree}");
 }
 
+/// What begins with `unsafe` in a line of code, if anything does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unsafe {
+    /// A block: whoever wrote it states why its obligations hold.
+    Block,
+    /// A function or trait: it states what its callers or implementors owe it, below `# Safety`.
+    Contract,
+    /// An implementation of a trait: as for a block.
+    Impl,
+    /// Functions or statics of other languages: as for a block, why they are what they are said to be.
+    Extern,
+}
+
+impl Unsafe {
+    /// What `line` begins; code that is quoted in a comment begins nothing.
+    fn of(line: &str) -> Option<Unsafe> {
+        let code = line.split("//").next().unwrap_or_default();
+        let at = code.find("unsafe")?;
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let (before, rest) = (&code[..at], &code[at + "unsafe".len()..]);
+        if before.ends_with(is_word) || before.ends_with('"') || rest.starts_with(is_word) {
+            return None;
+        }
+        let rest = rest.trim_start();
+        // A type or a signature in a trait's implementation has no contract of its own, and a
+        // macro's pattern is none.
+        let is_type = before.trim_end().ends_with(['(', ':', '=', '<', ',', '&', '>']);
+        match rest {
+            _ if rest.starts_with('{') || rest.is_empty() => Some(Unsafe::Block),
+            _ if rest.starts_with("impl") => Some(Unsafe::Impl),
+            _ if rest.starts_with("extern") && rest.contains("fn") && is_type => None,
+            _ if rest.starts_with("extern") && rest.contains(" fn ") => Some(Unsafe::Contract),
+            _ if rest.starts_with("extern") => Some(Unsafe::Extern),
+            _ if rest.starts_with("fn ") && !is_type => Some(Unsafe::Contract),
+            _ if rest.starts_with("trait ") => Some(Unsafe::Contract),
+            _ => None,
+        }
+    }
+}
+
+/// The comments and attributes just above a line, or above the statement that it ends; and, if the
+/// line is a method of a trait's implementation, nothing is said there but by the trait.
+fn words_above(lines: &[&str], at: usize) -> String {
+    let mut first = at;
+    while first > 0 {
+        let above = lines[first - 1].trim();
+        let is_note = above.starts_with("//") || above.starts_with("#[") || above.starts_with("#!");
+        // A statement goes on, or an attribute does: `ends_item` ends what came before.
+        let ends_item = above.is_empty() || above.ends_with([';', '}']);
+        if is_note || !ends_item && at - first < 5 && !said(&lines[first..at]) {
+            first -= 1;
+        } else {
+            break;
+        }
+    }
+    lines[first..at].iter().map(|line| line.trim()).collect::<Vec<_>>().join("\n")
+}
+
+fn said(lines: &[&str]) -> bool {
+    lines.iter().any(|line| line.contains("SAFETY:") || line.contains("# Safety"))
+}
+
+/// The text of the note in these comments: what follows `SAFETY:`, or `# Safety`, in one line.
+fn note(words: &str) -> Option<String> {
+    let marker = ["SAFETY:", "# Safety"].into_iter().find(|marker| words.contains(marker))?;
+    let text = words.split(marker).last().unwrap_or_default();
+    let comments = text.lines().enumerate().filter(|(i, line)| *i == 0 || line.starts_with("//"));
+    let words = comments.map(|(_, line)| line.trim_start_matches(['/', ' ']));
+    Some(words.collect::<Vec<_>>().join(" ").trim().to_owned())
+}
+
+/// Whether a note says something, rather than that something has been said.
+fn says_something(note: &str) -> bool {
+    const ELSEWHERE: [&str; 9] = [
+        "as above",
+        "see above",
+        "as before",
+        "as below",
+        "see below",
+        "ditto",
+        "handed on",
+        "the same",
+        "the caller's",
+    ];
+    let lower = note.to_lowercase();
+    let first = lower.split(['.', ';', ',', ':']).next().unwrap_or_default().trim();
+    note.len() > 12 && !ELSEWHERE.contains(&first)
+}
+
+/// Whether line `at` lies in an `impl` of a trait, whose docs state what its methods' callers owe.
+fn is_in_trait_impl(lines: &[&str], at: usize) -> bool {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let mut depth = indent(lines[at]);
+    for line in lines[..at].iter().rev().filter(|line| !line.trim().is_empty()) {
+        if indent(line) < depth {
+            depth = indent(line);
+            let line = line.trim();
+            // (A long head has its brace in a line of its own.)
+            if line.starts_with("impl") || line.starts_with("unsafe impl") {
+                return line.contains(" for ");
+            }
+            if line.starts_with("mod ") || line.starts_with("pub") || depth == 0 && line != "{" {
+                return false;
+            }
+        }
+    }
+    false
+}
+
 #[test]
 fn unsafe_code_is_confined_and_explained() {
+    let mut wrong = Vec::new();
+    let mut seen = 0;
     for dir in fs::read_dir(root().join("crates")).expect("crates") {
         let dir = dir.expect("an entry").path();
         let name = dir.file_name().expect("a name").to_string_lossy().into_owned();
@@ -93,22 +205,57 @@ fn unsafe_code_is_confined_and_explained() {
                 .is_ok_and(|text| text.contains("#![forbid(unsafe_code)]"))
         });
         assert!(may || forbids, "{name} must forbid unsafe code");
-        for path in files(&dir.join("src"), "rs") {
-            let text = text(&path);
-            let lines: Vec<&str> = text.lines().collect();
-            for (i, line) in lines.iter().enumerate() {
-                if line.contains("unsafe {") {
-                    let above = lines[i.saturating_sub(5)..i].join("\n");
-                    assert!(
-                        above.contains("SAFETY"),
-                        "{}:{}: no SAFETY note",
-                        path.display(),
-                        i + 1
-                    );
+        for path in ["src", "tests", "benches", "examples"].map(|part| dir.join(part)) {
+            let paths = if path.is_dir() { files(&path, "rs") } else { Vec::new() };
+            for path in paths.iter().filter(|path| !path.ends_with("tests/hygiene.rs")) {
+                let text = text(path);
+                let lines: Vec<&str> = text.lines().collect();
+                for (i, line) in lines.iter().enumerate() {
+                    let Some(kind) = Unsafe::of(line) else { continue };
+                    seen += 1;
+                    let words = words_above(&lines, i);
+                    let marker = if kind == Unsafe::Contract { "# Safety" } else { "SAFETY:" };
+                    let problem = match note(&words).filter(|_| words.contains(marker)) {
+                        // What a method owes and is owed, its trait says; what a function of C's kind
+                        // is given, whoever passes it on.
+                        None if kind == Unsafe::Contract && is_in_trait_impl(&lines, i) => continue,
+                        None => format!("no {marker} note"),
+                        Some(note) if !says_something(&note) => format!("says nothing: {note}"),
+                        Some(_) => continue,
+                    };
+                    wrong.push(format!("{}:{}: {kind:?}: {problem}", path.display(), i + 1));
                 }
             }
         }
     }
+    assert!(seen > 200, "found only {seen} places");
+    assert!(wrong.is_empty(), "{} places:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn notes_that_say_nothing_are_found() {
+    let of = |text: &str| {
+        let lines: Vec<&str> = text.lines().collect();
+        let at = lines.iter().position(|line| Unsafe::of(line).is_some())?;
+        note(&words_above(&lines, at))
+    };
+    let block = "// SAFETY: the slice has\n// so many bytes.\nlet x =\n    unsafe { f(y) };";
+    assert_eq!(of(block).as_deref(), Some("the slice has so many bytes."));
+    assert_eq!(of("// SAFETY: it is.\nf(x);\nunsafe { f(y) };"), None);
+    assert_eq!(
+        of("/// # Safety\n/// `x` is valid.\n#[inline]\nunsafe fn f(x: *const u8)").as_deref(),
+        Some("`x` is valid.")
+    );
+    assert!(says_something("the caller's promise."));
+    for nothing in ["as above.", "As above; it is there.", "see above", "", "ditto."] {
+        assert!(!says_something(nothing), "{nothing}");
+    }
+    assert_eq!(Unsafe::of("unsafe impl Send for X {}"), Some(Unsafe::Impl));
+    assert_eq!(Unsafe::of("pub(super) unsafe fn f("), Some(Unsafe::Contract));
+    assert_eq!(Unsafe::of("unsafe extern \"C\" {"), Some(Unsafe::Extern));
+    assert_eq!(Unsafe::of("type F = unsafe extern \"C\" fn(i32);"), None);
+    assert_eq!(Unsafe::of("#![deny(unsafe_op_in_unsafe_fn)]"), None);
+    assert_eq!(Unsafe::of("// not unsafe { here }"), None);
 }
 
 /// All `name.C12` in a text.

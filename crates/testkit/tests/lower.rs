@@ -5,7 +5,7 @@ use std::ops::Range;
 use helio_codegen::lower::{Arg, Lowered, Stage, Target, lower};
 use helio_codegen::tile;
 use helio_ir::text::parse;
-use helio_ir::{Array, Literal, Module, Shape, verify};
+use helio_ir::{Array, Literal, Module, Shape, Verified, verify};
 use helio_testkit::tolerance::Tolerance;
 
 /// Runs the stages on operands given as bytes. With `in_place`, results share the buffers of
@@ -110,12 +110,13 @@ fn literal(shape: &Shape, bytes: &mut impl Iterator<Item = Vec<u8>>) -> Literal 
 }
 
 /// The module that `text` is the body of the entry of; computations may stand before `ENTRY`.
-fn module(text: &str) -> Module {
+fn module(text: &str) -> Verified<Module> {
     let text = match text.contains("ENTRY") {
         true => format!("HloModule m\n{REDUCERS}\n{text}"),
         false => format!("HloModule m\n{REDUCERS}\nENTRY e {{\n{text}\n}}"),
     };
-    parse(&text).unwrap_or_else(|e| panic!("{text}: {e:?}"))
+    let module = parse(&text).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+    verify(module).unwrap_or_else(|e| panic!("{text}: {e:?}"))
 }
 
 /// Lowers the entry computation and compares what it gives on random arguments.
@@ -125,8 +126,7 @@ fn check_with(text: &str, tolerance: Tolerance, vector_bytes: usize) -> Lowered 
         .unwrap_or_else(|e| panic!("{}: {text}", e.reason));
     let params = module.entry().program_shape().params;
     let args = helio::random_arguments(&params, 1).unwrap();
-    let verified = verify(module.clone()).unwrap_or_else(|e| panic!("{text}: {e:?}"));
-    let expected = helio_eval::evaluate(&verified, &args, &Default::default()).unwrap();
+    let expected = helio_eval::evaluate(&module, &args, &Default::default()).unwrap();
     for in_place in [false, true] {
         let found = run(&module, &lowered, &args, in_place);
         if let Err(e) = tolerance.compare(&found, &expected) {

@@ -66,6 +66,8 @@ impl Builder {
             scratch_bytes: 0,
             range: 1,
             grain: 1,
+            shared: Vec::new(),
+            unit_bytes: None,
             types: Vec::new(),
             body: Block::default(),
         };

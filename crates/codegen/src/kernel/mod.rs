@@ -18,6 +18,8 @@ mod neighbours;
 mod shared;
 mod visit;
 
+use crate::Vouched;
+
 pub use build::Builder;
 pub(crate) use neighbours::{Neighbours, neighbours};
 
@@ -408,6 +410,12 @@ pub struct Kernel {
     pub range: i64,
     /// Pieces of the range begin at multiples of this.
     pub grain: i64,
+    /// Pairs of buffers, the first read and the second written, that may be one: each element is read
+    /// before it is written, by the same piece of the range. Both numbers are of [`Kernel::params`].
+    pub shared: Vec<(usize, usize)>,
+    /// If number `n` of the range touches, of the only buffer that is written, so many bytes from `n`
+    /// times as many on, and no others: how many.
+    pub unit_bytes: Option<usize>,
     /// The type of each value.
     pub types: Vec<Ty>,
     /// What it does.
@@ -418,5 +426,17 @@ impl Kernel {
     /// The type of a value.
     pub fn ty(&self, value: Value) -> Ty {
         self.types[value.0 as usize]
+    }
+}
+
+impl Vouched<Kernel> {
+    /// Whether whole vectors written to a buffer go past the caches ([`Param::stream`]).
+    ///
+    /// # Panics
+    /// If there is no buffer of this number, or it is not written.
+    pub fn set_stream(&mut self, param: usize, stream: bool) {
+        let param = &mut self.get_mut().params[param];
+        assert!(param.write || !stream, "what goes past the caches is written");
+        param.stream = stream;
     }
 }

@@ -10,6 +10,7 @@ mod inline;
 
 use std::iter::zip;
 
+use crate::Vouched;
 use crate::kernel::{Addr, Buf, Builder, Cmp, Kernel, Lane, MaskOp, Mem};
 use inline::Inline;
 
@@ -37,7 +38,7 @@ pub enum Role {
 #[derive(Clone, Debug)]
 pub enum Part<'k> {
     /// A kernel, run over its whole range, and the buffers that are its parameters.
-    Kernel(&'k Kernel, Vec<usize>),
+    Kernel(&'k Vouched<Kernel>, Vec<usize>),
     /// A buffer is copied to another of the same size.
     Copy {
         /// What is read.
@@ -119,7 +120,10 @@ const MAX_VALUES: usize = 20_000;
 impl KernelLoop<'_> {
     /// The kernel, and the buffers that are its parameters. `None` if its parts do not fit
     /// together, or are too much for one kernel.
-    pub fn kernel(mut self) -> Option<(Kernel, Vec<usize>)> {
+    pub fn kernel(mut self) -> Option<(Vouched<Kernel>, Vec<usize>)> {
+        if !self.fits_together() {
+            return None;
+        }
         self.compute_in_place();
         let cond = match &self.until {
             Until::Count(_) => &[][..],
@@ -172,7 +176,34 @@ impl KernelLoop<'_> {
         held.into_iter().for_each(|(given, own, bytes)| copy(&mut b, own, given, bytes));
         let kernel = b.finish();
         let copied: usize = self.next.iter().map(|&(from, _)| self.buffers[from].bytes).sum();
-        (kernel.scratch_bytes <= MAX_SCRATCH && copied <= MAX_COPIED).then_some((kernel, params))
+        (kernel.scratch_bytes <= MAX_SCRATCH && copied <= MAX_COPIED)
+            .then_some((Vouched::new(kernel), params))
+    }
+
+    /// Whether each buffer that is named is there, and as large as those who name it take it to be.
+    /// The kernel stays within its own buffers then, since those it is made of stay within theirs.
+    fn fits_together(&self) -> bool {
+        let bytes = |n: usize| self.buffers.get(n).map(|buffer| buffer.bytes);
+        let same = |(from, to)| bytes(from).is_some() && bytes(from) == bytes(to);
+        let part = |part: &Part<'_>| match part {
+            Part::Copy { from, to } => same((*from, *to)),
+            Part::Kernel(kernel, buffers) => {
+                kernel.params.len() == buffers.len()
+                    && zip(&kernel.params, buffers)
+                        .all(|(param, &n)| bytes(n).is_some_and(|bytes| bytes >= param.bytes))
+            }
+        };
+        let until = match &self.until {
+            Until::Count(_) => true,
+            Until::Test { cond, go, .. } => {
+                bytes(*go).is_some_and(|bytes| bytes > 0) && cond.iter().all(part)
+            }
+        };
+        let is_small = |buffer: &Buffer| buffer.role == Role::Param || buffer.bytes <= MAX_SCRATCH;
+        until
+            && self.buffers.iter().all(is_small)
+            && self.body.iter().all(part)
+            && self.next.iter().copied().all(same)
     }
 
     /// Lets the next state be made where the state is, if nothing reads that any more.

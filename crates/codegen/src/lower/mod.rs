@@ -23,8 +23,9 @@ mod nest;
 mod reducer;
 mod segments;
 
-use helio_ir::{CompId, ElementType, Module};
+use helio_ir::{CompId, ElementType, Module, Verified};
 
+use crate::Vouched;
 use crate::kernel::{Kernel, Lane};
 use affine::{Affine, Dim};
 use domain::{Domain, Output};
@@ -57,7 +58,7 @@ pub enum Arg {
 #[derive(Clone, Debug)]
 pub struct Stage {
     /// The kernel.
-    pub kernel: Kernel,
+    pub kernel: Vouched<Kernel>,
     /// What to pass for its buffers.
     pub args: Vec<Arg>,
     /// The work of a unit of the range, in cycles or so.
@@ -131,18 +132,46 @@ const LONG: i64 = 1 << 22;
 
 /// Lowers a fused computation. Its operands are the leaves of its parameters in order, its results
 /// the leaves of its root.
-pub fn lower(module: &Module, fused: CompId, target: Target) -> Result<Lowered, Unsupported> {
+pub fn lower(
+    module: &Verified<Module>,
+    fused: CompId,
+    target: Target,
+) -> Result<Lowered, Unsupported> {
     let mut lowering =
         Lowering { target, bytes: Bytes::of(module, fused), lowered: Lowered::default() };
     lowering.all(module, fused).map_err(Stop::reason)?;
-    Ok(lowering.lowered)
+    let mut lowered = lowering.lowered;
+    lowered.tell_kernels(module, fused);
+    Ok(lowered)
+}
+
+impl Lowered {
+    /// Tells the kernels themselves what they allow whoever calls them.
+    fn tell_kernels(&mut self, module: &Module, fused: CompId) {
+        let result = &module.computation(fused).result_shape();
+        let element_bytes = result.as_array().map(|shape| shape.element().size_bytes());
+        let is_alone = self.stages.len() == 1;
+        for stage in &mut self.stages {
+            let kernel = stage.kernel.get_mut();
+            let place = |arg: Arg| stage.args.iter().position(|&a| a == arg);
+            for &(operand, leaf) in self.in_place.iter().chain(&self.updates) {
+                let pair = (place(Arg::Operand(operand)), place(Arg::Result(leaf)));
+                if let (Some(read), Some(written)) = pair {
+                    kernel.shared.push((read, written));
+                }
+            }
+            if let (Some(run), Some(bytes), true) = (stage.run, element_bytes, is_alone) {
+                kernel.unit_bytes = Some(run * bytes);
+            }
+        }
+    }
 }
 
 /// Lowers scalar code to a kernel that runs it on `count` arguments at once: operand `i` is an array
 /// of what parameter `i` is given, result `j` one of what leaf `j` of the root is. Pieces of the
 /// range count elements.
 pub fn lower_scalar(
-    module: &Module,
+    module: &Verified<Module>,
     scalar: CompId,
     count: usize,
     target: Target,

@@ -15,8 +15,9 @@ mod write;
 use std::iter::zip;
 
 use helio_ir::ops::While;
-use helio_ir::{ArrayShape, CompId, Module, Op, Shape};
+use helio_ir::{ArrayShape, CompId, Module, Op, Shape, Verified};
 
+use crate::Vouched;
 use crate::elementwise;
 use crate::kernel::{Builder, IndexOp, Kernel};
 use crate::lower::Target;
@@ -44,7 +45,7 @@ const SIDE_BY_SIDE: usize = 12;
 #[derive(Clone, Debug)]
 pub struct StateLoop {
     /// The kernels. Their parameters are the arrays of the state in order.
-    pub kernels: Vec<Kernel>,
+    pub kernels: Vec<Vouched<Kernel>>,
     /// They run the body as long as the condition holds, at most so many times.
     pub most: i64,
     /// The work of an iteration of a unit of their range, in cycles or so.
@@ -54,7 +55,7 @@ pub struct StateLoop {
 /// The kernels of a loop, if it is one of those. They change the arrays of the state in place; those
 /// that the body passes on unchanged, as `unchanged` says, are only read.
 pub fn state_loop(
-    module: &Module,
+    module: &Verified<Module>,
     op: &While,
     unchanged: &[bool],
     target: Target,
@@ -169,7 +170,11 @@ impl Plan<'_> {
             let form = Form::Lanes { count, at: None, mask };
             self.write(&mut b, &buffers, &[form], Part::All, MAX_TRIPS)?;
             let cost = self.instrs as u64;
-            return Some(StateLoop { kernels: vec![b.finish()], most: MAX_TRIPS, cost });
+            return Some(StateLoop {
+                kernels: vec![Vouched::new(b.finish())],
+                most: MAX_TRIPS,
+                cost,
+            });
         }
 
         let vectors = count.div_ceil(self.lanes) as i64;
@@ -214,13 +219,13 @@ impl Plan<'_> {
             });
             done?;
         }
-        let mut kernels = vec![b.finish()];
+        let mut kernels = vec![Vouched::new(b.finish())];
         if carried().any(|(shape, _)| shape.element_count() == 1) {
             let mut b = Builder::new(self.lanes);
             let buffers = self.params(&mut b, Part::Scalars);
             let form = Form::Lanes { count, at: None, mask: None };
             self.write(&mut b, &buffers, &[form], Part::Scalars, most)?;
-            kernels.push(b.finish());
+            kernels.push(Vouched::new(b.finish()));
         }
         let cost = (self.instrs as u64).div_ceil(self.lanes as u64);
         Some(StateLoop { kernels, most, cost })
@@ -238,6 +243,6 @@ impl Plan<'_> {
         let buffers = self.params(&mut b, Part::All);
         self.write(&mut b, &buffers, &[Form::Elements], Part::All, MAX_TRIPS)?;
         let cost = 4 * self.instrs as u64;
-        Some(StateLoop { kernels: vec![b.finish()], most: MAX_TRIPS, cost })
+        Some(StateLoop { kernels: vec![Vouched::new(b.finish())], most: MAX_TRIPS, cost })
     }
 }

@@ -16,7 +16,8 @@ mod select;
 
 use helio_ir::{Error, Result};
 
-use crate::kernel::{Buf, Kernel};
+use crate::Vouched;
+use crate::kernel::{Buf, Kernel, Param};
 
 /// The instructions that code may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,6 +50,15 @@ impl Isa {
         None
     }
 
+    /// Whether this processor has all of them.
+    pub fn is_here(self) -> bool {
+        match Isa::detect() {
+            Some(Isa::Avx512) => true,
+            Some(Isa::Avx2) => self == Isa::Avx2,
+            None => false,
+        }
+    }
+
     /// Lanes of a kernel; `wide` if any of its vectors has 64-bit lanes.
     pub fn lanes(self, wide: bool) -> usize {
         match (self, wide) {
@@ -72,6 +82,25 @@ impl Isa {
 pub struct Code {
     bytes: Vec<u8>,
     accesses: Vec<Access>,
+    isa: Isa,
+    interface: Interface,
+}
+
+/// What code is called with: that of its kernel, which has fields of the same names.
+#[derive(Clone, Debug)]
+pub struct Interface {
+    /// The buffers.
+    pub params: Vec<Param>,
+    /// Bytes of scratch, at an address divisible by 64.
+    pub scratch_bytes: usize,
+    /// The range is `0..range`.
+    pub range: i64,
+    /// Pieces of the range begin at multiples of this.
+    pub grain: i64,
+    /// Pairs of buffers that may be one.
+    pub shared: Vec<(usize, usize)>,
+    /// What a number of the range touches of the only buffer that is written, if that is known.
+    pub unit_bytes: Option<usize>,
 }
 
 /// An access of machine code to memory.
@@ -100,6 +129,27 @@ impl Code {
     pub fn accesses(&self) -> &[Access] {
         &self.accesses
     }
+
+    /// The instructions that it may have.
+    pub fn isa(&self) -> Isa {
+        self.isa
+    }
+
+    /// What it is called with.
+    pub fn interface(&self) -> &Interface {
+        &self.interface
+    }
+}
+
+/// As [`compile`], of a kernel that is vouched for; so is its code then. This relies on the back end
+/// alone, whose every instruction is held against the tile machine.
+pub fn compile_vouched(kernel: &Vouched<Kernel>, isa: Isa) -> Result<Vouched<Code>> {
+    compile(kernel, isa).map(Vouched::new)
+}
+
+/// As [`compile_vouched`], of code that checks its accesses ([`compile_checked`]).
+pub fn compile_checked_vouched(kernel: &Vouched<Kernel>, isa: Isa) -> Result<Vouched<Code>> {
+    compile_checked(kernel, isa).map(Vouched::new)
 }
 
 /// Machine code for a kernel with the lanes that `isa` has, or half of them.
@@ -124,8 +174,16 @@ fn code(kernel: &Kernel, isa: Isa, checked: bool) -> Result<Code> {
         bounds::add(&mut program, kernel);
     }
     let places = alloc::allocate(&mut program, isa);
+    let interface = Interface {
+        params: kernel.params.clone(),
+        scratch_bytes: kernel.scratch_bytes,
+        range: kernel.range,
+        grain: kernel.grain,
+        shared: kernel.shared.clone(),
+        unit_bytes: kernel.unit_bytes,
+    };
     let (bytes, accesses) = emit::emit(&program, &places, isa)?;
-    Ok(Code { bytes, accesses })
+    Ok(Code { bytes, accesses, isa, interface })
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use helio_codegen::kernel::{Buf, Kernel as Code};
+use helio_codegen::kernel::Kernel as Code;
 use helio_codegen::lower::{Arg, Stage, lower_scalar};
 use helio_codegen::tile::{Arg as TileArg, Tile};
-use helio_codegen::x86;
-use helio_ir::{Code as ErrorCode, CompId, Error, Module};
-use helio_runtime::program::{Failure, Kernel, RawKernel, RawParam, Signature, Step};
+use helio_codegen::{Vouched, x86};
+use helio_ir::{Code as ErrorCode, CompId, Error, Module, Verified};
+use helio_runtime::program::{Failure, Kernel, RawKernel, Step};
 use helio_runtime::{Jit, JitArg, JitBatch, LateFunction, Threads};
 use smallvec::SmallVec;
 
@@ -21,7 +21,7 @@ impl Planner<'_> {
     /// The step that runs a kernel: machine code if there can be, else the tile machine.
     pub(super) fn kernel_step(
         &mut self,
-        code: Code,
+        code: Vouched<Code>,
         cost: u64,
         slots: Vec<StorageId>,
     ) -> Planned<Step> {
@@ -47,47 +47,23 @@ impl Planner<'_> {
 /// Adds the machine code of a kernel to a batch, if there can be. Errors: the kernel is not well
 /// formed.
 fn machine_code(
-    code: &Code,
+    code: &Vouched<Code>,
     cost: u64,
     target: &Target,
     batch: &mut JitBatch,
 ) -> Result<Option<Arc<LateFunction>>, Error> {
     let Some(isa) = target.isa else { return Ok(None) };
-    let compile = if target.bounds_checks { x86::compile_checked } else { x86::compile };
-    let bytes = match compile(code, isa) {
-        Ok(bytes) => bytes,
+    let code = match target.bounds_checks {
+        true => x86::compile_checked_vouched(code, isa),
+        false => x86::compile_vouched(code, isa),
+    };
+    let code = match code {
+        Ok(code) => code,
         Err(error) if error.code() == ErrorCode::Unimplemented => return Ok(None),
         Err(error) => return Err(error),
     };
-    let param = |param: &helio_codegen::kernel::Param| RawParam {
-        bytes: param.bytes,
-        read: param.read,
-        write: param.write,
-        align: param.align(),
-    };
-    Ok(Some(batch.add(Jit {
-        signature: Arc::new(Signature {
-            name: format!("kernel {}", batch.len()),
-            params: code.params.iter().map(param).collect(),
-            scratch_bytes: code.scratch_bytes,
-            range: code.range,
-            grain: code.grain,
-        }),
-        code: bytes.bytes().to_vec(),
-        nanos: cost as f64 / CYCLES_PER_NANO,
-        checked: bytes.accesses().iter().map(in_words).collect(),
-    })))
-}
-
-/// An access to memory, for an error that says that it lies outside.
-fn in_words(access: &x86::Access) -> String {
-    let buffer = match access.buf {
-        Buf::Param(n) => format!("buffer {n}"),
-        Buf::Scratch => "scratch".to_owned(),
-    };
-    let verb = if access.write { "writes" } else { "reads" };
-    let (bytes, size) = (access.bytes, access.buffer_bytes);
-    format!("{verb} {bytes} bytes outside of {buffer}, which has {size},")
+    let name = format!("kernel {}", batch.len());
+    Ok(Some(batch.add(Jit::new(name, code, cost as f64 / CYCLES_PER_NANO))))
 }
 
 /// Scalar code that runs on many arguments at once, as machine code or on the tile machine.
@@ -107,7 +83,7 @@ impl ScalarCode {
     /// Code for `count` arguments at once, if the computation can be lowered. Errors: what it was
     /// lowered to is not well formed.
     pub(super) fn new(
-        module: &Module,
+        module: &Verified<Module>,
         scalar: CompId,
         count: usize,
         target: &Target,

@@ -102,15 +102,12 @@ impl<'m> Planner<'m> {
         let results = results.collect::<Planned<Vec<StorageId>>>()?;
         let temps: Vec<StorageId> =
             temps.iter().map(|&bytes| self.storage(bytes, frame.number)).collect();
-        let run = match &stages[..] {
-            [stage] => stage.run,
-            _ => None,
-        };
         for (number, stage) in stages.iter().enumerate() {
             let Stage { kernel, args, .. } = stage;
             // What shares its buffer with an operand is in the cache.
             let streams = zip(&kernel.params, args).map(|(param, arg)| {
                 matches!(arg, Arg::Result(leaf) if !operands.contains(&results[*leaf]))
+                    && param.write
                     && param.bytes >= STREAM_BYTES
             });
             let streams: Vec<bool> = streams.collect();
@@ -128,8 +125,9 @@ impl<'m> Planner<'m> {
                 Some(kernel) => Step::Raw { kernel: Arc::clone(kernel), slots: slots.clone() },
                 None => {
                     let mut kernel = kernel.clone();
-                    zip(&mut kernel.params, streams)
-                        .for_each(|(param, stream)| param.stream = stream);
+                    for (param, stream) in streams.into_iter().enumerate() {
+                        kernel.set_stream(param, stream);
+                    }
                     self.kernel_step(kernel, stage.cost, slots.clone())?
                 }
             };
@@ -138,21 +136,20 @@ impl<'m> Planner<'m> {
             }
             self.push(steps, step, &slots);
         }
-        if let (Some(run), Some(array)) = (run, frame.computation.instr(id).shape.as_array()) {
-            self.join(steps, run * array.element().size_bytes());
-        }
+        self.join(steps);
         Ok(results)
     }
 
     /// Makes one step of the last two, if the second is code that changes the only output of the
-    /// first, so many bytes in a unit, and whole units are rows: they are still in cache then.
-    fn join(&self, steps: &mut Vec<Step>, unit_bytes: usize) {
+    /// first, and whole units of its range are rows: they are still in cache then.
+    fn join(&self, steps: &mut Vec<Step>) {
         let [.., Step::Kernel { kernel, inputs, outputs }, Step::Raw { kernel: code, slots }] =
             &steps[..]
         else {
             return;
         };
         let &[output] = &outputs[..] else { return };
+        let Some(unit_bytes) = code.signature().unit_bytes else { return };
         let written = slots.iter().zip(&code.signature().params).filter(|(_, param)| param.write);
         let in_place = written.into_iter().all(|(&id, _)| self.find(id) == self.find(output));
         let Some(row_bytes) = kernel.row_bytes().filter(|&bytes| bytes > 0) else { return };
@@ -167,7 +164,6 @@ impl<'m> Planner<'m> {
             output,
             code: Arc::clone(code),
             slots: slots.clone(),
-            unit_bytes,
         };
         steps.truncate(steps.len() - 2);
         steps.push(Step::Finished(Box::new(step)));

@@ -22,7 +22,7 @@ mod proof;
 
 use std::io;
 
-use helio_ir::{CompId, Computation, Error, InstrId, Literal, Module, Op, Shape};
+use helio_ir::{CompId, Computation, Error, InstrId, Literal, Module, Op, Shape, Verified};
 use helio_passes::effects::Effects;
 use helio_passes::growth::Growth;
 use helio_passes::watch::Watch;
@@ -71,7 +71,7 @@ const MAX_DEPTH: usize = 64;
 
 /// Makes the plan of a module.
 pub(crate) fn plan(
-    module: &Module,
+    module: &Verified<Module>,
     target: &Target,
     client: &Client,
     watch: &Watch,
@@ -151,7 +151,7 @@ struct Loop {
 }
 
 struct Planner<'m> {
-    module: &'m Module,
+    module: &'m Verified<Module>,
     target: &'m Target,
     client: &'m Client,
     /// The threads a run may have.

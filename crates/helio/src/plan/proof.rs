@@ -81,14 +81,17 @@ impl Proofs {
         step: &Finished,
         find: &dyn Fn(StorageId) -> StorageId,
     ) -> Result<(), String> {
-        let Finished { kernel: _, inputs, output, code, slots, unit_bytes } = step;
+        let Finished { kernel: _, inputs, output, code, slots } = step;
         self.raw(&**code, slots, find)?;
         let name = &code.signature().name;
+        let Some(unit_bytes) = code.signature().unit_bytes else {
+            return Err(format!("{name} does not go from row to row"));
+        };
         if inputs.iter().any(|&input| find(input) == find(*output)) {
             return Err(format!("{name} finishes what is read"));
         }
         for (n, _) in slots.iter().enumerate().filter(|&(_, &slot)| find(slot) == find(*output)) {
-            let proof = self.kernel(&**code)?.check_units(n as u32, *unit_bytes);
+            let proof = self.kernel(&**code)?.check_units(n as u32, unit_bytes);
             proof.map_err(|why| format!("{name}, in units of {unit_bytes} bytes: {why}"))?;
         }
         Ok(())

@@ -73,7 +73,9 @@ impl LateFunction {
     }
 }
 
-impl RawKernel for LateFunction {
+// SAFETY: the signature is that of the function, which is `JitBatch::install`'s of the same code, and
+// never changes.
+unsafe impl RawKernel for LateFunction {
     fn signature(&self) -> &Signature {
         &self.signature
     }
@@ -84,7 +86,7 @@ impl RawKernel for LateFunction {
         piece: Range<i64>,
         threads: Threads<'_>,
     ) -> Result<(), CallError> {
-        // SAFETY: the caller's; the function has the same parameters and range.
+        // SAFETY: the caller's promise; the function has the same parameters and range.
         unsafe { self.function().call_raw(at, piece, threads) }
     }
 }

@@ -7,7 +7,6 @@ use helio_codegen::tile;
 use helio_codegen::x86::{self, Isa};
 
 use super::*;
-use crate::program::RawParam;
 
 /// The instruction sets of this machine.
 pub(super) fn isas() -> &'static [Isa] {
@@ -28,31 +27,12 @@ pub(super) fn checked_function(kernel: &Kernel, isa: Isa) -> JitFunction {
     installed(kernel, x86::compile_checked(kernel, isa))
 }
 
-fn installed(kernel: &Kernel, code: helio_ir::Result<x86::Code>) -> JitFunction {
+fn installed(kernel: &Kernel, code: helio_ir::Result<Code>) -> JitFunction {
     let code = code.unwrap_or_else(|e| panic!("{e}\n{kernel:#?}"));
-    let param = |p: &helio_codegen::kernel::Param| RawParam {
-        bytes: p.bytes,
-        read: p.read,
-        write: p.write,
-        align: p.align(),
-    };
-    let jit = Jit {
-        signature: Arc::new(Signature {
-            name: "kernel".into(),
-            params: kernel.params.iter().map(param).collect(),
-            scratch_bytes: kernel.scratch_bytes,
-            range: kernel.range,
-            grain: kernel.grain,
-        }),
-        code: code.bytes().to_vec(),
-        nanos: 1.0,
-        checked: code.accesses().iter().map(in_words).collect(),
-    };
+    // SAFETY: the kernels of these tests stay within their buffers, which the tile machine checks when
+    // it runs them, before the machine does; of others, the code checks its accesses.
+    let jit = unsafe { Jit::trusted("kernel", code, 1.0) };
     Jit::install(vec![jit]).unwrap().pop().unwrap()
-}
-
-fn in_words(access: &x86::Access) -> String {
-    format!("{} bytes outside of buffer {:?}", access.bytes, access.buf)
 }
 
 /// What goes past the caches arrives all the same, whole vectors and others, in one piece or several.
@@ -154,18 +134,18 @@ fn compare_function(
     let mut found: Vec<Vec<u8>> = buffers.iter().map(guarded).collect();
     let mut expected = found.clone();
     let writes = kernel.params.iter().map(|p| p.write);
-    let mut args: Vec<JitArg<'_>> = found
-        .iter_mut()
-        .zip(writes.clone())
-        .map(|(bytes, write)| if write { JitArg::Write(bytes) } else { JitArg::Read(bytes) })
-        .collect();
-    function.call(&mut args, Threads::single()).unwrap();
     let mut args: Vec<tile::Arg<'_>> = expected
         .iter_mut()
-        .zip(writes)
+        .zip(writes.clone())
         .map(|(bytes, write)| if write { tile::Arg::Write(bytes) } else { tile::Arg::Read(bytes) })
         .collect();
     tile::run(kernel, &mut args, 0, kernel.range).unwrap();
+    let mut args: Vec<JitArg<'_>> = found
+        .iter_mut()
+        .zip(writes)
+        .map(|(bytes, write)| if write { JitArg::Write(bytes) } else { JitArg::Read(bytes) })
+        .collect();
+    function.call(&mut args, Threads::single()).unwrap();
     for (n, (found, expected)) in found.iter().zip(&expected).enumerate() {
         if !kernel.params[n].write {
             continue;
@@ -514,8 +494,9 @@ fn loops_with_conditions() {
 #[test]
 fn buffers_that_do_not_fit_are_errors() {
     for &isa in isas() {
-        let function =
-            function(&mapped(isa.lanes(false), 8, &[Mem::I32], Mem::I32, |_, v| v[0]), isa);
+        let mut kernel = mapped(isa.lanes(false), 8, &[Mem::I32], Mem::I32, |_, v| v[0]);
+        kernel.shared = vec![(0, 1), (0, 0)];
+        let function = function(&kernel, isa);
         let (data, mut out) = (vec![0; 32], vec![0; 32]);
         let call = |args: &mut [JitArg<'_>]| {
             function.call(args, Threads::single()).map_err(|e| e.to_string())
@@ -528,6 +509,22 @@ fn buffers_that_do_not_fit_are_errors() {
         );
         assert!(error(&mut [JitArg::Same(0), JitArg::Write(&mut out)]).contains("of no other"));
         assert_eq!(call(&mut [JitArg::Same(1), JitArg::Write(&mut out)]), Ok(()));
+        let apart = self::function(&Kernel { shared: vec![], ..kernel }, isa);
+        let args = &mut [JitArg::Same(1), JitArg::Write(&mut out)];
+        let error = apart.call(args, Threads::single()).unwrap_err().to_string();
+        assert!(error.contains("buffer 0 cannot be that of 1"), "{error}");
+    }
+}
+
+/// Where all instruction sets are, there is nothing to refuse.
+#[test]
+fn code_for_another_processor_is_refused() {
+    for isa in [Isa::Avx512, Isa::Avx2] {
+        let kernel = mapped(isa.lanes(false), 8, &[Mem::I32], Mem::I32, |_, v| v[0]);
+        let code = x86::compile(&kernel, isa).unwrap();
+        // SAFETY: it is not called.
+        let jit = unsafe { Jit::trusted("kernel", code, 1.0) };
+        assert_eq!(Jit::install(vec![jit]).is_ok(), isas().contains(&isa), "{isa:?}");
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::memory::Block;
 
-use super::{Branch, Finished, Home, Parts, RawKernel, Selector, SlotId, Step, While};
+use super::{Branch, Finished, Home, LENT_ALIGN, Parts, RawKernel, Selector, SlotId, Step, While};
 
 /// Loops and branches may nest so deep; the executor recurses on them.
 pub const MAX_DEPTH: usize = 200;
@@ -131,17 +131,19 @@ impl Checker<'_> {
             if self.parts.slots[self.slot(slot)?].bytes < param.bytes {
                 return Err(format!("{slot:?} is smaller than parameter {i}"));
             }
+            // What is written is a block, or lies in one at a multiple of 64; what is only read may
+            // be a constant or lent, of which an argument is aligned by `Program::run`.
+            let aligned = if param.write { Block::ALIGN } else { LENT_ALIGN };
+            if !aligned.is_multiple_of(param.align) {
+                return Err(format!("parameter {i} wants to be aligned to {}", param.align));
+            }
             if !param.write {
                 continue;
             }
             self.writable(slot)?;
-            // It is a block, or lies in one at a multiple of 64.
-            if !Block::ALIGN.is_multiple_of(param.align) {
-                return Err(format!("parameter {i} wants to be aligned to {}", param.align));
-            }
-            for &other in slots[..i].iter().chain(&slots[i + 1..]) {
-                // The same slot twice is the caller's promise to the code.
-                if other != slot && self.overlap(slot, other)? {
+            for (j, &other) in slots.iter().enumerate().filter(|&(j, _)| j != i) {
+                let may = other == slot && code.signature().shared.contains(&(j, i));
+                if !may && self.overlap(slot, other)? {
                     return Err(format!("{slot:?} is written and overlaps {other:?}"));
                 }
             }
@@ -151,21 +153,26 @@ impl Checker<'_> {
 
     /// The code of a finished kernel changes the output alone, in units that make up its rows.
     fn finished(&self, step: &Finished) -> Result<(), String> {
-        let Finished { kernel, inputs, output, code, slots, unit_bytes } = step;
+        let Finished { kernel, inputs, output, code, slots } = step;
         self.apart(inputs, &[*output])?;
         self.raw(&**code, slots)?;
-        let written = slots.iter().zip(&code.signature().params).filter(|(_, param)| param.write);
-        if let Some((slot, _)) = written.into_iter().find(|&(slot, _)| slot != output) {
-            return Err(format!("{slot:?} is written where {output:?} is finished"));
+        let params = &code.signature().params;
+        let mut written = slots.iter().zip(params).filter(|(_, param)| param.write);
+        match (written.next(), written.next()) {
+            (Some((slot, _)), None) if slot == output => {}
+            _ => return Err(format!("not {output:?} alone is written where it is finished")),
         }
+        let Some(unit_bytes) = code.signature().unit_bytes else {
+            return Err(format!("code that finishes {output:?} does not go from row to row"));
+        };
         let Some(row_bytes) = kernel.row_bytes() else {
             return Err(format!("the rows of {output:?} are not to be had"));
         };
         let bytes = self.parts.slots[output.index()].bytes;
         let units =
-            usize::try_from(code.signature().range).ok().and_then(|n| n.checked_mul(*unit_bytes));
+            usize::try_from(code.signature().range).ok().and_then(|n| n.checked_mul(unit_bytes));
         let grain =
-            usize::try_from(code.signature().grain).ok().and_then(|n| n.checked_mul(*unit_bytes));
+            usize::try_from(code.signature().grain).ok().and_then(|n| n.checked_mul(unit_bytes));
         let even = grain.is_some_and(|grain| grain > 0 && row_bytes.is_multiple_of(grain));
         if units == Some(bytes) && even && row_bytes > 0 && bytes.is_multiple_of(row_bytes) {
             return Ok(());

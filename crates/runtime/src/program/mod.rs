@@ -7,7 +7,8 @@
 //!
 //! [`Program::new`] checks what the executor relies on: sizes, that no step writes memory that it
 //! reads under another name, that constants and borrowed arguments are never written. So a wrong
-//! plan is an error when the program is made, and the `unsafe` code here has little left to trust.
+//! plan is an error when the program is made. What is left to trust is what [`RawKernel`]s say of
+//! themselves, which is why those are `unsafe` to implement.
 
 mod check;
 mod replay;
@@ -144,6 +145,13 @@ pub struct Signature {
     pub name: String,
     /// What it touches of each of its parameters.
     pub params: Vec<RawParam>,
+    /// Pairs of parameters, one read and one written, that may have one address: what is read there
+    /// is read before it is written, and by the same piece of the range. Others that are written
+    /// overlap nothing.
+    pub shared: Vec<(usize, usize)>,
+    /// If number `n` of the range touches, of the only parameter that is written, so many bytes from
+    /// `n` times as many on, and no others: how many.
+    pub unit_bytes: Option<usize>,
     /// The numbers that it works on: `0..range`.
     pub range: i64,
     /// Pieces of the range begin at multiples of this.
@@ -153,7 +161,14 @@ pub struct Signature {
 }
 
 /// Code that takes addresses, as generated code does.
-pub trait RawKernel: Send + Sync {
+///
+/// # Safety
+/// [`RawKernel::signature`] is the same in every call, and true of [`RawKernel::call`], which touches
+/// no memory of its caller but what the signature says: of each parameter the first
+/// [`RawParam::bytes`], written only where [`RawParam::write`] says so. Two pieces of the range that do
+/// not overlap touch nothing that the other writes, so that they may run at the same time, on several
+/// threads. All that is written is initialised.
+pub unsafe trait RawKernel: Send + Sync {
     /// What it is called with.
     fn signature(&self) -> &Signature;
 
@@ -161,10 +176,11 @@ pub trait RawKernel: Send + Sync {
     ///
     /// # Safety
     /// `piece` lies in the range, and begins and ends at a multiple of the grain or the range's end.
-    /// `at` has an address for each parameter, a multiple of 16 and of [`RawParam::align`], valid for
+    /// `at` has an address for each parameter, a multiple of [`RawParam::align`], valid for
     /// reading and, where [`RawParam::write`] says so, writing what the piece touches of so many
-    /// bytes; what is written overlaps no other parameter, except that one address may stand for
-    /// several if the code allows it.
+    /// bytes; what is written overlaps no other parameter, except that parameters that
+    /// [`Signature::shared`] lists may have one address. Meanwhile nothing else writes what is read
+    /// or accesses what is written, other pieces of the range aside.
     ///
     /// # Errors
     /// Code that checks its accesses has ended because one lies outside of its buffer.
@@ -190,8 +206,8 @@ pub trait Host {
 /// One step.
 #[derive(Clone)]
 pub enum Step {
-    /// Code that takes addresses. `slots` are its parameters in order; a slot may stand twice where the code
-    /// allows it.
+    /// Code that takes addresses. `slots` are its parameters in order; a slot may stand twice where
+    /// [`Signature::shared`] allows it, or nothing writes it.
     Raw {
         /// The code.
         kernel: Arc<dyn RawKernel>,
@@ -233,6 +249,7 @@ pub enum Step {
 
 /// A kernel whose only output is changed in place by code that may run on rows as soon as they are
 /// complete, while they are in cache. It means the kernel's step and the code's, one after the other.
+/// The code has [`Signature::unit_bytes`], and whole units are rows.
 #[derive(Clone)]
 pub struct Finished {
     /// The kernel. It has [`Kernel::row_bytes`].
@@ -245,9 +262,6 @@ pub struct Finished {
     pub code: Arc<dyn RawKernel>,
     /// The code's parameters. It writes nothing but the output.
     pub slots: Vec<SlotId>,
-    /// The code's number `n` touches so many bytes of the output, from `n` times as many on, and no
-    /// others; which is the caller's promise.
-    pub unit_bytes: usize,
 }
 
 /// Runs `body` as long as `cond` leaves a byte other than zero in `go`.
@@ -419,3 +433,6 @@ impl fmt::Debug for Program {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

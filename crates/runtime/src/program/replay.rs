@@ -90,7 +90,7 @@ impl Replay<'_> {
                 Ok(())
             }
             Step::Finished(step) => {
-                let Finished { kernel, inputs, output, code, slots, unit_bytes: _ } = &**step;
+                let Finished { kernel, inputs, output, code, slots } = &**step;
                 inputs.iter().try_for_each(|&id| self.read(id, kernel.name()))?;
                 self.write(*output);
                 self.raw(&**code, slots)

@@ -234,7 +234,8 @@ impl Executor<'_, '_> {
 
     /// Runs a kernel, and code on its rows.
     fn finished(&self, step: &Finished) -> Result<(), RunError> {
-        let Finished { kernel, inputs, output, code, slots, unit_bytes } = step;
+        let Finished { kernel, inputs, output, code, slots } = step;
+        let unit_bytes = code.signature().unit_bytes.expect("`check` has seen that it has them");
         let (place, bytes) =
             (self.places[output.index()].at, self.program.parts.slots[output.index()].bytes);
         let at: SmallVec<[*mut u8; 16]> =
@@ -253,9 +254,9 @@ impl Executor<'_, '_> {
             let of = |(id, &at): (&SlotId, &*mut u8)| if id == output { begin } else { at };
             let at: SmallVec<[*mut u8; 16]> = slots.iter().zip(at.get()).map(of).collect();
             let piece = (from / unit_bytes) as i64..(to / unit_bytes) as i64;
-            // SAFETY: as for a step of its own, see above. Of the output, this piece touches the
-            // bytes of `rows` alone, as the plan promises, and those are borrowed mutably; the code
-            // writes nothing else.
+            // SAFETY: `check` has compared the slots with the parameters. Of the output, this piece
+            // touches the bytes of `rows` alone, whole units as asserted above, and those are borrowed
+            // mutably; the code writes nothing else, and all memory outlives this call.
             let called = unsafe { code.call(&at, piece, threads) };
             if called.is_err() {
                 *failed.lock().unwrap_or_else(PoisonError::into_inner) = called;
@@ -307,7 +308,8 @@ impl Executor<'_, '_> {
             read.push(unsafe { std::slice::from_raw_parts(at, bytes) });
         }
         for (at, bytes) in outputs.iter().map(of) {
-            // SAFETY: as above, and by this function's contract nothing else refers to them.
+            // SAFETY: the slot has so many bytes, initialised when their block was made, and by this
+            // function's contract nothing else refers to them.
             written.push(unsafe { std::slice::from_raw_parts_mut(at, bytes) });
         }
     }

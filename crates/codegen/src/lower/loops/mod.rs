@@ -13,6 +13,7 @@ use super::graph::{Node, NodeId, Reduction};
 use super::nest::Nest;
 use super::segments::{self, Segment};
 use super::{Arg, Lanes, Stage};
+use crate::Vouched;
 use crate::elementwise::Elem;
 use crate::kernel::{Addr, Builder, IndexOp, Value};
 
@@ -80,7 +81,7 @@ pub(super) fn kernel(
     let run = kernel.run(&counted);
     let args = kernel.emit.args();
     let cost = (points * per_point / lanes as f64).ceil() as u64;
-    Stage { kernel: b.finish(), args, cost: cost.max(1), run }
+    Stage { kernel: Vouched::new(b.finish()), args, cost: cost.max(1), run }
 }
 
 struct Loops<'g, 'm> {

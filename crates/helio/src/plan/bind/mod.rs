@@ -13,7 +13,7 @@ mod window;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use helio_ir::{ArrayShape, CompId, Error, Instr, InstrId, Module, Op};
+use helio_ir::{ArrayShape, CompId, Error, Instr, InstrId, Module, Op, Verified};
 use helio_runtime::kernels::FoldCode;
 use helio_runtime::kernels::sort::{PAIRS, Pairs};
 use helio_runtime::program::{Failure, Kernel, OwnMemory, Step};
@@ -24,7 +24,7 @@ use super::{Frame, Planned, Planner, StorageId, Target, arrays};
 
 /// An instruction and the shapes around it.
 struct Site<'s> {
-    module: &'s Module,
+    module: &'s Verified<Module>,
     instr: &'s Instr,
     /// The arrays of the operands, and of the result, tuples taken apart.
     operands: Vec<&'s ArrayShape>,
@@ -49,7 +49,12 @@ struct Codes<'c> {
 
 impl Codes<'_> {
     /// Scalar code for `count` arguments at once, if the computation can be lowered.
-    fn scalar(&mut self, module: &Module, scalar: CompId, count: usize) -> Option<ScalarCode> {
+    fn scalar(
+        &mut self,
+        module: &Verified<Module>,
+        scalar: CompId,
+        count: usize,
+    ) -> Option<ScalarCode> {
         let code = ScalarCode::new(module, scalar, count, self.target, self.batch);
         let code = code.unwrap_or_else(|error| {
             self.error = Some(error);
@@ -70,7 +75,7 @@ impl Reducer {
     /// The code of a computation of accumulators and then elements, all of the types of the arrays.
     /// `None` if it has others, or cannot be lowered.
     fn new(
-        module: &Module,
+        module: &Verified<Module>,
         id: CompId,
         arrays: &[&ArrayShape],
         codes: &mut Codes<'_>,

@@ -4,7 +4,7 @@ use std::iter::zip;
 
 use helio_codegen::lower::lower;
 use helio_ir::builder::{XlaBuilder, XlaComputation, XlaOp};
-use helio_ir::{ArrayShape, BinaryOp, Computation, InstrId, Op, ops};
+use helio_ir::{ArrayShape, BinaryOp, Computation, InstrId, Op, ops, verify};
 use helio_runtime::program::Step;
 
 use super::is_movement;
@@ -22,8 +22,9 @@ impl<'m> Planner<'m> {
         let Some((computation, operands)) = computation_of(frame.computation, id) else {
             return Ok(None);
         };
-        let module = computation.module();
-        let Ok(lowered) = lower(module, module.entry_id(), target) else { return Ok(None) };
+        // (What the builder has built passes; it is asked since only such modules are lowered.)
+        let Ok(module) = verify(computation.module().clone()) else { return Ok(None) };
+        let Ok(lowered) = lower(&module, module.entry_id(), target) else { return Ok(None) };
         let all = frame.operands(id);
         let origins = frame.leaves.operand_origins(frame.computation, id);
         let chosen = (

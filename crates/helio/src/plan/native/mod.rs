@@ -11,9 +11,9 @@ use std::collections::{HashMap, HashSet};
 use std::iter::zip;
 use std::sync::Arc;
 
-use helio_codegen::elementwise;
 use helio_codegen::kernel::Kernel;
 use helio_codegen::kernel_loop::{Buffer, KernelLoop, Part, Role, Until};
+use helio_codegen::{Vouched, elementwise};
 use helio_ir::{ArrayShape, CompId, Computation, ElementType, Instr, InstrId, Op, ops};
 use helio_runtime::program::{RawKernel, Step};
 
@@ -41,13 +41,13 @@ pub(super) struct Written {
     /// The step's code.
     kernel: Arc<dyn RawKernel>,
     /// What it was made of.
-    code: Kernel,
+    code: Vouched<Kernel>,
     /// The work of a unit of its range, in cycles or so.
     cost: u64,
 }
 
 impl Written {
-    pub(super) fn new(kernel: &Arc<dyn RawKernel>, code: Kernel, cost: u64) -> Self {
+    pub(super) fn new(kernel: &Arc<dyn RawKernel>, code: Vouched<Kernel>, cost: u64) -> Self {
         Written { kernel: Arc::clone(kernel), code, cost }
     }
 }
@@ -80,7 +80,7 @@ pub(super) struct Many {
 
 /// A loop as one kernel.
 struct Native {
-    code: Kernel,
+    code: Vouched<Kernel>,
     slots: Vec<StorageId>,
     /// The work of a call.
     cycles: u64,

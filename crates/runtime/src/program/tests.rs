@@ -1,0 +1,222 @@
+//! Programs whose code is Rust, so that Miri sees what the executor does.
+
+use super::*;
+use crate::{Memory, Pool};
+
+/// Code that adds a number to each byte of a read parameter, and writes the sums to another.
+struct Add {
+    by: u8,
+    signature: Signature,
+}
+
+impl Add {
+    fn new(bytes: usize, by: u8, shared: bool, unit_bytes: Option<usize>) -> Self {
+        let param = |write: bool| RawParam { bytes, read: !write, write, align: 1 };
+        let shared = if shared { vec![(0, 1)] } else { Vec::new() };
+        let signature = Signature {
+            name: "add".to_owned(),
+            params: vec![param(false), param(true)],
+            shared,
+            unit_bytes,
+            range: bytes as i64,
+            grain: 4,
+            scratch_bytes: 0,
+        };
+        Add { by, signature }
+    }
+}
+
+// SAFETY: the signature is one value, and `call` reads and writes byte `n` of the two parameters for
+// number `n`, reading it before it is written.
+unsafe impl RawKernel for Add {
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    unsafe fn call(
+        &self,
+        at: &[*mut u8],
+        piece: Range<i64>,
+        threads: Threads<'_>,
+    ) -> Result<(), CallError> {
+        let at = crate::jit::Addresses(at);
+        threads.for_ranges((piece.end - piece.start) as usize, 8, &|numbers| {
+            for n in numbers {
+                let n = piece.start as usize + n;
+                let (from, to) = (at.get()[0].wrapping_add(n), at.get()[1].wrapping_add(n));
+                // SAFETY: the caller's promise: byte `n` of both may be accessed, by this task alone.
+                unsafe { to.write(from.read().wrapping_add(self.by)) };
+            }
+        });
+        Ok(())
+    }
+}
+
+/// Bytes times two, in rows.
+struct Double {
+    row_bytes: usize,
+}
+
+impl Kernel for Double {
+    fn name(&self) -> &str {
+        "double"
+    }
+
+    fn run(
+        &self,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+        _: Threads<'_>,
+    ) -> Result<(), Failure> {
+        for (to, from) in outputs[0].iter_mut().zip(inputs[0]) {
+            *to = from.wrapping_mul(2);
+        }
+        Ok(())
+    }
+
+    fn row_bytes(&self) -> Option<usize> {
+        Some(self.row_bytes)
+    }
+
+    fn run_finished(
+        &self,
+        inputs: &[&[u8]],
+        output: &mut [u8],
+        finish: Finish<'_>,
+        threads: Threads<'_>,
+    ) -> Result<(), Failure> {
+        threads.for_chunks(output, self.row_bytes, &|row, to| {
+            let from = &inputs[0][row * self.row_bytes..];
+            to.iter_mut().zip(from).for_each(|(to, from)| *to = from.wrapping_mul(2));
+            finish(row * self.row_bytes, to);
+        });
+        Ok(())
+    }
+}
+
+/// The host of programs that ask it for nothing but copies.
+struct Copies;
+
+impl Host for Copies {
+    fn call(
+        &mut self,
+        _: usize,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+    ) -> Result<(), Failure> {
+        outputs[0].copy_from_slice(inputs[0]);
+        Ok(())
+    }
+}
+
+const BYTES: usize = 64;
+
+fn slots(homes: &[Home]) -> Vec<Slot> {
+    homes.iter().map(|&home| Slot { bytes: BYTES, home }).collect()
+}
+
+fn raw(code: Add, slots: [u32; 2]) -> Step {
+    Step::Raw { kernel: Arc::new(code), slots: slots.map(SlotId).to_vec() }
+}
+
+fn finished(code: Add, row_bytes: usize, slots: [u32; 2]) -> Step {
+    Step::Finished(Box::new(Finished {
+        kernel: Arc::new(Double { row_bytes }),
+        inputs: vec![SlotId(0)],
+        output: SlotId(1),
+        code: Arc::new(code),
+        slots: slots.map(SlotId).to_vec(),
+    }))
+}
+
+/// An argument of 64 bytes and a block that is the result.
+fn parts(steps: Vec<Step>) -> Parts {
+    Parts {
+        arguments: vec![ArgumentInfo { bytes: BYTES, written: false }],
+        slots: slots(&[Home::Argument(0), Home::Block(0)]),
+        results: vec![SlotId(1)],
+        steps,
+        ..Parts::default()
+    }
+}
+
+fn refused(parts: Parts) -> String {
+    Program::new(parts).expect_err("it is refused")
+}
+
+fn run(parts: Parts, argument: &[u8]) -> Vec<u8> {
+    let program = Program::new(parts).unwrap();
+    program.replay().unwrap();
+    let (memory, pool, meter) = (Memory::new(), Pool::new(2), Arc::default());
+    let mut results = [Threads::single(), pool.threads(2)].map(|threads| {
+        let run = Run { memory: &memory, threads, meter: &meter, host: &mut Copies };
+        let results = program.run(vec![Argument::Lent(argument)], run).unwrap();
+        results[0].as_slice().to_vec()
+    });
+    assert_eq!(results[0], results[1]);
+    std::mem::take(&mut results[0])
+}
+
+#[test]
+fn code_that_finishes_rows_does_so_in_place() {
+    let argument: Vec<u8> = (0..BYTES as u8).collect();
+    for row_bytes in [8, 16, BYTES] {
+        // One byte of the argument off, so that it is copied first.
+        let lent = [&[0], &argument[..]].concat();
+        let step = finished(Add::new(BYTES, 3, true, Some(1)), row_bytes, [1, 1]);
+        let expected: Vec<u8> = argument.iter().map(|v| v * 2 + 3).collect();
+        assert_eq!(run(parts(vec![step]), &lent[1..]), expected);
+    }
+    let code = |unit| Add::new(BYTES, 3, true, unit);
+    let no_units = refused(parts(vec![finished(code(None), 8, [1, 1])]));
+    assert!(no_units.contains("does not go from row to row"), "{no_units}");
+    let elsewhere = refused(parts(vec![finished(code(Some(1)), 8, [1, 0])]));
+    assert!(elsewhere.contains("written"), "{elsewhere}");
+    let no_rows = refused(parts(vec![finished(code(Some(1)), 6, [1, 1])]));
+    assert!(no_rows.contains("rows of 6 bytes"), "{no_rows}");
+}
+
+#[test]
+fn one_slot_for_two_parameters_is_what_the_code_allows() {
+    let twice = |shared| {
+        let first = raw(Add::new(BYTES, 1, false, None), [0, 1]);
+        parts(vec![first, raw(Add::new(BYTES, 1, shared, None), [1, 1])])
+    };
+    assert_eq!(run(twice(true), &[5; BYTES]), [7; BYTES]);
+    assert!(refused(twice(false)).contains("overlaps"));
+    let constant = parts(vec![raw(Add::new(BYTES, 1, false, None), [1, 0])]);
+    assert!(refused(constant).contains("must not be"));
+    let mut misaligned = Add::new(BYTES, 1, false, None);
+    misaligned.signature.params[0].align = 64;
+    assert!(refused(parts(vec![raw(misaligned, [0, 1])])).contains("aligned to 64"));
+    let large = raw(Add::new(BYTES + 1, 1, false, None), [0, 1]);
+    assert!(refused(parts(vec![large])).contains("smaller than parameter"));
+}
+
+#[test]
+fn loops_exchange_blocks_and_branches_choose() {
+    let add = |by, slots| raw(Add::new(BYTES, by, false, None), slots);
+    // Slots: the argument, two blocks that change places, and a place in the arena.
+    let body = vec![
+        add(1, [1, 3]),
+        Step::Copy { from: SlotId(3), to: SlotId(2) },
+        Step::Branch(Box::new(Branch {
+            selector: Selector::Pred(SlotId(0)),
+            branches: vec![vec![add(2, [3, 2])], vec![add(9, [3, 2])]],
+        })),
+    ];
+    let each = While {
+        cond: Vec::new(),
+        go: SlotId(0),
+        trips: Some(3),
+        body,
+        rotate: vec![vec![SlotId(1), SlotId(2)]],
+    };
+    let copy = Step::Host { call: 0, inputs: vec![SlotId(0)], outputs: vec![SlotId(1)] };
+    let parts = Parts {
+        slots: slots(&[Home::Argument(0), Home::Block(0), Home::Block(1), Home::Arena(64)]),
+        arena_bytes: 128,
+        ..parts(vec![copy, Step::While(Box::new(each))])
+    };
+    assert_eq!(run(parts, &[1; BYTES]), [10; BYTES]);
+}
