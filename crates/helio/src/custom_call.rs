@@ -53,7 +53,7 @@ impl CustomCallRegistry {
     /// Registers a C function, `void target(void* out, void** in)`: each pointer of `in`, and
     /// `out`, points to the elements of an array in row-major order, or for a tuple to a table of
     /// such pointers. Elements narrower than a byte take a byte each. Memory is aligned to 64
-    /// bytes.
+    /// bytes. A call with operands or a result that the function does not accept is an error.
     pub fn register_c(&self, target: impl Into<String>, function: CFunction) {
         self.insert(target.into(), Function::C(function));
     }
@@ -104,19 +104,28 @@ impl CustomCalls for CustomCallRegistry {
         drop(functions); // a function may register another one
         Some(match function {
             Function::Rust(function) => function(operands, result),
-            Function::C(function) => call_c(function, operands, result),
+            Function::C(function) => call_c(target, &function, operands, result),
         })
     }
 }
 
-fn call_c(function: CFunction, operands: &[Literal], result: &Shape) -> Result<Literal> {
+fn call_c(
+    target: &str,
+    function: &CFunction,
+    operands: &[Literal],
+    result: &Shape,
+) -> Result<Literal> {
     let bytes = operands
         .iter()
         .fold(result.size_bytes(), |sum, operand| sum.saturating_add(operand.shape().size_bytes()));
     let _counted = memory::reserve(bytes)?;
     let mut trees = operands.iter().map(to_tree).collect::<Result<Vec<_>>>()?;
     let mut out = zeroed(result);
-    function.call(&mut trees, &mut out);
+    function.call(&mut trees, &mut out).map_err(|e| {
+        let operands: Vec<String> =
+            operands.iter().map(|value| value.shape().to_string()).collect();
+        Error::invalid(format!("{target}: {e}: ({}) -> {result}", operands.join(", ")))
+    })?;
     from_tree(&out, result)
 }
 

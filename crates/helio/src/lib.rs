@@ -53,7 +53,7 @@ pub use helio_ir::{
 };
 pub use helio_passes as passes;
 pub use helio_passes::OptLevel;
-pub use helio_runtime::{Block, CFunction, Closed, Memory, OutOfMemory, Queue, View};
+pub use helio_runtime::{Block, Bytes, CFunction, Closed, Memory, OutOfMemory, Queue, Tree, View};
 pub use host::{HostQueues, infeed_shapes};
 pub use interpreted::{Interpreted, Reason};
 pub use memory_plan::MemoryPlan;

@@ -27,8 +27,10 @@ const MYFUNC: &str = "ENTRY e {
   ROOT z = f32[3,3] custom-call(x, y), custom_call_target=\"myfunc\"
 }";
 
+/// # Safety
+/// `ins` has arrays of 2 and of 6 numbers; `out` is one of 9.
 unsafe extern "C" fn myfunc(out: *mut c_void, ins: *mut *mut c_void) {
-    // SAFETY: the program above passes f32[2] and f32[2,3] and takes f32[3,3].
+    // SAFETY: the caller's promise.
     unsafe {
         let x = *ins as *const f32;
         let y = *ins.add(1) as *const f32;
@@ -47,8 +49,17 @@ fn a_custom_call_through_the_c_abi_or_from_rust() {
     assert!(error.detail().contains("myfunc"), "{error}");
     assert_eq!(error.instruction(), Some("z"));
 
-    // SAFETY: `myfunc` stays within the memory of the program's operands and result.
-    registry.register_c("myfunc", unsafe { CFunction::new(myfunc) });
+    // SAFETY: `myfunc` reads an element of one operand, the fourth of another, and writes one.
+    let function = unsafe {
+        CFunction::new(myfunc, |operands, result| {
+            let bytes: Vec<_> = operands.iter().map(|operand| operand.array_bytes()).collect();
+            bytes == [Some(8), Some(24)] && result.array_bytes() == Some(36)
+        })
+    };
+    registry.register_c("myfunc", function);
+    let small = MYFUNC.replace("f32[2] constant({1, 2})", "f32[1] constant({1})");
+    let error = compile(&small).run_with(&[], &options).unwrap_err();
+    assert!(error.detail().contains("myfunc: the function does not take"), "{error}");
     let expected = [42.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
     assert_eq!(floats(&program.run_with(&[], &options).unwrap()), expected);
 

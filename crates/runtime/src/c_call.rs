@@ -1,6 +1,8 @@
 //! Calls of the user's functions across the C ABI, `void target(void* out, void** in)`.
 
 use std::ffi::c_void;
+use std::fmt;
+use std::sync::Arc;
 
 /// 64 bytes at an address divisible by 64: the alignment XLA promises its custom calls.
 #[derive(Clone, Copy)]
@@ -45,6 +47,14 @@ pub enum Tree {
 }
 
 impl Tree {
+    /// How many bytes an array has; `None` of a tuple. (Of a token, an array of none stands here.)
+    pub fn array_bytes(&self) -> Option<usize> {
+        match self {
+            Tree::Array(bytes) => Some(bytes.len),
+            Tree::Tuple(_) => None,
+        }
+    }
+
     /// A pointer to the value as C sees it: to the bytes of an array, or to a table of the
     /// pointers of a tuple's elements. Tables are kept in `tables`, whose heap blocks stay where
     /// they are when it grows.
@@ -62,33 +72,69 @@ impl Tree {
 }
 
 /// A C function with the classic custom-call signature.
-#[derive(Clone, Copy, Debug)]
-pub struct CFunction(unsafe extern "C" fn(out: *mut c_void, ins: *mut *mut c_void));
+type Target = unsafe extern "C" fn(out: *mut c_void, ins: *mut *mut c_void);
+
+/// Whether a function takes these operands, and this result to be written.
+type Accepts = dyn Fn(&[Tree], &Tree) -> bool + Send + Sync;
+
+/// A C function that custom calls may name.
+#[derive(Clone)]
+pub struct CFunction {
+    target: Target,
+    accepts: Arc<Accepts>,
+}
+
+/// The error that a C function does not take such operands, or such a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotAccepted;
+
+impl fmt::Display for NotAccepted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the function does not take operands and a result of these sizes")
+    }
+}
+
+impl std::error::Error for NotAccepted {}
 
 impl CFunction {
-    /// Wraps a function.
+    /// Wraps a function that takes the operands and the result that `accepts` says it does.
+    ///
+    /// The function is not told sizes, which a program may state as it likes; so it is called only
+    /// where `accepts` gives true. Let that compare the lengths of arrays
+    /// ([`Tree::array_bytes`]) with those that the function reads and writes.
     ///
     /// # Safety
-    /// Called with memory for the result and the operands of the custom calls that name it, the
-    /// function must read no more than the operands, write no more than the result, keep no
-    /// pointer, be callable from any thread, and return.
+    /// Called with operands and a result that `accepts` gives true for, the function must read no more
+    /// than the operands, write no more than the result, keep no pointer, be callable from any thread,
+    /// and return.
     pub unsafe fn new(
         function: unsafe extern "C" fn(out: *mut c_void, ins: *mut *mut c_void),
+        accepts: impl Fn(&[Tree], &Tree) -> bool + Send + Sync + 'static,
     ) -> Self {
-        CFunction(function)
+        CFunction { target: function, accepts: Arc::new(accepts) }
     }
 
-    /// Calls it: it reads `operands` and writes `result`.
-    pub fn call(&self, operands: &mut [Tree], result: &mut Tree) {
+    /// Calls it: it reads `operands` and writes `result`. Errors: it does not take them.
+    pub fn call(&self, operands: &mut [Tree], result: &mut Tree) -> Result<(), NotAccepted> {
+        if !(self.accepts)(operands, result) {
+            return Err(NotAccepted);
+        }
         let mut tables = Vec::new();
         let mut ins: Vec<*mut c_void> =
             operands.iter_mut().map(|operand| operand.pointer(&mut tables)).collect();
         let out = result.pointer(&mut tables);
         // SAFETY: `out` and `ins` point to memory of `result` and `operands`, borrowed mutably for the
         // call, by way of `tables`, which live until it returns; that the function stays within what
-        // the caller laid out there was promised to `CFunction::new`.
-        unsafe { (self.0)(out, ins.as_mut_ptr()) }
+        // is laid out there, which `accepts` has seen, was promised to `CFunction::new`.
+        unsafe { (self.target)(out, ins.as_mut_ptr()) }
         drop(tables);
+        Ok(())
+    }
+}
+
+impl fmt::Debug for CFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CFunction").field(&self.target).finish()
     }
 }
 
@@ -97,8 +143,11 @@ mod tests {
     use super::*;
 
     /// out = (ins[0][0] + ins[1].1[0], ins[0][1])
+    ///
+    /// # Safety
+    /// `ins` has an array of two numbers, and a pair of nothing and a number; `out` a pair of numbers.
     unsafe extern "C" fn sample(out: *mut c_void, ins: *mut *mut c_void) {
-        // SAFETY: the test below lays out the memory that is read and written here.
+        // SAFETY: the caller has laid out the memory that is read and written here.
         unsafe {
             let x: *const f32 = (*ins).cast();
             let pair: *const *const f32 = (*ins.add(1)).cast();
@@ -118,8 +167,25 @@ mod tests {
         let mut operands = [floats(&[1.0, 2.0]), pair];
         let mut result =
             Tree::Tuple(vec![Tree::Array(Bytes::zeroed(4)), Tree::Array(Bytes::zeroed(4))]);
-        // SAFETY: `sample` stays within the memory laid out here.
-        unsafe { CFunction::new(sample) }.call(&mut operands, &mut result);
+        let accepts = |operands: &[Tree], result: &Tree| {
+            let has = |tree: &Tree, bytes| tree.array_bytes() == Some(bytes);
+            let pair = |tree: &Tree, bytes: [usize; 2]| match tree {
+                Tree::Tuple(parts) => {
+                    parts.len() == 2
+                        && parts.iter().zip(bytes).all(|(tree, bytes)| has(tree, bytes))
+                }
+                Tree::Array(_) => false,
+            };
+            operands.len() == 2
+                && has(&operands[0], 8)
+                && pair(&operands[1], [0, 4])
+                && pair(result, [4, 4])
+        };
+        // SAFETY: `sample` stays within memory laid out as `accepts` wants it.
+        let function = unsafe { CFunction::new(sample, accepts) };
+        assert_eq!(function.call(&mut operands[..1], &mut result), Err(NotAccepted));
+        assert_eq!(function.call(&mut operands, &mut Tree::Tuple(vec![])), Err(NotAccepted));
+        assert_eq!(function.call(&mut operands, &mut result), Ok(()));
         let Tree::Tuple(parts) = result else { panic!("a tuple") };
         let read = |tree: &Tree| match tree {
             Tree::Array(bytes) => f32::from_ne_bytes(bytes.as_slice().try_into().unwrap()),

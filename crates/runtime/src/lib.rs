@@ -15,7 +15,7 @@ pub mod program;
 mod queue;
 mod threads;
 
-pub use c_call::{Bytes, CFunction, Tree};
+pub use c_call::{Bytes, CFunction, NotAccepted, Tree};
 pub use jit::{CallError, Jit, JitArg, JitBatch, JitFunction, LateFunction};
 pub use memory::{Block, Memory, OutOfMemory, View};
 pub use queue::{Closed, Queue};
