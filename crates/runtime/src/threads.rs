@@ -228,6 +228,29 @@ mod tests {
         });
     }
 
+    /// The first payload is the caller's; the others are not dropped, since that might panic again.
+    #[test]
+    fn payloads_that_panic_when_dropped_leave_the_pool_whole() {
+        struct Payload;
+        impl Drop for Payload {
+            fn drop(&mut self) {
+                panic!("a payload is dropped");
+            }
+        }
+        let pool = Pool::new(3);
+        for _ in 0..20 {
+            let outcome = catch_unwind(AssertUnwindSafe(|| {
+                pool.threads(3).for_each(50, &|_| {
+                    std::thread::yield_now();
+                    std::panic::resume_unwind(Box::new(Payload));
+                });
+            }));
+            assert!(outcome.is_err());
+            std::mem::forget(outcome);
+        }
+        pool.threads(3).for_each(2, &|_| {});
+    }
+
     #[test]
     fn a_panic_reaches_the_caller_and_leaves_the_pool_whole() {
         let pool = Pool::new(3);

@@ -210,7 +210,14 @@ impl Job<'_> {
             // Nobody begins another task. The counter cannot wrap: it passes `tasks` at most once
             // for each thread.
             self.next.store(self.tasks, Ordering::Relaxed);
-            lock(&self.panic).get_or_insert(panic);
+            let mut first = lock(&self.panic);
+            if first.is_none() {
+                *first = Some(panic);
+            } else {
+                // What is dropped may panic again, and nothing here may: the caller would leave
+                // `Pool::run` while others work on the job.
+                std::mem::forget(panic);
+            }
         }
     }
 }
@@ -265,7 +272,8 @@ impl Shared {
                 // there until `workers`, which `join` has raised, falls to zero.
                 unsafe { job.as_ref() }.work();
                 state = lock(&self.state);
-                // SAFETY: as above. The job is not touched after this.
+                // SAFETY: `workers` still counts this thread, so the job is alive; it is not touched
+                // after this.
                 let others = unsafe { job.as_ref() }.workers.fetch_sub(1, Ordering::Release) - 1;
                 if others == 0 {
                     self.left.notify_all();
