@@ -117,6 +117,17 @@ macro_rules! with_word {
 }
 pub(super) use with_word;
 
+/// How many elements an array of these sizes has; `None` if they are more than memory has bytes. What
+/// kernels compute from sizes that pass here, offsets of elements, does not overflow: two tasks whose
+/// parts are apart by their numbers are apart in memory.
+pub(super) fn element_count(sizes: &[usize]) -> Option<usize> {
+    if sizes.contains(&0) {
+        return Some(0);
+    }
+    let count = sizes.iter().try_fold(1_usize, |count, &size| count.checked_mul(size))?;
+    (count <= isize::MAX as usize).then_some(count)
+}
+
 /// The alignment of what [`Scratch`] hands out.
 const ALIGNMENT: usize = 64;
 
@@ -181,6 +192,14 @@ mod tests {
             halves.fill(2);
             assert_eq!((words, halves), (&mut [1, 1, 1][..], &mut [2, 2, 2, 2, 2][..]));
         }
+    }
+
+    #[test]
+    fn more_elements_than_memory_has_bytes_are_none() {
+        assert_eq!(element_count(&[3, 0, usize::MAX, 5]), Some(0));
+        assert_eq!(element_count(&[3, 4]), Some(12));
+        assert_eq!(element_count(&[1 << 32, 1 << 32]), None);
+        assert_eq!(element_count(&[1 << 32, 1 << 31]), None);
     }
 
     #[test]

@@ -61,7 +61,7 @@ impl Isa {
             // SAFETY: an `Isa` of this kind exists only where `all` found the features.
             #[cfg(target_arch = "x86_64")]
             Kind::Avx512 => unsafe { with_avx512(body) },
-            // SAFETY: as above.
+            // SAFETY: an `Isa` of this kind exists only where `all` found the features.
             #[cfg(target_arch = "x86_64")]
             Kind::Avx2 => unsafe { with_avx2(body) },
             Kind::Portable => body(),
@@ -121,7 +121,7 @@ pub(super) fn prefetch_line(at: *const u8) {
 #[inline(always)]
 pub(super) fn prefetch_far(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: as above.
+    // SAFETY: a hint, which accesses nothing; SSE is part of the architecture.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T1>(at.cast())

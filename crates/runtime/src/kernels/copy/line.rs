@@ -22,7 +22,7 @@ pub(super) unsafe fn elements(
     let (size, count) = (element_size as isize, range.len());
     let from = from.wrapping_offset(range.start as isize * step.from);
     let to = to.wrapping_offset(range.start as isize * step.to);
-    // SAFETY: handed on; distances are what they are called.
+    // SAFETY: the caller's promise, handed on; distances are what they are called.
     unsafe {
         if step.to != size || element_size > 8 {
             return with_size!(element_size, T => apart::<T>(step, count, from, to));
@@ -85,7 +85,7 @@ pub(super) unsafe fn interleaved(
     let from = from.wrapping_offset(range.start as isize * line.from);
     let to = to.wrapping_offset(range.start as isize * line.to);
     let count = range.len();
-    // SAFETY: handed on.
+    // SAFETY: the caller's promise, handed on.
     unsafe {
         if line.from != size || element_size > 8 {
             let short_to_line = Step { size: count, ..line };

@@ -126,9 +126,12 @@ impl Copy {
         }
         assert!(self.from.fits(from.len(), from_first), "a copy reads outside of its source");
         assert!(self.to.fits(to.len(), to_first), "a copy writes outside of its target");
+        // (Pointers to all of the arrays, since boxes reach before their first element, too.)
+        let from = from.as_ptr().wrapping_add(from_first);
+        let to = to.as_mut_ptr().wrapping_add(to_first);
         // SAFETY: both boxes lie inside their arrays, as just checked, and `new` has seen to it
         // that no two elements of the target overlap.
-        unsafe { self.nest.run(from[from_first..].as_ptr(), to[to_first..].as_mut_ptr(), threads) }
+        unsafe { self.nest.run(from, to, threads) }
     }
 }
 

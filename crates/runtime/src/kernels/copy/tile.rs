@@ -17,7 +17,7 @@ pub(super) unsafe fn plane(
 ) {
     let plane = Plane { source, target, from, to };
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: handed on, and the wide vectors are used where the processor has them.
+    // SAFETY: the caller's promise, handed on, and the wide vectors are used where the processor has them.
     unsafe {
         use std::arch::x86_64::{__m128i, __m512i};
         match element_size {
@@ -35,7 +35,7 @@ pub(super) unsafe fn plane(
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    // SAFETY: handed on.
+    // SAFETY: the caller's promise, handed on.
     unsafe {
         let _ = is_streamed;
         plane.rest(0, 0, element_size)
@@ -57,10 +57,24 @@ struct Plane {
 /// `stream` at addresses aligned to that.
 #[cfg(target_arch = "x86_64")]
 unsafe trait Row<V: Copy, const N: usize> {
+    /// # Safety
+    /// The processor has these vectors, and the bytes of one may be read.
     unsafe fn load(from: *const u8) -> V;
+
+    /// # Safety
+    /// The processor has these vectors, and the bytes of one may be written.
     unsafe fn store(to: *mut u8, row: V);
+
+    /// As [`Row::store`], past the cache.
+    ///
+    /// # Safety
+    /// As for [`Row::store`]; the address is a multiple of the vector's size.
     unsafe fn stream(to: *mut u8, row: V);
+
     /// Elements of the lower halves, and of the upper halves, in turn from `a` and `b`.
+    ///
+    /// # Safety
+    /// The processor has these vectors.
     unsafe fn interleave(a: V, b: V) -> [V; 2];
 }
 
@@ -71,7 +85,7 @@ impl Plane {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     unsafe fn wide_tiles<R: Row<V, N>, V: Copy, const N: usize>(&self, is_streamed: bool) {
-        // SAFETY: handed on.
+        // SAFETY: the caller's promise, handed on.
         unsafe { self.tiles::<R, V, N>(is_streamed) }
     }
 
@@ -118,7 +132,7 @@ impl Plane {
                 }
             }
         }
-        // SAFETY: handed on.
+        // SAFETY: the caller's promise, handed on.
         unsafe { self.rest(lines, columns, element_size) }
     }
 

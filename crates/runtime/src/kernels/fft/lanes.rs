@@ -189,7 +189,7 @@ mod x86 {
 
                 #[inline(always)]
                 fn neg_mul_add(self, b: Self, c: Self) -> Self {
-                    // SAFETY: as above.
+                    // SAFETY: a vector is there, so the machine has the instructions.
                     $vector(unsafe { $neg_mul_add(self.0, b.0, c.0) })
                 }
             }
@@ -224,7 +224,7 @@ mod x86 {
                 #[inline(always)]
                 fn store(self, vector: $vector, to: &mut [$part]) {
                     let to = &mut to[..$count];
-                    // SAFETY: as above.
+                    // SAFETY: the token proves the features, and the slice has so many numbers.
                     unsafe { $store(to.as_mut_ptr(), vector.0) }
                 }
             }

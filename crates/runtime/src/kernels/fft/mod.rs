@@ -19,7 +19,9 @@ use helio_limits::Reservation;
 use rustfft::num_complex::Complex;
 use rustfft::{Fft as Lines, FftDirection, FftNum, FftPlanner};
 
-use super::bytes::{Plain, Scratch, bytes_of, bytes_of_mut, cast, cast_mut, scratch_for};
+use super::bytes::{
+    Plain, Scratch, bytes_of, bytes_of_mut, cast, cast_mut, element_count, scratch_for,
+};
 use super::disjoint::Disjoint;
 use super::isa::vectorised;
 use super::scratch;
@@ -115,7 +117,12 @@ impl Part for f64 {
 
 impl Fft {
     /// A transform of `batch` arrays with these lengths in the time domain, one to three.
+    ///
+    /// # Panics
+    /// If there are more elements than memory has bytes.
     pub fn new(kind: FftKind, batch: usize, lengths: Vec<usize>) -> Self {
+        let sizes = [&[batch], &lengths[..]].concat();
+        assert!(element_count(&sizes).is_some(), "{sizes:?} elements fit memory");
         Fft { kind, batch, lengths, single: OnceLock::new(), double: OnceLock::new() }
     }
 
@@ -376,7 +383,7 @@ impl Fft {
                         }
                     });
                     for i in 0..length {
-                        // SAFETY: as above.
+                        // SAFETY: the columns are still this task's, whose first reference has ended.
                         let row = unsafe { data.part(at(i), columns) };
                         for (line, v) in lines.chunks_exact(stride).zip(row) {
                             *v = line[i];

@@ -42,6 +42,9 @@ fn close(a: &[Complex<f64>], b: &[Complex<f64>]) {
 #[test]
 fn two_dimensions_of_odd_sizes() {
     for (rows, cols) in [(1, 1), (3, 5), (8, 17), (19, 4)] {
+        if cfg!(miri) && rows > 3 {
+            continue; // Miri interprets: small ones are enough for it.
+        }
         let data = signal(rows * cols);
         for (kind, sign, scale) in
             [(FftKind::Forward, -1.0, 1.0), (FftKind::Inverse, 1.0, (rows * cols) as f64)]

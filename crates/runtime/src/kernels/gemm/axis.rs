@@ -8,24 +8,43 @@ pub(crate) struct Axis {
 
 impl Axis {
     /// Joins dimensions where one continues the next. Sizes of 1 leave nothing behind.
+    ///
+    /// # Panics
+    /// If there are more indices, or they reach further, than memory does: no offset of an index can
+    /// overflow after this.
     pub(crate) fn new(dims: impl IntoIterator<Item = (usize, usize)>) -> Self {
         let mut joined: Vec<(usize, usize)> = Vec::new();
         for (size, stride) in dims {
             match joined.last_mut() {
                 _ if size == 1 => {}
-                Some(last) if size.checked_mul(stride) == Some(last.1) => {
+                Some(last)
+                    if size.checked_mul(stride) == Some(last.1)
+                        && last.0.checked_mul(size).is_some() =>
+                {
                     *last = (last.0 * size, stride);
                 }
                 _ => joined.push((size, stride)),
             }
         }
-        Axis { dims: joined }
+        let axis = Axis { dims: joined };
+        assert!(axis.fits_memory(), "dimensions reach further than memory: {:?}", axis.dims);
+        axis
+    }
+
+    fn fits_memory(&self) -> bool {
+        const MOST: usize = isize::MAX as usize;
+        let more = |(len, last): (usize, usize), &(size, stride): &(usize, usize)| {
+            let (len, reach) = (len.checked_mul(size)?, (size - 1).checked_mul(stride)?);
+            Some((len, last.checked_add(reach)?)).filter(|&(len, last)| len.max(last) <= MOST)
+        };
+        let is_empty = self.dims.iter().any(|&(size, _)| size == 0);
+        is_empty || self.dims.iter().try_fold((1, 0), more).is_some()
     }
 
     /// With all strides multiplied, and if asked for an innermost dimension of 2 indices at this
     /// distance.
     pub(crate) fn scaled(&self, factor: usize, pair: Option<usize>) -> Axis {
-        let dims = self.dims.iter().map(|&(size, stride)| (size, stride * factor));
+        let dims = self.dims.iter().map(|&(size, stride)| (size, stride.saturating_mul(factor)));
         Axis::new(dims.chain(pair.map(|stride| (2, stride))))
     }
 
@@ -57,7 +76,8 @@ impl Axis {
             if stride < span {
                 return false;
             }
-            span += (size - 1) * stride;
+            let Some(wider) = span.checked_add((size - 1) * stride) else { return false };
+            span = wider;
         }
         true
     }
@@ -120,5 +140,11 @@ mod tests {
         assert_eq!(offsets, [10, 15, 50, 55, 60, 65, 100, 105]);
         assert!(axis.keeps_apart(5) && !axis.keeps_apart(6));
         assert!(Axis::new([(2, 4), (3, 10)]).keeps_apart(4));
+    }
+
+    #[test]
+    #[should_panic(expected = "reach further than memory")]
+    fn what_reaches_further_than_memory_is_refused() {
+        Axis::new([(3, usize::MAX), (2, 1)]);
     }
 }

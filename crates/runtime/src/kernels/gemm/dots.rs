@@ -148,7 +148,8 @@ impl<W, A> Dots<'_, W, A> {
         }
         if whole < self.steps {
             let mask = S::mask(self.steps - whole);
-            // SAFETY: as above; lanes outside the mask are not accessed.
+            // SAFETY: the caller's promise: these steps of all rows may be read, and lanes outside the
+            // mask are not accessed.
             unsafe {
                 let words = rows.map(|row| S::load_masked(row.wrapping_add(whole), mask));
                 for (i, sums) in sums.iter_mut().enumerate() {

@@ -112,7 +112,7 @@ impl<T> Shared<T> {
 
 // SAFETY: an address; the code that accesses memory there states why it may.
 unsafe impl<T> Sync for Shared<T> {}
-// SAFETY: as above.
+// SAFETY: as an address it is any thread's; who accesses memory there states why it may.
 unsafe impl<T> Send for Shared<T> {}
 
 /// Where sums are while they are formed.

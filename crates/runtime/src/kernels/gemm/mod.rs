@@ -103,7 +103,8 @@ impl Contraction {
     /// and result (`rows`), of rhs and result (`cols`), and of the operands only (`steps`).
     ///
     /// # Panics
-    /// If the columns of the result are not neighbours, or two elements of it are one in memory.
+    /// If the columns of the result are not neighbours, or two elements of it are one in memory, or
+    /// dimensions reach further than memory does.
     pub fn new(batch: &[Dim], rows: &[Dim], cols: &[Dim], steps: &[Dim]) -> Self {
         let axis = |dims: &[Dim], stride: fn(&Dim) -> usize| {
             Axis::new(dims.iter().map(|dim| (dim.size, stride(dim))))
@@ -219,8 +220,9 @@ impl Contraction {
         if batches == 0 || rows == 0 || cols == 0 {
             return;
         }
-        let last = self.batch[2].last() + self.out_rows.last() + cols - 1;
-        assert!(last < out.len, "the result lies in its memory");
+        let last = self.batch[2].last().checked_add(self.out_rows.last());
+        let last = last.and_then(|last| last.checked_add(cols - 1));
+        assert!(last.is_some_and(|last| last < out.len), "the result lies in its memory");
         assert!(then.rows.is_none() || self.row_len().is_some(), "the rows are neighbours");
         let finish_rows = |batch: usize, rows: Range<usize>| {
             if let Some(finish) = then.rows {
@@ -255,7 +257,8 @@ impl Contraction {
                 }
             };
             let convert = |row, col, sums: &[A]| {
-                // SAFETY: as above.
+                // SAFETY: this part of the result lies in memory, as asserted above, and is no other
+                // task's.
                 unsafe { out.places.write(isa, place(row, col), 1, sums) };
                 finish_part(row, col, sums.len());
             };

@@ -78,7 +78,7 @@ pub(in crate::kernels) struct F16(pub u16);
 
 // SAFETY: transparent wrappers of a primitive number.
 unsafe impl Plain for Bf16 {}
-// SAFETY: as above.
+// SAFETY: transparent wrappers of a primitive number.
 unsafe impl Plain for F16 {}
 
 impl Bf16 {

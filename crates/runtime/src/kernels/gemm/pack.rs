@@ -297,8 +297,8 @@ impl<'a, W> Strided<'a, W> {
 /// Panics if not all items and steps from `start` on are among `count` elements.
 pub(super) fn check_bounds(count: usize, start: usize, items: &Axis, steps: &Axis) {
     if items.len() > 0 && steps.len() > 0 {
-        let last = start + items.last() + steps.last();
-        assert!(last < count, "the operand lies in its memory");
+        let last = start.checked_add(items.last()).and_then(|last| last.checked_add(steps.last()));
+        assert!(last.is_some_and(|last| last < count), "the operand lies in its memory");
     }
 }
 

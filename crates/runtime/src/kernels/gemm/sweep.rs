@@ -126,7 +126,7 @@ unsafe fn add_rows<S: Simd>(
             // SAFETY: the caller's promise; lanes outside the mask are not accessed.
             sum = unsafe { S::mul_add(S::splat(element), S::load_masked(row, mask), sum) };
         }
-        // SAFETY: as above.
+        // SAFETY: the caller's promise; lanes outside the mask are not accessed.
         unsafe { S::store(out.wrapping_add(whole), mask, sum, add) };
     }
 }

@@ -197,6 +197,13 @@ fn check_sizes(batch: usize, rows: usize, steps: usize, cols: usize) {
 }
 
 #[test]
+fn small_under_miri() {
+    for (batch, rows, steps, cols) in [(1, 4, 3, 9), (3, 2, 3, 3), (1, 1, 5, 10)] {
+        check_sizes(batch, rows, steps, cols);
+    }
+}
+
+#[test]
 fn sizes_around_tiles_and_blocks() {
     // Every number of rows of a tile, and of lanes of its last vector.
     for i in 1..=35 {

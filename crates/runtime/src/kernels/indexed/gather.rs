@@ -39,7 +39,8 @@ impl Gather {
     /// A plan for elements of this many bytes. `None` if the description is not consistent, or
     /// elements have no size that types have.
     pub fn new(windows: &IndexedWindows, element_size: usize) -> Option<Self> {
-        if ![1, 2, 4, 8, 16].contains(&element_size) {
+        // (Of one number there is no list to write.)
+        if ![1, 2, 4, 8, 16].contains(&element_size) || windows.is_splat {
             return None;
         }
         let mut plan = windows.plan()?;
@@ -175,7 +176,8 @@ impl Gather {
                     found.each(
                         #[inline(always)]
                         move |place, list| {
-                            // SAFETY: as above.
+                            // SAFETY: each element of the list belongs to one index vector, and
+                            // that to one task.
                             let to = unsafe { to.part((list + list_at) * size, bytes) };
                             copy_row::<N>(&array[place * size..][..bytes], to);
                         },

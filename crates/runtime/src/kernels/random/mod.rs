@@ -6,7 +6,7 @@
 mod philox;
 mod threefry;
 
-use super::bytes::{cast, cast_mut};
+use super::bytes::{cast, cast_mut, element_count};
 use crate::Threads;
 
 /// A generator.
@@ -31,7 +31,8 @@ pub struct RandomBits {
 
 impl RandomBits {
     /// A plan for arrays of these sizes, of elements of 1, 2, 4 or 8 bytes, all of whose bits are
-    /// random, from a state of so many words of 64 bits. `None` for other elements and states.
+    /// random, from a state of so many words of 64 bits. `None` for other elements and states,
+    /// and for more elements than fit memory.
     pub fn new(
         generator: Generator,
         state_words: usize,
@@ -43,12 +44,14 @@ impl RandomBits {
             Generator::Philox => state_words == 2 || state_words == 3,
         };
         let is_possible = fits && [1, 2, 4, 8].contains(&element_size);
+        let count = element_count(sizes)?;
+        element_count(&[count, element_size])?;
         is_possible.then(|| RandomBits {
             generator,
             state_words,
             element_size,
             layout: threefry::Layout::new(sizes),
-            count: sizes.iter().product(),
+            count,
         })
     }
 

@@ -107,7 +107,7 @@ impl Layout {
             // A dimension of odd size has no place for the last second words.
             let copies = if 2 * pair + 1 < size { 2 } else { 1 };
             for (copy, words) in words[..copies].iter().enumerate() {
-                // SAFETY: as above: runs of words, of different blocks each.
+                // SAFETY: runs of words, of different blocks each, and each block is one task's.
                 let to = unsafe { to.part(at + copy * stride, run) };
                 for (to, &word) in to.iter_mut().zip(&words[done..]) {
                     *to = T::of(word);

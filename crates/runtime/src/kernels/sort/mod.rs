@@ -12,7 +12,7 @@ pub use keys::{KeyOrder, SortKey};
 pub use merge::{MergeSort, PAIRS, Pairs, Precedes};
 pub use top_k::TopK;
 
-use super::bytes::{Scratch, cast, cast_mut, scratch_for, slots, with_size};
+use super::bytes::{Scratch, cast, cast_mut, element_count, scratch_for, slots, with_size};
 use super::disjoint::Disjoint;
 use crate::Threads;
 
@@ -33,6 +33,11 @@ impl Lanes {
     fn is_empty(&self) -> bool {
         [self.outer, self.count, self.inner].contains(&0)
     }
+
+    /// How many elements there are; `None` if they are more than memory has bytes.
+    pub(super) fn len(&self) -> Option<usize> {
+        element_count(&[self.outer, self.count, self.inner])
+    }
 }
 
 /// A stable sort of one or more arrays of the same sizes along a dimension.
@@ -52,10 +57,11 @@ const TASK_ELEMENTS: usize = 1 << 14;
 
 impl Sort {
     /// A sort of arrays whose elements have these sizes in bytes by keys, the most significant
-    /// first. `None` if lanes are too long for indices of 32 bits, if there is no key, or if a key
-    /// has elements of more than 64 bits.
+    /// first. `None` if lanes are too long for indices of 32 bits, or more than fit memory, if there
+    /// is no key, or if a key has elements of more than 64 bits.
     pub fn new(keys: Vec<SortKey>, element_sizes: Vec<usize>, lanes: Lanes) -> Option<Self> {
         let is_possible = lanes.count <= u32::MAX as usize
+            && lanes.len().is_some()
             && !keys.is_empty()
             && keys.iter().all(|k| element_sizes.get(k.operand).is_some_and(|&size| size <= 8));
         is_possible.then_some(Sort { keys, element_sizes, lanes })

@@ -19,6 +19,8 @@ pub use scan::Scan;
 pub use select::{Select, SelectAndScatter};
 pub use select_by_code::{SelectByCode, SelectCode};
 
+use super::bytes::element_count;
+
 /// A window along one dimension. Point `k` of the window at position `p` lies over element
 /// `(p * stride + k * window_dilation - pad_low) / base_dilation`, if that is a whole number and
 /// there is such an element; nothing else takes part.
@@ -216,8 +218,16 @@ fn split_lanes(window: &[WindowDim]) -> (&[WindowDim], usize) {
     (windowed, trivial.iter().fold(1, |lanes, dim| lanes.saturating_mul(dim.base)))
 }
 
-/// Whether dilations and windows are not too large, and nothing is zero that must not be.
-fn are_possible(window: &[WindowDim]) -> bool {
+/// Whether dilations and windows are not too large, elements and positions not more than fit memory,
+/// and nothing is zero that must not be.
+fn are_possible(window: &[WindowDim], lanes: usize) -> bool {
+    let count = |of: fn(&WindowDim) -> usize| {
+        let sizes: Vec<usize> = window.iter().map(of).chain([lanes]).collect();
+        element_count(&sizes)
+    };
+    if count(|dim| dim.base).is_none() || count(|dim| dim.positions).is_none() {
+        return false;
+    }
     let is_possible = |dim: &WindowDim| {
         let nothing = [dim.size, dim.stride, dim.window_dilation, dim.base_dilation];
         !nothing.contains(&0) && dim.base_dilation <= MOST_DILATION
@@ -237,7 +247,7 @@ impl Windows {
 
     /// Windows over elements of so many neighbours each. `None` as for [`Windows::new`].
     fn of_elements(window: &[WindowDim], lanes: usize) -> Option<Self> {
-        if !are_possible(window) {
+        if !are_possible(window, lanes) {
             return None;
         }
         if window.iter().any(|dim| dim.positions == 0) {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::super::bytes::{cast, cast_mut};
+use super::super::bytes::{cast, cast_mut, element_count};
 use super::super::disjoint::Disjoint;
 use super::super::isa::Isa;
 use super::super::number::{Fold, FoldOp, Folding, Number, NumberType, with_fold, with_folding};
@@ -75,6 +75,7 @@ impl ReduceWindow {
 pub(super) fn scan(window: &[WindowDim]) -> Option<(Lanes, bool)> {
     let d = window.iter().position(|dim| !dim.is_trivial())?;
     let dim = &window[d];
+    element_count(&window.iter().map(|dim| dim.base).collect::<Vec<_>>())?;
     let others = window.iter().skip(d + 1).all(WindowDim::is_trivial);
     let is_plain = dim.stride == 1 && dim.window_dilation == 1 && dim.base_dilation == 1;
     let covers_all = dim.size == dim.base && dim.positions == dim.base;
@@ -98,7 +99,7 @@ impl Plan {
             && (1..ENOUGH_LANES).contains(&lanes)
             && dim.base_dilation == 1
             && window.iter().all(|dim| dim.positions > 0)
-            && are_possible(window)
+            && are_possible(window, lanes)
         {
             // The last dimension is left to the line, for which its base is all one element.
             let outer = Windows::of_elements(outer, dim.base.checked_mul(lanes)?)?;

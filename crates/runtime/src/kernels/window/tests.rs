@@ -105,6 +105,15 @@ fn check_reduce<T: Number + std::fmt::Debug>(
 }
 
 #[test]
+fn small_under_miri() {
+    let whole = |base| dim(base, 1, 1, (0, 0), PLAIN);
+    for window in [vec![dim(7, 3, 1, (1, 1), PLAIN)], vec![dim(5, 2, 2, (0, 1), PLAIN), whole(3)]] {
+        let from = numbers(base_size(&window));
+        check_reduce(&window, NumberType::F32, Fold::Add, (&from, 3.0), |a, b| a + b);
+    }
+}
+
+#[test]
 fn windows_fold_what_they_cover() {
     for window in cases() {
         // Sums of these numbers are exact in any order.

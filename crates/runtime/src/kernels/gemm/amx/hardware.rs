@@ -138,7 +138,7 @@ impl Tiles for Hardware {
     #[inline(always)]
     fn zero<const TILE: usize>(&mut self) {
         self.check(TILE);
-        // SAFETY: as above; the tile is configured.
+        // SAFETY: a value exists only where the instructions are; the tile is configured.
         unsafe { tilezero::<TILE>() };
     }
 
@@ -146,7 +146,8 @@ impl Tiles for Hardware {
     fn load<const TILE: usize>(&mut self, from: &[u32], stride: usize) {
         self.check(TILE);
         assert!(self.config.span(TILE, stride) <= from.len(), "the rows are in memory");
-        // SAFETY: as above; the rows may be read, as just checked.
+        // SAFETY: a value exists only where the instructions are; the tile is configured, and its rows
+        // may be read, as just checked.
         unsafe { tileloadd::<TILE>(from.as_ptr(), 4 * stride) };
     }
 
@@ -154,7 +155,8 @@ impl Tiles for Hardware {
     fn store<const TILE: usize>(&mut self, to: &mut [u32], stride: usize) {
         self.check(TILE);
         assert!(self.config.span(TILE, stride) <= to.len(), "the rows are in memory");
-        // SAFETY: as above; the rows may be written, as just checked.
+        // SAFETY: a value exists only where the instructions are; the tile is configured, and its rows
+        // may be written, as just checked.
         unsafe { tilestored::<TILE>(to.as_mut_ptr(), 4 * stride) };
     }
 
@@ -166,7 +168,8 @@ impl Tiles for Hardware {
             && row_bytes[SUM] == row_bytes[RHS]
             && row_bytes[LHS] == 4 * rows[RHS];
         assert!(match_up && rows[SUM] > 0 && rows[RHS] > 0, "the tiles match");
-        // SAFETY: as above; the tiles are configured, different, and match.
+        // SAFETY: a value exists only where the instructions are; the tiles are configured, different,
+        // and match, as just checked.
         unsafe {
             match dot {
                 Dot::Bf16 => tdpbf16ps::<SUM, LHS, RHS>(),
@@ -179,7 +182,7 @@ impl Tiles for Hardware {
     }
 
     fn release(&mut self) {
-        // SAFETY: as above.
+        // SAFETY: a value exists only where the instructions are.
         unsafe { tilerelease() };
         self.config = Config::default();
     }
@@ -284,6 +287,8 @@ mod tests {
     /// A function that holds an instruction and nothing that matters besides.
     macro_rules! assert_bytes {
         ($name:ident, |$at:ident, $stride:ident| $call:expr, $bytes:expr) => {{
+            /// # Safety
+            /// It is never called: its code is looked at.
             #[inline(never)]
             unsafe fn $name($at: *mut u32, $stride: usize) {
                 let _ = ($at, $stride);

@@ -124,12 +124,17 @@ impl Convolution {
     /// The convolution with these dimensions.
     ///
     /// # Panics
-    /// If two elements of the result are one in memory.
+    /// If two elements of the result are one in memory, or dimensions reach further than memory does.
     pub fn new(group: Dim, batch: Dim, features: Dim, outputs: Dim, spatial: &[Spatial]) -> Self {
         let mut spatial = spatial.to_vec();
         if spatial.is_empty() {
             spatial.push(POINT);
         }
+        // Offsets in the operands do not overflow if these axes are possible at all.
+        let input = [group, batch, features].map(|dim| (dim.size, dim.lhs));
+        Axis::new(input.into_iter().chain(spatial.iter().map(|dim| (dim.input, dim.lhs))));
+        let kernel = [group, features, outputs].map(|dim| (dim.size, dim.rhs));
+        Axis::new(kernel.into_iter().chain(spatial.iter().map(|dim| (dim.kernel, dim.rhs))));
         let out = [group, batch, outputs].map(|dim| (dim.size, dim.out));
         let out = Axis::new(out.into_iter().chain(spatial.iter().map(|dim| (dim.output, dim.out))));
         assert!(out.len() == 0 || out.keeps_apart(1), "the elements of the result are apart");
@@ -258,7 +263,8 @@ impl Convolution {
                 unsafe { self.run_tasks((loops, isa), lhs, rhs, None, out.places, threads) }
             }),
             Route::Grouped => self.turn(rhs, |rhs| {
-                // SAFETY: as above.
+                // SAFETY: the caller's promise; the result lies in its memory and none of its elements
+                // is another.
                 unsafe { self.run_grouped((loops, isa), lhs, rhs, out.places, threads) }
             }),
             Route::Phases(phases) => {
@@ -266,15 +272,15 @@ impl Convolution {
                     let rhs = From { elements: rhs, start: *rhs_start };
                     let places = PlacesFrom { places: out.places, start: *start };
                     let out = Out { len: out.len - start, places: &places };
-                    // SAFETY: as above: the places of a phase are some of those of the whole.
+                    // SAFETY: the caller's promise: the places of a phase are some of those of the whole.
                     unsafe { conv.run(loops, isa, lhs, &rhs, out, threads) };
                 }
             }
-            // SAFETY: as above.
+            // SAFETY: the caller's promise; the result lies in its memory, as asserted.
             Route::Loops => unsafe {
                 self.run_loops(isa, lhs, rhs, out.places, &self.everywhere(), threads);
             },
-            // SAFETY: as above.
+            // SAFETY: the caller's promise; the result lies in its memory, as asserted.
             Route::Zeros => unsafe { self.write_zeros(isa, out.places) },
         }
     }

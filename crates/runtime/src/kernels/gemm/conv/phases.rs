@@ -146,7 +146,7 @@ impl<A> Places<A> for PlacesFrom<'_, A> {
     }
 
     unsafe fn bytes(&self, at: usize, count: usize) -> &mut [u8] {
-        // SAFETY: as above.
+        // SAFETY: the caller's promise, for the same place under its other number.
         unsafe { self.places.bytes(self.start + at, count) }
     }
 }

@@ -273,6 +273,18 @@ fn case(sizes: [usize; 4]) -> Case {
 const PLAIN: Sizes = (9, 3, 1, [0, 0], [1, 1], false);
 
 #[test]
+fn small_under_miri() {
+    let holes = (3, 2, 1, [1, 1], [2, 1], true);
+    for (window, sizes) in [
+        ((4, 2, 1, [0, 1], [1, 1], false), [1, 1, 2, 3]),
+        ((4, 2, 1, [0, 1], [1, 1], false), [8, 1, 1, 1]),
+        (holes, [1, 1, 1, 2]),
+    ] {
+        Case { spatial: vec![window], ..case(sizes) }.check_orders();
+    }
+}
+
+#[test]
 fn windows_of_all_kinds() {
     let windows = [
         PLAIN,

@@ -142,6 +142,8 @@ simd!(
     _mm256_add_epi64, _mm256_maskstore_epi64
 );
 
+/// # Safety
+/// The features are there, and 8 numbers may be read.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn load_i32(from: *const i32) -> __m256i {
@@ -149,6 +151,8 @@ unsafe fn load_i32(from: *const i32) -> __m256i {
     unsafe { _mm256_loadu_si256(from.cast()) }
 }
 
+/// # Safety
+/// The features are there, and 4 numbers may be read.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn load_i64(from: *const i64) -> __m256i {

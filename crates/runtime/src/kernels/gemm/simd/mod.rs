@@ -128,7 +128,7 @@ impl<S: Simd + Tiled<S::Word, S::Acc>> Loops<S::Word, S::Acc> for S {
     unsafe fn sweep(&self, sweep: &Sweep<'_, S::Word, S::Acc>) {
         self.vectorise(
             #[inline(always)]
-            // SAFETY: as above.
+            // SAFETY: the caller's promise; `self` proves the features.
             || unsafe { sweep.run::<S>() },
         );
     }
@@ -136,7 +136,7 @@ impl<S: Simd + Tiled<S::Word, S::Acc>> Loops<S::Word, S::Acc> for S {
     unsafe fn channels(&self, channels: &Channels<'_, S::Word, S::Acc>) {
         self.vectorise(
             #[inline(always)]
-            // SAFETY: as above.
+            // SAFETY: the caller's promise; `self` proves the features.
             || unsafe { channels.run::<S>() },
         );
     }

@@ -97,7 +97,8 @@ fn combine_rows<T: Plain>(
     for i in 0..found.array().len() {
         let Some((place, list)) = found.get(i) else { break };
         if let Some((place, list)) = found.get(i + strip.rows_ahead) {
-            // SAFETY: as below; nothing is read here, and the reference ends at once.
+            // SAFETY: each element of the array is one task's, which has no other reference now; this
+            // one ends at once.
             prefetch(unsafe { to.part(place + array_at, width) });
             prefetch(&updates[list + list_at..][..width]);
         }

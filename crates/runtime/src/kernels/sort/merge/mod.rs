@@ -76,7 +76,7 @@ impl MergeSort {
         }
         let compared = compared.len();
         let sort = MergeSort { element_sizes, lanes, compared, moved, permuted };
-        (lanes.count <= u32::MAX as usize).then_some(sort)
+        (lanes.count <= u32::MAX as usize && lanes.len().is_some()).then_some(sort)
     }
 
     /// Bytes of an element of what is moved.

@@ -7,7 +7,7 @@ mod tests;
 
 use std::ops::Range;
 
-use super::super::bytes::{Scratch, cast, cast_mut, slots, with_word};
+use super::super::bytes::{Scratch, cast, cast_mut, element_count, slots, with_word};
 use super::super::disjoint::Disjoint;
 use super::keys::{KeyOrder, Ranks};
 use super::lane::Key;
@@ -39,8 +39,8 @@ struct Results<'t, T> {
 
 impl TopK {
     /// Of `rows` rows of `row_size` elements of `element_size` bytes that compare by `order`.
-    /// `None` if indices do not fit 32 bits with a sign, elements are wider than 64 bits, or `k`
-    /// exceeds `row_size`.
+    /// `None` if indices do not fit 32 bits with a sign, elements are wider than 64 bits or more than
+    /// fit memory, or `k` exceeds `row_size`.
     pub fn new(
         (rows, row_size): (usize, usize),
         k: usize,
@@ -51,6 +51,7 @@ impl TopK {
         if row_size > i32::MAX as usize || k > row_size || element_size > 8 {
             return None;
         }
+        element_count(&[rows, row_size])?;
         let side_by_side = SideBySide::new((rows, row_size), k, element_size);
         Some(TopK { rows, row_size, k, element_size, order, largest, side_by_side })
     }
@@ -155,7 +156,7 @@ impl TopK {
             }
         }
         if !to.places.is_empty() {
-            // SAFETY: as above.
+            // SAFETY: each row belongs to one task, which writes its places once.
             let places = unsafe { to.places.part(row * self.k, self.k) };
             for (to, place) in places.iter_mut().zip(best) {
                 *to = place as i32;
