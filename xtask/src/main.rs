@@ -1,8 +1,9 @@
-//! Chores of the repository: `cargo xtask docs | ci | corpus DIR`.
+//! Chores of the repository: `cargo xtask docs | ci | corpus DIR | sanitize`.
 
 mod ci;
 mod corpus;
 mod operations;
+mod sanitize;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -31,6 +32,12 @@ enum Chore {
         /// The directory.
         dir: PathBuf,
     },
+    /// Run tests under Miri, AddressSanitizer and ThreadSanitizer, as far as they are here.
+    Sanitize {
+        /// One of them only.
+        #[arg(long, value_enum)]
+        only: Option<sanitize::Tool>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -38,6 +45,7 @@ fn main() -> ExitCode {
         Chore::Docs { check } => operations::write(check),
         Chore::Ci => ci::run(),
         Chore::Corpus { dir } => corpus::run(&dir),
+        Chore::Sanitize { only } => sanitize::run(only),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
