@@ -1,9 +1,11 @@
 //! Everything that can run a module. A case file passes when every engine agrees with it.
 
+use std::sync::OnceLock;
+
 use helio::ir::{Module, Verified};
 use helio::{
-    Backend, CompileOptions, Error, Executable, GeneratedCode, Interpreted, Literal, OptLevel,
-    RunOptions,
+    Backend, Client, ClientOptions, CompileOptions, Error, Executable, GeneratedCode, Interpreted,
+    Literal, OptLevel, RunOptions,
 };
 
 /// Something that runs modules.
@@ -25,6 +27,8 @@ enum Way {
         threads: usize,
         bounds_checks: bool,
     },
+    /// On one, two and eight threads, one after the other, with the same bits each time.
+    Threads,
 }
 
 const fn compiled(
@@ -56,16 +60,23 @@ pub const ENGINES: &[Engine] = &[
     checked("compiled at level 3 for AVX2, accesses checked", OptLevel::More, GeneratedCode::Avx2),
 ];
 
+/// Compiled once and run on different numbers of threads, which must give the same bits.
+pub const THREADS: Engine = Engine { name: "compiled, on 1, 2 and 8 threads", way: Way::Threads };
+
 impl Engine {
     /// Whether it compiles programs.
     pub fn is_compiled(&self) -> bool {
-        matches!(self.way, Way::Compile { .. })
+        matches!(self.way, Way::Compile { .. } | Way::Threads)
     }
 
     /// Whether it compiles programs at a level that leaves nothing to the interpreter that could be
     /// compiled.
     pub fn compiles_all(&self) -> bool {
-        matches!(self.way, Way::Compile { level, .. } if level > OptLevel::None)
+        match self.way {
+            Way::Compile { level, .. } => level > OptLevel::None,
+            Way::Threads => true,
+            Way::Interpret | Way::InterpretReparsed => false,
+        }
     }
 
     /// Makes a module ready to run. The plan of a compiled program has been replayed.
@@ -83,8 +94,13 @@ impl Engine {
                 compile.code = code;
                 compile.bounds_checks = bounds_checks;
             }
+            Way::Threads => compile.backend = Backend::Cpu,
         }
-        let program = helio::compile(module, &compile).map_err(first)?;
+        let program = match self.way {
+            Way::Threads => wide_client().compile(module, &compile),
+            _ => helio::compile(module, &compile),
+        };
+        let program = program.map_err(first)?;
         if let Some(plan) = program.plan() {
             plan.replay().map_err(Error::internal)?;
         }
@@ -99,8 +115,10 @@ impl Engine {
         options: &RunOptions,
     ) -> Result<Literal, Error> {
         let mut options = options.clone();
-        if let Way::Compile { threads, .. } = self.way {
-            options.threads = Some(threads);
+        match self.way {
+            Way::Compile { threads, .. } => options.threads = Some(threads),
+            Way::Threads => return on_threads(program, args, &options),
+            Way::Interpret | Way::InterpretReparsed => {}
         }
         program.run_with(args, &options)
     }
@@ -119,6 +137,39 @@ impl Engine {
 /// What of a program has no native code, but for what is due to the machine that tests run on.
 pub fn not_compiled(program: &Executable) -> Vec<&Interpreted> {
     program.interpreted().iter().filter(|i| !i.reason.concerns_machine()).collect()
+}
+
+/// A client of eight threads, which the machine need not have.
+fn wide_client() -> &'static Client {
+    static CLIENT: OnceLock<Client> = OnceLock::new();
+    CLIENT.get_or_init(|| {
+        let mut options = ClientOptions::default();
+        options.threads = Some(8);
+        Client::new(&options)
+    })
+}
+
+fn on_threads(
+    program: &Executable,
+    args: &[Literal],
+    options: &RunOptions,
+) -> Result<Literal, Error> {
+    let run = |threads: usize| {
+        let mut options = options.clone();
+        options.threads = Some(threads);
+        program.run_with(args, &options)
+    };
+    let bytes = |result: &Literal| -> Vec<Vec<u8>> {
+        let arrays = result.leaves().into_iter().filter_map(Literal::as_array);
+        arrays.map(|array| array.to_bytes().into_owned()).collect()
+    };
+    let expected = run(1)?;
+    for threads in [2, 8, 8] {
+        if bytes(&run(threads)?) != bytes(&expected) {
+            return Err(Error::internal(format!("other bits on {threads} threads than on one")));
+        }
+    }
+    Ok(expected)
 }
 
 fn first(errors: Vec<Error>) -> Error {

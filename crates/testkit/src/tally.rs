@@ -28,8 +28,7 @@ struct Count {
 impl Tally {
     /// Notes that a program has run on an engine, and its results were compared.
     pub fn ran(&mut self, engine: &Engine, program: &Executable) {
-        let place = ENGINES.iter().position(|e| e.name == engine.name).unwrap_or(ENGINES.len());
-        let count = self.engines.entry(place).or_default();
+        let count = self.engines.entry(place(engine)).or_default();
         count.programs += 1;
         match program.interpreted_because() {
             Some(reason) if engine.is_compiled() => *count.whole.entry(reason).or_default() += 1,
@@ -40,13 +39,16 @@ impl Tally {
 
     /// How many programs have run on an engine.
     pub fn programs(&self, engine: &Engine) -> usize {
-        let of = |place: usize| self.engines.get(&place);
-        let place = ENGINES.iter().position(|e| e.name == engine.name);
-        place.and_then(of).map_or(0, |count| count.programs)
+        self.engines.get(&place(engine)).map_or(0, |count| count.programs)
     }
 }
 
-/// A line for each engine, those on which nothing has run included.
+/// The place of an engine in [`ENGINES`], or behind them.
+fn place(engine: &Engine) -> usize {
+    ENGINES.iter().position(|e| e.name == engine.name).unwrap_or(ENGINES.len())
+}
+
+/// A line for each engine of [`ENGINES`], those on which nothing has run included.
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (place, engine) in ENGINES.iter().enumerate() {

@@ -5,7 +5,7 @@ use helio::ir::ops::BinaryOp;
 
 use super::block::{Value, list, shape};
 use super::bound::{Bound, Precision};
-use super::{Fill, Generator, MAX_ELEMENTS};
+use super::{Fill, Generator};
 
 /// A fold of so many steps takes the interpreter a while.
 const MAX_WORK: usize = 200_000;
@@ -73,7 +73,7 @@ impl Generator {
         Some((op, initial, bound))
     }
 
-    fn reduce(&mut self) -> Option<Value> {
+    pub(super) fn reduce(&mut self) -> Option<Value> {
         let value = self.choose(|value| value.rank() >= 1)?;
         let folded: Vec<usize> = (0..value.rank()).filter(|_| self.chance(1, 2)).collect();
         let kept = (0..value.rank()).filter(|d| !folded.contains(d));
@@ -248,7 +248,7 @@ impl Generator {
         let dims = [batches, free(&lhs, 0), free(&rhs, 1)].concat();
         let count: usize = contracting.iter().map(|pair| lhs.dims[pair[0]]).product();
         let results: usize = dims.iter().product();
-        if results > MAX_ELEMENTS || results * count.max(1) > MAX_WORK {
+        if results > self.most || results * count.max(1) > MAX_WORK {
             return None;
         }
         let (element, bound) = self.products(&lhs, &rhs, count.max(1))?;
@@ -383,7 +383,7 @@ impl Generator {
         })
     }
 
-    fn sort(&mut self) -> Option<Value> {
+    pub(super) fn sort(&mut self) -> Option<Value> {
         let key = self.key()?;
         let along = self.below(key.rank());
         let callee = self.comparator(&[key.element]);
@@ -391,7 +391,7 @@ impl Generator {
         Some(self.block.push(key.element, &key.dims, "sort", &[&key], &attributes, key.bound))
     }
 
-    fn sort_pairs(&mut self) -> Option<Value> {
+    pub(super) fn sort_pairs(&mut self) -> Option<Value> {
         let key = self.key()?;
         let payload = self.choose(|value| value.dims == key.dims)?;
         let along = self.below(key.rank());

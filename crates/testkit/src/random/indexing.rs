@@ -5,7 +5,7 @@ use helio::ir::ops::BinaryOp;
 
 use super::block::{Value, list};
 use super::bound::{Bound, Precision};
-use super::{Fill, Generator, MAX_ELEMENTS};
+use super::{Fill, Generator};
 
 impl Generator {
     pub(super) fn indexing(&mut self) {
@@ -95,7 +95,7 @@ impl Generator {
         let mut dims = value.dims.clone();
         dims.remove(along);
         dims.insert(0, count);
-        if dims.iter().product::<usize>() > MAX_ELEMENTS {
+        if dims.iter().product::<usize>() > self.most {
             return None;
         }
         let indices = self.indices(count, value.dims[along]);

@@ -16,6 +16,7 @@ mod elementwise;
 mod folds;
 mod indexing;
 mod movement;
+mod neighbours;
 
 use std::collections::BTreeMap;
 
@@ -24,7 +25,7 @@ use helio::ir::{Module, Verified, dispatch_type, types::C128};
 use helio::{Array, ElementType, Executable, Literal, RunOptions};
 use oorandom::Rand64;
 
-use crate::engines::{ENGINES, Engine};
+use crate::engines::{ENGINES, Engine, THREADS};
 use crate::tally::Tally;
 use crate::tolerance::Tolerance;
 use block::{Block, Value};
@@ -102,6 +103,14 @@ impl Random {
         Random { generator }
     }
 
+    /// Grows a program of about so many instructions that read what their neighbours may overwrite,
+    /// on arrays that are cut up among threads.
+    pub fn neighbours(seed: u64, instructions: usize) -> Self {
+        let mut generator = Generator::for_neighbours(seed);
+        (0..instructions).for_each(|_| generator.neighbour());
+        Random { generator }
+    }
+
     /// How many values there are.
     pub fn count(&self) -> usize {
         self.generator.block.values.len()
@@ -143,7 +152,8 @@ impl Random {
         let root = format!("r = ({}) tuple({})", shapes.join(", "), names.join(", "));
         let operands: Vec<usize> = results.iter().map(|value| value.line).collect();
         let (body, arguments) = self.generator.block.text(&root, &operands, true);
-        let mut text = "HloModule random\n\n".to_owned();
+        let mut text =
+            format!("HloModule random{}\n\n", self.generator.donations(results, &arguments));
         // Callees come before callers; take those that are named, from the last on.
         let mut callees: Vec<&str> = Vec::new();
         for (name, computation) in self.generator.computations.iter().rev() {
@@ -165,16 +175,26 @@ impl Random {
 
 /// Instructions of a program: enough for a few of them to be fused.
 const INSTRUCTIONS: usize = 24;
+/// Instructions of a program of neighbours.
+const NEIGHBOURS: usize = 12;
 
 /// Runs the program of this number on the interpreter and on every engine; counts the runs whose
 /// results were compared. Errors: a report of the first engine that differs, with the least part of
 /// the program on which it does.
 pub fn check(seed: u64, tally: &mut Tally) -> Result<(), String> {
-    let random = Random::new(seed, INSTRUCTIONS);
+    agree(seed, &Random::new(seed, INSTRUCTIONS), &ENGINES[1..], tally)
+}
+
+/// The same for the program of neighbours of this number, compiled for different numbers of threads.
+pub fn check_neighbours(seed: u64, tally: &mut Tally) -> Result<(), String> {
+    agree(seed, &Random::neighbours(seed, NEIGHBOURS), &[THREADS], tally)
+}
+
+fn agree(seed: u64, random: &Random, engines: &[Engine], tally: &mut Tally) -> Result<(), String> {
     let whole = random.program();
     let (module, expected) =
         whole.oracle().map_err(|e| format!("seed {seed}: {e}\n{}", whole.text))?;
-    for engine in &ENGINES[1..] {
+    for engine in engines {
         let first = match whole.agrees_with(engine, &module, &expected) {
             Ok(program) => {
                 tally.ran(engine, &program);
@@ -182,7 +202,7 @@ pub fn check(seed: u64, tally: &mut Tally) -> Result<(), String> {
             }
             Err(first) => first,
         };
-        let (part, error) = random.least(engine).unwrap_or((whole, first));
+        let (part, error) = random.least(engine).unwrap_or_else(|| (whole.clone(), first));
         let mut report = format!("seed {seed}, {}: {error}\n{}\n", engine.name, part.text);
         for (i, argument) in part.arguments.iter().enumerate() {
             let value = helio::ir::text::print_literal(argument);
@@ -200,7 +220,7 @@ pub fn check(seed: u64, tally: &mut Tally) -> Result<(), String> {
 /// Characters of an argument that a report shows; the seed brings the rest back.
 const MAX_SHOWN: usize = 400;
 
-/// No value has more elements: programs are many rather than large.
+/// No value has more elements, mostly: programs are many rather than large.
 const MAX_ELEMENTS: usize = 4096;
 
 /// A dimension is one of a few sizes for each program, so that shapes go together.
@@ -226,6 +246,10 @@ struct Generator {
     /// What small computations were made already: name by what it is.
     known: BTreeMap<String, String>,
     sizes: Vec<usize>,
+    /// No value has more elements.
+    most: usize,
+    /// Whether arguments may be given away for results.
+    donates: bool,
 }
 
 impl Generator {
@@ -236,6 +260,8 @@ impl Generator {
             computations: Vec::new(),
             known: BTreeMap::new(),
             sizes: Vec::new(),
+            most: MAX_ELEMENTS,
+            donates: false,
         };
         generator.sizes = (0..3).map(|_| *generator.pick(SIZES)).collect();
         if generator.chance(1, 10) {
@@ -285,7 +311,7 @@ impl Generator {
         let rank = *self.pick(&[0, 1, 1, 2, 2, 2, 3, 3, 4]);
         let sizes = self.sizes.clone();
         let mut dims: Vec<usize> = (0..rank).map(|_| *self.pick(&sizes)).collect();
-        while dims.iter().product::<usize>() > MAX_ELEMENTS {
+        while dims.iter().product::<usize>() > self.most {
             dims.pop();
         }
         dims

@@ -2,9 +2,9 @@
 
 use helio::ElementType;
 
+use super::Generator;
 use super::block::{Value, list};
 use super::bound::Bound;
-use super::{Generator, MAX_ELEMENTS};
 
 impl Generator {
     pub(super) fn movement(&mut self) {
@@ -20,7 +20,7 @@ impl Generator {
         }
     }
 
-    fn broadcast(&mut self) -> Option<Value> {
+    pub(super) fn broadcast(&mut self) -> Option<Value> {
         let value = self.choose(|value| value.rank() < 4)?;
         let sizes = self.sizes.clone();
         let mut dims = value.dims.clone();
@@ -30,7 +30,7 @@ impl Generator {
             dims.insert(at, *self.pick(&sizes));
             places.iter_mut().filter(|place| **place >= at).for_each(|place| *place += 1);
         }
-        if dims.iter().product::<usize>() > MAX_ELEMENTS {
+        if dims.iter().product::<usize>() > self.most {
             return None;
         }
         let attributes = format!(", dimensions={{{}}}", list(&places));
@@ -67,7 +67,7 @@ impl Generator {
         self.block.push(value.element, dims, "reshape", &[value], "", value.bound)
     }
 
-    fn transpose(&mut self) -> Option<Value> {
+    pub(super) fn transpose(&mut self) -> Option<Value> {
         let value = self.choose(|value| value.rank() >= 2)?;
         let mut order: Vec<usize> = (0..value.rank()).collect();
         for i in (1..order.len()).rev() {
@@ -85,7 +85,7 @@ impl Generator {
         ))
     }
 
-    fn reverse(&mut self) -> Option<Value> {
+    pub(super) fn reverse(&mut self) -> Option<Value> {
         let value = self.choose(|value| value.rank() >= 1)?;
         let reversed: Vec<usize> = (0..value.rank()).filter(|_| self.chance(1, 2)).collect();
         let attributes = format!(", dimensions={{{}}}", list(&reversed));
@@ -99,7 +99,7 @@ impl Generator {
         ))
     }
 
-    fn slice(&mut self) -> Option<Value> {
+    pub(super) fn slice(&mut self) -> Option<Value> {
         let value = self.choose(|value| value.rank() >= 1)?;
         let (mut dims, mut ranges) = (Vec::new(), Vec::new());
         for &size in &value.dims {
@@ -113,7 +113,7 @@ impl Generator {
         Some(self.block.push(value.element, &dims, "slice", &[&value], &attributes, value.bound))
     }
 
-    fn pad(&mut self) -> Option<Value> {
+    pub(super) fn pad(&mut self) -> Option<Value> {
         let value = self.choose(|value| value.rank() >= 1)?;
         let number = self.between(0, 2);
         let fill = self.scalar(value.element, number);
@@ -125,7 +125,7 @@ impl Generator {
             dims.push(usize::try_from(inner + low + high).ok()?);
             padding.push(format!("{low}_{high}_{interior}"));
         }
-        if dims.iter().product::<usize>() > MAX_ELEMENTS {
+        if dims.iter().product::<usize>() > self.most {
             return None;
         }
         let attributes = format!(", padding={}", padding.join("x"));
@@ -133,7 +133,7 @@ impl Generator {
         Some(self.block.push(value.element, &dims, "pad", &[&value, &fill], &attributes, bound))
     }
 
-    fn concatenate(&mut self) -> Option<Value> {
+    pub(super) fn concatenate(&mut self) -> Option<Value> {
         let first = self.choose(|value| value.rank() >= 1)?;
         let along = self.below(first.rank());
         let mut parts = vec![first.clone()];
@@ -148,7 +148,7 @@ impl Generator {
         }
         let mut dims = first.dims.clone();
         dims[along] = parts.iter().map(|part| part.dims[along]).sum();
-        if dims.iter().product::<usize>() > MAX_ELEMENTS {
+        if dims.iter().product::<usize>() > self.most {
             return None;
         }
         let bound = parts.iter().map(|part| part.bound).reduce(Bound::or)?;

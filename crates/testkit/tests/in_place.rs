@@ -1,0 +1,70 @@
+//! Fusions of several results that once wrote one of them over an operand that other elements read,
+//! against the interpreter, on one thread and on several.
+
+use helio::ir::verify;
+use helio::{Literal, RunOptions, random_arguments};
+use helio_testkit::engines::{ENGINES, THREADS};
+
+/// Each with what its results may differ by, relative to the largest: sums have an order of their own.
+const PROGRAMS: &[(&str, &str)] = &[
+    (
+        "a sum over rows, changed by vectors that the rows read: one kernel after the other",
+        "sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }
+         lt { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = pred[] compare(a, b), direction=LT }
+         ENTRY e { zero = f32[] constant(0) v = f32[64] parameter(0) w = f32[8,32,32,64] parameter(1)
+         m = f32[8,32,32,64] parameter(2) p = f32[64] parameter(3) q = f32[64] parameter(4)
+         e = f32[64] sort(v), dimensions={0}, to_apply=lt
+         eb = f32[8,32,32,64] broadcast(e), dimensions={3} em = f32[8,32,32,64] multiply(eb, m)
+         y = f32[8,32,32,64] add(w, em)
+         r = f32[64] reduce(y, zero), dimensions={0,1,2}, to_apply=sum
+         rp = f32[64] multiply(r, p) o = f32[64] add(rp, q)
+         z = f32[8,32,32,64] sort(y), dimensions={3}, to_apply=lt
+         ROOT rr = (f32[8,32,32,64], f32[64]) tuple(z, o) }",
+    ),
+    (
+        "a result that each row would have added to again",
+        "sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }
+         lt { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = pred[] compare(a, b), direction=LT }
+         ENTRY e { zero = f32[] constant(0) w = f32[8,14,14,64] parameter(0)
+         v = f32[64] parameter(1) u = f32[64] parameter(2) t = f32[64] parameter(3)
+         a = f32[64] sort(v), dimensions={0}, to_apply=lt b = f32[64] sort(u), dimensions={0}, to_apply=lt
+         d = f32[64] multiply(a, t) e = f32[64] add(d, b)
+         eb = f32[8,14,14,64] broadcast(e), dimensions={3} y = f32[8,14,14,64] add(w, eb)
+         r = f32[64] reduce(y, zero), dimensions={0,1,2}, to_apply=sum
+         o = f32[64] add(r, a) z = f32[8,14,14,64] sort(y), dimensions={3}, to_apply=lt
+         ROOT rr = (f32[8,14,14,64], f32[64]) tuple(z, o) }",
+    ),
+];
+
+fn arrays(result: &Literal) -> Vec<Vec<f32>> {
+    let leaves = result.leaves().into_iter().filter_map(Literal::as_array);
+    let floats = leaves.map(|array| {
+        array
+            .to_bytes()
+            .chunks_exact(4)
+            .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+            .collect()
+    });
+    floats.collect()
+}
+
+#[test]
+fn operands_that_are_still_read_are_not_overwritten() {
+    for (name, text) in PROGRAMS {
+        let module =
+            helio::parse(text).and_then(verify).unwrap_or_else(|e| panic!("{name}: {e:?}"));
+        let arguments =
+            random_arguments(&module.entry().program_shape().params, 7).expect("arguments");
+        let run = |engine: &helio_testkit::engines::Engine| {
+            let result = engine.run(&module, &arguments, &RunOptions::default());
+            arrays(&result.unwrap_or_else(|e| panic!("{name}, {}: {e}", engine.name)))
+        };
+        let expected = run(&ENGINES[0]);
+        for (found, expected) in run(&THREADS).iter().zip(&expected) {
+            let most = expected.iter().fold(0f32, |most, x| most.max(x.abs()));
+            let apart = found.iter().zip(expected).map(|(x, y)| (x - y).abs());
+            let apart = apart.fold(0f32, f32::max);
+            assert!(apart <= 1e-5 * most, "{name}: {apart} of {most}");
+        }
+    }
+}
