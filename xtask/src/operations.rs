@@ -169,7 +169,7 @@ fn page() -> Result<String, String> {
                 page,
                 "| `{}` | {operands} | {} | {} |",
                 row.name,
-                row.stablehlo_name,
+                row.stablehlo_names.join(", "),
                 row.summary.replace('|', "\\|")
             );
         }

@@ -1,5 +1,6 @@
 //! What an instruction does besides computing its value.
 
+use helio_ir::ops::Effect;
 use helio_ir::{CompId, Module, Op};
 
 /// For each computation, whether running it does more than compute a value.
@@ -32,32 +33,7 @@ impl Effects {
     /// Whether an instruction must stay even if nobody takes its value, once, and in order with the
     /// others of the kind. What it calls must be among the computations of [`Effects::of`].
     pub fn has_effect(&self, op: &Op) -> bool {
-        match op {
-            // Exchange with the host or with other participants.
-            Op::Infeed(_)
-            | Op::Outfeed(_)
-            | Op::Send(_)
-            | Op::SendDone(_)
-            | Op::Recv(_)
-            | Op::RecvDone(_)
-            | Op::AllReduce(_)
-            | Op::AllGather(_)
-            | Op::AllToAll(_)
-            | Op::CollectivePermute(_)
-            | Op::ReduceScatter(_)
-            | Op::CollectiveBroadcast(_)
-            | Op::RaggedAllToAll(_)
-            | Op::AllReduceStart(_)
-            | Op::AllReduceDone(_)
-            | Op::AllGatherStart(_)
-            | Op::AllGatherDone(_)
-            | Op::CollectivePermuteStart(_)
-            | Op::CollectivePermuteDone(_) => true,
-            // What is drawn depends on how often was drawn before.
-            Op::Rng(_) | Op::RngGetAndUpdateState(_) => true,
-            // A function of the user may do anything.
-            Op::CustomCall(_) => true,
-            _ => op.callees().into_iter().any(|callee| self.computation_has_effect(callee)),
-        }
+        op.effect() != Effect::None
+            || op.callees().into_iter().any(|callee| self.computation_has_effect(callee))
     }
 }

@@ -405,15 +405,10 @@ pub fn reducer(module: &Module, id: CompId) -> Option<BinaryOp> {
         _ => None,
     };
     let mut params = [param(root.operands[0])?, param(root.operands[1])?];
-    if is_commutative(op) {
+    if op.is_commutative() {
         params.sort_unstable();
     }
     (params == [0, 1]).then_some(op)
-}
-
-fn is_commutative(op: BinaryOp) -> bool {
-    use BinaryOp::*;
-    matches!(op, Add | Multiply | Maximum | Minimum | And | Or | Xor)
 }
 
 #[cfg(test)]

@@ -244,6 +244,7 @@ pub struct AsyncStart {
 impl OpDef for AsyncStart {
     const OPCODE: &'static str = "async-start";
     const ARITY: Arity = Arity::AtLeast(0);
+    const NEEDS_SHAPE: bool = true;
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
         let callee = cx.callee(self.calls);

@@ -18,6 +18,7 @@ pub struct Broadcast {
 impl OpDef for Broadcast {
     const OPCODE: &'static str = "broadcast";
     const ARITY: Arity = Arity::Exactly(1);
+    const NEEDS_SHAPE: bool = true;
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
         let operand = cx.array("broadcast.C1", 0)?;

@@ -75,6 +75,7 @@ pub struct Recv {
 impl OpDef for Recv {
     const OPCODE: &'static str = "recv";
     const ARITY: Arity = Arity::Exactly(1);
+    const NEEDS_SHAPE: bool = true;
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
         cx.ensure_token("recv.C1", 0)?;

@@ -32,6 +32,7 @@ impl PartialEq for Constant {
 impl OpDef for Constant {
     const OPCODE: &'static str = "constant";
     const ARITY: Arity = Arity::Exactly(0);
+    const NEEDS_SHAPE: bool = true;
 
     fn infer(&self, _: &InferCx<'_>) -> Result<Shape> {
         self.literal.ensure_whole()?;
@@ -56,6 +57,7 @@ pub struct Parameter {
 impl OpDef for Parameter {
     const OPCODE: &'static str = "parameter";
     const ARITY: Arity = Arity::Exactly(0);
+    const NEEDS_SHAPE: bool = true;
 
     fn infer(&self, _: &InferCx<'_>) -> Result<Shape> {
         Ok(self.shape.without_layout())
@@ -79,6 +81,7 @@ pub struct Iota {
 impl OpDef for Iota {
     const OPCODE: &'static str = "iota";
     const ARITY: Arity = Arity::Exactly(0);
+    const NEEDS_SHAPE: bool = true;
 
     fn infer(&self, _: &InferCx<'_>) -> Result<Shape> {
         let shape = &self.shape;

@@ -15,6 +15,7 @@ pub struct Convert {
 impl OpDef for Convert {
     const OPCODE: &'static str = "convert";
     const ARITY: Arity = Arity::Exactly(1);
+    const NEEDS_SHAPE: bool = true;
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
         with_element(cx.array("convert.C1", 0)?, self.element)
@@ -38,6 +39,7 @@ pub struct BitcastConvert {
 impl OpDef for BitcastConvert {
     const OPCODE: &'static str = "bitcast-convert";
     const ARITY: Arity = Arity::Exactly(1);
+    const NEEDS_SHAPE: bool = true;
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
         let operand = cx.array("bitcast-convert.C1", 0)?;
@@ -79,6 +81,7 @@ pub struct StochasticConvert {
 impl OpDef for StochasticConvert {
     const OPCODE: &'static str = "stochastic-convert";
     const ARITY: Arity = Arity::Exactly(2);
+    const NEEDS_SHAPE: bool = true;
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
         let operand = cx.array("stochastic-convert.C1", 0)?;

@@ -112,6 +112,7 @@ impl CustomCall {
 impl OpDef for CustomCall {
     const OPCODE: &'static str = "custom-call";
     const ARITY: Arity = Arity::AtLeast(0);
+    const NEEDS_SHAPE: bool = true;
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
         let stated = self.shape.without_layout();

@@ -7,9 +7,9 @@ use crate::{CompId, Computation, Module, Result, Shape};
 /// How many operands an operation takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arity {
-    /// So many.
+    /// This number of operands.
     Exactly(usize),
-    /// So many or more.
+    /// This number of operands or more.
     AtLeast(usize),
 }
 
@@ -20,6 +20,20 @@ impl Arity {
             Arity::AtLeast(n) => count >= n,
         }
     }
+}
+
+/// What running an operation does besides computing its value. Passes drop, repeat and reorder
+/// operations without an effect alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Effect {
+    /// Nothing.
+    None,
+    /// Data goes to or comes from the host or other participants, in the order of the program.
+    Exchange,
+    /// Hidden state advances: what is drawn depends on how often was drawn before.
+    Draw,
+    /// A function of the user runs, which may do anything.
+    Foreign,
 }
 
 /// Operations that belong together; one file of `docs/spec` each.
@@ -52,12 +66,17 @@ pub enum Family {
 pub struct OpInfo {
     /// HLO's name for it.
     pub name: &'static str,
-    /// StableHLO's or CHLO's name for it; empty if it has none.
-    pub stablehlo_name: &'static str,
+    /// The operations of StableHLO, CHLO and `func` that mean it, the one that it is written as first;
+    /// empty if there is none.
+    pub stablehlo_names: &'static [&'static str],
     /// What it belongs to.
     pub family: Family,
+    /// What running it does besides computing its value.
+    pub effect: Effect,
     /// How many operands it takes.
     pub arity: Arity,
+    /// Whether text has to say the shape of the result.
+    pub needs_shape: bool,
     /// What it does, in a sentence.
     pub summary: &'static str,
 }
@@ -84,6 +103,9 @@ pub trait OpDef: Sized {
 
     /// How many operands it takes.
     const ARITY: Arity;
+
+    /// Whether text has to say the shape of the result: operands and attributes do not determine it.
+    const NEEDS_SHAPE: bool = false;
 
     /// The shape of the result, without layout. This one function serves parser, builder and
     /// verifier. The number of operands has been checked. Errors: the operation's rules (C1, C2 …).

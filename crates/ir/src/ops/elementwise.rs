@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::check::{ensure_same_element, merge_arrays};
-use super::{Arity, Family, OpInfo};
+use super::{Arity, Effect, Family, OpInfo};
 use crate::{ArrayShape, ElementType, Error, InferCx, Result, Shape, ensure};
 
 /// Which element types an operation takes.
@@ -74,9 +74,9 @@ macro_rules! elementwise {
                 match self { $($name::$variant => $hlo,)* }
             }
 
-            /// StableHLO's or CHLO's name for it.
-            pub const fn stablehlo_name(self) -> &'static str {
-                match self { $($name::$variant => $stablehlo,)* }
+            /// StableHLO's or CHLO's name for it, as a list of one.
+            pub const fn stablehlo_names(self) -> &'static [&'static str] {
+                match self { $($name::$variant => &[$stablehlo],)* }
             }
 
             /// What it computes, in a sentence or two.
@@ -223,15 +223,17 @@ elementwise! {
 
 /// The rows of both tables.
 pub(super) fn table() -> Vec<OpInfo> {
-    let row = |name, stablehlo_name, arity, doc: &'static str| OpInfo {
+    let row = |name, stablehlo_names, arity, doc: &'static str| OpInfo {
         name,
-        stablehlo_name,
+        stablehlo_names,
         family: Family::Elementwise,
+        effect: Effect::None,
         arity: Arity::Exactly(arity),
+        needs_shape: false,
         summary: doc.trim(),
     };
-    let unary = UnaryOp::ALL.iter().map(|op| row(op.name(), op.stablehlo_name(), 1, op.doc()));
-    let binary = BinaryOp::ALL.iter().map(|op| row(op.name(), op.stablehlo_name(), 2, op.doc()));
+    let unary = UnaryOp::ALL.iter().map(|op| row(op.name(), op.stablehlo_names(), 1, op.doc()));
+    let binary = BinaryOp::ALL.iter().map(|op| row(op.name(), op.stablehlo_names(), 2, op.doc()));
     unary.chain(binary).collect()
 }
 
@@ -287,6 +289,32 @@ impl ResultRule {
         let element = self.apply(operand.element());
         let element = element.ok_or_else(|| Error::internal("an accepted type has no result"))?;
         operand.clone().without_layout().with_element(element).map(Shape::Array)
+    }
+}
+
+impl BinaryOp {
+    /// Whether the operands may change places. (Of two NaNs, one or the other is the result; all NaNs
+    /// are equal here.)
+    pub const fn is_commutative(self) -> bool {
+        match self {
+            BinaryOp::Add
+            | BinaryOp::And
+            | BinaryOp::Maximum
+            | BinaryOp::Minimum
+            | BinaryOp::Mulhi
+            | BinaryOp::Multiply
+            | BinaryOp::Or
+            | BinaryOp::Xor => true,
+            BinaryOp::Atan2
+            | BinaryOp::Complex
+            | BinaryOp::Divide
+            | BinaryOp::Power
+            | BinaryOp::Remainder
+            | BinaryOp::ShiftLeft
+            | BinaryOp::ShiftRightArithmetic
+            | BinaryOp::ShiftRightLogical
+            | BinaryOp::Subtract => false,
+        }
     }
 }
 

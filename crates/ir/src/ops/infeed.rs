@@ -25,6 +25,7 @@ impl Infeed {
 impl OpDef for Infeed {
     const OPCODE: &'static str = "infeed";
     const ARITY: Arity = Arity::Exactly(1);
+    const NEEDS_SHAPE: bool = true;
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
         cx.ensure_token("infeed.C1", 0)?;

@@ -72,7 +72,7 @@ pub use control::{AddDependency, AfterAll, Conditional, Domain, OptimizationBarr
 pub use convert::{BitcastConvert, Convert, ReducePrecision, StochasticConvert};
 pub use convolution::Convolution;
 pub use custom_call::CustomCall;
-pub use def::{Arity, Family, InferCx, OpDef, OpInfo};
+pub use def::{Arity, Effect, Family, InferCx, OpDef, OpInfo};
 pub use dimension_size::{GetDimensionSize, SetDimensionSize};
 pub use dot::{Dot, RaggedDot, RaggedMode};
 pub use dynamic_slice::{DynamicSlice, DynamicUpdateSlice};
@@ -96,7 +96,7 @@ pub use transpose::Transpose;
 pub use tuple::{GetTupleElement, Tuple};
 
 macro_rules! define_ops {
-    ($($name:ident: $stablehlo:literal, $family:ident, $summary:literal;)*) => {
+    ($($name:ident: [$($stablehlo:literal),*], $family:ident, $effect:ident, $summary:literal;)*) => {
         /// An operation with its attributes.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Op {
@@ -119,9 +119,11 @@ macro_rules! define_ops {
                 let mut rows = elementwise::table();
                 rows.extend([$(OpInfo {
                     name: $name::OPCODE,
-                    stablehlo_name: $stablehlo,
+                    stablehlo_names: &[$($stablehlo),*],
                     family: Family::$family,
+                    effect: Effect::$effect,
                     arity: $name::ARITY,
+                    needs_shape: $name::NEEDS_SHAPE,
                     summary: $summary,
                 },)*]);
                 rows
@@ -142,6 +144,15 @@ macro_rules! define_ops {
                     Op::Unary(_) => Arity::Exactly(1),
                     Op::Binary(_) => Arity::Exactly(2),
                     $(Op::$name(_) => $name::ARITY,)*
+                }
+            }
+
+            /// What running it does besides computing its value, apart from what the computations do
+            /// that it calls.
+            pub fn effect(&self) -> Effect {
+                match self {
+                    Op::Unary(_) | Op::Binary(_) => Effect::None,
+                    $(Op::$name(_) => Effect::$effect,)*
                 }
             }
 
@@ -198,167 +209,167 @@ macro_rules! define_ops {
 }
 
 define_ops! {
-    Compare: "stablehlo.compare", Elementwise,
+    Compare: ["stablehlo.compare"], Elementwise, None,
         "Element-wise comparison; the result is `pred`.";
-    Select: "stablehlo.select", Elementwise,
+    Select: ["stablehlo.select"], Elementwise, None,
         "For each element, the second operand where the first is true, else the third.";
-    Clamp: "stablehlo.clamp", Elementwise,
+    Clamp: ["stablehlo.clamp"], Elementwise, None,
         "`min(max(x, lo), hi)` for operands `lo, x, hi`; scalar bounds broadcast.";
-    Convert: "stablehlo.convert", Elementwise,
+    Convert: ["stablehlo.convert"], Elementwise, None,
         "Converts each element to another type, by value.";
-    BitcastConvert: "stablehlo.bitcast_convert", Elementwise,
+    BitcastConvert: ["stablehlo.bitcast_convert"], Elementwise, None,
         "Reads the bits of the elements as another type.";
-    StochasticConvert: "", Elementwise,
+    StochasticConvert: [], Elementwise, None,
         "Converts to a narrower type, rounding up with the probability that random bits give.";
-    ReducePrecision: "stablehlo.reduce_precision", Elementwise,
+    ReducePrecision: ["stablehlo.reduce_precision"], Elementwise, None,
         "Rounds each element to a format of fewer bits, keeping its type.";
-    Constant: "stablehlo.constant", Movement,
+    Constant: ["stablehlo.constant"], Movement, None,
         "A value known beforehand.";
-    Parameter: "func.func (argument)", Movement,
+    Parameter: [], Movement, None,
         "An argument of the computation.";
-    Iota: "stablehlo.iota", Movement,
+    Iota: ["stablehlo.iota"], Movement, None,
         "Counts up from zero along a dimension.";
-    Broadcast: "stablehlo.broadcast_in_dim", Movement,
+    Broadcast: ["stablehlo.broadcast_in_dim"], Movement, None,
         "Repeats the operand along new dimensions.";
-    Reshape: "stablehlo.reshape", Movement,
+    Reshape: ["stablehlo.reshape"], Movement, None,
         "The same elements in row-major order under other dimensions.";
-    DynamicReshape: "stablehlo.dynamic_reshape", Movement,
+    DynamicReshape: ["stablehlo.dynamic_reshape"], Movement, None,
         "Reshape to sizes given at run time, one scalar operand for each dimension.";
-    Bitcast: "", Movement,
+    Bitcast: [], Movement, None,
         "The same bytes under another shape and layout; what XLA's layout passes leave behind.";
-    Copy: "", Movement,
+    Copy: [], Movement, None,
         "The operand itself, possibly in another layout.";
-    Transpose: "stablehlo.transpose", Movement,
+    Transpose: ["stablehlo.transpose"], Movement, None,
         "Reorders dimensions.";
-    Reverse: "stablehlo.reverse", Movement,
+    Reverse: ["stablehlo.reverse"], Movement, None,
         "Reverses the order of elements along dimensions.";
-    Concatenate: "stablehlo.concatenate", Movement,
+    Concatenate: ["stablehlo.concatenate"], Movement, None,
         "Joins arrays along a dimension.";
-    Slice: "stablehlo.slice", Movement,
+    Slice: ["stablehlo.slice"], Movement, None,
         "The elements in a box at regular distances.";
-    DynamicSlice: "stablehlo.dynamic_slice", Movement,
+    DynamicSlice: ["stablehlo.dynamic_slice"], Movement, None,
         "A box of fixed sizes at a place given at run time, clamped to stay inside.";
-    DynamicUpdateSlice: "stablehlo.dynamic_update_slice", Movement,
+    DynamicUpdateSlice: ["stablehlo.dynamic_update_slice"], Movement, None,
         "The operand with a box of it replaced, at a place given at run time, clamped to stay inside.";
-    Pad: "stablehlo.pad", Movement,
+    Pad: ["stablehlo.pad"], Movement, None,
         "Extends (or crops) each dimension at its edges and between elements.";
-    Tuple: "stablehlo.tuple", Control,
+    Tuple: ["stablehlo.tuple"], Control, None,
         "A tuple of the operands.";
-    GetTupleElement: "stablehlo.get_tuple_element", Control,
+    GetTupleElement: ["stablehlo.get_tuple_element"], Control, None,
         "An element of a tuple.";
-    Call: "func.call", Control,
+    Call: ["func.call"], Control, None,
         "Runs a computation on the operands.";
-    Map: "stablehlo.map", Control,
+    Map: ["stablehlo.map"], Control, None,
         "Applies a scalar computation to each element.";
-    Fusion: "", Control,
+    Fusion: [], Control, None,
         "Runs a computation that a compiler has put together.";
-    While: "stablehlo.while", Control,
+    While: ["stablehlo.while"], Control, None,
         "Runs the body as long as the condition holds.";
-    Conditional: "stablehlo.if, stablehlo.case", Control,
+    Conditional: ["stablehlo.if", "stablehlo.case"], Control, None,
         "Runs one of several computations, chosen by a `pred` (true first) or an index.";
-    OptimizationBarrier: "stablehlo.optimization_barrier", Control,
+    OptimizationBarrier: ["stablehlo.optimization_barrier"], Control, None,
         "The operands themselves, not to be moved across.";
-    AfterAll: "stablehlo.after_all", Control,
+    AfterAll: ["stablehlo.after_all"], Control, None,
         "A token that comes after all operand tokens.";
-    AddDependency: "", Control,
+    AddDependency: [], Control, None,
         "The first operand, after the second.";
-    Domain: "", Control,
+    Domain: [], Control, None,
         "The operand itself, at the border of two domains.";
-    CustomCall: "stablehlo.custom_call", Control,
+    CustomCall: ["stablehlo.custom_call"], Control, Foreign,
         "Calls a function that the user has registered.";
-    GetDimensionSize: "stablehlo.get_dimension_size", Movement,
+    GetDimensionSize: ["stablehlo.get_dimension_size"], Movement, None,
         "The size of a dimension at run time, as `s32`.";
-    SetDimensionSize: "stablehlo.set_dimension_size", Movement,
+    SetDimensionSize: ["stablehlo.set_dimension_size"], Movement, None,
         "The operand with a dimension's size at run time set to the second operand.";
-    Infeed: "stablehlo.infeed", Host,
+    Infeed: ["stablehlo.infeed"], Host, Exchange,
         "Reads a value from the host; the operand is a token, the result (value, token).";
-    Outfeed: "stablehlo.outfeed", Host,
+    Outfeed: ["stablehlo.outfeed"], Host, Exchange,
         "Writes the first operand to the host, after the token; the result is a token.";
-    Send: "stablehlo.send", Host,
+    Send: ["stablehlo.send"], Host, Exchange,
         "Begins to send the first operand, after the token; the result is (value, u32, token).";
-    SendDone: "", Host,
+    SendDone: [], Host, Exchange,
         "Waits until a send is over; the result is a token.";
-    Recv: "stablehlo.recv", Host,
+    Recv: ["stablehlo.recv"], Host, Exchange,
         "Begins to receive, after the token; the result is (value, u32, token).";
-    RecvDone: "", Host,
+    RecvDone: [], Host, Exchange,
         "Waits for what is received; the result is (value, token).";
-    Dot: "stablehlo.dot_general", LinearAlgebra,
+    Dot: ["stablehlo.dot_general"], LinearAlgebra, None,
         "Sum of products over contracting dimensions; result: batch, lhs free, rhs free dimensions.";
-    RaggedDot: "chlo.ragged_dot", LinearAlgebra,
+    RaggedDot: ["chlo.ragged_dot"], LinearAlgebra, None,
         "Dot whose lhs, contracting or batch dimension falls into groups of sizes given at run time.";
-    Convolution: "stablehlo.convolution", LinearAlgebra,
+    Convolution: ["stablehlo.convolution"], LinearAlgebra, None,
         "Slides a kernel (rhs) over an input (lhs) and sums products.";
-    BatchNormTraining: "stablehlo.batch_norm_training", Reduction,
+    BatchNormTraining: ["stablehlo.batch_norm_training"], Reduction, None,
         "Normalises over all dimensions but one; result (output, mean, variance).";
-    BatchNormInference: "stablehlo.batch_norm_inference", Reduction,
+    BatchNormInference: ["stablehlo.batch_norm_inference"], Reduction, None,
         "Normalises with given mean and variance.";
-    BatchNormGrad: "stablehlo.batch_norm_grad", Reduction,
+    BatchNormGrad: ["stablehlo.batch_norm_grad"], Reduction, None,
         "The gradients of batch-norm-training.";
-    Cholesky: "stablehlo.cholesky", LinearAlgebra,
+    Cholesky: ["stablehlo.cholesky"], LinearAlgebra, None,
         "The triangular factor of each positive definite matrix.";
-    TriangularSolve: "stablehlo.triangular_solve", LinearAlgebra,
+    TriangularSolve: ["stablehlo.triangular_solve"], LinearAlgebra, None,
         "Solves `op(a) x = b` or `x op(a) = b` for triangular `a`.";
-    Fft: "stablehlo.fft", LinearAlgebra,
+    Fft: ["stablehlo.fft"], LinearAlgebra, None,
         "Discrete Fourier transform over the last dimensions.";
-    Reduce: "stablehlo.reduce", Reduction,
+    Reduce: ["stablehlo.reduce"], Reduction, None,
         "Folds dimensions away with a computation; operands: arrays, then initial values.";
-    ReduceWindow: "stablehlo.reduce_window", Reduction,
+    ReduceWindow: ["stablehlo.reduce_window"], Reduction, None,
         "Folds each position of a window with a computation; operands: arrays, then initial values.";
-    SelectAndScatter: "stablehlo.select_and_scatter", Reduction,
+    SelectAndScatter: ["stablehlo.select_and_scatter"], Reduction, None,
         "Picks an element in each window of the first operand and adds to it the second's element.";
-    Gather: "stablehlo.gather", Indexing,
+    Gather: ["stablehlo.gather"], Indexing, None,
         "Collects slices of the first operand at the places that the second lists.";
-    Scatter: "stablehlo.scatter", Indexing,
+    Scatter: ["stablehlo.scatter"], Indexing, None,
         "Combines slices into arrays at the places listed; operands: arrays, indices, updates.";
-    Sort: "stablehlo.sort", Reduction,
+    Sort: ["stablehlo.sort"], Reduction, None,
         "Sorts arrays together along a dimension.";
-    TopK: "chlo.top_k", Reduction,
+    TopK: ["chlo.top_k"], Reduction, None,
         "The largest (or smallest) elements of the last dimension and their indices.";
-    Rng: "stablehlo.rng", Random,
+    Rng: ["stablehlo.rng"], Random, Draw,
         "Random numbers from a distribution with two parameters.";
-    RngBitGenerator: "stablehlo.rng_bit_generator", Random,
+    RngBitGenerator: ["stablehlo.rng_bit_generator"], Random, None,
         "Random bits and the next state.";
-    RngGetAndUpdateState: "", Random,
+    RngGetAndUpdateState: [], Random, Draw,
         "The module's hidden generator state, which then advances.";
-    AllReduce: "stablehlo.all_reduce", Collective,
+    AllReduce: ["stablehlo.all_reduce"], Collective, Exchange,
         "Folds the operands of all participants, for each of them.";
-    AllGather: "stablehlo.all_gather", Collective,
+    AllGather: ["stablehlo.all_gather"], Collective, Exchange,
         "Joins the operands of all participants, for each of them.";
-    AllToAll: "stablehlo.all_to_all", Collective,
+    AllToAll: ["stablehlo.all_to_all"], Collective, Exchange,
         "Gives each participant a part of each other's operand.";
-    CollectivePermute: "stablehlo.collective_permute", Collective,
+    CollectivePermute: ["stablehlo.collective_permute"], Collective, Exchange,
         "Sends operands along pairs of participants; who receives nothing gets zeros.";
-    ReduceScatter: "stablehlo.reduce_scatter", Collective,
+    ReduceScatter: ["stablehlo.reduce_scatter"], Collective, Exchange,
         "Folds the operands of all participants and gives each its part.";
-    CollectiveBroadcast: "stablehlo.collective_broadcast", Collective,
+    CollectiveBroadcast: ["stablehlo.collective_broadcast"], Collective, Exchange,
         "Gives the first participant's operand to all.";
-    RaggedAllToAll: "", Collective,
+    RaggedAllToAll: [], Collective, Exchange,
         "All-to-all of slices with sizes and places given at run time.";
-    ReplicaId: "stablehlo.replica_id", Collective,
+    ReplicaId: ["stablehlo.replica_id"], Collective, None,
         "The number of this replica, as `u32`.";
-    PartitionId: "stablehlo.partition_id", Collective,
+    PartitionId: ["stablehlo.partition_id"], Collective, None,
         "The number of this partition, as `u32`.";
-    AllReduceStart: "", Asynchronous,
+    AllReduceStart: [], Asynchronous, Exchange,
         "Begins an all-reduce; the result stands for the operands until it is done.";
-    AllReduceDone: "", Asynchronous,
+    AllReduceDone: [], Asynchronous, Exchange,
         "The result of an all-reduce that was begun.";
-    AllGatherStart: "", Asynchronous,
+    AllGatherStart: [], Asynchronous, Exchange,
         "Begins an all-gather; the result is (operands, results).";
-    AllGatherDone: "", Asynchronous,
+    AllGatherDone: [], Asynchronous, Exchange,
         "The result of an all-gather that was begun.";
-    CollectivePermuteStart: "", Asynchronous,
+    CollectivePermuteStart: [], Asynchronous, Exchange,
         "Begins a collective-permute; the result is (operand, result) and maybe contexts.";
-    CollectivePermuteDone: "", Asynchronous,
+    CollectivePermuteDone: [], Asynchronous, Exchange,
         "The result of a collective-permute that was begun.";
-    CopyStart: "", Asynchronous,
+    CopyStart: [], Asynchronous, None,
         "Begins a copy; the result is (destination, source, context).";
-    CopyDone: "", Asynchronous,
+    CopyDone: [], Asynchronous, None,
         "The result of a copy that was begun.";
-    AsyncStart: "stablehlo.async_start", Asynchronous,
+    AsyncStart: ["stablehlo.async_start"], Asynchronous, None,
         "Begins a computation; the result is ((operands), result, context).";
-    AsyncUpdate: "", Asynchronous,
+    AsyncUpdate: [], Asynchronous, None,
         "Lets a computation that was begun go on.";
-    AsyncDone: "stablehlo.async_done", Asynchronous,
+    AsyncDone: ["stablehlo.async_done"], Asynchronous, None,
         "The result of a computation that was begun.";
 }
 

@@ -60,6 +60,7 @@ impl Reshape {
 impl OpDef for Reshape {
     const OPCODE: &'static str = "reshape";
     const ARITY: Arity = Arity::Exactly(1);
+    const NEEDS_SHAPE: bool = true;
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
         let operand = cx.array("reshape.C1", 0)?;
@@ -84,6 +85,7 @@ pub struct DynamicReshape {
 impl OpDef for DynamicReshape {
     const OPCODE: &'static str = "dynamic-reshape";
     const ARITY: Arity = Arity::AtLeast(1);
+    const NEEDS_SHAPE: bool = true;
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
         let operand = cx.array("dynamic-reshape.C1", 0)?;
@@ -145,6 +147,7 @@ pub struct Bitcast {
 impl OpDef for Bitcast {
     const OPCODE: &'static str = "bitcast";
     const ARITY: Arity = Arity::Exactly(1);
+    const NEEDS_SHAPE: bool = true;
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
         let operand = cx.array("bitcast.C1", 0)?;

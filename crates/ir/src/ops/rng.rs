@@ -18,6 +18,7 @@ pub struct Rng {
 impl OpDef for Rng {
     const OPCODE: &'static str = "rng";
     const ARITY: Arity = Arity::Exactly(2);
+    const NEEDS_SHAPE: bool = true;
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
         let result = self.shape.element();
@@ -75,6 +76,7 @@ pub struct RngBitGenerator {
 impl OpDef for RngBitGenerator {
     const OPCODE: &'static str = "rng-bit-generator";
     const ARITY: Arity = Arity::Exactly(1);
+    const NEEDS_SHAPE: bool = true;
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
         let state = cx.array("rng-bit-generator.C1", 0)?;
@@ -140,6 +142,7 @@ pub struct RngGetAndUpdateState {
 impl OpDef for RngGetAndUpdateState {
     const OPCODE: &'static str = "rng-get-and-update-state";
     const ARITY: Arity = Arity::Exactly(0);
+    const NEEDS_SHAPE: bool = true;
 
     fn infer(&self, _: &InferCx<'_>) -> Result<Shape> {
         let state = ArrayShape::new(ElementType::U64, [2])?;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use super::attrs::{Attr, AttrReader};
@@ -13,33 +13,12 @@ use super::literal::{literal, pass_literal};
 use super::names::Named;
 use super::parser::{Failure, MAX_INFERRED_LEAVES, Parser};
 use super::shape::{can_be_shape, shape};
-use crate::ops::{Constant, GetTupleElement, InferCx, Parameter};
+use crate::ops::{Constant, GetTupleElement, InferCx, OpInfo, Parameter};
 use crate::{Error, Extra, Instr, InstrId, Location, Op, Result, Shape};
 
-/// The names of all operations.
-static OPCODES: LazyLock<HashSet<&str>> =
-    LazyLock::new(|| Op::table().iter().map(|row| row.name).collect());
-
-/// Operations whose result nothing but their text tells.
-const NEEDS_SHAPE: &[&str] = &[
-    "async-start",
-    "bitcast",
-    "bitcast-convert",
-    "broadcast",
-    "constant",
-    "convert",
-    "custom-call",
-    "dynamic-reshape",
-    "infeed",
-    "iota",
-    "parameter",
-    "recv",
-    "reshape",
-    "rng",
-    "rng-bit-generator",
-    "rng-get-and-update-state",
-    "stochastic-convert",
-];
+/// All operations by name.
+static OPERATIONS: LazyLock<HashMap<&str, OpInfo>> =
+    LazyLock::new(|| Op::table().into_iter().map(|row| (row.name, row)).collect());
 
 /// Attributes whose value is a computation, or a list of some, which may be given without a name.
 const COMPUTATION_ATTRIBUTES: &[&str] = &[
@@ -158,7 +137,8 @@ impl<'a> Parser<'a> {
         let opcode = self.cursor.word("an operation")?;
         let stage = self.async_stage(opcode, &mut opcode_at)?;
         let wanted = stage.as_ref().map_or(opcode, |stage| stage.opcode());
-        if declared.is_none() && NEEDS_SHAPE.contains(&wanted) {
+        let needs_shape = OPERATIONS.get(wanted).is_some_and(|row| row.needs_shape);
+        if declared.is_none() && needs_shape {
             return Err(opcode_at.error(format!("{opcode} needs its shape before it")).into());
         }
         let mut operands = Vec::new();
@@ -498,6 +478,6 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn is_opcode(opcode: &str) -> bool {
-        OPCODES.contains(opcode)
+        OPERATIONS.contains_key(opcode)
     }
 }

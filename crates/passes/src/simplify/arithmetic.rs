@@ -65,7 +65,7 @@ fn binary(
     result: &ArrayShape,
 ) -> Result<Option<InstrId>> {
     // Constants stand on the right, where all other rules look for them, and so do repeated scalars.
-    if is_commutative(op) && weight(cx, a) > weight(cx, b) {
+    if op.is_commutative() && weight(cx, a) > weight(cx, b) {
         return cx.add(op, &[b, a]).map(Some);
     }
     if op == BinaryOp::Complex {
@@ -124,21 +124,6 @@ fn weight(cx: &Simplifier<'_, '_>, id: InstrId) -> u32 {
         Some(scalar) if scalar != id => 1,
         _ => 0,
     }
-}
-
-/// Whether operands may change places. (Of two NaNs, one or the other is the result; NaN is NaN.)
-pub(super) fn is_commutative(op: BinaryOp) -> bool {
-    matches!(
-        op,
-        BinaryOp::Add
-            | BinaryOp::Multiply
-            | BinaryOp::Maximum
-            | BinaryOp::Minimum
-            | BinaryOp::And
-            | BinaryOp::Or
-            | BinaryOp::Xor
-            | BinaryOp::Mulhi
-    )
 }
 
 /// Whether this is a float type with both zeros, infinities and NaN.
