@@ -2,6 +2,7 @@
 //!
 //! - [`cases`]: the case files under `tests/cases`, run on every engine.
 //! - [`engines`]: the list of engines.
+//! - [`mutants`]: programs changed a little, run on every engine.
 //! - [`random`]: random well-typed programs.
 //! - [`replicas`]: several replicas of a program in one process.
 //! - [`tally`]: what tests have run, counted and printed.
@@ -12,6 +13,7 @@
 pub mod cases;
 pub mod engines;
 pub mod hostile;
+pub mod mutants;
 pub mod random;
 pub mod replicas;
 pub mod tally;
