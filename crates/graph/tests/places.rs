@@ -152,7 +152,7 @@ fn errors_of_sizes_have_the_place_of_the_call() {
             refused += 1;
         }
     }
-    assert!(refused > 2, "{refused}");
+    assert!(refused > 0, "nothing was large enough to be refused");
     for name in too_large {
         let g = Graph::new("huge");
         let n = 1usize << 40;

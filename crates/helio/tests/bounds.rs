@@ -84,7 +84,9 @@ fn doubling(ways: &[&str], depth: usize) -> String {
                 ),
                 "map" => scalar(&format!("map({from}, b), dimensions={{}}, to_apply={g}")),
                 "reduce" => {
-                    array + &scalar(&format!("reduce(v{n}, b), dimensions={{0}}, to_apply={g}"))
+                    array
+                        + "\n"
+                        + &scalar(&format!("reduce(v{n}, b), dimensions={{0}}, to_apply={g}"))
                 }
                 "reduce-window" => {
                     one(&format!("reduce-window(v{n}, b), window={{size=2}}, to_apply={g}"))

@@ -22,7 +22,7 @@ pub(crate) fn select_branches(module: Module, watch: &Watch) -> Result<Module> {
     if !contains(&module, |op| matches!(op, Op::Conditional(_))) {
         return Ok(module);
     }
-    let mut growth = Growth::of(&module);
+    let mut growth = Growth::of_pass(watch);
     let module = rebuild(module, watch, |new, computation| {
         let (mut draft, old) = Draft::replacing(new, computation);
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());

@@ -6,12 +6,12 @@
 
 use helio_ir::Module;
 
-use crate::watch::instr_count;
+use crate::watch::{Watch, instr_count};
 
-/// Copies may have so many times the instructions of the program,
+/// The instructions of all copies together may be this many times those of the program,
 const FACTOR: usize = 4;
 
-/// and in any case so many: compiled in a fraction of a second.
+/// or, where that is more, this many: they compile in a fraction of a second.
 const LEAST: usize = 1 << 15;
 
 /// The room for copies that is left.
@@ -21,9 +21,19 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// The room that a program has.
+    /// The room that one pass of a compilation has: it follows from the program as it was given, not
+    /// from what earlier passes have made of it.
+    pub fn of_pass(watch: &Watch) -> Self {
+        Self::with(watch.given())
+    }
+
+    /// The room for copies of a program's parts.
     pub fn of(module: &Module) -> Self {
-        Growth { left: LEAST.max(instr_count(module).saturating_mul(FACTOR)) }
+        Self::with(instr_count(module))
+    }
+
+    fn with(instrs: usize) -> Self {
+        Growth { left: LEAST.max(instrs.saturating_mul(FACTOR)) }
     }
 
     /// Whether there is room for so many instructions.

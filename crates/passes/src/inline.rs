@@ -18,7 +18,7 @@ pub(crate) fn inline(module: Module, watch: &Watch) -> Result<Module> {
     // Without what nobody needs, the new module's computations have the numbers of the old ones.
     let module = drop_unused(module, watch)?;
     let callers = callers(&module);
-    let mut growth = Growth::of(&module);
+    let mut growth = Growth::of_pass(watch);
     let module = rebuild(module, watch, |new, computation| {
         let (mut draft, old) = Draft::replacing(new, computation);
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());

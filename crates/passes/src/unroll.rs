@@ -23,7 +23,7 @@ pub(crate) fn unroll_loops(module: Module, watch: &Watch) -> Result<Module> {
     if !contains(&module, |op| matches!(op, Op::While(_))) {
         return Ok(module);
     }
-    let mut growth = Growth::of(&module);
+    let mut growth = Growth::of_pass(watch);
     rebuild(module, watch, |new, computation| {
         let (mut draft, old) = Draft::replacing(new, computation);
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());

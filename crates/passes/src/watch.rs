@@ -1,6 +1,5 @@
 //! What compilation may take: its limits, looked at while it works.
 
-use std::cell::Cell;
 use std::rc::Rc;
 
 use helio_eval::{Limits, Meter, Stopped};
@@ -18,15 +17,20 @@ struct State {
     /// Counts the instructions looked at.
     meter: Meter,
     /// Instructions of the program as it was given.
-    given: Cell<usize>,
+    given: usize,
 }
 
 impl Watch {
     /// A watch for the compilation of a program; a step is an instruction that a pass, or the
     /// planner, looks at.
     pub fn new(module: &Module, limits: &Limits) -> Self {
-        let given = Cell::new(instr_count(module));
+        let given = instr_count(module);
         Watch(Rc::new(State { meter: Meter::new(limits.clone()), given }))
+    }
+
+    /// Instructions of the program as it was given.
+    pub(crate) fn given(&self) -> usize {
+        self.0.given
     }
 
     /// Counts instructions looked at. Errors: `ResourceExhausted` when a limit is reached.
@@ -44,7 +48,7 @@ impl Watch {
     /// Makes sure that there is memory for what the program has become. Errors:
     /// `ResourceExhausted` if it has grown by more than [`memory`] has.
     pub fn ensure_memory(&self, instrs: usize) -> Result<()> {
-        let grown = instrs.saturating_sub(self.0.given.get());
+        let grown = instrs.saturating_sub(self.0.given);
         memory::ensure_available(grown.saturating_mul(INSTR_BYTES))
             .map_err(|e| e.context("compilation"))
     }

@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(top_k(&["f32[]"], "(f32[1], s32[1])"), "topk.C1");
         assert_eq!(top_k(&["c64[5]"], "(c64[1], s32[1])"), "topk.C2");
         assert_eq!(top_k(&["f32[5]", "f32[5]"], "(f32[1], s32[1])"), "custom-call.C2");
-        assert_eq!(call("Sharding", &["f32[2]"], "f32[2]{0}"), "f32[2]");
+        assert_eq!(call("Sharding", &["f32[2]"], "f32[2]"), "f32[2]");
         assert_eq!(call("Sharding", &["f32[2]"], "f32[3]"), "custom-call.C1");
         assert_eq!(call("MoveToHost", &["f32[2]", "s32[]"], "(f32[2], s32[])"), "(f32[2], s32[])");
         // What becomes of the shape depends on the partitions.

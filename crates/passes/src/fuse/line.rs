@@ -116,8 +116,8 @@ impl Line {
         Ok(())
     }
 
-    /// Puts units, in this order, right behind another. False, and nothing is done, if that would
-    /// take too long.
+    /// Puts units, in this order, right behind another, before which they stood. False, and nothing is
+    /// done, if that would take too long.
     fn put_behind(&mut self, unit: InstrId, moved: &[InstrId]) -> bool {
         if moved.is_empty() {
             return true;
@@ -246,9 +246,9 @@ mod tests {
         let mut line = Line::of(3);
         line.spreads = MAX_SPREADS - 1;
         let mut moves = 0;
-        // Each goes between the first and the other.
-        while moves < 1 << 16 && line.put_behind(InstrId(0), &[InstrId(1 + moves % 2)]) {
-            assert_eq!(order(&line), [0, 1 + moves % 2, 2 - moves % 2]);
+        // The last one goes between the first and the other.
+        while moves < 1 << 16 && line.put_behind(InstrId(0), &[InstrId(2 - moves % 2)]) {
+            assert_eq!(order(&line), [0, 2 - moves % 2, 1 + moves % 2]);
             moves += 1;
         }
         assert!(moves > 1000, "{moves}");

@@ -20,7 +20,7 @@ pub(crate) fn simplify_loops(module: Module, watch: &Watch) -> Result<Module> {
     if !contains(&module, |op| matches!(op, Op::While(_))) {
         return Ok(module);
     }
-    let mut growth = Growth::of(&module);
+    let mut growth = Growth::of_pass(watch);
     let module = rebuild(module, watch, |new, computation| {
         let (mut draft, old) = Draft::replacing(new, computation);
         let mut reads = reads_of_loops(&old);

@@ -397,7 +397,7 @@ impl Fft {
 
 /// Whether a length has small factors only, so that a line is transformed by them.
 fn is_smooth(mut length: usize) -> bool {
-    for factor in [2, 3, 5, 7, 11, 13] {
+    for factor in [2, 3, 5, 7, 11] {
         while length > 1 && length.is_multiple_of(factor) {
             length /= factor;
         }
