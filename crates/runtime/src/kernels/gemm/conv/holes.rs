@@ -3,8 +3,8 @@
 //! A tap that meets no element of the input is no product. Regions have zeros in its place, and zero
 //! times infinity or NaN is NaN. So a result that such zeros have spoiled is NaN, and a weight is not
 //! finite: only if both are found, results at these positions are computed again, from the taps that
-//! meet the input alone. To look for NaN there takes next to no time, as they are few or the kernel is
-//! large.
+//! meet the input alone. To look for one of the two takes next to no time: weights are looked at first
+//! where they are fewer than the results, and these, where they are not, cost many products each.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,6 +36,9 @@ struct Part<'c> {
 impl Convolution {
     /// Computes anew what zeros in the place of elements that there are not have spoiled.
     pub(in crate::kernels::gemm) fn skip_holes<T: Float>(&self, call: &Call<'_>, out: &mut [u8]) {
+        if call.rhs.len() <= out.len() && are_finite(call.types.rhs, call.rhs) {
+            return;
+        }
         let mut parts = Vec::new();
         self.beyond((0, 0), &mut parts);
         let is_spoiled = match call.types.out {
@@ -113,6 +116,21 @@ fn inside(dim: &Spatial) -> Range<usize> {
     let output = dim.output as i128;
     let start = (start / stride).min(output);
     start as usize..end.clamp(start, output) as usize
+}
+
+/// Whether all numbers are known to be finite. (All are looked at, so that neighbours become vector
+/// code.)
+fn are_finite(number: Number, bytes: &[u8]) -> bool {
+    fn all<E: Plain>(values: &[E], is: impl Fn(E) -> bool) -> bool {
+        values.chunks(1 << 12).all(|some| some.iter().fold(true, |all, &v| all & is(v)))
+    }
+    match number {
+        Number::F32 => all(cast::<f32>(bytes), |v| v.is_finite()),
+        Number::F64 => all(cast::<f64>(bytes), |v| v.is_finite()),
+        Number::F16 => all(cast::<u16>(bytes), |v| v & 0x7c00 != 0x7c00),
+        Number::Bf16 => all(cast::<u16>(bytes), |v| v & 0x7f80 != 0x7f80),
+        _ => false,
+    }
 }
 
 /// Whether a result at one of these positions is so.
