@@ -149,8 +149,7 @@ fn bounded(text: &str, what: &str) {
     let cancel = timer();
     let module = helio::parse(text).unwrap_or_else(|e| panic!("{what}: {e:?}\n{text}"));
     let verified = helio::ir::verify(module.clone()).unwrap_or_else(|e| panic!("{what}: {e:?}"));
-    let mut limits = Limits::default();
-    limits.cancel = Some(Arc::clone(&cancel));
+    let limits = Limits { cancel: Some(Arc::clone(&cancel)), ..Limits::default() };
     for level in (0..4).filter_map(OptLevel::from_number) {
         let watch = helio::passes::watch::Watch::new(&verified, &limits);
         let optimized = helio::passes::optimize_within(verified.clone(), level, &watch);
