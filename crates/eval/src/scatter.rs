@@ -69,11 +69,15 @@ pub(crate) fn scatter(
         None => Err(outside()),
     });
     let mut results: Vec<Array> = results.collect::<Result<_>>()?;
-    let sizes = operand.sizes().to_vec();
+    let (sizes, is_empty) = (operand.sizes().to_vec(), operand.data().is_empty());
     drop(operands); // Now the elements are shared with nobody, or with somebody who needs them.
     let mut function = ScalarFn::new(evaluator, op.to_apply);
     let (mut arguments, mut values) = (Vec::new(), Vec::new());
     batches.points([0, 0, 0], |[vector, from, mut to]| {
+        // No window fits into an operand without elements, whatever the indices say.
+        if is_empty {
+            return Ok(());
+        }
         for (i, &(last, step)) in starts.iter().enumerate() {
             let start = vectors.component(vector, i)?;
             if start < 0 || start > last {

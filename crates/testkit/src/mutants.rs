@@ -11,6 +11,7 @@
 //! bits ([`Outcome::Chaotic`]).
 
 use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 
 use helio::ir::ops::OpInfo;
 use helio::ir::types::Number;
@@ -18,7 +19,7 @@ use helio::ir::{Module, ModuleConfig, Op, Verified};
 use helio::{Array, Code, ElementType, Literal, RunOptions, Shape};
 use oorandom::Rand32;
 
-use crate::engines::ENGINES;
+use crate::engines::{ENGINES, Engine};
 use crate::tolerance::Tolerance;
 
 static OPERATIONS: LazyLock<Vec<OpInfo>> = LazyLock::new(Op::table);
@@ -39,8 +40,9 @@ pub enum Outcome {
 /// Bytes of arguments and results, and of each value between them, beyond which a mutant is not run.
 const MAX_BYTES: usize = 1 << 22;
 
-/// Steps after which a run ends: some programs never end by themselves.
+/// Steps, and time, after which a run ends: some programs never end by themselves.
 const MAX_STEPS: u64 = 20_000;
+const MAX_TIME: Duration = Duration::from_secs(1);
 
 /// A program in the form that mutations work on. Errors: it is no program.
 pub fn normal_form(text: &str) -> Result<String, Vec<helio::Error>> {
@@ -91,13 +93,17 @@ pub fn check(text: &str, seed: u64) -> Result<Outcome, String> {
     }
     let params = module.entry().program_shape().params;
     let Ok(args) = helio::random_arguments(&params, seed) else { return Ok(Outcome::Rejected) };
-    let mut options = RunOptions::default();
-    options.limits.max_steps = Some(MAX_STEPS);
-    let expected = ENGINES[0].run(&module, &args, &options);
+    let run = |engine: &Engine, args: &[Literal]| {
+        let mut options = RunOptions::default();
+        options.limits.max_steps = Some(MAX_STEPS);
+        options.limits.deadline = Some(Instant::now() + MAX_TIME);
+        engine.run(&module, args, &options)
+    };
+    let expected = run(&ENGINES[0], &args);
     let mut nudged = None;
     let mut outcome = Outcome::Agrees;
     for engine in &ENGINES[1..] {
-        let found = engine.run(&module, &args, &options);
+        let found = run(engine, &args);
         match (&expected, found) {
             (_, Err(e)) if e.code() == Code::Internal => {
                 return Err(format!("{}: {e}", engine.name));
@@ -110,7 +116,7 @@ pub fn check(text: &str, seed: u64) -> Result<Outcome, String> {
                 let Err(error) = compare(&found, expected, 1.0) else { continue };
                 let nudged = nudged.get_or_insert_with(|| {
                     let args: Vec<Literal> = args.iter().map(nudge).collect();
-                    ENGINES[0].run(&module, &args, &options).ok()
+                    run(&ENGINES[0], &args).ok()
                 });
                 let is_chaotic =
                     nudged.as_ref().is_some_and(|n| compare(n, expected, 0.1).is_err());
