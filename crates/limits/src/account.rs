@@ -38,7 +38,7 @@ struct Inner {
 
 /// Who keeps memory that is not in use, and can give it up.
 pub trait Reclaim: Send + Sync {
-    /// Gives up at least so many of the bytes that are kept, or all of them.
+    /// Gives up at least `bytes` of the bytes that are kept, or all of them.
     fn reclaim(&self, bytes: usize);
 }
 
@@ -165,7 +165,7 @@ impl Account {
         Ok(Reservation { account: self.clone(), bytes })
     }
 
-    /// Errors: so many bytes more would pass a limit.
+    /// Errors: `bytes` more would pass a limit.
     pub fn ensure_available(&self, bytes: usize) -> Result<(), OutOfMemory> {
         let live = self.live_bytes();
         if bytes > self.inner.limit.load(Ordering::Relaxed).saturating_sub(live) {

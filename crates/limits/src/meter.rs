@@ -27,7 +27,7 @@ pub struct Limits {
 /// Why a run stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stopped {
-    /// It took more than so many steps.
+    /// It took more steps than this limit.
     Steps(u64),
     /// [`Limits::cancel`] was set.
     Cancelled,

@@ -36,12 +36,12 @@ impl Growth {
         Growth { left: LEAST.max(instrs.saturating_mul(FACTOR)) }
     }
 
-    /// Whether there is room for so many instructions.
+    /// Whether there is room for `instrs` more instructions.
     pub fn fits(&self, instrs: usize) -> bool {
         instrs <= self.left
     }
 
-    /// Takes the room for so many instructions. False, and nothing is taken, if there is less.
+    /// Takes the room for `instrs` instructions. False, and nothing is taken, if there is less.
     pub fn take(&mut self, instrs: usize) -> bool {
         let left = self.left.checked_sub(instrs);
         self.left = left.unwrap_or(self.left);
