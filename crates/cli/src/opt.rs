@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use helio::CompileOptions;
 use helio::passes::watch::Watch;
-use helio::passes::{OptLevel, PARTS, PIPELINE, Pass, find_pass, run_passes_within};
+use helio::passes::{OptLevel, PARTS, PIPELINE, Pass, PassCx, find_pass, run_passes};
 use serde_json::json;
 
 use crate::engine::Bounds;
@@ -68,18 +68,19 @@ pub(crate) fn opt(args: Args) -> Result<(), Failure> {
     args.bounds.set();
     let limits = args.bounds.of_compilation(&verified);
     // What has no native code is known for the passes that compilation runs, at their level.
+    let mut options = CompileOptions::default();
+    options.opt_level = level;
+    options.limits.clone_from(&limits);
     let program = match args.passes.is_empty() {
         true => {
-            let mut options = CompileOptions::default();
-            options.opt_level = level;
-            options.limits.clone_from(&limits);
             let module = verified.clone().into_inner();
             Some(helio::compile(module, &options).map_err(in_program)?)
         }
         false => None,
     };
     let watch = Watch::new(&verified, &limits);
-    let module = run_passes_within(verified, passes, &watch).map_err(|e| in_program(vec![e]))?;
+    let cx = PassCx::new(&watch, options.capabilities());
+    let module = run_passes(verified, passes, &cx).map_err(|e| in_program(vec![e]))?;
     let Emit::Hlo = args.emit;
     let hlo = helio::print(&module);
     if let Some(program) = &program {

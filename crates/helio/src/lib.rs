@@ -61,8 +61,10 @@ pub use random::random_arguments;
 
 use compiled::Compiled;
 use execute::Signature;
+use helio_codegen::elementwise::Recipes;
 use helio_eval::Context;
-use helio_ir::Verified;
+use helio_ir::{Capabilities, Verified};
+use helio_passes::PassCx;
 use helio_passes::watch::Watch;
 
 /// What turns a program into results.
@@ -92,6 +94,14 @@ pub struct CompileOptions {
     /// When to stop; its steps are instructions that passes and planner look at. A compilation takes
     /// some hundred for each instruction of the program.
     pub limits: Limits,
+}
+
+impl CompileOptions {
+    /// What the kernels of the back end can compute: what passes ask, see
+    /// [`passes::PassCx`](helio_passes::PassCx).
+    pub fn capabilities(&self) -> &dyn Capabilities {
+        &Recipes
+    }
 }
 
 /// What generated code consists of.
@@ -161,7 +171,8 @@ impl Executable {
             Backend::Cpu => {
                 let watch = Watch::new(&module, &options.limits);
                 let level = options.opt_level;
-                let optimized = helio_passes::optimize_within(module.clone(), level, &watch);
+                let cx = PassCx::new(&watch, options.capabilities());
+                let optimized = helio_passes::optimize(module.clone(), level, &cx);
                 let compiled = optimized
                     .and_then(|module| Compiled::new(module, options, client.clone(), &watch));
                 let compiled = compiled.map_err(|error| vec![error])?;

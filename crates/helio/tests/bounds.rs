@@ -150,15 +150,16 @@ fn bounded(text: &str, what: &str) {
     let module = helio::parse(text).unwrap_or_else(|e| panic!("{what}: {e:?}\n{text}"));
     let verified = helio::ir::verify(module.clone()).unwrap_or_else(|e| panic!("{what}: {e:?}"));
     let limits = Limits { cancel: Some(Arc::clone(&cancel)), ..Limits::default() };
+    let mut options = CompileOptions::default();
     for level in (0..4).filter_map(OptLevel::from_number) {
         let watch = helio::passes::watch::Watch::new(&verified, &limits);
-        let optimized = helio::passes::optimize_within(verified.clone(), level, &watch);
+        let cx = helio::passes::PassCx::new(&watch, options.capabilities());
+        let optimized = helio::passes::optimize(verified.clone(), level, &cx);
         let optimized = optimized.unwrap_or_else(|e| panic!("{what} at {level:?}: {e}"));
         let count: usize = optimized.computations().iter().map(|c| c.instrs().len()).sum();
         let given: usize = verified.computations().iter().map(|c| c.instrs().len()).sum();
         assert!(count < 8 * given + (1 << 17), "{what} at {level:?}: {given} became {count}");
     }
-    let mut options = CompileOptions::default();
     options.limits = limits;
     let program = helio::compile(module, &options).unwrap_or_else(|e| panic!("{what}: {e:?}"));
     let mut options = RunOptions::default();

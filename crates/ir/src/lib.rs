@@ -6,6 +6,7 @@
 //! - [`builder`]: programs made by calls.
 //! - [`text`]: HLO text, in and out.
 //! - [`verify`](mod@verify): the only maker of [`Verified`] modules.
+//! - [`Capabilities`]: what of it the kernels of a back end can compute.
 //!
 //! Invariants: every instruction's operands precede it in its computation; every called
 //! computation precedes its caller in the module (so neither values nor calls can be cyclic);
@@ -13,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod builder;
+mod capabilities;
 pub mod error;
 pub mod memory;
 mod module;
@@ -22,6 +24,7 @@ pub mod types;
 pub mod verify;
 
 pub use builder::{XlaBuilder, XlaComputation, XlaOp};
+pub use capabilities::Capabilities;
 pub use error::{Code, Error, Location, Result};
 pub use module::{
     AliasKind, CompId, Computation, Extra, InputOutputAlias, Instr, InstrId, Metadata, Module,

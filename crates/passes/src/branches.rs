@@ -6,8 +6,8 @@ use helio_ir::{Array, CompId, InstrId, Module, Op, Result, Shape};
 use crate::draft::{Draft, is_elementwise};
 use crate::growth::Growth;
 use crate::inline::insert;
+use crate::pass::PassCx;
 use crate::rebuild::{contains, drop_unused, rebuild};
-use crate::watch::Watch;
 
 /// A branch of more instructions is left where it is.
 const MAX_INSTRS: usize = 64;
@@ -18,12 +18,12 @@ const MAX_WORK: usize = 1 << 14;
 
 /// Computes both branches of a conditional, where they are a few element-wise operations, and
 /// selects: that fuses with what stands around it, and lets a loop around it be one kernel.
-pub(crate) fn select_branches(module: Module, watch: &Watch) -> Result<Module> {
+pub(crate) fn select_branches(module: Module, cx: &PassCx<'_>) -> Result<Module> {
     if !contains(&module, |op| matches!(op, Op::Conditional(_))) {
         return Ok(module);
     }
-    let mut growth = Growth::of_pass(watch);
-    let module = rebuild(module, watch, |new, computation| {
+    let mut growth = Growth::of_pass(cx.watch);
+    let module = rebuild(module, cx.watch, |new, computation| {
         let (mut draft, old) = Draft::replacing(new, computation);
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
         for instr in old.instrs {
@@ -45,7 +45,7 @@ pub(crate) fn select_branches(module: Module, watch: &Watch) -> Result<Module> {
         }
         draft.finish(map[old.root.index()])
     })?;
-    drop_unused(module, watch)
+    drop_unused(module, cx.watch)
 }
 
 /// The result of a conditional of two branches, selected.

@@ -5,14 +5,14 @@ use helio_ir::ops::{Bitcast, BitcastConvert, Call, Reshape, Transpose};
 use helio_ir::{ArrayShape, Instr, InstrId, Layout, Module, Op, Result, Shape};
 
 use crate::draft::{Draft, Old};
+use crate::pass::PassCx;
 use crate::rebuild::rebuild;
-use crate::watch::Watch;
 
 /// Takes layouts away, and what is only about them: arrays are row-major in logical order from here
 /// on. A `bitcast`, which follows layouts, becomes reshapes and transposes. `copy`, `domain`,
 /// `add-dependency` and `opt-barrier` become their operands; asynchronous calls become calls.
-pub(crate) fn canonicalize(module: Module, watch: &Watch) -> Result<Module> {
-    rebuild(module, watch, |new, computation| {
+pub(crate) fn canonicalize(module: Module, cx: &PassCx<'_>) -> Result<Module> {
+    rebuild(module, cx.watch, |new, computation| {
         let (mut draft, old) = Draft::replacing(new, computation);
         let begun = asynchronous_calls(&old);
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());

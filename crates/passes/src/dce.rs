@@ -3,13 +3,13 @@
 use helio_ir::{InstrId, Module, Result};
 
 use crate::draft::Draft;
+use crate::pass::PassCx;
 use crate::rebuild::{drop_unused, rebuild};
-use crate::watch::Watch;
 
 /// Drops instructions whose values nobody takes (those with effects stay), and computations that
 /// nobody calls.
-pub(crate) fn remove_dead_code(module: Module, watch: &Watch) -> Result<Module> {
-    let module = rebuild(module, watch, |new, computation| {
+pub(crate) fn remove_dead_code(module: Module, cx: &PassCx<'_>) -> Result<Module> {
+    let module = rebuild(module, cx.watch, |new, computation| {
         let (mut draft, old) = Draft::replacing(new, computation);
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
         for instr in old.instrs {
@@ -18,7 +18,7 @@ pub(crate) fn remove_dead_code(module: Module, watch: &Watch) -> Result<Module> 
         draft.finish(map[old.root.index()])
     })?;
     // The callers of computations may be gone now.
-    drop_unused(module, watch)
+    drop_unused(module, cx.watch)
 }
 
 #[cfg(test)]

@@ -5,21 +5,21 @@ use helio_ir::{ArrayShape, CompId, Computation, Instr, InstrId, Module, Op, Resu
 
 use crate::draft::{Draft, is_elementwise, parameter_number};
 use crate::growth::Growth;
+use crate::pass::PassCx;
 use crate::rebuild::{contains, drop_unused, rebuild};
-use crate::watch::Watch;
 
 /// Puts what `call` and `fusion` run in the place of the instruction, and what `map` runs as
 /// operations on whole arrays: always if nothing else calls it, and else as long as there is room for
 /// copies.
-pub(crate) fn inline(module: Module, watch: &Watch) -> Result<Module> {
+pub(crate) fn inline(module: Module, cx: &PassCx<'_>) -> Result<Module> {
     if !contains(&module, |op| matches!(op, Op::Call(_) | Op::Fusion(_) | Op::Map(_))) {
         return Ok(module);
     }
     // Without what nobody needs, the new module's computations have the numbers of the old ones.
-    let module = drop_unused(module, watch)?;
+    let module = drop_unused(module, cx.watch)?;
     let callers = callers(&module);
-    let mut growth = Growth::of_pass(watch);
-    let module = rebuild(module, watch, |new, computation| {
+    let mut growth = Growth::of_pass(cx.watch);
+    let module = rebuild(module, cx.watch, |new, computation| {
         let (mut draft, old) = Draft::replacing(new, computation);
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
         for instr in old.instrs {
@@ -45,7 +45,7 @@ pub(crate) fn inline(module: Module, watch: &Watch) -> Result<Module> {
         draft.finish(map[old.root.index()])
     })?;
     // The computations that were called are not any more.
-    drop_unused(module, watch)
+    drop_unused(module, cx.watch)
 }
 
 fn callee(op: &Op) -> Option<CompId> {

@@ -10,16 +10,21 @@
 //!
 //! Invariants: a pass takes a module that verifies and gives one that verifies, with the same
 //! parameters and result; it takes time in proportion to the number of instructions; it changes
-//! results only as far as its documentation says. Rules never look at a shape with sizes that are
+//! results only as far as its documentation says. No pass knows for which processor it works: what
+//! kernels can compute it asks of [`PassCx::capabilities`]. Rules never look at a shape with sizes that are
 //! known only at run time.
 //!
 //! ```
-//! use helio_passes::{OptLevel, optimize};
+//! use helio_eval::Limits;
+//! use helio_passes::watch::Watch;
+//! use helio_passes::{OptLevel, PassCx, optimize};
 //! let text = "
 //! square { x = f32[2] parameter(0)  ROOT y = f32[2] multiply(x, x) }
 //! ENTRY e { x = f32[2] parameter(0)  ROOT y = f32[2] call(x), to_apply=square }";
 //! let module = helio_ir::verify(helio_ir::text::parse(text)?)?;
-//! let module = optimize(module, OptLevel::default()).map_err(|e| vec![e])?;
+//! let watch = Watch::new(&module, &Limits::default());
+//! let cx = PassCx::new(&watch, &helio_codegen::elementwise::Recipes);
+//! let module = optimize(module, OptLevel::default(), &cx).map_err(|e| vec![e])?;
 //! assert_eq!(module.entry().instrs().len(), 2);
 //! # Ok::<(), Vec<helio_ir::Error>>(())
 //! ```
@@ -45,7 +50,4 @@ mod simplify;
 mod testing;
 mod unroll;
 
-pub use pass::{
-    OptLevel, PARTS, PIPELINE, Pass, find_pass, optimize, optimize_within, run_passes,
-    run_passes_within,
-};
+pub use pass::{OptLevel, PARTS, PIPELINE, Pass, PassCx, find_pass, optimize, run_passes};

@@ -1,7 +1,8 @@
 //! The passes, and the pipeline made of them.
 
-use helio_eval::Limits;
-use helio_ir::{Error, Module, Result, Verified, verify};
+use std::fmt;
+
+use helio_ir::{Capabilities, Error, Module, Result, Verified, verify};
 
 use crate::watch::Watch;
 use crate::{branches, canonicalize, dce, expand, fuse, inline, loops, simplify, unroll};
@@ -17,7 +18,29 @@ pub struct Pass {
     pub level: OptLevel,
     /// Makes the new module. Errors: memory or a limit, of the representation or of the compilation;
     /// never the program.
-    pub run: fn(Module, &Watch) -> Result<Module>,
+    pub run: fn(Module, &PassCx<'_>) -> Result<Module>,
+}
+
+/// What surrounds the passes of one compilation.
+#[derive(Clone, Copy)]
+pub struct PassCx<'a> {
+    /// Ends the compilation at its limits.
+    pub watch: &'a Watch,
+    /// What the kernels of the back end can compute; no pass asks which back end it is.
+    pub capabilities: &'a dyn Capabilities,
+}
+
+impl<'a> PassCx<'a> {
+    /// Passes within the limits of `watch`, for a back end with these capabilities.
+    pub fn new(watch: &'a Watch, capabilities: &'a dyn Capabilities) -> Self {
+        PassCx { watch, capabilities }
+    }
+}
+
+impl fmt::Debug for PassCx<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PassCx").field("watch", self.watch).finish_non_exhaustive()
+    }
 }
 
 /// How much work the compiler puts into a program.
@@ -165,42 +188,27 @@ pub fn find_pass(name: &str) -> Option<&'static Pass> {
     PIPELINE.iter().chain(PARTS).find(|pass| pass.name == name)
 }
 
-/// Runs the passes of a level. Errors: memory or a limit of the representation; `Internal` if a
-/// pass has made a module that does not verify.
-pub fn optimize(module: Verified<Module>, level: OptLevel) -> Result<Verified<Module>> {
-    let watch = Watch::new(&module, &Limits::default());
-    optimize_within(module, level, &watch)
-}
-
-/// Runs the passes of a level. Errors: as for [`optimize`]; the limits of the compilation.
-pub fn optimize_within(
+/// Runs the passes of a level. Errors: as for [`run_passes`].
+pub fn optimize(
     module: Verified<Module>,
     level: OptLevel,
-    watch: &Watch,
+    cx: &PassCx<'_>,
 ) -> Result<Verified<Module>> {
-    run_passes_within(module, PIPELINE.iter().filter(|pass| pass.level <= level), watch)
+    run_passes(module, PIPELINE.iter().filter(|pass| pass.level <= level), cx)
 }
 
-/// Runs passes in this order. Errors: as for [`optimize`].
-pub fn run_passes<'a>(
+/// Runs passes in this order. Errors: memory or a limit, of the representation or of the compilation;
+/// `Internal` if a pass has made a module that does not verify.
+pub fn run_passes<'p>(
     module: Verified<Module>,
-    passes: impl IntoIterator<Item = &'a Pass>,
-) -> Result<Verified<Module>> {
-    let watch = Watch::new(&module, &Limits::default());
-    run_passes_within(module, passes, &watch)
-}
-
-/// Runs passes in this order. Errors: as for [`optimize_within`].
-pub fn run_passes_within<'a>(
-    module: Verified<Module>,
-    passes: impl IntoIterator<Item = &'a Pass>,
-    watch: &Watch,
+    passes: impl IntoIterator<Item = &'p Pass>,
+    cx: &PassCx<'_>,
 ) -> Result<Verified<Module>> {
     let mut module = module.into_inner();
     let mut last = "none";
     for pass in passes {
         module =
-            (pass.run)(module, watch).map_err(|e| e.context(format_args!("pass {}", pass.name)))?;
+            (pass.run)(module, cx).map_err(|e| e.context(format_args!("pass {}", pass.name)))?;
         last = pass.name;
     }
     verify(module).map_err(|errors| {

@@ -1,9 +1,21 @@
 //! Before and after.
 
+use helio_codegen::elementwise::Recipes;
+use helio_eval::Limits;
 use helio_ir::text::{parse, print};
-use helio_ir::verify;
+use helio_ir::{Module, Verified, verify};
 
-use crate::{find_pass, run_passes};
+use crate::watch::Watch;
+use crate::{Pass, PassCx, find_pass};
+
+/// The module after passes, for a back end that has all recipes of the code generator.
+pub(crate) fn run_passes<'p>(
+    module: Verified<Module>,
+    passes: impl IntoIterator<Item = &'p Pass>,
+) -> Verified<Module> {
+    let watch = Watch::new(&module, &Limits::default());
+    crate::run_passes(module, passes, &PassCx::new(&watch, &Recipes)).expect("the passes run")
+}
 
 /// The text of a module after passes (names, separated by commas), which has to verify.
 pub(crate) fn after(passes: &str, text: &str) -> String {
@@ -11,7 +23,7 @@ pub(crate) fn after(passes: &str, text: &str) -> String {
     let passes = passes
         .split(',')
         .map(|name| find_pass(name).unwrap_or_else(|| panic!("no pass is named {name}")));
-    print(&run_passes(module, passes).expect("the passes run"))
+    print(&run_passes(module, passes))
 }
 
 /// Asserts what passes make of a module; layouts and spaces in the texts do not matter.

@@ -6,9 +6,9 @@ use helio_ir::{CompId, InstrId, Literal, Module, Number, Op, Result};
 use crate::draft::Draft;
 use crate::growth::Growth;
 use crate::inline::insert;
+use crate::pass::PassCx;
 use crate::rebuild::{contains, rebuild};
 use crate::recognize::counted_loop;
-use crate::watch::Watch;
 
 /// A loop of more iterations is left as it is.
 const MAX_TRIPS: u64 = 8;
@@ -19,12 +19,12 @@ const MAX_INSTRS: u64 = 1024;
 /// Replaces a loop whose number of iterations is known and small by as many copies of its body.
 /// What is left of the counter folds away, and the iterations fuse with each other and with what
 /// stands around the loop.
-pub(crate) fn unroll_loops(module: Module, watch: &Watch) -> Result<Module> {
+pub(crate) fn unroll_loops(module: Module, cx: &PassCx<'_>) -> Result<Module> {
     if !contains(&module, |op| matches!(op, Op::While(_))) {
         return Ok(module);
     }
-    let mut growth = Growth::of_pass(watch);
-    rebuild(module, watch, |new, computation| {
+    let mut growth = Growth::of_pass(cx.watch);
+    rebuild(module, cx.watch, |new, computation| {
         let (mut draft, old) = Draft::replacing(new, computation);
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
         for instr in old.instrs {

@@ -16,7 +16,7 @@ mod integer;
 mod kind;
 mod small;
 
-use helio_ir::{BinaryOp, ElementType, Op, UnaryOp};
+use helio_ir::{BinaryOp, Capabilities, ElementType, Op, UnaryOp};
 
 pub use access::{constant, gather, lane_bytes, load, store};
 use kind::Kind;
@@ -70,12 +70,31 @@ impl Elem {
     }
 }
 
+/// What there are recipes for: all that a kernel can be made to compute.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Recipes;
+
+impl Capabilities for Recipes {
+    fn holds(&self, ty: ElementType) -> bool {
+        holds(ty)
+    }
+
+    fn supports(&self, op: &Op, operands: &[ElementType], result: ElementType) -> bool {
+        supports(op, operands, result)
+    }
+}
+
+/// Whether lanes can hold elements of a type.
+pub fn holds(ty: ElementType) -> bool {
+    Kind::of(ty).is_some()
+}
+
 /// Whether [`apply`] takes this operation on operands of these types.
 pub fn supports(op: &Op, operands: &[ElementType], result: ElementType) -> bool {
-    let Some(kinds) = operands.iter().map(|&ty| Kind::of(ty)).collect::<Option<Vec<_>>>() else {
+    let (Some(&first), Some(result)) = (operands.first(), Kind::of(result)) else { return false };
+    let Some(first) = Kind::of(first).filter(|_| operands.iter().all(|&ty| holds(ty))) else {
         return false;
     };
-    let (Some(result), Some(&first)) = (Kind::of(result), kinds.first()) else { return false };
     match (op, first) {
         (Op::Unary(op), Kind::Pred) => *op == UnaryOp::Not,
         (Op::Unary(op), Kind::Int(_)) => integer::has_unary(*op),
@@ -86,8 +105,8 @@ pub fn supports(op: &Op, operands: &[ElementType], result: ElementType) -> bool 
         (Op::Binary(op), Kind::Float(float)) => float::has_binary(*op, float),
         (Op::Binary(op), Kind::Complex(part)) => complex::has_binary(*op, part),
         (Op::Compare(_) | Op::Convert(_) | Op::Copy(_), _) => true,
-        (Op::Select(_), _) => kinds.len() == 3,
-        (Op::Clamp(_), _) => kinds.len() == 3 && kinds[1] == result,
+        (Op::Select(_), _) => operands.len() == 3,
+        (Op::Clamp(_), _) => operands.len() == 3 && Kind::of(operands[1]) == Some(result),
         (Op::BitcastConvert(_), from) => convert::has_bitcast(from, result),
         (Op::ReducePrecision(op), Kind::Float(float)) => convert::has_precision(*op, float),
         _ => false,

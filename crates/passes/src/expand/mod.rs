@@ -6,16 +6,16 @@ mod small_floats;
 use helio_ir::{InstrId, Module, Op, Result};
 
 use crate::draft::Draft;
+use crate::pass::PassCx;
 use crate::rebuild::{contains, rebuild};
-use crate::watch::Watch;
 
 /// Replaces operations that no kernel exists for by simpler ones: `batch-norm-training`,
 /// `batch-norm-inference`, `batch-norm-grad`, and products of floats of 8 bits.
-pub(crate) fn expand(module: Module, watch: &Watch) -> Result<Module> {
+pub(crate) fn expand(module: Module, cx: &PassCx<'_>) -> Result<Module> {
     if !contains(&module, is_expanded) {
         return Ok(module);
     }
-    rebuild(module, watch, |new, computation| {
+    rebuild(module, cx.watch, |new, computation| {
         let (mut draft, old) = Draft::replacing(new, computation);
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
         for instr in old.instrs {

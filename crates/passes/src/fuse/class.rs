@@ -2,8 +2,10 @@
 
 use helio_ir::ops::Cost;
 use helio_ir::{
-    ArrayShape, BinaryOp, Computation, ElementType, Instr, InstrId, Op, Shape, UnaryOp,
+    ArrayShape, Capabilities, CompId, Computation, ElementType, Instr, InstrId, Module, Op, Shape,
 };
+
+use crate::draft::is_elementwise;
 
 /// What an instruction can be within a fusion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,24 +35,82 @@ const MAX_TRANSPOSED: usize = 1 << 12;
 const MAX_APART: usize = 8;
 /// Concatenations of more operands are left alone.
 const MAX_JOINED: usize = 8;
+/// Element-wise operations have no more operands: those of a `select` or a `clamp`.
+const MAX_ELEMENTWISE_OPERANDS: usize = 3;
 
-/// The class of an instruction.
-pub(super) fn class(computation: &Computation, instr: &Instr) -> Class {
-    let operand = |i: usize| array(computation, instr.operands[i]);
-    let held = |shape: &ArrayShape| shape.is_static() && is_held(shape.element());
-    let Some(shape) = instr.shape.as_array() else {
-        // Folds of several arrays at once.
-        return match &instr.op {
-            Op::Reduce(_) if is_plain_reduce(computation, instr) => Class::Reduce,
-            _ => Class::Boundary,
+/// Says of instructions what they can be within a fusion, for one back end.
+#[derive(Clone, Copy)]
+pub(super) struct Classes<'a> {
+    /// Has the computations that instructions call.
+    pub(super) module: &'a Module,
+    pub(super) capabilities: &'a dyn Capabilities,
+}
+
+impl Classes<'_> {
+    /// Whether kernels can hold an array, and its size is known.
+    fn holds(&self, shape: &ArrayShape) -> bool {
+        shape.is_static() && self.capabilities.holds(shape.element())
+    }
+
+    /// Whether kernels can perform an instruction that is element-wise.
+    fn computes(&self, computation: &Computation, instr: &Instr) -> bool {
+        let mut types = [ElementType::Pred; MAX_ELEMENTWISE_OPERANDS];
+        let (Some(types), Some(result)) =
+            (types.get_mut(..instr.operands.len()), instr.shape.as_array())
+        else {
+            return false;
         };
-    };
-    if !held(shape) || shape.element_count() == 0 {
-        return Class::Boundary;
+        for (ty, &operand) in types.iter_mut().zip(&instr.operands) {
+            let Some(shape) = array(computation, operand) else { return false };
+            *ty = shape.element();
+        }
+        self.capabilities.supports(&instr.op, types, result.element())
     }
-    if instr.operands.iter().any(|&id| array(computation, id).is_none_or(|shape| !held(shape))) {
-        return Class::Boundary;
+
+    /// Whether kernels can perform what is element-wise in a reducer.
+    fn folds(&self, to_apply: CompId) -> bool {
+        let reducer = self.module.computation(to_apply);
+        let computes = |instr: &Instr| !is_elementwise(&instr.op) || self.computes(reducer, instr);
+        reducer.instrs().iter().all(computes)
     }
+
+    /// The class of an instruction.
+    pub(super) fn class(&self, computation: &Computation, instr: &Instr) -> Class {
+        let Some(shape) = instr.shape.as_array() else {
+            // Folds of several arrays at once.
+            return match &instr.op {
+                Op::Reduce(op)
+                    if self.is_plain_reduce(computation, instr) && self.folds(op.to_apply) =>
+                {
+                    Class::Reduce
+                }
+                _ => Class::Boundary,
+            };
+        };
+        let is_held = |&id: &InstrId| array(computation, id).is_some_and(|shape| self.holds(shape));
+        if !self.holds(shape) || shape.element_count() == 0 || !instr.operands.iter().all(is_held) {
+            return Class::Boundary;
+        }
+        match &instr.op {
+            Op::Reduce(op) if !self.folds(op.to_apply) => Class::Boundary,
+            op if is_elementwise(op) && !self.computes(computation, instr) => Class::Boundary,
+            _ => of_held(computation, instr, shape),
+        }
+    }
+
+    /// Whether a reduction of several arrays folds more than nothing, of types that kernels hold.
+    fn is_plain_reduce(&self, computation: &Computation, instr: &Instr) -> bool {
+        let held = |shape: &ArrayShape| self.holds(shape) && shape.element_count() > 0;
+        let leaves = instr.shape.leaves();
+        leaves.iter().all(|leaf| leaf.as_array().is_some_and(held))
+            && instr.operands.iter().all(|&id| array(computation, id).is_some_and(held))
+    }
+}
+
+/// The class of an instruction whose operands and result kernels can hold, and which they can perform
+/// if it is element-wise.
+fn of_held(computation: &Computation, instr: &Instr, shape: &ArrayShape) -> Class {
+    let operand = |i: usize| array(computation, instr.operands[i]);
     match &instr.op {
         Op::Constant(op) if !op.elided && shape.element_count() == 1 => Class::Free,
         Op::Iota(_) | Op::Broadcast(_) | Op::Reshape(_) | Op::Slice(_) | Op::Reverse(_) => {
@@ -82,39 +142,9 @@ pub(super) fn class(computation: &Computation, instr: &Instr) -> Class {
                 _ => Class::Reduce,
             }
         }
-        // Code has no recipe for the inverse functions of complex numbers,
-        Op::Unary(
-            UnaryOp::Acos
-            | UnaryOp::Acosh
-            | UnaryOp::Asin
-            | UnaryOp::Asinh
-            | UnaryOp::Atan
-            | UnaryOp::Atanh
-            | UnaryOp::Cbrt,
-        ) if shape.element().is_complex() => Class::Boundary,
         Op::Unary(op) => costs(op.cost()),
-        // nor for their angles.
-        Op::Binary(BinaryOp::Atan2) if shape.element().is_complex() => Class::Boundary,
         Op::Binary(op) => costs(op.cost()),
-        Op::Compare(_) | Op::Select(_) | Op::Clamp(_) => Class::Cheap,
-        // The subnormal numbers of narrow floats are none where code computes.
-        Op::ReducePrecision(op) => {
-            let format = shape.element().float_format();
-            let keeps = format.is_some_and(|format| {
-                op.mantissa_bits >= format.mantissa_bits && op.exponent_bits >= format.exponent_bits
-            });
-            let cuts = shape.element().size_bytes() >= 4 || shape.element() == ElementType::BF16;
-            if keeps || cuts { Class::Cheap } else { Class::Boundary }
-        }
-        Op::Convert(_) => Class::Cheap,
-        Op::BitcastConvert(_) => {
-            let of_same_width = |from: &ArrayShape| {
-                from.element().bits() == shape.element().bits()
-                    && (from.element() != ElementType::F16 || shape.element() == ElementType::F16)
-                    && !(from.element().is_complex() || shape.element().is_complex())
-            };
-            if operand(0).is_some_and(of_same_width) { Class::Cheap } else { Class::Boundary }
-        }
+        op if is_elementwise(op) => Class::Cheap,
         _ => Class::Boundary,
     }
 }
@@ -135,21 +165,6 @@ fn costs(cost: Cost) -> Class {
         Cost::Cheap => Class::Cheap,
         Cost::Division | Cost::Transcendental => Class::Costly,
     }
-}
-
-/// Whether generated code holds elements of a type.
-fn is_held(ty: ElementType) -> bool {
-    ty != ElementType::F8E8M0FNU
-}
-
-/// Whether a reduction of several arrays folds more than nothing, of types that code can hold.
-fn is_plain_reduce(computation: &Computation, instr: &Instr) -> bool {
-    let held = |shape: &ArrayShape| {
-        shape.is_static() && is_held(shape.element()) && shape.element_count() > 0
-    };
-    let leaves = instr.shape.leaves();
-    leaves.iter().all(|leaf| leaf.as_array().is_some_and(held))
-        && instr.operands.iter().all(|&id| array(computation, id).is_some_and(held))
 }
 
 /// The shape of an instruction that is an array.

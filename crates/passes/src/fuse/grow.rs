@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 
-use helio_ir::{Computation, InstrId, Op, Result};
+use helio_ir::{Computation, InstrId, Module, Op, Result};
 
-use super::class::{Class, array, class};
+use super::class::{Class, Classes, array};
 use super::line::Line;
 use super::places::Places;
 use super::space::{Level, Role, Space};
 use super::{computes, copies};
-use crate::watch::Watch;
+use crate::pass::PassCx;
 
 /// Instructions that become one fusion.
 #[derive(Clone, Debug)]
@@ -68,8 +68,8 @@ const MAX_ARRAYS: usize = 24;
 const MAX_COPIES: usize = 24;
 
 impl Groups {
-    /// Forms the fusions. Errors: the limits of the compilation.
-    pub fn of(computation: &Computation, watch: &Watch) -> Result<Groups> {
+    /// Forms the fusions of a computation that calls those of `module`. Errors: the limits of the compilation.
+    pub fn of(module: &Module, computation: &Computation, cx: &PassCx<'_>) -> Result<Groups> {
         let count = computation.instrs().len();
         let mut users: Vec<Vec<InstrId>> = vec![Vec::new(); count];
         for id in computation.ids() {
@@ -81,8 +81,9 @@ impl Groups {
         }
         let mut needed = vec![false; count];
         needed[computation.root().index()] = true;
-        let classes: Vec<Class> =
-            computation.instrs().iter().map(|instr| class(computation, instr)).collect();
+        let classes = Classes { module, capabilities: cx.capabilities };
+        let class = |instr| classes.class(computation, instr);
+        let classes: Vec<Class> = computation.instrs().iter().map(class).collect();
         let mut is_made = needed.clone();
         for id in computation.ids().filter(|id| classes[id.index()] == Class::Boundary) {
             let operands = &computation.instr(id).operands;
@@ -99,7 +100,8 @@ impl Groups {
             }
             if groups.begins(computation, id) {
                 groups.grow(computation, id, &mut line);
-                watch.count_steps(groups.groups.last().map_or(1, |group| group.members.len()))?;
+                cx.watch
+                    .count_steps(groups.groups.last().map_or(1, |group| group.members.len()))?;
             }
             groups.single[id.index()] = groups.owner[id.index()].is_none();
         }

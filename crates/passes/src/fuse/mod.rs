@@ -22,21 +22,21 @@ use helio_ir::ops::{Fusion, GetTupleElement, Parameter, Tuple};
 use helio_ir::{Computation, Error, Instr, InstrId, Module, Op, Result, Shape};
 
 use crate::draft::{Draft, Old, unnamed};
+use crate::pass::PassCx;
 use crate::rebuild::rebuild;
-use crate::watch::Watch;
 use class::Class;
 use grow::{Group, Groups, Unit};
 use shared::Shared;
 
 /// Puts instructions that can be computed together into fusions.
-pub(crate) fn fuse(module: Module, watch: &Watch) -> Result<Module> {
+pub(crate) fn fuse(module: Module, cx: &PassCx<'_>) -> Result<Module> {
     let run = run_as_a_whole(&module);
     let mut shared = Shared::default();
-    rebuild(module, watch, |new, computation| {
+    rebuild(module, cx.watch, |new, computation| {
         if !run.contains(&computation.name) {
             return Ok(computation);
         }
-        let groups = Groups::of(&computation, watch)?;
+        let groups = Groups::of(new, &computation, cx)?;
         match groups.order(&computation) {
             Some(order) if !groups.groups.is_empty() => {
                 let (draft, old) = Draft::replacing(new, computation);

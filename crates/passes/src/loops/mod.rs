@@ -8,20 +8,20 @@ use helio_ir::{CompId, InstrId, Module, Op, Result};
 
 use crate::draft::{Draft, Old};
 use crate::growth::Growth;
+use crate::pass::PassCx;
 use crate::rebuild::{contains, drop_unused, rebuild};
-use crate::watch::Watch;
 use plan::{Fate, Plan};
 use rewrite::{NewState, constant_chain};
 
 /// Takes out of a loop's state what nobody reads and what is the same constant in each iteration,
 /// computes before the loop what is the same in each iteration and takes work, and lets users of
 /// what does not change have what went in.
-pub(crate) fn simplify_loops(module: Module, watch: &Watch) -> Result<Module> {
+pub(crate) fn simplify_loops(module: Module, cx: &PassCx<'_>) -> Result<Module> {
     if !contains(&module, |op| matches!(op, Op::While(_))) {
         return Ok(module);
     }
-    let mut growth = Growth::of_pass(watch);
-    let module = rebuild(module, watch, |new, computation| {
+    let mut growth = Growth::of_pass(cx.watch);
+    let module = rebuild(module, cx.watch, |new, computation| {
         let (mut draft, old) = Draft::replacing(new, computation);
         let mut reads = reads_of_loops(&old);
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
@@ -53,7 +53,7 @@ pub(crate) fn simplify_loops(module: Module, watch: &Watch) -> Result<Module> {
         draft.finish(map[old.root.index()])
     })?;
     // The loops' old bodies are called no more.
-    drop_unused(module, watch)
+    drop_unused(module, cx.watch)
 }
 
 /// For each loop whose result is only taken apart, which elements are taken.

@@ -29,8 +29,8 @@ mod value;
 use helio_ir::{Instr, InstrId, Module, Op, Result, Shape};
 
 use crate::draft::{Draft, renumber, unnamed};
+use crate::pass::PassCx;
 use crate::rebuild::{drop_unused, rebuild};
-use crate::watch::Watch;
 use numbering::Numbering;
 pub(crate) use numbering::hash;
 
@@ -53,49 +53,49 @@ const NONE: Rules =
     Rules { tuples: false, fold: false, algebra: false, movement: false, merge: false };
 
 /// Takes elements out of tuples that are put together in the same computation.
-pub(crate) fn forward_tuples(module: Module, watch: &Watch) -> Result<Module> {
-    run(module, watch, Rules { tuples: true, ..NONE })
+pub(crate) fn forward_tuples(module: Module, cx: &PassCx<'_>) -> Result<Module> {
+    run(module, cx, Rules { tuples: true, ..NONE })
 }
 
 /// Computes what depends on small constants alone.
-pub(crate) fn fold_constants(module: Module, watch: &Watch) -> Result<Module> {
-    run(module, watch, Rules { fold: true, ..NONE })
+pub(crate) fn fold_constants(module: Module, cx: &PassCx<'_>) -> Result<Module> {
+    run(module, cx, Rules { fold: true, ..NONE })
 }
 
 /// Applies the laws of arithmetic and logic.
-pub(crate) fn simplify_algebra(module: Module, watch: &Watch) -> Result<Module> {
-    run(module, watch, Rules { algebra: true, ..NONE })
+pub(crate) fn simplify_algebra(module: Module, cx: &PassCx<'_>) -> Result<Module> {
+    run(module, cx, Rules { algebra: true, ..NONE })
 }
 
 /// Simplifies what moves elements.
-pub(crate) fn simplify_movement(module: Module, watch: &Watch) -> Result<Module> {
-    run(module, watch, Rules { movement: true, ..NONE })
+pub(crate) fn simplify_movement(module: Module, cx: &PassCx<'_>) -> Result<Module> {
+    run(module, cx, Rules { movement: true, ..NONE })
 }
 
 /// Makes one of equal instructions.
-pub(crate) fn merge_equal(module: Module, watch: &Watch) -> Result<Module> {
-    run(module, watch, Rules { merge: true, ..NONE })
+pub(crate) fn merge_equal(module: Module, cx: &PassCx<'_>) -> Result<Module> {
+    run(module, cx, Rules { merge: true, ..NONE })
 }
 
 /// All of the above at once.
-pub(crate) fn simplify(module: Module, watch: &Watch) -> Result<Module> {
+pub(crate) fn simplify(module: Module, cx: &PassCx<'_>) -> Result<Module> {
     let all = Rules { tuples: true, fold: true, algebra: true, movement: true, merge: true };
-    run(module, watch, all)
+    run(module, cx, all)
 }
 
-fn run(module: Module, watch: &Watch, rules: Rules) -> Result<Module> {
-    let module = rebuild(module, watch, |new, computation| {
+fn run(module: Module, cx: &PassCx<'_>, rules: Rules) -> Result<Module> {
+    let module = rebuild(module, cx.watch, |new, computation| {
         let (mut draft, old) = Draft::replacing(new, computation);
-        let mut cx = Simplifier::new(&mut draft, rules);
+        let mut simplifier = Simplifier::new(&mut draft, rules);
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
         for mut instr in old.instrs {
             renumber(&mut instr, &map);
-            map.push(cx.place(instr)?);
+            map.push(simplifier.place(instr)?);
         }
         draft.finish(map[old.root.index()])
     })?;
     // Branches never taken are called no more.
-    drop_unused(module, watch)
+    drop_unused(module, cx.watch)
 }
 
 /// What rules work with: a draft in which everything is simplified.
