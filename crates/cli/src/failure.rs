@@ -32,12 +32,11 @@ impl Failure {
 
     /// Errors in a program, each with an excerpt of its text.
     pub(crate) fn in_program(source: &Source, errors: &[Error]) -> Self {
-        let internal = errors.iter().any(|e| e.code() == Code::Internal);
         let mut text = excerpts(source, errors, Severity::Error);
         let count = errors.len();
         let s = if count == 1 { "" } else { "s" };
         text.push_str(&format!("{}: {count} error{s}", source.path.display()));
-        Failure { status: if internal { 3 } else { 2 }, text }
+        Failure { status: status(errors), text }
     }
 
     pub(crate) fn print(&self) {
@@ -47,6 +46,19 @@ impl Failure {
 
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.status)
+    }
+}
+
+/// The exit status for these errors: 3 if one is a defect of helio, 4 if limits are all that is in
+/// the way, else 2.
+fn status(errors: &[Error]) -> u8 {
+    let is_limit = |error: &Error| {
+        matches!(error.code(), Code::ResourceExhausted | Code::DeadlineExceeded | Code::Cancelled)
+    };
+    match errors {
+        errors if errors.iter().any(|error| error.code() == Code::Internal) => 3,
+        errors if errors.iter().all(is_limit) => 4,
+        _ => 2,
     }
 }
 
@@ -88,7 +100,7 @@ fn excerpts(source: &Source, errors: &[Error], severity: Severity) -> String {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let status = if error.code() == Code::Internal { 3 } else { 2 };
+        let status = status(std::slice::from_ref(&error));
         Failure { status, text: format!("error: {}", shorten(error.to_string())) }
     }
 }

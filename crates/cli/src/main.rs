@@ -1,7 +1,7 @@
 //! The `helio` program.
 //!
 //! Exit status: 0 fine, 1 results differ from those expected, 2 bad input or usage, 3 a defect of
-//! helio.
+//! helio, 4 a limit was reached (memory, steps, time, sizes of programs).
 #![forbid(unsafe_code)]
 
 mod arguments;

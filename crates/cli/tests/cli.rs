@@ -312,7 +312,7 @@ fn an_endless_program_stops_at_its_step_limit() {
     let scratch = Scratch::new("endless");
     let module = scratch.text("endless.hlo", ENDLESS);
     let output = helio(&["run", path(&module), "--max-steps", "1000"]);
-    expect_status(&output, 2);
+    expect_status(&output, 4);
     assert!(stderr(&output).contains("1000 steps"), "{}", stderr(&output));
 }
 
@@ -355,7 +355,7 @@ fn bench_prints_one_object_of_times() {
     }
     assert!(report["peak_bytes"].as_u64().is_some_and(|bytes| bytes >= 24), "{report}");
     expect_status(&helio(&[&bench[..], &["--runs", "0"]].concat()), 2);
-    expect_status(&helio(&[&bench[..], &["--memory-limit", "12"]].concat()), 2);
+    expect_status(&helio(&[&bench[..], &["--memory-limit", "12"]].concat()), 4);
 }
 
 #[test]

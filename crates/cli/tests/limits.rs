@@ -181,7 +181,7 @@ fn check(programs: &[(&str, &str)], limit: &str, arguments: &[&str], reasons: &[
             let outcome = run(&file, &[&all[..], arguments].concat());
             let Outcome { status, text, peak, time } = outcome;
             let why = reasons.iter().any(|reason| text.contains(reason));
-            if status != Some(2) || !why || peak > limit_bytes + BESIDES || time > LATE {
+            if status != Some(4) || !why || peak > limit_bytes + BESIDES || time > LATE {
                 failures.push(format!(
                     "{name} {engine:?}: status {status:?}, {} MiB, {time:?}\n{text}",
                     peak / MIB

@@ -28,7 +28,7 @@ const STACK_BYTES: usize = MAX_CALL_DEPTH * (64 << 10);
 ///
 /// Errors: `InvalidArgument` if the arguments do not fit the parameters; whatever an operation
 /// reports, with the instruction's name and place; `ResourceExhausted` for memory
-/// ([`helio_ir::memory`]), call depth and [`Limits`].
+/// ([`helio_ir::memory`]), call depth and steps; `Cancelled` and `DeadlineExceeded` as [`Limits`] say.
 pub fn evaluate(module: &Verified<Module>, args: &[Literal], cx: &Context) -> Result<Literal> {
     check_arguments(&module.entry().program_shape(), args)?;
     on_deep_stack(|| Evaluator::new(module, cx).call(module.entry_id(), args.to_vec()))
@@ -171,7 +171,8 @@ impl<'a> Evaluator<'a> {
         self.apply(computation, instr, op, operands, shape)
     }
 
-    /// Counts work against [`Limits`]. Errors: `ResourceExhausted` when a limit is reached.
+    /// Counts work against [`Limits`]. Errors: `ResourceExhausted` when a limit is reached,
+    /// `Cancelled`, `DeadlineExceeded`.
     pub fn count_steps(&self, steps: u64) -> Result<()> {
         Ok(self.meter.count(steps)?)
     }

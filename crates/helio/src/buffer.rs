@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use helio_ir::{Array, ArrayShape, Error, Literal, Result};
+use helio_ir::{Array, ArrayShape, Code, Error, Literal, Result};
 use helio_runtime::{Block, View};
 
 use crate::client::Device;
@@ -101,7 +101,8 @@ impl Buffer {
     }
 
     /// The bytes, once they are there: the buffer's own memory, without a copy, which lives as long
-    /// as the view. Errors: the buffer has been deleted or given away, or what was to fill it failed.
+    /// as the view. Errors: `FailedPrecondition` if the buffer has been deleted or given away; whatever
+    /// has gone wrong in what was to fill it.
     pub fn view(&self) -> Result<View> {
         self.value().map(|value| value.bytes)
     }
@@ -176,7 +177,8 @@ impl Buffer {
                 End::GivenAway => "given away to an execution, which may have written it",
             };
             let shape = self.shape();
-            return Err(Error::invalid(format!("the buffer of {shape} has been {how}")));
+            let detail = format!("the buffer of {shape} has been {how}");
+            return Err(Error::new(Code::FailedPrecondition, detail));
         }
         state.claims += 1;
         state.ended = donated.then_some(End::GivenAway);

@@ -88,9 +88,10 @@ impl Compiled {
         let (needed, memory) = (self.program().run_bytes(), self.client.memory());
         let free = memory.account().free_bytes();
         if needed > free {
-            return Err(Error::exhausted(format!(
+            let detail = format!(
                 "the run takes {needed} bytes of memory besides its arguments, {free} are free"
-            )));
+            );
+            return Err(Error::limit("limit.memory", detail));
         }
         let run = Run {
             memory,

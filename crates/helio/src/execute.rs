@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use helio_ir::{Array, ArrayShape, Error, Literal, ProgramShape, Result, Shape};
+use helio_ir::{Array, ArrayShape, Code, Error, Literal, ProgramShape, Result, Shape};
 use helio_runtime::program::Argument;
 use helio_runtime::{Block, View};
 
@@ -95,14 +95,16 @@ impl Executable {
     /// Executes it once on the arrays of its arguments, tuples taken apart; gives those of its
     /// result.
     ///
-    /// Errors: `InvalidArgument` if the arguments do not fit the parameters, are not on the device,
-    /// have ended, or one is given away and used besides (they stay as they are then); and, if
+    /// Errors: `NotFound` if there is no such device; `InvalidArgument` if the arguments do not fit
+    /// the parameters, are not on the device, or one is given away and used besides;
+    /// `FailedPrecondition` if one has ended (all others stay as they are then); and, if
     /// the execution is not asynchronous, whatever goes wrong in it or has gone wrong in what was to
     /// fill the arguments. If it is asynchronous, the resulting buffers carry these errors.
     pub fn execute(&self, args: &[&Buffer], options: &ExecuteOptions) -> Result<Vec<Buffer>> {
         let device = self.client.device(options.device).ok_or_else(|| {
             let count = self.client.devices().len();
-            Error::invalid(format!("there is no device {}, only {count}", options.device))
+            let detail = format!("there is no device {}, only {count}", options.device);
+            Error::new(Code::NotFound, detail)
         })?;
         self.check(args, &device)?;
         let claims = self.claims(args, &options.keep)?;

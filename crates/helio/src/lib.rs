@@ -249,7 +249,8 @@ impl Executable {
     /// Runs it once.
     ///
     /// Errors: `InvalidArgument` if the arguments do not fit the parameters or a custom call is not
-    /// registered; `ResourceExhausted` at a limit; `Unavailable` if a queue is closed.
+    /// registered; `ResourceExhausted` at a limit of memory or steps; `Cancelled` and
+    /// `DeadlineExceeded` as [`Limits`] say; `Unavailable` if a queue is closed.
     pub fn run_with(&self, args: &[Literal], options: &RunOptions) -> Result<Literal> {
         let _account = self.client.enter_account();
         let cx = options.context();

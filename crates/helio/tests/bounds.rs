@@ -229,9 +229,10 @@ fn limits_of_a_compilation() {
     options.limits.max_steps = Some(1000);
     let errors = helio::compile(module.clone(), &options).expect_err("it takes more");
     assert_eq!(errors[0].code(), Code::ResourceExhausted);
+    assert_eq!(errors[0].rule_id(), Some("limit.steps"));
     assert_eq!(errors[0].detail(), "pass inline: compilation takes more than 1000 steps");
     options.limits.max_steps = None;
     options.limits.cancel = Some(Arc::new(AtomicBool::new(true)));
     let errors = helio::compile(module, &options).expect_err("it is cancelled");
-    assert_eq!(errors[0].code(), Code::ResourceExhausted);
+    assert_eq!(errors[0].code(), Code::Cancelled);
 }

@@ -278,7 +278,7 @@ fn a_run_can_be_cancelled() {
     let running = thread::spawn(move || program.run_with(&[], &options));
     thread::sleep(Duration::from_millis(20));
     cancel.store(true, Ordering::Relaxed);
-    assert_eq!(running.join().unwrap().unwrap_err().code(), Code::ResourceExhausted);
+    assert_eq!(running.join().unwrap().unwrap_err().code(), Code::Cancelled);
 }
 
 #[test]

@@ -5,29 +5,70 @@ use std::fmt;
 /// The result of anything in helio that can fail on its input.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What kind of failure it is, in the vocabulary of status codes that PJRT shares.
+/// What kind of failure it is: the canonical status codes, with their numbers, that PJRT uses.
+///
+/// ```
+/// assert_eq!(helio_ir::Code::DeadlineExceeded as u8, 4);
+/// assert_eq!(helio_ir::Code::Aborted.to_string(), "aborted");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u8)]
 pub enum Code {
-    /// The program or the data is wrong.
-    InvalidArgument,
+    /// Whoever asked for the work has cancelled it.
+    Cancelled = 1,
+    /// An error that came from outside of helio without a code.
+    Unknown = 2,
+    /// The program or the data is wrong, whatever state anything is in.
+    InvalidArgument = 3,
+    /// The work was not done at its deadline.
+    DeadlineExceeded = 4,
+    /// Something that was named is not there: a device, a file, a function.
+    NotFound = 5,
+    /// Something that was to be made is there already.
+    AlreadyExists = 6,
+    /// The caller may not do this.
+    PermissionDenied = 7,
+    /// A stated limit was reached. [`Error::rule_id`] is `limit.memory` if it is that of bytes in
+    /// use, `limit.steps` if it is that of steps of work; limits on the size of a program have none.
+    ResourceExhausted = 8,
+    /// What was asked for is right, but not in this state: a buffer has been deleted.
+    FailedPrecondition = 9,
+    /// Work among several was ended because one of them failed.
+    Aborted = 10,
+    /// A position lies outside of what is there.
+    OutOfRange = 11,
     /// The program is right, but helio cannot do it.
-    Unimplemented,
-    /// A stated limit (memory, nesting, steps) was reached.
-    ResourceExhausted,
-    /// A peer, a queue or a deadline gave up.
-    Unavailable,
+    Unimplemented = 12,
     /// A defect of helio.
-    Internal,
+    Internal = 13,
+    /// A peer or a queue has gone, and may come back.
+    Unavailable = 14,
+    /// Data is lost or damaged.
+    DataLoss = 15,
+    /// The caller has not said who it is.
+    Unauthenticated = 16,
 }
 
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Code::Cancelled => "cancelled",
+            Code::Unknown => "unknown error",
             Code::InvalidArgument => "invalid argument",
-            Code::Unimplemented => "unimplemented",
+            Code::DeadlineExceeded => "deadline exceeded",
+            Code::NotFound => "not found",
+            Code::AlreadyExists => "already exists",
+            Code::PermissionDenied => "permission denied",
             Code::ResourceExhausted => "resource exhausted",
-            Code::Unavailable => "unavailable",
+            Code::FailedPrecondition => "failed precondition",
+            Code::Aborted => "aborted",
+            Code::OutOfRange => "out of range",
+            Code::Unimplemented => "unimplemented",
             Code::Internal => "internal error",
+            Code::Unavailable => "unavailable",
+            Code::DataLoss => "data loss",
+            Code::Unauthenticated => "unauthenticated",
         })
     }
 }
@@ -120,6 +161,13 @@ impl Error {
         Self::new(Code::ResourceExhausted, detail)
     }
 
+    /// The limit with this identifier (`limit.memory`) was reached.
+    pub fn limit(rule: &'static str, detail: impl Into<String>) -> Self {
+        let mut e = Self::exhausted(detail);
+        e.0.rule = Some(rule);
+        e
+    }
+
     /// A defect of helio.
     pub fn internal(detail: impl Into<String>) -> Self {
         Self::new(Code::Internal, detail)
@@ -162,7 +210,8 @@ impl Error {
         self.0.code
     }
 
-    /// The identifier of the broken rule (`pad.C2`), if it is one with a number.
+    /// The identifier of the broken rule (`pad.C2`) or of the limit that was reached
+    /// (`limit.memory`), if it has one.
     pub fn rule_id(&self) -> Option<&'static str> {
         self.0.rule
     }

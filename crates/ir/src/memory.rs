@@ -9,9 +9,10 @@
 //! works ([`reserve`]); [`crate::Array`] keeps the count of its own by itself. So a program that asks
 //! for more than there is gets an error, not a kill.
 
+use helio_limits::Stopped;
 pub use helio_limits::{Account, Counted, Entered, OutOfMemory, Reservation};
 
-use crate::{Error, Result};
+use crate::{Code, Error, Result};
 
 /// The bytes of this process in use now.
 pub fn live_bytes() -> usize {
@@ -52,12 +53,17 @@ pub fn reserve(bytes: usize) -> Result<Reservation> {
 
 impl From<OutOfMemory> for Error {
     fn from(error: OutOfMemory) -> Self {
-        Error::exhausted(error.to_string())
+        Error::limit("limit.memory", error.to_string())
     }
 }
 
-impl From<helio_limits::Stopped> for Error {
-    fn from(stopped: helio_limits::Stopped) -> Self {
-        Error::exhausted(stopped.to_string())
+impl From<Stopped> for Error {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::Steps(_) => Error::limit("limit.steps", stopped.to_string()),
+            Stopped::Cancelled => Error::new(Code::Cancelled, stopped.to_string()),
+            Stopped::Deadline => Error::new(Code::DeadlineExceeded, stopped.to_string()),
+            Stopped::Memory(error) => error.into(),
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use helio_eval::{Limits, Meter, Stopped};
-use helio_ir::{Computation, Error, Instr, Module, Result, memory};
+use helio_ir::{Code, Computation, Error, Instr, Module, Result, memory};
 
 /// What an instruction takes in memory, about: itself, its name, operands and dimensions.
 const INSTR_BYTES: usize = size_of::<Instr>() + 128;
@@ -33,14 +33,18 @@ impl Watch {
         self.0.given
     }
 
-    /// Counts instructions looked at. Errors: `ResourceExhausted` when a limit is reached.
+    /// Counts instructions looked at. Errors: `ResourceExhausted` when a limit is reached,
+    /// `Cancelled`, `DeadlineExceeded`.
     pub fn count_steps(&self, steps: usize) -> Result<()> {
         self.0.meter.count(steps as u64).map_err(|stopped| match stopped {
             Stopped::Steps(max) => {
-                Error::exhausted(format!("compilation takes more than {max} steps"))
+                Error::limit("limit.steps", format!("compilation takes more than {max} steps"))
             }
-            Stopped::Cancelled => Error::exhausted("compilation was cancelled"),
-            Stopped::Deadline => Error::exhausted("compilation is not done at its deadline"),
+            Stopped::Cancelled => Error::new(Code::Cancelled, "compilation was cancelled"),
+            Stopped::Deadline => {
+                let detail = "compilation is not done at its deadline";
+                Error::new(Code::DeadlineExceeded, detail)
+            }
             Stopped::Memory(error) => Error::from(error).context("compilation"),
         })
     }

@@ -110,7 +110,7 @@ pub fn check(text: &str, seed: u64) -> Result<Outcome, String> {
             }
             // What is never used need not be computed, and steps are counted otherwise.
             (Err(_), _) => outcome = Outcome::Fails,
-            (Ok(_), Err(e)) if e.code() == Code::ResourceExhausted => outcome = Outcome::Fails,
+            (Ok(_), Err(e)) if is_limit(e.code()) => outcome = Outcome::Fails,
             (Ok(_), Err(e)) => return Err(format!("{}: fails alone: {e}", engine.name)),
             (Ok(expected), Ok(found)) => {
                 let Err(error) = compare(&found, expected, 1.0) else { continue };
@@ -128,6 +128,11 @@ pub fn check(text: &str, seed: u64) -> Result<Outcome, String> {
         }
     }
     Ok(outcome)
+}
+
+/// Whether a run was ended at one of its limits.
+fn is_limit(code: Code) -> bool {
+    matches!(code, Code::ResourceExhausted | Code::DeadlineExceeded)
 }
 
 fn is_integral(module: &Verified<Module>) -> bool {
