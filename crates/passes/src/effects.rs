@@ -1,5 +1,7 @@
 //! What an instruction does besides computing its value.
 
+use std::collections::HashSet;
+
 use helio_ir::ops::Effect;
 use helio_ir::{CompId, Module, Op};
 
@@ -36,4 +38,18 @@ impl Effects {
         op.effect() != Effect::None
             || op.callees().into_iter().any(|callee| self.computation_has_effect(callee))
     }
+}
+
+/// Whether running one computation of a module does more than compute a value.
+pub(crate) fn computation_has_effect(module: &Module, id: CompId) -> bool {
+    let (mut pending, mut seen) = (vec![id], HashSet::from([id]));
+    while let Some(id) = pending.pop() {
+        for instr in module.computation(id).instrs() {
+            if instr.op.effect() != Effect::None {
+                return true;
+            }
+            pending.extend(instr.op.callees().into_iter().filter(|&callee| seen.insert(callee)));
+        }
+    }
+    false
 }

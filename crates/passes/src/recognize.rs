@@ -6,6 +6,8 @@
 use helio_ir::ops::{BinaryOp, Compare, Direction, Order};
 use helio_ir::{CompId, Computation, Instr, InstrId, Literal, Module, Number, Op};
 
+use crate::effects;
+
 /// What one operand of a sort contributes to its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SortKey {
@@ -251,6 +253,9 @@ fn holds(direction: Direction, a: i128, b: i128) -> bool {
 
 /// How a loop counts, if its condition does nothing but compare a counter with a constant.
 pub fn counted_loop(module: &Module, condition: CompId, body: CompId) -> Option<Counter> {
+    if effects::computation_has_effect(module, condition) {
+        return None;
+    }
     let [condition, body] =
         [condition, body].map(|id| Through { module, computation: module.computation(id) });
     // The counter that an instruction is: the state itself, or an element of it.

@@ -122,6 +122,16 @@ mod tests {
     }
 
     #[test]
+    fn conditions_with_effects_run() {
+        let text = counting(0, "compare(i, n), direction=LT", 1).replace(
+            "n = s32[] constant(3)",
+            "n = s32[] constant(3)  t = token[] after-all()
+             sent = token[] outfeed(i, t), outfeed_shape=s32[]",
+        );
+        assert!(after("unroll-loops", &text).contains("while("), "{text}");
+    }
+
+    #[test]
     fn never() {
         check(
             "unroll-loops,remove-dead-code",

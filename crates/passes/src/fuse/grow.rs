@@ -1,15 +1,17 @@
 //! How fusions grow.
 
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
 
-use helio_ir::{Computation, InstrId, Module, Op, Result};
+use helio_ir::{Computation, InstrId, Op, Result};
 
 use super::class::{Class, Classes, array};
 use super::line::Line;
+use super::order::Sequence;
 use super::places::Places;
 use super::space::{Level, Role, Space};
 use super::{computes, copies};
 use crate::pass::PassCx;
+use crate::rebuild::NewModule;
 
 /// Instructions that become one fusion.
 #[derive(Clone, Debug)]
@@ -33,15 +35,6 @@ pub(super) struct Group {
     copies: usize,
 }
 
-/// What a computation consists of after fusion.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Unit {
-    /// An instruction by itself.
-    Single(InstrId),
-    /// A fusion, by its place in [`Groups::groups`].
-    Group(usize),
-}
-
 /// The fusions of a computation.
 pub(super) struct Groups {
     pub groups: Vec<Group>,
@@ -50,13 +43,15 @@ pub(super) struct Groups {
     /// The groups that compute it, the owner among them.
     pub within: Vec<Vec<usize>>,
     pub users: Vec<Vec<InstrId>>,
+    /// What has to stay in order without using each other's values; none of it is in a fusion.
+    pub sequence: Sequence,
     classes: Vec<Class>,
     /// Whether something that is part of no fusion takes the value.
     is_made: Vec<bool>,
     /// The result.
     needed: Vec<bool>,
     /// What stays an instruction by itself.
-    single: Vec<bool>,
+    pub single: Vec<bool>,
 }
 
 /// A fusion has at most so many instructions (more values than there are registers cost as much as to
@@ -68,8 +63,9 @@ const MAX_ARRAYS: usize = 24;
 const MAX_COPIES: usize = 24;
 
 impl Groups {
-    /// Forms the fusions of a computation that calls those of `module`. Errors: the limits of the compilation.
-    pub fn of(module: &Module, computation: &Computation, cx: &PassCx<'_>) -> Result<Groups> {
+    /// Forms the fusions of a computation that calls those of `module`. Errors: the limits of the
+    /// compilation.
+    pub fn of(module: &NewModule, computation: &Computation, cx: &PassCx<'_>) -> Result<Groups> {
         let count = computation.instrs().len();
         let mut users: Vec<Vec<InstrId>> = vec![Vec::new(); count];
         for id in computation.ids() {
@@ -81,9 +77,13 @@ impl Groups {
         }
         let mut needed = vec![false; count];
         needed[computation.root().index()] = true;
+        let sequence = Sequence::of(computation, module);
         let classes = Classes { module, capabilities: cx.capabilities };
-        let class = |instr| classes.class(computation, instr);
-        let classes: Vec<Class> = computation.instrs().iter().map(class).collect();
+        let class = |id| match sequence.contains(id) {
+            true => Class::Boundary,
+            false => classes.class(computation, computation.instr(id)),
+        };
+        let classes: Vec<Class> = computation.ids().map(class).collect();
         let mut is_made = needed.clone();
         for id in computation.ids().filter(|id| classes[id.index()] == Class::Boundary) {
             let operands = &computation.instr(id).operands;
@@ -91,8 +91,17 @@ impl Groups {
         }
         let (owner, within) = (vec![None; count], vec![Vec::new(); count]);
         let single = vec![false; count];
-        let mut groups =
-            Groups { groups: Vec::new(), owner, within, users, classes, is_made, needed, single };
+        let mut groups = Groups {
+            groups: Vec::new(),
+            owner,
+            within,
+            users,
+            sequence,
+            classes,
+            is_made,
+            needed,
+            single,
+        };
         let mut line = Line::of(count);
         for id in computation.ids().rev() {
             if !groups.is_wanted(id) {
@@ -325,71 +334,6 @@ impl Groups {
             let owned = group.owned.iter().filter(|id| group.members.contains(id));
             self.groups[number].outputs = owned.copied().filter(|&id| self.is_read(id)).collect();
         }
-    }
-
-    /// The instructions and fusions that remain, operands before users; `None` if fusions would
-    /// wait for each other.
-    pub fn order(&self, computation: &Computation) -> Option<Vec<Unit>> {
-        // A unit is placed once all that it reads is.
-        let count = computation.instrs().len();
-        let mut units: Vec<Unit> = Vec::new();
-        let mut unit_of: Vec<Option<usize>> = vec![None; count];
-        let mut reads: Vec<BTreeSet<InstrId>> = Vec::new();
-        for (number, group) in self.groups.iter().enumerate() {
-            if group.outputs.is_empty() {
-                continue;
-            }
-            let operands = group.members.iter().flat_map(|id| &computation.instr(*id).operands);
-            let outside = operands.filter(|id| !group.members.contains(id));
-            reads.push(outside.copied().collect());
-            for id in &group.owned {
-                if self.owner[id.index()] == Some(number) {
-                    unit_of[id.index()] = Some(units.len());
-                }
-            }
-            units.push(Unit::Group(number));
-        }
-        for id in computation.ids() {
-            if !self.single[id.index()] {
-                continue;
-            }
-            unit_of[id.index()] = Some(units.len());
-            let instr = computation.instr(id);
-            let control = instr.extra.iter().flat_map(|extra| &extra.control_predecessors);
-            reads.push(instr.operands.iter().chain(control).copied().collect());
-            units.push(Unit::Single(id));
-        }
-        let mut users: Vec<Vec<usize>> = vec![Vec::new(); units.len()];
-        let mut missing = vec![0_usize; units.len()];
-        for (unit, reads) in reads.iter().enumerate() {
-            let from: BTreeSet<usize> = reads.iter().filter_map(|id| unit_of[id.index()]).collect();
-            for from in from.into_iter().filter(|&from| from != unit) {
-                users[from].push(unit);
-                missing[unit] += 1;
-            }
-        }
-        // Among those that are ready, in the order of the program.
-        let first = |unit: &Unit| match unit {
-            Unit::Single(id) => id.0,
-            Unit::Group(number) => self.groups[*number].root.0,
-        };
-        let mut ready: BTreeMap<u32, usize> = BTreeMap::new();
-        for (unit, &missing) in missing.iter().enumerate() {
-            if missing == 0 {
-                ready.insert(first(&units[unit]), unit);
-            }
-        }
-        let mut order = Vec::with_capacity(units.len());
-        while let Some((_, unit)) = ready.pop_first() {
-            order.push(units[unit]);
-            for &user in &users[unit] {
-                missing[user] -= 1;
-                if missing[user] == 0 {
-                    ready.insert(first(&units[user]), user);
-                }
-            }
-        }
-        (order.len() == units.len()).then_some(order)
     }
 }
 

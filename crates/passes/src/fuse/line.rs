@@ -165,7 +165,8 @@ impl Line {
     }
 }
 
-/// Who uses what units give, if `from` joins the group.
+/// Who has to come after units, if `from` joins the group: who uses what they give, and what
+/// [`Sequence`](super::order::Sequence) says.
 struct Uses<'g> {
     groups: &'g Groups,
     group: &'g Group,
@@ -175,7 +176,7 @@ struct Uses<'g> {
 }
 
 impl Uses<'_> {
-    /// Visits the units that use what a unit gives, an instruction or the root of a fusion.
+    /// Visits the units that have to come after one, an instruction or the root of a fusion.
     fn each(
         self,
         unit: InstrId,
@@ -184,6 +185,10 @@ impl Uses<'_> {
         let Uses { groups, group, from, looked } = self;
         let number = groups.groups.len();
         let mut of = |id: InstrId| {
+            for &after in groups.sequence.after(id) {
+                *looked += 1;
+                visit(after)?;
+            }
             for &user in &groups.users[id.index()] {
                 let within = &groups.within[user.index()];
                 *looked += 1 + within.len();

@@ -7,11 +7,13 @@
 //! of the fusion (if it has an element for each of its loops' points, and nothing outside lies
 //! between). Reductions join where they fit the fusion's loops ([`space`]), so that a softmax, or a
 //! layer norm with its gradient, becomes one fusion. What would be computed at many places for each
-//! point, as a stencil of a stencil, stays outside ([`places`]).
+//! point, as a stencil of a stencil, stays outside ([`places`]). What has effects, or control
+//! predecessors, is part of no fusion, and stays in the order of the program ([`order`]).
 
 mod class;
 mod grow;
 mod line;
+mod order;
 mod places;
 mod shared;
 mod space;
@@ -25,7 +27,8 @@ use crate::draft::{Draft, Old, unnamed};
 use crate::pass::PassCx;
 use crate::rebuild::rebuild;
 use class::Class;
-use grow::{Group, Groups, Unit};
+use grow::{Group, Groups};
+use order::Unit;
 use shared::Shared;
 
 /// Puts instructions that can be computed together into fusions.
@@ -132,9 +135,6 @@ fn fusion(
         let mut instr = instrs[id.index()].clone();
         for operand in &mut instr.operands {
             *operand = inner[operand];
-        }
-        if let Some(extra) = &mut instr.extra {
-            extra.control_predecessors.clear();
         }
         inner.insert(id, fused.push(instr));
     }

@@ -262,3 +262,36 @@ fn an_update_is_fused_with_what_reads_that_very_part() {
     outlines(&part("j"), "[dynamic-slice multiply dynamic-update-slice]");
     outlines(&part("i"), "dynamic-slice [multiply dynamic-update-slice]");
 }
+
+#[test]
+fn effects_stay_in_order() {
+    // The first call uses what could be computed together with what uses the second one's result.
+    outlines(
+        "x = f32[4] parameter(0) e = f32[4] exponential(x)
+         a = f32[4] custom-call(e), custom_call_target=\"a\"
+         b = f32[4] custom-call(), custom_call_target=\"b\"
+         ROOT s = f32[4] add(e, b)",
+        "[exponential] custom-call custom-call [add]",
+    );
+    // Without the first one's effect, the two are one fusion.
+    outlines(
+        "x = f32[4,4] parameter(0) e = f32[4,4] exponential(x)
+         a = f32[4,4] dot(e, e), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+         b = f32[4,4] custom-call(), custom_call_target=\"b\" s = f32[4,4] add(e, b)
+         ROOT t = (f32[4,4], f32[4,4]) tuple(a, s)",
+        "custom-call [exponential add tuple] get-tuple-element get-tuple-element dot tuple",
+    );
+}
+
+#[test]
+fn control_predecessors_stay_before() {
+    outlines(
+        "x = f32[4,4] parameter(0) e = f32[4,4] exponential(x)
+         a = f32[4,4] dot(e, e), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+         b = f32[4,4] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0},
+           control-predecessors={a}
+         s = f32[4,4] add(e, b) n = f32[4,4] negate(s)
+         ROOT t = (f32[4,4], f32[4,4]) tuple(a, n)",
+        "[exponential] dot dot [add negate] tuple",
+    );
+}

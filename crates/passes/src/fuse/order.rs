@@ -1,0 +1,138 @@
+//! The order of what a computation consists of after fusion.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use helio_ir::{Computation, InstrId};
+
+use super::grow::Groups;
+use crate::rebuild::NewModule;
+
+/// What a computation consists of after fusion.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Unit {
+    /// An instruction by itself.
+    Single(InstrId),
+    /// A fusion, by its place in [`Groups::groups`].
+    Group(usize),
+}
+
+/// What has to stay in the order of the program although it does not use each other's values:
+/// instructions with effects, and those with control predecessors.
+#[derive(Debug, Default)]
+pub(super) struct Sequence {
+    /// For each instruction, those that have to come after it.
+    after: HashMap<InstrId, Vec<InstrId>>,
+    members: HashSet<InstrId>,
+}
+
+impl Sequence {
+    /// The sequence of a computation; what it calls is in `module`.
+    pub fn of(computation: &Computation, module: &NewModule) -> Self {
+        let mut sequence = Sequence::default();
+        let mut last = None;
+        for id in computation.ids() {
+            let instr = computation.instr(id);
+            for &before in instr.extra.iter().flat_map(|extra| &extra.control_predecessors) {
+                sequence.put(before, id);
+            }
+            if module.has_effect(&instr.op) {
+                sequence.members.insert(id);
+                if let Some(before) = last.replace(id) {
+                    sequence.put(before, id);
+                }
+            }
+        }
+        sequence
+    }
+
+    fn put(&mut self, before: InstrId, after: InstrId) {
+        self.after.entry(before).or_default().push(after);
+        self.members.extend([before, after]);
+    }
+
+    /// Whether the instruction has a place in the sequence.
+    pub fn contains(&self, id: InstrId) -> bool {
+        self.members.contains(&id)
+    }
+
+    /// What has to come after an instruction.
+    pub fn after(&self, id: InstrId) -> &[InstrId] {
+        self.after.get(&id).map_or(&[], Vec::as_slice)
+    }
+
+    /// Each instruction and one that has to come after it.
+    fn pairs(&self) -> impl Iterator<Item = (InstrId, InstrId)> {
+        self.after.iter().flat_map(|(&before, after)| after.iter().map(move |&id| (before, id)))
+    }
+}
+
+impl Groups {
+    /// The instructions and fusions that remain, operands before users; `None` if fusions would
+    /// wait for each other.
+    pub fn order(&self, computation: &Computation) -> Option<Vec<Unit>> {
+        // A unit is placed once all that it reads is.
+        let count = computation.instrs().len();
+        let mut units: Vec<Unit> = Vec::new();
+        let mut unit_of: Vec<Option<usize>> = vec![None; count];
+        let mut reads: Vec<BTreeSet<InstrId>> = Vec::new();
+        for (number, group) in self.groups.iter().enumerate() {
+            if group.outputs.is_empty() {
+                continue;
+            }
+            let operands = group.members.iter().flat_map(|id| &computation.instr(*id).operands);
+            let outside = operands.filter(|id| !group.members.contains(id));
+            reads.push(outside.copied().collect());
+            for id in &group.owned {
+                if self.owner[id.index()] == Some(number) {
+                    unit_of[id.index()] = Some(units.len());
+                }
+            }
+            units.push(Unit::Group(number));
+        }
+        for id in computation.ids() {
+            if !self.single[id.index()] {
+                continue;
+            }
+            unit_of[id.index()] = Some(units.len());
+            reads.push(computation.instr(id).operands.iter().copied().collect());
+            units.push(Unit::Single(id));
+        }
+        let mut users: Vec<Vec<usize>> = vec![Vec::new(); units.len()];
+        let mut missing = vec![0_usize; units.len()];
+        for (unit, reads) in reads.iter().enumerate() {
+            let from: BTreeSet<usize> = reads.iter().filter_map(|id| unit_of[id.index()]).collect();
+            for from in from.into_iter().filter(|&from| from != unit) {
+                users[from].push(unit);
+                missing[unit] += 1;
+            }
+        }
+        for (before, after) in self.sequence.pairs() {
+            if let (Some(before), Some(after)) = (unit_of[before.index()], unit_of[after.index()]) {
+                users[before].push(after);
+                missing[after] += 1;
+            }
+        }
+        // Among those that are ready, in the order of the program.
+        let first = |unit: &Unit| match unit {
+            Unit::Single(id) => id.0,
+            Unit::Group(number) => self.groups[*number].root.0,
+        };
+        let mut ready: BTreeMap<u32, usize> = BTreeMap::new();
+        for (unit, &missing) in missing.iter().enumerate() {
+            if missing == 0 {
+                ready.insert(first(&units[unit]), unit);
+            }
+        }
+        let mut order = Vec::with_capacity(units.len());
+        while let Some((_, unit)) = ready.pop_first() {
+            order.push(units[unit]);
+            for &user in &users[unit] {
+                missing[user] -= 1;
+                if missing[user] == 0 {
+                    ready.insert(first(&units[user]), user);
+                }
+            }
+        }
+        (order.len() == units.len()).then_some(order)
+    }
+}
