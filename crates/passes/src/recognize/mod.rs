@@ -1,0 +1,13 @@
+//! What small computations compute: comparators of sorts, reducers, conditions of loops.
+//!
+//! Recognition follows the structure of the computation and accepts only what it understands in
+//! full; anything else is `None`, and then the computation is run as it is.
+
+mod comparator;
+mod counted_loop;
+mod flat;
+mod reducer;
+
+pub use comparator::{SortKey, comparator};
+pub use counted_loop::{Counter, counted_loop};
+pub use reducer::reducer;
