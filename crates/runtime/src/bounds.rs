@@ -101,7 +101,7 @@ pub(crate) fn reserve(bytes: usize) -> Option<Reservation> {
     }
 }
 
-/// Calls `body` with a block of so many bytes of unspecified content; large ones lie on whole huge
+/// Calls `body` with a block of `bytes` bytes of unspecified content; large ones lie on whole huge
 /// pages where there is room for them. If there is no memory, the run stops, and `body` is not called.
 pub(crate) fn with_scratch(bytes: usize, body: impl FnOnce(&mut [u8])) {
     let bounds = Bounds::current();
@@ -131,12 +131,12 @@ pub(crate) fn with_scratch(bytes: usize, body: impl FnOnce(&mut [u8])) {
     }
 }
 
-/// So much each thread keeps for itself, and no run counts: asking the pool would take longer than
-/// what is done with so little.
+/// Bytes of the largest scratch that a thread keeps for itself and no run's account counts: asking
+/// the pool would take longer than what is computed in them.
 const SMALL: usize = 16 << 10;
 
-/// From so many bytes on, scratch takes a huge page at least: tiles of a product read it from more
-/// places at once than a processor knows the addresses of small pages.
+/// Bytes of the smallest scratch that gets a huge page of its own: tiles of a product read it at more
+/// places at once than the processor's translation buffer has entries for small pages.
 const LARGE: usize = 64 << 10;
 const HUGE_PAGE: usize = 2 << 20;
 

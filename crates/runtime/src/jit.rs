@@ -29,10 +29,10 @@ const ALIGN: usize = Code::ALIGN;
 /// A task takes at least so long, or handing it to another thread does not pay.
 const TASK_NANOS: f64 = 20_000.0;
 
-/// More tasks than this for one call even out nothing.
+/// The most tasks of one call: more would not even out the threads' work any better.
 const MOST_TASKS: i64 = 64;
 
-/// Addresses of so many buffers are listed without allocating.
+/// Buffers of a kernel whose addresses are listed without allocating.
 const FEW: usize = 8;
 type FewAddresses = SmallVec<[*mut u8; FEW]>;
 
@@ -54,8 +54,8 @@ pub struct Jit {
 }
 
 impl Jit {
-    /// Code with a short name for listings, of which a number of the range takes about so many
-    /// nanoseconds.
+    /// Code with a short name for listings. `nanos` is the time that one number of its range takes, in
+    /// nanoseconds, by which the range is cut into tasks.
     pub fn new(name: impl Into<String>, code: Vouched<Code>, nanos: f64) -> Self {
         // SAFETY: the code generator vouches for the code.
         unsafe { Jit::trusted(name, code.into_inner(), nanos) }
@@ -387,8 +387,8 @@ impl<'a> Addresses<'a> {
 // SAFETY: they are only addresses; the code that uses them writes different elements in each task.
 unsafe impl Sync for Addresses<'_> {}
 
-/// Calls `body` with so many bytes of memory that nothing else uses, aligned to [`ALIGN`]. `None` if
-/// the run has none, and stops.
+/// Calls `body` with `bytes` bytes of memory that nothing else uses, aligned to [`ALIGN`]. `None` if
+/// the run has no memory left; it stops then.
 fn with_scratch<R>(bytes: usize, body: impl FnOnce(*mut u8) -> R) -> Option<R> {
     if bytes == 0 {
         return Some(body(std::ptr::without_provenance_mut(ALIGN)));

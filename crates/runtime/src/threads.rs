@@ -34,7 +34,7 @@ impl Threads<'static> {
 }
 
 impl<'p> Threads<'p> {
-    /// The caller's thread and so many of a pool's that `count` may work at once.
+    /// `count` threads: the caller's, and the others from a pool.
     pub(super) fn of(pool: &'p Pool, count: usize) -> Self {
         Threads { pool: (count > 1).then_some(pool), count }
     }

@@ -48,7 +48,7 @@ enum On {
 /// How an access finds its elements.
 #[derive(Clone, Copy, Debug)]
 enum Way {
-    /// So many elements apart.
+    /// At a fixed distance from lane to lane, in elements.
     Strided(i64),
     /// By indices from memory.
     Gathered,

@@ -33,7 +33,7 @@ struct Maker {
     wide: bool,
     /// Values in scope.
     values: Vec<Value>,
-    /// Index values in scope that are at least zero and at most so much.
+    /// Index values in scope that are not negative, each with the most that it can be.
     small: Vec<(Value, i64)>,
     inputs: Vec<(Mem, Buf)>,
     output: (Mem, Buf),
@@ -88,7 +88,7 @@ impl Maker {
         self.pick(&there)
     }
 
-    /// An address that stays within so many elements for all lanes.
+    /// An address that stays within `elements` elements of the buffer for all lanes.
     fn address(&mut self, mem: Mem, buf: Buf, elements: usize) -> Addr {
         let size = mem.bytes() as i64;
         let strides = [1, 1, 1, 0, 2, -1, -2, 3, -3, 4, 5, 7, 9].map(|elements| elements * size);

@@ -9,8 +9,8 @@ use super::bytes::{Plain, Scratch, cast, cast_mut, with_size};
 use super::scratch;
 use super::sort::{PAIRS, Pairs};
 
-/// Code that folds: for each of the first so many accumulators and elements, of each array, new
-/// accumulators. Slices have room for [`PAIRS`].
+/// Code that folds: the number of pairs, the accumulators and elements of each array, and where the
+/// new accumulators of each array go. Slices have room for [`PAIRS`] pairs.
 pub type FoldCode<'a> = dyn Fn(usize, &Pairs<'_>, &mut [&mut [u8]]) + Sync + 'a;
 
 /// The place of no element.
@@ -127,9 +127,10 @@ impl Rows<'_> {
     }
 }
 
-/// So many updates are collected before they are combined.
+/// Updates that are collected before they are combined.
 const COLLECTED: usize = 4 * PAIRS;
-/// By so many bits of their places, elements are told apart; others may be taken for the same.
+/// Bits of a hash of an element's place: elements with the same hash are taken for the same one,
+/// which is slower but right.
 const BITS: u32 = 14;
 
 /// Elements of arrays, and those of others that are folded into them one after the other.

@@ -8,7 +8,7 @@ pub const STREAM_BYTES: usize = 1 << 24;
 ///
 /// # Safety
 ///
-/// So many bytes may be read at `from` and written at `to`, and the two do not overlap.
+/// `len` bytes may be read at `from` and written at `to`, and the two do not overlap.
 pub(super) unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     #[cfg(target_arch = "x86_64")]
     {

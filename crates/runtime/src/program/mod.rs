@@ -47,7 +47,7 @@ pub enum Home {
     Argument(usize),
     /// A constant, by number.
     Constant(usize),
-    /// So many bytes into the arena.
+    /// In the arena, at this offset in bytes.
     Arena(usize),
     /// A block of its own, by number; each number belongs to one slot.
     Block(usize),
@@ -149,8 +149,8 @@ pub struct Signature {
     /// is read before it is written, and by the same piece of the range. Others that are written
     /// overlap nothing.
     pub shared: Vec<(usize, usize)>,
-    /// If number `n` of the range touches, of the only parameter that is written, so many bytes from
-    /// `n` times as many on, and no others: how many.
+    /// The bytes of the only written parameter that one number of the range touches, if number `n`
+    /// touches exactly those from `n * unit_bytes` to `(n + 1) * unit_bytes`.
     pub unit_bytes: Option<usize>,
     /// The numbers that it works on: `0..range`.
     pub range: i64,
@@ -177,8 +177,8 @@ pub unsafe trait RawKernel: Send + Sync {
     /// # Safety
     /// `piece` lies in the range, and begins and ends at a multiple of the grain or the range's end.
     /// `at` has an address for each parameter, a multiple of [`RawParam::align`], valid for
-    /// reading and, where [`RawParam::write`] says so, writing what the piece touches of so many
-    /// bytes; what is written overlaps no other parameter, except that parameters that
+    /// reading and, where [`RawParam::write`] says so, writing what the piece touches of the
+    /// parameter's bytes; what is written overlaps no other parameter, except that parameters that
     /// [`Signature::shared`] lists may have one address. Meanwhile nothing else writes what is read
     /// or accesses what is written, other pieces of the range aside.
     ///
@@ -303,7 +303,7 @@ pub struct Branch {
 pub enum RunError {
     /// The arguments do not fit.
     Arguments(String),
-    /// There is no memory for so many bytes.
+    /// An allocation failed, or would have passed a limit of memory.
     Memory(OutOfMemory),
     /// A limit was reached.
     Stopped(Stopped),

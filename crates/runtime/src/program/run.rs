@@ -50,7 +50,7 @@ struct Place {
 
 const NO_BLOCK: usize = usize::MAX;
 
-/// Copies are cut into tasks of so many bytes.
+/// Bytes that a task of a copy moves.
 const COPY_BYTES: usize = 1 << 20;
 
 type Slices<'a> = SmallVec<[&'a [u8]; 8]>;
@@ -303,13 +303,13 @@ impl Executor<'_, '_> {
         let slots = &self.program.parts.slots;
         let of = |id: &SlotId| (self.places[id.index()].at, slots[id.index()].bytes);
         for (at, bytes) in inputs.iter().map(of) {
-            // SAFETY: the slot has so many bytes, initialised when their block was made, and
-            // nothing writes them while the slice is used: it is dropped at the end of the step.
+            // SAFETY: `bytes` is the slot's size; its bytes were initialised when their block was made,
+            // and nothing writes them while the slice is used: it is dropped at the end of the step.
             read.push(unsafe { std::slice::from_raw_parts(at, bytes) });
         }
         for (at, bytes) in outputs.iter().map(of) {
-            // SAFETY: the slot has so many bytes, initialised when their block was made, and by this
-            // function's contract nothing else refers to them.
+            // SAFETY: `bytes` is the slot's size; its bytes were initialised when their block was made,
+            // and by this function's contract nothing else refers to them.
             written.push(unsafe { std::slice::from_raw_parts_mut(at, bytes) });
         }
     }

@@ -10,8 +10,8 @@ use super::Step;
 ///
 /// # Safety
 ///
-/// Each has so many bytes and may be read at `from` and written at `to`, aligned or not; what is
-/// written is not read.
+/// Each element of `range` has `element_size` bytes and may be read, counted from `from`, and written,
+/// counted from `to`, aligned or not; what is written is not read.
 #[inline(always)]
 pub(super) unsafe fn elements(
     step: Step,
@@ -54,7 +54,7 @@ unsafe fn apart<T: Copy>(step: Step, count: usize, from: *const u8, to: *mut u8)
     }
 }
 
-/// Elements that are so many apart, to where they lie side by side.
+/// Copies every `EVERY`-th element to where elements lie side by side.
 ///
 /// # Safety
 ///
@@ -109,7 +109,7 @@ pub(super) unsafe fn interleaved(
     }
 }
 
-/// Elements of so many dense lines, in turn.
+/// Interleaves the elements of `LINES` dense lines.
 ///
 /// # Safety
 ///
@@ -134,7 +134,7 @@ unsafe fn woven<T: Copy, const LINES: usize>(
     }
 }
 
-/// Copies rows of so many bytes, at most [`MAX_ROW`].
+/// Copies rows of `bytes` bytes, at most [`MAX_ROW`].
 ///
 /// # Safety
 ///
@@ -150,7 +150,7 @@ pub(super) unsafe fn rows(
         let row = row as isize;
         (from.wrapping_offset(row * step.from), to.wrapping_offset(row * step.to))
     };
-    // SAFETY: rows of so many bytes; parts are no longer than a row.
+    // SAFETY: the caller's promise for rows of `bytes` bytes; parts are no longer than a row.
     unsafe {
         match bytes {
             64.. => range.for_each(|row| in_parts::<64>(bytes, each(row))),
@@ -171,8 +171,8 @@ pub(super) const MAX_ROW: usize = 512;
 ///
 /// # Safety
 ///
-/// So many bytes, at least a part, may be read at the one end and written at the other, and the two
-/// do not overlap.
+/// `bytes` bytes, at least `PART`, may be read at `from` and written at `to`, and the two do not
+/// overlap.
 #[inline(always)]
 unsafe fn in_parts<const PART: usize>(bytes: usize, (from, to): (*const u8, *mut u8)) {
     let part = |at: usize| {

@@ -25,9 +25,9 @@ pub(super) struct Nest {
 /// The innermost loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Inner {
-    /// So many contiguous bytes.
+    /// A row of contiguous bytes.
     Row { bytes: usize },
-    /// Short rows of so many bytes along an axis.
+    /// Short rows of `bytes` bytes, along an axis.
     Rows { axis: Step, bytes: usize },
     /// A plane of very short rows: dense in the source along one axis, in the target along the other.
     PlaneOfRows { source: Step, target: Step, bytes: usize },
@@ -39,20 +39,20 @@ enum Inner {
     Plane { source: Step, target: Step },
 }
 
-/// Tasks move about this many bytes.
+/// Bytes that a task moves, about.
 const TASK_BYTES: usize = 1 << 18;
-/// A row is cut into pieces of so many bytes, a multiple of the cache line.
+/// Bytes of a piece of a row; a multiple of the cache line.
 const ROW_PIECE_BYTES: usize = 1 << 16;
-/// A line of elements is cut into pieces of so many.
+/// Elements of a piece of a line.
 const LINE_PIECE: usize = 1 << 13;
-/// More lines are not taken in turn.
+/// The most dense lines of the source whose elements are interleaved in one pass.
 const MAX_INTERLEAVED: usize = 8;
-/// A plane is cut into bands: so many elements along the target's contiguous axis. Source lines of
-/// a band are read side by side.
+/// Elements of a band of a plane, along the target's contiguous axis. The source lines of a band are
+/// read side by side.
 const BAND: usize = 64;
-/// Shorter runs of bytes are left to the cache.
+/// Bytes of the shortest row that is stored past the caches.
 const LEAST_STREAMED: usize = 1 << 10;
-/// So many lines of the source are read side by side in a plane of rows, unless a line's rows fill
+/// Lines of the source that are read side by side in a plane of rows, unless a line's rows fill
 /// cache lines by themselves.
 const BAND_OF_ROWS: usize = 32;
 const LEAST_ALONE: usize = 64;
@@ -256,12 +256,13 @@ fn longest(steps: &mut Vec<Step>) -> Step {
     steps.remove(longest.unwrap_or(steps.len() - 1))
 }
 
-/// How many rows of so many bytes are copied in a piece.
+/// The number of rows of `bytes` bytes that a piece has.
 fn rows_of_a_piece(bytes: usize) -> usize {
     ROW_PIECE_BYTES / bytes
 }
 
-/// Piece number `piece` of so many things, each of `size` but the last.
+/// The numbers in piece `piece` of `0..count`, cut into pieces of `size`, of which the last may be
+/// shorter.
 fn part(piece: usize, size: usize, count: usize) -> Range<usize> {
     piece * size..count.min((piece + 1) * size)
 }

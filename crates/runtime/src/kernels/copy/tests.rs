@@ -4,7 +4,8 @@ use super::super::bytes::{bytes_of, bytes_of_mut};
 use super::*;
 use crate::Pool;
 
-/// Copies between arrays of so many elements and compares with one element at a time.
+/// Copies between arrays of `from_len` and `to_len` elements, and compares the result with a copy
+/// of one element after the other.
 fn check(
     axes: &[Axis],
     size: usize,

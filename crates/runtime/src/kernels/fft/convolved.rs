@@ -10,7 +10,7 @@ use super::Part;
 use super::lanes::Lanes;
 use super::stages::{Stages, View};
 
-/// A transform of so many points of several lines.
+/// A transform of several lines of one length, side by side.
 pub(super) enum Line<T> {
     /// By its radices.
     Staged(Stages<T>),

@@ -217,14 +217,14 @@ mod x86 {
                 #[inline(always)]
                 fn load(self, from: &[$part]) -> $vector {
                     let from = &from[..$count];
-                    // SAFETY: the token proves the features, and the slice has so many numbers.
+                    // SAFETY: the token proves the features, and the slice has a number for each lane.
                     $vector(unsafe { $load(from.as_ptr()) })
                 }
 
                 #[inline(always)]
                 fn store(self, vector: $vector, to: &mut [$part]) {
                     let to = &mut to[..$count];
-                    // SAFETY: the token proves the features, and the slice has so many numbers.
+                    // SAFETY: the token proves the features, and the slice has a number for each lane.
                     unsafe { $store(to.as_mut_ptr(), vector.0) }
                 }
             }

@@ -72,16 +72,17 @@ where
     _counted: Reservation,
 }
 
-/// Tasks transform about so many points.
+/// Points that a task transforms, about.
 const TASK_POINTS: usize = 1 << 14;
 
-/// Fewer lines are transformed one by one.
+/// The fewest lines that are transformed side by side.
 const LEAST_LINES: usize = 4;
-/// Lines that are not contiguous are copied so many at a time…
+/// Lines that are not contiguous are copied together, this many neighbours, …
 const COLUMNS: usize = 16;
-/// … to lines that are so many elements apart.
+/// … to lines with this many unused elements between them, so that they do not lie in the same sets
+/// of the caches.
 const PADDING: usize = 8;
-/// Lines side by side take this much at most.
+/// The most bytes of lines that are transformed side by side.
 const MOST_SIDE_BYTES: usize = 1 << 20;
 
 /// A part of complex numbers.
@@ -126,7 +127,7 @@ impl Fft {
         Fft { kind, batch, lengths, single: OnceLock::new(), double: OnceLock::new() }
     }
 
-    /// How much working memory a transform needs whose parts have so many bytes.
+    /// Bytes of working memory for a transform of complex numbers whose parts have `part_size` bytes.
     pub fn scratch_bytes(&self, part_size: usize) -> usize {
         if self.kind != FftKind::RealInverse || self.outer_points() == 1 {
             return 0;
@@ -154,15 +155,16 @@ impl Fft {
         self.run::<f64>(plans, from, to, scratch, threads);
     }
 
-    /// The most bytes that the tables take which the first run makes for all to come, for parts of
-    /// so many bytes.
+    /// The most bytes of the tables that the first run computes and all later ones use, for complex
+    /// numbers whose parts have `part_size` bytes.
     pub fn table_bytes(&self, part_size: usize) -> usize {
         let of = |&length: &usize| table_points(length).saturating_mul(2 * part_size);
         let least = 64 << 10;
         self.lengths.iter().map(of).fold(least, usize::saturating_add)
     }
 
-    /// The most bytes that a thread works in during a run, for parts of so many bytes.
+    /// The most bytes that a thread works in during a run, for complex numbers whose parts have
+    /// `part_size` bytes.
     pub fn thread_bytes(&self, part_size: usize) -> usize {
         let (last, outer) = match self.lengths.split_last() {
             Some((&last, outer)) => (last, outer),

@@ -25,14 +25,14 @@ pub(super) struct RealLines<T: FftNum> {
     twiddles: Vec<Complex<T>>,
 }
 
-/// So many pairs of points are treated at a time.
+/// Pairs of points, `k` and `m - k`, that are combined together, in the lanes of vectors.
 const WIDTH: usize = 8;
 
 impl<T: Part> RealLines<T>
 where
     Complex<T>: Plain,
 {
-    /// A plan for lines of so many reals.
+    /// A plan for lines of `length` reals.
     pub(super) fn new(length: usize, direction: FftDirection, planner: &mut FftPlanner<T>) -> Self {
         let is_odd = length % 2 == 1;
         let points = if is_odd { length } else { length / 2 };

@@ -36,12 +36,13 @@ enum How<T> {
     Padded(Line<T>),
 }
 
-/// Of lengths with factors up to 3, lines of reals are faster one by one from so many complex points
-/// on, and complex ones always…
+/// The fewest complex points of a line of reals that is faster transformed by itself, if its length
+/// has no prime factor above 3; complex lines of those lengths always are.
 const ALONG_REALS: usize = 32;
-/// … and of lengths with factors up to 5 all of so many points.
+/// The fewest points of any line that is faster transformed by itself, if its length has no prime
+/// factor above 5.
 const ALONG_FIVES: usize = 64;
-/// Longer lines would lie in no near cache.
+/// The most bytes of lines side by side: more would not stay in the second-level cache.
 const MOST_BYTES: usize = 1 << 19;
 
 impl<T: Part> Side<T>

@@ -122,7 +122,7 @@ struct Stage<T> {
 }
 
 impl<T: Part> Stages<T> {
-    /// A transform of so many points; `None` if a prime factor is too large.
+    /// A transform of `len` points; `None` if a prime factor is too large.
     pub(super) fn new(len: usize) -> Option<Self> {
         let (mut stages, mut rest, mut apart) = (Vec::new(), len, 1);
         for radix in radices(len)? {
@@ -184,7 +184,7 @@ pub(super) fn radices(len: usize) -> Option<Vec<usize>> {
 }
 
 impl<T: Part> Stage<T> {
-    /// A pass with so many points at a time.
+    /// The pass for radix `R`: butterflies of `R` points.
     #[inline(always)]
     fn pass<L: Lanes<Part = T>, const R: usize>(
         &self,

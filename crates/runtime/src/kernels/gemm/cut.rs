@@ -23,7 +23,7 @@ impl Iterator for Tiles {
         let (start, rest) = (self.next, self.rows.end - self.next);
         let &most = self.heights.last()?;
         let even = if rest <= most { rest } else { rest.div_ceil(rest.div_ceil(most)) };
-        // The next height above the even one, unless there are not so many rows.
+        // The next height above the even one, unless that is more than the rows that remain.
         let above = self.heights.iter().find(|&&height| height >= even && height <= rest);
         let height = above.or(self.heights.iter().rfind(|&&height| height <= rest))?;
         self.next += height;

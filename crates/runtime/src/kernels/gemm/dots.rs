@@ -24,9 +24,11 @@ const TASK_WORDS: usize = 1 << 16;
 
 /// A product of this kind.
 pub(super) struct Dots<'a, W, A> {
-    /// The operand with few items: rows of all steps, so many words apart, at most [`FEW`].
+    /// The operand with few items: each a row of `steps` words.
     pub few: Shared<W>,
+    /// Words from one row of `few` to the next.
     pub few_stride: usize,
+    /// The rows of `few`; at most [`FEW`].
     pub few_count: usize,
     /// The other operand, whose steps are neighbours, and which of its items to multiply.
     pub many: Shared<W>,

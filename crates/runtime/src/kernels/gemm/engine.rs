@@ -31,16 +31,20 @@ const BLOCK_COLUMNS: usize = 2048;
 const GROUP_COLUMNS: usize = 512;
 /// Rows whose sums are kept until they are converted.
 const BLOCK_SUMS: usize = 2048;
-/// At most so many tiles of rows read rhs where it lies, unless it has at most so many bytes in
-/// short rows, the lines of which do not crowd in few sets of the caches.
+/// The most tiles of rows for which rhs is read where it lies: packing it would take longer than its
+/// reuse saves.
 const UNPACKED_TILES: usize = 24;
+/// The most bytes of an rhs that is read where it lies for any number of tiles, if its rows have at
+/// most [`SHORT_ROW_BYTES`].
 const UNPACKED_BYTES: usize = 1 << 20;
+/// Bytes of a row of rhs whose tiles' cache lines still spread over the sets of the caches.
 const SHORT_ROW_BYTES: usize = 2048;
-/// How many rows of rhs are asked for ahead where it lies.
+/// Rows between the row of rhs that is prefetched and the one that is read, where rhs is not packed.
 const ROWS_AHEAD: usize = 32;
-/// Rows that are finished while they are in cache should have at most so many bytes.
+/// Bytes of the rows of the result that are finished at once, by the code that changes a product in
+/// place: they should still be in the second-level cache.
 const DONE_BYTES: usize = 256 << 10;
-/// Multiplications that are worth waking a thread for.
+/// Multiplications that take longer than waking a thread.
 const TASK_WORK: usize = 1 << 17;
 
 /// A matrix product: `rows` of lhs with `cols` of rhs, over `steps`.
@@ -266,8 +270,8 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
         }
     }
 
-    /// rhs where it lies, and its distance from step to step, if that is better than packing it for
-    /// so many rows.
+    /// The first element of rhs and its distance from step to step, if tiles should read rhs where it
+    /// lies rather than have it packed for `rows` rows of the result.
     fn unpacked_rhs(&self, rows: usize) -> Option<(*const W, usize)> {
         let Rhs::Source(source) = self.rhs else { return None };
         let format = self.tiled.format();
@@ -506,7 +510,8 @@ struct Lhs<'a, W> {
     step: usize,
 }
 
-/// Whether tiles may read lhs where it lies, rather than have it packed for so many columns.
+/// Whether tiles should read lhs where it lies, rather than have it packed, for `cols` columns of the
+/// result.
 fn reads_well<W>(plain: &InPlace<'_, W>, cols: usize) -> bool {
     // Numbers that a tile needs one after the other should share cache lines: those of a row, or
     // those of a step.

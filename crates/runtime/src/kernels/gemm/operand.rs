@@ -20,7 +20,7 @@ pub(super) trait Operand<W>: Sync {
         body: &mut dyn FnMut(&dyn Source<W>),
     );
 
-    /// How many words so many steps are.
+    /// The number of words that hold `steps` numbers of an item, side by side.
     fn steps(&self, steps: usize) -> usize {
         steps
     }

@@ -19,8 +19,8 @@ pub(super) const MAX_WIDTH: usize = 64;
 
 /// An operand of a product.
 pub(super) trait Source<W>: Sync {
-    /// Packs `steps` of `items` (at most `width`, itself at most `MAX_WIDTH`) into a panel; the rest
-    /// of its width is zeros.
+    /// Packs `steps` of `items` (at most `width`, itself at most `MAX_WIDTH`) into a panel, whose width
+    /// beyond the items is filled with zeros.
     fn pack(&self, items: Range<usize>, steps: Range<usize>, width: usize, panel: &mut [W]);
 
     /// Packs `steps` of `items` for tiles that take [`BLOCK`] steps at once: step `k` of item `i` is
@@ -103,7 +103,7 @@ pub(super) struct Block<'a> {
 /// Where items are.
 #[derive(Clone, Copy)]
 pub(super) enum Items<'a> {
-    /// Side by side, so many.
+    /// This many neighbours.
     Row(usize),
     /// At these offsets.
     Scattered(&'a [usize]),

@@ -51,7 +51,8 @@ pub(super) fn pack_whole<W: Plain + Default>(
     }
 }
 
-/// Packs columns and steps of rhs, which has so many steps, panel after panel.
+/// Packs columns `cols` and steps `steps` of rhs, panel after panel. What lies beyond the `total`
+/// steps that rhs has is packed as zeros.
 pub(super) fn pack_rhs<W: Plain + Default>(
     format: Format,
     source: &dyn Source<W>,

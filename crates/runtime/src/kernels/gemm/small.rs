@@ -23,7 +23,7 @@ const MOST_WORK: usize = 1 << 17;
 const MOST_STEPS: usize = 512;
 /// Multiplications of a product with one row that is small.
 const MOST_ROW_WORK: usize = 1 << 10;
-/// From so many steps on, products with few items in an operand run along the steps.
+/// The fewest steps with which products of few rows or few columns are vectorised along the steps.
 const DOT_STEPS: usize = 8;
 /// Multiplications that are worth a task.
 const TASK_WORK: usize = 1 << 18;

@@ -12,7 +12,7 @@ use crate::kernels::scratch;
 
 /// Rows of the matrix that are read side by side.
 const ROWS: usize = 8;
-/// Columns that a task takes at least, if there are so many.
+/// The fewest columns of a task, unless the product has fewer.
 const TASK_COLUMNS: usize = 2048;
 
 /// Some columns of a product of this kind.
@@ -96,7 +96,8 @@ impl<W, A> Sweep<'_, W, A> {
 /// their sum there unless `add`.
 ///
 /// # Safety
-/// The features are there; so many columns of the rows may be read, and of `out` written.
+/// The processor has the instructions of `S`. From each of `vector.len()` rows, `cols` words may be
+/// read, and `cols` sums may be read and written at `out`.
 #[inline(always)]
 unsafe fn add_rows<S: Simd>(
     vector: &[S::Word],

@@ -60,7 +60,7 @@ impl Format {
         self.lanes * self.vecs
     }
 
-    /// So many steps with those that a last block lacks.
+    /// `steps`, rounded up to whole blocks if the tile takes its steps in blocks.
     pub(super) fn whole_steps(&self, steps: usize) -> usize {
         if self.in_blocks { steps.next_multiple_of(BLOCK) } else { steps }
     }

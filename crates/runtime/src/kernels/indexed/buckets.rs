@@ -10,23 +10,27 @@ use super::found::{BLOCK, Found};
 use super::places::{Outside, Places};
 use crate::Threads;
 
-/// Parts have about this many bytes, so that one fits the nearer caches…
+/// Bytes of a part of the array, about: it fits the second-level cache.
 const PART_BYTES: usize = 1 << 18;
-/// … but there are several, so that threads have some each, and not so many that each gets few.
+/// The fewest parts: each thread should get several.
 const FEWEST_PARTS: usize = 8;
+/// The most parts: each should get many windows.
 const MOST_PARTS: usize = 512;
-/// Chunks have so many index vectors, unless there are too many chunks.
+/// Index vectors of a chunk, unless that makes more than [`MOST_CHUNKS`].
 const CHUNK: usize = 1 << 13;
+/// The most chunks, each of which has a counter for each part.
 const MOST_CHUNKS: usize = 128;
 
 /// How windows are sorted.
 #[derive(Clone, Debug)]
 pub(super) struct Buckets {
-    /// How many parts there are, each of so many elements, the last maybe of fewer.
+    /// The number of parts of the array.
     parts: usize,
+    /// Elements of a part; the last may have fewer.
     part_len: usize,
-    /// How many chunks there are, each of so many index vectors.
+    /// The number of chunks of the list of index vectors.
     chunks: usize,
+    /// Index vectors of a chunk; the last may have fewer.
     chunk: usize,
     /// The number of index vectors.
     count: usize,
@@ -41,8 +45,8 @@ pub(super) struct Sorted<'a> {
 }
 
 impl Buckets {
-    /// Parts of an array of `len` elements of so many bytes that are whole stretches of it. `None`
-    /// if there is one stretch, or anything is too large for 32 bits.
+    /// Parts of an array of `len` elements of `element_size` bytes, each a whole number of stretches
+    /// of `stretch` elements. `None` if there is only one stretch, or a number does not fit 32 bits.
     pub(super) fn new(
         count: usize,
         (len, list_len): (usize, usize),

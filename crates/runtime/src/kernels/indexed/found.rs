@@ -1,6 +1,6 @@
 //! The places of some windows.
 
-/// Places are found for so many index vectors at a time.
+/// Index vectors whose places are computed together, before their windows are moved.
 pub(super) const BLOCK: usize = 256;
 
 /// Where windows begin in both arrays.

@@ -17,27 +17,29 @@ pub struct Gather {
     plan: Plan,
     /// Axes of a window whose neighbours are further apart in the list than windows.
     outer: Vec<Axis>,
-    /// How many points those have.
+    /// The number of points of the outer axes.
     points: usize,
     element_size: usize,
     /// The size of the list in bytes.
     bytes: usize,
 }
 
-/// Tasks write about this many bytes.
+/// Bytes that a task writes, about.
 const TASK_BYTES: usize = 1 << 17;
-/// Places are found for so many points of the outer axes at once, if there are more.
+/// Points of the outer axes that share one computation of places, if there are more points.
 const POINTS_AT_ONCE: usize = 8;
-/// Rows of at most so many bytes are copied without a call.
+/// Bytes of the longest row that is copied in pieces of a fixed size, inline; longer ones are
+/// copied by a call of `memcpy`.
 const MOST_INLINE: usize = 1024;
-/// Shorter rows are left to the cache.
+/// Bytes of the shortest row that is stored past the caches; cache lines of shorter ones would be
+/// written in parts.
 const LEAST_STREAMED: usize = 256;
-/// Rows lie anywhere; the processor is told of one so many before it is copied.
+/// Rows lie anywhere in the array: a row is prefetched when the row this many before it is copied.
 const ROWS_AHEAD: usize = 6;
 
 impl Gather {
-    /// A plan for elements of this many bytes. `None` if the description is not consistent, or
-    /// elements have no size that types have.
+    /// A plan for elements of `element_size` bytes. `None` if the description is not consistent, or no
+    /// element type has that size.
     pub fn new(windows: &IndexedWindows, element_size: usize) -> Option<Self> {
         // (Of one number there is no list to write.)
         if ![1, 2, 4, 8, 16].contains(&element_size) || windows.is_splat {

@@ -4,7 +4,7 @@ use super::Real;
 
 /// The columns of a panel.
 pub(super) const WIDTH: usize = 32;
-/// Rows are treated so many at a time: the sums of all their columns fit in registers.
+/// Rows that are computed together: the sums of all their columns fit in registers.
 pub(super) const ROWS: usize = 4;
 
 /// A row of a panel.

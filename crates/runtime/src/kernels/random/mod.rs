@@ -30,9 +30,9 @@ pub struct RandomBits {
 }
 
 impl RandomBits {
-    /// A plan for arrays of these sizes, of elements of 1, 2, 4 or 8 bytes, all of whose bits are
-    /// random, from a state of so many words of 64 bits. `None` for other elements and states,
-    /// and for more elements than fit memory.
+    /// A plan for arrays of dimensions `sizes`, of elements of 1, 2, 4 or 8 bytes, all of whose bits
+    /// are random, from a state of `state_words` words of 64 bits. `None` for other sizes of elements
+    /// and states, and for more elements than fit memory.
     pub fn new(
         generator: Generator,
         state_words: usize,

@@ -4,15 +4,15 @@ use super::super::isa::vectorised;
 use super::halves;
 use crate::Threads;
 
-/// Blocks are made so many at a time.
+/// Blocks of random words that are generated side by side, in the lanes of vectors.
 const WIDTH: usize = 16;
-/// Tasks make so many blocks; a multiple of [`WIDTH`].
+/// Blocks that a task generates; a multiple of [`WIDTH`].
 const TASK: usize = 1 << 13;
 /// The size of a block: four words of 32 bits.
 const BLOCK_BYTES: usize = 16;
 
-/// Fills `to` with elements of so many bytes, one word each or, if they have 8 bytes, two. Returns
-/// how many blocks that took.
+/// Fills `to` with elements of `element_size` bytes, each the low bits of one word or, of 8 bytes, two
+/// words. Returns the number of blocks that were generated.
 pub(super) fn fill(
     key: u64,
     counter: u128,

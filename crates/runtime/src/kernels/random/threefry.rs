@@ -5,9 +5,9 @@ use super::super::isa::vectorised;
 use super::halves;
 use crate::Threads;
 
-/// Blocks are made so many at a time.
+/// Blocks of random words that are generated side by side, in the lanes of vectors.
 const WIDTH: usize = 32;
-/// Tasks make so many blocks; a multiple of [`WIDTH`].
+/// Blocks that a task generates; a multiple of [`WIDTH`].
 const TASK: usize = 1 << 13;
 
 /// Elements that are the low bits of a word.

@@ -33,9 +33,10 @@ enum Plan {
     Windows { windows: Windows, points: usize },
 }
 
-/// With so many lanes, they are not cut.
+/// The number of lanes from which on they are folded side by side, and lines are not cut into
+/// segments.
 const MANY_LANES: usize = 64;
-/// As many segments, at least so long.
+/// The most segments of all lines together, and the fewest positions of a segment.
 const SEGMENTS: usize = 1 << 10;
 const SEGMENT: usize = 32;
 impl FoldWindow {

@@ -55,7 +55,8 @@ const POINT: WindowDim = WindowDim {
 
 /// Windows of more points are none that a list of points pays for.
 const MOST_POINTS: usize = 1 << 20;
-/// So many lists of what windows cover are kept.
+/// The most lists of elements under windows that are kept: one for each combination of the numbers
+/// of elements that windows cover along the dimensions.
 const MOST_LISTS: usize = 16;
 /// Positions along a dimension, and where windows cover other elements than next to it, of which a list
 /// is made.
@@ -81,7 +82,7 @@ impl WindowDim {
         let least = ((-origin).max(0) + dilation - 1) / dilation;
         let last = ((self.base as i128 - 1) * base - origin).div_euclid(dilation);
         let last = last.min(self.size as i128 - 1);
-        // Of so many points in a row, one lies over an element, if any does.
+        // Of `period` neighbouring points one lies over an element, if any point does.
         let period = base / gcd(base, dilation);
         let mut candidates = least..(least + period).min(last + 1);
         match candidates.find(|k| (origin + k * dilation) % base == 0) {
@@ -245,7 +246,7 @@ impl Windows {
         Self::of_elements(if lanes == 0 { window } else { windowed }, lanes)
     }
 
-    /// Windows over elements of so many neighbours each. `None` as for [`Windows::new`].
+    /// Windows over elements of `lanes` numbers each. `None` as for [`Windows::new`].
     fn of_elements(window: &[WindowDim], lanes: usize) -> Option<Self> {
         if !are_possible(window, lanes) {
             return None;
@@ -328,7 +329,8 @@ impl Windows {
         }
     }
 
-    /// The elements under a window that covers so many along each dimension.
+    /// The distances from the first element under a window to all that it covers, of which `counts` says
+    /// how many there are along each dimension.
     fn list(&self, counts: &[usize]) -> Vec<usize> {
         self.dims.iter().zip(counts).fold(vec![0], |outer, (dim, &count)| {
             let inner = |at: usize| (0..count).map(move |i| at + i * dim.apart);

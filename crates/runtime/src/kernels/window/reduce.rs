@@ -39,7 +39,8 @@ struct Line {
 
 /// With this many neighbours to fold side by side, positions need not be.
 const ENOUGH_LANES: usize = 16;
-/// Neighbours are folded so many at a time, and of the rest so many.
+/// Neighbouring lanes that are folded together; of those beyond a multiple of that, [`VECTOR`] are,
+/// and the last ones by themselves.
 const WIDTH: usize = 64;
 const VECTOR: usize = 16;
 /// Elements under a window that are folded at once.
@@ -383,7 +384,7 @@ impl Line {
     }
 }
 
-/// Folds elements of so many lanes each, every `stride`-th of a line, into others.
+/// Folds every `stride`-th element of a line, each of `lanes` numbers, into the elements of `folded`.
 #[inline(always)]
 fn fold_strided<T: Number, F: FoldOp>(folded: &mut [T], line: &[T], stride: usize, lanes: usize) {
     match (stride, lanes) {

@@ -26,7 +26,7 @@ pub struct Scan {
 const SEGMENTS: usize = 8;
 /// The length of a segment.
 const LENGTH: usize = 64;
-/// Neighbouring lanes are folded so many at a time.
+/// Neighbouring lanes that are folded together.
 const WIDTH: usize = 64;
 /// Tasks are this large or a single lane.
 const TASK_ELEMENTS: usize = 1 << 15;

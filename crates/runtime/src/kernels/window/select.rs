@@ -46,7 +46,7 @@ enum Float {
     F64,
 }
 
-/// Neighbours are treated so many at a time.
+/// Neighbouring lanes that are compared together.
 const WIDTH: usize = 32;
 
 impl SelectAndScatter {

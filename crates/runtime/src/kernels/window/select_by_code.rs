@@ -9,11 +9,12 @@ use super::{WindowDim, Windows};
 use crate::Threads;
 use crate::bounds::Lookout;
 
-/// Code that selects: for each of the first so many elements that are selected so far, and others,
-/// sets a byte to 1 if the first stays, else to 0. Slices have room for [`PAIRS`].
+/// Code that compares pairs of elements: the number of pairs, the elements selected so far and those
+/// they are compared with, and a byte for each pair, set to 1 if the selected element stays, else to
+/// 0. Slices have room for [`PAIRS`] pairs.
 pub type SelectCode<'a> = dyn Fn(usize, [&[u8]; 2], &mut [u8]) + Sync + 'a;
 
-/// After so many positions it is asked whether the run has stopped.
+/// Positions between two questions whether the run has stopped.
 const LOOK_EVERY: usize = 1 << 14;
 
 /// As [`SelectAndScatter`](super::SelectAndScatter), for any type and any functions.
@@ -28,8 +29,8 @@ pub struct SelectByCode {
 }
 
 impl SelectByCode {
-    /// A plan for elements of so many bytes. `None` if they have no size that types have, or
-    /// dilations or windows are too large.
+    /// A plan for elements of `size` bytes. `None` if no element type has that size, or dilations or
+    /// windows are too large.
     pub fn new(window: &[WindowDim], size: usize) -> Option<Self> {
         let windows = Windows::new(window)?;
         let points = window.iter().map(|dim| dim.size).product();

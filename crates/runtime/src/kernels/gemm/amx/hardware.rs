@@ -65,7 +65,7 @@ unsafe fn tilezero<const TILE: usize>() {
 }
 
 /// # Safety
-/// The machine has the instruction, the tile is configured, and its rows, so many bytes apart, may
+/// The machine has the instruction, the tile is configured, and its rows, `stride` bytes apart, may
 /// be read.
 #[inline(always)]
 unsafe fn tileloadd<const TILE: usize>(from: *const u32, stride: usize) {
@@ -80,7 +80,7 @@ unsafe fn tileloadd<const TILE: usize>(from: *const u32, stride: usize) {
 }
 
 /// # Safety
-/// The machine has the instruction, the tile is configured, and its rows, so many bytes apart, may
+/// The machine has the instruction, the tile is configured, and its rows, `stride` bytes apart, may
 /// be written.
 #[inline(always)]
 unsafe fn tilestored<const TILE: usize>(to: *mut u32, stride: usize) {

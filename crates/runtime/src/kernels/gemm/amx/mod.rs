@@ -108,7 +108,7 @@ fn config(rows: usize) -> Config {
 
 /// Multiplies blocks of `rows` of lhs ([`Source::pack_blocks`](super::pack::Source::pack_blocks))
 /// with as many steps of rhs, `rhs_step` words apart, of which 16 or, if `wide`, 32 are columns. The
-/// sums' rows are 32 words apart. The tiles must be configured for so many rows.
+/// sums' rows are 32 words apart. The tiles must be configured for `rows` rows.
 #[inline(always)]
 fn multiply<T: Tiles>(
     tiles: &mut T,

@@ -1,7 +1,7 @@
 //! Convolutions of numbers of 8 and 16 bits, several of which are multiplied by one instruction.
 //!
 //! The features that are summed are joined, several to a word: what is left is a convolution of
-//! words, with so many fewer features.
+//! words, whose number of features is that of words.
 //!
 //! The instruction for bytes takes unsigned ones of the input and signed ones of the kernel. Signed
 //! bytes `a` of the input become `a + 128` by flipping their highest bit, and so do the zeros of its

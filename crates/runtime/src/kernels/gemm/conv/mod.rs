@@ -114,7 +114,8 @@ enum Route {
     Grouped,
     /// Phase by phase.
     Phases(Vec<Phase>),
-    /// By plain loops: windows that leave out so much that a region would be mostly unused.
+    /// By plain loops: for windows whose taps are far apart, of which a packed region would mostly be
+    /// elements that no tap reads.
     Loops,
     /// There is nothing to sum: the result is zeros.
     Zeros,

@@ -1,9 +1,9 @@
 //! Convolutions over inputs with holes.
 //!
-//! Where the input is dilated, a tap meets an element only at every so many positions of the
-//! result, and only every so many taps do at any one position. Positions that are met by the same
-//! taps are a phase: a convolution of its own, without holes, of the same input with some of the
-//! taps, whose results lie apart.
+//! Where the input is dilated, a tap meets an element only at positions of the result that are a
+//! fixed distance apart, and at any one position only every n-th tap does. Positions that are met
+//! by the same taps are a phase: a convolution of its own, without holes, of the same input with
+//! some of the taps, whose results lie apart.
 
 use super::{Convolution, Spatial};
 use crate::kernels::gemm::engine::Shared;
@@ -62,8 +62,7 @@ impl Convolution {
 /// The phases along a dimension; `None` if they are more than `most`, or numbers become too large.
 fn line_phases(dim: &Spatial, most: usize) -> Option<Vec<LinePhase>> {
     let holes = dim.lhs_dilation.max(1);
-    // At every so many positions the same taps meet elements, and at any of them one of so many
-    // taps.
+    // The same taps meet elements at every `positions`-th position, where one tap in `taps` does.
     let every = |distance: usize| holes / gcd(distance as i128, holes as i128) as usize;
     let (positions, taps) = (every(dim.stride), every(dim.rhs_dilation));
     let count = positions.min(dim.output);

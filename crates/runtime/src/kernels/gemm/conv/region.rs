@@ -18,7 +18,8 @@ impl Window<'_> {
         output as i128 * self.0.stride as i128 - i128::from(self.0.pad_low)
     }
 
-    /// How many positions the taps for so many neighbouring positions of the result span.
+    /// The number of input positions from the first to the last that the taps of `outputs` neighbouring
+    /// positions of the result read. `None` if it overflows.
     pub(super) fn extent(self, outputs: usize) -> Option<usize> {
         let taps = (self.0.kernel.checked_sub(1)?).checked_mul(self.0.rhs_dilation)?;
         let moves = (outputs.checked_sub(1)?).checked_mul(self.0.stride)?;

@@ -29,7 +29,7 @@ pub(super) struct Joined {
 }
 
 impl Joined {
-    /// The convolution with words of so many features; `None` if it has no tiles.
+    /// The convolution with `per_word` features joined in each word; `None` if no tile computes it.
     pub(super) fn of(conv: &Convolution, per_word: usize) -> Option<Self> {
         if conv.is_empty() {
             return None;

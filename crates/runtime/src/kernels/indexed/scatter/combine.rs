@@ -7,7 +7,7 @@ use super::super::found::Found;
 use super::super::gather::{each, points};
 use super::{Scatter, Strip};
 
-/// Rows of so many bytes are changed without asking for them ahead.
+/// Bytes of the longest row that is not prefetched: the hardware is fast enough by itself.
 const SHORT_ROW: usize = 128;
 
 impl Scatter {
@@ -138,7 +138,7 @@ fn combine_row<T: Plain>(
     }
 }
 
-/// Combines what of a row are whole chunks; gives the rest.
+/// Combines the whole chunks of `N` elements of a row; returns the elements after the last of them.
 #[inline(always)]
 fn combine_chunks<'a, T: Plain, const N: usize>(
     to: &'a mut [T],

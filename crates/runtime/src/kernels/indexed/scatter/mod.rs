@@ -20,28 +20,30 @@ use super::{Axis, IndexedWindows, Plan};
 use crate::Threads;
 use crate::bounds::Lookout;
 
-/// Rows lie anywhere. Where they are far, the processor is told of one so many before it is changed.
+/// Rows lie anywhere in the array. A row is prefetched when the row this many before it is changed,
+/// if the array is larger than the near caches.
 const ROWS_AHEAD: usize = 6;
-/// Less than this many elements is not shared.
+/// Elements of updates below which one thread does all.
 const LEAST_SHARED: usize = 1 << 14;
-/// Tasks have about this many elements to change.
+/// Elements of the array that a task changes, about.
 const TASK_ELEMENTS: usize = 1 << 15;
-/// A task that finds all places for itself has at least so many elements to change at each.
+/// Where every task computes all places, the least elements that it changes at each place: computing
+/// the places takes little of its time then.
 const LEAST_AT_PLACE: usize = 64;
-/// An array that is larger than this many bytes is not in a near cache.
+/// Bytes of the largest array that is taken to lie in the first- or second-level cache.
 const NEAR_BYTES: usize = 1 << 18;
-/// To sort windows, and to read updates in another order than that of memory, pays for so many
-/// threads.
+/// The fewest threads for which sorting windows, and reading updates in an order other than
+/// memory's, takes less time than it saves.
 const SORTING_THREADS: usize = 4;
-/// Copies are cut into tasks of so many bytes.
+/// Bytes that a task copies.
 const COPY_BYTES: usize = 1 << 20;
 
 /// What becomes of an element of the array and one of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Combine {
-    /// The window's, of so many bytes.
+    /// The window's element replaces the array's; both have this many bytes.
     Set(usize),
-    /// Both of this type, folded.
+    /// The fold of both elements, which are of this type.
     Fold(NumberType, Fold),
 }
 
@@ -63,18 +65,18 @@ pub struct Scatter {
     is_splat: bool,
 }
 
-/// How the array is shared among tasks.
+/// How the work is divided into tasks such that no two change the same element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Not at all.
+    /// One task does it all.
     Whole,
-    /// Tasks have index vectors, so many, whose windows are apart from all others'.
+    /// A task has this many index vectors; no two windows overlap.
     Vectors(usize),
-    /// Tasks have so many points of the outer axes.
+    /// A task has this many points of the outer axes, for all index vectors.
     Points(usize),
-    /// Tasks have so many elements of each row.
+    /// A task has this many elements of each row, for all index vectors.
     Columns(usize),
-    /// Tasks have parts, as the buckets say.
+    /// A task has one of the parts of the array by which the windows are sorted.
     Parts,
 }
 
@@ -116,8 +118,8 @@ impl Scatter {
         Some(Scatter { plan, outer, points, combine, element_size, len, buckets, is_splat })
     }
 
-    /// How it is done on so many threads. (That this depends on their number changes no result:
-    /// whatever the way, each element gets its updates in the same order.)
+    /// How the work is divided for `threads` threads. (That this depends on their number changes no
+    /// result: whatever the way, each element gets its updates in the same order.)
     fn way(&self, threads: usize) -> Way {
         if threads == 1 {
             return Way::Whole;

@@ -22,7 +22,7 @@ pub(super) struct Merge {
     pub end: usize,
 }
 
-/// So many pieces at least, if that does not make them short.
+/// The fewest pieces that a level is cut into, unless that makes them short.
 const PIECES: usize = 1 << 10;
 /// Lengths are odd multiples of this, within bounds: pieces that begin a multiple of a page apart
 /// would be in each other's way in the caches.

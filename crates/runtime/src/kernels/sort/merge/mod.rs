@@ -22,9 +22,9 @@ use crate::Threads;
 use level::Level;
 pub use pairs::{PAIRS, Pairs, Precedes};
 
-/// Runs of so many elements are sorted by networks. No power of two: merges would lie a page apart.
+/// Elements of a run that a sorting network sorts. No power of two: merges would lie a page apart.
 const RUN: usize = 9;
-/// About so many elements are sorted at once, or a single lane.
+/// Elements that are sorted together, in whole lanes, about; at least one lane.
 const CHUNK: usize = 1 << 20;
 /// Blocks of lanes that are not contiguous, and of elements that are, are moved by one task.
 const LANES_PER_TASK: usize = 16;
@@ -93,7 +93,7 @@ impl MergeSort {
         (CHUNK / count.max(1)).clamp(1, outer.saturating_mul(inner).max(1))
     }
 
-    /// The levels of merges in so many lanes, from the bottom up.
+    /// The levels of merges in `lanes` lanes, from the bottom up.
     fn levels(&self, lanes: usize) -> impl Iterator<Item = Level> {
         let count = self.lanes.count;
         let widths = std::iter::successors(Some(RUN), |width| width.checked_mul(2));

@@ -5,15 +5,15 @@ use smallvec::SmallVec;
 use super::super::super::bytes::{Scratch, cast, cast_mut, with_size};
 use super::super::super::scratch;
 
-/// So many pairs at most are compared at once: enough to make a call worth it, and few enough for the
-/// ends of all merges to stay in the caches.
+/// The most pairs that one call of a comparator compares: enough to make the call worth it, and few
+/// enough for the ends of all merges to stay in the caches.
 pub const PAIRS: usize = 128;
 
 /// For each number of a compared operand, the left elements of pairs and the right ones.
 pub type Pairs<'p> = dyn Fn(usize) -> [&'p [u8]; 2] + 'p;
 
-/// A comparator: for each of the first so many pairs, sets a byte to 1 if the right element comes
-/// before the left one, else to 0. Slices have room for [`PAIRS`].
+/// A comparator: the number of pairs, the pairs, and a byte for each pair, which it sets to 1 if the
+/// right element comes before the left one, else to 0. Slices have room for [`PAIRS`] pairs.
 pub type Precedes<'a> = dyn Fn(usize, &Pairs<'_>, &mut [u8]) + Sync + 'a;
 
 /// A comparator, and what is moved by its answers.
@@ -21,7 +21,7 @@ pub(super) struct Asked<'a> {
     pub precedes: &'a Precedes<'a>,
     /// Bytes of an element of each column.
     pub sizes: &'a [usize],
-    /// The comparator is shown so many columns, the first.
+    /// The number of columns that the comparator reads: the first ones.
     pub compared: usize,
 }
 

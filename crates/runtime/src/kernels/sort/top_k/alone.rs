@@ -9,9 +9,9 @@ use super::TopK;
 
 /// Elements are compared with the worst of the best so far this many at a time.
 const BLOCK: usize = 64;
-/// A first limit comes from so many elements of each group.
+/// Elements of each group that the first limit is computed from.
 const OF_EACH_GROUP: usize = 64;
-/// Of fewer, it would let nearly all pass.
+/// The fewest elements of each group: of fewer, the limit would let nearly all elements pass.
 const FEWEST_OF_EACH_GROUP: usize = 4;
 
 impl TopK {
@@ -25,19 +25,19 @@ impl TopK {
         records.saturating_mul(2).saturating_add(group)
     }
 
-    /// From how many groups of elements a first limit comes: so many that about half of them have
-    /// one of the best.
+    /// The number of groups of elements that the first limit is computed from, chosen so that about half
+    /// of them contain one of the best.
     fn groups(&self) -> usize {
         self.k.saturating_mul(2).max(1).next_multiple_of(BLOCK)
     }
 
-    /// Whether so many elements are wanted that there is no limit.
+    /// Whether `k` is too large a part of the row for a limit to exclude much.
     fn has_no_limit(&self) -> bool {
         self.row_size < self.groups().saturating_mul(FEWEST_OF_EACH_GROUP)
     }
 
-    /// How many candidates are kept before the worst are dropped; at least a block more than `k`,
-    /// and so many that dropping costs little for each.
+    /// The number of candidates that are kept before the worst are dropped: at least a block more than
+    /// `k`, and several times `k`, so that dropping costs little for each.
     fn room(&self) -> usize {
         match self.has_no_limit() {
             true => self.row_size,

@@ -7,7 +7,7 @@ use super::super::super::isa::vectorised;
 use super::super::keys::{Bits, Ranks};
 use crate::Threads;
 
-/// So many rows are dealt with at once.
+/// Rows that are processed side by side, one in each lane.
 pub(super) const ROWS: usize = 64;
 /// Each element of a row is compared with all of the best, so that there must not be many of both.
 /// Places fit into a byte.
