@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use helio_codegen::x86::Isa;
 use helio_eval::{Context, Evaluator, Meter};
-use helio_ir::{Code, Error, Literal, Module, Result, Shape, Verified};
+use helio_ir::{Error, Literal, Module, Result, Shape, Verified};
 use helio_passes::watch::Watch as CompileWatch;
 use helio_runtime::Block;
-use helio_runtime::program::{Argument, Program, Run, RunError};
+use helio_runtime::program::{Argument, Program, Run, RunError, StepId};
 
 use crate::client::Client;
 use crate::interpreted::{Interpreted, Reason};
@@ -98,8 +98,9 @@ impl Compiled {
             threads: self.client.pool().threads(threads),
             meter: &meter,
             host: &mut host,
+            observer: None,
         };
-        self.plan.program.run(arguments, run).map_err(error)
+        self.plan.program.run(arguments, run).map_err(|error| self.failed(error))
     }
 
     /// Runs it on literals that fit its parameters.
@@ -111,17 +112,33 @@ impl Compiled {
         let slices: Vec<&[u8]> = results.iter().map(Block::as_slice).collect();
         plan::literal(&self.result, &mut slices.iter())
     }
-}
 
-/// What went wrong, in the words of this crate.
-fn error(error: RunError) -> Error {
-    match error {
-        RunError::Step(failure) => match failure.downcast::<Error>() {
-            Ok(error) => *error,
-            Err(other) => Error::new(Code::Internal, other.to_string()),
-        },
-        RunError::Arguments(detail) => Error::invalid(detail),
-        RunError::Memory(error) => error.into(),
-        RunError::Stopped(stopped) => stopped.into(),
+    /// What went wrong, in the words of this crate.
+    fn failed(&self, error: RunError) -> Error {
+        match error {
+            RunError::Step { at, failure } => {
+                let error = match failure.downcast::<Error>() {
+                    Ok(error) => *error,
+                    Err(other) => Error::internal(other.to_string()),
+                };
+                self.locate(error, at)
+            }
+            RunError::Arguments(detail) => Error::invalid(detail),
+            RunError::Memory(error) => error.into(),
+            RunError::Stopped { at: Some(at), why } => self.locate(why.into(), at),
+            RunError::Stopped { at: None, why } => why.into(),
+        }
+    }
+
+    /// An error with the instruction that a step performs.
+    fn locate(&self, error: Error, step: StepId) -> Error {
+        let at = self.plan.steps.get(step).and_then(|info| info.instrs.first());
+        match at {
+            Some(&(computation, id)) => {
+                let instr = self.module.computation(computation).instr(id);
+                error.in_instruction(&instr.name).at(instr.at.clone())
+            }
+            None => error,
+        }
     }
 }

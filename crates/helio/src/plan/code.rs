@@ -7,7 +7,7 @@ use helio_codegen::lower::{Arg, Stage, lower_scalar};
 use helio_codegen::tile::{Arg as TileArg, Tile};
 use helio_codegen::{Vouched, x86};
 use helio_ir::{Code as ErrorCode, CompId, Error, Module, Verified};
-use helio_runtime::program::{Failure, Kernel, RawKernel, Step};
+use helio_runtime::program::{Action, Failure, Kernel, RawKernel};
 use helio_runtime::{Jit, JitArg, JitBatch, LateFunction, Threads};
 use smallvec::SmallVec;
 
@@ -18,20 +18,20 @@ use super::{Planned, Planner, StorageId, Target};
 const CYCLES_PER_NANO: f64 = 4.0;
 
 impl Planner<'_> {
-    /// The step that runs a kernel: machine code if there can be, else the tile machine.
+    /// What runs a kernel: machine code if there can be, else the tile machine.
     pub(super) fn kernel_step(
         &mut self,
         code: Vouched<Code>,
         cost: u64,
         slots: Vec<StorageId>,
-    ) -> Planned<Step> {
+    ) -> Planned<Action> {
         if let Some(kernel) = machine_code(&code, cost, self.target, &mut self.machine_code)? {
             let kernel: Arc<dyn RawKernel> = kernel;
             self.proofs.keep(&kernel, &code);
             if self.compact.is_some() {
                 self.written.push(Written::new(&kernel, code, cost));
             }
-            return Ok(Step::Raw { kernel, slots });
+            return Ok(Action::Raw { kernel, slots });
         }
         if let Some(reason) = self.target.why_portable() {
             self.note(reason);
@@ -40,7 +40,7 @@ impl Planner<'_> {
         let (outputs, inputs): (Vec<_>, Vec<_>) =
             slots.into_iter().zip(&code.params).partition(|(_, param)| param.write);
         let ids = |slots: Vec<(StorageId, _)>| slots.into_iter().map(|(id, _)| id).collect();
-        Ok(Step::Kernel { kernel: Arc::new(tile), inputs: ids(inputs), outputs: ids(outputs) })
+        Ok(Action::Kernel { kernel: Arc::new(tile), inputs: ids(inputs), outputs: ids(outputs) })
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use helio_codegen::state_loop::state_loop;
 use helio_ir::{InstrId, Number, Op, ops};
 use helio_passes::recognize;
-use helio_runtime::program::{Branch, Selector, Step, While};
+use helio_runtime::program::{Action, Branch, Selector, Step, While};
 
 use super::arrays::{self, Origin};
 use super::native::{Many, Steps};
@@ -32,8 +32,8 @@ impl<'m> Planner<'m> {
         let state = self.loop_state(frame, id, &invariant, steps);
         let outer = self.compact;
         let mut many = self.in_registers(op, &invariant, trips, &state)?;
-        if let Some(Many { steps: all, slots, is_whole: true }) = many {
-            all.into_iter().for_each(|step| self.push(steps, step, &slots));
+        if let Some(Many { actions, slots, is_whole: true }) = many {
+            actions.into_iter().for_each(|action| self.push(steps, action, &slots));
             self.give_state(frame.number, &state, &invariant);
             return Ok(state);
         }
@@ -74,17 +74,17 @@ impl<'m> Planner<'m> {
             self.written.clear();
         }
         let trips = trips.filter(|_| many.is_none());
-        if let Some(Many { steps: all, slots, is_whole }) = many {
+        if let Some(Many { actions, slots, is_whole }) = many {
             // The state stays where it is.
             next.clone_from(&state);
             if is_whole {
                 self.end_loop(begin, &state, &next);
-                all.into_iter().for_each(|step| self.push(steps, step, &slots));
+                actions.into_iter().for_each(|action| self.push(steps, action, &slots));
                 self.give_state(frame.number, &state, &invariant);
                 return Ok(state);
             }
             body.clear();
-            all.into_iter().for_each(|step| self.push(&mut body, step, &slots));
+            actions.into_iter().for_each(|action| self.push(&mut body, action, &slots));
         }
         let rotate = self.cycles(&state, &next);
         self.touch(go);
@@ -94,7 +94,8 @@ impl<'m> Planner<'m> {
             self.storages[storage.index()].block = true;
         }
         self.give_state(frame.number, &state, &invariant);
-        steps.push(Step::While(Box::new(While { cond, go, trips, body, rotate })));
+        let action = Action::While(Box::new(While { cond, go, trips, body, rotate }));
+        steps.push(self.steps.step(action, self.at));
         Ok(state)
     }
 
@@ -144,12 +145,12 @@ impl<'m> Planner<'m> {
         let Some(found) = state_loop(self.module, op, invariant, target) else { return Ok(None) };
         let most = found.most as u64;
         let cost = found.cost.saturating_mul(trips.map_or(most, |trips| trips.min(most)));
-        let mut steps = Vec::with_capacity(found.kernels.len());
+        let mut actions = Vec::with_capacity(found.kernels.len());
         for kernel in found.kernels {
-            steps.push(self.kernel_step(kernel, cost, state.to_vec())?);
+            actions.push(self.kernel_step(kernel, cost, state.to_vec())?);
         }
         let is_whole = trips.is_some_and(|trips| trips <= most);
-        Ok(Some(Many { steps, slots: state.to_vec(), is_whole }))
+        Ok(Some(Many { actions, slots: state.to_vec(), is_whole }))
     }
 
     /// After a loop its state is the caller's, except for what the loop passed on unchanged.
@@ -321,7 +322,8 @@ impl<'m> Planner<'m> {
             Some(shape) if shape.element().is_pred() => Selector::Pred(selector),
             _ => Selector::Index(selector),
         };
-        steps.push(Step::Branch(Box::new(Branch { selector, branches })));
+        let action = Action::Branch(Box::new(Branch { selector, branches }));
+        steps.push(self.steps.step(action, self.at));
         Ok(results)
     }
 }

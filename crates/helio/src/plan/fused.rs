@@ -8,7 +8,7 @@ use std::sync::Arc;
 use helio_codegen::lower::{Arg, Lowered, Stage, lower};
 use helio_ir::{CompId, InstrId, Shape, ops};
 use helio_runtime::kernels::STREAM_BYTES;
-use helio_runtime::program::{Finished, RawKernel, Step};
+use helio_runtime::program::{Action, Finished, RawKernel, Step};
 
 use super::arrays::Origin;
 use super::{Frame, Planned, Planner, StorageId};
@@ -79,7 +79,7 @@ impl<'m> Planner<'m> {
         if self.target.in_place() {
             // What the step before has made is best changed in place: see `join`.
             let made = |&(operand, _): &(usize, usize)| {
-                matches!(steps.last(), Some(Step::Kernel { outputs, .. })
+                matches!(steps.last().map(|step| &step.action), Some(Action::Kernel { outputs, .. })
                     if outputs.contains(&operands[operand]))
             };
             let (first, others): (Vec<_>, Vec<_>) = in_place.iter().copied().partition(made);
@@ -121,8 +121,8 @@ impl<'m> Planner<'m> {
             let key =
                 form.filter(|_| self.compact.is_none()).map(|form| (form, number, streams.clone()));
             let known = key.as_ref().and_then(|key| self.fused.code.get(key));
-            let step = match known {
-                Some(kernel) => Step::Raw { kernel: Arc::clone(kernel), slots: slots.clone() },
+            let action = match known {
+                Some(kernel) => Action::Raw { kernel: Arc::clone(kernel), slots: slots.clone() },
                 None => {
                     let mut kernel = kernel.clone();
                     for (param, stream) in streams.into_iter().enumerate() {
@@ -131,10 +131,10 @@ impl<'m> Planner<'m> {
                     self.kernel_step(kernel, stage.cost, slots.clone())?
                 }
             };
-            if let (Some(key), Step::Raw { kernel, .. }) = (key, &step) {
+            if let (Some(key), Action::Raw { kernel, .. }) = (key, &action) {
                 self.fused.code.entry(key).or_insert_with(|| Arc::clone(kernel));
             }
-            self.push(steps, step, &slots);
+            self.push(steps, action, &slots);
         }
         self.join(steps);
         Ok(results)
@@ -142,12 +142,10 @@ impl<'m> Planner<'m> {
 
     /// Makes one step of the last two, if the second is code that changes the only output of the
     /// first, and whole units of its range are rows: they are still in cache then.
-    fn join(&self, steps: &mut Vec<Step>) {
-        let [.., Step::Kernel { kernel, inputs, outputs }, Step::Raw { kernel: code, slots }] =
-            &steps[..]
-        else {
-            return;
-        };
+    fn join(&mut self, steps: &mut Vec<Step>) {
+        let [.., first, second] = &steps[..] else { return };
+        let Action::Kernel { kernel, inputs, outputs } = &first.action else { return };
+        let Action::Raw { kernel: code, slots } = &second.action else { return };
         let &[output] = &outputs[..] else { return };
         let Some(unit_bytes) = code.signature().unit_bytes else { return };
         let written = slots.iter().zip(&code.signature().params).filter(|(_, param)| param.write);
@@ -158,14 +156,16 @@ impl<'m> Planner<'m> {
         if !in_place || piece_bytes == 0 || !row_bytes.is_multiple_of(piece_bytes) {
             return;
         }
-        let step = Finished {
+        let finished = Finished {
             kernel: Arc::clone(kernel),
             inputs: inputs.clone(),
             output,
             code: Arc::clone(code),
             slots: slots.clone(),
         };
+        let action = Action::Finished(Box::new(finished));
+        let step = self.steps.join(action, first.id, second.id);
         steps.truncate(steps.len() - 2);
-        steps.push(Step::Finished(Box::new(step)));
+        steps.push(step);
     }
 }

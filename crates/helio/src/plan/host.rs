@@ -2,7 +2,7 @@
 
 use helio_eval::Evaluator;
 use helio_ir::{Array, CompId, Error, InstrId, Literal, Module, Result, Shape};
-use helio_runtime::program::{Failure, Host, Step};
+use helio_runtime::program::{Action, Failure, Host, Step};
 
 use super::{Frame, Planned, Planner, StorageId, arrays};
 use crate::interpreted::Reason;
@@ -33,8 +33,8 @@ impl<'m> Planner<'m> {
         self.calls.0.push(self.at);
         let call = self.calls.0.len() - 1;
         let touches: Vec<StorageId> = inputs.iter().chain(&outputs).copied().collect();
-        let step = Step::Host { call, inputs, outputs: outputs.clone() };
-        self.push(steps, step, &touches);
+        let action = Action::Host { call, inputs, outputs: outputs.clone() };
+        self.push(steps, action, &touches);
         Ok(outputs)
     }
 }

@@ -19,6 +19,7 @@ mod host;
 mod native;
 mod place;
 mod proof;
+mod steps;
 
 use std::io;
 
@@ -26,7 +27,7 @@ use helio_ir::{CompId, Computation, Error, InstrId, Literal, Module, Op, Shape, 
 use helio_passes::effects::Effects;
 use helio_passes::growth::Growth;
 use helio_passes::watch::Watch;
-use helio_runtime::program::{ArgumentInfo, Parts, Program, SlotId, Step};
+use helio_runtime::program::{Action, ArgumentInfo, Parts, Program, SlotId, Step};
 use helio_runtime::{JitBatch, Threads, View};
 
 use crate::client::Client;
@@ -34,6 +35,7 @@ use crate::interpreted::{Interpreted, Reason};
 
 pub(crate) use emit::Target;
 pub(crate) use host::{Calls, Interpreter, literal};
+pub(crate) use steps::StepInfos;
 
 use arrays::Leaves;
 use fused::Fused;
@@ -45,6 +47,8 @@ pub(crate) struct Plan {
     pub(crate) calls: Calls,
     /// What has no native code.
     pub(crate) interpreted: Vec<Interpreted>,
+    /// What each step is for.
+    pub(crate) steps: StepInfos,
 }
 
 /// Why there is no plan.
@@ -101,6 +105,7 @@ pub(crate) fn plan(
         position: 0,
         at: (module.entry_id(), module.entry().root()),
         interpreted: Vec::new(),
+        steps: StepInfos::default(),
     };
     let entry = module.entry_id();
     let params = planner.entry_params(module.entry());
@@ -187,6 +192,8 @@ struct Planner<'m> {
     at: (CompId, InstrId),
     /// What has no native code, so far.
     interpreted: Vec<Interpreted>,
+    /// What each step is for, so far.
+    steps: StepInfos,
 }
 
 /// A computation that is being planned.
@@ -313,14 +320,15 @@ impl<'m> Planner<'m> {
     }
 
     /// Appends a step that touches these storages.
-    fn push(&mut self, steps: &mut Vec<Step>, step: Step, touches: &[StorageId]) {
+    fn push(&mut self, steps: &mut Vec<Step>, action: Action, touches: &[StorageId]) {
         self.position += 1;
         touches.iter().for_each(|&id| self.touch(id));
+        let step = self.steps.step(action, self.at);
         steps.push(step);
     }
 
     fn copy(&mut self, from: StorageId, to: StorageId, steps: &mut Vec<Step>) {
-        self.push(steps, Step::Copy { from, to }, &[from, to]);
+        self.push(steps, Action::Copy { from, to }, &[from, to]);
     }
 
     fn constant(&mut self, literal: &Literal) -> Planned<StorageId> {
@@ -355,6 +363,7 @@ impl<'m> Planner<'m> {
         let mut frame =
             Frame { id, computation, number, values: Vec::with_capacity(count), leaves };
         self.depth += 1;
+        let at = self.at;
         for instr in computation.ids() {
             let values = match &computation.instr(instr).op {
                 Op::Parameter(param) => params
@@ -366,6 +375,7 @@ impl<'m> Planner<'m> {
             frame.values.push(values);
         }
         self.depth -= 1;
+        self.at = at;
         let values = std::mem::take(&mut frame.values[computation.root().index()]);
         Ok(Outcome { frame: number, values })
     }
@@ -444,12 +454,15 @@ impl<'m> Planner<'m> {
         copy
     }
 
-    fn finish(self, results: Vec<StorageId>, mut steps: Vec<Step>) -> Planned<Plan> {
+    fn finish(mut self, results: Vec<StorageId>, mut steps: Vec<Step>) -> Planned<Plan> {
+        self.steps.renumber(&mut steps);
         self.proofs.check(&steps, &|id| self.find(id));
         let places = place::place(&self);
         place::rename(&mut steps, &places);
         let results = results.into_iter().map(|id| places.slot(id)).collect();
-        let Planner { arguments, constants, calls, machine_code, interpreted, .. } = self;
+        let Planner {
+            arguments, constants, calls, machine_code, interpreted, steps: infos, ..
+        } = self;
         machine_code.install().map_err(|error| match error.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported => NoPlan::NoCode,
             _ => Error::exhausted(format!("no pages for generated code: {error}")).into(),
@@ -458,7 +471,7 @@ impl<'m> Planner<'m> {
         let parts = Parts { arguments, constants, slots, results, arena_bytes, steps };
         let program = Program::new(parts);
         let program = program.map_err(|e| Error::internal(format!("a plan is wrong: {e}")))?;
-        Ok(Plan { program, calls, interpreted })
+        Ok(Plan { program, calls, interpreted, steps: infos })
     }
 }
 

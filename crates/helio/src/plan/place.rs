@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use helio_runtime::program::{Branch, Home, Selector, Slot, SlotId, Step, While};
+use helio_runtime::program::{Action, Branch, Home, Selector, Slot, SlotId, Step, While};
 
 use super::{Planner, Source, StorageId};
 
@@ -161,26 +161,26 @@ pub(super) fn rename(steps: &mut [Step], places: &Places) {
     let one = |id: &mut SlotId| *id = places.slot(*id);
     let all = |ids: &mut Vec<SlotId>| ids.iter_mut().for_each(one);
     for step in steps {
-        match step {
-            Step::Raw { slots, .. } => all(slots),
-            Step::Finished(step) => {
+        match &mut step.action {
+            Action::Raw { slots, .. } => all(slots),
+            Action::Finished(step) => {
                 all(&mut step.inputs);
                 one(&mut step.output);
                 all(&mut step.slots);
             }
-            Step::Kernel { inputs, outputs, .. } | Step::Host { inputs, outputs, .. } => {
+            Action::Kernel { inputs, outputs, .. } | Action::Host { inputs, outputs, .. } => {
                 all(inputs);
                 all(outputs);
             }
-            Step::Copy { from, to } => [from, to].into_iter().for_each(one),
-            Step::While(step) => {
+            Action::Copy { from, to } => [from, to].into_iter().for_each(one),
+            Action::While(step) => {
                 let While { cond, go, trips: _, body, rotate } = &mut **step;
                 one(go);
                 rename(cond, places);
                 rename(body, places);
                 rotate.iter_mut().for_each(all);
             }
-            Step::Branch(step) => {
+            Action::Branch(step) => {
                 let Branch { selector, branches } = &mut **step;
                 let (Selector::Pred(slot) | Selector::Index(slot)) = selector;
                 one(slot);

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use helio_codegen::kernel::Kernel;
-use helio_runtime::program::{Finished, RawKernel, Step};
+use helio_runtime::program::{Action, Finished, RawKernel, Step};
 
 use super::StorageId;
 
@@ -36,16 +36,16 @@ impl Proofs {
     }
 
     fn steps(&self, steps: &[Step], find: &dyn Fn(StorageId) -> StorageId) -> Result<(), String> {
-        steps.iter().try_for_each(|step| match step {
-            Step::Raw { kernel, slots } => self.raw(&**kernel, slots, find),
-            Step::Finished(step) => self.finished(step, find),
-            Step::While(step) => {
+        steps.iter().try_for_each(|step| match &step.action {
+            Action::Raw { kernel, slots } => self.raw(&**kernel, slots, find),
+            Action::Finished(step) => self.finished(step, find),
+            Action::While(step) => {
                 self.steps(&step.cond, find)?;
                 self.steps(&step.body, find)
             }
-            Step::Branch(step) => step.branches.iter().try_for_each(|s| self.steps(s, find)),
+            Action::Branch(step) => step.branches.iter().try_for_each(|s| self.steps(s, find)),
             // Slices of outputs are exclusive, and the program's own check sees to that.
-            Step::Kernel { .. } | Step::Host { .. } | Step::Copy { .. } => Ok(()),
+            Action::Kernel { .. } | Action::Host { .. } | Action::Copy { .. } => Ok(()),
         })
     }
 

@@ -5,7 +5,9 @@ use std::ops::Range;
 
 use crate::memory::Block;
 
-use super::{Branch, Finished, Home, LENT_ALIGN, Parts, RawKernel, Selector, SlotId, Step, While};
+use super::{
+    Action, Branch, Finished, Home, LENT_ALIGN, Parts, RawKernel, Selector, SlotId, Step, While,
+};
 
 /// Loops and branches may nest so deep; the executor recurses on them.
 pub const MAX_DEPTH: usize = 200;
@@ -181,25 +183,25 @@ impl Checker<'_> {
     }
 
     fn step(&self, step: &Step, depth: usize) -> Result<(), String> {
-        match step {
-            Step::Raw { kernel, slots } => self.raw(&**kernel, slots),
-            Step::Finished(step) => self.finished(step),
-            Step::Kernel { inputs, outputs, .. } | Step::Host { inputs, outputs, .. } => {
+        match &step.action {
+            Action::Raw { kernel, slots } => self.raw(&**kernel, slots),
+            Action::Finished(step) => self.finished(step),
+            Action::Kernel { inputs, outputs, .. } | Action::Host { inputs, outputs, .. } => {
                 self.apart(inputs, outputs)
             }
-            Step::Copy { from, to } => {
+            Action::Copy { from, to } => {
                 self.apart(&[*from], &[*to])?;
                 let [from, to] = [from, to].map(|id| self.parts.slots[id.index()].bytes);
                 if from == to { Ok(()) } else { Err(format!("{from} bytes copied to {to}")) }
             }
-            Step::While(step) => {
+            Action::While(step) => {
                 let While { cond, go, trips: _, body, rotate } = &**step;
                 self.at_least(*go, 1)?;
                 self.steps(cond, depth + 1)?;
                 self.steps(body, depth + 1)?;
                 rotate.iter().try_for_each(|cycle| self.cycle(cycle))
             }
-            Step::Branch(step) => {
+            Action::Branch(step) => {
                 let Branch { selector, branches } = &**step;
                 match selector {
                     Selector::Pred(slot) => self.at_least(*slot, 1)?,

@@ -19,12 +19,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use helio_limits::Stopped;
+use smallvec::SmallVec;
 
 use crate::Threads;
 use crate::jit::CallError;
 use crate::memory::{OutOfMemory, View};
 
-pub use run::{Argument, Run};
+pub use run::{Argument, Observer, Run};
 
 /// What a step reports when it fails.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -203,9 +204,36 @@ pub trait Host {
     ) -> Result<(), Failure>;
 }
 
-/// One step.
+/// The number of a step: in the order of [`Parts::steps`], a loop before the steps of its condition
+/// and its body, a branch before those of its lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StepId(pub u32);
+
+impl StepId {
+    /// The place in a list of what is known of each step.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for StepId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "step {}", self.0)
+    }
+}
+
+/// A step of a program.
 #[derive(Clone)]
-pub enum Step {
+pub struct Step {
+    /// What errors and observers call it. Whoever makes the program chooses the numbers.
+    pub id: StepId,
+    /// What it does.
+    pub action: Action,
+}
+
+/// What a step does.
+#[derive(Clone)]
+pub enum Action {
     /// Code that takes addresses. `slots` are its parameters in order; a slot may stand twice where
     /// [`Signature::shared`] allows it, or nothing writes it.
     Raw {
@@ -245,6 +273,24 @@ pub enum Step {
     While(Box<While>),
     /// One of several lists of steps.
     Branch(Box<Branch>),
+}
+
+impl Action {
+    /// The slots that it writes itself, rather than the steps within it.
+    pub fn written(&self) -> SmallVec<[SlotId; 4]> {
+        match self {
+            Action::Raw { kernel, slots } => {
+                let params = kernel.signature().params.iter();
+                params.zip(slots).filter(|(param, _)| param.write).map(|(_, &slot)| slot).collect()
+            }
+            Action::Kernel { outputs, .. } | Action::Host { outputs, .. } => {
+                outputs.iter().copied().collect()
+            }
+            Action::Finished(step) => SmallVec::from_slice(&[step.output]),
+            Action::Copy { to, .. } => SmallVec::from_slice(&[*to]),
+            Action::While(_) | Action::Branch(_) => SmallVec::new(),
+        }
+    }
 }
 
 /// A kernel whose only output is changed in place by code that may run on rows as soon as they are
@@ -306,15 +352,19 @@ pub enum RunError {
     /// An allocation failed, or would have passed a limit of memory.
     Memory(OutOfMemory),
     /// A limit was reached.
-    Stopped(Stopped),
+    Stopped {
+        /// The step that was to come next, or that was cut short; `None` if all had been begun.
+        at: Option<StepId>,
+        /// The limit.
+        why: Stopped,
+    },
     /// A step failed.
-    Step(Failure),
-}
-
-impl From<Stopped> for RunError {
-    fn from(stopped: Stopped) -> Self {
-        RunError::Stopped(stopped)
-    }
+    Step {
+        /// Which.
+        at: StepId,
+        /// How.
+        failure: Failure,
+    },
 }
 
 impl fmt::Display for RunError {
@@ -322,8 +372,9 @@ impl fmt::Display for RunError {
         match self {
             RunError::Arguments(detail) => f.write_str(detail),
             RunError::Memory(error) => error.fmt(f),
-            RunError::Stopped(stopped) => stopped.fmt(f),
-            RunError::Step(failure) => failure.fmt(f),
+            RunError::Stopped { at: Some(at), why } => write!(f, "{at}: {why}"),
+            RunError::Stopped { at: None, why } => why.fmt(f),
+            RunError::Step { at, failure } => write!(f, "{at}: {failure}"),
         }
     }
 }
@@ -401,19 +452,19 @@ impl Program {
 
 fn each_own_memory(steps: &[Step], visit: &mut impl FnMut(OwnMemory)) {
     for step in steps {
-        match step {
-            Step::Raw { kernel, .. } => visit(scratch_of(&**kernel)),
-            Step::Finished(step) => {
+        match &step.action {
+            Action::Raw { kernel, .. } => visit(scratch_of(&**kernel)),
+            Action::Finished(step) => {
                 visit(scratch_of(&*step.code));
                 visit(step.kernel.own_memory());
             }
-            Step::Kernel { kernel, .. } => visit(kernel.own_memory()),
-            Step::Host { .. } | Step::Copy { .. } => {}
-            Step::While(step) => {
+            Action::Kernel { kernel, .. } => visit(kernel.own_memory()),
+            Action::Host { .. } | Action::Copy { .. } => {}
+            Action::While(step) => {
                 each_own_memory(&step.cond, visit);
                 each_own_memory(&step.body, visit);
             }
-            Step::Branch(step) => {
+            Action::Branch(step) => {
                 step.branches.iter().for_each(|steps| each_own_memory(steps, visit));
             }
         }

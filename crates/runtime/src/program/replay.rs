@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Finished, Home, Parts, Program, RawKernel, Selector, SlotId, Step};
+use super::{Action, Finished, Home, Parts, Program, RawKernel, Selector, SlotId, Step};
 
 impl Program {
     /// Replays the steps symbolically and checks that whoever reads a slot finds what was written to
@@ -82,30 +82,30 @@ impl Replay<'_> {
     }
 
     fn step(&mut self, step: &Step) -> Result<(), String> {
-        match step {
-            Step::Raw { kernel, slots } => self.raw(&**kernel, slots),
-            Step::Kernel { kernel, inputs, outputs } => {
+        match &step.action {
+            Action::Raw { kernel, slots } => self.raw(&**kernel, slots),
+            Action::Kernel { kernel, inputs, outputs } => {
                 inputs.iter().try_for_each(|&id| self.read(id, kernel.name()))?;
                 outputs.iter().for_each(|&id| self.write(id));
                 Ok(())
             }
-            Step::Finished(step) => {
+            Action::Finished(step) => {
                 let Finished { kernel, inputs, output, code, slots } = &**step;
                 inputs.iter().try_for_each(|&id| self.read(id, kernel.name()))?;
                 self.write(*output);
                 self.raw(&**code, slots)
             }
-            Step::Host { inputs, outputs, .. } => {
+            Action::Host { inputs, outputs, .. } => {
                 inputs.iter().try_for_each(|&id| self.read(id, "a host call"))?;
                 outputs.iter().for_each(|&id| self.write(id));
                 Ok(())
             }
-            Step::Copy { from, to } => {
+            Action::Copy { from, to } => {
                 self.read(*from, "a copy")?;
                 self.write(*to);
                 Ok(())
             }
-            Step::While(step) => {
+            Action::While(step) => {
                 for _ in 0..2 {
                     if step.trips.is_none() {
                         self.steps(&step.cond)?;
@@ -121,7 +121,7 @@ impl Replay<'_> {
                 }
                 Ok(())
             }
-            Step::Branch(step) => {
+            Action::Branch(step) => {
                 let (Selector::Pred(selector) | Selector::Index(selector)) = step.selector;
                 self.read(selector, "a branch")?;
                 // What one branch leaves in memory, another may overwrite; what follows may read

@@ -5,10 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use helio_limits::Meter;
 use smallvec::SmallVec;
 
-use super::{Finished, Home, Host, LENT_ALIGN, Program, RunError, Selector, SlotId, Step};
+use super::{
+    Action, Failure, Finished, Home, Host, LENT_ALIGN, Program, RunError, Selector, SlotId, Step,
+    StepId, While,
+};
 use crate::Threads;
 use crate::bounds::Bounds;
-use crate::jit::Addresses;
+use crate::jit::{Addresses, CallError};
 use crate::memory::{Block, Memory, View};
 
 /// An argument of a run.
@@ -38,6 +41,19 @@ pub struct Run<'r> {
     pub meter: &'r Arc<Meter>,
     /// Who performs host calls.
     pub host: &'r mut dyn Host,
+    /// Who is told of each step.
+    pub observer: Option<&'r mut dyn Observer>,
+}
+
+/// Is told of the steps of a run, as they are executed.
+pub trait Observer {
+    /// A step begins.
+    fn before(&mut self, step: StepId);
+
+    /// A step has ended, and left these bytes in the slots that it writes. A loop or a branch has no
+    /// bytes of its own: its steps are told of one by one, between its own `before` and `after`. A
+    /// step that fails has no `after`.
+    fn after(&mut self, step: StepId, written: &[(SlotId, &[u8])]);
 }
 
 /// Where a slot is at the moment.
@@ -120,7 +136,8 @@ impl Program {
         let mut executor = Executor { program: self, places, run };
         executor.steps(&parts.steps)?;
         // Its last step may have been left undone.
-        executor.run.meter.stopped()?;
+        let stopped = executor.run.meter.stopped();
+        stopped.map_err(|why| RunError::Stopped { at: None, why })?;
         // Rotations have moved blocks among slots; each is still in exactly one.
         let places = executor.places;
         let mut blocks: SmallVec<[Option<Block>; 8]> = blocks.into_iter().map(Some).collect();
@@ -150,36 +167,65 @@ impl Executor<'_, '_> {
         steps.iter().try_for_each(|step| self.step(step))
     }
 
-    fn count(&mut self) -> Result<(), RunError> {
-        Ok(self.run.meter.count(1)?)
+    /// Counts an instruction's work.
+    fn count(&mut self, at: StepId) -> Result<(), RunError> {
+        self.run.meter.count(1).map_err(|why| RunError::Stopped { at: Some(at), why })
     }
 
     fn step(&mut self, step: &Step) -> Result<(), RunError> {
-        self.count()?;
-        match step {
-            Step::Raw { kernel, slots } => {
+        self.count(step.id)?;
+        if let Some(observer) = &mut self.run.observer {
+            observer.before(step.id);
+        }
+        self.perform(step)?;
+        if self.run.observer.is_some() {
+            self.show(step);
+        }
+        Ok(())
+    }
+
+    /// Tells the observer what a step has written.
+    fn show(&mut self, step: &Step) {
+        let slots = step.action.written();
+        let bytes = |&id: &SlotId| {
+            let (at, bytes) =
+                (self.places[id.index()].at, self.program.parts.slots[id.index()].bytes);
+            // SAFETY: the slot has so many bytes, initialised when their block was made. The step that
+            // wrote them has ended, the next has not begun, and the slice is dropped before it does.
+            (id, unsafe { std::slice::from_raw_parts(at.cast_const(), bytes) })
+        };
+        let written: SmallVec<[(SlotId, &[u8]); 4]> = slots.iter().map(bytes).collect();
+        if let Some(observer) = &mut self.run.observer {
+            observer.after(step.id, &written);
+        }
+    }
+
+    fn perform(&mut self, step: &Step) -> Result<(), RunError> {
+        let failed = |failure| RunError::Step { at: step.id, failure };
+        match &step.action {
+            Action::Raw { kernel, slots } => {
                 let mut at = SmallVec::<[*mut u8; 16]>::new();
                 at.extend(slots.iter().map(|&id| self.places[id.index()].at));
                 // SAFETY: `check` has compared each slot's size with what the code declares to
                 // touch, written slots are writable and overlap no other parameter except where a
                 // slot stands twice, and all memory outlives this call.
                 unsafe { kernel.call(&at, 0..kernel.signature().range, self.run.threads) }
-                    .map_err(|error| RunError::Step(error.into()))
+                    .map_err(|error| failed(error.into()))
             }
-            Step::Finished(step) => self.finished(step),
-            Step::Kernel { kernel, inputs, outputs } => {
+            Action::Finished(finished) => self.finished(finished).map_err(failed),
+            Action::Kernel { kernel, inputs, outputs } => {
                 let (mut read, mut written) = (Slices::new(), SlicesMut::new());
                 // SAFETY: `check` has seen that the outputs overlap nothing (see `slices`).
                 unsafe { self.slices(inputs, outputs, &mut read, &mut written) };
-                kernel.run(&read, &mut written, self.run.threads).map_err(RunError::Step)
+                kernel.run(&read, &mut written, self.run.threads).map_err(failed)
             }
-            Step::Host { call, inputs, outputs } => {
+            Action::Host { call, inputs, outputs } => {
                 let (mut read, mut written) = (Slices::new(), SlicesMut::new());
                 // SAFETY: `check` has seen that the outputs overlap nothing (see `slices`).
                 unsafe { self.slices(inputs, outputs, &mut read, &mut written) };
-                self.run.host.call(*call, &read, &mut written).map_err(RunError::Step)
+                self.run.host.call(*call, &read, &mut written).map_err(failed)
             }
-            Step::Copy { from, to } => {
+            Action::Copy { from, to } => {
                 let bytes = self.program.parts.slots[to.index()].bytes;
                 let [from, to] = [from, to].map(|id| self.places[id.index()].at);
                 // SAFETY: `check` has seen that the two do not overlap and are of one size. All bytes
@@ -199,41 +245,43 @@ impl Executor<'_, '_> {
                 });
                 Ok(())
             }
-            Step::While(step) => {
-                let mut trips = 0u64;
-                loop {
-                    match step.trips {
-                        Some(count) if trips >= count => break,
-                        Some(_) => self.count()?,
-                        None => {
-                            self.steps(&step.cond)?;
-                            if self.byte(step.go) == 0 {
-                                break;
-                            }
-                        }
-                    }
-                    self.steps(&step.body)?;
-                    step.rotate.iter().for_each(|cycle| self.rotate(cycle));
-                    trips += 1;
-                }
-                Ok(())
-            }
-            Step::Branch(step) => {
-                let last = step.branches.len() - 1;
-                let taken = match step.selector {
+            Action::While(each) => self.repeat(step.id, each),
+            Action::Branch(branch) => {
+                let last = branch.branches.len() - 1;
+                let taken = match branch.selector {
                     Selector::Pred(slot) => usize::from(self.byte(slot) == 0),
                     Selector::Index(slot) => {
                         let index = i32::from_ne_bytes(self.bytes(slot));
                         usize::try_from(index).map_or(last, |index| index.min(last))
                     }
                 };
-                self.steps(&step.branches[taken])
+                self.steps(&branch.branches[taken])
             }
         }
     }
 
+    /// Runs a loop.
+    fn repeat(&mut self, at: StepId, each: &While) -> Result<(), RunError> {
+        let mut trips = 0u64;
+        loop {
+            match each.trips {
+                Some(count) if trips >= count => return Ok(()),
+                Some(_) => self.count(at)?,
+                None => {
+                    self.steps(&each.cond)?;
+                    if self.byte(each.go) == 0 {
+                        return Ok(());
+                    }
+                }
+            }
+            self.steps(&each.body)?;
+            each.rotate.iter().for_each(|cycle| self.rotate(cycle));
+            trips += 1;
+        }
+    }
+
     /// Runs a kernel, and code on its rows.
-    fn finished(&self, step: &Finished) -> Result<(), RunError> {
+    fn finished(&self, step: &Finished) -> Result<(), Failure> {
         let Finished { kernel, inputs, output, code, slots } = step;
         let unit_bytes = code.signature().unit_bytes.expect("`check` has seen that it has them");
         let (place, bytes) =
@@ -243,7 +291,7 @@ impl Executor<'_, '_> {
         let (at, threads) = (Addresses(&at), self.run.threads);
         let grain = code.signature().grain as usize * unit_bytes;
         let start = place.addr();
-        let failed = Mutex::new(Ok(()));
+        let failed: Mutex<Result<(), CallError>> = Mutex::new(Ok(()));
         let finish = |from: usize, rows: &mut [u8]| {
             let to = from + rows.len();
             let ours = rows.as_ptr().addr() == start + from && to <= bytes;
@@ -266,9 +314,8 @@ impl Executor<'_, '_> {
         // SAFETY: `check` has seen that the output overlaps nothing (see `slices`). What the code
         // reads besides overlaps it neither.
         unsafe { self.slices(inputs, &[*output], &mut read, &mut written) };
-        kernel.run_finished(&read, written[0], &finish, threads).map_err(RunError::Step)?;
-        let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
-        failed.map_err(|error| RunError::Step(error.into()))
+        kernel.run_finished(&read, written[0], &finish, threads)?;
+        Ok(failed.into_inner().unwrap_or_else(PoisonError::into_inner)?)
     }
 
     fn rotate(&mut self, cycle: &[SlotId]) {

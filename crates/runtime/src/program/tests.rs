@@ -1,5 +1,7 @@
 //! Programs whose code is Rust, so that Miri sees what the executor does.
 
+use helio_limits::{Limits, Meter};
+
 use super::*;
 use crate::{Memory, Pool};
 
@@ -115,18 +117,22 @@ fn slots(homes: &[Home]) -> Vec<Slot> {
     homes.iter().map(|&home| Slot { bytes: BYTES, home }).collect()
 }
 
+fn step(action: Action) -> Step {
+    Step { id: StepId(0), action }
+}
+
 fn raw(code: Add, slots: [u32; 2]) -> Step {
-    Step::Raw { kernel: Arc::new(code), slots: slots.map(SlotId).to_vec() }
+    step(Action::Raw { kernel: Arc::new(code), slots: slots.map(SlotId).to_vec() })
 }
 
 fn finished(code: Add, row_bytes: usize, slots: [u32; 2]) -> Step {
-    Step::Finished(Box::new(Finished {
+    step(Action::Finished(Box::new(Finished {
         kernel: Arc::new(Double { row_bytes }),
         inputs: vec![SlotId(0)],
         output: SlotId(1),
         code: Arc::new(code),
         slots: slots.map(SlotId).to_vec(),
-    }))
+    })))
 }
 
 /// An argument of 64 bytes and a block that is the result.
@@ -149,7 +155,8 @@ fn run(parts: Parts, argument: &[u8]) -> Vec<u8> {
     program.replay().unwrap();
     let (memory, pool, meter) = (Memory::new(), Pool::new(2), Arc::default());
     let mut results = [Threads::single(), pool.threads(2)].map(|threads| {
-        let run = Run { memory: &memory, threads, meter: &meter, host: &mut Copies };
+        let run =
+            Run { memory: &memory, threads, meter: &meter, host: &mut Copies, observer: None };
         let results = program.run(vec![Argument::Lent(argument)], run).unwrap();
         results[0].as_slice().to_vec()
     });
@@ -199,11 +206,11 @@ fn loops_exchange_blocks_and_branches_choose() {
     // Slots: the argument, two blocks that change places, and a place in the arena.
     let body = vec![
         add(1, [1, 3]),
-        Step::Copy { from: SlotId(3), to: SlotId(2) },
-        Step::Branch(Box::new(Branch {
+        step(Action::Copy { from: SlotId(3), to: SlotId(2) }),
+        step(Action::Branch(Box::new(Branch {
             selector: Selector::Pred(SlotId(0)),
             branches: vec![vec![add(2, [3, 2])], vec![add(9, [3, 2])]],
-        })),
+        }))),
     ];
     let each = While {
         cond: Vec::new(),
@@ -212,11 +219,58 @@ fn loops_exchange_blocks_and_branches_choose() {
         body,
         rotate: vec![vec![SlotId(1), SlotId(2)]],
     };
-    let copy = Step::Host { call: 0, inputs: vec![SlotId(0)], outputs: vec![SlotId(1)] };
+    let copy = step(Action::Host { call: 0, inputs: vec![SlotId(0)], outputs: vec![SlotId(1)] });
     let parts = Parts {
         slots: slots(&[Home::Argument(0), Home::Block(0), Home::Block(1), Home::Arena(64)]),
         arena_bytes: 128,
-        ..parts(vec![copy, Step::While(Box::new(each))])
+        ..parts(vec![copy, step(Action::While(Box::new(each)))])
     };
     assert_eq!(run(parts, &[1; BYTES]), [10; BYTES]);
+}
+
+#[test]
+fn observers_see_every_step_and_errors_say_which() {
+    struct Log(Vec<(u32, Vec<u8>)>);
+    impl Observer for Log {
+        fn before(&mut self, step: StepId) {
+            self.0.push((step.0, Vec::new()));
+        }
+        fn after(&mut self, step: StepId, written: &[(SlotId, &[u8])]) {
+            let firsts = written.iter().map(|(_, bytes)| bytes[0]);
+            self.0.push((100 + step.0, firsts.collect()));
+        }
+    }
+    let number = |id, step: Step| Step { id: StepId(id), ..step };
+    let each = While {
+        cond: Vec::new(),
+        go: SlotId(0),
+        trips: Some(2),
+        body: vec![number(2, raw(Add::new(BYTES, 1, true, None), [1, 1]))],
+        rotate: Vec::new(),
+    };
+    let steps = vec![
+        number(0, raw(Add::new(BYTES, 3, false, None), [0, 1])),
+        number(1, step(Action::While(Box::new(each)))),
+    ];
+    let program = Program::new(parts(steps)).unwrap();
+    let (memory, mut log) = (Memory::new(), Log(Vec::new()));
+    let mut observed = |meter: &Arc<Meter>| {
+        let run = Run {
+            memory: &memory,
+            threads: Threads::single(),
+            meter,
+            host: &mut Copies,
+            observer: Some(&mut log),
+        };
+        program.run(vec![Argument::Lent(&[1; BYTES])], run).map(drop)
+    };
+    observed(&Arc::default()).unwrap();
+    let stopped =
+        observed(&Arc::new(Meter::new(Limits { max_steps: Some(2), ..Limits::default() })));
+    assert!(matches!(stopped, Err(RunError::Stopped { at: Some(StepId(1)), .. })), "{stopped:?}");
+    let all: Vec<(u32, &[u8])> = log.0.iter().map(|(id, bytes)| (*id, &bytes[..])).collect();
+    let none: &[u8] = &[];
+    assert_eq!(all[..4], [(0, none), (100, &[4]), (1, none), (2, none)]);
+    assert_eq!(all[4..8], [(102, &[5][..]), (2, none), (102, &[6]), (101, none)]);
+    assert_eq!(all[8..], [(0, none), (100, &[4]), (1, none)]);
 }

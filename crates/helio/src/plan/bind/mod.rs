@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use helio_ir::{ArrayShape, CompId, Error, Instr, InstrId, Module, Op, Verified};
 use helio_runtime::kernels::FoldCode;
 use helio_runtime::kernels::sort::{PAIRS, Pairs};
-use helio_runtime::program::{Failure, Kernel, OwnMemory, Step};
+use helio_runtime::program::{Action, Failure, Kernel, OwnMemory, Step};
 use helio_runtime::{JitBatch, Threads};
 
 use super::code::ScalarCode;
@@ -303,7 +303,7 @@ impl<'m> Planner<'m> {
             outputs.push(self.storage(scratch_bytes, frame.number));
         }
         let touches: Vec<StorageId> = inputs.iter().chain(&outputs).copied().collect();
-        self.push(steps, Step::Kernel { kernel, inputs, outputs }, &touches);
+        self.push(steps, Action::Kernel { kernel, inputs, outputs }, &touches);
         Ok(Some(values))
     }
 

@@ -15,7 +15,7 @@ use helio_codegen::kernel::Kernel;
 use helio_codegen::kernel_loop::{Buffer, KernelLoop, Part, Role, Until};
 use helio_codegen::{Vouched, elementwise};
 use helio_ir::{ArrayShape, CompId, Computation, ElementType, Instr, InstrId, Op, ops};
-use helio_runtime::program::{RawKernel, Step};
+use helio_runtime::program::{Action, RawKernel, Step};
 
 use super::{Planned, Planner, Source, Storage, StorageId};
 
@@ -71,7 +71,7 @@ pub(super) struct Steps<'s> {
 /// Code that runs many iterations of a loop, and leaves the state where it was.
 pub(super) struct Many {
     /// To be run one after the other.
-    pub(super) steps: Vec<Step>,
+    pub(super) actions: Vec<Action>,
     /// What they touch.
     pub(super) slots: Vec<StorageId>,
     /// Whether that is the whole loop; else they run as long as the condition holds.
@@ -188,8 +188,8 @@ impl<'m> Planner<'m> {
         self.machine_code.truncate(kept.functions);
         self.written.truncate(kept.written);
         self.interpreted.truncate(kept.interpreted);
-        let step = self.kernel_step(code, cycles, slots.clone())?;
-        Ok(Some(Many { steps: vec![step], slots, is_whole }))
+        let action = self.kernel_step(code, cycles, slots.clone())?;
+        Ok(Some(Many { actions: vec![action], slots, is_whole }))
     }
 
     fn native_loop(&self, steps: &Steps<'_>) -> Option<Native> {
@@ -247,24 +247,24 @@ impl<'m> Planner<'m> {
         buffers: &mut Buffers,
         cycles: &mut u64,
     ) -> Option<Vec<Part<'s>>> {
-        let mut part = |step: &Step| match step {
-            Step::Raw { kernel, slots } => {
+        let mut part = |step: &Step| match &step.action {
+            Action::Raw { kernel, slots } => {
                 let written = self.written.iter().rev().find(|w| Arc::ptr_eq(&w.kernel, kernel))?;
                 let work = written.cost.saturating_mul(written.code.range.unsigned_abs());
                 *cycles = cycles.saturating_add(work);
                 let of = |&slot: &StorageId| buffers.number(self.find(slot));
                 Some(Part::Kernel(&written.code, slots.iter().map(of).collect()))
             }
-            Step::Copy { from, to } => {
+            Action::Copy { from, to } => {
                 let [from, to] = [from, to].map(|&id| self.find(id));
                 *cycles = cycles.saturating_add(self.storages[from.index()].bytes as u64 / 16);
                 Some(Part::Copy { from: buffers.number(from), to: buffers.number(to) })
             }
-            Step::Kernel { .. }
-            | Step::Finished(_)
-            | Step::Host { .. }
-            | Step::While(_)
-            | Step::Branch(_) => None,
+            Action::Kernel { .. }
+            | Action::Finished(_)
+            | Action::Host { .. }
+            | Action::While(_)
+            | Action::Branch(_) => None,
         };
         steps.iter().map(&mut part).collect()
     }
