@@ -128,7 +128,7 @@ impl<'a> Evaluator<'a> {
             self.draws.set(draws);
             result
         };
-        result.map_err(|e| e.in_instruction(&instr.name).at(instr.at.clone()))
+        result.map_err(|e| self.module.locate(e, instr))
     }
 
     fn run(&self, id: CompId, mut args: Vec<Literal>) -> Result<Literal> {
@@ -147,13 +147,31 @@ impl<'a> Evaluator<'a> {
                 (op, operands) => {
                     let operands = operands.iter().map(|&operand| values.take(operand));
                     let operands = operands.collect::<Result<_>>()?;
-                    self.step(id, instr_id, op, operands, &instr.shape)
+                    self.observed_step(id, instr_id, op, operands, &instr.shape)
                 }
             };
-            let value = value.map_err(|e| e.in_instruction(&instr.name).at(instr.at.clone()))?;
+            let value = value.map_err(|e| self.module.locate(e, instr))?;
             values.put(instr_id, value);
         }
         values.take(computation.root())
+    }
+
+    /// [`Self::step`], of which the observer is told, if there is one.
+    fn observed_step(
+        &self,
+        computation: CompId,
+        instr: InstrId,
+        op: &Op,
+        operands: Vec<Literal>,
+        shape: &Shape,
+    ) -> Result<Literal> {
+        let Some(observer) = &self.cx.observer else {
+            return self.step(computation, instr, op, operands, shape);
+        };
+        observer.before(computation, instr);
+        let value = self.step(computation, instr, op, operands, shape)?;
+        observer.after(computation, instr, &value);
+        Ok(value)
     }
 
     fn step(

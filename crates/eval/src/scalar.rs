@@ -116,14 +116,9 @@ mod tests {
         }
 
         fn push(&mut self, op: impl Into<Op>, operands: &[u32], shape: Shape) -> u32 {
-            let instr = Instr {
-                name: format!("i{}", self.0.instrs().len()),
-                op: op.into(),
-                operands: operands.iter().map(|&i| InstrId(i)).collect(),
-                shape,
-                extra: None,
-                at: None,
-            };
+            let operands: Vec<_> = operands.iter().map(|&i| InstrId(i)).collect();
+            let instr =
+                Instr::new(op, operands, shape).named(format!("i{}", self.0.instrs().len()));
             self.0.push(instr).unwrap().0
         }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use helio_ir::{Error, Literal, Result, Shape};
+use helio_ir::{CompId, Error, InstrId, Literal, Result, Shape};
 
 use crate::Limits;
 
@@ -119,6 +119,15 @@ impl CustomCalls for NoCustomCalls {
     }
 }
 
+/// Is told of each instruction of a run. Those of computations that are called for single elements
+/// (the reducer of a sum, say) may be left out.
+pub trait Observer: Send + Sync {
+    /// An instruction is about to be performed.
+    fn before(&self, computation: CompId, instr: InstrId);
+    /// An instruction has this value.
+    fn after(&self, computation: CompId, instr: InstrId, value: &Literal);
+}
+
 /// Everything around one participant's run.
 #[derive(Clone)]
 pub struct Context {
@@ -134,6 +143,8 @@ pub struct Context {
     pub host: Arc<dyn Host>,
     /// The user's functions.
     pub custom_calls: Arc<dyn CustomCalls>,
+    /// Is told of each instruction.
+    pub observer: Option<Arc<dyn Observer>>,
     /// Seed of `rng`: the same seed gives the same numbers.
     pub seed: u64,
     /// What the run may use.
@@ -150,6 +161,7 @@ impl Default for Context {
             collectives: Arc::new(Alone),
             host: Arc::new(NoHost),
             custom_calls: Arc::new(NoCustomCalls),
+            observer: None,
             seed: 0,
             limits: Limits::default(),
         }

@@ -53,14 +53,9 @@ impl Bench {
     ) -> CompId {
         let mut computation = Computation::new(format!("f{}", self.module.computations().len()));
         let mut push = |op: Op, operands: &[u32], shape: Shape| {
-            let instr = Instr {
-                name: format!("i{}", computation.instrs().len()),
-                op,
-                operands: operands.iter().map(|&i| InstrId(i)).collect(),
-                shape,
-                extra: None,
-                at: None,
-            };
+            let operands: Vec<_> = operands.iter().map(|&i| InstrId(i)).collect();
+            let instr =
+                Instr::new(op, operands, shape).named(format!("i{}", computation.instrs().len()));
             computation.push(instr).unwrap();
         };
         for (number, &element) in params.iter().enumerate() {

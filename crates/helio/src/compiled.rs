@@ -7,10 +7,11 @@ use helio_eval::{Context, Evaluator, Meter};
 use helio_ir::{Error, Literal, Module, Result, Shape, Verified};
 use helio_passes::watch::Watch as CompileWatch;
 use helio_runtime::Block;
-use helio_runtime::program::{Argument, Program, Run, RunError, StepId};
+use helio_runtime::program::{self, Argument, Program, Run, RunError, StepId};
 
 use crate::client::Client;
 use crate::interpreted::{Interpreted, Reason};
+use crate::observe::{Observer, StepInfo, StepWatcher};
 use crate::plan::{self, Interpreter, NoPlan, Plan, Target};
 use crate::{CompileOptions, GeneratedCode, OptLevel};
 
@@ -72,12 +73,19 @@ impl Compiled {
         &self.plan.program
     }
 
+    /// What is known of its steps, by number.
+    pub(crate) fn steps(&self) -> impl ExactSizeIterator<Item = StepInfo<'_>> {
+        let (module, infos) = (&*self.module, &self.plan.steps);
+        infos.ids().map(move |id| StepInfo::planned(id, module, infos))
+    }
+
     /// Runs it on the bytes of its arguments, tuples taken apart; gives those of its result.
     pub(crate) fn execute(
         &self,
         arguments: Vec<Argument<'_>>,
         cx: &Context,
         threads: usize,
+        observer: Option<&dyn Observer>,
     ) -> Result<Vec<Block>> {
         let meter = Arc::new(Meter::new(cx.limits.clone()));
         let mut host = Interpreter {
@@ -93,22 +101,30 @@ impl Compiled {
             );
             return Err(Error::limit("limit.memory", detail));
         }
+        let watcher = |observer| StepWatcher::new(observer, &self.module, &self.plan.steps);
+        let mut watcher = observer.map(watcher);
         let run = Run {
             memory,
             threads: self.client.pool().threads(threads),
             meter: &meter,
             host: &mut host,
-            observer: None,
+            observer: watcher.as_mut().map(|watcher| watcher as &mut dyn program::Observer),
         };
         self.plan.program.run(arguments, run).map_err(|error| self.failed(error))
     }
 
     /// Runs it on literals that fit its parameters.
-    pub(crate) fn run(&self, args: &[Literal], cx: &Context, threads: usize) -> Result<Literal> {
+    pub(crate) fn run(
+        &self,
+        args: &[Literal],
+        cx: &Context,
+        threads: usize,
+        observer: Option<&dyn Observer>,
+    ) -> Result<Literal> {
         let leaves = args.iter().flat_map(Literal::leaves).map(Literal::as_array);
         let arguments = leaves.map(|leaf| self.client.argument(leaf));
         let arguments = arguments.collect::<Result<Vec<_>>>()?;
-        let results = self.execute(arguments, cx, threads)?;
+        let results = self.execute(arguments, cx, threads, observer)?;
         let slices: Vec<&[u8]> = results.iter().map(Block::as_slice).collect();
         plan::literal(&self.result, &mut slices.iter())
     }
@@ -132,11 +148,10 @@ impl Compiled {
 
     /// An error with the instruction that a step performs.
     fn locate(&self, error: Error, step: StepId) -> Error {
-        let at = self.plan.steps.get(step).and_then(|info| info.instrs.first());
-        match at {
-            Some(&(computation, id)) => {
-                let instr = self.module.computation(computation).instr(id);
-                error.in_instruction(&instr.name).at(instr.at.clone())
+        match self.plan.steps.of(step).next() {
+            Some(planned) => {
+                let (computation, id) = planned.at;
+                self.module.locate(error, self.module.computation(computation).instr(id))
             }
             None => error,
         }

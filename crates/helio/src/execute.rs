@@ -229,7 +229,7 @@ impl Executable {
             };
         }
         let threads = options.threads.unwrap_or(usize::MAX);
-        let blocks = compiled.execute(arguments, &cx, threads)?;
+        let blocks = compiled.execute(arguments, &cx, threads, options.observer.as_deref())?;
         let mut blocks: Vec<Option<Block>> = blocks.into_iter().map(Some).collect();
         let value = |leaf: &Leaf| {
             let block = blocks.get_mut(leaf.number).and_then(Option::take);

@@ -33,6 +33,7 @@ mod execute;
 mod host;
 mod interpreted;
 mod memory_plan;
+mod observe;
 mod plan;
 mod random;
 
@@ -57,6 +58,7 @@ pub use helio_runtime::{Block, Bytes, CFunction, Closed, Memory, OutOfMemory, Qu
 pub use host::{HostQueues, infeed_shapes};
 pub use interpreted::{Interpreted, Reason};
 pub use memory_plan::MemoryPlan;
+pub use observe::{Observer, OutputView, StepInfo};
 pub use random::random_arguments;
 
 use compiled::Compiled;
@@ -64,8 +66,9 @@ use execute::Signature;
 use helio_codegen::elementwise::Recipes;
 use helio_eval::Context;
 use helio_ir::{Capabilities, Verified};
-use helio_passes::PassCx;
 use helio_passes::watch::Watch;
+use helio_passes::{PassCx, PassObserver};
+use observe::InstrWatcher;
 
 /// What turns a program into results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,6 +97,8 @@ pub struct CompileOptions {
     /// When to stop; its steps are instructions that passes and planner look at. A compilation takes
     /// some hundred for each instruction of the program.
     pub limits: Limits,
+    /// Is shown what each pass makes of the program.
+    pub observer: Option<Arc<dyn PassObserver>>,
 }
 
 impl CompileOptions {
@@ -132,6 +137,8 @@ pub struct RunOptions {
     pub threads: Option<usize>,
     /// The functions that custom calls name.
     pub custom_calls: Arc<CustomCallRegistry>,
+    /// Is told of each step.
+    pub observer: Option<Arc<dyn Observer>>,
 }
 
 /// Checks a program and makes it ready to run. Errors: everything that is wrong with it.
@@ -171,7 +178,8 @@ impl Executable {
             Backend::Cpu => {
                 let watch = Watch::new(&module, &options.limits);
                 let level = options.opt_level;
-                let cx = PassCx::new(&watch, options.capabilities());
+                let observer = options.observer.as_deref();
+                let cx = PassCx { observer, ..PassCx::new(&watch, options.capabilities()) };
                 let optimized = helio_passes::optimize(module.clone(), level, &cx);
                 let compiled = optimized
                     .and_then(|module| Compiled::new(module, options, client.clone(), &watch));
@@ -201,6 +209,12 @@ impl Executable {
     /// The steps of the compiled program and their memory; `None` if it is interpreted.
     pub fn plan(&self) -> Option<&helio_runtime::program::Program> {
         self.compiled.as_deref().ok().map(Compiled::program)
+    }
+
+    /// What is known of each step of the compiled program, by number: which instructions of the user's
+    /// program it computes. Nothing if it is interpreted.
+    pub fn steps(&self) -> impl Iterator<Item = StepInfo<'_>> {
+        self.compiled.as_deref().ok().into_iter().flat_map(Compiled::steps)
     }
 
     /// Why it is interpreted as a whole; `None` if it is compiled.
@@ -241,6 +255,13 @@ impl Executable {
         functions.missing(&self.module)
     }
 
+    /// What surrounds a run by the interpreter.
+    fn observed(&self, cx: Context, options: &RunOptions) -> Context {
+        let Some(observer) = &options.observer else { return cx };
+        let watcher = InstrWatcher::new(Arc::clone(observer), Arc::clone(&self.module));
+        Context { observer: Some(Arc::new(watcher)), ..cx }
+    }
+
     /// Runs it once, with default options. Errors: as for [`Executable::run_with`].
     pub fn run(&self, args: &[Literal]) -> Result<Literal> {
         self.run_with(args, &RunOptions::default())
@@ -257,9 +278,10 @@ impl Executable {
         match &self.compiled {
             Ok(compiled) => {
                 helio_eval::check_arguments(&self.program_shape, args)?;
-                compiled.run(args, &cx, options.threads.unwrap_or(usize::MAX))
+                let threads = options.threads.unwrap_or(usize::MAX);
+                compiled.run(args, &cx, threads, options.observer.as_deref())
             }
-            Err(_) => helio_eval::evaluate(&self.module, args, &cx),
+            Err(_) => helio_eval::evaluate(&self.module, args, &self.observed(cx, options)),
         }
     }
 }

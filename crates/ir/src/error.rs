@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::SourceLine;
+
 /// The result of anything in helio that can fail on its input.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -124,6 +126,7 @@ struct Inner {
     rule: Option<&'static str>,
     at: Option<Location>,
     instruction: Option<String>,
+    source_line: Option<SourceLine>,
     detail: String,
 }
 
@@ -135,6 +138,7 @@ impl Error {
             rule: None,
             at: None,
             instruction: None,
+            source_line: None,
             detail: detail.into(),
         }))
     }
@@ -198,6 +202,16 @@ impl Error {
         self
     }
 
+    /// Adds the line of the framework's program that the instruction stands for, unless one is known
+    /// already.
+    #[must_use]
+    pub fn from_line(mut self, line: Option<SourceLine>) -> Self {
+        if self.0.source_line.is_none() {
+            self.0.source_line = line;
+        }
+        self
+    }
+
     /// Puts `context` and a colon before the text.
     #[must_use]
     pub fn context(mut self, context: impl fmt::Display) -> Self {
@@ -226,16 +240,21 @@ impl Error {
         self.0.instruction.as_deref()
     }
 
+    /// The line of the framework's program that the instruction stands for.
+    pub fn source_line(&self) -> Option<&SourceLine> {
+        self.0.source_line.as_ref()
+    }
+
     /// The text for a person.
     pub fn detail(&self) -> &str {
         &self.0.detail
     }
 }
 
-/// `place: code[rule]: instruction: detail`, leaving out what is not known.
+/// `place: code[rule]: instruction (source line): detail`, leaving out what is not known.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { code, rule, at, instruction, detail } = &*self.0;
+        let Inner { code, rule, at, instruction, source_line, detail } = &*self.0;
         if let Some(at) = at {
             write!(f, "{at}: ")?;
         }
@@ -244,8 +263,11 @@ impl fmt::Display for Error {
             write!(f, "[{rule}]")?;
         }
         f.write_str(": ")?;
-        if let Some(instruction) = instruction {
-            write!(f, "{instruction}: ")?;
+        match (instruction, source_line) {
+            (Some(instruction), Some(line)) => write!(f, "{instruction} ({line}): ")?,
+            (Some(name), None) => write!(f, "{name}: ")?,
+            (None, Some(line)) => write!(f, "{line}: ")?,
+            (None, None) => {}
         }
         f.write_str(detail)
     }

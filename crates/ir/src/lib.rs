@@ -19,6 +19,8 @@ pub mod error;
 pub mod memory;
 mod module;
 pub mod ops;
+mod origin;
+pub mod stack_frames;
 pub mod text;
 pub mod types;
 pub mod verify;
@@ -31,6 +33,7 @@ pub use module::{
     ModuleConfig, ProgramShape,
 };
 pub use ops::{BinaryOp, InferCx, Op, OpDef, UnaryOp};
+pub use origin::{Origin, OriginId, OriginSet, SourceLine};
 pub use types::{
     Array, ArrayData, ArrayShape, DimKind, ElementType, Layout, Literal, Native, Number, Shape,
 };

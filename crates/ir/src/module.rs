@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::ops::Parameter;
+use crate::origin::{Origin, OriginId, OriginSet, SourceLine};
+use crate::stack_frames::StackFrames;
 use crate::{Error, Location, Op, Result, Shape};
 
 /// A computation of a module.
@@ -57,6 +59,8 @@ pub struct Metadata {
     pub source_file: Option<String>,
     /// Source line.
     pub source_line: Option<i64>,
+    /// The calls in progress, as a number in the module's [`StackFrames`].
+    pub stack_frame: Option<u32>,
     /// Everything else, `key` and value as written.
     pub other: Vec<(String, String)>,
 }
@@ -65,7 +69,7 @@ pub struct Metadata {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extra {
     /// Where it comes from.
-    pub metadata: Option<Metadata>,
+    pub metadata: Option<Arc<Metadata>>,
     /// The sharding, as written between its braces.
     pub sharding: Option<String>,
     /// Free attributes of the front end, in the order written; values as written (a quoted string
@@ -95,6 +99,36 @@ pub struct Instr {
     pub extra: Option<Box<Extra>>,
     /// Where it was written.
     pub at: Option<Location>,
+    /// The instructions of the program as it was given that this one computes; none in a program
+    /// that no pass has seen ([`Module::record_origins`]).
+    pub origins: OriginSet,
+}
+
+impl Instr {
+    /// An instruction without a name, which nothing else is known of.
+    pub fn new(op: impl Into<Op>, operands: impl Into<Vec<InstrId>>, shape: Shape) -> Self {
+        Instr {
+            name: String::new(),
+            op: op.into(),
+            operands: operands.into(),
+            shape,
+            extra: None,
+            at: None,
+            origins: OriginSet::default(),
+        }
+    }
+
+    /// The same with a name.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// What the framework says of it.
+    pub fn metadata(&self) -> Option<&Arc<Metadata>> {
+        self.extra.as_ref()?.metadata.as_ref()
+    }
 }
 
 /// A list of instructions, operands before users, with a root whose value is the result.
@@ -256,8 +290,8 @@ pub struct ModuleConfig {
     pub frontend_attributes: Vec<(String, String)>,
     /// All other attributes, name and value as written.
     pub other: Vec<(String, String)>,
-    /// The tables of source places after the first line (`FileNames` and so on), as written.
-    pub stack_frames: Option<String>,
+    /// The tables of source places after the first line (`FileNames` and so on).
+    pub stack_frames: Option<Arc<StackFrames>>,
 }
 
 /// A program: computations, one of which is the entry.
@@ -267,6 +301,8 @@ pub struct Module {
     pub name: String,
     /// The attributes of the first line.
     pub config: ModuleConfig,
+    /// The instructions of the program as it was given; empty unless [`Module::record_origins`].
+    pub origins: Vec<Origin>,
     computations: Vec<Computation>,
     entry: CompId,
 }
@@ -277,6 +313,7 @@ impl Module {
         Module {
             name: name.into(),
             config: ModuleConfig::default(),
+            origins: Vec::new(),
             computations: Vec::new(),
             entry: CompId(0),
         }
@@ -340,6 +377,63 @@ impl Module {
     /// A computation of this module, to change it; callees must keep preceding callers.
     pub fn computation_mut(&mut self, id: CompId) -> &mut Computation {
         &mut self.computations[id.index()]
+    }
+
+    /// Remembers the instructions as they are now: whatever passes make of them will say from which
+    /// it comes. Does nothing if they are remembered already. A module has fewer than 2^32
+    /// instructions, or those beyond have no origin.
+    pub fn record_origins(&mut self) {
+        if !self.origins.is_empty() {
+            return;
+        }
+        let count = self.computations.iter().map(|computation| computation.instrs.len()).sum();
+        self.origins.reserve(count);
+        for computation in &mut self.computations {
+            let name: Arc<str> = computation.name.as_str().into();
+            for instr in &mut computation.instrs {
+                let Ok(id) = u32::try_from(self.origins.len()) else { return };
+                instr.origins.insert(OriginId(id));
+                self.origins.push(Origin {
+                    computation: Arc::clone(&name),
+                    instruction: instr.name.clone(),
+                    metadata: instr.metadata().cloned(),
+                    at: instr.at.clone(),
+                });
+            }
+        }
+    }
+
+    /// What is remembered of the instructions that an instruction computes; nothing of those that are
+    /// not this module's.
+    pub fn origins_of(&self, set: &OriginSet) -> impl Iterator<Item = &Origin> {
+        set.iter().filter_map(|id| self.origins.get(id.index()))
+    }
+
+    /// The line of the framework's program that metadata tells of, if it tells of one.
+    pub fn source_line(&self, metadata: &Metadata) -> Option<SourceLine> {
+        let call = || {
+            let frames = self.config.stack_frames.as_ref()?;
+            let call = frames.calls(metadata.stack_frame?).next()?;
+            Some((call.file.to_owned(), i64::from(call.location.line)))
+        };
+        let (file, line) = match (&metadata.source_file, metadata.source_line) {
+            (None, None) => call().unzip(),
+            (file, line) => (file.clone(), line),
+        };
+        let source = SourceLine { file, line, op_name: metadata.op_name.clone() };
+        (!source.is_empty()).then_some(source)
+    }
+
+    /// An error with the instruction that it is about, as the given program has it: its name, where
+    /// it was written, and the line of the framework's program. What the error knows already stays.
+    #[must_use]
+    pub fn locate(&self, error: Error, instr: &Instr) -> Error {
+        let (name, at, metadata) = match self.origins_of(&instr.origins).next() {
+            Some(origin) => (&origin.instruction, &origin.at, origin.metadata.as_ref()),
+            None => (&instr.name, &instr.at, instr.metadata()),
+        };
+        let line = metadata.and_then(|metadata| self.source_line(metadata));
+        error.in_instruction(name).at(at.clone()).from_line(line)
     }
 
     /// The id of the computation where execution begins.

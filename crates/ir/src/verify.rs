@@ -350,8 +350,8 @@ mod tests {
     }
 
     fn instr(name: &str, op: impl Into<Op>, operands: &[u32], shape: Shape) -> Instr {
-        let operands = operands.iter().copied().map(InstrId).collect();
-        Instr { name: name.to_owned(), op: op.into(), operands, shape, extra: None, at: None }
+        let operands: Vec<_> = operands.iter().copied().map(InstrId).collect();
+        Instr::new(op, operands, shape).named(name)
     }
 
     fn f32() -> Shape {

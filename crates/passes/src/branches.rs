@@ -27,6 +27,7 @@ pub(crate) fn select_branches(module: Module, cx: &PassCx<'_>) -> Result<Module>
         let (mut draft, old) = Draft::replacing(new, computation);
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
         for instr in old.instrs {
+            draft.stand_for(&instr);
             let selected = match &instr.op {
                 Op::Conditional(op) => {
                     let operands: Vec<_> =

@@ -20,6 +20,7 @@ pub(crate) fn canonicalize(module: Module, cx: &PassCx<'_>) -> Result<Module> {
         let mut layouts: Vec<Option<Layout>> = Vec::with_capacity(old.instrs.len());
         for (i, mut instr) in old.instrs.into_iter().enumerate() {
             layouts.push(layout(&instr.shape));
+            draft.stand_for(&instr);
             let operand = instr.operands.first().copied();
             let value = operand.map(|id| map[id.index()]);
             let id = match (&instr.op, operand, value) {

@@ -120,9 +120,27 @@ impl<'m> Draft<'m> {
         self.keep(instr)
     }
 
+    /// From here on, instructions that are made take the place of this one, or of a part of it:
+    /// they have its origins unless they have some of their own.
+    pub fn stand_for(&mut self, old: &Instr) {
+        if !old.origins.is_empty() {
+            self.module.origins.clone_from(&old.origins);
+        }
+    }
+
+    /// Notes that an instruction has the value of an old one as well.
+    pub(crate) fn join(&mut self, id: InstrId, old: &Instr) {
+        let origins = match old.origins.is_empty() {
+            true => &self.module.origins,
+            false => &old.origins,
+        };
+        self.instrs[id.index()].origins.join(origins);
+    }
+
     /// Takes over an instruction with the name that it had in the old computation, or none.
-    pub(crate) fn keep(&mut self, instr: Instr) -> InstrId {
+    pub(crate) fn keep(&mut self, mut instr: Instr) -> InstrId {
         self.has_new_names |= instr.name.is_empty();
+        self.module.give_origins(&mut instr);
         // The old computations had fewer than 2^32 instructions, and so have all that are finished.
         let id = InstrId(self.instrs.len() as u32);
         debug_assert!(instr.operands.iter().all(|&operand| operand < id));
@@ -217,8 +235,7 @@ pub(crate) fn addition(element: ElementType) -> Result<Computation> {
 
 /// An instruction that gets its name when the draft is finished.
 pub(crate) fn unnamed(op: Op, operands: &[InstrId], shape: Shape) -> Instr {
-    let operands = operands.to_vec();
-    Instr { name: String::new(), op, operands, shape, extra: None, at: None }
+    Instr::new(op, operands, shape)
 }
 
 /// Renames what an instruction refers to.

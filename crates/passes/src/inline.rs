@@ -23,6 +23,7 @@ pub(crate) fn inline(module: Module, cx: &PassCx<'_>) -> Result<Module> {
         let (mut draft, old) = Draft::replacing(new, computation);
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
         for instr in old.instrs {
+            draft.stand_for(&instr);
             let mapped = || -> Vec<_> { instr.operands.iter().map(|id| map[id.index()]).collect() };
             let inlined = match callee(&instr.op) {
                 Some(callee) => {

@@ -50,4 +50,6 @@ mod simplify;
 mod testing;
 mod unroll;
 
-pub use pass::{OptLevel, PARTS, PIPELINE, Pass, PassCx, find_pass, optimize, run_passes};
+pub use pass::{
+    OptLevel, PARTS, PIPELINE, Pass, PassCx, PassObserver, find_pass, optimize, run_passes,
+};

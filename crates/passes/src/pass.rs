@@ -1,6 +1,7 @@
 //! The passes, and the pipeline made of them.
 
 use std::fmt;
+use std::time::{Duration, Instant};
 
 use helio_ir::{Capabilities, Error, Module, Result, Verified, verify};
 
@@ -28,12 +29,20 @@ pub struct PassCx<'a> {
     pub watch: &'a Watch,
     /// What the kernels of the back end can compute; no pass asks which back end it is.
     pub capabilities: &'a dyn Capabilities,
+    /// Is shown what each pass has made.
+    pub observer: Option<&'a dyn PassObserver>,
+}
+
+/// Is shown what passes make, one after the other.
+pub trait PassObserver: fmt::Debug + Send + Sync {
+    /// A pass has made this module in this time.
+    fn after(&self, pass: &Pass, module: &Module, took: Duration);
 }
 
 impl<'a> PassCx<'a> {
     /// Passes within the limits of `watch`, for a back end with these capabilities.
     pub fn new(watch: &'a Watch, capabilities: &'a dyn Capabilities) -> Self {
-        PassCx { watch, capabilities }
+        PassCx { watch, capabilities, observer: None }
     }
 }
 
@@ -197,7 +206,8 @@ pub fn optimize(
     run_passes(module, PIPELINE.iter().filter(|pass| pass.level <= level), cx)
 }
 
-/// Runs passes in this order. Errors: memory or a limit, of the representation or of the compilation;
+/// Runs passes in this order. What they make says of which instructions of `module` it was made
+/// ([`Instr::origins`](helio_ir::Instr::origins)). Errors: memory or a limit, of the representation or of the compilation;
 /// `Internal` if a pass has made a module that does not verify.
 pub fn run_passes<'p>(
     module: Verified<Module>,
@@ -205,10 +215,15 @@ pub fn run_passes<'p>(
     cx: &PassCx<'_>,
 ) -> Result<Verified<Module>> {
     let mut module = module.into_inner();
+    module.record_origins();
     let mut last = "none";
     for pass in passes {
+        let begun = cx.observer.map(|observer| (observer, Instant::now()));
         module =
             (pass.run)(module, cx).map_err(|e| e.context(format_args!("pass {}", pass.name)))?;
+        if let Some((observer, begun)) = begun {
+            observer.after(pass, &module, begun.elapsed());
+        }
         last = pass.name;
     }
     verify(module).map_err(|errors| {

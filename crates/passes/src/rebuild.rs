@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use helio_ir::{CompId, Computation, Error, Module, Op, Result};
+use helio_ir::{CompId, Computation, Error, Instr, Module, Op, OriginSet, Result};
 
 use crate::effects::Effects;
 use crate::watch::Watch;
@@ -14,6 +14,8 @@ pub struct NewModule {
     effects: Effects,
     names: Names,
     watch: Watch,
+    /// Where instructions come from that are made now.
+    pub(crate) origins: OriginSet,
     /// How many instructions there are so far.
     instrs: usize,
 }
@@ -27,6 +29,11 @@ impl NewModule {
         self.watch.count_steps(count)?;
         self.watch.ensure_memory(self.instrs)?;
         computation.name = self.names.unique(std::mem::take(&mut computation.name));
+        for id in computation.ids() {
+            if computation.instr(id).origins.is_empty() {
+                self.give_origins(computation.instr_mut(id));
+            }
+        }
         let has_effect = computation.instrs().iter().any(|instr| self.has_effect(&instr.op));
         let id = self.module.push(computation)?;
         self.effects.push(has_effect);
@@ -36,6 +43,13 @@ impl NewModule {
     /// Whether an instruction must stay even if nobody takes its value.
     pub fn has_effect(&self, op: &Op) -> bool {
         self.effects.has_effect(op)
+    }
+
+    /// Gives an instruction without origins those of what it is made for.
+    pub(crate) fn give_origins(&self, instr: &mut Instr) {
+        if instr.origins.is_empty() {
+            instr.origins.clone_from(&self.origins);
+        }
     }
 
     /// Counts instructions looked at. Errors: the limits of the compilation.
@@ -66,6 +80,7 @@ pub fn rebuild(
     let entry = module.entry_id();
     let mut new = Module::new(std::mem::take(&mut module.name));
     new.config = std::mem::take(&mut module.config);
+    new.origins = std::mem::take(&mut module.origins);
     // Names of old computations are kept: those that are added give way to them.
     let mut names = Names::default();
     for (computation, needed) in module.computations().iter().zip(&needed) {
@@ -74,7 +89,8 @@ pub fn rebuild(
         }
     }
     let (effects, watch) = (Effects::default(), watch.clone());
-    let mut new = NewModule { module: new, effects, names, watch, instrs: 0 };
+    let mut new =
+        NewModule { module: new, effects, names, watch, origins: OriginSet::default(), instrs: 0 };
     let mut new_ids: Vec<Option<CompId>> = Vec::with_capacity(needed.len());
     for (mut computation, needed) in module.into_computations().into_iter().zip(needed) {
         if !needed {

@@ -28,6 +28,7 @@ pub(crate) fn unroll_loops(module: Module, cx: &PassCx<'_>) -> Result<Module> {
         let (mut draft, old) = Draft::replacing(new, computation);
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
         for instr in old.instrs {
+            draft.stand_for(&instr);
             let Op::While(op) = instr.op else {
                 map.push(draft.carry(instr, &map));
                 continue;

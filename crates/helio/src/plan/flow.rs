@@ -95,7 +95,7 @@ impl<'m> Planner<'m> {
         }
         self.give_state(frame.number, &state, &invariant);
         let action = Action::While(Box::new(While { cond, go, trips, body, rotate }));
-        steps.push(self.steps.step(action, self.at));
+        steps.push(self.steps.step(action));
         Ok(state)
     }
 
@@ -323,7 +323,7 @@ impl<'m> Planner<'m> {
             _ => Selector::Index(selector),
         };
         let action = Action::Branch(Box::new(Branch { selector, branches }));
-        steps.push(self.steps.step(action, self.at));
+        steps.push(self.steps.step(action));
         Ok(results)
     }
 }

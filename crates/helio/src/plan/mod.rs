@@ -35,7 +35,7 @@ use crate::interpreted::{Interpreted, Reason};
 
 pub(crate) use emit::Target;
 pub(crate) use host::{Calls, Interpreter, literal};
-pub(crate) use steps::StepInfos;
+pub(crate) use steps::{InstrAt, StepInfos};
 
 use arrays::Leaves;
 use fused::Fused;
@@ -109,6 +109,8 @@ pub(crate) fn plan(
     };
     let entry = module.entry_id();
     let params = planner.entry_params(module.entry());
+    // Copies of results are for the root.
+    planner.steps.begin((entry, module.entry().root()));
     let mut steps = Vec::new();
     let outcome = planner.computation(entry, params?, &mut steps)?;
     let mut results = Vec::with_capacity(outcome.values.len());
@@ -323,8 +325,7 @@ impl<'m> Planner<'m> {
     fn push(&mut self, steps: &mut Vec<Step>, action: Action, touches: &[StorageId]) {
         self.position += 1;
         touches.iter().for_each(|&id| self.touch(id));
-        let step = self.steps.step(action, self.at);
-        steps.push(step);
+        steps.push(self.steps.step(action));
     }
 
     fn copy(&mut self, from: StorageId, to: StorageId, steps: &mut Vec<Step>) {
@@ -370,7 +371,12 @@ impl<'m> Planner<'m> {
                     .get(param.number)
                     .cloned()
                     .ok_or_else(|| Error::internal("a parameter has no argument"))?,
-                _ => self.instruction(&frame, instr, steps)?,
+                _ => {
+                    let before = self.steps.begin((id, instr));
+                    let values = self.instruction(&frame, instr, steps)?;
+                    self.steps.end(before, &values);
+                    values
+                }
             };
             frame.values.push(values);
         }
@@ -455,10 +461,10 @@ impl<'m> Planner<'m> {
     }
 
     fn finish(mut self, results: Vec<StorageId>, mut steps: Vec<Step>) -> Planned<Plan> {
-        self.steps.renumber(&mut steps);
         self.proofs.check(&steps, &|id| self.find(id));
         let places = place::place(&self);
         place::rename(&mut steps, &places);
+        self.steps.renumber(&mut steps, &places);
         let results = results.into_iter().map(|id| places.slot(id)).collect();
         let Planner {
             arguments, constants, calls, machine_code, interpreted, steps: infos, ..

@@ -19,6 +19,11 @@ impl Places {
     pub(super) fn slot(&self, id: StorageId) -> SlotId {
         self.slot_of[id.index()]
     }
+
+    /// The slot of a storage, or of none for a value that nobody uses.
+    pub(super) fn slot_if_any(&self, id: StorageId) -> SlotId {
+        self.slot_of.get(id.index()).copied().unwrap_or(SlotId(u32::MAX))
+    }
 }
 
 /// Gives every storage a slot.

@@ -1,6 +1,8 @@
 //! What instructions carry besides their operation: metadata, shardings, attributes; and the
 //! attributes of the module.
 
+use std::sync::Arc;
+
 use super::{XlaBuilder, XlaOp};
 use crate::text::attrs::quote;
 use crate::{AliasKind, Error, Extra, InputOutputAlias, Location, Metadata, Result};
@@ -8,8 +10,8 @@ use crate::{AliasKind, Error, Extra, InputOutputAlias, Location, Metadata, Resul
 /// What the next instructions carry.
 #[derive(Default)]
 pub(super) struct Scope {
-    metadata: Option<Metadata>,
-    one_shot_metadata: Option<Metadata>,
+    metadata: Option<Arc<Metadata>>,
+    one_shot_metadata: Option<Arc<Metadata>>,
     sharding: Option<String>,
     frontend_attributes: Vec<(String, String)>,
     /// Where they stand; `None` for the place of the call that makes each.
@@ -36,12 +38,12 @@ impl Scope {
 impl XlaBuilder {
     /// The metadata of all instructions from now on. Source: XLA's `XlaBuilder::SetOpMetadata`.
     pub fn set_op_metadata(&self, metadata: Metadata) {
-        self.state.borrow_mut().scope.metadata = Some(metadata);
+        self.state.borrow_mut().scope.metadata = Some(metadata.into());
     }
 
     /// The metadata of the next instruction only. Source: XLA's `SetOneShotOpMetadata`.
     pub fn set_one_shot_op_metadata(&self, metadata: Metadata) {
-        self.state.borrow_mut().scope.one_shot_metadata = Some(metadata);
+        self.state.borrow_mut().scope.one_shot_metadata = Some(metadata.into());
     }
 
     /// No metadata from now on. Source: XLA's `ClearOpMetadata`.
@@ -61,7 +63,7 @@ impl XlaBuilder {
     /// # Ok::<(), helio_ir::Error>(())
     /// ```
     pub fn with_op_metadata<T>(&self, metadata: Metadata, body: impl FnOnce() -> T) -> T {
-        let before = self.state.borrow_mut().scope.metadata.replace(metadata);
+        let before = self.state.borrow_mut().scope.metadata.replace(metadata.into());
         let result = body();
         self.state.borrow_mut().scope.metadata = before;
         result
@@ -210,7 +212,7 @@ impl XlaOp {
     #[track_caller]
     pub fn set_metadata(&self, metadata: Metadata) {
         self.builder.change(self, |extra| {
-            extra.metadata = Some(metadata);
+            extra.metadata = Some(metadata.into());
             Ok(())
         });
     }

@@ -105,7 +105,8 @@ impl State {
             .map_err(|e| e.in_instruction(&name).at(Some(at.clone())))?;
         let shape = shape.filter(|shape| shape.same(&inferred)).unwrap_or(inferred);
         let extra = self.scope.extra();
-        self.computation.push(Instr { name, op, operands, shape, extra, at: Some(at) })
+        let instr = Instr::new(op, operands, shape).named(name);
+        self.computation.push(Instr { extra, at: Some(at), ..instr })
     }
 
     /// Copies a computation and those it calls, except what is here already.

@@ -50,8 +50,8 @@ fn scan(text: &str) -> (Shape, &str) {
 
 /// An instruction for tests.
 fn instr(name: &str, op: impl Into<Op>, operands: &[u32], shape: Shape) -> Instr {
-    let operands = operands.iter().map(|&id| crate::InstrId(id)).collect();
-    Instr { name: name.to_owned(), op: op.into(), operands, shape, extra: None, at: None }
+    let operands: Vec<_> = operands.iter().map(|&id| crate::InstrId(id)).collect();
+    Instr::new(op, operands, shape).named(name)
 }
 
 /// A module whose computation `i` takes and gives the shapes of `signatures[i]`. What it computes

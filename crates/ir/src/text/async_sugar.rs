@@ -122,18 +122,16 @@ impl<'a> Parser<'a> {
             let op = Op::Parameter(Parameter { number, shape: shape.without_layout() });
             let name = format!("async_param.{number}");
             let (shape, at) = (shape.clone(), at.clone());
-            let instr = Instr { name, op, operands: Vec::new(), shape, extra: None, at };
+            let instr = Instr { at, ..Instr::new(op, [], shape).named(name) };
             self.push_instr(&mut inside, instr)?;
         }
         // XLA repeats what has no names of other instructions in it.
         let repeated = Extra { sharding: None, control_predecessors: Vec::new(), ..extra.clone() };
+        let all: Vec<_> = inside.computation.ids().collect();
         let root = Instr {
-            name: "async_op".to_owned(),
-            op,
-            operands: inside.computation.ids().collect(),
-            shape: wrapped_result.clone(),
             extra: (repeated != Extra::default()).then(|| Box::new(repeated)),
             at,
+            ..Instr::new(op, all, wrapped_result.clone()).named("async_op")
         };
         self.push_instr(&mut inside, root)?;
         let thread = own.iter().find(|attr| attr.name == "async_execution_thread");

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use super::attrs::{Scan, quote};
+use super::frames;
 use super::instruction::RawAttr;
 use super::lexer::Cursor;
 use super::names::{Named, Names};
@@ -21,7 +22,7 @@ pub(super) fn take(
 ) -> Result<bool, Failure> {
     let mut cursor = attr.value_cursor();
     match attr.name {
-        "metadata" => extra.metadata = Some(metadata(&mut cursor)?),
+        "metadata" => extra.metadata = Some(metadata(&mut cursor)?.into()),
         "sharding" => {
             let text = cursor.balanced()?;
             let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
@@ -71,7 +72,9 @@ pub(super) fn pairs(cursor: &mut Cursor<'_>) -> Result<Vec<(String, String)>> {
 }
 
 /// Names, values, and where the values stand.
-fn placed_pairs<'a>(cursor: &mut Cursor<'a>) -> Result<Vec<(&'a str, &'a str, Location)>> {
+pub(super) fn placed_pairs<'a>(
+    cursor: &mut Cursor<'a>,
+) -> Result<Vec<(&'a str, &'a str, Location)>> {
     let (mut pairs, mut seen) = (Vec::new(), HashSet::new());
     cursor.expect("{")?;
     while !cursor.eat("}") {
@@ -98,6 +101,11 @@ fn metadata(cursor: &mut Cursor<'_>) -> Result<Metadata> {
             "op_name" => scan.string().map(|text| metadata.op_name = Some(text)),
             "source_file" => scan.string().map(|text| metadata.source_file = Some(text)),
             "source_line" => scan.int().map(|line| metadata.source_line = Some(line)),
+            "stack_frame_id" => {
+                let id = frames::number(value).map_err(|e| e.context(name).at(Some(at)))?;
+                metadata.stack_frame = Some(id);
+                continue;
+            }
             _ => {
                 metadata.other.push((name.to_owned(), value.to_owned()));
                 continue;
@@ -141,13 +149,14 @@ pub(super) fn write(
 }
 
 fn metadata_text(metadata: &Metadata) -> String {
-    let Metadata { op_type, op_name, source_file, source_line, other } = metadata;
+    let Metadata { op_type, op_name, source_file, source_line, stack_frame, other } = metadata;
     let strings = [("op_type", op_type), ("op_name", op_name), ("source_file", source_file)];
     let strings = strings
         .iter()
         .filter_map(|(name, text)| text.as_ref().map(|text| ((*name).to_owned(), quote(text))));
     let line = source_line.map(|line| ("source_line".to_owned(), line.to_string()));
-    join(&strings.chain(line).chain(other.iter().cloned()).collect::<Vec<_>>(), " ")
+    let frame = stack_frame.map(|id| ("stack_frame_id".to_owned(), id.to_string()));
+    join(&strings.chain(line).chain(other.iter().cloned()).chain(frame).collect::<Vec<_>>(), " ")
 }
 
 /// `name=value,name=value`

@@ -1,16 +1,15 @@
 //! The first line of a module, and the tables that may follow it.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use super::extra::{join, pairs};
+use super::frames;
 use super::lexer::Cursor;
 use super::printer::name_text;
 use super::shape::shape;
 use crate::module::{AliasKind, InputOutputAlias, ModuleConfig, ProgramShape};
 use crate::{Module, Result};
-
-/// The tables of source places that metadata refers to, each begun by its word.
-const TABLES: &[&str] = &["FileNames", "FunctionNames", "FileLocations", "StackFrames"];
 
 /// `name, attribute=value, …` after the word `HloModule`, and the tables.
 pub(super) fn read(cursor: &mut Cursor<'_>, module: &mut Module) -> Result<()> {
@@ -27,7 +26,8 @@ pub(super) fn read(cursor: &mut Cursor<'_>, module: &mut Module) -> Result<()> {
         cursor.expect("=")?;
         attribute(cursor, name, &mut module.config)?;
     }
-    tables(cursor, &mut module.config)
+    module.config.stack_frames = frames::read(cursor)?.map(Arc::new);
+    Ok(())
 }
 
 fn attribute(cursor: &mut Cursor<'_>, name: &str, config: &mut ModuleConfig) -> Result<()> {
@@ -108,28 +108,6 @@ fn donor(cursor: &mut Cursor<'_>) -> Result<(usize, Vec<usize>)> {
     Ok((parameter, path))
 }
 
-/// `FileNames 1 "a.py" FunctionNames … FileLocations 1 {…} StackFrames …`
-fn tables(cursor: &mut Cursor<'_>, config: &mut ModuleConfig) -> Result<()> {
-    if cursor.peek_word() != Some(TABLES[0]) {
-        return Ok(());
-    }
-    let start = cursor.pos();
-    for table in TABLES {
-        if !cursor.eat_word(table) {
-            return Err(cursor.unexpected(&format!("`{table}`")));
-        }
-        while cursor.peek().is_some_and(|byte| byte.is_ascii_digit()) {
-            cursor.size()?;
-            match cursor.peek() {
-                Some(b'{') => cursor.balanced()?,
-                _ => cursor.quoted()?,
-            };
-        }
-    }
-    config.stack_frames = Some(cursor.since(start).trim_end().to_owned());
-    Ok(())
-}
-
 /// The first line and the tables.
 pub(super) fn write(module: &Module, out: &mut String) {
     let ModuleConfig {
@@ -178,7 +156,7 @@ pub(super) fn write(module: &Module, out: &mut String) {
     }
     out.push('\n');
     if let Some(tables) = stack_frames {
-        let _ = writeln!(out, "\n{tables}"); // writing to a String cannot fail
+        frames::write(tables, out);
     }
 }
 

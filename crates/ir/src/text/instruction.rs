@@ -205,7 +205,7 @@ impl<'a> Parser<'a> {
         };
         scope.async_calls.extend(calls.map(|calls| (id, calls)));
         let extra = (extra != Extra::default()).then(|| Box::new(extra));
-        let instr = Instr { name, op, operands, shape, extra, at: Some(at) };
+        let instr = Instr { extra, at: Some(at), ..Instr::new(op, operands, shape).named(name) };
         Ok(self.push_instr(scope, instr)?)
     }
 
@@ -295,7 +295,7 @@ impl<'a> Parser<'a> {
             None => scope.names.make_up("operand", id),
         };
         let op = Op::Parameter(Parameter { number, shape: shape.without_layout() });
-        let instr = Instr { name, op, operands: Vec::new(), shape, extra: None, at: Some(at) };
+        let instr = Instr { at: Some(at), ..Instr::new(op, [], shape).named(name) };
         Ok(self.push_instr(scope, instr)?)
     }
 
@@ -317,7 +317,7 @@ impl<'a> Parser<'a> {
         let name = scope.names.make_up(&path.replace('#', "_"), id);
         scope.names.alias(path.to_owned(), id);
         let at = Some(at.clone());
-        let instr = Instr { name, op, operands: vec![operand], shape, extra: None, at };
+        let instr = Instr { at, ..Instr::new(op, [operand], shape).named(name) };
         Ok(self.push_instr(scope, instr)?)
     }
 

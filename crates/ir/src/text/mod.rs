@@ -23,6 +23,7 @@ pub mod attrs;
 mod async_sugar;
 mod computation;
 mod extra;
+mod frames;
 mod header;
 mod instruction;
 mod lexer;

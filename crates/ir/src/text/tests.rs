@@ -89,8 +89,10 @@ fn the_first_line() {
 
         FunctionNames
         1 "f"
+
         FileLocations
         1 {file_name_id=1 function_name_id=1 line=2 end_line=2 column=3 end_column=4}
+
         StackFrames
         1 {file_location_id=1 parent_frame_id=1}
 
@@ -550,5 +552,57 @@ ENTRY e { /* é */
             assert_eq!(print(&again), printed);
             let _ = crate::verify(module);
         }
+    }
+}
+
+#[test]
+fn stack_frames_are_read_and_found() {
+    let text = r#"HloModule m
+
+FileNames
+1 "model.py"
+2 "train.py"
+
+FunctionNames
+1 "attention"
+2 "step"
+
+FileLocations
+1 {file_name_id=2 function_name_id=2 line=90 end_line=90 column=4 end_column=9}
+2 {file_name_id=1 function_name_id=1 line=31 end_line=32 column=8 end_column=20}
+
+StackFrames
+1 {file_location_id=1 parent_frame_id=1}
+2 {file_location_id=2 parent_frame_id=2}
+
+ENTRY e {
+  x = f32[] parameter(0)
+  a = f32[] negate(x), metadata={op_name="jit(step)/neg" stack_frame_id=2}
+  b = f32[] negate(a), metadata={op_name="jit(step)/neg" stack_frame_id=7}
+  ROOT c = f32[] negate(b), metadata={source_file="a.py" source_line=3 stack_frame_id=2}
+}
+"#;
+    let module = parse(text).unwrap();
+    assert_eq!(print(&module), text);
+    let frames = module.config.stack_frames.as_ref().unwrap();
+    let calls: Vec<_> = frames.calls(2).map(|call| (call.function, call.location.line)).collect();
+    assert_eq!(calls, [("attention", 31), ("step", 90)]);
+    let line = |i: usize| {
+        let metadata = module.entry().instrs()[i].metadata()?;
+        module.source_line(metadata).map(|line| line.to_string())
+    };
+    assert_eq!(line(0), None);
+    assert_eq!(line(1).as_deref(), Some("model.py:31, jit(step)/neg"));
+    assert_eq!(line(2).as_deref(), Some("jit(step)/neg"));
+    assert_eq!(line(3).as_deref(), Some("a.py:3"));
+    for (wrong, why) in [
+        (text.replace("2 \"step\"", "3 \"step\""), "entry 3 of FunctionNames where 2 is due"),
+        (text.replace("column=4", "columns=4"), "unknown attribute `columns`"),
+        (text.replace("line=90 end", "line=4294967296 end"), "4294967296 is more than"),
+        (text.replace("stack_frame_id=7", "stack_frame_id=-1"), "stack_frame_id"),
+        (text.replace("StackFrames", "StackFrame"), "`StackFrames`"),
+    ] {
+        let errors = parse(&wrong).unwrap_err();
+        assert!(errors[0].to_string().contains(why), "{}", errors[0]);
     }
 }

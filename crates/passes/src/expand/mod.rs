@@ -19,6 +19,7 @@ pub(crate) fn expand(module: Module, cx: &PassCx<'_>) -> Result<Module> {
         let (mut draft, old) = Draft::replacing(new, computation);
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
         for instr in old.instrs {
+            draft.stand_for(&instr);
             let operands: Vec<InstrId> = match is_expanded(&instr.op) {
                 true => instr.operands.iter().map(|id| map[id.index()]).collect(),
                 false => Vec::new(),

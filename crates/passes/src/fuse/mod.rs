@@ -21,7 +21,7 @@ mod space;
 use std::collections::{BTreeMap, HashSet};
 
 use helio_ir::ops::{Fusion, GetTupleElement, Parameter, Tuple};
-use helio_ir::{Computation, Error, Instr, InstrId, Module, Op, Result, Shape};
+use helio_ir::{Computation, Error, Instr, InstrId, Module, Op, OriginSet, Result, Shape};
 
 use crate::draft::{Draft, Old, unnamed};
 use crate::pass::PassCx;
@@ -114,6 +114,7 @@ fn fusion(
     map: &mut [Option<InstrId>],
     shared: &mut Shared,
 ) -> Result<()> {
+    draft.stand_for(&instrs[group.root.index()]);
     let mut fused =
         Draft::new(draft.module(), format!("fused_{}", instrs[group.root.index()].name));
     let mut inner: BTreeMap<InstrId, InstrId> = BTreeMap::new();
@@ -152,6 +153,10 @@ fn fusion(
     let kind = if group.folds { "kInput" } else { "kLoop" };
     let op = Fusion { kind: kind.to_owned(), calls, output_to_operand_aliasing: None };
     let mut instr = unnamed(Op::Fusion(op), &operands, shape);
+    // (Its own, since equal fusions share one computation.)
+    let members = group.members.iter().map(|id| &instrs[id.index()].origins);
+    instr.origins =
+        OriginSet::union([&instrs[group.root.index()].origins].into_iter().chain(members));
     if let [only] = group.outputs[..] {
         instr.name.clone_from(&instrs[only.index()].name);
         map[only.index()] = Some(draft.push(instr));
@@ -163,6 +168,7 @@ fn fusion(
         let element = Op::GetTupleElement(GetTupleElement { index });
         let mut instr = unnamed(element, &[fusion], old.shape.without_layout());
         instr.name.clone_from(&old.name);
+        instr.origins.clone_from(&old.origins);
         map[id.index()] = Some(draft.push(instr));
     }
     Ok(())

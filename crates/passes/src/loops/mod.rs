@@ -28,6 +28,7 @@ pub(crate) fn simplify_loops(module: Module, cx: &PassCx<'_>) -> Result<Module> 
         // For each loop made anew, what stands for the elements of its old state.
         let mut elements: Vec<Option<Vec<Option<InstrId>>>> = vec![None; old.instrs.len()];
         for (i, instr) in old.instrs.into_iter().enumerate() {
+            draft.stand_for(&instr);
             let id = match (&instr.op, &instr.operands[..]) {
                 (Op::While(op), &[init]) => {
                     let init = map[init.index()];

@@ -25,6 +25,7 @@ impl NewState<'_> {
         let state = self.parameter(&mut new)?;
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs().len());
         for instr in old.instrs() {
+            new.stand_for(instr);
             map.push(match self.element(&mut new, &old, instr, state)? {
                 Some(id) => id,
                 None => new.insert(instr.clone(), &map),
@@ -50,6 +51,7 @@ impl NewState<'_> {
         }
         for id in old.ids().filter(|&id| self.plan.is_computed(id)) {
             let instr = old.instr(id);
+            new.stand_for(instr);
             map[id.index()] = match self.element(&mut new, &old, instr, state)? {
                 Some(id) => id,
                 None => new.insert(instr.clone(), &map),
@@ -59,6 +61,7 @@ impl NewState<'_> {
         let kept = kept.filter(|(_, fate)| matches!(fate, Fate::Kept(_)));
         let mut next: Vec<InstrId> = kept.map(|(id, _)| map[id.index()]).collect();
         next.extend(passed);
+        new.stand_for(old.instr(old.root()));
         let root = new.add(Tuple, &next)?;
         let new = new.finish(root)?;
         draft.module().push(new)

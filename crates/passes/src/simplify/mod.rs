@@ -90,6 +90,7 @@ fn run(module: Module, cx: &PassCx<'_>, rules: Rules) -> Result<Module> {
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
         for mut instr in old.instrs {
             renumber(&mut instr, &map);
+            simplifier.draft.stand_for(&instr);
             map.push(simplifier.place(instr)?);
         }
         draft.finish(map[old.root.index()])
@@ -124,7 +125,8 @@ impl<'d, 'm> Simplifier<'d, 'm> {
             let simpler = self.simpler(&instr.op, &instr.operands, &instr.shape);
             self.depth -= 1;
             if let Some(id) = simpler? {
-                // A new instruction takes the old one's place in the user's program.
+                // What has the old one's value takes its place in the user's program.
+                self.draft.join(id, &instr);
                 if id.index() >= before {
                     self.draft.name(id, instr);
                 }
@@ -139,6 +141,7 @@ impl<'d, 'm> Simplifier<'d, 'm> {
         }
         let (slot, equal) = self.numbering.find(self.draft, &instr);
         if let Some(id) = equal {
+            self.draft.join(id, &instr);
             return Ok(id);
         }
         if let Some(extra) = &mut instr.extra {
