@@ -33,6 +33,7 @@ fn text(path: &Path) -> String {
 
 /// The project's crates that each crate may depend on, directly; tests may use `testkit`, too.
 const EDGES: &[(&str, &[&str])] = &[
+    ("helio-fft", &[]),
     ("helio-limits", &[]),
     ("helio-ir", &["helio-limits"]),
     ("helio-eval", &["helio-ir", "helio-limits"]),
@@ -40,7 +41,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("helio-stablehlo", &["helio-ir"]),
     ("helio-codegen", &["helio-ir"]),
     // It runs what the code generator vouches for, and nothing else.
-    ("helio-runtime", &["helio-codegen", "helio-limits"]),
+    ("helio-runtime", &["helio-codegen", "helio-fft", "helio-limits"]),
     ("helio", &["helio-codegen", "helio-eval", "helio-ir", "helio-passes", "helio-runtime"]),
     ("helio-graph", &["helio"]),
     ("helio-cli", &["helio"]),

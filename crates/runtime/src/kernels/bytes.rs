@@ -1,6 +1,6 @@
 //! Bytes as elements, and working memory.
 
-use rustfft::num_complex::Complex;
+use helio_fft::num_complex::Complex;
 
 use crate::Threads;
 

@@ -3,8 +3,8 @@
 //! Points but the first are, in the order of powers of a generator, convolved with roots of one in
 //! that order, which is a product of spectra (Rader 1968).
 
-use rustfft::num_complex::Complex;
-use rustfft::{FftDirection, FftPlanner};
+use helio_fft::num_complex::Complex;
+use helio_fft::{FftDirection, Planned};
 
 use super::Part;
 use super::lanes::Lanes;
@@ -73,7 +73,8 @@ impl<T: Part> Convolved<T> {
             Complex::from_polar(1.0, -std::f64::consts::TAU * power as f64 / len as f64)
         };
         let mut spectrum: Vec<_> = to.iter().map(turn).collect();
-        FftPlanner::new().plan_fft(spectrum.len(), FftDirection::Forward).process(&mut spectrum);
+        let mut planner = <f64 as Planned>::Planner::default();
+        f64::plan(&mut planner, spectrum.len(), FftDirection::Forward).process(&mut spectrum);
         let scale = 1.0 / spectrum.len() as f64;
         let spectrum = spectrum.into_iter().map(|v| rounded(v * scale)).collect();
         Some(Convolved { stages, spectrum, from, to })

@@ -15,9 +15,9 @@ mod stages;
 
 use std::sync::{Arc, OnceLock};
 
+use helio_fft::num_complex::Complex;
+use helio_fft::{Fft as Lines, FftDirection, Planned};
 use helio_limits::Reservation;
-use rustfft::num_complex::Complex;
-use rustfft::{Fft as Lines, FftDirection, FftNum, FftPlanner};
 
 use super::bytes::{
     Plain, Scratch, bytes_of, bytes_of_mut, cast, cast_mut, element_count, scratch_for,
@@ -86,7 +86,7 @@ const PADDING: usize = 8;
 const MOST_SIDE_BYTES: usize = 1 << 20;
 
 /// A part of complex numbers.
-trait Part: FftNum + Plain + Default {
+trait Part: Planned + Plain + Default {
     /// The nearest to a number.
     fn rounded(value: f64) -> Self;
 
@@ -192,7 +192,7 @@ impl Fft {
     where
         Complex<T>: Plain,
     {
-        let mut planner = FftPlanner::new();
+        let mut planner = T::Planner::default();
         let (direction, is_real) = match self.kind {
             FftKind::Forward => (FftDirection::Forward, false),
             FftKind::RealForward => (FftDirection::Forward, true),
@@ -210,7 +210,7 @@ impl Fft {
         Plans {
             side,
             columns: outer.map(|&n| Side::new(along, n)).collect(),
-            complex: self.lengths.iter().map(|&n| planner.plan_fft(n, direction)).collect(),
+            complex: self.lengths.iter().map(|&n| T::plan(&mut planner, n, direction)).collect(),
             real: is_real.then(|| RealLines::new(last, direction, &mut planner)),
             _counted: counted,
         }

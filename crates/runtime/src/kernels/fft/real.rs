@@ -9,8 +9,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, compiler_fence};
 
-use rustfft::num_complex::Complex;
-use rustfft::{Fft as Lines, FftDirection, FftNum, FftPlanner};
+use helio_fft::num_complex::Complex;
+use helio_fft::{Fft as Lines, FftDirection, FftNum};
 
 use super::super::bytes::{Plain, bytes_of, bytes_of_mut, cast, cast_mut};
 use super::super::isa::vectorised;
@@ -33,7 +33,7 @@ where
     Complex<T>: Plain,
 {
     /// A plan for lines of `length` reals.
-    pub(super) fn new(length: usize, direction: FftDirection, planner: &mut FftPlanner<T>) -> Self {
+    pub(super) fn new(length: usize, direction: FftDirection, planner: &mut T::Planner) -> Self {
         let is_odd = length % 2 == 1;
         let points = if is_odd { length } else { length / 2 };
         let pairs = if is_odd { 0 } else { points.saturating_sub(1) / 2 };
@@ -46,7 +46,7 @@ where
             Complex::new(T::rounded(size * cos), T::rounded(sign * size * sin))
         };
         let twiddles = (1..=pairs).map(twiddle).collect();
-        RealLines { lines: planner.plan_fft(points, direction), is_odd, twiddles }
+        RealLines { lines: T::plan(planner, points, direction), is_odd, twiddles }
     }
 
     /// Where a line's spectrum is transformed before it becomes a line.

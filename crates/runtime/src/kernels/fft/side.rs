@@ -6,7 +6,7 @@
 //! Lines of an even number of reals are complex ones of half the length, as in `real.rs`; those of an
 //! odd number have a way of their own (`odd.rs`).
 
-use rustfft::num_complex::Complex;
+use helio_fft::num_complex::Complex;
 
 use super::super::bytes::{Plain, bytes_of, bytes_of_mut};
 use super::super::copy::{Axis, Copy};
