@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use helio_ir::ops::Yield;
 use helio_ir::{
     Array, CompId, Error, InstrId, Literal, Module, Op, ProgramShape, Result, Shape, Verified,
     memory,
@@ -330,29 +331,10 @@ impl<'a> Evaluator<'a> {
 
 /// Whether the result is made of operands, so that it needs no memory of its own.
 fn forwards(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Constant(_)
-            | Op::Copy(_)
-            | Op::Tuple(_)
-            | Op::Reshape(_)
-            | Op::Call(_)
-            | Op::Fusion(_)
-            | Op::While(_)
-            | Op::Conditional(_)
-            | Op::OptimizationBarrier(_)
-            | Op::AddDependency(_)
-            | Op::Domain(_)
-            | Op::SetDimensionSize(_)
-            | Op::AllReduceDone(_)
-            | Op::AllGatherDone(_)
-            | Op::CollectivePermuteDone(_)
-            | Op::CopyStart(_)
-            | Op::CopyDone(_)
-            | Op::AsyncStart(_)
-            | Op::AsyncUpdate(_)
-            | Op::AsyncDone(_)
-    )
+    match op.gives() {
+        Yield::Same | Yield::Passed => true,
+        Yield::New | Yield::Moved | Yield::Recast => false,
+    }
 }
 
 /// The array that operand `i` is. Errors: `Internal` (the verifier has seen to it).

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use helio_ir::ops::{Effect, Family};
 use helio_ir::{CompId, InstrId, Module, Op};
 
 /// An instruction of a compiled program for which there is no native code.
@@ -136,35 +137,18 @@ impl Reason {
     /// Why the interpreter has to perform an instruction that neither generated code nor a tuned
     /// loop covers.
     pub(crate) fn of(op: &Op, level_zero: bool) -> Self {
-        match op {
-            Op::CustomCall(_) => Reason::CustomCall,
-            Op::Rng(_) | Op::RngGetAndUpdateState(_) => Reason::Rng,
-            Op::Fusion(_) => Reason::NotLowered,
-            // These have steps of their own, or are gone, where there is room.
-            Op::Call(_) | Op::While(_) | Op::Conditional(_) => Reason::Growth,
-            Op::Infeed(_)
-            | Op::Outfeed(_)
-            | Op::Send(_)
-            | Op::SendDone(_)
-            | Op::Recv(_)
-            | Op::RecvDone(_) => Reason::Host,
-            Op::AllReduce(_)
-            | Op::AllGather(_)
-            | Op::AllToAll(_)
-            | Op::CollectivePermute(_)
-            | Op::ReduceScatter(_)
-            | Op::CollectiveBroadcast(_)
-            | Op::RaggedAllToAll(_)
-            | Op::ReplicaId(_)
-            | Op::PartitionId(_)
-            | Op::AllReduceStart(_)
-            | Op::AllReduceDone(_)
-            | Op::AllGatherStart(_)
-            | Op::AllGatherDone(_)
-            | Op::CollectivePermuteStart(_)
-            | Op::CollectivePermuteDone(_) => Reason::Replicas,
-            _ if level_zero => Reason::LevelZero,
-            _ => Reason::NoKernel,
+        match (op.effect(), op.family()) {
+            (Effect::Foreign, _) => Reason::CustomCall,
+            (Effect::Draw, _) => Reason::Rng,
+            (Effect::Exchange, Family::Host) => Reason::Host,
+            (Effect::Exchange, _) | (Effect::None, Family::Collective) => Reason::Replicas,
+            (Effect::None, _) => match op {
+                Op::Fusion(_) => Reason::NotLowered,
+                // These have steps of their own, or are gone, where there is room.
+                Op::Call(_) | Op::While(_) | Op::Conditional(_) => Reason::Growth,
+                _ if level_zero => Reason::LevelZero,
+                _ => Reason::NoKernel,
+            },
         }
     }
 }

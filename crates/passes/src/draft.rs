@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use helio_ir::ops::Parameter;
+use helio_ir::ops::{Family, Parameter};
 use helio_ir::{
     ArrayShape, BinaryOp, Computation, ElementType, InferCx, Instr, InstrId, Op, Result, Shape,
 };
@@ -256,17 +256,7 @@ pub(crate) fn renumber(instr: &mut Instr, map: &[InstrId]) {
 /// Whether an element of the result depends on one element of each operand alone (and, of a select or
 /// a clamp, on scalars).
 pub(crate) fn is_elementwise(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Unary(_)
-            | Op::Binary(_)
-            | Op::Compare(_)
-            | Op::Select(_)
-            | Op::Clamp(_)
-            | Op::Convert(_)
-            | Op::BitcastConvert(_)
-            | Op::ReducePrecision(_)
-    )
+    op.family() == Family::Elementwise
 }
 
 /// The number of a parameter.

@@ -1,5 +1,6 @@
 //! Tuples taken apart: which arrays instructions give, pass on, and use last.
 
+use helio_ir::ops::Yield;
 use helio_ir::{Computation, InstrId, Layout, ModuleConfig, Op, Shape};
 use helio_passes::effects::Effects;
 
@@ -30,30 +31,29 @@ pub(super) fn leaf_at(shape: &Shape, path: &[usize]) -> Option<usize> {
 
 /// Whether the result is the first operand's bytes.
 pub(super) fn forwards(op: &Op, computation: &Computation, id: InstrId) -> bool {
-    match op {
-        Op::Reshape(_)
-        | Op::Copy(_)
-        | Op::OptimizationBarrier(_)
-        | Op::AddDependency(_)
-        | Op::Domain(_) => true,
-        // Layouts mean something to `bitcast` alone; where all are the default, it is a reshape.
-        Op::Bitcast(_) => {
+    match op.gives() {
+        Yield::Same => true,
+        Yield::Recast => {
             let instr = computation.instr(id);
             let from = &computation.instr(instr.operands[0]).shape;
-            let bits = |shape: &Shape| shape.as_array().map(|array| array.element().bits());
-            is_row_major(from)
-                && is_row_major(&instr.shape)
-                && bits(from) == bits(&instr.shape)
-                && are_whole_bytes(from)
+            are_whole_bytes(from)
                 && are_whole_bytes(&instr.shape)
+                && recasts(op, from, &instr.shape)
         }
+        Yield::New | Yield::Moved | Yield::Passed => false,
+    }
+}
+
+/// Whether an operation that recasts bits leaves bytes where they are.
+fn recasts(op: &Op, from: &Shape, to: &Shape) -> bool {
+    match op {
         // Elements of several parts have the lowest first, as memory has.
-        Op::BitcastConvert(_) => {
-            let instr = computation.instr(id);
-            let from = &computation.instr(instr.operands[0]).shape;
-            cfg!(target_endian = "little") && are_whole_bytes(from) && are_whole_bytes(&instr.shape)
+        Op::BitcastConvert(_) => cfg!(target_endian = "little"),
+        // Layouts mean something to `bitcast` alone; where all are the default, it is a reshape.
+        _ => {
+            let bits = |shape: &Shape| shape.as_array().map(|array| array.element().bits());
+            is_row_major(from) && is_row_major(to) && bits(from) == bits(to)
         }
-        _ => false,
     }
 }
 

@@ -36,6 +36,21 @@ pub enum Effect {
     Foreign,
 }
 
+/// Where the elements of a result come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Yield {
+    /// They are computed, or picked at places known only at run time.
+    New,
+    /// Each is an element of an operand, or of a padding value, at a place that attributes tell.
+    Moved,
+    /// They are those of the first operand, in their order.
+    Same,
+    /// They are the first operand's bits, in an order and of a type that layouts and shapes tell.
+    Recast,
+    /// They are values of operands, or of what is called, as a whole.
+    Passed,
+}
+
 /// Operations that belong together; one file of `docs/spec` each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Family {
@@ -73,6 +88,8 @@ pub struct OpInfo {
     pub family: Family,
     /// What running it does besides computing its value.
     pub effect: Effect,
+    /// Where the elements of its result come from.
+    pub gives: Yield,
     /// How many operands it takes.
     pub arity: Arity,
     /// Whether text has to say the shape of the result.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::check::{ensure_same_element, merge_arrays};
-use super::{Arity, Effect, Family, OpInfo};
+use super::{Arity, Effect, Family, OpInfo, Yield};
 use crate::{ArrayShape, ElementType, Error, InferCx, Result, Shape, ensure};
 
 /// Which element types an operation takes.
@@ -228,6 +228,7 @@ pub(super) fn table() -> Vec<OpInfo> {
         stablehlo_names,
         family: Family::Elementwise,
         effect: Effect::None,
+        gives: Yield::New,
         arity: Arity::Exactly(arity),
         needs_shape: false,
         summary: doc.trim(),

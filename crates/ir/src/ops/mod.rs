@@ -72,7 +72,7 @@ pub use control::{AddDependency, AfterAll, Conditional, Domain, OptimizationBarr
 pub use convert::{BitcastConvert, Convert, ReducePrecision, StochasticConvert};
 pub use convolution::Convolution;
 pub use custom_call::CustomCall;
-pub use def::{Arity, Effect, Family, InferCx, OpDef, OpInfo};
+pub use def::{Arity, Effect, Family, InferCx, OpDef, OpInfo, Yield};
 pub use dimension_size::{GetDimensionSize, SetDimensionSize};
 pub use dot::{Dot, RaggedDot, RaggedMode};
 pub use dynamic_slice::{DynamicSlice, DynamicUpdateSlice};
@@ -96,7 +96,8 @@ pub use transpose::Transpose;
 pub use tuple::{GetTupleElement, Tuple};
 
 macro_rules! define_ops {
-    ($($name:ident: [$($stablehlo:literal),*], $family:ident, $effect:ident, $summary:literal;)*) => {
+    ($($name:ident: [$($stablehlo:literal),*], $family:ident, $effect:ident,
+      $yield:ident, $summary:literal;)*) => {
         /// An operation with its attributes.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Op {
@@ -122,6 +123,7 @@ macro_rules! define_ops {
                     stablehlo_names: &[$($stablehlo),*],
                     family: Family::$family,
                     effect: Effect::$effect,
+                    gives: Yield::$yield,
                     arity: $name::ARITY,
                     needs_shape: $name::NEEDS_SHAPE,
                     summary: $summary,
@@ -153,6 +155,22 @@ macro_rules! define_ops {
                 match self {
                     Op::Unary(_) | Op::Binary(_) => Effect::None,
                     $(Op::$name(_) => Effect::$effect,)*
+                }
+            }
+
+            /// What it belongs to.
+            pub fn family(&self) -> Family {
+                match self {
+                    Op::Unary(_) | Op::Binary(_) => Family::Elementwise,
+                    $(Op::$name(_) => Family::$family,)*
+                }
+            }
+
+            /// Where the elements of its result come from.
+            pub fn gives(&self) -> Yield {
+                match self {
+                    Op::Unary(_) | Op::Binary(_) => Yield::New,
+                    $(Op::$name(_) => Yield::$yield,)*
                 }
             }
 
@@ -209,167 +227,167 @@ macro_rules! define_ops {
 }
 
 define_ops! {
-    Compare: ["stablehlo.compare"], Elementwise, None,
+    Compare: ["stablehlo.compare"], Elementwise, None, New,
         "Element-wise comparison; the result is `pred`.";
-    Select: ["stablehlo.select"], Elementwise, None,
+    Select: ["stablehlo.select"], Elementwise, None, New,
         "For each element, the second operand where the first is true, else the third.";
-    Clamp: ["stablehlo.clamp"], Elementwise, None,
+    Clamp: ["stablehlo.clamp"], Elementwise, None, New,
         "`min(max(x, lo), hi)` for operands `lo, x, hi`; scalar bounds broadcast.";
-    Convert: ["stablehlo.convert"], Elementwise, None,
+    Convert: ["stablehlo.convert"], Elementwise, None, New,
         "Converts each element to another type, by value.";
-    BitcastConvert: ["stablehlo.bitcast_convert"], Elementwise, None,
+    BitcastConvert: ["stablehlo.bitcast_convert"], Elementwise, None, Recast,
         "Reads the bits of the elements as another type.";
-    StochasticConvert: [], Elementwise, None,
+    StochasticConvert: [], Elementwise, None, New,
         "Converts to a narrower type, rounding up with the probability that random bits give.";
-    ReducePrecision: ["stablehlo.reduce_precision"], Elementwise, None,
+    ReducePrecision: ["stablehlo.reduce_precision"], Elementwise, None, New,
         "Rounds each element to a format of fewer bits, keeping its type.";
-    Constant: ["stablehlo.constant"], Movement, None,
+    Constant: ["stablehlo.constant"], Movement, None, Passed,
         "A value known beforehand.";
-    Parameter: [], Movement, None,
+    Parameter: [], Movement, None, Passed,
         "An argument of the computation.";
-    Iota: ["stablehlo.iota"], Movement, None,
+    Iota: ["stablehlo.iota"], Movement, None, New,
         "Counts up from zero along a dimension.";
-    Broadcast: ["stablehlo.broadcast_in_dim"], Movement, None,
+    Broadcast: ["stablehlo.broadcast_in_dim"], Movement, None, Moved,
         "Repeats the operand along new dimensions.";
-    Reshape: ["stablehlo.reshape"], Movement, None,
+    Reshape: ["stablehlo.reshape"], Movement, None, Same,
         "The same elements in row-major order under other dimensions.";
-    DynamicReshape: ["stablehlo.dynamic_reshape"], Movement, None,
+    DynamicReshape: ["stablehlo.dynamic_reshape"], Movement, None, New,
         "Reshape to sizes given at run time, one scalar operand for each dimension.";
-    Bitcast: [], Movement, None,
+    Bitcast: [], Movement, None, Recast,
         "The same bytes under another shape and layout; what XLA's layout passes leave behind.";
-    Copy: [], Movement, None,
+    Copy: [], Movement, None, Same,
         "The operand itself, possibly in another layout.";
-    Transpose: ["stablehlo.transpose"], Movement, None,
+    Transpose: ["stablehlo.transpose"], Movement, None, Moved,
         "Reorders dimensions.";
-    Reverse: ["stablehlo.reverse"], Movement, None,
+    Reverse: ["stablehlo.reverse"], Movement, None, Moved,
         "Reverses the order of elements along dimensions.";
-    Concatenate: ["stablehlo.concatenate"], Movement, None,
+    Concatenate: ["stablehlo.concatenate"], Movement, None, Moved,
         "Joins arrays along a dimension.";
-    Slice: ["stablehlo.slice"], Movement, None,
+    Slice: ["stablehlo.slice"], Movement, None, Moved,
         "The elements in a box at regular distances.";
-    DynamicSlice: ["stablehlo.dynamic_slice"], Movement, None,
+    DynamicSlice: ["stablehlo.dynamic_slice"], Movement, None, New,
         "A box of fixed sizes at a place given at run time, clamped to stay inside.";
-    DynamicUpdateSlice: ["stablehlo.dynamic_update_slice"], Movement, None,
+    DynamicUpdateSlice: ["stablehlo.dynamic_update_slice"], Movement, None, New,
         "The operand with a box of it replaced, at a place given at run time, clamped to stay inside.";
-    Pad: ["stablehlo.pad"], Movement, None,
+    Pad: ["stablehlo.pad"], Movement, None, Moved,
         "Extends (or crops) each dimension at its edges and between elements.";
-    Tuple: ["stablehlo.tuple"], Control, None,
+    Tuple: ["stablehlo.tuple"], Control, None, Passed,
         "A tuple of the operands.";
-    GetTupleElement: ["stablehlo.get_tuple_element"], Control, None,
+    GetTupleElement: ["stablehlo.get_tuple_element"], Control, None, Passed,
         "An element of a tuple.";
-    Call: ["func.call"], Control, None,
+    Call: ["func.call"], Control, None, Passed,
         "Runs a computation on the operands.";
-    Map: ["stablehlo.map"], Control, None,
+    Map: ["stablehlo.map"], Control, None, New,
         "Applies a scalar computation to each element.";
-    Fusion: [], Control, None,
+    Fusion: [], Control, None, Passed,
         "Runs a computation that a compiler has put together.";
-    While: ["stablehlo.while"], Control, None,
+    While: ["stablehlo.while"], Control, None, Passed,
         "Runs the body as long as the condition holds.";
-    Conditional: ["stablehlo.if", "stablehlo.case"], Control, None,
+    Conditional: ["stablehlo.if", "stablehlo.case"], Control, None, Passed,
         "Runs one of several computations, chosen by a `pred` (true first) or an index.";
-    OptimizationBarrier: ["stablehlo.optimization_barrier"], Control, None,
+    OptimizationBarrier: ["stablehlo.optimization_barrier"], Control, None, Same,
         "The operands themselves, not to be moved across.";
-    AfterAll: ["stablehlo.after_all"], Control, None,
+    AfterAll: ["stablehlo.after_all"], Control, None, New,
         "A token that comes after all operand tokens.";
-    AddDependency: [], Control, None,
+    AddDependency: [], Control, None, Same,
         "The first operand, after the second.";
-    Domain: [], Control, None,
+    Domain: [], Control, None, Same,
         "The operand itself, at the border of two domains.";
-    CustomCall: ["stablehlo.custom_call"], Control, Foreign,
+    CustomCall: ["stablehlo.custom_call"], Control, Foreign, New,
         "Calls a function that the user has registered.";
-    GetDimensionSize: ["stablehlo.get_dimension_size"], Movement, None,
+    GetDimensionSize: ["stablehlo.get_dimension_size"], Movement, None, New,
         "The size of a dimension at run time, as `s32`.";
-    SetDimensionSize: ["stablehlo.set_dimension_size"], Movement, None,
+    SetDimensionSize: ["stablehlo.set_dimension_size"], Movement, None, Passed,
         "The operand with a dimension's size at run time set to the second operand.";
-    Infeed: ["stablehlo.infeed"], Host, Exchange,
+    Infeed: ["stablehlo.infeed"], Host, Exchange, New,
         "Reads a value from the host; the operand is a token, the result (value, token).";
-    Outfeed: ["stablehlo.outfeed"], Host, Exchange,
+    Outfeed: ["stablehlo.outfeed"], Host, Exchange, New,
         "Writes the first operand to the host, after the token; the result is a token.";
-    Send: ["stablehlo.send"], Host, Exchange,
+    Send: ["stablehlo.send"], Host, Exchange, New,
         "Begins to send the first operand, after the token; the result is (value, u32, token).";
-    SendDone: [], Host, Exchange,
+    SendDone: [], Host, Exchange, New,
         "Waits until a send is over; the result is a token.";
-    Recv: ["stablehlo.recv"], Host, Exchange,
+    Recv: ["stablehlo.recv"], Host, Exchange, New,
         "Begins to receive, after the token; the result is (value, u32, token).";
-    RecvDone: [], Host, Exchange,
+    RecvDone: [], Host, Exchange, New,
         "Waits for what is received; the result is (value, token).";
-    Dot: ["stablehlo.dot_general"], LinearAlgebra, None,
+    Dot: ["stablehlo.dot_general"], LinearAlgebra, None, New,
         "Sum of products over contracting dimensions; result: batch, lhs free, rhs free dimensions.";
-    RaggedDot: ["chlo.ragged_dot"], LinearAlgebra, None,
+    RaggedDot: ["chlo.ragged_dot"], LinearAlgebra, None, New,
         "Dot whose lhs, contracting or batch dimension falls into groups of sizes given at run time.";
-    Convolution: ["stablehlo.convolution"], LinearAlgebra, None,
+    Convolution: ["stablehlo.convolution"], LinearAlgebra, None, New,
         "Slides a kernel (rhs) over an input (lhs) and sums products.";
-    BatchNormTraining: ["stablehlo.batch_norm_training"], Reduction, None,
+    BatchNormTraining: ["stablehlo.batch_norm_training"], Reduction, None, New,
         "Normalises over all dimensions but one; result (output, mean, variance).";
-    BatchNormInference: ["stablehlo.batch_norm_inference"], Reduction, None,
+    BatchNormInference: ["stablehlo.batch_norm_inference"], Reduction, None, New,
         "Normalises with given mean and variance.";
-    BatchNormGrad: ["stablehlo.batch_norm_grad"], Reduction, None,
+    BatchNormGrad: ["stablehlo.batch_norm_grad"], Reduction, None, New,
         "The gradients of batch-norm-training.";
-    Cholesky: ["stablehlo.cholesky"], LinearAlgebra, None,
+    Cholesky: ["stablehlo.cholesky"], LinearAlgebra, None, New,
         "The triangular factor of each positive definite matrix.";
-    TriangularSolve: ["stablehlo.triangular_solve"], LinearAlgebra, None,
+    TriangularSolve: ["stablehlo.triangular_solve"], LinearAlgebra, None, New,
         "Solves `op(a) x = b` or `x op(a) = b` for triangular `a`.";
-    Fft: ["stablehlo.fft"], LinearAlgebra, None,
+    Fft: ["stablehlo.fft"], LinearAlgebra, None, New,
         "Discrete Fourier transform over the last dimensions.";
-    Reduce: ["stablehlo.reduce"], Reduction, None,
+    Reduce: ["stablehlo.reduce"], Reduction, None, New,
         "Folds dimensions away with a computation; operands: arrays, then initial values.";
-    ReduceWindow: ["stablehlo.reduce_window"], Reduction, None,
+    ReduceWindow: ["stablehlo.reduce_window"], Reduction, None, New,
         "Folds each position of a window with a computation; operands: arrays, then initial values.";
-    SelectAndScatter: ["stablehlo.select_and_scatter"], Reduction, None,
+    SelectAndScatter: ["stablehlo.select_and_scatter"], Reduction, None, New,
         "Picks an element in each window of the first operand and adds to it the second's element.";
-    Gather: ["stablehlo.gather"], Indexing, None,
+    Gather: ["stablehlo.gather"], Indexing, None, New,
         "Collects slices of the first operand at the places that the second lists.";
-    Scatter: ["stablehlo.scatter"], Indexing, None,
+    Scatter: ["stablehlo.scatter"], Indexing, None, New,
         "Combines slices into arrays at the places listed; operands: arrays, indices, updates.";
-    Sort: ["stablehlo.sort"], Reduction, None,
+    Sort: ["stablehlo.sort"], Reduction, None, New,
         "Sorts arrays together along a dimension.";
-    TopK: ["chlo.top_k"], Reduction, None,
+    TopK: ["chlo.top_k"], Reduction, None, New,
         "The largest (or smallest) elements of the last dimension and their indices.";
-    Rng: ["stablehlo.rng"], Random, Draw,
+    Rng: ["stablehlo.rng"], Random, Draw, New,
         "Random numbers from a distribution with two parameters.";
-    RngBitGenerator: ["stablehlo.rng_bit_generator"], Random, None,
+    RngBitGenerator: ["stablehlo.rng_bit_generator"], Random, None, New,
         "Random bits and the next state.";
-    RngGetAndUpdateState: [], Random, Draw,
+    RngGetAndUpdateState: [], Random, Draw, New,
         "The module's hidden generator state, which then advances.";
-    AllReduce: ["stablehlo.all_reduce"], Collective, Exchange,
+    AllReduce: ["stablehlo.all_reduce"], Collective, Exchange, New,
         "Folds the operands of all participants, for each of them.";
-    AllGather: ["stablehlo.all_gather"], Collective, Exchange,
+    AllGather: ["stablehlo.all_gather"], Collective, Exchange, New,
         "Joins the operands of all participants, for each of them.";
-    AllToAll: ["stablehlo.all_to_all"], Collective, Exchange,
+    AllToAll: ["stablehlo.all_to_all"], Collective, Exchange, New,
         "Gives each participant a part of each other's operand.";
-    CollectivePermute: ["stablehlo.collective_permute"], Collective, Exchange,
+    CollectivePermute: ["stablehlo.collective_permute"], Collective, Exchange, New,
         "Sends operands along pairs of participants; who receives nothing gets zeros.";
-    ReduceScatter: ["stablehlo.reduce_scatter"], Collective, Exchange,
+    ReduceScatter: ["stablehlo.reduce_scatter"], Collective, Exchange, New,
         "Folds the operands of all participants and gives each its part.";
-    CollectiveBroadcast: ["stablehlo.collective_broadcast"], Collective, Exchange,
+    CollectiveBroadcast: ["stablehlo.collective_broadcast"], Collective, Exchange, New,
         "Gives the first participant's operand to all.";
-    RaggedAllToAll: [], Collective, Exchange,
+    RaggedAllToAll: [], Collective, Exchange, New,
         "All-to-all of slices with sizes and places given at run time.";
-    ReplicaId: ["stablehlo.replica_id"], Collective, None,
+    ReplicaId: ["stablehlo.replica_id"], Collective, None, New,
         "The number of this replica, as `u32`.";
-    PartitionId: ["stablehlo.partition_id"], Collective, None,
+    PartitionId: ["stablehlo.partition_id"], Collective, None, New,
         "The number of this partition, as `u32`.";
-    AllReduceStart: [], Asynchronous, Exchange,
+    AllReduceStart: [], Asynchronous, Exchange, New,
         "Begins an all-reduce; the result stands for the operands until it is done.";
-    AllReduceDone: [], Asynchronous, Exchange,
+    AllReduceDone: [], Asynchronous, Exchange, Passed,
         "The result of an all-reduce that was begun.";
-    AllGatherStart: [], Asynchronous, Exchange,
+    AllGatherStart: [], Asynchronous, Exchange, New,
         "Begins an all-gather; the result is (operands, results).";
-    AllGatherDone: [], Asynchronous, Exchange,
+    AllGatherDone: [], Asynchronous, Exchange, Passed,
         "The result of an all-gather that was begun.";
-    CollectivePermuteStart: [], Asynchronous, Exchange,
+    CollectivePermuteStart: [], Asynchronous, Exchange, New,
         "Begins a collective-permute; the result is (operand, result) and maybe contexts.";
-    CollectivePermuteDone: [], Asynchronous, Exchange,
+    CollectivePermuteDone: [], Asynchronous, Exchange, Passed,
         "The result of a collective-permute that was begun.";
-    CopyStart: [], Asynchronous, None,
+    CopyStart: [], Asynchronous, None, Passed,
         "Begins a copy; the result is (destination, source, context).";
-    CopyDone: [], Asynchronous, None,
+    CopyDone: [], Asynchronous, None, Passed,
         "The result of a copy that was begun.";
-    AsyncStart: ["stablehlo.async_start"], Asynchronous, None,
+    AsyncStart: ["stablehlo.async_start"], Asynchronous, None, Passed,
         "Begins a computation; the result is ((operands), result, context).";
-    AsyncUpdate: [], Asynchronous, None,
+    AsyncUpdate: [], Asynchronous, None, Passed,
         "Lets a computation that was begun go on.";
-    AsyncDone: ["stablehlo.async_done"], Asynchronous, None,
+    AsyncDone: ["stablehlo.async_done"], Asynchronous, None, Passed,
         "The result of a computation that was begun.";
 }
 

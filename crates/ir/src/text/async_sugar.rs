@@ -11,9 +11,6 @@ use super::parser::{Failure, Parser};
 use crate::ops::Parameter;
 use crate::{CompId, Error, Extra, Instr, InstrId, Op, Result, Shape};
 
-/// Operations whose asynchronous forms are operations of their own, all that XLA knows.
-const NATIVE: &[&str] = &["all-gather", "all-reduce", "collective-permute", "copy", "recv", "send"];
-
 /// Attributes of `async-start` itself.
 const START_ATTRIBUTES: &[&str] = &["async_execution_thread", "output_to_operand_aliasing"];
 
@@ -41,6 +38,11 @@ impl Stage<'_> {
 }
 
 impl<'a> Parser<'a> {
+    /// Whether the asynchronous forms of an operation are operations of their own.
+    fn has_own_stages(opcode: &str) -> bool {
+        ["-start", "-done"].iter().any(|stage| Self::is_opcode(&format!("{opcode}{stage}")))
+    }
+
     /// The stage that an opcode is; `None` if it is an ordinary operation. Errors: it is neither.
     pub(super) fn async_stage(
         &self,
@@ -50,7 +52,7 @@ impl<'a> Parser<'a> {
         let wraps = |suffix: &str| {
             let wrapped = opcode.strip_suffix(suffix)?;
             (Self::is_opcode(wrapped)
-                && !NATIVE.contains(&wrapped)
+                && !Self::has_own_stages(wrapped)
                 && !matches!(wrapped, "constant" | "parameter")
                 && !wrapped.starts_with("async-"))
             .then_some(wrapped)

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 
+use helio_ir::ops::Yield;
 use helio_ir::{Computation, InstrId, Op, Result};
 
 use super::class::{Class, Classes, array};
@@ -474,17 +475,9 @@ impl Group {
     /// Whether what uses an operand here only moves its elements.
     fn moves_only(&self, computation: &Computation, id: InstrId) -> bool {
         let mut users = self.users(id).iter().map(|&user| &computation.instr(user).op);
-        users.all(|op| {
-            matches!(
-                op,
-                Op::Reshape(_)
-                    | Op::Broadcast(_)
-                    | Op::Slice(_)
-                    | Op::Transpose(_)
-                    | Op::Reverse(_)
-                    | Op::Pad(_)
-                    | Op::Concatenate(_)
-            )
+        users.all(|op| match op.gives() {
+            Yield::Moved | Yield::Same => true,
+            Yield::New | Yield::Recast | Yield::Passed => false,
         })
     }
 
