@@ -2,6 +2,8 @@
 //!
 //! - [`types`]: element types, shapes, layouts, and literals (values).
 //! - [`ops`]: every operation with its attributes, its constraints and its shape inference.
+//! - [`attribute`]: attributes of custom calls and configurations of back ends.
+//! - [`sharding`]: how values are spread over devices.
 //! - [`Module`], [`Computation`], [`Instr`]: arenas with typed ids.
 //! - [`builder`]: programs made by calls.
 //! - [`text`]: HLO text, in and out.
@@ -13,6 +15,7 @@
 //! the size in bytes of every [`ArrayShape`] fits `isize`.
 #![forbid(unsafe_code)]
 
+pub mod attribute;
 pub mod builder;
 mod capabilities;
 pub mod error;
@@ -20,11 +23,13 @@ pub mod memory;
 mod module;
 pub mod ops;
 mod origin;
+pub mod sharding;
 pub mod stack_frames;
 pub mod text;
 pub mod types;
 pub mod verify;
 
+pub use attribute::{Attribute, BackendConfig, ConfigValue, Dictionary};
 pub use builder::{XlaBuilder, XlaComputation, XlaOp};
 pub use capabilities::Capabilities;
 pub use error::{Code, Error, Location, Result};
@@ -34,6 +39,7 @@ pub use module::{
 };
 pub use ops::{BinaryOp, InferCx, Op, OpDef, UnaryOp};
 pub use origin::{Origin, OriginId, OriginSet, SourceLine};
+pub use sharding::Sharding;
 pub use types::{
     Array, ArrayData, ArrayShape, DimKind, ElementType, Layout, Literal, Native, Number, Shape,
 };

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use crate::ops::Parameter;
 use crate::origin::{Origin, OriginId, OriginSet, SourceLine};
 use crate::stack_frames::StackFrames;
-use crate::{Error, Location, Op, Result, Shape};
+use crate::{BackendConfig, Error, Location, Op, Result, Shape, Sharding};
 
 /// A computation of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -70,13 +70,13 @@ pub struct Metadata {
 pub struct Extra {
     /// Where it comes from.
     pub metadata: Option<Arc<Metadata>>,
-    /// The sharding, as written between its braces.
-    pub sharding: Option<String>,
+    /// How the value is spread over devices.
+    pub sharding: Option<Sharding>,
     /// Free attributes of the front end, in the order written; values as written (a quoted string
     /// with its quotes, or a braced map).
     pub frontend_attributes: Vec<(String, String)>,
-    /// The back end's configuration, as written: a quoted string with its quotes, or JSON.
-    pub backend_config: Option<String>,
+    /// The configuration of the back end, or of the function that is called.
+    pub backend_config: Option<BackendConfig>,
     /// Instructions that must run before.
     pub control_predecessors: Vec<InstrId>,
     /// Attributes that any instruction may carry and that helio does not interpret (`statistics`,

@@ -3,29 +3,19 @@
 use super::scope::{ensure_balanced, ensure_word};
 use super::{XlaBuilder, XlaComputation, XlaOp, check, refs};
 use crate::ops::CustomCall;
-use crate::text::attrs::braced;
-use crate::{Result, Shape};
+use crate::{BackendConfig, Result, Shape};
 
-/// An output of a custom call that shares its buffer with an operand.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OutputOperandAlias {
-    /// Path to the output through nested tuples.
-    pub output: Vec<usize>,
-    /// The operand's number.
-    pub operand: usize,
-    /// Path into the operand through nested tuples.
-    pub operand_index: Vec<usize>,
-}
+pub use crate::ops::{ApiVersion, OutputOperandAlias};
 
 /// Everything about a custom call but its target, operands and shape.
 #[derive(Clone, Debug, Default)]
 pub struct CustomCallOptions {
     /// The configuration handed to the function (`opaque`, `backend_config`).
-    pub backend_config: Option<String>,
+    pub backend_config: Option<BackendConfig>,
     /// Whether the call must not be removed, repeated or reordered.
     pub has_side_effect: bool,
-    /// The calling convention, as XLA names it (`API_VERSION_TYPED_FFI`).
-    pub api_version: Option<String>,
+    /// The calling convention.
+    pub api_version: ApiVersion,
     /// Computations that the function may run.
     pub called_computations: Vec<XlaComputation>,
     /// The operands' shapes with the layouts that the function wants.
@@ -42,21 +32,6 @@ impl CustomCallOptions {
     /// The attributes without effect on the value, as HLO text has them.
     fn attributes(&self) -> Result<Vec<(String, String)>> {
         let mut attributes = Vec::new();
-        if !self.operand_shapes_with_layout.is_empty() {
-            let shapes: Vec<_> =
-                self.operand_shapes_with_layout.iter().map(Shape::to_string).collect();
-            let list = format!("{{{}}}", shapes.join(", "));
-            attributes.push(("operand_layout_constraints".to_owned(), list));
-        }
-        if !self.output_operand_aliasing.is_empty() {
-            let entry = |alias: &OutputOperandAlias| {
-                let (output, index) = (braced(&alias.output), braced(&alias.operand_index));
-                format!("{output}: ({}, {index})", alias.operand)
-            };
-            let entries: Vec<_> = self.output_operand_aliasing.iter().map(entry).collect();
-            let list = format!("{{{}}}", entries.join(", "));
-            attributes.push(("output_to_operand_aliasing".to_owned(), list));
-        }
         if let Some(schedule) = &self.schedule {
             ensure_word(schedule)?;
             attributes.push(("schedule".to_owned(), schedule.clone()));
@@ -110,19 +85,20 @@ impl XlaBuilder {
         let shape = shape.into();
         let called = options.called_computations.iter().map(|called| self.import(called));
         let called_computations = check!(self, called.collect());
-        let api_version = options.api_version.as_deref();
-        check!(self, api_version.map_or(Ok(()), ensure_word));
+        let layouts = &options.operand_shapes_with_layout;
         let op = CustomCall {
             target: target.to_owned(),
             shape: shape.clone(),
             has_side_effect: options.has_side_effect,
-            api_version: options.api_version.clone(),
+            api_version: options.api_version,
+            operand_layouts: (!layouts.is_empty()).then(|| layouts.clone()),
+            output_to_operand_aliasing: options.output_operand_aliasing.clone(),
             called_computations,
             attributes: check!(self, options.attributes()),
         };
         let call = self.apply_named(op, &refs(operands), None, Some(shape));
         if let Some(config) = &options.backend_config {
-            call.set_backend_config(config);
+            call.configure(config.clone());
         }
         call
     }

@@ -85,7 +85,7 @@ use crate::{ArrayShape, CompId, Error, InstrId, Op, Result, Shape};
 
 pub use computation::XlaComputation;
 pub use convolution::ConvOptions;
-pub use custom_call::{CustomCallOptions, OutputOperandAlias};
+pub use custom_call::{ApiVersion, CustomCallOptions, OutputOperandAlias};
 pub use host::{ChannelHandle, ChannelKind};
 pub use legacy::LegacyGatherDims;
 pub use linalg::DotOptions;

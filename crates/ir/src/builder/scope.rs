@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use super::{XlaBuilder, XlaOp};
 use crate::text::attrs::quote;
-use crate::{AliasKind, Error, Extra, InputOutputAlias, Location, Metadata, Result};
+use crate::{
+    AliasKind, BackendConfig, Error, Extra, InputOutputAlias, Location, Metadata, Result, Sharding,
+};
 
 /// What the next instructions carry.
 #[derive(Default)]
 pub(super) struct Scope {
     metadata: Option<Arc<Metadata>>,
     one_shot_metadata: Option<Arc<Metadata>>,
-    sharding: Option<String>,
+    sharding: Option<Sharding>,
     frontend_attributes: Vec<(String, String)>,
     /// Where they stand; `None` for the place of the call that makes each.
     place: Option<Location>,
@@ -90,8 +92,8 @@ impl XlaBuilder {
     /// (`replicated`, `devices=[2,1]0,1`). Errors: `builder.C8`. Source: XLA's `SetSharding`.
     #[track_caller]
     pub fn set_sharding(&self, sharding: &str) {
-        match ensure_balanced(sharding) {
-            Ok(()) => self.state.borrow_mut().scope.sharding = Some(sharding.to_owned()),
+        match ensure_balanced(sharding).and_then(|()| Sharding::read(sharding)) {
+            Ok(sharding) => self.state.borrow_mut().scope.sharding = Some(sharding),
             Err(error) => drop(self.report_error(error)),
         }
     }
@@ -203,7 +205,7 @@ impl XlaOp {
     pub fn set_sharding(&self, sharding: Option<&str>) {
         self.builder.change(self, |extra| {
             sharding.map_or(Ok(()), ensure_balanced)?;
-            extra.sharding = sharding.map(str::to_owned);
+            extra.sharding = sharding.map(Sharding::read).transpose()?;
             Ok(())
         });
     }
@@ -238,8 +240,14 @@ impl XlaOp {
     /// Gives this instruction a configuration for the back end: a string, kept as it is.
     #[track_caller]
     pub fn set_backend_config(&self, config: &str) {
+        self.configure(BackendConfig::opaque(config));
+    }
+
+    /// Gives this instruction a configuration for the back end, or the function that it calls.
+    #[track_caller]
+    pub(super) fn configure(&self, config: BackendConfig) {
         self.builder.change(self, |extra| {
-            extra.backend_config = Some(quote(config));
+            extra.backend_config = Some(config);
             Ok(())
         });
     }

@@ -1,7 +1,8 @@
 //! `custom-call`.
 
 use super::{Arity, TopK};
-use crate::text::attrs::{AttrReader, AttrWriter};
+use crate::text::attrs::{AttrReader, AttrWriter, Scan, braced};
+use crate::text::parse_shape;
 use crate::{CompId, Error, InferCx, OpDef, Result, Shape, ensure};
 
 /// Calls a function that the user has registered.
@@ -9,31 +10,61 @@ use crate::{CompId, Error, InferCx, OpDef, Result, Shape, ensure};
 pub struct CustomCall {
     /// The name it was registered under.
     pub target: String,
-    /// The shape of the result.
+    /// The shape of the result; with its layout, if the operands have theirs.
     pub shape: Shape,
     /// Whether it must not be removed, repeated or reordered.
     pub has_side_effect: bool,
-    /// The calling convention, as XLA names it.
-    pub api_version: Option<String>,
+    /// The calling convention.
+    pub api_version: ApiVersion,
+    /// The operands' shapes with the layouts in which the function wants them, and gives its result in
+    /// that of [`Self::shape`]; without them, all arrays are row-major.
+    pub operand_layouts: Option<Vec<Shape>>,
+    /// Outputs that share their memory with operands.
+    pub output_to_operand_aliasing: Vec<OutputOperandAlias>,
     /// Computations that the function may run.
     pub called_computations: Vec<CompId>,
     /// Attributes without effect on the value, name and value as written.
     pub attributes: Vec<(String, String)>,
 }
 
+/// An output of a custom call that shares its memory with an operand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OutputOperandAlias {
+    /// Path to the output through nested tuples.
+    pub output: Vec<usize>,
+    /// The operand's number.
+    pub operand: usize,
+    /// Path into the operand through nested tuples.
+    pub operand_index: Vec<usize>,
+}
+
+words! {
+    /// How a custom call's function is called.
+    #[derive(Default)]
+    ApiVersion {
+        /// With the result and the operands.
+        #[default]
+        Original = "API_VERSION_ORIGINAL",
+        /// It reports a status, too.
+        StatusReturning = "API_VERSION_STATUS_RETURNING",
+        /// It gets an opaque string and reports a status.
+        StatusReturningUnified = "API_VERSION_STATUS_RETURNING_UNIFIED",
+        /// With attributes that have names and types.
+        TypedFfi = "API_VERSION_TYPED_FFI",
+    }
+}
+
 /// The names that [`CustomCall::attributes`] can have, in the order of XLA's text, each with the
-/// value that is never written. The target stands after the sixth, the flag for side effects after
-/// the seventh.
-const ATTRIBUTES: [(&str, &str); 10] = [
+/// value that is never written. The target stands after the sixth, with layouts, the flag for side
+/// effects and aliases.
+const ATTRIBUTES: [(&str, &str); 8] = [
     ("window", "{}"),
     ("dim_labels", ""),
     ("feature_group_count", "1"),
     ("batch_group_count", "1"),
     ("operand_precision", ""),
     ("padding_type", "PADDING_INVALID"),
-    ("operand_layout_constraints", ""),
     ("literal", ""),
-    ("output_to_operand_aliasing", "{}"),
     ("schedule", "SCHEDULE_NONE"),
 ];
 
@@ -44,13 +75,6 @@ const TOP_K: &str = "TopK";
 const SAME_SHAPE: [&str; 5] =
     ["LayoutConstraint", "MoveToDevice", "MoveToHost", "Sharding", "annotate_device_placement"];
 
-/// The calling conventions, but for `API_VERSION_ORIGINAL`, which is never written.
-const API_VERSIONS: [&str; 3] = [
-    "API_VERSION_STATUS_RETURNING",
-    "API_VERSION_STATUS_RETURNING_UNIFIED",
-    "API_VERSION_TYPED_FFI",
-];
-
 impl CustomCall {
     /// A call without side effects or attributes.
     pub fn new(target: impl Into<String>, shape: Shape) -> Self {
@@ -58,7 +82,9 @@ impl CustomCall {
             target: target.into(),
             shape,
             has_side_effect: false,
-            api_version: None,
+            api_version: ApiVersion::Original,
+            operand_layouts: None,
+            output_to_operand_aliasing: Vec::new(),
             called_computations: Vec::new(),
             attributes: Vec::new(),
         }
@@ -100,6 +126,46 @@ impl CustomCall {
         }
     }
 
+    /// Errors: layouts are not those of the operands' shapes.
+    fn check_layouts(&self, cx: &InferCx<'_>) -> Result<()> {
+        let Some(layouts) = &self.operand_layouts else { return Ok(()) };
+        let (wanted, found) = (cx.operands.len(), layouts.len());
+        ensure!(
+            wanted == found,
+            "custom-call.C3",
+            "operand_layout_constraints has {found} shapes for {wanted} operands"
+        );
+        for (i, (layout, operand)) in layouts.iter().zip(cx.operands).enumerate() {
+            ensure!(
+                layout.same(operand),
+                "custom-call.C3",
+                "operand_layout_constraints has {layout} for operand {i}, which is {operand}"
+            );
+        }
+        Ok(())
+    }
+
+    /// Errors: an output and an operand that share memory have different shapes, or do not exist.
+    fn check_aliasing(&self, cx: &InferCx<'_>) -> Result<()> {
+        for alias in &self.output_to_operand_aliasing {
+            let output = at(&self.shape, &alias.output);
+            let operand = cx.operands.get(alias.operand);
+            let operand = operand.and_then(|operand| at(operand, &alias.operand_index));
+            ensure!(
+                output.zip(operand).is_some_and(|(output, operand)| output.same(operand)),
+                "custom-call.C4",
+                "output {} shares its memory with operand {} {}: they must have one shape, found {} \
+                 and {}",
+                braced(&alias.output),
+                alias.operand,
+                braced(&alias.operand_index),
+                output.map_or_else(|| "none".to_owned(), Shape::to_string),
+                operand.map_or_else(|| "none".to_owned(), Shape::to_string)
+            );
+        }
+        Ok(())
+    }
+
     fn write_all(&self, names: &[(&str, &str)], attrs: &mut AttrWriter<'_>) {
         for (name, _) in names {
             if let Some(value) = self.attribute(name) {
@@ -109,6 +175,11 @@ impl CustomCall {
     }
 }
 
+/// The shape at a path through nested tuples.
+fn at<'s>(shape: &'s Shape, path: &[usize]) -> Option<&'s Shape> {
+    path.iter().try_fold(shape, |shape, &index| shape.as_tuple()?.get(index))
+}
+
 impl OpDef for CustomCall {
     const OPCODE: &'static str = "custom-call";
     const ARITY: Arity = Arity::AtLeast(0);
@@ -116,6 +187,8 @@ impl OpDef for CustomCall {
 
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
         let stated = self.shape.without_layout();
+        self.check_layouts(cx)?;
+        self.check_aliasing(cx)?;
         let Some(meant) = self.meant(cx)? else { return Ok(stated) };
         let target = &self.target;
         ensure!(
@@ -129,14 +202,20 @@ impl OpDef for CustomCall {
     fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
         let target = attrs.needed("custom_call_target", AttrReader::string)?;
         let mut op = CustomCall::new(target, attrs.result.without_layout());
+        op.operand_layouts = attrs.parse("operand_layout_constraints", layouts)?;
+        if op.operand_layouts.is_some() {
+            op.shape = attrs.result.clone();
+        }
+        let aliasing = attrs.parse("output_to_operand_aliasing", aliasing)?;
+        op.output_to_operand_aliasing = aliasing.unwrap_or_default();
         for (name, default) in ATTRIBUTES {
             if let Some(value) = attrs.take(name).filter(|&value| value != default) {
                 op.attributes.push((name.to_owned(), value.to_owned()));
             }
         }
         op.has_side_effect = attrs.flag("custom_call_has_side_effect")?.unwrap_or(false);
-        op.api_version =
-            attrs.parse("api_version", |scan| read_api_version(scan.word()?))?.flatten();
+        let api_version = attrs.parse("api_version", |scan| ApiVersion::from_word(scan.word()?))?;
+        op.api_version = api_version.unwrap_or_default();
         let one = attrs.computation("to_apply")?;
         let many = attrs.computations("called_computations")?;
         op.called_computations = match (one, many) {
@@ -150,14 +229,26 @@ impl OpDef for CustomCall {
 
     fn write(&self, attrs: &mut AttrWriter<'_>) {
         let (first, rest) = ATTRIBUTES.split_at(6);
-        let (layouts, last) = rest.split_at(1);
+        let (literal, schedule) = rest.split_at(1);
         self.write_all(first, attrs);
         attrs.string("custom_call_target", &self.target);
-        self.write_all(layouts, attrs);
+        if let Some(layouts) = &self.operand_layouts {
+            let shapes: Vec<_> = layouts.iter().map(Shape::to_string).collect();
+            attrs.put("operand_layout_constraints", format_args!("{{{}}}", shapes.join(", ")));
+        }
         attrs.flag("custom_call_has_side_effect", self.has_side_effect);
-        self.write_all(last, attrs);
-        if let Some(api_version) = &self.api_version {
-            attrs.put("api_version", api_version);
+        self.write_all(literal, attrs);
+        if !self.output_to_operand_aliasing.is_empty() {
+            let entry = |alias: &OutputOperandAlias| {
+                let (output, index) = (braced(&alias.output), braced(&alias.operand_index));
+                format!("{output}: ({}, {index})", alias.operand)
+            };
+            let entries: Vec<_> = self.output_to_operand_aliasing.iter().map(entry).collect();
+            attrs.put("output_to_operand_aliasing", format_args!("{{{}}}", entries.join(", ")));
+        }
+        self.write_all(schedule, attrs);
+        if self.api_version != ApiVersion::Original {
+            attrs.put("api_version", self.api_version);
         }
         if !self.called_computations.is_empty() {
             attrs.computations("called_computations", &self.called_computations);
@@ -173,15 +264,30 @@ impl OpDef for CustomCall {
     }
 }
 
-fn read_api_version(word: &str) -> Result<Option<String>> {
-    match word {
-        "API_VERSION_ORIGINAL" => Ok(None),
-        word if API_VERSIONS.contains(&word) => Ok(Some(word.to_owned())),
-        word => Err(Error::invalid(format!(
-            "`{word}` is none of API_VERSION_ORIGINAL, {}",
-            API_VERSIONS.join(", ")
-        ))),
+/// `{f32[2]{0}, (s32[], f32[3,4]{0,1})}`
+fn layouts(scan: &mut Scan<'_>) -> Result<Vec<Shape>> {
+    let text = scan.remainder().trim_end();
+    let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
+    let inner = inner.ok_or_else(|| Error::invalid("expected shapes in braces"))?;
+    // Between parentheses the same stands for the elements of a tuple.
+    match parse_shape(&format!("({inner})"))? {
+        Shape::Tuple(shapes) => Ok(shapes),
+        _ => Err(Error::internal("a tuple is no tuple")),
     }
+}
+
+/// `{{0}: (1, {}), {1}: (0, {})}`
+fn aliasing(scan: &mut Scan<'_>) -> Result<Vec<OutputOperandAlias>> {
+    scan.list('{', '}', |scan| {
+        let output = scan.list('{', '}', Scan::size)?;
+        scan.expect(":")?;
+        scan.expect("(")?;
+        let operand = scan.size()?;
+        scan.expect(",")?;
+        let operand_index = scan.list('{', '}', Scan::size)?;
+        scan.expect(")")?;
+        Ok(OutputOperandAlias { output, operand, operand_index })
+    })
 }
 
 #[cfg(test)]

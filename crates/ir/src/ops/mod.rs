@@ -71,7 +71,7 @@ pub use constant::{Constant, Iota, Parameter};
 pub use control::{AddDependency, AfterAll, Conditional, Domain, OptimizationBarrier, While};
 pub use convert::{BitcastConvert, Convert, ReducePrecision, StochasticConvert};
 pub use convolution::Convolution;
-pub use custom_call::CustomCall;
+pub use custom_call::{ApiVersion, CustomCall, OutputOperandAlias};
 pub use def::{Arity, Effect, Family, InferCx, OpDef, OpInfo, Yield};
 pub use dimension_size::{GetDimensionSize, SetDimensionSize};
 pub use dot::{Dot, RaggedDot, RaggedMode};

@@ -9,7 +9,7 @@ use super::instruction::RawAttr;
 use super::lexer::Cursor;
 use super::names::{Named, Names};
 use super::parser::Failure;
-use crate::{Extra, InstrId, Location, Metadata, Result};
+use crate::{BackendConfig, Extra, InstrId, Location, Metadata, Result, Sharding};
 
 /// Attributes of any instruction that are kept as written.
 const KEPT: &[&str] = &["statistics", "origin", "original_value", "parameter_replication"];
@@ -24,10 +24,11 @@ pub(super) fn take(
     match attr.name {
         "metadata" => extra.metadata = Some(metadata(&mut cursor)?.into()),
         "sharding" => {
+            let at = cursor.location();
             let text = cursor.balanced()?;
             let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
             let inner = inner.ok_or_else(|| attr.value_cursor().unexpected("`{`"))?;
-            extra.sharding = Some(inner.trim().to_owned());
+            extra.sharding = Some(Sharding::read(inner).map_err(|e| e.at(Some(at)))?);
         }
         "frontend_attributes" => extra.frontend_attributes = pairs(&mut cursor)?,
         "backend_config" => {
@@ -35,7 +36,7 @@ pub(super) fn take(
                 Some(b'{') => cursor.balanced()?,
                 _ => cursor.quoted()?,
             };
-            extra.backend_config = Some(text.to_owned());
+            extra.backend_config = Some(BackendConfig::read(text));
         }
         "control-predecessors" => {
             cursor.expect("{")?;
@@ -127,7 +128,7 @@ pub(super) fn write(
         let _ = write!(out, ", {name}={value}"); // writing to a String cannot fail
     };
     if let Some(sharding) = &extra.sharding {
-        put("sharding", &format!("{{{sharding}}}"));
+        put("sharding", &sharding.to_string());
     }
     if !extra.frontend_attributes.is_empty() {
         put("frontend_attributes", &format!("{{{}}}", join(&extra.frontend_attributes, ",")));
@@ -141,7 +142,7 @@ pub(super) fn write(
         put("metadata", &format!("{{{}}}", metadata_text(metadata)));
     }
     if let Some(config) = &extra.backend_config {
-        put("backend_config", config);
+        put("backend_config", &config.to_string());
     }
     for (name, value) in &extra.other {
         put(name, value);

@@ -5,6 +5,7 @@ mod float_format;
 mod layout;
 mod literal;
 mod native;
+mod plain;
 mod shape;
 
 pub use element::ElementType;
@@ -12,6 +13,7 @@ pub use float_format::{FloatFormat, FloatSpecials};
 pub use layout::Layout;
 pub use literal::{Array, ArrayData, Literal};
 pub use native::{F8E8M0FNU, I2, I4, Native, Number, U2, U4};
+pub use plain::Plain;
 pub use shape::{ArrayShape, DimKind, IndexIter, MAX_RANK, Shape, strides};
 
 /// Calls `$macro!` with one row per element type: `Variant, rust type, "hlo name", bits, class`; what

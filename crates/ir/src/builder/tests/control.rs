@@ -1,4 +1,5 @@
 use super::*;
+use crate::BackendConfig;
 use crate::ElementType::F32;
 
 #[test]
@@ -126,9 +127,9 @@ fn custom_calls() {
             let [x, y] = parameters(b, ["f32[2]", "f32[2,3]"]);
             b.custom_call("myfunc", &[&x, &y], shape("f32[3,3]"));
             let options = CustomCallOptions {
-                backend_config: Some("a \"b\"".to_owned()),
+                backend_config: Some(BackendConfig::opaque("a \"b\"")),
                 has_side_effect: true,
-                api_version: Some("API_VERSION_STATUS_RETURNING".to_owned()),
+                api_version: ApiVersion::StatusReturning,
                 called_computations: vec![scalar(BinaryOp::Add, F32)],
                 operand_shapes_with_layout: vec![shape("f32[2]{0}"), shape("f32[2,3]{0,1}")],
                 output_operand_aliasing: vec![OutputOperandAlias {
