@@ -3,12 +3,14 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use helio_ir::ops::Yield;
 use helio_ir::{
     Array, CompId, Error, InstrId, Literal, Module, Op, ProgramShape, Result, Shape, Verified,
     memory,
 };
 
+use helio_ir::ops::Yield;
+
+use crate::deep_stack::on_deep_stack;
 use crate::services::Context;
 use crate::values::Values;
 use crate::{
@@ -19,11 +21,8 @@ use crate::{
 
 pub use helio_limits::{Limits, Meter, Stopped};
 
-/// Calls may nest so deep; [`evaluate`] gives its thread the stack for it.
+/// How deep calls may nest; [`evaluate`] gives its thread the stack for it.
 pub(crate) const MAX_CALL_DEPTH: usize = 1000;
-
-/// Virtual bytes of stack a run gets: 64 KiB for each nested call. Pages never touched cost nothing.
-const STACK_BYTES: usize = MAX_CALL_DEPTH * (64 << 10);
 
 /// Runs the module's entry computation. `args` are the parameters by number.
 ///
@@ -52,23 +51,6 @@ pub fn check_arguments(program: &ProgramShape, args: &[Literal]) -> Result<()> {
     Ok(())
 }
 
-/// Runs something on a thread with the stack for the call limit, for the caller's account of memory.
-fn on_deep_stack<T: Send>(run: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-    let account = memory::Account::current();
-    let run = move || {
-        let _entered = account.enter();
-        run()
-    };
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new()
-            .name("helio-eval".to_owned())
-            .stack_size(STACK_BYTES)
-            .spawn_scoped(scope, run)
-            .map_err(|e| Error::exhausted(format!("no thread to run on: {e}")))?;
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
-}
-
 /// Runs computations of one module for one participant.
 pub struct Evaluator<'a> {
     /// The module.
@@ -76,7 +58,7 @@ pub struct Evaluator<'a> {
     /// What surrounds the run.
     pub cx: &'a Context,
     depth: Cell<usize>,
-    meter: Arc<Meter>,
+    pub(crate) meter: Arc<Meter>,
     /// How many times hidden generator state was drawn from; see [`rng`].
     pub(crate) draws: Cell<u64>,
 }
@@ -107,7 +89,8 @@ impl<'a> Evaluator<'a> {
 
     /// Performs one instruction of the module on operands that fit it.
     ///
-    /// One that calls computations gets a thread with the stack for them.
+    /// It runs on the caller's stack: what [`needs_deep_stack`](crate::needs_deep_stack) is for a
+    /// [`DeepStack`](crate::DeepStack).
     pub fn instruction(
         &self,
         computation: CompId,
@@ -115,20 +98,7 @@ impl<'a> Evaluator<'a> {
         operands: Vec<Literal>,
     ) -> Result<Literal> {
         let instr = self.module.computation(computation).instr(id);
-        let result = if instr.op.callees().is_empty() {
-            self.step(computation, id, &instr.op, operands, &instr.shape)
-        } else {
-            let (module, cx) = (self.module, self.cx);
-            let (draws, meter) = (self.draws.get(), self.meter.clone());
-            let (result, draws) = on_deep_stack(move || {
-                let evaluator = Evaluator::with_meter(module, cx, meter);
-                evaluator.draws.set(draws);
-                let result = evaluator.step(computation, id, &instr.op, operands, &instr.shape);
-                Ok((result, evaluator.draws.get()))
-            })?;
-            self.draws.set(draws);
-            result
-        };
+        let result = self.step(computation, id, &instr.op, operands, &instr.shape);
         result.map_err(|e| self.module.locate(e, instr))
     }
 
@@ -252,7 +222,9 @@ impl<'a> Evaluator<'a> {
             Op::AfterAll(_) => Ok(Literal::Token),
             Op::AddDependency(_) => first(args),
             Op::Domain(_) => only(args),
-            Op::CustomCall(op) => custom_call::custom_call(op, self, args, shape),
+            Op::CustomCall(op) => {
+                custom_call::custom_call(op, self, args, shape, (computation, instr))
+            }
 
             Op::Infeed(op) => host::infeed(op, self, args, shape),
             Op::Outfeed(op) => host::outfeed(op, self, args, shape),

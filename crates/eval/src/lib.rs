@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod class;
+mod deep_stack;
 mod dynamic;
 mod element;
 mod frame;
@@ -48,7 +49,8 @@ mod testing;
 mod walk;
 mod window;
 
-pub use custom_call::is_defined;
+pub use custom_call::{ArrayView, ArrayViewMut, Call, CallInfo, is_defined, perform};
+pub use deep_stack::{DeepStack, call_depths, needs_deep_stack};
 pub use frame::{Evaluator, Limits, Meter, Stopped, check_arguments, evaluate};
 pub use services::Context;
 pub use user::guarded;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use helio_ir::{CompId, Error, InstrId, Literal, Result, Shape};
 
-use crate::Limits;
+use crate::{Call, Limits};
 
 /// Which participant of an execution this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -103,10 +103,13 @@ impl Host for NoHost {
     }
 }
 
+/// A function of the user, which writes the results of a call.
+pub type CustomFunction = dyn Fn(&mut Call<'_>) -> Result<()> + Send + Sync;
+
 /// Finds functions for custom calls.
 pub trait CustomCalls: Send + Sync {
-    /// Runs the function registered as `target`. `None` if there is no such function.
-    fn call(&self, target: &str, operands: &[Literal], result: &Shape) -> Option<Result<Literal>>;
+    /// The function registered as `target`, if there is one.
+    fn find(&self, target: &str) -> Option<Arc<CustomFunction>>;
 }
 
 /// No custom calls.
@@ -114,7 +117,7 @@ pub trait CustomCalls: Send + Sync {
 pub struct NoCustomCalls;
 
 impl CustomCalls for NoCustomCalls {
-    fn call(&self, _: &str, _: &[Literal], _: &Shape) -> Option<Result<Literal>> {
+    fn find(&self, _: &str) -> Option<Arc<CustomFunction>> {
         None
     }
 }
@@ -133,6 +136,8 @@ pub trait Observer: Send + Sync {
 pub struct Context {
     /// Which participant runs.
     pub me: Participant,
+    /// The number of the device on which it runs.
+    pub device: usize,
     /// How many replicas run.
     pub replica_count: usize,
     /// How many partitions run.
@@ -156,6 +161,7 @@ impl Default for Context {
     fn default() -> Self {
         Context {
             me: Participant { replica: 0, partition: 0 },
+            device: 0,
             replica_count: 1,
             partition_count: 1,
             collectives: Arc::new(Alone),

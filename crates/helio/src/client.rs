@@ -12,7 +12,7 @@ use helio_runtime::{Block, Memory, Pool, Queue, View};
 
 use crate::buffer::{Buffer, Promise, Value};
 use crate::constant::Constants;
-use crate::{CompileOptions, Executable};
+use crate::{CompileOptions, CustomCallRegistry, Executable};
 
 /// What a client is made of.
 #[derive(Clone, Debug)]
@@ -30,6 +30,8 @@ pub struct ClientOptions {
     pub memory_limit: Option<usize>,
     /// How many bytes of memory no longer in use are kept for what comes.
     pub cached_bytes: usize,
+    /// The functions that custom calls name.
+    pub custom_calls: Arc<CustomCallRegistry>,
 }
 
 impl Default for ClientOptions {
@@ -39,6 +41,7 @@ impl Default for ClientOptions {
             threads: None,
             memory_limit: None,
             cached_bytes: Memory::DEFAULT_CACHE_BYTES,
+            custom_calls: Arc::default(),
         }
     }
 }
@@ -69,6 +72,7 @@ struct Shared {
     memory: Memory,
     constants: Constants,
     pool: Pool,
+    custom_calls: Arc<CustomCallRegistry>,
     /// For each device, what it has yet to do; its thread starts with the first.
     queues: Vec<OnceLock<Worker>>,
 }
@@ -110,6 +114,7 @@ impl Client {
             memory: Memory::of(account, options.cached_bytes),
             constants: Constants::default(),
             pool: options.threads.map_or_else(Pool::for_this_process, Pool::new),
+            custom_calls: options.custom_calls.clone(),
             queues: (0..options.devices.max(1)).map(|_| OnceLock::new()).collect(),
         };
         Client { shared: Arc::new(shared) }
@@ -134,6 +139,12 @@ impl Client {
     /// The first device.
     pub fn default_device(&self) -> Device {
         Device { client: self.clone(), id: 0 }
+    }
+
+    /// The functions that custom calls of its programs name; they may be registered at any time before
+    /// a run comes to the call.
+    pub fn custom_calls(&self) -> &Arc<CustomCallRegistry> {
+        &self.shared.custom_calls
     }
 
     /// Checks a program and makes it ready to run on the devices. Errors: everything that is wrong

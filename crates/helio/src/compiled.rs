@@ -1,9 +1,10 @@
 //! Programs compiled for this machine.
 
 use std::sync::Arc;
+use std::thread::Scope;
 
 use helio_codegen::x86::Isa;
-use helio_eval::{Context, Evaluator, Meter};
+use helio_eval::{Context, Meter};
 use helio_ir::{Error, Literal, Module, Result, Shape, Verified};
 use helio_passes::watch::Watch as CompileWatch;
 use helio_runtime::Block;
@@ -12,7 +13,7 @@ use helio_runtime::program::{self, Argument, Program, Run, RunError, StepId};
 use crate::client::Client;
 use crate::interpreted::{Interpreted, Reason};
 use crate::observe::{Observer, StepInfo, StepWatcher};
-use crate::plan::{self, Interpreter, NoPlan, Plan, Target};
+use crate::plan::{self, Caller, NoPlan, Plan, Target};
 use crate::{CompileOptions, GeneratedCode, OptLevel};
 
 /// A module and its plan.
@@ -88,11 +89,6 @@ impl Compiled {
         observer: Option<&dyn Observer>,
     ) -> Result<Vec<Block>> {
         let meter = Arc::new(Meter::new(cx.limits.clone()));
-        let mut host = Interpreter {
-            module: &self.module,
-            calls: &self.plan.calls,
-            evaluator: Evaluator::with_meter(&self.module, cx, meter.clone()),
-        };
         let (needed, memory) = (self.program().run_bytes(), self.client.memory());
         let free = memory.account().free_bytes();
         if needed > free {
@@ -101,12 +97,30 @@ impl Compiled {
             );
             return Err(Error::limit("limit.memory", detail));
         }
+        let this = (cx, &meter, observer);
+        match self.plan.calls.are_deep() {
+            true => std::thread::scope(|scope| {
+                self.execute_within(arguments, threads, this, Some(scope))
+            }),
+            false => self.execute_within(arguments, threads, this, None),
+        }
+    }
+
+    /// Runs it; in the scope, if there is one, runs the thread for what needs a deep stack.
+    fn execute_within<'s>(
+        &'s self,
+        arguments: Vec<Argument<'_>>,
+        threads: usize,
+        (cx, meter, observer): (&'s Context, &'s Arc<Meter>, Option<&dyn Observer>),
+        scope: Option<&'s Scope<'s, '_>>,
+    ) -> Result<Vec<Block>> {
         let watcher = |observer| StepWatcher::new(observer, &self.module, &self.plan.steps);
         let mut watcher = observer.map(watcher);
+        let mut host = Caller::new(&self.module, &self.plan.calls, cx, meter, scope);
         let run = Run {
-            memory,
+            memory: self.client.memory(),
             threads: self.client.pool().threads(threads),
-            meter: &meter,
+            meter,
             host: &mut host,
             observer: watcher.as_mut().map(|watcher| watcher as &mut dyn program::Observer),
         };

@@ -4,34 +4,40 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use helio_eval::is_defined;
-use helio_eval::services::CustomCalls;
-use helio_ir::{Array, Error, Literal, Module, Op, Result, Shape, memory};
-use helio_runtime::{Bytes, CFunction, Tree};
+use helio_eval::services::{CustomCalls, CustomFunction};
+use helio_eval::{Call, is_defined};
+use helio_ir::{Error, Module, Op, Result, Shape};
+use helio_runtime::{CArguments, CFailure, CFunction, Tree};
 
-type RustFunction = dyn Fn(&[Literal], &Shape) -> Result<Literal> + Send + Sync;
-
-#[derive(Clone)]
-enum Function {
-    Rust(Arc<RustFunction>),
-    C(CFunction),
-}
-
-/// Functions by the name under which custom calls find them.
+/// Functions by the name under which custom calls find them: those of a client
+/// ([`Client::custom_calls`](crate::Client::custom_calls)).
 ///
 /// ```
-/// # fn main() -> Result<(), helio::Error> {
-/// let registry = helio::CustomCallRegistry::new();
-/// registry.register("twice", |args, _shape| {
-///     let x = args[0].as_array().ok_or_else(|| helio::Error::invalid("expected an array"))?;
-///     let doubled = x.values::<f32>()?.iter().map(|v| 2.0 * v).collect();
-///     helio::Literal::array(x.dims(), doubled)
+/// # fn main() -> Result<(), Vec<helio::Error>> {
+/// let client = helio::Client::default();
+/// client.custom_calls().register("scaled", |call| {
+///     let factor = call.info().attributes()?.float("factor")? as f32;
+///     let x = call.operand(0)?.as_slice::<f32>()?;
+///     let y = call.result_mut(0)?.as_mut_slice::<f32>()?;
+///     y.iter_mut().zip(x).for_each(|(y, x)| *y = factor * x);
+///     Ok(())
 /// });
-/// # Ok(()) }
+/// let module = helio::parse(
+///     "ENTRY e { x = f32[2] parameter(0)
+///        ROOT y = f32[2] custom-call(x), custom_call_target=\"scaled\",
+///          api_version=API_VERSION_TYPED_FFI, backend_config={factor = 3.0 : f32} }",
+/// )?;
+/// let program = client.compile(module, &helio::CompileOptions::default())?;
+/// # let run = || -> helio::Result<()> {
+/// let y = program.run(&[helio::Literal::array([2], vec![1f32, 2.0])?])?;
+/// assert_eq!(y.as_array().and_then(|y| y.as_slice::<f32>()), Some(&[3.0, 6.0][..]));
+/// # Ok(()) };
+/// # run().map_err(|e| vec![e])
+/// # }
 /// ```
 #[derive(Default)]
 pub struct CustomCallRegistry {
-    functions: RwLock<HashMap<String, Function>>,
+    functions: RwLock<HashMap<String, Arc<CustomFunction>>>,
 }
 
 impl CustomCallRegistry {
@@ -40,22 +46,22 @@ impl CustomCallRegistry {
         Self::default()
     }
 
-    /// Registers a Rust function: it takes the operands and the shape that the program states for
-    /// the result. A function of the same name is replaced.
+    /// Registers a Rust function, which writes the results of a [`Call`]. A function of the same name
+    /// is replaced. Its errors, and its panics, are errors of the run that called it, with its name.
     pub fn register(
         &self,
         target: impl Into<String>,
-        function: impl Fn(&[Literal], &Shape) -> Result<Literal> + Send + Sync + 'static,
+        function: impl Fn(&mut Call<'_>) -> Result<()> + Send + Sync + 'static,
     ) {
-        self.insert(target.into(), Function::Rust(Arc::new(function)));
+        self.insert(target.into(), Arc::new(function));
     }
 
-    /// Registers a C function, `void target(void* out, void** in)`: each pointer of `in`, and
-    /// `out`, points to the elements of an array in row-major order, or for a tuple to a table of
-    /// such pointers. Elements narrower than a byte take a byte each. Memory is aligned to 64
-    /// bytes. A call with operands or a result that the function does not accept is an error.
+    /// Registers a C function: each pointer of `in`, and `out`, points to the elements of an array
+    /// in the order of its layout, row-major unless the program says otherwise, or for a tuple to a
+    /// table of such pointers. Elements narrower than a byte take a byte each. Memory is aligned to
+    /// 16 bytes. A call with operands or a result that the function does not accept is an error.
     pub fn register_c(&self, target: impl Into<String>, function: CFunction) {
-        self.insert(target.into(), Function::C(function));
+        self.register(target, move |call| call_c(&function, call));
     }
 
     /// Whether there is a function of this name.
@@ -81,7 +87,7 @@ impl CustomCallRegistry {
         missing.into_values().collect()
     }
 
-    fn insert(&self, target: String, function: Function) {
+    fn insert(&self, target: String, function: Arc<CustomFunction>) {
         let mut functions = self.functions.write().unwrap_or_else(PoisonError::into_inner);
         let replaced = functions.insert(target, function);
         // What goes with it is the user's, and may use this very registry.
@@ -98,65 +104,34 @@ impl fmt::Debug for CustomCallRegistry {
 }
 
 impl CustomCalls for CustomCallRegistry {
-    fn call(&self, target: &str, operands: &[Literal], result: &Shape) -> Option<Result<Literal>> {
+    fn find(&self, target: &str) -> Option<Arc<CustomFunction>> {
         let functions = self.functions.read().unwrap_or_else(PoisonError::into_inner);
-        let function = functions.get(target)?.clone();
-        drop(functions); // a function may register another one
-        Some(match function {
-            Function::Rust(function) => function(operands, result),
-            Function::C(function) => call_c(target, &function, operands, result),
-        })
+        functions.get(target).cloned()
     }
 }
 
-fn call_c(
-    target: &str,
-    function: &CFunction,
-    operands: &[Literal],
-    result: &Shape,
-) -> Result<Literal> {
-    let bytes = operands
-        .iter()
-        .fold(result.size_bytes(), |sum, operand| sum.saturating_add(operand.shape().size_bytes()));
-    let _counted = memory::reserve(bytes)?;
-    let mut trees = operands.iter().map(to_tree).collect::<Result<Vec<_>>>()?;
-    let mut out = zeroed(result);
-    function.call(&mut trees, &mut out).map_err(|e| {
-        let operands: Vec<String> =
-            operands.iter().map(|value| value.shape().to_string()).collect();
-        Error::invalid(format!("{target}: {e}: ({}) -> {result}", operands.join(", ")))
-    })?;
-    from_tree(&out, result)
-}
-
-fn to_tree(value: &Literal) -> Result<Tree> {
-    Ok(match value {
-        Literal::Array(array) => Tree::Array(Bytes::copy_of(&array.to_bytes())),
-        Literal::Tuple(elements) => {
-            Tree::Tuple(elements.iter().map(to_tree).collect::<Result<_>>()?)
+fn call_c(function: &CFunction, call: &mut Call<'_>) -> Result<()> {
+    let info = call.info();
+    let operand_trees: Vec<Tree> = info.operands.iter().map(tree).collect();
+    let result_tree = &tree(&info.result);
+    let (operands, results) = call.bytes();
+    let operand_trees = &operand_trees;
+    let opaque = info.opaque();
+    let arguments = CArguments { operand_trees, result_tree, operands, results, opaque };
+    function.call(arguments).map_err(|failure| match failure {
+        CFailure::NotAccepted => {
+            let operands: Vec<String> = info.operands.iter().map(Shape::to_string).collect();
+            let operands = operands.join(", ");
+            Error::invalid(format!("{failure}: ({operands}) -> {}", info.result))
         }
-        // A token has no content; C sees a pointer to no bytes.
-        Literal::Token => Tree::Array(Bytes::zeroed(0)),
+        CFailure::Failed(message) => Error::invalid(message),
     })
 }
 
-fn zeroed(shape: &Shape) -> Tree {
+/// How C sees the memory of a value.
+fn tree(shape: &Shape) -> Tree {
     match shape {
-        Shape::Tuple(elements) => Tree::Tuple(elements.iter().map(zeroed).collect()),
-        leaf => Tree::Array(Bytes::zeroed(leaf.size_bytes())),
-    }
-}
-
-fn from_tree(tree: &Tree, shape: &Shape) -> Result<Literal> {
-    match (tree, shape) {
-        (Tree::Array(bytes), Shape::Array(shape)) => {
-            Array::from_bytes(shape.clone(), bytes.as_slice()).map(Literal::Array)
-        }
-        (Tree::Tuple(trees), Shape::Tuple(shapes)) => {
-            let elements = trees.iter().zip(shapes).map(|(tree, shape)| from_tree(tree, shape));
-            elements.collect::<Result<_>>().map(Literal::Tuple)
-        }
-        (_, Shape::Token) => Ok(Literal::Token),
-        _ => Err(Error::unimplemented(format!("a custom call with a result of {shape}"))),
+        Shape::Tuple(elements) => Tree::Tuple(elements.iter().map(tree).collect()),
+        part => Tree::Array(part.size_bytes()),
     }
 }

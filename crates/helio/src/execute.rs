@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use helio_eval::Context;
 use helio_ir::{Array, ArrayShape, Code, Error, Literal, ProgramShape, Result, Shape};
 use helio_runtime::program::Argument;
 use helio_runtime::{Block, View};
@@ -109,7 +110,7 @@ impl Executable {
         self.check(args, &device)?;
         let claims = self.claims(args, &options.keep)?;
         if !options.asynchronous {
-            let values = self.perform(claims, &options.run)?;
+            let values = self.perform(claims, &options.run, options.device)?;
             let buffer = |(leaf, value): (&Leaf, Value)| {
                 Buffer::new(leaf.shape.clone(), device.clone(), value)
             };
@@ -118,9 +119,9 @@ impl Executable {
         let promised = self.signature.results.iter();
         let promised = promised.map(|leaf| Buffer::promised(leaf.shape.clone(), device.clone()));
         let (buffers, promises): (Vec<Buffer>, Vec<Promise>) = promised.unzip();
-        let (program, run) = (self.clone(), options.run.clone());
+        let (program, run, number) = (self.clone(), options.run.clone(), options.device);
         device.enqueue(Box::new(move || {
-            let outcome = catch_unwind(AssertUnwindSafe(|| program.perform(claims, &run)));
+            let outcome = catch_unwind(AssertUnwindSafe(|| program.perform(claims, &run, number)));
             let outcome =
                 outcome.unwrap_or_else(|_| Err(Error::internal("helio failed in an execution")));
             match outcome {
@@ -203,13 +204,18 @@ impl Executable {
     }
 
     /// The values of the results. Waits for those of the arguments.
-    fn perform(&self, claims: Vec<Claim>, options: &RunOptions) -> Result<Vec<Value>> {
+    fn perform(
+        &self,
+        claims: Vec<Claim>,
+        options: &RunOptions,
+        device: usize,
+    ) -> Result<Vec<Value>> {
         let _account = self.client.enter_account();
-        let cx = options.context();
+        let cx = options.context(&self.client, device);
         let values = claims.iter().map(Claim::value).collect::<Result<Vec<_>>>()?;
         drop(claims);
         let Ok(compiled) = &self.compiled else {
-            return self.interpret(values, options);
+            return self.interpret(values, &cx);
         };
         let take = |(value, donated): (Value, bool)| match value.bytes {
             bytes if donated => match bytes.into_block() {
@@ -239,7 +245,7 @@ impl Executable {
         self.signature.results.iter().map(value).collect()
     }
 
-    fn interpret(&self, values: Vec<(Value, bool)>, options: &RunOptions) -> Result<Vec<Value>> {
+    fn interpret(&self, values: Vec<(Value, bool)>, cx: &Context) -> Result<Vec<Value>> {
         let mut leaves = self.signature.params.iter().zip(&values).map(|(leaf, (value, _))| {
             let array = Array::from_bytes(leaf.shape.clone(), bytes(&value.bytes)?)?;
             match &value.sizes {
@@ -250,7 +256,7 @@ impl Executable {
         let params = &self.program_shape.params;
         let args = params.iter().map(|shape| assemble(shape, &mut leaves));
         let args = args.collect::<Result<Vec<Literal>>>()?;
-        let result = helio_eval::evaluate(&self.module, &args, &options.context())?;
+        let result = helio_eval::evaluate(&self.module, &args, cx)?;
         let arrays = result.leaves().into_iter().filter_map(Literal::as_array);
         arrays.map(|array| self.client.value_of(array)).collect()
     }

@@ -49,12 +49,17 @@ pub use helio_ir as ir;
 pub use helio_ir::builder::{self, Padding, XlaBuilder, XlaComputation, XlaOp};
 pub use helio_ir::text::{parse, print};
 
+pub use helio_eval::services::Participant;
+pub use helio_eval::{ArrayView, ArrayViewMut, Call, CallInfo};
 pub use helio_ir::{
     Array, Code, ElementType, Error, Literal, Location, Module, ProgramShape, Result, Shape, memory,
 };
 pub use helio_passes as passes;
 pub use helio_passes::OptLevel;
-pub use helio_runtime::{Block, Bytes, CFunction, Closed, Memory, OutOfMemory, Queue, Tree, View};
+pub use helio_runtime::{
+    Block, CFunction, CallStatus, Closed, Memory, OutOfMemory, Queue, Tree, View,
+    helio_custom_call_status_set_failure,
+};
 pub use host::{HostQueues, infeed_shapes};
 pub use interpreted::{Interpreted, Reason};
 pub use memory_plan::MemoryPlan;
@@ -135,8 +140,6 @@ pub struct RunOptions {
     /// How many threads the run may use at most; `None` for all that the process has. Results do not
     /// depend on it.
     pub threads: Option<usize>,
-    /// The functions that custom calls name.
-    pub custom_calls: Arc<CustomCallRegistry>,
     /// Is told of each step.
     pub observer: Option<Arc<dyn Observer>>,
 }
@@ -249,10 +252,10 @@ impl Executable {
         }
     }
 
-    /// What of the program a run with these functions will fail at, if it comes to it: custom calls
-    /// that are not registered, an error for each target, in the order of their names.
-    pub fn warnings(&self, functions: &CustomCallRegistry) -> Vec<Error> {
-        functions.missing(&self.module)
+    /// What of the program a run will fail at, if it comes to it: custom calls that are not registered
+    /// with the client, an error for each target, in the order of their names.
+    pub fn warnings(&self) -> Vec<Error> {
+        self.client.custom_calls().missing(&self.module)
     }
 
     /// What surrounds a run by the interpreter.
@@ -274,7 +277,7 @@ impl Executable {
     /// `DeadlineExceeded` as [`Limits`] say; `Unavailable` if a queue is closed.
     pub fn run_with(&self, args: &[Literal], options: &RunOptions) -> Result<Literal> {
         let _account = self.client.enter_account();
-        let cx = options.context();
+        let cx = options.context(&self.client, 0);
         match &self.compiled {
             Ok(compiled) => {
                 helio_eval::check_arguments(&self.program_shape, args)?;
@@ -287,11 +290,13 @@ impl Executable {
 }
 
 impl RunOptions {
-    fn context(&self) -> Context {
+    /// What surrounds a run on a device.
+    fn context(&self, client: &Client, device: usize) -> Context {
         let mut context = Context {
+            device,
             seed: self.seed,
             limits: self.limits.clone(),
-            custom_calls: self.custom_calls.clone(),
+            custom_calls: client.custom_calls().clone(),
             ..Context::default()
         };
         if let Some(host) = &self.host {

@@ -1,15 +1,11 @@
-//! What surrounds a run: custom calls, host queues, seeds, limits.
+//! What surrounds a run: host queues, seeds, limits.
 
-use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use helio::{
-    CFunction, Code, CompileOptions, CustomCallRegistry, Error, Executable, HostQueues, Literal,
-    RunOptions, Shape,
-};
+use helio::{Code, CompileOptions, Executable, HostQueues, Literal, RunOptions, Shape};
 
 fn compile(text: &str) -> Executable {
     let module = helio::parse(text).unwrap();
@@ -18,109 +14,6 @@ fn compile(text: &str) -> Executable {
 
 fn floats(value: &Literal) -> Vec<f32> {
     value.as_array().unwrap().as_slice::<f32>().unwrap().to_vec()
-}
-
-/// The documents' own example (E4 "CustomCall"): z is 3x3, z[0][0] = x[1] + y[1][0].
-const MYFUNC: &str = "ENTRY e {
-  x = f32[2] constant({1, 2})
-  y = f32[2,3] constant({ {10, 20, 30}, {40, 50, 60} })
-  ROOT z = f32[3,3] custom-call(x, y), custom_call_target=\"myfunc\"
-}";
-
-/// # Safety
-/// `ins` has arrays of 2 and of 6 numbers; `out` is one of 9.
-unsafe extern "C" fn myfunc(out: *mut c_void, ins: *mut *mut c_void) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let x = *ins as *const f32;
-        let y = *ins.add(1) as *const f32;
-        *(out as *mut f32) = *x.add(1) + *y.add(3);
-    }
-}
-
-#[test]
-fn a_custom_call_through_the_c_abi_or_from_rust() {
-    let program = compile(MYFUNC);
-    let registry = Arc::new(CustomCallRegistry::new());
-    let mut options = RunOptions::default();
-    options.custom_calls = registry.clone();
-
-    let error = program.run_with(&[], &options).unwrap_err();
-    assert!(error.detail().contains("myfunc"), "{error}");
-    assert_eq!(error.instruction(), Some("z"));
-
-    // SAFETY: `myfunc` reads an element of one operand, the fourth of another, and writes one.
-    let function = unsafe {
-        CFunction::new(myfunc, |operands, result| {
-            let bytes: Vec<_> = operands.iter().map(|operand| operand.array_bytes()).collect();
-            bytes == [Some(8), Some(24)] && result.array_bytes() == Some(36)
-        })
-    };
-    registry.register_c("myfunc", function);
-    let small = MYFUNC.replace("f32[2] constant({1, 2})", "f32[1] constant({1})");
-    let error = compile(&small).run_with(&[], &options).unwrap_err();
-    assert!(error.detail().contains("myfunc: the function does not take"), "{error}");
-    let expected = [42.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
-    assert_eq!(floats(&program.run_with(&[], &options).unwrap()), expected);
-
-    registry.register("myfunc", |args, _| {
-        let value = |i: usize, at| args[i].as_array().map(|a| a.number(at).to_f64() as f32);
-        let sum = value(0, 1).zip(value(1, 3)).map(|(x, y)| x + y);
-        let sum = sum.ok_or_else(|| Error::invalid("two arrays"))?;
-        Literal::array([3, 3], vec![sum; 9])
-    });
-    assert_eq!(floats(&program.run_with(&[], &options).unwrap()), [42.0; 9]);
-
-    registry.register("myfunc", |_, _| Ok(Literal::scalar(1f32)));
-    let error = program.run_with(&[], &options).unwrap_err();
-    assert!(error.detail().contains("f32[3,3]"), "{error}");
-}
-
-#[test]
-fn a_custom_call_that_panics_is_an_error_of_that_run() {
-    let text = "add { a = f32[] parameter(0) b = f32[] parameter(1)
-        c = f32[] custom-call(a), custom_call_target=\"fails\"
-        ROOT r = f32[] add(c, b) }
-      ENTRY e { x = f32[2] parameter(0) z = f32[] constant(0)
-        y = f32[2] custom-call(x), custom_call_target=\"fails\"
-        s = f32[] reduce(x, z), dimensions={0}, to_apply=add
-        ROOT t = (f32[2], f32[]) tuple(y, s) }";
-    let backends = [helio::Backend::Cpu, helio::Backend::Interpreter];
-    // At the top, and in a computation that is called.
-    let texts = [
-        text.to_owned(),
-        text.replace("custom-call(x), custom_call_target=\"fails\"", "negate(x)"),
-    ];
-    for (backend, text) in backends.iter().flat_map(|b| texts.iter().map(move |text| (b, text))) {
-        let client = helio::Client::default();
-        let mut compile = CompileOptions::default();
-        compile.backend = *backend;
-        let program = client.compile(helio::parse(text).unwrap(), &compile).unwrap();
-        let registry = Arc::new(CustomCallRegistry::new());
-        registry.register("fails", |_, _| panic!("on {}", "purpose"));
-        let mut options = helio::ExecuteOptions::default();
-        options.run.custom_calls = registry.clone();
-        let x = Literal::array([2], vec![1f32, 2.0]).unwrap();
-        let ensure = |error: Error| {
-            assert_eq!(error.code(), Code::InvalidArgument, "{error}");
-            assert!(error.detail().contains("custom call `fails` panicked: on purpose"), "{error}");
-            assert!(matches!(error.instruction(), Some("y" | "c")), "{error}");
-        };
-        ensure(program.run_with(std::slice::from_ref(&x), &options.run).unwrap_err());
-        let buffer = client.buffer_from_array(x.as_array().unwrap(), client.default_device());
-        let buffer = buffer.unwrap();
-        ensure(program.execute(&[&buffer], &options).unwrap_err());
-        options.asynchronous = true;
-        for result in program.execute(&[&buffer], &options).unwrap() {
-            ensure(result.to_array().unwrap_err());
-        }
-        // Nothing is left behind: the next run is like any other.
-        registry.register("fails", |args, _| Ok(args[0].clone()));
-        for result in program.execute(&[&buffer], &options).unwrap() {
-            assert!(result.to_array().is_ok());
-        }
-        assert!(program.run_with(&[x], &options.run).is_ok());
-    }
 }
 
 #[test]
@@ -132,22 +25,11 @@ fn elements_that_are_left_away_are_missed_at_once() {
         }
         literal
     };
-    let registry = Arc::new(CustomCallRegistry::new());
-    registry.register("myfunc", move |_, _| Ok(broken()));
-    let mut options = RunOptions::default();
-    options.custom_calls = registry;
     let of_argument =
         "ENTRY e { x = f32[3,3] parameter(0) ROOT y = f32[3,3] transpose(x), dimensions={1,0} }";
     for backend in [helio::Backend::Cpu, helio::Backend::Interpreter] {
         let mut compile = CompileOptions::default();
         compile.backend = backend;
-        let program = helio::compile(helio::parse(MYFUNC).unwrap(), &compile).unwrap();
-        let error = program.run_with(&[], &options).unwrap_err();
-        assert_eq!(
-            (error.rule_id(), error.instruction()),
-            (Some("literal.C1"), Some("z")),
-            "{error}"
-        );
         let program = helio::compile(helio::parse(of_argument).unwrap(), &compile).unwrap();
         assert_eq!(program.run(&[broken()]).unwrap_err().rule_id(), Some("literal.C1"));
     }
@@ -314,32 +196,4 @@ fn a_constant_without_its_value_is_checked_and_printed_but_not_run() {
     assert!(helio::print(program.module()).contains("constant({...})"));
     let error = program.run(&[]).unwrap_err();
     assert!(error.detail().contains("left out"), "{error}");
-}
-
-#[test]
-fn custom_calls_that_nobody_defines_are_warnings() {
-    let program = compile(
-        "ENTRY e {
-           x = f32[2] parameter(0)
-           a = f32[2] custom-call(x), custom_call_target=\"mine\"
-           b = f32[2] custom-call(a), custom_call_target=\"other\"
-           c = f32[2] custom-call(b), custom_call_target=\"other\"
-           ROOT d = f32[2] custom-call(c), custom_call_target=\"Sharding\"
-         }",
-    );
-    let registry = Arc::new(CustomCallRegistry::new());
-    let targets = |registry: &CustomCallRegistry| {
-        let warnings = program.warnings(registry);
-        warnings.iter().filter_map(|e| e.instruction()).map(str::to_owned).collect::<Vec<_>>()
-    };
-    assert_eq!(targets(&registry), ["a", "b"]);
-    registry.register("mine", |args, _| Ok(args[0].clone()));
-    assert_eq!(targets(&registry), ["b"]);
-    // A warning is the error that a run ends with.
-    let warning = program.warnings(&registry).remove(0);
-    let mut options = RunOptions::default();
-    options.custom_calls = registry;
-    let x = Literal::array([2], vec![1f32, 2.0]).expect("an array");
-    let error = program.run_with(&[x], &options).expect_err("there is no such function");
-    assert!(error.detail().contains(warning.detail()), "{error}");
 }

@@ -1,47 +1,50 @@
-//! Calls of the user's functions across the C ABI, `void target(void* out, void** in)`.
+//! Calls of the user's functions across the C ABI.
 
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
 use std::fmt;
 use std::sync::Arc;
 
-/// 64 bytes at an address divisible by 64: the alignment XLA promises its custom calls.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Line([u8; 64]);
+/// What the address of memory that a C function gets is divisible by.
+const ALIGN: usize = 16;
 
-/// Bytes that begin at an address divisible by 64.
-pub struct Bytes {
+/// Sixteen bytes at an address divisible by as many.
+#[derive(Clone, Copy)]
+#[repr(C, align(16))]
+struct Line([u8; ALIGN]);
+
+/// Bytes that begin at an address divisible by [`ALIGN`].
+struct Aligned {
     lines: Vec<Line>,
     len: usize,
 }
 
-impl Bytes {
-    /// Zeros.
-    pub fn zeroed(len: usize) -> Self {
-        Bytes { lines: vec![Line([0; 64]); len.div_ceil(64)], len }
-    }
-
-    /// A copy of `bytes`.
-    pub fn copy_of(bytes: &[u8]) -> Self {
-        let mut copy = Self::zeroed(bytes.len());
-        for (line, chunk) in copy.lines.iter_mut().zip(bytes.chunks(64)) {
+impl Aligned {
+    fn copy_of(bytes: &[u8]) -> Self {
+        let mut lines = vec![Line([0; ALIGN]); bytes.len().div_ceil(ALIGN)];
+        for (line, chunk) in lines.iter_mut().zip(bytes.chunks(ALIGN)) {
             line.0[..chunk.len()].copy_from_slice(chunk);
         }
-        copy
+        Aligned { lines, len: bytes.len() }
     }
 
-    /// The bytes.
-    pub fn as_slice(&self) -> &[u8] {
-        // SAFETY: `Line` is 64 initialised bytes without padding, and `lines` holds at least `len`
-        // bytes (`zeroed` is the only constructor), contiguous in one allocation.
-        unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.len) }
+    fn copy_to(&self, bytes: &mut [u8]) {
+        debug_assert_eq!(bytes.len(), self.len, "the bytes that were copied");
+        for (line, chunk) in self.lines.iter().zip(bytes.chunks_mut(ALIGN)) {
+            chunk.copy_from_slice(&line.0[..chunk.len()]);
+        }
     }
 }
 
-/// The memory of a value: an array's bytes, or for a tuple a table of pointers to its elements'.
+fn is_aligned(bytes: &[u8]) -> bool {
+    bytes.as_ptr().addr().is_multiple_of(ALIGN)
+}
+
+/// How the memory of a value is laid out: an array's bytes, or for a tuple a table of pointers to its
+/// elements'.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tree {
-    /// An array.
-    Array(Bytes),
+    /// An array of so many bytes; a token is one of none.
+    Array(usize),
     /// A tuple.
     Tuple(Vec<Tree>),
 }
@@ -50,58 +53,153 @@ impl Tree {
     /// How many bytes an array has; `None` of a tuple. (Of a token, an array of none stands here.)
     pub fn array_bytes(&self) -> Option<usize> {
         match self {
-            Tree::Array(bytes) => Some(bytes.len),
+            Tree::Array(bytes) => Some(*bytes),
             Tree::Tuple(_) => None,
         }
     }
 
-    /// A pointer to the value as C sees it: to the bytes of an array, or to a table of the
-    /// pointers of a tuple's elements. Tables are kept in `tables`, whose heap blocks stay where
-    /// they are when it grows.
-    fn pointer(&mut self, tables: &mut Vec<Box<[*mut c_void]>>) -> *mut c_void {
+    /// A pointer to the value as C sees it: to the bytes of an array, the next of `arrays`, or to a
+    /// table of the pointers of a tuple's elements. Tables are kept in `tables`, whose heap blocks
+    /// stay where they are when it grows. `None` if an array is missing or has another size.
+    fn pointer(
+        &self,
+        arrays: &mut impl Iterator<Item = (*mut c_void, usize)>,
+        tables: &mut Vec<Box<[*mut c_void]>>,
+    ) -> Option<*mut c_void> {
         match self {
-            Tree::Array(bytes) => bytes.lines.as_mut_ptr().cast(),
+            Tree::Array(bytes) => {
+                let (pointer, len) = arrays.next()?;
+                (len == *bytes).then_some(pointer)
+            }
             Tree::Tuple(elements) => {
-                let table: Box<[_]> = elements.iter_mut().map(|e| e.pointer(tables)).collect();
-                tables.push(table);
+                let table: Option<Box<[_]>> =
+                    elements.iter().map(|element| element.pointer(arrays, tables)).collect();
+                tables.push(table?);
                 let last = tables.len() - 1;
-                tables[last].as_mut_ptr().cast()
+                Some(tables[last].as_mut_ptr().cast())
             }
         }
     }
 }
 
-/// A C function with the classic custom-call signature.
-type Target = unsafe extern "C" fn(out: *mut c_void, ins: *mut *mut c_void);
+/// What a C function says of its outcome: success, unless it says otherwise.
+#[derive(Debug, Default)]
+pub struct CallStatus {
+    failure: Option<String>,
+}
+
+impl CallStatus {
+    /// The call has failed, for this reason.
+    pub fn set_failure(&mut self, message: impl Into<String>) {
+        self.failure = Some(message.into());
+    }
+
+    /// The call has not failed after all.
+    pub fn set_success(&mut self) {
+        self.failure = None;
+    }
+}
+
+/// [`CallStatus::set_failure`] for functions that are not written in Rust:
+/// `void helio_custom_call_status_set_failure(void* status, const char* message, size_t length)`.
+///
+/// # Safety
+/// `status` is the one that the function was called with, and the call is not over; `message` points
+/// to so many bytes, or is null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn helio_custom_call_status_set_failure(
+    status: *mut CallStatus,
+    message: *const c_char,
+    length: usize,
+) {
+    let message: &[u8] = if message.is_null() {
+        &[]
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { std::slice::from_raw_parts(message.cast(), length) }
+    };
+    // SAFETY: the caller's promise; nothing else refers to the status during the call.
+    unsafe { &mut *status }.set_failure(String::from_utf8_lossy(message));
+}
+
+/// A C function by what it is called with.
+#[derive(Clone, Copy, Debug)]
+enum Target {
+    /// `API_VERSION_ORIGINAL`.
+    Plain(unsafe extern "C" fn(out: *mut c_void, ins: *mut *mut c_void)),
+    /// With the opaque string of the call.
+    Opaque(
+        unsafe extern "C" fn(
+            out: *mut c_void,
+            ins: *mut *mut c_void,
+            opaque: *const c_char,
+            opaque_len: usize,
+        ),
+    ),
+    /// `API_VERSION_STATUS_RETURNING_UNIFIED`.
+    Status(
+        unsafe extern "C" fn(
+            out: *mut c_void,
+            ins: *mut *const c_void,
+            opaque: *const c_char,
+            opaque_len: usize,
+            status: *mut CallStatus,
+        ),
+    ),
+}
 
 /// Whether a function takes these operands, and this result to be written.
 type Accepts = dyn Fn(&[Tree], &Tree) -> bool + Send + Sync;
 
 /// A C function that custom calls may name.
+///
+/// It is not told sizes, which a program may state as it likes; so it is called only where a condition
+/// gives true that is registered with it. Let that compare the lengths of arrays
+/// ([`Tree::array_bytes`]) with those that the function reads and writes.
 #[derive(Clone)]
 pub struct CFunction {
     target: Target,
     accepts: Arc<Accepts>,
 }
 
-/// The error that a C function does not take such operands, or such a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NotAccepted;
+/// What a C function is called with.
+pub struct CArguments<'a, 'b> {
+    /// How the operands are laid out.
+    pub operand_trees: &'a [Tree],
+    /// How the result is laid out.
+    pub result_tree: &'a Tree,
+    /// The arrays of the operands, tuples taken apart.
+    pub operands: &'a [&'b [u8]],
+    /// The arrays of the result, tuples taken apart.
+    pub results: &'a mut [&'b mut [u8]],
+    /// The string that the call has for the function.
+    pub opaque: &'a str,
+}
 
-impl fmt::Display for NotAccepted {
+/// Why a C function has no result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CFailure {
+    /// It does not take operands like these, or such a result.
+    NotAccepted,
+    /// It has said so.
+    Failed(String),
+}
+
+impl fmt::Display for CFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the function does not take operands and a result of these sizes")
+        match self {
+            CFailure::NotAccepted => {
+                f.write_str("the function does not take operands and a result of these sizes")
+            }
+            CFailure::Failed(message) => f.write_str(message),
+        }
     }
 }
 
-impl std::error::Error for NotAccepted {}
+impl std::error::Error for CFailure {}
 
 impl CFunction {
-    /// Wraps a function that takes the operands and the result that `accepts` says it does.
-    ///
-    /// The function is not told sizes, which a program may state as it likes; so it is called only
-    /// where `accepts` gives true. Let that compare the lengths of arrays
-    /// ([`Tree::array_bytes`]) with those that the function reads and writes.
+    /// A function of `API_VERSION_ORIGINAL`.
     ///
     /// # Safety
     /// Called with operands and a result that `accepts` gives true for, the function must read no more
@@ -111,24 +209,95 @@ impl CFunction {
         function: unsafe extern "C" fn(out: *mut c_void, ins: *mut *mut c_void),
         accepts: impl Fn(&[Tree], &Tree) -> bool + Send + Sync + 'static,
     ) -> Self {
-        CFunction { target: function, accepts: Arc::new(accepts) }
+        CFunction { target: Target::Plain(function), accepts: Arc::new(accepts) }
     }
 
-    /// Calls it: it reads `operands` and writes `result`. Errors: it does not take them.
-    pub fn call(&self, operands: &mut [Tree], result: &mut Tree) -> Result<(), NotAccepted> {
-        if !(self.accepts)(operands, result) {
-            return Err(NotAccepted);
+    /// A function that gets the call's opaque string, too.
+    ///
+    /// # Safety
+    /// As for [`CFunction::new`]; of the string it reads so many bytes.
+    pub unsafe fn with_opaque(
+        function: unsafe extern "C" fn(
+            out: *mut c_void,
+            ins: *mut *mut c_void,
+            opaque: *const c_char,
+            opaque_len: usize,
+        ),
+        accepts: impl Fn(&[Tree], &Tree) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        CFunction { target: Target::Opaque(function), accepts: Arc::new(accepts) }
+    }
+
+    /// A function of `API_VERSION_STATUS_RETURNING_UNIFIED`, whose status is a [`CallStatus`].
+    ///
+    /// # Safety
+    /// As for [`CFunction::with_opaque`]; the status is used during the call alone.
+    pub unsafe fn with_status(
+        function: unsafe extern "C" fn(
+            out: *mut c_void,
+            ins: *mut *const c_void,
+            opaque: *const c_char,
+            opaque_len: usize,
+            status: *mut CallStatus,
+        ),
+        accepts: impl Fn(&[Tree], &Tree) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        CFunction { target: Target::Status(function), accepts: Arc::new(accepts) }
+    }
+
+    /// Calls it: it reads the operands and writes the result, where they lie; those at addresses
+    /// not divisible by 16 are copied. Errors: it does not take them, or reports a failure.
+    pub fn call(&self, arguments: CArguments<'_, '_>) -> Result<(), CFailure> {
+        let CArguments { operand_trees, result_tree, operands, results, opaque } = arguments;
+        if !(self.accepts)(operand_trees, result_tree) {
+            return Err(CFailure::NotAccepted);
         }
+        let copied: Vec<Option<Aligned>> =
+            operands.iter().map(|b| (!is_aligned(b)).then(|| Aligned::copy_of(b))).collect();
+        let mut out_copied: Vec<Option<Aligned>> =
+            results.iter().map(|b| (!is_aligned(b)).then(|| Aligned::copy_of(b))).collect();
         let mut tables = Vec::new();
-        let mut ins: Vec<*mut c_void> =
-            operands.iter_mut().map(|operand| operand.pointer(&mut tables)).collect();
-        let out = result.pointer(&mut tables);
-        // SAFETY: `out` and `ins` point to memory of `result` and `operands`, borrowed mutably for the
-        // call, by way of `tables`, which live until it returns; that the function stays within what
-        // is laid out there, which `accepts` has seen, was promised to `CFunction::new`.
-        unsafe { (self.target)(out, ins.as_mut_ptr()) }
+        let mut arrays = copied.iter().zip(operands).map(|(copy, bytes)| {
+            let pointer: *const u8 = match copy {
+                Some(copy) => copy.lines.as_ptr().cast(),
+                None => bytes.as_ptr(),
+            };
+            (pointer.cast_mut().cast(), bytes.len())
+        });
+        let ins: Option<Vec<*mut c_void>> =
+            operand_trees.iter().map(|tree| tree.pointer(&mut arrays, &mut tables)).collect();
+        let mut arrays = out_copied.iter_mut().zip(&mut *results).map(|(copy, bytes)| {
+            let len = bytes.len();
+            let pointer: *mut u8 = match copy {
+                Some(copy) => copy.lines.as_mut_ptr().cast(),
+                None => bytes.as_mut_ptr(),
+            };
+            (pointer.cast(), len)
+        });
+        let out = result_tree.pointer(&mut arrays, &mut tables);
+        let (Some(mut ins), Some(out)) = (ins, out) else { return Err(CFailure::NotAccepted) };
+        let (text, len): (*const c_char, _) = (opaque.as_ptr().cast(), opaque.len());
+        let mut status = CallStatus::default();
+        // SAFETY: `ins` and `out` point, by way of `tables`, which live until the call returns, to
+        // the bytes of `operands`, which are only read, and of `results`, borrowed mutably, or to
+        // their copies; each has the size that its tree says. That the function stays within what
+        // is laid out there, which `accepts` has seen, was promised when it was wrapped.
+        unsafe {
+            match self.target {
+                Target::Plain(function) => function(out, ins.as_mut_ptr()),
+                Target::Opaque(function) => function(out, ins.as_mut_ptr(), text, len),
+                Target::Status(function) => {
+                    function(out, ins.as_mut_ptr().cast(), text, len, &raw mut status);
+                }
+            }
+        }
         drop(tables);
-        Ok(())
+        for (copy, to) in out_copied.iter().zip(results) {
+            if let Some(copy) = copy {
+                copy.copy_to(to);
+            }
+        }
+        status.failure.map_or(Ok(()), |message| Err(CFailure::Failed(message)))
     }
 }
 
@@ -157,49 +326,72 @@ mod tests {
         }
     }
 
-    #[test]
-    fn passes_arrays_and_tuples_as_pointers() {
-        let floats = |values: &[f32]| {
-            let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_ne_bytes()).collect();
-            Tree::Array(Bytes::copy_of(&bytes))
-        };
-        let pair = Tree::Tuple(vec![floats(&[]), floats(&[10.0])]);
-        let mut operands = [floats(&[1.0, 2.0]), pair];
-        let mut result =
-            Tree::Tuple(vec![Tree::Array(Bytes::zeroed(4)), Tree::Array(Bytes::zeroed(4))]);
-        let accepts = |operands: &[Tree], result: &Tree| {
-            let has = |tree: &Tree, bytes| tree.array_bytes() == Some(bytes);
-            let pair = |tree: &Tree, bytes: [usize; 2]| match tree {
-                Tree::Tuple(parts) => {
-                    parts.len() == 2
-                        && parts.iter().zip(bytes).all(|(tree, bytes)| has(tree, bytes))
-                }
-                Tree::Array(_) => false,
-            };
-            operands.len() == 2
-                && has(&operands[0], 8)
-                && pair(&operands[1], [0, 4])
-                && pair(result, [4, 4])
-        };
-        // SAFETY: `sample` stays within memory laid out as `accepts` wants it.
-        let function = unsafe { CFunction::new(sample, accepts) };
-        assert_eq!(function.call(&mut operands[..1], &mut result), Err(NotAccepted));
-        assert_eq!(function.call(&mut operands, &mut Tree::Tuple(vec![])), Err(NotAccepted));
-        assert_eq!(function.call(&mut operands, &mut result), Ok(()));
-        let Tree::Tuple(parts) = result else { panic!("a tuple") };
-        let read = |tree: &Tree| match tree {
-            Tree::Array(bytes) => f32::from_ne_bytes(bytes.as_slice().try_into().unwrap()),
-            Tree::Tuple(_) => panic!("an array"),
-        };
-        assert_eq!([read(&parts[0]), read(&parts[1])], [11.0, 2.0]);
+    /// Fails with its opaque string, unless that is empty.
+    ///
+    /// # Safety
+    /// The string has its length, the status is the call's.
+    unsafe extern "C" fn fails(
+        _: *mut c_void,
+        _: *mut *const c_void,
+        opaque: *const c_char,
+        opaque_len: usize,
+        status: *mut CallStatus,
+    ) {
+        if opaque_len > 0 {
+            // SAFETY: the caller's promise.
+            unsafe { helio_custom_call_status_set_failure(status, opaque, opaque_len) }
+        }
+    }
+
+    fn bytes(values: &[f32]) -> Vec<u8> {
+        values.iter().flat_map(|v| v.to_ne_bytes()).collect()
     }
 
     #[test]
-    fn bytes_are_aligned() {
-        for len in [0, 1, 64, 65] {
-            let bytes = Bytes::copy_of(&vec![7; len]);
-            assert_eq!(bytes.as_slice().as_ptr() as usize % 64, 0);
-            assert_eq!(bytes.as_slice(), vec![7; len]);
+    fn passes_arrays_and_tuples_as_pointers() {
+        let pair = |a, b| Tree::Tuple(vec![Tree::Array(a), Tree::Array(b)]);
+        let trees = [Tree::Array(8), pair(0, 4)];
+        let accepted = (trees.clone(), pair(4, 4));
+        let accepts =
+            move |operands: &[Tree], result: &Tree| operands == accepted.0 && *result == accepted.1;
+        // SAFETY: `sample` stays within memory laid out as `accepts` wants it.
+        let function = unsafe { CFunction::new(sample, accepts) };
+        let (x, y) = (bytes(&[1.0, 2.0]), bytes(&[10.0]));
+        let call = |operand_trees: &[Tree], result_tree: &Tree, shift: usize| {
+            // At any address.
+            let mut memory = [Line([0; ALIGN]); 2];
+            let memory: &mut [u8] = &mut {
+                let mut bytes = Vec::new();
+                memory.iter_mut().for_each(|line| bytes.extend_from_slice(&line.0));
+                bytes
+            };
+            let (_, memory) = memory.split_at_mut(shift);
+            let (a, rest) = memory.split_at_mut(4);
+            let b = &mut rest[..4];
+            let operands: &[&[u8]] = &[&x, &[], &y];
+            let results: &mut [&mut [u8]] = &mut [&mut *a, &mut *b];
+            let opaque = "";
+            let arguments = CArguments { operand_trees, result_tree, operands, results, opaque };
+            function.call(arguments)?;
+            Ok([a, b].map(|part| f32::from_ne_bytes((&*part).try_into().unwrap())))
+        };
+        assert_eq!(call(&trees[..1], &pair(4, 4), 0), Err(CFailure::NotAccepted));
+        assert_eq!(call(&trees, &pair(4, 0), 0), Err(CFailure::NotAccepted));
+        for shift in 0..8 {
+            assert_eq!(call(&trees, &pair(4, 4), shift), Ok([11.0, 2.0]));
         }
+    }
+
+    #[test]
+    fn functions_report_failures() {
+        // SAFETY: `fails` touches neither operands nor result.
+        let function = unsafe { CFunction::with_status(fails, |_, _| true) };
+        let call = |opaque| {
+            let (operand_trees, result_tree) = (&[][..], &Tree::Array(0));
+            let (operands, results): (&[&[u8]], &mut [&mut [u8]]) = (&[], &mut [&mut []]);
+            function.call(CArguments { operand_trees, result_tree, operands, results, opaque })
+        };
+        assert_eq!(call(""), Ok(()));
+        assert_eq!(call("as planned"), Err(CFailure::Failed("as planned".to_owned())));
     }
 }

@@ -15,7 +15,9 @@ pub mod program;
 mod queue;
 mod threads;
 
-pub use c_call::{Bytes, CFunction, NotAccepted, Tree};
+pub use c_call::{
+    CArguments, CFailure, CFunction, CallStatus, Tree, helio_custom_call_status_set_failure,
+};
 pub use jit::{CallError, Jit, JitArg, JitBatch, JitFunction, LateFunction};
 pub use memory::{Block, Memory, OutOfMemory, View};
 pub use queue::{Closed, Queue};

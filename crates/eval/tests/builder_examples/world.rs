@@ -3,10 +3,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use helio_eval::services::{Channel, CustomCalls, Host, NoHost, Participant};
+use helio_eval::services::{Channel, CustomCalls, CustomFunction, Host, NoHost, Participant};
+use helio_ir::Result;
 use helio_ir::builder::ChannelHandle;
 use helio_ir::ops::{CollectiveAttrs, ReplicaGroups};
-use helio_ir::{Array, Result};
 use helio_testkit::replicas::{self, MEETING_TIME};
 
 use super::*;
@@ -201,19 +201,17 @@ fn send_and_recv() {
 struct MyFunc;
 
 impl CustomCalls for MyFunc {
-    fn call(&self, target: &str, operands: &[Literal], _: &Shape) -> Option<Result<Literal>> {
-        let [x, y] = operands else { return None };
-        let values = |literal: &Literal| -> Vec<f32> {
-            literal.as_array().and_then(Array::as_slice).expect("f32").to_vec()
-        };
-        let (x, y) = (values(x), values(y));
-        assert_eq!(
-            (target, &x[..], &y[..]),
-            ("myfunc", &[1.0, 2.0][..], &[10.0, 20.0, 30.0, 40.0, 50.0, 60.0][..])
-        );
-        let mut z = vec![0.0; 9];
-        z[0] = x[1] + y[3];
-        Some(Literal::array([3, 3], z))
+    fn find(&self, target: &str) -> Option<Arc<CustomFunction>> {
+        assert_eq!(target, "myfunc");
+        Some(Arc::new(|call| {
+            let x = call.operand(0)?.as_slice::<f32>()?;
+            let y = call.operand(1)?.as_slice::<f32>()?;
+            assert_eq!((x, y), (&[1.0, 2.0][..], &[10.0, 20.0, 30.0, 40.0, 50.0, 60.0][..]));
+            let z = call.result_mut(0)?.as_mut_slice::<f32>()?;
+            z.fill(0.0);
+            z[0] = x[1] + y[3];
+            Ok(())
+        }))
     }
 }
 

@@ -1,18 +1,92 @@
-//! Steps that the interpreter performs, one instruction each.
+//! Steps that call the host: functions of the user, exchange with the host's queues and with other
+//! participants, and what the interpreter performs for want of native code.
 
-use helio_eval::Evaluator;
-use helio_ir::{Array, CompId, Error, InstrId, Literal, Module, Result, Shape};
+use std::sync::{Arc, OnceLock};
+use std::thread::Scope;
+
+use helio_eval::{
+    CallInfo, Context, DeepStack, Evaluator, Meter, call_depths, needs_deep_stack, perform,
+};
+use helio_ir::ops::{Effect, Family};
+use helio_ir::{Array, CompId, Computation, Error, Instr, InstrId, Literal, Module, Result, Shape};
 use helio_runtime::program::{Action, Failure, Host, Step};
 
 use super::{Frame, Planned, Planner, StorageId, arrays};
 use crate::interpreted::Reason;
 
-/// The instructions that the interpreter performs, by the number of the call.
+/// What a host step does, resolved as far as it can be before the run.
+#[derive(Debug)]
+pub(crate) enum HostCall {
+    /// The interpreter performs an instruction on literals.
+    Interpret {
+        /// Which.
+        site: Site,
+        /// Whether what it calls takes more stack than the run's thread may have left.
+        is_deep: bool,
+    },
+    /// An exchange with other participants, which the interpreter performs.
+    Collective(Site),
+    /// A function of the user runs, on the memory of its operands and results; without one, the
+    /// interpreter knows what some targets mean.
+    CustomCall {
+        /// The instruction.
+        site: Site,
+        /// What the function is told.
+        info: Box<CallInfo>,
+    },
+    /// A value goes to, or comes from, a queue of the host.
+    Feed(Site),
+}
+
+/// An instruction of the module.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Site {
+    computation: CompId,
+    instr: InstrId,
+}
+
+impl Site {
+    fn find(self, module: &Module) -> (&Computation, &Instr) {
+        let computation = module.computation(self.computation);
+        (computation, computation.instr(self.instr))
+    }
+}
+
+/// The host calls of a program, by number.
 #[derive(Debug, Default)]
-pub(crate) struct Calls(Vec<(CompId, InstrId)>);
+pub(crate) struct Calls {
+    calls: Vec<HostCall>,
+    /// For each computation, how deep calls nest in it; made when it is first asked for.
+    depths: OnceLock<Vec<usize>>,
+}
+
+impl Calls {
+    /// Adds a call; gives its number.
+    fn push(&mut self, module: &Module, site: Site) -> Planned<usize> {
+        let op = &site.find(module).1.op;
+        let depths = self.depths.get_or_init(|| call_depths(module));
+        let call = match op.effect() {
+            _ if needs_deep_stack(op, depths) => HostCall::Interpret { site, is_deep: true },
+            Effect::Foreign => {
+                let info = CallInfo::of(module, site.computation, site.instr)?;
+                HostCall::CustomCall { site, info: Box::new(info) }
+            }
+            Effect::Exchange if op.family() == Family::Host => HostCall::Feed(site),
+            Effect::Exchange => HostCall::Collective(site),
+            Effect::None | Effect::Draw => HostCall::Interpret { site, is_deep: false },
+        };
+        self.calls.push(call);
+        Ok(self.calls.len() - 1)
+    }
+
+    /// Whether some of them need a thread with a deep stack.
+    pub(crate) fn are_deep(&self) -> bool {
+        self.calls.iter().any(|call| matches!(call, HostCall::Interpret { is_deep: true, .. }))
+    }
+}
 
 impl<'m> Planner<'m> {
-    /// A step that asks the interpreter.
+    /// A step that calls the host.
     pub(super) fn host(
         &mut self,
         frame: &Frame<'m>,
@@ -30,8 +104,7 @@ impl<'m> Planner<'m> {
         let op = &frame.computation.instr(id).op;
         self.at = (frame.id, id);
         self.note(Reason::of(op, self.target.is_level_zero));
-        self.calls.0.push(self.at);
-        let call = self.calls.0.len() - 1;
+        let call = self.calls.push(self.module, Site { computation: frame.id, instr: id })?;
         let touches: Vec<StorageId> = inputs.iter().chain(&outputs).copied().collect();
         let action = Action::Host { call, inputs, outputs: outputs.clone() };
         self.push(steps, action, &touches);
@@ -39,28 +112,96 @@ impl<'m> Planner<'m> {
     }
 }
 
-/// The interpreter as a program's host.
-pub(crate) struct Interpreter<'a> {
-    pub(crate) module: &'a Module,
-    pub(crate) calls: &'a Calls,
-    pub(crate) evaluator: Evaluator<'a>,
+/// Who performs the host calls of one run.
+pub(crate) struct Caller<'a, 'e> {
+    module: &'a Module,
+    calls: &'a Calls,
+    cx: &'a Context,
+    meter: &'a Meter,
+    evaluator: Evaluator<'a>,
+    /// Where a thread for what needs a deep stack may run; there is one if anything does.
+    scope: Option<&'a Scope<'a, 'e>>,
+    deep: Option<DeepStack>,
 }
 
-impl Host for Interpreter<'_> {
+impl<'a, 'e> Caller<'a, 'e> {
+    /// For a run that is counted on `meter`.
+    pub(crate) fn new(
+        module: &'a Module,
+        calls: &'a Calls,
+        cx: &'a Context,
+        meter: &'a Arc<Meter>,
+        scope: Option<&'a Scope<'a, 'e>>,
+    ) -> Self {
+        let evaluator = Evaluator::with_meter(module, cx, meter.clone());
+        Caller { module, calls, cx, meter, evaluator, scope, deep: None }
+    }
+
+    /// Has the interpreter perform an instruction, on this thread or on that with the deep stack.
+    fn interpret(
+        &mut self,
+        site: Site,
+        is_deep: bool,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+    ) -> Result<()> {
+        let (instrs, instr) = site.find(self.module);
+        let mut inputs = inputs.iter();
+        let operands = instr.operands.iter();
+        let operands = operands.map(|&operand| literal(&instrs.instr(operand).shape, &mut inputs));
+        let operands = operands.collect::<Result<Vec<Literal>>>()?;
+        let Site { computation, instr } = site;
+        let result = if is_deep {
+            let deep = match &mut self.deep {
+                Some(deep) => deep,
+                none => {
+                    let scope =
+                        self.scope.ok_or_else(|| Error::internal("no room for a thread"))?;
+                    none.insert(DeepStack::new(scope, &self.evaluator)?)
+                }
+            };
+            deep.instruction(&self.evaluator, (computation, instr), operands)
+        } else {
+            self.evaluator.instruction(computation, instr, operands)
+        };
+        write(&result?, outputs)
+    }
+
+    /// Calls a function of the user.
+    fn custom_call(
+        &mut self,
+        site: Site,
+        info: &CallInfo,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+    ) -> Result<()> {
+        let Some(function) = self.cx.custom_calls.find(&info.target) else {
+            return self.interpret(site, false, inputs, outputs);
+        };
+        let outcome = perform(&*function, info, self.cx, self.meter, inputs, outputs);
+        outcome.map_err(|error| self.module.locate(error, site.find(self.module).1))
+    }
+}
+
+impl Host for Caller<'_, '_> {
     fn call(
         &mut self,
         call: usize,
         inputs: &[&[u8]],
         outputs: &mut [&mut [u8]],
     ) -> Result<(), Failure> {
-        let (computation, id) = self.calls.0[call];
-        let instrs = self.module.computation(computation);
-        let instr = instrs.instr(id);
-        let mut inputs = inputs.iter();
-        let operands = instr.operands.iter().map(|&o| literal(&instrs.instr(o).shape, &mut inputs));
-        let operands = operands.collect::<Result<Vec<Literal>>>()?;
-        let result = self.evaluator.instruction(computation, id, operands)?;
-        write(&result, outputs)?;
+        let calls = self.calls;
+        match &calls.calls[call] {
+            &HostCall::Interpret { site, is_deep } => {
+                self.interpret(site, is_deep, inputs, outputs)?;
+            }
+            &(HostCall::Collective(site) | HostCall::Feed(site)) => {
+                self.interpret(site, false, inputs, outputs)?;
+            }
+            HostCall::CustomCall { site, info } => {
+                self.custom_call(*site, info, inputs, outputs)?
+            }
+        }
         Ok(())
     }
 }

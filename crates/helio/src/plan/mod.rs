@@ -34,7 +34,7 @@ use crate::client::Client;
 use crate::interpreted::{Interpreted, Reason};
 
 pub(crate) use emit::Target;
-pub(crate) use host::{Calls, Interpreter, literal};
+pub(crate) use host::{Caller, Calls, literal};
 pub(crate) use steps::{InstrAt, StepInfos};
 
 use arrays::Leaves;
