@@ -3,15 +3,18 @@
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
-use clap::ValueEnum;
-use helio::{Client, ClientOptions, CompileOptions, Error, Executable, Limits, Module, OptLevel};
+use helio::{
+    Backend, Client, ClientOptions, CompileOptions, Error, Executable, Limits, Module, OptLevel,
+};
 
 /// What turns a program into results, and with what means.
 #[derive(clap::Args)]
 pub(crate) struct Engine {
-    /// What runs the program.
-    #[arg(long, value_enum, default_value_t = Backend::Cpu)]
-    backend: Backend,
+    /// What runs the program: cpu is code compiled for this machine's processor; interpreter is slow
+    /// and obvious; x86-64-v4, x86-64-v3 (levels of the architecture) and portable (a machine in
+    /// software) are code of that kind, where the processor can run it.
+    #[arg(long, default_value = "cpu", value_parser = backend)]
+    backend: String,
     /// How much work goes into making the program fast, 0 to 3; the interpreter runs it as it is.
     #[arg(long, value_name = "LEVEL", default_value = "2", value_parser = opt_level)]
     opt_level: OptLevel,
@@ -65,15 +68,6 @@ impl Bounds {
     }
 }
 
-/// What turns a program into results.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Backend {
-    /// Compiled code for this machine's processor.
-    Cpu,
-    /// The reference interpreter: slow, obvious.
-    Interpreter,
-}
-
 impl Engine {
     /// A client with these means; sets the limits of this process.
     pub(crate) fn client(&self) -> Client {
@@ -95,14 +89,16 @@ impl Engine {
         module: Module,
     ) -> Result<Executable, Vec<Error>> {
         let mut options = CompileOptions::default();
-        options.backend = match self.backend {
-            Backend::Cpu => helio::Backend::Cpu,
-            Backend::Interpreter => helio::Backend::Interpreter,
-        };
+        options.backend = Backend::named(&self.backend).map_err(|error| vec![error])?;
         options.opt_level = self.opt_level;
         options.limits = self.bounds.of_compilation(&module);
         client.compile(module, &options)
     }
+}
+
+/// A name that [`Backend::named`] knows.
+fn backend(name: &str) -> Result<String, String> {
+    Backend::named(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
 }
 
 fn opt_level(text: &str) -> Result<OptLevel, String> {

@@ -1,9 +1,11 @@
 //! `helio opt`.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::ValueEnum;
 use helio::CompileOptions;
+use helio::codegen::tile::Portable;
 use helio::passes::watch::Watch;
 use helio::passes::{OptLevel, PARTS, PIPELINE, Pass, PassCx, find_pass, run_passes};
 use serde_json::json;
@@ -79,7 +81,8 @@ pub(crate) fn opt(args: Args) -> Result<(), Failure> {
         false => None,
     };
     let watch = Watch::new(&verified, &limits);
-    let cx = PassCx::new(&watch, options.capabilities());
+    let backend = options.backend.compiler().unwrap_or_else(|| Arc::new(Portable));
+    let cx = PassCx::new(&watch, &*backend);
     let module = run_passes(verified, passes, &cx).map_err(|e| in_program(vec![e]))?;
     let Emit::Hlo = args.emit;
     let hlo = helio::print(&module);

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::thread::Scope;
 
-use helio_codegen::x86::Isa;
 use helio_eval::{Context, Meter};
 use helio_ir::{Error, Literal, Module, Result, Shape, Verified};
 use helio_passes::watch::Watch as CompileWatch;
 use helio_runtime::Block;
 use helio_runtime::program::{self, Argument, Program, Run, RunError, StepId};
 
+use crate::backend::Chosen;
 use crate::client::Client;
 use crate::interpreted::{Interpreted, Reason};
 use crate::observe::{Observer, StepInfo, StepWatcher};
 use crate::plan::{self, Caller, NoPlan, Plan, Target};
-use crate::{CompileOptions, GeneratedCode, OptLevel};
+use crate::{CompileOptions, OptLevel};
 
 /// A module and its plan.
 #[derive(Debug)]
@@ -33,25 +33,17 @@ impl Compiled {
     pub(crate) fn new(
         module: Verified<Module>,
         options: &CompileOptions,
+        chosen: &Chosen,
         client: Client,
         watch: &CompileWatch,
     ) -> Result<Result<Self, Interpreted>> {
-        let isa = match (options.code, Isa::detect()) {
-            (GeneratedCode::Best, isa) => isa,
-            (GeneratedCode::Avx2, Some(_)) => Some(Isa::Avx2),
-            (GeneratedCode::Avx2, None) | (GeneratedCode::Portable, _) => None,
-        };
         let is_level_zero = options.opt_level == OptLevel::None;
-        let no_isa = match (options.code, isa) {
-            (GeneratedCode::Portable, _) | (_, Some(_)) => None,
-            (_, None) => Some(Reason::NoInstructions),
-        };
-        let bounds_checks = options.bounds_checks;
-        let mut target = Target { isa, no_isa, is_level_zero, bounds_checks };
+        let Chosen { backend, fallback } = chosen;
+        let target = Target::new(&**backend, *fallback, is_level_zero, options.bounds_checks)?;
         let mut plan = plan::plan(&module, &target, &client, watch);
         // Some systems let no new code be run.
         if matches!(plan, Err(NoPlan::NoCode)) {
-            target = Target { isa: None, no_isa: Some(Reason::CodeRefused), ..target };
+            let target = target.portable(Reason::CodeRefused);
             plan = plan::plan(&module, &target, &client, watch);
         }
         let plan = match plan {

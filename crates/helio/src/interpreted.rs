@@ -66,9 +66,10 @@ pub enum Reason {
     NotLowered,
     /// Optimisation level 0 makes no kernels of single instructions.
     LevelZero,
-    /// Its kernel needs more stack than machine code may have, and runs on the portable tile machine.
+    /// The back end has no code for its kernel, as where that would need too much stack; it runs on the
+    /// portable tile machine.
     NoMachineCode,
-    /// The processor has none of the instruction sets that code is generated for; its kernel runs on
+    /// The processor has not the instructions that the back end generates code of; its kernel runs on
     /// the portable tile machine.
     NoInstructions,
     /// The system lets no generated code be run; its kernel runs on the portable tile machine.
@@ -168,7 +169,7 @@ impl fmt::Display for Reason {
             Reason::NoKernel => "no kernel covers these element types and attributes",
             Reason::NotLowered => "the fused computation cannot be lowered to kernels",
             Reason::LevelZero => "level 0 makes no kernels of single instructions",
-            Reason::NoMachineCode => "its kernel is too large for machine code",
+            Reason::NoMachineCode => "the back end has no code for its kernel",
             Reason::NoInstructions => "the processor has no instructions that code is made of",
             Reason::CodeRefused => "the system lets no generated code be run",
         })

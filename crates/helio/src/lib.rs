@@ -22,6 +22,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod backend;
 mod buffer;
 mod client;
 mod compiled;
@@ -39,11 +40,13 @@ mod random;
 
 use std::sync::Arc;
 
+pub use backend::Backend;
 pub use buffer::{Buffer, Promise};
 pub use client::{Client, ClientOptions, Device, MemoryStats};
 pub use custom_call::CustomCallRegistry;
 pub use event::{Completer, Event};
 pub use execute::{ExecuteOptions, Keep};
+pub use helio_codegen as codegen;
 pub use helio_eval::Limits;
 pub use helio_ir as ir;
 pub use helio_ir::builder::{self, Padding, XlaBuilder, XlaComputation, XlaOp};
@@ -68,23 +71,11 @@ pub use random::random_arguments;
 
 use compiled::Compiled;
 use execute::Signature;
-use helio_codegen::elementwise::Recipes;
 use helio_eval::Context;
-use helio_ir::{Capabilities, Verified};
+use helio_ir::Verified;
 use helio_passes::watch::Watch;
 use helio_passes::{PassCx, PassObserver};
 use observe::InstrWatcher;
-
-/// What turns a program into results.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Backend {
-    /// The reference interpreter.
-    Interpreter,
-    /// Compiled code for this machine's processor; what it does not cover is interpreted.
-    #[default]
-    Cpu,
-}
 
 /// How to compile.
 #[derive(Clone, Debug, Default)]
@@ -94,9 +85,7 @@ pub struct CompileOptions {
     pub backend: Backend,
     /// How much work to put into making it fast; the interpreter runs programs as they are.
     pub opt_level: OptLevel,
-    /// What generated code consists of.
-    pub code: GeneratedCode,
-    /// Whether machine code checks each of its accesses to memory, so that one outside of its buffer
+    /// Whether generated code checks each of its accesses to memory, so that one outside of its buffer
     /// is an error of kind `Internal`: for tests, as it takes several times as long.
     pub bounds_checks: bool,
     /// When to stop; its steps are instructions that passes and planner look at. A compilation takes
@@ -104,27 +93,6 @@ pub struct CompileOptions {
     pub limits: Limits,
     /// Is shown what each pass makes of the program.
     pub observer: Option<Arc<dyn PassObserver>>,
-}
-
-impl CompileOptions {
-    /// What the kernels of the back end can compute: what passes ask, see
-    /// [`passes::PassCx`](helio_passes::PassCx).
-    pub fn capabilities(&self) -> &dyn Capabilities {
-        &Recipes
-    }
-}
-
-/// What generated code consists of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum GeneratedCode {
-    /// The best instructions that this processor has.
-    #[default]
-    Best,
-    /// AVX2, even where there is AVX-512; what is best where there is neither.
-    Avx2,
-    /// Kernels run on the portable tile machine.
-    Portable,
 }
 
 /// What surrounds a run.
@@ -174,18 +142,19 @@ impl Executable {
         let _account = client.enter_account();
         let module = helio_ir::verify(module)?;
         let program_shape = module.entry().program_shape();
-        let compiled = match options.backend {
-            Backend::Interpreter => Err(Whole::Requested),
+        let compiled = match options.backend.choose() {
+            None => Err(Whole::Requested),
             // What has no plan (sizes that are known only at run time, say) is interpreted as a
             // whole.
-            Backend::Cpu => {
+            Some(chosen) => {
                 let watch = Watch::new(&module, &options.limits);
                 let level = options.opt_level;
                 let observer = options.observer.as_deref();
-                let cx = PassCx { observer, ..PassCx::new(&watch, options.capabilities()) };
+                let cx = PassCx { observer, ..PassCx::new(&watch, &*chosen.backend) };
                 let optimized = helio_passes::optimize(module.clone(), level, &cx);
-                let compiled = optimized
-                    .and_then(|module| Compiled::new(module, options, client.clone(), &watch));
+                let compiled = optimized.and_then(|module| {
+                    Compiled::new(module, options, &chosen, client.clone(), &watch)
+                });
                 let compiled = compiled.map_err(|error| vec![error])?;
                 compiled.map(Arc::new).map_err(|because| Whole::Because(Arc::new(because)))
             }

@@ -153,7 +153,8 @@ fn bounded(text: &str, what: &str) {
     let mut options = CompileOptions::default();
     for level in (0..4).filter_map(OptLevel::from_number) {
         let watch = helio::passes::watch::Watch::new(&verified, &limits);
-        let cx = helio::passes::PassCx::new(&watch, options.capabilities());
+        let backend = options.backend.compiler().expect("a compiler");
+        let cx = helio::passes::PassCx::new(&watch, &*backend);
         let optimized = helio::passes::optimize(verified.clone(), level, &cx);
         let optimized = optimized.unwrap_or_else(|e| panic!("{what} at {level:?}: {e}"));
         let count: usize = optimized.computations().iter().map(|c| c.instrs().len()).sum();

@@ -90,8 +90,7 @@ fn function(stage: &helio_codegen::lower::Stage, isa: Isa) -> (JitFunction, Vec<
 
 /// Makes and runs the kernels of a module.
 fn measure(name: &str, module: &Verified<Module>, isa: Isa, write_to: Option<&str>) {
-    let vector_bytes = if isa == Isa::Avx512 { 64 } else { 32 };
-    let target = Target { vector_bytes, wide: false };
+    let target = Target::of(&isa, false);
     let lowered: Lowered = match lower(module, module.entry_id(), target) {
         Ok(lowered) => lowered,
         Err(why) => return println!("{name:28} {isa:?}: {}", why.reason),
@@ -136,11 +135,10 @@ fn measure(name: &str, module: &Verified<Module>, isa: Isa, write_to: Option<&st
 fn main() {
     let mut words = std::env::args().skip(1).filter(|word| !word.starts_with("--"));
     let filter = words.next().unwrap_or_default();
-    let isas: &[Isa] = match Isa::detect() {
-        Some(Isa::Avx512) => &[Isa::Avx512, Isa::Avx2],
-        Some(Isa::Avx2) => &[Isa::Avx2],
-        None => return println!("no code for this processor"),
-    };
+    let isas = Isa::all_here();
+    if isas.is_empty() {
+        return println!("no code for this processor");
+    }
     let parse =
         |text: &str| verify(helio_ir::text::parse(text).expect("HLO text")).expect("valid HLO");
     for &isa in isas {

@@ -15,7 +15,7 @@ pub use batch::{JitBatch, LateFunction};
 
 use helio_codegen::Vouched;
 use helio_codegen::kernel::Buf;
-use helio_codegen::x86::{Access, Code};
+use helio_codegen::machine::{Access, MachineCode};
 use smallvec::SmallVec;
 
 use crate::bounds;
@@ -24,7 +24,7 @@ use crate::program::{RawKernel, RawParam, Signature};
 use crate::threads::Threads;
 
 /// What the address of a piece of code and of its scratch is a multiple of.
-const ALIGN: usize = Code::ALIGN;
+const ALIGN: usize = MachineCode::ALIGN;
 
 /// A task takes at least so long, or handing it to another thread does not pay.
 const TASK_NANOS: f64 = 20_000.0;
@@ -48,7 +48,7 @@ const MOST_TASK_NANOS: f64 = 2_000_000.0;
 #[derive(Clone, Debug)]
 pub struct Jit {
     signature: Arc<Signature>,
-    code: Code,
+    code: MachineCode,
     /// About how many nanoseconds a number of the range takes.
     nanos: f64,
 }
@@ -56,7 +56,7 @@ pub struct Jit {
 impl Jit {
     /// Code with a short name for listings. `nanos` is the time that one number of its range takes, in
     /// nanoseconds, by which the range is cut into tasks.
-    pub fn new(name: impl Into<String>, code: Vouched<Code>, nanos: f64) -> Self {
+    pub fn new(name: impl Into<String>, code: Vouched<MachineCode>, nanos: f64) -> Self {
         // SAFETY: the code generator vouches for the code.
         unsafe { Jit::trusted(name, code.into_inner(), nanos) }
     }
@@ -68,7 +68,7 @@ impl Jit {
     /// more than its bytes, which it writes only if they are written; two pieces of the range that do
     /// not overlap do not write what the other touches, also where buffers that may be one are; and
     /// `unit_bytes` is true.
-    pub unsafe fn trusted(name: impl Into<String>, code: Code, nanos: f64) -> Self {
+    pub unsafe fn trusted(name: impl Into<String>, code: MachineCode, nanos: f64) -> Self {
         let interface = code.interface();
         let param = |param: &helio_codegen::kernel::Param| RawParam {
             bytes: param.bytes,
@@ -91,8 +91,8 @@ impl Jit {
     /// Makes functions of code, in one mapping. An error is the system's; its kind is `Unsupported`
     /// where code cannot run, or the processor lacks instructions that it may have.
     pub fn install(all: Vec<Jit>) -> io::Result<Vec<JitFunction>> {
-        if let Some(jit) = all.iter().find(|jit| !jit.code.isa().is_here()) {
-            let what = format!("this processor has not all instructions of {:?}", jit.code.isa());
+        if let Some(jit) = all.iter().find(|jit| !jit.code.runs_here()) {
+            let what = format!("this processor is no {}", jit.code.instructions());
             return Err(io::Error::new(io::ErrorKind::Unsupported, what));
         }
         let sizes = all.iter().map(|jit| jit.code.bytes().len() + ALIGN);

@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use helio::ir::{Module, Verified};
 use helio::{
-    Backend, Client, ClientOptions, CompileOptions, Error, Executable, GeneratedCode, Interpreted,
-    Literal, OptLevel, RunOptions,
+    Backend, Client, ClientOptions, CompileOptions, Error, Executable, Interpreted, Literal,
+    OptLevel, RunOptions,
 };
 
 /// Something that runs modules.
@@ -23,7 +23,7 @@ enum Way {
     InterpretReparsed,
     Compile {
         level: OptLevel,
-        code: GeneratedCode,
+        backend: &'static str,
         threads: usize,
         bounds_checks: bool,
     },
@@ -34,30 +34,30 @@ enum Way {
 const fn compiled(
     name: &'static str,
     level: OptLevel,
-    code: GeneratedCode,
+    backend: &'static str,
     threads: usize,
 ) -> Engine {
-    Engine { name, way: Way::Compile { level, code, threads, bounds_checks: false } }
+    Engine { name, way: Way::Compile { level, backend, threads, bounds_checks: false } }
 }
 
 /// Machine code each of whose accesses is compared with the size of its buffer.
-const fn checked(name: &'static str, level: OptLevel, code: GeneratedCode) -> Engine {
-    Engine { name, way: Way::Compile { level, code, threads: 2, bounds_checks: true } }
+const fn checked(name: &'static str, level: OptLevel, backend: &'static str) -> Engine {
+    Engine { name, way: Way::Compile { level, backend, threads: 2, bounds_checks: true } }
 }
 
 /// All engines; the first one is the oracle.
 pub const ENGINES: &[Engine] = &[
     Engine { name: "interpreter", way: Way::Interpret },
     Engine { name: "interpreter after printing and parsing", way: Way::InterpretReparsed },
-    compiled("compiled", OptLevel::Default, GeneratedCode::Best, 2),
-    compiled("compiled, for one thread", OptLevel::Default, GeneratedCode::Best, 1),
-    compiled("compiled, for AVX2", OptLevel::Default, GeneratedCode::Avx2, 1),
-    compiled("compiled, for the tile machine", OptLevel::Default, GeneratedCode::Portable, 2),
-    compiled("compiled at level 0", OptLevel::None, GeneratedCode::Best, 1),
-    compiled("compiled at level 1", OptLevel::Less, GeneratedCode::Best, 1),
-    compiled("compiled at level 3", OptLevel::More, GeneratedCode::Best, 2),
-    checked("compiled, accesses checked", OptLevel::Default, GeneratedCode::Best),
-    checked("compiled at level 3 for AVX2, accesses checked", OptLevel::More, GeneratedCode::Avx2),
+    compiled("compiled", OptLevel::Default, "cpu", 2),
+    compiled("compiled, for one thread", OptLevel::Default, "cpu", 1),
+    compiled("compiled, for x86-64-v3", OptLevel::Default, "x86-64-v3", 1),
+    compiled("compiled, for the tile machine", OptLevel::Default, "portable", 2),
+    compiled("compiled at level 0", OptLevel::None, "cpu", 1),
+    compiled("compiled at level 1", OptLevel::Less, "cpu", 1),
+    compiled("compiled at level 3", OptLevel::More, "cpu", 2),
+    checked("compiled, accesses checked", OptLevel::Default, "cpu"),
+    checked("compiled at level 3 for x86-64-v3, accesses checked", OptLevel::More, "x86-64-v3"),
 ];
 
 /// Compiled once and run on different numbers of threads, which must give the same bits.
@@ -88,10 +88,9 @@ impl Engine {
         };
         match self.way {
             Way::Interpret | Way::InterpretReparsed => compile.backend = Backend::Interpreter,
-            Way::Compile { level, code, bounds_checks, .. } => {
-                compile.backend = Backend::Cpu;
+            Way::Compile { level, backend, bounds_checks, .. } => {
+                compile.backend = Backend::named(backend)?;
                 compile.opt_level = level;
-                compile.code = code;
                 compile.bounds_checks = bounds_checks;
             }
             Way::Threads => compile.backend = Backend::Cpu,

@@ -1,7 +1,7 @@
 //! What follows a product is computed on its rows while they are in cache, and gives the same bits as
 //! after the whole product.
 
-use helio::{CompileOptions, GeneratedCode, Literal, RunOptions, random_arguments};
+use helio::{Backend, CompileOptions, Literal, RunOptions, random_arguments};
 
 /// Of the product `d`: names of operands, their shapes, and what is done; `T` stands for the type of
 /// all, `S` for the shape of the result.
@@ -73,10 +73,10 @@ fn text(ty: &str, sizes: [usize; 4], epilogue: &str, is_kept: bool) -> String {
     )
 }
 
-fn run(text: &str, code: GeneratedCode, threads: usize) -> (usize, Literal) {
+fn run(text: &str, backend: &str, threads: usize) -> (usize, Literal) {
     let module = helio::parse(text).unwrap_or_else(|e| panic!("{text}: {e:?}"));
     let mut options = CompileOptions::default();
-    options.code = code;
+    options.backend = Backend::named(backend).unwrap();
     let program = helio::compile(module, &options).unwrap_or_else(|e| panic!("{text}: {e:?}"));
     let plan = program.plan().expect("a plan");
     plan.replay().unwrap_or_else(|e| panic!("{text}: {e}"));
@@ -94,11 +94,11 @@ fn rows_are_finished_to_the_same_bits() {
         for ty in ["f32", "f64", "bf16"] {
             for &(name, epilogue) in EPILOGUES {
                 let [alone, kept] = [false, true].map(|kept| text(ty, sizes, epilogue, kept));
-                for code in [GeneratedCode::Best, GeneratedCode::Avx2] {
-                    let (_, expected) = run(&kept, code, 1);
+                for backend in ["cpu", "x86-64-v3"] {
+                    let (_, expected) = run(&kept, backend, 1);
                     let expected = expected.leaves()[0].as_array().expect("an array").to_bytes();
                     for threads in [1, 2, 5] {
-                        let (steps, found) = run(&alone, code, threads);
+                        let (steps, found) = run(&alone, backend, threads);
                         joined += usize::from(steps == 1);
                         let found = found.leaves()[0].as_array().expect("an array").to_bytes();
                         assert!(found == expected, "{name} of {ty}, {sizes:?}, {threads} threads");

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use helio_codegen::elementwise::Recipes;
 use helio_codegen::lower::{Arg, Lowered, Stage, Target, lower};
 use helio_codegen::tile;
 use helio_ir::text::parse;
@@ -122,7 +123,8 @@ fn module(text: &str) -> Verified<Module> {
 /// Lowers the entry computation and compares what it gives on random arguments.
 fn check_with(text: &str, tolerance: Tolerance, vector_bytes: usize) -> Lowered {
     let module = module(text);
-    let lowered = lower(&module, module.entry_id(), Target { vector_bytes, wide: false })
+    let target = Target { vector_bytes, wide: false, capabilities: &Recipes };
+    let lowered = lower(&module, module.entry_id(), target)
         .unwrap_or_else(|e| panic!("{}: {text}", e.reason));
     let params = module.entry().program_shape().params;
     let args = helio::random_arguments(&params, 1).unwrap();
@@ -138,6 +140,7 @@ fn check_with(text: &str, tolerance: Tolerance, vector_bytes: usize) -> Lowered 
 
 fn check(text: &str, tolerance: Tolerance) -> Lowered {
     check_with(text, tolerance, 16);
+    check_with(text, tolerance, 256);
     check_with(text, tolerance, 64)
 }
 
@@ -152,7 +155,7 @@ fn close(text: &str) -> Lowered {
 
 fn unsupported(text: &str) -> String {
     let module = module(text);
-    match lower(&module, module.entry_id(), Target { vector_bytes: 64, wide: false }) {
+    match lower(&module, module.entry_id(), Target::of(&tile::Portable, false)) {
         Err(e) => e.reason,
         Ok(_) => panic!("lowered: {text}"),
     }

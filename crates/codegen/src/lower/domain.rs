@@ -8,7 +8,7 @@ use super::affine::{Affine, Dim, reshape};
 use super::graph::{Folded, Graph, MAX_WRITTEN_OUT, Node, NodeId, Source};
 use super::loops::{Pass, Store, Work};
 use super::moves::Place;
-use super::{Arg, Stop};
+use super::{Arg, Stop, Target};
 use crate::elementwise;
 
 /// A result that is stored.
@@ -69,8 +69,12 @@ impl Space {
 }
 
 /// Divides the results of a fused computation into groups. Empty results are in none.
-pub(super) fn groups(module: &Module, fused: CompId) -> Result<Vec<Group>, Stop> {
-    let graph = Graph::new(module, fused, Vec::new(), Folded::default());
+pub(super) fn groups(
+    module: &Module,
+    fused: CompId,
+    target: Target<'_>,
+) -> Result<Vec<Group>, Stop> {
+    let graph = Graph::new((module, target), fused, Vec::new(), Folded::default());
     let computation = module.computation(fused);
     let leaves = computation.result_shape().leaves();
     let mut plain = Vec::new();
@@ -160,11 +164,16 @@ fn space_of(graph: &Graph<'_>, fused: CompId, id: InstrId) -> Result<Option<Spac
 
 impl<'m> Domain<'m> {
     /// A loop that runs scalar code on the elements of arrays of `count`.
-    pub fn of_scalar(module: &'m Module, scalar: CompId, count: usize) -> Result<Self, Stop> {
+    pub fn of_scalar(
+        module: &'m Module,
+        scalar: CompId,
+        count: usize,
+        target: Target<'m>,
+    ) -> Result<Self, Stop> {
         let last = i64::try_from(count).ok().and_then(|count| count.checked_sub(1));
         let last = last.filter(|&last| last > 0);
         let last = last.ok_or_else(|| Stop::unsupported("no loop to run scalar code in"))?;
-        let mut graph = Graph::new(module, scalar, vec![last], Folded::default());
+        let mut graph = Graph::new((module, target), scalar, vec![last], Folded::default());
         let at = Affine::dim(0);
         let mut args = Vec::new();
         for (operand, param) in module.computation(scalar).program_shape().params.iter().enumerate()
@@ -188,11 +197,15 @@ impl<'m> Domain<'m> {
     }
 
     /// The loops for a group of results.
-    pub fn new(module: &'m Module, fused: CompId, group: &Group) -> Result<Self, Stop> {
+    pub fn new(
+        (module, target): (&'m Module, Target<'m>),
+        fused: CompId,
+        group: &Group,
+    ) -> Result<Self, Stop> {
         let space = &group.space;
         let mut factors: Vec<Vec<usize>> = space.sizes.iter().map(|&size| vec![size]).collect();
         for _ in 0..MAX_SPLITS {
-            match Self::over(module, fused, group, &factors) {
+            match Self::over((module, target), fused, group, &factors) {
                 Err(Stop::Split { dim, inner }) => {
                     let loops = factors.iter().enumerate().flat_map(|(d, of)| {
                         let sizes = of.iter().enumerate().filter(|&(_, &size)| size != 1);
@@ -213,7 +226,7 @@ impl<'m> Domain<'m> {
     }
 
     fn over(
-        module: &'m Module,
+        (module, target): (&'m Module, Target<'m>),
         fused: CompId,
         group: &Group,
         factors: &[Vec<usize>],
@@ -249,7 +262,7 @@ impl<'m> Domain<'m> {
         let (folded_exprs, folded_sizes): (Vec<_>, Vec<_>) = part(true);
         let dims = folded.iter().fold(0, |bits, &d| bits | 1 << d);
         let of = Folded { sizes: folded_sizes, exprs: folded_exprs, dims };
-        let graph = Graph::new(module, fused, bounds, of);
+        let graph = Graph::new((module, target), fused, bounds, of);
         let mut domain = Domain { graph, outputs: Vec::new(), kept, folded };
         for &leaf in &group.leaves {
             let sizes = written(&domain.graph, fused, leaf)?;

@@ -7,10 +7,10 @@ use std::collections::HashMap;
 
 use helio_ir::{CompId, Computation, ElementType, InstrId, Literal, Module, Op, Shape};
 
-use super::Stop;
 use super::affine::{Affine, Bounds, Dim};
 use super::moves::Place;
 use super::reducer::Reducer;
+use super::{Stop, Target};
 use crate::elementwise;
 use crate::kernel::Mem;
 
@@ -115,6 +115,7 @@ const MAX_ELEMENTS: usize = 1 << 44;
 #[derive(Clone)]
 pub(super) struct Graph<'m> {
     pub module: &'m Module,
+    pub target: Target<'m>,
     pub nodes: Vec<Node<'m>>,
     pub infos: Vec<Info>,
     pub guards: Vec<Vec<Cond>>,
@@ -137,7 +138,7 @@ pub(super) struct Graph<'m> {
 impl<'m> Graph<'m> {
     /// An empty graph over loops whose variables go up to `dim_bounds`.
     pub fn new(
-        module: &'m Module,
+        (module, target): (&'m Module, Target<'m>),
         computation: CompId,
         dim_bounds: Vec<i64>,
         folded: Folded,
@@ -149,6 +150,7 @@ impl<'m> Graph<'m> {
         }
         Graph {
             module,
+            target,
             nodes: Vec::new(),
             infos: Vec::new(),
             guards: vec![Vec::new()],
@@ -201,6 +203,9 @@ impl<'m> Graph<'m> {
     pub fn push(&mut self, node: Node<'m>, ty: ElementType) -> Result<NodeId, Stop> {
         if self.nodes.len() >= MAX_NODES {
             return Err(Stop::unsupported("too many values"));
+        }
+        if !self.target.holds(ty) {
+            return Err(Stop::unsupported(format!("values of {ty}")));
         }
         let (dims, level) = self.dependencies(&node);
         self.nodes.push(node);

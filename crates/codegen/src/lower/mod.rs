@@ -23,10 +23,10 @@ mod nest;
 mod reducer;
 mod segments;
 
-use helio_ir::{CompId, ElementType, Module, Verified};
+use helio_ir::{Capabilities, CompId, ElementType, Module, Op, Verified};
 
-use crate::Vouched;
 use crate::kernel::{Kernel, Lane};
+use crate::{Backend, Vouched, elementwise};
 use affine::{Affine, Dim};
 use domain::{Domain, Output};
 use graph::{Node, Source};
@@ -34,13 +34,33 @@ use loops::{Parts, Pass, Store, Work};
 use nest::Nest;
 
 /// What kernels are made for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Target {
-    /// Bytes of a vector: a power of two, at least 16.
+#[derive(Clone, Copy)]
+pub struct Target<'a> {
+    /// Bytes of a vector: a power of two in [`VECTOR_BYTES`](crate::backend::VECTOR_BYTES).
     pub vector_bytes: usize,
     /// Whether vectors have as many lanes as fit of 64 bits, even if no element is so wide: for
     /// kernels that are put together with others.
     pub wide: bool,
+    /// What kernels may have, of what there are recipes for.
+    pub capabilities: &'a dyn Capabilities,
+}
+
+impl<'a> Target<'a> {
+    /// What kernels for a back end are made for; `wide` as the field.
+    pub fn of(backend: &'a dyn Backend, wide: bool) -> Self {
+        Target { vector_bytes: backend.vector_bytes(), wide, capabilities: backend }
+    }
+
+    /// Whether kernels may have values of a type.
+    pub fn holds(self, ty: ElementType) -> bool {
+        elementwise::holds(ty) && self.capabilities.holds(ty)
+    }
+
+    /// Whether kernels may have an element-wise operation.
+    pub fn supports(self, op: &Op, operands: &[ElementType], result: ElementType) -> bool {
+        elementwise::supports(op, operands, result)
+            && self.capabilities.supports(op, operands, result)
+    }
 }
 
 /// What is passed for a buffer of a kernel.
@@ -135,7 +155,7 @@ const LONG: i64 = 1 << 22;
 pub fn lower(
     module: &Verified<Module>,
     fused: CompId,
-    target: Target,
+    target: Target<'_>,
 ) -> Result<Lowered, Unsupported> {
     let mut lowering =
         Lowering { target, bytes: Bytes::of(module, fused), lowered: Lowered::default() };
@@ -174,9 +194,9 @@ pub fn lower_scalar(
     module: &Verified<Module>,
     scalar: CompId,
     count: usize,
-    target: Target,
+    target: Target<'_>,
 ) -> Result<Stage, Unsupported> {
-    let domain = Domain::of_scalar(module, scalar, count).map_err(Stop::reason)?;
+    let domain = Domain::of_scalar(module, scalar, count, target).map_err(Stop::reason)?;
     let of = |ty: ElementType| ty.size_bytes().saturating_mul(count);
     let params = module.computation(scalar).program_shape().params;
     let elements = params.iter().filter_map(|param| param.as_array());
@@ -207,16 +227,17 @@ impl Bytes {
     }
 }
 
-struct Lowering {
-    target: Target,
+struct Lowering<'t> {
+    target: Target<'t>,
     bytes: Bytes,
     lowered: Lowered,
 }
 
-impl Lowering {
+impl<'t> Lowering<'t> {
     fn all(&mut self, module: &Module, fused: CompId) -> Result<(), Stop> {
-        let groups = domain::groups(module, fused)?;
-        let domains = groups.iter().map(|group| Domain::new(module, fused, group));
+        let target = self.target;
+        let groups = domain::groups(module, fused, target)?;
+        let domains = groups.iter().map(|group| Domain::new((module, target), fused, group));
         let domains = domains.collect::<Result<Vec<_>, _>>()?;
         for domain in &domains {
             let updates = domain.outputs.iter().filter_map(|o| Some((o.updates?, o.leaf)));

@@ -9,7 +9,6 @@ use super::Stop;
 use super::affine::{Affine, reshape};
 use super::graph::{Folded, Graph, Guard, MAX_WRITTEN_OUT, Node, NodeId, Reduction, Source};
 use super::reducer::Reducer;
-use crate::elementwise;
 
 /// A leaf of an instruction at an index.
 #[derive(Clone, Copy)]
@@ -150,7 +149,7 @@ impl<'m> Graph<'m> {
         let types: Vec<_> = (0..count)
             .map(|i| self.operand_shape(place, i).map(|shape| shape.element()))
             .collect::<Result<_, _>>()?;
-        if !elementwise::supports(op, &types, place.shape.element()) {
+        if !self.target.supports(op, &types, place.shape.element()) {
             return Err(Stop::unsupported(format!("{} of {types:?}", op.opcode())));
         }
         let mut args = Vec::with_capacity(count);

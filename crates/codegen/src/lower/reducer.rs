@@ -135,6 +135,7 @@ fn simple<'m>(graph: &Graph<'m>, to_apply: CompId, count: usize) -> Option<Vec<S
         let wide = element.is_float() && element.size_bytes() < 4;
         let ty = if wide { ElementType::F32 } else { element };
         let neutral = op.neutral(ty)?;
+        let pair = pair && graph.target.supports(&instr.op, &[ty, ty], ty);
         pair.then_some(Simple { op, instr: &instr.op, ty, neutral })
     };
     if roots.len() != count {

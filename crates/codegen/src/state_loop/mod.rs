@@ -58,13 +58,13 @@ pub fn state_loop(
     module: &Verified<Module>,
     op: &While,
     unchanged: &[bool],
-    target: Target,
+    target: Target<'_>,
 ) -> Option<StateLoop> {
     let state = state_of(module, op)?;
     if state.len() > MAX_STATE || state.len() != unchanged.len() {
         return None;
     }
-    let mut size = Size { module, instrs: 0, widest: if target.wide { 8 } else { 4 } };
+    let mut size = Size { module, target, instrs: 0, widest: if target.wide { 8 } else { 4 } };
     [op.condition, op.body].into_iter().try_for_each(|id| size.computation(id, 0))?;
     let kinds = zip(&state, unchanged).enumerate().map(|(n, (shape, &unchanged))| {
         if unchanged {
@@ -77,7 +77,8 @@ pub fn state_loop(
     });
     let kinds: Vec<Kind> = kinds.collect();
     let lanes = target.vector_bytes / size.widest;
-    let plan = Plan { module, op, state: &state, kinds: &kinds, lanes, instrs: size.instrs };
+    let plan =
+        Plan { module, target, op, state: &state, kinds: &kinds, lanes, instrs: size.instrs };
     plan.in_lanes().or_else(|| plan.by_elements())
 }
 
@@ -102,6 +103,7 @@ fn state_of<'m>(module: &'m Module, op: &While) -> Option<Vec<&'m ArrayShape>> {
 /// What is computed at all.
 struct Size<'m> {
     module: &'m Module,
+    target: Target<'m>,
     instrs: usize,
     /// Bytes of the widest lane.
     widest: usize,
@@ -119,7 +121,7 @@ impl Size<'_> {
         for instr in computation.instrs() {
             for leaf in instr.shape.leaves() {
                 let shape = leaf.as_array().filter(|shape| shape.is_static())?;
-                (shape.element_count() > 0).then_some(())?;
+                (shape.element_count() > 0 && self.target.holds(shape.element())).then_some(())?;
                 self.widest = self.widest.max(elementwise::lane_bytes(shape.element())?);
             }
             if matches!(instr.op, Op::Fusion(_) | Op::Call(_) | Op::Reduce(_)) {
@@ -134,6 +136,7 @@ impl Size<'_> {
 /// A loop, and how wide vectors are.
 struct Plan<'p> {
     module: &'p Module,
+    target: Target<'p>,
     op: &'p While,
     state: &'p [&'p ArrayShape],
     kinds: &'p [Kind],

@@ -13,6 +13,7 @@ use helio_ir::{
 
 use crate::elementwise::{self, Elem};
 use crate::kernel::{Buf, Builder, IndexOp, Lane, Value};
+use crate::lower::Target;
 use memory::Part;
 use tiny::{joined, moved};
 
@@ -72,6 +73,7 @@ pub(super) enum Data {
 /// Writes what computations compute.
 pub(super) struct Reader<'m> {
     module: &'m Module,
+    target: Target<'m>,
     pub form: Form,
     /// For each buffer, how many times parts of it have been replaced; `None` if that never happens.
     pub versions: Vec<Option<usize>>,
@@ -83,8 +85,12 @@ pub(super) struct Reader<'m> {
 }
 
 impl<'m> Reader<'m> {
-    pub fn new(module: &'m Module, form: Form, versions: Vec<Option<usize>>) -> Self {
-        Reader { module, form, versions, stores: true, failed: false, values: 0 }
+    pub fn new(
+        (module, target): (&'m Module, Target<'m>),
+        form: Form,
+        versions: Vec<Option<usize>>,
+    ) -> Self {
+        Reader { module, target, form, versions, stores: true, failed: false, values: 0 }
     }
 
     /// Writes a computation.
@@ -285,7 +291,7 @@ impl<'m> Reader<'m> {
                 }
                 joined(shape.dims(), &parts, op.dimension)?
             }
-            Op::Dot(op) if is_whole => {
+            Op::Dot(op) if is_whole && self.adds_products(ty) => {
                 let sides = [operand(0)?, operand(1)?];
                 self.product(b, sides, shape, op)?
             }
@@ -300,7 +306,9 @@ impl<'m> Reader<'m> {
                 let [table, indices] = [operand(0)?, operand(1)?];
                 vec![self.gather(b, table, indices, op)?]
             }
-            Op::Binary(BinaryOp::Add) if matches!(ty, ElementType::F32 | ElementType::F64) => {
+            Op::Binary(BinaryOp::Add)
+                if matches!(ty, ElementType::F32 | ElementType::F64) && self.adds_products(ty) =>
+            {
                 let contracted = product_of(computation, instr, uses);
                 let of = |this: &mut Self, b: &mut Builder, id: InstrId| {
                     this.values(b, values[id.index()].first()?, array(computation, id)?)
@@ -323,6 +331,12 @@ impl<'m> Reader<'m> {
         Some(Leaf { ty, data: Data::Values(elems) })
     }
 
+    /// Whether kernels may multiply and add numbers of a type.
+    fn adds_products(&self, ty: ElementType) -> bool {
+        let supports = |op| self.target.supports(&Op::Binary(op), &[ty, ty], ty);
+        supports(BinaryOp::Add) && supports(BinaryOp::Multiply)
+    }
+
     fn elementwise(
         &mut self,
         b: &mut Builder,
@@ -338,7 +352,7 @@ impl<'m> Reader<'m> {
             types.push(shape.element());
             operands.push(self.values(b, values[id.index()].first()?, shape)?);
         }
-        elementwise::supports(&instr.op, &types, ty).then_some(())?;
+        self.target.supports(&instr.op, &types, ty).then_some(())?;
         let apply = |i: usize| {
             let args: Vec<_> = zip(&types, &operands).map(|(&ty, of)| (ty, pick(of, i))).collect();
             elementwise::apply(b, &instr.op, &args, ty)

@@ -52,7 +52,7 @@ impl Plan<'_> {
     ) -> Option<()> {
         let stacked = |kind: &Kind| (*kind == Kind::Stacked).then_some(0);
         let versions: Vec<Option<usize>> = self.kinds.iter().map(stacked).collect();
-        let mut reader = Reader::new(self.module, forms[0], versions.clone());
+        let mut reader = Reader::new((self.module, self.target), forms[0], versions.clone());
         reader.stores = part != Part::Scalars;
         let mut initial: Vec<Vec<Leaf>> = Vec::with_capacity(forms.len());
         for &form in forms {

@@ -10,9 +10,13 @@ mod memory;
 mod prepare;
 mod state;
 
-use helio_ir::{Error, Result};
+use std::ops::Range;
+use std::sync::Arc;
+
+use helio_ir::{Capabilities, ElementType, Error, Op, Result};
 
 use crate::kernel::{IndexOp, Kernel};
+use crate::{Backend, Code, CodeOptions, Function, Vouched, elementwise};
 pub use memory::Arg;
 use memory::Memory;
 use prepare::Step;
@@ -70,6 +74,49 @@ impl Tile {
             }
         }
         Ok(())
+    }
+}
+
+impl Function for Tile {
+    fn run(&self, args: &mut [Arg<'_>], piece: Range<i64>) -> Result<()> {
+        Tile::run(self, args, piece.start, piece.end)
+    }
+}
+
+/// The tile machine as a back end: it runs every kernel, on every processor, and checks each access.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Portable;
+
+impl Capabilities for Portable {
+    fn holds(&self, ty: ElementType) -> bool {
+        elementwise::holds(ty)
+    }
+
+    fn supports(&self, op: &Op, operands: &[ElementType], result: ElementType) -> bool {
+        elementwise::supports(op, operands, result)
+    }
+}
+
+impl Backend for Portable {
+    fn name(&self) -> &str {
+        "portable"
+    }
+
+    /// Any would do; wide ones cost the least.
+    fn vector_bytes(&self) -> usize {
+        64
+    }
+
+    fn shares_buffers(&self) -> bool {
+        false
+    }
+
+    fn joins_loops(&self) -> bool {
+        false
+    }
+
+    fn compile(&self, kernel: &Vouched<Kernel>, _: &CodeOptions) -> Result<Code> {
+        Ok(Code::Function(Arc::new(Tile::new(kernel)?)))
     }
 }
 

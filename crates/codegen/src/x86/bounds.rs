@@ -7,13 +7,13 @@
 
 use helio_ir::{Error, Result};
 
-use super::Access;
 use super::alloc::CHECKS;
 use super::asm::{Cond, Label, Len, Rm};
 use super::emit::{Emit, RAX, RDX, fields, stack};
 use super::mir::{Address, Bounds, Class, Inst, Program, Reg, Region, Scalar, Src};
 use super::ops::{self, Op};
 use crate::kernel::{Buf, Kernel};
+use crate::machine::Access;
 
 /// Where the list of buffers is.
 const LIST: u8 = CHECKS[0];

@@ -5,13 +5,14 @@
 
 use helio_ir::{Error, Result};
 
+use super::Isa;
 use super::alloc::{
     CALLEE_SAVED, CHECKS, Place, Places, SCRATCH_GENERAL, SCRATCH_MASKS, scratch_vectors,
 };
 use super::asm::{Asm, Cond, Fields, Label, Len, RSP, Rm};
 use super::mir::{Address, Alu, Class, Fixed, Inst, Operand, Program, Reg, Scalar, Src};
 use super::ops::{self, Op};
-use super::{Access, Isa};
+use crate::machine::Access;
 
 /// The largest stack frame: threads of the runtime have room for it.
 const MOST_FRAME_BYTES: usize = 1 << 16;

@@ -14,10 +14,11 @@ mod mir;
 mod ops;
 mod select;
 
-use helio_ir::{Error, Result};
+use helio_ir::{Capabilities, ElementType, Error, Op, Result};
 
-use crate::Vouched;
-use crate::kernel::{Buf, Kernel, Param};
+use crate::kernel::Kernel;
+use crate::machine::{Interface, MachineCode};
+use crate::{Backend, Code, CodeOptions, Vouched, elementwise};
 
 /// The instructions that code may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,13 +51,26 @@ impl Isa {
         None
     }
 
+    /// The name of the level of the x86-64 architecture that has all of them.
+    pub fn name(self) -> &'static str {
+        match self {
+            Isa::Avx512 => "x86-64-v4",
+            Isa::Avx2 => "x86-64-v3",
+        }
+    }
+
+    /// All that this processor has, the best first.
+    pub fn all_here() -> &'static [Isa] {
+        match Isa::detect() {
+            Some(Isa::Avx512) => &[Isa::Avx512, Isa::Avx2],
+            Some(Isa::Avx2) => &[Isa::Avx2],
+            None => &[],
+        }
+    }
+
     /// Whether this processor has all of them.
     pub fn is_here(self) -> bool {
-        match Isa::detect() {
-            Some(Isa::Avx512) => true,
-            Some(Isa::Avx2) => self == Isa::Avx2,
-            None => false,
-        }
+        Isa::all_here().contains(&self)
     }
 
     /// Lanes of a kernel; `wide` if any of its vectors has 64-bit lanes.
@@ -69,86 +83,54 @@ impl Isa {
     }
 }
 
-/// The machine code of a kernel: a function
-/// `extern "sysv64" fn(params: *const *mut u8, begin: i64, end: i64, scratch: *mut u8)` that begins
-/// at the first byte. Its constants lie behind it, so that it may be moved as a whole, to any address
-/// that is a multiple of [`Code::ALIGN`].
-///
-/// Code that checks its accesses ([`compile_checked`]) gives two numbers besides, in `rax` and `rdx`: 0
-/// if all was well; else the number from 1 on, in [`Code::accesses`], of an access that would have
-/// left its buffer, and how many bytes from the buffer's begin it would have been. The call has ended
-/// there.
-#[derive(Clone, Debug)]
-pub struct Code {
-    bytes: Vec<u8>,
-    accesses: Vec<Access>,
-    isa: Isa,
-    interface: Interface,
-}
-
-/// What code is called with: that of its kernel, which has fields of the same names.
-#[derive(Clone, Debug)]
-pub struct Interface {
-    /// The buffers.
-    pub params: Vec<Param>,
-    /// Bytes of scratch, at an address divisible by 64.
-    pub scratch_bytes: usize,
-    /// The range is `0..range`.
-    pub range: i64,
-    /// Pieces of the range begin at multiples of this.
-    pub grain: i64,
-    /// Pairs of buffers that may be one.
-    pub shared: Vec<(usize, usize)>,
-    /// What a number of the range touches of the only buffer that is written, if that is known.
-    pub unit_bytes: Option<usize>,
-}
-
-/// An access of machine code to memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Access {
-    /// The buffer that it belongs to.
-    pub buf: Buf,
-    /// The buffer's size.
-    pub buffer_bytes: usize,
-    /// Bytes that are touched at once: a vector's, or those of one of its lanes.
-    pub bytes: usize,
-    /// Whether it writes.
-    pub write: bool,
-}
-
-impl Code {
-    /// What the address of the code is a multiple of.
-    pub const ALIGN: usize = 64;
-
-    /// The code and its constants.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+impl Capabilities for Isa {
+    fn holds(&self, ty: ElementType) -> bool {
+        elementwise::holds(ty)
     }
 
-    /// The accesses that the code checks: all that there are, or none.
-    pub fn accesses(&self) -> &[Access] {
-        &self.accesses
+    fn supports(&self, op: &Op, operands: &[ElementType], result: ElementType) -> bool {
+        elementwise::supports(op, operands, result)
+    }
+}
+
+impl Backend for Isa {
+    fn name(&self) -> &str {
+        Isa::name(*self)
     }
 
-    /// The instructions that it may have.
-    pub fn isa(&self) -> Isa {
-        self.isa
+    fn is_available(&self) -> bool {
+        self.is_here()
     }
 
-    /// What it is called with.
-    pub fn interface(&self) -> &Interface {
-        &self.interface
+    fn vector_bytes(&self) -> usize {
+        4 * self.lanes(false)
+    }
+
+    fn shares_buffers(&self) -> bool {
+        true
+    }
+
+    fn joins_loops(&self) -> bool {
+        true
+    }
+
+    fn compile(&self, kernel: &Vouched<Kernel>, options: &CodeOptions) -> Result<Code> {
+        let code = match options.bounds_checks {
+            true => compile_checked_vouched(kernel, *self),
+            false => compile_vouched(kernel, *self),
+        };
+        code.map(Code::Machine)
     }
 }
 
 /// As [`compile`], of a kernel that is vouched for; so is its code then. This relies on the back end
 /// alone, whose every instruction is held against the tile machine.
-pub fn compile_vouched(kernel: &Vouched<Kernel>, isa: Isa) -> Result<Vouched<Code>> {
+pub fn compile_vouched(kernel: &Vouched<Kernel>, isa: Isa) -> Result<Vouched<MachineCode>> {
     compile(kernel, isa).map(Vouched::new)
 }
 
 /// As [`compile_vouched`], of code that checks its accesses ([`compile_checked`]).
-pub fn compile_checked_vouched(kernel: &Vouched<Kernel>, isa: Isa) -> Result<Vouched<Code>> {
+pub fn compile_checked_vouched(kernel: &Vouched<Kernel>, isa: Isa) -> Result<Vouched<MachineCode>> {
     compile_checked(kernel, isa).map(Vouched::new)
 }
 
@@ -156,34 +138,26 @@ pub fn compile_checked_vouched(kernel: &Vouched<Kernel>, isa: Isa) -> Result<Vou
 ///
 /// An error means that the kernel is not well formed or, if it says so, that it needs what there is
 /// no code for; the tile machine then runs it.
-pub fn compile(kernel: &Kernel, isa: Isa) -> Result<Code> {
+pub fn compile(kernel: &Kernel, isa: Isa) -> Result<MachineCode> {
     code(kernel, isa, false)
 }
 
 /// The same, where each access to a buffer or to scratch is preceded by a comparison with its size:
 /// for tests, as it takes several times as long. Accesses are checked as they are encoded, so that
 /// it covers lowering, selection and the allocation of registers.
-pub fn compile_checked(kernel: &Kernel, isa: Isa) -> Result<Code> {
+pub fn compile_checked(kernel: &Kernel, isa: Isa) -> Result<MachineCode> {
     code(kernel, isa, true)
 }
 
-fn code(kernel: &Kernel, isa: Isa, checked: bool) -> Result<Code> {
+fn code(kernel: &Kernel, isa: Isa, checked: bool) -> Result<MachineCode> {
     kernel.check().map_err(Error::internal)?;
     let mut program = select::select(kernel, isa)?;
     if checked {
         bounds::add(&mut program, kernel);
     }
     let places = alloc::allocate(&mut program, isa);
-    let interface = Interface {
-        params: kernel.params.clone(),
-        scratch_bytes: kernel.scratch_bytes,
-        range: kernel.range,
-        grain: kernel.grain,
-        shared: kernel.shared.clone(),
-        unit_bytes: kernel.unit_bytes,
-    };
     let (bytes, accesses) = emit::emit(&program, &places, isa)?;
-    Ok(Code { bytes, accesses, isa, interface })
+    Ok(MachineCode { bytes, accesses, isa, interface: Interface::of(kernel) })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::kernel::{Addr, Builder, Lane, Mem, Value};
+use crate::kernel::{Addr, Buf, Builder, Lane, Mem, Value};
 
 fn at(buf: Buf, terms: &[(Value, i64)]) -> Addr {
     Addr { buf, offset: 0, terms: terms.to_vec(), lane_stride: 4 }
@@ -68,7 +68,7 @@ fn values_beyond_the_registers_go_to_the_stack() {
     let few = compile(&fan(20), Isa::Avx512).unwrap();
     let many = compile(&fan(200), Isa::Avx512).unwrap();
     // vmovups zmmword ptr [rsp + …], zmm…
-    let spills = |code: &Code| {
+    let spills = |code: &MachineCode| {
         let stores = |bytes: &[u8]| {
             bytes[0] == 0x62
                 && bytes[2] == 0x7c

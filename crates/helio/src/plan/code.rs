@@ -1,74 +1,94 @@
 //! Steps of generated code.
 
+use std::iter::zip;
 use std::sync::Arc;
 
-use helio_codegen::kernel::Kernel as Code;
+use helio_codegen::backend::Arg as FunctionArg;
 use helio_codegen::lower::{Arg, Stage, lower_scalar};
-use helio_codegen::tile::{Arg as TileArg, Tile};
-use helio_codegen::{Vouched, x86};
-use helio_ir::{Code as ErrorCode, CompId, Error, Module, Verified};
+use helio_codegen::machine::MachineCode;
+use helio_codegen::{Code, Function, Vouched, kernel};
+use helio_ir::{CompId, Error, Module, Verified};
 use helio_runtime::program::{Action, Failure, Kernel, RawKernel};
 use helio_runtime::{Jit, JitArg, JitBatch, LateFunction, Threads};
 use smallvec::SmallVec;
 
 use super::native::Written;
+use super::target::KernelCode;
 use super::{Planned, Planner, StorageId, Target};
+use crate::interpreted::Reason;
 
 /// Kernels state the work of a unit in cycles or so; processors have about so many each nanosecond.
 const CYCLES_PER_NANO: f64 = 4.0;
 
 impl Planner<'_> {
-    /// What runs a kernel: machine code if there can be, else the tile machine.
+    /// What runs a kernel: the code of the back end, else the tile machine.
     pub(super) fn kernel_step(
         &mut self,
-        code: Vouched<Code>,
+        kernel: Vouched<kernel::Kernel>,
         cost: u64,
         slots: Vec<StorageId>,
     ) -> Planned<Action> {
-        if let Some(kernel) = machine_code(&code, cost, self.target, &mut self.machine_code)? {
-            let kernel: Arc<dyn RawKernel> = kernel;
-            self.proofs.keep(&kernel, &code);
-            if self.compact.is_some() {
-                self.written.push(Written::new(&kernel, code, cost));
-            }
-            return Ok(Action::Raw { kernel, slots });
-        }
-        if let Some(reason) = self.target.why_portable() {
+        let KernelCode { code, fallback } = self.target.code(&kernel)?;
+        if let Some(reason) = fallback {
             self.note(reason);
         }
-        let tile = Portable::new(&code, cost)?;
-        let (outputs, inputs): (Vec<_>, Vec<_>) =
-            slots.into_iter().zip(&code.params).partition(|(_, param)| param.write);
-        let ids = |slots: Vec<(StorageId, _)>| slots.into_iter().map(|(id, _)| id).collect();
-        Ok(Action::Kernel { kernel: Arc::new(tile), inputs: ids(inputs), outputs: ids(outputs) })
+        match code {
+            Code::Machine(code) => {
+                let function: Arc<dyn RawKernel> = add(&mut self.machine_code, code, cost);
+                self.proofs.keep(&function, &kernel);
+                if self.compact.is_some() {
+                    self.written.push(Written::new(&function, kernel, cost));
+                }
+                Ok(Action::Raw { kernel: function, slots })
+            }
+            Code::Function(function) => self.function_step(function, &kernel, cost, slots),
+        }
+    }
+
+    /// What runs the function of a kernel.
+    fn function_step(
+        &self,
+        function: Arc<dyn Function>,
+        kernel: &kernel::Kernel,
+        cost: u64,
+        slots: Vec<StorageId>,
+    ) -> Planned<Action> {
+        let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
+        let slots: Vec<StorageId> = slots.into_iter().map(|id| self.find(id)).collect();
+        let written = |id| zip(&slots, &kernel.params).position(|(&s, p)| p.write && s == id);
+        let mut passed = Vec::with_capacity(slots.len());
+        for (&id, param) in zip(&slots, &kernel.params) {
+            passed.push(match (param.write, written(id)) {
+                (true, _) => {
+                    outputs.push(id);
+                    Passed::Output
+                }
+                // It is changed in place.
+                (false, Some(other)) => Passed::Same(other),
+                (false, None) => {
+                    inputs.push(id);
+                    Passed::Input
+                }
+            });
+        }
+        let grain = kernel.grain.max(1);
+        let units = i64::try_from(PIECE_CYCLES / cost.max(1)).unwrap_or(i64::MAX);
+        let piece = (units / grain).max(1).saturating_mul(grain);
+        let kernel = Arc::new(FunctionKernel { function, range: kernel.range, piece, passed });
+        Ok(Action::Kernel { kernel, inputs, outputs })
     }
 }
 
-/// Adds the machine code of a kernel to a batch, if there can be. Errors: the kernel is not well
-/// formed.
-fn machine_code(
-    code: &Vouched<Code>,
-    cost: u64,
-    target: &Target,
-    batch: &mut JitBatch,
-) -> Result<Option<Arc<LateFunction>>, Error> {
-    let Some(isa) = target.isa else { return Ok(None) };
-    let code = match target.bounds_checks {
-        true => x86::compile_checked_vouched(code, isa),
-        false => x86::compile_vouched(code, isa),
-    };
-    let code = match code {
-        Ok(code) => code,
-        Err(error) if error.code() == ErrorCode::Unimplemented => return Ok(None),
-        Err(error) => return Err(error),
-    };
+/// Adds the machine code of a kernel to a batch.
+fn add(batch: &mut JitBatch, code: Vouched<MachineCode>, cost: u64) -> Arc<LateFunction> {
     let name = format!("kernel {}", batch.len());
-    Ok(Some(batch.add(Jit::new(name, code, cost as f64 / CYCLES_PER_NANO))))
+    batch.add(Jit::new(name, code, cost as f64 / CYCLES_PER_NANO))
 }
 
 /// Scalar code that runs on many arguments at once, as machine code or on the tile machine.
 pub(super) struct ScalarCode {
     engine: Engine,
+    fallback: Option<Reason>,
     args: Vec<Arg>,
     range: i64,
     grain: i64,
@@ -76,7 +96,7 @@ pub(super) struct ScalarCode {
 
 enum Engine {
     Machine(Arc<LateFunction>),
-    Tile(Tile),
+    Function(Arc<dyn Function>),
 }
 
 impl ScalarCode {
@@ -86,22 +106,23 @@ impl ScalarCode {
         module: &Verified<Module>,
         scalar: CompId,
         count: usize,
-        target: &Target,
+        target: &Target<'_>,
         batch: &mut JitBatch,
     ) -> Result<Option<Self>, Error> {
         let lowered = lower_scalar(module, scalar, count, target.vectors(false));
         let Ok(Stage { kernel, args, cost, .. }) = lowered else { return Ok(None) };
         let (range, grain) = (kernel.range, kernel.grain.max(1));
-        let engine = match machine_code(&kernel, cost, target, batch)? {
-            Some(function) => Engine::Machine(function),
-            None => Engine::Tile(Tile::new(&kernel)?),
+        let KernelCode { code, fallback } = target.code(&kernel)?;
+        let engine = match code {
+            Code::Machine(code) => Engine::Machine(add(batch, code, cost)),
+            Code::Function(function) => Engine::Function(function),
         };
-        Ok(Some(ScalarCode { engine, args, range, grain }))
+        Ok(Some(ScalarCode { engine, fallback, args, range, grain }))
     }
 
-    /// Whether it runs on the tile machine.
-    pub(super) fn is_portable(&self) -> bool {
-        matches!(self.engine, Engine::Tile(_))
+    /// Why it runs on the tile machine although another back end was asked for.
+    pub(super) fn fallback(&self) -> Option<Reason> {
+        self.fallback
     }
 
     /// The parameters that the code reads, in ascending order.
@@ -139,48 +160,47 @@ impl ScalarCode {
                 }
                 Ok(function.call(&mut args, 0..end)?)
             }
-            Engine::Tile(tile) => {
+            Engine::Function(code) => {
                 let mut to = to.iter_mut();
                 let arg = |arg: &Arg| match arg {
-                    Arg::Operand(i) => TileArg::Read(operand(*i)),
-                    _ => to.next().map_or(TileArg::Read(&[]), |to| TileArg::Write(to)),
+                    Arg::Operand(i) => FunctionArg::Read(operand(*i)),
+                    _ => to.next().map_or(FunctionArg::Read(&[]), |to| FunctionArg::Write(to)),
                 };
-                let mut args: Vec<TileArg<'_>> = self.args.iter().map(arg).collect();
-                Ok(tile.run(&mut args, 0, end)?)
+                let mut args: Vec<FunctionArg<'_>> = self.args.iter().map(arg).collect();
+                Ok(code.run(&mut args, 0..end)?)
             }
         }
     }
 }
 
-/// The work, in a processor's cycles or so, of a piece that the tile machine runs at once. (It takes
-/// some ten times as long for it: about a millisecond.)
+/// The work, in a processor's cycles or so, of a piece that a function runs at once. (On the tile
+/// machine it takes some ten times as long: about a millisecond.)
 const PIECE_CYCLES: u64 = 1 << 18;
 
-/// A kernel on the portable tile machine.
-struct Portable {
-    tile: Tile,
+/// What a function gets for a buffer of its kernel.
+enum Passed {
+    /// The next operand.
+    Input,
+    /// The next result.
+    Output,
+    /// What the buffer of this number gets: an operand that is changed in place.
+    Same(usize),
+}
+
+/// A kernel that is a function in safe Rust.
+struct FunctionKernel {
+    function: Arc<dyn Function>,
     range: i64,
     /// How much of the range is run before it is asked whether the run has stopped; a multiple of the
     /// grain.
     piece: i64,
-    /// For each parameter, whether it is written.
-    writes: Vec<bool>,
+    /// For each buffer of the kernel.
+    passed: Vec<Passed>,
 }
 
-impl Portable {
-    fn new(code: &Code, cost: u64) -> Planned<Self> {
-        let tile = Tile::new(code)?;
-        let writes = code.params.iter().map(|param| param.write).collect();
-        let grain = code.grain.max(1);
-        let units = i64::try_from(PIECE_CYCLES / cost.max(1)).unwrap_or(i64::MAX);
-        let piece = (units / grain).max(1).saturating_mul(grain);
-        Ok(Portable { tile, range: code.range, piece, writes })
-    }
-}
-
-impl Kernel for Portable {
+impl Kernel for FunctionKernel {
     fn name(&self) -> &str {
-        "tile"
+        "function"
     }
 
     fn run(
@@ -190,16 +210,17 @@ impl Kernel for Portable {
         threads: Threads<'_>,
     ) -> Result<(), Failure> {
         let (mut inputs, mut outputs) = (inputs.iter(), outputs.iter_mut());
-        let arg = |&write: &bool| match write {
-            true => outputs.next().map(|bytes| TileArg::Write(bytes)),
-            false => inputs.next().map(|bytes| TileArg::Read(bytes)),
+        let arg = |passed: &Passed| match *passed {
+            Passed::Input => inputs.next().map(|bytes| FunctionArg::Read(bytes)),
+            Passed::Output => outputs.next().map(|bytes| FunctionArg::Write(bytes)),
+            Passed::Same(other) => Some(FunctionArg::Same(other)),
         };
-        let args: Option<Vec<TileArg<'_>>> = self.writes.iter().map(arg).collect();
-        let mut args = args.ok_or("a parameter is missing")?;
+        let args: Option<Vec<FunctionArg<'_>>> = self.passed.iter().map(arg).collect();
+        let mut args = args.ok_or("a buffer is missing")?;
         let mut begin = 0;
         while begin < self.range && !threads.is_stopped() {
             let end = self.range.min(begin.saturating_add(self.piece));
-            self.tile.run(&mut args, begin, end)?;
+            self.function.run(&mut args, begin..end)?;
             begin = end;
         }
         Ok(())

@@ -76,7 +76,7 @@ impl<'m> Planner<'m> {
             let value = operands[operand];
             results[leaf] = Some(self.updated(value, frame.number, dies(operand), steps));
         }
-        if self.target.in_place() {
+        if self.target.backend.shares_buffers() {
             // What the step before has made is best changed in place: see `join`.
             let made = |&(operand, _): &(usize, usize)| {
                 matches!(steps.last().map(|step| &step.action), Some(Action::Kernel { outputs, .. })

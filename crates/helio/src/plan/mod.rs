@@ -20,6 +20,7 @@ mod native;
 mod place;
 mod proof;
 mod steps;
+mod target;
 
 use std::io;
 
@@ -33,9 +34,9 @@ use helio_runtime::{JitBatch, Threads, View};
 use crate::client::Client;
 use crate::interpreted::{Interpreted, Reason};
 
-pub(crate) use emit::Target;
 pub(crate) use host::{Caller, Calls, literal};
 pub(crate) use steps::{InstrAt, StepInfos};
+pub(crate) use target::Target;
 
 use arrays::Leaves;
 use fused::Fused;
@@ -76,7 +77,7 @@ const MAX_DEPTH: usize = 64;
 /// Makes the plan of a module.
 pub(crate) fn plan(
     module: &Verified<Module>,
-    target: &Target,
+    target: &Target<'_>,
     client: &Client,
     watch: &Watch,
 ) -> Planned<Plan> {
@@ -159,7 +160,7 @@ struct Loop {
 
 struct Planner<'m> {
     module: &'m Verified<Module>,
-    target: &'m Target,
+    target: &'m Target<'m>,
     client: &'m Client,
     /// The threads a run may have.
     threads: Threads<'m>,

@@ -10,11 +10,7 @@ use super::*;
 
 /// The instruction sets of this machine.
 pub(super) fn isas() -> &'static [Isa] {
-    match Isa::detect() {
-        Some(Isa::Avx512) => &[Isa::Avx512, Isa::Avx2],
-        Some(Isa::Avx2) => &[Isa::Avx2],
-        None => &[],
-    }
+    Isa::all_here()
 }
 
 /// A kernel as a function.
@@ -27,7 +23,7 @@ pub(super) fn checked_function(kernel: &Kernel, isa: Isa) -> JitFunction {
     installed(kernel, x86::compile_checked(kernel, isa))
 }
 
-fn installed(kernel: &Kernel, code: helio_ir::Result<Code>) -> JitFunction {
+fn installed(kernel: &Kernel, code: helio_ir::Result<MachineCode>) -> JitFunction {
     let code = code.unwrap_or_else(|e| panic!("{e}\n{kernel:#?}"));
     // SAFETY: the kernels of these tests stay within their buffers, which the tile machine checks when
     // it runs them, before the machine does; of others, the code checks its accesses.

@@ -21,6 +21,7 @@ use helio_runtime::{JitBatch, Threads};
 
 use super::code::ScalarCode;
 use super::{Frame, Planned, Planner, StorageId, Target, arrays};
+use crate::interpreted::Reason;
 
 /// An instruction and the shapes around it.
 struct Site<'s> {
@@ -39,12 +40,12 @@ struct Site<'s> {
 
 /// Where generated code goes that kernels call.
 struct Codes<'c> {
-    target: &'c Target,
+    target: &'c Target<'c>,
     batch: &'c mut JitBatch,
     /// What is wrong with code that was made: a defect.
     error: Option<Error>,
-    /// Whether some of it runs on the tile machine.
-    is_portable: bool,
+    /// Why some of it runs on the tile machine although another back end was asked for.
+    fallback: Option<Reason>,
 }
 
 impl Codes<'_> {
@@ -60,7 +61,7 @@ impl Codes<'_> {
             self.error = Some(error);
             None
         })?;
-        self.is_portable |= code.is_portable();
+        self.fallback = self.fallback.or(code.fallback());
         Some(code)
     }
 }
@@ -263,14 +264,14 @@ impl<'m> Planner<'m> {
             threads: self.threads,
         };
         let (target, batch) = (self.target, &mut self.machine_code);
-        let mut codes = Codes { target, batch, error: None, is_portable: false };
+        let mut codes = Codes { target, batch, error: None, fallback: None };
         let bound = bind(&site, &mut codes);
-        let Codes { error, is_portable, .. } = codes;
+        let Codes { error, fallback, .. } = codes;
         if let Some(error) = error {
             return Err(error.into());
         }
         let Some(bound) = bound else { return Ok(None) };
-        if let Some(reason) = target.why_portable().filter(|_| is_portable) {
+        if let Some(reason) = fallback {
             self.note(reason);
         }
         let Bound { kernel, scratch_bytes, updates, copies, skips_unused } = bound;

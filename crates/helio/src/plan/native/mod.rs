@@ -120,7 +120,7 @@ impl<'m> Planner<'m> {
     /// Whether the steps of a loop might become one kernel; `Some(true)` if some of its elements are
     /// as wide as 64 bits.
     pub(super) fn is_compact(&self, op: &ops::While) -> Option<bool> {
-        self.target.isa?;
+        self.target.backend.joins_loops().then_some(())?;
         let mut size = Size::default();
         self.measure(op.condition, 0, &mut size)?;
         self.measure(op.body, 0, &mut size)?;
@@ -132,7 +132,7 @@ impl<'m> Planner<'m> {
         if depth > MAX_NESTED {
             return None;
         }
-        let computation = self.module.computation(id);
+        let (computation, target) = (self.module.computation(id), self.target.vectors(false));
         size.instrs += computation.instrs().len();
         if size.instrs > MAX_INSTRS {
             return None;
@@ -159,12 +159,13 @@ impl<'m> Planner<'m> {
                         instr.operands.iter().map(|&o| Some(array(computation, o)?.element()));
                     let operands = operands.collect::<Option<Vec<_>>>()?;
                     let result = instr.shape.as_array()?;
-                    elementwise::supports(op, &operands, result.element()).then_some(())?;
+                    target.supports(op, &operands, result.element()).then_some(())?;
                     result.element_count()
                 }
             };
             for leaf in instr.shape.leaves() {
                 let shape = leaf.as_array().filter(|shape| shape.is_static())?;
+                target.holds(shape.element()).then_some(())?;
                 size.wide |= elementwise::lane_bytes(shape.element())? == 8;
             }
             size.elements = size.elements.saturating_add(elements);
@@ -226,7 +227,7 @@ impl<'m> Planner<'m> {
             None => Until::Test { cond, go, most: most as i64 },
         };
         let all: Vec<Buffer> = buffers.ids.iter().map(role).collect();
-        let lanes = self.target.vector_bytes() / if wide { 8 } else { 4 };
+        let lanes = self.target.backend.vector_bytes() / if wide { 8 } else { 4 };
         let local =
             |(&id, buffer): (&StorageId, &Buffer)| (buffer.role == Role::Local).then_some(id);
         let local = zip(&buffers.ids, &all).filter_map(local).collect();

@@ -1,0 +1,77 @@
+//! What programs are compiled for.
+
+use std::sync::Arc;
+
+use helio_codegen::backend::VECTOR_BYTES;
+use helio_codegen::kernel::Kernel;
+use helio_codegen::tile::{Portable, Tile};
+use helio_codegen::{Backend, Code, CodeOptions, Vouched, lower};
+use helio_ir::{Code as ErrorCode, Error};
+
+use crate::interpreted::Reason;
+
+/// A back end, and what is known of the compilation besides.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target<'b> {
+    pub(crate) backend: &'b dyn Backend,
+    /// Why the back end is the tile machine although another was asked for.
+    pub(crate) fallback: Option<Reason>,
+    /// Whether the module has not been optimised, so that nothing is in fusions.
+    pub(crate) is_level_zero: bool,
+    /// Whether code checks that its accesses stay inside of its buffers.
+    pub(crate) bounds_checks: bool,
+}
+
+/// The code of a kernel.
+pub(super) struct KernelCode {
+    pub(super) code: Code,
+    /// Why it is the tile machine's although another back end was asked for.
+    pub(super) fallback: Option<Reason>,
+}
+
+impl<'b> Target<'b> {
+    /// Errors: `InvalidArgument` if kernels cannot be written for the vectors of the back end.
+    pub(crate) fn new(
+        backend: &'b dyn Backend,
+        fallback: Option<Reason>,
+        is_level_zero: bool,
+        bounds_checks: bool,
+    ) -> Result<Self, Error> {
+        let bytes = backend.vector_bytes();
+        if !(VECTOR_BYTES.contains(&bytes) && bytes.is_power_of_two()) {
+            return Err(Error::invalid(format!(
+                "back end {} has vectors of {bytes} bytes; required is a power of two from {} to {}",
+                backend.name(),
+                VECTOR_BYTES.start(),
+                VECTOR_BYTES.end()
+            )));
+        }
+        Ok(Target { backend, fallback, is_level_zero, bounds_checks })
+    }
+
+    /// The same, where no code of the back end can be run.
+    pub(crate) fn portable(self, reason: Reason) -> Target<'static> {
+        let Target { is_level_zero, bounds_checks, .. } = self;
+        Target { backend: &Portable, fallback: Some(reason), is_level_zero, bounds_checks }
+    }
+
+    /// What kernels are lowered for; `wide` as [`lower::Target`] has it.
+    pub(super) fn vectors(&self, wide: bool) -> lower::Target<'b> {
+        lower::Target::of(self.backend, wide)
+    }
+
+    /// The code of a kernel: the back end's, or the tile machine's if it has none. Errors: the kernel
+    /// is not well formed, or the back end's own.
+    pub(super) fn code(&self, kernel: &Vouched<Kernel>) -> Result<KernelCode, Error> {
+        let mut options = CodeOptions::default();
+        options.bounds_checks = self.bounds_checks;
+        match self.backend.compile(kernel, &options) {
+            Ok(code) => Ok(KernelCode { code, fallback: self.fallback }),
+            Err(error) if error.code() == ErrorCode::Unimplemented => {
+                let code = Code::Function(Arc::new(Tile::new(kernel)?));
+                Ok(KernelCode { code, fallback: Some(Reason::NoMachineCode) })
+            }
+            Err(error) => Err(error.context(format_args!("back end {}", self.backend.name()))),
+        }
+    }
+}
