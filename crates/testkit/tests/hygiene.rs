@@ -260,6 +260,43 @@ fn notes_that_say_nothing_are_found() {
     assert_eq!(Unsafe::of("// not unsafe { here }"), None);
 }
 
+/// Words that name a processor or its instructions.
+const PROCESSORS: [&str; 9] = [
+    "avx",
+    "simd",
+    "x86::",
+    "aarch64",
+    "neon",
+    "Isa",
+    "target_arch",
+    "target_feature",
+    "is_x86_feature_detected",
+];
+
+/// Which processor it is, a back end knows (`crates/codegen/src/x86`), and tuned loops, which choose
+/// among their variants; nobody else does.
+#[test]
+fn nobody_but_back_ends_knows_the_processor() {
+    let mut wrong = Vec::new();
+    let mut seen = 0;
+    for name in ["ir", "eval", "passes", "helio", "graph", "cli", "testkit"] {
+        for path in files(&root().join("crates").join(name).join("src"), "rs") {
+            seen += 1;
+            for (i, line) in text(&path).lines().enumerate() {
+                let has = |word: &&&str| match word.chars().next() {
+                    Some('A'..='Z') => line.contains(**word),
+                    _ => line.to_lowercase().contains(**word),
+                };
+                if let Some(word) = PROCESSORS.iter().find(has) {
+                    wrong.push(format!("{}:{}: {word}", path.display(), i + 1));
+                }
+            }
+        }
+    }
+    assert!(seen > 200, "found only {seen} files");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// All `name.C12` in a text.
 fn rule_ids(text: &str) -> BTreeSet<String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);

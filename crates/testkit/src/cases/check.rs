@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use helio::ir::text::parse_literal;
 use helio::ir::{Module, Verified};
-use helio::{Executable, HostQueues, Literal, ProgramShape, Reason, RunOptions};
+use helio::{
+    Backend, CompileOptions, Error, Executable, HostQueues, Literal, ProgramShape, Reason,
+    RunOptions,
+};
 
 use super::{Case, Expect, NoRun, Pending};
 use crate::engines::{ENGINES, Engine, not_compiled};
@@ -33,12 +36,51 @@ impl Case {
         self.check_unnamed(ran).map_err(|e| format!("{} ({}): {e}", self.name, self.source))
     }
 
+    /// Compiles the program for a back end and compares its results with those that are expected; what
+    /// has no native code there is not asked. `None` if the case has no results of one replica, else the
+    /// program. Errors: what went wrong, with the case's name.
+    pub fn check_on(&self, backend: &Backend) -> Result<Option<Executable>, String> {
+        let Ready::Compare(module, worlds) = self.ready()? else { return Ok(None) };
+        if self.replicas != 1 {
+            return Ok(None);
+        }
+        let named = |e: String| format!("{} ({}): {e}", self.name, self.source);
+        let mut options = CompileOptions::default();
+        options.backend = backend.clone();
+        let program = helio::compile(module.into_inner(), &options);
+        let program = program.map_err(|errors| named(format!("{errors:?}")))?;
+        let run = |args: &[Literal], options: &RunOptions| program.run_with(args, options);
+        self.run(&program, &run, &worlds).map_err(named)?;
+        Ok(Some(program))
+    }
+
     fn check_unnamed(&self, ran: &mut dyn FnMut(&Engine, &Executable)) -> Result<Shown, String> {
+        let (module, worlds) = match self.ready()? {
+            Ready::Shown(shown) => return Ok(shown),
+            Ready::Compare(module, worlds) => (module, worlds),
+        };
+        // Compiled programs run as one replica.
+        let engines = ENGINES.iter().filter(|engine| self.replicas == 1 || !engine.is_compiled());
+        for engine in engines {
+            let program = engine.compile(&module).map_err(|e| format!("{}: {e}", engine.name))?;
+            let run = |args: &[Literal], options: &RunOptions| {
+                engine.run_program(&program, args, options)
+            };
+            self.check_compiled(engine, &program)
+                .and_then(|()| self.run(&program, &run, &worlds))
+                .map_err(|e| format!("{}: {e}", engine.name))?;
+            ran(engine, &program);
+        }
+        Ok(Shown::Results { replicas: self.replicas })
+    }
+
+    /// What can be said without running the program.
+    fn ready(&self) -> Result<Ready, String> {
         let verified = helio::parse(&self.text).and_then(helio::ir::verify);
         let module = match (&self.expect, verified) {
             (Expect::Error { rule, words }, Err(errors)) => {
                 expect_error(rule, words.as_deref(), &errors)?;
-                return Ok(Shown::Rejected);
+                return Ok(Ready::Shown(Shown::Rejected));
             }
             (Expect::Error { rule, .. }, Ok(_)) => {
                 return Err(format!("accepted, but breaks {rule}"));
@@ -49,7 +91,7 @@ impl Case {
         self.check_printing(&module)?;
         let values = match &self.expect {
             Expect::Error { .. } => return Err("accepted".to_owned()),
-            Expect::NoRun(why) => return Ok(Shown::NoRun(*why)),
+            Expect::NoRun(why) => return Ok(Ready::Shown(Shown::NoRun(*why))),
             Expect::Value(values) => values,
         };
         let module = self.with_replicas(module)?;
@@ -63,18 +105,9 @@ impl Case {
         });
         let worlds = worlds.collect::<Result<Vec<World>, String>>()?;
         if let Some(why) = self.pending {
-            return Ok(Shown::Pending(why));
+            return Ok(Ready::Shown(Shown::Pending(why)));
         }
-        // Compiled programs run as one replica.
-        let engines = ENGINES.iter().filter(|engine| self.replicas == 1 || !engine.is_compiled());
-        for engine in engines {
-            let program = engine.compile(&module).map_err(|e| format!("{}: {e}", engine.name))?;
-            self.check_compiled(engine, &program)
-                .and_then(|()| self.run(engine, &program, &worlds))
-                .map_err(|e| format!("{}: {e}", engine.name))?;
-            ran(engine, &program);
-        }
-        Ok(Shown::Results { replicas: self.replicas })
+        Ok(Ready::Compare(module, worlds))
     }
 
     /// Errors: the printed text is another when it is printed again.
@@ -136,7 +169,12 @@ impl Case {
         Ok(())
     }
 
-    fn run(&self, engine: &Engine, program: &Executable, worlds: &[World]) -> Result<(), String> {
+    fn run(
+        &self,
+        program: &Executable,
+        run: &dyn Fn(&[Literal], &RunOptions) -> Result<Literal, Error>,
+        worlds: &[World],
+    ) -> Result<(), String> {
         let queues = Arc::new(HostQueues::new());
         let shapes = helio::infeed_shapes(program.module());
         for replica in 0..self.replicas {
@@ -152,7 +190,7 @@ impl Case {
             [args] => {
                 let mut options = RunOptions::default();
                 options.host = Some(queues.clone());
-                vec![engine.run_program(program, args, &options).map_err(|e| e.to_string())]
+                vec![run(args, &options).map_err(|e| e.to_string())]
             }
             _ => replicas::run(program.module(), &args, queues.clone(), MEETING_TIME),
         };
@@ -184,6 +222,14 @@ impl Case {
     }
 }
 
+/// What is to be done with a case.
+enum Ready {
+    /// Nothing any more.
+    Shown(Shown),
+    /// To run the module in these worlds, one for each replica.
+    Compare(Verified<Module>, Vec<World>),
+}
+
 /// What a replica is given, and what it should give.
 struct World {
     args: Vec<Literal>,
@@ -194,7 +240,7 @@ fn literal(text: &str, shape: &helio::Shape) -> Result<Literal, String> {
     parse_literal(text, shape).map_err(|e| format!("`{text}` as {shape}: {e}"))
 }
 
-fn expect_error(rule: &str, words: Option<&str>, errors: &[helio::Error]) -> Result<(), String> {
+fn expect_error(rule: &str, words: Option<&str>, errors: &[Error]) -> Result<(), String> {
     let ids: Vec<_> = errors.iter().map(|e| e.rule_id().unwrap_or_default()).collect();
     if ids.iter().any(|id| *id != rule) || ids.is_empty() {
         return Err(format!("expected {rule} and nothing else, found {errors:?}"));
