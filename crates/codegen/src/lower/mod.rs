@@ -22,6 +22,8 @@ mod moves;
 mod nest;
 mod reducer;
 mod segments;
+#[cfg(test)]
+mod tests;
 
 use helio_ir::{Capabilities, CompId, ElementType, Module, Op, Verified};
 
@@ -157,8 +159,7 @@ pub fn lower(
     fused: CompId,
     target: Target<'_>,
 ) -> Result<Lowered, Unsupported> {
-    let mut lowering =
-        Lowering { target, bytes: Bytes::of(module, fused), lowered: Lowered::default() };
+    let mut lowering = Lowering::new(target, Bytes::of(module, fused));
     lowering.all(module, fused).map_err(Stop::reason)?;
     let mut lowered = lowering.lowered;
     lowered.tell_kernels(module, fused);
@@ -204,7 +205,7 @@ pub fn lower_scalar(
         operands: elements.map(|shape| of(shape.element())).collect(),
         results: domain.outputs.iter().map(|output| of(output.ty)).collect(),
     };
-    let mut lowering = Lowering { target, bytes, lowered: Lowered::default() };
+    let mut lowering = Lowering::new(target, bytes);
     lowering.domain(domain).map_err(Stop::reason)?;
     let stage = lowering.lowered.stages.pop();
     stage.ok_or_else(|| Unsupported { reason: "scalar code without a result".to_owned() })
@@ -231,9 +232,25 @@ struct Lowering<'t> {
     target: Target<'t>,
     bytes: Bytes,
     lowered: Lowered,
+    when: When,
+}
+
+/// When it is decided what of a fusion may be overwritten, and which kernel stores what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum When {
+    /// For each kernel, as it is written.
+    ByKernel,
+    /// For the fusion, before a reduction of it is cut into several kernels. That is wrong, and what
+    /// the proof of kernels (`Kernel::check_shared`) is shown in tests.
+    #[cfg(test)]
+    BeforeTheCut,
 }
 
 impl<'t> Lowering<'t> {
+    fn new(target: Target<'t>, bytes: Bytes) -> Self {
+        Lowering { target, bytes, lowered: Lowered::default(), when: When::ByKernel }
+    }
+
     fn all(&mut self, module: &Module, fused: CompId) -> Result<(), Stop> {
         let target = self.target;
         let groups = domain::groups(module, fused, target)?;
@@ -255,6 +272,9 @@ impl<'t> Lowering<'t> {
 
     /// Adds the stages of a domain.
     fn domain(&mut self, mut domain: Domain<'_>) -> Result<(), Stop> {
+        if self.when != When::ByKernel {
+            self.in_place(&domain, &work(&domain));
+        }
         loop {
             domain.unfold();
             let (nest, lanes) = self.arrange(&domain);
@@ -292,7 +312,9 @@ impl<'t> Lowering<'t> {
             }
             // The other results are stored once for each point of the kept loops: now, if they need
             // nothing else, since later all loops may be kept ones.
-            work.stores.extend(domain.take_ready().iter().map(Output::store));
+            if self.when == When::ByKernel {
+                work.stores.extend(domain.take_ready().iter().map(Output::store));
+            }
             domain.finish_level();
             work.passes.push(pass);
             self.stage(&folding, &nest, &work, lanes);
@@ -324,7 +346,9 @@ impl<'t> Lowering<'t> {
         };
         let stage = loops::kernel(domain, nest, work, lanes, &sizes);
         self.lowered.stages.push(stage);
-        self.in_place(domain, work);
+        if self.when == When::ByKernel {
+            self.in_place(domain, work);
+        }
     }
 
     /// A stage that folds the parts of a cut loop; gives the domain in which their results are
