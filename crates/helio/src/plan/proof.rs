@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use helio_codegen::kernel::Kernel;
-use helio_runtime::program::{Action, Finished, RawKernel, Step};
+use helio_runtime::program::{Action, Finished, RawKernel, Signature, Step};
 
 use super::StorageId;
 
@@ -63,11 +63,14 @@ impl Proofs {
         slots: &[StorageId],
         find: &dyn Fn(StorageId) -> StorageId,
     ) -> Result<(), String> {
-        let params = &code.signature().params;
+        let Signature { name, params, range, grain, .. } = code.signature();
+        if range > grain {
+            let proof = self.kernel(code)?.check_pieces();
+            proof.map_err(|why| format!("{name}, in pieces: {why}"))?;
+        }
         for (written, &to) in slots.iter().enumerate().filter(|&(n, _)| params[n].write) {
             let others = slots.iter().enumerate().filter(|&(n, _)| n != written);
             for (other, _) in others.filter(|&(_, &from)| find(from) == find(to)) {
-                let name = &code.signature().name;
                 let proof = self.kernel(code)?.check_shared(other as u32, written as u32);
                 proof.map_err(|why| format!("{name}: {why}"))?;
             }

@@ -34,8 +34,32 @@ impl Kernel {
         let all = || accesses.iter().enumerate();
         for (i, load) in all().filter(|(_, access)| access.param == read) {
             for (j, store) in all().filter(|(_, a)| a.param == written && a.writes) {
-                pairs.check(load, store, i < j).map_err(|why| {
+                pairs.check(load, store, Some(i < j)).map_err(|why| {
                     format!("load {i} of buffer {read}, store {j} to buffer {written}: {why}")
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Proves that what one piece of the range writes no other piece reads or writes by the same
+    /// parameter, so that pieces may run on several threads at once. Errors: the accesses for which
+    /// that is not certain.
+    pub fn check_pieces(&self) -> Result<(), String> {
+        if self.range <= self.grain {
+            return Ok(());
+        }
+        let mut walk = Walk::new(self);
+        let accesses = std::mem::take(&mut walk.accesses);
+        let pairs = Pairs { walk: &walk, one_piece: false };
+        let all = || accesses.iter().enumerate();
+        for (j, store) in all().filter(|(_, access)| access.writes) {
+            // (Each pair of stores once.)
+            let others = all().filter(|(i, a)| a.param == store.param && (!a.writes || *i <= j));
+            for (i, other) in others {
+                let param = store.param;
+                pairs.check(other, store, None).map_err(|why| {
+                    format!("access {i} and store {j}, both of buffer {param}: {why}")
                 })?;
             }
         }
@@ -194,7 +218,14 @@ struct Pairs<'w, 'k> {
 }
 
 impl Pairs<'_, '_> {
-    fn check(&self, load: &Access, store: &Access, load_is_first: bool) -> Result<(), String> {
+    /// Whether a store may be to where a load is from in another piece of the range, and, if
+    /// `load_is_first` says which of them stands first, whether it may happen before the load.
+    fn check(
+        &self,
+        load: &Access,
+        store: &Access,
+        load_is_first: Option<bool>,
+    ) -> Result<(), String> {
         let walk = self.walk;
         let (Some(from), Some(to)) = (&load.at, &store.at) else {
             return Err("it is read at indices from memory".to_owned());
@@ -265,6 +296,7 @@ impl Pairs<'_, '_> {
         if !same_piece {
             return Err("another piece of the range may have written it".to_owned());
         }
+        let Some(load_is_first) = load_is_first else { return Ok(()) };
         if !common.iter().all(is_equal) {
             return Err("another iteration may have written it".to_owned());
         }

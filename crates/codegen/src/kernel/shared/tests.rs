@@ -158,3 +158,33 @@ fn units_hold_what_they_touch() {
     assert_eq!(lanes(1000, 0).check_units(1, 4), Ok(()));
     assert!(lanes(1000, 1).check_units(0, 4).is_err());
 }
+
+#[test]
+fn pieces_write_what_no_other_touches() {
+    assert_eq!(lanes(1000, 0).check_pieces(), Ok(()));
+    assert_eq!(rows(100, true, 0).check_pieces(), Ok(()));
+    // Buffers that are not the same may be read anywhere.
+    assert_eq!(rows(100, true, 4).check_pieces(), Ok(()));
+    // Lanes after the last of a row are the next row's.
+    assert!(rows(100, false, 0).check_pieces().is_err());
+}
+
+/// As in a loop in registers: one parameter is read and written.
+#[test]
+fn pieces_that_read_what_another_writes_are_found() {
+    let updating = |ahead: i64| {
+        let mut b = Builder::new(LANES);
+        let state = b.param(4096, true, true);
+        b.set_range(1000, LANES as i64);
+        let (begin, end) = (b.begin(), b.end());
+        b.for_loop(begin, end, LANES as i64, &[], |b, var, _| {
+            let mask = Some(b.mask_below(var, end));
+            let some = b.load(Mem::F32, at(state, 4 * ahead, &[(var, 4)], 4), mask);
+            b.store(some, Mem::F32, at(state, 0, &[(var, 4)], 4), mask);
+            Vec::new()
+        });
+        b.finish()
+    };
+    assert_eq!(updating(0).check_pieces(), Ok(()));
+    assert!(updating(1).check_pieces().is_err());
+}
