@@ -75,6 +75,40 @@ fn count_of<T>(bytes: &[u8]) -> usize {
     bytes.len() / size_of::<T>()
 }
 
+/// Bytes for tests that may be taken for elements of any type, wherever the allocator puts others.
+#[cfg(test)]
+pub(crate) struct Aligned(Vec<u64>, usize);
+
+#[cfg(test)]
+impl Aligned {
+    pub fn new(bytes: &[u8]) -> Self {
+        let mut aligned = Aligned(vec![0; bytes.len().div_ceil(8)], bytes.len());
+        aligned.copy_from_slice(bytes);
+        aligned
+    }
+
+    /// As many bytes as `len` says, of one value.
+    pub fn filled(value: u8, len: usize) -> Self {
+        Aligned(vec![u64::from_ne_bytes([value; 8]); len.div_ceil(8)], len)
+    }
+}
+
+#[cfg(test)]
+impl std::ops::Deref for Aligned {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &bytes_of(&self.0)[..self.1]
+    }
+}
+
+#[cfg(test)]
+impl std::ops::DerefMut for Aligned {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut bytes_of_mut(&mut self.0)[..self.1]
+    }
+}
+
 /// Evaluates an expression with `$T` standing for an unsigned type (or pair) of that many bytes.
 /// Panics if elements have no such size.
 macro_rules! with_size {

@@ -159,7 +159,9 @@ mod tests {
     #[test]
     fn capacities_are_few_and_little_is_wasted() {
         let mut seen = std::collections::BTreeSet::new();
-        for len in 0..LARGE * 7 / 8 {
+        // (Miri takes a minute for ten thousand.)
+        let step = if cfg!(miri) { 4001 } else { 1 };
+        for len in (0..LARGE * 7 / 8).step_by(step) {
             let capacity = Chunk::capacity_for(len).unwrap();
             assert!(capacity >= len && capacity - len <= (len / 4).max(Block::ALIGN), "{len}");
             assert_eq!(Chunk::capacity_for(capacity), Some(capacity), "{len}");

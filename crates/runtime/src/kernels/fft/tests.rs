@@ -1,7 +1,7 @@
 //! Transforms against their definition.
 
 use super::*;
-use crate::kernels::bytes::{bytes_of, bytes_of_mut};
+use crate::kernels::bytes::{Aligned, bytes_of, bytes_of_mut};
 
 /// The transform of a line by its definition.
 fn plain(line: &[Complex<f64>], sign: f64) -> Vec<Complex<f64>> {
@@ -75,7 +75,7 @@ fn real_lines_there_and_back() {
         }
         let mut back = vec![0.0; data.len()];
         let inverse = Fft::new(FftKind::RealInverse, 2, vec![rows, cols]);
-        let mut scratch = vec![0; inverse.scratch_bytes(size_of::<f64>())];
+        let mut scratch = Aligned::filled(0, inverse.scratch_bytes(size_of::<f64>()));
         let to = bytes_of_mut(&mut back);
         inverse.f64(bytes_of(&spectrum), to, &mut scratch, Threads::single());
         assert!(back.iter().zip(&data).all(|(a, b)| (a - b).abs() < 1e-12));

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Pool;
-use crate::kernels::bytes::{bytes_of, bytes_of_mut};
+use crate::kernels::bytes::{Aligned, bytes_of, bytes_of_mut};
 
 /// Small whole numbers, whose sums of products no rounding touches.
 fn numbers(count: usize, seed: usize) -> Vec<i32> {
@@ -61,10 +61,10 @@ fn check(dims: [&[Dim]; 4]) {
                 let mut out = encode(&want, types.out);
                 expected(dims, &lhs, &rhs, &mut want);
                 let [lhs, rhs] = [encode(&lhs, types.lhs), encode(&rhs, types.rhs)];
-                let operands = [&lhs, &rhs].map(|bytes| bytes.get());
-                product.compute_on(isa, types, operands, out.get_mut(), None, threads);
+                let operands = [&lhs, &rhs].map(|bytes| &**bytes);
+                product.compute_on(isa, types, operands, &mut out, None, threads);
                 let want = encode(&want, types.out);
-                assert!(out.get() == want.get(), "{types:?} on {isa:?}, {dims:?}");
+                assert!(*out == *want, "{types:?} on {isa:?}, {dims:?}");
 
                 if isa != Isa::best() {
                     continue;
@@ -72,9 +72,9 @@ fn check(dims: [&[Dim]; 4]) {
                 let mut out = encode(&vec![77; len(dims, 2)], types.out);
                 let [lhs, rhs] = operands;
                 let call = types::Call { isa, types, lhs, rhs, then: Then::default(), threads };
-                let tiles = amx::OnTiles { product: &product, call: &call, out: out.get_mut() };
+                let tiles = amx::OnTiles { product: &product, call: &call, out: &mut out };
                 if amx::with_tiles_of::<amx::Model>(types, tiles) {
-                    assert!(out.get() == want.get(), "{types:?} in tiles, {dims:?}");
+                    assert!(*out == *want, "{types:?} in tiles, {dims:?}");
                 }
             }
         }
@@ -120,26 +120,7 @@ pub(super) fn encode(values: &[i32], number: Number) -> Aligned {
             Number::C64 | Number::C128 => unreachable!("complex numbers are checked apart"),
         }
     };
-    Aligned::new(values.iter().flat_map(encode).collect())
-}
-
-/// Bytes that may be taken for any numbers.
-pub(super) struct Aligned(Vec<u64>, usize);
-
-impl Aligned {
-    fn new(bytes: Vec<u8>) -> Self {
-        let mut aligned = Aligned(vec![0; bytes.len().div_ceil(8)], bytes.len());
-        aligned.get_mut().copy_from_slice(&bytes);
-        aligned
-    }
-
-    pub(super) fn get(&self) -> &[u8] {
-        &bytes_of(&self.0)[..self.1]
-    }
-
-    pub(super) fn get_mut(&mut self) -> &mut [u8] {
-        &mut bytes_of_mut(&mut self.0)[..self.1]
-    }
+    Aligned::new(&values.iter().flat_map(encode).collect::<Vec<u8>>())
 }
 
 /// Compares products of complex numbers.

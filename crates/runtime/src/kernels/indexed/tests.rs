@@ -1,6 +1,6 @@
 //! Gather and scatter against XLA's definitions, point by point.
 
-use super::super::bytes::{bytes_of, bytes_of_mut, cast, cast_mut};
+use super::super::bytes::{Aligned, bytes_of, bytes_of_mut, cast, cast_mut};
 use super::super::number::Fold;
 use super::super::sort::Pairs;
 use super::scatter::Way;
@@ -190,7 +190,7 @@ fn scatter_leaves_out_what_reaches_out() {
             let pool = Pool::new(3);
             let lists = (bytes_of(&indices), bytes_of(&updates));
             for way in plan.ways() {
-                let mut scratch = vec![0; plan.scratch_by(way)];
+                let mut scratch = Aligned::filled(0, plan.scratch_by(way));
                 let mut found = array.clone();
                 let to = bytes_of_mut(&mut found);
                 plan.run_by(way, None, lists, to, &mut scratch, pool.threads(3));
@@ -216,7 +216,7 @@ fn scatter_of_one_number() {
             let run = |w: &IndexedWindows, way: Option<Way>, updates: &[f32]| {
                 let plan = Scatter::new(w, combine).unwrap();
                 let way = way.unwrap_or(Way::Whole);
-                let mut scratch = vec![0; plan.scratch_by(way)];
+                let mut scratch = Aligned::filled(0, plan.scratch_by(way));
                 let mut found = vec![0.5f32; len];
                 let lists = (bytes_of(&indices), bytes_of(updates));
                 let to = bytes_of_mut(&mut found);

@@ -1,6 +1,6 @@
 //! Factors and solutions put back into their equations.
 
-use super::super::bytes::{bytes_of, bytes_of_mut};
+use super::super::bytes::{Aligned, bytes_of, bytes_of_mut};
 use super::*;
 use crate::{Pool, Threads};
 
@@ -32,7 +32,7 @@ fn solved(batch: usize, n: usize, columns: usize, flags: TriangularFlags) {
     let pool = Pool::new(2);
     let [x, same] = [Threads::single(), pool.threads(2)].map(|threads| {
         let mut x = vec![0.0; b.len()];
-        let mut scratch = vec![0xff; plan.scratch_bytes()];
+        let mut scratch = Aligned::filled(0xff, plan.scratch_bytes());
         plan.run(bytes_of(&a), bytes_of(&b), bytes_of_mut(&mut x), &mut scratch, threads);
         x
     });
@@ -87,7 +87,7 @@ fn singular_systems_have_infinities() {
         TriangularFlags { left_side: true, lower: true, unit_diagonal: false, transpose_a: false };
     let plan = TriangularSolve::new(RealType::F32, 1, 2, 1, flags).unwrap();
     let mut x = [0f32; 2];
-    let mut scratch = vec![0; plan.scratch_bytes()];
+    let mut scratch = Aligned::filled(0, plan.scratch_bytes());
     let a = [0f32, 0.0, 0.0, 1.0];
     let b = [1f32, 2.0];
     plan.run(bytes_of(&a), bytes_of(&b), bytes_of_mut(&mut x), &mut scratch, Threads::single());
@@ -108,7 +108,7 @@ fn factored(batch: usize, n: usize, lower: bool, threads: Threads<'_>) -> (Vec<f
     }
     let plan = Cholesky::new(RealType::F64, batch, n, lower).unwrap();
     let mut found = vec![7.0; a.len()];
-    let mut scratch = vec![0xff; plan.scratch_bytes()];
+    let mut scratch = Aligned::filled(0xff, plan.scratch_bytes());
     plan.run(bytes_of(&a), bytes_of_mut(&mut found), &mut scratch, threads);
     (found, a)
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::super::bytes::{bytes_of, bytes_of_mut};
+use super::super::bytes::{Aligned, bytes_of, bytes_of_mut};
 use super::*;
 use crate::Pool;
 
@@ -44,7 +44,7 @@ fn check(
     let sort = Sort::new(keys, sizes.to_vec(), lanes).unwrap();
     let pool = Pool::new(2);
     let threads = pool.threads(2);
-    let mut scratch = vec![0xaa; sort.scratch_bytes(2)];
+    let mut scratch = Aligned::filled(0xaa, sort.scratch_bytes(2));
     let from: Vec<&[u8]> = from.iter().map(|v| bytes_of(v)).collect();
     let mut to: Vec<&mut [u8]> = to.iter_mut().map(|v| bytes_of_mut(v)).collect();
     sort.run(&from, &mut to, &mut scratch, threads);
@@ -176,7 +176,7 @@ fn what_nobody_needs_is_not_written() {
     let key = SortKey { operand: 0, order: KeyOrder::Unsigned, descending: false };
     let sort = Sort::new(vec![key], vec![1, 1], lanes).unwrap();
     let mut order = [0u8; 6];
-    let mut scratch = vec![0; sort.scratch_bytes(1)];
+    let mut scratch = Aligned::filled(0, sort.scratch_bytes(1));
     let from: [&[u8]; 2] = [&[3, 1, 2, 2, 1, 3], &[0, 1, 2, 3, 4, 5]];
     sort.run(&from, &mut [&mut [], &mut order], &mut scratch, Threads::single());
     assert_eq!(order, [4, 1, 2, 3, 0, 5]);

@@ -1,6 +1,6 @@
 //! Windows against loops over all points.
 
-use super::super::bytes::{bytes_of, bytes_of_mut, cast, cast_mut};
+use super::super::bytes::{Aligned, bytes_of, bytes_of_mut, cast, cast_mut};
 use super::super::number::{Fold, Number, NumberType};
 use super::super::sort::{Lanes, Pairs};
 use super::*;
@@ -215,7 +215,7 @@ fn windows_send_to_what_they_select() {
                 (&selecting, &adding),
                 (bytes_of(&operand), bytes_of(&source), bytes_of(&init)),
                 bytes_of_mut(&mut to),
-                &mut vec![0; plan.scratch_bytes()],
+                &mut Aligned::filled(0, plan.scratch_bytes()),
                 pool.threads(2),
             );
             assert_eq!(to, expected, "{window:?} {select:?} by code");

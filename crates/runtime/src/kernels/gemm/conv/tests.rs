@@ -3,6 +3,7 @@
 use super::joined::OnTiles;
 use super::*;
 use crate::Pool;
+use crate::kernels::bytes::Aligned;
 use crate::kernels::gemm::amx;
 use crate::kernels::gemm::number::{Number, Types};
 use crate::kernels::gemm::tests::encode;
@@ -197,13 +198,13 @@ fn check_floats(conv: &Convolution, got: &[u8], want: &[f64], types: Types, isa:
 }
 
 /// Numbers as bytes, rounded to nearest.
-fn float_bytes(values: &[f64], number: Number) -> Vec<u8> {
+fn float_bytes(values: &[f64], number: Number) -> Aligned {
     let bytes = |&v: &f64| match number {
         Number::F64 => v.to_ne_bytes().to_vec(),
         Number::F32 => (v as f32).to_ne_bytes().to_vec(),
         _ => half::bf16::from_f64(v).to_ne_bytes().to_vec(),
     };
-    values.iter().flat_map(bytes).collect()
+    Aligned::new(&values.iter().flat_map(bytes).collect::<Vec<u8>>())
 }
 
 fn is_nan(bytes: &[u8], number: Number) -> bool {
@@ -239,19 +240,19 @@ fn check_joined(conv: &Convolution, lhs: &[f64], rhs: &[f64], len: usize) {
         for (isa, threads) in
             Isa::all().zip([pool.threads(2), Threads::single(), Threads::single()])
         {
-            let (lhs, rhs, then) = (lhs.get(), rhs.get(), Then::default());
+            let (lhs, rhs, then) = (&*lhs, &*rhs, Then::default());
             let call = Call { isa, types, lhs, rhs, then, threads };
             let mut got = encode(&vec![7.0; len], out_type);
-            if conv.compute_vectors(&call, got.get_mut()) {
-                assert!(got.get() == want.get(), "{types:?} on {isa:?} by {:?}", conv.route);
+            if conv.compute_vectors(&call, &mut got) {
+                assert!(*got == *want, "{types:?} on {isa:?} by {:?}", conv.route);
             }
             if isa == Isa::best() {
                 let mut got = encode(&vec![7.0; len], out_type);
                 let mut done = false;
-                let out = got.get_mut();
+                let out = &mut got;
                 let tiles = OnTiles { conv, call: &call, out, done: &mut done };
                 assert!(amx::with_tiles_of::<amx::Model>(types, tiles));
-                assert!(!done || got.get() == want.get(), "{types:?} in tiles by {:?}", conv.route);
+                assert!(!done || *got == *want, "{types:?} in tiles by {:?}", conv.route);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Against the standard library's stable sort, with comparators that are orders; with others, that
 //! what comes out is a permutation.
 
-use super::super::super::bytes::{bytes_of, bytes_of_mut, cast};
+use super::super::super::bytes::{Aligned, bytes_of, bytes_of_mut, cast};
 use super::*;
 use crate::Pool;
 
@@ -50,7 +50,7 @@ fn sorted(
     };
     let from = [bytes_of(&keys), bytes_of(&places)];
     let mut to = [bytes_of_mut(&mut keys_to), bytes_of_mut(&mut places_to)];
-    let mut scratch = vec![0xaa; sort.scratch_bytes()];
+    let mut scratch = Aligned::filled(0xaa, sort.scratch_bytes());
     let pool = Pool::new(threads);
     sort.run(&precedes, &from, &mut to, &mut scratch, pool.threads(threads));
     (keys_to, places_to)
@@ -115,7 +115,7 @@ fn several_operands_of_all_sizes() {
     let from = [&bytes[..], bytes_of(&halves), bytes_of(&halves), bytes_of(&wide)];
     let mut to: Vec<Vec<u64>> = [n / 8, n / 4, n / 4, 2 * n].map(|words| vec![0; words]).into();
     let mut to_bytes: Vec<&mut [u8]> = to.iter_mut().map(|to| bytes_of_mut(to)).collect();
-    let mut scratch = vec![0; sort.scratch_bytes()];
+    let mut scratch = Aligned::filled(0, sort.scratch_bytes());
     sort.run(&precedes, &from, &mut to_bytes, &mut scratch, Threads::single());
     for (outer, inner) in [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)] {
         let place = |i: usize| (outer * 300 + i) * 2 + inner;

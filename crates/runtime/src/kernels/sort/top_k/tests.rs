@@ -1,6 +1,6 @@
 //! Against the standard library's stable sort.
 
-use super::super::super::bytes::{bytes_of, bytes_of_mut};
+use super::super::super::bytes::{Aligned, bytes_of, bytes_of_mut};
 use super::*;
 
 fn check<T: Key>(rows: usize, row: &[T], order: KeyOrder, k: usize, largest: bool) {
@@ -8,7 +8,7 @@ fn check<T: Key>(rows: usize, row: &[T], order: KeyOrder, k: usize, largest: boo
     let top = TopK::new((rows, row_size), k, size_of::<T>(), order, largest).unwrap();
     let ranks = Ranks::<T>::new(order, largest);
     let (mut values, mut indices) = (vec![T::ZERO; rows * k], vec![0; rows * k]);
-    let mut scratch = vec![1; top.scratch_bytes(1)];
+    let mut scratch = Aligned::filled(1, top.scratch_bytes(1));
     let to = bytes_of_mut(&mut values);
     top.run(bytes_of(row), to, &mut indices, &mut scratch, Threads::single());
     for r in 0..rows {
