@@ -34,9 +34,12 @@ enum Chore {
     },
     /// Run tests under Miri, AddressSanitizer and ThreadSanitizer, as far as they are here.
     Sanitize {
-        /// One of them only.
-        #[arg(long, value_enum)]
-        only: Option<sanitize::Tool>,
+        /// These only; all if none is named.
+        #[arg(value_enum)]
+        tools: Vec<sanitize::Tool>,
+        /// How long a part may take, in minutes, building included.
+        #[arg(long, value_name = "N", default_value_t = 60)]
+        minutes: u64,
     },
 }
 
@@ -45,7 +48,7 @@ fn main() -> ExitCode {
         Chore::Docs { check } => operations::write(check),
         Chore::Ci => ci::run(),
         Chore::Corpus { dir } => corpus::run(&dir),
-        Chore::Sanitize { only } => sanitize::run(only),
+        Chore::Sanitize { tools, minutes } => sanitize::run(&tools, minutes),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -60,14 +60,37 @@ impl Tool {
 const RUNTIME: &[&str] = &["test", "--package", "helio-runtime", "--lib"];
 const HELIO: &[&str] = &["test", "--package", "helio", "--test", "client", "--test", "services"];
 const RANDOM: &[&str] = &["run", "--package", "helio-testkit", "--example", "random"];
+/// Programs whose kernels overwrite operands, on 1, 2 and 8 threads.
+const NEIGHBOURS: Step = Step {
+    covers: "random programs that overwrite what others read, for a minute",
+    args: RANDOM,
+    run: &["60", "1", "neighbours"],
+};
 
-/// Tests that the interpreter finishes in seconds; what is left out takes minutes there (or needs
+/// Tests that the interpreter finishes in minutes; what is left out takes longer there (or needs
 /// machine code), and runs under AddressSanitizer.
-const MIRI: &[Step] = &[Step {
-    covers: "memory, threads, queues, calls across the C ABI, and kernels on small arrays",
-    args: RUNTIME,
-    run: &["memory::", "threads::", "queue::", "c_call::", "program::", "small_under_miri"],
-}];
+const MIRI: &[Step] = &[
+    Step {
+        covers: "memory, threads, queues, programs, calls across the C ABI",
+        args: RUNTIME,
+        run: &["memory::", "threads::", "queue::", "c_call::", "program::"],
+    },
+    Step {
+        covers: "products, convolutions and windows of small arrays",
+        args: RUNTIME,
+        run: &["small_under_miri"],
+    },
+    Step {
+        covers: "sorts, gathers, scatters, copies of small arrays",
+        args: RUNTIME,
+        run: &["kernels::sort", "kernels::indexed", "kernels::copy"],
+    },
+    Step {
+        covers: "transforms, factorisations, random bits of small arrays",
+        args: RUNTIME,
+        run: &["kernels::fft", "kernels::linalg", "kernels::random"],
+    },
+];
 
 const ADDRESS: &[Step] = &[
     Step {
@@ -96,6 +119,7 @@ const ADDRESS: &[Step] = &[
     },
     Step { covers: "clients, buffers, events, queues, custom calls", args: HELIO, run: &[] },
     Step { covers: "random programs, for a minute", args: RANDOM, run: &["60"] },
+    NEIGHBOURS,
 ];
 
 const THREAD: &[Step] = &[
@@ -111,14 +135,16 @@ const THREAD: &[Step] = &[
     },
     Step { covers: "clients, buffers, events, queues, custom calls", args: HELIO, run: &[] },
     Step { covers: "random programs, for a minute", args: RANDOM, run: &["60"] },
+    NEIGHBOURS,
 ];
 
-/// Runs the tools, or one of them. Errors: what has been found, or that nothing could be run.
-pub(crate) fn run(only: Option<Tool>) -> Result<(), String> {
+/// Runs some of the tools, or all if none is named, each of their parts for at most so many minutes,
+/// building included. Errors: what has been found, or that nothing could be run.
+pub(crate) fn run(tools: &[Tool], minutes: u64) -> Result<(), String> {
     let host = host()?;
-    let tools = [Tool::Miri, Tool::Address, Tool::Thread];
+    let all = [Tool::Miri, Tool::Address, Tool::Thread];
     let (mut ran, mut found) = (0, Vec::new());
-    for tool in tools.into_iter().filter(|&tool| only.is_none_or(|only| only == tool)) {
+    for tool in all.into_iter().filter(|tool| tools.is_empty() || tools.contains(tool)) {
         if let Some(why) = missing(tool) {
             println!("== {}: skipped: {why}", tool.name());
             continue;
@@ -126,19 +152,24 @@ pub(crate) fn run(only: Option<Tool>) -> Result<(), String> {
         for step in tool.steps() {
             println!("== {}: {}", tool.name(), step.covers);
             let begin = Instant::now();
-            let status = command(tool, step, &host).status();
-            let status = status.map_err(|e| format!("rustup: {e}"))?;
-            println!("== {}: {:.0} s, {status}", tool.name(), begin.elapsed().as_secs_f64());
+            let status = command(tool, step, &host, minutes).status();
+            let status = status.map_err(|e| format!("timeout: {e}"))?;
+            let outcome = match status.code() {
+                Some(0) => "nothing found".to_owned(),
+                Some(124) => format!("not finished within {minutes} minutes"),
+                _ => status.to_string(),
+            };
+            println!("== {}: {:.0} s, {outcome}", tool.name(), begin.elapsed().as_secs_f64());
             ran += 1;
             if !status.success() {
-                found.push(format!("{}, {}", tool.name(), step.covers));
+                found.push(format!("{}, {}: {outcome}", tool.name(), step.covers));
             }
         }
     }
     match (ran, found.is_empty()) {
         (0, _) => Err("none of the tools can run here".to_owned()),
         (_, true) => Ok(()),
-        (_, false) => Err(format!("something was found, or did not build:\n{}", found.join("\n"))),
+        (_, false) => Err(format!("something was found, or did not end:\n{}", found.join("\n"))),
     }
 }
 
@@ -160,10 +191,11 @@ fn missing(tool: Tool) -> Option<String> {
     })
 }
 
-/// What runs a step.
-fn command(tool: Tool, step: &Step, host: &str) -> Command {
-    let mut command = Command::new("rustup");
-    command.args(["run", "nightly", "cargo"]).current_dir(crate::root());
+/// What runs a step, and ends it, with all that it has started, after so many minutes.
+fn command(tool: Tool, step: &Step, host: &str, minutes: u64) -> Command {
+    let mut command = Command::new("timeout");
+    command.arg("--kill-after=10").arg(format!("{minutes}m"));
+    command.args(["rustup", "run", "nightly", "cargo"]).current_dir(crate::root());
     // What the cargo that runs this says of itself is not true of the other.
     for variable in ["CARGO", "RUSTC", "RUSTDOC", "RUSTUP_TOOLCHAIN", "RUSTFLAGS"] {
         command.env_remove(variable);
@@ -188,7 +220,7 @@ fn command(tool: Tool, step: &Step, host: &str) -> Command {
     }
     command.args(step.args);
     if tool != Tool::Miri {
-        command.args(["--target", host, "--locked"]);
+        command.args(["--profile", "sanitize", "--target", host, "--locked"]);
     }
     if tool == Tool::Thread {
         command.arg("-Zbuild-std");
