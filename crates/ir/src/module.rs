@@ -178,6 +178,11 @@ impl Computation {
         Ok(id)
     }
 
+    /// Makes room for more instructions.
+    pub fn reserve(&mut self, additional: usize) {
+        self.instrs.reserve(additional);
+    }
+
     /// Makes an instruction of this computation its root.
     ///
     /// # Panics

@@ -188,6 +188,7 @@ impl<'m> Draft<'m> {
             }
         }
         let mut computation = self.outline;
+        computation.reserve(live.iter().filter(|&&live| live).count());
         let mut new_ids = vec![InstrId(0); self.instrs.len()];
         let mut names = Names::default();
         for (i, mut instr) in self.instrs.into_iter().enumerate() {

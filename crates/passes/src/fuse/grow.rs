@@ -1,6 +1,6 @@
 //! How fusions grow.
 
-use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::collections::{BTreeSet, BinaryHeap};
 
 use helio_ir::ops::Yield;
 use helio_ir::{Computation, InstrId, Op, Result};
@@ -11,6 +11,7 @@ use super::order::Sequence;
 use super::places::Places;
 use super::space::{Level, Role, Space};
 use super::{computes, copies};
+use crate::mix::IdMap;
 use crate::pass::PassCx;
 use crate::rebuild::NewModule;
 
@@ -28,11 +29,11 @@ pub(super) struct Group {
     /// Those that belong to no other group.
     pub owned: BTreeSet<InstrId>,
     space: Space,
-    roles: HashMap<InstrId, Role>,
+    roles: IdMap<InstrId, Role>,
     places: Places,
     operands: BTreeSet<InstrId>,
     /// For each member and operand, the members that use it.
-    uses: HashMap<InstrId, Vec<InstrId>>,
+    uses: IdMap<InstrId, Vec<InstrId>>,
     copies: usize,
 }
 
@@ -406,10 +407,10 @@ impl Group {
             folds: class == Class::Reduce,
             owned: BTreeSet::from([root]),
             space,
-            roles: HashMap::from([(root, role)]),
+            roles: IdMap::from_iter([(root, role)]),
             places: Places::of(root),
             operands: instr.operands.iter().copied().collect(),
-            uses: HashMap::new(),
+            uses: IdMap::default(),
             copies: 0,
         };
         group.add_uses(computation, root);

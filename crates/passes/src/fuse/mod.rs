@@ -18,10 +18,10 @@ mod places;
 mod shared;
 mod space;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
-use helio_ir::ops::{Fusion, GetTupleElement, Parameter, Tuple};
-use helio_ir::{Computation, Error, Instr, InstrId, Module, Op, OriginSet, Result, Shape};
+use helio_ir::ops::{Fusion, GetTupleElement};
+use helio_ir::{Computation, Error, Instr, InstrId, Module, Op, OriginSet, Result};
 
 use crate::draft::{Draft, Old, unnamed};
 use crate::pass::PassCx;
@@ -29,7 +29,7 @@ use crate::rebuild::rebuild;
 use class::Class;
 use grow::{Group, Groups};
 use order::Unit;
-use shared::Shared;
+use shared::{Outline, Shared};
 
 /// Puts instructions that can be computed together into fusions.
 pub(crate) fn fuse(module: Module, cx: &PassCx<'_>) -> Result<Module> {
@@ -115,41 +115,11 @@ fn fusion(
     shared: &mut Shared,
 ) -> Result<()> {
     draft.stand_for(&instrs[group.root.index()]);
-    let mut fused =
-        Draft::new(draft.module(), format!("fused_{}", instrs[group.root.index()].name));
-    let mut inner: BTreeMap<InstrId, InstrId> = BTreeMap::new();
-    let mut operands = Vec::new();
-    for &id in &group.members {
-        for &operand in &instrs[id.index()].operands {
-            if group.members.contains(&operand) || inner.contains_key(&operand) {
-                continue;
-            }
-            let shape = instrs[operand.index()].shape.clone();
-            let parameter = Parameter { number: operands.len(), shape: shape.clone() };
-            let mut param = unnamed(Op::Parameter(parameter), &[], shape.without_layout());
-            param.name = format!("p{}", operands.len());
-            inner.insert(operand, fused.push(param));
-            operands.push(made(map, operand)?);
-        }
-    }
-    for &id in &group.members {
-        let mut instr = instrs[id.index()].clone();
-        for operand in &mut instr.operands {
-            *operand = inner[operand];
-        }
-        inner.insert(id, fused.push(instr));
-    }
-    let results: Vec<InstrId> = group.outputs.iter().map(|id| inner[id]).collect();
-    let root = match results[..] {
-        [only] => only,
-        _ => {
-            let shapes = group.outputs.iter().map(|&id| instrs[id.index()].shape.without_layout());
-            fused.push(unnamed(Op::Tuple(Tuple), &results, Shape::Tuple(shapes.collect())))
-        }
-    };
-    let shape = fused.shape(root).without_layout();
-    let fused = fused.finish(root)?;
-    let calls = shared.push(draft.module(), fused)?;
+    let outline = Outline::new(instrs, group);
+    let operands = outline.operands.iter().map(|&operand| made(map, operand));
+    let operands = operands.collect::<Result<Vec<_>>>()?;
+    let calls = shared.push(draft.module(), &outline)?;
+    let shape = draft.callees().computation(calls).result_shape().without_layout();
     let kind = if group.folds { "kInput" } else { "kLoop" };
     let op = Fusion { kind: kind.to_owned(), calls, output_to_operand_aliasing: None };
     let mut instr = unnamed(Op::Fusion(op), &operands, shape);
@@ -159,7 +129,7 @@ fn fusion(
         OriginSet::union([&instrs[group.root.index()].origins].into_iter().chain(members));
     if let [only] = group.outputs[..] {
         instr.name.clone_from(&instrs[only.index()].name);
-        map[only.index()] = Some(draft.push(instr));
+        map[only.index()] = Some(draft.keep(instr));
         return Ok(());
     }
     let fusion = draft.push(instr);
@@ -169,7 +139,7 @@ fn fusion(
         let mut instr = unnamed(element, &[fusion], old.shape.without_layout());
         instr.name.clone_from(&old.name);
         instr.origins.clone_from(&old.origins);
-        map[id.index()] = Some(draft.push(instr));
+        map[id.index()] = Some(draft.keep(instr));
     }
     Ok(())
 }

@@ -1,10 +1,11 @@
 //! The order of what a computation consists of after fusion.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use helio_ir::{Computation, InstrId};
 
 use super::grow::Groups;
+use crate::mix::{IdMap, IdSet};
 use crate::rebuild::NewModule;
 
 /// What a computation consists of after fusion.
@@ -21,8 +22,8 @@ pub(super) enum Unit {
 #[derive(Debug, Default)]
 pub(super) struct Sequence {
     /// For each instruction, those that have to come after it.
-    after: HashMap<InstrId, Vec<InstrId>>,
-    members: HashSet<InstrId>,
+    after: IdMap<InstrId, Vec<InstrId>>,
+    members: IdSet<InstrId>,
 }
 
 impl Sequence {

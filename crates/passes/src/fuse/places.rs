@@ -4,12 +4,13 @@
 //! computed as often; and what it is made of, by another stencil, as often for each of these. So the
 //! work grows with the power of the steps, and a value in memory is cheaper from some number on.
 
-use std::collections::{BTreeSet, HashMap};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::collections::BTreeSet;
+use std::hash::{Hash, Hasher};
 
 use helio_ir::{Computation, InstrId, Op};
 
 use super::class::Class;
+use crate::mix::{IdMap, Mixer};
 
 /// A value is computed at so many places at most.
 const MOST: usize = 8;
@@ -19,12 +20,12 @@ type Place = u64;
 
 /// The places of each member of a fusion.
 #[derive(Clone, Debug)]
-pub(super) struct Places(HashMap<InstrId, BTreeSet<Place>>);
+pub(super) struct Places(IdMap<InstrId, BTreeSet<Place>>);
 
 impl Places {
     /// Those of a fusion that is its root alone.
     pub fn of(root: InstrId) -> Self {
-        Places(HashMap::from([(root, BTreeSet::from([0]))]))
+        Places(IdMap::from_iter([(root, BTreeSet::from([0]))]))
     }
 
     /// The places of an operand of members; more than [`MOST`] are not told apart.
@@ -75,7 +76,7 @@ impl Places {
 
 /// The place that operand `number` of an instruction is read at, for that instruction at `place`.
 fn way(place: Place, user: InstrId, number: usize) -> Place {
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = Mixer::default();
     (place, user, number).hash(&mut hasher);
     hasher.finish()
 }

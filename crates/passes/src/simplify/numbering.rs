@@ -1,12 +1,12 @@
 //! Which instructions are equal: the same operation, attributes and operands.
 
 use std::collections::HashMap;
-use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
 use helio_ir::{Instr, InstrId, Op, Shape};
 
 use crate::draft::Draft;
+use crate::mix::Mixer;
 
 /// Instructions by what they compute.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ const MAX_PROBES: u64 = 8;
 impl Numbering {
     /// An equal instruction, and else the slot for this one.
     pub(super) fn find(&self, draft: &Draft<'_>, instr: &Instr) -> (u64, Option<InstrId>) {
-        let mut slot = hash(instr);
+        let mut slot = hash(&instr.op, &instr.operands, &instr.shape);
         for _ in 0..MAX_PROBES {
             let Some(&id) = self.slots.get(&slot) else { break };
             let other = draft.instr(id);
@@ -52,16 +52,16 @@ pub(super) fn may_merge(op: &Op) -> bool {
 }
 
 /// A number that equal instructions share.
-pub(crate) fn hash(instr: &Instr) -> u64 {
-    let mut state = DefaultHasher::new();
-    std::mem::discriminant(&instr.op).hash(&mut state);
-    instr.operands.hash(&mut state);
-    if let Shape::Array(array) = &instr.shape {
+pub(crate) fn hash(op: &Op, operands: &[InstrId], shape: &Shape) -> u64 {
+    let mut state = Mixer::default();
+    std::mem::discriminant(op).hash(&mut state);
+    operands.hash(&mut state);
+    if let Shape::Array(array) = shape {
         array.element().hash(&mut state);
         array.dims().hash(&mut state);
     }
     // The attributes of operations that often have the same operands.
-    match &instr.op {
+    match op {
         Op::Unary(op) => op.hash(&mut state),
         Op::Binary(op) => op.hash(&mut state),
         Op::Compare(op) => op.direction.hash(&mut state),
