@@ -20,6 +20,7 @@ mod graph;
 mod loops;
 mod moves;
 mod nest;
+mod proof;
 mod reducer;
 mod segments;
 #[cfg(test)]

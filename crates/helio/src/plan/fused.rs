@@ -11,7 +11,7 @@ use helio_runtime::kernels::STREAM_BYTES;
 use helio_runtime::program::{Action, Finished, RawKernel, Step};
 
 use super::arrays::Origin;
-use super::{Frame, Planned, Planner, StorageId};
+use super::{Frame, Planned, Planner, StorageId, proof};
 
 /// What has been made of fused computations: several fusions may have the same.
 #[derive(Default)]
@@ -92,6 +92,11 @@ impl<'m> Planner<'m> {
                 }
             }
         }
+        let shares = |&&(operand, leaf): &&(usize, usize)| {
+            results[leaf].is_some_and(|result| result == self.find(operands[operand]))
+        };
+        let shared: Vec<_> = in_place.iter().chain(updates).filter(shares).copied().collect();
+        proof::check_lowered(lowered, &shared);
         self.position += 1;
         let shapes = frame.computation.instr(id).shape.leaves();
         let given = |(given, shape): (Option<StorageId>, &Shape)| match given {

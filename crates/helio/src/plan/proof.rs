@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use helio_codegen::kernel::Kernel;
+use helio_codegen::lower::Lowered;
 use helio_runtime::program::{Action, Finished, RawKernel, Signature, Step};
 
 use super::StorageId;
@@ -13,6 +14,18 @@ use super::StorageId;
 #[derive(Default)]
 pub(super) struct Proofs {
     kernels: Vec<(Arc<dyn RawKernel>, Kernel)>,
+}
+
+/// Proves that the kernels of a fusion may write these results over these operands.
+///
+/// # Panics
+/// As [`Proofs::check`].
+pub(super) fn check_lowered(lowered: &Lowered, shared: &[(usize, usize)]) {
+    if cfg!(debug_assertions)
+        && let Err(why) = lowered.check_in_place(shared)
+    {
+        panic!("a fusion may overwrite what it still reads: {why}");
+    }
 }
 
 impl Proofs {
