@@ -2,7 +2,7 @@
 
 use helio_ir::{Module, Op, Verified};
 
-use super::{Arg, Bytes, Lowered, Lowering, Target, When};
+use super::{Bytes, Lowered, Lowering, Target, When};
 
 /// A fusion of two results: `total`, a sum for each of 64 columns, changed by vectors of that size;
 /// and `rows`, which need one of the vectors again in each of their many rows. The sum is cut up, as

@@ -63,8 +63,9 @@ fn last_starts(w: &IndexedWindows) -> Vec<i64> {
     w.array.iter().zip(sizes).map(|(&dim, size)| dim as i64 - size as i64).collect()
 }
 
-fn cases() -> Vec<IndexedWindows> {
-    let base = IndexedWindows {
+/// Elements of an array without any, by indices into its first dimension.
+fn elements() -> IndexedWindows {
+    IndexedWindows {
         array: vec![],
         indices: vec![],
         list: vec![],
@@ -75,7 +76,11 @@ fn cases() -> Vec<IndexedWindows> {
         left_out: vec![0],
         batching: vec![],
         is_splat: false,
-    };
+    }
+}
+
+fn cases() -> Vec<IndexedWindows> {
+    let base = elements();
     let new = |array: &[usize], indices: &[usize], list: &[usize]| IndexedWindows {
         array: array.to_vec(),
         indices: indices.to_vec(),
@@ -287,7 +292,9 @@ fn scatter_by_code_keeps_the_order_of_updates() {
 
 #[test]
 fn indices_of_all_types() {
-    let w = IndexedWindows { index_type: NumberType::U64, ..cases().remove(1) };
+    let (array, indices, list) = (vec![50], vec![600], vec![600]);
+    let index_type = NumberType::U64;
+    let w = IndexedWindows { array, indices, list, index_type, ..elements() };
     let plan = Gather::new(&w, 1).unwrap();
     let array: Vec<u8> = (0..50).collect();
     let mut found = vec![0; 600];
