@@ -139,14 +139,8 @@ impl Noise<'_> {
         let literal = Literal::Array(factors);
         let mut push = |suffix: &str, op: Op, operands: Vec<InstrId>, shape: &ArrayShape| {
             let number = self.made.instrs().len();
-            self.made.push(Instr {
-                name: format!("{name}.{suffix}.{number}"),
-                op,
-                operands,
-                shape: Shape::Array(shape.clone()),
-                extra: None,
-                at: None,
-            })
+            let instr = Instr::new(op, operands, Shape::Array(shape.clone()));
+            self.made.push(instr.named(format!("{name}.{suffix}.{number}")))
         };
         let op = helio::ir::ops::Constant { literal, elided: false };
         let mut noise = push("noise", op.into(), Vec::new(), &inner)?;
