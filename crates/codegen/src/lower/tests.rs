@@ -2,6 +2,8 @@
 
 use helio_ir::{Module, Op, Verified};
 
+use crate::elementwise::Recipes;
+
 use super::{Bytes, Lowered, Lowering, Target, When};
 
 /// A fusion of two results: `total`, a sum for each of 64 columns, changed by vectors of that size;
@@ -42,7 +44,7 @@ fn lowered(text: &str, when: When) -> Lowered {
         })
     };
     let fused = fused(&module).expect("a fusion");
-    let target = Target { vector_bytes: 64, wide: false };
+    let target = Target { vector_bytes: 64, wide: false, capabilities: &Recipes };
     let mut lowering = Lowering::new(target, Bytes::of(&module, fused));
     lowering.when = when;
     lowering.all(&module, fused).expect("kernels");

@@ -8,7 +8,7 @@ use helio_ir::{Computation, InstrId, Op, Result};
 use super::class::{Class, Classes, array};
 use super::line::Line;
 use super::order::Sequence;
-use super::places::Places;
+use super::paths::AccessPaths;
 use super::space::{Level, Role, Space};
 use super::{computes, copies};
 use crate::mix::IdMap;
@@ -30,7 +30,7 @@ pub(super) struct Group {
     pub owned: BTreeSet<InstrId>,
     space: Space,
     roles: IdMap<InstrId, Role>,
-    places: Places,
+    paths: AccessPaths,
     operands: BTreeSet<InstrId>,
     /// For each member and operand, the members that use it.
     uses: IdMap<InstrId, Vec<InstrId>>,
@@ -205,8 +205,8 @@ impl Groups {
                 group.enter(space, renumbered);
             }
             group.roles.insert(id, group.role_of(computation, id));
-            let places = group.places.at(computation, &self.classes, id, group.users(id));
-            group.places.insert(id, places);
+            let paths = group.paths.at(computation, &self.classes, id, group.users(id));
+            group.paths.insert(id, paths);
             group.add_uses(computation, id);
             for &operand in &computation.instr(id).operands {
                 if !group.members.contains(&operand) {
@@ -248,9 +248,9 @@ impl Groups {
         if class != Class::Free && arrays > MAX_ARRAYS {
             return None;
         }
-        let places = group.places.at(computation, &self.classes, id, group.users(id));
+        let paths = group.paths.at(computation, &self.classes, id, group.users(id));
         let is_one = shape.element_count() == 1;
-        if class != Class::Free && !is_one && Places::are_too_many(&places) {
+        if class != Class::Free && !is_one && AccessPaths::are_too_many(&paths, class, shape.size_bytes()) {
             return None;
         }
         let role = group.role_of(computation, id);
@@ -408,7 +408,7 @@ impl Group {
             owned: BTreeSet::from([root]),
             space,
             roles: IdMap::from_iter([(root, role)]),
-            places: Places::of(root),
+            paths: AccessPaths::of(root),
             operands: instr.operands.iter().copied().collect(),
             uses: IdMap::default(),
             copies: 0,

@@ -7,14 +7,14 @@
 //! of the fusion (if it has an element for each of its loops' points, and nothing outside lies
 //! between). Reductions join where they fit the fusion's loops ([`space`]), so that a softmax, or a
 //! layer norm with its gradient, becomes one fusion. What would be computed at many places for each
-//! point, as a stencil of a stencil, stays outside ([`places`]). What has effects, or control
+//! point, as a stencil of a stencil, stays outside ([`paths`]). What has effects, or control
 //! predecessors, is part of no fusion, and stays in the order of the program ([`order`]).
 
 mod class;
 mod grow;
 mod line;
 mod order;
-mod places;
+mod paths;
 mod shared;
 mod space;
 

@@ -1,6 +1,6 @@
-//! At how many places a fusion computes a value for each of its points.
+//! On how many paths a fusion's result depends on a value: how often it is computed for each point.
 //!
-//! A stencil reads a value at several places. Where the value is computed within the fusion, it is
+//! A stencil reads a value at several paths. Where the value is computed within the fusion, it is
 //! computed as often; and what it is made of, by another stencil, as often for each of these. So the
 //! work grows with the power of the steps, and a value in memory is cheaper from some number on.
 
@@ -12,71 +12,83 @@ use helio_ir::{Computation, InstrId, Op};
 use super::class::Class;
 use crate::mix::{IdMap, Mixer};
 
-/// A value is computed at so many places at most.
-const MOST: usize = 8;
+/// The most paths to a value of a fusion: with more, it is stored, and read instead.
+/// `docs/design/fusion.md` has the measurements.
+const MAX_PATHS: usize = 8;
+/// The most paths to a value that is computed, rather than moved, if reading it costs little,
+const MAX_PATHS_NEAR: usize = 4;
+/// as it does from a cache: the bytes of the smallest value that is not read from one.
+const FAR_BYTES: usize = 8 << 20;
 
-/// A place: the instructions on the way to it that move elements.
-type Place = u64;
+/// A path from the root of a fusion to a value, told apart by the instructions on it that move
+/// elements: a hash of them. On different paths, different elements of the value are needed.
+type AccessPath = u64;
 
-/// The places of each member of a fusion.
+/// The access paths to each member of a fusion.
 #[derive(Clone, Debug)]
-pub(super) struct Places(IdMap<InstrId, BTreeSet<Place>>);
+pub(super) struct AccessPaths(IdMap<InstrId, BTreeSet<AccessPath>>);
 
-impl Places {
-    /// Those of a fusion that is its root alone.
+impl AccessPaths {
+    /// The paths of a fusion whose only member is `root`.
     pub fn of(root: InstrId) -> Self {
-        Places(IdMap::from_iter([(root, BTreeSet::from([0]))]))
+        AccessPaths(IdMap::from_iter([(root, BTreeSet::from([0]))]))
     }
 
-    /// The places of an operand of members; more than [`MOST`] are not told apart.
+    /// The paths to an operand of members; more than [`MAX_PATHS`] are not told apart.
     pub fn at(
         &self,
         computation: &Computation,
         classes: &[Class],
         id: InstrId,
         users: &[InstrId],
-    ) -> BTreeSet<Place> {
-        let mut places = BTreeSet::new();
+    ) -> BTreeSet<AccessPath> {
+        let mut paths = BTreeSet::new();
         for &user in users {
             let Some(of) = self.0.get(&user) else { continue };
             let instr = computation.instr(user);
             let operands = instr.operands.iter().enumerate().filter(|(_, operand)| **operand == id);
             match (classes[user.index()], &instr.op) {
                 // What is folded is folded once, wherever the result is needed.
-                (Class::Reduce, _) => places.extend([way(0, user, 0)]),
+                (Class::Reduce, _) => paths.extend([way(0, user, 0)]),
                 // A fold of a few elements, written out.
                 (Class::Costly, Op::Reduce(_)) => {
-                    let all = of.iter().flat_map(|&place| (0..=MOST).map(move |n| (place, n)));
-                    places.extend(all.map(|(place, n)| way(place, user, n)));
+                    let all = of.iter().flat_map(|&path| (0..=MAX_PATHS).map(move |n| (path, n)));
+                    paths.extend(all.map(|(path, n)| way(path, user, n)));
                 }
-                (Class::Cheap | Class::Costly, _) => places.extend(of),
+                (Class::Cheap | Class::Costly, _) => paths.extend(of),
                 (Class::Free | Class::Movement | Class::Update | Class::Boundary, _) => {
                     for (number, _) in operands {
-                        places.extend(of.iter().map(|&place| way(place, user, number)));
+                        paths.extend(of.iter().map(|&path| way(path, user, number)));
                     }
                 }
             }
-            while places.len() > MOST + 1 {
-                places.pop_last();
+            while paths.len() > MAX_PATHS + 1 {
+                paths.pop_last();
             }
         }
-        places
+        paths
     }
 
-    /// Whether so many are too many for a value that is computed.
-    pub fn are_too_many(places: &BTreeSet<Place>) -> bool {
-        places.len() > MOST
+    /// Whether a value of this class and size should be stored rather than computed on all of these
+    /// paths.
+    pub fn are_too_many(paths: &BTreeSet<AccessPath>, class: Class, bytes: usize) -> bool {
+        let most = match class {
+            Class::Movement => MAX_PATHS,
+            _ if bytes >= FAR_BYTES => MAX_PATHS,
+            _ => MAX_PATHS_NEAR,
+        };
+        paths.len() > most
     }
 
-    /// Notes those of a new member.
-    pub fn insert(&mut self, id: InstrId, places: BTreeSet<Place>) {
-        self.0.insert(id, places);
+    /// Notes the paths to a new member.
+    pub fn insert(&mut self, id: InstrId, paths: BTreeSet<AccessPath>) {
+        self.0.insert(id, paths);
     }
 }
 
-/// The place that operand `number` of an instruction is read at, for that instruction at `place`.
-fn way(place: Place, user: InstrId, number: usize) -> Place {
+/// The path to operand `number` of an instruction that lies on `path`.
+fn way(path: AccessPath, user: InstrId, number: usize) -> AccessPath {
     let mut hasher = Mixer::default();
-    (place, user, number).hash(&mut hasher);
+    (path, user, number).hash(&mut hasher);
     hasher.finish()
 }
