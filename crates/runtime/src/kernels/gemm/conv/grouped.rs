@@ -15,7 +15,7 @@ use crate::kernels::bytes::Plain;
 use crate::kernels::gemm::axis::Axis;
 use crate::kernels::gemm::cut::even_chunks;
 use crate::kernels::gemm::engine::Shared;
-use crate::kernels::gemm::output::Places;
+use crate::kernels::gemm::output::Destination;
 use crate::kernels::gemm::pack::{Elements, check_bounds};
 use crate::kernels::gemm::simd::{Loops, Simd};
 use crate::kernels::isa::Isa;
@@ -48,7 +48,7 @@ impl Convolution {
         (loops, isa): (&dyn Loops<W, A>, Isa),
         lhs: &dyn Elements<W>,
         rhs: &dyn Elements<W>,
-        out: &dyn Places<A>,
+        out: &dyn Destination<A>,
         threads: Threads<'_>,
     ) {
         let count = self.group.size * self.outputs.size;
@@ -61,10 +61,11 @@ impl Convolution {
         let steps = Axis::new([(self.features.size, self.features.rhs)].into_iter().chain(steps));
         check_bounds(rhs.count(), 0, &channels, &steps);
         let run = |kernel: Kernel<'_, W>| {
+            let grouped = Grouped { conv: self, loops, isa, cut: &cut, lhs, kernel, out };
             threads.for_each(pieces.len() * chunks.len(), &|i| {
                 let (piece, chunk) = (&pieces[i / chunks.len()], chunks[i % chunks.len()].clone());
                 // SAFETY: the caller's promise; each task has other elements of the result.
-                unsafe { self.run_channels((loops, isa), &cut, piece, chunk, lhs, kernel, out) };
+                unsafe { grouped.run(piece, chunk) };
             });
         };
         if let (Some(words), Some(1)) = (rhs.words(), channels.stride()) {
@@ -82,33 +83,35 @@ impl Convolution {
             run(Kernel { words, steps: &Axis::new([(steps.len(), count)]) });
         });
     }
+}
 
+/// What the tasks of a grouped convolution share.
+struct Grouped<'a, W, A> {
+    conv: &'a Convolution,
+    loops: &'a dyn Loops<W, A>,
+    isa: Isa,
+    cut: &'a Cut,
+    lhs: &'a dyn Elements<W>,
+    kernel: Kernel<'a, W>,
+    out: &'a dyn Destination<A>,
+}
+
+impl<W: Plain + Default, A: Plain + Default> Grouped<'_, W, A> {
     /// Computes a piece of the result for some channels.
     ///
     /// # Safety
     /// As for [`Convolution::run_tasks`], for this part of the result.
-    #[expect(clippy::too_many_arguments, reason = "what to compute, with what, and where to")]
-    unsafe fn run_channels<W: Plain + Default, A: Plain + Default>(
-        &self,
-        (loops, isa): (&dyn Loops<W, A>, Isa),
-        cut: &Cut,
-        piece: &Piece,
-        channels: Range<usize>,
-        lhs: &dyn Elements<W>,
-        kernel: Kernel<'_, W>,
-        out: &dyn Places<A>,
-    ) {
-        let batch = (piece.batch.len(), self.batch.out);
-        let positions = self.positions(piece).zip(self.spatial.iter().map(|dim| dim.out));
+    unsafe fn run(&self, piece: &Piece, channels: Range<usize>) {
+        let conv = self.conv;
+        let batch = (piece.batch.len(), conv.batch.out);
+        let positions = conv.positions(piece).zip(conv.spatial.iter().map(|dim| dim.out));
         let out_rows: Vec<_> = [batch].into_iter().chain(positions).collect();
-        let out_channels = self.channels(self.group.out, self.outputs.out);
-        let start = self.out_start(piece);
-        if let (Some(sums), Some(1)) = (out.sums(), out_channels.stride()) {
+        let out_channels = conv.channels(conv.group.out, conv.outputs.out);
+        let start = conv.out_start(piece);
+        if let (Some(sums), Some(1)) = (self.out.sums(), out_channels.stride()) {
             let start = Shared(sums.get().wrapping_add(start + channels.start));
             // SAFETY: the caller's promise.
-            unsafe {
-                self.sum_channels((loops, isa), cut, piece, channels, lhs, kernel, start, &out_rows)
-            };
+            unsafe { self.sum(piece, channels, (start, &out_rows)) };
             return;
         }
         let width = channels.len();
@@ -122,52 +125,35 @@ impl Convolution {
                     (row.0, stride)
                 })
                 .collect();
-            let place = Shared(sums.as_mut_ptr());
             // SAFETY: `dense` are the rows of `sums`.
-            unsafe {
-                self.sum_channels(
-                    (loops, isa),
-                    cut,
-                    piece,
-                    channels.clone(),
-                    lhs,
-                    kernel,
-                    place,
-                    &dense,
-                )
-            };
+            unsafe { self.sum(piece, channels.clone(), (Shared(sums.as_mut_ptr()), &dense)) };
             let rows = Axis::new(out_rows.iter().copied());
             // SAFETY: the caller's promise.
-            unsafe { store(isa, sums, (out, start), &rows, (&out_channels, channels)) };
+            unsafe { store(self.isa, sums, (self.out, start), &rows, (&out_channels, channels)) };
         });
     }
 
-    /// Computes the sums of a piece for some channels.
+    /// Computes the sums of a piece for some channels, to `start`, in rows of these sizes and strides.
     ///
     /// # Safety
     /// From `start` on, channels that are neighbours in rows with these sizes and strides may be
     /// read and written, and nothing else accesses them.
-    #[expect(clippy::too_many_arguments, reason = "what to compute, with what, and where to")]
-    unsafe fn sum_channels<W: Plain + Default, A>(
+    unsafe fn sum(
         &self,
-        (loops, isa): (&dyn Loops<W, A>, Isa),
-        cut: &Cut,
         piece: &Piece,
         channels: Range<usize>,
-        lhs: &dyn Elements<W>,
-        kernel: Kernel<'_, W>,
-        start: Shared<A>,
-        out_rows: &[(usize, usize)],
+        (start, out_rows): (Shared<A>, &[(usize, usize)]),
     ) {
-        let taps: usize = self.spatial.iter().map(|dim| dim.kernel).product();
-        let spatial: Vec<Line> = self.lines(piece, cut).collect();
-        for features in even_chunks(self.features.size, cut.features) {
-            let batch = Line::plain(piece.batch.clone(), self.batch.lhs);
-            let feature = Line::plain(features.clone(), self.features.lhs);
+        let (conv, kernel) = (self.conv, self.kernel);
+        let taps: usize = conv.spatial.iter().map(|dim| dim.kernel).product();
+        let spatial: Vec<Line> = conv.lines(piece, self.cut).collect();
+        for features in even_chunks(conv.features.size, self.cut.features) {
+            let batch = Line::plain(piece.batch.clone(), conv.batch.lhs);
+            let feature = Line::plain(features.clone(), conv.features.lhs);
             let lines = [&[batch, feature], &spatial[..]].concat();
             let region = Region {
                 lines: &lines,
-                minor: &self.channels(self.group.lhs, 0),
+                minor: &conv.channels(conv.group.lhs, 0),
                 indices: channels.clone(),
             };
             let mut len = channels.len();
@@ -176,7 +162,7 @@ impl Convolution {
                 *stride = len;
                 len *= line.extent;
             }
-            let dims = || self.spatial.iter().zip(&strides[2..]);
+            let dims = || conv.spatial.iter().zip(&strides[2..]);
             let steps = dims().map(|(dim, stride)| (dim.kernel, dim.rhs_dilation * stride));
             let steps = Axis::new([(features.len(), strides[1])].into_iter().chain(steps));
             let tap = |step| Tap {
@@ -186,7 +172,7 @@ impl Convolution {
             let moves = dims().map(|(dim, stride)| dim.stride * stride);
             let moves: Vec<_> = [strides[0]].into_iter().chain(moves).collect();
             scratch::with(len, |words: &mut [W]| {
-                region.fill(isa, lhs, 0, words);
+                region.fill(self.isa, self.lhs, 0, words);
                 let channels = Channels {
                     taps: &(0..steps.len()).map(tap).collect::<Vec<_>>(),
                     region: words.as_ptr(),
@@ -200,7 +186,7 @@ impl Convolution {
                 // SAFETY: the taps of the last position are within the region, whose extents were
                 // made for them; those in the kernel were checked by `run_grouped`; the caller
                 // promises that the result may be written.
-                unsafe { loops.channels(&channels) };
+                unsafe { self.loops.channels(&channels) };
             });
         }
     }

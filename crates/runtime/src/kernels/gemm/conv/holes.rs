@@ -26,7 +26,7 @@ pub(super) type Positions = Vec<Range<usize>>;
 
 /// Some positions of a convolution without dilated input, or of a phase of one, and where its kernel
 /// and its result begin.
-struct Part<'c> {
+struct PhasePositions<'c> {
     conv: &'c Convolution,
     rhs: usize,
     out: usize,
@@ -57,7 +57,7 @@ impl Convolution {
             }
             T::with_places(call.types.out, out, &mut |out| {
                 T::with_elements(call.types.lhs, call.lhs, &mut |lhs| {
-                    for Part { conv, rhs: rhs_start, out: start, positions } in &parts {
+                    for PhasePositions { conv, rhs: rhs_start, out: start, positions } in &parts {
                         let rhs = From { elements: rhs, start: *rhs_start };
                         let places = PlacesFrom { places: out.places, start: *start };
                         // SAFETY: `out` is borrowed mutably, and the convolution that has just been
@@ -72,7 +72,7 @@ impl Convolution {
     }
 
     /// Adds the positions with a tap that meets no element, each once.
-    fn beyond<'c>(&'c self, (rhs, out): (usize, usize), parts: &mut Vec<Part<'c>>) {
+    fn beyond<'c>(&'c self, (rhs, out): (usize, usize), parts: &mut Vec<PhasePositions<'c>>) {
         match &self.route {
             Route::Zeros => return,
             Route::Phases(phases) => {
@@ -91,7 +91,7 @@ impl Convolution {
                 let positions = whole[..d].iter().cloned().chain([beyond]).chain(rest);
                 let positions: Positions = positions.collect();
                 if positions.iter().all(|range| !range.is_empty()) {
-                    parts.push(Part { conv: self, rhs, out, positions });
+                    parts.push(PhasePositions { conv: self, rhs, out, positions });
                 }
             }
         }
@@ -135,13 +135,13 @@ fn are_finite(number: Number, bytes: &[u8]) -> bool {
 
 /// Whether a result at one of these positions is so.
 fn any<E: Plain>(
-    parts: &[Part<'_>],
+    parts: &[PhasePositions<'_>],
     call: &Call<'_>,
     out: &[E],
     is: &(dyn Fn(E) -> bool + Sync),
 ) -> bool {
     let found = AtomicBool::new(false);
-    for Part { conv, out: start, positions, .. } in parts {
+    for PhasePositions { conv, out: start, positions, .. } in parts {
         let rows = [conv.group, conv.batch, conv.outputs].map(|dim| (dim.size, dim.out));
         let spatial = || conv.spatial.iter().zip(positions);
         let places = spatial().map(|(dim, range)| (range.len(), dim.out));

@@ -21,12 +21,12 @@ use crate::kernels::gemm::pack::{Block, Elements};
 use crate::kernels::gemm::simd::MulAdd;
 use crate::kernels::gemm::tile::Tiled;
 use crate::kernels::gemm::types::Call;
-use crate::kernels::gemm::{At, Out, Then};
+use crate::kernels::gemm::{At, Epilogue, Out};
 use crate::kernels::isa::Isa;
 use crate::kernels::scratch;
 
 /// Multiplications that an element of the input takes part in for joining to be worth it.
-const LEAST_WORK: usize = 64;
+const MIN_WORK: usize = 64;
 /// The highest bit of each byte.
 const SIGNS: u32 = 0x8080_8080;
 
@@ -35,7 +35,7 @@ impl Convolution {
     /// for these types and they are worth it; otherwise returns false.
     pub(in crate::kernels::gemm) fn compute_joined(&self, call: &Call<'_>, out: &mut [u8]) -> bool {
         let taps: usize = self.spatial.iter().map(|dim| dim.kernel).product();
-        if self.features.size < 2 || taps.saturating_mul(self.outputs.size) < LEAST_WORK {
+        if self.features.size < 2 || taps.saturating_mul(self.outputs.size) < MIN_WORK {
             return false;
         }
         let mut done = false;
@@ -139,7 +139,7 @@ impl Convolution {
                     add(cast_mut(bytes), &corrections.unwrap_or_default()[from..]);
                 };
                 let part = corrections.is_some().then_some(&correct as _);
-                let then = Then { part, rows: None };
+                let then = Epilogue { part, rows: None };
                 // SAFETY: the caller's promise.
                 unsafe { product.run(tiled, isa, [&lhs, &rhs], out, then, threads) };
             }

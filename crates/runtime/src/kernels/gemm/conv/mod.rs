@@ -30,10 +30,10 @@ use super::arithmetic::{Arithmetic, Float};
 use super::axis::Axis;
 use super::engine::Shared;
 use super::operand::Each;
-use super::output::Places;
+use super::output::Destination;
 use super::pack::Elements;
 use super::simd::Loops;
-use super::{Contraction, Dim, Out, Then};
+use super::{Contraction, Dim, Epilogue, Out};
 use crate::Threads;
 use crate::bounds::Lookout;
 use crate::kernels::bytes::Plain;
@@ -251,12 +251,12 @@ impl Convolution {
             Route::Product { lhs: start, product, swapped: false } => {
                 let (lhs, rhs) = (Each { elements: lhs, start: *start }, Each::all(rhs));
                 // SAFETY: the caller's promise.
-                unsafe { product.run(loops, isa, [&lhs, &rhs], out, Then::default(), threads) };
+                unsafe { product.run(loops, isa, [&lhs, &rhs], out, Epilogue::default(), threads) };
             }
             Route::Product { lhs: start, product, swapped: true } => {
                 let (lhs, rhs) = (Each { elements: lhs, start: *start }, Each::all(rhs));
                 // SAFETY: the caller's promise.
-                unsafe { product.run(loops, isa, [&rhs, &lhs], out, Then::default(), threads) };
+                unsafe { product.run(loops, isa, [&rhs, &lhs], out, Epilogue::default(), threads) };
             }
             Route::Tasks => self.turn(rhs, |rhs| {
                 // SAFETY: the caller's promise; the result lies in its memory, as asserted above,
@@ -290,7 +290,7 @@ impl Convolution {
     ///
     /// # Safety
     /// As for [`Convolution::run_tasks`].
-    unsafe fn write_zeros<A: Plain + Default>(&self, isa: Isa, out: &dyn Places<A>) {
+    unsafe fn write_zeros<A: Plain + Default>(&self, isa: Isa, out: &dyn Destination<A>) {
         let dims = [self.group, self.batch, self.outputs].map(|dim| (dim.size, dim.out));
         let spatial = self.spatial.iter().map(|dim| (dim.output, dim.out));
         let mut dims: Vec<_> = dims.into_iter().chain(spatial).collect();
@@ -350,7 +350,7 @@ impl Convolution {
         isa: Isa,
         lhs: &dyn Elements<W>,
         rhs: &dyn Elements<W>,
-        out: &dyn Places<W>,
+        out: &dyn Destination<W>,
         positions: &Positions,
         threads: Threads<'_>,
     ) {

@@ -7,13 +7,13 @@
 
 use super::{Convolution, Spatial};
 use crate::kernels::gemm::engine::Shared;
-use crate::kernels::gemm::output::Places;
+use crate::kernels::gemm::output::Destination;
 use crate::kernels::gemm::pack::{Block, Elements};
 use crate::kernels::isa::Isa;
 use crate::kernels::window::gcd;
 
 /// More phases than these are not taken apart.
-const MOST_PHASES: usize = 64;
+const MAX_PHASES: usize = 64;
 
 /// A phase of a convolution.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ impl Convolution {
         }
         let mut phases = vec![(Vec::new(), 0, 0)];
         for dim in &self.spatial {
-            let lines = line_phases(dim, MOST_PHASES / phases.len())?;
+            let lines = line_phases(dim, MAX_PHASES / phases.len())?;
             let add = |(dims, rhs, out): &(Vec<Spatial>, usize, usize)| {
                 let (dims, rhs, out) = (dims.clone(), *rhs, *out);
                 lines.iter().map(move |line| {
@@ -128,13 +128,13 @@ impl<W> Elements<W> for From<'_, W> {
     }
 }
 
-/// Places from some place on.
+/// Destination from some place on.
 pub(super) struct PlacesFrom<'a, A> {
-    pub places: &'a dyn Places<A>,
+    pub places: &'a dyn Destination<A>,
     pub start: usize,
 }
 
-impl<A> Places<A> for PlacesFrom<'_, A> {
+impl<A> Destination<A> for PlacesFrom<'_, A> {
     fn sums(&self) -> Option<Shared<A>> {
         Some(Shared(self.places.sums()?.get().wrapping_add(self.start)))
     }

@@ -12,7 +12,7 @@ const TASK_ROWS: usize = 384;
 /// Words of a region that fit the second-level cache beside a block of the kernel.
 const REGION_WORDS: usize = 1 << 17;
 /// Words of a region that are too many to try.
-const MOST_WORDS: usize = 1 << 24;
+const MAX_WORDS: usize = 1 << 24;
 
 /// How the result is cut into tasks: sizes of the pieces of each dimension.
 pub(super) struct Cut {
@@ -47,7 +47,7 @@ impl Cut {
         } else {
             even_parts(conv.features.size, (features / 16 * 16).max(1)).1
         };
-        let fits = words.checked_mul(features)? <= MOST_WORDS;
+        let fits = words.checked_mul(features)? <= MAX_WORDS;
         fits.then_some(Cut { batch, strip, features, extents })
     }
 }

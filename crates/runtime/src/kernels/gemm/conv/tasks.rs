@@ -12,7 +12,7 @@ use crate::kernels::gemm::axis::Axis;
 use crate::kernels::gemm::cut::even_chunks;
 use crate::kernels::gemm::engine::{Product, Rhs, Shared, Sink};
 use crate::kernels::gemm::number::Element;
-use crate::kernels::gemm::output::Places;
+use crate::kernels::gemm::output::Destination;
 use crate::kernels::gemm::pack::{Elements, Strided};
 use crate::kernels::gemm::panels::{pack_whole, whole_len};
 use crate::kernels::gemm::simd::MulAdd;
@@ -38,7 +38,7 @@ impl Convolution {
         lhs: &dyn Elements<W>,
         rhs: &dyn Elements<W>,
         corrections: Option<&[A]>,
-        out: &dyn Places<A>,
+        out: &dyn Destination<A>,
         threads: Threads<'_>,
     ) {
         let format = tiled.format();
@@ -55,8 +55,10 @@ impl Convolution {
         // A kernel that several tasks need is packed once, if tasks need all of it at once.
         let keep = pieces.len() > 1 && cut.features == self.features.size && whole <= KERNEL_WORDS;
         threads.for_each(self.group.size, &|group| {
-            let task = Tasks {
+            let tasks = Tasks {
                 conv: self,
+                tiled,
+                isa,
                 cut: &cut,
                 batch_is_minor,
                 lhs: (lhs, group * self.group.lhs),
@@ -70,8 +72,8 @@ impl Convolution {
                 if keep {
                     for ((kernel, cols), &len) in kernels.iter_mut().zip(&col_blocks).zip(&lens) {
                         let (packed, later) = rest.split_at_mut(len);
-                        let (items, steps) = task.kernel_axes(cols.len(), 0..self.features.size);
-                        let start = task.rhs.1 + cols.start * self.outputs.rhs;
+                        let (items, steps) = tasks.kernel_axes(cols.len(), 0..self.features.size);
+                        let start = tasks.rhs.1 + cols.start * self.outputs.rhs;
                         let source = Strided::new(isa, rhs, start, &items, &steps);
                         pack_whole(format, &source, cols.len(), steps.len(), packed, threads);
                         *kernel = Some(&*packed);
@@ -81,8 +83,9 @@ impl Convolution {
                 threads.for_each(pieces.len() * col_blocks.len(), &|i| {
                     let (piece, block) = (i / col_blocks.len(), i % col_blocks.len());
                     let cols = col_blocks[block].clone();
+                    let task = Task { piece: &pieces[piece], cols, kernel: kernels[block] };
                     // SAFETY: the caller's promise; each task has other elements of the result.
-                    unsafe { task.run(tiled, isa, &pieces[piece], cols, kernels[block]) };
+                    unsafe { tasks.run(&task) };
                 });
             });
         });
@@ -92,17 +95,29 @@ impl Convolution {
 /// What the tasks of a group share: the arrays, and where the group begins in each.
 struct Tasks<'a, W, A> {
     conv: &'a Convolution,
+    tiled: &'a dyn Tiled<W, A>,
+    isa: Isa,
     cut: &'a Cut,
     batch_is_minor: bool,
     lhs: (&'a dyn Elements<W>, usize),
     rhs: (&'a dyn Elements<W>, usize),
     /// What is added to the sums of each output.
     corrections: Option<&'a [A]>,
-    out: (&'a dyn Places<A>, usize),
+    out: (&'a dyn Destination<A>, usize),
+}
+
+/// What a task computes: a piece of the result, for some output features.
+struct Task<'a, W> {
+    piece: &'a Piece,
+    /// The output features.
+    cols: Range<usize>,
+    /// The kernel for them, if it is packed.
+    kernel: Option<&'a [W]>,
 }
 
 impl<W: Plain + Default + Element<W>, A: MulAdd> Tasks<'_, W, A> {
-    /// Columns and steps of the kernel, for so many output features and some of the summed ones.
+    /// The kernel as rhs of a product: its columns are `cols` output features, its steps the taps with
+    /// the summed features `features`.
     fn kernel_axes(&self, cols: usize, features: Range<usize>) -> (Axis, Axis) {
         let Convolution { features: feature, outputs, .. } = self.conv;
         let taps = self.conv.spatial.iter().map(|dim| (dim.kernel, dim.rhs));
@@ -117,29 +132,22 @@ impl<W: Plain + Default + Element<W>, A: MulAdd> Tasks<'_, W, A> {
         Axis::new(before.into_iter().chain(taps).chain(after))
     }
 
-    /// Computes a piece for some output features; `kernel` is the kernel for them if it is packed.
+    /// Computes what a task is to.
     ///
     /// # Safety
     /// As for [`Convolution::run_tasks`], for this part of the result.
-    unsafe fn run(
-        &self,
-        tiled: &dyn Tiled<W, A>,
-        isa: Isa,
-        piece: &Piece,
-        cols: Range<usize>,
-        kernel: Option<&[W]>,
-    ) {
-        let conv = self.conv;
-        let out_rows = conv.out_rows(piece, self.batch_is_minor);
+    unsafe fn run(&self, task: &Task<'_, W>) {
+        let (conv, cols) = (self.conv, &task.cols);
+        let out_rows = conv.out_rows(task.piece, self.batch_is_minor);
         let out_cols = Axis::new([(cols.len(), conv.outputs.out)]);
         let (out, start) = self.out;
-        let start = start + conv.out_start(piece) + cols.start * conv.outputs.out;
+        let start = start + conv.out_start(task.piece) + cols.start * conv.outputs.out;
         if let (Some(sums), Some(1)) = (out.sums(), out_cols.stride()) {
             let start = Shared(sums.get().wrapping_add(start));
             // SAFETY: the caller's promise.
             unsafe {
-                self.sum(tiled, isa, piece, cols.clone(), kernel, start, &out_rows);
-                self.correct(isa, cols, start, &out_rows);
+                self.sum(task, start, &out_rows);
+                self.correct(cols.clone(), start, &out_rows);
             }
             return;
         }
@@ -149,11 +157,11 @@ impl<W: Plain + Default + Element<W>, A: MulAdd> Tasks<'_, W, A> {
             // SAFETY: `dense` are the rows of `sums`.
             unsafe {
                 let sums = Shared(sums.as_mut_ptr());
-                self.sum(tiled, isa, piece, cols.clone(), kernel, sums, &dense);
-                self.correct(isa, cols.clone(), sums, &dense);
+                self.sum(task, sums, &dense);
+                self.correct(cols.clone(), sums, &dense);
             }
             // SAFETY: the caller's promise.
-            unsafe { store(isa, sums, (out, start), &out_rows, (&out_cols, 0..cols.len())) };
+            unsafe { store(self.isa, sums, (out, start), &out_rows, (&out_cols, 0..cols.len())) };
         });
     }
 
@@ -161,13 +169,13 @@ impl<W: Plain + Default + Element<W>, A: MulAdd> Tasks<'_, W, A> {
     ///
     /// # Safety
     /// As for [`Tasks::sum`].
-    unsafe fn correct(&self, isa: Isa, cols: Range<usize>, start: Shared<A>, rows: &Axis) {
+    unsafe fn correct(&self, cols: Range<usize>, start: Shared<A>, rows: &Axis) {
         let Some(corrections) = self.corrections else { return };
         let corrections = &corrections[cols];
         let mut row = 0;
         while row < rows.len() {
             let (place, count, stride) = rows.run(row, rows.len() - row);
-            isa.run(
+            self.isa.run(
                 #[inline(always)]
                 || {
                     for i in 0..count {
@@ -183,22 +191,13 @@ impl<W: Plain + Default + Element<W>, A: MulAdd> Tasks<'_, W, A> {
         }
     }
 
-    /// Computes the sums of a piece for some output features.
+    /// Computes the sums of a task, to `start`, where rows are at `out_rows`.
     ///
     /// # Safety
     /// From `start` on the rows may be written, and read, and nothing else accesses them.
-    #[expect(clippy::too_many_arguments, reason = "what to compute, with what, and where to")]
-    unsafe fn sum(
-        &self,
-        tiled: &dyn Tiled<W, A>,
-        isa: Isa,
-        piece: &Piece,
-        cols: Range<usize>,
-        kernel: Option<&[W]>,
-        start: Shared<A>,
-        out_rows: &Axis,
-    ) {
-        let conv = self.conv;
+    unsafe fn sum(&self, task: &Task<'_, W>, start: Shared<A>, out_rows: &Axis) {
+        let (conv, isa) = (self.conv, self.isa);
+        let Task { piece, cols, kernel } = task;
         let spatial: Vec<Line> = conv.lines(piece, self.cut).collect();
         for features in even_chunks(conv.features.size, self.cut.features) {
             let batch = (piece.batch.clone(), conv.batch.lhs);
@@ -211,36 +210,19 @@ impl<W: Plain + Default + Element<W>, A: MulAdd> Tasks<'_, W, A> {
                 minor: &Axis::new([(minor.0.end, minor.1)]),
                 indices: minor.0.clone(),
             };
-            // Strides in the region, of the lines and of what varies fastest.
-            let mut strides = vec![1; lines.len() + 1];
-            let sizes: Vec<_> =
-                lines.iter().map(|line| line.extent).chain([minor.0.len()]).collect();
-            for i in (0..lines.len()).rev() {
-                strides[i] = strides[i + 1] * sizes[i + 1];
-            }
-            let (batch_stride, feature_stride) =
-                if self.batch_is_minor { (1, strides[0]) } else { (strides[0], 1) };
-            let batch = (piece.batch.len(), batch_stride);
-            let positions = conv.positions(piece).zip(&conv.spatial).zip(&strides[1..]);
-            let positions = positions.map(|((n, dim), stride)| (n, dim.stride * stride));
-            let rows = if self.batch_is_minor {
-                Axis::new(positions.chain([batch]))
-            } else {
-                Axis::new([batch].into_iter().chain(positions))
-            };
-            let taps = conv.spatial.iter().zip(&strides[1..]);
-            let taps = taps.map(|(dim, stride)| (dim.kernel, dim.rhs_dilation * stride));
-            let steps = self.steps((features.len(), feature_stride), taps);
+            let sizes = lines.iter().map(|line| line.extent).chain([minor.0.len()]);
+            let strides = dense_strides(&sizes.collect::<Vec<_>>());
+            let (rows, steps) = self.axes(piece, features.len(), &strides[1..]);
             let (kernel_cols, kernel_steps) = self.kernel_axes(cols.len(), features.clone());
             let (rhs, rhs_start) = self.rhs;
             let rhs_start =
                 rhs_start + cols.start * conv.outputs.rhs + features.start * conv.features.rhs;
-            scratch::with(strides[0] * sizes[0], |words: &mut [W]| {
+            scratch::with(strides[0], |words: &mut [W]| {
                 region.fill(isa, self.lhs.0, self.lhs.1, words);
                 let source = Strided::new(isa, rhs, rhs_start, &kernel_cols, &kernel_steps);
                 let words = &*words;
                 let product = Product {
-                    tiled,
+                    tiled: self.tiled,
                     rows: rows.len(),
                     cols: cols.len(),
                     steps: steps.len(),
@@ -257,6 +239,34 @@ impl<W: Plain + Default + Element<W>, A: MulAdd> Tasks<'_, W, A> {
             });
         }
     }
+
+    /// A region as lhs of a product: its rows are batch and positions, its steps the taps with
+    /// `features` summed features. `strides` are those of the region's lines, and of what varies
+    /// fastest.
+    fn axes(&self, piece: &Piece, features: usize, strides: &[usize]) -> (Axis, Axis) {
+        let (batch_stride, feature_stride) =
+            if self.batch_is_minor { (1, strides[0]) } else { (strides[0], 1) };
+        let batch = (piece.batch.len(), batch_stride);
+        let spatial = || self.conv.spatial.iter().zip(&strides[1..]);
+        let positions = self.conv.positions(piece).zip(spatial());
+        let positions = positions.map(|(n, (dim, stride))| (n, dim.stride * stride));
+        let rows = if self.batch_is_minor {
+            Axis::new(positions.chain([batch]))
+        } else {
+            Axis::new([batch].into_iter().chain(positions))
+        };
+        let taps = spatial().map(|(dim, stride)| (dim.kernel, dim.rhs_dilation * stride));
+        (rows, self.steps((features, feature_stride), taps))
+    }
+}
+
+/// The elements of a dense array of these sizes, then the strides of its dimensions.
+fn dense_strides(sizes: &[usize]) -> Vec<usize> {
+    let mut strides = vec![1; sizes.len() + 1];
+    for i in (0..sizes.len()).rev() {
+        strides[i] = strides[i + 1] * sizes[i];
+    }
+    strides
 }
 
 /// Writes dense sums to where rows and these columns of the result are.
@@ -266,7 +276,7 @@ impl<W: Plain + Default + Element<W>, A: MulAdd> Tasks<'_, W, A> {
 pub(super) unsafe fn store<A: Plain>(
     isa: Isa,
     sums: &[A],
-    (out, start): (&dyn Places<A>, usize),
+    (out, start): (&dyn Destination<A>, usize),
     rows: &Axis,
     (cols, which): (&Axis, Range<usize>),
 ) {

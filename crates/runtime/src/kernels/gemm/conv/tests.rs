@@ -140,7 +140,7 @@ impl Case {
 ///
 /// # Safety
 /// The result lies in `places`, which nothing else accesses.
-unsafe fn by_loops(conv: &Convolution, lhs: &[f64], rhs: &[f64], places: &dyn Places<f64>) {
+unsafe fn by_loops(conv: &Convolution, lhs: &[f64], rhs: &[f64], places: &dyn Destination<f64>) {
     let (everywhere, threads) = (conv.everywhere(), Threads::single());
     // SAFETY: the caller's promise.
     unsafe { conv.run_loops::<f64>(Isa::best(), &lhs, &rhs, places, &everywhere, threads) };
@@ -167,7 +167,8 @@ fn check_infinite(conv: &Convolution, lhs: &[f64], rhs: &[f64], len: usize) {
         for (isa, threads) in
             Isa::all().zip([pool.threads(2), Threads::single(), Threads::single()])
         {
-            let call = Call { isa, types, lhs: &lhs, rhs: &rhs, then: Then::default(), threads };
+            let call =
+                Call { isa, types, lhs: &lhs, rhs: &rhs, then: Epilogue::default(), threads };
             let mut got = float_bytes(&vec![7.0; len], to);
             conv.compute_call(&call, &mut got);
             check_floats(conv, &got, &want, types, isa);
@@ -240,7 +241,7 @@ fn check_joined(conv: &Convolution, lhs: &[f64], rhs: &[f64], len: usize) {
         for (isa, threads) in
             Isa::all().zip([pool.threads(2), Threads::single(), Threads::single()])
         {
-            let (lhs, rhs, then) = (&*lhs, &*rhs, Then::default());
+            let (lhs, rhs, then) = (&*lhs, &*rhs, Epilogue::default());
             let call = Call { isa, types, lhs, rhs, then, threads };
             let mut got = encode(&vec![7.0; len], out_type);
             if conv.compute_vectors(&call, &mut got) {
