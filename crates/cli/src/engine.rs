@@ -33,12 +33,12 @@ pub(crate) struct Bounds {
     /// [default: nine tenths of what is free].
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     memory_limit: Option<usize>,
-    /// Stop a run with an error after so many steps: instructions, and for those with much work its
-    /// parts (elements of a reduction if interpreted, tasks of some microseconds if compiled). A
-    /// compilation may look at as many instructions, and a thousand times those of the program.
+    /// Stop a run with an error after N steps: instructions, and for those with much work its parts
+    /// (elements of a reduction if interpreted, tasks of some microseconds if compiled). A compilation
+    /// may look at N instructions, plus 1000 for each instruction of the program.
     #[arg(long, value_name = "N")]
     max_steps: Option<u64>,
-    /// Stop a compilation, and each run, with an error after so many seconds.
+    /// Stop a compilation, and each run, with an error after SECONDS seconds.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time_limit: Option<Duration>,
 }

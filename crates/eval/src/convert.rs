@@ -69,7 +69,7 @@ pub(crate) fn reinterpret(operand: &Array, element: ElementType) -> ArrayData {
     from_bits(element, len / ratio, std::iter::from_fn(join))
 }
 
-/// So many elements with these bits.
+/// `count` elements with these bits.
 fn from_bits(element: ElementType, count: usize, bits: impl Iterator<Item = u128>) -> ArrayData {
     // Erased, so that there is one copy of the loop for each type, not one for each caller, too.
     let bits: Box<dyn Iterator<Item = u128> + '_> = Box::new(bits);

@@ -25,7 +25,7 @@ pub(crate) fn dot(
     shape: &Shape,
 ) -> Result<Literal> {
     let (lhs, rhs, shape) = (array(args, 0)?, array(args, 1)?, array_shape(shape)?);
-    let plan = Plan::new(&op.dims, lhs, rhs, &[]);
+    let plan = DotPlan::new(&op.dims, lhs, rhs, &[]);
     let algorithm = op.algorithm.as_deref().map(Algorithm::from_name).transpose()?;
     let result = dispatch_term!(shape.element(), S => {
         dot_as::<S>(&plan, algorithm.as_ref(), evaluator, (lhs, rhs), shape)
@@ -34,7 +34,7 @@ pub(crate) fn dot(
 }
 
 fn dot_as<S: Term>(
-    plan: &Plan,
+    plan: &DotPlan,
     algorithm: Option<&Algorithm>,
     evaluator: &Evaluator<'_>,
     (lhs, rhs): (&Array, &Array),
@@ -54,8 +54,8 @@ fn dot_as<S: Term>(
     finish_in_order(&sums, shape)
 }
 
-/// What a dot product does with each dimension, and the sizes of the matrices.
-struct Plan {
+/// A dot product as products of matrices: what becomes of each dimension, and the sizes of the matrices.
+struct DotPlan {
     lhs_order: Vec<usize>,
     rhs_order: Vec<usize>,
     /// For each dimension of an operand how many places count: all, or in contracting dimensions
@@ -73,7 +73,7 @@ struct Plan {
     contracted: usize,
 }
 
-impl Plan {
+impl DotPlan {
     /// `rhs_group` are dimensions of rhs that number the groups of a ragged dot.
     fn new(dims: &DotDims, lhs: &Array, rhs: &Array, rhs_group: &[usize]) -> Self {
         let lhs_free = without(lhs.dims().len(), &[&dims.lhs_batch, &dims.lhs_contracting]);
@@ -85,7 +85,7 @@ impl Plan {
             (lhs_sizes[l], rhs_sizes[r]) = (size, size);
         }
         let count = |array: &Array, dims: &[usize]| dims.iter().map(|&d| array.dims()[d]).product();
-        Plan {
+        DotPlan {
             lhs_order: [&dims.lhs_batch[..], &lhs_free, &dims.lhs_contracting].concat(),
             rhs_order: [rhs_group, &dims.rhs_batch, &dims.rhs_contracting, &rhs_free].concat(),
             lhs_sizes,

@@ -11,7 +11,7 @@ use crate::Evaluator;
 use crate::dynamic::with_bounded_sizes;
 use crate::frame::{array, array_shape};
 use crate::products::{finish_in_order, terms, zeros};
-use plan::Plan;
+use plan::FftPlan;
 
 /// Forward transforms are not scaled, inverse ones by the inverse of the number of points.
 pub(crate) fn fft(
@@ -80,7 +80,7 @@ impl Spectrum<'_> {
     /// Transforms along one dimension, without scaling.
     fn transform(&mut self, dim: usize, inverse: bool) -> Result<()> {
         let length = self.dims[dim];
-        let plan = Plan::new(length, inverse)?;
+        let plan = FftPlan::new(length, inverse)?;
         let inner: usize = self.dims[dim + 1..].iter().product();
         let (mut line, mut transformed) = (zeros(length)?, zeros(length)?);
         let mut scratch = plan.scratch()?;

@@ -35,7 +35,7 @@ impl Use2 for OnBits {
 }
 
 /// Straight-line code on registers, each of which holds the bits of an element.
-pub(crate) struct Program {
+pub(crate) struct ScalarProgram {
     /// Parameters first, in order; then constants and results of steps, as they came up.
     registers: Vec<u128>,
     params: Vec<ElementType>,
@@ -51,11 +51,11 @@ struct Step {
     result: usize,
 }
 
-impl Program {
+impl ScalarProgram {
     /// The program for a computation; `None` if it is not of the kind that has one.
-    pub(crate) fn new(evaluator: &Evaluator<'_>, computation: CompId) -> Option<Program> {
+    pub(crate) fn new(evaluator: &Evaluator<'_>, computation: CompId) -> Option<ScalarProgram> {
         let params = evaluator.module.computation(computation).params();
-        let mut program = Program {
+        let mut program = ScalarProgram {
             registers: vec![0; params.len()],
             params: Vec::new(),
             steps: Vec::new(),

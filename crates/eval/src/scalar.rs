@@ -5,7 +5,7 @@ use helio_ir::{
 };
 
 use crate::Evaluator;
-use crate::program::Program;
+use crate::program::ScalarProgram;
 
 /// One element with its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,20 +50,20 @@ impl Scalar {
 
 /// A computation from scalars to a scalar or a tuple of scalars, ready to be called many times.
 ///
-/// One that consists of element-wise operations on scalars is flattened into a [`Program`] once,
+/// One that consists of element-wise operations on scalars is flattened into a [`ScalarProgram`] once,
 /// whose calls then allocate nothing; it uses the functions that arrays are mapped with. Any other
 /// computation is run by the evaluator.
 pub(crate) struct ScalarFn<'a> {
     evaluator: &'a Evaluator<'a>,
     computation: CompId,
-    program: Option<Program>,
+    program: Option<ScalarProgram>,
     /// The types of the parameters, if they are scalars.
     params: Vec<Option<ElementType>>,
 }
 
 impl<'a> ScalarFn<'a> {
     pub(crate) fn new(evaluator: &'a Evaluator<'a>, computation: CompId) -> Self {
-        let program = Program::new(evaluator, computation);
+        let program = ScalarProgram::new(evaluator, computation);
         let callee = evaluator.module.computation(computation);
         let element = |&id| callee.instr(id).shape.as_array().map(ArrayShape::element);
         let params = callee.params().values().map(element).collect();

@@ -7,7 +7,7 @@ use helio_ir::{Array, ArrayData, ArrayShape, Error, Native, Result, dispatch, me
 use crate::Evaluator;
 use crate::scalar::Scalar;
 
-/// So many elements walked over count as one step.
+/// Elements that are walked over for each step that the run's meter counts.
 pub(crate) const ELEMENTS_PER_STEP: usize = 1 << 16;
 
 /// One dimension of a box: how many points, and how far apart they are in each array.

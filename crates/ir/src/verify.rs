@@ -11,8 +11,8 @@ use crate::ops::{self, InferCx, Parameter};
 use crate::text::{MAX_ERRORS, is_name};
 use crate::{CompId, Computation, Error, Instr, InstrId, Module, Op, OpDef, Result, Shape};
 
-/// Shape inference over a whole module may look at so many tuples and leaves of shapes. (An operand
-/// takes one word of text, but may be a tuple of a hundred thousand.)
+/// The most tuples and leaves of shapes that inference over a whole module looks at. (An operand takes
+/// one word of text, but may be a tuple of a hundred thousand.)
 pub const MAX_VISITED_LEAVES: usize = 1 << 26;
 
 /// A module that [`verify`] has found nothing wrong with.

@@ -12,7 +12,7 @@ use crate::watch::{Watch, instr_count};
 const FACTOR: usize = 4;
 
 /// or, where that is more, this many: they compile in a fraction of a second.
-const LEAST: usize = 1 << 15;
+const MIN_BUDGET: usize = 1 << 15;
 
 /// The room for copies that is left.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Growth {
     }
 
     fn with(instrs: usize) -> Self {
-        Growth { left: LEAST.max(instrs.saturating_mul(FACTOR)) }
+        Growth { left: MIN_BUDGET.max(instrs.saturating_mul(FACTOR)) }
     }
 
     /// Whether there is room for `instrs` more instructions.

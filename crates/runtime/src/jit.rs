@@ -30,7 +30,7 @@ const ALIGN: usize = MachineCode::ALIGN;
 const TASK_NANOS: f64 = 20_000.0;
 
 /// The most tasks of one call: more would not even out the threads' work any better.
-const MOST_TASKS: i64 = 64;
+const MAX_TASKS: i64 = 64;
 
 /// Buffers of a kernel whose addresses are listed without allocating.
 const FEW: usize = 8;
@@ -38,7 +38,7 @@ type FewAddresses = SmallVec<[*mut u8; FEW]>;
 
 /// Nor does a task take much longer than this, if its work can be cut: a run that is to stop waits for
 /// it.
-const MOST_TASK_NANOS: f64 = 2_000_000.0;
+const MAX_TASK_NANOS: f64 = 2_000_000.0;
 
 /// Generated code that is to become a function.
 ///
@@ -131,13 +131,13 @@ fn in_words(access: &Access) -> String {
 fn task_len(range: i64, grain: i64, nanos: f64) -> i64 {
     let worth = (TASK_NANOS / nanos.max(1e-3)).ceil() as i64;
     let most = most_len(nanos);
-    let even = times(range, MOST_TASKS).min(most);
+    let even = times(range, MAX_TASKS).min(most);
     times(worth.max(even).clamp(1, range.max(1)), grain).saturating_mul(grain)
 }
 
 /// How much of the range may be done at once.
 fn most_len(nanos: f64) -> i64 {
-    (MOST_TASK_NANOS / nanos.max(1e-3)) as i64
+    (MAX_TASK_NANOS / nanos.max(1e-3)) as i64
 }
 
 /// How many steps of `step` it takes to reach `len`.
@@ -153,7 +153,7 @@ pub struct JitFunction {
     signature: Arc<Signature>,
     /// How much of the range is a task; a multiple of the grain.
     task: i64,
-    /// How much of it takes about [`MOST_TASK_NANOS`].
+    /// How much of it takes about [`MAX_TASK_NANOS`].
     most: i64,
     /// What the code's accesses are, in words, if it checks them. It then gives two numbers, in `rax`
     /// and `rdx`: 0, or from 1 on which access would have left its buffer, and at which byte of it.

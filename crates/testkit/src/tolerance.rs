@@ -9,7 +9,7 @@ pub enum Tolerance {
     /// Not at all: NaN equals any NaN, -0 differs from +0.
     #[default]
     Exact,
-    /// By so many representable values of its type.
+    /// By at most this many representable values of its type.
     Ulp(u64),
     /// By `atol + rtol * |expected|`.
     Distance {

@@ -241,8 +241,8 @@ fn notes_that_say_nothing_are_found() {
         let at = lines.iter().position(|line| Unsafe::of(line).is_some())?;
         note(&words_above(&lines, at))
     };
-    let block = "// SAFETY: the slice has\n// so many bytes.\nlet x =\n    unsafe { f(y) };";
-    assert_eq!(of(block).as_deref(), Some("the slice has so many bytes."));
+    let block = "// SAFETY: the slice has\n// `n` elements.\nlet x =\n    unsafe { f(y) };";
+    assert_eq!(of(block).as_deref(), Some("the slice has `n` elements."));
     assert_eq!(of("// SAFETY: it is.\nf(x);\nunsafe { f(y) };"), None);
     assert_eq!(
         of("/// # Safety\n/// `x` is valid.\n#[inline]\nunsafe fn f(x: *const u8)").as_deref(),

@@ -131,7 +131,7 @@ fn module(
     parse(&text).unwrap_or_else(|e| panic!("{text}: {e:?}"))
 }
 
-/// A kernel of one operation on so many elements.
+/// A kernel of one operation on `n` elements.
 fn kernel(op: &Op, operands: &[ElementType], result: ElementType, n: usize) -> Kernel {
     let wide = operands.iter().chain([&result]).any(|&ty| lane_bytes(ty) == Some(8));
     let mut b = Builder::new(if wide { 8 } else { 16 });

@@ -5,7 +5,7 @@ use helio_ir::{BinaryOp, UnaryOp};
 use super::Elem;
 use super::kind::FloatKind;
 use crate::kernel::{BinOp, Builder, Cmp, MaskOp};
-use crate::math::complex::{self, Parts};
+use crate::math::complex::{self, ComplexParts};
 use crate::math::sign_bit;
 
 pub(super) fn has_unary(op: UnaryOp, _: FloatKind) -> bool {
@@ -18,7 +18,7 @@ pub(super) fn has_binary(op: BinaryOp, _: FloatKind) -> bool {
     matches!(op, Add | Divide | Maximum | Minimum | Multiply | Power | Subtract)
 }
 
-pub(super) fn unary(b: &mut Builder, op: UnaryOp, part: FloatKind, z: Parts) -> Elem {
+pub(super) fn unary(b: &mut Builder, op: UnaryOp, part: FloatKind, z: ComplexParts) -> Elem {
     match op {
         UnaryOp::Real => Elem::Vector(z.0),
         UnaryOp::Imag => Elem::Vector(z.1),
@@ -36,7 +36,7 @@ pub(super) fn unary(b: &mut Builder, op: UnaryOp, part: FloatKind, z: Parts) -> 
     }
 }
 
-fn recipe(op: UnaryOp) -> Option<fn(&mut Builder, Parts) -> Parts> {
+fn recipe(op: UnaryOp) -> Option<fn(&mut Builder, ComplexParts) -> ComplexParts> {
     match op {
         UnaryOp::Cos => Some(complex::cos),
         UnaryOp::Cosh => Some(complex::cosh),
@@ -56,7 +56,13 @@ fn recipe(op: UnaryOp) -> Option<fn(&mut Builder, Parts) -> Parts> {
     }
 }
 
-pub(super) fn binary(b: &mut Builder, op: BinaryOp, _: FloatKind, x: Parts, y: Parts) -> Elem {
+pub(super) fn binary(
+    b: &mut Builder,
+    op: BinaryOp,
+    _: FloatKind,
+    x: ComplexParts,
+    y: ComplexParts,
+) -> Elem {
     let (re, im) = match op {
         BinaryOp::Add => (b.add(x.0, y.0), b.add(x.1, y.1)),
         BinaryOp::Subtract => (b.sub(x.0, y.0), b.sub(x.1, y.1)),
@@ -72,14 +78,14 @@ pub(super) fn binary(b: &mut Builder, op: BinaryOp, _: FloatKind, x: Parts, y: P
 
 /// The defining formula, each product rounded: with fused ones, `z` times its conjugate would not be
 /// real.
-fn multiply(b: &mut Builder, x: Parts, y: Parts) -> Parts {
+fn multiply(b: &mut Builder, x: ComplexParts, y: ComplexParts) -> ComplexParts {
     let (re, im2) = (b.mul(x.0, y.0), b.mul(x.1, y.1));
     let (re_im, im_re) = (b.mul(x.0, y.1), b.mul(x.1, y.0));
     (b.sub(re, im2), b.add(re_im, im_re))
 }
 
 /// By real, then by imaginary part; a number with a NaN in it wins, the first one if both have.
-fn extremum(b: &mut Builder, wins: Cmp, x: Parts, y: Parts) -> Parts {
+fn extremum(b: &mut Builder, wins: Cmp, x: ComplexParts, y: ComplexParts) -> ComplexParts {
     let strict = b.compare(wins, x.0, y.0);
     let equal = b.compare(Cmp::Eq, x.0, y.0);
     let second = b.compare(wins, x.1, y.1);

@@ -58,7 +58,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// A kernel over vectors of so many lanes.
+    /// An empty kernel over vectors of `lanes` lanes.
     pub fn new(lanes: usize) -> Self {
         let kernel = Kernel {
             lanes,

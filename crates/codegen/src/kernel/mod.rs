@@ -413,8 +413,8 @@ pub struct Kernel {
     /// Pairs of buffers, the first read and the second written, that may be one: each element is read
     /// before it is written, by the same piece of the range. Both numbers are of [`Kernel::params`].
     pub shared: Vec<(usize, usize)>,
-    /// If number `n` of the range touches, of the only buffer that is written, so many bytes from `n`
-    /// times as many on, and no others: how many.
+    /// The bytes of the only written buffer that one number of the range touches, if number `n` touches
+    /// exactly those from `n * unit_bytes` to `(n + 1) * unit_bytes`.
     pub unit_bytes: Option<usize>,
     /// The type of each value.
     pub types: Vec<Ty>,

@@ -7,7 +7,7 @@ use helio_ir::{CompId, ElementType, InstrId, Module, Op, Shape};
 use super::affine::{Affine, Dim, reshape};
 use super::graph::{Folded, Graph, MAX_WRITTEN_OUT, Node, NodeId, Source};
 use super::loops::{Pass, Store, Work};
-use super::moves::Place;
+use super::moves::LeafElement;
 use super::{Arg, Stop, Target};
 use crate::elementwise;
 
@@ -295,7 +295,7 @@ impl<'m> Domain<'m> {
         };
         let (node, at) = match updates {
             Some(_) => {
-                let place = Place { frame: 0, instr, shape, leaf: inner, map: &[], guard: 0 };
+                let place = LeafElement { frame: 0, instr, shape, leaf: inner, map: &[], guard: 0 };
                 let update = instr.operands[1];
                 let sizes = computation.instr(update).shape.as_array().map(|s| s.dims());
                 let starts = graph.starts(place, 2, shape.dims(), sizes.unwrap_or_default())?;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use helio_ir::{CompId, Computation, ElementType, InstrId, Literal, Module, Op, Shape};
 
 use super::affine::{Affine, Bounds, Dim};
-use super::moves::Place;
+use super::moves::LeafElement;
 use super::reducer::Reducer;
 use super::{Stop, Target};
 use crate::elementwise;
@@ -106,7 +106,7 @@ const MAX_NODES: usize = 4096;
 const MAX_FRAMES: usize = 4096;
 /// Instructions that wait for each other's operands while the graph is built.
 const MAX_DEPTH: usize = 256;
-/// Folds over so few elements are written out.
+/// The most elements of a fold that is written out, rather than be a loop.
 pub(super) const MAX_WRITTEN_OUT: usize = 8;
 /// Index expressions stay far from the ends of `i64`.
 const MAX_ELEMENTS: usize = 1 << 44;
@@ -548,7 +548,7 @@ impl<'m> Graph<'m> {
             return Err(Stop::unsupported("too deep a computation"));
         }
         self.depth += 1;
-        let place = Place { frame, instr, shape, leaf, map: &key.3, guard: key.4 };
+        let place = LeafElement { frame, instr, shape, leaf, map: &key.3, guard: key.4 };
         let node = self.instruction(place);
         self.depth -= 1;
         let node = node?;

@@ -33,7 +33,7 @@ use crate::{Backend, Vouched, elementwise};
 use affine::{Affine, Dim};
 use domain::{Domain, Output};
 use graph::{Node, Source};
-use loops::{Parts, Pass, Store, Work};
+use loops::{FoldParts, Pass, Store, Work};
 use nest::Nest;
 
 /// What kernels are made for.
@@ -84,10 +84,10 @@ pub struct Stage {
     pub kernel: Vouched<Kernel>,
     /// What to pass for its buffers.
     pub args: Vec<Arg>,
-    /// The work of a unit of the range, in cycles or so.
+    /// The work of one number of the range, in processor cycles, estimated.
     pub cost: u64,
-    /// If unit `n` of the range computes, of the only result, so many elements from `n` times as many
-    /// on: how many.
+    /// The elements of the only result that one number of the range computes, if number `n` computes
+    /// exactly those from `n * run` to `(n + 1) * run`.
     pub run: Option<usize>,
 }
 
@@ -358,7 +358,7 @@ impl<'t> Lowering<'t> {
         &mut self,
         domain: &Domain<'m>,
         nest: &Nest,
-        parts: Parts,
+        parts: FoldParts,
         lanes: Lanes,
     ) -> Result<Domain<'m>, Stop> {
         let mut work = Work { parts: Some(parts), ..Work::default() };
@@ -451,7 +451,7 @@ fn work(domain: &Domain<'_>) -> Work {
 }
 
 /// How to cut a folded loop, if there are too few points to fold for.
-fn parts(domain: &Domain<'_>, nest: &Nest, lanes: i64) -> Option<Parts> {
+fn parts(domain: &Domain<'_>, nest: &Nest, lanes: i64) -> Option<FoldParts> {
     let reductions = &domain.graph.reductions;
     let mut pending = reductions.iter().filter(|r| !r.done).peekable();
     pending.peek()?;
@@ -480,7 +480,7 @@ fn parts(domain: &Domain<'_>, nest: &Nest, lanes: i64) -> Option<Parts> {
     }
     let count = (size + chunk - 1) / chunk;
     let part = Dim::try_from(domain.graph.dim_bounds.len()).ok().filter(|&part| part < 64)?;
-    (count > 1).then_some(Parts { dim, part, count, chunk })
+    (count > 1).then_some(FoldParts { dim, part, count, chunk })
 }
 
 impl From<Source> for Arg {

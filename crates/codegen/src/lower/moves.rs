@@ -12,7 +12,7 @@ use super::reducer::Reducer;
 
 /// A leaf of an instruction at an index.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'m, 'a> {
+pub(super) struct LeafElement<'m, 'a> {
     pub frame: u32,
     pub instr: &'m Instr,
     /// The leaf's shape.
@@ -32,22 +32,28 @@ const MAX_JOINED: usize = 16;
 type Built = Result<NodeId, Stop>;
 
 impl<'m> Graph<'m> {
-    fn operand_shape(&self, place: Place<'m, '_>, i: usize) -> Result<&'m ArrayShape, Stop> {
+    fn operand_shape(&self, place: LeafElement<'m, '_>, i: usize) -> Result<&'m ArrayShape, Stop> {
         let id = place.instr.operands[i];
         let shape = &self.frame_computation(place.frame).instr(id).shape;
         shape.as_array().ok_or_else(|| Stop::unsupported("an operand that is not an array"))
     }
 
-    fn operand(&mut self, place: Place<'m, '_>, i: usize, map: Vec<Affine>) -> Built {
+    fn operand(&mut self, place: LeafElement<'m, '_>, i: usize, map: Vec<Affine>) -> Built {
         self.value(place.frame, place.instr.operands[i], 0, map, place.guard)
     }
 
-    fn guarded(&mut self, place: Place<'m, '_>, i: usize, map: Vec<Affine>, guard: Guard) -> Built {
+    fn guarded(
+        &mut self,
+        place: LeafElement<'m, '_>,
+        i: usize,
+        map: Vec<Affine>,
+        guard: Guard,
+    ) -> Built {
         self.value(place.frame, place.instr.operands[i], 0, map, guard)
     }
 
     /// The number of the operand of the whole that is an instruction's only operand.
-    fn parameter(&self, place: Place<'m, '_>) -> Option<usize> {
+    fn parameter(&self, place: LeafElement<'m, '_>) -> Option<usize> {
         let operand = self.frame_computation(place.frame).instr(place.instr.operands[0]);
         match &operand.op {
             Op::Parameter(op) if self.is_outermost(place.frame) => Some(op.number),
@@ -56,7 +62,7 @@ impl<'m> Graph<'m> {
     }
 
     /// The value of an instruction other than tuples and constants.
-    pub(super) fn instruction(&mut self, place: Place<'m, '_>) -> Built {
+    pub(super) fn instruction(&mut self, place: LeafElement<'m, '_>) -> Built {
         match &place.instr.op {
             Op::Parameter(op) => {
                 let source = Source::Operand(self.operand_leaf(op.number, place.leaf));
@@ -144,7 +150,7 @@ impl<'m> Graph<'m> {
         }
     }
 
-    fn elementwise(&mut self, place: Place<'m, '_>, op: &'m Op) -> Built {
+    fn elementwise(&mut self, place: LeafElement<'m, '_>, op: &'m Op) -> Built {
         let count = place.instr.operands.len();
         let types: Vec<_> = (0..count)
             .map(|i| self.operand_shape(place, i).map(|shape| shape.element()))
@@ -166,7 +172,7 @@ impl<'m> Graph<'m> {
     /// `first` on say where.
     pub(super) fn starts(
         &mut self,
-        place: Place<'m, '_>,
+        place: LeafElement<'m, '_>,
         first: usize,
         dims: &[usize],
         sizes: &[usize],
@@ -186,12 +192,12 @@ impl<'m> Graph<'m> {
             .collect()
     }
 
-    fn is_vector(&self, place: Place<'m, '_>, i: usize) -> bool {
+    fn is_vector(&self, place: LeafElement<'m, '_>, i: usize) -> bool {
         i < place.instr.operands.len()
             && self.operand_shape(place, i).is_ok_and(|shape| shape.rank() == 1)
     }
 
-    fn update(&mut self, place: Place<'m, '_>) -> Built {
+    fn update(&mut self, place: LeafElement<'m, '_>) -> Built {
         let sizes = self.operand_shape(place, 1)?.dims();
         let starts = self.starts(place, 2, place.shape.dims(), sizes)?;
         let map: Vec<Affine> =
@@ -207,7 +213,7 @@ impl<'m> Graph<'m> {
     /// `yes` where `when` holds, else `no`.
     fn choose(
         &mut self,
-        place: Place<'m, '_>,
+        place: LeafElement<'m, '_>,
         when: Option<Guard>,
         yes: impl FnOnce(&mut Self, Guard) -> Built,
         no: NodeId,
@@ -221,7 +227,7 @@ impl<'m> Graph<'m> {
         self.push(Node::Choose { when, yes, no }, place.shape.element())
     }
 
-    fn pad(&mut self, place: Place<'m, '_>, op: &ops::Pad) -> Built {
+    fn pad(&mut self, place: LeafElement<'m, '_>, op: &ops::Pad) -> Built {
         let sizes = self.operand_shape(place, 0)?.dims();
         let mut map = Vec::with_capacity(sizes.len());
         let mut when = Some(0);
@@ -239,7 +245,7 @@ impl<'m> Graph<'m> {
         self.choose(place, when, |this, guard| this.guarded(place, 0, map, guard), fill)
     }
 
-    fn concatenate(&mut self, place: Place<'m, '_>, dimension: usize) -> Built {
+    fn concatenate(&mut self, place: LeafElement<'m, '_>, dimension: usize) -> Built {
         let count = place.instr.operands.len();
         let sizes = (0..count)
             .map(|i| self.operand_shape(place, i).map(|shape| shape.dims()[dimension] as i64))
@@ -282,7 +288,7 @@ impl<'m> Graph<'m> {
         }
     }
 
-    fn gather(&mut self, place: Place<'m, '_>, op: &ops::Gather) -> Built {
+    fn gather(&mut self, place: LeafElement<'m, '_>, op: &ops::Gather) -> Built {
         let operand = self.operand_shape(place, 0)?;
         let indices = self.operand_shape(place, 1)?;
         let dims = &op.dims;
@@ -316,7 +322,7 @@ impl<'m> Graph<'m> {
         self.operand(place, 0, map)
     }
 
-    fn reduce(&mut self, place: Place<'m, '_>, op: &ops::Reduce) -> Built {
+    fn reduce(&mut self, place: LeafElement<'m, '_>, op: &ops::Reduce) -> Built {
         let count = place.instr.operands.len() / 2;
         let shape = self.operand_shape(place, 0)?;
         let dims: Vec<usize> = (0..shape.rank()).filter(|d| op.dimensions.contains(d)).collect();

@@ -10,8 +10,9 @@ use super::nest::Nest;
 /// The values `first..end` of a loop variable.
 pub(super) type Segment = (i64, i64);
 
-/// What is in the loops is written so many times at most; and so many values at most are.
+/// The most copies of what is in the loops that cutting them makes.
 const MAX_COPIES: usize = 16;
+/// The most values of all copies together.
 const MAX_VALUES: usize = 4096;
 
 /// The segments of each loop of a kernel: cut at every place where a condition on the loop's

@@ -49,7 +49,7 @@ fn exponent(c: &mut Calc<'_>, e_bits: Value) -> Value {
 
 /// `e ln 2 + ln(1 + f)`
 pub(super) fn log_of_parts(c: &mut Calc<'_>, e: Value, f: Value) -> Value {
-    // The high part has so few bits that its products with exponents are exact.
+    // The high part ends in zero bits, so that its products with exponents are exact.
     let high = c.either(0.693_145_751_953_125, 0.693_147_180_369_123_8);
     let low = c.either(1.428_606_820_309_417_2e-6, 1.908_214_929_270_587_7e-10);
     if !c.is_wide() {

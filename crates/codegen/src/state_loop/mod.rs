@@ -23,22 +23,23 @@ use crate::kernel::{Builder, IndexOp, Kernel};
 use crate::lower::Target;
 use read::{At, Form, MAX_ELEMENTS};
 
-/// A call ends after so many iterations even if the condition still holds, so that a loop without
-/// end can be stopped from outside.
+/// The most iterations of a call, which ends then even if the condition still holds: between calls, a
+/// loop without end can be stopped.
 const MAX_TRIPS: i64 = 1 << 13;
-/// The work of a call, in cycles or so, that is enough for that.
+/// The work after which a call ends, in processor cycles, estimated.
 const CALL_CYCLES: i64 = 1 << 24;
 /// Fewer iterations would not be worth to read and write all arrays.
 const FEW_TRIPS: i64 = 64;
 /// More instructions than this in a body would not stay in registers.
 const MAX_INSTRS: usize = 400;
-/// The state has at most so many arrays, ...
+/// The most arrays of the state, ...
 const MAX_STATE: usize = 24;
-/// ... and so many values.
+/// ... and the most values that hold them.
 const MAX_CARRIED: usize = 32;
 /// Fusions in the body are looked into this deep.
 const MAX_DEPTH: usize = 8;
-/// Vectors of arrays that go through iterations side by side fill so many registers.
+/// Vector registers that may hold the state where several vectors of each array go through the
+/// iterations side by side, to hide the latency of operations.
 const SIDE_BY_SIDE: usize = 12;
 
 /// A loop as kernels, to be run one after the other.
@@ -46,9 +47,9 @@ const SIDE_BY_SIDE: usize = 12;
 pub struct StateLoop {
     /// The kernels. Their parameters are the arrays of the state in order.
     pub kernels: Vec<Vouched<Kernel>>,
-    /// They run the body as long as the condition holds, at most so many times.
+    /// The most iterations of a call; it runs the body as long as the condition holds.
     pub most: i64,
-    /// The work of an iteration of a unit of their range, in cycles or so.
+    /// The work of an iteration for one number of a kernel's range, in processor cycles, estimated.
     pub cost: u64,
 }
 
@@ -78,7 +79,7 @@ pub fn state_loop(
     let kinds: Vec<Kind> = kinds.collect();
     let lanes = target.vector_bytes / size.widest;
     let plan =
-        Plan { module, target, op, state: &state, kinds: &kinds, lanes, instrs: size.instrs };
+        StateLoopPlan { module, target, op, state: &state, kinds: &kinds, lanes, instrs: size.instrs };
     plan.in_lanes().or_else(|| plan.by_elements())
 }
 
@@ -133,8 +134,8 @@ impl Size<'_> {
     }
 }
 
-/// A loop, and how wide vectors are.
-struct Plan<'p> {
+/// What the kernels of a loop are written from: the loop, its state, and the lanes of a vector.
+struct StateLoopPlan<'p> {
     module: &'p Module,
     target: Target<'p>,
     op: &'p While,
@@ -144,16 +145,16 @@ struct Plan<'p> {
     instrs: usize,
 }
 
-/// Which of the carried values a kernel carries.
+/// Which of the values that the loop carries a kernel computes and stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum CarriedValues {
     All,
     /// Those of arrays; scalars besides, without being written.
     Arrays,
     Scalars,
 }
 
-impl Plan<'_> {
+impl StateLoopPlan<'_> {
     /// Arrays in lanes.
     fn in_lanes(&self) -> Option<StateLoop> {
         let carried = || zip(self.state, self.kinds).filter(|(_, kind)| **kind == Kind::Carried);
@@ -168,10 +169,10 @@ impl Plan<'_> {
         };
         if count <= self.lanes {
             let mut b = Builder::new(self.lanes);
-            let buffers = self.params(&mut b, Part::All);
+            let buffers = self.params(&mut b, CarriedValues::All);
             let mask = mask(&mut b);
             let form = Form::Lanes { count, at: None, mask };
-            self.write(&mut b, &buffers, &[form], Part::All, MAX_TRIPS)?;
+            self.write(&mut b, &buffers, &[form], CarriedValues::All, MAX_TRIPS)?;
             let cost = self.instrs as u64;
             return Some(StateLoop {
                 kernels: vec![Vouched::new(b.finish())],
@@ -195,7 +196,7 @@ impl Plan<'_> {
         let copies = 1 << copies.clamp(1, 4).ilog2();
 
         let mut b = Builder::new(self.lanes);
-        let buffers = self.params(&mut b, Part::Arrays);
+        let buffers = self.params(&mut b, CarriedValues::Arrays);
         let lanes = self.lanes as i64;
         let step = lanes * copies;
         b.set_range(count as i64, step);
@@ -209,7 +210,7 @@ impl Plan<'_> {
             let at = |n: i64| Some(At { var, offset: n * lanes });
             let form = |n: i64| Form::Lanes { count, at: at(n), mask: None };
             let forms: Vec<Form> = (0..copies).map(form).collect();
-            done = self.write(b, &buffers, &forms, Part::Arrays, most);
+            done = self.write(b, &buffers, &forms, CarriedValues::Arrays, most);
             Vec::new()
         });
         done?;
@@ -217,7 +218,7 @@ impl Plan<'_> {
             b.for_loop(whole, end, lanes, &[], |b, var, _| {
                 let mask = Some(b.mask_below(var, end));
                 let form = Form::Lanes { count, at: Some(At { var, offset: 0 }), mask };
-                done = self.write(b, &buffers, &[form], Part::Arrays, most);
+                done = self.write(b, &buffers, &[form], CarriedValues::Arrays, most);
                 Vec::new()
             });
             done?;
@@ -225,9 +226,9 @@ impl Plan<'_> {
         let mut kernels = vec![Vouched::new(b.finish())];
         if carried().any(|(shape, _)| shape.element_count() == 1) {
             let mut b = Builder::new(self.lanes);
-            let buffers = self.params(&mut b, Part::Scalars);
+            let buffers = self.params(&mut b, CarriedValues::Scalars);
             let form = Form::Lanes { count, at: None, mask: None };
-            self.write(&mut b, &buffers, &[form], Part::Scalars, most)?;
+            self.write(&mut b, &buffers, &[form], CarriedValues::Scalars, most)?;
             kernels.push(Vouched::new(b.finish()));
         }
         let cost = (self.instrs as u64).div_ceil(self.lanes as u64);
@@ -243,8 +244,8 @@ impl Plan<'_> {
             return None;
         }
         let mut b = Builder::new(self.lanes);
-        let buffers = self.params(&mut b, Part::All);
-        self.write(&mut b, &buffers, &[Form::Elements], Part::All, MAX_TRIPS)?;
+        let buffers = self.params(&mut b, CarriedValues::All);
+        self.write(&mut b, &buffers, &[Form::Elements], CarriedValues::All, MAX_TRIPS)?;
         let cost = 4 * self.instrs as u64;
         Some(StateLoop { kernels: vec![Vouched::new(b.finish())], most: MAX_TRIPS, cost })
     }

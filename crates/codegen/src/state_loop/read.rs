@@ -14,10 +14,10 @@ use helio_ir::{
 use crate::elementwise::{self, Elem};
 use crate::kernel::{Buf, Builder, IndexOp, Lane, Value};
 use crate::lower::Target;
-use memory::Part;
+use memory::ArrayBox;
 use tiny::{joined, moved};
 
-/// An array has so many elements at most that are values of their own.
+/// The most elements of an array whose elements are values of their own.
 pub(super) const MAX_ELEMENTS: usize = 16;
 /// Computations are looked into this deep.
 const MAX_DEPTH: usize = 8;
@@ -193,7 +193,7 @@ impl<'m> Reader<'m> {
             Data::Values(values) => Some(values.clone()),
             &Data::Memory { buf, version } => {
                 self.is_current(buf, version).then_some(())?;
-                self.read(b, &Part { buf, shape, starts: &[], sizes: shape.dims() })
+                self.read(b, &ArrayBox { buf, shape, starts: &[], sizes: shape.dims() })
             }
         }
     }
@@ -250,7 +250,7 @@ impl<'m> Reader<'m> {
                         self.is_current(buf, version).then_some(())?;
                         let first = b.index(first as i64);
                         let (starts, sizes) = (&[(first, 1)][..], shape.dims());
-                        self.read(b, &Part { buf, shape: from, starts, sizes })?
+                        self.read(b, &ArrayBox { buf, shape: from, starts, sizes })?
                     }
                     _ if is_whole => {
                         let elems = self.values(b, leaf, from)?;
@@ -300,7 +300,7 @@ impl<'m> Reader<'m> {
                 let &Data::Memory { buf, version } = &leaf.data else { return None };
                 self.is_current(buf, version).then_some(())?;
                 let starts = self.starts(b, (instr, values), 1, from.dims(), &op.sizes)?;
-                self.read(b, &Part { buf, shape: from, starts: &starts, sizes: &op.sizes })?
+                self.read(b, &ArrayBox { buf, shape: from, starts: &starts, sizes: &op.sizes })?
             }
             Op::Gather(op) => {
                 let [table, indices] = [operand(0)?, operand(1)?];

@@ -6,35 +6,35 @@ use std::iter::zip;
 use helio_ir::ArrayShape;
 
 use super::read::{Data, Form, Leaf, Reader};
-use super::{Kind, Part, Plan};
+use super::{CarriedValues, Kind, StateLoopPlan};
 use crate::elementwise::{self, Elem};
 use crate::kernel::{Addr, Buf, Builder, Cmp, Lane, MaskOp, Value};
 
-impl Plan<'_> {
+impl StateLoopPlan<'_> {
     /// Whether an array is carried, and by this part.
-    fn carries(&self, n: usize, part: Part, copy: usize) -> bool {
+    fn carries(&self, n: usize, part: CarriedValues, copy: usize) -> bool {
         let is_scalar = self.state[n].element_count() == 1;
         // Scalars are the same in all copies.
         let is_here = match part {
-            Part::All | Part::Arrays => copy == 0 || !is_scalar,
-            Part::Scalars => is_scalar,
+            CarriedValues::All | CarriedValues::Arrays => copy == 0 || !is_scalar,
+            CarriedValues::Scalars => is_scalar,
         };
         self.kinds[n] == Kind::Carried && is_here
     }
 
     /// Whether a part writes an array.
-    fn writes(&self, n: usize, part: Part) -> bool {
+    fn writes(&self, n: usize, part: CarriedValues) -> bool {
         let is_scalar = self.state[n].element_count() == 1;
         match (self.kinds[n], part) {
             (Kind::Unchanged, _) => false,
-            (Kind::Stacked, part) => part != Part::Scalars,
-            (Kind::Carried, Part::All) => true,
-            (Kind::Carried, Part::Arrays) => !is_scalar,
-            (Kind::Carried, Part::Scalars) => is_scalar,
+            (Kind::Stacked, part) => part != CarriedValues::Scalars,
+            (Kind::Carried, CarriedValues::All) => true,
+            (Kind::Carried, CarriedValues::Arrays) => !is_scalar,
+            (Kind::Carried, CarriedValues::Scalars) => is_scalar,
         }
     }
 
-    pub(super) fn params(&self, b: &mut Builder, part: Part) -> Vec<Buf> {
+    pub(super) fn params(&self, b: &mut Builder, part: CarriedValues) -> Vec<Buf> {
         let param = |(n, shape): (usize, &&ArrayShape)| {
             b.param(shape.size_bytes(), true, self.writes(n, part))
         };
@@ -47,13 +47,13 @@ impl Plan<'_> {
         b: &mut Builder,
         buffers: &[Buf],
         forms: &[Form],
-        part: Part,
+        part: CarriedValues,
         most: i64,
     ) -> Option<()> {
         let stacked = |kind: &Kind| (*kind == Kind::Stacked).then_some(0);
         let versions: Vec<Option<usize>> = self.kinds.iter().map(stacked).collect();
         let mut reader = Reader::new((self.module, self.target), forms[0], versions.clone());
-        reader.stores = part != Part::Scalars;
+        reader.stores = part != CarriedValues::Scalars;
         let mut initial: Vec<Vec<Leaf>> = Vec::with_capacity(forms.len());
         for &form in forms {
             let leaf = |n: usize| self.initial(b, buffers[n], n, form, part);
@@ -168,7 +168,14 @@ impl Plan<'_> {
     }
 
     /// An array of the state before the loop.
-    fn initial(&self, b: &mut Builder, buf: Buf, n: usize, form: Form, part: Part) -> Leaf {
+    fn initial(
+        &self,
+        b: &mut Builder,
+        buf: Buf,
+        n: usize,
+        form: Form,
+        part: CarriedValues,
+    ) -> Leaf {
         let ty = self.state[n].element();
         if self.kinds[n] != Kind::Carried {
             return Leaf { ty, data: Data::Memory { buf, version: 0 } };
@@ -179,7 +186,7 @@ impl Plan<'_> {
         };
         let elem = |i: usize| {
             // What depends on arrays is left to the kernel of arrays.
-            if part == Part::Scalars && self.state[n].element_count() > 1 {
+            if part == CarriedValues::Scalars && self.state[n].element_count() > 1 {
                 return elementwise::constant(b, ty, 0);
             }
             let (addr, mask) = self.place(buf, n, form, i);

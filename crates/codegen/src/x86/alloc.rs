@@ -15,7 +15,7 @@ pub(super) enum Place {
     None,
     /// In a machine register of its class.
     Machine(u8),
-    /// At so many bytes from the stack pointer.
+    /// In memory, at this offset in bytes from the stack pointer.
     Stack(i32),
     /// Nowhere but behind the code.
     Constant,

@@ -38,13 +38,13 @@ pub(super) fn add(program: &mut Program, kernel: &Kernel) {
 /// Which bytes an instruction touches.
 #[derive(Clone, Copy)]
 enum Touched {
-    /// So many from the address on.
+    /// This many bytes from the address on.
     All(usize),
-    /// For each lane that is on, so many, side by side.
+    /// This many bytes for each lane that is on; those of all lanes lie side by side.
     Lanes(Reg, usize),
-    /// So many, if any lane is on.
+    /// This many bytes from the address on, if any lane is on.
     Any(Reg, usize),
-    /// For each lane that is on, so many, where its index says.
+    /// For each lane that is on, `bytes` bytes where its index says.
     Indexed { mask: Reg, bytes: usize, wide: bool },
 }
 

@@ -15,14 +15,14 @@ use super::ops::{self, Op};
 use crate::machine::Access;
 
 /// The largest stack frame: threads of the runtime have room for it.
-const MOST_FRAME_BYTES: usize = 1 << 16;
+const MAX_FRAME_BYTES: usize = 1 << 16;
 
 pub(super) const RAX: u8 = SCRATCH_GENERAL[0];
 pub(super) const RDX: u8 = SCRATCH_GENERAL[1];
 
 /// The code of a program, and the accesses that it checks.
 pub(super) fn emit(program: &Program, places: &Places, isa: Isa) -> Result<(Vec<u8>, Vec<Access>)> {
-    if places.frame_bytes > MOST_FRAME_BYTES {
+    if places.frame_bytes > MAX_FRAME_BYTES {
         let bytes = places.frame_bytes;
         return Err(Error::unimplemented(format!("a kernel needs {bytes} bytes of stack")));
     }

@@ -79,7 +79,7 @@ pub(super) struct Address {
 }
 
 impl Address {
-    /// The same, so many bytes further.
+    /// The address `bytes` bytes further on.
     pub(super) fn plus(self, bytes: i32) -> Address {
         Address { disp: self.disp + bytes, ..self }
     }

@@ -12,7 +12,7 @@ enum Covers {
     Whole,
     /// A vector divided by a power of two.
     Part(u8),
-    /// So many bytes.
+    /// This many bytes.
     Bytes(u8),
     /// There is none.
     Nothing,
@@ -90,7 +90,7 @@ impl Op {
         Op { covers: Covers::Whole, ..self }
     }
 
-    /// The instruction whose opcode is so much higher.
+    /// The instruction whose opcode is higher by `by`.
     pub(super) const fn above(self, by: u8) -> Op {
         Op { code: self.code + by, ..self }
     }

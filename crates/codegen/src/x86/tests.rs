@@ -33,7 +33,7 @@ fn shortest(kernel: &Kernel) -> Duration {
     (0..5).map(|_| time()).min().unwrap()
 }
 
-/// A chain of so many steps, all with constants of their own, of which none stays in use.
+/// A chain of `steps` operations, each with constants of its own, of which none stays in use.
 fn chain(steps: usize) -> Kernel {
     mapped(|b, x| {
         (0..steps).fold(x, |sum, n| {
@@ -43,7 +43,7 @@ fn chain(steps: usize) -> Kernel {
     })
 }
 
-/// So many values that are all needed at the end.
+/// A kernel with `values` values that are all needed at its end.
 fn fan(values: usize) -> Kernel {
     mapped(|b, x| {
         let all: Vec<Value> = (0..values)

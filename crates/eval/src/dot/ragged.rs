@@ -3,7 +3,7 @@
 use helio_ir::memory::Counted;
 use helio_ir::{Array, Error, Literal, Native, Number, Result, Shape, dispatch, ops};
 
-use super::{Plan, add_row_products, add_scaled};
+use super::{DotPlan, add_row_products, add_scaled};
 use crate::Evaluator;
 use crate::dynamic::with_bounded_sizes;
 use crate::frame::{array, array_shape};
@@ -22,7 +22,7 @@ pub(crate) fn ragged_dot(
         return Array::zeros(shape.clone()).map(Literal::Array); // however many empty rows
     }
     let ragged = *op.lhs_ragged.first().ok_or_else(|| Error::internal("no ragged dimension"))?;
-    let plan = Plan::new(&op.dims, lhs, rhs, &op.rhs_group);
+    let plan = DotPlan::new(&op.dims, lhs, rhs, &op.rhs_group);
     let (mode, groups) = if let Some(place) = position(&op.dims.lhs_batch, ragged) {
         (Mode::Batch, Groups::new(lhs, &op.dims.lhs_batch, place, group_sizes)?)
     } else if let Some(place) = position(&op.dims.lhs_contracting, ragged) {
@@ -64,7 +64,7 @@ enum Mode {
 }
 
 fn add_ragged_products<S: Term>(
-    plan: &Plan,
+    plan: &DotPlan,
     mode: Mode,
     groups: &Groups,
     evaluator: &Evaluator<'_>,

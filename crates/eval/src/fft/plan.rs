@@ -16,7 +16,7 @@ use crate::products::zeros;
 const LARGEST_DIRECT_PRIME: usize = 61;
 
 /// How to transform lines of one length.
-pub(super) struct Plan {
+pub(super) struct FftPlan {
     length: usize,
     /// `exp(∓2πi k / length)` for each `k`.
     roots: Counted<C128>,
@@ -29,23 +29,23 @@ enum Method {
     Bluestein(Box<Bluestein>),
 }
 
-impl Plan {
+impl FftPlan {
     /// Errors: `ResourceExhausted`.
     pub(super) fn new(length: usize, inverse: bool) -> Result<Self> {
         let factors = prime_factors(length);
         if factors.last().is_some_and(|&largest| largest > LARGEST_DIRECT_PRIME) {
             let bluestein = Bluestein::new(length, inverse)?;
             let method = Method::Bluestein(Box::new(bluestein));
-            return Ok(Plan { length, roots: zeros(0)?, method });
+            return Ok(FftPlan { length, roots: zeros(0)?, method });
         }
         let mut roots = zeros(length)?;
         for (k, root) in roots.iter_mut().enumerate() {
             *root = root_of_unity(k, length, inverse);
         }
-        Ok(Plan { length, roots, method: Method::Factors(factors) })
+        Ok(FftPlan { length, roots, method: Method::Factors(factors) })
     }
 
-    /// Room that [`Plan::run`] works in. Errors: `ResourceExhausted`.
+    /// Room that [`FftPlan::run`] works in. Errors: `ResourceExhausted`.
     pub(super) fn scratch(&self) -> Result<Counted<C128>> {
         match &self.method {
             Method::Factors(factors) => zeros(factors.last().copied().unwrap_or(0)),
@@ -142,7 +142,7 @@ struct Bluestein {
     chirp: Counted<C128>,
     /// The transform of the conjugate of the chirp, wrapped around, over the length.
     kernel: Counted<C128>,
-    forward: Plan,
+    forward: FftPlan,
 }
 
 impl Bluestein {
@@ -160,7 +160,7 @@ impl Bluestein {
             wrapped[k] = v.conj();
             wrapped[(length - k) % length] = v.conj();
         }
-        let forward = Plan::new(length, false)?;
+        let forward = FftPlan::new(length, false)?;
         let mut kernel = zeros(length)?;
         forward.run(&wrapped, &mut kernel, &mut forward.scratch()?);
         for v in kernel.iter_mut() {
@@ -212,7 +212,7 @@ mod tests {
             let mut part = || random.below(2001) as f64 / 1000.0 - 1.0;
             let values: Vec<_> = (0..n).map(|_| C128::new(part(), part())).collect();
             for inverse in [false, true] {
-                let plan = Plan::new(n, inverse).unwrap();
+                let plan = FftPlan::new(n, inverse).unwrap();
                 let mut found = vec![C128::new(0.0, 0.0); n];
                 plan.run(&values, &mut found, &mut plan.scratch().unwrap());
                 let expected = direct(&values, inverse);

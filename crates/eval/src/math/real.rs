@@ -66,7 +66,8 @@ pub(crate) fn power(x: f64, y: f64) -> f64 {
     libm::pow(x, y)
 }
 
-/// `x`, which is of format `from`, rounded to a format of so many bits, ties to even.
+/// `x`, which is of format `from`, rounded to a format with exponents of `exponent_bits` bits and
+/// mantissas of `mantissa_bits` bits, ties to even.
 ///
 /// Overflow gives infinity. If the exponent gets narrower, results below the smallest normal number
 /// become zero; else they are rounded like `from`'s own subnormal numbers.

@@ -35,7 +35,7 @@ fn f64_of(digits: &str) -> f64 {
     f64::from_bits(u64::from_str_radix(&format!("{digits:0<16}"), 16).unwrap())
 }
 
-/// The numbers after the name of an operation, for each row with so many of them.
+/// The rows of the table that have `N` numbers after the name of an operation.
 fn rows<const N: usize>() -> Vec<(&'static str, [f64; N])> {
     let table = include_str!("../../tests/data/functions.txt");
     let rows = table.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {

@@ -89,7 +89,7 @@ impl Graph {
         })
     }
 
-    /// So many numbers at equal distances from `start` to `stop`, both included; computed in `f64`.
+    /// `count` numbers at equal distances from `start` to `stop`, both included; computed in `f64`.
     /// Errors: `elementwise.C1` unless `dtype` is a float, `dim.C1`. Source: NumPy's `linspace`.
     #[track_caller]
     pub fn linspace(

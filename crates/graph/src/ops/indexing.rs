@@ -220,7 +220,7 @@ impl Tensor {
         })
     }
 
-    /// So many elements of one axis from `start` on, an integer scalar. Errors: as for
+    /// `size` elements of one axis from `start` on, an integer scalar. Errors: as for
     /// [`Tensor::dynamic_slice`], and `shape.C1`. Source: JAX's `lax.dynamic_slice_in_dim`.
     #[track_caller]
     pub fn dynamic_slice_in_dim(

@@ -93,9 +93,10 @@ pub(crate) fn join(
 }
 
 impl Tensor {
-    /// The tensor with so many elements `value` before and after each axis; negative numbers crop.
+    /// The tensor with elements `value` added before and after each axis; negative numbers crop.
     ///
-    /// There is a pair for each axis. The value is promoted with the tensor. Errors: `pad.C1` for
+    /// There is a pair of numbers of elements for each axis. The value is promoted with the tensor.
+    /// Errors: `pad.C1` for
     /// another number of pairs, `pad.C2` unless the value is a scalar; `dim.C1`, or `dim.C2` in a
     /// call, if a dimension gets negative; `promotion.C1`, `promotion.C2`. Source: NumPy's `pad`.
     ///
@@ -246,8 +247,8 @@ impl Tensor {
         })
     }
 
-    /// The whole tensor so many times along each axis; the shorter of shape and repetitions gets 1s
-    /// in front. Errors: `dim.C1`. Source: NumPy's `tile`.
+    /// Copies of the tensor side by side: `repetitions` says how many along each axis; the shorter of
+    /// shape and repetitions gets 1s in front. Errors: `dim.C1`. Source: NumPy's `tile`.
     #[track_caller]
     pub fn tile(&self, repetitions: impl Into<Shape>) -> Tensor {
         self.call("tile", |ty| {
@@ -267,8 +268,8 @@ impl Tensor {
         })
     }
 
-    /// Each element so many times along an axis, one after the other. Errors: `shape.C1`, `dim.C1`.
-    /// Source: NumPy's `repeat`.
+    /// Each element `times` times along an axis, one copy after the other. Errors: `shape.C1`,
+    /// `dim.C1`. Source: NumPy's `repeat`.
     #[track_caller]
     pub fn repeat(&self, times: impl Into<Dim>, axis: isize) -> Tensor {
         self.call("repeat", |ty| {

@@ -8,16 +8,16 @@ use crate::graph::TensorType;
 use crate::{Dim, Shape, Tensor};
 
 /// A part of an axis: a range, such as `1..3`, `..-1` or `..`, or a pair of bounds, such as `(1, -1)`,
-/// with [`step`] of every so many elements or backwards; or an index, whose axis is dropped.
+/// with [`step`] of every n-th element, or backwards; or an index, whose axis is dropped.
 ///
 /// Bounds are numbers, negative ones from the end, or [`Dim`]s, which count from the start. A pair
 /// means the same as a range, but its bounds may be of two types, and Clippy, which takes `1..-1`
 /// for a mistake, accepts it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Slice(Part);
+pub struct Slice(AxisSlice);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum AxisSlice {
     Index(Dim),
     Range { start: Option<Dim>, stop: Option<Dim>, step: i64 },
 }
@@ -36,16 +36,16 @@ enum Part {
 /// ```
 pub fn step(range: impl Into<Slice>, by: i64) -> Slice {
     match range.into().0 {
-        Part::Range { start, stop, .. } => Slice(Part::Range { start, stop, step: by }),
+        AxisSlice::Range { start, stop, .. } => Slice(AxisSlice::Range { start, stop, step: by }),
         index => Slice(index),
     }
 }
 
 impl Slice {
-    const ALL: Slice = Slice(Part::Range { start: None, stop: None, step: 1 });
+    const ALL: Slice = Slice(AxisSlice::Range { start: None, stop: None, step: 1 });
 
     fn range(start: Option<Dim>, stop: Option<Dim>) -> Self {
-        Slice(Part::Range { start, stop, step: 1 })
+        Slice(AxisSlice::Range { start, stop, step: 1 })
     }
 }
 
@@ -99,7 +99,7 @@ macro_rules! indices {
     ($($index:ty),*) => {$(
         impl From<$index> for Slice {
             fn from(index: $index) -> Self {
-                Slice(Part::Index(index.into()))
+                Slice(AxisSlice::Index(index.into()))
             }
         }
     )*};
@@ -145,7 +145,7 @@ struct Elements {
     is_index: bool,
 }
 
-impl Part {
+impl AxisSlice {
     /// Errors: `slice.C1`, `slice.C2`.
     fn of(&self, dim: &Dim) -> Result<Elements> {
         let from_start = |bound: &Dim| match bound.number() {
@@ -153,7 +153,7 @@ impl Part {
             _ => bound.clone(),
         };
         let (start, stop, step) = match self {
-            Part::Index(index) => {
+            AxisSlice::Index(index) => {
                 let start = from_start(index);
                 if let (Some(start), Some(size)) = (start.number(), dim.number())
                     && !(0..size).contains(&start)
@@ -163,7 +163,7 @@ impl Part {
                 }
                 return Ok(Elements { start, step: 1, count: 1.into(), is_index: true });
             }
-            Part::Range { start, stop, step } => (start.as_ref(), stop.as_ref(), *step),
+            AxisSlice::Range { start, stop, step } => (start.as_ref(), stop.as_ref(), *step),
         };
         if !(1..=1 << 62).contains(&step.unsigned_abs()) {
             let detail = format!("a step of {step}; it must not be 0, nor beyond 2^62");

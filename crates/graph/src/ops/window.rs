@@ -26,7 +26,7 @@ pub enum Edges {
     /// As much as makes the result as large as the operand, divided by the stride and rounded up; an
     /// odd element goes to the end.
     Same,
-    /// So many elements before and after each axis; negative ones crop.
+    /// The numbers of elements before and after each axis; negative ones crop.
     Explicit(Vec<(i64, i64)>),
 }
 

@@ -17,7 +17,7 @@ impl XlaOp {
         broadcast_dimensions: &[usize],
     ) -> Result<(XlaOp, XlaOp)> {
         let (lhs_shape, rhs_shape) = (self.array_shape()?, rhs.array_shape()?);
-        let plan = Plan::new(&lhs_shape, &rhs_shape, broadcast_dimensions)?;
+        let plan = BroadcastPlan::new(&lhs_shape, &rhs_shape, broadcast_dimensions)?;
         Ok((self.stretch(&plan.sizes, &plan.lhs_map), rhs.stretch(&plan.sizes, &plan.rhs_map)))
     }
 
@@ -67,13 +67,13 @@ impl XlaOp {
 }
 
 /// How two operands come to have the same dimensions.
-struct Plan {
+struct BroadcastPlan {
     sizes: Vec<usize>,
     lhs_map: Vec<usize>,
     rhs_map: Vec<usize>,
 }
 
-impl Plan {
+impl BroadcastPlan {
     fn new(lhs: &ArrayShape, rhs: &ArrayShape, broadcast_dimensions: &[usize]) -> Result<Self> {
         let lhs_is_small = lhs.rank() < rhs.rank();
         let (small, large) = if lhs_is_small { (lhs, rhs) } else { (rhs, lhs) };
@@ -106,7 +106,7 @@ impl Plan {
             }
         }
         let (lhs_map, rhs_map) = if lhs_is_small { (map, identity) } else { (identity, map) };
-        Ok(Plan { sizes, lhs_map, rhs_map })
+        Ok(BroadcastPlan { sizes, lhs_map, rhs_map })
     }
 }
 

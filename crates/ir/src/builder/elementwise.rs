@@ -305,7 +305,8 @@ impl XlaOp {
         self.builder.apply(StochasticConvert { element }, &[self, random.as_ref()])
     }
 
-    /// Each element rounded to a format of so many bits, its type kept.
+    /// Each element rounded to a format with exponents of `exponent_bits` bits and mantissas of
+    /// `mantissa_bits` bits, its type kept.
     ///
     /// Shapes: the operand's. Errors: the rules of `reduce-precision`. Source: E3–E4
     /// "ReducePrecision", in the order of arguments of their tables and of XLA.

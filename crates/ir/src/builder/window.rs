@@ -125,7 +125,7 @@ pub(super) fn padded_window(
     WindowSpec { dimensions, strides, padding: &padding, ..WindowSpec::default() }.window()
 }
 
-/// Errors: `builder.C4` unless a list has so many entries.
+/// Errors: `builder.C4` unless `length`, that of the list that `what` names, is `needed`.
 pub(super) fn ensure_length(what: &str, length: usize, needed: usize) -> Result<()> {
     crate::ensure!(
         length == needed,

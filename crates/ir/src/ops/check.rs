@@ -218,7 +218,7 @@ pub(crate) fn ensure_result(
 /// Tuples may be nested so deep: whoever walks through a shape may recurse.
 pub(crate) const MAX_TUPLE_DEPTH: usize = 64;
 
-/// A shape may have so many parts: tuples of tuples grow fast.
+/// The most tuples and leaves of a shape: tuples of tuples grow fast.
 pub(crate) const MAX_TUPLE_PARTS: usize = 1 << 18;
 
 /// The tuple of these shapes, without layouts. Errors: `ResourceExhausted` if it is too deep or too

@@ -21,7 +21,7 @@ pub struct Reduce {
 type Folded<'a> = (Vec<&'a ArrayShape>, Vec<ElementType>);
 
 /// The operands of a fold: N arrays of the same sizes, N scalars. Errors: `rules`, in this order:
-/// not so many, not arrays, not of the same sizes, not scalars.
+/// another number of operands, not arrays, not of the same sizes, not scalars.
 fn folded<'a>(cx: &InferCx<'a>, rules: [&'static str; 4]) -> Result<Folded<'a>> {
     let [count_rule, array_rule, sizes_rule, scalar_rule] = rules;
     let operands = cx.operands.len();

@@ -188,7 +188,7 @@ fn write_float<T: Native>(value: T, out: &mut String) {
     general(&shortest(value, number), significant_digits(T::TYPE), out);
 }
 
-/// Up to so many digits a number is written out before it gets an exponent, as XLA does it.
+/// The most significant digits of a number that is printed without an exponent, as XLA does it.
 fn significant_digits(element: ElementType) -> i32 {
     match element {
         ElementType::F64 => 15,

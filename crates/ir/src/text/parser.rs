@@ -7,11 +7,11 @@ use super::names::{Named, Names};
 use super::{header, shape};
 use crate::{CompId, Computation, Error, Module};
 
-/// So many errors are reported; then reading ends.
+/// The most errors that are reported; then reading ends.
 pub const MAX_ERRORS: usize = 100;
 
-/// Shapes that are not written but inferred may have so many tuples and leaves together. (A tuple
-/// of a tuple twice over, often enough, is larger than any memory.)
+/// The most tuples and leaves of all shapes together that are inferred, not written. (A tuple of a
+/// tuple twice over, often enough, is larger than any memory.)
 pub const MAX_INFERRED_LEAVES: usize = 1 << 22;
 
 /// Reads a module, a list of computations without its first line (one marked `ENTRY`, else the last

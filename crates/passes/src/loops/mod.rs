@@ -10,7 +10,7 @@ use crate::draft::{Draft, Old};
 use crate::growth::Growth;
 use crate::pass::PassCx;
 use crate::rebuild::{contains, drop_unused, rebuild};
-use plan::{Fate, Plan};
+use plan::{Fate, LoopAnalysis};
 use rewrite::{NewState, constant_chain};
 
 /// Takes out of a loop's state what nobody reads and what is the same constant in each iteration,
@@ -95,7 +95,7 @@ fn smaller_loop(
 ) -> Result<Option<Vec<Option<InstrId>>>> {
     let Op::Tuple(_) = draft.op(init) else { return Ok(None) };
     let inits = draft.operands(init).to_vec();
-    let Some(plan) = Plan::new(draft, op, &inits, read) else { return Ok(None) };
+    let Some(plan) = LoopAnalysis::new(draft, op, &inits, read) else { return Ok(None) };
     let changes = plan.fates.iter().any(|fate| !matches!(fate, Fate::Kept(_)));
     if !changes && plan.hoisted.is_empty() && !plan.has_read_invariant(read) {
         return Ok(None);
@@ -129,7 +129,12 @@ fn smaller_loop(
 }
 
 /// Adds what is hoisted, before the loop.
-fn hoist(draft: &mut Draft<'_>, body: CompId, plan: &Plan, inits: &[InstrId]) -> Vec<InstrId> {
+fn hoist(
+    draft: &mut Draft<'_>,
+    body: CompId,
+    plan: &LoopAnalysis,
+    inits: &[InstrId],
+) -> Vec<InstrId> {
     if plan.hoisted.is_empty() {
         return Vec::new();
     }

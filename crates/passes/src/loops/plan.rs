@@ -16,8 +16,8 @@ pub(super) enum Fate {
     Kept(usize),
 }
 
-/// What is known of a loop.
-pub(super) struct Plan {
+/// What a loop carries in vain, and what is the same in each of its iterations.
+pub(super) struct LoopAnalysis {
     /// What becomes of each element of the state.
     pub fates: Vec<Fate>,
     /// The elements that no iteration changes.
@@ -32,7 +32,7 @@ pub(super) struct Plan {
     is_hoisted: Vec<bool>,
 }
 
-impl Plan {
+impl LoopAnalysis {
     /// `None` if body or condition use the state as a whole.
     pub fn new(draft: &mut Draft<'_>, op: While, inits: &[InstrId], read: &[bool]) -> Option<Self> {
         let effects = effects(draft, op.body);
@@ -66,7 +66,7 @@ impl Plan {
         let fates = fates.collect();
         let mut is_hoisted = vec![false; needs.live.len()];
         hoisted.iter().for_each(|id| is_hoisted[id.index()] = true);
-        Some(Plan { fates, invariant, live: needs.live, same, hoisted, is_hoisted })
+        Some(LoopAnalysis { fates, invariant, live: needs.live, same, hoisted, is_hoisted })
     }
 
     /// How many elements stay.

@@ -3,13 +3,13 @@
 use helio_ir::ops::{GetTupleElement, Parameter, Tuple};
 use helio_ir::{CompId, Computation, Instr, InstrId, Op, Result, Shape};
 
-use super::plan::{Fate, Plan};
+use super::plan::{Fate, LoopAnalysis};
 use crate::draft::{Draft, parameter_number};
 
 /// The state that takes the place of another.
 pub(super) struct NewState<'a> {
     /// What becomes of the old elements.
-    pub plan: &'a Plan,
+    pub plan: &'a LoopAnalysis,
     /// For each old element that is a constant, the instructions that make it, each the operand of
     /// the next.
     pub constants: Vec<Option<Vec<Instr>>>,

@@ -98,8 +98,8 @@ pub(super) use vectorise;
 #[inline(always)]
 pub(super) fn prefetch<T>(slice: &[T]) {
     // More than these the processor fetches by itself, once it sees what is going on.
-    const MOST_BYTES: usize = 1024;
-    for offset in (0..size_of_val(slice).min(MOST_BYTES)).step_by(64) {
+    const MAX_BYTES: usize = 1024;
+    for offset in (0..size_of_val(slice).min(MAX_BYTES)).step_by(64) {
         prefetch_line(slice.as_ptr().cast::<u8>().wrapping_add(offset));
     }
 }

@@ -28,8 +28,8 @@ impl Chunk {
     /// `None` if there can be no such chunk.
     pub(crate) fn capacity_for(len: usize) -> Option<usize> {
         // The most that an object of Rust may have, less what aligning takes.
-        const MOST: usize = isize::MAX as usize - HUGE_PAGE;
-        if len > MOST {
+        const MAX_BYTES: usize = isize::MAX as usize - HUGE_PAGE;
+        if len > MAX_BYTES {
             return None;
         }
         // Four capacities from each power of two to the next: at most a quarter is wasted.

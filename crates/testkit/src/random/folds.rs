@@ -7,7 +7,7 @@ use super::block::{Value, list, shape};
 use super::bound::{Bound, Precision};
 use super::{Fill, Generator};
 
-/// A fold of so many steps takes the interpreter a while.
+/// The most steps of a fold, which the interpreter performs one by one.
 const MAX_WORK: usize = 200_000;
 
 impl Generator {

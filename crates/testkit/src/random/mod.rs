@@ -33,7 +33,7 @@ use bound::Bound;
 
 /// A program, its arguments, and how closely its results must agree.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub struct RandomProgram {
     /// HLO text; the result is a tuple of arrays.
     pub text: String,
     /// The arguments.
@@ -42,7 +42,7 @@ pub struct Program {
     tolerances: Vec<Tolerance>,
 }
 
-impl Program {
+impl RandomProgram {
     /// The module, and the interpreter's result for the arguments.
     fn oracle(&self) -> Result<(Verified<Module>, Literal), String> {
         let module = helio::parse(&self.text).and_then(helio::ir::verify);
@@ -96,15 +96,15 @@ pub struct Random {
 }
 
 impl Random {
-    /// Grows a program of about so many instructions.
+    /// Grows a program of about `instructions` instructions.
     pub fn new(seed: u64, instructions: usize) -> Self {
         let mut generator = Generator::new(seed);
         (0..instructions).for_each(|_| generator.step());
         Random { generator }
     }
 
-    /// Grows a program of about so many instructions that read what their neighbours may overwrite,
-    /// on arrays that are cut up among threads.
+    /// Grows a program of about `instructions` instructions that read what their neighbours may
+    /// overwrite, on arrays that are cut up among threads.
     pub fn neighbours(seed: u64, instructions: usize) -> Self {
         let mut generator = Generator::for_neighbours(seed);
         (0..instructions).for_each(|_| generator.neighbour());
@@ -117,19 +117,19 @@ impl Random {
     }
 
     /// The program with all that nothing else uses as its result.
-    pub fn program(&self) -> Program {
+    pub fn program(&self) -> RandomProgram {
         self.program_of(&self.generator.block.unused())
     }
 
     /// The part of the program that one value, by number, is computed by.
-    pub fn part(&self, value: usize) -> Program {
+    pub fn part(&self, value: usize) -> RandomProgram {
         self.program_of(&[&self.generator.block.values[value]])
     }
 
     /// A small part of the program on which an engine fails, and how: what one value needs, or else
     /// the whole program with as few results as will do. `None` if it does not fail.
-    fn least(&self, engine: &Engine) -> Option<(Program, String)> {
-        let failing = |part: Program| part.agrees(engine).err().map(|error| (part, error));
+    fn least(&self, engine: &Engine) -> Option<(RandomProgram, String)> {
+        let failing = |part: RandomProgram| part.agrees(engine).err().map(|error| (part, error));
         let mut parts = (0..self.count()).map(|value| self.part(value));
         if let Some(least) = parts.find_map(failing) {
             return Some(least);
@@ -146,7 +146,7 @@ impl Random {
         Some(least)
     }
 
-    fn program_of(&self, results: &[&Value]) -> Program {
+    fn program_of(&self, results: &[&Value]) -> RandomProgram {
         let names: Vec<String> = results.iter().map(|value| value.name()).collect();
         let shapes: Vec<String> = results.iter().map(|value| value.shape()).collect();
         let root = format!("r = ({}) tuple({})", shapes.join(", "), names.join(", "));
@@ -169,7 +169,7 @@ impl Random {
         callees.iter().rev().for_each(|callee| text.push_str(callee));
         text.push_str(&format!("ENTRY entry {{\n{body}}}\n"));
         let tolerances = results.iter().map(|value| value.bound.tolerance(value.element));
-        Program { text, arguments, tolerances: tolerances.collect() }
+        RandomProgram { text, arguments, tolerances: tolerances.collect() }
     }
 }
 

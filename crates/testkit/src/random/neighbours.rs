@@ -9,8 +9,8 @@ use super::block::{Block, Value, list};
 use super::bound::Bound;
 use super::{Fill, Generator};
 
-/// Arrays are so large that they are cut up among threads.
-const MOST: usize = 1 << 17;
+/// The most elements of an array: enough for its work to be cut up among threads.
+const MAX_ELEMENTS: usize = 1 << 17;
 
 impl Generator {
     /// The state of growing a program of neighbours: an array or two, and vectors along some of its
@@ -22,12 +22,12 @@ impl Generator {
             computations: Vec::new(),
             known: std::collections::BTreeMap::new(),
             sizes: Vec::new(),
-            most: MOST,
+            most: MAX_ELEMENTS,
             donates: true,
         };
         let columns = *generator.pick(&[3, 10, 16, 33, 64, 64, 100, 128]);
         let middle = *generator.pick(&[1, 1, 2, 14, 32]);
-        let most = MOST / columns / middle;
+        let most = MAX_ELEMENTS / columns / middle;
         let rows = if generator.chance(2, 3) { most } else { generator.between(2, 64) as usize };
         generator.sizes = vec![rows.min(most), middle, columns];
         generator.sizes.retain(|&size| size > 1);

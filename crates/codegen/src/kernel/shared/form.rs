@@ -73,7 +73,8 @@ pub(super) struct Atoms {
     all: Vec<Atom>,
 }
 
-/// More than any index, and so few that sums of products with strides do not overflow.
+/// The bounds of an integer of which nothing is known: beyond any index, and small enough for sums of
+/// products with strides not to overflow.
 const ANYTHING: (i128, i128) = (-(1 << 63), 1 << 63);
 
 impl Atoms {

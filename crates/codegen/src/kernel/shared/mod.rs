@@ -126,7 +126,8 @@ impl Spread {
         (least <= greatest).then_some((least, greatest))
     }
 
-    /// What a mask says of `x`: it is below its ends and so much.
+    /// The `d` for which a mask says that `x` is below the ends of its limit plus `d`; `None` if the
+    /// limit's index is not `x` plus a constant.
     fn limited(&self, walk: &Walk<'_>, limit: &Limit, offset: i128) -> Option<i128> {
         let mut index = walk.atoms.expand(&limit.index);
         if let Some((n, scale)) = self.around {
@@ -148,26 +149,29 @@ impl Spread {
     }
 }
 
-/// A part of the difference of two addresses: a factor, and how large the number may be.
-struct Difference {
+/// A term of the difference of two addresses: a number of bytes, `factor`, times the difference of two
+/// integers, which is between `-reach` and `reach`.
+struct DifferenceTerm {
     factor: i128,
     reach: i128,
-    of: Part,
+    of: DifferenceKind,
 }
 
+/// What a term is the difference of.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
-    /// Of a variable at the load and at the store.
+enum DifferenceKind {
+    /// One variable's values at the load and at the store.
     Atom(AtomId),
-    /// Of two variables that are not the same.
+    /// The values of two different variables.
     Pair,
-    /// Of where lanes are.
+    /// The numbers of two lanes.
     Lanes,
 }
 
-/// The parts of a difference of addresses, and what else is in it.
-struct Parts {
-    all: Vec<Difference>,
+/// The difference of the addresses of a load and a store: a sum of terms, and the least and the most
+/// that is added to it.
+struct AddressDifference {
+    terms: Vec<DifferenceTerm>,
     rest: (i128, i128),
 }
 
@@ -177,34 +181,34 @@ struct Meeting {
     lanes_equal: bool,
 }
 
-impl Parts {
+impl AddressDifference {
     fn plus(&mut self, (low, high): (i128, i128)) {
         self.rest.0 = self.rest.0.saturating_add(low);
         self.rest.1 = self.rest.1.saturating_add(high);
     }
 
-    /// What must be zero if the sum of all parts is; `None` if it cannot be.
+    /// What must be zero if the sum of all terms is; `None` if it cannot be.
     fn solve(mut self) -> Option<Meeting> {
-        self.all.retain(|part| part.reach > 0 || part.of != Part::Pair);
-        self.all.sort_by_key(|part| part.factor.abs());
-        let spans = |part: &Difference| part.factor.abs().saturating_mul(part.reach);
-        let total = self.all.iter().fold(0i128, |sum, part| sum.saturating_add(spans(part)));
+        self.terms.retain(|term| term.reach > 0 || term.of != DifferenceKind::Pair);
+        self.terms.sort_by_key(|term| term.factor.abs());
+        let spans = |term: &DifferenceTerm| term.factor.abs().saturating_mul(term.reach);
+        let total = self.terms.iter().fold(0i128, |sum, term| sum.saturating_add(spans(term)));
         let (low, high) = self.rest;
         if low.saturating_sub(total) > 0 || high.saturating_add(total) < 0 {
             return None;
         }
         let mut meeting = Meeting { equal: HashSet::new(), lanes_equal: false };
         let mut smaller = total;
-        for part in self.all.iter().rev() {
-            smaller -= spans(part);
+        for term in self.terms.iter().rev() {
+            smaller -= spans(term);
             let most = low.abs().max(high.abs()).saturating_add(smaller);
-            if part.reach > 0 && part.factor.abs() <= most {
+            if term.reach > 0 && term.factor.abs() <= most {
                 return Some(meeting);
             }
-            match part.of {
-                Part::Atom(atom) => drop(meeting.equal.insert(atom)),
-                Part::Lanes => meeting.lanes_equal = true,
-                Part::Pair => {}
+            match term.of {
+                DifferenceKind::Atom(atom) => drop(meeting.equal.insert(atom)),
+                DifferenceKind::Lanes => meeting.lanes_equal = true,
+                DifferenceKind::Pair => {}
             }
         }
         (low <= 0 && 0 <= high).then_some(meeting)
@@ -236,12 +240,13 @@ impl Pairs<'_, '_> {
             let alike = scale(a).is_none() || scale(b).is_none() || scale(a) == scale(b);
             a.stride == b.stride && alike
         });
-        let mut parts = Parts { all: Vec::new(), rest: (1 - store.width, load.width - 1) };
+        let mut difference =
+            AddressDifference { terms: Vec::new(), rest: (1 - store.width, load.width - 1) };
         let mut lanes = None;
         let (mut from, mut to) = (walk.atoms.expand(from), walk.atoms.expand(to));
         if let Some((a, b)) = spreads {
             (from, to) = (a.rest.clone(), b.rest.clone());
-            // What is more than a lane's stride apart is so many lanes apart.
+            // Addresses that are whole strides apart are `by` lanes apart.
             let apart = from.constant - to.constant;
             let by = apart / a.stride;
             from.constant -= by * a.stride;
@@ -249,7 +254,11 @@ impl Pairs<'_, '_> {
             let ranges = a.range(walk, load, x).zip(b.range(walk, store, y));
             let Some((of_load, of_store)) = ranges else { return Ok(()) };
             let reach = of_load.1.max(of_store.1) - of_load.0.min(of_store.0);
-            parts.all.push(Difference { factor: a.stride, reach, of: Part::Lanes });
+            difference.terms.push(DifferenceTerm {
+                factor: a.stride,
+                reach,
+                of: DifferenceKind::Lanes,
+            });
             lanes = Some((a, b, x, y, of_load, of_store));
         } else {
             let span = |access: &Access| {
@@ -257,10 +266,10 @@ impl Pairs<'_, '_> {
                 (end.min(0), end.max(0))
             };
             let ((a, b), (c, d)) = (span(load), span(store));
-            parts.plus((a - d, b - c));
+            difference.plus((a - d, b - c));
         }
-        self.differences(&from, &to, &mut parts);
-        let Some(meeting) = parts.solve() else { return Ok(()) };
+        self.differences(&from, &to, &mut difference);
+        let Some(meeting) = difference.solve() else { return Ok(()) };
         let is_beside = lanes.as_ref().is_some_and(|(_, _, _, _, of_load, of_store)| {
             of_load.1 < of_store.0 || of_store.1 < of_load.0
         });
@@ -334,10 +343,10 @@ impl Pairs<'_, '_> {
         })
     }
 
-    /// Adds the parts of the difference of two sums.
-    fn differences(&self, from: &Form, to: &Form, parts: &mut Parts) {
+    /// Adds the terms of the difference of two sums.
+    fn differences(&self, from: &Form, to: &Form, difference: &mut AddressDifference) {
         let atoms = &self.walk.atoms;
-        parts.plus((from.constant - to.constant, from.constant - to.constant));
+        difference.plus((from.constant - to.constant, from.constant - to.constant));
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for (&atom, &factor) in &from.terms {
             let (least, greatest) = atoms.atom_range(atom);
@@ -346,8 +355,8 @@ impl Pairs<'_, '_> {
                 true => {
                     let step = self.step(atom);
                     let reach = (greatest - least) / step;
-                    let of = Part::Atom(atom);
-                    parts.all.push(Difference { factor: factor * step, reach, of });
+                    let of = DifferenceKind::Atom(atom);
+                    difference.terms.push(DifferenceTerm { factor: factor * step, reach, of });
                 }
                 false => ours.push((factor, least, greatest)),
             }
@@ -363,13 +372,17 @@ impl Pairs<'_, '_> {
                 Some(n) => {
                     let (_, low, high) = theirs.swap_remove(n);
                     let reach = greatest.max(high) - least.min(low);
-                    parts.all.push(Difference { factor, reach, of: Part::Pair });
+                    difference.terms.push(DifferenceTerm {
+                        factor,
+                        reach,
+                        of: DifferenceKind::Pair,
+                    });
                 }
-                None => parts.plus(ends(factor, least, greatest)),
+                None => difference.plus(ends(factor, least, greatest)),
             }
         }
         for (factor, least, greatest) in theirs {
-            parts.plus(ends(-factor, least, greatest));
+            difference.plus(ends(-factor, least, greatest));
         }
     }
 

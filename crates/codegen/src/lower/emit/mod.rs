@@ -22,9 +22,9 @@ pub(super) use kept::{Kept, lane_memory};
 pub(super) type Values = HashMap<NodeId, Elem>;
 
 /// Registers that values at points side by side may take.
-const MOST_LIVE: usize = 16;
+const MAX_LIVE: usize = 16;
 /// Fewer operations than this are near enough to those of the next point as it is.
-const FEWEST_APPLIED: usize = 3;
+const MIN_APPLIED: usize = 3;
 
 /// Where in the loops values are wanted.
 #[derive(Clone, Copy, Debug, Default)]
@@ -162,7 +162,7 @@ impl<'g, 'm> Emit<'g, 'm> {
             let nodes = zip(&self.graph.nodes, &needed).filter(|&(_, &needed)| needed);
             let applied = nodes.filter(|(node, _)| matches!(node, Node::Apply { .. })).count();
             let live = self.most_live(roots, &needed) + taken;
-            applied >= FEWEST_APPLIED && live * points.len() <= MOST_LIVE
+            applied >= MIN_APPLIED && live * points.len() <= MAX_LIVE
         };
         if pays {
             self.evaluate(b, roots, &mut places, &[]);

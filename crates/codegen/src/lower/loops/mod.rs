@@ -35,7 +35,7 @@ pub(super) struct Pass {
 
 /// A folded loop that is cut into parts, each folded for itself.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Parts {
+pub(super) struct FoldParts {
     /// The folded loop.
     pub dim: Dim,
     /// The loop over parts, which is not one of the domain's.
@@ -51,7 +51,7 @@ pub(super) struct Work {
     pub passes: Vec<Pass>,
     /// Stored once for each point of the kept loops.
     pub stores: Vec<Store>,
-    pub parts: Option<Parts>,
+    pub parts: Option<FoldParts>,
     /// Where accumulators of parts go: reduction, leaf, place.
     pub partial: Vec<(usize, usize, Affine, Arg)>,
 }

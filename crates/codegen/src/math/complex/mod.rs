@@ -14,7 +14,7 @@ use super::{exp, log, trig};
 use crate::kernel::{BinOp, Builder, Cmp, MaskOp, Value};
 
 /// Real and imaginary parts.
-pub(crate) type Parts = (Value, Value);
+pub(crate) type ComplexParts = (Value, Value);
 
 /// A complex number as one near 1 times a power of two.
 struct Scaled {
@@ -26,13 +26,13 @@ struct Scaled {
     exponent: Value,
 }
 
-fn scaled(c: &mut Calc<'_>, z: Parts) -> Scaled {
+fn scaled(c: &mut Calc<'_>, z: ComplexParts) -> Scaled {
     scaled_by(c, z, false)
 }
 
 /// The power of two is bounded, so that both it and its reciprocal are ordinary numbers; an even one
 /// has an exact square root.
-fn scaled_by(c: &mut Calc<'_>, z: Parts, even: bool) -> Scaled {
+fn scaled_by(c: &mut Calc<'_>, z: ComplexParts, even: bool) -> Scaled {
     let (re, im) = (c.abs(z.0), c.abs(z.1));
     // Of a NaN and a number either may come out: the result is NaN in any case.
     let larger = c.b.bin(BinOp::Max, re, im);
@@ -61,14 +61,14 @@ fn magnitude(c: &mut Calc<'_>, re: Value, im: Value) -> Value {
 }
 
 /// Whether a part is infinite.
-fn is_infinite(c: &mut Calc<'_>, z: Parts) -> Value {
+fn is_infinite(c: &mut Calc<'_>, z: ComplexParts) -> Value {
     let (re, im) = (c.abs(z.0), c.abs(z.1));
     let re = c.cmp_k(Cmp::Eq, re, f64::INFINITY);
     let im = c.cmp_k(Cmp::Eq, im, f64::INFINITY);
     c.b.mask_op(MaskOp::Or, re, im)
 }
 
-fn is_finite(c: &mut Calc<'_>, z: Parts) -> Value {
+fn is_finite(c: &mut Calc<'_>, z: ComplexParts) -> Value {
     let (re, im) = (c.abs(z.0), c.abs(z.1));
     let re = c.cmp_k(Cmp::Lt, re, f64::INFINITY);
     let im = c.cmp_k(Cmp::Lt, im, f64::INFINITY);
@@ -76,7 +76,7 @@ fn is_finite(c: &mut Calc<'_>, z: Parts) -> Value {
 }
 
 /// `|z|`; infinite if a part is, even if the other is NaN.
-pub(crate) fn abs(b: &mut Builder, z: Parts) -> Value {
+pub(crate) fn abs(b: &mut Builder, z: ComplexParts) -> Value {
     let c = &mut Calc::new(b, z.0);
     let s = scaled(c, z);
     let near = magnitude(c, s.re, s.im);
@@ -87,7 +87,7 @@ pub(crate) fn abs(b: &mut Builder, z: Parts) -> Value {
 }
 
 /// `z / |z|`; zero stays as it is.
-pub(crate) fn sign(b: &mut Builder, z: Parts) -> Parts {
+pub(crate) fn sign(b: &mut Builder, z: ComplexParts) -> ComplexParts {
     let c = &mut Calc::new(b, z.0);
     let s = scaled(c, z);
     // Once more, for subnormal parts.
@@ -109,7 +109,7 @@ fn sum_of_products(c: &mut Calc<'_>, [a, b]: [Value; 2], [p, q]: [Value; 2]) -> 
 }
 
 /// `x / y`
-pub(crate) fn divide(b: &mut Builder, x: Parts, y: Parts) -> Parts {
+pub(crate) fn divide(b: &mut Builder, x: ComplexParts, y: ComplexParts) -> ComplexParts {
     let c = &mut Calc::new(b, x.0);
     let (n, d) = (scaled(c, x), scaled(c, y));
     let square = c.mul(d.im, d.im);
@@ -183,7 +183,7 @@ fn corner(c: &mut Calc<'_>, x: Value) -> Value {
 
 /// The root with real part not negative: the part with the larger magnitude, `sqrt((|x| + |z|) / 2)`,
 /// has no cancellation, and the other is half of `y` over it.
-pub(crate) fn sqrt(b: &mut Builder, z: Parts) -> Parts {
+pub(crate) fn sqrt(b: &mut Builder, z: ComplexParts) -> ComplexParts {
     let c = &mut Calc::new(b, z.0);
     let (x, y) = z;
     let s = scaled_by(c, z, true);
@@ -228,7 +228,7 @@ pub(crate) fn sqrt(b: &mut Builder, z: Parts) -> Parts {
 }
 
 /// `1 / sqrt(z)`
-pub(crate) fn rsqrt(b: &mut Builder, z: Parts) -> Parts {
+pub(crate) fn rsqrt(b: &mut Builder, z: ComplexParts) -> ComplexParts {
     let root = sqrt(b, z);
     let lane = b.lane(z.0);
     let one = (b.float(lane, 1.0), b.float(lane, 0.0));
@@ -239,7 +239,7 @@ pub(crate) fn rsqrt(b: &mut Builder, z: Parts) -> Parts {
 ///
 /// Where `|z|` is near 1, its logarithm is that of `1 + (|z|² - 1)`, whose last term is summed with
 /// all rounding errors: the logarithm is nothing else there.
-pub(crate) fn log(b: &mut Builder, z: Parts) -> Parts {
+pub(crate) fn log(b: &mut Builder, z: ComplexParts) -> ComplexParts {
     let angle = trig::atan2(b, z.1, z.0);
     let c = &mut Calc::new(b, z.0);
     let (re, im) = (c.abs(z.0), c.abs(z.1));
@@ -272,14 +272,14 @@ pub(crate) fn log(b: &mut Builder, z: Parts) -> Parts {
 }
 
 /// `e^x (cos y + i sin y)`, the power in factors: the product may be finite where it is not.
-pub(crate) fn exp(b: &mut Builder, z: Parts) -> Parts {
+pub(crate) fn exp(b: &mut Builder, z: ComplexParts) -> ComplexParts {
     let c = &mut Calc::new(b, z.0);
     let factors = exp::exp_in_factors(c, z.0);
     exp_of_factors(c, z, factors)
 }
 
 /// The same, where factors of `e^x` are known.
-fn exp_of_factors(c: &mut Calc<'_>, (x, y): Parts, factors: [Value; 3]) -> Parts {
+fn exp_of_factors(c: &mut Calc<'_>, (x, y): ComplexParts, factors: [Value; 3]) -> ComplexParts {
     let (sin, cos) = trig::sin_cos(c, y);
     let mut scale = |part: Value| factors.iter().fold(part, |part, &factor| c.mul(part, factor));
     let (re, im) = (scale(cos), scale(sin));

@@ -2,14 +2,14 @@
 
 use super::super::calc::{Calc, Pair};
 use super::super::{exp, pow, trig};
-use super::{Parts, exp_of_factors, is_infinite, magnitude, scaled};
+use super::{ComplexParts, exp_of_factors, is_infinite, magnitude, scaled};
 use crate::kernel::{BinOp, Builder, Cmp, Conv, Value};
 
 /// `x^y`: the magnitude `e^(y.re ln |x| - y.im arg x)` at the angle `y.re arg x + y.im ln |x|`.
 ///
 /// The logarithms and what they are multiplied to are carried as sums of two floats, as for powers of
 /// real numbers; the angle is not, so that the result is about `|y arg x|` units off.
-pub(crate) fn power(b: &mut Builder, x: Parts, y: Parts) -> Parts {
+pub(crate) fn power(b: &mut Builder, x: ComplexParts, y: ComplexParts) -> ComplexParts {
     let angle = trig::atan2(b, x.1, x.0);
     let c = &mut Calc::new(b, x.0);
     let log = log_abs(c, x);
@@ -31,7 +31,7 @@ pub(crate) fn power(b: &mut Builder, x: Parts, y: Parts) -> Parts {
     let power = exp_of_factors(c, (exponent, turn), factors);
 
     let mut result = power;
-    let mut choose = |c: &mut Calc<'_>, mask: Value, (re, im): Parts| {
+    let mut choose = |c: &mut Calc<'_>, mask: Value, (re, im): ComplexParts| {
         result = (c.select(mask, re, result.0), c.select(mask, im, result.1));
     };
     // An infinite exponent leaves no angle, but on the positive real axis at infinity.
@@ -62,7 +62,7 @@ pub(crate) fn power(b: &mut Builder, x: Parts, y: Parts) -> Parts {
 }
 
 /// `ln |x|` of a number other than zero.
-fn log_abs(c: &mut Calc<'_>, x: Parts) -> Pair {
+fn log_abs(c: &mut Calc<'_>, x: ComplexParts) -> Pair {
     let s = scaled(c, x);
     let near = magnitude(c, s.re, s.im);
     let infinite = is_infinite(c, x);

@@ -2,7 +2,7 @@
 
 use super::super::calc::Calc;
 use super::super::{exp, log, trig};
-use super::{Parts, exp as complex_exp, log as complex_log};
+use super::{ComplexParts, exp as complex_exp, log as complex_log};
 use crate::kernel::{Builder, Cmp, MaskOp, Value};
 
 /// Both hyperbolic functions of `x`, and sine and cosine of `y`.
@@ -13,7 +13,7 @@ struct Waves {
     cos: Value,
 }
 
-fn waves(c: &mut Calc<'_>, (x, y): Parts) -> Waves {
+fn waves(c: &mut Calc<'_>, (x, y): ComplexParts) -> Waves {
     let (sin, cos) = trig::sin_cos(c, y);
     Waves { sinh: exp::sinh(c.b, x), cosh: exp::cosh(c.b, x), sin, cos }
 }
@@ -36,7 +36,7 @@ fn far_products(c: &mut Calc<'_>, x: Value, parts: [Value; 2]) -> [Value; 2] {
 }
 
 /// Whether `x` is infinite and `y` no number that says where the result lies.
-fn is_lost(c: &mut Calc<'_>, (x, y): Parts) -> Value {
+fn is_lost(c: &mut Calc<'_>, (x, y): ComplexParts) -> Value {
     let (x_abs, y_abs) = (c.abs(x), c.abs(y));
     let infinite = c.cmp_k(Cmp::Eq, x_abs, f64::INFINITY);
     let finite = c.cmp_k(Cmp::Lt, y_abs, f64::INFINITY);
@@ -44,7 +44,7 @@ fn is_lost(c: &mut Calc<'_>, (x, y): Parts) -> Value {
 }
 
 /// `sinh x cos y + i cosh x sin y`
-pub(crate) fn sinh(b: &mut Builder, z: Parts) -> Parts {
+pub(crate) fn sinh(b: &mut Builder, z: ComplexParts) -> ComplexParts {
     let c = &mut Calc::new(b, z.0);
     let (x, y) = z;
     let w = waves(c, z);
@@ -63,7 +63,7 @@ pub(crate) fn sinh(b: &mut Builder, z: Parts) -> Parts {
 }
 
 /// `cosh x cos y + i sinh x sin y`
-pub(crate) fn cosh(b: &mut Builder, z: Parts) -> Parts {
+pub(crate) fn cosh(b: &mut Builder, z: ComplexParts) -> ComplexParts {
     let c = &mut Calc::new(b, z.0);
     let (x, y) = z;
     let w = waves(c, z);
@@ -83,7 +83,7 @@ pub(crate) fn cosh(b: &mut Builder, z: Parts) -> Parts {
 }
 
 /// `(sinh x cosh x + i sin y cos y) / (sinh² x + cos² y)`, in which nothing cancels.
-pub(crate) fn tanh(b: &mut Builder, z: Parts) -> Parts {
+pub(crate) fn tanh(b: &mut Builder, z: ComplexParts) -> ComplexParts {
     let c = &mut Calc::new(b, z.0);
     let (x, y) = z;
     let w = waves(c, z);
@@ -110,28 +110,32 @@ pub(crate) fn tanh(b: &mut Builder, z: Parts) -> Parts {
 }
 
 /// `f(i z) / i` of an odd function: the trigonometric one of a hyperbolic one.
-fn turned(b: &mut Builder, f: fn(&mut Builder, Parts) -> Parts, z: Parts) -> Parts {
+fn turned(
+    b: &mut Builder,
+    f: fn(&mut Builder, ComplexParts) -> ComplexParts,
+    z: ComplexParts,
+) -> ComplexParts {
     let minus_y = Calc::new(b, z.1).neg(z.1);
     let (re, im) = f(b, (minus_y, z.0));
     (im, Calc::new(b, re).neg(re))
 }
 
-pub(crate) fn sin(b: &mut Builder, z: Parts) -> Parts {
+pub(crate) fn sin(b: &mut Builder, z: ComplexParts) -> ComplexParts {
     turned(b, sinh, z)
 }
 
 /// `cosh(i z)`
-pub(crate) fn cos(b: &mut Builder, z: Parts) -> Parts {
+pub(crate) fn cos(b: &mut Builder, z: ComplexParts) -> ComplexParts {
     let minus_y = Calc::new(b, z.1).neg(z.1);
     cosh(b, (minus_y, z.0))
 }
 
-pub(crate) fn tan(b: &mut Builder, z: Parts) -> Parts {
+pub(crate) fn tan(b: &mut Builder, z: ComplexParts) -> ComplexParts {
     turned(b, tanh, z)
 }
 
 /// `e^z - 1`, whose real part `e^x cos y - 1` is put together from two small terms.
-pub(crate) fn expm1(b: &mut Builder, z: Parts) -> Parts {
+pub(crate) fn expm1(b: &mut Builder, z: ComplexParts) -> ComplexParts {
     let (x, y) = z;
     let (whole, im) = complex_exp(b, z);
     let real = exp::expm1(b, x);
@@ -152,7 +156,7 @@ pub(crate) fn expm1(b: &mut Builder, z: Parts) -> Parts {
 
 /// `ln(1 + z)`. Near zero the real part is half of the logarithm of `1 + (2x + x² + y²)`, where terms
 /// that cancel are small against the imaginary part.
-pub(crate) fn log1p(b: &mut Builder, z: Parts) -> Parts {
+pub(crate) fn log1p(b: &mut Builder, z: ComplexParts) -> ComplexParts {
     let (x, y) = z;
     let one_more = Calc::new(b, x).add_k(x, 1.0);
     let (far, im) = complex_log(b, (one_more, y));
@@ -169,7 +173,7 @@ pub(crate) fn log1p(b: &mut Builder, z: Parts) -> Parts {
 
 /// `1 / (1 + e^-z) = (e^x + e^iy) / (2 cosh x + 2 cos y)`, where the denominator is put together
 /// without cancellation from the half angles.
-pub(crate) fn logistic(b: &mut Builder, z: Parts) -> Parts {
+pub(crate) fn logistic(b: &mut Builder, z: ComplexParts) -> ComplexParts {
     let (x, y) = z;
     let c = &mut Calc::new(b, x);
     let (half_x, half_y) = (c.mul_k(x, 0.5), c.mul_k(y, 0.5));

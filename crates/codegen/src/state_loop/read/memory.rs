@@ -14,7 +14,7 @@ use crate::kernel::{Addr, BinOp, Buf, Builder, IndexOp, Value};
 const MAX_ROW_BYTES: usize = 8 << 10;
 
 /// A box of an array in memory.
-pub(super) struct Part<'p> {
+pub(super) struct ArrayBox<'p> {
     pub buf: Buf,
     pub shape: &'p ArrayShape,
     /// Where it begins: numbers, and how many elements each counts.
@@ -30,8 +30,8 @@ impl Reader<'_> {
 
     /// Where a box is, if its elements lie as values want them: for each of the values, an address;
     /// and whether that is a row, with an element in each lane.
-    fn places(&self, part: &Part<'_>) -> Option<(Vec<Addr>, bool)> {
-        let &Part { buf, shape, starts, sizes } = part;
+    fn places(&self, part: &ArrayBox<'_>) -> Option<(Vec<Addr>, bool)> {
+        let &ArrayBox { buf, shape, starts, sizes } = part;
         let dims = shape.dims();
         let bytes = shape.element().size_bytes() as i64;
         let terms: Vec<(Value, i64)> =
@@ -68,7 +68,7 @@ impl Reader<'_> {
     }
 
     /// Reads a box of an array.
-    pub(super) fn read(&mut self, b: &mut Builder, part: &Part<'_>) -> Option<Vec<Elem>> {
+    pub(super) fn read(&mut self, b: &mut Builder, part: &ArrayBox<'_>) -> Option<Vec<Elem>> {
         let (places, is_row) = self.places(part)?;
         self.is_apart(part.buf, is_row).then_some(())?;
         let mask = self.mask().filter(|_| is_row);
@@ -145,7 +145,7 @@ impl Reader<'_> {
         let starts = self.starts(b, (instr, values), 2, shape.dims(), part.dims())?;
         let elems = self.values(b, values[update.index()].first()?, part)?;
         let sizes = part.dims();
-        let (places, is_row) = self.places(&Part { buf, shape, starts: &starts, sizes })?;
+        let (places, is_row) = self.places(&ArrayBox { buf, shape, starts: &starts, sizes })?;
         self.is_apart(buf, is_row).then_some(())?;
         self.count(places.len())?;
         if self.stores {

@@ -5,14 +5,15 @@ use crate::kernel::{Addr, Buf, Mem, Value};
 use crate::x86::mir::{Address, Alu, Inst, Operand, Reg, Region, Scalar};
 
 /// The largest displacement in an instruction; sums of two still fit.
-const MOST_DISP: i64 = 1 << 30;
+const MAX_DISP: i64 = 1 << 30;
 
-/// So many bytes as something that any address may be moved by ([`Address::plus`]).
+/// A distance in bytes as a displacement that any address may be moved by ([`Address::plus`]); `None`
+/// if it is too large.
 pub(super) fn displacement(bytes: i64) -> Option<i32> {
-    (-MOST_DISP < bytes && bytes < MOST_DISP).then_some(bytes as i32)
+    (-MAX_DISP < bytes && bytes < MAX_DISP).then_some(bytes as i32)
 }
 
-/// The shift that multiplies by so many bytes, if addresses have it.
+/// The shift that multiplies an index by `bytes`, if addresses have it.
 fn shift_of(bytes: i64) -> Option<u8> {
     matches!(bytes, 1 | 2 | 4 | 8).then(|| bytes.trailing_zeros() as u8)
 }
@@ -32,7 +33,7 @@ impl Select<'_> {
         // The innermost last, and of these one that an address can scale.
         terms.sort_by_key(|&(depth, _, bytes)| (depth, shift_of(bytes).is_some()));
         let mut base = self.buffer(addr.buf);
-        if disp.abs() >= MOST_DISP {
+        if disp.abs() >= MAX_DISP {
             let far = self.general();
             let by = Operand::Reg(self.int(disp));
             self.scopes[0].insts.push(Inst::Alu { op: Alu::Add, dst: far, a: base, b: by });

@@ -148,7 +148,7 @@ impl Select<'_> {
         }
     }
 
-    /// A constant: the first lanes, so many.
+    /// A constant mask in which the first `count` lanes are on.
     fn first_lanes(&mut self, count: u32) -> Reg {
         match self.isa {
             Isa::Avx512 if count as usize == self.kernel.lanes => self.mask_const(true),

@@ -382,7 +382,7 @@ impl Select<'_> {
         });
     }
 
-    /// Whether a vector of so many bytes should be written past the caches, and can be.
+    /// Whether a vector of `bytes` bytes should be written past the caches, and can be.
     fn goes_past(&mut self, addr: &Addr, bytes: usize) -> bool {
         let Buf::Param(param) = addr.buf else { return false };
         if !self.kernel.params[param as usize].stream || bytes < 16 {
@@ -510,7 +510,7 @@ enum Apart {
 /// Where the elements of a vector are.
 #[derive(Clone, Copy)]
 enum Elements {
-    /// So many bytes apart.
+    /// At a fixed distance in bytes from lane to lane.
     Strided(i64),
     /// At indices times a scale.
     Indexed { index: Reg, wide_index: bool, scale: i64 },

@@ -197,7 +197,7 @@ impl Select<'_> {
         self.len_of(self.kernel.lanes * lane.bytes())
     }
 
-    /// The shortest vector of so many bytes.
+    /// The shortest vector of at least `bytes` bytes.
     fn len_of(&self, bytes: usize) -> Len {
         match bytes {
             ..=16 => Len::X,

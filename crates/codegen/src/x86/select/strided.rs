@@ -11,7 +11,7 @@ use crate::x86::mir::{Address, Inst, Reg, Src};
 use crate::x86::ops;
 
 /// Elements at most so far apart, in elements: beyond, a gather is as fast.
-const MOST_APART: i64 = 8;
+const MAX_APART: i64 = 8;
 
 /// Where the elements of all lanes are.
 #[derive(Clone, Copy)]
@@ -30,7 +30,7 @@ impl Span {
     fn of(mem: Mem, at: Address, stride: i64, lanes: usize) -> Option<Self> {
         let size = mem.bytes() as i64;
         let apart = stride.checked_abs()? / size;
-        if stride % size != 0 || !(2..=MOST_APART).contains(&apart) {
+        if stride % size != 0 || !(2..=MAX_APART).contains(&apart) {
             return None;
         }
         let backwards = stride < 0;
@@ -55,8 +55,8 @@ impl Span {
     }
 }
 
-/// Elements are taken from so many blocks of neighbours at most: otherwise a gather is as fast, which
-/// there is for elements of 32 and 64 bits.
+/// The most blocks of neighbours that the elements of a vector are permuted from: of more, a gather is
+/// as fast, which there is for elements of 32 and 64 bits.
 fn most_blocks(mem: Mem) -> usize {
     match mem.bytes() {
         8 => 4,

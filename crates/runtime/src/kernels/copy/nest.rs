@@ -51,15 +51,15 @@ const MAX_INTERLEAVED: usize = 8;
 /// read side by side.
 const BAND: usize = 64;
 /// Bytes of the shortest row that is stored past the caches.
-const LEAST_STREAMED: usize = 1 << 10;
+const MIN_STREAMED: usize = 1 << 10;
 /// Lines of the source that are read side by side in a plane of rows, unless a line's rows fill
 /// cache lines by themselves.
 const BAND_OF_ROWS: usize = 32;
-const LEAST_ALONE: usize = 64;
+const MIN_ALONE: usize = 64;
 /// Lines of the source that are shorter are read element by element.
-const LEAST_TILED: usize = MAX_INTERLEAVED + 1;
+const MIN_TILED: usize = MAX_INTERLEAVED + 1;
 /// Shorter loops had better not be the innermost.
-const LEAST_INNER: usize = 16;
+const MIN_INNER: usize = 16;
 
 impl Nest {
     /// The loops for these axes, none of which can be merged, in order of the target.
@@ -158,7 +158,7 @@ impl Nest {
                 // target do not overlap, since one is borrowed mutably.
                 unsafe {
                     let (from, to) = (from.add(range.start), to.add(range.start));
-                    match self.is_streamed && range.len() >= LEAST_STREAMED {
+                    match self.is_streamed && range.len() >= MIN_STREAMED {
                         true => stream::copy(from, to, range.len()),
                         false => from.copy_to_nonoverlapping(to, range.len()),
                     }
@@ -212,7 +212,7 @@ impl Inner {
         let source = steps.iter().position(|step| is_dense(step.from));
         match (source, steps.last()) {
             // (An axis that is dense in both would be part of the row.)
-            (Some(source), Some(&target)) if is_dense(target.to) && bytes < LEAST_ALONE => {
+            (Some(source), Some(&target)) if is_dense(target.to) && bytes < MIN_ALONE => {
                 steps.pop();
                 Inner::PlaneOfRows { source: steps.remove(source), target, bytes }
             }
@@ -233,7 +233,7 @@ impl Inner {
             steps.pop();
             return Inner::Interleaved { line, short: last };
         }
-        let is_line = |step: &Step| step.from == element && step.size >= LEAST_TILED;
+        let is_line = |step: &Step| step.from == element && step.size >= MIN_TILED;
         let line = steps.iter().position(is_line);
         let is_plane = last.to == element && last.from != 0 && last.size > 3;
         if let (Some(line), true) = (line, is_plane) {
@@ -252,7 +252,7 @@ impl Inner {
 /// If there is none.
 fn longest(steps: &mut Vec<Step>) -> Step {
     let last = steps[steps.len() - 1].size;
-    let longest = steps.iter().rposition(|step| last < LEAST_INNER && step.size > 4 * last);
+    let longest = steps.iter().rposition(|step| last < MIN_INNER && step.size > 4 * last);
     steps.remove(longest.unwrap_or(steps.len() - 1))
 }
 

@@ -6,7 +6,7 @@
 use helio_fft::num_complex::Complex;
 use helio_fft::{FftDirection, Planned};
 
-use super::Part;
+use super::Real;
 use super::lanes::Lanes;
 use super::stages::{Stages, View};
 
@@ -28,7 +28,7 @@ pub(super) struct Convolved<T> {
     to: Vec<usize>,
 }
 
-impl<T: Part> Line<T> {
+impl<T: Real> Line<T> {
     /// A plan; `None` if the length has large factors and is no prime that follows a number
     /// without.
     pub(super) fn new(len: usize) -> Option<Self> {
@@ -47,7 +47,7 @@ impl<T: Part> Line<T> {
     }
 
     /// As [`Stages::run`].
-    pub(super) fn run<'s, L: Lanes<Part = T>>(
+    pub(super) fn run<'s, L: Lanes<Real = T>>(
         &self,
         view: View<L>,
         a: &'s mut [T],
@@ -60,7 +60,7 @@ impl<T: Part> Line<T> {
     }
 }
 
-impl<T: Part> Convolved<T> {
+impl<T: Real> Convolved<T> {
     fn new(len: usize) -> Option<Self> {
         let stages = Stages::new(len.checked_sub(1)?)?;
         let generator = generator(len)?;
@@ -80,7 +80,7 @@ impl<T: Part> Convolved<T> {
         Some(Convolved { stages, spectrum, from, to })
     }
 
-    fn run<'s, L: Lanes<Part = T>>(
+    fn run<'s, L: Lanes<Real = T>>(
         &self,
         view: View<L>,
         a: &'s mut [T],
@@ -116,7 +116,7 @@ impl<T: Part> Convolved<T> {
     }
 }
 
-fn rounded<T: Part>(v: Complex<f64>) -> [T; 2] {
+fn rounded<T: Real>(v: Complex<f64>) -> [T; 2] {
     [T::rounded(v.re), T::rounded(v.im)]
 }
 

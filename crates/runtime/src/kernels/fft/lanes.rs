@@ -2,7 +2,7 @@
 
 use std::ops::{Add, Mul, Sub};
 
-use super::Part;
+use super::Real;
 
 /// A vector of numbers, one for each line. One that is there proves that the machine has the
 /// instructions for it: only [`Lanes`] make the first.
@@ -18,8 +18,8 @@ pub(super) trait Vector:
 
 /// An instruction set. A value proves that the machine has it.
 pub(super) trait Lanes: Copy + Send + Sync + 'static {
-    /// A number.
-    type Part: Part;
+    /// The number in a lane.
+    type Real: Real;
     /// `COUNT` numbers.
     type Vector: Vector;
     /// How many lines are transformed side by side.
@@ -29,28 +29,28 @@ pub(super) trait Lanes: Copy + Send + Sync + 'static {
     fn vectorise<R>(self, body: impl FnOnce() -> R) -> R;
 
     /// One number for all lines.
-    fn splat(self, value: Self::Part) -> Self::Vector;
+    fn splat(self, value: Self::Real) -> Self::Vector;
 
     /// The first `COUNT` numbers of a slice. Panics if there are fewer.
-    fn load(self, from: &[Self::Part]) -> Self::Vector;
+    fn load(self, from: &[Self::Real]) -> Self::Vector;
 
     /// Writes the first `COUNT` numbers of a slice. Panics if there are fewer.
-    fn store(self, vector: Self::Vector, to: &mut [Self::Part]);
+    fn store(self, vector: Self::Vector, to: &mut [Self::Real]);
 }
 
 /// A number of each line.
 #[inline(always)]
-pub(super) fn row<L: Lanes>(lanes: L, data: &[L::Part], i: usize) -> L::Vector {
+pub(super) fn row<L: Lanes>(lanes: L, data: &[L::Real], i: usize) -> L::Vector {
     lanes.load(&data[i * L::COUNT..])
 }
 
 /// What is done for some instruction set.
-pub(super) trait Work<T: Part> {
+pub(super) trait Work<T: Real> {
     /// What comes of it.
     type Result;
 
     /// Does it; to be inlined.
-    fn run<L: Lanes<Part = T>>(self, lanes: L) -> Self::Result;
+    fn run<L: Lanes<Real = T>>(self, lanes: L) -> Self::Result;
 }
 
 macro_rules! with_widest {
@@ -85,7 +85,7 @@ pub(super) struct Four<T>([T; 4]);
 
 macro_rules! each_of_four {
     ($trait:ident, $method:ident) => {
-        impl<T: Part> $trait for Four<T> {
+        impl<T: Real> $trait for Four<T> {
             type Output = Self;
 
             #[inline(always)]
@@ -100,7 +100,7 @@ each_of_four!(Add, add);
 each_of_four!(Sub, sub);
 each_of_four!(Mul, mul);
 
-impl<T: Part> Vector for Four<T> {
+impl<T: Real> Vector for Four<T> {
     #[inline(always)]
     fn mul_add(self, b: Self, c: Self) -> Self {
         self * b + c
@@ -112,8 +112,8 @@ impl<T: Part> Vector for Four<T> {
     }
 }
 
-impl<T: Part> Lanes for Portable<T> {
-    type Part = T;
+impl<T: Real> Lanes for Portable<T> {
+    type Real = T;
     type Vector = Four<T>;
     const COUNT: usize = 4;
 
@@ -202,7 +202,7 @@ mod x86 {
             }
 
             impl Lanes for $name {
-                type Part = $part;
+                type Real = $part;
                 type Vector = $vector;
                 const COUNT: usize = $count;
 

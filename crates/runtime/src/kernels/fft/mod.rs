@@ -56,7 +56,7 @@ pub struct Fft {
 }
 
 /// Plans for lines.
-struct Plans<T: Part>
+struct Plans<T: Real>
 where
     Complex<T>: Plain,
 {
@@ -76,17 +76,17 @@ where
 const TASK_POINTS: usize = 1 << 14;
 
 /// The fewest lines that are transformed side by side.
-const LEAST_LINES: usize = 4;
+const MIN_LINES: usize = 4;
 /// Lines that are not contiguous are copied together, this many neighbours, …
 const COLUMNS: usize = 16;
 /// … to lines with this many unused elements between them, so that they do not lie in the same sets
 /// of the caches.
 const PADDING: usize = 8;
 /// The most bytes of lines that are transformed side by side.
-const MOST_SIDE_BYTES: usize = 1 << 20;
+const MAX_SIDE_BYTES: usize = 1 << 20;
 
-/// A part of complex numbers.
-trait Part: Planned + Plain + Default {
+/// The type of the real and the imaginary part of complex numbers: f32 or f64.
+trait Real: Planned + Plain + Default {
     /// The nearest to a number.
     fn rounded(value: f64) -> Self;
 
@@ -94,7 +94,7 @@ trait Part: Planned + Plain + Default {
     fn with_lanes<W: lanes::Work<Self>>(work: W) -> W::Result;
 }
 
-impl Part for f32 {
+impl Real for f32 {
     #[inline(always)]
     fn rounded(value: f64) -> f32 {
         value as f32
@@ -105,7 +105,7 @@ impl Part for f32 {
     }
 }
 
-impl Part for f64 {
+impl Real for f64 {
     #[inline(always)]
     fn rounded(value: f64) -> f64 {
         value
@@ -173,11 +173,11 @@ impl Fft {
         let columns = |&n: &usize| n.saturating_add(PADDING).saturating_mul(COLUMNS);
         let most = outer.iter().map(columns).max().unwrap_or(0);
         let spare = self.lengths.iter().map(|&n| spare_points(n)).max().unwrap_or(0);
-        most.max(last).saturating_add(spare).saturating_mul(2 * part_size).max(MOST_SIDE_BYTES)
+        most.max(last).saturating_add(spare).saturating_mul(2 * part_size).max(MAX_SIDE_BYTES)
     }
 
     /// The plans, made if they are not there yet. If there is no memory for them the run stops.
-    fn planned<'p, T: Part>(&self, plans: &'p OnceLock<Arc<Plans<T>>>) -> Option<&'p Plans<T>>
+    fn planned<'p, T: Real>(&self, plans: &'p OnceLock<Arc<Plans<T>>>) -> Option<&'p Plans<T>>
     where
         Complex<T>: Plain,
     {
@@ -188,7 +188,7 @@ impl Fft {
         Some(plans.get_or_init(|| Arc::new(self.plan(counted))))
     }
 
-    fn plan<T: Part>(&self, counted: Reservation) -> Plans<T>
+    fn plan<T: Real>(&self, counted: Reservation) -> Plans<T>
     where
         Complex<T>: Plain,
     {
@@ -218,7 +218,7 @@ impl Fft {
 
     /// Whether there are enough lines to transform them side by side.
     fn is_many(&self) -> bool {
-        self.batch.saturating_mul(self.outer_points()) >= LEAST_LINES
+        self.batch.saturating_mul(self.outer_points()) >= MIN_LINES
     }
 
     /// The product of transformed dimensions but the last.
@@ -235,7 +235,7 @@ impl Fft {
         }
     }
 
-    fn run<T: Part>(
+    fn run<T: Real>(
         &self,
         plans: &Plans<T>,
         from: &[u8],
@@ -309,7 +309,7 @@ impl Fft {
     }
 
     /// Transforms contiguous lines, and multiplies them by `scale`.
-    fn lines<T: Part>(
+    fn lines<T: Real>(
         &self,
         plans: &Plans<T>,
         from: &[Complex<T>],
@@ -336,7 +336,7 @@ impl Fft {
     }
 
     /// Transforms along the dimensions before the last in place; lines have `last` elements.
-    fn outer<T: Part>(
+    fn outer<T: Real>(
         &self,
         plans: &Plans<T>,
         data: &mut [Complex<T>],

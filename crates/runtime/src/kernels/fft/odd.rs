@@ -3,12 +3,12 @@
 //! The first radix is done on reals: what it makes of a line are as many complex ones as it has
 //! results, half of which are the conjugates of the other half and left out.
 
-use super::Part;
+use super::Real;
 use super::lanes::{Lanes, Vector, row};
 use super::spectrum::spectrum_point;
-use super::stages::{MOST_RADIX, Point, Stages, View, angles, root};
+use super::stages::{MAX_RADIX, Point, Stages, View, angles, root};
 
-const MOST_HALF: usize = MOST_RADIX / 2;
+const MAX_HALF: usize = MAX_RADIX / 2;
 
 /// A transform of such lines.
 pub(super) struct Odd<T> {
@@ -21,7 +21,7 @@ pub(super) struct Odd<T> {
     twiddles: Vec<[T; 2]>,
 }
 
-impl<T: Part> Odd<T> {
+impl<T: Real> Odd<T> {
     pub(super) fn new(len: usize, radix: usize) -> Option<Self> {
         let count = len / radix;
         let twiddles = (0..count).flat_map(|t| (1..=radix / 2).map(move |k| root(t * k, len)));
@@ -40,7 +40,7 @@ impl<T: Part> Odd<T> {
 
     /// Transforms all that the radix makes, from the first array; gives the array with the results,
     /// and the other.
-    fn inner<'s, L: Lanes<Part = T>>(
+    fn inner<'s, L: Lanes<Real = T>>(
         &self,
         view: View<L>,
         (a, b): (&'s mut [T], &'s mut [T]),
@@ -53,7 +53,7 @@ impl<T: Part> Odd<T> {
         if self.stages.ends_in_second() { (b, a) } else { (a, b) }
     }
 
-    pub(super) fn forward<'s, L: Lanes<Part = T>>(
+    pub(super) fn forward<'s, L: Lanes<Real = T>>(
         &self,
         view: View<L>,
         len: usize,
@@ -65,7 +65,7 @@ impl<T: Part> Odd<T> {
         lanes.vectorise(
             #[inline(always)]
             || {
-                let mut sums = [zero; MOST_HALF];
+                let mut sums = [zero; MAX_HALF];
                 let mut diffs = sums;
                 for t in 0..count {
                     let first = row(lanes, a, t);
@@ -112,7 +112,7 @@ impl<T: Part> Odd<T> {
         to
     }
 
-    pub(super) fn inverse<'s, L: Lanes<Part = T>>(
+    pub(super) fn inverse<'s, L: Lanes<Real = T>>(
         &self,
         view: View<L>,
         len: usize,
@@ -139,7 +139,7 @@ impl<T: Part> Odd<T> {
             #[inline(always)]
             || {
                 let zero = lanes.splat(T::zero());
-                let mut points = [Point { re: zero, im: zero }; MOST_HALF];
+                let mut points = [Point { re: zero, im: zero }; MAX_HALF];
                 for t in 0..count {
                     let first = plain.get(made, t).re;
                     let mut total = first;

@@ -14,7 +14,7 @@ use helio_fft::{Fft as Lines, FftDirection, FftNum};
 
 use super::super::bytes::{Plain, bytes_of, bytes_of_mut, cast, cast_mut};
 use super::super::isa::vectorised;
-use super::Part;
+use super::Real;
 
 /// A plan for lines of one length in one direction.
 pub(super) struct RealLines<T: FftNum> {
@@ -28,7 +28,7 @@ pub(super) struct RealLines<T: FftNum> {
 /// Pairs of points, `k` and `m - k`, that are combined together, in the lanes of vectors.
 const WIDTH: usize = 8;
 
-impl<T: Part> RealLines<T>
+impl<T: Real> RealLines<T>
 where
     Complex<T>: Plain,
 {
@@ -197,7 +197,7 @@ fn turned<T: FftNum>([a, b]: Pair<T>, twiddle: [T; 2]) -> [T; 4] {
 
 /// Points of the reals' spectrum.
 #[inline(always)]
-fn forward_pair<T: Part>(pair: Pair<T>, twiddle: [T; 2]) -> Pair<T> {
+fn forward_pair<T: Real>(pair: Pair<T>, twiddle: [T; 2]) -> Pair<T> {
     let half = T::rounded(0.5);
     let [sum, diff, re, im] = turned(pair, twiddle);
     let (sum, diff) = (half * sum, half * diff);
@@ -206,7 +206,7 @@ fn forward_pair<T: Part>(pair: Pair<T>, twiddle: [T; 2]) -> Pair<T> {
 
 /// Points of the spectrum that [`forward_pair`] is made of, doubled.
 #[inline(always)]
-fn inverse_pair<T: Part>(pair: Pair<T>, twiddle: [T; 2]) -> Pair<T> {
+fn inverse_pair<T: Real>(pair: Pair<T>, twiddle: [T; 2]) -> Pair<T> {
     let [sum, diff, re, im] = turned(pair, twiddle);
     [[sum - re, diff - im], [sum + re, -im - diff]]
 }

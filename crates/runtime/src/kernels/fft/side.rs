@@ -16,7 +16,7 @@ use super::lanes::{Lanes, Work, row};
 use super::odd::Odd;
 use super::spectrum::{half_spectrum, reals_spectrum, spectrum_point};
 use super::stages::{Point, View, radices, root};
-use super::{FftKind, Part};
+use super::{FftKind, Real};
 use crate::Threads;
 
 /// A transform of lines of one length.
@@ -43,16 +43,16 @@ const ALONG_REALS: usize = 32;
 /// factor above 5.
 const ALONG_FIVES: usize = 64;
 /// The most bytes of lines side by side: more would not stay in the second-level cache.
-const MOST_BYTES: usize = 1 << 19;
+const MAX_BYTES: usize = 1 << 19;
 
-impl<T: Part> Side<T>
+impl<T: Real> Side<T>
 where
     Complex<T>: Plain,
 {
     /// A plan; `None` if lines are too long for it.
     pub(super) fn new(kind: FftKind, len: usize) -> Option<Self> {
         // No line takes less room than half of its points.
-        if (len / 2).checked_mul(2 * 2 * 64)? > MOST_BYTES {
+        if (len / 2).checked_mul(2 * 2 * 64)? > MAX_BYTES {
             return None;
         }
         let is_real = matches!(kind, FftKind::RealForward | FftKind::RealInverse);
@@ -72,7 +72,7 @@ where
         };
         let side = Side { kind, len, how };
         // Both arrays, with a point for each lane of the widest vectors.
-        (side.room().checked_mul(2 * 2 * 64)? <= MOST_BYTES).then_some(side)
+        (side.room().checked_mul(2 * 2 * 64)? <= MAX_BYTES).then_some(side)
     }
 
     /// Whether lines one after the other are better transformed so than one by one, for which there
@@ -132,7 +132,7 @@ where
     }
 
     /// As [`Side::columns`], with these vectors.
-    pub(super) fn columns_by<'d, L: Lanes<Part = T>>(
+    pub(super) fn columns_by<'d, L: Lanes<Real = T>>(
         &self,
         lanes: L,
         count: usize,
@@ -180,7 +180,7 @@ where
     }
 
     /// Transforms what lies in the first array; gives the one with the result.
-    fn transform<'s, L: Lanes<Part = T>>(
+    fn transform<'s, L: Lanes<Real = T>>(
         &self,
         lanes: L,
         (a, b): (&'s mut [T], &'s mut [T]),
@@ -256,13 +256,13 @@ struct Contiguous<'s, T> {
     threads: Threads<'s>,
 }
 
-impl<T: Part> Work<T> for Contiguous<'_, T>
+impl<T: Real> Work<T> for Contiguous<'_, T>
 where
     Complex<T>: Plain,
 {
     type Result = ();
 
-    fn run<L: Lanes<Part = T>>(self, lanes: L) {
+    fn run<L: Lanes<Real = T>>(self, lanes: L) {
         let Contiguous { side, from, to, scale, threads } = self;
         let [time, frequency] = side.numbers();
         let (old, new) = if side.is_inverse() { (frequency, time) } else { (time, frequency) };
@@ -327,13 +327,13 @@ struct Columns<'s, T, F> {
     row: F,
 }
 
-impl<'d, T: Part, F: Fn(usize, usize, usize) -> &'d mut [Complex<T>]> Work<T> for Columns<'_, T, F>
+impl<'d, T: Real, F: Fn(usize, usize, usize) -> &'d mut [Complex<T>]> Work<T> for Columns<'_, T, F>
 where
     Complex<T>: Plain,
 {
     type Result = ();
 
-    fn run<L: Lanes<Part = T>>(self, lanes: L) {
+    fn run<L: Lanes<Real = T>>(self, lanes: L) {
         self.side.columns_by(lanes, self.count, self.row);
     }
 }

@@ -1,6 +1,6 @@
 //! The spectra of lines of reals, side by side: half of the points, the others are their conjugates.
 
-use super::Part;
+use super::Real;
 use super::lanes::{Lanes, Vector};
 use super::stages::{Point, View};
 
@@ -8,12 +8,12 @@ use super::stages::{Point, View};
 #[inline(always)]
 pub(super) fn spectrum_point<L: Lanes>(
     view: View<L>,
-    half: &[L::Part],
+    half: &[L::Real],
     q: usize,
     len: usize,
     scale: L::Vector,
 ) -> Point<L::Vector> {
-    let zero = view.lanes.splat(L::Part::rounded(0.0));
+    let zero = view.lanes.splat(L::Real::rounded(0.0));
     let point = view.get(half, if q <= len / 2 { q } else { len - q });
     let (re, im) = (point.re * scale, point.im * scale);
     match q {
@@ -29,12 +29,12 @@ pub(super) fn spectrum_point<L: Lanes>(
 pub(super) fn reals_spectrum<L: Lanes>(
     view: View<L>,
     m: usize,
-    twiddles: &[[L::Part; 2]],
-    from: &[L::Part],
-    to: &mut [L::Part],
+    twiddles: &[[L::Real; 2]],
+    from: &[L::Real],
+    to: &mut [L::Real],
 ) {
     let lanes = view.lanes;
-    let (zero, half) = (lanes.splat(L::Part::rounded(0.0)), lanes.splat(L::Part::rounded(0.5)));
+    let (zero, half) = (lanes.splat(L::Real::rounded(0.0)), lanes.splat(L::Real::rounded(0.5)));
     let first = view.get(from, 0);
     view.set(to, 0, Point { re: first.re + first.im, im: zero });
     view.set(to, m, Point { re: first.re - first.im, im: zero });
@@ -54,10 +54,10 @@ pub(super) fn reals_spectrum<L: Lanes>(
 pub(super) fn half_spectrum<L: Lanes>(
     view: View<L>,
     m: usize,
-    twiddles: &[[L::Part; 2]],
-    scale: L::Part,
-    from: &[L::Part],
-    to: &mut [L::Part],
+    twiddles: &[[L::Real; 2]],
+    scale: L::Real,
+    from: &[L::Real],
+    to: &mut [L::Real],
 ) {
     let scale = view.lanes.splat(scale);
     // Real lines' spectra have real ends; what else they hold is left out.

@@ -2,17 +2,17 @@
 //!
 //! A line's length is taken apart into radices, with a pass over all points for each (Stockham's
 //! form, which goes from one array to another and needs no reordering). Radices up to
-//! [`MOST_RADIX`] are done by their definition, using its symmetry. Larger primes become convolutions
+//! [`MAX_RADIX`] are done by their definition, using its symmetry. Larger primes become convolutions
 //! (`convolved.rs`).
 //!
 //! Transforms are forward; with real and imaginary parts exchanged at both ends they are inverse.
 
-use super::Part;
+use super::Real;
 use super::lanes::{Lanes, Vector};
 
 /// The greatest prime factor of a length that is taken apart.
-pub(super) const MOST_RADIX: usize = 127;
-const MOST_HALF: usize = MOST_RADIX / 2;
+pub(super) const MAX_RADIX: usize = 127;
+const MAX_HALF: usize = MAX_RADIX / 2;
 
 /// A complex number of each line.
 #[derive(Clone, Copy)]
@@ -67,14 +67,14 @@ impl<L: Lanes> View<L> {
     }
 
     #[inline(always)]
-    pub(super) fn get(self, data: &[L::Part], i: usize) -> Point<L::Vector> {
+    pub(super) fn get(self, data: &[L::Real], i: usize) -> Point<L::Vector> {
         let (a, b) = data[i * Self::POINT..][..Self::POINT].split_at(L::COUNT);
         let (re, im) = if self.is_swapped { (b, a) } else { (a, b) };
         Point { re: self.lanes.load(re), im: self.lanes.load(im) }
     }
 
     #[inline(always)]
-    pub(super) fn set(self, data: &mut [L::Part], i: usize, point: Point<L::Vector>) {
+    pub(super) fn set(self, data: &mut [L::Real], i: usize, point: Point<L::Vector>) {
         let (a, b) = data[i * Self::POINT..][..Self::POINT].split_at_mut(L::COUNT);
         let (re, im) = if self.is_swapped { (b, a) } else { (a, b) };
         self.lanes.store(point.re, re);
@@ -83,20 +83,20 @@ impl<L: Lanes> View<L> {
 
     /// A complex number for all lines.
     #[inline(always)]
-    pub(super) fn splat(self, [re, im]: [L::Part; 2]) -> [L::Vector; 2] {
+    pub(super) fn splat(self, [re, im]: [L::Real; 2]) -> [L::Vector; 2] {
         [self.lanes.splat(re), self.lanes.splat(im)]
     }
 }
 
 /// `e^(-2πi·k/n)`
-pub(super) fn root<T: Part>(k: usize, n: usize) -> [T; 2] {
+pub(super) fn root<T: Real>(k: usize, n: usize) -> [T; 2] {
     let (sin, cos) = (std::f64::consts::TAU * (k % n) as f64 / n as f64).sin_cos();
     [T::rounded(cos), T::rounded(-sin)]
 }
 
 /// The cosines and sines of the angles of an odd radix: `2π·j·k/radix`, for `k` and then `j` from 1
 /// to half of it.
-pub(super) fn angles<T: Part>(radix: usize) -> Vec<[T; 2]> {
+pub(super) fn angles<T: Real>(radix: usize) -> Vec<[T; 2]> {
     let half = radix / 2;
     let all = (1..=half).flat_map(|k| (1..=half).map(move |j| (j * k) % radix));
     all.map(|i| root::<T>(i, radix)).map(|[cos, sin]| [cos, T::zero() - sin]).collect()
@@ -121,7 +121,7 @@ struct Stage<T> {
     angles: Vec<[T; 2]>,
 }
 
-impl<T: Part> Stages<T> {
+impl<T: Real> Stages<T> {
     /// A transform of `len` points; `None` if a prime factor is too large.
     pub(super) fn new(len: usize) -> Option<Self> {
         let (mut stages, mut rest, mut apart) = (Vec::new(), len, 1);
@@ -143,7 +143,7 @@ impl<T: Part> Stages<T> {
 
     /// Transforms `a`; both arrays hold a line's points at least. Gives the array with the result,
     /// and the other.
-    pub(super) fn run<'s, L: Lanes<Part = T>>(
+    pub(super) fn run<'s, L: Lanes<Real = T>>(
         &self,
         view: View<L>,
         a: &'s mut [T],
@@ -173,7 +173,7 @@ impl<T: Part> Stages<T> {
 pub(super) fn radices(len: usize) -> Option<Vec<usize>> {
     let mut rest = len.max(1);
     let mut radices = Vec::new();
-    for radix in [4, 2].into_iter().chain((3..=MOST_RADIX).step_by(2)) {
+    for radix in [4, 2].into_iter().chain((3..=MAX_RADIX).step_by(2)) {
         while rest.is_multiple_of(radix) {
             radices.push(radix);
             rest /= radix;
@@ -183,10 +183,10 @@ pub(super) fn radices(len: usize) -> Option<Vec<usize>> {
     (rest == 1).then_some(radices)
 }
 
-impl<T: Part> Stage<T> {
+impl<T: Real> Stage<T> {
     /// The pass for radix `R`: butterflies of `R` points.
     #[inline(always)]
-    fn pass<L: Lanes<Part = T>, const R: usize>(
+    fn pass<L: Lanes<Real = T>, const R: usize>(
         &self,
         view: View<L>,
         from: &[T],
@@ -217,11 +217,11 @@ impl<T: Part> Stage<T> {
 
     /// A pass with any odd radix.
     #[inline(always)]
-    fn general<L: Lanes<Part = T>>(&self, view: View<L>, from: &[T], to: &mut [T]) {
+    fn general<L: Lanes<Real = T>>(&self, view: View<L>, from: &[T], to: &mut [T]) {
         let Stage { radix, groups, apart, .. } = *self;
         let half = radix / 2;
         let zero = view.lanes.splat(T::zero());
-        let mut sums = [Point { re: zero, im: zero }; MOST_HALF];
+        let mut sums = [Point { re: zero, im: zero }; MAX_HALF];
         let mut diffs = sums;
         for p in 0..groups {
             let twiddles = &self.twiddles[p * (radix - 1)..][..radix - 1];
@@ -256,7 +256,7 @@ impl<T: Part> Stage<T> {
 
     /// Writes results `k` and `radix - k` of an odd radix.
     #[inline(always)]
-    fn put<L: Lanes<Part = T>>(
+    fn put<L: Lanes<Real = T>>(
         &self,
         view: View<L>,
         to: &mut [T],
@@ -277,7 +277,7 @@ fn turned<L: Lanes, const N: usize>(
     view: View<L>,
     first: Point<L::Vector>,
     (sums, diffs): (&Points<L>, &Points<L>),
-    angles: &[[L::Part; 2]],
+    angles: &[[L::Real; 2]],
 ) -> [[Point<L::Vector>; 2]; N] {
     let zero = view.lanes.splat(num_zero::<L>());
     let mut even = [first; N];
@@ -299,8 +299,8 @@ fn turned<L: Lanes, const N: usize>(
     made
 }
 
-fn num_zero<L: Lanes>() -> L::Part {
-    <L::Part as Part>::rounded(0.0)
+fn num_zero<L: Lanes>() -> L::Real {
+    <L::Real as Real>::rounded(0.0)
 }
 
 /// The transform of four points.
@@ -316,7 +316,7 @@ fn four<V: Vector>([a, b, c, d]: [Point<V>; 4]) -> [Point<V>; 4] {
 #[inline(always)]
 fn odd<L: Lanes, const R: usize>(
     view: View<L>,
-    angles: &[[L::Part; 2]],
+    angles: &[[L::Real; 2]],
     points: [Point<L::Vector>; R],
 ) -> [Point<L::Vector>; R] {
     let half = R / 2;

@@ -131,7 +131,7 @@ fn every_instruction_set_has_the_same_sums() {
     impl lanes::Work<f32> for Columns<'_> {
         type Result = ();
 
-        fn run<L: lanes::Lanes<Part = f32>>(self, lanes: L) {
+        fn run<L: lanes::Lanes<Real = f32>>(self, lanes: L) {
             let data = Disjoint::new(self.1);
             // SAFETY: one row is used at a time.
             let row =

@@ -32,10 +32,10 @@ impl Axis {
     }
 
     fn fits_memory(&self) -> bool {
-        const MOST: usize = isize::MAX as usize;
+        const MAX_OFFSET: usize = isize::MAX as usize;
         let more = |(len, last): (usize, usize), &(size, stride): &(usize, usize)| {
             let (len, reach) = (len.checked_mul(size)?, (size - 1).checked_mul(stride)?);
-            Some((len, last.checked_add(reach)?)).filter(|&(len, last)| len.max(last) <= MOST)
+            Some((len, last.checked_add(reach)?)).filter(|&(len, last)| len.max(last) <= MAX_OFFSET)
         };
         let is_empty = self.dims.iter().any(|&(size, _)| size == 0);
         is_empty || self.dims.iter().try_fold((1, 0), more).is_some()

@@ -11,7 +11,7 @@ use super::axis::Axis;
 use super::narrow::Joined;
 use super::number::Number;
 use super::types::Call;
-use super::{At, Contraction, Then};
+use super::{At, Contraction, Epilogue};
 use crate::kernels::bytes::cast_mut;
 use crate::kernels::isa::Isa;
 use crate::kernels::scratch;
@@ -71,7 +71,7 @@ impl Contraction {
             };
             let then = match (x, y) {
                 (0, 0) => then,
-                _ => Then { part: Some(&correct), ..then },
+                _ => Epilogue { part: Some(&correct), ..then },
             };
             i32::with_places(types.out, out, &mut |out| {
                 // SAFETY: the result is borrowed mutably.

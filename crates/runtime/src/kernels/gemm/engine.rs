@@ -24,7 +24,7 @@ use crate::kernels::scratch;
 /// Rows of a block, in tiles: the block should take about a third of the second-level cache. If it
 /// has few steps it may have several times the rows.
 const BLOCK_TILES: usize = 7;
-const MOST_TIMES: usize = 8;
+const MAX_TIMES: usize = 8;
 /// Columns of rhs packed at once: they should fit the last level of cache.
 const BLOCK_COLUMNS: usize = 2048;
 /// Columns that a task takes at least, and at which an epilogue is called at the latest.
@@ -119,9 +119,9 @@ unsafe impl<T> Sync for Shared<T> {}
 // SAFETY: as an address it is any thread's; who accesses memory there states why it may.
 unsafe impl<T> Send for Shared<T> {}
 
-/// Where sums are while they are formed.
+/// The rows of memory that sums are accumulated in.
 #[derive(Clone, Copy)]
-struct Place<'a, T> {
+struct SumRows<'a, T> {
     /// Of row 0 and column 0, which need not be there.
     origin: Shared<T>,
     rows: &'a Axis,
@@ -165,7 +165,7 @@ impl Offsets {
 
 /// rhs for a block of steps and columns.
 #[derive(Clone, Copy)]
-enum PartRhs<W> {
+enum BlockRhs<W> {
     /// Panels one after the other, the first for column `col`.
     Packed { start: Shared<W>, col: usize },
     /// Where it lies.
@@ -191,7 +191,7 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
         match self.sink {
             // SAFETY: the caller's promise.
             Sink::Memory { start, rows, .. } => unsafe {
-                let place = Place { origin: start, rows };
+                let place = SumRows { origin: start, rows };
                 self.run_columns(0..self.rows, BLOCK_COLUMNS, threads, |_| place);
             },
             Sink::Function(_) => {
@@ -205,7 +205,7 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
                         // SAFETY: the caller's promise for the operands; `sums` has a place for
                         // each row of the block and column of a group.
                         unsafe {
-                            self.run_columns(rows.clone(), GROUP_COLUMNS, threads, |col| Place {
+                            self.run_columns(rows.clone(), GROUP_COLUMNS, threads, |col| SumRows {
                                 origin: Shared(start.wrapping_sub(col)),
                                 rows: &dense,
                             });
@@ -225,18 +225,18 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
         rows: Range<usize>,
         block: usize,
         threads: Threads<'_>,
-        place: impl Fn(usize) -> Place<'p, A>,
+        place: impl Fn(usize) -> SumRows<'p, A>,
     ) {
         let format = self.tiled.format();
         let plain = self.unpacked_rhs(rows.len());
         for cols in chunks(0..self.cols, block) {
             let place = place(cols.start);
             for steps in step_chunks::<W>(format, self.steps) {
-                let mut part = Part {
+                let mut part = ProductBlock {
                     rows: rows.clone(),
                     cols: cols.clone(),
                     steps: steps.clone(),
-                    rhs: PartRhs::Packed { start: Shared(std::ptr::null_mut()), col: cols.start },
+                    rhs: BlockRhs::Packed { start: Shared(std::ptr::null_mut()), col: cols.start },
                     place,
                     add: self.add || steps.start > 0,
                     last: steps.end >= self.steps,
@@ -245,11 +245,11 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
                     (Rhs::Packed(whole), _) => {
                         let width = self.cols.next_multiple_of(format.width());
                         let start = whole[steps.start * width..].as_ptr().cast_mut();
-                        part.rhs = PartRhs::Packed { start: Shared(start), col: 0 };
+                        part.rhs = BlockRhs::Packed { start: Shared(start), col: 0 };
                     }
                     (Rhs::Source(_), Some((start, step_stride))) => {
                         let start = start.wrapping_add(steps.start * step_stride).cast_mut();
-                        part.rhs = PartRhs::Plain { start: Shared(start), step_stride };
+                        part.rhs = BlockRhs::Plain { start: Shared(start), step_stride };
                     }
                     (Rhs::Source(source), None) => {
                         let width = cols.len().next_multiple_of(format.width());
@@ -257,7 +257,7 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
                             let which = (cols.clone(), steps.clone());
                             pack_rhs(format, *source, self.steps, which, packed, threads);
                             let start = Shared(packed.as_mut_ptr());
-                            part.rhs = PartRhs::Packed { start, col: cols.start };
+                            part.rhs = BlockRhs::Packed { start, col: cols.start };
                             // SAFETY: the caller's promise.
                             unsafe { self.run_part(&part, threads) };
                         });
@@ -288,7 +288,7 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
     ///
     /// # Safety
     /// As for [`Product::run`], for the part.
-    unsafe fn run_part(&self, part: &Part<'_, W, A>, threads: Threads<'_>) {
+    unsafe fn run_part(&self, part: &ProductBlock<'_, W, A>, threads: Threads<'_>) {
         let (height, panel) = (self.tiled.format().rows(), self.tiled.format().width());
         let work = part.rows.len().saturating_mul(part.cols.len());
         let work = work.saturating_mul(part.steps.len()) / TASK_WORK;
@@ -305,7 +305,7 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
         // Full tiles, but in the last block; and if several blocks, then an even number, since
         // threads often are.
         let tiles = part.rows.len().div_ceil(height);
-        let times = (block_steps::<W>() / part.steps.len().max(1)).clamp(1, MOST_TIMES);
+        let times = (block_steps::<W>() / part.steps.len().max(1)).clamp(1, MAX_TIMES);
         let times = match self.done {
             Some(_) => {
                 let bytes = self.cols * BLOCK_TILES * height * size_of::<A>();
@@ -353,7 +353,12 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
     ///
     /// # Safety
     /// As for [`Product::run`], for the block.
-    unsafe fn run_task(&self, part: &Part<'_, W, A>, rows: Range<usize>, cols: Range<usize>) {
+    unsafe fn run_task(
+        &self,
+        part: &ProductBlock<'_, W, A>,
+        rows: Range<usize>,
+        cols: Range<usize>,
+    ) {
         let format = self.tiled.format();
         let tiles = Tiles::new(rows.clone(), format.heights);
         if let Some(plain) =
@@ -399,7 +404,7 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
     /// As for [`Product::run`], for the tiles and columns; what `lhs` tells may be read.
     unsafe fn run_tiles(
         &self,
-        part: &Part<'_, W, A>,
+        part: &ProductBlock<'_, W, A>,
         tiles: Tiles,
         cols: Range<usize>,
         lhs: Lhs<'_, W>,
@@ -413,25 +418,25 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
                 let vecs = cols.len().div_ceil(format.lanes);
                 let steps = part.steps.len();
                 let (rhs, rhs_step) = match part.rhs {
-                    PartRhs::Packed { start, col } => {
+                    BlockRhs::Packed { start, col } => {
                         (start.get().wrapping_add((cols.start - col) * steps), format.width())
                     }
-                    PartRhs::Plain { start, step_stride } => {
+                    BlockRhs::Plain { start, step_stride } => {
                         (start.get().wrapping_add(cols.start), step_stride)
                     }
                 };
                 let bytes = rhs_step * size_of::<W>();
                 let ahead = |tile: usize| match part.rhs {
                     // While tiles read a panel the next one comes closer, a share with each.
-                    PartRhs::Packed { .. } => {
+                    BlockRhs::Packed { .. } => {
                         let share = bytes / tiles.len();
                         (rhs.cast::<u8>().wrapping_add(bytes * steps + share * steps * tile), share)
                     }
                     // The first tile fetches the panel, whose rows lie apart.
-                    PartRhs::Plain { .. } if tile == 0 && steps > ROWS_AHEAD => {
+                    BlockRhs::Plain { .. } if tile == 0 && steps > ROWS_AHEAD => {
                         (rhs.cast::<u8>().wrapping_add(bytes * ROWS_AHEAD), bytes)
                     }
-                    PartRhs::Plain { .. } => (rhs.cast::<u8>(), 0),
+                    BlockRhs::Plain { .. } => (rhs.cast::<u8>(), 0),
                 };
                 for (i, tile) in tiles.iter().enumerate() {
                     let (lhs_start, lhs_rows) = lhs.offsets.tile(i, tile.start);
@@ -469,7 +474,7 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
     ///
     /// # Safety
     /// The sums may be read.
-    unsafe fn finish(&self, part: &Part<'_, W, A>, rows: Range<usize>, cols: Range<usize>) {
+    unsafe fn finish(&self, part: &ProductBlock<'_, W, A>, rows: Range<usize>, cols: Range<usize>) {
         for row in rows {
             match self.sink {
                 Sink::Memory { finish: None, .. } => return,
@@ -486,12 +491,12 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
 }
 
 /// A block of steps of some rows and columns.
-struct Part<'p, W, A> {
+struct ProductBlock<'p, W, A> {
     rows: Range<usize>,
     cols: Range<usize>,
     steps: Range<usize>,
-    rhs: PartRhs<W>,
-    place: Place<'p, A>,
+    rhs: BlockRhs<W>,
+    place: SumRows<'p, A>,
     /// Whether there were steps before.
     add: bool,
     /// Whether there are no more.

@@ -36,7 +36,7 @@ use self::engine::{Product, Rhs, Shared, Sink};
 pub(super) use self::number::{Bf16, F16};
 pub use self::number::{Number, Types};
 use self::operand::{Each, Operand};
-use self::output::Places;
+use self::output::Destination;
 use self::tile::Tiled;
 use super::bytes::{Plain, cast_mut};
 use super::isa::Isa;
@@ -74,9 +74,9 @@ pub type Finish<'a, T> = &'a (dyn Fn(usize, &mut [T]) + Sync);
 /// What is done with the bytes of a part of a row once it is complete.
 type FinishPart<'a> = &'a (dyn Fn(At, &mut [u8]) + Sync);
 
-/// What is done with sums once they are complete.
+/// The epilogue of a product: what is done with its elements once their sums are complete.
 #[derive(Clone, Copy, Default)]
-struct Then<'a> {
+struct Epilogue<'a> {
     /// With the bytes of a part of a row, before anything is with rows.
     part: Option<FinishPart<'a>>,
     /// With the bytes of whole rows.
@@ -196,7 +196,7 @@ impl Contraction {
         };
         let out = Out { len: out.len(), places: &Shared(out.as_mut_ptr()) };
         let rows = finish.is_some().then_some(&finish_bytes as Finish<'_, u8>);
-        let then = Then { part: None, rows };
+        let then = Epilogue { part: None, rows };
         let (lhs, rhs) = (&Each::all(&lhs), &Each::all(&rhs));
         // SAFETY: `out` is borrowed mutably.
         unsafe { self.run(T::instructions(isa), isa, [lhs, rhs], out, then, threads) };
@@ -212,7 +212,7 @@ impl Contraction {
         isa: Isa,
         [lhs, rhs]: [&dyn Operand<W>; 2],
         out: Out<'_, A>,
-        then: Then<'_>,
+        then: Epilogue<'_>,
         threads: Threads<'_>,
     ) {
         let (rows, cols) = (self.lhs_rows.len(), self.rhs_cols.len());
@@ -290,7 +290,7 @@ impl Contraction {
 /// Where the result of a product goes.
 #[derive(Clone, Copy)]
 struct Out<'a, A> {
-    places: &'a dyn Places<A>,
+    places: &'a dyn Destination<A>,
     /// How many places there are.
     len: usize,
 }

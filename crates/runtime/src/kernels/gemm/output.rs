@@ -4,8 +4,8 @@ use super::engine::Shared;
 use super::number::Output;
 use crate::kernels::isa::Isa;
 
-/// Elements of any type that are made of sums.
-pub(super) trait Places<A>: Sync {
+/// The elements of a result, of any type, and how sums are converted to them.
+pub(super) trait Destination<A>: Sync {
     /// The same elements, if they are sums.
     fn sums(&self) -> Option<Shared<A>>;
 
@@ -23,7 +23,7 @@ pub(super) trait Places<A>: Sync {
     unsafe fn bytes(&self, at: usize, count: usize) -> &mut [u8];
 }
 
-impl<A: Copy, O: Output<A>> Places<A> for Shared<O> {
+impl<A: Copy, O: Output<A>> Destination<A> for Shared<O> {
     fn sums(&self) -> Option<Shared<A>> {
         O::SAME.then(|| Shared(self.get().cast()))
     }

@@ -19,10 +19,10 @@ use crate::kernels::isa::Isa;
 use crate::kernels::scratch;
 
 /// Multiplications of a product that is small, and its steps at most.
-const MOST_WORK: usize = 1 << 17;
-const MOST_STEPS: usize = 512;
+const MAX_WORK: usize = 1 << 17;
+const MAX_STEPS: usize = 512;
 /// Multiplications of a product with one row that is small.
-const MOST_ROW_WORK: usize = 1 << 10;
+const MAX_ROW_WORK: usize = 1 << 10;
 /// The fewest steps with which products of few rows or few columns are vectorised along the steps.
 const DOT_STEPS: usize = 8;
 /// Multiplications that are worth a task.
@@ -60,7 +60,7 @@ impl Shape {
     }
 
     fn is_small(&self) -> bool {
-        (1..=MOST_WORK).contains(&self.work()) && self.steps <= MOST_STEPS
+        (1..=MAX_WORK).contains(&self.work()) && self.steps <= MAX_STEPS
     }
 
     /// Whether one operand has few items, and both are best read along their steps.
@@ -78,8 +78,8 @@ struct Group {
     rhs_step: usize,
 }
 
-/// A tile of each product: where it begins.
-struct Place<'g, W, A> {
+/// Where one tile of each product of a batch begins.
+struct TilePosition<'g, W, A> {
     tile: Tile<W, A>,
     rows: usize,
     vecs: usize,
@@ -168,7 +168,7 @@ impl Contraction {
             });
             return true;
         }
-        if shape.rows == 1 && shape.work() > MOST_ROW_WORK {
+        if shape.rows == 1 && shape.work() > MAX_ROW_WORK {
             return false;
         }
 
@@ -189,7 +189,7 @@ impl Contraction {
         let places = groups.iter().flat_map(|group| {
             let vecs = group.cols.len().div_ceil(format.lanes);
             let (lhs_row, out_row) = (shape.lhs[0], shape.out);
-            tiles().map(move |rows| Place {
+            tiles().map(move |rows| TilePosition {
                 tile: tiled.tile(rows.len(), vecs, false),
                 rows: rows.len(),
                 vecs,
@@ -199,7 +199,7 @@ impl Contraction {
                 last_lanes: group.cols.len() - (vecs - 1) * format.lanes,
             })
         });
-        let places: Vec<Place<'_, W, A>> = places.collect();
+        let places: Vec<TilePosition<'_, W, A>> = places.collect();
         let rows_at = |stride| std::array::from_fn::<usize, MAX_ROWS, _>(|i| i * stride);
         let (lhs_rows, out_rows) = (rows_at(shape.lhs[0]), rows_at(shape.out));
         let runs = [Run { offset: 0, len: shape.steps }];

@@ -8,7 +8,7 @@ use super::engine::Shared;
 use super::narrow::Joined;
 use super::number::{Bf16, Number, Types};
 use super::operand::{Complex, Each, Operand};
-use super::{Contraction, Finish, Out, Then};
+use super::{Contraction, Epilogue, Finish, Out};
 use crate::Threads;
 use crate::kernels::bytes::{cast, cast_mut};
 use crate::kernels::isa::Isa;
@@ -101,7 +101,7 @@ impl Contraction {
         finish: Option<Finish<'_, u8>>,
         threads: Threads<'_>,
     ) {
-        let then = Then { part: None, rows: finish };
+        let then = Epilogue { part: None, rows: finish };
         let call = Call { isa, types, lhs, rhs, then, threads };
         let product = self;
         match types.sums().expect("types that multiply") {
@@ -199,7 +199,7 @@ impl Convolution {
         out: &mut [u8],
         threads: Threads<'_>,
     ) {
-        let call = Call { isa: Isa::best(), types, lhs, rhs, then: Then::default(), threads };
+        let call = Call { isa: Isa::best(), types, lhs, rhs, then: Epilogue::default(), threads };
         self.compute_call(&call, out);
     }
 
@@ -241,6 +241,6 @@ pub(super) struct Call<'a> {
     pub types: Types,
     pub lhs: &'a [u8],
     pub rhs: &'a [u8],
-    pub then: Then<'a>,
+    pub then: Epilogue<'a>,
     pub threads: Threads<'a>,
 }

@@ -7,19 +7,19 @@
 use super::super::bytes::{Scratch, scratch_for};
 use super::super::disjoint::Disjoint;
 use super::found::{BLOCK, Found};
-use super::places::{Outside, Places};
+use super::places::{IndexVectors, Outside};
 use crate::Threads;
 
 /// Bytes of a part of the array, about: it fits the second-level cache.
 const PART_BYTES: usize = 1 << 18;
 /// The fewest parts: each thread should get several.
-const FEWEST_PARTS: usize = 8;
+const MIN_PARTS: usize = 8;
 /// The most parts: each should get many windows.
-const MOST_PARTS: usize = 512;
-/// Index vectors of a chunk, unless that makes more than [`MOST_CHUNKS`].
+const MAX_PARTS: usize = 512;
+/// Index vectors of a chunk, unless that makes more than [`MAX_CHUNKS`].
 const CHUNK: usize = 1 << 13;
 /// The most chunks, each of which has a counter for each part.
-const MOST_CHUNKS: usize = 128;
+const MAX_CHUNKS: usize = 128;
 
 /// How windows are sorted.
 #[derive(Clone, Debug)]
@@ -58,10 +58,10 @@ impl Buckets {
         }
         u32::try_from(len.max(list_len).max(count)).ok()?;
         let stretches = len / stretch;
-        let wanted = (len.saturating_mul(element_size) / PART_BYTES).max(FEWEST_PARTS);
-        let part_len = stretches.div_ceil(wanted.min(MOST_PARTS)) * stretch;
+        let wanted = (len.saturating_mul(element_size) / PART_BYTES).max(MIN_PARTS);
+        let part_len = stretches.div_ceil(wanted.min(MAX_PARTS)) * stretch;
         let part_len = part_len.max(2); // The division by multiplication wants it.
-        let chunk = CHUNK.max(count.div_ceil(MOST_CHUNKS).next_multiple_of(BLOCK));
+        let chunk = CHUNK.max(count.div_ceil(MAX_CHUNKS).next_multiple_of(BLOCK));
         let (parts, chunks) = (len.div_ceil(part_len), count.div_ceil(chunk));
         Some(Buckets { parts, part_len, chunks, chunk, count })
     }
@@ -84,7 +84,7 @@ impl Buckets {
     /// each with its place among the sorted and in the list; places are different for all.
     pub(super) fn sort<'a>(
         &self,
-        places: &Places,
+        places: &IndexVectors,
         indices: &[u8],
         scratch: &mut Scratch<'a>,
         threads: Threads<'_>,
@@ -128,7 +128,7 @@ impl Buckets {
     fn each(
         &self,
         chunk: usize,
-        places: &Places,
+        places: &IndexVectors,
         indices: &[u8],
         mut f: impl FnMut(usize, u32, u32),
     ) {

@@ -4,13 +4,13 @@ use super::super::fold_code::{FoldCode, with_updates};
 use super::found::{BLOCK, Found};
 use super::gather::{each, points};
 use super::places::Outside;
-use super::{IndexedWindows, Plan};
+use super::{IndexedPlan, IndexedWindows};
 
 /// Combines windows into arrays of the same sizes, one index vector after the other; windows that
 /// reach out are left out as a whole.
 #[derive(Clone, Debug)]
 pub struct ScatterByCode {
-    plan: Plan,
+    plan: IndexedPlan,
     /// Bytes of an element of each array.
     sizes: Vec<usize>,
     is_splat: bool,
@@ -39,7 +39,7 @@ impl ScatterByCode {
         updates: &[&[u8]],
         to: &mut [&mut [u8]],
     ) {
-        let Plan { places, window, row, .. } = &self.plan;
+        let IndexedPlan { places, window, row, .. } = &self.plan;
         with_updates(&self.sizes, |all| {
             let mut found = Found::new();
             for first in (0..places.count()).step_by(BLOCK) {

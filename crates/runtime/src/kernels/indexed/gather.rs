@@ -8,13 +8,13 @@ use super::super::isa::{prefetch, vectorised};
 use super::super::stream::{self, STREAM_BYTES};
 use super::found::{BLOCK, Found};
 use super::places::Outside;
-use super::{Axis, IndexedWindows, Plan};
+use super::{Axis, IndexedPlan, IndexedWindows};
 use crate::Threads;
 
 /// Copies windows of an array into a list; windows that would reach out are moved inside.
 #[derive(Clone, Debug)]
 pub struct Gather {
-    plan: Plan,
+    plan: IndexedPlan,
     /// Axes of a window whose neighbours are further apart in the list than windows.
     outer: Vec<Axis>,
     /// The number of points of the outer axes.
@@ -30,10 +30,10 @@ const TASK_BYTES: usize = 1 << 17;
 const POINTS_AT_ONCE: usize = 8;
 /// Bytes of the longest row that is copied in pieces of a fixed size, inline; longer ones are
 /// copied by a call of `memcpy`.
-const MOST_INLINE: usize = 1024;
+const MAX_INLINE: usize = 1024;
 /// Bytes of the shortest row that is stored past the caches; cache lines of shorter ones would be
 /// written in parts.
-const LEAST_STREAMED: usize = 256;
+const MIN_STREAMED: usize = 256;
 /// Rows lie anywhere in the array: a row is prefetched when the row this many before it is copied.
 const ROWS_AHEAD: usize = 6;
 
@@ -64,7 +64,7 @@ impl Gather {
             return;
         }
         let (row, row_bytes) = (self.plan.row, self.plan.row * self.element_size);
-        let is_long = row_bytes > MOST_INLINE || self.is_streamed();
+        let is_long = row_bytes > MAX_INLINE || self.is_streamed();
         if row > 1 && is_long || row == 1 && !self.plan.window.is_empty() {
             return with_size!(self.element_size, T => {
                 let (array, to) = (cast::<T>(array), Disjoint::new(cast_mut::<T>(to)));
@@ -135,7 +135,7 @@ impl Gather {
     }
 
     fn is_streamed(&self) -> bool {
-        self.bytes >= STREAM_BYTES && self.plan.row * self.element_size >= LEAST_STREAMED
+        self.bytes >= STREAM_BYTES && self.plan.row * self.element_size >= MIN_STREAMED
     }
 
     /// Copies windows of rows of at least `N` bytes, or `N` if `EXACT`.

@@ -16,7 +16,7 @@ pub use scatter::{Combine, Scatter};
 
 use super::copy::dense_steps;
 use super::number::NumberType;
-use places::{Batch, Component, Places};
+use places::{Batch, Component, IndexVectors};
 
 /// How index vectors, windows and arrays belong together, in the terms of XLA.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,10 +58,10 @@ struct Axis {
     is_fixed: bool,
 }
 
-/// What both operations run through.
+/// What gather and scatter go through: the index vectors, and the rows of the window of each.
 #[derive(Clone, Debug)]
-struct Plan {
-    places: Places,
+struct IndexedPlan {
+    places: IndexVectors,
     /// The axes of a window around its rows.
     window: Vec<Axis>,
     /// How many neighbours a window has in both the array and the list (of one number, if that is all
@@ -73,7 +73,7 @@ struct Plan {
 
 impl IndexedWindows {
     /// `None` if the description is not consistent, or for indices that are no integers.
-    fn plan(&self) -> Option<Plan> {
+    fn plan(&self) -> Option<IndexedPlan> {
         use NumberType::{BF16, F16, F32, F64};
         if [F16, BF16, F32, F64].contains(&self.index_type) {
             return None;
@@ -145,12 +145,12 @@ impl IndexedWindows {
                 list: list_steps[list],
             })
         });
-        let places = Places::new(
+        let places = IndexVectors::new(
             self.index_type,
             batches.collect::<Option<_>>()?,
             components.collect::<Option<_>>()?,
         );
-        Some(Plan { places, window, row, is_row_fixed })
+        Some(IndexedPlan { places, window, row, is_row_fixed })
     }
 }
 

@@ -7,9 +7,10 @@ use super::super::isa::vectorised;
 use super::super::number::NumberType;
 use super::found::{BLOCK, Found};
 
-/// The index vectors: a box of them, and what their components are for.
+/// The index vectors of a gather or scatter: the array of indices that they lie in, and the dimensions
+/// that their components select an index of.
 #[derive(Clone, Debug)]
-pub(super) struct Places {
+pub(super) struct IndexVectors {
     ty: NumberType,
     batches: Vec<Batch>,
     components: Vec<Component>,
@@ -53,7 +54,7 @@ pub(super) enum Outside {
     Skip,
 }
 
-impl Places {
+impl IndexVectors {
     pub(super) fn new(ty: NumberType, batches: Vec<Batch>, components: Vec<Component>) -> Self {
         // Neighbouring axes that are one in everything become one.
         let mut merged: Vec<Batch> = Vec::with_capacity(batches.len());
@@ -81,7 +82,7 @@ impl Places {
         let is_plain = merged.iter().all(|batch| batch.array == 0)
             && even_step.is_some()
             && index_step.is_some();
-        Places { ty, batches: merged, components, index_step, even_step, is_plain }
+        IndexVectors { ty, batches: merged, components, index_step, even_step, is_plain }
     }
 
     /// How many index vectors there are.

@@ -26,7 +26,7 @@ pub struct Cholesky {
 /// The columns of a block; a multiple of [`WIDTH`].
 const BLOCK: usize = 64;
 /// Smaller remainders are not worth several threads.
-const LEAST_SHARED: usize = 256;
+const MIN_SHARED: usize = 256;
 
 impl Cholesky {
     /// A plan for `batch` matrices `n`×`n`, whose lower or upper triangle is read and written.
@@ -116,7 +116,7 @@ fn factor<T: Real>(matrix: &mut [T], n: usize, panels: &mut [Row<T>], threads: T
                 },
             );
         });
-        let threads = if below.len() / n < LEAST_SHARED { Threads::single() } else { threads };
+        let threads = if below.len() / n < MIN_SHARED { Threads::single() } else { threads };
         threads.for_chunks(below, WIDTH * n, &|i, rows| {
             vectorised(
                 #[inline(always)]

@@ -7,7 +7,7 @@ use super::radix::{self, Rank32, Rank64, Record, Tagged32, Tagged64};
 use super::{Sort, SortKey};
 
 /// Below this many records, comparing them is faster than counting digits.
-const FEWEST_COUNTED: usize = 100;
+const MIN_COUNTED: usize = 100;
 
 /// A key's element, and the records that hold its rank.
 pub(super) trait Key: Bits {
@@ -68,7 +68,7 @@ impl Sort {
                 write_keys(&ranks, records, keys, to[key_to]);
             }
             // A companion of 32 bits goes along, where order among equal ranks is kept.
-            [other] if self.element_sizes[other] == 4 && keys.len() >= FEWEST_COUNTED => {
+            [other] if self.element_sizes[other] == 4 && keys.len() >= MIN_COUNTED => {
                 let tags: &[u32] = cast(from[other]);
                 let records = ranked::<T, T::Tagged>(&ranks, keys, |i| tags[i], &mut scratch);
                 for (to, record) in cast_mut::<u32>(to[other]).iter_mut().zip(&*records) {
@@ -139,7 +139,7 @@ fn ranked<'a, T: Key, R: Record>(
 
 /// Sorts by rank; among equals, records with ascending lower bits keep their order.
 pub(super) fn sorted<'a, R: Record>(records: &'a mut [R], spare: &'a mut [R]) -> &'a mut [R] {
-    if records.len() < FEWEST_COUNTED {
+    if records.len() < MIN_COUNTED {
         records.sort_unstable();
         return records;
     }

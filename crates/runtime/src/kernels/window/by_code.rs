@@ -22,11 +22,11 @@ use crate::bounds::Lookout;
 pub struct FoldWindow {
     /// Bytes of an element of each array.
     sizes: Vec<usize>,
-    plan: Plan,
+    plan: CodeRoute,
 }
 
 #[derive(Clone, Debug)]
-enum Plan {
+enum CodeRoute {
     /// Each position folds what the one before did, and one more.
     Scan { lanes: Lanes, is_reversed: bool },
     /// Each position for itself.
@@ -44,10 +44,10 @@ impl FoldWindow {
     /// are too large.
     pub fn new(window: &[WindowDim], sizes: Vec<usize>) -> Option<Self> {
         let plan = match scan(window) {
-            Some((lanes, is_reversed)) => Plan::Scan { lanes, is_reversed },
+            Some((lanes, is_reversed)) => CodeRoute::Scan { lanes, is_reversed },
             None => {
                 let points = window.iter().map(|dim| dim.size).product();
-                Plan::Windows { windows: Windows::new(window)?, points }
+                CodeRoute::Windows { windows: Windows::new(window)?, points }
             }
         };
         Some(FoldWindow { sizes, plan })
@@ -69,12 +69,12 @@ impl FoldWindow {
         let to = Disjoint::all(to);
         let fold = Fold { code, sizes: &self.sizes, from, inits, to: &to };
         match &self.plan {
-            Plan::Windows { windows, points } => {
+            CodeRoute::Windows { windows, points } => {
                 threads.for_ranges(windows.rows(), windows.rows_per_task(*points), &|rows| {
                     fold.windows(windows, rows);
                 });
             }
-            &Plan::Scan { lanes, is_reversed } => {
+            &CodeRoute::Scan { lanes, is_reversed } => {
                 let lines = lanes.outer * lanes.inner;
                 if lines * lanes.count == 0 {
                     return;

@@ -54,16 +54,16 @@ const POINT: WindowDim = WindowDim {
 };
 
 /// Windows of more points are none that a list of points pays for.
-const MOST_POINTS: usize = 1 << 20;
+const MAX_POINTS: usize = 1 << 20;
 /// The most lists of elements under windows that are kept: one for each combination of the numbers
 /// of elements that windows cover along the dimensions.
-const MOST_LISTS: usize = 16;
+const MAX_LISTS: usize = 16;
 /// Positions along a dimension, and where windows cover other elements than next to it, of which a list
 /// is made.
-const MOST_POSITIONS: usize = 1 << 26;
-const MOST_RUNS: usize = 1 << 20;
+const MAX_POSITIONS: usize = 1 << 26;
+const MAX_RUNS: usize = 1 << 20;
 /// Elements that are further apart are looked for one by one.
-const MOST_DILATION: usize = 1 << 10;
+const MAX_DILATION: usize = 1 << 10;
 
 impl WindowDim {
     /// Whether each position is one element.
@@ -149,7 +149,7 @@ struct Run {
 impl Dim {
     /// `None` if positions are too many, or differ too much.
     fn new(dim: &WindowDim, step: usize) -> Option<Self> {
-        if dim.positions > MOST_POSITIONS {
+        if dim.positions > MAX_POSITIONS {
             return None;
         }
         let mut runs: Vec<Run> = Vec::new();
@@ -157,7 +157,7 @@ impl Dim {
             if runs.last_mut().is_some_and(|run| run.goes_on(next)) {
                 continue;
             }
-            if runs.len() == MOST_RUNS {
+            if runs.len() == MAX_RUNS {
                 return None;
             }
             runs.push(Run { positions: i..i + 1, covered: next, apart: 0 });
@@ -231,10 +231,10 @@ fn are_possible(window: &[WindowDim], lanes: usize) -> bool {
     }
     let is_possible = |dim: &WindowDim| {
         let nothing = [dim.size, dim.stride, dim.window_dilation, dim.base_dilation];
-        !nothing.contains(&0) && dim.base_dilation <= MOST_DILATION
+        !nothing.contains(&0) && dim.base_dilation <= MAX_DILATION
     };
     let points = window.iter().try_fold(1usize, |points, dim| points.checked_mul(dim.size));
-    points.is_some_and(|points| points <= MOST_POINTS) && window.iter().all(is_possible)
+    points.is_some_and(|points| points <= MAX_POINTS) && window.iter().all(is_possible)
 }
 
 impl Windows {
@@ -307,7 +307,7 @@ impl Windows {
                     list = match lists.iter().position(|(listed, ..)| *listed == counts) {
                         Some(list) => list,
                         None => {
-                            if lists.len() == MOST_LISTS {
+                            if lists.len() == MAX_LISTS {
                                 lists.clear();
                             }
                             let points = counts.iter().product::<usize>();

@@ -14,13 +14,13 @@ use crate::bounds::{self, Lookout};
 /// Folds the elements under each position of a window, and an initial value once.
 #[derive(Clone, Debug)]
 pub struct ReduceWindow {
-    plan: Plan,
+    plan: ReduceRoute,
     ty: NumberType,
     fold: Fold,
 }
 
 #[derive(Clone, Debug)]
-enum Plan {
+enum ReduceRoute {
     /// Each position folds what the one before did, and one more.
     Scan(Scan),
     /// Neighbours in memory are folded side by side.
@@ -51,8 +51,8 @@ impl ReduceWindow {
     /// many points (unless they are those of a cumulative fold), or very large dilations.
     pub fn new(window: &[WindowDim], ty: NumberType, fold: Fold) -> Option<Self> {
         let plan = match scan(window) {
-            Some((lanes, is_reversed)) => Plan::Scan(Scan { lanes, ty, fold, is_reversed }),
-            None => Plan::new(window)?,
+            Some((lanes, is_reversed)) => ReduceRoute::Scan(Scan { lanes, ty, fold, is_reversed }),
+            None => ReduceRoute::new(window)?,
         };
         Some(ReduceWindow { plan, ty, fold })
     }
@@ -63,7 +63,7 @@ impl ReduceWindow {
     ///
     /// If an array is too short or not aligned for its elements.
     pub fn run(&self, from: &[u8], init: &[u8], to: &mut [u8], threads: Threads<'_>) {
-        if let Plan::Scan(scan) = &self.plan {
+        if let ReduceRoute::Scan(scan) = &self.plan {
             return scan.run(from, init, to, threads);
         }
         with_folding!(self.ty, self.fold, folding => {
@@ -91,7 +91,7 @@ pub(super) fn scan(window: &[WindowDim]) -> Option<(Lanes, bool)> {
     (others && is_plain && covers_all).then_some((lanes, is_reversed))
 }
 
-impl Plan {
+impl ReduceRoute {
     fn new(window: &[WindowDim]) -> Option<Self> {
         let (windowed, lanes) = split_lanes(window);
         // (Of those that are too many there is no plan.)
@@ -104,9 +104,9 @@ impl Plan {
         {
             // The last dimension is left to the line, for which its base is all one element.
             let outer = Windows::of_elements(outer, dim.base.checked_mul(lanes)?)?;
-            return Some(Plan::Line { outer, line: Line { dim, lanes }, points });
+            return Some(ReduceRoute::Line { outer, line: Line { dim, lanes }, points });
         }
-        Some(Plan::Lanes { windows: Windows::new(window)?, points })
+        Some(ReduceRoute::Lanes { windows: Windows::new(window)?, points })
     }
 
     fn run<G: Folding>(
@@ -120,8 +120,8 @@ impl Plan {
         let to = Disjoint::new(to);
         let (init, isa) = (folding.widen(init), Isa::best());
         match self {
-            Plan::Scan(_) => {} // Has another way.
-            Plan::Lanes { windows, points } => {
+            ReduceRoute::Scan(_) => {} // Has another way.
+            ReduceRoute::Lanes { windows, points } => {
                 let lanes = windows.lanes;
                 threads.for_ranges(windows.rows(), windows.rows_per_task(*points), &|rows| {
                     let mut lookout = Lookout::default();
@@ -144,7 +144,7 @@ impl Plan {
                     });
                 });
             }
-            Plan::Line { outer, line, points } => {
+            ReduceRoute::Line { outer, line, points } => {
                 let bytes = line.dim.size.saturating_mul(2 * size_of::<Reach>());
                 let Some(_counted) = bounds::reserve(bytes) else { return };
                 let (inner, reaches) = (line.inner(), line.reaches());

@@ -133,7 +133,7 @@ impl SelectAndScatter {
             let (batch, first) = (task / bands, task % bands * WIDTH);
             let operand = &operand[batch * self.operand_size..][..self.operand_size];
             let source = &source[batch * self.source_size..][..self.source_size];
-            let to = Part { to: &to, start: batch * self.operand_size };
+            let to = BatchResult { to: &to, start: batch * self.operand_size };
             match (self.windows.lanes - first).min(WIDTH) {
                 WIDTH => self.band::<T, WIDTH>(isa, operand, source, &to, first, &stays),
                 width => (first..first + width).for_each(|lane| {
@@ -149,7 +149,7 @@ impl SelectAndScatter {
         isa: Isa,
         operand: &[T],
         source: &[T],
-        to: &Part<'_, T>,
+        to: &BatchResult<'_, T>,
         first: usize,
         stays: &impl Fn(T, T) -> bool,
     ) {
@@ -180,7 +180,7 @@ fn scatter<T: Number, const N: usize>(
     operand: &[T],
     values: &[T; N],
     (start, places): (usize, &[usize]),
-    to: &Part<'_, T>,
+    to: &BatchResult<'_, T>,
     stays: &impl Fn(T, T) -> bool,
 ) {
     let Some((place, others)) = places.split_first() else { return };
@@ -205,8 +205,8 @@ fn scatter<T: Number, const N: usize>(
     }
 }
 
-/// The result of one batch.
-struct Part<'a, T> {
+/// Where the result of one batch begins.
+struct BatchResult<'a, T> {
     to: &'a Disjoint<'a, T>,
     start: usize,
 }

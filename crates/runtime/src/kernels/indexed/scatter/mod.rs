@@ -16,7 +16,7 @@ use super::buckets::Buckets;
 use super::found::{BLOCK, Found};
 use super::gather::points;
 use super::places::Outside;
-use super::{Axis, IndexedWindows, Plan};
+use super::{Axis, IndexedPlan, IndexedWindows};
 use crate::Threads;
 use crate::bounds::Lookout;
 
@@ -24,12 +24,12 @@ use crate::bounds::Lookout;
 /// if the array is larger than the near caches.
 const ROWS_AHEAD: usize = 6;
 /// Elements of updates below which one thread does all.
-const LEAST_SHARED: usize = 1 << 14;
+const MIN_SHARED: usize = 1 << 14;
 /// Elements of the array that a task changes, about.
 const TASK_ELEMENTS: usize = 1 << 15;
 /// Where every task computes all places, the least elements that it changes at each place: computing
 /// the places takes little of its time then.
-const LEAST_AT_PLACE: usize = 64;
+const MIN_AT_PLACE: usize = 64;
 /// Bytes of the largest array that is taken to lie in the first- or second-level cache.
 const NEAR_BYTES: usize = 1 << 18;
 /// The fewest threads for which sorting windows, and reading updates in an order other than
@@ -51,7 +51,7 @@ pub enum Combine {
 /// left out as a whole.
 #[derive(Clone, Debug)]
 pub struct Scatter {
-    plan: Plan,
+    plan: IndexedPlan,
     /// Axes of a window on which windows do not move; the others are in `plan`.
     outer: Vec<Axis>,
     /// How many points those have.
@@ -124,22 +124,22 @@ impl Scatter {
         if threads == 1 {
             return Way::Whole;
         }
-        let Plan { places, window, row, is_row_fixed } = &self.plan;
+        let IndexedPlan { places, window, row, is_row_fixed } = &self.plan;
         let (count, at_point) = (places.count(), points(window) * row);
         let work = count.saturating_mul(at_point).saturating_mul(self.points);
-        if work < LEAST_SHARED {
+        if work < MIN_SHARED {
             return Way::Whole;
         }
         if let Some(each) = self.apart() {
             let work = (each * at_point).saturating_mul(self.points).max(1);
             return Way::Vectors((TASK_ELEMENTS / work).max(1) * each);
         }
-        let enough = LEAST_AT_PLACE.max(TASK_ELEMENTS / count);
+        let enough = MIN_AT_PLACE.max(TASK_ELEMENTS / count);
         let of_points = enough.div_ceil(at_point.max(1));
         if self.points.div_ceil(of_points) > 1 {
             return Way::Points(of_points);
         }
-        let of_columns = row.div_ceil(threads).next_multiple_of(LEAST_AT_PLACE);
+        let of_columns = row.div_ceil(threads).next_multiple_of(MIN_AT_PLACE);
         if *is_row_fixed && row.div_ceil(of_columns) >= threads {
             return Way::Columns(of_columns);
         }
@@ -150,7 +150,7 @@ impl Scatter {
     /// How many index vectors share an index of the outermost axis, if windows of different ones
     /// are apart.
     fn apart(&self) -> Option<usize> {
-        let Plan { places, window, row, .. } = &self.plan;
+        let IndexedPlan { places, window, row, .. } = &self.plan;
         let (outermost, inner) = places.batches().split_first()?;
         let reach = |axis: &Axis| axis.size.saturating_sub(1) * axis.array;
         let window: usize = window.iter().chain(&self.outer).map(reach).sum();
@@ -270,7 +270,7 @@ impl Scatter {
         combine: impl Fn(T, T) -> T + Copy + Sync,
         threads: Threads<'_>,
     ) {
-        let Plan { places, window, row, .. } = &self.plan;
+        let IndexedPlan { places, window, row, .. } = &self.plan;
         let count = places.count();
         let to = Disjoint::new(to);
         let is_far = self.len.saturating_mul(self.element_size) > NEAR_BYTES;

@@ -133,7 +133,7 @@ impl MergeSort {
         let (lanes, at_once) = (outer * inner, self.lanes_at_once());
         let sizes: Vec<usize> = self.moved.iter().map(|&moved| self.size(moved)).collect();
         for first in (0..lanes).step_by(at_once) {
-            let part = Part { sort: self, lanes: first..lanes.min(first + at_once), threads };
+            let part = LaneRange { sort: self, lanes: first..lanes.min(first + at_once), threads };
             let elements = part.lanes.len() * count;
             let mut scratch = Scratch::new(&mut *scratch);
             let mut column = |&size: &usize| scratch.take::<u8>(elements * size);
@@ -143,7 +143,7 @@ impl MergeSort {
                 part.load(moved, from, column);
             }
             let asked = pairs::Asked { precedes, sizes: &sizes, compared: self.compared };
-            let is_few = elements <= tournament::MOST;
+            let is_few = elements <= tournament::MAX_ELEMENTS;
             if is_few && tournament::sort(&asked, (part.lanes.len(), count), &now, &mut next) {
                 std::mem::swap(&mut now, &mut next);
             } else {
@@ -170,14 +170,14 @@ impl MergeSort {
     }
 }
 
-/// Some of the lanes.
-struct Part<'s> {
+/// Lanes of a sort that one thread, or several, sort.
+struct LaneRange<'s> {
     sort: &'s MergeSort,
     lanes: Range<usize>,
     threads: Threads<'s>,
 }
 
-impl Part<'_> {
+impl LaneRange<'_> {
     /// Calls `body` with neighbouring lanes, by their numbers in this part.
     fn each_block(&self, body: &(dyn Fn(Range<usize>) + Sync)) {
         self.threads.for_ranges(self.lanes.len(), LANES_PER_TASK, body);

@@ -7,17 +7,18 @@
 use super::super::super::bytes::{cast, cast_mut, with_size};
 use super::pairs::{Asked, PAIRS, halves};
 
-/// With more elements, there are fewer calls of the comparator in merges.
-pub(super) const MOST: usize = 128;
+/// The most elements, of all lanes, that are sorted by comparing all pairs; of more, merges take fewer
+/// calls of the comparator.
+pub(super) const MAX_ELEMENTS: usize = 128;
 
-/// Sorts at most [`MOST`] elements to `to`; `false` if the answers are not those of an order.
+/// Sorts at most [`MAX_ELEMENTS`] elements to `to`; `false` if the answers are not those of an order.
 pub(super) fn sort(
     asked: &Asked<'_>,
     (lanes, count): (usize, usize),
     from: &[&mut [u8]],
     to: &mut [&mut [u8]],
 ) -> bool {
-    let mut before = [0; MOST];
+    let mut before = [0; MAX_ELEMENTS];
     asked.with_rows(2, |mut rows| {
         let mut pairs = [[0; 2]; PAIRS];
         let mut next = 0;
@@ -44,7 +45,7 @@ pub(super) fn sort(
             compare(&pairs[..next]);
         }
     });
-    let mut is_taken = [false; MOST];
+    let mut is_taken = [false; MAX_ELEMENTS];
     for (i, before) in before[..lanes * count].iter_mut().enumerate() {
         *before += i / count * count;
         if std::mem::replace(&mut is_taken[*before], true) {

@@ -12,7 +12,7 @@ const BLOCK: usize = 64;
 /// Elements of each group that the first limit is computed from.
 const OF_EACH_GROUP: usize = 64;
 /// The fewest elements of each group: of fewer, the limit would let nearly all elements pass.
-const FEWEST_OF_EACH_GROUP: usize = 4;
+const MIN_OF_EACH_GROUP: usize = 4;
 
 impl TopK {
     /// How much working memory [`TopK::best`] needs.
@@ -33,7 +33,7 @@ impl TopK {
 
     /// Whether `k` is too large a part of the row for a limit to exclude much.
     fn has_no_limit(&self) -> bool {
-        self.row_size < self.groups().saturating_mul(FEWEST_OF_EACH_GROUP)
+        self.row_size < self.groups().saturating_mul(MIN_OF_EACH_GROUP)
     }
 
     /// The number of candidates that are kept before the worst are dropped: at least a block more than

@@ -11,8 +11,8 @@ use crate::Threads;
 pub(super) const ROWS: usize = 64;
 /// Each element of a row is compared with all of the best, so that there must not be many of both.
 /// Places fit into a byte.
-const MOST_ELEMENTS: usize = 1 << 8;
-const MOST_COMPARED: usize = 1 << 11;
+const MAX_ELEMENTS: usize = 1 << 8;
+const MAX_COMPARED: usize = 1 << 11;
 
 /// How the rows of a group are made columns.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ impl SideBySide {
         k: usize,
         element_size: usize,
     ) -> Option<Self> {
-        if rows < ROWS / 4 || row_size > MOST_ELEMENTS || row_size * k > MOST_COMPARED {
+        if rows < ROWS / 4 || row_size > MAX_ELEMENTS || row_size * k > MAX_COMPARED {
             return None;
         }
         let columns = |rows: usize| {
