@@ -17,7 +17,7 @@ const WAYS: &[&[&str]] = &[
 
 /// What has run of a corpus, for each of [`WAYS`].
 #[derive(Clone, Copy, Default)]
-struct Ran {
+struct Tally {
     /// Arrays that were compared.
     arrays: usize,
     /// Programs of which not everything was compiled, as they say themselves.
@@ -39,7 +39,7 @@ pub(crate) fn run(dir: &Path) -> Result<(), String> {
         .collect();
     programs.sort();
     let mut failed = 0;
-    let mut ran = vec![Ran::default(); WAYS.len()];
+    let mut ran = vec![Tally::default(); WAYS.len()];
     for program in &programs {
         let begin = Instant::now();
         match check(&helio, program, &scratch, &mut ran) {
@@ -54,7 +54,7 @@ pub(crate) fn run(dir: &Path) -> Result<(), String> {
         }
     }
     let _ = fs::remove_dir_all(&scratch);
-    for (way, Ran { arrays, interpreted }) in WAYS.iter().zip(&ran) {
+    for (way, Tally { arrays, interpreted }) in WAYS.iter().zip(&ran) {
         println!(
             "{:28} {arrays:6} arrays compared, {interpreted} programs not all compiled",
             way.join(" ")
@@ -82,7 +82,7 @@ fn build() -> Result<PathBuf, String> {
     Ok(target.join("release").join("helio"))
 }
 
-fn check(helio: &Path, program: &Path, scratch: &Path, ran: &mut [Ran]) -> Result<(), String> {
+fn check(helio: &Path, program: &Path, scratch: &Path, ran: &mut [Tally]) -> Result<(), String> {
     let (once, twice) = (scratch.join("once.hlo"), scratch.join("twice.hlo"));
     call(helio, &[Path::new("convert"), program, &once])?;
     call(helio, &[Path::new("convert"), &once, &twice])?;
@@ -102,7 +102,7 @@ fn check(helio: &Path, program: &Path, scratch: &Path, ran: &mut [Ran]) -> Resul
         let interpreted = usize::from(output.stderr.starts_with(b"note: "));
         match arrays {
             0 => Err(format!("{}: no result was compared", way.join(" "))),
-            _ => Ok(Ran { arrays, interpreted }),
+            _ => Ok(Tally { arrays, interpreted }),
         }
     };
     for (way, ran) in WAYS.iter().zip(ran) {

@@ -49,12 +49,12 @@ fn is_std(file: &str) -> bool {
 }
 
 /// A call that is being made. Calls that it makes itself stand where it was made.
-struct Ongoing<'g> {
+struct OpenCall<'g> {
     graph: &'g Graph,
     is_outermost: bool,
 }
 
-impl Drop for Ongoing<'_> {
+impl Drop for OpenCall<'_> {
     fn drop(&mut self) {
         if self.is_outermost {
             self.graph.state.borrow_mut().call = None;
@@ -110,7 +110,7 @@ impl Graph {
             }
             let is_outermost = state.call.is_none();
             let call = state.call.get_or_insert(call).clone();
-            (call, Ongoing { graph: self, is_outermost })
+            (call, OpenCall { graph: self, is_outermost })
         };
         let made = make();
         drop(ongoing);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use helio::CompileOptions;
 
-/// A program of so many parts.
+/// The text of a program of this many parts.
 type Shape = fn(usize) -> String;
 
 const SHAPES: [(&str, Shape); 8] = [

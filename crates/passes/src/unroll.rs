@@ -10,10 +10,10 @@ use crate::pass::PassCx;
 use crate::rebuild::{contains, rebuild};
 use crate::recognize::counted_loop;
 
-/// A loop of more iterations is left as it is.
+/// The most iterations of a loop that is unrolled.
 const MAX_TRIPS: u64 = 8;
 
-/// So many instructions a loop may become.
+/// The most instructions that unrolling makes of a loop.
 const MAX_INSTRS: u64 = 1024;
 
 /// Replaces a loop whose number of iterations is known and small by as many copies of its body.

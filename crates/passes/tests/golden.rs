@@ -31,7 +31,7 @@ fn entries(dir: &Path) -> Vec<PathBuf> {
 
 /// What has run, printed past the harness of tests, which keeps what passing tests print.
 #[derive(Default)]
-struct Ran {
+struct Tally {
     programs: usize,
     /// Results that were compared, for each module that passes have made.
     compared: usize,
@@ -39,7 +39,7 @@ struct Ran {
     not_run: BTreeMap<String, usize>,
 }
 
-impl Ran {
+impl Tally {
     /// Notes a module that passes have made: of how many results, or why of none.
     fn note(&mut self, compared: Result<usize, Error>) {
         match compared {
@@ -54,7 +54,7 @@ impl Ran {
     }
 
     fn report(&self, what: &str) {
-        let Ran { programs, compared, not_run } = self;
+        let Tally { programs, compared, not_run } = self;
         // Without a standard error there is nobody to tell.
         let _ = writeln!(
             std::io::stderr().lock(),
@@ -86,7 +86,7 @@ fn optimize(module: Verified<Module>, level: OptLevel) -> Verified<Module> {
 #[test]
 fn passes_make_what_is_expected() {
     let update = std::env::var_os("UPDATE").is_some();
-    let mut ran = Ran::default();
+    let mut ran = Tally::default();
     for dir in entries(&root()).iter().filter(|path| path.is_dir()) {
         let name = dir.file_name().expect("a name").to_string_lossy().into_owned();
         let pass = find_pass(&name).unwrap_or_else(|| panic!("no pass is named {name}"));
@@ -125,7 +125,7 @@ fn passes_make_what_is_expected() {
 /// The same cases through all passes at each level.
 #[test]
 fn every_level_computes_the_same() {
-    let mut ran = Ran::default();
+    let mut ran = Tally::default();
     let dirs = entries(&root());
     for path in dirs.iter().filter(|path| path.is_dir()).flat_map(|dir| entries(dir)) {
         let text = fs::read_to_string(&path).expect("a text");
@@ -149,7 +149,7 @@ fn every_level_computes_the_same() {
 #[test]
 fn every_case_computes_the_same() {
     let mut pending = vec![root().join("../cases")];
-    let mut ran = Ran::default();
+    let mut ran = Tally::default();
     while let Some(path) = pending.pop() {
         if path.is_dir() {
             pending.extend(entries(&path));

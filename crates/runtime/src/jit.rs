@@ -20,7 +20,7 @@ use smallvec::SmallVec;
 
 use crate::bounds;
 use crate::exec::Pages;
-use crate::program::{RawKernel, RawParam, Signature};
+use crate::program::{RawParam, Signature};
 use crate::threads::Threads;
 
 /// What the address of a piece of code and of its scratch is a multiple of.
@@ -353,24 +353,6 @@ impl JitFunction {
         // There are no pages here that a function could be made from.
         self.pages.at(self.start);
         None
-    }
-}
-
-// SAFETY: the signature never changes, and is what the code generator says of the code, which it
-// vouches for (or whoever called `Jit::trusted`).
-unsafe impl RawKernel for JitFunction {
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    unsafe fn call(
-        &self,
-        at: &[*mut u8],
-        piece: Range<i64>,
-        threads: Threads<'_>,
-    ) -> Result<(), CallError> {
-        // SAFETY: the caller's promise.
-        unsafe { self.call_raw(at, piece, threads) }
     }
 }
 

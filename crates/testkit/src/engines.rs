@@ -13,11 +13,11 @@ use helio::{
 pub struct Engine {
     /// For messages.
     pub name: &'static str,
-    way: Way,
+    way: EngineKind,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Way {
+enum EngineKind {
     Interpret,
     /// As it is after printing and parsing.
     InterpretReparsed,
@@ -37,18 +37,18 @@ const fn compiled(
     backend: &'static str,
     threads: usize,
 ) -> Engine {
-    Engine { name, way: Way::Compile { level, backend, threads, bounds_checks: false } }
+    Engine { name, way: EngineKind::Compile { level, backend, threads, bounds_checks: false } }
 }
 
 /// Machine code each of whose accesses is compared with the size of its buffer.
 const fn checked(name: &'static str, level: OptLevel, backend: &'static str) -> Engine {
-    Engine { name, way: Way::Compile { level, backend, threads: 2, bounds_checks: true } }
+    Engine { name, way: EngineKind::Compile { level, backend, threads: 2, bounds_checks: true } }
 }
 
 /// All engines; the first one is the oracle.
 pub const ENGINES: &[Engine] = &[
-    Engine { name: "interpreter", way: Way::Interpret },
-    Engine { name: "interpreter after printing and parsing", way: Way::InterpretReparsed },
+    Engine { name: "interpreter", way: EngineKind::Interpret },
+    Engine { name: "interpreter after printing and parsing", way: EngineKind::InterpretReparsed },
     compiled("compiled", OptLevel::Default, "cpu", 2),
     compiled("compiled, for one thread", OptLevel::Default, "cpu", 1),
     compiled("compiled, for x86-64-v3", OptLevel::Default, "x86-64-v3", 1),
@@ -61,21 +61,21 @@ pub const ENGINES: &[Engine] = &[
 ];
 
 /// Compiled once and run on different numbers of threads, which must give the same bits.
-pub const THREADS: Engine = Engine { name: "compiled, on 1, 2 and 8 threads", way: Way::Threads };
+pub const THREADS: Engine = Engine { name: "compiled, on 1, 2 and 8 threads", way: EngineKind::Threads };
 
 impl Engine {
     /// Whether it compiles programs.
     pub fn is_compiled(&self) -> bool {
-        matches!(self.way, Way::Compile { .. } | Way::Threads)
+        matches!(self.way, EngineKind::Compile { .. } | EngineKind::Threads)
     }
 
     /// Whether it compiles programs at a level that leaves nothing to the interpreter that could be
     /// compiled.
     pub fn compiles_all(&self) -> bool {
         match self.way {
-            Way::Compile { level, .. } => level > OptLevel::None,
-            Way::Threads => true,
-            Way::Interpret | Way::InterpretReparsed => false,
+            EngineKind::Compile { level, .. } => level > OptLevel::None,
+            EngineKind::Threads => true,
+            EngineKind::Interpret | EngineKind::InterpretReparsed => false,
         }
     }
 
@@ -83,20 +83,20 @@ impl Engine {
     pub fn compile(&self, module: &Verified<Module>) -> Result<Executable, Error> {
         let mut compile = CompileOptions::default();
         let module = match self.way {
-            Way::InterpretReparsed => helio::parse(&helio::print(module)).map_err(first)?,
+            EngineKind::InterpretReparsed => helio::parse(&helio::print(module)).map_err(first)?,
             _ => module.clone().into_inner(),
         };
         match self.way {
-            Way::Interpret | Way::InterpretReparsed => compile.backend = Backend::Interpreter,
-            Way::Compile { level, backend, bounds_checks, .. } => {
+            EngineKind::Interpret | EngineKind::InterpretReparsed => compile.backend = Backend::Interpreter,
+            EngineKind::Compile { level, backend, bounds_checks, .. } => {
                 compile.backend = Backend::named(backend)?;
                 compile.opt_level = level;
                 compile.bounds_checks = bounds_checks;
             }
-            Way::Threads => compile.backend = Backend::Cpu,
+            EngineKind::Threads => compile.backend = Backend::Cpu,
         }
         let program = match self.way {
-            Way::Threads => wide_client().compile(module, &compile),
+            EngineKind::Threads => wide_client().compile(module, &compile),
             _ => helio::compile(module, &compile),
         };
         let program = program.map_err(first)?;
@@ -115,9 +115,9 @@ impl Engine {
     ) -> Result<Literal, Error> {
         let mut options = options.clone();
         match self.way {
-            Way::Compile { threads, .. } => options.threads = Some(threads),
-            Way::Threads => return on_threads(program, args, &options),
-            Way::Interpret | Way::InterpretReparsed => {}
+            EngineKind::Compile { threads, .. } => options.threads = Some(threads),
+            EngineKind::Threads => return on_threads(program, args, &options),
+            EngineKind::Interpret | EngineKind::InterpretReparsed => {}
         }
         program.run_with(args, &options)
     }

@@ -1,4 +1,7 @@
-//! Making kernels.
+//! The builder of kernels: a method for each instruction, which gives the value that it defines.
+//!
+//! It folds constants, makes equal values one, and places each in the outermost block that has its
+//! operands, so that what writes kernels need not care what a loop leaves unchanged.
 
 use std::collections::HashMap;
 
@@ -51,9 +54,9 @@ pub struct Builder {
     /// The depth of the block that defines each value; 0 is the body.
     depth: Vec<usize>,
     open: Vec<Open>,
-    /// What the lanes of constants are.
+    /// The bits in the lanes of each value that is a constant vector.
     constants: HashMap<Value, u64>,
-    /// What constant indices are.
+    /// The number that each constant index is.
     ints: HashMap<Value, i64>,
 }
 
@@ -85,13 +88,13 @@ impl Builder {
         self.kernel.lanes
     }
 
-    /// Sets the range of calls and where it may be cut.
+    /// Sets the range, `0..range`, of which each call runs a piece; pieces begin at multiples of `grain`.
     pub fn set_range(&mut self, range: i64, grain: i64) {
         self.kernel.range = range;
         self.kernel.grain = grain;
     }
 
-    /// Adds a buffer.
+    /// Adds a parameter: a buffer of `bytes` bytes, and whether the kernel reads and writes it.
     pub fn param(&mut self, bytes: usize, read: bool, write: bool) -> Buf {
         self.kernel.params.push(Param { bytes, read, write, stream: false });
         Buf::Param(self.kernel.params.len() as u32 - 1)

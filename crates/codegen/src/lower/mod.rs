@@ -145,9 +145,10 @@ struct Lanes {
     index: Lane,
 }
 
-/// Fewer independent runs of a reduction than this are too few to share among threads.
+/// The fewest independent folds of a reduction that are shared among threads as they are; of fewer,
+/// the folded loop is cut into parts.
 const FEW_UNITS: i64 = 64;
-/// Elements that a part of a reduction has at least.
+/// The fewest elements of such a part.
 const PART: i64 = 1 << 14;
 /// Elements that a unit folds at most, where the loop can be cut: about a millisecond's work, after
 /// which a run can be stopped.

@@ -29,7 +29,7 @@ const MAX_OFFSET: i64 = 1 << 44;
 /// Concatenations of more operands are left alone: each costs a comparison everywhere.
 const MAX_JOINED: usize = 16;
 
-type Built = Result<NodeId, Stop>;
+type NodeResult = Result<NodeId, Stop>;
 
 impl<'m> Graph<'m> {
     fn operand_shape(&self, place: LeafElement<'m, '_>, i: usize) -> Result<&'m ArrayShape, Stop> {
@@ -38,7 +38,7 @@ impl<'m> Graph<'m> {
         shape.as_array().ok_or_else(|| Stop::unsupported("an operand that is not an array"))
     }
 
-    fn operand(&mut self, place: LeafElement<'m, '_>, i: usize, map: Vec<Affine>) -> Built {
+    fn operand(&mut self, place: LeafElement<'m, '_>, i: usize, map: Vec<Affine>) -> NodeResult {
         self.value(place.frame, place.instr.operands[i], 0, map, place.guard)
     }
 
@@ -48,7 +48,7 @@ impl<'m> Graph<'m> {
         i: usize,
         map: Vec<Affine>,
         guard: Guard,
-    ) -> Built {
+    ) -> NodeResult {
         self.value(place.frame, place.instr.operands[i], 0, map, guard)
     }
 
@@ -62,7 +62,7 @@ impl<'m> Graph<'m> {
     }
 
     /// The value of an instruction other than tuples and constants.
-    pub(super) fn instruction(&mut self, place: LeafElement<'m, '_>) -> Built {
+    pub(super) fn instruction(&mut self, place: LeafElement<'m, '_>) -> NodeResult {
         match &place.instr.op {
             Op::Parameter(op) => {
                 let source = Source::Operand(self.operand_leaf(op.number, place.leaf));
@@ -150,7 +150,7 @@ impl<'m> Graph<'m> {
         }
     }
 
-    fn elementwise(&mut self, place: LeafElement<'m, '_>, op: &'m Op) -> Built {
+    fn elementwise(&mut self, place: LeafElement<'m, '_>, op: &'m Op) -> NodeResult {
         let count = place.instr.operands.len();
         let types: Vec<_> = (0..count)
             .map(|i| self.operand_shape(place, i).map(|shape| shape.element()))
@@ -197,7 +197,7 @@ impl<'m> Graph<'m> {
             && self.operand_shape(place, i).is_ok_and(|shape| shape.rank() == 1)
     }
 
-    fn update(&mut self, place: LeafElement<'m, '_>) -> Built {
+    fn update(&mut self, place: LeafElement<'m, '_>) -> NodeResult {
         let sizes = self.operand_shape(place, 1)?.dims();
         let starts = self.starts(place, 2, place.shape.dims(), sizes)?;
         let map: Vec<Affine> =
@@ -215,9 +215,9 @@ impl<'m> Graph<'m> {
         &mut self,
         place: LeafElement<'m, '_>,
         when: Option<Guard>,
-        yes: impl FnOnce(&mut Self, Guard) -> Built,
+        yes: impl FnOnce(&mut Self, Guard) -> NodeResult,
         no: NodeId,
-    ) -> Built {
+    ) -> NodeResult {
         let Some(when) = when else { return Ok(no) };
         let Some(guard) = self.both(place.guard, when) else { return Ok(no) };
         let yes = yes(self, guard)?;
@@ -227,7 +227,7 @@ impl<'m> Graph<'m> {
         self.push(Node::Choose { when, yes, no }, place.shape.element())
     }
 
-    fn pad(&mut self, place: LeafElement<'m, '_>, op: &ops::Pad) -> Built {
+    fn pad(&mut self, place: LeafElement<'m, '_>, op: &ops::Pad) -> NodeResult {
         let sizes = self.operand_shape(place, 0)?.dims();
         let mut map = Vec::with_capacity(sizes.len());
         let mut when = Some(0);
@@ -245,7 +245,7 @@ impl<'m> Graph<'m> {
         self.choose(place, when, |this, guard| this.guarded(place, 0, map, guard), fill)
     }
 
-    fn concatenate(&mut self, place: LeafElement<'m, '_>, dimension: usize) -> Built {
+    fn concatenate(&mut self, place: LeafElement<'m, '_>, dimension: usize) -> NodeResult {
         let count = place.instr.operands.len();
         let sizes = (0..count)
             .map(|i| self.operand_shape(place, i).map(|shape| shape.dims()[dimension] as i64))
@@ -288,7 +288,7 @@ impl<'m> Graph<'m> {
         }
     }
 
-    fn gather(&mut self, place: LeafElement<'m, '_>, op: &ops::Gather) -> Built {
+    fn gather(&mut self, place: LeafElement<'m, '_>, op: &ops::Gather) -> NodeResult {
         let operand = self.operand_shape(place, 0)?;
         let indices = self.operand_shape(place, 1)?;
         let dims = &op.dims;
@@ -322,7 +322,7 @@ impl<'m> Graph<'m> {
         self.operand(place, 0, map)
     }
 
-    fn reduce(&mut self, place: LeafElement<'m, '_>, op: &ops::Reduce) -> Built {
+    fn reduce(&mut self, place: LeafElement<'m, '_>, op: &ops::Reduce) -> NodeResult {
         let count = place.instr.operands.len() / 2;
         let shape = self.operand_shape(place, 0)?;
         let dims: Vec<usize> = (0..shape.rank()).filter(|d| op.dimensions.contains(d)).collect();

@@ -21,14 +21,14 @@ pub(super) struct Angle {
     pub(super) rest: Value,
 }
 
-/// Which reduction.
+/// The unit that angles are reduced by.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
-    /// In units of π.
+    /// π.
     Pi,
-    /// `x + π/2` in units of π.
+    /// π, of `x + π/2`.
     PiShifted,
-    /// In units of π/2.
+    /// π/2.
     HalfPi,
 }
 

@@ -7,7 +7,8 @@ fn halves(v: u64) -> [u32; 2] {
     [v as u32, (v >> 32) as u32]
 }
 
-/// Threefry-2x32 of 20 rounds.
+/// The block of random bits that Threefry-2x32 of 20 rounds makes of a key and a counter. All are
+/// pairs of 32-bit words, of which the first is the low half.
 pub(super) fn threefry(key: u64, counter: u64) -> [u32; 2] {
     const ROTATIONS: [[u32; 4]; 2] = [[13, 15, 26, 6], [17, 29, 16, 24]];
     const PARITY: u32 = 0x1bd1_1bda;
@@ -27,7 +28,8 @@ pub(super) fn threefry(key: u64, counter: u64) -> [u32; 2] {
     [x0, x1]
 }
 
-/// Philox-4x32 of 10 rounds.
+/// The block of random bits that Philox-4x32 of 10 rounds makes of a key of two 32-bit words and a
+/// counter of four, the lowest first.
 pub(super) fn philox(key: u64, counter: u128) -> [u32; 4] {
     let [mut k0, mut k1] = halves(key);
     let ([c0, c1], [c2, c3]) = (halves(counter as u64), halves((counter >> 64) as u64));
@@ -42,7 +44,7 @@ pub(super) fn philox(key: u64, counter: u128) -> [u32; 4] {
     words
 }
 
-/// The block as two 64-bit words.
+/// The block that [`philox`] makes, as two 64-bit words.
 pub(super) fn philox_pair(key: u64, counter: u128) -> [u64; 2] {
     let [w0, w1, w2, w3] = philox(key, counter).map(u64::from);
     [w0 | w1 << 32, w2 | w3 << 32]

@@ -34,7 +34,7 @@ pub struct Tensor {
 pub enum TensorElement {
     /// A type that HLO has, too.
     Known(ElementType),
-    /// So many bytes.
+    /// A type that HLO lacks, whose elements have this many bytes.
     Raw(usize),
 }
 
@@ -101,7 +101,7 @@ impl Tensor {
     }
 }
 
-/// Copies the first elements of each dimension, so many as `sizes` says, between row-major arrays.
+/// Copies the first `sizes[d]` indices of each dimension `d` between row-major arrays.
 fn copy_box(
     from: &[u8],
     from_dims: &[usize],

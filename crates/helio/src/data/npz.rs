@@ -161,7 +161,7 @@ fn fortran_to_row_major(bytes: &[u8], dims: &[usize], size: usize) -> Vec<u8> {
 pub(super) fn write_npz(path: &Path, tensors: &BTreeMap<String, Tensor>) -> Result<()> {
     let zip_error = |e: zip::result::ZipError| Error::invalid(e.to_string());
     let mut file = BufWriter::new(File::create(path).map_err(io_error)?);
-    let mut writer = Latched { inner: &mut file, at: 0, error: None };
+    let mut writer = StickyWriter { inner: &mut file, at: 0, error: None };
     let mut archive = zip::ZipWriter::new(&mut writer);
     // Stored, as `numpy.savez` does, and with room for more than 4 GiB.
     let options = zip::write::SimpleFileOptions::default()
@@ -180,14 +180,14 @@ pub(super) fn write_npz(path: &Path, tensors: &BTreeMap<String, Tensor>) -> Resu
 
 /// A writer that keeps its first error, and from then on only pretends: `ZipWriter` would write its
 /// directory all the same when it is dropped, and print that this fails.
-struct Latched<'w, W> {
+struct StickyWriter<'w, W> {
     inner: &'w mut W,
     /// The position.
     at: u64,
     error: Option<std::io::Error>,
 }
 
-impl<W: Write> Write for Latched<'_, W> {
+impl<W: Write> Write for StickyWriter<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let written = match self.error {
             None => self.inner.write(bytes),
@@ -213,7 +213,7 @@ impl<W: Write> Write for Latched<'_, W> {
     }
 }
 
-impl<W: Seek> Seek for Latched<'_, W> {
+impl<W: Seek> Seek for StickyWriter<'_, W> {
     fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
         if self.error.is_none() {
             match self.inner.seek(to) {

@@ -17,7 +17,8 @@ use super::target::KernelCode;
 use super::{Planned, Planner, StorageId, Target};
 use crate::interpreted::Reason;
 
-/// Kernels state the work of a unit in cycles or so; processors have about so many each nanosecond.
+/// Processor cycles in a nanosecond, about: kernels state the work of one number of their range in
+/// cycles.
 const CYCLES_PER_NANO: f64 = 4.0;
 
 impl Planner<'_> {
@@ -173,8 +174,9 @@ impl ScalarCode {
     }
 }
 
-/// The work, in a processor's cycles or so, of a piece that a function runs at once. (On the tile
-/// machine it takes some ten times as long: about a millisecond.)
+/// The work of a piece of the range that a function runs between two questions whether the run has
+/// stopped, in processor cycles of machine code. (The tile machine takes some ten times as long for
+/// it: about a millisecond.)
 const PIECE_CYCLES: u64 = 1 << 18;
 
 /// What a function gets for a buffer of its kernel.
@@ -191,8 +193,7 @@ enum Passed {
 struct FunctionKernel {
     function: Arc<dyn Function>,
     range: i64,
-    /// How much of the range is run before it is asked whether the run has stopped; a multiple of the
-    /// grain.
+    /// The numbers of the range in a piece; a multiple of the grain.
     piece: i64,
     /// For each buffer of the kernel.
     passed: Vec<Passed>,

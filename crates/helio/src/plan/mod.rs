@@ -1,7 +1,8 @@
 //! From a module to a [`Program`]: which step computes what, in which memory.
 //!
-//! Values are arrays only: tuples are taken apart, and `tuple`, `get-tuple-element`, `reshape` and
-//! their kin cost nothing, since all arrays are dense and row-major. Every other instruction becomes
+//! Values are arrays only: tuples are taken apart, and what only renames elements (`tuple`,
+//! `get-tuple-element`, `reshape`, `bitcast`) costs nothing, since all arrays are dense and row-major.
+//! Every other instruction becomes
 //! a step: generated code, a tuned kernel, a loop or a branch, or, for what none of these covers, a
 //! call of the interpreter on that one instruction.
 //!

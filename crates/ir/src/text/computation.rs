@@ -7,7 +7,7 @@ use super::instruction::Size;
 use super::names::{Named, Names};
 use super::parser::{Failure, Parser};
 use super::shape::shape;
-use crate::{CompId, Computation, Error, InstrId, Location, Result, Shape};
+use crate::{CompId, Computation, Error, InstrId, Location, Op, Result, Shape};
 
 /// A computation as it is read.
 pub(super) struct Scope<'a> {
@@ -38,6 +38,16 @@ impl Scope<'_> {
             root: None,
             failed: false,
         }
+    }
+
+    /// Notes which computation an instruction that begins or updates an asynchronous call stands for.
+    pub(super) fn note_async(&mut self, id: InstrId, op: &Op, operands: &[InstrId]) {
+        let calls = match op {
+            Op::AsyncStart(start) => Some(start.calls),
+            Op::AsyncUpdate(_) => operands.first().and_then(|id| self.async_calls.get(id).copied()),
+            _ => None,
+        };
+        self.async_calls.extend(calls.map(|calls| (id, calls)));
     }
 
     /// The shapes of these instructions.

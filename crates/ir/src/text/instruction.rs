@@ -141,25 +141,10 @@ impl<'a> Parser<'a> {
         if declared.is_none() && needs_shape {
             return Err(opcode_at.error(format!("{opcode} needs its shape before it")).into());
         }
-        let mut operands = Vec::new();
-        let given = match (wanted, &declared) {
-            ("constant", Some(shape)) => {
-                self.cursor.expect("(")?;
-                self.cursor.elided = false;
-                let literal = literal(&mut self.cursor, shape)?;
-                self.cursor.expect(")")?;
-                Some(Op::Constant(Constant { literal, elided: self.cursor.elided }))
-            }
-            ("parameter", Some(shape)) => {
-                self.cursor.expect("(")?;
-                let number = self.cursor.size()?;
-                self.cursor.expect(")")?;
-                Some(Op::Parameter(Parameter { number, shape: shape.without_layout() }))
-            }
-            _ => {
-                operands = self.operands(scope)?;
-                None
-            }
+        let given = self.immediate(wanted, declared.as_ref())?;
+        let operands = match given {
+            Some(_) => Vec::new(),
+            None => self.operands(scope)?,
         };
         let base = match role {
             Role::Statement(name) => name.to_owned(),
@@ -196,17 +181,30 @@ impl<'a> Parser<'a> {
             Role::Statement(name) => name.to_owned(),
             _ => scope.names.make_up(&base, id),
         };
-        let calls = match &op {
-            Op::AsyncStart(start) => Some(start.calls),
-            Op::AsyncUpdate(_) => {
-                operands.first().and_then(|id| scope.async_calls.get(id).copied())
-            }
-            _ => None,
-        };
-        scope.async_calls.extend(calls.map(|calls| (id, calls)));
+        scope.note_async(id, &op, &operands);
         let extra = (extra != Extra::default()).then(|| Box::new(extra));
         let instr = Instr { extra, at: Some(at), ..Instr::new(op, operands, shape).named(name) };
         Ok(self.push_instr(scope, instr)?)
+    }
+
+    /// A constant or a parameter, which have a value in place of operands; `None` for another opcode.
+    fn immediate(&mut self, opcode: &str, declared: Option<&Shape>) -> Result<Option<Op>, Failure> {
+        Ok(match (opcode, declared) {
+            ("constant", Some(shape)) => {
+                self.cursor.expect("(")?;
+                self.cursor.elided = false;
+                let literal = literal(&mut self.cursor, shape)?;
+                self.cursor.expect(")")?;
+                Some(Op::Constant(Constant { literal, elided: self.cursor.elided }))
+            }
+            ("parameter", Some(shape)) => {
+                self.cursor.expect("(")?;
+                let number = self.cursor.size()?;
+                self.cursor.expect(")")?;
+                Some(Op::Parameter(Parameter { number, shape: shape.without_layout() }))
+            }
+            _ => None,
+        })
     }
 
     /// Appends an instruction.

@@ -27,13 +27,13 @@ pub(super) enum Class {
     Update,
 }
 
-/// Folds over so few elements are written out.
+/// The most elements of a fold that is written out, rather than be a loop.
 pub(super) const MAX_WRITTEN_OUT: usize = 8;
-/// Transposes of more elements that do not keep the last dimension have a kernel of their own.
+/// The most elements of a transpose that joins a fusion although it moves the last dimension.
 const MAX_TRANSPOSED: usize = 1 << 12;
-/// Elements so far apart are read, and written, as whole vectors.
+/// The largest distance of elements, in elements, that are read and written as whole vectors.
 const MAX_APART: usize = 8;
-/// Concatenations of more operands are left alone.
+/// The most operands of a concatenation that joins a fusion.
 const MAX_JOINED: usize = 8;
 /// Element-wise operations have no more operands: those of a `select` or a `clamp`.
 const MAX_ELEMENTWISE_OPERANDS: usize = 3;

@@ -3,10 +3,10 @@
 use std::collections::{BTreeSet, BinaryHeap};
 
 use helio_ir::ops::Yield;
-use helio_ir::{Computation, InstrId, Op, Result};
+use helio_ir::{Computation, Instr, InstrId, Op, Result};
 
 use super::class::{Class, Classes, array};
-use super::line::Line;
+use super::line::UnitOrder;
 use super::order::Sequence;
 use super::paths::AccessPaths;
 use super::space::{Level, Role, Space};
@@ -56,12 +56,12 @@ pub(super) struct Groups {
     pub single: Vec<bool>,
 }
 
-/// A fusion has at most so many instructions (more values than there are registers cost as much as to
-/// write the result of a part, and read it again),
+/// The most instructions of a fusion: more values than there are registers cost as much as storing the
+/// result of a part and reading it again. (`docs/design/fusion.md` has the measurements.)
 const MAX_MEMBERS: usize = 200;
-/// so many arrays to read and write,
+/// The most arrays that a fusion reads and writes.
 const MAX_ARRAYS: usize = 24;
-/// and so many instructions that other fusions compute, too.
+/// The most members of a fusion that other fusions compute, too.
 const MAX_COPIES: usize = 24;
 
 impl Groups {
@@ -104,7 +104,7 @@ impl Groups {
             needed,
             single,
         };
-        let mut line = Line::of(count);
+        let mut line = UnitOrder::of(count);
         for id in computation.ids().rev() {
             if !groups.is_wanted(id) {
                 continue;
@@ -177,7 +177,7 @@ impl Groups {
         false
     }
 
-    fn grow(&mut self, computation: &Computation, root: InstrId, line: &mut Line) {
+    fn grow(&mut self, computation: &Computation, root: InstrId, line: &mut UnitOrder) {
         let Some(mut group) = Group::new(computation, root, self.classes[root.index()]) else {
             return;
         };
@@ -225,8 +225,38 @@ impl Groups {
         group: &Group,
         number: usize,
         id: InstrId,
-        line: &mut Line,
+        line: &mut UnitOrder,
     ) -> Option<Join> {
+        let candidate = self.candidate(computation, group, id)?;
+        let space = candidate.space_with(computation, group)?;
+        let Candidate { instr, class, arrays, level, .. } = candidate;
+        if self.is_used_inside_only(group, number, id) {
+            return Some(Join { own: true, space });
+        }
+        let is_cheap =
+            class == Class::Cheap || matches!(instr.op, Op::Pad(_) | Op::DynamicSlice(_));
+        let can_copy = class == Class::Free || is_cheap && group.copies < MAX_COPIES;
+        let is_made_anyway = self.is_made[id.index()];
+        let can_be_output = class != Class::Free
+            && arrays < MAX_ARRAYS
+            && matches!(level, Level::Full | Level::Kept)
+            && (is_made_anyway || !can_copy)
+            && line.make_way(self, group, id);
+        if can_be_output {
+            return Some(Join { own: true, space });
+        }
+        // What is in memory anyway is read from there.
+        (class == Class::Free || can_copy && !is_made_anyway).then_some(Join { own: false, space })
+    }
+
+    /// An operand of a group as a candidate for it; `None` if it is in another group, or would take the
+    /// group beyond a limit.
+    fn candidate<'c>(
+        &self,
+        computation: &'c Computation,
+        group: &Group,
+        id: InstrId,
+    ) -> Option<Candidate<'c>> {
         let instr = computation.instr(id);
         let class = self.classes[id.index()];
         if matches!(class, Class::Boundary | Class::Update) || self.owner[id.index()].is_some() {
@@ -245,59 +275,24 @@ impl Groups {
         };
         let new_operands = instr.operands.iter().filter(new).count();
         let arrays = group.operands.len() + group.outputs.len() + new_operands;
-        if class != Class::Free && arrays > MAX_ARRAYS {
-            return None;
-        }
         let paths = group.paths.at(computation, &self.classes, id, group.users(id));
-        let is_one = shape.element_count() == 1;
-        if class != Class::Free && !is_one && AccessPaths::are_too_many(&paths, class, shape.size_bytes()) {
+        let is_stored = shape.element_count() > 1
+            && AccessPaths::are_too_many(&paths, class, shape.size_bytes());
+        if class != Class::Free && (arrays > MAX_ARRAYS || is_stored) {
             return None;
         }
         let role = group.role_of(computation, id);
         let level = group.space.level(&role, shape.dims());
-        let mut space = None;
-        match class {
-            Class::Reduce => {
-                let Op::Reduce(op) = &instr.op else { return None };
-                let from = array(computation, instr.operands[0])?;
-                space =
-                    Some(group.space.admit(&op.dimensions, &role, from.dims(), shape.dims())?);
-            }
-            Class::Costly if level == Level::Partial && !group.space.is_outer(&role) => {
-                return None;
-            }
-            // What is moved without a computation in between is read where it lies.
-            Class::Movement if level == Level::Partial && !group.moves_only(computation, id) => {
-                return None;
-            }
-            _ => {}
-        }
-        let space = space.filter(|(space, renumbered)| {
-            renumbered.is_some() || group.space.folded != space.folded
-        });
-        // Other fusions that compute a user, too, have to have the operand as well.
+        Some(Candidate { id, instr, dims: shape.dims(), class, arrays, role, level })
+    }
+
+    /// Whether all that use a value are in the group, and in no other group that lacks the value.
+    fn is_used_inside_only(&self, group: &Group, number: usize, id: InstrId) -> bool {
         let served = |of: &usize| *of == number || self.groups[*of].members.contains(&id);
         let inside = |user: &InstrId| {
             group.owned.contains(user) && self.within[user.index()].iter().all(served)
         };
-        let users = &self.users[id.index()];
-        if !self.needed[id.index()] && users.iter().all(inside) {
-            return Some(Join { own: true, space });
-        }
-        let is_cheap =
-            class == Class::Cheap || matches!(instr.op, Op::Pad(_) | Op::DynamicSlice(_));
-        let can_copy = class == Class::Free || is_cheap && group.copies < MAX_COPIES;
-        let is_made_anyway = self.is_made[id.index()];
-        let can_be_output = class != Class::Free
-            && arrays < MAX_ARRAYS
-            && matches!(level, Level::Full | Level::Kept)
-            && (is_made_anyway || !can_copy)
-            && line.make_way(self, group, id);
-        if can_be_output {
-            return Some(Join { own: true, space });
-        }
-        // What is in memory anyway is read from there.
-        (class == Class::Free || can_copy && !is_made_anyway).then_some(Join { own: false, space })
+        !self.needed[id.index()] && self.users[id.index()].iter().all(inside)
     }
 
     /// Takes groups apart that compute nothing, and sees what each gives.
@@ -372,8 +367,47 @@ fn is_kernel(computation: &Computation, id: InstrId) -> bool {
 struct Join {
     /// As its own, rather than as a copy.
     own: bool,
-    /// The loops with it, if they are others; see [`Space::admit`].
-    space: Option<(Space, Option<Vec<usize>>)>,
+    space: Option<NewSpace>,
+}
+
+/// The loops of a group with a new member, if they are others, and the old ones' numbers among them;
+/// see [`Space::admit`].
+type NewSpace = (Space, Option<Vec<usize>>);
+
+/// An operand that may join a group.
+struct Candidate<'c> {
+    id: InstrId,
+    instr: &'c Instr,
+    /// The sizes of its dimensions.
+    dims: &'c [usize],
+    class: Class,
+    /// The arrays that the group reads and writes with it.
+    arrays: usize,
+    /// How it lies in the group's loops, ...
+    role: Role,
+    /// ... and at how many of their points it differs.
+    level: Level,
+}
+
+impl Candidate<'_> {
+    /// The loops of the group with it: `Some(None)` if they stay as they are, `None` if it does not fit
+    /// them.
+    fn space_with(&self, computation: &Computation, group: &Group) -> Option<Option<NewSpace>> {
+        let is_partial = self.level == Level::Partial;
+        match (self.class, &self.instr.op) {
+            (Class::Reduce, Op::Reduce(op)) => {
+                let from = array(computation, self.instr.operands[0])?;
+                let new = group.space.admit(&op.dimensions, &self.role, from.dims(), self.dims)?;
+                let is_new = new.1.is_some() || group.space.folded != new.0.folded;
+                Some(is_new.then_some(new))
+            }
+            (Class::Reduce, _) => None,
+            (Class::Costly, _) if is_partial && !group.space.is_outer(&self.role) => None,
+            // What is moved without a computation in between is read where it lies.
+            (Class::Movement, _) if is_partial && !group.moves_only(computation, self.id) => None,
+            _ => Some(None),
+        }
+    }
 }
 
 impl Group {

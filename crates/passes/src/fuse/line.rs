@@ -23,7 +23,7 @@ const MAX_SPREADS: usize = 64;
 const PART_OF_GAP: u64 = 32;
 
 /// The order. An instruction stands for itself, or the root of a fusion for all that the fusion owns.
-pub(super) struct Line {
+pub(super) struct UnitOrder {
     /// What to compare entries by.
     places: Vec<u64>,
     /// A ring; its last entry is no instruction, but where it begins and ends.
@@ -39,19 +39,19 @@ pub(super) struct Line {
 }
 
 /// A unit met in a search, and the number of the one that led there.
-struct Met {
+struct VisitedUnit {
     unit: InstrId,
     from: Option<usize>,
 }
 
 /// A path leads into the fusion, or there are too many to follow.
-struct Leads;
+struct PathFound;
 
-impl Line {
-    /// So many instructions in their order.
+impl UnitOrder {
+    /// `count` instructions in their order.
     pub fn of(count: usize) -> Self {
         let (gap, end) = (u64::MAX / (count as u64 + 2), count as u32);
-        Line {
+        UnitOrder {
             places: (1..=count as u64).map(|i| i * gap).chain([0]).collect(),
             next: (1..=end).chain([0]).collect(),
             previous: [end].into_iter().chain(0..end).collect(),
@@ -65,7 +65,7 @@ impl Line {
     /// Puts what depends on an instruction behind a group, which can make its value for others then,
     /// too. False, and nothing is moved, if some of it leads into the group.
     pub fn make_way(&mut self, groups: &Groups, group: &Group, from: InstrId) -> bool {
-        let mut met: Vec<Met> = Vec::new();
+        let mut met: Vec<VisitedUnit> = Vec::new();
         let mut pending: Vec<usize> = Vec::new();
         let (mut looked, mut at) = (0, None);
         self.searches += 1;
@@ -93,21 +93,21 @@ impl Line {
         &mut self,
         uses: Uses<'_>,
         at: Option<usize>,
-        met: &mut Vec<Met>,
+        met: &mut Vec<VisitedUnit>,
         pending: &mut Vec<usize>,
-    ) -> Result<(), Leads> {
+    ) -> Result<(), PathFound> {
         let (root, begin) = (uses.group.root, met.len());
         let end = self.places[root.index()];
         let of = at.map_or(uses.from, |at| met[at].unit);
         uses.each(of, |unit| {
             let i = unit.index();
             if unit == root || self.leads[i] == Some(root) {
-                return Err(Leads);
+                return Err(PathFound);
             }
             if self.places[i] < end
                 && std::mem::replace(&mut self.seen[i], self.searches) != self.searches
             {
-                met.push(Met { unit, from: at });
+                met.push(VisitedUnit { unit, from: at });
             }
             Ok(())
         })?;
@@ -180,8 +180,8 @@ impl Uses<'_> {
     fn each(
         self,
         unit: InstrId,
-        mut visit: impl FnMut(InstrId) -> Result<(), Leads>,
-    ) -> Result<(), Leads> {
+        mut visit: impl FnMut(InstrId) -> Result<(), PathFound>,
+    ) -> Result<(), PathFound> {
         let Uses { groups, group, from, looked } = self;
         let number = groups.groups.len();
         let mut of = |id: InstrId| {
@@ -193,7 +193,7 @@ impl Uses<'_> {
                 let within = &groups.within[user.index()];
                 *looked += 1 + within.len();
                 if *looked > MAX_SEARCH {
-                    return Err(Leads);
+                    return Err(PathFound);
                 }
                 for &other in within {
                     let other = if other == number { group } else { &groups.groups[other] };
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     /// The order, which places agree with.
-    fn order(line: &Line) -> Vec<u32> {
+    fn order(line: &UnitOrder) -> Vec<u32> {
         let count = line.seen.len();
         let mut order = Vec::new();
         let mut at = line.next[count];
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn units_move_behind_others() {
         let ids = |ids: &[u32]| ids.iter().copied().map(InstrId).collect::<Vec<_>>();
-        let mut line = Line::of(6);
+        let mut line = UnitOrder::of(6);
         assert!(line.put_behind(InstrId(3), &ids(&[0, 2])));
         assert_eq!(order(&line), [1, 3, 0, 2, 4, 5]);
         assert!(line.put_behind(InstrId(5), &ids(&[1, 4])));
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn room_is_made_again_and_again() {
-        let mut line = Line::of(3);
+        let mut line = UnitOrder::of(3);
         line.spreads = MAX_SPREADS - 1;
         let mut moves = 0;
         // The last one goes between the first and the other.

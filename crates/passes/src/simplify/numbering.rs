@@ -14,8 +14,8 @@ pub(super) struct Numbering {
     slots: HashMap<u64, InstrId>,
 }
 
-/// So many instructions of one hash are told apart; more are taken for different, so that time
-/// stays in proportion to the number of instructions whatever the hash misses.
+/// The most instructions with one hash that are compared; those beyond are taken for different ones,
+/// so that time is linear in the number of instructions whatever the hash misses.
 const MAX_PROBES: u64 = 8;
 
 impl Numbering {

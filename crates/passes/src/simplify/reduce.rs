@@ -147,7 +147,8 @@ pub(super) fn window(
     }
 }
 
-/// With so many elements that share each position of a window, holes between positions cost little.
+/// The fewest elements that share each position of a window for which holes between positions cost
+/// little.
 const ENOUGH_NEIGHBOURS: usize = 16;
 
 /// reduce-window(pad(x, init), init) → reduce-window(x, init), with the padding in the window, when

@@ -67,7 +67,7 @@ mod tests {
     use crate::find_pass;
     use crate::testing::run_passes;
 
-    /// How long it takes to simplify a program that takes a tuple of so many elements apart.
+    /// The time that it takes to simplify a program that takes a tuple of `elements` elements apart.
     fn shortest(elements: usize) -> Duration {
         let shape = vec!["f32[]"; elements].join(", ");
         let mut text = format!("HloModule m\nENTRY e {{ t = ({shape}) parameter(0)\n");

@@ -37,7 +37,7 @@ pub(super) fn stays_inside(kernel: &Kernel, isa: Isa, buffers: &[Vec<u8>]) -> [b
 
 /// The lanes of an access that are on.
 #[derive(Clone, Copy, Debug)]
-enum On {
+enum ActiveLanes {
     All,
     /// As many as that, from the first on.
     Below(i64),
@@ -47,7 +47,7 @@ enum On {
 
 /// How an access finds its elements.
 #[derive(Clone, Copy, Debug)]
-enum Way {
+enum Indexing {
     /// At a fixed distance from lane to lane, in elements.
     Strided(i64),
     /// By indices from memory.
@@ -57,14 +57,14 @@ enum Way {
 }
 
 /// A kernel that reads or writes once, `shift` elements further than where it is all inside.
-fn accesses(isa: Isa, mem: Mem, way: Way, on: On, write: bool, shift: i64) -> Kernel {
+fn accesses(isa: Isa, mem: Mem, way: Indexing, on: ActiveLanes, write: bool, shift: i64) -> Kernel {
     let lanes = isa.lanes(mem.bytes() == 8);
     let size = mem.bytes() as i64;
     let mut b = Builder::new(lanes);
     let count = match way {
-        Way::Strided(apart) => apart.abs() * (lanes as i64 - 1) + 1,
-        Way::Gathered => 8,
-        Way::Index => 1,
+        Indexing::Strided(apart) => apart.abs() * (lanes as i64 - 1) + 1,
+        Indexing::Gathered => 8,
+        Indexing::Index => 1,
     };
     let span = (count * size) as usize;
     let (from, to) = if write { (4096, span) } else { (span, 4096) };
@@ -72,12 +72,12 @@ fn accesses(isa: Isa, mem: Mem, way: Way, on: On, write: bool, shift: i64) -> Ke
     let begin = b.begin();
     let index_lane = if mem.bytes() == 8 { Lane::I64 } else { Lane::I32 };
     let mask = match on {
-        On::All => None,
-        On::Below(count) => {
+        ActiveLanes::All => None,
+        ActiveLanes::Below(count) => {
             let end = b.index(count);
             Some(b.mask_below(begin, end))
         }
-        On::Only(lane) => {
+        ActiveLanes::Only(lane) => {
             let (ids, lane) = (b.lane_ids(index_lane), b.int(index_lane, lane));
             Some(b.compare(helio_codegen::kernel::Cmp::Eq, ids, lane))
         }
@@ -85,28 +85,28 @@ fn accesses(isa: Isa, mem: Mem, way: Way, on: On, write: bool, shift: i64) -> Ke
     // A term that is 0, as the range begins there, so that addresses have a register to add.
     let plain = |buf| Addr { buf, offset: 0, terms: vec![(begin, 16)], lane_stride: size };
     let reach = match way {
-        Way::Strided(apart) => apart * (lanes as i64 - 1),
+        Indexing::Strided(apart) => apart * (lanes as i64 - 1),
         _ => 0,
     };
-    let lane_stride = if let Way::Strided(apart) = way { apart * size } else { size };
+    let lane_stride = if let Indexing::Strided(apart) = way { apart * size } else { size };
     let there = |buf| Addr { offset: (shift - reach.min(0)) * size, lane_stride, ..plain(buf) };
     match way {
-        Way::Strided(_) if write => {
+        Indexing::Strided(_) if write => {
             let value = b.load(mem, plain(x), None);
             b.store(value, mem, there(y), mask);
         }
-        Way::Strided(_) => {
+        Indexing::Strided(_) => {
             let value = b.load(mem, there(x), mask);
             b.store(value, mem, plain(y), None);
         }
-        Way::Gathered => {
+        Indexing::Gathered => {
             let (ids, first) = (b.lane_ids(index_lane), b.splat(index_lane, begin));
             let (seven, ids) = (b.int(index_lane, 7), b.add(ids, first));
             let index = b.bin(helio_codegen::kernel::BinOp::And, ids, seven);
             let value = b.gather(mem, there(x), index, size, mask);
             b.store(value, mem, plain(y), None);
         }
-        Way::Index => {
+        Indexing::Index => {
             let number = b.index_load(mem, there(x));
             let bits = b.index(1);
             let number = b.index_op(IndexOp::And, number, bits);
@@ -122,16 +122,16 @@ fn each_kind_of_access_is_checked() {
     let mut left = 0;
     for &isa in isas() {
         for mem in FORMATS {
-            let mut ways: Vec<(Way, bool)> = vec![(Way::Gathered, false)];
+            let mut ways: Vec<(Indexing, bool)> = vec![(Indexing::Gathered, false)];
             if mem == Mem::U8 || mem == Mem::I16 {
-                ways.push((Way::Index, false));
+                ways.push((Indexing::Index, false));
             }
             for apart in [1, 0, 2, 3, 9, -1, -2, 40] {
-                ways.extend([(Way::Strided(apart), false), (Way::Strided(apart), true)]);
+                ways.extend([(Indexing::Strided(apart), false), (Indexing::Strided(apart), true)]);
             }
             let lanes = isa.lanes(mem.bytes() == 8) as i64;
             let masks =
-                [On::All, On::Below(0), On::Below(lanes - 1), On::Only(lanes - 1), On::Only(0)];
+                [ActiveLanes::All, ActiveLanes::Below(0), ActiveLanes::Below(lanes - 1), ActiveLanes::Only(lanes - 1), ActiveLanes::Only(0)];
             for (way, write) in ways {
                 for on in masks {
                     for shift in [0, 1, -1, 1 << 20, -(1 << 33)] {

@@ -66,8 +66,8 @@ impl Kernel {
         Ok(())
     }
 
-    /// Proves that number `n` of the range touches, of a buffer, nothing but the `unit_bytes` from
-    /// `n` times as many on. Errors: the access that may go elsewhere.
+    /// Proves that number `n` of the range touches, of a buffer, only the bytes from `n * unit_bytes` to
+    /// `(n + 1) * unit_bytes`. Errors: the access that may go elsewhere.
     pub fn check_units(&self, param: u32, unit_bytes: usize) -> Result<(), String> {
         let mut walk = Walk::new(self);
         let accesses = std::mem::take(&mut walk.accesses);

@@ -1,4 +1,4 @@
-//! Kernels: loops, and what is stored where.
+//! Writes a kernel: the loops of a nest, the folds in them, and what is stored where.
 
 mod fold;
 
@@ -17,7 +17,7 @@ use crate::Vouched;
 use crate::elementwise::Elem;
 use crate::kernel::{Addr, Builder, IndexOp, Value};
 
-/// A value that is written.
+/// A store of a value at each point of the loops around it.
 #[derive(Clone, Debug)]
 pub(super) struct Store {
     pub node: NodeId,
@@ -26,7 +26,7 @@ pub(super) struct Store {
     pub to: Arg,
 }
 
-/// A run over the folded loops.
+/// One run over the folded loops: what it folds, and what it stores at each point.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pass {
     pub reductions: Vec<usize>,
@@ -56,9 +56,10 @@ pub(super) struct Work {
     pub partial: Vec<(usize, usize, Affine, Arg)>,
 }
 
-/// Scratch for values kept between passes stays in the second-level cache.
+/// The most bytes of scratch for values kept between passes: it should stay in the second-level cache.
 const MAX_SCRATCH: i64 = 256 << 10;
-/// Calls of a kernel that are enough to share among threads.
+/// The numbers of a range that are enough to share among threads: as many outer loops as it takes
+/// are counted by the range.
 const ENOUGH: i64 = 1024;
 
 /// Makes the kernel.
@@ -94,15 +95,15 @@ struct Loops<'g, 'm> {
     emit: Emit<'g, 'm>,
 }
 
-/// What the range of a kernel counts.
+/// What one number of a kernel's range stands for.
 struct Unit {
-    /// The points of one.
+    /// The points of the domain that it computes.
     points: f64,
-    /// The loops whose iterations they are, outermost first.
+    /// The loops whose iterations the range counts, outermost first.
     counted: Vec<Dim>,
 }
 
-/// What is known of how long a loop over lanes is.
+/// What is known of the number of iterations of a loop over lanes.
 #[derive(Clone, Copy)]
 struct Length {
     most: i64,

@@ -44,7 +44,7 @@ pub(super) fn fold(module: &Module, reducer: CompId, element: ElementType) -> Op
     })
 }
 
-/// The window over an array of these sizes, with so many positions along each dimension.
+/// The dimensions of a window over `base`, at as many positions as `positions` has elements.
 fn dims(window: &ops::Window, base: &ArrayShape, positions: &ArrayShape) -> Vec<WindowDim> {
     let sizes = base.dims().iter().zip(positions.dims());
     let dims = window.dims.iter().zip(sizes);

@@ -69,6 +69,28 @@ fn expand(size: usize, reshape: &[usize], transpose: &[usize]) -> Vec<Vec<usize>
 }
 
 impl ReplicaGroups {
+    /// Errors: `groups.C2` if a participant is listed twice, or is not below `limit`.
+    fn check_ids(&self, limit: Option<usize>) -> Result<()> {
+        let ReplicaGroups::List(lists) = self else { return Ok(()) };
+        let mut ids: Vec<_> = lists.iter().flatten().copied().collect();
+        ids.sort_unstable();
+        let twice = ids.windows(2).find(|pair| pair[0] == pair[1]);
+        ensure!(
+            twice.is_none(),
+            "groups.C2",
+            "replica_groups={self}: {} occurs more than once",
+            twice.map_or(0, |pair| pair[0])
+        );
+        let greatest = ids.last().copied().unwrap_or_default();
+        ensure!(
+            limit.is_none_or(|limit| greatest < limit),
+            "groups.C2",
+            "replica_groups={self}: the numbers must be below {}, of which {greatest} is not",
+            limit.unwrap_or_default()
+        );
+        Ok(())
+    }
+
     /// Whether nothing is said, so that all participants are one group.
     pub fn is_empty(&self) -> bool {
         matches!(self, ReplicaGroups::List(groups) if groups.is_empty())
@@ -319,24 +341,7 @@ impl CollectiveAttrs {
             GroupRule::EqualSizes | GroupRule::Complete => Some(count),
             GroupRule::Disjoint => stated,
         };
-        if let ReplicaGroups::List(lists) = groups {
-            let mut ids: Vec<_> = lists.iter().flatten().copied().collect();
-            ids.sort_unstable();
-            let twice = ids.windows(2).find(|pair| pair[0] == pair[1]);
-            ensure!(
-                twice.is_none(),
-                "groups.C2",
-                "replica_groups={groups}: {} occurs more than once",
-                twice.map_or(0, |pair| pair[0])
-            );
-            let greatest = ids.last().copied().unwrap_or_default();
-            ensure!(
-                limit.is_none_or(|limit| greatest < limit),
-                "groups.C2",
-                "replica_groups={groups}: the numbers must be below {}, of which {greatest} is not",
-                limit.unwrap_or_default()
-            );
-        }
+        groups.check_ids(limit)?;
         ensure!(
             rule == GroupRule::Disjoint || stated.is_none_or(|stated| stated == count),
             "groups.C3",

@@ -45,7 +45,7 @@ pub(super) fn row<L: Lanes>(lanes: L, data: &[L::Real], i: usize) -> L::Vector {
 }
 
 /// What is done for some instruction set.
-pub(super) trait Work<T: Real> {
+pub(super) trait LaneWork<T: Real> {
     /// What comes of it.
     type Result;
 
@@ -56,7 +56,7 @@ pub(super) trait Work<T: Real> {
 macro_rules! with_widest {
     ($($name:ident: $part:ident in $avx512:ident, $avx2:ident;)*) => { $(
         #[doc = concat!("Does `work` with the widest vectors of `", stringify!($part), "` that the machine has.")]
-        pub(super) fn $name<W: Work<$part>>(work: W) -> W::Result {
+        pub(super) fn $name<W: LaneWork<$part>>(work: W) -> W::Result {
             #[cfg(target_arch = "x86_64")]
             {
                 if let Some(lanes) = x86::$avx512::new() {

@@ -91,7 +91,7 @@ trait Real: Planned + Plain + Default {
     fn rounded(value: f64) -> Self;
 
     /// Does `work` with the widest vectors that the machine has.
-    fn with_lanes<W: lanes::Work<Self>>(work: W) -> W::Result;
+    fn with_lanes<W: lanes::LaneWork<Self>>(work: W) -> W::Result;
 }
 
 impl Real for f32 {
@@ -100,7 +100,7 @@ impl Real for f32 {
         value as f32
     }
 
-    fn with_lanes<W: lanes::Work<f32>>(work: W) -> W::Result {
+    fn with_lanes<W: lanes::LaneWork<f32>>(work: W) -> W::Result {
         lanes::with_f32(work)
     }
 }
@@ -111,7 +111,7 @@ impl Real for f64 {
         value
     }
 
-    fn with_lanes<W: lanes::Work<f64>>(work: W) -> W::Result {
+    fn with_lanes<W: lanes::LaneWork<f64>>(work: W) -> W::Result {
         lanes::with_f64(work)
     }
 }

@@ -11,7 +11,7 @@ use super::stages::{MAX_RADIX, Point, Stages, View, angles, root};
 const MAX_HALF: usize = MAX_RADIX / 2;
 
 /// A transform of such lines.
-pub(super) struct Odd<T> {
+pub(super) struct OddTransform<T> {
     radix: usize,
     /// Of the radix.
     angles: Vec<[T; 2]>,
@@ -21,11 +21,11 @@ pub(super) struct Odd<T> {
     twiddles: Vec<[T; 2]>,
 }
 
-impl<T: Real> Odd<T> {
+impl<T: Real> OddTransform<T> {
     pub(super) fn new(len: usize, radix: usize) -> Option<Self> {
         let count = len / radix;
         let twiddles = (0..count).flat_map(|t| (1..=radix / 2).map(move |k| root(t * k, len)));
-        Some(Odd {
+        Some(OddTransform {
             radix,
             angles: angles(radix),
             stages: Stages::new(count)?,

@@ -12,8 +12,8 @@ use super::super::bytes::{Plain, bytes_of, bytes_of_mut};
 use super::super::copy::{Axis, Copy};
 use super::super::scratch;
 use super::convolved::Line;
-use super::lanes::{Lanes, Work, row};
-use super::odd::Odd;
+use super::lanes::{Lanes, LaneWork, row};
+use super::odd::OddTransform;
 use super::spectrum::{half_spectrum, reals_spectrum, spectrum_point};
 use super::stages::{Point, View, radices, root};
 use super::{FftKind, Real};
@@ -24,14 +24,17 @@ pub(super) struct Side<T> {
     kind: FftKind,
     /// In the time domain.
     len: usize,
-    how: How<T>,
+    how: LineTransform<T>,
 }
 
-enum How<T> {
+/// By which transform of complex numbers a line is transformed.
+enum LineTransform<T> {
+    /// Its own: its numbers are complex.
     Complex(Line<T>),
     /// Half as many complex points, and factors for the way from their spectrum to that of reals.
     Even(Line<T>, Vec<[T; 2]>),
-    Odd(Odd<T>),
+    /// One for reals whose number is an odd multiple of a prime.
+    Odd(OddTransform<T>),
     /// An odd number of reals as as many complex points.
     Padded(Line<T>),
 }
@@ -58,16 +61,16 @@ where
         let is_real = matches!(kind, FftKind::RealForward | FftKind::RealInverse);
         let how = match len {
             0 => return None,
-            _ if !is_real => How::Complex(Line::new(len)?),
+            _ if !is_real => LineTransform::Complex(Line::new(len)?),
             1 => return None,
             _ if len.is_multiple_of(2) => {
                 let half = len / 2;
                 let twiddles = (1..=half / 2).map(|k| root(k, len)).collect();
-                How::Even(Line::new(half)?, twiddles)
+                LineTransform::Even(Line::new(half)?, twiddles)
             }
             _ => match radices(len) {
-                Some(radices) => How::Odd(Odd::new(len, radices[0])?),
-                None => How::Padded(Line::new(len)?),
+                Some(radices) => LineTransform::Odd(OddTransform::new(len, radices[0])?),
+                None => LineTransform::Padded(Line::new(len)?),
             },
         };
         let side = Side { kind, len, how };
@@ -79,9 +82,9 @@ where
     /// is code with vectors along a line of lengths with small factors.
     pub(super) fn is_better(&self) -> bool {
         let (points, along) = match &self.how {
-            How::Complex(_) => (self.len, 1),
-            How::Even(..) => (self.len / 2, ALONG_REALS),
-            How::Odd(_) | How::Padded(_) => return true,
+            LineTransform::Complex(_) => (self.len, 1),
+            LineTransform::Even(..) => (self.len / 2, ALONG_REALS),
+            LineTransform::Odd(_) | LineTransform::Padded(_) => return true,
         };
         let factors = |most: usize| {
             radices(points).is_some_and(|radices| radices.iter().all(|&radix| radix <= most))
@@ -95,10 +98,10 @@ where
     fn room(&self) -> usize {
         let spectrum = self.len / 2 + 1;
         match &self.how {
-            How::Complex(line) => line.room(),
-            How::Even(line, _) => line.room().max(spectrum),
-            How::Odd(odd) => odd.room(),
-            How::Padded(line) => line.room().max(spectrum),
+            LineTransform::Complex(line) => line.room(),
+            LineTransform::Even(line, _) => line.room().max(spectrum),
+            LineTransform::Odd(odd) => odd.room(),
+            LineTransform::Padded(line) => line.room().max(spectrum),
         }
     }
 
@@ -188,8 +191,8 @@ where
     ) -> &'s mut [T] {
         let view = View { lanes, is_swapped: self.is_inverse() };
         match (&self.how, self.kind) {
-            (How::Complex(line), _) => line.run(view, a, b).0,
-            (How::Even(line, twiddles), FftKind::RealForward) => {
+            (LineTransform::Complex(line), _) => line.run(view, a, b).0,
+            (LineTransform::Even(line, twiddles), FftKind::RealForward) => {
                 let (made, to) = line.run(view, a, b);
                 lanes.vectorise(
                     #[inline(always)]
@@ -197,7 +200,7 @@ where
                 );
                 to
             }
-            (How::Even(line, twiddles), _) => {
+            (LineTransform::Even(line, twiddles), _) => {
                 let plain = view.swapped();
                 lanes.vectorise(
                     #[inline(always)]
@@ -205,9 +208,9 @@ where
                 );
                 line.run(view, b, a).0
             }
-            (How::Odd(odd), FftKind::RealForward) => odd.forward(view, self.len, a, b),
-            (How::Odd(odd), _) => odd.inverse(view, self.len, scale, a, b),
-            (How::Padded(line), FftKind::RealForward) => {
+            (LineTransform::Odd(odd), FftKind::RealForward) => odd.forward(view, self.len, a, b),
+            (LineTransform::Odd(odd), _) => odd.inverse(view, self.len, scale, a, b),
+            (LineTransform::Padded(line), FftKind::RealForward) => {
                 lanes.vectorise(
                     #[inline(always)]
                     || {
@@ -220,7 +223,7 @@ where
                 );
                 line.run(view, b, a).0
             }
-            (How::Padded(line), _) => {
+            (LineTransform::Padded(line), _) => {
                 let plain = view.swapped();
                 lanes.vectorise(
                     #[inline(always)]
@@ -256,7 +259,7 @@ struct Contiguous<'s, T> {
     threads: Threads<'s>,
 }
 
-impl<T: Real> Work<T> for Contiguous<'_, T>
+impl<T: Real> LaneWork<T> for Contiguous<'_, T>
 where
     Complex<T>: Plain,
 {
@@ -327,7 +330,7 @@ struct Columns<'s, T, F> {
     row: F,
 }
 
-impl<'d, T: Real, F: Fn(usize, usize, usize) -> &'d mut [Complex<T>]> Work<T> for Columns<'_, T, F>
+impl<'d, T: Real, F: Fn(usize, usize, usize) -> &'d mut [Complex<T>]> LaneWork<T> for Columns<'_, T, F>
 where
     Complex<T>: Plain,
 {

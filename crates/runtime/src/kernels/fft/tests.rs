@@ -128,7 +128,7 @@ fn lines_side_by_side() {
 #[test]
 fn every_instruction_set_has_the_same_sums() {
     struct Columns<'a>(&'a Side<f32>, &'a mut [Complex<f32>]);
-    impl lanes::Work<f32> for Columns<'_> {
+    impl lanes::LaneWork<f32> for Columns<'_> {
         type Result = ();
 
         fn run<L: lanes::Lanes<Real = f32>>(self, lanes: L) {
@@ -145,7 +145,7 @@ fn every_instruction_set_has_the_same_sums() {
             signal(n * 5).iter().map(|v| Complex::new(v.re as f32, v.im as f32)).collect();
         let (mut wide, mut plain) = (single.clone(), single);
         lanes::with_f32(Columns(&side, &mut wide));
-        lanes::Work::run(Columns(&side, &mut plain), lanes::Portable(std::marker::PhantomData));
+        lanes::LaneWork::run(Columns(&side, &mut plain), lanes::Portable(std::marker::PhantomData));
         let norm = (n as f32).sqrt();
         assert!(wide.iter().zip(&plain).all(|(a, b)| (a - b).norm() < 1e-5 * norm), "{n}");
     }

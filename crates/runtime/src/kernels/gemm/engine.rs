@@ -79,7 +79,7 @@ pub(super) type Finish<'a> = &'a (dyn Fn(usize, usize, usize) + Sync);
 pub(super) type Done<'a> = &'a (dyn Fn(Range<usize>) + Sync);
 
 /// What is called with the row, the first column and the complete sums of part of a row.
-pub(super) type Take<'a, T> = &'a (dyn Fn(usize, usize, &[T]) + Sync);
+pub(super) type RowCallback<'a, T> = &'a (dyn Fn(usize, usize, &[T]) + Sync);
 
 /// Where sums go.
 #[derive(Clone, Copy)]
@@ -94,7 +94,7 @@ pub(super) enum Sink<'a, T> {
         finish: Option<Finish<'a>>,
     },
     /// To a function alone.
-    Function(Take<'a, T>),
+    Function(RowCallback<'a, T>),
 }
 
 /// A pointer that tasks share. Whoever makes one answers for what is done with it.

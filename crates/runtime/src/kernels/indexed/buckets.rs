@@ -6,8 +6,8 @@
 
 use super::super::bytes::{Scratch, scratch_for};
 use super::super::disjoint::Disjoint;
-use super::found::{BLOCK, Found};
-use super::places::{IndexVectors, Outside};
+use super::found::{BLOCK, WindowStarts};
+use super::places::{IndexVectors, OutOfBounds};
 use crate::Threads;
 
 /// Bytes of a part of the array, about: it fits the second-level cache.
@@ -136,11 +136,11 @@ impl Buckets {
         // computation"), and far faster than to divide.
         let inverse = u64::MAX / self.part_len as u64 + 1;
         let part = |place: usize| ((u128::from(inverse) * place as u128) >> 64) as usize;
-        let mut found = Found::new();
+        let mut found = WindowStarts::new();
         let vectors = chunk * self.chunk..self.count.min((chunk + 1) * self.chunk);
         for first in vectors.clone().step_by(BLOCK) {
             let block = first..vectors.end.min(first + BLOCK);
-            places.find(indices, block, Outside::Skip, &mut found);
+            places.find(indices, block, OutOfBounds::Skip, &mut found);
             found.each(|place, list| f(part(place), place as u32, list as u32));
         }
     }
@@ -153,9 +153,9 @@ impl Sorted<'_> {
     pub(super) fn blocks(
         &self,
         part: usize,
-        found: &mut Found,
+        found: &mut WindowStarts,
         is_carried: bool,
-        mut f: impl FnMut(&Found),
+        mut f: impl FnMut(&WindowStarts),
     ) {
         let range = self.starts[part] as usize..self.starts[part + 1] as usize;
         for first in range.clone().step_by(BLOCK) {

@@ -1,9 +1,9 @@
 //! Scatter by code that may compute anything, of one array or several.
 
 use super::super::fold_code::{FoldCode, with_updates};
-use super::found::{BLOCK, Found};
+use super::found::{BLOCK, WindowStarts};
 use super::gather::{each, points};
-use super::places::Outside;
+use super::places::OutOfBounds;
 use super::{IndexedPlan, IndexedWindows};
 
 /// Combines windows into arrays of the same sizes, one index vector after the other; windows that
@@ -41,10 +41,10 @@ impl ScatterByCode {
     ) {
         let IndexedPlan { places, window, row, .. } = &self.plan;
         with_updates(&self.sizes, |all| {
-            let mut found = Found::new();
+            let mut found = WindowStarts::new();
             for first in (0..places.count()).step_by(BLOCK) {
                 let block = first..places.count().min(first + BLOCK);
-                places.find(indices, block, Outside::Skip, &mut found);
+                places.find(indices, block, OutOfBounds::Skip, &mut found);
                 found.each(|place, list| {
                     each(window, 0..points(window), |array_at, list_at| {
                         for i in 0..*row {

@@ -4,7 +4,7 @@
 pub(super) const BLOCK: usize = 256;
 
 /// Where windows begin in both arrays.
-pub(super) struct Found {
+pub(super) struct WindowStarts {
     /// The index vectors' places, in elements of the indices.
     pub(super) vectors: [usize; BLOCK],
     pub(super) array: [usize; BLOCK],
@@ -15,9 +15,9 @@ pub(super) struct Found {
     pub(super) even: Option<(usize, usize)>,
 }
 
-impl Found {
+impl WindowStarts {
     pub(super) fn new() -> Self {
-        Found { vectors: [0; BLOCK], array: [0; BLOCK], list: [0; BLOCK], count: 0, even: None }
+        WindowStarts { vectors: [0; BLOCK], array: [0; BLOCK], list: [0; BLOCK], count: 0, even: None }
     }
 
     /// Where each window begins in the array.

@@ -6,8 +6,8 @@ use super::super::bytes::{cast, cast_mut, with_size};
 use super::super::disjoint::Disjoint;
 use super::super::isa::{prefetch, vectorised};
 use super::super::stream::{self, STREAM_BYTES};
-use super::found::{BLOCK, Found};
-use super::places::Outside;
+use super::found::{BLOCK, WindowStarts};
+use super::places::OutOfBounds;
 use super::{Axis, IndexedPlan, IndexedWindows};
 use crate::Threads;
 
@@ -108,15 +108,15 @@ impl Gather {
         &self,
         indices: &[u8],
         threads: Threads<'_>,
-        f: impl Fn(&Found, usize, usize) + Sync,
+        f: impl Fn(&WindowStarts, usize, usize) + Sync,
     ) {
         let places = &self.plan.places;
         let count = places.count();
         let some = |vectors: Range<usize>, points: Range<usize>| {
-            let mut found = Found::new();
+            let mut found = WindowStarts::new();
             for first in vectors.clone().step_by(BLOCK) {
                 let block = first..vectors.end.min(first + BLOCK);
-                places.find(indices, block, Outside::Clamp, &mut found);
+                places.find(indices, block, OutOfBounds::Clamp, &mut found);
                 let points = points.clone();
                 each(&self.outer, points, |array_at, list_at| f(&found, array_at, list_at));
             }
@@ -143,7 +143,7 @@ impl Gather {
         &self,
         array: &[u8],
         to: &Disjoint<'_, u8>,
-        found: &Found,
+        found: &WindowStarts,
         (array_at, list_at): (usize, usize),
     ) {
         let (row, size, to) = (self.plan.row, self.element_size, *to);
@@ -194,7 +194,7 @@ impl Gather {
         &self,
         array: &[T],
         to: &Disjoint<'_, T>,
-        found: &Found,
+        found: &WindowStarts,
         list_at: usize,
     ) {
         let (row, is_streamed) = (self.plan.row, self.is_streamed());
@@ -225,7 +225,7 @@ impl Gather {
 fn elements<T: Copy + Send + Sync>(
     array: &[T],
     to: &Disjoint<'_, T>,
-    found: &Found,
+    found: &WindowStarts,
     list_at: usize,
 ) {
     let to = *to;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::super::bytes::{Plain, cast};
 use super::super::isa::vectorised;
 use super::super::number::NumberType;
-use super::found::{BLOCK, Found};
+use super::found::{BLOCK, WindowStarts};
 
 /// The index vectors of a gather or scatter: the array of indices that they lie in, and the dimensions
 /// that their components select an index of.
@@ -47,7 +47,7 @@ pub(super) struct Component {
 
 /// Windows that reach out of the array…
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outside {
+pub(super) enum OutOfBounds {
     /// … are moved inside.
     Clamp,
     /// … are left out.
@@ -114,8 +114,8 @@ impl IndexVectors {
         &self,
         indices: &[u8],
         vectors: Range<usize>,
-        outside: Outside,
-        found: &mut Found,
+        outside: OutOfBounds,
+        found: &mut WindowStarts,
     ) {
         vectorised(
             #[inline(always)]
@@ -124,7 +124,7 @@ impl IndexVectors {
     }
 
     #[inline(always)]
-    fn find_all(&self, indices: &[u8], vectors: Range<usize>, outside: Outside, found: &mut Found) {
+    fn find_all(&self, indices: &[u8], vectors: Range<usize>, outside: OutOfBounds, found: &mut WindowStarts) {
         let first = vectors.start;
         self.begin(vectors, found);
         macro_rules! of_type {
@@ -133,8 +133,8 @@ impl IndexVectors {
                     $(NumberType::$variant => {
                         let indices: &[$ty] = cast(indices);
                         match outside {
-                            Outside::Clamp => self.clamp(indices, first, found),
-                            Outside::Skip => self.skip(indices, first, found),
+                            OutOfBounds::Clamp => self.clamp(indices, first, found),
+                            OutOfBounds::Skip => self.skip(indices, first, found),
                         }
                     })*
                     // `IndexedWindows::plan` lets no floats pass.
@@ -147,7 +147,7 @@ impl IndexVectors {
 
     /// Moves windows by their index vectors, but not out of the array.
     #[inline(always)]
-    fn clamp<I: Index>(&self, indices: &[I], first: usize, found: &mut Found) {
+    fn clamp<I: Index>(&self, indices: &[I], first: usize, found: &mut WindowStarts) {
         let mut room = [I::ZERO; BLOCK];
         for (n, component) in self.components.iter().enumerate() {
             let last = component.last.and_then(I::clipped).unwrap_or(I::ZERO);
@@ -158,7 +158,7 @@ impl IndexVectors {
 
     /// Moves windows by their index vectors, and leaves out those that reach out of the array.
     #[inline(always)]
-    fn skip<I: Index>(&self, indices: &[I], first: usize, found: &mut Found) {
+    fn skip<I: Index>(&self, indices: &[I], first: usize, found: &mut WindowStarts) {
         let mut room = [I::ZERO; BLOCK];
         let mut flags = [0; BLOCK];
         flags[..found.count].fill(1);
@@ -183,7 +183,7 @@ impl IndexVectors {
 
     /// Moves windows by a component of index vectors; by any numbers, where windows are left out.
     #[inline(always)]
-    fn add(&self, n: usize, indices: impl Iterator<Item = usize>, found: &mut Found) {
+    fn add(&self, n: usize, indices: impl Iterator<Item = usize>, found: &mut WindowStarts) {
         let step = self.components[n].step;
         let places = found.array[..found.count].iter_mut().zip(indices);
         if self.is_plain && n == 0 {
@@ -202,7 +202,7 @@ impl IndexVectors {
         component: &Component,
         indices: &'i [I],
         first: usize,
-        found: &Found,
+        found: &WindowStarts,
         room: &'i mut [I; BLOCK],
     ) -> &'i [I] {
         let count = found.count;
@@ -228,8 +228,8 @@ impl IndexVectors {
     /// Where windows would begin if all indices were zero; what the first component writes is left
     /// to it.
     #[inline(always)]
-    fn begin(&self, vectors: Range<usize>, found: &mut Found) {
-        let Found { vectors: vector, array, list, count, even } = found;
+    fn begin(&self, vectors: Range<usize>, found: &mut WindowStarts) {
+        let WindowStarts { vectors: vector, array, list, count, even } = found;
         *count = vectors.len();
         *even = self.even_step.map(|step| (vectors.start * step, step));
         if self.is_plain {

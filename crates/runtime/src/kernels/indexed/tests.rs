@@ -3,7 +3,7 @@
 use super::super::bytes::{Aligned, bytes_of, bytes_of_mut, cast, cast_mut};
 use super::super::number::Fold;
 use super::super::sort::Pairs;
-use super::scatter::Way;
+use super::scatter::Division;
 use super::*;
 use crate::Pool;
 
@@ -218,9 +218,9 @@ fn scatter_of_one_number() {
         let len = w.array.iter().product();
         let pool = Pool::new(3);
         for combine in [Combine::Fold(NumberType::F32, Fold::Add), Combine::Set(4)] {
-            let run = |w: &IndexedWindows, way: Option<Way>, updates: &[f32]| {
+            let run = |w: &IndexedWindows, way: Option<Division>, updates: &[f32]| {
                 let plan = Scatter::new(w, combine).unwrap();
-                let way = way.unwrap_or(Way::Whole);
+                let way = way.unwrap_or(Division::Whole);
                 let mut scratch = Aligned::filled(0, plan.scratch_by(way));
                 let mut found = vec![0.5f32; len];
                 let lists = (bytes_of(&indices), bytes_of(updates));

@@ -32,16 +32,16 @@ pub struct TriangularSolve {
     /// How many right sides there are.
     columns: usize,
     unit_diagonal: bool,
-    matrix: Moved,
+    matrix: BlockCopy,
     /// Full panels, and the last one, if it has fewer columns.
-    panels: Moved,
-    panels_back: Moved,
-    rest: Option<(Moved, Moved)>,
+    panels: BlockCopy,
+    panels_back: BlockCopy,
+    rest: Option<(BlockCopy, BlockCopy)>,
 }
 
 /// A copy, and where it begins, in elements.
 #[derive(Clone, Debug)]
-struct Moved {
+struct BlockCopy {
     copy: Copy,
     from: usize,
     to: usize,
@@ -72,7 +72,7 @@ impl TriangularSolve {
         let direction = if is_reversed { -1 } else { 1 };
         let (down, across) = if transposed { (1, n_step) } else { (n_step, 1) };
         let last = n.saturating_sub(1);
-        let matrix = Moved {
+        let matrix = BlockCopy {
             copy: Copy::new(
                 &[
                     axis(batch, n_step * n_step, n_step * n_step),
@@ -100,7 +100,7 @@ impl TriangularSolve {
         };
         let back = |axes: [Axis; 4]| axes.map(|a| axis(a.size, a.to, a.from));
         let moved =
-            |axes: [Axis; 4], from, to| Some(Moved { copy: Copy::new(&axes, size)?, from, to });
+            |axes: [Axis; 4], from, to| Some(BlockCopy { copy: Copy::new(&axes, size)?, from, to });
         let whole = axes(full, WIDTH);
         let rest = match width {
             0 => None,
@@ -193,7 +193,7 @@ impl TriangularSolve {
     }
 }
 
-impl Moved {
+impl BlockCopy {
     fn run<T: Real>(&self, from: &[T], to: &mut [T], threads: Threads<'_>) {
         let (first, target) = (self.from * size_of::<T>(), self.to * size_of::<T>());
         self.copy.run((bytes_of(from), first), (bytes_of_mut(to), target), threads);

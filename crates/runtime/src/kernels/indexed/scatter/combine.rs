@@ -3,7 +3,7 @@
 use super::super::super::bytes::Plain;
 use super::super::super::disjoint::Disjoint;
 use super::super::super::isa::{prefetch, vectorised};
-use super::super::found::Found;
+use super::super::found::WindowStarts;
 use super::super::gather::{each, points};
 use super::{Scatter, Strip};
 
@@ -14,7 +14,7 @@ impl Scatter {
     /// Combines a strip of some windows.
     pub(super) fn combine_block<T: Plain>(
         &self,
-        found: &Found,
+        found: &WindowStarts,
         strip: &Strip<'_>,
         updates: &[T],
         to: &Disjoint<'_, T>,
@@ -44,7 +44,7 @@ impl Scatter {
 /// has many loads under way.
 #[inline(always)]
 fn combine_elements<T: Plain>(
-    found: &Found,
+    found: &WindowStarts,
     (array_at, list_at): (usize, usize),
     updates: &[T],
     to: &Disjoint<'_, T>,
@@ -72,7 +72,7 @@ fn combine_elements<T: Plain>(
 /// Combines the rows of windows.
 #[inline(always)]
 fn combine_rows<T: Plain>(
-    found: &Found,
+    found: &WindowStarts,
     (array_at, list_at): (usize, usize),
     strip: &Strip<'_>,
     updates: &[T],

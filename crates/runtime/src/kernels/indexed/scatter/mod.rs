@@ -13,9 +13,9 @@ use super::super::bytes::{Plain, Scratch, cast, cast_mut, scratch_for, with_size
 use super::super::disjoint::Disjoint;
 use super::super::number::{Fold, FoldOp, NumberType, with_fold, with_number};
 use super::buckets::Buckets;
-use super::found::{BLOCK, Found};
+use super::found::{BLOCK, WindowStarts};
 use super::gather::points;
-use super::places::Outside;
+use super::places::OutOfBounds;
 use super::{Axis, IndexedPlan, IndexedWindows};
 use crate::Threads;
 use crate::bounds::Lookout;
@@ -67,7 +67,7 @@ pub struct Scatter {
 
 /// How the work is divided into tasks such that no two change the same element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Division {
     /// One task does it all.
     Whole,
     /// A task has this many index vectors; no two windows overlap.
@@ -120,31 +120,31 @@ impl Scatter {
 
     /// How the work is divided for `threads` threads. (That this depends on their number changes no
     /// result: whatever the way, each element gets its updates in the same order.)
-    fn way(&self, threads: usize) -> Way {
+    fn way(&self, threads: usize) -> Division {
         if threads == 1 {
-            return Way::Whole;
+            return Division::Whole;
         }
         let IndexedPlan { places, window, row, is_row_fixed } = &self.plan;
         let (count, at_point) = (places.count(), points(window) * row);
         let work = count.saturating_mul(at_point).saturating_mul(self.points);
         if work < MIN_SHARED {
-            return Way::Whole;
+            return Division::Whole;
         }
         if let Some(each) = self.apart() {
             let work = (each * at_point).saturating_mul(self.points).max(1);
-            return Way::Vectors((TASK_ELEMENTS / work).max(1) * each);
+            return Division::Vectors((TASK_ELEMENTS / work).max(1) * each);
         }
         let enough = MIN_AT_PLACE.max(TASK_ELEMENTS / count);
         let of_points = enough.div_ceil(at_point.max(1));
         if self.points.div_ceil(of_points) > 1 {
-            return Way::Points(of_points);
+            return Division::Points(of_points);
         }
         let of_columns = row.div_ceil(threads).next_multiple_of(MIN_AT_PLACE);
         if *is_row_fixed && row.div_ceil(of_columns) >= threads {
-            return Way::Columns(of_columns);
+            return Division::Columns(of_columns);
         }
         let pays = threads >= SORTING_THREADS;
-        if self.buckets.is_some() && pays { Way::Parts } else { Way::Whole }
+        if self.buckets.is_some() && pays { Division::Parts } else { Division::Whole }
     }
 
     /// How many index vectors share an index of the outermost axis, if windows of different ones
@@ -163,9 +163,9 @@ impl Scatter {
         self.scratch_by(self.way(threads))
     }
 
-    pub(super) fn scratch_by(&self, way: Way) -> usize {
+    pub(super) fn scratch_by(&self, way: Division) -> usize {
         let sorting = match (way, &self.buckets) {
-            (Way::Parts, Some(buckets)) => {
+            (Division::Parts, Some(buckets)) => {
                 let carried = if self.is_carried() { self.plan.places.count() } else { 0 };
                 let carried = scratch_for::<u8>(carried.saturating_mul(self.element_size));
                 buckets.scratch_bytes().saturating_add(carried)
@@ -183,11 +183,11 @@ impl Scatter {
 
     /// All ways in which it can be done, in the smallest tasks.
     #[cfg(test)]
-    pub(super) fn ways(&self) -> Vec<Way> {
-        let columns = self.plan.is_row_fixed.then_some(Way::Columns(1));
-        let parts = self.buckets.as_ref().map(|_| Way::Parts);
-        let vectors = self.apart().filter(|&each| each > 0).map(Way::Vectors);
-        let ways = [Way::Whole, Way::Points(1)].into_iter();
+    pub(super) fn ways(&self) -> Vec<Division> {
+        let columns = self.plan.is_row_fixed.then_some(Division::Columns(1));
+        let parts = self.buckets.as_ref().map(|_| Division::Parts);
+        let vectors = self.apart().filter(|&each| each > 0).map(Division::Vectors);
+        let ways = [Division::Whole, Division::Points(1)].into_iter();
         ways.chain(columns).chain(parts).chain(vectors).collect()
     }
 
@@ -217,7 +217,7 @@ impl Scatter {
 
     pub(super) fn run_by(
         &self,
-        way: Way,
+        way: Division,
         array: Option<&[u8]>,
         (indices, updates): (&[u8], &[u8]),
         to: &mut [u8],
@@ -227,7 +227,7 @@ impl Scatter {
         let to = &mut to[..self.len * self.element_size];
         // Parts are copied when their turn comes.
         let array = array.filter(|_| !to.is_empty());
-        if let (Some(array), true) = (array, way != Way::Parts) {
+        if let (Some(array), true) = (array, way != Division::Parts) {
             threads.for_chunks(to, COPY_BYTES, &|i, to| {
                 to.copy_from_slice(&array[i * COPY_BYTES..][..to.len()]);
             });
@@ -263,7 +263,7 @@ impl Scatter {
 
     fn typed<T: Plain>(
         &self,
-        way: Way,
+        way: Division,
         (array, indices, updates): (Option<&[T]>, &[u8], &[T]),
         to: &mut [T],
         mut scratch: Scratch<'_>,
@@ -278,7 +278,7 @@ impl Scatter {
         let whole = || Strip { points: 0..self.points, columns: 0..*row, window, rows_ahead };
         // Combines a strip of the windows of these vectors.
         let combine_strip = |vectors: Range<usize>, strip: Strip<'_>| {
-            let mut found = Found::new();
+            let mut found = WindowStarts::new();
             let mut lookout = Lookout::default();
             let size = strip.points.len().saturating_mul(strip.columns.len());
             for first in vectors.clone().step_by(BLOCK) {
@@ -286,21 +286,21 @@ impl Scatter {
                 if !lookout.goes_on(size.saturating_add(8).saturating_mul(block.len())) {
                     return;
                 }
-                places.find(indices, block, Outside::Skip, &mut found);
+                places.find(indices, block, OutOfBounds::Skip, &mut found);
                 self.combine_block(&found, &strip, updates, &to, combine);
             }
         };
         match (way, &self.buckets) {
-            (Way::Vectors(grain), _) => {
+            (Division::Vectors(grain), _) => {
                 threads.for_ranges(count, grain, &|vectors| combine_strip(vectors, whole()));
             }
-            (Way::Points(grain), _) => threads.for_ranges(self.points, grain, &|points| {
+            (Division::Points(grain), _) => threads.for_ranges(self.points, grain, &|points| {
                 combine_strip(0..count, Strip { points, ..whole() });
             }),
-            (Way::Columns(grain), _) => threads.for_ranges(*row, grain, &|columns| {
+            (Division::Columns(grain), _) => threads.for_ranges(*row, grain, &|columns| {
                 combine_strip(0..count, Strip { columns, ..whole() });
             }),
-            (Way::Parts, Some(buckets)) => {
+            (Division::Parts, Some(buckets)) => {
                 let is_carried = self.is_carried();
                 let carried = scratch.take::<T>(if is_carried { count } else { 0 });
                 let places = {
@@ -320,7 +320,7 @@ impl Scatter {
                         // SAFETY: parts are disjoint, and each is one task's.
                         unsafe { to.part(part * len, from.len()) }.copy_from_slice(from);
                     }
-                    let mut found = Found::new();
+                    let mut found = WindowStarts::new();
                     // Sorted, updates lie anywhere, too.
                     let strip = Strip { rows_ahead: ROWS_AHEAD, ..whole() };
                     places.blocks(part, &mut found, is_carried, |found| {
@@ -329,7 +329,7 @@ impl Scatter {
                     });
                 });
             }
-            (Way::Whole | Way::Parts, _) => combine_strip(0..count, whole()),
+            (Division::Whole | Division::Parts, _) => combine_strip(0..count, whole()),
         }
     }
 }

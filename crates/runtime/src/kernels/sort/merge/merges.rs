@@ -4,7 +4,7 @@ use super::super::super::bytes::{Plain, cast, cast_mut, with_size};
 use super::super::super::disjoint::Disjoint;
 use super::super::super::isa::{prefetch_line, vectorised};
 use super::level::{Level, Merge};
-use super::pairs::{Asked, PAIRS, PerColumn, halves};
+use super::pairs::{PairComparator, PAIRS, PerColumn, halves};
 use crate::Threads;
 
 /// Bytes of a cache line.
@@ -12,7 +12,7 @@ const LINE: usize = 64;
 
 /// Merges the runs of all columns of `from` into `to`; `cuts` are memory for [`Level::cuts`].
 pub(super) fn merge(
-    asked: &Asked<'_>,
+    asked: &PairComparator<'_>,
     level: &Level,
     from: &[&mut [u8]],
     to: &mut [&mut [u8]],
@@ -46,7 +46,7 @@ pub(super) fn merge(
 
 /// Finds how many elements of the left run come before each piece of a group: a search by halves in
 /// all of them at once.
-fn find_cuts(asked: &Asked<'_>, level: &Level, from: &[&mut [u8]], group: usize, cuts: &mut [u32]) {
+fn find_cuts(asked: &PairComparator<'_>, level: &Level, from: &[&mut [u8]], group: usize, cuts: &mut [u32]) {
     let mut low = [0usize; PAIRS];
     let mut high = [0usize; PAIRS];
     let mut places = [[0usize; 2]; PAIRS];
@@ -136,7 +136,7 @@ impl State {
     }
 
     /// Merges until nothing is left.
-    fn run(&mut self, asked: &Asked<'_>, from: &[&mut [u8]], to: &mut [&mut [u8]]) {
+    fn run(&mut self, asked: &PairComparator<'_>, from: &[&mut [u8]], to: &mut [&mut [u8]]) {
         let mut answers = [0; PAIRS];
         asked.with_rows(2, |mut heads| {
             let columns = || with_sizes(from, asked.sizes);

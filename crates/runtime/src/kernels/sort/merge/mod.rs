@@ -37,14 +37,14 @@ pub struct MergeSort {
     lanes: Lanes,
     /// How many of `moved` the comparator is shown.
     compared: usize,
-    moved: Vec<Moved>,
+    moved: Vec<MergeColumn>,
     /// Operands that are brought into order at the end.
     permuted: Vec<usize>,
 }
 
 /// What merges move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Moved {
+enum MergeColumn {
     /// The elements of an operand.
     Operand(usize),
     /// Where in its lane an element was.
@@ -64,15 +64,15 @@ impl MergeSort {
         let operands = 0..element_sizes.len();
         let mut permuted: Vec<usize> =
             operands.filter(|&i| used[i] && !compared.contains(&i)).collect();
-        let mut moved: Vec<Moved> = compared.iter().map(|&i| Moved::Operand(i)).collect();
+        let mut moved: Vec<MergeColumn> = compared.iter().map(|&i| MergeColumn::Operand(i)).collect();
         match permuted[..] {
             [] => {}
             // Cheaper than a place that then has to be looked up.
             [operand] => {
-                moved.push(Moved::Operand(operand));
+                moved.push(MergeColumn::Operand(operand));
                 permuted.clear();
             }
-            _ => moved.push(Moved::Place),
+            _ => moved.push(MergeColumn::Place),
         }
         let compared = compared.len();
         let sort = MergeSort { element_sizes, lanes, compared, moved, permuted };
@@ -80,10 +80,10 @@ impl MergeSort {
     }
 
     /// Bytes of an element of what is moved.
-    fn size(&self, moved: Moved) -> usize {
+    fn size(&self, moved: MergeColumn) -> usize {
         match moved {
-            Moved::Operand(i) => self.element_sizes[i],
-            Moved::Place => size_of::<u32>(),
+            MergeColumn::Operand(i) => self.element_sizes[i],
+            MergeColumn::Place => size_of::<u32>(),
         }
     }
 
@@ -142,7 +142,7 @@ impl MergeSort {
             for (&moved, column) in self.moved.iter().zip(&mut now) {
                 part.load(moved, from, column);
             }
-            let asked = pairs::Asked { precedes, sizes: &sizes, compared: self.compared };
+            let asked = pairs::PairComparator { precedes, sizes: &sizes, compared: self.compared };
             let is_few = elements <= tournament::MAX_ELEMENTS;
             if is_few && tournament::sort(&asked, (part.lanes.len(), count), &now, &mut next) {
                 std::mem::swap(&mut now, &mut next);
@@ -160,8 +160,8 @@ impl MergeSort {
             }
             for (&moved, column) in self.moved.iter().zip(&now) {
                 match moved {
-                    Moved::Operand(i) => part.store(i, column, &to[i]),
-                    Moved::Place => self.permuted.iter().for_each(|&i| {
+                    MergeColumn::Operand(i) => part.store(i, column, &to[i]),
+                    MergeColumn::Place => self.permuted.iter().for_each(|&i| {
                         part.permute(i, from[i], cast(column), &to[i]);
                     }),
                 }
@@ -191,11 +191,11 @@ impl LaneRange<'_> {
     }
 
     /// Writes what is moved, lane by lane.
-    fn load(&self, moved: Moved, from: &[&[u8]], column: &mut [u8]) {
+    fn load(&self, moved: MergeColumn, from: &[&[u8]], column: &mut [u8]) {
         let Lanes { count, inner, .. } = self.sort.lanes;
         let operand = match moved {
-            Moved::Operand(operand) => operand,
-            Moved::Place => {
+            MergeColumn::Operand(operand) => operand,
+            MergeColumn::Place => {
                 return self.threads.for_chunks(cast_mut::<u32>(column), count, &|_, lane| {
                     for (place, i) in lane.iter_mut().zip(0..) {
                         *place = i;

@@ -17,7 +17,7 @@ pub type Pairs<'p> = dyn Fn(usize) -> [&'p [u8]; 2] + 'p;
 pub type Precedes<'a> = dyn Fn(usize, &Pairs<'_>, &mut [u8]) + Sync + 'a;
 
 /// A comparator, and what is moved by its answers.
-pub(super) struct Asked<'a> {
+pub(super) struct PairComparator<'a> {
     pub precedes: &'a Precedes<'a>,
     /// Bytes of an element of each column.
     pub sizes: &'a [usize],
@@ -28,7 +28,7 @@ pub(super) struct Asked<'a> {
 /// A list with an item for each column.
 pub(super) type PerColumn<T> = SmallVec<[T; 4]>;
 
-impl Asked<'_> {
+impl PairComparator<'_> {
     /// Calls `body` with room for `rows` times [`PAIRS`] elements of each column.
     pub fn with_rows(&self, rows: usize, body: impl FnOnce(PerColumn<&mut [u8]>)) {
         // Rows of all elements are whole cache lines.

@@ -5,12 +5,12 @@ use super::super::super::bytes::{Plain, cast_mut, with_size};
 use super::super::super::disjoint::Disjoint;
 use super::super::super::isa::vectorised;
 use super::RUN;
-use super::pairs::{Asked, PAIRS};
+use super::pairs::{PairComparator, PAIRS};
 use crate::Threads;
 
 /// Sorts the runs of all lanes in place.
 pub(super) fn sort(
-    asked: &Asked<'_>,
+    asked: &PairComparator<'_>,
     lanes: usize,
     count: usize,
     columns: &mut [&mut [u8]],
@@ -39,7 +39,7 @@ pub(super) fn sort(
 }
 
 /// Sorts runs, which begin at `starts` and have `lens` elements.
-fn network(asked: &Asked<'_>, starts: &[usize], lens: &[u8], columns: &mut [&mut [u8]]) {
+fn network(asked: &PairComparator<'_>, starts: &[usize], lens: &[u8], columns: &mut [&mut [u8]]) {
     let longest: usize = lens.iter().copied().max().unwrap_or(0).into();
     asked.with_rows(RUN, |mut rows| {
         for ((rows, column), &size) in rows.iter_mut().zip(&mut *columns).zip(asked.sizes) {

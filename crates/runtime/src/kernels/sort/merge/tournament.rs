@@ -5,7 +5,7 @@
 //! comparator says that each of two elements comes before the other).
 
 use super::super::super::bytes::{cast, cast_mut, with_size};
-use super::pairs::{Asked, PAIRS, halves};
+use super::pairs::{PairComparator, PAIRS, halves};
 
 /// The most elements, of all lanes, that are sorted by comparing all pairs; of more, merges take fewer
 /// calls of the comparator.
@@ -13,7 +13,7 @@ pub(super) const MAX_ELEMENTS: usize = 128;
 
 /// Sorts at most [`MAX_ELEMENTS`] elements to `to`; `false` if the answers are not those of an order.
 pub(super) fn sort(
-    asked: &Asked<'_>,
+    asked: &PairComparator<'_>,
     (lanes, count): (usize, usize),
     from: &[&mut [u8]],
     to: &mut [&mut [u8]],
