@@ -61,7 +61,8 @@ pub const ENGINES: &[Engine] = &[
 ];
 
 /// Compiled once and run on different numbers of threads, which must give the same bits.
-pub const THREADS: Engine = Engine { name: "compiled, on 1, 2 and 8 threads", way: EngineKind::Threads };
+pub const THREADS: Engine =
+    Engine { name: "compiled, on 1, 2 and 8 threads", way: EngineKind::Threads };
 
 impl Engine {
     /// Whether it compiles programs.
@@ -87,7 +88,9 @@ impl Engine {
             _ => module.clone().into_inner(),
         };
         match self.way {
-            EngineKind::Interpret | EngineKind::InterpretReparsed => compile.backend = Backend::Interpreter,
+            EngineKind::Interpret | EngineKind::InterpretReparsed => {
+                compile.backend = Backend::Interpreter
+            }
             EngineKind::Compile { level, backend, bounds_checks, .. } => {
                 compile.backend = Backend::named(backend)?;
                 compile.opt_level = level;

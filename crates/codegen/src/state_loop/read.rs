@@ -1,12 +1,13 @@
 //! What an iteration computes, written down.
 
 mod memory;
+mod movement;
 mod tiny;
 
 use std::iter::zip;
 
 use helio_ir::ops::{BinaryOp, Convert};
-use helio_ir::types::{IndexIter, strides};
+use helio_ir::types::IndexIter;
 use helio_ir::{
     ArrayShape, CompId, Computation, ElementType, Instr, InstrId, Literal, Module, Op, Shape,
 };
@@ -15,7 +16,6 @@ use crate::elementwise::{self, Elem};
 use crate::kernel::{Buf, Builder, IndexOp, Lane, Value};
 use crate::lower::Target;
 use memory::ArrayBox;
-use tiny::{joined, moved};
 
 /// The most elements of an array whose elements are values of their own.
 pub(super) const MAX_ELEMENTS: usize = 16;
@@ -213,118 +213,38 @@ impl<'m> Reader<'m> {
 
     /// The value of an instruction that gives one array.
     fn array(&mut self, b: &mut Builder, site: Site<'_>) -> Option<Leaf> {
-        let Site { computation, instr, values, uses } = site;
+        let Site { instr, values, .. } = site;
         let shape = instr.shape.as_array()?;
         let ty = shape.element();
         let count = self.values_of(shape)?;
         self.count(count)?;
-        let operand = |i: usize| -> Option<(&Leaf, &ArrayShape)> {
-            let id = *instr.operands.get(i)?;
-            Some((values[id.index()].first()?, array(computation, id)?))
-        };
         let is_whole = matches!(self.form, Form::Elements);
         let elems = match &instr.op {
             Op::Iota(op) => self.iota(b, shape, op.dimension)?,
-            Op::Broadcast(op) => {
-                let (leaf, from) = operand(0)?;
-                let elems = self.values(b, leaf, from)?;
-                if is_whole {
-                    let strides = strides(from.dims());
-                    let of = |point: &[usize]| {
-                        zip(&op.dimensions, &strides).map(|(&d, stride)| point[d] * stride).sum()
-                    };
-                    moved(shape.dims(), &elems, of)
-                } else {
-                    let is_ordered = op.dimensions.is_sorted();
-                    let is_same = from.element_count() == shape.element_count() && is_ordered;
-                    (from.element_count() == 1 || is_same).then_some(elems)?
-                }
-            }
-            Op::Slice(op) => {
-                let (leaf, from) = operand(0)?;
-                let strides = strides(from.dims());
-                let first: usize =
-                    zip(&op.starts, &strides).map(|(start, stride)| start * stride).sum();
-                match leaf.data {
-                    Data::Memory { buf, version } if op.strides.iter().all(|&by| by == 1) => {
-                        self.is_current(buf, version).then_some(())?;
-                        let first = b.index(first as i64);
-                        let (starts, sizes) = (&[(first, 1)][..], shape.dims());
-                        self.read(b, &ArrayBox { buf, shape: from, starts, sizes })?
-                    }
-                    _ if is_whole => {
-                        let elems = self.values(b, leaf, from)?;
-                        let of = |point: &[usize]| {
-                            let steps = zip(zip(point, &op.strides), &strides);
-                            first + steps.map(|((i, by), stride)| i * by * stride).sum::<usize>()
-                        };
-                        moved(shape.dims(), &elems, of)
-                    }
-                    _ => return None,
-                }
-            }
-            Op::Reverse(op) if is_whole => {
-                let (leaf, from) = operand(0)?;
-                let (elems, strides) = (self.values(b, leaf, from)?, strides(from.dims()));
-                let of = |point: &[usize]| {
-                    let turned = |d: usize| match op.dimensions.contains(&d) {
-                        true => from.dims()[d] - 1 - point[d],
-                        false => point[d],
-                    };
-                    strides.iter().enumerate().map(|(d, stride)| turned(d) * stride).sum()
-                };
-                moved(shape.dims(), &elems, of)
-            }
-            Op::Transpose(op) if is_whole => {
-                let (leaf, from) = operand(0)?;
-                let (elems, strides) = (self.values(b, leaf, from)?, strides(from.dims()));
-                let of = |point: &[usize]| {
-                    zip(&op.permutation, point).map(|(&d, i)| i * strides[d]).sum()
-                };
-                moved(shape.dims(), &elems, of)
-            }
-            Op::Concatenate(op) if is_whole => {
-                let mut parts = Vec::with_capacity(instr.operands.len());
-                for i in 0..instr.operands.len() {
-                    let (leaf, from) = operand(i)?;
-                    parts.push((self.values(b, leaf, from)?, from.dims()));
-                }
-                joined(shape.dims(), &parts, op.dimension)?
+            Op::Broadcast(op) => self.broadcast(b, site, shape, op)?,
+            Op::Slice(op) => self.slice(b, site, shape, op)?,
+            Op::Reverse(_) | Op::Transpose(_) | Op::Concatenate(_) if is_whole => {
+                self.rearranged(b, site, shape)?
             }
             Op::Dot(op) if is_whole && self.adds_products(ty) => {
-                let sides = [operand(0)?, operand(1)?];
+                let sides = [site.operand(0)?, site.operand(1)?];
                 self.product(b, sides, shape, op)?
             }
             Op::DynamicSlice(op) => {
-                let (leaf, from) = operand(0)?;
+                let (leaf, from) = site.operand(0)?;
                 let &Data::Memory { buf, version } = &leaf.data else { return None };
                 self.is_current(buf, version).then_some(())?;
                 let starts = self.starts(b, (instr, values), 1, from.dims(), &op.sizes)?;
                 self.read(b, &ArrayBox { buf, shape: from, starts: &starts, sizes: &op.sizes })?
             }
             Op::Gather(op) => {
-                let [table, indices] = [operand(0)?, operand(1)?];
+                let [table, indices] = [site.operand(0)?, site.operand(1)?];
                 vec![self.gather(b, table, indices, op)?]
             }
             Op::Binary(BinaryOp::Add)
                 if matches!(ty, ElementType::F32 | ElementType::F64) && self.adds_products(ty) =>
             {
-                let contracted = product_of(computation, instr, uses);
-                let of = |this: &mut Self, b: &mut Builder, id: InstrId| {
-                    this.values(b, values[id.index()].first()?, array(computation, id)?)
-                };
-                match contracted {
-                    Some((&[x, y], other)) => {
-                        let [x, y, other] = [x, y, other].map(|id| of(self, b, id));
-                        let (x, y, other) = (x?, y?, other?);
-                        let fma = |i: usize| {
-                            let [x, y, z] = [&x, &y, &other].map(|of| pick(of, i).vector());
-                            Elem::Vector(b.fma(x, y, z))
-                        };
-                        (0..count).map(fma).collect()
-                    }
-                    _ => self.elementwise(b, site, ty, count)?,
-                }
+                self.sum(b, site, ty, count)?
             }
             _ => self.elementwise(b, site, ty, count)?,
         };
@@ -335,6 +255,29 @@ impl<'m> Reader<'m> {
     fn adds_products(&self, ty: ElementType) -> bool {
         let supports = |op| self.target.supports(&Op::Binary(op), &[ty, ty], ty);
         supports(BinaryOp::Add) && supports(BinaryOp::Multiply)
+    }
+
+    /// A sum of floats; contracted with a product that is used for it alone.
+    fn sum(
+        &mut self,
+        b: &mut Builder,
+        site: Site<'_>,
+        ty: ElementType,
+        count: usize,
+    ) -> Option<Vec<Elem>> {
+        let Site { computation, instr, values, uses } = site;
+        let Some((&[x, y], other)) = product_of(computation, instr, uses) else {
+            return self.elementwise(b, site, ty, count);
+        };
+        let mut of =
+            |id: InstrId| self.values(b, values[id.index()].first()?, array(computation, id)?);
+        let (x, y, other) = (of(x), of(y), of(other));
+        let (x, y, other) = (x?, y?, other?);
+        let fma = |i: usize| {
+            let [x, y, z] = [&x, &y, &other].map(|of| pick(of, i).vector());
+            Elem::Vector(b.fma(x, y, z))
+        };
+        Some((0..count).map(fma).collect())
     }
 
     fn elementwise(
@@ -398,6 +341,14 @@ struct Site<'s> {
     instr: &'s Instr,
     values: &'s [Vec<Leaf>],
     uses: &'s [usize],
+}
+
+impl<'s> Site<'s> {
+    /// The value of an operand that is an array, and its shape.
+    fn operand(&self, i: usize) -> Option<(&'s Leaf, &'s ArrayShape)> {
+        let id = *self.instr.operands.get(i)?;
+        Some((self.values[id.index()].first()?, array(self.computation, id)?))
+    }
 }
 
 fn array(computation: &Computation, id: InstrId) -> Option<&ArrayShape> {

@@ -130,8 +130,13 @@ fn each_kind_of_access_is_checked() {
                 ways.extend([(Indexing::Strided(apart), false), (Indexing::Strided(apart), true)]);
             }
             let lanes = isa.lanes(mem.bytes() == 8) as i64;
-            let masks =
-                [ActiveLanes::All, ActiveLanes::Below(0), ActiveLanes::Below(lanes - 1), ActiveLanes::Only(lanes - 1), ActiveLanes::Only(0)];
+            let masks = [
+                ActiveLanes::All,
+                ActiveLanes::Below(0),
+                ActiveLanes::Below(lanes - 1),
+                ActiveLanes::Only(lanes - 1),
+                ActiveLanes::Only(0),
+            ];
             for (way, write) in ways {
                 for on in masks {
                     for shift in [0, 1, -1, 1 << 20, -(1 << 33)] {

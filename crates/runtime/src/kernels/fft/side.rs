@@ -12,7 +12,7 @@ use super::super::bytes::{Plain, bytes_of, bytes_of_mut};
 use super::super::copy::{Axis, Copy};
 use super::super::scratch;
 use super::convolved::Line;
-use super::lanes::{Lanes, LaneWork, row};
+use super::lanes::{LaneWork, Lanes, row};
 use super::odd::OddTransform;
 use super::spectrum::{half_spectrum, reals_spectrum, spectrum_point};
 use super::stages::{Point, View, radices, root};
@@ -33,7 +33,7 @@ enum LineTransform<T> {
     Complex(Line<T>),
     /// Half as many complex points, and factors for the way from their spectrum to that of reals.
     Even(Line<T>, Vec<[T; 2]>),
-    /// One for reals whose number is an odd multiple of a prime.
+    /// One whose first radix is odd, and done on reals.
     Odd(OddTransform<T>),
     /// An odd number of reals as as many complex points.
     Padded(Line<T>),
@@ -330,7 +330,8 @@ struct Columns<'s, T, F> {
     row: F,
 }
 
-impl<'d, T: Real, F: Fn(usize, usize, usize) -> &'d mut [Complex<T>]> LaneWork<T> for Columns<'_, T, F>
+impl<'d, T: Real, F: Fn(usize, usize, usize) -> &'d mut [Complex<T>]> LaneWork<T>
+    for Columns<'_, T, F>
 where
     Complex<T>: Plain,
 {

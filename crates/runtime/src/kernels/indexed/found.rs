@@ -17,7 +17,13 @@ pub(super) struct WindowStarts {
 
 impl WindowStarts {
     pub(super) fn new() -> Self {
-        WindowStarts { vectors: [0; BLOCK], array: [0; BLOCK], list: [0; BLOCK], count: 0, even: None }
+        WindowStarts {
+            vectors: [0; BLOCK],
+            array: [0; BLOCK],
+            list: [0; BLOCK],
+            count: 0,
+            even: None,
+        }
     }
 
     /// Where each window begins in the array.

@@ -124,7 +124,13 @@ impl IndexVectors {
     }
 
     #[inline(always)]
-    fn find_all(&self, indices: &[u8], vectors: Range<usize>, outside: OutOfBounds, found: &mut WindowStarts) {
+    fn find_all(
+        &self,
+        indices: &[u8],
+        vectors: Range<usize>,
+        outside: OutOfBounds,
+        found: &mut WindowStarts,
+    ) {
         let first = vectors.start;
         self.begin(vectors, found);
         macro_rules! of_type {

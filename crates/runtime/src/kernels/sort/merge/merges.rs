@@ -4,7 +4,7 @@ use super::super::super::bytes::{Plain, cast, cast_mut, with_size};
 use super::super::super::disjoint::Disjoint;
 use super::super::super::isa::{prefetch_line, vectorised};
 use super::level::{Level, Merge};
-use super::pairs::{PairComparator, PAIRS, PerColumn, halves};
+use super::pairs::{PAIRS, PairComparator, PerColumn, halves};
 use crate::Threads;
 
 /// Bytes of a cache line.
@@ -46,7 +46,13 @@ pub(super) fn merge(
 
 /// Finds how many elements of the left run come before each piece of a group: a search by halves in
 /// all of them at once.
-fn find_cuts(asked: &PairComparator<'_>, level: &Level, from: &[&mut [u8]], group: usize, cuts: &mut [u32]) {
+fn find_cuts(
+    asked: &PairComparator<'_>,
+    level: &Level,
+    from: &[&mut [u8]],
+    group: usize,
+    cuts: &mut [u32],
+) {
     let mut low = [0usize; PAIRS];
     let mut high = [0usize; PAIRS];
     let mut places = [[0usize; 2]; PAIRS];

@@ -64,7 +64,8 @@ impl MergeSort {
         let operands = 0..element_sizes.len();
         let mut permuted: Vec<usize> =
             operands.filter(|&i| used[i] && !compared.contains(&i)).collect();
-        let mut moved: Vec<MergeColumn> = compared.iter().map(|&i| MergeColumn::Operand(i)).collect();
+        let mut moved: Vec<MergeColumn> =
+            compared.iter().map(|&i| MergeColumn::Operand(i)).collect();
         match permuted[..] {
             [] => {}
             // Cheaper than a place that then has to be looked up.

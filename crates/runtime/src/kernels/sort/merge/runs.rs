@@ -5,7 +5,7 @@ use super::super::super::bytes::{Plain, cast_mut, with_size};
 use super::super::super::disjoint::Disjoint;
 use super::super::super::isa::vectorised;
 use super::RUN;
-use super::pairs::{PairComparator, PAIRS};
+use super::pairs::{PAIRS, PairComparator};
 use crate::Threads;
 
 /// Sorts the runs of all lanes in place.

@@ -5,7 +5,7 @@
 //! comparator says that each of two elements comes before the other).
 
 use super::super::super::bytes::{cast, cast_mut, with_size};
-use super::pairs::{PairComparator, PAIRS, halves};
+use super::pairs::{PAIRS, PairComparator, halves};
 
 /// The most elements, of all lanes, that are sorted by comparing all pairs; of more, merges take fewer
 /// calls of the comparator.
