@@ -10,7 +10,8 @@ use super::cut::{Tiles, chunks};
 use super::dots::{Dots, FEW};
 use super::engine::Shared;
 use super::operand::Operand;
-use super::pack::{Block, Items, MAX_WIDTH, check_bounds};
+use super::pack::{Block, Elements, Items, MAX_WIDTH, check_bounds};
+use super::simd::Loops;
 use super::tile::{MAX_ROWS, Run, Tile, TileArgs, Tiled};
 use super::{Contraction, Out};
 use crate::Threads;
@@ -103,8 +104,7 @@ impl Contraction {
         done: &(dyn Fn(usize) + Sync),
         threads: Threads<'_>,
     ) -> bool {
-        let (count, format) = (self.batch[0].len(), tiled.format());
-        if count < 2 || !format.in_place {
+        if self.batch[0].len() < 2 || !tiled.format().in_place {
             return false;
         }
         let Some(shape) = Shape::of(self).filter(Shape::is_small) else { return false };
@@ -112,7 +112,7 @@ impl Contraction {
             return false;
         };
         let Some(lhs_words) = lhs.words() else { return false };
-        let [lhs_batch, rhs_batch, out_batch] = &self.batch;
+        let [lhs_batch, rhs_batch, _] = &self.batch;
         check_bounds(lhs.count(), lhs_start + lhs_batch.last(), &self.lhs_rows, &self.lhs_steps);
         let elements = rhs.elements();
         if let Some((elements, start)) = elements {
@@ -123,148 +123,230 @@ impl Contraction {
                 &self.rhs_steps,
             );
         }
-        let rhs_start = elements.map_or(0, |(_, start)| start);
-        let rhs_words = elements.and_then(|(elements, _)| elements.words());
-        let all_at = |batch| {
-            let lhs = lhs_words.as_ptr().wrapping_add(lhs_start + lhs_batch.offset(batch));
-            (
-                lhs,
-                rhs_start + rhs_batch.offset(batch),
-                out.get().wrapping_add(out_batch.offset(batch)),
-            )
+        let batch = SmallBatch {
+            of: self,
+            shape,
+            tiled,
+            isa,
+            lhs: (lhs_words, lhs_start),
+            rhs,
+            rhs_start: elements.map_or(0, |(_, start)| start),
+            rhs_elements: elements.map(|(elements, _)| elements),
+            out,
+            done,
         };
-        let grain = TASK_WORK / shape.work();
-
+        let rhs_words = batch.rhs_elements.and_then(|elements| elements.words());
         if let (Some(words), Some(loops), true) =
-            (rhs_words, tiled.loops(), shape.runs_along_steps())
+            (rhs_words, tiled.loops(), batch.shape.runs_along_steps())
         {
-            let (rhs_cols, lhs_rows) = (&self.rhs_cols, &self.lhs_rows);
-            let few_is_lhs = shape.rows <= FEW;
-            threads.for_ranges(count, grain, &|batches| {
-                for batch in batches {
-                    let (lhs, rhs_start, out) = all_at(batch);
-                    let lhs = (Shared(lhs.cast_mut()), lhs_rows, shape.rows);
-                    let rhs = words.as_ptr().wrapping_add(rhs_start).cast_mut();
-                    let rhs = (Shared(rhs), rhs_cols, shape.cols);
-                    let (few, many) = if few_is_lhs { (lhs, rhs) } else { (rhs, lhs) };
-                    let dots = Dots {
-                        few: few.0,
-                        few_stride: few.1.stride().unwrap_or_default(),
-                        few_count: few.2,
-                        many: many.0,
-                        many_items: many.1,
-                        many_range: 0..many.2,
-                        steps: shape.steps,
-                        start: Shared(out),
-                        rows: &self.out_rows,
-                        many_are_rows: !few_is_lhs,
-                        add: false,
-                    };
-                    // SAFETY: that the operands of the whole batch lie in memory was checked above;
-                    // the caller promises that the result may be written, each product by one task.
-                    unsafe { loops.dots(&dots) };
-                    done(batch);
-                }
-            });
+            // SAFETY: the caller's promise; that operands lie in memory was checked above.
+            unsafe { batch.run_along_steps(words, loops, threads) };
             return true;
         }
-        if shape.rows == 1 && shape.work() > MAX_ROW_WORK {
+        if batch.shape.rows == 1 && batch.shape.work() > MAX_ROW_WORK {
             return false;
         }
+        // SAFETY: the caller's promise; that operands lie in memory was checked above.
+        unsafe { batch.run_tiles(rhs_words, threads) };
+        true
+    }
+}
 
+/// A batch of small products whose operands lie in memory.
+struct SmallBatch<'a, W, A> {
+    of: &'a Contraction,
+    shape: Shape,
+    tiled: &'a dyn Tiled<W, A>,
+    isa: Isa,
+    /// lhs, and where the first product's begins in it.
+    lhs: (&'a [W], usize),
+    rhs: &'a dyn Operand<W>,
+    /// The elements of rhs, if each becomes a word, …
+    rhs_elements: Option<&'a dyn Elements<W>>,
+    /// … and where the first product's begin.
+    rhs_start: usize,
+    out: Shared<A>,
+    done: &'a (dyn Fn(usize) + Sync),
+}
+
+impl<W: Plain + Default, A> SmallBatch<'_, W, A> {
+    /// Where a product's lhs and result begin, and its rhs among the elements.
+    #[inline(always)]
+    fn at(&self, batch: usize) -> (*const W, usize, *mut A) {
+        let [lhs_batch, rhs_batch, out_batch] = &self.of.batch;
+        let (lhs, start) = self.lhs;
+        (
+            lhs.as_ptr().wrapping_add(start + lhs_batch.offset(batch)),
+            self.rhs_start + rhs_batch.offset(batch),
+            self.out.get().wrapping_add(out_batch.offset(batch)),
+        )
+    }
+
+    /// The number of products.
+    fn count(&self) -> usize {
+        self.of.batch[0].len()
+    }
+
+    /// The products of a task.
+    fn grain(&self) -> usize {
+        TASK_WORK / self.shape.work()
+    }
+
+    /// Computes products of which one operand has few items, along their steps.
+    ///
+    /// # Safety
+    /// As for [`Contraction::run_small`]; all operands lie in memory, rhs in `rhs`.
+    unsafe fn run_along_steps(&self, rhs: &[W], loops: &dyn Loops<W, A>, threads: Threads<'_>) {
+        let (of, shape) = (self.of, &self.shape);
+        let few_is_lhs = shape.rows <= FEW;
+        threads.for_ranges(self.count(), self.grain(), &|batches| {
+            for batch in batches {
+                let (lhs, rhs_start, out) = self.at(batch);
+                let lhs = (Shared(lhs.cast_mut()), &of.lhs_rows, shape.rows);
+                let rhs = rhs.as_ptr().wrapping_add(rhs_start).cast_mut();
+                let rhs = (Shared(rhs), &of.rhs_cols, shape.cols);
+                let (few, many) = if few_is_lhs { (lhs, rhs) } else { (rhs, lhs) };
+                let dots = Dots {
+                    few: few.0,
+                    few_stride: few.1.stride().unwrap_or_default(),
+                    few_count: few.2,
+                    many: many.0,
+                    many_items: many.1,
+                    many_range: 0..many.2,
+                    steps: shape.steps,
+                    start: Shared(out),
+                    rows: &of.out_rows,
+                    many_are_rows: !few_is_lhs,
+                    add: false,
+                };
+                // SAFETY: the caller's promise for operands and result; each product is computed by
+                // one task.
+                unsafe { loops.dots(&dots) };
+                (self.done)(batch);
+            }
+        });
+    }
+
+    /// Computes products in tiles.
+    ///
+    /// # Safety
+    /// As for [`Contraction::run_small`]; all operands lie in memory, rhs in `rhs_words` if that is
+    /// something.
+    unsafe fn run_tiles(&self, rhs_words: Option<&[W]>, threads: Threads<'_>) {
+        let shape = &self.shape;
         // rhs is read where it lies if columns are neighbours, else from a copy, group after group.
         let in_place = rhs_words.zip(shape.rhs).filter(|(_, strides)| strides[0] == 1);
-        let mut copied = 0;
-        let groups: Vec<Group> = chunks(0..shape.cols, format.width())
-            .map(|cols| {
-                if let Some((_, [_, rhs_step])) = in_place {
-                    return Group { rhs: cols.start, rhs_step, cols };
-                }
-                let (rhs, rhs_step) = (copied, cols.len().next_multiple_of(format.lanes));
-                copied += rhs_step * shape.steps;
-                Group { cols, rhs, rhs_step }
-            })
-            .collect();
-        let tiles = || Tiles::new(0..shape.rows, format.heights);
-        let places = groups.iter().flat_map(|group| {
-            let vecs = group.cols.len().div_ceil(format.lanes);
-            let (lhs_row, out_row) = (shape.lhs[0], shape.out);
-            tiles().map(move |rows| TilePosition {
-                tile: tiled.tile(rows.len(), vecs, false),
-                rows: rows.len(),
-                vecs,
-                group,
-                lhs: rows.start * lhs_row,
-                out: rows.start * out_row + group.cols.start,
-                last_lanes: group.cols.len() - (vecs - 1) * format.lanes,
-            })
-        });
-        let places: Vec<TilePosition<'_, W, A>> = places.collect();
+        let (groups, copied) = self.groups(in_place.map(|(_, [_, step])| step));
+        let positions = self.positions(&groups);
         let rows_at = |stride| std::array::from_fn::<usize, MAX_ROWS, _>(|i| i * stride);
         let (lhs_rows, out_rows) = (rows_at(shape.lhs[0]), rows_at(shape.out));
         let runs = [Run { offset: 0, len: shape.steps }];
-        let even = elements.zip(shape.rhs).map(|((elements, _), strides)| (elements, strides));
-        let offsets = even.map(|(_, [col, _])| std::array::from_fn(|i| i * col));
-        let copy_rhs = |batch, start, copy: &mut [W]| {
-            let (Some((elements, [col, stride])), Some(offsets)) = (even, &offsets) else {
-                let (start, steps) = (rhs_batch.offset(batch), 0..shape.steps);
-                return rhs.with_source(isa, start, &self.rhs_cols, &self.rhs_steps, &mut |rhs| {
-                    for group in &groups {
-                        let panel = &mut copy[group.rhs..][..group.rhs_step * shape.steps];
-                        rhs.pack(group.cols.clone(), steps.clone(), group.rhs_step, panel);
-                    }
-                });
-            };
-            let offsets: &[usize; MAX_WIDTH] = offsets;
-            for group in &groups {
-                let start = start + group.cols.start * col;
-                let items = Items::Scattered(&offsets[..group.cols.len()]);
-                let (steps, pitch) = (shape.steps, group.rhs_step);
-                let block = Block { start, items, steps, stride, pitch, padding: 0 };
-                elements.copy(isa, &block, &mut copy[group.rhs..]);
-            }
-        };
-
-        threads.for_ranges(count, grain, &|batches| {
-            let session = tiled.session();
+        let offsets = shape.rhs.map(|[col, _]| std::array::from_fn(|i| i * col));
+        threads.for_ranges(self.count(), self.grain(), &|batches| {
+            let session = self.tiled.session();
             scratch::with(copied, |copy: &mut [W]| {
                 for batch in batches {
-                    let (lhs, rhs_start, out) = all_at(batch);
+                    let (lhs, rhs_start, out) = self.at(batch);
                     let rhs_words = match in_place {
                         Some((words, _)) => words.as_ptr().wrapping_add(rhs_start),
                         None => {
-                            copy_rhs(batch, rhs_start, copy);
+                            self.copy_rhs(batch, &groups, offsets.as_ref(), copy);
                             copy.as_ptr()
                         }
                     };
-                    for place in &places {
-                        let rhs = rhs_words.wrapping_add(place.group.rhs);
+                    for position in &positions {
+                        let rhs = rhs_words.wrapping_add(position.group.rhs);
                         let args = TileArgs {
                             session: &*session,
-                            rows: place.rows,
-                            vecs: place.vecs,
-                            lhs: lhs.wrapping_add(place.lhs),
+                            rows: position.rows,
+                            vecs: position.vecs,
+                            lhs: lhs.wrapping_add(position.lhs),
                             lhs_rows: &lhs_rows,
                             runs: &runs,
                             lhs_step: shape.lhs[1],
                             rhs,
-                            rhs_step: place.group.rhs_step,
-                            out: out.wrapping_add(place.out),
+                            rhs_step: position.group.rhs_step,
+                            out: out.wrapping_add(position.out),
                             out_rows: &out_rows,
-                            last_lanes: place.last_lanes,
+                            last_lanes: position.last_lanes,
                             add: false,
                             ahead: rhs.cast(),
                             ahead_step: 0,
                         };
-                        // SAFETY: `tiled` proves the features; the batch's operands were checked
-                        // to lie in memory, and a copy has all steps of its group; the caller
-                        // promises that the result may be written, each product by one task.
-                        unsafe { (place.tile)(&args) };
+                        // SAFETY: `tiled` proves the features; the caller promises that operands lie
+                        // in memory and the result may be written, each product by one task, and a
+                        // copy has all steps of its group.
+                        unsafe { (position.tile)(&args) };
                     }
-                    done(batch);
+                    (self.done)(batch);
                 }
             });
         });
-        true
+    }
+
+    /// The columns of a product in groups, and the words that a copy of its rhs takes. `in_place` is the
+    /// distance of steps if rhs is read where it lies.
+    fn groups(&self, in_place: Option<usize>) -> (Vec<Group>, usize) {
+        let format = self.tiled.format();
+        let mut copied = 0;
+        let groups = chunks(0..self.shape.cols, format.width()).map(|cols| {
+            if let Some(rhs_step) = in_place {
+                return Group { rhs: cols.start, rhs_step, cols };
+            }
+            let (rhs, rhs_step) = (copied, cols.len().next_multiple_of(format.lanes));
+            copied += rhs_step * self.shape.steps;
+            Group { cols, rhs, rhs_step }
+        });
+        let groups = groups.collect();
+        (groups, copied)
+    }
+
+    /// The tiles of a product.
+    fn positions<'g>(&self, groups: &'g [Group]) -> Vec<TilePosition<'g, W, A>> {
+        let (format, shape) = (self.tiled.format(), &self.shape);
+        let positions = groups.iter().flat_map(|group| {
+            let vecs = group.cols.len().div_ceil(format.lanes);
+            Tiles::new(0..shape.rows, format.heights).map(move |rows| TilePosition {
+                tile: self.tiled.tile(rows.len(), vecs, false),
+                rows: rows.len(),
+                vecs,
+                group,
+                lhs: rows.start * shape.lhs[0],
+                out: rows.start * shape.out + group.cols.start,
+                last_lanes: group.cols.len() - (vecs - 1) * format.lanes,
+            })
+        });
+        positions.collect()
+    }
+
+    /// Copies a product's rhs, group after group. `offsets` are those of a group's columns, if they are
+    /// evenly spread.
+    fn copy_rhs(
+        &self,
+        batch: usize,
+        groups: &[Group],
+        offsets: Option<&[usize; MAX_WIDTH]>,
+        copy: &mut [W],
+    ) {
+        let shape = &self.shape;
+        let even = self.rhs_elements.zip(shape.rhs).zip(offsets);
+        let Some(((elements, [col, stride]), offsets)) = even else {
+            let (start, steps) = (self.of.batch[1].offset(batch), 0..shape.steps);
+            let axes = (&self.of.rhs_cols, &self.of.rhs_steps);
+            return self.rhs.with_source(self.isa, start, axes.0, axes.1, &mut |rhs| {
+                for group in groups {
+                    let panel = &mut copy[group.rhs..][..group.rhs_step * shape.steps];
+                    rhs.pack(group.cols.clone(), steps.clone(), group.rhs_step, panel);
+                }
+            });
+        };
+        let (_, start, _) = self.at(batch);
+        for group in groups {
+            let start = start + group.cols.start * col;
+            let items = Items::Scattered(&offsets[..group.cols.len()]);
+            let (steps, pitch) = (shape.steps, group.rhs_step);
+            let block = Block { start, items, steps, stride, pitch, padding: 0 };
+            elements.copy(self.isa, &block, &mut copy[group.rhs..]);
+        }
     }
 }
