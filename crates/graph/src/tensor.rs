@@ -110,7 +110,7 @@ impl fmt::Debug for Tensor {
     }
 }
 
-/// Tensors that are passed together: one, an array, a vector or a tuple of such.
+/// Tensors that are passed together: one tensor, or an array, a vector or a tuple of tensor lists.
 pub trait TensorList: Sized {
     /// The tensors, in order.
     fn tensors(&self) -> Vec<Tensor>;

@@ -178,7 +178,7 @@ impl Account {
         OutOfMemory { needed, live, limit: Some(self.inner.limit.load(Ordering::Relaxed)) }
     }
 
-    /// Notes that so much is in use, and sees to it that what is cached leaves room for it.
+    /// Notes that `live` bytes are in use in all, and sees to it that what is cached leaves room for them.
     fn used(&self, live: usize) {
         self.inner.peak.fetch_max(live, Ordering::Relaxed);
         let cached = self.inner.cached.load(Ordering::Relaxed);

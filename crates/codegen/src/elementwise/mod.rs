@@ -61,7 +61,7 @@ impl Elem {
     /// The parts of a complex type.
     ///
     /// # Panics
-    /// If it is not of such a type.
+    /// If it is not of a complex type.
     fn parts(self) -> (Value, Value) {
         match self {
             Elem::Complex(re, im) => (re, im),

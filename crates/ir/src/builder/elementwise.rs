@@ -284,7 +284,7 @@ impl XlaOp {
     /// The bits of the elements read as another type.
     ///
     /// Shapes: of equal widths `T[D]` to `element[D]`; a narrower type gets a new last dimension of
-    /// the ratio of widths, a wider one takes such a dimension away. Errors: the rules of
+    /// the ratio of widths, a wider one takes the last dimension away. Errors: the rules of
     /// `bitcast-convert`. Source: E3–E4 "BitcastConvertType".
     #[track_caller]
     pub fn bitcast_convert_type(&self, element: ElementType) -> XlaOp {

@@ -132,7 +132,7 @@ pub enum RaggedMode {
 }
 
 impl RaggedDot {
-    /// What kind of dimension is ragged; `None` unless there is just one such dimension.
+    /// What kind of dimension is ragged; `None` unless exactly one is.
     pub fn mode(&self) -> Option<RaggedMode> {
         let [ragged] = self.lhs_ragged[..] else { return None };
         Some(if self.dims.lhs_batch.contains(&ragged) {

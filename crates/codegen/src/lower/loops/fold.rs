@@ -306,8 +306,8 @@ impl<'m> Loops<'_, 'm> {
     }
 }
 
-/// A fold of masks as a question that a processor answers for all lanes at once; `None` if it is no
-/// such question.
+/// A fold of masks as a test of all lanes at once, whether any or all of them are on; `None` for other
+/// operations.
 fn any_or_all(b: &mut Builder, op: BinaryOp, mask: Value) -> Option<Value> {
     match elementwise::mask_op(op)? {
         MaskOp::Or => Some(b.mask_any(mask)),

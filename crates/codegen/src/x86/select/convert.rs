@@ -88,7 +88,7 @@ impl Select<'_> {
         self.shifted(BinOp::ShrL, lane, all, 16)
     }
 
-    /// A register for the comparison of lanes: a mask, or a vector of such lanes.
+    /// A register for the comparison of lanes: a mask, or a vector whose lanes are all ones or zeros.
     pub(super) fn mask_like(&mut self, lane: Lane) -> Reg {
         match self.isa {
             Isa::Avx512 => self.mask_reg(),

@@ -127,8 +127,8 @@ struct Bound {
     /// How many operands, the first, become the first results by being changed in place; the kernel
     /// does not get them as inputs.
     updates: usize,
-    /// Whether the kernel copies the only such operand itself where it must not be changed; it is an
-    /// input then as others are.
+    /// If there is one operand to be changed in place: whether the kernel copies it itself where it must
+    /// not be changed; it is an input then as others are.
     copies: bool,
     /// Whether it takes an empty slice for a result that nobody uses.
     skips_unused: bool,

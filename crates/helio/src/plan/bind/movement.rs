@@ -14,7 +14,7 @@ struct Move {
 }
 
 impl Move {
-    /// `None` if nothing can be planned for such elements.
+    /// `None` if there is no copy for elements of this size.
     fn new(axes: &[Axis], element_size: usize, from: isize, to: isize) -> Option<Self> {
         let bytes = |elements: isize| usize::try_from(elements).ok()?.checked_mul(element_size);
         // The beginning of an empty box may lie anywhere.

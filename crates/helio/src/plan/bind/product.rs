@@ -94,8 +94,8 @@ pub(super) fn dot(site: &Site<'_>, op: &ops::Dot) -> Option<Bound> {
     Some(Bound::of(Arc::new(Product { product, types, left, right, row_bytes })))
 }
 
-/// Products of more steps do not hand over their rows: next to such sums the time of reading a result
-/// again does not show, while whole rows are less even blocks.
+/// The most steps of a product whose rows are finished while they are in cache. Next to longer sums the
+/// time of reading a result again does not show, while whole rows are less even blocks.
 const MAX_FINISHED_STEPS: usize = 256;
 
 /// The kernel.

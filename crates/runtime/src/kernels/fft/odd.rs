@@ -10,14 +10,14 @@ use super::stages::{MAX_RADIX, Point, Stages, View, angles, root};
 
 const MAX_HALF: usize = MAX_RADIX / 2;
 
-/// A transform of such lines.
+/// A transform of lines of an odd number of reals: the first radix on reals, then complex stages.
 pub(super) struct OddTransform<T> {
     radix: usize,
-    /// Of the radix.
+    /// Cosines and sines of the multiples of a circle's part that the radix cuts it into.
     angles: Vec<[T; 2]>,
-    /// The transform of what the radix makes.
+    /// The transform of the complex lines that the first radix makes.
     stages: Stages<T>,
-    /// For each of its points, for results 1 to half of the radix.
+    /// The twiddle factors for each point of those lines, for results 1 to half of the radix.
     twiddles: Vec<[T; 2]>,
 }
 

@@ -113,7 +113,8 @@ struct Stage<T> {
     radix: usize,
     /// The points of the line, or of what it has become a sum of, divided by the radix.
     groups: usize,
-    /// How far neighbours of such a line are apart.
+    /// The distance of neighbouring points of one of the interleaved lines that the passes before have
+    /// made.
     apart: usize,
     /// For each group, for all but the first of the radix's results.
     twiddles: Vec<[T; 2]>,

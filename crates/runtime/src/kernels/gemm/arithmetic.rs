@@ -13,9 +13,9 @@ pub(super) trait Arithmetic: MulAdd + Element<Self> + Output<Self> {
     /// The instructions of a set.
     fn instructions(isa: Isa) -> &'static dyn Loops<Self, Self>;
 
-    /// Whether numbers become this type.
+    /// Whether operands of this number type can be converted to the type.
     fn takes(number: Number) -> bool;
-    /// Whether this type becomes such numbers.
+    /// Whether results of the type can be converted to this number type.
     fn makes(number: Number) -> bool;
 
     /// Calls `body` with these bytes as numbers of a kind that it takes.

@@ -274,7 +274,7 @@ impl Windows {
         self.dims.last().map_or(0, |dim| dim.positions)
     }
 
-    /// How many rows of such positions there are.
+    /// The number of rows: of combinations of positions along all dimensions but the last.
     fn rows(&self) -> usize {
         self.dims.iter().rev().skip(1).map(|dim| dim.positions).product()
     }

@@ -47,13 +47,13 @@ pub(super) trait Simd: Copy + Send + Sync + 'static {
     /// Loads `LANES` words.
     ///
     /// # Safety
-    /// The features are there, and so many words may be read.
+    /// The processor has the instructions, and `LANES` words may be read.
     unsafe fn load(from: *const Self::Word) -> Self::Words;
 
     /// Loads the words of these lanes, zeros elsewhere.
     ///
     /// # Safety
-    /// The features are there, and so many words may be read.
+    /// The processor has the instructions, and the words of these lanes may be read.
     unsafe fn load_masked(from: *const Self::Word, mask: Self::Mask) -> Self::Words;
 
     /// One word in all lanes.
@@ -91,7 +91,7 @@ pub(super) trait Simd: Copy + Send + Sync + 'static {
     /// Writes these lanes, added to what is there if `add`.
     ///
     /// # Safety
-    /// The features are there, and so many sums may be read and written.
+    /// The processor has the instructions, and the sums of these lanes may be read and written.
     unsafe fn store(to: *mut Self::Acc, mask: Self::Mask, sums: Self::Vec, add: bool);
 }
 
