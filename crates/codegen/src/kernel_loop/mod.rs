@@ -34,9 +34,9 @@ pub enum Role {
     Local,
 }
 
-/// A part of an iteration.
+/// One of the steps that an iteration runs in order.
 #[derive(Clone, Debug)]
-pub enum Part<'k> {
+pub enum LoopStep<'k> {
     /// A kernel, run over its whole range, and the buffers that are its parameters.
     Kernel(&'k Vouched<Kernel>, Vec<usize>),
     /// A buffer is copied to another of the same size.
@@ -48,15 +48,15 @@ pub enum Part<'k> {
     },
 }
 
-impl Part<'_> {
+impl LoopStep<'_> {
     /// The buffers that it names, and whether it writes them.
     fn buffers(&self) -> Vec<(usize, bool)> {
         match self {
-            Part::Kernel(kernel, buffers) => {
+            LoopStep::Kernel(kernel, buffers) => {
                 let writes = kernel.params.iter().map(|param| param.write);
                 buffers.iter().copied().zip(writes).collect()
             }
-            Part::Copy { from, to } => vec![(*from, false), (*to, true)],
+            LoopStep::Copy { from, to } => vec![(*from, false), (*to, true)],
         }
     }
 
@@ -71,8 +71,8 @@ impl Part<'_> {
             }
         };
         match self {
-            Part::Kernel(_, buffers) => buffers.iter_mut().for_each(one),
-            Part::Copy { from, to } => [from, to].into_iter().for_each(one),
+            LoopStep::Kernel(_, buffers) => buffers.iter_mut().for_each(one),
+            LoopStep::Copy { from, to } => [from, to].into_iter().for_each(one),
         }
     }
 }
@@ -80,15 +80,15 @@ impl Part<'_> {
 /// How long a loop runs.
 #[derive(Clone, Debug)]
 pub enum Until<'k> {
-    /// So many iterations.
+    /// This many iterations.
     Count(i64),
-    /// As long as a byte is not zero, but at most so many iterations.
+    /// As long as a byte is not zero, but at most `most` iterations.
     Test {
         /// What computes the byte before each iteration.
-        cond: Vec<Part<'k>>,
+        cond: Vec<LoopStep<'k>>,
         /// The buffer that it is the first of.
         go: usize,
-        /// A loop without end can be stopped from outside after so many iterations.
+        /// The most iterations of a call: between calls, a loop without end can be stopped.
         most: i64,
     },
 }
@@ -103,14 +103,15 @@ pub struct KernelLoop<'k> {
     /// How long it runs.
     pub until: Until<'k>,
     /// An iteration.
-    pub body: Vec<Part<'k>>,
+    pub body: Vec<LoopStep<'k>>,
     /// What is copied at the end of an iteration, from and to; all at once.
     pub next: Vec<(usize, usize)>,
 }
 
 /// Copies of more vectors than this are loops.
 const MAX_WRITTEN_OUT: i64 = 8;
-/// So much scratch, and more, would not leave room for others in the first-level cache.
+/// The most bytes of scratch: with more, the loop's arguments would not fit the first-level cache
+/// besides.
 const MAX_SCRATCH: usize = 24 << 10;
 /// To copy more than this at the end of an iteration takes longer than to exchange addresses.
 const MAX_COPIED: usize = 4 << 10;
@@ -131,7 +132,7 @@ impl KernelLoop<'_> {
         };
         let mut values = 0;
         for part in cond.iter().chain(&self.body) {
-            let Part::Kernel(kernel, _) = part else { continue };
+            let LoopStep::Kernel(kernel, _) = part else { continue };
             values += kernel.types.len();
             if kernel.lanes != self.lanes || values > MAX_VALUES {
                 return None;
@@ -139,7 +140,7 @@ impl KernelLoop<'_> {
         }
         // For each buffer, whether it is written; nothing if it has no use.
         let mut written: Vec<Option<bool>> = vec![None; self.buffers.len()];
-        let parts = cond.iter().chain(&self.body).flat_map(Part::buffers);
+        let parts = cond.iter().chain(&self.body).flat_map(LoopStep::buffers);
         let ends = self.next.iter().flat_map(|&(from, to)| [(from, false), (to, true)]);
         let go = match self.until {
             Until::Count(_) => None,
@@ -185,9 +186,9 @@ impl KernelLoop<'_> {
     fn fits_together(&self) -> bool {
         let bytes = |n: usize| self.buffers.get(n).map(|buffer| buffer.bytes);
         let same = |(from, to)| bytes(from).is_some() && bytes(from) == bytes(to);
-        let part = |part: &Part<'_>| match part {
-            Part::Copy { from, to } => same((*from, *to)),
-            Part::Kernel(kernel, buffers) => {
+        let part = |part: &LoopStep<'_>| match part {
+            LoopStep::Copy { from, to } => same((*from, *to)),
+            LoopStep::Kernel(kernel, buffers) => {
                 kernel.params.len() == buffers.len()
                     && zip(&kernel.params, buffers)
                         .all(|(param, &n)| bytes(n).is_some_and(|bytes| bytes >= param.bytes))
@@ -235,7 +236,7 @@ struct Region {
 }
 
 impl Region {
-    /// So many bytes further on, with elements so many bytes apart.
+    /// The address `offset` bytes further on, of lanes that are `lane_stride` bytes apart.
     fn at(self, offset: i64, lane_stride: i64) -> Addr {
         Addr { buf: self.buf, offset: self.offset + offset, terms: Vec::new(), lane_stride }
     }
@@ -334,13 +335,13 @@ impl Writer<'_> {
         }
     }
 
-    fn parts(&self, b: &mut Builder, parts: &[Part<'_>]) {
+    fn parts(&self, b: &mut Builder, parts: &[LoopStep<'_>]) {
         for part in parts {
             match part {
-                Part::Copy { from, to } => {
+                LoopStep::Copy { from, to } => {
                     copy(b, self.regions[*from], self.regions[*to], self.of.buffers[*from].bytes);
                 }
-                Part::Kernel(kernel, buffers) => {
+                LoopStep::Kernel(kernel, buffers) => {
                     let params = buffers.iter().map(|&n| self.regions[n]).collect();
                     let offset = b.scratch(kernel.scratch_bytes);
                     let scratch = Region { buf: Buf::Scratch, offset };

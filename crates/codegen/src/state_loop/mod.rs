@@ -78,8 +78,15 @@ pub fn state_loop(
     });
     let kinds: Vec<Kind> = kinds.collect();
     let lanes = target.vector_bytes / size.widest;
-    let plan =
-        StateLoopPlan { module, target, op, state: &state, kinds: &kinds, lanes, instrs: size.instrs };
+    let plan = StateLoopPlan {
+        module,
+        target,
+        op,
+        state: &state,
+        kinds: &kinds,
+        lanes,
+        instrs: size.instrs,
+    };
     plan.in_lanes().or_else(|| plan.by_elements())
 }
 

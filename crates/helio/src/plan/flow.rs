@@ -8,8 +8,18 @@ use helio_passes::recognize;
 use helio_runtime::program::{Action, Branch, Selector, Step, While};
 
 use super::arrays::{self, Origin};
-use super::native::{Many, Steps};
-use super::{Frame, Loop, Planned, Planner, Source, StorageId};
+use super::native::{LoopCode, Steps};
+use super::{Frame, Loop, Owner, Planned, Planner, Source, StorageId};
+
+/// The steps of a loop.
+struct LoopSteps {
+    cond: Vec<Step>,
+    /// What the condition computes.
+    go: StorageId,
+    body: Vec<Step>,
+    /// Where an iteration leaves each array of the next state.
+    next: Vec<StorageId>,
+}
 
 impl<'m> Planner<'m> {
     /// A loop. Its state has storages of its own, into which the initial values are copied unless
@@ -31,56 +41,33 @@ impl<'m> Planner<'m> {
         let invariant = self.invariant(op, origins.len());
         let state = self.loop_state(frame, id, &invariant, steps);
         let outer = self.compact;
-        let mut many = self.in_registers(op, &invariant, trips, &state)?;
-        if let Some(Many { actions, slots, is_whole: true }) = many {
+        let mut code = self.in_registers(op, &invariant, trips, &state)?;
+        if let Some(LoopCode { actions, slots, is_whole: true }) = code {
             actions.into_iter().for_each(|action| self.push(steps, action, &slots));
-            self.give_state(frame.number, &state, &invariant);
+            self.give_state(frame.owner, &state, &invariant);
             return Ok(state);
         }
-        if many.is_none() && outer.is_none() {
+        if code.is_none() && outer.is_none() {
             self.compact = self.is_compact(op);
         }
 
         self.position += 1;
         let begin = self.position;
         self.loops.push(Loop { touched: Vec::new() });
-        let before = self.made();
-        let mut cond = Vec::new();
-        let params = || vec![state.clone()];
-        let outcome = self.computation(op.condition, params(), &mut cond)?;
-        let go = outcome.values[0];
-        let before_body = self.made();
-        let mut body = Vec::new();
-        // What the loop's own frame may write is the state it does not keep.
-        let number = self.frames;
-        for (i, &storage) in state.iter().enumerate() {
-            if !invariant[i] {
-                let storage = self.find(storage);
-                self.storages[storage.index()].frame = number;
-                self.storages[storage.index()].loops = self.loops.len();
-            }
-        }
-        let mut next = state.clone();
-        if many.is_none() {
-            let outcome = self.computation(op.body, params(), &mut body)?;
-            next = self.next_state(&state, &invariant, outcome.frame, outcome.values, &mut body);
-            let (cond, body) = (&cond, &body);
-            let all =
-                Steps { cond, go, trips, body, state: &state, next: &next, before, before_body };
-            many = self.put_together(&all)?;
-        }
+        let planned = self.loop_steps(op, trips, (&state, &invariant), &mut code)?;
+        let LoopSteps { cond, go, mut body, mut next } = planned;
         self.compact = outer;
         if outer.is_none() {
             self.written.clear();
         }
-        let trips = trips.filter(|_| many.is_none());
-        if let Some(Many { actions, slots, is_whole }) = many {
+        let trips = trips.filter(|_| code.is_none());
+        if let Some(LoopCode { actions, slots, is_whole }) = code {
             // The state stays where it is.
             next.clone_from(&state);
             if is_whole {
                 self.end_loop(begin, &state, &next);
                 actions.into_iter().for_each(|action| self.push(steps, action, &slots));
-                self.give_state(frame.number, &state, &invariant);
+                self.give_state(frame.owner, &state, &invariant);
                 return Ok(state);
             }
             body.clear();
@@ -93,10 +80,45 @@ impl<'m> Planner<'m> {
             let storage = self.find(storage);
             self.storages[storage.index()].block = true;
         }
-        self.give_state(frame.number, &state, &invariant);
+        self.give_state(frame.owner, &state, &invariant);
         let action = Action::While(Box::new(While { cond, go, trips, body, rotate }));
         steps.push(self.steps.step(action));
         Ok(state)
+    }
+
+    /// Plans a loop's condition and, unless there is code for the iterations already, its body; the
+    /// code that these steps become, if they can be one kernel, goes to `code`.
+    fn loop_steps(
+        &mut self,
+        op: &ops::While,
+        trips: Option<u64>,
+        (state, invariant): (&[StorageId], &[bool]),
+        code: &mut Option<LoopCode>,
+    ) -> Planned<LoopSteps> {
+        let before = self.mark();
+        let mut cond = Vec::new();
+        let params = || vec![state.to_vec()];
+        let outcome = self.computation(op.condition, params(), &mut cond)?;
+        let go = outcome.values[0];
+        let before_body = self.mark();
+        // What the loop's own frame may write is the state it does not keep.
+        let owner = Owner::Frame(self.frames);
+        for (i, &storage) in state.iter().enumerate() {
+            if !invariant[i] {
+                let storage = self.find(storage);
+                self.storages[storage.index()].owner = owner;
+                self.storages[storage.index()].loops = self.loops.len();
+            }
+        }
+        let (mut body, mut next) = (Vec::new(), state.to_vec());
+        if code.is_none() {
+            let outcome = self.computation(op.body, params(), &mut body)?;
+            next = self.next_state(state, invariant, outcome.owner, outcome.values, &mut body);
+            let (cond, body, next) = (&cond, &body, &next);
+            let all = Steps { cond, go, trips, body, state, next, before, before_body };
+            *code = self.put_together(&all)?;
+        }
+        Ok(LoopSteps { cond, go, body, next })
     }
 
     /// The storages of a loop's state, with the initial values.
@@ -121,9 +143,9 @@ impl<'m> Planner<'m> {
                 continue;
             }
             let bytes = self.storages[value.index()].bytes;
-            let storage = self.storage(bytes, usize::MAX);
+            let storage = self.storage(bytes, Owner::Nobody);
             let alone = uses[&origins[i]] == 1;
-            if alone && frame.leaves.dies_at(origins[i], id) && self.is_free(value, frame.number) {
+            if alone && frame.leaves.dies_at(origins[i], id) && self.is_free(value, frame.owner) {
                 self.merge(storage, value);
             } else {
                 self.copy(value, storage, steps);
@@ -140,7 +162,7 @@ impl<'m> Planner<'m> {
         invariant: &[bool],
         trips: Option<u64>,
         state: &[StorageId],
-    ) -> Planned<Option<Many>> {
+    ) -> Planned<Option<LoopCode>> {
         let target = self.target.vectors(self.compact == Some(true));
         let Some(found) = state_loop(self.module, op, invariant, target) else { return Ok(None) };
         let most = found.most as u64;
@@ -150,11 +172,11 @@ impl<'m> Planner<'m> {
             actions.push(self.kernel_step(kernel, cost, state.to_vec())?);
         }
         let is_whole = trips.is_some_and(|trips| trips <= most);
-        Ok(Some(Many { actions, slots: state.to_vec(), is_whole }))
+        Ok(Some(LoopCode { actions, slots: state.to_vec(), is_whole }))
     }
 
     /// After a loop its state is the caller's, except for what the loop passed on unchanged.
-    fn give_state(&mut self, frame: usize, state: &[StorageId], invariant: &[bool]) {
+    fn give_state(&mut self, owner: Owner, state: &[StorageId], invariant: &[bool]) {
         for (&storage, &invariant) in state.iter().zip(invariant) {
             let storage = self.find(storage);
             let loops = self.loops.len();
@@ -162,10 +184,10 @@ impl<'m> Planner<'m> {
             if invariant {
                 // It is both what went into the loop and what came out of it: neither's last use is
                 // the other's, so nobody may write it any more.
-                storage.frame = usize::MAX;
+                storage.owner = Owner::Nobody;
                 continue;
             }
-            storage.frame = frame;
+            storage.owner = owner;
             storage.loops = loops;
             storage.taken = false;
         }
@@ -187,10 +209,10 @@ impl<'m> Planner<'m> {
         }
     }
 
-    /// Whether the frame may write a storage that nothing else is.
-    fn is_free(&self, value: StorageId, frame: usize) -> bool {
+    /// Whether a frame may write a storage that is neither an argument nor a constant.
+    fn is_free(&self, value: StorageId, owner: Owner) -> bool {
         let storage = &self.storages[value.index()];
-        storage.frame == frame && storage.source == Source::Nothing
+        storage.owner == owner && storage.source == Source::Nothing
     }
 
     /// Which arrays of the state the body passes on unchanged.
@@ -208,7 +230,7 @@ impl<'m> Planner<'m> {
         &mut self,
         state: &[StorageId],
         invariant: &[bool],
-        frame: usize,
+        owner: Owner,
         values: Vec<StorageId>,
         body: &mut Vec<Step>,
     ) -> Vec<StorageId> {
@@ -221,10 +243,10 @@ impl<'m> Planner<'m> {
                 continue;
             }
             let bytes = self.storages[value.index()].bytes;
-            if self.is_free(value, frame) && taken.insert(value) {
+            if self.is_free(value, owner) && taken.insert(value) {
                 next.push(value);
             } else {
-                let copy = self.storage(bytes, frame);
+                let copy = self.storage(bytes, owner);
                 self.copy(value, copy, body);
                 next.push(copy);
             }
@@ -295,7 +317,7 @@ impl<'m> Planner<'m> {
         let selector = frame.values[instr.operands[0].index()][0];
         self.position += 1;
         self.touch(selector);
-        let results = self.fresh(frame.number, &instr.shape)?;
+        let results = self.fresh(frame.owner, &instr.shape)?;
         let mut branches = Vec::with_capacity(op.branches.len());
         for (i, &branch) in op.branches.iter().enumerate() {
             let argument = frame.values[instr.operands[i + 1].index()].clone();
@@ -303,7 +325,7 @@ impl<'m> Planner<'m> {
             let outcome = self.computation(branch, vec![argument], &mut branch_steps)?;
             for (&result, value) in results.iter().zip(outcome.values) {
                 let value = self.find(value);
-                let free = self.is_free(value, outcome.frame);
+                let free = self.is_free(value, outcome.owner);
                 if free && !self.storages[value.index()].taken {
                     self.merge(value, result);
                     let result = self.find(result);

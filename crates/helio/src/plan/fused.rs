@@ -74,7 +74,7 @@ impl<'m> Planner<'m> {
             vec![None; frame.computation.instr(id).shape.leaves().len()];
         for &(operand, leaf) in updates {
             let value = operands[operand];
-            results[leaf] = Some(self.updated(value, frame.number, dies(operand), steps));
+            results[leaf] = Some(self.updated(value, frame.owner, dies(operand), steps));
         }
         if self.target.backend.shares_buffers() {
             // What the step before has made is best changed in place: see `join`.
@@ -86,7 +86,7 @@ impl<'m> Planner<'m> {
             for (operand, leaf) in first.into_iter().chain(others) {
                 let value = self.find(operands[operand]);
                 let is_taken = results.contains(&Some(value));
-                let owned = self.storages[value.index()].frame == frame.number;
+                let owned = self.storages[value.index()].owner == frame.owner;
                 if results[leaf].is_none() && !is_taken && owned && dies(operand) {
                     results[leaf] = Some(value);
                 }
@@ -101,12 +101,12 @@ impl<'m> Planner<'m> {
         let shapes = frame.computation.instr(id).shape.leaves();
         let given = |(given, shape): (Option<StorageId>, &Shape)| match given {
             Some(given) => Ok(given),
-            None => Ok(self.storage(self.bytes(shape)?, frame.number)),
+            None => Ok(self.storage(self.bytes(shape)?, frame.owner)),
         };
         let results = results.into_iter().zip(shapes).map(given);
         let results = results.collect::<Planned<Vec<StorageId>>>()?;
         let temps: Vec<StorageId> =
-            temps.iter().map(|&bytes| self.storage(bytes, frame.number)).collect();
+            temps.iter().map(|&bytes| self.storage(bytes, frame.owner)).collect();
         for (number, stage) in stages.iter().enumerate() {
             let Stage { kernel, args, .. } = stage;
             // What shares its buffer with an operand is in the cache.

@@ -100,7 +100,7 @@ impl<'m> Planner<'m> {
             inputs.extend(self.emit(frame, broadcast, steps)?);
         }
         self.position += 1;
-        let outputs = self.fresh(frame.number, &frame.computation.instr(id).shape)?;
+        let outputs = self.fresh(frame.owner, &frame.computation.instr(id).shape)?;
         let op = &frame.computation.instr(id).op;
         self.at = (frame.id, id);
         self.note(Reason::of(op, self.target.is_level_zero));

@@ -29,7 +29,7 @@ use helio_ir::{CompId, Computation, Error, InstrId, Literal, Module, Op, Shape, 
 use helio_passes::effects::Effects;
 use helio_passes::growth::Growth;
 use helio_passes::watch::Watch;
-use helio_runtime::program::{Action, ArgumentInfo, Parts, Program, SlotId, Step};
+use helio_runtime::program::{Action, ArgumentInfo, Program, ProgramParts, SlotId, Step};
 use helio_runtime::{JitBatch, Threads, View};
 
 use crate::client::Client;
@@ -117,7 +117,7 @@ pub(crate) fn plan(
     let outcome = planner.computation(entry, params?, &mut steps)?;
     let mut results = Vec::with_capacity(outcome.values.len());
     for &value in &outcome.values {
-        let storage = planner.owned_result(value, outcome.frame, &mut steps);
+        let storage = planner.owned_result(value, outcome.owner, &mut steps);
         planner.storages[storage.index()].block = true;
         results.push(storage);
     }
@@ -135,12 +135,25 @@ enum Source {
     Nothing,
 }
 
+/// Who may write a storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owner {
+    /// The frame of this number.
+    Frame(usize),
+    /// Nobody: it is a constant, an argument that was not donated, or known by two names.
+    Nobody,
+}
+
+impl Owner {
+    /// The frame of the entry computation.
+    const ENTRY: Owner = Owner::Frame(0);
+}
+
 struct Storage {
     bytes: usize,
     source: Source,
-    /// The frame that may write it.
-    frame: usize,
-    /// How many loops surround that frame.
+    owner: Owner,
+    /// How many loops surround its owner.
     loops: usize,
     /// Positions of the first and the last step that touch it.
     first: usize,
@@ -204,7 +217,7 @@ struct Planner<'m> {
 struct Frame<'m> {
     id: CompId,
     computation: &'m Computation,
-    number: usize,
+    owner: Owner,
     /// For each instruction, the storages of its arrays.
     values: Vec<Vec<StorageId>>,
     leaves: Leaves,
@@ -220,7 +233,7 @@ impl Frame<'_> {
 
 /// What a planned computation leaves.
 struct Outcome {
-    frame: usize,
+    owner: Owner,
     values: Vec<StorageId>,
 }
 
@@ -236,7 +249,8 @@ impl<'m> Planner<'m> {
                 let source = Source::Argument(self.arguments.len());
                 let written = donated.contains(&(number, leaf));
                 self.arguments.push(ArgumentInfo { bytes, written });
-                let storage = self.storage(bytes, usize::from(!written));
+                let owner = if written { Owner::ENTRY } else { Owner::Nobody };
+                let storage = self.storage(bytes, owner);
                 self.storages[storage.index()].source = source;
                 leaves.push(storage);
             }
@@ -268,14 +282,13 @@ impl<'m> Planner<'m> {
         }
     }
 
-    /// A storage that frame `frame` may write. Frame 0 is the entry's; nobody has frame 1 before
-    /// the entry is begun, so arguments that must not be written belong to no frame.
-    fn storage(&mut self, bytes: usize, frame: usize) -> StorageId {
+    /// A new storage.
+    fn storage(&mut self, bytes: usize, owner: Owner) -> StorageId {
         let position = self.position;
         self.storages.push(Storage {
             bytes,
             source: Source::Nothing,
-            frame,
+            owner,
             loops: self.loops.len(),
             first: position,
             last: position,
@@ -339,7 +352,7 @@ impl<'m> Planner<'m> {
             Some(array) => self.client.constant(array)?,
             None => self.client.memory().allocate(0).map_err(Error::from)?.into(),
         };
-        let storage = self.storage(bytes.len(), usize::MAX);
+        let storage = self.storage(bytes.len(), Owner::Nobody);
         self.constants.push(bytes);
         self.storages[storage.index()].source = Source::Constant(self.constants.len() - 1);
         Ok(storage)
@@ -356,15 +369,13 @@ impl<'m> Planner<'m> {
             return Err(self.interpret(Reason::Nesting));
         }
         let computation = self.module.computation(id);
-        let number = self.frames;
-        // Frame 1 stands for "nobody" (see `storage`).
-        self.frames += if number == 0 { 2 } else { 1 };
+        let owner = Owner::Frame(self.frames);
+        self.frames += 1;
         let count = computation.instrs().len();
         self.planned += count;
         self.watch.ensure_memory(self.planned)?;
         let leaves = Leaves::of(computation, &self.effects);
-        let mut frame =
-            Frame { id, computation, number, values: Vec::with_capacity(count), leaves };
+        let mut frame = Frame { id, computation, owner, values: Vec::with_capacity(count), leaves };
         self.depth += 1;
         let at = self.at;
         for instr in computation.ids() {
@@ -385,7 +396,7 @@ impl<'m> Planner<'m> {
         self.depth -= 1;
         self.at = at;
         let values = std::mem::take(&mut frame.values[computation.root().index()]);
-        Ok(Outcome { frame: number, values })
+        Ok(Outcome { owner, values })
     }
 
     /// The storages of an instruction's result, whose steps are appended.
@@ -421,7 +432,7 @@ impl<'m> Planner<'m> {
                 op.literal.leaves().into_iter().map(|leaf| self.constant(leaf)).collect()
             }
             // Steps run in the order of the program, so a token is nothing.
-            Op::AfterAll(_) => self.fresh(frame.number, &instr.shape),
+            Op::AfterAll(_) => self.fresh(frame.owner, &instr.shape),
             Op::While(_) | Op::Conditional(_) if !self.has_room(&instr.op) => {
                 self.host(frame, id, steps)
             }
@@ -440,23 +451,23 @@ impl<'m> Planner<'m> {
     }
 
     /// A fresh storage for each array of a shape.
-    fn fresh(&mut self, frame: usize, shape: &Shape) -> Planned<Vec<StorageId>> {
-        let of = |shape| self.bytes(shape).map(|bytes| self.storage(bytes, frame));
+    fn fresh(&mut self, owner: Owner, shape: &Shape) -> Planned<Vec<StorageId>> {
+        let of = |shape| self.bytes(shape).map(|bytes| self.storage(bytes, owner));
         shape.leaves().into_iter().map(of).collect()
     }
 
-    /// A storage for a result of `frame`: the value's own, if the frame owns it and it is no result
-    /// yet, else a copy.
-    fn owned_result(&mut self, value: StorageId, frame: usize, steps: &mut Vec<Step>) -> StorageId {
+    /// A storage for a result of a frame: the value's own, if `owner` owns it and it is no result yet,
+    /// else a copy.
+    fn owned_result(&mut self, value: StorageId, owner: Owner, steps: &mut Vec<Step>) -> StorageId {
         let value = self.find(value);
         let storage = &mut self.storages[value.index()];
         // A frame owns an argument if the caller may have given it away.
-        if storage.frame == frame && !storage.taken {
+        if storage.owner == owner && !storage.taken {
             storage.taken = true;
             return value;
         }
         let bytes = storage.bytes;
-        let copy = self.storage(bytes, frame);
+        let copy = self.storage(bytes, owner);
         self.storages[copy.index()].taken = true;
         self.copy(value, copy, steps);
         copy
@@ -475,8 +486,8 @@ impl<'m> Planner<'m> {
             io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported => NoPlan::NoCode,
             _ => Error::exhausted(format!("no pages for generated code: {error}")).into(),
         })?;
-        let place::Places { slots, arena_bytes, .. } = places;
-        let parts = Parts { arguments, constants, slots, results, arena_bytes, steps };
+        let place::Placement { slots, arena_bytes, .. } = places;
+        let parts = ProgramParts { arguments, constants, slots, results, arena_bytes, steps };
         let program = Program::new(parts);
         let program = program.map_err(|e| Error::internal(format!("a plan is wrong: {e}")))?;
         Ok(Plan { program, calls, interpreted, steps: infos })

@@ -1,4 +1,4 @@
-//! Places for storages: slots, the arena, and blocks.
+//! Buffer assignment: the slot of each storage, and where it lies: in the arena or in a block of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,15 +6,15 @@ use helio_runtime::program::{Action, Branch, Home, Selector, Slot, SlotId, Step,
 
 use super::{Planner, Source, StorageId};
 
-/// What a plan's memory looks like.
-pub(super) struct Places {
+/// Where the storages of a plan lie: the slots, and the arena that most of them share.
+pub(super) struct Placement {
     pub(super) slots: Vec<Slot>,
     pub(super) arena_bytes: usize,
     /// Storage → slot.
     slot_of: Vec<SlotId>,
 }
 
-impl Places {
+impl Placement {
     /// The slot of a storage.
     pub(super) fn slot(&self, id: StorageId) -> SlotId {
         self.slot_of[id.index()]
@@ -27,7 +27,7 @@ impl Places {
 }
 
 /// Gives every storage a slot.
-pub(super) fn place(planner: &Planner<'_>) -> Places {
+pub(super) fn place(planner: &Planner<'_>) -> Placement {
     let mut slots = Vec::new();
     let mut slot_of = vec![SlotId(u32::MAX); planner.storages.len()];
     let mut in_arena = Vec::new();
@@ -61,7 +61,7 @@ pub(super) fn place(planner: &Planner<'_>) -> Places {
         slot_of[i] = slot_of[planner.find(SlotId(i as u32)).index()];
     }
     let arena_bytes = arena(in_arena, |slot, offset| slots[slot].home = Home::Arena(offset));
-    Places { slots, arena_bytes, slot_of }
+    Placement { slots, arena_bytes, slot_of }
 }
 
 /// A stretch of steps during which memory is needed.
@@ -162,7 +162,7 @@ impl FreeList {
 }
 
 /// Replaces storages by slots in steps.
-pub(super) fn rename(steps: &mut [Step], places: &Places) {
+pub(super) fn rename(steps: &mut [Step], places: &Placement) {
     let one = |id: &mut SlotId| *id = places.slot(*id);
     let all = |ids: &mut Vec<SlotId>| ids.iter_mut().for_each(one);
     for step in steps {

@@ -7,7 +7,7 @@ use helio_runtime::program::{Action, SlotId, Step, StepId};
 use smallvec::SmallVec;
 
 use super::StorageId;
-use super::place::Places;
+use super::place::Placement;
 
 /// An instruction of the optimised module: its computation, and its place there.
 pub(crate) type InstrAt = (CompId, InstrId);
@@ -76,7 +76,7 @@ impl StepInfos {
     }
 
     /// Numbers the steps of a plan in the order of its text, and forgets those that are not in it.
-    pub(super) fn renumber(&mut self, steps: &mut [Step], places: &Places) {
+    pub(super) fn renumber(&mut self, steps: &mut [Step], places: &Placement) {
         let mut kept = Kept { old: std::mem::take(self), ..Kept::default() };
         kept.visit(steps);
         *self = kept.new;

@@ -6,14 +6,15 @@ use std::ops::Range;
 use crate::memory::Block;
 
 use super::{
-    Action, Branch, Finished, Home, LENT_ALIGN, Parts, RawKernel, Selector, SlotId, Step, While,
+    Action, Branch, Finished, Home, LENT_ALIGN, ProgramParts, RawKernel, Selector, SlotId, Step,
+    While,
 };
 
 /// Loops and branches may nest so deep; the executor recurses on them.
 pub const MAX_DEPTH: usize = 200;
 
 /// Checks a program; gives the size of each block. Errors: what is wrong.
-pub fn check(parts: &Parts) -> Result<Vec<usize>, String> {
+pub fn check(parts: &ProgramParts) -> Result<Vec<usize>, String> {
     let mut blocks: Vec<Option<usize>> = Vec::new();
     for (i, slot) in parts.slots.iter().enumerate() {
         let fits = match slot.home {
@@ -60,7 +61,7 @@ pub fn check(parts: &Parts) -> Result<Vec<usize>, String> {
 }
 
 struct Checker<'p> {
-    parts: &'p Parts,
+    parts: &'p ProgramParts,
 }
 
 /// The memory of a slot: which piece, and where in it.

@@ -35,7 +35,7 @@ pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 pub struct SlotId(pub u32);
 
 impl SlotId {
-    /// The place in [`Parts::slots`].
+    /// The place in [`ProgramParts::slots`].
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -204,7 +204,7 @@ pub trait Host {
     ) -> Result<(), Failure>;
 }
 
-/// The number of a step: in the order of [`Parts::steps`], a loop before the steps of its condition
+/// The number of a step: in the order of [`ProgramParts::steps`], a loop before the steps of its condition
 /// and its body, a branch before those of its lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StepId(pub u32);
@@ -387,7 +387,7 @@ pub const LENT_ALIGN: usize = 16;
 
 /// What a program is made of.
 #[derive(Default)]
-pub struct Parts {
+pub struct ProgramParts {
     /// The arguments, by number.
     pub arguments: Vec<ArgumentInfo>,
     /// The constants, by number. Their addresses must be divisible by [`LENT_ALIGN`].
@@ -405,20 +405,20 @@ pub struct Parts {
 
 /// A program that can be run any number of times, from any number of threads at once.
 pub struct Program {
-    parts: Parts,
+    parts: ProgramParts,
     /// Block number → its size.
     block_bytes: Vec<usize>,
 }
 
 impl Program {
     /// The program of these parts. Errors: what is wrong with them.
-    pub fn new(parts: Parts) -> Result<Self, String> {
+    pub fn new(parts: ProgramParts) -> Result<Self, String> {
         let block_bytes = check::check(&parts)?;
         Ok(Program { parts, block_bytes })
     }
 
     /// What it is made of.
-    pub fn parts(&self) -> &Parts {
+    pub fn parts(&self) -> &ProgramParts {
         &self.parts
     }
 

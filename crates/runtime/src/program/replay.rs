@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Action, Finished, Home, Parts, Program, RawKernel, Selector, SlotId, Step};
+use super::{Action, Finished, Home, Program, ProgramParts, RawKernel, Selector, SlotId, Step};
 
 impl Program {
     /// Replays the steps symbolically and checks that whoever reads a slot finds what was written to
@@ -23,7 +23,7 @@ impl Program {
 /// The state of a replay: who wrote what last.
 #[derive(Clone)]
 struct Replay<'p> {
-    parts: &'p Parts,
+    parts: &'p ProgramParts,
     /// Where each slot is at the moment; rotations move slots.
     places: Vec<Home>,
     /// Ranges of the arena and the slots that wrote them last; they do not overlap.

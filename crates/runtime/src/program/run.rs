@@ -58,7 +58,7 @@ pub trait Observer {
 
 /// Where a slot is at the moment.
 #[derive(Clone, Copy)]
-struct Place {
+struct SlotAddress {
     at: *mut u8,
     /// The block that it is, by number.
     block: usize,
@@ -74,7 +74,7 @@ type SlicesMut<'a> = SmallVec<[&'a mut [u8]; 4]>;
 
 struct Executor<'p, 'r> {
     program: &'p Program,
-    places: SmallVec<[Place; 32]>,
+    places: SmallVec<[SlotAddress; 32]>,
     run: Run<'r>,
 }
 
@@ -123,14 +123,20 @@ impl Program {
             Home::Argument(n) => match &mut arguments[n] {
                 // Never written: `check` has seen to that, and lent ones that are written have
                 // become given ones above.
-                Argument::Lent(bytes) => Place { at: bytes.as_ptr().cast_mut(), block: NO_BLOCK },
-                Argument::Given(block) => Place { at: block.as_ptr().as_ptr(), block: NO_BLOCK },
+                Argument::Lent(bytes) => {
+                    SlotAddress { at: bytes.as_ptr().cast_mut(), block: NO_BLOCK }
+                }
+                Argument::Given(block) => {
+                    SlotAddress { at: block.as_ptr().as_ptr(), block: NO_BLOCK }
+                }
             },
-            Home::Constant(n) => Place { at: constants[n].as_ptr().cast_mut(), block: NO_BLOCK },
-            Home::Arena(offset) => {
-                Place { at: arena.as_ptr().as_ptr().wrapping_add(offset), block: NO_BLOCK }
+            Home::Constant(n) => {
+                SlotAddress { at: constants[n].as_ptr().cast_mut(), block: NO_BLOCK }
             }
-            Home::Block(n) => Place { at: blocks[n].as_ptr().as_ptr(), block: n },
+            Home::Arena(offset) => {
+                SlotAddress { at: arena.as_ptr().as_ptr().wrapping_add(offset), block: NO_BLOCK }
+            }
+            Home::Block(n) => SlotAddress { at: blocks[n].as_ptr().as_ptr(), block: n },
         });
         let places = places.collect();
         let mut executor = Executor { program: self, places, run };

@@ -136,21 +136,21 @@ fn finished(code: Add, row_bytes: usize, slots: [u32; 2]) -> Step {
 }
 
 /// An argument of 64 bytes and a block that is the result.
-fn parts(steps: Vec<Step>) -> Parts {
-    Parts {
+fn parts(steps: Vec<Step>) -> ProgramParts {
+    ProgramParts {
         arguments: vec![ArgumentInfo { bytes: BYTES, written: false }],
         slots: slots(&[Home::Argument(0), Home::Block(0)]),
         results: vec![SlotId(1)],
         steps,
-        ..Parts::default()
+        ..ProgramParts::default()
     }
 }
 
-fn refused(parts: Parts) -> String {
+fn refused(parts: ProgramParts) -> String {
     Program::new(parts).expect_err("it is refused")
 }
 
-fn run(parts: Parts, argument: &[u8]) -> Vec<u8> {
+fn run(parts: ProgramParts, argument: &[u8]) -> Vec<u8> {
     let program = Program::new(parts).unwrap();
     program.replay().unwrap();
     let (memory, pool, meter) = (Memory::new(), Pool::new(2), Arc::default());
@@ -220,7 +220,7 @@ fn loops_exchange_blocks_and_branches_choose() {
         rotate: vec![vec![SlotId(1), SlotId(2)]],
     };
     let copy = step(Action::Host { call: 0, inputs: vec![SlotId(0)], outputs: vec![SlotId(1)] });
-    let parts = Parts {
+    let parts = ProgramParts {
         slots: slots(&[Home::Argument(0), Home::Block(0), Home::Block(1), Home::Arena(64)]),
         arena_bytes: 128,
         ..parts(vec![copy, step(Action::While(Box::new(each)))])

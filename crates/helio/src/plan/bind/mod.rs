@@ -20,7 +20,7 @@ use helio_runtime::program::{Action, Failure, Kernel, OwnMemory, Step};
 use helio_runtime::{JitBatch, Threads};
 
 use super::code::ScalarCode;
-use super::{Frame, Planned, Planner, StorageId, Target, arrays};
+use super::{Frame, Owner, Planned, Planner, StorageId, Target, arrays};
 use crate::interpreted::Reason;
 
 /// An instruction and the shapes around it.
@@ -282,10 +282,10 @@ impl<'m> Planner<'m> {
         for (&value, origin) in inputs.iter().zip(&origins).take(updates) {
             let alone = origins.iter().filter(|&other| other == origin).count() == 1;
             let dies = alone && frame.leaves.dies_at(*origin, id);
-            match self.in_place(value, frame.number, dies) {
+            match self.in_place(value, frame.owner, dies) {
                 Some(value) => updated.push(value),
                 None if copies => break,
-                None => updated.push(self.updated(value, frame.number, false, steps)),
+                None => updated.push(self.updated(value, frame.owner, false, steps)),
             }
         }
         inputs.drain(..updated.len());
@@ -296,12 +296,12 @@ impl<'m> Planner<'m> {
             let bytes = if is_skipped { 0 } else { shape.size_bytes() };
             values.push(match updated.get(leaf) {
                 Some(&storage) => storage,
-                None => self.storage(bytes, frame.number),
+                None => self.storage(bytes, frame.owner),
             });
         }
         let mut outputs = values.clone();
         if scratch_bytes > 0 {
-            outputs.push(self.storage(scratch_bytes, frame.number));
+            outputs.push(self.storage(scratch_bytes, frame.owner));
         }
         let touches: Vec<StorageId> = inputs.iter().chain(&outputs).copied().collect();
         self.push(steps, Action::Kernel { kernel, inputs, outputs }, &touches);
@@ -313,22 +313,22 @@ impl<'m> Planner<'m> {
     pub(super) fn updated(
         &mut self,
         value: StorageId,
-        frame: usize,
+        owner: Owner,
         dies: bool,
         steps: &mut Vec<Step>,
     ) -> StorageId {
-        if let Some(value) = self.in_place(value, frame, dies) {
+        if let Some(value) = self.in_place(value, owner, dies) {
             return value;
         }
         let value = self.find(value);
-        let copy = self.storage(self.storages[value.index()].bytes, frame);
+        let copy = self.storage(self.storages[value.index()].bytes, owner);
         self.copy(value, copy, steps);
         copy
     }
 
     /// The storage of `value`, if it may be written: if it dies here and the frame owns it.
-    fn in_place(&self, value: StorageId, frame: usize, dies: bool) -> Option<StorageId> {
+    fn in_place(&self, value: StorageId, owner: Owner, dies: bool) -> Option<StorageId> {
         let value = self.find(value);
-        (dies && self.storages[value.index()].frame == frame).then_some(value)
+        (dies && self.storages[value.index()].owner == owner).then_some(value)
     }
 }

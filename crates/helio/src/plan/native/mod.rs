@@ -12,7 +12,7 @@ use std::iter::zip;
 use std::sync::Arc;
 
 use helio_codegen::kernel::Kernel;
-use helio_codegen::kernel_loop::{Buffer, KernelLoop, Part, Role, Until};
+use helio_codegen::kernel_loop::{Buffer, KernelLoop, LoopStep, Role, Until};
 use helio_codegen::{Vouched, elementwise};
 use helio_ir::{ArrayShape, CompId, Computation, ElementType, Instr, InstrId, Op, ops};
 use helio_runtime::program::{Action, RawKernel, Step};
@@ -25,13 +25,13 @@ const MAX_ELEMENTS: usize = 1 << 15;
 /// Products of elements in a product of matrices that a kernel computes as fast as the tuned loop,
 /// which has to be called.
 const MAX_PRODUCTS: usize = 1 << 12;
-/// Computations in the body are looked into this deep,
+/// The deepest nesting of computations in the body of a loop that is measured,
 const MAX_NESTED: usize = 8;
-/// as long as there are no more instructions.
+/// and the most instructions of all of them together.
 const MAX_INSTRS: usize = 4096;
-/// The work of an iteration, in cycles or so.
+/// The most work of an iteration, in processor cycles, estimated.
 const MAX_CYCLES: u64 = 1 << 16;
-/// The work of a call, likewise: about a millisecond, after which a run can be stopped.
+/// The work of a call, in the same unit: about a millisecond, after which a run can be stopped.
 const CALL_CYCLES: u64 = 1 << 22;
 /// Arrays of the state up to this size are in scratch while the loop runs.
 const MAX_HELD: usize = 4 << 10;
@@ -40,9 +40,9 @@ const MAX_HELD: usize = 4 << 10;
 pub(super) struct Written {
     /// The step's code.
     kernel: Arc<dyn RawKernel>,
-    /// What it was made of.
+    /// The kernel that it is the machine code of.
     code: Vouched<Kernel>,
-    /// The work of a unit of its range, in cycles or so.
+    /// The work of one number of its range, in processor cycles, estimated.
     cost: u64,
 }
 
@@ -62,19 +62,19 @@ pub(super) struct Steps<'s> {
     pub(super) state: &'s [StorageId],
     /// Where an iteration leaves the next state.
     pub(super) next: &'s [StorageId],
-    /// What had been made before the loop, ...
-    pub(super) before: Made,
+    /// The plan before the loop, ...
+    pub(super) before: PlanMark,
     /// ... and before its body.
-    pub(super) before_body: Made,
+    pub(super) before_body: PlanMark,
 }
 
-/// Code that runs many iterations of a loop, and leaves the state where it was.
-pub(super) struct Many {
+/// Code that runs many iterations of a loop in each call, and leaves the state where it was.
+pub(super) struct LoopCode {
     /// To be run one after the other.
     pub(super) actions: Vec<Action>,
-    /// What they touch.
+    /// The storages that they access.
     pub(super) slots: Vec<StorageId>,
-    /// Whether that is the whole loop; else they run as long as the condition holds.
+    /// Whether a call is the whole loop; if not, calls are repeated as long as the condition holds.
     pub(super) is_whole: bool,
 }
 
@@ -97,9 +97,10 @@ struct Size {
     wide: bool,
 }
 
-/// How much a plan has made so far.
+/// The lengths of a plan's lists at some point, to which they can be cut back: what a loop's steps had
+/// needed is gone then.
 #[derive(Clone, Copy)]
-pub(super) struct Made {
+pub(super) struct PlanMark {
     storages: usize,
     functions: usize,
     written: usize,
@@ -107,9 +108,9 @@ pub(super) struct Made {
 }
 
 impl<'m> Planner<'m> {
-    /// How much there is so far.
-    pub(super) fn made(&self) -> Made {
-        Made {
+    /// The point that the plan has reached.
+    pub(super) fn mark(&self) -> PlanMark {
+        PlanMark {
             storages: self.storages.len(),
             functions: self.machine_code.len(),
             written: self.written.len(),
@@ -176,7 +177,7 @@ impl<'m> Planner<'m> {
 
     /// One step for all steps of a loop, if they can be one kernel. What was made for them is gone
     /// then, but for what computes the condition between calls, if there are several.
-    pub(super) fn put_together(&mut self, steps: &Steps<'_>) -> Planned<Option<Many>> {
+    pub(super) fn put_together(&mut self, steps: &Steps<'_>) -> Planned<Option<LoopCode>> {
         let Some(native) = self.native_loop(steps) else { return Ok(None) };
         [steps.cond, steps.body]
             .into_iter()
@@ -190,7 +191,7 @@ impl<'m> Planner<'m> {
         self.written.truncate(kept.written);
         self.interpreted.truncate(kept.interpreted);
         let action = self.kernel_step(code, cycles, slots.clone())?;
-        Ok(Some(Many { actions: vec![action], slots, is_whole }))
+        Ok(Some(LoopCode { actions: vec![action], slots, is_whole }))
     }
 
     fn native_loop(&self, steps: &Steps<'_>) -> Option<Native> {
@@ -247,19 +248,19 @@ impl<'m> Planner<'m> {
         steps: &[Step],
         buffers: &mut Buffers,
         cycles: &mut u64,
-    ) -> Option<Vec<Part<'s>>> {
+    ) -> Option<Vec<LoopStep<'s>>> {
         let mut part = |step: &Step| match &step.action {
             Action::Raw { kernel, slots } => {
                 let written = self.written.iter().rev().find(|w| Arc::ptr_eq(&w.kernel, kernel))?;
                 let work = written.cost.saturating_mul(written.code.range.unsigned_abs());
                 *cycles = cycles.saturating_add(work);
                 let of = |&slot: &StorageId| buffers.number(self.find(slot));
-                Some(Part::Kernel(&written.code, slots.iter().map(of).collect()))
+                Some(LoopStep::Kernel(&written.code, slots.iter().map(of).collect()))
             }
             Action::Copy { from, to } => {
                 let [from, to] = [from, to].map(|&id| self.find(id));
                 *cycles = cycles.saturating_add(self.storages[from.index()].bytes as u64 / 16);
-                Some(Part::Copy { from: buffers.number(from), to: buffers.number(to) })
+                Some(LoopStep::Copy { from: buffers.number(from), to: buffers.number(to) })
             }
             Action::Kernel { .. }
             | Action::Finished(_)
