@@ -43,7 +43,7 @@ fn is_aligned(bytes: &[u8]) -> bool {
 /// elements'.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tree {
-    /// An array of so many bytes; a token is one of none.
+    /// An array of this many bytes; a token is an array of none.
     Array(usize),
     /// A tuple.
     Tuple(Vec<Tree>),

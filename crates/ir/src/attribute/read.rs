@@ -62,7 +62,7 @@ impl<'t> Reader<'t> {
         Some(())
     }
 
-    /// Takes so many bytes.
+    /// Takes the next bytes, as many as are asked for.
     fn take(&mut self, len: usize) -> &'t str {
         let (taken, rest) = self.rest.split_at(len);
         self.rest = rest;

@@ -20,7 +20,7 @@ use crate::engines::ENGINES;
 const NOISY_RUNS: usize = 5;
 /// How much farther from the interpreter's result than a sample an engine's may be.
 const FACTOR: f64 = 16.0;
-/// An array of made-up errors has at most so many elements, and is repeated along larger ones.
+/// The most elements of an array of made-up errors, which is repeated along larger arrays.
 const MAX_NOISE: usize = 1 << 16;
 
 /// Results of the interpreter that differ by what rounding does in this program.

@@ -216,7 +216,7 @@ macro_rules! tiles {
      [$($vecs:literal)*]) => {
         match $count {
             $($vecs => tiles!(@packed $wrapper, $rows, $vecs, $packed, $in_place),)*
-            _ => unreachable!("tiles have at most so many vectors in a row"),
+            _ => unreachable!("no tile has more vectors in a row"),
         }
     };
     (@packed $wrapper:ident, $rows:literal, $vecs:literal, $packed:ident, true) => {

@@ -52,7 +52,7 @@ impl Scan {
         threads: Threads<'_>,
     ) {
         let Lanes { outer, count, inner } = self.lanes;
-        let len = self.lanes.len().expect("an array of so many elements");
+        let len = self.lanes.len().expect("lanes whose elements are those of an array");
         let (from, to, init) = (&from[..len], &mut to[..len], folding.widen(init));
         if len == 0 {
             return;
