@@ -10,6 +10,7 @@ mod c_call;
 mod exec;
 mod jit;
 pub mod kernels;
+mod loan;
 mod memory;
 pub mod program;
 mod queue;
@@ -19,6 +20,7 @@ pub use c_call::{
     CArguments, CFailure, CFunction, CallStatus, Tree, helio_custom_call_status_set_failure,
 };
 pub use jit::{CallError, Jit, JitArg, JitBatch, JitFunction, LateFunction};
+pub use loan::Loan;
 pub use memory::{Block, Memory, OutOfMemory, View};
 pub use queue::{Closed, Queue};
 pub use threads::{Pool, Threads};
