@@ -1,6 +1,7 @@
 //! Collective operations: values exchanged with the other participants of a group, then computed
 //! with here, in the group's order, so that all participants get the same bits.
 
+mod bytes;
 mod parts;
 #[cfg(test)]
 mod tests;
@@ -53,19 +54,11 @@ impl Exchange {
             Some(channel) => RendezvousId::Channel(channel),
             None => RendezvousId::Place(at.0.0, at.1.0),
         };
-        let value = Literal::Tuple(args.to_vec());
-        let shape = value.shape();
-        let at = Rendezvous { operation, group };
-        let exchange = || cx.collectives.exchange(&at, cx.me, value);
-        let given = crate::guarded(|| "the exchange among participants".to_owned(), exchange)??;
-        let given = given.into_iter().map(|value| {
-            let found = value.shape();
-            match value {
-                Literal::Tuple(values) if found.same(&shape) => Ok(values),
-                _ => Err(Error::invalid(format!("a participant gave {found} instead of {shape}"))),
-            }
-        });
-        let given = given.collect::<Result<Vec<_>>>()?;
+        let computation = evaluator.module.computations().get(at.0.index());
+        let instr = computation.and_then(|computation| computation.instrs().get(at.1.index()));
+        let instruction = instr.map_or("", |instr| &instr.name);
+        let at = Rendezvous { operation, group: &group, instruction };
+        let given = bytes::exchange(evaluator, &at, args)?;
         if me < given.len() {
             Ok(Some(Exchange { given, me }))
         } else {

@@ -160,6 +160,11 @@ impl<'a> Evaluator<'a> {
         self.apply(computation, instr, op, operands, shape)
     }
 
+    /// Counts the work of the run, and says when it is to stop.
+    pub(crate) fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
     /// Counts work against [`Limits`]. Errors: `ResourceExhausted` when a limit is reached,
     /// `Cancelled`, `DeadlineExceeded`.
     pub fn count_steps(&self, steps: u64) -> Result<()> {

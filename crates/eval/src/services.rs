@@ -1,8 +1,10 @@
 //! What an execution shares with the world: other participants, the host, the user's functions.
 
+use std::fmt;
 use std::sync::Arc;
 
 use helio_ir::{CompId, Error, InstrId, Literal, Result, Shape};
+use helio_limits::Meter;
 
 use crate::{Call, Limits};
 
@@ -15,18 +17,27 @@ pub struct Participant {
     pub partition: usize,
 }
 
-/// What makes a meeting of participants unique within an execution: all that are in it name the
-/// same rendezvous, and each visits its rendezvous points in the same order.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Rendezvous {
+/// `replica 1, partition 0`
+impl fmt::Display for Participant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "replica {}, partition {}", self.replica, self.partition)
+    }
+}
+
+/// Where participants of a run meet: all that take part name the same operation and group, and each
+/// comes to the rendezvous of one operation as often as the others.
+#[derive(Clone, Copy, Debug)]
+pub struct Rendezvous<'a> {
     /// The operation: its channel if it has one, else computation and instruction.
     pub operation: RendezvousId,
     /// The participants that meet, in the order of the group.
-    pub group: Vec<Participant>,
+    pub group: &'a [Participant],
+    /// The name of the instruction, for messages.
+    pub instruction: &'a str,
 }
 
 /// Names a collective operation across participants.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RendezvousId {
     /// The `channel_id` of the operation.
     Channel(i64),
@@ -34,11 +45,31 @@ pub enum RendezvousId {
     Place(u32, u32),
 }
 
-/// Lets participants exchange values: every collective operation is built from this one call.
+/// Takes what a participant has given: its position in the group, and its bytes. They may lie in that
+/// participant's own memory, and it waits until this returns.
+pub type Sink<'a> = dyn FnMut(usize, &[&[u8]]) -> Result<()> + 'a;
+
+/// Lets the participants of one run exchange bytes: every collective operation is built from this.
 pub trait Collectives: Send + Sync {
-    /// Gives `value` to all participants of the group and returns what each of them gave, in the
-    /// group's order. Errors: `Unavailable` if a participant is lost.
-    fn exchange(&self, at: &Rendezvous, me: Participant, value: Literal) -> Result<Vec<Literal>>;
+    /// Gives `mine` to all participants of the group, and passes to `sink` what each of them gives,
+    /// this one included, in the group's order. Waits until all have come and have taken; not longer
+    /// than `meter` lets the run go on.
+    ///
+    /// Errors: `Cancelled` and `DeadlineExceeded` as `meter` says; `Aborted` if a participant has
+    /// failed; `FailedPrecondition` if one has ended its run without coming, or all wait for each
+    /// other; `Unavailable` if one is lost; what `sink` reports. They say who waited for whom.
+    fn exchange(
+        &self,
+        at: &Rendezvous<'_>,
+        me: Participant,
+        mine: &[&[u8]],
+        meter: &Meter,
+        sink: &mut Sink<'_>,
+    ) -> Result<()>;
+
+    /// A participant's run has ended. Whoever waits for it, now or later, gets an error; and if it
+    /// ended with one, all others do.
+    fn leave(&self, me: Participant, outcome: Result<(), &Error>);
 }
 
 /// Collectives of an execution with a single participant.
@@ -46,15 +77,24 @@ pub trait Collectives: Send + Sync {
 pub struct Alone;
 
 impl Collectives for Alone {
-    fn exchange(&self, at: &Rendezvous, me: Participant, value: Literal) -> Result<Vec<Literal>> {
+    fn exchange(
+        &self,
+        at: &Rendezvous<'_>,
+        me: Participant,
+        mine: &[&[u8]],
+        _: &Meter,
+        sink: &mut Sink<'_>,
+    ) -> Result<()> {
         if at.group == [me] {
-            return Ok(vec![value]);
+            return sink(0, mine);
         }
         Err(Error::unimplemented(format!(
             "a collective of {} participants in an execution of one",
             at.group.len()
         )))
     }
+
+    fn leave(&self, _: Participant, _: Result<(), &Error>) {}
 }
 
 /// A channel of `send` and `recv`.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use helio_ir::{Array, ArrayShape, Code, Error, Literal, Result};
 use helio_runtime::{Block, View};
 
-use crate::client::Device;
+use crate::device::{Device, MemoryKind};
 use crate::event::{Completer, Event};
 
 /// An array on a device: there already, or promised by an execution that is under way. Cloning
@@ -23,6 +23,7 @@ pub struct Buffer {
 struct Shared {
     shape: ArrayShape,
     device: Device,
+    memory_kind: MemoryKind,
     ready: Event,
     state: Mutex<State>,
 }
@@ -66,18 +67,28 @@ pub(crate) struct Claim {
 
 impl Buffer {
     pub(crate) fn new(shape: ArrayShape, device: Device, value: Value) -> Self {
-        Self::with(shape, device, Event::completed(), Some(value))
+        Self::with(shape, device, MemoryKind::default(), Event::completed(), Some(value))
     }
 
     pub(crate) fn promised(shape: ArrayShape, device: Device) -> (Self, Promise) {
+        Self::promised_in(shape, device, MemoryKind::default())
+    }
+
+    fn promised_in(shape: ArrayShape, device: Device, kind: MemoryKind) -> (Self, Promise) {
         let (ready, completer) = Event::new();
-        let buffer = Self::with(shape, device, ready, None);
+        let buffer = Self::with(shape, device, kind, ready, None);
         (buffer.clone(), Promise { buffer, completer })
     }
 
-    fn with(shape: ArrayShape, device: Device, ready: Event, value: Option<Value>) -> Self {
+    fn with(
+        shape: ArrayShape,
+        device: Device,
+        memory_kind: MemoryKind,
+        ready: Event,
+        value: Option<Value>,
+    ) -> Self {
         let state = Mutex::new(State { value, ended: None, claims: 0 });
-        Buffer { shared: Arc::new(Shared { shape, device, ready, state }) }
+        Buffer { shared: Arc::new(Shared { shape, device, memory_kind, ready, state }) }
     }
 
     /// The shape; its layout means nothing, elements are in row-major order.
@@ -88,6 +99,11 @@ impl Buffer {
     /// Where it is.
     pub fn device(&self) -> &Device {
         &self.shared.device
+    }
+
+    /// Which of the device's memories it is in.
+    pub fn memory_kind(&self) -> MemoryKind {
+        self.shared.memory_kind
     }
 
     /// The bytes that it takes.
@@ -126,6 +142,12 @@ impl Buffer {
     /// its memory, so nothing is copied between these. Errors: the buffer has been deleted or given
     /// away; `ResourceExhausted`.
     pub fn copy_to(&self, device: &Device) -> Result<Buffer> {
+        self.copy_to_memory(device, self.memory_kind())
+    }
+
+    /// The same array in a memory of a device. Memories of one client are one, so nothing is copied
+    /// between these. Errors: as for [`Buffer::copy_to`].
+    pub fn copy_to_memory(&self, device: &Device, kind: MemoryKind) -> Result<Buffer> {
         let claim = self.claim(false)?;
         let is_shared = self.device().client().is(device.client());
         let client = device.client().clone();
@@ -138,10 +160,11 @@ impl Buffer {
             };
             Ok(Value { bytes, sizes })
         };
+        let (shape, device) = (self.shape().clone(), device.clone());
         if let Some(Ok(())) = self.ready().outcome() {
-            return Ok(Buffer::new(self.shape().clone(), device.clone(), value()?));
+            return Ok(Buffer::with(shape, device, kind, Event::completed(), Some(value()?)));
         }
-        let (copy, promise) = Buffer::promised(self.shape().clone(), device.clone());
+        let (copy, promise) = Buffer::promised_in(shape, device, kind);
         self.ready().on_ready(move |_| promise.keep(value()));
         Ok(copy)
     }
@@ -169,27 +192,75 @@ impl Buffer {
     }
 
     /// The right to its value; a donated buffer may not be used any more from now on.
-    pub(crate) fn claim(&self, donated: bool) -> Result<Claim> {
+    fn claim(&self, donated: bool) -> Result<Claim> {
         let mut state = self.lock();
-        if let Some(end) = state.ended {
-            let how = match end {
-                End::Deleted => "deleted",
-                End::GivenAway => "given away to an execution, which may have written it",
-            };
-            let shape = self.shape();
-            let detail = format!("the buffer of {shape} has been {how}");
-            return Err(Error::new(Code::FailedPrecondition, detail));
-        }
+        self.ensure_not_ended(&state)?;
+        Ok(self.claim_in(&mut state, donated))
+    }
+
+    /// Errors: `FailedPrecondition` if it has ended.
+    fn ensure_not_ended(&self, state: &State) -> Result<()> {
+        let Some(end) = state.ended else { return Ok(()) };
+        let how = match end {
+            End::Deleted => "deleted",
+            End::GivenAway => "given away to an execution, which may have written it",
+        };
+        let detail = format!("the buffer of {} has been {how}", self.shape());
+        Err(Error::new(Code::FailedPrecondition, detail))
+    }
+
+    fn claim_in(&self, state: &mut State, donated: bool) -> Claim {
         state.claims += 1;
-        state.ended = donated.then_some(End::GivenAway);
-        drop(state);
-        Ok(Claim { buffer: self.clone(), donated })
+        if donated {
+            state.ended = Some(End::GivenAway);
+        }
+        Claim { buffer: self.clone(), donated }
     }
 
     /// What the lock guards is whole whenever it is free, so a panic elsewhere spoils nothing.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A buffer that an execution asks for, and whether it is given away.
+pub(crate) type Wanted<'a> = (&'a Buffer, bool);
+
+/// The right to each of these buffers, or to none: nothing is taken until all are known to be there.
+/// Errors: for the first that has ended, its position and `FailedPrecondition`; for one that is given
+/// away and wanted besides, its position and that of the other.
+pub(crate) fn claim_all(wanted: &[Wanted<'_>]) -> Result<Vec<Claim>, NoClaim> {
+    // In one order, so that two executions that want the same never wait for each other.
+    let mut order: Vec<usize> = (0..wanted.len()).collect();
+    order.sort_unstable_by_key(|&i| (wanted[i].0.address(), i));
+    let is_same = |a: usize, b: usize| wanted[a].0.address() == wanted[b].0.address();
+    for group in order.chunk_by(|&a, &b| is_same(a, b)).filter(|group| group.len() > 1) {
+        if let Some(&given) = group.iter().find(|&&i| wanted[i].1) {
+            return Err(NoClaim::Twice { positions: [group[0], group[1]], given });
+        }
+    }
+    let mut states: Vec<MutexGuard<'_, State>> = Vec::with_capacity(wanted.len());
+    // Of each position, whose lock guards it.
+    let mut guard = vec![0; wanted.len()];
+    for (n, &i) in order.iter().enumerate() {
+        if n == 0 || !is_same(order[n - 1], i) {
+            states.push(wanted[i].0.lock());
+        }
+        guard[i] = states.len() - 1;
+    }
+    for (i, (buffer, _)) in wanted.iter().enumerate() {
+        buffer.ensure_not_ended(&states[guard[i]]).map_err(|error| NoClaim::Ended(i, error))?;
+    }
+    let each = wanted.iter().zip(&guard);
+    Ok(each.map(|((buffer, donated), &n)| buffer.claim_in(&mut states[n], *donated)).collect())
+}
+
+/// Why buffers cannot be had.
+pub(crate) enum NoClaim {
+    /// The one at this position has ended.
+    Ended(usize, Error),
+    /// Two positions have one buffer, which is given away at `given`.
+    Twice { positions: [usize; 2], given: usize },
 }
 
 impl State {
@@ -231,16 +302,6 @@ impl Promise {
 }
 
 impl Claim {
-    /// Gives the right back, as if it had not been asked for: a buffer that was given away is whole.
-    pub(crate) fn withdraw(mut self) {
-        if std::mem::take(&mut self.donated) {
-            let mut state = self.buffer.lock();
-            if state.ended == Some(End::GivenAway) {
-                state.ended = None;
-            }
-        }
-    }
-
     /// Waits for the value. It comes with whether it was given away. Errors: what was to fill the
     /// buffer failed.
     pub(crate) fn value(&self) -> Result<(Value, bool)> {

@@ -1,17 +1,16 @@
 //! Clients: memory, threads and devices, shared by the programs and buffers that are made with them.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, OnceLock};
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use helio_ir::memory::{Account, Entered};
 use helio_ir::{Array, ArrayShape, Error, Module, Result};
 use helio_runtime::program::{Argument, LENT_ALIGN};
-use helio_runtime::{Block, Memory, Pool, Queue, View};
+use helio_runtime::{Block, Memory, Pool, View};
 
 use crate::buffer::{Buffer, Promise, Value};
 use crate::constant::Constants;
+use crate::device::{Device, Line};
 use crate::{CompileOptions, CustomCallRegistry, Executable};
 
 /// What a client is made of.
@@ -73,23 +72,11 @@ struct Shared {
     constants: Constants,
     pool: Pool,
     custom_calls: Arc<CustomCallRegistry>,
-    /// For each device, what it has yet to do; its thread starts with the first.
-    queues: Vec<OnceLock<Worker>>,
-}
-
-/// What a device does in its own time.
-pub(crate) type Job = Box<dyn FnOnce() + Send>;
-
-struct Worker {
-    jobs: Arc<Queue<Job>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-/// A device of a client.
-#[derive(Clone)]
-pub struct Device {
-    client: Client,
-    id: usize,
+    /// For each device, what it has yet to do.
+    lines: Vec<Line>,
+    /// Held while the participants of an execution are put into the lines of their devices: two
+    /// programs come in the same order on all devices, so that neither waits for the other.
+    launching: Mutex<()>,
 }
 
 /// How much memory a client uses, literals that its runs have made included.
@@ -115,7 +102,8 @@ impl Client {
             constants: Constants::default(),
             pool: options.threads.map_or_else(Pool::for_this_process, Pool::new),
             custom_calls: options.custom_calls.clone(),
-            queues: (0..options.devices.max(1)).map(|_| OnceLock::new()).collect(),
+            lines: (0..options.devices.max(1)).map(|_| Line::default()).collect(),
+            launching: Mutex::new(()),
         };
         Client { shared: Arc::new(shared) }
     }
@@ -128,17 +116,17 @@ impl Client {
 
     /// The devices, in order of their ids.
     pub fn devices(&self) -> impl ExactSizeIterator<Item = Device> + use<'_> {
-        (0..self.shared.queues.len()).map(|id| Device { client: self.clone(), id })
+        (0..self.shared.lines.len()).map(|id| Device::new(self.clone(), id))
     }
 
     /// The device with this id.
     pub fn device(&self, id: usize) -> Option<Device> {
-        (id < self.shared.queues.len()).then(|| Device { client: self.clone(), id })
+        (id < self.shared.lines.len()).then(|| Device::new(self.clone(), id))
     }
 
     /// The first device.
     pub fn default_device(&self) -> Device {
-        Device { client: self.clone(), id: 0 }
+        Device::new(self.clone(), 0)
     }
 
     /// The functions that custom calls of its programs name; they may be registered at any time before
@@ -163,11 +151,11 @@ impl Client {
     }
 
     /// Errors: a device of another client, whose memory is not this one's.
-    fn ensure_own(&self, device: &Device) -> Result<()> {
+    pub(crate) fn ensure_own(&self, device: &Device) -> Result<()> {
         if self.is(device.client()) {
             return Ok(());
         }
-        let detail = format!("a buffer of this client on device {} of another client", device.id);
+        let detail = format!("a buffer of this client on device {} of another client", device.id());
         Err(Error::invalid(detail))
     }
 
@@ -278,6 +266,15 @@ impl Client {
         Ok(self.shared.constants.view(array, self.memory())?)
     }
 
+    pub(crate) fn line(&self, device: usize) -> &Line {
+        &self.shared.lines[device]
+    }
+
+    /// Lets one execution alone take its places in the lines of devices.
+    pub(crate) fn launching(&self) -> MutexGuard<'_, ()> {
+        self.shared.launching.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn pool(&self) -> &Pool {
         &self.shared.pool
     }
@@ -292,86 +289,10 @@ impl Default for Client {
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
-            .field("devices", &self.shared.queues.len())
+            .field("devices", &self.shared.lines.len())
             .field("threads", &self.shared.pool.size())
             .field("memory", &self.shared.memory)
             .finish()
-    }
-}
-
-impl Device {
-    /// Its number, from 0.
-    pub fn id(&self) -> usize {
-        self.id
-    }
-
-    /// Whose it is.
-    pub fn client(&self) -> &Client {
-        &self.client
-    }
-
-    /// What kind of device it is.
-    pub fn kind(&self) -> &'static str {
-        "cpu"
-    }
-
-    /// Has `job` done after all that was asked of this device before, on the device's own thread.
-    /// Errors: the system has no thread for it.
-    pub(crate) fn enqueue(&self, job: Job) -> Result<()> {
-        let queue = &self.client.shared.queues[self.id];
-        let worker = match queue.get() {
-            Some(worker) => worker,
-            None => {
-                let worker = Worker::start(self.id)?;
-                // Of two that start at once one is ended again.
-                queue.get_or_init(|| worker)
-            }
-        };
-        worker.jobs.push(job).map_err(|closed| Error::internal(closed.to_string()))
-    }
-}
-
-impl PartialEq for Device {
-    fn eq(&self, other: &Self) -> bool {
-        self.id == other.id && self.client.is(&other.client)
-    }
-}
-
-impl Eq for Device {}
-
-impl fmt::Debug for Device {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Device({} {})", self.kind(), self.id)
-    }
-}
-
-impl Worker {
-    fn start(device: usize) -> Result<Self> {
-        let jobs: Arc<Queue<Job>> = Arc::new(Queue::unbounded());
-        let todo = jobs.clone();
-        let thread = thread::Builder::new()
-            .name(format!("helio-device-{device}"))
-            .spawn(move || {
-                while let Ok(job) = todo.pop() {
-                    // A job reports its panics by itself; the next one must run in any case.
-                    let _ = catch_unwind(AssertUnwindSafe(job));
-                }
-            })
-            .map_err(|e| Error::exhausted(format!("no thread for device {device}: {e}")))?;
-        Ok(Worker { jobs, thread: Some(thread) })
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        self.jobs.close();
-        // The last handle to a client may go with the last job, on this very thread.
-        if let Some(thread) =
-            self.thread.take().filter(|t| t.thread().id() != thread::current().id())
-        {
-            // Jobs' panics are caught.
-            let _ = thread.join();
-        }
     }
 }
 
@@ -386,7 +307,7 @@ fn narrow_mask(shape: &ArrayShape) -> Option<u8> {
 
 /// Makes values of all bytes: anything but 0 is true, and types narrower than a byte have their bits
 /// at its lower end.
-fn normalize(shape: &ArrayShape, bytes: &mut [u8]) {
+pub(crate) fn normalize(shape: &ArrayShape, bytes: &mut [u8]) {
     let Some(mask) = narrow_mask(shape) else { return };
     let is_pred = shape.element().is_pred();
     for byte in bytes {

@@ -108,9 +108,10 @@ impl Compiled {
     ) -> Result<Vec<Block>> {
         let watcher = |observer| StepWatcher::new(observer, &self.module, &self.plan.steps);
         let mut watcher = observer.map(watcher);
-        let mut host = Caller::new(&self.module, &self.plan.calls, cx, meter, scope);
+        let memory = self.client.memory();
+        let mut host = Caller::new(&self.module, &self.plan.calls, cx, meter, memory, scope);
         let run = Run {
-            memory: self.client.memory(),
+            memory,
             threads: self.client.pool().threads(threads),
             meter,
             host: &mut host,

@@ -22,6 +22,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod assignment;
 mod backend;
 mod buffer;
 mod client;
@@ -29,21 +30,27 @@ mod compiled;
 mod constant;
 mod custom_call;
 pub mod data;
+mod device;
 mod event;
 mod execute;
 mod host;
 mod interpreted;
+mod launch;
+mod meetings;
 mod memory_plan;
 mod observe;
 mod plan;
 mod random;
+mod transfer;
 
 use std::sync::Arc;
 
+pub use assignment::DeviceAssignment;
 pub use backend::Backend;
 pub use buffer::{Buffer, Promise};
-pub use client::{Client, ClientOptions, Device, MemoryStats};
+pub use client::{Client, ClientOptions, MemoryStats};
 pub use custom_call::CustomCallRegistry;
+pub use device::{Device, MemoryKind};
 pub use event::{Completer, Event};
 pub use execute::{ExecuteOptions, Keep};
 pub use helio_codegen as codegen;
@@ -65,9 +72,11 @@ pub use helio_runtime::{
 };
 pub use host::{HostQueues, infeed_shapes};
 pub use interpreted::{Interpreted, Reason};
+pub use launch::Execution;
 pub use memory_plan::MemoryPlan;
 pub use observe::{Observer, OutputView, StepInfo};
 pub use random::random_arguments;
+pub use transfer::{HostBytes, HostLayout, TypedView};
 
 use compiled::Compiled;
 use execute::Signature;
@@ -88,6 +97,9 @@ pub struct CompileOptions {
     /// Whether generated code checks each of its accesses to memory, so that one outside of its buffer
     /// is an error of kind `Internal`: for tests, as it takes several times as long.
     pub bounds_checks: bool,
+    /// How many replicas and partitions run, and on which devices of the client; `None` for as many as
+    /// the module's first line says, on the first devices.
+    pub assignment: Option<DeviceAssignment>,
     /// When to stop; its steps are instructions that passes and planner look at. A compilation takes
     /// some hundred for each instruction of the program.
     pub limits: Limits,
@@ -123,6 +135,7 @@ pub struct Executable {
     client: Client,
     module: Arc<Verified<Module>>,
     program_shape: ProgramShape,
+    assignment: Arc<DeviceAssignment>,
     signature: Arc<Signature>,
     /// The compiled program; without one, it is interpreted as a whole.
     compiled: Result<Arc<Compiled>, Whole>,
@@ -138,8 +151,13 @@ enum Whole {
 }
 
 impl Executable {
-    fn new(client: Client, module: Module, options: &CompileOptions) -> Result<Self, Vec<Error>> {
+    fn new(
+        client: Client,
+        mut module: Module,
+        options: &CompileOptions,
+    ) -> Result<Self, Vec<Error>> {
         let _account = client.enter_account();
+        let assignment = assign(&mut module, options).map_err(|error| vec![error])?;
         let module = helio_ir::verify(module)?;
         let program_shape = module.entry().program_shape();
         let compiled = match options.backend.choose() {
@@ -159,8 +177,14 @@ impl Executable {
                 compiled.map(Arc::new).map_err(|because| Whole::Because(Arc::new(because)))
             }
         };
-        let signature = Arc::new(Signature::of(&program_shape));
-        Ok(Executable { client, module: Arc::new(module), program_shape, signature, compiled })
+        let signature = Arc::new(Signature::of(&module, &program_shape));
+        let (module, assignment) = (Arc::new(module), Arc::new(assignment));
+        Ok(Executable { client, module, program_shape, assignment, signature, compiled })
+    }
+
+    /// How many replicas and partitions of it run, and on which devices.
+    pub fn assignment(&self) -> &DeviceAssignment {
+        &self.assignment
     }
 
     /// The client whose memory, threads and devices it uses.
@@ -241,21 +265,49 @@ impl Executable {
 
     /// Runs it once.
     ///
-    /// Errors: `InvalidArgument` if the arguments do not fit the parameters or a custom call is not
+    /// Errors: `InvalidArgument` if the program runs as several participants
+    /// ([`Executable::run_all`]), the arguments do not fit the parameters or a custom call is not
     /// registered; `ResourceExhausted` at a limit of memory or steps; `Cancelled` and
     /// `DeadlineExceeded` as [`Limits`] say; `Unavailable` if a queue is closed.
     pub fn run_with(&self, args: &[Literal], options: &RunOptions) -> Result<Literal> {
+        self.ensure_participants(1)?;
+        let device = self.assignment.devices()[0];
+        self.run_in(args, &options.context(&self.client, device), options)
+    }
+
+    /// Runs it once as one participant.
+    fn run_in(&self, args: &[Literal], cx: &Context, options: &RunOptions) -> Result<Literal> {
         let _account = self.client.enter_account();
-        let cx = options.context(&self.client, 0);
         match &self.compiled {
             Ok(compiled) => {
                 helio_eval::check_arguments(&self.program_shape, args)?;
                 let threads = options.threads.unwrap_or(usize::MAX);
-                compiled.run(args, &cx, threads, options.observer.as_deref())
+                compiled.run(args, cx, threads, options.observer.as_deref())
             }
-            Err(_) => helio_eval::evaluate(&self.module, args, &self.observed(cx, options)),
+            Err(_) => {
+                let cx = self.observed(cx.clone(), options);
+                helio_eval::evaluate(&self.module, args, &cx)
+            }
         }
     }
+}
+
+/// How many replicas and partitions of a module run where; it is checked and compiled for as many.
+/// Errors: it is made for others.
+fn assign(module: &mut Module, options: &CompileOptions) -> Result<DeviceAssignment> {
+    let Some(assignment) = &options.assignment else {
+        return DeviceAssignment::of(&module.config);
+    };
+    assignment.ensure_fits(&module.config)?;
+    for (count, stated) in [
+        (assignment.replicas(), &mut module.config.replica_count),
+        (assignment.partitions(), &mut module.config.num_partitions),
+    ] {
+        if count > 1 {
+            *stated = Some(count);
+        }
+    }
+    Ok(assignment.clone())
 }
 
 impl RunOptions {

@@ -114,16 +114,16 @@ fn buffers_must_be_on_the_device_of_the_execution() {
             "array 0 is on device 0 of another client than the program's; the execution is on \
              device 0 of the program's client"
         );
-        options.device = 1;
+        options.device = Some(1);
         assert_eq!(
             said(program.execute(&[&x], &options)),
             "array 0 is on device 0; the execution is on device 1 of the program's client"
         );
-        options.device = 2;
+        options.device = Some(2);
         assert_eq!(said(program.execute(&[&x], &options)), "there is no device 2, only 2");
         assert_eq!(code(program.execute(&[&x], &options)), Some(Code::NotFound));
         // Copies are where they are asked for, in memory of that client.
-        options.device = 1;
+        options.device = Some(1);
         let live = client.memory_stats().live_bytes;
         let there = foreign.copy_to(&client.device(1).expect("two devices")).expect("a copy");
         assert_eq!(client.memory_stats().live_bytes, live + 8);
@@ -212,7 +212,7 @@ fn asynchronous_executions_follow_each_other() {
     let mut options = ExecuteOptions::default();
     options.asynchronous = true;
     let y = program.execute(&[&x], &options).expect("accepted").remove(0);
-    options.device = 1;
+    options.device = Some(1);
     let there = y.copy_to(&client.device(1).expect("two devices")).expect("accepted");
     let z = program.execute(&[&there], &options).expect("accepted").remove(0);
     let copy = z.copy_to(&client.default_device()).expect("accepted");

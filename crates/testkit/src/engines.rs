@@ -98,8 +98,10 @@ impl Engine {
             }
             EngineKind::Threads => compile.backend = Backend::Cpu,
         }
+        let replicas = module.config.replica_count.unwrap_or(1);
         let program = match self.way {
             EngineKind::Threads => wide_client().compile(module, &compile),
+            _ if replicas > 1 => devices().compile(module, &compile),
             _ => helio::compile(module, &compile),
         };
         let program = program.map_err(first)?;
@@ -125,6 +127,19 @@ impl Engine {
         program.run_with(args, &options)
     }
 
+    /// Runs a program that this engine has compiled, with arguments for each replica.
+    pub fn run_replicas(
+        &self,
+        program: &Executable,
+        args: &[&[Literal]],
+        options: &RunOptions,
+    ) -> Result<Vec<Literal>, Error> {
+        match args {
+            [args] => self.run_program(program, args, options).map(|result| vec![result]),
+            _ => program.run_all(args, options),
+        }
+    }
+
     /// Runs a module on arguments.
     pub fn run(
         &self,
@@ -147,6 +162,16 @@ fn wide_client() -> &'static Client {
     CLIENT.get_or_init(|| {
         let mut options = ClientOptions::default();
         options.threads = Some(8);
+        Client::new(&options)
+    })
+}
+
+/// A client of as many devices as replicas that any case has.
+fn devices() -> &'static Client {
+    static CLIENT: OnceLock<Client> = OnceLock::new();
+    CLIENT.get_or_init(|| {
+        let mut options = ClientOptions::default();
+        options.devices = 64;
         Client::new(&options)
     })
 }

@@ -4,7 +4,6 @@
 //! - [`engines`]: the list of engines.
 //! - [`mutants`]: programs changed a little, run on every engine.
 //! - [`random`]: random well-typed programs.
-//! - [`replicas`]: several replicas of a program in one process.
 //! - [`tally`]: what tests have run, counted and printed.
 //! - [`tolerance`]: how results compare.
 //! - [`hostile`]: bodies of the fuzz targets, and mutations that feed them in ordinary tests.
@@ -15,7 +14,6 @@ pub mod engines;
 pub mod hostile;
 pub mod mutants;
 pub mod random;
-pub mod replicas;
 pub mod tally;
 pub mod tolerance;
 

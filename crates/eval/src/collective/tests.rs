@@ -9,45 +9,48 @@ use helio_ir::{BinaryOp, Code, ElementType, Native, Shape};
 
 use super::*;
 use crate::Context;
-use crate::services::Collectives;
+use crate::Meter;
+use crate::services::{Collectives, Sink};
 use crate::testing::{Bench, counting, of, values};
 
-/// Exchange between threads of this process.
+/// Exchange of copies between threads of this process, for those who come as often as the others.
 #[derive(Default)]
 struct Table {
-    rounds: Mutex<HashMap<Rendezvous, Round>>,
+    given: Mutex<HashMap<(RendezvousId, Vec<Participant>, Participant), Vec<Given>>>,
     changed: Condvar,
 }
 
-#[derive(Default)]
-struct Round {
-    given: Vec<Option<Literal>>,
-    taken: usize,
-}
+/// The bytes of a participant's arrays.
+type Given = Vec<Vec<u8>>;
 
 impl Collectives for Table {
-    fn exchange(&self, at: &Rendezvous, me: Participant, value: Literal) -> Result<Vec<Literal>> {
-        let mine = at.group.iter().position(|&p| p == me).unwrap();
-        let mut rounds = self.rounds.lock().unwrap();
-        rounds.entry(at.clone()).or_default().given.resize(at.group.len(), None);
-        // Somebody may not have taken yet what was given the last time.
-        while rounds[at].given[mine].is_some() {
-            rounds = self.changed.wait(rounds).unwrap();
-        }
-        rounds.get_mut(at).unwrap().given[mine] = Some(value);
+    fn exchange(
+        &self,
+        at: &Rendezvous<'_>,
+        me: Participant,
+        mine: &[&[u8]],
+        _: &Meter,
+        sink: &mut Sink<'_>,
+    ) -> Result<()> {
+        let key = |who| (at.operation, at.group.to_vec(), who);
+        let mut given = self.given.lock().unwrap();
+        let visits = given.entry(key(me)).or_default();
+        visits.push(mine.iter().map(|bytes| bytes.to_vec()).collect());
+        let visit = visits.len() - 1;
         self.changed.notify_all();
-        while rounds[at].given.iter().any(Option::is_none) {
-            rounds = self.changed.wait(rounds).unwrap();
+        for (position, &who) in at.group.iter().enumerate() {
+            let theirs = loop {
+                match given.get(&key(who)).and_then(|visits| visits.get(visit)) {
+                    Some(theirs) => break theirs.clone(),
+                    None => given = self.changed.wait(given).unwrap(),
+                }
+            };
+            sink(position, &theirs.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
         }
-        let round = rounds.get_mut(at).unwrap();
-        let all = round.given.iter().flatten().cloned().collect();
-        round.taken += 1;
-        if round.taken == at.group.len() {
-            *round = Round { given: vec![None; at.group.len()], taken: 0 };
-            self.changed.notify_all();
-        }
-        Ok(all)
+        Ok(())
     }
+
+    fn leave(&self, _: Participant, _: Result<(), &Error>) {}
 }
 
 /// Runs `f` for each participant at the same time; its results in the order of flattened ids.

@@ -3,11 +3,11 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use helio_eval::services::{Channel, CustomCalls, CustomFunction, Host, NoHost, Participant};
+use helio_eval::services::{Channel, CustomCalls, CustomFunction, Host, Participant};
 use helio_ir::Result;
 use helio_ir::builder::ChannelHandle;
 use helio_ir::ops::{CollectiveAttrs, ReplicaGroups};
-use helio_testkit::replicas::{self, MEETING_TIME};
+use helio_testkit::engines::ENGINES;
 
 use super::*;
 
@@ -22,8 +22,9 @@ fn run_replicas(args: &[&[f32]], body: impl FnOnce(&XlaBuilder, &XlaOp) -> XlaOp
     let vector = |arg: &&[f32]| [Literal::array([arg.len()], arg.to_vec()).expect("a vector")];
     let args: Vec<[Literal; 1]> = args.iter().map(vector).collect();
     let args: Vec<&[Literal]> = args.iter().map(|arg| &arg[..]).collect();
-    let results = replicas::run(module, &args, Arc::new(NoHost), MEETING_TIME);
-    results.into_iter().map(|result| result.unwrap_or_else(|e| panic!("{e}"))).collect()
+    let program = ENGINES[0].compile(module).unwrap_or_else(|e| panic!("{e}"));
+    let results = ENGINES[0].run_replicas(&program, &args, &Default::default());
+    results.unwrap_or_else(|e| panic!("{e}"))
 }
 
 #[track_caller]

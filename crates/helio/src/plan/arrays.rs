@@ -5,7 +5,7 @@ use helio_ir::{Computation, InstrId, Layout, ModuleConfig, Op, Shape};
 use helio_passes::effects::Effects;
 
 /// Arguments that the caller may give away, as (parameter, leaf).
-pub(super) fn donated(config: &ModuleConfig, entry: &Computation) -> Vec<(usize, usize)> {
+pub(crate) fn donated(config: &ModuleConfig, entry: &Computation) -> Vec<(usize, usize)> {
     let params = entry.params();
     let aliased = config.input_output_alias.iter().map(|a| (a.parameter, &a.parameter_index));
     let donors = config.buffer_donors.iter().map(|(parameter, index)| (*parameter, index));

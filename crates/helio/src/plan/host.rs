@@ -8,9 +8,13 @@ use helio_eval::{
     CallInfo, Context, DeepStack, Evaluator, Meter, call_depths, needs_deep_stack, perform,
 };
 use helio_ir::ops::{Effect, Family};
-use helio_ir::{Array, CompId, Computation, Error, Instr, InstrId, Literal, Module, Result, Shape};
+use helio_ir::{
+    Array, CompId, Computation, Error, Instr, InstrId, Literal, Module, Op, Result, Shape,
+};
+use helio_runtime::Memory;
 use helio_runtime::program::{Action, Failure, Host, Step};
 
+use super::collective::{Collective, Surroundings};
 use super::{Frame, Planned, Planner, StorageId, arrays};
 use crate::interpreted::Reason;
 
@@ -24,8 +28,12 @@ pub(crate) enum HostCall {
         /// Whether what it calls takes more stack than the run's thread may have left.
         is_deep: bool,
     },
-    /// An exchange with other participants, which the interpreter performs.
-    Collective(Site),
+    /// An exchange with other participants, on the bytes of slots.
+    Collective(Box<Collective>),
+    /// The number of this replica.
+    ReplicaId,
+    /// The number of this partition.
+    PartitionId,
     /// A function of the user runs, on the memory of its operands and results; without one, the
     /// interpreter knows what some targets mean.
     CustomCall {
@@ -61,7 +69,7 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    /// Adds a call; gives its number.
+    /// Adds the call of an instruction that has no native code; gives its number.
     fn push(&mut self, module: &Module, site: Site) -> Planned<usize> {
         let op = &site.find(module).1.op;
         let depths = self.depths.get_or_init(|| call_depths(module));
@@ -72,11 +80,17 @@ impl Calls {
                 HostCall::CustomCall { site, info: Box::new(info) }
             }
             Effect::Exchange if op.family() == Family::Host => HostCall::Feed(site),
-            Effect::Exchange => HostCall::Collective(site),
-            Effect::None | Effect::Draw => HostCall::Interpret { site, is_deep: false },
+            Effect::Exchange | Effect::None | Effect::Draw => {
+                HostCall::Interpret { site, is_deep: false }
+            }
         };
+        Ok(self.add(call))
+    }
+
+    /// Adds a call; gives its number.
+    fn add(&mut self, call: HostCall) -> usize {
         self.calls.push(call);
-        Ok(self.calls.len() - 1)
+        self.calls.len() - 1
     }
 
     /// Whether some of them need a thread with a deep stack.
@@ -103,8 +117,19 @@ impl<'m> Planner<'m> {
         let outputs = self.fresh(frame.owner, &frame.computation.instr(id).shape)?;
         let op = &frame.computation.instr(id).op;
         self.at = (frame.id, id);
-        self.note(Reason::of(op, self.target.is_level_zero));
-        let call = self.calls.push(self.module, Site { computation: frame.id, instr: id })?;
+        let native = match (op, self.collective(self.at)?) {
+            (_, Some(collective)) => Some(HostCall::Collective(Box::new(collective))),
+            (Op::ReplicaId(_), None) => Some(HostCall::ReplicaId),
+            (Op::PartitionId(_), None) => Some(HostCall::PartitionId),
+            _ => None,
+        };
+        let call = match native {
+            Some(call) => self.calls.add(call),
+            None => {
+                self.note(Reason::of(op, self.target.is_level_zero));
+                self.calls.push(self.module, Site { computation: frame.id, instr: id })?
+            }
+        };
         let touches: Vec<StorageId> = inputs.iter().chain(&outputs).copied().collect();
         let action = Action::Host { call, inputs, outputs: outputs.clone() };
         self.push(steps, action, &touches);
@@ -118,6 +143,7 @@ pub(crate) struct Caller<'a, 'e> {
     calls: &'a Calls,
     cx: &'a Context,
     meter: &'a Meter,
+    memory: &'a Memory,
     evaluator: Evaluator<'a>,
     /// Where a thread for what needs a deep stack may run; there is one if anything does.
     scope: Option<&'a Scope<'a, 'e>>,
@@ -131,10 +157,11 @@ impl<'a, 'e> Caller<'a, 'e> {
         calls: &'a Calls,
         cx: &'a Context,
         meter: &'a Arc<Meter>,
+        memory: &'a Memory,
         scope: Option<&'a Scope<'a, 'e>>,
     ) -> Self {
         let evaluator = Evaluator::with_meter(module, cx, meter.clone());
-        Caller { module, calls, cx, meter, evaluator, scope, deep: None }
+        Caller { module, calls, cx, meter, memory, evaluator, scope, deep: None }
     }
 
     /// Has the interpreter perform an instruction, on this thread or on that with the deep stack.
@@ -191,13 +218,19 @@ impl Host for Caller<'_, '_> {
         outputs: &mut [&mut [u8]],
     ) -> Result<(), Failure> {
         let calls = self.calls;
+        let number = |number: usize| (number as u32).to_ne_bytes();
         match &calls.calls[call] {
             &HostCall::Interpret { site, is_deep } => {
                 self.interpret(site, is_deep, inputs, outputs)?;
             }
-            &(HostCall::Collective(site) | HostCall::Feed(site)) => {
-                self.interpret(site, false, inputs, outputs)?;
+            &HostCall::Feed(site) => self.interpret(site, false, inputs, outputs)?,
+            HostCall::Collective(collective) => {
+                let Caller { module, cx, meter, memory, .. } = *self;
+                let run = Surroundings { module, cx, meter, memory };
+                collective.perform(&run, inputs, outputs)?;
             }
+            HostCall::ReplicaId => outputs[0].copy_from_slice(&number(self.cx.me.replica)),
+            HostCall::PartitionId => outputs[0].copy_from_slice(&number(self.cx.me.partition)),
             HostCall::CustomCall { site, info } => {
                 self.custom_call(*site, info, inputs, outputs)?
             }

@@ -13,6 +13,7 @@
 mod arrays;
 mod bind;
 mod code;
+mod collective;
 mod emit;
 mod flow;
 mod fused;
@@ -35,6 +36,7 @@ use helio_runtime::{JitBatch, Threads, View};
 use crate::client::Client;
 use crate::interpreted::{Interpreted, Reason};
 
+pub(crate) use arrays::donated;
 pub(crate) use host::{Caller, Calls, literal};
 pub(crate) use steps::{InstrAt, StepInfos};
 pub(crate) use target::Target;
@@ -239,7 +241,7 @@ struct Outcome {
 
 impl<'m> Planner<'m> {
     fn entry_params(&mut self, entry: &Computation) -> Planned<Vec<Vec<StorageId>>> {
-        let donated = arrays::donated(&self.module.config, entry);
+        let donated = donated(&self.module.config, entry);
         let mut params = Vec::new();
         for (number, id) in entry.params() {
             let mut leaves = Vec::new();

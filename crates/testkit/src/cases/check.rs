@@ -1,6 +1,7 @@
 //! Running cases.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use helio::ir::text::parse_literal;
 use helio::ir::{Module, Verified};
@@ -11,7 +12,6 @@ use helio::{
 
 use super::{Case, Expect, NoRun, Pending};
 use crate::engines::{ENGINES, Engine, not_compiled};
-use crate::replicas::{self, MEETING_TIME};
 
 /// What a case that holds has shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum Shown {
     NoRun(NoRun),
     /// The program verifies and its values have the shapes of its results; no engine runs it yet.
     Pending(Pending),
-    /// Every engine that has as many replicas gives the expected results.
+    /// Every engine gives the expected results.
     Results {
         /// How many replicas there were.
         replicas: usize,
@@ -49,7 +49,7 @@ impl Case {
         options.backend = backend.clone();
         let program = helio::compile(module.into_inner(), &options);
         let program = program.map_err(|errors| named(format!("{errors:?}")))?;
-        let run = |args: &[Literal], options: &RunOptions| program.run_with(args, options);
+        let run = |args: &[&[Literal]], options: &RunOptions| program.run_all(args, options);
         self.run(&program, &run, &worlds).map_err(named)?;
         Ok(Some(program))
     }
@@ -59,12 +59,10 @@ impl Case {
             Ready::Shown(shown) => return Ok(shown),
             Ready::Compare(module, worlds) => (module, worlds),
         };
-        // Compiled programs run as one replica.
-        let engines = ENGINES.iter().filter(|engine| self.replicas == 1 || !engine.is_compiled());
-        for engine in engines {
+        for engine in ENGINES {
             let program = engine.compile(&module).map_err(|e| format!("{}: {e}", engine.name))?;
-            let run = |args: &[Literal], options: &RunOptions| {
-                engine.run_program(&program, args, options)
+            let run = |args: &[&[Literal]], options: &RunOptions| {
+                engine.run_replicas(&program, args, options)
             };
             self.check_compiled(engine, &program)
                 .and_then(|()| self.run(&program, &run, &worlds))
@@ -172,7 +170,7 @@ impl Case {
     fn run(
         &self,
         program: &Executable,
-        run: &dyn Fn(&[Literal], &RunOptions) -> Result<Literal, Error>,
+        run: &dyn Fn(&[&[Literal]], &RunOptions) -> Result<Vec<Literal>, Error>,
         worlds: &[World],
     ) -> Result<(), String> {
         let queues = Arc::new(HostQueues::new());
@@ -186,17 +184,16 @@ impl Case {
         }
         queues.close_inputs();
         let args: Vec<&[Literal]> = worlds.iter().map(|world| &world.args[..]).collect();
-        let found = match args[..] {
-            [args] => {
-                let mut options = RunOptions::default();
-                options.host = Some(queues.clone());
-                vec![run(args, &options).map_err(|e| e.to_string())]
-            }
-            _ => replicas::run(program.module(), &args, queues.clone(), MEETING_TIME),
-        };
-        for (replica, (found, world)) in found.into_iter().zip(worlds).enumerate() {
-            let compared = found
-                .and_then(|found| self.tolerance.compare(&found, &world.expected))
+        let mut options = RunOptions::default();
+        options.host = Some(queues.clone());
+        if self.replicas > 1 {
+            options.limits.deadline = Some(Instant::now() + REPLICAS_TIME);
+        }
+        let found = run(&args, &options).map_err(|e| e.to_string())?;
+        for (replica, (found, world)) in found.iter().zip(worlds).enumerate() {
+            let compared = self
+                .tolerance
+                .compare(found, &world.expected)
                 .and_then(|()| self.compare_queues(replica, &queues));
             compared.map_err(|e| match self.replicas {
                 1 => e,
@@ -229,6 +226,8 @@ enum Ready {
     /// To run the module in these worlds, one for each replica.
     Compare(Verified<Module>, Vec<World>),
 }
+/// How long replicas may take together: far longer than any of them computes.
+const REPLICAS_TIME: Duration = Duration::from_secs(60);
 
 /// What a replica is given, and what it should give.
 struct World {

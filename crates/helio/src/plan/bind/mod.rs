@@ -2,6 +2,7 @@
 //! and strides.
 
 mod convolution;
+mod fold;
 mod indexed;
 mod linalg;
 mod movement;
@@ -13,6 +14,7 @@ mod window;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+pub(super) use fold::ScalarFold;
 use helio_ir::{ArrayShape, CompId, Error, Instr, InstrId, Module, Op, Verified};
 use helio_runtime::kernels::FoldCode;
 use helio_runtime::kernels::sort::{PAIRS, Pairs};

@@ -1,0 +1,146 @@
+//! Which device runs which replica and partition of a program.
+
+use helio_ir::{Error, ModuleConfig, Result};
+
+/// Which device runs which replica and partition of a program: a device of its own for each.
+///
+/// ```
+/// let four = helio::DeviceAssignment::iota(2, 2)?;
+/// assert_eq!(four.devices(), [0, 1, 2, 3]);
+/// assert_eq!(four.device(1, 0), Some(2));
+/// # Ok::<(), helio::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DeviceAssignment {
+    partitions: usize,
+    devices: Vec<usize>,
+}
+
+impl DeviceAssignment {
+    /// The most participants of a program.
+    pub const MAX_PARTICIPANTS: usize = 1 << 16;
+
+    /// Devices by id: for each replica in turn, those of its partitions. Errors: `InvalidArgument` if
+    /// there are not `replicas` times `partitions`, at least one, or one stands twice.
+    pub fn new(replicas: usize, partitions: usize, devices: Vec<usize>) -> Result<Self> {
+        let count = participants(replicas, partitions)?;
+        if count != devices.len() {
+            let found = devices.len();
+            return Err(Error::invalid(format!(
+                "{replicas} replicas of {partitions} partitions run on {count} devices; {found} are \
+                 assigned"
+            )));
+        }
+        let mut sorted = devices.clone();
+        sorted.sort_unstable();
+        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(Error::invalid(format!("device {} is assigned twice", pair[0])));
+        }
+        Ok(DeviceAssignment { partitions, devices })
+    }
+
+    /// The first devices in order. Errors: `InvalidArgument` if a count is 0 or there are too many.
+    pub fn iota(replicas: usize, partitions: usize) -> Result<Self> {
+        let count = participants(replicas, partitions)?;
+        Ok(DeviceAssignment { partitions, devices: (0..count).collect() })
+    }
+
+    /// The assignment of a module that is compiled without one: as many replicas and partitions as
+    /// its first line says. Errors: as for [`DeviceAssignment::iota`].
+    pub(crate) fn of(config: &ModuleConfig) -> Result<Self> {
+        Self::iota(config.replica_count.unwrap_or(1), config.num_partitions.unwrap_or(1))
+    }
+
+    /// Errors: `InvalidArgument` if the module is made for other counts. A count of 1 is what modules
+    /// say that were made for any number.
+    pub(crate) fn ensure_fits(&self, config: &ModuleConfig) -> Result<()> {
+        let fits = |stated: Option<usize>, own| stated.is_none_or(|n| n == 1 || n == own);
+        if fits(config.replica_count, self.replicas())
+            && fits(config.num_partitions, self.partitions())
+        {
+            return Ok(());
+        }
+        Err(Error::invalid(format!(
+            "devices are assigned to {} replicas of {} partitions; the module is made for {} of {}",
+            self.replicas(),
+            self.partitions(),
+            config.replica_count.unwrap_or(1),
+            config.num_partitions.unwrap_or(1)
+        )))
+    }
+
+    /// How many replicas run.
+    pub fn replicas(&self) -> usize {
+        self.devices.len() / self.partitions
+    }
+
+    /// How many partitions each replica has.
+    pub fn partitions(&self) -> usize {
+        self.partitions
+    }
+
+    /// How many participants run: replicas times partitions.
+    pub fn participants(&self) -> usize {
+        self.devices.len()
+    }
+
+    /// The ids of the devices: for each replica in turn, those of its partitions.
+    pub fn devices(&self) -> &[usize] {
+        &self.devices
+    }
+
+    /// The id of the device that runs a partition of a replica.
+    pub fn device(&self, replica: usize, partition: usize) -> Option<usize> {
+        let first = replica.checked_mul(self.partitions)?;
+        (partition < self.partitions).then(|| self.devices.get(first + partition).copied())?
+    }
+}
+
+/// Errors: as for [`DeviceAssignment::iota`].
+fn participants(replicas: usize, partitions: usize) -> Result<usize> {
+    let count = replicas.checked_mul(partitions);
+    count.filter(|count| (1..=DeviceAssignment::MAX_PARTICIPANTS).contains(count)).ok_or_else(
+        || {
+            let most = DeviceAssignment::MAX_PARTICIPANTS;
+            let detail =
+                format!("{replicas} replicas of {partitions} partitions: 1 to {most} can run");
+            Error::invalid(detail)
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_participant_has_a_device_of_its_own() {
+        let detail = |r: Result<DeviceAssignment>| r.unwrap_err().detail().to_owned();
+        let swapped = DeviceAssignment::new(1, 2, vec![1, 0]).unwrap();
+        assert_eq!([swapped.device(0, 0), swapped.device(0, 1)], [Some(1), Some(0)]);
+        assert_eq!([swapped.device(0, 2), swapped.device(usize::MAX, 0)], [None, None]);
+        assert_eq!(
+            detail(DeviceAssignment::new(2, 2, vec![0, 1, 2])),
+            "2 replicas of 2 partitions run on 4 devices; 3 are assigned"
+        );
+        assert_eq!(
+            detail(DeviceAssignment::new(3, 1, vec![4, 2, 4])),
+            "device 4 is assigned twice"
+        );
+        for (replicas, partitions) in [(0, 1), (1, 0), (usize::MAX, 2), (1 << 9, 1 << 9)] {
+            assert!(detail(DeviceAssignment::iota(replicas, partitions)).contains("can run"));
+        }
+    }
+
+    #[test]
+    fn modules_may_say_how_many_they_are_made_for() {
+        let config = ModuleConfig { replica_count: Some(4), ..ModuleConfig::default() };
+        assert_eq!(DeviceAssignment::of(&config), DeviceAssignment::iota(4, 1));
+        assert_eq!(DeviceAssignment::iota(4, 2).unwrap().ensure_fits(&config), Ok(()));
+        let error = DeviceAssignment::iota(2, 1).unwrap().ensure_fits(&config).unwrap_err();
+        assert_eq!(
+            error.detail(),
+            "devices are assigned to 2 replicas of 1 partitions; the module is made for 4 of 1"
+        );
+    }
+}
