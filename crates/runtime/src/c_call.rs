@@ -129,6 +129,7 @@ enum Target {
     Plain(unsafe extern "C" fn(out: *mut c_void, ins: *mut *mut c_void)),
     /// With the opaque string of the call.
     Opaque(
+        // SAFETY: `CFunction::with_opaque` states what the function relies on and what it promises.
         unsafe extern "C" fn(
             out: *mut c_void,
             ins: *mut *mut c_void,
@@ -138,6 +139,7 @@ enum Target {
     ),
     /// `API_VERSION_STATUS_RETURNING_UNIFIED`.
     Status(
+        // SAFETY: `CFunction::with_status` states what the function relies on and what it promises.
         unsafe extern "C" fn(
             out: *mut c_void,
             ins: *mut *const c_void,
@@ -215,7 +217,7 @@ impl CFunction {
     /// A function that gets the call's opaque string, too.
     ///
     /// # Safety
-    /// As for [`CFunction::new`]; of the string it reads so many bytes.
+    /// As for [`CFunction::new`]; of the string it reads `opaque_len` bytes at most.
     pub unsafe fn with_opaque(
         function: unsafe extern "C" fn(
             out: *mut c_void,

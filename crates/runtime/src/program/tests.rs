@@ -266,7 +266,7 @@ fn observers_see_every_step_and_errors_say_which() {
     };
     observed(&Arc::default()).unwrap();
     let stopped =
-        observed(&Arc::new(Meter::new(Limits { max_steps: Some(2), ..Limits::default() })));
+        observed(&Arc::new(Meter::new(Limits { max_steps: Some(10), ..Limits::default() })));
     assert!(matches!(stopped, Err(RunError::Stopped { at: Some(StepId(1)), .. })), "{stopped:?}");
     let all: Vec<(u32, &[u8])> = log.0.iter().map(|(id, bytes)| (*id, &bytes[..])).collect();
     let none: &[u8] = &[];
