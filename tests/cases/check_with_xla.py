@@ -40,7 +40,7 @@ jax.config.update("jax_enable_x64", True)
 
 # Directives whose value may go on over several lines, and those whose value is the rest of the line.
 BRACKETED = ("input", "expect", "infeed", "outfeed")
-PLAIN = ("source", "tolerance", "error", "round-trip", "replicas", "no-run", "pending", "interpreted", "XLA:CPU differs",
+PLAIN = ("source", "tolerance", "error", "round-trip", "replicas", "no-run", "warning", "interpreted", "XLA:CPU differs",
          "XLA:CPU crashes", "XLA rejects")
 DIRECTIVE = re.compile(r"^//\s*(" + "|".join(map(re.escape, BRACKETED + PLAIN)) + r")(?:\[(\d+)\])?:\s*(.*)$")
 # What has the form of a directive.
@@ -263,8 +263,9 @@ class Xla:
 
 def check(xla, program, showing):
     """(state, message) for one program."""
-    if len([k for k in ("error", "no-run") if k in program.plain]) + bool(program.expects) != 1 and not showing:
-        raise Broken("wants exactly one of expect, error, no-run")
+    stated = len([k for k in ("error", "no-run") if k in program.plain]) + bool(program.expects)
+    if stated != 1 and not (stated == 0 and "warning" in program.plain) and not showing:
+        raise Broken("wants exactly one of expect, error, no-run, or warnings")
     try:
         proto = xla.parse(program.module)
     except Exception as e:
@@ -277,6 +278,8 @@ def check(xla, program, showing):
     for reason in ("no-run", "XLA:CPU crashes"):
         if reason in program.plain:
             return "parsed", program.plain[reason]
+    if not program.expects and not showing:
+        return "parsed", "it may wait for ever"
     if "infeed(" in program.text or "outfeed(" in program.text:
         return "parsed", "XLA:CPU would wait for a host transfer for ever"
     signature = _hlo.XlaComputation(proto).program_shape()

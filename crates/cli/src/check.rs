@@ -15,8 +15,8 @@ pub(crate) struct Args {
 }
 
 /// Checks each module and prints `path: ok` or its errors. Custom calls that nothing defines are
-/// warnings: a program that uses helio as a library may register them. Errors: the last failure, once all
-/// modules have been checked.
+/// warnings: a program that uses helio as a library may register them; so is communication that may
+/// wait for what never comes. Errors: the last failure, once all modules have been checked.
 pub(crate) fn check(args: Args) -> Result<(), Failure> {
     let mut last = None;
     for path in args.modules {
@@ -36,7 +36,7 @@ fn check_one(path: PathBuf) -> Result<String, Failure> {
     let source = Source::read(path)?;
     let module = helio::parse(&source.text).and_then(helio::ir::verify);
     let module = module.map_err(|errors| Failure::in_program(&source, &errors))?;
-    let warnings = CustomCallRegistry::new().missing(&module);
+    let warnings = helio::warnings(&module, &CustomCallRegistry::new());
     failure::warn(&source, &warnings);
     let path = source.path.display();
     Ok(match warnings.len() {

@@ -233,10 +233,10 @@ impl<'a> Evaluator<'a> {
 
             Op::Infeed(op) => host::infeed(op, self, args, shape),
             Op::Outfeed(op) => host::outfeed(op, self, args, shape),
-            Op::Send(op) => host::send(op, self, args, shape),
+            Op::Send(op) => host::send(op, self, args, (computation, instr)),
             Op::SendDone(op) => host::send_done(op, self, args, shape),
             Op::Recv(op) => host::recv(op, self, args, shape),
-            Op::RecvDone(op) => host::recv_done(op, self, args, shape),
+            Op::RecvDone(op) => host::recv_done(op, self, args, (computation, instr)),
 
             Op::Dot(op) => dot::dot(op, self, args, shape),
             Op::RaggedDot(op) => dot::ragged_dot(op, self, args, shape),

@@ -1,6 +1,6 @@
 //! Infeed, outfeed, send and receive.
 
-use helio_ir::{Error, Literal, Result, Shape, ops};
+use helio_ir::{CompId, Computation, Error, Instr, InstrId, Literal, Op, Result, Shape, ops};
 
 use crate::frame::{array, first};
 use crate::services::{Channel, Host, Participant};
@@ -43,16 +43,22 @@ pub(crate) fn outfeed(
     Ok(Literal::Token)
 }
 
-/// (value, request, token)
+/// (value, request, token). Who is no source of the pairs sends nothing.
 pub(crate) fn send(
     op: &ops::Send,
     evaluator: &Evaluator<'_>,
     args: &[Literal],
-    _: &Shape,
+    at: (CompId, InstrId),
 ) -> Result<Literal> {
     let value = first(args)?;
-    let channel = channel(op.channel_id, op.is_host_transfer);
-    ask(evaluator, "send", |host, me| host.send(me, channel, value.clone()))?;
+    let instr = evaluator.module.computation(at.0).instr(at.1);
+    let pairs = ops::transfer_pairs(instr)?;
+    let me = number(evaluator)?;
+    let pair = pairs.iter().flatten().copied().find(|&(source, _)| source == me);
+    if pairs.is_none() || pair.is_some() {
+        let channel = channel(op.channel_id, op.is_host_transfer, pair);
+        ask(evaluator, "send", |host, me| host.send(me, channel, value.clone()))?;
+    }
     Ok(Literal::Tuple(vec![value, Literal::scalar(0u32), Literal::Token]))
 }
 
@@ -75,25 +81,65 @@ pub(crate) fn recv(op: &ops::Recv, _: &Evaluator<'_>, _: &[Literal], _: &Shape) 
     Ok(Literal::Tuple(vec![buffer, Literal::scalar(request), Literal::Token]))
 }
 
-/// (value, token)
+/// (value, token). Who is no target of the pairs gets zeros.
 pub(crate) fn recv_done(
     op: &ops::RecvDone,
     evaluator: &Evaluator<'_>,
     args: &[Literal],
-    shape: &Shape,
+    at: (CompId, InstrId),
 ) -> Result<Literal> {
-    let ([Literal::Tuple(context)], Shape::Tuple(results)) = (args, shape) else {
+    let computation = evaluator.module.computation(at.0);
+    let instr = computation.instr(at.1);
+    let ([Literal::Tuple(context)], Some(results)) = (args, instr.shape.as_tuple()) else {
         return Err(Error::internal("not the result of a recv"));
     };
     let (Some(value_shape), request) = (results.first(), array(context, 1)?) else {
         return Err(Error::internal("not the shape of a recv-done"));
     };
     let request = request.values::<u32>()?.first().copied().map(i64::from);
-    let channel = channel(op.channel_id.or(request), op.is_host_transfer);
-    let value = ask(evaluator, "recv", |host, me| host.recv(me, channel, value_shape))?;
+    let id = op.channel_id.or(request);
+    let pairs = match ops::transfer_pairs(instr)? {
+        None => pairs_of_begun(evaluator, at, id)?,
+        pairs => pairs,
+    };
+    let me = number(evaluator)?;
+    let pair = pairs.iter().flatten().copied().find(|&(_, target)| target == me);
+    let value = if pairs.is_none() || pair.is_some() {
+        let channel = channel(id, op.is_host_transfer, pair);
+        ask(evaluator, "recv", |host, me| host.recv(me, channel, value_shape))?
+    } else {
+        control::zero(value_shape)?
+    };
     Ok(Literal::Tuple(vec![value, Literal::Token]))
 }
 
-fn channel(id: Option<i64>, is_host_transfer: bool) -> Channel {
-    Channel { id: id.unwrap_or(0), is_host_transfer }
+/// The pairs of the `recv` that a `recv-done` ends: its operand, or, if that is an element of a loop's
+/// state, one on the same channel.
+fn pairs_of_begun(
+    evaluator: &Evaluator<'_>,
+    at: (CompId, InstrId),
+    channel: Option<i64>,
+) -> Result<Option<Vec<(usize, usize)>>> {
+    let computation = evaluator.module.computation(at.0);
+    let operand = computation.instr(at.1).operands.first().map(|&id| computation.instr(id));
+    if let Some(begun @ Instr { op: Op::Recv(_), .. }) = operand {
+        return ops::transfer_pairs(begun);
+    }
+    let is_it = |instr: &&Instr| match &instr.op {
+        Op::Recv(op) => op.channel_id == channel && !op.is_host_transfer,
+        _ => false,
+    };
+    let mut instrs = evaluator.module.computations().iter().flat_map(Computation::instrs);
+    instrs.find(is_it).map_or(Ok(None), ops::transfer_pairs)
+}
+
+/// This participant's number: `replica * partitions + partition`.
+fn number(evaluator: &Evaluator<'_>) -> Result<usize> {
+    let (me, partitions) = (evaluator.cx.me, evaluator.cx.partition_count);
+    let number = me.replica.checked_mul(partitions).and_then(|n| n.checked_add(me.partition));
+    number.ok_or_else(|| Error::exhausted("more participants than memory has addresses"))
+}
+
+fn channel(id: Option<i64>, is_host_transfer: bool, pair: Option<(usize, usize)>) -> Channel {
+    Channel { id: id.unwrap_or(0), pair, is_host_transfer }
 }

@@ -102,6 +102,8 @@ impl Collectives for Alone {
 pub struct Channel {
     /// Its number, the same on both ends.
     pub id: i64,
+    /// Who sends and who receives, as `replica * partitions + partition`, if the program says so.
+    pub pair: Option<(usize, usize)>,
     /// Whether the other end is the host; otherwise it is another (or the same) program.
     pub is_host_transfer: bool,
 }

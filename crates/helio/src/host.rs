@@ -57,7 +57,8 @@ enum Key {
     Outfeed(usize),
     ToProgram(usize, i64),
     FromProgram(usize, i64),
-    BetweenPrograms(i64),
+    /// The channel, and its source and target if the program names them.
+    BetweenPrograms(i64, Option<(usize, usize)>),
 }
 
 impl Key {
@@ -137,7 +138,8 @@ impl HostQueues {
     fn take(&self, key: Key, shape: &Shape, what: &str) -> Result<Literal> {
         let (queue, alone) = self.queue_and_state(key);
         // A program that runs alone can receive only what it has sent already.
-        let alone = alone && matches!(key, Key::BetweenPrograms(_));
+        let is_to_itself = |pair: Option<(usize, usize)>| pair.is_none_or(|(s, t)| s == t);
+        let alone = alone && matches!(key, Key::BetweenPrograms(_, pair) if is_to_itself(pair));
         let value = if alone { queue.try_pop() } else { queue.pop().ok() };
         let value = value.ok_or_else(|| {
             Error::new(Code::Unavailable, format!("{what}: nothing is there and nothing will come"))
@@ -169,7 +171,7 @@ impl Host for HostQueues {
         let key = if channel.is_host_transfer {
             Key::FromProgram(me.replica, channel.id)
         } else {
-            Key::BetweenPrograms(channel.id)
+            Key::BetweenPrograms(channel.id, channel.pair)
         };
         self.give(key, value, &format!("send into channel {}", channel.id))
     }
@@ -178,7 +180,7 @@ impl Host for HostQueues {
         let key = if channel.is_host_transfer {
             Key::ToProgram(me.replica, channel.id)
         } else {
-            Key::BetweenPrograms(channel.id)
+            Key::BetweenPrograms(channel.id, channel.pair)
         };
         self.take(key, shape, &format!("receive from channel {}", channel.id))
     }

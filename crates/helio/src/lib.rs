@@ -246,9 +246,10 @@ impl Executable {
     }
 
     /// What of the program a run will fail at, if it comes to it: custom calls that are not registered
-    /// with the client, an error for each target, in the order of their names.
+    /// with the client, an error for each target, in the order of their names; then where it may wait
+    /// for what never comes ([`communication::warnings`](helio_ir::communication::warnings)).
     pub fn warnings(&self) -> Vec<Error> {
-        self.client.custom_calls().missing(&self.module)
+        warnings(&self.module, self.client.custom_calls())
     }
 
     /// What surrounds a run by the interpreter.
@@ -308,6 +309,13 @@ fn assign(module: &mut Module, options: &CompileOptions) -> Result<DeviceAssignm
         }
     }
     Ok(assignment.clone())
+}
+
+/// What [`Executable::warnings`] gives for the executable of a module, with these functions.
+pub fn warnings(module: &Verified<Module>, functions: &CustomCallRegistry) -> Vec<Error> {
+    let mut warnings = functions.missing(module);
+    warnings.extend(helio_ir::communication::warnings(module));
+    warnings
 }
 
 impl RunOptions {

@@ -8,6 +8,7 @@
 //! - [`builder`]: programs made by calls.
 //! - [`text`]: HLO text, in and out.
 //! - [`verify`](mod@verify): the only maker of [`Verified`] modules.
+//! - [`communication`]: what participants of a run would wait for in vain.
 //! - [`Capabilities`]: what of it the kernels of a back end can compute.
 //!
 //! Invariants: every instruction's operands precede it in its computation; every called
@@ -18,6 +19,7 @@
 pub mod attribute;
 pub mod builder;
 mod capabilities;
+pub mod communication;
 pub mod error;
 pub mod memory;
 mod module;

@@ -7,6 +7,7 @@ mod config;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use crate::communication;
 use crate::ops::{self, InferCx, Parameter};
 use crate::text::{MAX_ERRORS, is_name};
 use crate::{CompId, Computation, Error, Instr, InstrId, Module, Op, OpDef, Result, Shape};
@@ -37,7 +38,7 @@ impl<M> std::ops::Deref for Verified<M> {
 ///
 /// Errors: what is wrong with it, in the order of the text, at most
 /// [`MAX_ERRORS`]: `module.C1`–`module.C8`, `computation.C1`–`computation.C4`, `instruction.C1`,
-/// `instruction.C2`, the rules of its operations; `Unimplemented` for sizes that are not known (`?`), `ResourceExhausted`
+/// `instruction.C2`, `channel.C1`–`channel.C5`, the rules of its operations; `Unimplemented` for sizes that are not known (`?`), `ResourceExhausted`
 /// beyond [`MAX_VISITED_LEAVES`].
 pub fn verify(module: Module) -> Result<Verified<Module>, Vec<Error>> {
     let mut verifier =
@@ -103,6 +104,9 @@ impl Verifier<'_> {
         };
         if let Some(e) = unbounded(module).filter(|e| !is_told(e)) {
             self.errors.push(e);
+        }
+        if self.errors.is_empty() {
+            self.errors.extend(communication::errors(module));
         }
     }
 
@@ -328,7 +332,7 @@ fn place(e: Error, instr: &Instr) -> Error {
 }
 
 /// At most 300 characters of a shape, for messages.
-fn brief(shape: &Shape) -> String {
+pub(crate) fn brief(shape: &Shape) -> String {
     let text = shape.to_string();
     match text.char_indices().nth(300) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -3,7 +3,7 @@
 use super::Arity;
 use super::check::{ensure_dim, merge_dim};
 use super::reducer::fits;
-use super::shared::{CollectiveAttrs, GroupRule};
+use super::shared::{CollectiveAttrs, GroupRule, ensure_once, read_pairs};
 use crate::text::attrs::{AttrReader, AttrWriter};
 use crate::types::DimKind;
 use crate::{ArrayShape, CompId, ElementType, Error, InferCx, OpDef, Result, Shape, ensure};
@@ -265,34 +265,21 @@ pub struct CollectivePermute {
 impl CollectivePermute {
     /// Errors: `collective-permute.C2` and `collective-permute.C3`.
     pub(super) fn check(&self, cx: &InferCx<'_>) -> Result<()> {
-        for (what, mut ids) in [
-            ("source", self.pairs.iter().map(|pair| pair.0).collect::<Vec<_>>()),
-            ("target", self.pairs.iter().map(|pair| pair.1).collect()),
-        ] {
-            ids.sort_unstable();
-            let twice = ids.windows(2).find(|pair| pair[0] == pair[1]);
-            ensure!(
-                twice.is_none(),
-                "collective-permute.C2",
-                "source_target_pairs: {} occurs more than once as a {what}",
-                twice.map_or(0, |pair| pair[0])
-            );
-            let config = &cx.module.config;
-            let (count, whose) = match self.channel_id {
-                None => (config.replica_count, "replicas"),
-                Some(_) => (config.num_partitions, "partitions"),
-            };
-            // A count of 1 is what modules say that were made for any number.
-            let count = count.filter(|&count| count != 1);
-            let outside = count.zip(ids.last()).filter(|(count, greatest)| *greatest >= count);
-            if let Some((count, greatest)) = outside {
-                return Err(Error::rule(
-                    "collective-permute.C3",
-                    format!(
-                        "source_target_pairs: {what} {greatest}, but the module has {count} {whose}"
-                    ),
-                ));
-            }
+        ensure_once("collective-permute.C2", &self.pairs)?;
+        let config = &cx.module.config;
+        let (count, whose) = match self.channel_id {
+            None => (config.replica_count, "replicas"),
+            Some(_) => (config.num_partitions, "partitions"),
+        };
+        // A count of 1 is what modules say that were made for any number.
+        let Some(count) = count.filter(|&count| count != 1) else { return Ok(()) };
+        let sources = self.pairs.iter().map(|&(source, _)| ("source", source));
+        let targets = self.pairs.iter().map(|&(_, target)| ("target", target));
+        if let Some((what, id)) = sources.chain(targets).find(|&(_, id)| id >= count) {
+            return Err(Error::rule(
+                "collective-permute.C3",
+                format!("source_target_pairs: {what} {id}, but the module has {count} {whose}"),
+            ));
         }
         Ok(())
     }
@@ -312,18 +299,8 @@ impl OpDef for CollectivePermute {
         if attrs.take("slice_sizes").is_some() {
             return Err(Error::unimplemented(format!("{} with slice_sizes", attrs.opcode)));
         }
-        let pairs = attrs.needed("source_target_pairs", |attrs, name| {
-            attrs.parse(name, |scan| {
-                scan.list('{', '}', |scan| {
-                    scan.expect("{")?;
-                    let source = scan.size()?;
-                    scan.expect(",")?;
-                    let target = scan.size()?;
-                    scan.expect("}")?;
-                    Ok((source, target))
-                })
-            })
-        })?;
+        let pairs =
+            attrs.needed("source_target_pairs", |attrs, name| attrs.parse(name, read_pairs))?;
         Ok(CollectivePermute { pairs, channel_id: attrs.int("channel_id")? })
     }
 

@@ -88,7 +88,8 @@ pub use rng::{Distribution, Rng, RngAlgorithm, RngBitGenerator, RngGetAndUpdateS
 pub use scatter::{Scatter, ScatterDims};
 pub use select::{Clamp, Select};
 pub use shared::{
-    CollectiveAttrs, ConvDims, DotDims, GroupMode, Precision, ReplicaGroups, Window, WindowDim,
+    CollectiveAttrs, ConvDims, DotDims, GroupMode, Precision, ReplicaGroups, SEND_RECV_PAIRS,
+    Window, WindowDim, transfer_pairs,
 };
 pub use slice::Slice;
 pub use sort::{Sort, TopK};

@@ -2,11 +2,14 @@
 
 mod conv_dims;
 mod groups;
+mod pairs;
 mod window;
 
 pub use conv_dims::ConvDims;
 pub(crate) use groups::GroupRule;
 pub use groups::{CollectiveAttrs, GroupMode, MAX_PARTICIPANTS, ReplicaGroups};
+pub use pairs::{SEND_RECV_PAIRS, transfer_pairs};
+pub(crate) use pairs::{ensure_once, read_pairs};
 pub use window::{Window, WindowDim};
 
 use crate::text::attrs::{AttrReader, AttrWriter, braced};

@@ -10,7 +10,7 @@ use helio::{
     RunOptions,
 };
 
-use super::{Case, Expect, NoRun, Pending};
+use super::{Case, Expect, NoRun};
 use crate::engines::{ENGINES, Engine, not_compiled};
 
 /// What a case that holds has shown.
@@ -20,8 +20,8 @@ pub enum Shown {
     Rejected,
     /// The program verifies, and nothing was to be compared.
     NoRun(NoRun),
-    /// The program verifies and its values have the shapes of its results; no engine runs it yet.
-    Pending(Pending),
+    /// The program verifies, with the warnings that it should have.
+    Warned,
     /// Every engine gives the expected results.
     Results {
         /// How many replicas there were.
@@ -87,9 +87,11 @@ impl Case {
             (_, Ok(module)) => module,
         };
         self.check_printing(&module)?;
+        self.check_warnings(&helio::ir::communication::warnings(&module))?;
         let values = match &self.expect {
             Expect::Error { .. } => return Err("accepted".to_owned()),
             Expect::NoRun(why) => return Ok(Ready::Shown(Shown::NoRun(*why))),
+            Expect::Warnings => return Ok(Ready::Shown(Shown::Warned)),
             Expect::Value(values) => values,
         };
         let module = self.with_replicas(module)?;
@@ -102,9 +104,6 @@ impl Case {
             Ok(World { args, expected: literal(expected, &shape.result)? })
         });
         let worlds = worlds.collect::<Result<Vec<World>, String>>()?;
-        if let Some(why) = self.pending {
-            return Ok(Ready::Shown(Shown::Pending(why)));
-        }
         Ok(Ready::Compare(module, worlds))
     }
 
@@ -119,6 +118,19 @@ impl Case {
             }
         }
         Ok(())
+    }
+
+    /// Errors: the warnings are others than the case says.
+    fn check_warnings(&self, found: &[helio::Error]) -> Result<(), String> {
+        let says = |(rule, words): &(String, Option<String>), e: &helio::Error| {
+            let has_words = words.as_ref().is_none_or(|words| e.detail().contains(words));
+            e.rule_id() == Some(rule) && e.location().is_some() && has_words
+        };
+        let said = &self.warnings;
+        if found.len() == said.len() && said.iter().zip(found).all(|(said, e)| says(said, e)) {
+            return Ok(());
+        }
+        Err(format!("the warnings are {found:?}, where the case says {said:?}"))
     }
 
     /// The module for as many replicas as the case says. Errors: it does not verify for them.

@@ -30,7 +30,7 @@ const KNOWN: &[(&str, About)] = &[
     ("expect", About::Replica),
     ("error", About::Program),
     ("no-run", About::Program),
-    ("pending", About::Program),
+    ("warning", About::Program),
     ("tolerance", About::Program),
     ("round-trip", About::Program),
     ("replicas", About::Program),

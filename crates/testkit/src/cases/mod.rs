@@ -40,8 +40,8 @@ pub struct Case {
     pub replicas: usize,
     /// The operations that have no native code where the program is compiled.
     pub interpreted: Vec<(String, Reason)>,
-    /// Why no engine can run it yet.
-    pub pending: Option<Pending>,
+    /// What may go wrong when it communicates: rules, each maybe with words of the message.
+    pub warnings: Vec<(String, Option<String>)>,
 }
 
 /// What should come of a program.
@@ -58,6 +58,8 @@ pub enum Expect {
     },
     /// It verifies, but there is no value to compare.
     NoRun(NoRun),
+    /// It verifies, but may wait for ever when it runs, of which there are warnings.
+    Warnings,
 }
 
 /// Why there is no value to compare: all reasons that there are.
@@ -75,25 +77,6 @@ impl NoRun {
     pub fn name(self) -> &'static str {
         match self {
             NoRun::HostFunction => "host-function",
-        }
-    }
-}
-
-/// Why no engine can run a program although its value is known: all reasons that there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pending {
-    /// `send` and `recv` between replicas, paired by a frontend attribute.
-    SendRecvPairs,
-}
-
-impl Pending {
-    /// All reasons.
-    pub const ALL: &[Pending] = &[Pending::SendRecvPairs];
-
-    /// As case files say it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Pending::SendRecvPairs => "send-recv-pairs",
         }
     }
 }
@@ -193,13 +176,13 @@ fn case(name: &str, text: &str, source: &str, all: Vec<Directive>) -> Result<Cas
         round_trip: true,
         replicas: 1,
         interpreted: Vec::new(),
-        pending: None,
+        warnings: Vec::new(),
     };
     let (mut values, mut other) = (PerReplica::default(), Vec::new());
     let mut once = Vec::new();
     for directive in all {
         let Directive { key, replica, value } = &directive;
-        let may_repeat = matches!(*key, "input" | "infeed" | "outfeed" | "interpreted");
+        let may_repeat = matches!(*key, "input" | "infeed" | "outfeed" | "interpreted" | "warning");
         if !may_repeat && once.contains(&(*key, *replica)) {
             return Err(format!("// {key}: given twice"));
         }
@@ -210,13 +193,14 @@ fn case(name: &str, text: &str, source: &str, all: Vec<Directive>) -> Result<Cas
             "infeed" => case.infeed.push(directive),
             "outfeed" => case.outfeed.push(directive),
             "expect" => values.push(directive),
-            "error" => other.push(error(value)),
+            "error" => {
+                let (rule, words) = rule(value);
+                other.push(Expect::Error { rule, words });
+            }
             "no-run" => {
                 other.push(Expect::NoRun(find(NoRun::ALL, NoRun::name, value).map_err(wrong)?))
             }
-            "pending" => {
-                case.pending = Some(find(Pending::ALL, Pending::name, value).map_err(wrong)?);
-            }
+            "warning" => case.warnings.push(rule(value)),
             "tolerance" => case.tolerance = tolerance(value).map_err(wrong)?,
             "round-trip" => case.round_trip = find(&[false], |_| "no", value).map_err(wrong)?,
             "replicas" => case.replicas = count(value).map_err(wrong)?,
@@ -229,7 +213,8 @@ fn case(name: &str, text: &str, source: &str, all: Vec<Directive>) -> Result<Cas
     case.expect = match (values.is_empty(), other.pop(), other.pop()) {
         (false, None, _) => Expect::Value(values),
         (true, Some(expect), None) => expect,
-        _ => return Err("wants exactly one of expect, error, no-run".to_owned()),
+        (true, None, _) if !case.warnings.is_empty() => Expect::Warnings,
+        _ => return Err("wants exactly one of expect, error, no-run, or warnings".to_owned()),
     };
     for (replica, of) in once.iter().filter_map(|(key, replica)| Some(((*replica)?, key))) {
         if replica >= case.replicas {
@@ -248,12 +233,13 @@ fn find<T: Copy>(items: &[T], name: impl Fn(T) -> &'static str, value: &str) -> 
     })
 }
 
-fn error(value: &str) -> Expect {
+/// A rule, and maybe words of its message: `pad.C4 "dimension 1"`.
+fn rule(value: &str) -> (String, Option<String>) {
     let (rule, words) = match value.split_once('"') {
         Some((rule, words)) => (rule, Some(words.trim_end_matches('"').to_owned())),
         None => (value, None),
     };
-    Expect::Error { rule: rule.trim().to_owned(), words }
+    (rule.trim().to_owned(), words)
 }
 
 /// An operation and why it is interpreted: `custom-call custom-call`.

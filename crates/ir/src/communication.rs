@@ -1,0 +1,101 @@
+//! What can be told of a program's communication before it runs: who would wait for whom in vain.
+//!
+//! The rules are numbered in `docs/spec/communication.md`. What is certainly wrong are errors, which
+//! [`verify`](crate::verify()) reports with all others; what goes wrong only for some values, or only
+//! if no other program is at the other end, are [`warnings`].
+
+mod channels;
+mod classes;
+mod cycle;
+mod divergence;
+mod meeting;
+mod order;
+#[cfg(test)]
+mod tests;
+
+use channels::Channels;
+
+use crate::{CompId, Error, Instr, Module, Op, Verified};
+
+/// What may go wrong when the program communicates, in the order of the text: `infeed.C3`,
+/// `outfeed.C3`, `channel.C6`–`channel.C8`, `collective.C1`, `collective.C2`.
+///
+/// ```
+/// use helio_ir::{communication, text, verify};
+/// let text = "ENTRY e {
+///   t = token[] after-all()
+///   u = token[] after-all()
+///   a = (f32[2], token[]) infeed(t)
+///   ROOT b = (f32[2], token[]) infeed(u) }";
+/// let warnings = communication::warnings(&verify(text::parse(text)?)?);
+/// assert_eq!(warnings[0].rule_id(), Some("infeed.C3"));
+/// # Ok::<(), Vec<helio_ir::Error>>(())
+/// ```
+pub fn warnings(module: &Verified<Module>) -> Vec<Error> {
+    if !communicates(module) {
+        return Vec::new();
+    }
+    let mut found = order::warnings(module);
+    if let Ok(channels) = Channels::of(module) {
+        found.extend(channels.warnings());
+        found.extend(cycle::warning(module, &channels));
+    }
+    found.extend(meeting::warnings(module));
+    found.extend(divergence::warnings(module));
+    found.sort_by_key(|(place, _)| *place);
+    found.into_iter().map(|(_, warning)| warning).collect()
+}
+
+/// What is certainly wrong: `channel.C1`–`channel.C5`, in the order of the text.
+pub(crate) fn errors(module: &Module) -> Vec<Error> {
+    if !communicates(module) {
+        return Vec::new();
+    }
+    let mut found = match Channels::of(module) {
+        Ok(channels) => {
+            let mut found = channels.errors();
+            found.extend(cycle::error(module, &channels));
+            found
+        }
+        Err(found) => found,
+    };
+    found.sort_by_key(|(place, _)| *place);
+    found.into_iter().map(|(_, error)| error).collect()
+}
+
+/// A place in the text's order: computation and instruction.
+type Place = (CompId, usize);
+
+/// What was found, and where it stands.
+type Found = (Place, Error);
+
+/// A finding about an instruction.
+fn found(place: Place, instr: &Instr, rule: &'static str, detail: String) -> Found {
+    (place, Error::rule(rule, detail).in_instruction(&instr.name).at(instr.at.clone()))
+}
+
+/// Every instruction of a module with its place.
+fn places(module: &Module) -> impl Iterator<Item = (Place, &Instr)> {
+    module.ids().flat_map(move |id| {
+        let instrs = module.computation(id).instrs().iter().enumerate();
+        instrs.map(move |(i, instr)| ((id, i), instr))
+    })
+}
+
+/// Whether any instruction exchanges something; most programs have none.
+fn communicates(module: &Module) -> bool {
+    places(module).any(|(_, instr)| instr.op.effect() == crate::ops::Effect::Exchange)
+}
+
+/// For each computation, whether an instruction of it, or of a computation that it calls, is of a kind.
+fn contains(module: &Module, is_kind: impl Fn(&Op) -> bool) -> Vec<bool> {
+    let mut contains: Vec<bool> = Vec::with_capacity(module.computations().len());
+    for computation in module.computations() {
+        let has = |instr: &Instr| {
+            is_kind(&instr.op) || instr.op.callees().iter().any(|callee| contains[callee.index()])
+        };
+        let any = computation.instrs().iter().any(has);
+        contains.push(any);
+    }
+    contains
+}
