@@ -1,0 +1,252 @@
+//! StableHLO to HLO: each operation becomes the one that means it, or arithmetic.
+//!
+//! Shapes come from [`helio_ir::Op::infer`] on the operands, and must then agree with the types in
+//! the program; where types leave sizes open (`?`), those of the operands hold, so that a program
+//! with symbolic sizes is refined by the shapes of its arguments.
+//!
+//! Regions become computations. What a region takes from around it becomes a part of the loop's
+//! state or of the branch's argument; constants are repeated inside. A function of several results
+//! gives a tuple. A function in which sizes are open, or that has checks, is inlined where it is
+//! called.
+
+mod attrs;
+mod body;
+mod checks;
+mod chlo;
+mod collective;
+mod control;
+mod custom_call;
+mod dynamic;
+mod elementwise;
+mod fold;
+mod host;
+mod indexing;
+mod linalg;
+mod movement;
+mod operation;
+mod quantized;
+mod random;
+mod regions;
+mod source;
+mod special;
+mod types;
+
+use std::collections::{HashMap, HashSet};
+
+use helio_ir::{Error, Module as Hlo, Op, Result, Shape};
+
+use crate::mlir::{self, Attribute, Operation, Type};
+use attrs::Attrs;
+use body::Body;
+
+pub use checks::{Check, CheckKind};
+pub(crate) use checks::{Stage, process};
+
+/// The module that computes a StableHLO module's entry: the function `main`, else the only one, or
+/// the only one that is not private. Several results are a tuple.
+///
+/// Errors: what is wrong with the program and where; `Unimplemented` for operations and attributes
+/// that helio does not know, and for sizes that are only known at run time.
+pub fn lower(module: &mlir::Module) -> Result<Hlo> {
+    let (inputs, _) = signature(entry(module)?)?;
+    let shapes = inputs.iter().map(types::shape).collect::<Result<Vec<_>>>()?;
+    lower_for(module, &shapes)
+}
+
+/// The same for arguments of these shapes, which the sizes that the program leaves open follow.
+/// Errors: as for [`lower`], and if the shapes are not ones that the entry takes.
+pub fn lower_for(module: &mlir::Module, arguments: &[Shape]) -> Result<Hlo> {
+    let entry = entry(module)?;
+    let (inputs, _) = signature(entry)?;
+    if inputs.len() != arguments.len() {
+        let detail = format!("{} arguments for {} parameters", arguments.len(), inputs.len());
+        return Err(Error::invalid(detail).at(entry.at.clone()));
+    }
+    for (i, (argument, ty)) in arguments.iter().zip(inputs).enumerate() {
+        if !types::agrees(argument, ty) {
+            let detail = format!("argument {i} is {argument}, but the parameter is {ty}");
+            return Err(Error::invalid(detail).at(entry.at.clone()));
+        }
+    }
+    let mut cx = Lowering::new(module)?;
+    let id = cx.function(entry, arguments)?;
+    cx.output.set_entry(id);
+    Ok(cx.finish())
+}
+
+/// The function where a program begins.
+pub(crate) fn entry(module: &mlir::Module) -> Result<&Operation> {
+    let functions: Vec<&Operation> =
+        module.operations.iter().filter(|op| op.name == "func.func").collect();
+    if let Some(main) = functions.iter().find(|op| symbol_name(op) == Some("main")) {
+        return Ok(main);
+    }
+    let is_public = |op: &&&Operation| !matches!(op.attribute("sym_visibility"), Some(Attribute::String(v)) if v != "public");
+    let mut public = functions.iter().filter(is_public);
+    match (public.next(), public.next(), &functions[..]) {
+        (Some(only), None, _) => Ok(only),
+        (_, _, [only]) => Ok(only),
+        _ => Err(Error::invalid("a program needs a function `main`, or one that is public")),
+    }
+}
+
+fn symbol_name(op: &Operation) -> Option<&str> {
+    match op.attribute("sym_name") {
+        Some(Attribute::String(name)) => Some(name),
+        _ => None,
+    }
+}
+
+/// What a function takes and gives.
+fn signature(function: &Operation) -> Result<(&[Type], &[Type])> {
+    match function.attribute("function_type") {
+        Some(Attribute::Type(Type::Function { inputs, results })) => Ok((inputs, results)),
+        _ => Err(Error::invalid("a function needs a type").at(function.at.clone())),
+    }
+}
+
+/// How deep regions and inlined calls may nest.
+const MAX_DEPTH: usize = 128;
+
+/// A module on its way.
+struct Lowering<'m> {
+    source: &'m mlir::Module,
+    functions: HashMap<&'m str, &'m Operation>,
+    output: Hlo,
+    /// Functions that are lowered, by name and the shapes of their arguments.
+    lowered: HashMap<(String, Vec<Shape>), helio_ir::CompId>,
+    /// Functions that are being lowered or inlined: none of them may be called.
+    open: Vec<&'m str>,
+    /// Functions to inline where they are called.
+    inlined: HashSet<&'m str>,
+    names: HashSet<String>,
+    /// StableHLO's and CHLO's names of operations without attributes.
+    elementwise: HashMap<&'static str, Op>,
+    depth: usize,
+    sources: source::Sources,
+    /// Whether `check` operations are collected; else they are errors.
+    checking: bool,
+}
+
+impl<'m> Lowering<'m> {
+    fn new(source: &'m mlir::Module) -> Result<Self> {
+        let mut functions = HashMap::new();
+        for op in &source.operations {
+            match op.name.as_str() {
+                "func.func" => {
+                    let name = symbol_name(op).unwrap_or_default();
+                    if functions.insert(name, op).is_some() {
+                        let detail = format!("function `{name}` is defined twice");
+                        return Err(Error::invalid(detail).at(op.at.clone()));
+                    }
+                }
+                "sdy.mesh" => {}
+                name => {
+                    let detail = format!("operation `{name}` outside of all functions");
+                    return Err(Error::unimplemented(detail).at(op.at.clone()));
+                }
+            }
+        }
+        let mut output = Hlo::new(source.name.as_deref().map_or("module", |name| name));
+        output.name = hlo_name(&output.name);
+        let attrs = Attrs::new(&source.attributes);
+        let count = |name: &str| Ok::<_, Error>(attrs.integer(name)?.map(|n| n.max(1) as usize));
+        output.config.replica_count = count("mhlo.num_replicas")?.filter(|&n| n > 1);
+        output.config.num_partitions = count("mhlo.num_partitions")?.filter(|&n| n > 1);
+        let inlined = checks::functions_to_inline(&functions);
+        Ok(Lowering {
+            source,
+            functions,
+            output,
+            lowered: HashMap::new(),
+            open: Vec::new(),
+            inlined,
+            names: HashSet::new(),
+            elementwise: elementwise::table(),
+            depth: 0,
+            sources: source::Sources::default(),
+            checking: false,
+        })
+    }
+
+    /// The module, with the tables of source places.
+    fn finish(mut self) -> Hlo {
+        if !self.sources.frames.frames.is_empty() {
+            self.output.config.stack_frames = Some(self.sources.frames.into());
+        }
+        self.output
+    }
+
+    /// A name that no computation has yet.
+    fn unique_name(&mut self, name: &str) -> String {
+        let base = hlo_name(name);
+        let mut name = base.clone();
+        let mut number = 0;
+        while !self.names.insert(name.clone()) {
+            number += 1;
+            name = format!("{base}.{number}");
+        }
+        name
+    }
+
+    /// The computation of a function for arguments of these shapes.
+    fn function(&mut self, function: &'m Operation, shapes: &[Shape]) -> Result<helio_ir::CompId> {
+        let name = symbol_name(function).unwrap_or_default();
+        let key = (name.to_owned(), shapes.to_vec());
+        if let Some(&id) = self.lowered.get(&key) {
+            return Ok(id);
+        }
+        let result = self.opened(function, |cx| {
+            let block = function_block(function)?;
+            let name = cx.unique_name(name);
+            let mut body = Body::new(cx, &name);
+            for (number, (&value, shape)) in block.arguments.iter().zip(shapes).enumerate() {
+                let id = body.parameter(number, shape.clone(), &format!("arg{number}"))?;
+                body.bind(value, id);
+            }
+            let results = body.block(block)?;
+            body.finish(results)
+        })?;
+        self.lowered.insert(key, result);
+        Ok(result)
+    }
+
+    /// Runs what lowers a function's body. Errors: if the function calls itself.
+    fn opened<T>(
+        &mut self,
+        function: &'m Operation,
+        run: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        let name = symbol_name(function).unwrap_or_default();
+        if self.open.contains(&name) {
+            let detail = format!("function `{name}` calls itself");
+            return Err(Error::unimplemented(detail).at(function.at.clone()));
+        }
+        if self.open.len() >= MAX_DEPTH {
+            let detail = format!("calls nested more than {MAX_DEPTH} deep");
+            return Err(Error::exhausted(detail).at(function.at.clone()));
+        }
+        self.open.push(name);
+        let result = run(self);
+        self.open.pop();
+        result
+    }
+}
+
+/// The body of a function. Errors: if it is only declared.
+pub(crate) fn function_block(function: &Operation) -> Result<&mlir::Block> {
+    function.regions.first().and_then(|region| region.blocks.first()).ok_or_else(|| {
+        let name = symbol_name(function).unwrap_or_default();
+        Error::invalid(format!("function `{name}` has no body")).at(function.at.clone())
+    })
+}
+
+/// A name with all characters replaced that HLO's names cannot have.
+fn hlo_name(name: &str) -> String {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let clean: String = name.chars().map(|c| if allowed(c) { c } else { '_' }).collect();
+    match clean.bytes().next() {
+        Some(b) if b.is_ascii_alphabetic() || b == b'_' => clean,
+        _ => format!("_{clean}"),
+    }
+}

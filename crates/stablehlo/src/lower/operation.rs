@@ -1,0 +1,192 @@
+//! One operation: which HLO it becomes, by name.
+
+use std::borrow::Cow;
+
+use helio_ir::{Error, InstrId, Op, Result};
+
+use super::attrs::Attrs;
+use super::body::Body;
+use super::{quantized, source, types};
+use crate::mlir::{Operation, Type};
+
+/// An operation being lowered: its operands, attributes, and the types of its results.
+pub(super) struct Site<'s, 'm> {
+    pub op: &'m Operation,
+    pub attrs: &'s Attrs<'m>,
+    pub operands: Vec<InstrId>,
+    pub operand_types: Vec<&'m Type>,
+    /// Of quantized results what the numbers stand for, once operands are that.
+    pub result_types: Vec<Cow<'m, Type>>,
+}
+
+impl Site<'_, '_> {
+    /// The only operand, the first two, or the first three. Errors: if there are fewer.
+    pub fn operands<const N: usize>(&self) -> Result<[InstrId; N]> {
+        self.operands.get(..N).and_then(|list| list.try_into().ok()).ok_or_else(|| {
+            Error::invalid(format!("{N} operands are needed, found {}", self.operands.len()))
+        })
+    }
+
+    /// The type of the first result. Errors: if there is none.
+    pub fn result(&self) -> Result<&Type> {
+        let first = self.result_types.first().map(Cow::as_ref);
+        first.ok_or_else(|| Error::invalid("a result is needed, but none is named"))
+    }
+
+    /// The shape of the first result.
+    pub fn result_array(&self) -> Result<helio_ir::ArrayShape> {
+        match self.result()? {
+            Type::Tensor(tensor) => types::array(tensor),
+            ty => Err(Error::invalid(format!("the result must be a tensor, is {ty}"))),
+        }
+    }
+
+    /// The element type of the first result.
+    pub fn result_element(&self) -> Result<helio_ir::ElementType> {
+        match self.result()? {
+            Type::Tensor(tensor) => types::element(&tensor.element),
+            ty => Err(Error::invalid(format!("the result must be a tensor, is {ty}"))),
+        }
+    }
+}
+
+impl<'m> Body<'_, 'm> {
+    /// Lowers an operation and binds its results. Errors: with its name and its place.
+    pub fn operation(&mut self, op: &'m Operation) -> Result<()> {
+        self.comes_from(op.at.clone(), op.location);
+        self.operation_here(op).map_err(|e| {
+            let place = match (&op.at, source::innermost(self.cx.source, op.location)) {
+                (None, Some(place)) => format!("{} at {place}", op.name),
+                _ => op.name.clone(),
+            };
+            e.in_instruction(&place).at(op.at.clone())
+        })
+    }
+
+    fn operation_here(&mut self, op: &'m Operation) -> Result<()> {
+        let attrs = Attrs::new(&op.attributes);
+        let source = self.cx.source;
+        let site = Site {
+            op,
+            attrs: &attrs,
+            operands: self.operands(op)?,
+            operand_types: op.operands.iter().map(|&value| source.type_of(value)).collect(),
+            result_types: op
+                .results
+                .iter()
+                .map(|&value| Cow::Borrowed(source.type_of(value)))
+                .collect(),
+        };
+        let results =
+            if quantized::concerns(&site) { self.quantized(&site)? } else { self.plain(&site)? };
+        attrs.finish()?;
+        if results.len() != op.results.len() {
+            let (found, named) = (results.len(), op.results.len());
+            return Err(Error::invalid(format!("{found} results, but {named} are named")));
+        }
+        for (i, (&id, ty)) in results.iter().zip(&site.result_types).enumerate() {
+            let found = self.shape(id);
+            let ty: &Type = ty;
+            if !types::agrees(found, ty) {
+                let detail = format!("result {i} has the type {ty}, but is {found}");
+                return Err(Error::invalid(detail));
+            }
+        }
+        for (&value, id) in op.results.iter().zip(results) {
+            self.bind(value, id);
+        }
+        Ok(())
+    }
+
+    /// The results of an operation on values that are not quantized, or as if they were not.
+    pub fn plain(&mut self, site: &Site<'_, 'm>) -> Result<Vec<InstrId>> {
+        let name = site.op.name.as_str();
+        if name == "stablehlo.cbrt" && self.element(site.operands::<1>()?[0])?.is_complex() {
+            return Ok(vec![self.elementwise("cbrt", site)?]);
+        }
+        // What CHLO had before StableHLO has the same meaning.
+        let moved = name.strip_prefix("chlo.").map(|name| format!("stablehlo.{name}"));
+        let known = self.cx.elementwise.get(name);
+        if let Some(op) = known.or(moved.and_then(|n| self.cx.elementwise.get(n.as_str()))) {
+            let op: Op = op.clone();
+            return Ok(vec![self.push(op, &site.operands)?]);
+        }
+        let dialect = name.split('.').next().unwrap_or_default();
+        match dialect {
+            "chlo" => self.chlo(site),
+            "check" | "interpreter" => self.check(site),
+            "func" | "sdy" | "builtin" => self.control(site),
+            "stablehlo" | "mhlo" => self.stablehlo(site),
+            _ => Err(unknown()),
+        }
+    }
+
+    fn stablehlo(&mut self, site: &Site<'_, 'm>) -> Result<Vec<InstrId>> {
+        let name = site.op.name.split_once('.').map_or("", |(_, name)| name);
+        Ok(vec![match name {
+            "compare" | "select" | "clamp" | "convert" | "bitcast_convert" | "reduce_precision" => {
+                self.elementwise(name, site)?
+            }
+            "constant"
+            | "iota"
+            | "broadcast"
+            | "broadcast_in_dim"
+            | "reshape"
+            | "transpose"
+            | "reverse"
+            | "concatenate"
+            | "slice"
+            | "dynamic_slice"
+            | "dynamic_update_slice"
+            | "pad"
+            | "get_dimension_size"
+            | "set_dimension_size" => self.movement(name, site)?,
+            "dynamic_iota"
+            | "dynamic_broadcast_in_dim"
+            | "dynamic_reshape"
+            | "dynamic_pad"
+            | "dynamic_gather"
+            | "dynamic_conv"
+            | "real_dynamic_slice" => self.dynamic(name, site)?,
+            "dot" | "dot_general" | "einsum" | "unary_einsum" | "convolution" | "cholesky"
+            | "triangular_solve" | "fft" => self.linear_algebra(name, site)?,
+            "gather" | "torch_index_select" => self.indexing(name, site)?,
+            "rng" => self.rng(site)?,
+            "replica_id" | "partition_id" | "collective_permute" => {
+                self.collective_one(name, site)?
+            }
+            "reduce" | "reduce_window" | "scatter" | "sort" | "map" | "select_and_scatter" => {
+                return self.with_regions(name, site);
+            }
+            "all_reduce"
+            | "all_gather"
+            | "all_to_all"
+            | "reduce_scatter"
+            | "collective_broadcast"
+            | "collective_reduce" => {
+                return self.collective(name, site);
+            }
+            "while"
+            | "if"
+            | "case"
+            | "tuple"
+            | "get_tuple_element"
+            | "optimization_barrier"
+            | "composite"
+            | "after_all"
+            | "create_token" => return self.control(site),
+            "custom_call" => return self.custom_call(site),
+            "rng_bit_generator"
+            | "batch_norm_training"
+            | "batch_norm_inference"
+            | "batch_norm_grad" => return self.several_results(name, site),
+            "infeed" | "outfeed" | "send" | "recv" => return self.host(name, site),
+            _ => return Err(unknown()),
+        }])
+    }
+}
+
+/// The error for an operation that helio does not know.
+pub(super) fn unknown() -> Error {
+    Error::unimplemented("an operation that helio does not know")
+}

@@ -1,0 +1,135 @@
+//! The interpreter as an engine, also of several processes, each on a thread of its own.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use helio_eval::services::{Channel, Collectives, Host, Participant, Rendezvous};
+use helio_eval::{Context, evaluate};
+use helio_ir::{Code, Error, Literal, Module, Result, Shape, Verified};
+use helio_stablehlo::{Engine, Process};
+
+/// How long a process waits for others: far longer than any of them computes.
+const WAIT: Duration = Duration::from_secs(20);
+
+pub struct Interpreter;
+
+impl Engine for Interpreter {
+    fn run(&self, module: &Module, arguments: Vec<Literal>) -> Result<Literal> {
+        evaluate(&verified(module)?, &arguments, &Context::default())
+    }
+
+    fn run_parallel(&self, processes: Vec<Process>, infeed: Vec<Literal>) -> Result<Vec<Literal>> {
+        let world = Arc::new(World::default());
+        world.lock().infeed = infeed.into();
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = processes
+                .into_iter()
+                .map(|process| {
+                    let world = world.clone();
+                    scope.spawn(move || {
+                        let result = run_one(process, &world);
+                        if result.is_err() {
+                            world.lock().is_lost = true;
+                            world.changed.notify_all();
+                        }
+                        result
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+        })
+    }
+}
+
+fn run_one(process: Process, world: &Arc<World>) -> Result<Literal> {
+    let config = &process.module.config;
+    let cx = Context {
+        me: Participant { replica: process.replica, partition: process.partition },
+        replica_count: config.replica_count.unwrap_or(1),
+        partition_count: config.num_partitions.unwrap_or(1),
+        collectives: world.clone(),
+        host: world.clone(),
+        ..Context::default()
+    };
+    evaluate(&verified(&process.module)?, &process.arguments, &cx)
+}
+
+pub fn verified(module: &Module) -> Result<Verified<Module>> {
+    helio_ir::verify(module.clone()).map_err(|mut errors| errors.remove(0))
+}
+
+/// What processes share: the values they have given at each meeting, and queues.
+#[derive(Default)]
+struct World {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    given: HashMap<(Rendezvous, Participant), Vec<Literal>>,
+    channels: HashMap<i64, VecDeque<Literal>>,
+    infeed: VecDeque<Literal>,
+    is_lost: bool,
+}
+
+impl World {
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until there is something to take.
+    fn wait<T>(&self, mut take: impl FnMut(&mut State) -> Option<T>) -> Result<T> {
+        let begin = Instant::now();
+        let mut state = self.lock();
+        loop {
+            if let Some(value) = take(&mut state) {
+                return Ok(value);
+            }
+            let left = WAIT.saturating_sub(begin.elapsed());
+            if state.is_lost || left.is_zero() {
+                return Err(Error::new(Code::Unavailable, "another process does not come"));
+            }
+            let waited = self.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl Collectives for World {
+    fn exchange(&self, at: &Rendezvous, me: Participant, value: Literal) -> Result<Vec<Literal>> {
+        let visit = {
+            let mut state = self.lock();
+            let mine = state.given.entry((at.clone(), me)).or_default();
+            mine.push(value);
+            mine.len() - 1
+        };
+        self.changed.notify_all();
+        self.wait(|state| {
+            let of =
+                |peer: &Participant| state.given.get(&(at.clone(), *peer))?.get(visit).cloned();
+            at.group.iter().map(of).collect()
+        })
+    }
+}
+
+impl Host for World {
+    fn infeed(&self, _: Participant, _: &Shape) -> Result<Literal> {
+        self.wait(|state| state.infeed.pop_front())
+    }
+
+    fn outfeed(&self, _: Participant, _: Literal) -> Result<()> {
+        Ok(())
+    }
+
+    fn send(&self, _: Participant, channel: Channel, value: Literal) -> Result<()> {
+        self.lock().channels.entry(channel.id).or_default().push_back(value);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    fn recv(&self, _: Participant, channel: Channel, _: &Shape) -> Result<Literal> {
+        self.wait(|state| state.channels.get_mut(&channel.id)?.pop_front())
+    }
+}
