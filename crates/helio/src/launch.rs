@@ -30,11 +30,14 @@ struct Seat {
     has_left: bool,
 }
 
+/// A participant's run, in what surrounds it.
+type Work<T> = Box<dyn FnOnce(&Context) -> Result<T> + Send>;
+
 /// What one participant has to do, for results of type `T`.
 struct Task<T> {
     seat: Seat,
     cx: Context,
-    work: Box<dyn FnOnce(&Context) -> Result<T> + Send>,
+    work: Work<T>,
     /// Hands on what came of it.
     deliver: Box<dyn FnOnce(Result<T>) + Send>,
     done: Completer,

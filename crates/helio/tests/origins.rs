@@ -99,11 +99,15 @@ fn the_plan_knows() {
     }
 }
 
+/// What an observer was told of a step that has ended: its number, its text, and the shapes and sizes
+/// in bytes of its outputs.
+type Told = (u32, String, Vec<(String, usize)>);
+
 /// What an observer was told.
 #[derive(Debug, Default)]
 struct Log {
     before: Mutex<Vec<u32>>,
-    after: Mutex<Vec<(u32, String, Vec<(String, usize)>)>>,
+    after: Mutex<Vec<Told>>,
 }
 
 impl Observer for Log {

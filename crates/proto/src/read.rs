@@ -6,7 +6,8 @@ use std::sync::Arc;
 use helio_ir::ops::{Constant, Parameter};
 use helio_ir::text::attrs::{Attr, AttrReader, quote};
 use helio_ir::{
-    CompId, Computation, Error, Extra, Instr, InstrId, Location, Module, Op, Result, Shape,
+    BackendConfig, CompId, Computation, Error, Extra, Instr, InstrId, Location, Module, Op, Result,
+    Shape, Sharding,
 };
 use prost::Message;
 
@@ -174,14 +175,19 @@ fn read_extra(
     find: &dyn Fn(&i64) -> Result<InstrId>,
 ) -> Result<Extra> {
     let metadata = proto.metadata.as_deref().map(header::read_metadata);
+    let sharding = proto.sharding.as_deref().map(sharding::read).transpose()?;
+    let sharding = sharding.as_deref().map(Sharding::read).transpose()?;
     let config = &proto.backend_config;
     let config = match config.is_empty() {
         true => None,
-        false => Some(fields::configuration(config, "a back end's configuration")?),
+        false => {
+            let text = fields::configuration(config, "a back end's configuration")?;
+            Some(BackendConfig::read(&text))
+        }
     };
     Ok(Extra {
         metadata: metadata.filter(|m| *m != Default::default()).map(Arc::new),
-        sharding: proto.sharding.as_deref().map(sharding::read).transpose()?,
+        sharding,
         frontend_attributes: header::read_frontend(proto.frontend_attributes.as_ref()),
         backend_config: config,
         control_predecessors: proto

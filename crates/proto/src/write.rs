@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use helio_ir::ops::ApiVersion;
 use helio_ir::text::attrs::AttrWriter;
 use helio_ir::{
     CompId, Computation, Error, Extra, Instr, InstrId, Module, Op, ProgramShape, Result, Shape,
@@ -153,7 +154,7 @@ fn write_op(
         proto.batch_group_count = proto.batch_group_count.max(1);
     }
     if let Op::CustomCall(call) = op
-        && call.api_version.is_none()
+        && call.api_version == ApiVersion::Original
     {
         proto.custom_call_api_version = 1;
     }
@@ -167,10 +168,11 @@ fn write_extra(
 ) -> Result<()> {
     let metadata = extra.metadata.as_deref().map(header::write_metadata).transpose()?;
     proto.metadata = metadata.map(Box::new);
-    proto.sharding = extra.sharding.as_deref().map(sharding::write).transpose()?.map(Box::new);
+    let sharding = extra.sharding.as_ref().map(|sharding| sharding::write(&sharding.to_string()));
+    proto.sharding = sharding.transpose()?.map(Box::new);
     proto.frontend_attributes = header::write_frontend(&extra.frontend_attributes)?;
     if let Some(config) = &extra.backend_config {
-        proto.backend_config = fields::unquoted(config)?.into_bytes();
+        proto.backend_config = fields::unquoted(&config.to_string())?.into_bytes();
     }
     proto.control_predecessor_ids = extra.control_predecessors.iter().map(|&id| ids(id)).collect();
     Ok(())

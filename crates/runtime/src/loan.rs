@@ -26,7 +26,7 @@ struct State {
 // SAFETY: the pointers are those of `&[u8]`, which may be read from any thread; that they are read
 // only while the slices are borrowed, `Loan::lend` and `Loan::read` see to.
 unsafe impl Send for Loan {}
-// SAFETY: as above; all that changes is behind the lock.
+// SAFETY: a shared loan gives bytes to readers only, and all that changes is behind the lock.
 unsafe impl Sync for Loan {}
 
 /// Ends a loan when it is dropped, a panic of the lender included.

@@ -13,10 +13,13 @@ use crate::Meter;
 use crate::services::{Collectives, Sink};
 use crate::testing::{Bench, counting, of, values};
 
+/// A participant at the rendezvous of an operation and group.
+type Visitor = (RendezvousId, Vec<Participant>, Participant);
+
 /// Exchange of copies between threads of this process, for those who come as often as the others.
 #[derive(Default)]
 struct Table {
-    given: Mutex<HashMap<(RendezvousId, Vec<Participant>, Participant), Vec<Given>>>,
+    given: Mutex<HashMap<Visitor, Vec<Given>>>,
     changed: Condvar,
 }
 

@@ -1,7 +1,7 @@
 //! Collective operations on the bytes of slots: arrays of other participants are read where they lie,
 //! and joined, dealt out or folded into the result, in the order of the group.
 
-use helio_eval::services::{Context, Participant, Rendezvous, RendezvousId};
+use helio_eval::services::{Context, Participant, Rendezvous, RendezvousId, Sink};
 use helio_eval::{Meter, guarded};
 use helio_ir::ops::{AllReduceStart, CollectiveAttrs, GroupMode};
 use helio_ir::{ArrayShape, CompId, Error, Instr, InstrId, Module, Op, Result};
@@ -174,7 +174,7 @@ impl Collective {
         run: &Surroundings<'_>,
         (me, count): (usize, usize),
         outputs: &'t mut [&mut [u8]],
-    ) -> Result<Box<dyn FnMut(usize, &[&[u8]]) -> Result<()> + 't>> {
+    ) -> Result<Box<Sink<'t>>> {
         let arrays = &self.arrays;
         Ok(match &self.kind {
             Kind::Fold { fold, is_scattered } => {

@@ -40,7 +40,7 @@ impl BackendConfig {
     }
 
     /// What HLO text has behind `backend_config=`: a quoted string, or something in braces.
-    pub(crate) fn read(text: &str) -> Self {
+    pub fn read(text: &str) -> Self {
         let value = if text.starts_with('{') {
             braced(text).unwrap_or(ConfigValue::Other)
         } else {

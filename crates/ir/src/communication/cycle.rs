@@ -264,7 +264,7 @@ impl<'m> Program<'m> {
         }
         // For each channel and pair, the events of its sends, receives, and ends of receives. What
         // does not happen once counts as twice.
-        let mut by_key: HashMap<(i64, Option<(usize, usize)>), [Vec<usize>; 3]> = HashMap::new();
+        let mut by_key: HashMap<ChannelEnds, [Vec<usize>; 3]> = HashMap::new();
         for (&(id, of), times) in uses.iter().zip(&times) {
             let kind = match of.kind {
                 Kind::Send => 0,
@@ -284,17 +284,19 @@ impl<'m> Program<'m> {
                 }
             }
         }
-        let once =
-            |((_, pair), events): ((i64, Option<(usize, usize)>), [Vec<usize>; 3])| match events
-                .each_ref()
-                .map(|events| &events[..])
-            {
-                [&[send], &[recv], &[recv_done]] => Some(Transfer { pair, send, recv, recv_done }),
-                _ => None,
-            };
+        let once = |((_, pair), events): (ChannelEnds, [Vec<usize>; 3])| match events
+            .each_ref()
+            .map(|events| &events[..])
+        {
+            [&[send], &[recv], &[recv_done]] => Some(Transfer { pair, send, recv, recv_done }),
+            _ => None,
+        };
         by_key.into_iter().filter_map(once).collect()
     }
 }
+
+/// A channel, and of its source-target pairs one, if it states pairs.
+type ChannelEnds = (i64, Option<(usize, usize)>);
 
 /// One transfer, by its events.
 struct Transfer {

@@ -267,7 +267,7 @@ fn observers_see_every_step_and_errors_say_which() {
     observed(&Arc::default()).unwrap();
     let stopped =
         observed(&Arc::new(Meter::new(Limits { max_steps: Some(10), ..Limits::default() })));
-    assert!(matches!(stopped, Err(RunError::Stopped { at: Some(StepId(1)), .. })), "{stopped:?}");
+    assert!(matches!(stopped, Err(RunError::Stopped { at: Some(StepId(2)), .. })), "{stopped:?}");
     let all: Vec<(u32, &[u8])> = log.0.iter().map(|(id, bytes)| (*id, &bytes[..])).collect();
     let none: &[u8] = &[];
     assert_eq!(all[..4], [(0, none), (100, &[4]), (1, none), (2, none)]);

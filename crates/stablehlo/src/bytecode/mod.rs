@@ -41,14 +41,14 @@ pub fn read(file: &[u8]) -> Result<Module> {
     let container = Container::read(file)?;
     let version = container.producer.strip_prefix(PRODUCER);
     let version: Option<Version> = version.map(str::parse).transpose()?;
-    if let Some(version) = version {
-        if version < Version::OLDEST || version.major > Version::NEWEST.major {
-            let (oldest, newest) = (Version::OLDEST, Version::NEWEST.major);
-            return Err(Error::unimplemented(format!(
-                "a portable artifact of StableHLO {version}; {oldest} and later versions up to \
-                 {newest}.x can be read"
-            )));
-        }
+    if let Some(version) = version
+        && (version < Version::OLDEST || version.major > Version::NEWEST.major)
+    {
+        let (oldest, newest) = (Version::OLDEST, Version::NEWEST.major);
+        return Err(Error::unimplemented(format!(
+            "a portable artifact of StableHLO {version}; {oldest} and later versions up to \
+             {newest}.x can be read"
+        )));
     }
     ir::read(Tables::new(container, file.len()), version)
 }

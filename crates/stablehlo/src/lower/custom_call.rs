@@ -128,9 +128,7 @@ fn typed(attribute: &Attribute) -> Result<Typed> {
         Attribute::Integer { value, ty } => Typed::Integer(*value, types::element(ty)?),
         Attribute::Float { value, ty } => Typed::Float(*value, types::element(ty)?),
         Attribute::String(value) => Typed::String(value.clone()),
-        Attribute::Array(values) => {
-            Typed::List(values.iter().map(typed).collect::<Result<_>>()?)
-        }
+        Attribute::Array(values) => Typed::List(values.iter().map(typed).collect::<Result<_>>()?),
         Attribute::Integers(values) => {
             let ty = ElementType::S64;
             let number = |&value: &i64| Typed::Integer(value.into(), ty);
@@ -146,7 +144,10 @@ fn typed(attribute: &Attribute) -> Result<Typed> {
 /// Lists of dimensions from the fastest-varying to the slowest, if there are any.
 fn layouts(attribute: Option<&Attribute>) -> Result<Option<Vec<Vec<usize>>>> {
     let Some(Attribute::Array(list)) = attribute else { return Ok(None) };
-    list.iter().map(|each| super::attrs::size_list("layouts", each)).collect::<Result<_>>().map(Some)
+    list.iter()
+        .map(|each| super::attrs::size_list("layouts", each))
+        .collect::<Result<_>>()
+        .map(Some)
 }
 
 fn with_layouts(shapes: Vec<Shape>, layouts: Vec<Vec<usize>>) -> Result<Vec<Shape>> {

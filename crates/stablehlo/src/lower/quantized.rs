@@ -68,7 +68,7 @@ pub(super) fn concerns(site: &Site<'_, '_>) -> bool {
         (&first.storage, &first.scales, &first.zero_points)
             == (&other.storage, &other.scales, &other.zero_points)
     };
-    !ON_STORAGE.contains(&name) && !(MOVES.contains(&name) && found.all(same))
+    !(ON_STORAGE.contains(&name) || MOVES.contains(&name) && found.all(same))
 }
 
 impl<'m> Body<'_, 'm> {
@@ -91,7 +91,7 @@ impl<'m> Body<'_, 'm> {
                     Some(quantized) => {
                         let mut ty = ty.as_tensor().cloned();
                         if let Some(tensor) = &mut ty {
-                            tensor.element = Box::new(quantized.expressed.clone());
+                            *tensor.element = quantized.expressed.clone();
                         }
                         Cow::Owned(ty.map_or(Type::None, Type::Tensor))
                     }

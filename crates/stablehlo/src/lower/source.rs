@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use helio_ir::stack_frames::{FileLocation, StackFrame, StackFrames};
 use helio_ir::Metadata;
+use helio_ir::stack_frames::{FileLocation, StackFrame, StackFrames};
 
 use crate::mlir::{LocId, Location, Module};
 
@@ -45,7 +45,7 @@ impl Sources {
         let (mut op_name, mut at) = (None, location);
         // The outermost name is the operation's; those of the calls are functions'.
         if let Some(Location::Name { name, child }) = get(module, at)
-            && *name != ""
+            && !name.is_empty()
         {
             (op_name, at) = (Some(name.clone()), *child);
         }

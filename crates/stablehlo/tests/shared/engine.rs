@@ -4,8 +4,10 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use helio_eval::services::{Channel, Collectives, Host, Participant, Rendezvous};
-use helio_eval::{Context, evaluate};
+use helio_eval::services::{
+    Channel, Collectives, Host, Participant, Rendezvous, RendezvousId, Sink,
+};
+use helio_eval::{Context, Meter, evaluate};
 use helio_ir::{Code, Error, Literal, Module, Result, Shape, Verified};
 use helio_stablehlo::{Engine, Process};
 
@@ -59,6 +61,9 @@ pub fn verified(module: &Module) -> Result<Verified<Module>> {
     helio_ir::verify(module.clone()).map_err(|mut errors| errors.remove(0))
 }
 
+/// An operation and the group that meets at it.
+type Meeting = (RendezvousId, Vec<Participant>);
+
 /// What processes share: the values they have given at each meeting, and queues.
 #[derive(Default)]
 struct World {
@@ -68,7 +73,8 @@ struct World {
 
 #[derive(Default)]
 struct State {
-    given: HashMap<(Rendezvous, Participant), Vec<Literal>>,
+    /// What each participant has given at each meeting, visit by visit.
+    given: HashMap<(Meeting, Participant), Vec<Vec<Vec<u8>>>>,
     channels: HashMap<i64, VecDeque<Literal>>,
     infeed: VecDeque<Literal>,
     is_lost: bool,
@@ -98,19 +104,40 @@ impl World {
 }
 
 impl Collectives for World {
-    fn exchange(&self, at: &Rendezvous, me: Participant, value: Literal) -> Result<Vec<Literal>> {
+    fn exchange(
+        &self,
+        at: &Rendezvous<'_>,
+        me: Participant,
+        mine: &[&[u8]],
+        _: &Meter,
+        sink: &mut Sink<'_>,
+    ) -> Result<()> {
+        let meeting: Meeting = (at.operation, at.group.to_vec());
         let visit = {
             let mut state = self.lock();
-            let mine = state.given.entry((at.clone(), me)).or_default();
-            mine.push(value);
-            mine.len() - 1
+            let given = state.given.entry((meeting.clone(), me)).or_default();
+            given.push(mine.iter().map(|bytes| bytes.to_vec()).collect());
+            given.len() - 1
         };
         self.changed.notify_all();
-        self.wait(|state| {
-            let of =
-                |peer: &Participant| state.given.get(&(at.clone(), *peer))?.get(visit).cloned();
-            at.group.iter().map(of).collect()
-        })
+        let all = self.wait(|state| {
+            let of = |&peer: &Participant| {
+                state.given.get(&(meeting.clone(), peer))?.get(visit).cloned()
+            };
+            at.group.iter().map(of).collect::<Option<Vec<_>>>()
+        })?;
+        for (i, bytes) in all.iter().enumerate() {
+            let bytes: Vec<&[u8]> = bytes.iter().map(Vec::as_slice).collect();
+            sink(i, &bytes)?;
+        }
+        Ok(())
+    }
+
+    fn leave(&self, _: Participant, outcome: Result<(), &Error>) {
+        if outcome.is_err() {
+            self.lock().is_lost = true;
+            self.changed.notify_all();
+        }
     }
 }
 

@@ -104,7 +104,7 @@ impl Case {
             Ok(World { args, expected: literal(expected, &shape.result)? })
         });
         let worlds = worlds.collect::<Result<Vec<World>, String>>()?;
-        Ok(Ready::Compare(module, worlds))
+        Ok(Ready::Compare(Box::new(module), worlds))
     }
 
     /// Errors: the printed text is another when it is printed again.
@@ -121,8 +121,8 @@ impl Case {
     }
 
     /// Errors: the warnings are others than the case says.
-    fn check_warnings(&self, found: &[helio::Error]) -> Result<(), String> {
-        let says = |(rule, words): &(String, Option<String>), e: &helio::Error| {
+    fn check_warnings(&self, found: &[Error]) -> Result<(), String> {
+        let says = |(rule, words): &(String, Option<String>), e: &Error| {
             let has_words = words.as_ref().is_none_or(|words| e.detail().contains(words));
             e.rule_id() == Some(rule) && e.location().is_some() && has_words
         };
@@ -179,12 +179,7 @@ impl Case {
         Ok(())
     }
 
-    fn run(
-        &self,
-        program: &Executable,
-        run: &dyn Fn(&[&[Literal]], &RunOptions) -> Result<Vec<Literal>, Error>,
-        worlds: &[World],
-    ) -> Result<(), String> {
+    fn run(&self, program: &Executable, run: &RunAll<'_>, worlds: &[World]) -> Result<(), String> {
         let queues = Arc::new(HostQueues::new());
         let shapes = helio::infeed_shapes(program.module());
         for replica in 0..self.replicas {
@@ -231,12 +226,15 @@ impl Case {
     }
 }
 
+/// Runs a program on the arguments of each replica.
+type RunAll<'r> = dyn Fn(&[&[Literal]], &RunOptions) -> Result<Vec<Literal>, Error> + 'r;
+
 /// What is to be done with a case.
 enum Ready {
     /// Nothing any more.
     Shown(Shown),
     /// To run the module in these worlds, one for each replica.
-    Compare(Verified<Module>, Vec<World>),
+    Compare(Box<Verified<Module>>, Vec<World>),
 }
 /// How long replicas may take together: far longer than any of them computes.
 const REPLICAS_TIME: Duration = Duration::from_secs(60);
