@@ -1,9 +1,10 @@
-//! Runs `tests/cases/errors`: each program there breaks the one rule it names, and no other.
+//! Runs `tests/cases/errors`: each program there breaks the one rule it names, and no other, or
+//! verifies with the warnings that it states.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use helio_ir::{Code, Error, text, verify};
+use helio_ir::{Code, Error, communication, text, verify};
 
 /// What a program must be rejected for.
 struct Expected<'a> {
@@ -46,19 +47,18 @@ fn check(program: &str) -> Result<(), String> {
         let code = program.lines().find(|line| !line.starts_with("//") && !line.trim().is_empty());
         return match code {
             None => Ok(()),
-            Some(line) => Err(format!("`{line}` without an error directive")),
+            Some(_) => check_warnings(program),
         };
     };
     let errors = match errors(program) {
         errors if errors.is_empty() => return Err(format!("{}: accepted", expected.rule)),
         errors => errors,
     };
-    let [error] = &errors[..] else {
-        return Err(format!("{}: more than one error: {errors:?}", expected.rule));
-    };
-    if error.rule_id() != Some(expected.rule) {
-        return Err(format!("{}: rejected for another reason: {error}", expected.rule));
+    // What is wrong with both halves of a transfer is said of both.
+    if let Some(other) = errors.iter().find(|error| error.rule_id() != Some(expected.rule)) {
+        return Err(format!("{}: rejected for another reason: {other}", expected.rule));
     }
+    let error = &errors[0];
     if !expected.words.is_none_or(|words| error.detail().contains(words)) {
         let words = expected.words.unwrap_or_default();
         return Err(format!("{}: nothing of \"{words}\" in: {error}", expected.rule));
@@ -67,6 +67,21 @@ fn check(program: &str) -> Result<(), String> {
         return Err(format!("{}: no place in: {error}", expected.rule));
     }
     Ok(())
+}
+
+/// A program without an error has the warnings that it states: `// warning: infeed.C3 "words"`, a line
+/// for each, in their order.
+fn check_warnings(program: &str) -> Result<(), String> {
+    let stated = program.lines().filter_map(|line| line.strip_prefix("// warning:"));
+    let stated: Vec<&str> = stated.map(str::trim).collect();
+    let module = text::parse(program).and_then(verify).map_err(|e| format!("rejected: {e:?}"))?;
+    let found = communication::warnings(&module);
+    let says = |stated: &str, found: &Error| {
+        let (rule, words) = stated.split_once(' ').unwrap_or((stated, ""));
+        found.rule_id() == Some(rule) && found.detail().contains(words.trim().trim_matches('"'))
+    };
+    let agree = stated.len() == found.len() && stated.iter().zip(&found).all(|(s, f)| says(s, f));
+    if agree { Ok(()) } else { Err(format!("warnings {stated:?} are stated, found {found:?}")) }
 }
 
 /// What the line `// error: pad.C4 "dimension 1"` says, if there is one.

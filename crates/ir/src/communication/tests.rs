@@ -156,35 +156,3 @@ fn large_programs_take_no_long() {
     );
     assert!(begin.elapsed().as_secs() < 60, "{:?}", begin.elapsed());
 }
-
-#[test]
-fn temporary_cases() {
-    let text = std::fs::read_to_string("../../tests/cases/errors/communication.hlo").unwrap();
-    let mut bad = String::new();
-    for (i, program) in text.split("\n// -----").enumerate() {
-        let stated: Vec<&str> = program
-            .lines()
-            .filter_map(|l| l.strip_prefix("// error: ").or(l.strip_prefix("// warning: ")))
-            .collect();
-        let module = match parse(program) {
-            Ok(m) => m,
-            Err(e) => {
-                bad += &format!("{i}: parse {e:?}\n");
-                continue;
-            }
-        };
-        let found = match verify(module) {
-            Ok(module) => warnings(&module),
-            Err(errors) => errors,
-        };
-        let ok = found.len() == stated.len()
-            && found.iter().zip(&stated).all(|(f, s)| {
-                let (rule, words) = s.split_once('"').unwrap_or((s, ""));
-                f.rule_id() == Some(rule.trim()) && f.detail().contains(words.trim_end_matches('"'))
-            });
-        if !ok {
-            bad += &format!("{i}: {found:#?} for {stated:?}\n");
-        }
-    }
-    assert!(bad.is_empty(), "{bad}");
-}
