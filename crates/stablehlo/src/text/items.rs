@@ -9,8 +9,9 @@ use crate::mlir::{Attribute, Dense, Field, TensorType, Type};
 impl Parser<'_> {
     /// `, key = value` until something else comes.
     pub(super) fn items(&mut self, written: &mut Written) -> Result<()> {
-        // What has no operands begins without a comma.
-        let mut is_first = written.op.operands.is_empty() && !self.scan.peek_word().is_empty();
+        // What has no operands begins without a comma; or there is nothing but its location.
+        let word = self.scan.peek_word();
+        let mut is_first = written.op.operands.is_empty() && !word.is_empty() && word != "loc";
         while std::mem::take(&mut is_first) || self.scan.eat(",") {
             self.scan.space();
             let start = self.scan.pos();

@@ -49,7 +49,7 @@ fn errors_say_what_was_expected_and_where() {
             "%0 = stablehlo.constant dense<\"0x01\"> : tensor<2xi32>",
             "2:30: invalid argument: 1 bytes for tensor<2xi32>, which needs 2 times 4",
         ),
-        ("%x = stablehlo.tanh %x : tensor<2xf33>", "2:33: invalid argument: unknown type `f33`"),
+        ("%x = stablehlo.tanh %x : tensor<2xf33>", "2:35: invalid argument: unknown type `f33`"),
     ] {
         assert_eq!(body_error(text), expected, "{text}");
     }

@@ -3,7 +3,7 @@
 !pair = tensor<2xf32>
 module @aliases attributes {mhlo.num_replicas = 1 : i32} {
   func.func public @main() attributes {jax.uses_shape_polymorphism = false} {
-    %0 = stablehlo.constant {note = "kept \22 as is"} dense<[1.0, 2.0]> : !pair loc(#loc0)
+    %0 = stablehlo.constant dense<[1.0, 2.0]> : !pair loc(#loc0)
     %1 = call @double(%0) : (!pair) -> !pair loc("jit(f)/double"(#loc0))
     check.expect_eq_const %1, dense<[2.0, 4.0]> : tensor<2xf32>
     func.return

@@ -119,7 +119,8 @@ fn differences_are_told() {
     );
     assert_eq!(
         check("%1 = stablehlo.reshape %0 : (tensor<2xf32>) -> tensor<3xf32>"),
-        "3:1: invalid argument[reshape.C1]: x"
+        "3:1: invalid argument[reshape.C4]: stablehlo.reshape: operand and result must have as many \
+         elements, found f32[2] of 2 and f32[3] of 3"
     );
 }
 
