@@ -39,6 +39,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("helio-eval", &["helio-ir", "helio-limits"]),
     ("helio-passes", &["helio-eval", "helio-ir"]),
     ("helio-stablehlo", &["helio-eval", "helio-ir"]),
+    ("helio-proto", &["helio-ir"]),
     ("helio-codegen", &["helio-ir"]),
     // It runs what the code generator vouches for, and nothing else.
     ("helio-runtime", &["helio-codegen", "helio-fft", "helio-limits"]),

@@ -1,13 +1,10 @@
-//! Channels: who sends into them, who receives from them, and whether the two fit.
+//! Channels: who sends into them, and who receives from them.
 
 use std::collections::BTreeMap;
 
 use super::{Found, Place, found, places};
 use crate::ops::transfer_pairs;
-use crate::{Instr, Module, Op, Shape};
-
-/// The most sends into a channel with which receives are compared; programs have one or a few.
-const MAX_SENDS: usize = 256;
+use crate::{Instr, Module, Op};
 
 /// Which of its four instructions uses a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -129,7 +126,7 @@ impl<'m> Channels<'m> {
         }
     }
 
-    /// `channel.C3` and `channel.C5`.
+    /// `channel.C5`.
     pub(super) fn errors(&self) -> Vec<Found> {
         let mut errors = Vec::new();
         for (id, uses) in &self.uses {
@@ -141,21 +138,6 @@ impl<'m> Channels<'m> {
                          targets, but nothing sends into it"
                     );
                     errors.push(found(recv.place, recv.instr, "channel.C5", detail));
-                }
-                let expected = value(recv.instr);
-                let fits =
-                    |send: &&Use<'_>| value(send.instr).is_some_and(|sent| same(sent, expected));
-                if let Some(send) = sends.first()
-                    && sends.len() <= MAX_SENDS
-                    && !sends.iter().any(fits)
-                {
-                    let detail = format!(
-                        "receives {} from channel {id}, into which `{}` sends {}",
-                        shown(expected),
-                        send.instr.name,
-                        shown(value(send.instr))
-                    );
-                    errors.push(found(recv.place, recv.instr, "channel.C3", detail));
                 }
             }
         }
@@ -228,17 +210,4 @@ fn ensure_below(
 
 fn of_kind<'a, 'm>(uses: &'a [Use<'m>], kind: Kind) -> Vec<&'a Use<'m>> {
     uses.iter().filter(|of| of.kind == kind).collect()
-}
-
-/// What is on its way after a `send` or `recv`.
-fn value(instr: &Instr) -> Option<&Shape> {
-    instr.shape.as_tuple()?.first()
-}
-
-fn same(sent: &Shape, expected: Option<&Shape>) -> bool {
-    expected.is_none_or(|expected| sent.same(expected))
-}
-
-fn shown(shape: Option<&Shape>) -> String {
-    shape.map_or("nothing".to_owned(), crate::verify::brief)
 }

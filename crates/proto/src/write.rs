@@ -1,0 +1,182 @@
+//! Modules to messages.
+
+use std::collections::HashSet;
+
+use helio_ir::ops::ApiVersion;
+use helio_ir::text::attrs::AttrWriter;
+use helio_ir::{
+    CompId, Computation, Error, Extra, Instr, InstrId, Module, Op, ProgramShape, Result, Shape,
+};
+use prost::Message;
+
+use crate::attributes::CALLS;
+use crate::messages::{HloComputationProto, HloInstructionProto, HloModuleProto};
+use crate::{attributes, fields, header, literal, shape, sharding};
+
+/// Writes a module as a serialized `xla.HloModuleProto`, which XLA reads. Errors: `Unimplemented`
+/// for attributes that messages do not have (a `domain`), and for constants whose values the text
+/// of the module left out.
+pub fn write(module: &Module) -> Result<Vec<u8>> {
+    write_message(module).map(|proto| proto.encode_to_vec())
+}
+
+/// The message for a module. Errors: as for [`write()`].
+pub fn write_message(module: &Module) -> Result<HloModuleProto> {
+    if module.computations().is_empty() {
+        return Err(Error::rule("module.C1", "a module without computations"));
+    }
+    let mut proto = HloModuleProto {
+        name: module.name.clone(),
+        entry_computation_name: module.entry().name.clone(),
+        entry_computation_id: computation_id(module.entry_id()),
+        ..HloModuleProto::default()
+    };
+    header::write(&module.config, &mut proto)?;
+    let program = match &module.config.entry_layout {
+        Some(program) => program.clone(),
+        None => module.entry().program_shape(),
+    };
+    proto.host_program_shape = Some(shape::write_program(&program, param_names(module.entry())));
+    // XLA numbers the instructions of a module through.
+    let mut first = 0;
+    let fused = fused(module);
+    for id in module.ids() {
+        let computation = module.computation(id);
+        let mut written = write_computation(module, id, first)?;
+        written.is_fusion_computation = fused.contains(&id);
+        proto.computations.push(written);
+        first += computation.instrs().len() as i64;
+    }
+    Ok(proto)
+}
+
+/// XLA takes 0 for no number.
+fn computation_id(id: CompId) -> i64 {
+    i64::from(id.0) + 1
+}
+
+/// The computations that fusions call.
+fn fused(module: &Module) -> HashSet<CompId> {
+    let instrs = module.computations().iter().flat_map(|computation| computation.instrs());
+    let called = instrs.filter_map(|instr| match &instr.op {
+        Op::Fusion(fusion) => Some(fusion.calls),
+        _ => None,
+    });
+    called.collect()
+}
+
+fn param_names(computation: &Computation) -> Vec<String> {
+    computation.params().values().map(|&id| computation.instr(id).name.clone()).collect()
+}
+
+fn write_computation(module: &Module, id: CompId, first: i64) -> Result<HloComputationProto> {
+    let computation = module.computation(id);
+    let ids = |id: InstrId| first + i64::from(id.0);
+    let program: ProgramShape = computation.program_shape();
+    let thread = computation.attributes.iter().find(|pair| pair.0 == "execution_thread");
+    let mut proto = HloComputationProto {
+        name: computation.name.clone(),
+        program_shape: Some(shape::write_program(&program, param_names(computation))),
+        id: computation_id(id),
+        root_id: ids(computation.root()),
+        execution_thread: thread.map_or(Ok("main".to_owned()), |t| fields::unquoted(&t.1))?,
+        ..HloComputationProto::default()
+    };
+    for id in computation.ids() {
+        let instr = computation.instr(id);
+        let written = write_instr(computation, instr, &ids);
+        let mut written = written.map_err(|e| module.locate(e, instr))?;
+        written.id = ids(id);
+        proto.instructions.push(written);
+    }
+    Ok(proto)
+}
+
+fn write_instr(
+    computation: &Computation,
+    instr: &Instr,
+    ids: &dyn Fn(InstrId) -> i64,
+) -> Result<HloInstructionProto> {
+    let mut proto = HloInstructionProto {
+        name: instr.name.clone(),
+        opcode: instr.op.opcode().to_owned(),
+        shape: Some(shape::write(&instr.shape)),
+        operand_ids: instr.operands.iter().map(|&id| ids(id)).collect(),
+        ..HloInstructionProto::default()
+    };
+    match &instr.op {
+        Op::Parameter(op) => proto.parameter_number = op.number as i64,
+        Op::Constant(op) if op.elided => {
+            return Err(Error::unimplemented("a constant whose value is not known as a message"));
+        }
+        Op::Constant(op) => {
+            proto.literal = Some(Box::new(literal::write(&op.literal, &instr.shape)));
+        }
+        op => write_op(&mut proto, op, computation, instr)?,
+    }
+    if let Some(extra) = instr.extra.as_deref() {
+        write_extra(&mut proto, extra, ids)?;
+    }
+    Ok(proto)
+}
+
+/// The attributes, by way of their text.
+fn write_op(
+    proto: &mut HloInstructionProto,
+    op: &Op,
+    computation: &Computation,
+    instr: &Instr,
+) -> Result<()> {
+    let shapes: Vec<&Shape> =
+        instr.operands.iter().map(|&id| &computation.instr(id).shape).collect();
+    let name = |id| computation_id(id).to_string();
+    let mut writer = AttrWriter::new(&name, &instr.shape, &shapes);
+    op.write(&mut writer);
+    let text = writer.finish();
+    let mut calls: Vec<(usize, &str)> = Vec::new();
+    for (name, value) in fields::split(&text) {
+        match CALLS.iter().position(|&call| call == name) {
+            Some(place) => calls.push((place, value)),
+            None => attributes::write(proto, name, value)?,
+        }
+    }
+    calls.sort_by_key(|call| call.0);
+    for (_, value) in calls {
+        let list = value.trim_start_matches('{').trim_end_matches('}').split(',');
+        let numbers = list.map(|number| number.trim().parse());
+        let numbers: Option<Vec<i64>> = numbers.map(|number| number.ok()).collect();
+        let numbers = numbers.ok_or_else(|| Error::internal(format!("{value} calls nothing")))?;
+        proto.called_computation_ids.extend(numbers);
+    }
+    // What a message must say where text may be silent.
+    if matches!(op, Op::Convolution(_) | Op::CustomCall(_)) {
+        proto.feature_group_count = proto.feature_group_count.max(1);
+        proto.batch_group_count = proto.batch_group_count.max(1);
+    }
+    if let Op::CustomCall(call) = op
+        && call.api_version == ApiVersion::Original
+    {
+        proto.custom_call_api_version = 1;
+    }
+    Ok(())
+}
+
+fn write_extra(
+    proto: &mut HloInstructionProto,
+    extra: &Extra,
+    ids: &dyn Fn(InstrId) -> i64,
+) -> Result<()> {
+    let metadata = extra.metadata.as_deref().map(header::write_metadata).transpose()?;
+    proto.metadata = metadata.map(Box::new);
+    if let Some(sharding) = &extra.sharding {
+        let text = sharding.to_string();
+        let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
+        proto.sharding = Some(Box::new(sharding::write(inner.unwrap_or(&text))?));
+    }
+    proto.frontend_attributes = header::write_frontend(&extra.frontend_attributes)?;
+    if let Some(config) = &extra.backend_config {
+        proto.backend_config = fields::unquoted(&config.to_string())?.into_bytes();
+    }
+    proto.control_predecessor_ids = extra.control_predecessors.iter().map(|&id| ids(id)).collect();
+    Ok(())
+}

@@ -1,0 +1,180 @@
+//! Messages that XLA wrote, all case files as messages and back, and messages changed at random.
+//!
+//! `HELIO_PROTOS=DIR` also reads every `NAME.pb` of a directory, compares it with `NAME.hlo`, and
+//! writes it again as `NAME.back`, for XLA to read; `HELIO_MUTANTS=100000` changes that many messages.
+
+use std::path::{Path, PathBuf};
+
+use helio_ir::text::{parse, print};
+use helio_ir::{Code, Module, Op, verify};
+use helio_proto::{read, write};
+
+fn data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
+}
+
+fn bytes(path: &Path) -> Vec<u8> {
+    std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// The module's text without layouts, which messages always state and texts need not.
+fn plain(mut module: Module) -> String {
+    module.config = Default::default();
+    let ids: Vec<_> = module.ids().collect();
+    for id in ids {
+        let computation = module.computation_mut(id);
+        for id in computation.ids().collect::<Vec<_>>() {
+            let instr = computation.instr_mut(id);
+            instr.shape = instr.shape.without_layout();
+            if let Op::Outfeed(op) = &mut instr.op {
+                op.shape = op.shape.without_layout();
+            }
+        }
+    }
+    print(&module)
+}
+
+#[test]
+fn what_xla_wrote_is_what_its_text_says() {
+    let text = String::from_utf8(bytes(&data().join("mixed.hlo"))).expect("text");
+    let wanted = parse(&text).expect("a module");
+    for name in ["mixed.pb", "mixed.hlo_proto.pb"] {
+        let module = read(&bytes(&data().join(name))).unwrap_or_else(|e| panic!("{name}: {e}"));
+        // XLA puts instructions in another order.
+        same(name, &sorted(&print(&module)), &sorted(&print(&wanted)));
+        verify(module).expect("a program");
+    }
+}
+
+#[test]
+fn written_messages_are_read_back() {
+    let module = read(&bytes(&data().join("mixed.pb"))).expect("a module");
+    let again = read(&write(&module).expect("a message")).expect("a module");
+    assert_eq!(print(&again), print(&module));
+}
+
+fn sorted(text: &str) -> String {
+    let mut lines: Vec<_> = text.lines().collect();
+    lines.sort_unstable();
+    lines.join("\n")
+}
+
+/// Errors with the first line that differs.
+fn same(name: &str, found: &str, wanted: &str) {
+    for (found, wanted) in found.lines().zip(wanted.lines()) {
+        assert_eq!(found, wanted, "{name}");
+    }
+    assert_eq!(found.lines().count(), wanted.lines().count(), "{name}");
+}
+
+/// All `.hlo` files below a directory.
+fn cases(dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(dir).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            cases(&path, found);
+        } else if path.extension().is_some_and(|e| e == "hlo") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn programs_of_case_files_survive_the_way_through_messages() {
+    let mut paths = Vec::new();
+    cases(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cases"), &mut paths);
+    let (mut compared, mut refused) = (0, Vec::new());
+    for path in &paths {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        for program in text.split("// -----") {
+            let Ok(module) = parse(program) else { continue };
+            // What is no program need not survive.
+            if verify(module.clone()).is_err() {
+                continue;
+            }
+            let name = path.display();
+            let message = match write(&module) {
+                Ok(message) => message,
+                Err(e) => {
+                    assert_eq!(e.code(), Code::Unimplemented, "{name}: {e}");
+                    refused.push(format!("{name}: {e}"));
+                    continue;
+                }
+            };
+            let again = read(&message).unwrap_or_else(|e| panic!("{name}: {e}\n{program}"));
+            same(&name.to_string(), &plain(again), &plain(module));
+            compared += 1;
+        }
+    }
+    println!("{compared} programs compared; not written: {refused:#?}");
+    assert!(compared > 500 && refused.len() < 40, "{compared} compared, {refused:#?}");
+}
+
+#[test]
+fn given_messages_are_what_their_texts_say() {
+    let Ok(dir) = std::env::var("HELIO_PROTOS") else { return };
+    let (mut same, mut different) = (0, Vec::new());
+    for entry in std::fs::read_dir(&dir).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        if path.extension().is_none_or(|e| e != "pb") {
+            continue;
+        }
+        let text = std::fs::read_to_string(path.with_extension("hlo")).expect("text");
+        let result = read(&bytes(&path)).and_then(|module| {
+            std::fs::write(path.with_extension("back"), write(&module)?).expect("a file");
+            let wanted = parse(&text).map_err(|errors| errors.into_iter().next().expect("one"))?;
+            Ok((plain(module), plain(wanted)))
+        });
+        match result {
+            Ok((found, wanted)) if found == wanted => same += 1,
+            Ok((found, wanted)) => {
+                let lines = found.lines().zip(wanted.lines());
+                let line = lines.clone().find(|(a, b)| a != b);
+                different.push(format!("{}: {line:?}", path.display()));
+            }
+            Err(e) => different.push(format!("{}: {e}", path.display())),
+        }
+    }
+    println!("{same} messages are what their texts say; not so: {different:#?}");
+    assert!(different.is_empty());
+}
+
+#[test]
+fn mutants_are_errors() {
+    let count = std::env::var("HELIO_MUTANTS").ok().and_then(|count| count.parse().ok());
+    let count: usize = count.unwrap_or(500);
+    let file = bytes(&data().join("mixed.pb"));
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut below = |bound: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as usize % bound.max(1)
+    };
+    let mut still = 0;
+    for _ in 0..count {
+        let mut mutant = file.clone();
+        if below(4) == 0 {
+            mutant.truncate(below(file.len()));
+        }
+        for _ in 0..1 + below(3) {
+            let at = below(mutant.len());
+            if let Some(byte) = mutant.get_mut(at) {
+                *byte = match below(3) {
+                    0 => below(256) as u8,
+                    1 => *byte ^ (1 << below(8)),
+                    _ => byte.wrapping_add(1),
+                };
+            }
+        }
+        match read(&mutant) {
+            Ok(module) => {
+                still += 1;
+                // What can be read can be verified, one way or the other.
+                let _ = verify(module);
+            }
+            Err(e) => assert_ne!(e.code(), Code::Internal, "{e}"),
+        }
+    }
+    println!("{count} mutants, of which {still} are still modules");
+}
