@@ -7,10 +7,10 @@
 //! Nothing is known of a mutant's values, so what its results may differ by is found out from the
 //! program itself. Integers have to be equal. Floats have to be close to the interpreter's; where
 //! they are not, the interpreter runs the program again with all floats as wide as they come and
-//! with rounding errors made up ([`rounding`]), and an element may be as far off as these runs are,
+//! with rounding errors made up (`rounding`), and an element may be as far off as these runs are,
 //! times a factor. A program has several answers if a reduction's computation is not associative
 //! and commutative, or a sort's comparator is no order, which is tried on some values
-//! ([`folds`]). Everything else is a defect.
+//! (`folds`). Everything else is a defect.
 
 mod folds;
 mod mutate;
