@@ -2,7 +2,7 @@
 //!
 //! Everything above asks a [`Backend`] and nothing else about the processor: passes its
 //! [`Capabilities`], lowering its vectors, the planner what it gives for a kernel. The portable tile
-//! machine ([`Portable`](crate::tile::Portable)) runs every kernel, so a back end may leave to it what
+//! machine ([`Portable`]) runs every kernel, so a back end may leave to it what
 //! it has no code for. `docs/design/back-ends.md` says how to add one.
 
 use std::fmt;
