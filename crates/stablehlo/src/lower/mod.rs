@@ -13,6 +13,7 @@ mod attrs;
 mod body;
 mod checks;
 mod chlo;
+mod coefficients;
 mod collective;
 mod control;
 mod custom_call;
