@@ -274,6 +274,29 @@ impl JitFunction {
         threads: Threads<'_>,
     ) -> Result<(), CallError> {
         debug_assert_eq!(at.len(), self.signature.params.len());
+        let is_one = self.task >= range.end - range.start;
+        if is_one && self.signature.scratch_bytes == 0 && self.checked.is_empty() {
+            // Most calls of most programs; setting up what others need would take as long as small
+            // ones do.
+            // SAFETY: as below; code without scratch takes none.
+            let outside = unsafe { self.enter(at, range.start, range.end, no_scratch()) };
+            debug_assert!(outside.is_none(), "only code that checks its accesses finds any");
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.call_tasks(at, range, threads) }
+    }
+
+    /// Calls the function for a piece of its range, cut into tasks.
+    ///
+    /// # Safety
+    /// As for [`RawKernel::call`].
+    unsafe fn call_tasks(
+        &self,
+        at: &[*mut u8],
+        range: Range<i64>,
+        threads: Threads<'_>,
+    ) -> Result<(), CallError> {
         let at = Addresses(at);
         // The first piece with an access that is outside.
         let outside = Mutex::new(None::<(i64, Checked)>);
@@ -369,11 +392,16 @@ impl<'a> Addresses<'a> {
 // SAFETY: they are only addresses; the code that uses them writes different elements in each task.
 unsafe impl Sync for Addresses<'_> {}
 
+/// The address of no memory, aligned to [`ALIGN`].
+fn no_scratch() -> *mut u8 {
+    std::ptr::without_provenance_mut(ALIGN)
+}
+
 /// Calls `body` with `bytes` bytes of memory that nothing else uses, aligned to [`ALIGN`]. `None` if
 /// the run has no memory left; it stops then.
 fn with_scratch<R>(bytes: usize, body: impl FnOnce(*mut u8) -> R) -> Option<R> {
     if bytes == 0 {
-        return Some(body(std::ptr::without_provenance_mut(ALIGN)));
+        return Some(body(no_scratch()));
     }
     let mut result = None;
     bounds::with_scratch(bytes, |scratch| result = Some(body(scratch.as_mut_ptr())));

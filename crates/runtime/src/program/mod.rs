@@ -191,6 +191,18 @@ pub unsafe trait RawKernel: Send + Sync {
         piece: Range<i64>,
         threads: Threads<'_>,
     ) -> Result<(), CallError>;
+
+    /// Runs it on its whole range: one virtual call where asking for the range first would take two.
+    ///
+    /// # Safety
+    /// As for [`RawKernel::call`].
+    ///
+    /// # Errors
+    /// As for [`RawKernel::call`].
+    unsafe fn call_whole(&self, at: &[*mut u8], threads: Threads<'_>) -> Result<(), CallError> {
+        // SAFETY: the caller's promise; the piece is the range.
+        unsafe { self.call(at, 0..self.signature().range, threads) }
+    }
 }
 
 /// What the steps of a run ask of whoever runs the program.

@@ -69,6 +69,9 @@ const NO_BLOCK: usize = usize::MAX;
 /// Bytes that a task of a copy moves.
 const COPY_BYTES: usize = 1 << 20;
 
+/// Parameters of a call of generated code whose addresses are listed without allocating.
+const MAX_FEW: usize = 16;
+
 type Slices<'a> = SmallVec<[&'a [u8]; 8]>;
 type SlicesMut<'a> = SmallVec<[&'a mut [u8]; 4]>;
 
@@ -170,14 +173,19 @@ fn allocate(memory: &Memory, bytes: usize) -> Result<Block, RunError> {
 
 impl Executor<'_, '_> {
     fn steps(&mut self, steps: &[Step]) -> Result<(), RunError> {
-        steps.iter().try_for_each(|step| self.step(step))
+        for step in steps {
+            self.step(step)?;
+        }
+        Ok(())
     }
 
     /// Counts an instruction's work.
+    #[inline]
     fn count(&mut self, at: StepId) -> Result<(), RunError> {
         self.run.meter.count(1).map_err(|why| RunError::Stopped { at: Some(at), why })
     }
 
+    #[inline]
     fn step(&mut self, step: &Step) -> Result<(), RunError> {
         self.count(step.id)?;
         if let Some(observer) = &mut self.run.observer {
@@ -210,12 +218,23 @@ impl Executor<'_, '_> {
         let failed = |failure| RunError::Step { at: step.id, failure };
         match &step.action {
             Action::Raw { kernel, slots } => {
-                let mut at = SmallVec::<[*mut u8; 16]>::new();
-                at.extend(slots.iter().map(|&id| self.places[id.index()].at));
+                // An array, filled one by one: collecting the addresses of a small kernel would take
+                // as long as the kernel.
+                let mut few = [std::ptr::null_mut(); MAX_FEW];
+                let many: Vec<*mut u8>;
+                let at = if slots.len() <= MAX_FEW {
+                    for (at, id) in few.iter_mut().zip(slots) {
+                        *at = self.places[id.index()].at;
+                    }
+                    &few[..slots.len()]
+                } else {
+                    many = slots.iter().map(|id| self.places[id.index()].at).collect();
+                    &many
+                };
                 // SAFETY: `check` has compared each slot's size with what the code declares to
                 // touch, written slots are writable and overlap no other parameter except where a
                 // slot stands twice, and all memory outlives this call.
-                unsafe { kernel.call(&at, 0..kernel.signature().range, self.run.threads) }
+                unsafe { kernel.call_whole(at, self.run.threads) }
                     .map_err(|error| failed(error.into()))
             }
             Action::Finished(finished) => self.finished(finished).map_err(failed),
