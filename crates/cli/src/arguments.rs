@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use helio::data::Tensor;
-use helio::ir::ArrayShape;
-use helio::{Literal, ProgramShape, Shape};
+use helio::ir::{ArrayShape, DimKind};
+use helio::{Interface, Literal, Module, ProgramFile, ProgramShape, Shape};
 
+use crate::Source;
 use crate::failure::Failure;
 
 /// Where arguments come from.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Arguments: arrays in0, in1, … (tuples flattened) in an .npz or .safetensors file.
+    /// Arguments: arrays in0, in1, … (tuples flattened), or arrays under the names of the program's
+    /// parameters, in an .npz or .safetensors file.
     #[arg(long, value_name = "FILE", conflicts_with = "random")]
     inputs: Option<PathBuf>,
     /// Make up arguments from this seed.
@@ -21,16 +23,52 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// The arguments: from a file, made up, or none if the program takes none.
-    pub(crate) fn literals(&self, shape: &ProgramShape) -> Result<Vec<Literal>, Failure> {
+    /// The program in HLO: sizes that it leaves open are those of the arrays given, and arrays under
+    /// the names of parameters become in0, in1 and so on in `given`. Errors: all that is wrong with the
+    /// program; sizes stay open.
+    pub(crate) fn module(
+        &self,
+        source: &Source,
+        file: &ProgramFile,
+    ) -> Result<(Module, Given), Failure> {
+        let mut given = Given::default();
+        if let Some(path) = &self.inputs {
+            given.arrays = Some(helio::data::read(path)?);
+        }
+        let in_program = |errors: Vec<helio::Error>| Failure::in_program(source, &errors);
+        let shapes = file.argument_shapes().map_err(|e| in_program(vec![e]))?;
+        if let Some(tensors) = &mut given.arrays {
+            number_by_name(tensors, &file.interface().map_err(|e| in_program(vec![e]))?);
+        }
+        if !shapes.iter().any(is_open) {
+            return Ok((file.module().map_err(in_program)?, given));
+        }
+        let Some(tensors) = &given.arrays else {
+            let shapes: Vec<_> = shapes.iter().map(Shape::to_string).collect();
+            return Err(Failure::bad_input(format!(
+                "the program leaves sizes of its arguments open ({}): give --inputs FILE",
+                shapes.join(", ")
+            )));
+        };
+        let filled = shapes.iter().enumerate().map(|(i, shape)| filled(tensors, i, shape));
+        let shapes = filled.collect::<helio::Result<Vec<_>>>()?;
+        Ok((file.module_for(&shapes).map_err(in_program)?, given))
+    }
+
+    /// The arguments: given, made up, or none if the program takes none.
+    pub(crate) fn literals(
+        &self,
+        given: &Given,
+        shape: &ProgramShape,
+    ) -> Result<Vec<Literal>, Failure> {
         if let Some(seed) = self.random {
             return Ok(helio::random_arguments(&shape.params, seed)?);
         }
-        match &self.inputs {
-            Some(path) => Ok(take_literals(&helio::data::read(path)?, "in", &shape.params)
+        match (&self.inputs, &given.arrays) {
+            (Some(path), Some(tensors)) => Ok(take_literals(tensors, "in", &shape.params)
                 .map_err(|e| e.context(path.display()))?),
-            None if shape.params.is_empty() => Ok(Vec::new()),
-            None => {
+            _ if shape.params.is_empty() => Ok(Vec::new()),
+            _ => {
                 let params: Vec<_> = shape.params.iter().map(Shape::to_string).collect();
                 Err(Failure::bad_input(format!(
                     "the program takes arguments ({}): give --inputs FILE or --random SEED",
@@ -39,6 +77,47 @@ impl Arguments {
             }
         }
     }
+}
+
+/// The arrays of a file of arguments.
+#[derive(Default)]
+pub(crate) struct Given {
+    arrays: Option<BTreeMap<String, Tensor>>,
+}
+
+/// Gives arrays that have the name of a parameter the parameter's number instead, as `in0`.
+fn number_by_name(tensors: &mut BTreeMap<String, Tensor>, interface: &Interface) {
+    for (i, info) in interface.parameters.iter().enumerate() {
+        let number = format!("in{i}");
+        let array = info.name.as_ref().filter(|_| !tensors.contains_key(&number));
+        if let Some(tensor) = array.and_then(|name| tensors.remove(name)) {
+            tensors.insert(number, tensor);
+        }
+    }
+}
+
+fn is_open(shape: &Shape) -> bool {
+    shape.as_array().is_some_and(|array| array.dims_and_kinds().any(is_unbounded))
+}
+
+fn is_unbounded((_, kind): (usize, DimKind)) -> bool {
+    kind == DimKind::Unbounded
+}
+
+/// The shape of argument `i`, with the sizes of the array given where it leaves them open.
+fn filled(tensors: &BTreeMap<String, Tensor>, i: usize, shape: &Shape) -> helio::Result<Shape> {
+    let Shape::Array(array) = shape else { return Ok(shape.clone()) };
+    let name = format!("in{i}");
+    let tensor = tensors.get(&name).ok_or_else(|| missing(tensors, &name, array))?;
+    if tensor.dims.len() != array.rank() {
+        let found = &tensor.dims;
+        return Err(helio::Error::invalid(format!("{name}: expected {array}, found {found:?}")));
+    }
+    let sizes = array.dims_and_kinds().zip(&tensor.dims).map(|((size, kind), &given)| match kind {
+        DimKind::Unbounded => (given, DimKind::Static),
+        kind => (size, kind),
+    });
+    ArrayShape::from_dims(array.element(), sizes.collect::<Vec<_>>()).map(Shape::Array)
 }
 
 /// Literals of these shapes from arrays `prefix0`, `prefix1`, …, tuples flattened.

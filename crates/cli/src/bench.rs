@@ -14,7 +14,7 @@ use crate::{Source, interpreted, say};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The program, as HLO text.
+    /// The program, of any format.
     module: PathBuf,
     #[command(flatten)]
     arguments: Arguments,
@@ -39,11 +39,11 @@ const MAX_COMPILATIONS: usize = 15;
 pub(crate) fn bench(args: Args) -> Result<(), Failure> {
     let source = Source::read(args.module.clone())?;
     let in_program = |errors: Vec<_>| Failure::in_program(&source, &errors);
-    let module = helio::parse(&source.text).map_err(in_program)?;
+    let (module, given) = args.arguments.module(&source, &source.program()?)?;
     let client = args.engine.client();
     let (program, compilations) = compile(&args.engine, &client, module).map_err(in_program)?;
     interpreted::note(&program);
-    let arguments = buffers(&client, &args.arguments.literals(program.program_shape())?)?;
+    let arguments = buffers(&client, &args.arguments.literals(&given, program.program_shape())?)?;
     let arguments: Vec<&Buffer> = arguments.iter().collect();
 
     let mut options = ExecuteOptions::default();

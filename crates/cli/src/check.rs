@@ -9,7 +9,7 @@ use crate::{Source, say};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The programs, as HLO text.
+    /// The programs, of any format.
     #[arg(required = true)]
     modules: Vec<PathBuf>,
 }
@@ -34,8 +34,7 @@ pub(crate) fn check(args: Args) -> Result<(), Failure> {
 
 fn check_one(path: PathBuf) -> Result<String, Failure> {
     let source = Source::read(path)?;
-    let module = helio::parse(&source.text).and_then(helio::ir::verify);
-    let module = module.map_err(|errors| Failure::in_program(&source, &errors))?;
+    let module = source.verified()?;
     let warnings = helio::warnings(&module, &CustomCallRegistry::new());
     failure::warn(&source, &warnings);
     let path = source.path.display();

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use helio::ProgramFormat;
 use helio::data::Format;
 
 use crate::Source;
@@ -9,9 +10,10 @@ use crate::failure::Failure;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// What to read: a program (.hlo, .txt) or arrays (.npz, .npy, .safetensors).
+    /// What to read: a program of any format, or arrays (.npz, .npy, .safetensors).
     input: PathBuf,
-    /// What to write, in the format that its extension names.
+    /// What to write, in the format that its extension names: .hlo or .txt for HLO text, .pb for HLO
+    /// in protocol buffers; .npz, .npy, .safetensors for arrays.
     output: PathBuf,
 }
 
@@ -23,22 +25,27 @@ pub(crate) fn convert(args: Args) -> Result<(), Failure> {
             let tensors = helio::data::read(&input)?;
             Ok(helio::data::write(&output, &tensors)?)
         }
-        (false, false) if is_text(&output) => {
-            let source = Source::read(input)?;
-            let module = helio::parse(&source.text)
-                .and_then(helio::ir::verify)
-                .map_err(|errors| Failure::in_program(&source, &errors))?;
-            std::fs::write(&output, helio::print(&module))
-                .map_err(|e| Failure::bad_input(format!("{}: {e}", output.display())))
-        }
-        (false, false) => Err(Failure::bad_input(format!(
-            "{}: the name of a program to write ends in .hlo or .txt",
-            output.display()
-        ))),
+        (false, false) => match format(&output) {
+            Some(format) => {
+                let module = Source::read(input)?.verified()?;
+                let bytes = helio::write_program(&module, format)?;
+                std::fs::write(&output, bytes)
+                    .map_err(|e| Failure::bad_input(format!("{}: {e}", output.display())))
+            }
+            None => Err(Failure::bad_input(format!(
+                "{}: the name of a program to write ends in .hlo, .txt or .pb",
+                output.display()
+            ))),
+        },
         _ => Err(Failure::bad_input("one of the two files holds a program, the other arrays")),
     }
 }
 
-fn is_text(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "hlo" || extension == "txt")
+/// The format that the extension of a program's file names.
+fn format(path: &Path) -> Option<ProgramFormat> {
+    match path.extension()?.to_str()? {
+        "hlo" | "txt" => Some(ProgramFormat::HloText),
+        "pb" => Some(ProgramFormat::HloProto),
+        _ => None,
+    }
 }

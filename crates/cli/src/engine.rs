@@ -4,7 +4,8 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use helio::{
-    Backend, Client, ClientOptions, CompileOptions, Error, Executable, Limits, Module, OptLevel,
+    Backend, CheckEngine, Client, ClientOptions, CompileOptions, Error, Executable, Limits, Module,
+    OptLevel,
 };
 
 /// What turns a program into results, and with what means.
@@ -88,11 +89,25 @@ impl Engine {
         client: &Client,
         module: Module,
     ) -> Result<Executable, Vec<Error>> {
-        let mut options = CompileOptions::default();
-        options.backend = Backend::named(&self.backend).map_err(|error| vec![error])?;
-        options.opt_level = self.opt_level;
+        let mut options = self.options().map_err(|error| vec![error])?;
         options.limits = self.bounds.of_compilation(&module);
         client.compile(module, &options)
+    }
+
+    /// What runs programs that check themselves. Errors: there is no such back end.
+    pub(crate) fn checks(&self) -> Result<CheckEngine, Error> {
+        let mut engine = CheckEngine::new(self.options()?);
+        engine.client = self.client();
+        engine.run.limits = self.limits();
+        Ok(engine)
+    }
+
+    /// How programs are compiled, without limits.
+    fn options(&self) -> Result<CompileOptions, Error> {
+        let mut options = CompileOptions::default();
+        options.backend = Backend::named(&self.backend)?;
+        options.opt_level = self.opt_level;
+        Ok(options)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
+use helio::stablehlo::CheckFailure;
 use helio::{Code, Error, Location};
 
 use crate::Source;
@@ -37,6 +38,17 @@ impl Failure {
         let s = if count == 1 { "" } else { "s" };
         text.push_str(&format!("{}: {count} error{s}", source.path.display()));
         Failure { status: status(errors), text }
+    }
+
+    /// A check that a program does not meet: status 1 for a difference.
+    pub(crate) fn of_check(source: &Source, failure: &CheckFailure) -> Self {
+        let error = std::slice::from_ref(failure.error());
+        let text = excerpts(source, error, Severity::Error).trim_end().to_owned();
+        let status = match failure {
+            CheckFailure::Difference(_) => 1,
+            CheckFailure::Program(_) => status(error),
+        };
+        Failure { status, text }
     }
 
     pub(crate) fn print(&self) {
@@ -93,7 +105,7 @@ pub(crate) fn warn(source: &Source, warnings: &[Error]) {
 }
 
 fn excerpts(source: &Source, errors: &[Error], severity: Severity) -> String {
-    let lines = LineStarts::of(&source.text);
+    let lines = LineStarts::of(source.text());
     let excerpts = errors.iter().map(|error| excerpt(source, &lines, error, severity) + "\n");
     excerpts.collect()
 }
@@ -146,7 +158,7 @@ fn excerpt(source: &Source, lines: &LineStarts, error: &Error, severity: Severit
     let message = shorten(format!("{}{rule}: {instruction}{}", error.code(), error.detail()));
     let place = match error.location() {
         Some(&Location::Text { line, column }) => {
-            lines.line(&source.text, line).map(|text| (line, column, text))
+            lines.line(source.text(), line).map(|text| (line, column, text))
         }
         _ => None,
     };

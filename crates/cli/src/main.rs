@@ -1,5 +1,7 @@
 //! The `helio` program.
 //!
+//! Programs are files of any format that [`helio::ProgramFile`] reads.
+//!
 //! Exit status: 0 fine, 1 results differ from those expected, 2 bad input or usage, 3 a defect of
 //! helio, 4 a limit was reached (memory, steps, time, sizes of programs).
 #![forbid(unsafe_code)]
@@ -12,6 +14,7 @@ mod convert;
 mod engine;
 mod failure;
 mod interpreted;
+mod judge;
 mod opt;
 mod progress;
 mod run;
@@ -24,8 +27,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use failure::Failure;
+use helio::ProgramFile;
 
-/// Run, check and convert tensor programs in HLO.
+/// Run, check and convert tensor programs in HLO and StableHLO.
 #[derive(Parser)]
 #[command(name = "helio", version, arg_required_else_help = true)]
 struct Args {
@@ -47,37 +51,48 @@ enum Command {
     Opt(opt::Args),
 }
 
-/// The longest text that is read: far beyond any program, and what a device without end is cut at.
-const MAX_TEXT_BYTES: u64 = 1 << 30;
+/// The longest program that is read: far beyond any, and what a device without end is cut at.
+const MAX_PROGRAM_BYTES: u64 = 1 << 30;
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// A program's text, wherever it came from.
+/// A program's file, wherever it came from.
 #[derive(Clone, Debug)]
 struct Source {
     path: PathBuf,
-    text: String,
+    bytes: Vec<u8>,
 }
 
 impl Source {
-    /// Errors: the file cannot be read, is not text, or is too long.
+    /// Errors: the file cannot be read, or is too long.
     fn read(path: PathBuf) -> Result<Self, Failure> {
         let failure = |e: String| Failure::bad_input(format!("{}: {e}", path.display()));
         let file = File::open(&path).map_err(|e| failure(e.to_string()))?;
         // Not what the system says of the length: pipes and devices have none.
-        let (mut bytes, most) = (Vec::new(), MAX_TEXT_BYTES);
+        let (mut bytes, most) = (Vec::new(), MAX_PROGRAM_BYTES);
         file.take(most + 1).read_to_end(&mut bytes).map_err(|e| failure(e.to_string()))?;
         if bytes.len() as u64 > most {
-            return Err(failure(format!("a program has at most {most} bytes of text")));
+            return Err(failure(format!("a program has at most {most} bytes")));
         }
-        let mut text = String::from_utf8(bytes).map_err(|e| {
-            failure(format!("not text (byte {} is not UTF-8)", e.utf8_error().valid_up_to()))
-        })?;
+        Ok(Source { path, bytes })
+    }
+
+    /// The file for excerpts; empty if it is not text.
+    fn text(&self) -> &str {
+        let text = std::str::from_utf8(&self.bytes).unwrap_or_default();
         // Some editors begin UTF-8 with a mark that means nothing.
-        if text.starts_with(BYTE_ORDER_MARK) {
-            text.drain(..BYTE_ORDER_MARK.len_utf8());
-        }
-        Ok(Source { path, text })
+        text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)
+    }
+
+    /// The program, of whatever format. Errors: all that is wrong with it.
+    fn program(&self) -> Result<ProgramFile, Failure> {
+        ProgramFile::read(&self.bytes).map_err(|errors| Failure::in_program(self, &errors))
+    }
+
+    /// The program in HLO, whose sizes are all known, checked. Errors: all that is wrong with it.
+    fn verified(&self) -> Result<helio::ir::Verified<helio::Module>, Failure> {
+        let module = self.program()?.module().and_then(helio::ir::verify);
+        module.map_err(|errors| Failure::in_program(self, &errors))
     }
 }
 

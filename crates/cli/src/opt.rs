@@ -16,7 +16,7 @@ use crate::{Source, interpreted, say};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The program, as HLO text.
+    /// The program, of any format.
     #[arg(required_unless_present = "list")]
     module: Option<PathBuf>,
 
@@ -47,7 +47,7 @@ pub(crate) struct Args {
 /// What is printed of the result.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Emit {
-    /// The program, as HLO text.
+    /// The program, of any format.
     Hlo,
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn opt(args: Args) -> Result<(), Failure> {
     };
     let source = Source::read(path)?;
     let in_program = |errors: Vec<helio::Error>| Failure::in_program(&source, &errors);
-    let verified = helio::parse(&source.text).and_then(helio::ir::verify).map_err(in_program)?;
+    let verified = source.verified()?;
     args.bounds.set();
     let limits = args.bounds.of_compilation(&verified);
     // What has no native code is known for the passes that compilation runs, at their level.

@@ -13,12 +13,13 @@ use crate::arguments::{Arguments, missing, superfluous, take_literal};
 use crate::compare::{Tolerance, compare};
 use crate::engine::Engine;
 use crate::failure::Failure;
+use crate::judge::judge;
 use crate::progress::Progress;
 use crate::{Source, interpreted, say, show};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The program, as HLO text.
+    /// The program, of any format; one that has checks is judged by them.
     module: PathBuf,
     #[command(flatten)]
     arguments: Arguments,
@@ -62,7 +63,11 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let source = Source::read(args.module.clone())?;
     let in_program = |errors: Vec<_>| Failure::in_program(&source, &errors);
     let begin = Instant::now();
-    let module = helio::parse(&source.text).map_err(in_program)?;
+    let file = source.program()?;
+    if file.has_checks() {
+        return judge(&source, &file, &args.engine, args.json);
+    }
+    let (module, given) = args.arguments.module(&source, &file)?;
     let client = args.engine.client();
     let program = args.engine.compile(&client, module).map_err(in_program)?;
     let compile_time = begin.elapsed();
@@ -74,7 +79,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         };
     }
 
-    let arguments = args.arguments.literals(program.program_shape())?;
+    let arguments = args.arguments.literals(&given, program.program_shape())?;
     // What the run would be in vain for, before it.
     args.out.as_deref().map(Format::of).transpose()?;
     let expected = args.expect.as_deref().map(helio::data::read).transpose()?;

@@ -1,66 +1,15 @@
 //! The program `helio` as a user meets it: output and exit status.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+mod support;
 
-use helio::data::{self, Tensor};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use helio::data;
 use helio::ir::types::BF16;
 use helio::{Array, Literal};
-
-/// A directory of its own for each test, removed at the end.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(test: &str) -> Self {
-        let dir = std::env::temp_dir().join(format!("helio-cli-{test}-{}", std::process::id()));
-        fs::create_dir_all(&dir).unwrap();
-        Scratch(dir)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-
-    fn text(&self, name: &str, text: &str) -> PathBuf {
-        fs::write(self.path(name), text).unwrap();
-        self.path(name)
-    }
-
-    fn arrays(&self, name: &str, arrays: &[(&str, Array)]) -> PathBuf {
-        let tensors = arrays.iter().map(|(name, a)| ((*name).to_owned(), Tensor::from_array(a)));
-        data::write(&self.path(name), &tensors.collect()).unwrap();
-        self.path(name)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-fn helio(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_helio")).args(args).output().unwrap()
-}
-
-fn path(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
-}
-
-#[track_caller]
-fn expect_status(output: &Output, status: i32) {
-    let (out, err) = (stdout(output), stderr(output));
-    assert_eq!(output.status.code(), Some(status), "stdout:\n{out}\nstderr:\n{err}");
-}
+use support::{Scratch, expect_status, helio, path, stderr, stdout};
 
 const DOUBLE: &str = "HloModule double
 ENTRY main {

@@ -1,7 +1,7 @@
 //! A tensor compiler for HLO in pure Rust.
 //!
-//! A program is HLO text or made with [`XlaBuilder`]; [`compile`] checks it and
-//! gives an [`Executable`], which runs on [`Literal`]s:
+//! A program is HLO text, a file of any format that [`ProgramFile`] reads, or made with
+//! [`XlaBuilder`]; [`compile`] checks it and gives an [`Executable`], which runs on [`Literal`]s:
 //!
 //! ```
 //! # fn main() -> Result<(), Vec<helio::Error>> {
@@ -25,6 +25,7 @@
 mod assignment;
 mod backend;
 mod buffer;
+mod checks;
 mod client;
 mod compiled;
 mod constant;
@@ -40,6 +41,7 @@ mod meetings;
 mod memory_plan;
 mod observe;
 mod plan;
+mod program_file;
 mod random;
 mod transfer;
 
@@ -48,6 +50,7 @@ use std::sync::Arc;
 pub use assignment::DeviceAssignment;
 pub use backend::Backend;
 pub use buffer::{Buffer, Promise};
+pub use checks::CheckEngine;
 pub use client::{Client, ClientOptions, MemoryStats};
 pub use custom_call::CustomCallRegistry;
 pub use device::{Device, MemoryKind};
@@ -66,15 +69,20 @@ pub use helio_ir::{
 };
 pub use helio_passes as passes;
 pub use helio_passes::OptLevel;
+pub use helio_proto as proto;
 pub use helio_runtime::{
     Block, CFunction, CallStatus, Closed, Memory, OutOfMemory, Queue, Tree, View,
     helio_custom_call_status_set_failure,
 };
+pub use helio_stablehlo as stablehlo;
 pub use host::{HostQueues, infeed_shapes};
 pub use interpreted::{Interpreted, Reason};
 pub use launch::Execution;
 pub use memory_plan::MemoryPlan;
 pub use observe::{Observer, OutputView, StepInfo};
+pub use program_file::{
+    Interface, Judged, ParameterInfo, ProgramFile, ProgramFormat, ResultInfo, write_program,
+};
 pub use random::random_arguments;
 pub use transfer::{HostBytes, HostLayout, TypedView};
 

@@ -42,21 +42,56 @@ impl<F: Fn(&Hlo, Vec<Literal>) -> Result<Literal>> Engine for F {
     }
 }
 
+/// Why a program does not meet its own checks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CheckFailure {
+    /// A value is not what the program expects: the first difference, and where it is stated.
+    Difference(Error),
+    /// The program is wrong, or cannot be run.
+    Program(Error),
+}
+
+impl CheckFailure {
+    /// What has happened, and where.
+    pub fn error(&self) -> &Error {
+        match self {
+            CheckFailure::Difference(error) | CheckFailure::Program(error) => error,
+        }
+    }
+}
+
+impl std::fmt::Display for CheckFailure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.error().fmt(f)
+    }
+}
+
+impl From<Error> for CheckFailure {
+    fn from(error: Error) -> Self {
+        CheckFailure::Program(error)
+    }
+}
+
 /// Runs each module of a text (lines `// -----` separate them) and its checks: how each has fared,
-/// where it begins. A module without operations passes.
-pub fn run_checks(source: &str, engine: &impl Engine) -> Vec<(u32, Result<()>)> {
+/// by the line where it begins, from 1. A module without operations passes.
+pub fn run_checks(source: &str, engine: &impl Engine) -> Vec<(u32, Result<(), CheckFailure>)> {
     let parts = text::split(source).into_iter();
     parts
         .map(|(line, part)| {
-            let padded = "\n".repeat(line as usize) + part;
-            (line + 1, text::parse(&padded).and_then(|module| check_module(&module, engine)))
+            let module = text::parse_part(part, line).map_err(CheckFailure::Program);
+            (line + 1, module.and_then(|module| check_module(&module, engine)))
         })
         .collect()
 }
 
+/// Whether a program says something of its own values.
+pub fn has_checks(module: &Module) -> bool {
+    lower::has_checks(module)
+}
+
 /// Runs a module's entry, which takes nothing, and compares what its checks name. Errors: those of
 /// the program, and the first difference.
-pub fn check_module(module: &Module, engine: &impl Engine) -> Result<()> {
+pub fn check_module(module: &Module, engine: &impl Engine) -> Result<(), CheckFailure> {
     if module.operations.is_empty() {
         return Ok(());
     }
@@ -64,7 +99,7 @@ pub fn check_module(module: &Module, engine: &impl Engine) -> Result<()> {
     let block = lower::function_block(entry)?;
     if !block.arguments.is_empty() {
         let detail = "a program that is run for its checks must take nothing";
-        return Err(Error::invalid(detail).at(entry.at.clone()));
+        return Err(Error::invalid(detail).at(entry.at.clone()).into());
     }
     let mut known = HashMap::new();
     let mut rest = &block.operations[..];
@@ -97,16 +132,16 @@ fn wanted(stage: &[Operation], after: &[Operation]) -> Vec<ValueId> {
 }
 
 /// Runs a stage and compares what its checks name; the values asked for.
-fn run_stage(stage: &Stage, engine: &impl Engine) -> Result<Vec<Literal>> {
+fn run_stage(stage: &Stage, engine: &impl Engine) -> Result<Vec<Literal>, CheckFailure> {
     let Literal::Tuple(mut values) = engine.run(&stage.module, Vec::new())? else {
-        return Err(Error::internal("a stage gives a tuple"));
+        return Err(Error::internal("a stage gives a tuple").into());
     };
     if values.len() < 2 * stage.checks.len() {
-        return Err(Error::internal("a stage gives two values for each check"));
+        return Err(Error::internal("a stage gives two values for each check").into());
     }
     let rest = values.split_off(2 * stage.checks.len());
     for (check, pair) in stage.checks.iter().zip(values.chunks_exact(2)) {
-        compare(check, &pair[0], &pair[1])?;
+        compare(check, &pair[0], &pair[1]).map_err(CheckFailure::Difference)?;
     }
     Ok(rest)
 }

@@ -4,15 +4,22 @@
 //!   text or of bytecode produces.
 //! - [`text`]: the reader of text.
 //! - [`bytecode`]: the reader of MLIR bytecode.
+//! - [`export`]: the files of `jax.export`, which hold bytecode and how it is called.
+//! - [`Interface`]: what a caller must know of a program besides its shapes.
 //! - [`lower()`]: from MLIR to an HLO module.
 //! - [`run_checks`]: programs that compare their own values with those expected.
 #![forbid(unsafe_code)]
 
 pub mod bytecode;
 mod checks;
+pub mod export;
+mod interface;
 mod lower;
 pub mod mlir;
+mod sharding;
+mod table;
 pub mod text;
 
-pub use checks::{Engine, Process, check_module, run_checks};
-pub use lower::{lower, lower_for};
+pub use checks::{CheckFailure, Engine, Process, check_module, has_checks, run_checks};
+pub use interface::{Interface, ParameterInfo, ResultInfo};
+pub use lower::{Argument, argument_shapes, lower, lower_for};

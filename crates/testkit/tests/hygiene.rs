@@ -43,7 +43,18 @@ const EDGES: &[(&str, &[&str])] = &[
     ("helio-codegen", &["helio-ir"]),
     // It runs what the code generator vouches for, and nothing else.
     ("helio-runtime", &["helio-codegen", "helio-fft", "helio-limits"]),
-    ("helio", &["helio-codegen", "helio-eval", "helio-ir", "helio-passes", "helio-runtime"]),
+    (
+        "helio",
+        &[
+            "helio-codegen",
+            "helio-eval",
+            "helio-ir",
+            "helio-passes",
+            "helio-proto",
+            "helio-runtime",
+            "helio-stablehlo",
+        ],
+    ),
     ("helio-graph", &["helio"]),
     ("helio-cli", &["helio"]),
     ("helio-testkit", &["helio", "helio-eval"]),

@@ -7,7 +7,7 @@ use super::cursor::Cursor;
 use super::sdy;
 use super::table::Tables;
 use super::vhlo::{self, OpRow, Version};
-use crate::mlir::{Attribute, Block, Field, Module, Operation, Region, ValueId};
+use crate::mlir::{Attribute, Block, Field, LocId, Module, Operation, Region, ValueId};
 
 /// How deep regions may be nested.
 const MAX_DEPTH: usize = 128;
@@ -131,10 +131,13 @@ impl<'a> Reader<'a> {
                 true => cursor.int_and_flag("an argument's type")?,
                 false => (cursor.int("an argument's type")?, true),
             };
-            if has_location {
-                self.tables.location(cursor)?;
-            }
-            self.define(&at, ty)
+            let location = match has_location {
+                true => self.tables.location(cursor)?,
+                false => LocId::UNKNOWN,
+            };
+            let value = self.define(&at, ty)?;
+            self.tables.module.locate_argument(value, location);
+            Ok(value)
         })
     }
 

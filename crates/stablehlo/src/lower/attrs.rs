@@ -7,7 +7,7 @@ use helio_ir::{Error, Result};
 use crate::mlir::{Attribute, Dense, Field, Type};
 
 /// Attributes by name, and which of them have been asked for.
-pub(super) struct Attrs<'m> {
+pub(crate) struct Attrs<'m> {
     fields: &'m [Field],
     used: RefCell<Vec<&'m str>>,
 }

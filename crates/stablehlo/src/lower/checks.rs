@@ -219,16 +219,12 @@ pub(super) fn functions_to_inline<'m>(
             Some(Attribute::Type(ty @ Type::Function { .. })) if types::is_dynamic(ty));
         let mut special = open;
         visit(function, &mut |op| {
-            special |= op.name.starts_with("check.") || op.name == "interpreter.probe";
-            match (op.name.as_str(), op.attribute("call_target_name")) {
-                (_, Some(Attribute::String(target))) => special |= target.starts_with("check."),
-                ("func.call" | "stablehlo.composite", _) => {
-                    let callee = op.attribute("callee").or(op.attribute("decomposition"));
-                    if let Some(Attribute::Symbol(path)) = callee {
-                        calls.entry(path[0].as_str()).or_default().push(name);
-                    }
+            special |= is_check(op) || op.name == "interpreter.probe";
+            if matches!(op.name.as_str(), "func.call" | "stablehlo.composite") {
+                let callee = op.attribute("callee").or(op.attribute("decomposition"));
+                if let Some(Attribute::Symbol(path)) = callee {
+                    calls.entry(path[0].as_str()).or_default().push(name);
                 }
-                _ => {}
             }
         });
         if special && found.insert(name) {
@@ -245,7 +241,23 @@ pub(super) fn functions_to_inline<'m>(
     found
 }
 
-/// Calls a function for each operation in the regions of one.
+/// Whether a program says something of its own values.
+pub(crate) fn has_checks(source: &mlir::Module) -> bool {
+    let mut found = false;
+    source.operations.iter().for_each(|op| visit(op, &mut |op| found |= is_check(op)));
+    found
+}
+
+/// A `check` operation, in StableHLO's form or as the custom call that stands for one.
+fn is_check(op: &Operation) -> bool {
+    let target = match op.attribute("call_target_name") {
+        Some(Attribute::String(target)) => target,
+        _ => &op.name,
+    };
+    target.starts_with("check.")
+}
+
+/// Calls a function for an operation and for each in its regions.
 fn visit<'m>(op: &'m Operation, see: &mut impl FnMut(&'m Operation)) {
     let mut pending = vec![op];
     while let Some(op) = pending.pop() {

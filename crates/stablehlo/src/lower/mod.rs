@@ -34,29 +34,43 @@ mod types;
 
 use std::collections::{HashMap, HashSet};
 
-use helio_ir::{Error, Module as Hlo, Op, Result, Shape};
+use helio_ir::{
+    AliasKind, ElementType, Error, InputOutputAlias, InstrId, Literal, Module as Hlo, Op, Result,
+    Shape,
+};
 
+use crate::interface::{Interface, ParameterInfo};
 use crate::mlir::{self, Attribute, Operation, Type};
-use attrs::Attrs;
+pub(crate) use attrs::Attrs;
 use body::Body;
 
 pub use checks::{Check, CheckKind};
-pub(crate) use checks::{Stage, process};
+pub(crate) use checks::{Stage, has_checks, process};
+
+/// What a program is lowered for: of each argument its shape, or its value.
+#[derive(Clone, Debug)]
+pub enum Argument {
+    /// An argument of a run, of this shape.
+    Shape(Shape),
+    /// A value known now, which is a constant of the module and no parameter.
+    Value(Literal),
+}
 
 /// The module that computes a StableHLO module's entry: the function `main`, else the only one, or
-/// the only one that is not private. Several results are a tuple.
+/// the only one that is not private. Several results are a tuple. What the program says of donation
+/// and shardings of its arguments is in the module's configuration and parameters.
 ///
 /// Errors: what is wrong with the program and where; `Unimplemented` for operations and attributes
 /// that helio does not know, and for sizes that are only known at run time.
 pub fn lower(module: &mlir::Module) -> Result<Hlo> {
     let (inputs, _) = signature(entry(module)?)?;
-    let shapes = inputs.iter().map(types::shape).collect::<Result<Vec<_>>>()?;
-    lower_for(module, &shapes)
+    let shapes = inputs.iter().map(|ty| types::shape(ty).map(Argument::Shape));
+    lower_for(module, &shapes.collect::<Result<Vec<_>>>()?)
 }
 
-/// The same for arguments of these shapes, which the sizes that the program leaves open follow.
+/// The same for these arguments, whose shapes the sizes that the program leaves open follow.
 /// Errors: as for [`lower`], and if the shapes are not ones that the entry takes.
-pub fn lower_for(module: &mlir::Module, arguments: &[Shape]) -> Result<Hlo> {
+pub fn lower_for(module: &mlir::Module, arguments: &[Argument]) -> Result<Hlo> {
     let entry = entry(module)?;
     let (inputs, _) = signature(entry)?;
     if inputs.len() != arguments.len() {
@@ -64,15 +78,34 @@ pub fn lower_for(module: &mlir::Module, arguments: &[Shape]) -> Result<Hlo> {
         return Err(Error::invalid(detail).at(entry.at.clone()));
     }
     for (i, (argument, ty)) in arguments.iter().zip(inputs).enumerate() {
-        if !types::agrees(argument, ty) {
-            let detail = format!("argument {i} is {argument}, but the parameter is {ty}");
+        let shape = match argument {
+            Argument::Shape(shape) => shape.clone(),
+            Argument::Value(value) => value.shape(),
+        };
+        if !types::agrees(&shape, ty) {
+            let detail = format!("argument {i} is {shape}, but the parameter is {ty}");
             return Err(Error::invalid(detail).at(entry.at.clone()));
         }
     }
+    let interface = Interface::of(module)?;
     let mut cx = Lowering::new(module)?;
-    let id = cx.function(entry, arguments)?;
-    cx.output.set_entry(id);
+    cx.program(entry, arguments, &interface)?;
     Ok(cx.finish())
+}
+
+/// The shapes of a program's arguments as far as it states them: sizes that it leaves open are
+/// unbounded. Errors: types that HLO does not have.
+pub fn argument_shapes(module: &mlir::Module) -> Result<Vec<Shape>> {
+    let (inputs, _) = signature(entry(module)?)?;
+    inputs.iter().map(types::shape).collect()
+}
+
+/// The element type of a scalar. Errors: the type is none of a scalar.
+pub(crate) fn scalar_of(ty: &Type) -> Result<ElementType> {
+    match types::shape(ty)? {
+        Shape::Array(array) if array.is_scalar() => Ok(array.element()),
+        _ => Err(Error::invalid(format!("a scalar is needed, found {ty}"))),
+    }
 }
 
 /// The function where a program begins.
@@ -91,7 +124,7 @@ pub(crate) fn entry(module: &mlir::Module) -> Result<&Operation> {
     }
 }
 
-fn symbol_name(op: &Operation) -> Option<&str> {
+pub(crate) fn symbol_name(op: &Operation) -> Option<&str> {
     match op.attribute("sym_name") {
         Some(Attribute::String(name)) => Some(name),
         _ => None,
@@ -99,7 +132,7 @@ fn symbol_name(op: &Operation) -> Option<&str> {
 }
 
 /// What a function takes and gives.
-fn signature(function: &Operation) -> Result<(&[Type], &[Type])> {
+pub(crate) fn signature(function: &Operation) -> Result<(&[Type], &[Type])> {
     match function.attribute("function_type") {
         Some(Attribute::Type(Type::Function { inputs, results })) => Ok((inputs, results)),
         _ => Err(Error::invalid("a function needs a type").at(function.at.clone())),
@@ -212,6 +245,42 @@ impl<'m> Lowering<'m> {
         Ok(result)
     }
 
+    /// The entry: the function of this name for these arguments.
+    fn program(
+        &mut self,
+        entry: &'m Operation,
+        arguments: &[Argument],
+        interface: &Interface,
+    ) -> Result<()> {
+        let (_, results) = signature(entry)?;
+        let id = self.opened(entry, |cx| {
+            let block = function_block(entry)?;
+            let name = cx.unique_name(symbol_name(entry).unwrap_or_default());
+            let mut body = Body::new(cx, &name);
+            let mut number = 0;
+            let infos = interface.parameters.iter();
+            for ((&value, argument), info) in block.arguments.iter().zip(arguments).zip(infos) {
+                let location = body.cx.source.argument_locations.get(&value).copied();
+                body.comes_from(None, location.unwrap_or(mlir::LocId::UNKNOWN));
+                let id = match argument {
+                    Argument::Value(literal) => body.literal(literal.clone())?,
+                    Argument::Shape(shape) => {
+                        let name = format!("arg{number}");
+                        let id = body.parameter(number, shape.clone(), &name)?;
+                        body.describe(number, id, info, results.len() > 1);
+                        number += 1;
+                        id
+                    }
+                };
+                body.bind(value, id);
+            }
+            let results = body.block(block)?;
+            body.finish(results)
+        })?;
+        self.output.set_entry(id);
+        Ok(())
+    }
+
     /// Runs what lowers a function's body. Errors: if the function calls itself.
     fn opened<T>(
         &mut self,
@@ -231,6 +300,27 @@ impl<'m> Lowering<'m> {
         let result = run(self);
         self.open.pop();
         result
+    }
+}
+
+impl Body<'_, '_> {
+    /// Notes what is said of a parameter: its sharding, and the results that may take its memory.
+    fn describe(&mut self, number: usize, id: InstrId, info: &ParameterInfo, is_tuple: bool) {
+        let config = &mut self.cx.output.config;
+        if let Some(result) = info.aliased_result {
+            config.input_output_alias.push(InputOutputAlias {
+                output: if is_tuple { vec![result] } else { Vec::new() },
+                parameter: number,
+                parameter_index: Vec::new(),
+                kind: AliasKind::May,
+            });
+        } else if info.is_donor {
+            config.buffer_donors.push((number, Vec::new()));
+        }
+        if info.sharding.is_some() {
+            let extra = self.comp.instr_mut(id).extra.get_or_insert_default();
+            extra.sharding.clone_from(&info.sharding);
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Operations, blocks and regions.
 
+use std::collections::HashMap;
+
 use helio_ir::{Error, Result};
 
 use super::{Attribute, Field, LocId, Location, Type};
@@ -83,6 +85,9 @@ pub struct Module {
     pub values: Vec<Type>,
     /// The locations, by [`LocId`]; the first is [`Location::Unknown`].
     pub locations: Vec<Location>,
+    /// Where arguments of blocks come from, of those for which it is stated: the parameters of a
+    /// function have the names of the user's there.
+    pub argument_locations: HashMap<ValueId, LocId>,
 }
 
 impl Default for Module {
@@ -93,6 +98,7 @@ impl Default for Module {
             operations: Vec::new(),
             values: Vec::new(),
             locations: vec![Location::Unknown],
+            argument_locations: HashMap::new(),
         }
     }
 }
@@ -112,6 +118,13 @@ impl Module {
             .map_err(|_| Error::exhausted("more than 2^32 locations in one module"))?;
         self.locations.push(location);
         Ok(LocId(id))
+    }
+
+    /// Notes where an argument of a block comes from.
+    pub fn locate_argument(&mut self, value: ValueId, location: LocId) {
+        if location != LocId::UNKNOWN {
+            self.argument_locations.insert(value, location);
+        }
     }
 
     /// The type of a value of this module.

@@ -74,7 +74,10 @@ impl<'a> Parser<'a> {
                 inputs.push(parser.ty()?);
             }
             let attributes = parser.optional_dictionary()?;
-            parser.trailing_location()?;
+            let location = parser.trailing_location()?;
+            if let Some(&(_, value)) = arguments.last() {
+                parser.module.locate_argument(value, location);
+            }
             Ok(attributes)
         })?;
         let (results, result_attributes) = self.function_results()?;

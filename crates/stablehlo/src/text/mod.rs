@@ -40,10 +40,27 @@ pub fn parse(text: &str) -> Result<Module> {
     Parser::new(text, 0)?.module()
 }
 
+/// Whether a text begins as MLIR does, not as HLO text: with an alias, a `module`, or an operation in
+/// generic or pretty form. Comments are passed over.
+pub fn is_mlir(text: &str) -> bool {
+    let mut scan = Scan::new(text, 0);
+    if scan.sees("#") || scan.sees("!") || scan.sees("\"") || scan.sees("{-#") {
+        return true;
+    }
+    let word = scan.peek_word();
+    word == "module" || ["builtin.", "func.", "sdy."].iter().any(|name| word.starts_with(name))
+}
+
+/// The module of a part that [`split`] gives, whose first line is this one of the text, from 0.
+/// Errors: as for [`parse`], at their place in the text.
+pub fn parse_part(part: &str, first_line: u32) -> Result<Module> {
+    Parser::new(part, first_line)?.module()
+}
+
 /// The modules of a text, which lines `// -----` separate. A part without operations is an empty
 /// module. Errors: as for [`parse`], those of the first module that has any.
 pub fn parse_all(text: &str) -> Result<Vec<Module>> {
-    split(text).into_iter().map(|(line, part)| Parser::new(part, line)?.module()).collect()
+    split(text).into_iter().map(|(line, part)| parse_part(part, line)).collect()
 }
 
 /// The parts between lines `// -----`, each with the number of its first line from 0.

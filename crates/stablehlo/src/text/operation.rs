@@ -236,7 +236,9 @@ impl<'a> Parser<'a> {
         let name = self.scan.suffix("the name of a value")?;
         self.scan.expect(":")?;
         let ty = self.ty()?;
-        self.trailing_location()?;
-        Ok((name, self.module.add_value(ty)?, start))
+        let location = self.trailing_location()?;
+        let value = self.module.add_value(ty)?;
+        self.module.locate_argument(value, location);
+        Ok((name, value, start))
     }
 }

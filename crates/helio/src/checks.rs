@@ -1,0 +1,104 @@
+//! What runs programs that check themselves: compiled, or interpreted as the options say.
+
+use std::sync::Arc;
+
+use helio_ir::{Error, Literal, Module, Result};
+use helio_stablehlo::{Engine, Process};
+
+use crate::{Client, ClientOptions, CompileOptions, Executable, HostQueues, RunOptions};
+
+/// Runs the modules of [`ProgramFile::run_checks`](crate::ProgramFile::run_checks).
+#[derive(Clone, Debug)]
+pub struct CheckEngine {
+    /// Compiles and runs what is one program.
+    pub client: Client,
+    /// How programs are compiled; how many participants they have, they say themselves.
+    pub compile: CompileOptions,
+    /// What surrounds each run; its queues are only those of programs that run alone.
+    pub run: RunOptions,
+}
+
+impl CheckEngine {
+    /// An engine of the process's shared client.
+    pub fn new(compile: CompileOptions) -> Self {
+        CheckEngine { client: Client::shared().clone(), compile, run: RunOptions::default() }
+    }
+
+    fn compile(&self, client: &Client, module: Module) -> Result<Executable> {
+        client.compile(module, &self.compile).map_err(|mut errors| errors.remove(0))
+    }
+
+    /// A client with a device for each of these.
+    fn client_of(&self, devices: usize) -> Client {
+        if self.client.devices().len() >= devices {
+            return self.client.clone();
+        }
+        let mut options = ClientOptions::default();
+        options.devices = devices;
+        options.threads = Some(self.client.threads());
+        Client::new(&options)
+    }
+
+    /// Runs different programs, each by itself, which exchange values over channels alone.
+    fn run_apart(&self, processes: Vec<Process>) -> Result<Vec<Literal>> {
+        let run = self.with_queues();
+        let queues = run.host.clone();
+        let work = |mut process: Process| {
+            process.module.config.replica_count = None;
+            process.module.config.num_partitions = None;
+            let program = self.compile(&self.client_of(1), process.module)?;
+            let result = program.run_with(&process.arguments, &run);
+            if let (Err(_), Some(queues)) = (&result, &queues) {
+                // Nobody is to wait for what will never come.
+                queues.close();
+            }
+            result
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = processes
+                .into_iter()
+                .map(|process| {
+                    let work = &work;
+                    scope.spawn(move || work(process))
+                })
+                .collect();
+            let lost = |_| Err(Error::internal("a program has ended without a word"));
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(lost)).collect()
+        })
+    }
+
+    fn with_queues(&self) -> RunOptions {
+        let mut run = self.run.clone();
+        run.host = Some(Arc::new(HostQueues::new()));
+        run
+    }
+}
+
+impl Engine for CheckEngine {
+    fn run(&self, module: &Module, arguments: Vec<Literal>) -> Result<Literal> {
+        self.compile(&self.client, module.clone())?.run_with(&arguments, &self.run)
+    }
+
+    fn run_parallel(&self, processes: Vec<Process>, infeed: Vec<Literal>) -> Result<Vec<Literal>> {
+        let Some(first) = processes.first() else { return Ok(Vec::new()) };
+        if infeed.len() > 1 && processes.len() > 1 {
+            let count = processes.len();
+            return Err(Error::unimplemented(format!("an infeed of {count} processes")));
+        }
+        let name = first.module.entry().name.clone();
+        if processes.iter().any(|process| process.module.entry().name != name) {
+            return self.run_apart(processes);
+        }
+        let program = self.compile(&self.client_of(processes.len()), first.module.clone())?;
+        let run = self.with_queues();
+        if let Some(queues) = &run.host {
+            let queue = queues.infeed(first.replica);
+            for value in infeed {
+                queue.push(value).map_err(|closed| Error::internal(closed.to_string()))?;
+            }
+            queues.close_inputs();
+        }
+        let arguments: Vec<&[Literal]> = processes.iter().map(|p| &p.arguments[..]).collect();
+        program.run_all(&arguments, &run)
+    }
+}

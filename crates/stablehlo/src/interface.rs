@@ -1,0 +1,131 @@
+//! What a caller must know of a program besides its shapes: names, donation, memory, shardings.
+
+use helio_ir::{Error, Result, Sharding};
+
+use crate::lower::{self, Attrs};
+use crate::mlir::{Attribute, Field, LocId, Location, Module, Operation};
+use crate::sharding::Meshes;
+
+/// What is known of a program's parameters and results besides their shapes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Interface {
+    /// The parameters of the entry, in order.
+    pub parameters: Vec<ParameterInfo>,
+    /// The results of the entry, in order; of a tuple, its elements.
+    pub results: Vec<ResultInfo>,
+}
+
+/// What is known of a parameter.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ParameterInfo {
+    /// The user's name for it, as JAX states it: `x`, `params['w']`.
+    pub name: Option<String>,
+    /// The result that may take its memory (`tf.aliasing_output`).
+    pub aliased_result: Option<usize>,
+    /// Whether any result may take its memory (`jax.buffer_donor`).
+    pub is_donor: bool,
+    /// The kind of memory that it lies in (`mhlo.memory_kind`): `device`, `pinned_host`.
+    pub memory_kind: Option<String>,
+    /// How it is spread over devices (`mhlo.sharding`, or `sdy.sharding` in HLO's terms).
+    pub sharding: Option<Sharding>,
+}
+
+/// What is known of a result.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ResultInfo {
+    /// The place in what the user's function gives, as JAX states it: `result['loss']`.
+    pub name: Option<String>,
+    /// The kind of memory that it lies in (`mhlo.memory_kind`).
+    pub memory_kind: Option<String>,
+    /// How it is spread over devices (`mhlo.sharding`, or `sdy.sharding` in HLO's terms).
+    pub sharding: Option<Sharding>,
+}
+
+impl Interface {
+    /// What a module says of its entry. Errors: there is no entry, or an attribute is wrong.
+    pub fn of(module: &Module) -> Result<Self> {
+        let entry = lower::entry(module)?;
+        let (inputs, results) = lower::signature(entry)?;
+        let meshes = Meshes::of(module)?;
+        let block = lower::function_block(entry)?;
+        let mut parameters = Vec::new();
+        for (i, fields) in attributes(entry, "arg_attrs", inputs.len())?.into_iter().enumerate() {
+            let location = block.arguments.get(i).and_then(|v| module.argument_locations.get(v));
+            let found = parameter(&Attrs::new(fields), &meshes)
+                .map_err(|e| placed(e, entry, &format!("argument {i}")))?;
+            let name = location.and_then(|&location| user_name(module, location));
+            parameters.push(ParameterInfo { name, ..found });
+        }
+        let mut infos = Vec::new();
+        for (i, fields) in attributes(entry, "res_attrs", results.len())?.into_iter().enumerate() {
+            let found = result(&Attrs::new(fields), &meshes);
+            infos.push(found.map_err(|e| placed(e, entry, &format!("result {i}")))?);
+        }
+        Ok(Interface { parameters, results: infos })
+    }
+}
+
+fn placed(error: Error, entry: &Operation, what: &str) -> Error {
+    error.in_instruction(&format!("{}, {what}", entry.name)).at(entry.at.clone())
+}
+
+/// The attributes of each argument or result of a function.
+fn attributes<'m>(function: &'m Operation, name: &str, count: usize) -> Result<Vec<&'m [Field]>> {
+    let list = match function.attribute(name) {
+        None => return Ok(vec![&[]; count]),
+        Some(Attribute::Array(list)) if list.is_empty() => return Ok(vec![&[]; count]),
+        Some(Attribute::Array(list)) if list.len() == count => list,
+        Some(_) => {
+            let detail = format!("attribute `{name}` must be a list of {count} dictionaries");
+            return Err(Error::invalid(detail).at(function.at.clone()));
+        }
+    };
+    let fields = list.iter().map(|each| match each {
+        Attribute::Dictionary(fields) => Ok(&fields[..]),
+        _ => Err(Error::invalid(format!("attribute `{name}` must be a list of dictionaries"))),
+    });
+    fields.collect::<Result<_>>().map_err(|e| e.at(function.at.clone()))
+}
+
+fn parameter(attrs: &Attrs<'_>, meshes: &Meshes) -> Result<ParameterInfo> {
+    Ok(ParameterInfo {
+        name: None,
+        aliased_result: match attrs.integer("tf.aliasing_output")? {
+            None => None,
+            Some(_) => Some(attrs.size("tf.aliasing_output")?),
+        },
+        is_donor: attrs.flag("jax.buffer_donor")?,
+        memory_kind: attrs.string("mhlo.memory_kind")?.map(str::to_owned),
+        sharding: sharding(attrs, meshes)?,
+    })
+}
+
+fn result(attrs: &Attrs<'_>, meshes: &Meshes) -> Result<ResultInfo> {
+    let name = attrs.string("jax.result_info")?.filter(|name| !name.is_empty());
+    Ok(ResultInfo {
+        name: name.map(str::to_owned),
+        memory_kind: attrs.string("mhlo.memory_kind")?.map(str::to_owned),
+        sharding: sharding(attrs, meshes)?,
+    })
+}
+
+fn sharding(attrs: &Attrs<'_>, meshes: &Meshes) -> Result<Option<Sharding>> {
+    if let Some(text) = attrs.string("mhlo.sharding")? {
+        let text = text.trim();
+        let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
+        return Sharding::read(inner.unwrap_or(text)).map(Some);
+    }
+    match attrs.get("sdy.sharding") {
+        None => Ok(None),
+        Some(Attribute::Other(text)) => meshes.sharding(text).map(Some),
+        Some(_) => Err(Error::invalid("attribute `sdy.sharding` must be `#sdy.sharding<…>`")),
+    }
+}
+
+/// The user's name for an argument, if its location is one.
+fn user_name(module: &Module, location: LocId) -> Option<String> {
+    match module.locations.get(location.0 as usize)? {
+        Location::Name { name, .. } if !name.is_empty() => Some(name.clone()),
+        _ => None,
+    }
+}
