@@ -9,10 +9,10 @@ use helio_ir::{
 
 use super::body::Body;
 use super::elementwise::unsigned;
-use super::linalg::precision;
 use super::operation::{Site, unknown};
 use super::types;
 use crate::mlir::Attribute;
+use crate::table::{DotDimensions, precision};
 
 impl<'m> Body<'_, 'm> {
     pub(super) fn chlo(&mut self, site: &Site<'_, 'm>) -> Result<Vec<InstrId>> {
@@ -168,7 +168,7 @@ impl<'m> Body<'_, 'm> {
     fn ragged_dot(&mut self, site: &Site<'_, 'm>) -> Result<InstrId> {
         let fields = site.attrs.needed_fields("ragged_dot_dimension_numbers")?;
         let op = RaggedDot {
-            dims: super::linalg::dot_dims(&fields)?,
+            dims: DotDimensions::fields(&fields)?,
             lhs_ragged: fields.sizes("lhs_ragged_dimensions")?,
             rhs_group: fields.sizes("rhs_group_dimensions")?,
             element: site.result_element()?,
@@ -238,7 +238,10 @@ impl<'m> Body<'_, 'm> {
                     result_types: site.result_types.clone(),
                     ..*site
                 };
-                self.elementwise(name, &site)
+                match name {
+                    "select" => self.elementwise(name, &site),
+                    _ => Ok(self.row(name, &site)?.remove(0)),
+                }
             }
             ("zeta", &[x, y]) => self.zeta(x, y),
             ("polygamma", &[x, y]) => self.polygamma(x, y),

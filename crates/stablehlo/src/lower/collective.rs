@@ -1,60 +1,26 @@
 //! Exchange among replicas and partitions.
 
 use helio_ir::ops::{
-    AllGather, AllReduce, AllToAll, CollectiveAttrs, CollectiveBroadcast, CollectivePermute,
-    Direction, DynamicSlice, PartitionId, ReduceScatter, ReplicaGroups, ReplicaId,
+    AllGather, AllReduce, AllToAll, CollectiveAttrs, Direction, DynamicSlice, PartitionId,
+    ReduceScatter, ReplicaGroups, ReplicaId,
 };
 use helio_ir::{BinaryOp, ElementType, Error, InstrId, Result};
 
 use super::body::Body;
 use super::operation::Site;
+use crate::table::Collective;
 
 impl<'m> Body<'_, 'm> {
-    pub(super) fn collective_one(&mut self, name: &str, site: &Site<'_, 'm>) -> Result<InstrId> {
-        match name {
-            "replica_id" => self.push(ReplicaId, &[]),
-            "partition_id" => self.push(PartitionId, &[]),
-            _ => {
-                let [x] = site.operands()?;
-                let pairs = site.attrs.matrix("source_target_pairs")?;
-                let (_, values) = pairs
-                    .ok_or_else(|| Error::invalid("attribute `source_target_pairs` is needed"))?;
-                let pair = |pair: &[i64]| {
-                    let number = |n: i64| {
-                        usize::try_from(n).map_err(|_| Error::invalid(format!("participant {n}")))
-                    };
-                    Ok((number(pair[0])?, number(pair[1])?))
-                };
-                let pairs = values.chunks_exact(2).map(pair).collect::<Result<_>>()?;
-                self.push(CollectivePermute { pairs, channel_id: channel(site)? }, &[x])
-            }
-        }
-    }
-
     pub(super) fn collective(&mut self, name: &str, site: &Site<'_, 'm>) -> Result<Vec<InstrId>> {
         let attrs = site.attrs;
         let operands = &site.operands;
-        let groups = groups(site)?;
+        let mut shared = self.reading(site, &[], |from| Collective.read(from))?;
         // The size of a group.
-        let count = match &groups {
-            ReplicaGroups::List(list) => list.first().map_or(1, Vec::len),
-            ReplicaGroups::Iota { size, .. } => *size,
-            ReplicaGroups::Mesh { iota, .. } => iota.as_ref().map_or(1, |iota| iota.1),
-        };
-        let mut shared = CollectiveAttrs {
-            replica_groups: groups,
-            channel_id: channel(site)?,
-            use_global_device_ids: attrs.flag("use_global_device_ids")?,
-            constrain_layout: false,
-        };
+        let count = shared.replica_groups.lists()?.first().map_or(1, Vec::len);
         if matches!(name, "all_gather" | "reduce_scatter") {
             self.order_by_partition(&mut shared);
         }
         let result = match name {
-            "all_reduce" => {
-                let to_apply = self.element_region(site, 0, name)?;
-                self.push(AllReduce { attrs: shared, to_apply }, operands)?
-            }
             "all_gather" => {
                 let dimension = attrs.size("all_gather_dim")?;
                 // Flattened over partitions, a group may be larger than its list.
@@ -74,12 +40,8 @@ impl<'m> Body<'_, 'm> {
                 let parts = operands.iter().map(|&x| self.all_to_all(site, x, &shared));
                 return parts.collect::<Vec<_>>().into_iter().collect();
             }
-            "collective_broadcast" if attrs.flag("has_dynamic_root")? => {
-                return self.broadcast_from(site, &shared, count);
-            }
             "collective_reduce" => return self.reduce_to_first(site, shared),
-            "collective_broadcast" => self.push(CollectiveBroadcast { attrs: shared }, operands)?,
-            _ => return Err(super::operation::unknown()),
+            _ => return self.broadcast_from(site, &shared, count),
         };
         self.unpack(result, operands.len())
     }
@@ -231,24 +193,4 @@ impl<'m> Body<'_, 'm> {
         dims[join] *= count;
         self.reshape(moved, &dims)
     }
-}
-
-/// The channel, if there is one: 0 stands for none.
-fn channel(site: &Site<'_, '_>) -> Result<Option<i64>> {
-    let Some(fields) = site.attrs.fields("channel_handle")? else { return Ok(None) };
-    fields.get("type");
-    Ok(fields.integer("handle")?.filter(|&handle| handle > 0))
-}
-
-fn groups(site: &Site<'_, '_>) -> Result<ReplicaGroups> {
-    let Some((dims, values)) = site.attrs.matrix("replica_groups")? else {
-        return Ok(ReplicaGroups::List(Vec::new()));
-    };
-    let size = dims.get(1).copied().unwrap_or(0);
-    if size == 0 {
-        return Ok(ReplicaGroups::List(Vec::new()));
-    }
-    // Rows that are shorter than others are filled up with -1.
-    let row = |row: &[i64]| row.iter().filter_map(|&n| usize::try_from(n).ok()).collect();
-    Ok(ReplicaGroups::List(values.chunks(size).map(row).collect()))
 }

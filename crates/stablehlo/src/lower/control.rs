@@ -24,9 +24,7 @@ impl<'m> Body<'_, 'm> {
                 let [tuple] = site.operands()?;
                 Ok(vec![self.element_of(tuple, site.attrs.size("index")?)?])
             }
-            "stablehlo.after_all" | "stablehlo.create_token" => {
-                Ok(vec![self.push(AfterAll, operands)?])
-            }
+            "stablehlo.create_token" => Ok(vec![self.push(AfterAll, &[])?]),
             "stablehlo.optimization_barrier" => match operands[..] {
                 [] => Ok(Vec::new()),
                 [one] => Ok(vec![self.push(OptimizationBarrier, &[one])?]),

@@ -1,11 +1,12 @@
 //! Operations whose result has a size that an operand gives: it must be known while lowering, or be
 //! stated by the type of the result.
 
-use helio_ir::ops::{DynamicSlice, Reshape};
+use helio_ir::ops::{Convolution, DynamicSlice, Gather, Pad, Reshape};
 use helio_ir::{ArrayShape, Error, InstrId, Result};
 
 use super::body::Body;
 use super::operation::Site;
+use crate::table::{self, ConvDimensions, GatherDimensions};
 
 impl<'m> Body<'_, 'm> {
     pub(super) fn dynamic(&mut self, name: &str, site: &Site<'_, 'm>) -> Result<InstrId> {
@@ -33,19 +34,23 @@ impl<'m> Body<'_, 'm> {
                 let [x, fill, low, high] = site.operands()?;
                 let [_, _, _, _, interior] = site.operands()?;
                 let what = "an amount of padding";
-                let lists = [self.known_integers(low, what)?, self.known_integers(high, what)?];
-                let interior = self.known_integers(interior, what)?;
-                self.pad(x, fill, lists, interior)
+                let [low, high] =
+                    [self.known_integers(low, what)?, self.known_integers(high, what)?];
+                let dims = table::pad_dims(low, high, self.known_integers(interior, what)?)?;
+                self.push(Pad { dims }, &[x, fill])
             }
             "dynamic_gather" => {
                 let [x, indices, sizes] = site.operands()?;
-                let sizes = self.known_sizes(sizes, "the size of a slice")?;
-                self.gather(site, x, indices, sizes)
+                let slice_sizes = self.known_sizes(sizes, "the size of a slice")?;
+                let dims = GatherDimensions("dimension_numbers");
+                let dims = self.reading(site, &[], |from| dims.read(from))?;
+                let indices_are_sorted = attrs.flag("indices_are_sorted")?;
+                self.push(Gather { dims, slice_sizes, indices_are_sorted }, &[x, indices])
             }
             "dynamic_conv" => {
                 let [x, kernel, padding] = site.operands()?;
                 let padding = self.known_integers(padding, "an amount of padding")?;
-                self.convolution(site, x, kernel, Some(padding))
+                self.convolution(site, x, kernel, padding)
             }
             _ => self.real_dynamic_slice(site),
         }
@@ -59,6 +64,31 @@ impl<'m> Body<'_, 'm> {
         }
         let sizes = self.known_sizes(sizes, "the size of a dimension")?;
         ArrayShape::new(shape.element(), sizes)
+    }
+
+    /// A convolution whose padding an operand gives.
+    fn convolution(
+        &mut self,
+        site: &Site<'_, 'm>,
+        x: InstrId,
+        kernel: InstrId,
+        padding: Vec<i64>,
+    ) -> Result<InstrId> {
+        let attrs = site.attrs;
+        let dims = ConvDimensions("dimension_numbers");
+        let (dims, window) = self.reading(site, &[], |from| {
+            Ok::<_, Error>((dims.read(from)?, table::conv_window(from, Some(padding))?))
+        })?;
+        let op = Convolution {
+            window,
+            dims,
+            feature_group_count: attrs.size_or("feature_group_count", 1)?,
+            batch_group_count: attrs.size_or("batch_group_count", 1)?,
+            element: site.result_element()?,
+            precision: table::precision(attrs)?,
+            algorithm: None,
+        };
+        self.push(op, &[x, kernel])
     }
 
     fn real_dynamic_slice(&mut self, site: &Site<'_, 'm>) -> Result<InstrId> {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use helio_ir::ops::{BitcastConvert, Clamp, Compare, Direction, Order, ReducePrecision};
+use helio_ir::ops::{BitcastConvert, Direction, ReducePrecision};
 use helio_ir::types::Number;
 use helio_ir::{
     Array, ArrayShape, BinaryOp, DimKind, ElementType, Error, InstrId, Literal, Native, Op, Result,
@@ -23,24 +23,12 @@ pub(super) fn table() -> HashMap<&'static str, Op> {
 impl<'m> Body<'_, 'm> {
     pub(super) fn elementwise(&mut self, name: &str, site: &Site<'_, 'm>) -> Result<InstrId> {
         match name {
-            "compare" => {
-                let [x, y] = site.operands()?;
-                let direction =
-                    Direction::from_word(site.attrs.needed_word("comparison_direction")?)?;
-                let is_total = site.attrs.word("compare_type")? == Some("TOTALORDER");
-                let order = if is_total { Order::Total } else { Order::Default };
-                self.push(Compare { direction, order }, &[x, y])
-            }
             "select" => {
                 let [pred, yes, no] = site.operands()?;
                 let (from, to) = (self.array(pred)?, self.array(yes)?);
                 let is_one = from.is_scalar() && !to.is_scalar();
                 let pred = if is_one { self.fill(pred, yes)? } else { pred };
                 self.select(pred, yes, no)
-            }
-            "clamp" => {
-                let bounds: [InstrId; 3] = site.operands()?;
-                self.push(Clamp, &bounds)
             }
             "convert" => {
                 let [x] = site.operands()?;

@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
-use helio_ir::{Error, InstrId, Op, Result};
+use helio_ir::{CompId, Error, InstrId, Op, Result, Shape};
 
 use super::attrs::Attrs;
 use super::body::Body;
 use super::{quantized, source, types};
 use crate::mlir::{Operation, Type};
+use crate::table;
 
 /// An operation being lowered: its operands, attributes, and the types of its results.
 pub(super) struct Site<'s, 'm> {
@@ -124,23 +125,12 @@ impl<'m> Body<'_, 'm> {
     fn stablehlo(&mut self, site: &Site<'_, 'm>) -> Result<Vec<InstrId>> {
         let name = site.op.name.split_once('.').map_or("", |(_, name)| name);
         Ok(vec![match name {
-            "compare" | "select" | "clamp" | "convert" | "bitcast_convert" | "reduce_precision" => {
+            "select" | "convert" | "bitcast_convert" | "reduce_precision" => {
                 self.elementwise(name, site)?
             }
-            "constant"
-            | "iota"
-            | "broadcast"
-            | "broadcast_in_dim"
-            | "reshape"
-            | "transpose"
-            | "reverse"
-            | "concatenate"
-            | "slice"
-            | "dynamic_slice"
-            | "dynamic_update_slice"
-            | "pad"
-            | "get_dimension_size"
-            | "set_dimension_size" => self.movement(name, site)?,
+            "constant" | "broadcast" | "broadcast_in_dim" | "get_dimension_size" => {
+                self.movement(name, site)?
+            }
             "dynamic_iota"
             | "dynamic_broadcast_in_dim"
             | "dynamic_reshape"
@@ -148,22 +138,13 @@ impl<'m> Body<'_, 'm> {
             | "dynamic_gather"
             | "dynamic_conv"
             | "real_dynamic_slice" => self.dynamic(name, site)?,
-            "dot" | "dot_general" | "einsum" | "unary_einsum" | "convolution" | "cholesky"
-            | "triangular_solve" | "fft" => self.linear_algebra(name, site)?,
-            "gather" | "torch_index_select" => self.indexing(name, site)?,
+            "dot" | "einsum" | "unary_einsum" => self.product(name, site)?,
+            "torch_index_select" => self.index_select(site)?,
             "rng" => self.rng(site)?,
-            "replica_id" | "partition_id" | "collective_permute" => {
-                self.collective_one(name, site)?
+            "all_gather" | "all_to_all" | "reduce_scatter" | "collective_reduce" => {
+                return self.collective(name, site);
             }
-            "reduce" | "reduce_window" | "scatter" | "sort" | "map" | "select_and_scatter" => {
-                return self.with_regions(name, site);
-            }
-            "all_reduce"
-            | "all_gather"
-            | "all_to_all"
-            | "reduce_scatter"
-            | "collective_broadcast"
-            | "collective_reduce" => {
+            "collective_broadcast" if site.attrs.flag("has_dynamic_root")? => {
                 return self.collective(name, site);
             }
             "while"
@@ -173,16 +154,36 @@ impl<'m> Body<'_, 'm> {
             | "get_tuple_element"
             | "optimization_barrier"
             | "composite"
-            | "after_all"
             | "create_token" => return self.control(site),
             "custom_call" => return self.custom_call(site),
-            "rng_bit_generator"
-            | "batch_norm_training"
-            | "batch_norm_inference"
-            | "batch_norm_grad" => return self.several_results(name, site),
             "infeed" | "outfeed" | "send" | "recv" => return self.host(name, site),
-            _ => return Err(unknown()),
+            _ => return self.row(name, site),
         }])
+    }
+
+    /// An operation that has a row in the table.
+    pub fn row(&mut self, name: &str, site: &Site<'_, 'm>) -> Result<Vec<InstrId>> {
+        let opcode = table::opcode(&format!("stablehlo.{name}")).ok_or_else(unknown)?;
+        let regions = 0..site.op.regions.len();
+        let regions = regions.map(|index| self.element_region(site, index, name));
+        let regions = regions.collect::<Result<Vec<_>>>()?;
+        let op = self.reading(site, &regions, |from| table::read(opcode, from));
+        let id = self.push(op.ok_or_else(unknown)??, &site.operands)?;
+        self.unpack(id, site.result_types.len())
+    }
+
+    /// Runs what reads attributes by the table's codecs.
+    pub fn reading<T>(
+        &self,
+        site: &Site<'_, 'm>,
+        regions: &[CompId],
+        read: impl FnOnce(&table::Reading<'_, 'm>) -> T,
+    ) -> T {
+        let operands: Vec<&Shape> = site.operands.iter().map(|&id| self.shape(id)).collect();
+        let result = |ty: &Cow<'_, Type>| types::array(ty.as_tensor()?).ok();
+        let results: Vec<_> = site.result_types.iter().map(result).collect();
+        let attrs = site.attrs;
+        read(&table::Reading { attrs, operands: &operands, results: &results, regions })
     }
 }
 
