@@ -7,6 +7,7 @@
 //! - [`export`]: the files of `jax.export`, which hold bytecode and how it is called.
 //! - [`Interface`]: what a caller must know of a program besides its shapes.
 //! - [`lower()`]: from MLIR to an HLO module.
+//! - [`raise()`]: from an HLO module to MLIR, which [`text::print`] and [`bytecode::write()`] write.
 //! - [`run_checks`]: programs that compare their own values with those expected.
 #![forbid(unsafe_code)]
 
@@ -16,6 +17,7 @@ pub mod export;
 mod interface;
 mod lower;
 pub mod mlir;
+mod raise;
 mod sharding;
 mod table;
 pub mod text;
@@ -23,3 +25,4 @@ pub mod text;
 pub use checks::{CheckFailure, Engine, Process, check_module, has_checks, run_checks};
 pub use interface::{Interface, ParameterInfo, ResultInfo};
 pub use lower::{Argument, argument_shapes, lower, lower_for};
+pub use raise::raise;

@@ -19,6 +19,7 @@ mod items;
 mod location;
 mod operation;
 mod pretty;
+mod print;
 mod region_ops;
 mod scan;
 mod sdy;
@@ -32,6 +33,7 @@ use std::collections::HashMap;
 use helio_ir::{Error, Result};
 
 use crate::mlir::{Attribute, Module, Type, ValueId};
+pub use print::print;
 use scan::{MAX_NESTING, Scan};
 
 /// The one module that the text has. Errors: what is wrong with the text and where;
