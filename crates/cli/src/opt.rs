@@ -47,7 +47,7 @@ pub(crate) struct Args {
 /// What is printed of the result.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Emit {
-    /// The program, of any format.
+    /// The program, as HLO text.
     Hlo,
 }
 
