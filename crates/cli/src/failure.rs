@@ -154,7 +154,8 @@ fn shorten(text: String) -> String {
 
 fn excerpt(source: &Source, lines: &LineStarts, error: &Error, severity: Severity) -> String {
     let rule = error.rule_id().map(|rule| format!("[{rule}]")).unwrap_or_default();
-    let instruction = error.instruction().map(|name| format!("{name}: ")).unwrap_or_default();
+    let line = error.source_line().map(|line| format!(" ({line})")).unwrap_or_default();
+    let instruction = error.instruction().map(|name| format!("{name}{line}: ")).unwrap_or_default();
     let message = shorten(format!("{}{rule}: {instruction}{}", error.code(), error.detail()));
     let place = match error.location() {
         Some(&Location::Text { line, column }) => {

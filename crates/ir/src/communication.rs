@@ -15,7 +15,7 @@ mod tests;
 
 use channels::Channels;
 
-use crate::{CompId, Error, Instr, Module, Op, Verified};
+use crate::{Error, Instr, InstrAt, Module, Op, Verified};
 
 /// What may go wrong when the program communicates, in the order of the text: `infeed.C3`,
 /// `outfeed.C3`, `channel.C6`–`channel.C8`, `collective.C1`, `collective.C2`.
@@ -42,8 +42,7 @@ pub fn warnings(module: &Verified<Module>) -> Vec<Error> {
     }
     found.extend(meeting::warnings(module));
     found.extend(divergence::warnings(module));
-    found.sort_by_key(|(place, _)| *place);
-    found.into_iter().map(|(_, warning)| warning).collect()
+    in_order(module, found)
 }
 
 /// What is certainly wrong: `channel.C1`–`channel.C5`, in the order of the text.
@@ -51,7 +50,7 @@ pub(crate) fn errors(module: &Module) -> Vec<Error> {
     if !communicates(module) {
         return Vec::new();
     }
-    let mut found = match Channels::of(module) {
+    let found = match Channels::of(module) {
         Ok(channels) => {
             let mut found = channels.errors();
             found.extend(cycle::error(module, &channels));
@@ -59,26 +58,31 @@ pub(crate) fn errors(module: &Module) -> Vec<Error> {
         }
         Err(found) => found,
     };
-    found.sort_by_key(|(place, _)| *place);
-    found.into_iter().map(|(_, error)| error).collect()
+    in_order(module, found)
 }
 
-/// A place in the text's order: computation and instruction.
-type Place = (CompId, usize);
+/// What was found, in the order of the text.
+fn in_order(module: &Module, mut found: Vec<Found>) -> Vec<Error> {
+    found.sort_by_key(|(at, _)| *at);
+    let placed = |((computation, instr), error): Found| {
+        module.place(error, module.computation(computation).instr(instr))
+    };
+    found.into_iter().map(placed).collect()
+}
 
-/// What was found, and where it stands.
-type Found = (Place, Error);
+/// What was found, and where it stands: instructions are sorted as the text has them.
+type Found = (InstrAt, Error);
 
 /// A finding about an instruction.
-fn found(place: Place, instr: &Instr, rule: &'static str, detail: String) -> Found {
+fn found(place: InstrAt, instr: &Instr, rule: &'static str, detail: String) -> Found {
     (place, Error::rule(rule, detail).in_instruction(&instr.name).at(instr.at.clone()))
 }
 
 /// Every instruction of a module with its place.
-fn places(module: &Module) -> impl Iterator<Item = (Place, &Instr)> {
+fn places(module: &Module) -> impl Iterator<Item = (InstrAt, &Instr)> {
     module.ids().flat_map(move |id| {
-        let instrs = module.computation(id).instrs().iter().enumerate();
-        instrs.map(move |(i, instr)| ((id, i), instr))
+        let computation = module.computation(id);
+        computation.ids().map(move |instr| ((id, instr), computation.instr(instr)))
     })
 }
 

@@ -36,8 +36,8 @@ pub use builder::{XlaBuilder, XlaComputation, XlaOp};
 pub use capabilities::Capabilities;
 pub use error::{Code, Error, Location, Result};
 pub use module::{
-    AliasKind, CompId, Computation, Extra, InputOutputAlias, Instr, InstrId, Metadata, Module,
-    ModuleConfig, ProgramShape,
+    AliasKind, CompId, Computation, Extra, InputOutputAlias, Instr, InstrAt, InstrId, Metadata,
+    Module, ModuleConfig, ProgramShape,
 };
 pub use ops::{BinaryOp, InferCx, Op, OpDef, UnaryOp};
 pub use origin::{Origin, OriginId, OriginSet, SourceLine};

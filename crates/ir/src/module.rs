@@ -17,6 +17,9 @@ pub struct CompId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InstrId(pub u32);
 
+/// An instruction of a module: its computation, and which of that it is.
+pub type InstrAt = (CompId, InstrId);
+
 impl CompId {
     /// The place in [`Module::computations`].
     pub fn index(self) -> usize {
@@ -439,6 +442,15 @@ impl Module {
         };
         let line = metadata.and_then(|metadata| self.source_line(metadata));
         error.in_instruction(name).at(at.clone()).from_line(line)
+    }
+
+    /// An error with the instruction that it is about, as this module has it: its name, where it was
+    /// written, and the line of the framework's program. What the error knows already stays.
+    #[must_use]
+    pub fn place(&self, error: Error, instr: &Instr) -> Error {
+        let origin = || self.origins_of(&instr.origins).find_map(|origin| origin.metadata.as_ref());
+        let line = instr.metadata().or_else(origin).and_then(|told| self.source_line(told));
+        error.in_instruction(&instr.name).at(instr.at.clone()).from_line(line)
     }
 
     /// The id of the computation where execution begins.

@@ -113,23 +113,24 @@ impl Verifier<'_> {
     /// Errors: the limit is reached; all else is collected.
     fn computation(&mut self, id: CompId) -> Result<()> {
         let computation = self.module.computation(id);
-        self.errors.extend(parameters(computation));
+        self.errors.extend(parameters(self.module, computation));
         let mut names = HashSet::new();
         let mut sizes = Vec::with_capacity(computation.instrs().len());
         for instr_id in computation.ids() {
             let instr = computation.instr(instr_id);
             sizes.push(leaves(&instr.shape));
             let named = word("computation.C2", "instruction", &instr.name);
-            self.errors.extend(named.err().map(|e| place(e, instr)));
+            self.errors.extend(named.err().map(|e| self.module.place(e, instr)));
             if !names.insert(instr.name.as_str()) {
                 let detail = format!("two instructions are named `{}`", instr.name);
-                self.errors.push(place(Error::rule("computation.C2", detail), instr));
+                let e = Error::rule("computation.C2", detail);
+                self.errors.push(self.module.place(e, instr));
             }
             let result = order(id, instr_id, instr, self.module).map_err(Stop::Rule);
             match result.and_then(|()| self.instruction(computation, instr, &sizes)) {
                 Ok(()) => {}
-                Err(Stop::Rule(e)) => self.errors.push(place(e, instr)),
-                Err(Stop::Limit(e)) => return Err(place(e, instr)),
+                Err(Stop::Rule(e)) => self.errors.push(self.module.place(e, instr)),
+                Err(Stop::Limit(e)) => return Err(self.module.place(e, instr)),
             }
             if self.errors.len() >= MAX_ERRORS {
                 break;
@@ -287,7 +288,7 @@ fn order(id: CompId, instr_id: InstrId, instr: &Instr, module: &Module) -> Resul
 }
 
 /// computation.C1: parameters are numbered 0, 1, 2 …, each once.
-fn parameters(computation: &Computation) -> Vec<Error> {
+fn parameters(module: &Module, computation: &Computation) -> Vec<Error> {
     let mut errors = Vec::new();
     let mut numbers = BTreeMap::new();
     for instr in computation.instrs() {
@@ -295,13 +296,13 @@ fn parameters(computation: &Computation) -> Vec<Error> {
             && let Some(other) = numbers.insert(number, instr)
         {
             let detail = format!("parameter {number} is `{}` already", other.name);
-            errors.push(place(Error::rule("computation.C1", detail), instr));
+            errors.push(module.place(Error::rule("computation.C1", detail), instr));
         }
     }
     let count = numbers.len();
     if let Some((number, instr)) = numbers.iter().find(|&(&number, _)| number >= count) {
         let detail = format!("parameter {number} of {count}; they are numbered from 0");
-        errors.push(place(Error::rule("computation.C1", detail), instr));
+        errors.push(module.place(Error::rule("computation.C1", detail), instr));
     }
     errors
 }
@@ -324,11 +325,7 @@ fn unbounded(module: &Module) -> Option<Error> {
     let instr = module.computations().iter().flat_map(Computation::instrs).find(is_unbounded)?;
     let shape = brief(&instr.shape);
     let detail = format!("{shape} has a size that is not known (`?`); the module needs refinement");
-    Some(place(Error::unimplemented(detail), instr))
-}
-
-fn place(e: Error, instr: &Instr) -> Error {
-    e.in_instruction(&instr.name).at(instr.at.clone())
+    Some(module.place(Error::unimplemented(detail), instr))
 }
 
 /// At most 300 characters of a shape, for messages.
@@ -422,6 +419,34 @@ mod tests {
                 "4:15: invalid argument[instruction.C1]: y: declared f32[3], but negate gives f32[2]",
             ]
         );
+    }
+
+    #[test]
+    fn errors_name_the_line_of_the_framework_s_program() {
+        let text = "HloModule m
+            FileNames
+            1 \"model.py\"
+            FunctionNames
+            1 \"loss\"
+            FileLocations
+            1 {file_name_id=1 function_name_id=1 line=7 end_line=7 column=1 end_column=9}
+            StackFrames
+            1 {file_location_id=1 parent_frame_id=1}
+            ENTRY e {
+              x = f32[2] parameter(0)
+              y = f32[3] negate(x), metadata={op_name=\"jit(f)/neg\" source_file=\"a.py\" source_line=31}
+              ROOT z = f32[3] add(y, x), metadata={stack_frame_id=1}
+            }";
+        let texts = |errors: Vec<Error>| errors.iter().map(Error::to_string).collect::<Vec<_>>();
+        assert_eq!(
+            texts(verify(parse(text).unwrap()).unwrap_err())[0],
+            "12:15: invalid argument[instruction.C1]: y (a.py:31, jit(f)/neg): declared f32[3], but \
+             negate gives f32[2]",
+        );
+        // Where no shape is written, the parser itself looks.
+        let text = text.replace("z = f32[3] add", "z = add");
+        let error = &texts(parse(&text).unwrap_err())[0];
+        assert!(error.contains(": z (model.py:7): "), "{error}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::XlaBuilder;
-use super::state::Origin;
+use super::state::ComputationKey;
 use crate::ops::Direction;
 use crate::text::attrs::Scan;
 use crate::{BinaryOp, CompId, ElementType, Module, ProgramShape, Result, Shape, Verified};
@@ -18,22 +18,22 @@ use crate::{BinaryOp, CompId, ElementType, Module, ProgramShape, Result, Shape, 
 pub struct XlaComputation {
     module: Arc<Module>,
     /// One for each computation of the module.
-    origins: Arc<[Origin]>,
+    origins: Arc<[ComputationKey]>,
 }
 
 impl XlaComputation {
-    pub(super) fn new(module: Arc<Module>, origins: Arc<[Origin]>) -> Self {
+    pub(super) fn new(module: Arc<Module>, origins: Arc<[ComputationKey]>) -> Self {
         XlaComputation { module, origins }
     }
 
-    pub(super) fn origin(&self, id: CompId) -> Origin {
+    pub(super) fn origin(&self, id: CompId) -> ComputationKey {
         self.origins[id.index()]
     }
 
     /// The entry computation of a module, however it was made.
     pub fn from_module(module: Verified<Module>) -> Self {
         let module = module.into_inner();
-        let origins = module.ids().map(|_| Origin::new()).collect();
+        let origins = module.ids().map(|_| ComputationKey::new()).collect();
         XlaComputation { module: Arc::new(module), origins }
     }
 

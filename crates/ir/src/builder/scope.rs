@@ -21,6 +21,11 @@ pub(super) struct Scope {
 }
 
 impl Scope {
+    /// What the framework says of the next instruction.
+    pub(super) fn metadata(&self) -> Option<&Metadata> {
+        self.one_shot_metadata.as_deref().or(self.metadata.as_deref())
+    }
+
     /// For the next instruction.
     pub(super) fn extra(&mut self) -> Option<Box<Extra>> {
         let metadata = self.one_shot_metadata.take().or_else(|| self.metadata.clone());

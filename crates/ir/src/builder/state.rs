@@ -19,7 +19,7 @@ pub(super) struct State {
     module: Module,
     error: Option<Error>,
     /// Where the imported computations are, by origin.
-    imports: HashMap<Origin, CompId>,
+    imports: HashMap<ComputationKey, CompId>,
     /// Computations made for operations that need one and are given none, by operation and type.
     pub(super) scalars: HashMap<(&'static str, ElementType), XlaComputation>,
     names: Names,
@@ -32,12 +32,12 @@ pub(super) struct State {
 
 /// Tells computations apart wherever they are copied to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Origin(u64);
+pub(super) struct ComputationKey(u64);
 
-impl Origin {
+impl ComputationKey {
     pub(super) fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        Origin(NEXT.fetch_add(1, Ordering::Relaxed))
+        ComputationKey(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 }
 
@@ -100,9 +100,11 @@ impl State {
         }
         let name = self.names.numbered(&sanitize(name.unwrap_or_default(), op.opcode()));
         let shapes: Vec<&Shape> = operands.iter().map(|&id| &self.instr(id).shape).collect();
-        let inferred = op
-            .infer(&InferCx { operands: &shapes, module: &self.module })
-            .map_err(|e| e.in_instruction(&name).at(Some(at.clone())))?;
+        let inferred =
+            op.infer(&InferCx { operands: &shapes, module: &self.module }).map_err(|e| {
+                let line = self.scope.metadata().and_then(|told| self.module.source_line(told));
+                e.in_instruction(&name).at(Some(at.clone())).from_line(line)
+            })?;
         let shape = shape.filter(|shape| shape.same(&inferred)).unwrap_or(inferred);
         let extra = self.scope.extra();
         let instr = Instr::new(op, operands, shape).named(name);
@@ -172,7 +174,7 @@ impl State {
         let mut module = self.module.clone();
         module.config = self.config.clone();
         let id = module.push(entry)?;
-        let mut origins = vec![Origin::new(); id.index() + 1];
+        let mut origins = vec![ComputationKey::new(); id.index() + 1];
         for (&origin, copy) in &self.imports {
             origins[copy.index()] = origin;
         }

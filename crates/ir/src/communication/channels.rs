@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Found, Place, found, places};
+use super::{Found, found, places};
 use crate::ops::transfer_pairs;
-use crate::{Instr, Module, Op};
+use crate::{Instr, InstrAt, Module, Op};
 
 /// Which of its four instructions uses a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,7 +18,7 @@ pub(super) enum Kind {
 /// An instruction that uses a channel between devices.
 #[derive(Debug)]
 pub(super) struct Use<'m> {
-    pub(super) place: Place,
+    pub(super) place: InstrAt,
     pub(super) instr: &'m Instr,
     pub(super) kind: Kind,
     /// Sources and targets, if the program states them.
@@ -30,7 +30,7 @@ pub(super) struct Use<'m> {
 pub(super) struct Channels<'m> {
     pub(super) uses: BTreeMap<i64, Vec<Use<'m>>>,
     /// For each channel of a collective, the first instruction that has it.
-    collectives: BTreeMap<i64, (Place, &'m Instr)>,
+    collectives: BTreeMap<i64, (InstrAt, &'m Instr)>,
     /// Collectives of different kinds on one channel, as found.
     mixed: Vec<Found>,
 }
@@ -112,7 +112,7 @@ impl<'m> Channels<'m> {
         if errors.is_empty() { Ok(channels) } else { Err(errors) }
     }
 
-    fn add_collective(&mut self, id: i64, place: Place, instr: &'m Instr) {
+    fn add_collective(&mut self, id: i64, place: InstrAt, instr: &'m Instr) {
         let name = |instr: &Instr| instr.op.opcode().trim_end_matches("-start");
         let first = self.collectives.entry(id).or_insert((place, instr)).1;
         if name(first) != name(instr) {

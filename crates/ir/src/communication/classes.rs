@@ -6,34 +6,34 @@ use std::rc::Rc;
 
 /// One way to divide the participants into classes; those of one class have the same value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Class(u32);
+pub(super) struct Agreement(u32);
 
 /// All that came up, each kept once.
-pub(super) struct Classes {
+pub(super) struct Agreements {
     count: usize,
     /// For each, the number of every participant's class, counted from 0 by first occurrence.
     numbers: Vec<Rc<[u32]>>,
-    known: HashMap<Rc<[u32]>, Class>,
-    joined: HashMap<(Class, Class), Class>,
+    known: HashMap<Rc<[u32]>, Agreement>,
+    joined: HashMap<(Agreement, Agreement), Agreement>,
     /// How many participants have been put into classes, again and again.
     pub(super) work: usize,
     /// All participants have the same value.
-    pub(super) uniform: Class,
+    pub(super) uniform: Agreement,
     /// Any two may have different values.
-    pub(super) varying: Class,
+    pub(super) varying: Agreement,
 }
 
-impl Classes {
-    /// For so many participants.
+impl Agreements {
+    /// For this number of participants.
     pub(super) fn new(count: usize) -> Self {
-        let mut classes = Classes {
+        let mut classes = Agreements {
             count,
             numbers: Vec::new(),
             known: HashMap::new(),
             joined: HashMap::new(),
             work: 0,
-            uniform: Class(0),
-            varying: Class(0),
+            uniform: Agreement(0),
+            varying: Agreement(0),
         };
         classes.uniform = classes.by(|_| 0);
         classes.varying = classes.by(|participant| participant);
@@ -41,7 +41,7 @@ impl Classes {
     }
 
     /// Those participants together that have the same key.
-    pub(super) fn by<K: Eq + Hash>(&mut self, key: impl Fn(usize) -> K) -> Class {
+    pub(super) fn by<K: Eq + Hash>(&mut self, key: impl Fn(usize) -> K) -> Agreement {
         self.work = self.work.saturating_add(self.count);
         let mut seen = HashMap::new();
         let numbers = (0..self.count).map(|participant| {
@@ -52,19 +52,19 @@ impl Classes {
         if let Some(&class) = self.known.get(&numbers) {
             return class;
         }
-        let class = Class(self.numbers.len() as u32);
+        let class = Agreement(self.numbers.len() as u32);
         self.numbers.push(numbers.clone());
         self.known.insert(numbers, class);
         class
     }
 
     /// The number of a participant's class.
-    pub(super) fn number(&self, class: Class, participant: usize) -> u32 {
+    pub(super) fn number(&self, class: Agreement, participant: usize) -> u32 {
         self.numbers[class.0 as usize][participant]
     }
 
     /// What a function of two values has: those together that are together in both.
-    pub(super) fn join(&mut self, a: Class, b: Class) -> Class {
+    pub(super) fn join(&mut self, a: Agreement, b: Agreement) -> Agreement {
         if a == b || b == self.uniform {
             return a;
         }
@@ -82,7 +82,7 @@ impl Classes {
     }
 
     /// Two participants of a group that may have different values.
-    pub(super) fn split(&self, class: Class, group: &[usize]) -> Option<(usize, usize)> {
+    pub(super) fn split(&self, class: Agreement, group: &[usize]) -> Option<(usize, usize)> {
         let first = *group.first()?;
         let number = self.number(class, first);
         let other = group.iter().find(|&&other| self.number(class, other) != number)?;
@@ -90,13 +90,13 @@ impl Classes {
     }
 }
 
-impl Class {
-    fn min(self, other: Class) -> Class {
-        Class(self.0.min(other.0))
+impl Agreement {
+    fn min(self, other: Agreement) -> Agreement {
+        Agreement(self.0.min(other.0))
     }
 
-    fn max(self, other: Class) -> Class {
-        Class(self.0.max(other.0))
+    fn max(self, other: Agreement) -> Agreement {
+        Agreement(self.0.max(other.0))
     }
 }
 
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn joins() {
-        let mut classes = Classes::new(4);
+        let mut classes = Agreements::new(4);
         let (rows, columns) = (classes.by(|p| p / 2), classes.by(|p| p % 2));
         assert_ne!(rows, columns);
         assert_eq!(classes.join(rows, columns), classes.varying);

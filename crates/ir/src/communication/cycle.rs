@@ -10,8 +10,8 @@
 use std::collections::HashMap;
 
 use super::channels::{Channels, Kind, Use};
-use super::{Found, Place, contains, found};
-use crate::{CompId, InstrId, Module, Op};
+use super::{Found, contains, found};
+use crate::{CompId, InstrAt, InstrId, Module, Op};
 
 /// The most events, of all participants together, among which cycles are looked for.
 const MAX_EVENTS: usize = 1 << 20;
@@ -94,14 +94,14 @@ fn find<'a>(
         channels.uses.iter().flat_map(|(&id, uses)| uses.iter().map(move |of| (id, of))).collect();
     let (paired, alone): (Vec<_>, Vec<_>) = all.into_iter().partition(|(_, of)| of.pairs.is_some());
     let cycle = |uses: &[(i64, &'a Use<'a>)]| {
-        let program = Program::of(module, uses, order)?;
-        program.cycle(uses, sends_wait)
+        let events = EventOrder::of(module, uses, order)?;
+        events.cycle(uses, sends_wait)
     };
     cycle(&paired).or_else(|| cycle(&alone))
 }
 
 /// The events of one run of a program, and which comes before which.
-struct Program<'m> {
+struct EventOrder<'m> {
     module: &'m Module,
     order: Order,
     /// For each event, the use of a channel that it is, by position; `None` where a call begins or
@@ -109,14 +109,14 @@ struct Program<'m> {
     events: Vec<Option<usize>>,
     before: Vec<(usize, usize)>,
     /// The positions of uses by their place.
-    uses: HashMap<Place, usize>,
+    uses: HashMap<InstrAt, usize>,
     /// For each computation, whether there is a use in it.
     contains: Vec<bool>,
     /// Steps taken so far, of [`MAX_STEPS`].
     steps: usize,
 }
 
-impl<'m> Program<'m> {
+impl<'m> EventOrder<'m> {
     /// `None` if there is nothing to look at, or too much.
     fn of(module: &'m Module, uses: &[(i64, &Use<'_>)], order: Order) -> Option<Self> {
         if uses.is_empty() {
@@ -124,7 +124,7 @@ impl<'m> Program<'m> {
         }
         let is_transfer =
             |op: &Op| matches!(op, Op::Send(_) | Op::SendDone(_) | Op::Recv(_) | Op::RecvDone(_));
-        let mut program = Program {
+        let mut events = EventOrder {
             module,
             order,
             events: vec![None, None],
@@ -135,8 +135,8 @@ impl<'m> Program<'m> {
         };
         let entry =
             module.ids().find(|&id| std::ptr::eq(module.computation(id), module.entry()))?;
-        program.enter(entry, (0, 1), 0)?;
-        Some(program)
+        events.enter(entry, (0, 1), 0)?;
+        Some(events)
     }
 
     /// Adds the events of a computation that runs between two events. `None` if there are too many.
@@ -146,7 +146,7 @@ impl<'m> Program<'m> {
         let mut of_instr: HashMap<usize, (usize, usize)> = HashMap::new();
         let mut previous = between.0;
         for (i, instr) in module.computation(id).instrs().iter().enumerate() {
-            let (first, last) = if let Some(&of) = self.uses.get(&(id, i)) {
+            let (first, last) = if let Some(&of) = self.uses.get(&(id, InstrId(i as u32))) {
                 let event = self.event(Some(of))?;
                 (event, event)
             } else {

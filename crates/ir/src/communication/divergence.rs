@@ -9,10 +9,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-use super::classes::{Class, Classes};
+use super::classes::{Agreement, Agreements};
 use super::meeting::{Collective, Counts, Gives, counts};
-use super::{Found, Place, contains, found};
-use crate::{CompId, Computation, Instr, InstrId, Module, Op};
+use super::{Found, contains, found};
+use crate::{CompId, Computation, Instr, InstrAt, InstrId, Module, Op};
 
 /// The most participants for which the question is asked.
 const MAX_COUNT: usize = 1 << 12;
@@ -47,7 +47,7 @@ pub(super) fn warnings(module: &Module) -> Vec<Found> {
     let mut walk = Walk {
         module,
         counts,
-        classes: Classes::new(count),
+        classes: Agreements::new(count),
         groups: HashMap::new(),
         results: HashMap::new(),
         path: Vec::new(),
@@ -67,7 +67,7 @@ pub(super) fn warnings(module: &Module) -> Vec<Found> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Value {
     /// Of the whole value, tuple or not.
-    All(Class),
+    All(Agreement),
     /// Of each element of a tuple.
     Tuple(Rc<[Value]>),
 }
@@ -86,24 +86,24 @@ impl Value {
 #[derive(Clone, Copy, Debug)]
 struct Call {
     /// Who certainly makes the same calls.
-    control: Class,
+    control: Agreement,
     /// Whether findings are noted; not while a loop's state is still being looked for.
     reports: bool,
     depth: usize,
 }
 
 /// A computation, its arguments and [`Call::control`] and [`Call::reports`].
-type Key = (CompId, Vec<Value>, Class, bool);
+type Key = (CompId, Vec<Value>, Agreement, bool);
 
 struct Walk<'m> {
     module: &'m Module,
     counts: Counts,
-    classes: Classes,
-    groups: HashMap<Place, Option<Rc<Vec<Vec<usize>>>>>,
+    classes: Agreements,
+    groups: HashMap<InstrAt, Option<Rc<Vec<Vec<usize>>>>>,
     results: HashMap<Key, Value>,
     /// The loops and conditionals that are being looked at, each with its predicate.
-    path: Vec<(Class, &'m Instr)>,
-    found: BTreeMap<Place, Found>,
+    path: Vec<(Agreement, &'m Instr)>,
+    found: BTreeMap<InstrAt, Found>,
     steps: usize,
 }
 
@@ -126,14 +126,14 @@ impl<'m> Walk<'m> {
     }
 
     /// Who has all of a value the same.
-    fn whole(&mut self, value: &Value) -> Class {
+    fn whole(&mut self, value: &Value) -> Agreement {
         match value {
             Value::All(class) => *class,
             Value::Tuple(elements) => self.all(elements),
         }
     }
 
-    fn all(&mut self, values: &[Value]) -> Class {
+    fn all(&mut self, values: &[Value]) -> Agreement {
         values.iter().fold(self.classes.uniform, |all, value| {
             let class = self.whole(value);
             self.classes.join(all, class)
@@ -152,7 +152,8 @@ impl<'m> Walk<'m> {
             return result.clone();
         }
         let mut values: Vec<Value> = Vec::with_capacity(computation.instrs().len());
-        for (i, instr) in computation.instrs().iter().enumerate() {
+        for at in computation.ids() {
+            let instr = computation.instr(at);
             if self.is_spent() {
                 return anything;
             }
@@ -160,7 +161,7 @@ impl<'m> Walk<'m> {
                 instr.operands.iter().map(|id| values[id.index()].clone()).collect();
             let value = match &instr.op {
                 Op::Parameter(op) => key.1.get(op.number).unwrap_or(&anything).clone(),
-                _ => self.instruction((id, i), instr, operands, call),
+                _ => self.instruction((id, at), instr, operands, call),
             };
             values.push(value);
         }
@@ -171,7 +172,7 @@ impl<'m> Walk<'m> {
 
     fn instruction(
         &mut self,
-        place: Place,
+        place: InstrAt,
         instr: &'m Instr,
         operands: Vec<Value>,
         call: Call,
@@ -263,7 +264,13 @@ impl<'m> Walk<'m> {
     }
 
     /// A loop's state before or after one more round, which those run for whom the predicate holds.
-    fn joined(&mut self, state: &Value, next: &Value, predicate: Class, kept: &[bool]) -> Value {
+    fn joined(
+        &mut self,
+        state: &Value,
+        next: &Value,
+        predicate: Agreement,
+        kept: &[bool],
+    ) -> Value {
         let predicate = Value::All(predicate);
         if kept.is_empty() {
             let joined = self.join(state, next);
@@ -282,7 +289,7 @@ impl<'m> Walk<'m> {
 
     fn collective(
         &mut self,
-        place: Place,
+        place: InstrAt,
         instr: &'m Instr,
         collective: &Collective<'_>,
         operands: &[Value],
@@ -295,7 +302,7 @@ impl<'m> Walk<'m> {
         if call.reports {
             self.check(place, instr, &groups);
         }
-        let operands: Vec<Class> = operands.iter().map(|value| self.whole(value)).collect();
+        let operands: Vec<Agreement> = operands.iter().map(|value| self.whole(value)).collect();
         let several = matches!(instr.op, Op::RaggedAllToAll(_)) || {
             // Without a dimension, what one gets depends on all operands of the others.
             matches!(&instr.op, Op::AllToAll(op) if op.dimension.is_none())
@@ -318,7 +325,12 @@ impl<'m> Walk<'m> {
     }
 
     /// Who gets the same, if operands are the same for those of a class.
-    fn met(&mut self, collective: &Collective<'_>, groups: &[Vec<usize>], operand: Class) -> Class {
+    fn met(
+        &mut self,
+        collective: &Collective<'_>,
+        groups: &[Vec<usize>],
+        operand: Agreement,
+    ) -> Agreement {
         let count = self.counts.0 * self.counts.1;
         // For each participant what decides on its result: the classes of what it gets, and which
         // part. Whoever is in no group gets zeros.
@@ -348,7 +360,7 @@ impl<'m> Walk<'m> {
     }
 
     /// Notes whether some of a group may come to a collective, and others not.
-    fn check(&mut self, place: Place, instr: &Instr, groups: &[Vec<usize>]) {
+    fn check(&mut self, place: InstrAt, instr: &Instr, groups: &[Vec<usize>]) {
         for (predicate, by) in self.path.iter().rev() {
             let split = groups.iter().find_map(|group| self.classes.split(*predicate, group));
             let Some((one, other)) = split else { continue };

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{Found, found, places};
 use crate::ops::{CollectiveAttrs, GroupMode, ReplicaGroups};
-use crate::{Module, Op};
+use crate::{InstrAt, Module, Op};
 
 /// The numbers of replicas and partitions.
 pub(super) type Counts = (usize, usize);
@@ -155,7 +155,7 @@ pub(super) fn counts(module: &Module) -> Counts {
 /// `collective.C2`: what groups and pairs number is there, if the module says how many there are.
 pub(super) fn warnings(module: &Module) -> Vec<Found> {
     let Some(counts) = stated(module) else { return Vec::new() };
-    let check = |(place, instr): (super::Place, &_)| {
+    let check = |(place, instr): (InstrAt, &_)| {
         let instr: &crate::Instr = instr;
         let collective = Collective::of(&instr.op)?;
         let (whose, count) = collective.whose(counts);

@@ -1,7 +1,7 @@
 //! The order in which a program reads its infeed and writes its outfeed.
 
 use super::{Found, contains, found};
-use crate::{Computation, Module, Op, Shape};
+use crate::{Computation, InstrId, Module, Op, Shape};
 
 /// `infeed.C3`, `outfeed.C3`: of two instructions of a computation that read the infeed, or call
 /// what does, one depends on the other; likewise for the outfeed. (The branches of a conditional are
@@ -31,7 +31,7 @@ fn unordered(
         let is_one =
             |op: &Op| is_kind(op) || op.callees().iter().any(|callee| contains[callee.index()]);
         for (first, second) in unordered_in(computation, is_one) {
-            let (first, instr) = (&computation.instrs()[first], &computation.instrs()[second]);
+            let (first, instr) = (computation.instr(first), computation.instr(second));
             let detail = format!(
                 "`{}` and `{}` both {what}, and neither depends on the other; helio runs them in the \
                  order of the text, `{}` first",
@@ -45,11 +45,15 @@ fn unordered(
 
 /// Of the instructions that are such, those next to each other of which the later does not depend
 /// on the earlier. Since operands precede users, all are in order if there are none.
-fn unordered_in(computation: &Computation, is_one: impl Fn(&Op) -> bool) -> Vec<(usize, usize)> {
+fn unordered_in(
+    computation: &Computation,
+    is_one: impl Fn(&Op) -> bool,
+) -> Vec<(InstrId, InstrId)> {
     // For each instruction, which of them it depends on or is, the last in the text.
-    let mut last: Vec<Option<usize>> = Vec::with_capacity(computation.instrs().len());
+    let mut last: Vec<Option<InstrId>> = Vec::with_capacity(computation.instrs().len());
     let (mut previous, mut pairs) = (None, Vec::new());
-    for (i, instr) in computation.instrs().iter().enumerate() {
+    for id in computation.ids() {
+        let instr = computation.instr(id);
         let control = instr.extra.iter().flat_map(|extra| &extra.control_predecessors);
         let before = instr.operands.iter().chain(control);
         let mut depends = before.filter_map(|id| last[id.index()]).max();
@@ -57,10 +61,10 @@ fn unordered_in(computation: &Computation, is_one: impl Fn(&Op) -> bool) -> Vec<
             if let Some(previous) = previous
                 && depends != Some(previous)
             {
-                pairs.push((previous, i));
+                pairs.push((previous, id));
             }
-            previous = Some(i);
-            depends = Some(i);
+            previous = Some(id);
+            depends = Some(id);
         }
         last.push(depends);
     }

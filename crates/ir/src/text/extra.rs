@@ -93,7 +93,7 @@ pub(super) fn placed_pairs<'a>(
 }
 
 /// `{op_type="x" source_line=7}`
-fn metadata(cursor: &mut Cursor<'_>) -> Result<Metadata> {
+pub(super) fn metadata(cursor: &mut Cursor<'_>) -> Result<Metadata> {
     let mut metadata = Metadata::default();
     for (name, value, at) in placed_pairs(cursor)? {
         let mut scan = Scan::new(value);

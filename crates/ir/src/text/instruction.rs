@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
+use super::async_sugar::Stage;
 use super::attrs::{Attr, AttrReader};
 use super::computation::Scope;
 use super::extra;
@@ -14,7 +15,7 @@ use super::names::Named;
 use super::parser::{Failure, MAX_INFERRED_LEAVES, Parser};
 use super::shape::{can_be_shape, shape};
 use crate::ops::{Constant, GetTupleElement, InferCx, OpInfo, Parameter};
-use crate::{Error, Extra, Instr, InstrId, Location, Op, Result, Shape};
+use crate::{Error, Extra, Instr, InstrId, Location, Op, Result, Shape, SourceLine};
 
 /// All operations by name.
 static OPERATIONS: LazyLock<HashMap<&str, OpInfo>> =
@@ -89,6 +90,21 @@ pub(super) enum Role<'a> {
     Alone,
 }
 
+/// An instruction as it is written: `shape opcode(operands), attributes`.
+struct InstrText<'a> {
+    declared: Option<Shape>,
+    opcode: &'a str,
+    opcode_at: Location,
+    /// Which part of an asynchronous operation its opcode names, if it does.
+    stage: Option<Stage<'a>>,
+    /// The operation, if it has a value in place of operands.
+    given: Option<Op>,
+    operands: Vec<InstrId>,
+    /// What its name, and those of what stands within it, are made of.
+    base: String,
+    attrs: Vec<RawAttr<'a>>,
+}
+
 impl<'a> Parser<'a> {
     /// `ROOT name = …`
     pub(super) fn statement(&mut self, scope: &mut Scope<'a>) -> Result<InstrId, Failure> {
@@ -129,6 +145,31 @@ impl<'a> Parser<'a> {
         role: Role<'a>,
         at: Location,
     ) -> Result<InstrId, Failure> {
+        let mut text = self.instr_text(scope, role)?;
+        let (op, extra, shape) = match self.meaning(scope, &mut text) {
+            Ok(meaning) => meaning,
+            Err(Failure(e)) => {
+                let line = self.source_line(&text.attrs);
+                return Err(Failure(e.map(|e| e.at(Some(text.opcode_at)).from_line(line))));
+            }
+        };
+        let id = InstrId(scope.computation.instrs().len() as u32); // `push` sees that it fits
+        let name = match role {
+            Role::Statement(name) => name.to_owned(),
+            _ => scope.names.make_up(&text.base, id),
+        };
+        scope.note_async(id, &op, &text.operands);
+        let extra = (extra != Extra::default()).then(|| Box::new(extra));
+        let instr = Instr::new(op, text.operands, shape).named(name);
+        Ok(self.push_instr(scope, Instr { extra, at: Some(at), ..instr })?)
+    }
+
+    /// Reads an instruction's text.
+    fn instr_text(
+        &mut self,
+        scope: &mut Scope<'a>,
+        role: Role<'a>,
+    ) -> Result<InstrText<'a>, Failure> {
         let declared = match can_be_shape(&mut self.cursor) {
             true => Some(shape(&mut self.cursor)?),
             false => None,
@@ -155,36 +196,42 @@ impl<'a> Parser<'a> {
             Role::Operand => Vec::new(),
             _ => self.attributes(&base)?,
         };
-        let opcode_place = opcode_at.location();
-        let place = |e: Error| e.at(Some(opcode_place.clone()));
-        let placed = |Failure(e): Failure| Failure(e.map(&place));
-        let (op, extra) = match (given, stage) {
+        let opcode_at = opcode_at.location();
+        Ok(InstrText { declared, opcode, opcode_at, stage, given, operands, base, attrs })
+    }
+
+    /// The operation that an instruction's text describes, what else its attributes say, and its shape.
+    fn meaning(
+        &mut self,
+        scope: &mut Scope<'a>,
+        text: &mut InstrText<'a>,
+    ) -> Result<(Op, Extra, Shape), Failure> {
+        let InstrText { declared, opcode, stage, given, operands, attrs, .. } = text;
+        let (op, extra) = match (given.take(), stage) {
             (Some(op), _) => (op, self.leftovers(scope, opcode, attrs.iter(), false)?),
             (None, None) => {
-                let shapes = scope.shapes(&operands);
+                let shapes = scope.shapes(operands);
                 // The type of a product is free; one that is not written is that of the operands.
                 let product = shapes.first().and_then(|shape| shape.as_array());
                 let product = product.map_or(Shape::Token, |array| Shape::scalar(array.element()));
                 let result = declared.as_ref().unwrap_or(&product);
-                self.read_op(scope, opcode, &shapes, result, &attrs).map_err(placed)?
+                self.read_op(scope, opcode, &shapes, result, attrs)?
             }
-            (None, Some(stage)) => self
-                .async_op(scope, &stage, &operands, declared.as_ref(), &attrs)
-                .map_err(placed)?,
+            (None, Some(stage)) => {
+                self.async_op(scope, stage, operands, declared.as_ref(), attrs)?
+            }
         };
-        let shape = match declared {
+        let shape = match declared.take() {
             Some(shape) => shape,
-            None => self.infer(scope, &op, &operands).map_err(&place)?,
+            None => self.infer(scope, &op, operands)?,
         };
-        let id = InstrId(scope.computation.instrs().len() as u32); // `push` sees that it fits
-        let name = match role {
-            Role::Statement(name) => name.to_owned(),
-            _ => scope.names.make_up(&base, id),
-        };
-        scope.note_async(id, &op, &operands);
-        let extra = (extra != Extra::default()).then(|| Box::new(extra));
-        let instr = Instr { extra, at: Some(at), ..Instr::new(op, operands, shape).named(name) };
-        Ok(self.push_instr(scope, instr)?)
+        Ok((op, extra, shape))
+    }
+
+    /// The line of the framework's program that an instruction's attributes tell of.
+    fn source_line(&self, attrs: &[RawAttr<'a>]) -> Option<SourceLine> {
+        let told = attrs.iter().find(|attr| attr.name == "metadata")?;
+        self.module.source_line(&extra::metadata(&mut told.value_cursor()).ok()?)
     }
 
     /// A constant or a parameter, which have a value in place of operands; `None` for another opcode.

@@ -157,7 +157,7 @@ fn channels(module: &Module) -> Vec<Error> {
         if let Some(other) = sent.get(&channel).filter(|other| !other.same(shape)) {
             let (shape, other) = (brief(shape), brief(other));
             let detail = format!("receives {shape} on channel {channel}, to which {other} is sent");
-            errors.push(super::place(Error::rule("module.C8", detail), instr));
+            errors.push(module.place(Error::rule("module.C8", detail), instr));
         }
     }
     errors

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{AliasKind, Metadata};
+use crate::{AliasKind, BinaryOp, Metadata};
 
 fn named(name: &str) -> Metadata {
     Metadata { op_name: Some(name.to_owned()), ..Metadata::default() }
@@ -85,6 +85,21 @@ fn control_predecessors_and_configurations() {
     let x = b.constant_r0(1f32);
     x.add_control_predecessor(x.exp());
     assert!(b.build().is_err());
+}
+
+#[test]
+fn errors_name_the_line_of_the_framework_s_program() {
+    let b = XlaBuilder::new("b");
+    let [x, y] = parameters(&b, ["f32[2]", "f32[3]"]);
+    let line = |line| Metadata {
+        source_file: Some("model.py".to_owned()),
+        source_line: Some(line),
+        ..Metadata::default()
+    };
+    b.set_op_metadata(line(31));
+    x.binary(BinaryOp::Add, y);
+    let error = b.build().expect_err("shapes that do not fit");
+    assert_eq!(error.source_line().map(ToString::to_string).as_deref(), Some("model.py:31"));
 }
 
 #[test]
