@@ -4,7 +4,7 @@
 use helio_ir::ops::{Bitcast, BitcastConvert, Call, Reshape, Transpose};
 use helio_ir::{ArrayShape, Instr, InstrId, Layout, Module, Op, Result, Shape};
 
-use crate::draft::{Draft, Old};
+use crate::draft::{Draft, Original};
 use crate::pass::PassCx;
 use crate::rebuild::rebuild;
 
@@ -61,7 +61,7 @@ pub(crate) fn canonicalize(module: Module, cx: &PassCx<'_>) -> Result<Module> {
 
 /// For each instruction, whether it begins (or goes on with) something that is done in the same
 /// computation and looked at by nothing else.
-fn asynchronous_calls(old: &Old) -> Vec<bool> {
+fn asynchronous_calls(old: &Original) -> Vec<bool> {
     let mut begun: Vec<bool> = old
         .instrs
         .iter()

@@ -21,9 +21,9 @@ pub struct Draft<'m> {
     has_new_names: bool,
 }
 
-/// The instructions of an old computation, to be taken over into a draft.
+/// The computation that a draft replaces: its instructions, to be taken over.
 #[derive(Debug)]
-pub struct Old {
+pub struct Original {
     /// The instructions, operands before users.
     pub instrs: Vec<Instr>,
     /// The one whose value is the result.
@@ -32,12 +32,12 @@ pub struct Old {
 
 impl<'m> Draft<'m> {
     /// A draft that takes the place of a computation, and that computation's instructions.
-    pub fn replacing(module: &'m mut NewModule, old: Computation) -> (Self, Old) {
+    pub fn replacing(module: &'m mut NewModule, old: Computation) -> (Self, Original) {
         let mut draft = Draft::new(module, old.name.clone());
         draft.outline.attributes.clone_from(&old.attributes);
         draft.outline.at.clone_from(&old.at);
         let root = old.root();
-        let old = Old { instrs: old.into_instrs(), root };
+        let old = Original { instrs: old.into_instrs(), root };
         draft.instrs.reserve(old.instrs.len());
         (draft, old)
     }

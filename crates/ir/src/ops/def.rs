@@ -51,6 +51,23 @@ pub enum Yield {
     Passed,
 }
 
+/// Which elements of its operands an operation needs for an element of its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reads {
+    /// None: it has no operands, or asks for their sizes.
+    Nothing,
+    /// Those at the same place; of a scalar, the only one.
+    Aligned,
+    /// One, at a place that attributes and indices tell.
+    Placed,
+    /// Those of whole dimensions, each once.
+    Folded,
+    /// Many, of which other elements of the result need some as well: the operands have to lie in memory.
+    Memory,
+    /// It takes operands as a whole: to pass them on, exchange them, or call something with them.
+    Whole,
+}
+
 /// Operations that belong together; one file of `docs/spec` each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Family {
@@ -90,6 +107,8 @@ pub struct OpInfo {
     pub effect: Effect,
     /// Where the elements of its result come from.
     pub gives: Yield,
+    /// Which elements of its operands an element of its result needs.
+    pub reads: Reads,
     /// How many operands it takes.
     pub arity: Arity,
     /// Whether text has to say the shape of the result.

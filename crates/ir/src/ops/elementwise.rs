@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::check::{ensure_same_element, merge_arrays};
-use super::{Arity, Effect, Family, OpInfo, Yield};
+use super::{Arity, Effect, Family, OpInfo, Reads, Yield};
 use crate::{ArrayShape, ElementType, Error, InferCx, Result, Shape, ensure};
 
 /// Which element types an operation takes.
@@ -229,6 +229,7 @@ pub(super) fn table() -> Vec<OpInfo> {
         family: Family::Elementwise,
         effect: Effect::None,
         gives: Yield::New,
+        reads: Reads::Aligned,
         arity: Arity::Exactly(arity),
         needs_shape: false,
         summary: doc.trim(),

@@ -72,7 +72,7 @@ pub use control::{AddDependency, AfterAll, Conditional, Domain, OptimizationBarr
 pub use convert::{BitcastConvert, Convert, ReducePrecision, StochasticConvert};
 pub use convolution::Convolution;
 pub use custom_call::{ApiVersion, CustomCall, OutputOperandAlias};
-pub use def::{Arity, Effect, Family, InferCx, OpDef, OpInfo, Yield};
+pub use def::{Arity, Effect, Family, InferCx, OpDef, OpInfo, Reads, Yield};
 pub use dimension_size::{GetDimensionSize, SetDimensionSize};
 pub use dot::{Dot, RaggedDot, RaggedMode};
 pub use dynamic_slice::{DynamicSlice, DynamicUpdateSlice};
@@ -98,7 +98,7 @@ pub use tuple::{GetTupleElement, Tuple};
 
 macro_rules! define_ops {
     ($($name:ident: [$($stablehlo:literal),*], $family:ident, $effect:ident,
-      $yield:ident, $summary:literal;)*) => {
+      $yield:ident, $reads:ident, $summary:literal;)*) => {
         /// An operation with its attributes.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Op {
@@ -125,6 +125,7 @@ macro_rules! define_ops {
                     family: Family::$family,
                     effect: Effect::$effect,
                     gives: Yield::$yield,
+                    reads: Reads::$reads,
                     arity: $name::ARITY,
                     needs_shape: $name::NEEDS_SHAPE,
                     summary: $summary,
@@ -172,6 +173,14 @@ macro_rules! define_ops {
                 match self {
                     Op::Unary(_) | Op::Binary(_) => Yield::New,
                     $(Op::$name(_) => Yield::$yield,)*
+                }
+            }
+
+            /// Which elements of its operands an element of its result needs.
+            pub fn reads(&self) -> Reads {
+                match self {
+                    Op::Unary(_) | Op::Binary(_) => Reads::Aligned,
+                    $(Op::$name(_) => Reads::$reads,)*
                 }
             }
 
@@ -228,167 +237,167 @@ macro_rules! define_ops {
 }
 
 define_ops! {
-    Compare: ["stablehlo.compare"], Elementwise, None, New,
+    Compare: ["stablehlo.compare"], Elementwise, None, New, Aligned,
         "Element-wise comparison; the result is `pred`.";
-    Select: ["stablehlo.select"], Elementwise, None, New,
+    Select: ["stablehlo.select"], Elementwise, None, New, Aligned,
         "For each element, the second operand where the first is true, else the third.";
-    Clamp: ["stablehlo.clamp"], Elementwise, None, New,
+    Clamp: ["stablehlo.clamp"], Elementwise, None, New, Aligned,
         "`min(max(x, lo), hi)` for operands `lo, x, hi`; scalar bounds broadcast.";
-    Convert: ["stablehlo.convert"], Elementwise, None, New,
+    Convert: ["stablehlo.convert"], Elementwise, None, New, Aligned,
         "Converts each element to another type, by value.";
-    BitcastConvert: ["stablehlo.bitcast_convert"], Elementwise, None, Recast,
+    BitcastConvert: ["stablehlo.bitcast_convert"], Elementwise, None, Recast, Aligned,
         "Reads the bits of the elements as another type.";
-    StochasticConvert: [], Elementwise, None, New,
+    StochasticConvert: [], Elementwise, None, New, Aligned,
         "Converts to a narrower type, rounding up with the probability that random bits give.";
-    ReducePrecision: ["stablehlo.reduce_precision"], Elementwise, None, New,
+    ReducePrecision: ["stablehlo.reduce_precision"], Elementwise, None, New, Aligned,
         "Rounds each element to a format of fewer bits, keeping its type.";
-    Constant: ["stablehlo.constant"], Movement, None, Passed,
+    Constant: ["stablehlo.constant"], Movement, None, Passed, Nothing,
         "A value known beforehand.";
-    Parameter: [], Movement, None, Passed,
+    Parameter: [], Movement, None, Passed, Nothing,
         "An argument of the computation.";
-    Iota: ["stablehlo.iota"], Movement, None, New,
+    Iota: ["stablehlo.iota"], Movement, None, New, Nothing,
         "Counts up from zero along a dimension.";
-    Broadcast: ["stablehlo.broadcast_in_dim"], Movement, None, Moved,
+    Broadcast: ["stablehlo.broadcast_in_dim"], Movement, None, Moved, Placed,
         "Repeats the operand along new dimensions.";
-    Reshape: ["stablehlo.reshape"], Movement, None, Same,
+    Reshape: ["stablehlo.reshape"], Movement, None, Same, Placed,
         "The same elements in row-major order under other dimensions.";
-    DynamicReshape: ["stablehlo.dynamic_reshape"], Movement, None, New,
+    DynamicReshape: ["stablehlo.dynamic_reshape"], Movement, None, New, Placed,
         "Reshape to sizes given at run time, one scalar operand for each dimension.";
-    Bitcast: [], Movement, None, Recast,
+    Bitcast: [], Movement, None, Recast, Placed,
         "The same bytes under another shape and layout; what XLA's layout passes leave behind.";
-    Copy: [], Movement, None, Same,
+    Copy: [], Movement, None, Same, Placed,
         "The operand itself, possibly in another layout.";
-    Transpose: ["stablehlo.transpose"], Movement, None, Moved,
+    Transpose: ["stablehlo.transpose"], Movement, None, Moved, Placed,
         "Reorders dimensions.";
-    Reverse: ["stablehlo.reverse"], Movement, None, Moved,
+    Reverse: ["stablehlo.reverse"], Movement, None, Moved, Placed,
         "Reverses the order of elements along dimensions.";
-    Concatenate: ["stablehlo.concatenate"], Movement, None, Moved,
+    Concatenate: ["stablehlo.concatenate"], Movement, None, Moved, Placed,
         "Joins arrays along a dimension.";
-    Slice: ["stablehlo.slice"], Movement, None, Moved,
+    Slice: ["stablehlo.slice"], Movement, None, Moved, Placed,
         "The elements in a box at regular distances.";
-    DynamicSlice: ["stablehlo.dynamic_slice"], Movement, None, New,
+    DynamicSlice: ["stablehlo.dynamic_slice"], Movement, None, New, Placed,
         "A box of fixed sizes at a place given at run time, clamped to stay inside.";
-    DynamicUpdateSlice: ["stablehlo.dynamic_update_slice"], Movement, None, New,
+    DynamicUpdateSlice: ["stablehlo.dynamic_update_slice"], Movement, None, New, Placed,
         "The operand with a box of it replaced, at a place given at run time, clamped to stay inside.";
-    Pad: ["stablehlo.pad"], Movement, None, Moved,
+    Pad: ["stablehlo.pad"], Movement, None, Moved, Placed,
         "Extends (or crops) each dimension at its edges and between elements.";
-    Tuple: ["stablehlo.tuple"], Control, None, Passed,
+    Tuple: ["stablehlo.tuple"], Control, None, Passed, Whole,
         "A tuple of the operands.";
-    GetTupleElement: ["stablehlo.get_tuple_element"], Control, None, Passed,
+    GetTupleElement: ["stablehlo.get_tuple_element"], Control, None, Passed, Whole,
         "An element of a tuple.";
-    Call: ["func.call"], Control, None, Passed,
+    Call: ["func.call"], Control, None, Passed, Whole,
         "Runs a computation on the operands.";
-    Map: ["stablehlo.map"], Control, None, New,
+    Map: ["stablehlo.map"], Control, None, New, Aligned,
         "Applies a scalar computation to each element.";
-    Fusion: [], Control, None, Passed,
+    Fusion: [], Control, None, Passed, Whole,
         "Runs a computation that a compiler has put together.";
-    While: ["stablehlo.while"], Control, None, Passed,
+    While: ["stablehlo.while"], Control, None, Passed, Whole,
         "Runs the body as long as the condition holds.";
-    Conditional: ["stablehlo.if", "stablehlo.case"], Control, None, Passed,
+    Conditional: ["stablehlo.if", "stablehlo.case"], Control, None, Passed, Whole,
         "Runs one of several computations, chosen by a `pred` (true first) or an index.";
-    OptimizationBarrier: ["stablehlo.optimization_barrier"], Control, None, Same,
+    OptimizationBarrier: ["stablehlo.optimization_barrier"], Control, None, Same, Whole,
         "The operands themselves, not to be moved across.";
-    AfterAll: ["stablehlo.after_all"], Control, None, New,
+    AfterAll: ["stablehlo.after_all"], Control, None, New, Whole,
         "A token that comes after all operand tokens.";
-    AddDependency: [], Control, None, Same,
+    AddDependency: [], Control, None, Same, Whole,
         "The first operand, after the second.";
-    Domain: [], Control, None, Same,
+    Domain: [], Control, None, Same, Whole,
         "The operand itself, at the border of two domains.";
-    CustomCall: ["stablehlo.custom_call"], Control, Foreign, New,
+    CustomCall: ["stablehlo.custom_call"], Control, Foreign, New, Whole,
         "Calls a function that the user has registered.";
-    GetDimensionSize: ["stablehlo.get_dimension_size"], Movement, None, New,
+    GetDimensionSize: ["stablehlo.get_dimension_size"], Movement, None, New, Nothing,
         "The size of a dimension at run time, as `s32`.";
-    SetDimensionSize: ["stablehlo.set_dimension_size"], Movement, None, Passed,
+    SetDimensionSize: ["stablehlo.set_dimension_size"], Movement, None, Passed, Whole,
         "The operand with a dimension's size at run time set to the second operand.";
-    Infeed: ["stablehlo.infeed"], Host, Exchange, New,
+    Infeed: ["stablehlo.infeed"], Host, Exchange, New, Whole,
         "Reads a value from the host; the operand is a token, the result (value, token).";
-    Outfeed: ["stablehlo.outfeed"], Host, Exchange, New,
+    Outfeed: ["stablehlo.outfeed"], Host, Exchange, New, Whole,
         "Writes the first operand to the host, after the token; the result is a token.";
-    Send: ["stablehlo.send"], Host, Exchange, New,
+    Send: ["stablehlo.send"], Host, Exchange, New, Whole,
         "Begins to send the first operand, after the token; the result is (value, u32, token).";
-    SendDone: [], Host, Exchange, New,
+    SendDone: [], Host, Exchange, New, Whole,
         "Waits until a send is over; the result is a token.";
-    Recv: ["stablehlo.recv"], Host, Exchange, New,
+    Recv: ["stablehlo.recv"], Host, Exchange, New, Whole,
         "Begins to receive, after the token; the result is (value, u32, token).";
-    RecvDone: [], Host, Exchange, New,
+    RecvDone: [], Host, Exchange, New, Whole,
         "Waits for what is received; the result is (value, token).";
-    Dot: ["stablehlo.dot_general"], LinearAlgebra, None, New,
+    Dot: ["stablehlo.dot_general"], LinearAlgebra, None, New, Memory,
         "Sum of products over contracting dimensions; result: batch, lhs free, rhs free dimensions.";
-    RaggedDot: ["chlo.ragged_dot"], LinearAlgebra, None, New,
+    RaggedDot: ["chlo.ragged_dot"], LinearAlgebra, None, New, Memory,
         "Dot whose lhs, contracting or batch dimension falls into groups of sizes given at run time.";
-    Convolution: ["stablehlo.convolution"], LinearAlgebra, None, New,
+    Convolution: ["stablehlo.convolution"], LinearAlgebra, None, New, Memory,
         "Slides a kernel (rhs) over an input (lhs) and sums products.";
-    BatchNormTraining: ["stablehlo.batch_norm_training"], Reduction, None, New,
+    BatchNormTraining: ["stablehlo.batch_norm_training"], Reduction, None, New, Memory,
         "Normalises over all dimensions but one; result (output, mean, variance).";
-    BatchNormInference: ["stablehlo.batch_norm_inference"], Reduction, None, New,
+    BatchNormInference: ["stablehlo.batch_norm_inference"], Reduction, None, New, Memory,
         "Normalises with given mean and variance.";
-    BatchNormGrad: ["stablehlo.batch_norm_grad"], Reduction, None, New,
+    BatchNormGrad: ["stablehlo.batch_norm_grad"], Reduction, None, New, Memory,
         "The gradients of batch-norm-training.";
-    Cholesky: ["stablehlo.cholesky"], LinearAlgebra, None, New,
+    Cholesky: ["stablehlo.cholesky"], LinearAlgebra, None, New, Memory,
         "The triangular factor of each positive definite matrix.";
-    TriangularSolve: ["stablehlo.triangular_solve"], LinearAlgebra, None, New,
+    TriangularSolve: ["stablehlo.triangular_solve"], LinearAlgebra, None, New, Memory,
         "Solves `op(a) x = b` or `x op(a) = b` for triangular `a`.";
-    Fft: ["stablehlo.fft"], LinearAlgebra, None, New,
+    Fft: ["stablehlo.fft"], LinearAlgebra, None, New, Memory,
         "Discrete Fourier transform over the last dimensions.";
-    Reduce: ["stablehlo.reduce"], Reduction, None, New,
+    Reduce: ["stablehlo.reduce"], Reduction, None, New, Folded,
         "Folds dimensions away with a computation; operands: arrays, then initial values.";
-    ReduceWindow: ["stablehlo.reduce_window"], Reduction, None, New,
+    ReduceWindow: ["stablehlo.reduce_window"], Reduction, None, New, Memory,
         "Folds each position of a window with a computation; operands: arrays, then initial values.";
-    SelectAndScatter: ["stablehlo.select_and_scatter"], Reduction, None, New,
+    SelectAndScatter: ["stablehlo.select_and_scatter"], Reduction, None, New, Memory,
         "Picks an element in each window of the first operand and adds to it the second's element.";
-    Gather: ["stablehlo.gather"], Indexing, None, New,
+    Gather: ["stablehlo.gather"], Indexing, None, New, Placed,
         "Collects slices of the first operand at the places that the second lists.";
-    Scatter: ["stablehlo.scatter"], Indexing, None, New,
+    Scatter: ["stablehlo.scatter"], Indexing, None, New, Memory,
         "Combines slices into arrays at the places listed; operands: arrays, indices, updates.";
-    Sort: ["stablehlo.sort"], Reduction, None, New,
+    Sort: ["stablehlo.sort"], Reduction, None, New, Memory,
         "Sorts arrays together along a dimension.";
-    TopK: ["chlo.top_k"], Reduction, None, New,
+    TopK: ["chlo.top_k"], Reduction, None, New, Memory,
         "The largest (or smallest) elements of the last dimension and their indices.";
-    Rng: ["stablehlo.rng"], Random, Draw, New,
+    Rng: ["stablehlo.rng"], Random, Draw, New, Whole,
         "Random numbers from a distribution with two parameters.";
-    RngBitGenerator: ["stablehlo.rng_bit_generator"], Random, None, New,
+    RngBitGenerator: ["stablehlo.rng_bit_generator"], Random, None, New, Whole,
         "Random bits and the next state.";
-    RngGetAndUpdateState: [], Random, Draw, New,
+    RngGetAndUpdateState: [], Random, Draw, New, Nothing,
         "The module's hidden generator state, which then advances.";
-    AllReduce: ["stablehlo.all_reduce"], Collective, Exchange, New,
+    AllReduce: ["stablehlo.all_reduce"], Collective, Exchange, New, Whole,
         "Folds the operands of all participants, for each of them.";
-    AllGather: ["stablehlo.all_gather"], Collective, Exchange, New,
+    AllGather: ["stablehlo.all_gather"], Collective, Exchange, New, Whole,
         "Joins the operands of all participants, for each of them.";
-    AllToAll: ["stablehlo.all_to_all"], Collective, Exchange, New,
+    AllToAll: ["stablehlo.all_to_all"], Collective, Exchange, New, Whole,
         "Gives each participant a part of each other's operand.";
-    CollectivePermute: ["stablehlo.collective_permute"], Collective, Exchange, New,
+    CollectivePermute: ["stablehlo.collective_permute"], Collective, Exchange, New, Whole,
         "Sends operands along pairs of participants; who receives nothing gets zeros.";
-    ReduceScatter: ["stablehlo.reduce_scatter"], Collective, Exchange, New,
+    ReduceScatter: ["stablehlo.reduce_scatter"], Collective, Exchange, New, Whole,
         "Folds the operands of all participants and gives each its part.";
-    CollectiveBroadcast: ["stablehlo.collective_broadcast"], Collective, Exchange, New,
+    CollectiveBroadcast: ["stablehlo.collective_broadcast"], Collective, Exchange, New, Whole,
         "Gives the first participant's operand to all.";
-    RaggedAllToAll: [], Collective, Exchange, New,
+    RaggedAllToAll: [], Collective, Exchange, New, Whole,
         "All-to-all of slices with sizes and places given at run time.";
-    ReplicaId: ["stablehlo.replica_id"], Collective, None, New,
+    ReplicaId: ["stablehlo.replica_id"], Collective, None, New, Nothing,
         "The number of this replica, as `u32`.";
-    PartitionId: ["stablehlo.partition_id"], Collective, None, New,
+    PartitionId: ["stablehlo.partition_id"], Collective, None, New, Nothing,
         "The number of this partition, as `u32`.";
-    AllReduceStart: [], Asynchronous, Exchange, New,
+    AllReduceStart: [], Asynchronous, Exchange, New, Whole,
         "Begins an all-reduce; the result stands for the operands until it is done.";
-    AllReduceDone: [], Asynchronous, Exchange, Passed,
+    AllReduceDone: [], Asynchronous, Exchange, Passed, Whole,
         "The result of an all-reduce that was begun.";
-    AllGatherStart: [], Asynchronous, Exchange, New,
+    AllGatherStart: [], Asynchronous, Exchange, New, Whole,
         "Begins an all-gather; the result is (operands, results).";
-    AllGatherDone: [], Asynchronous, Exchange, Passed,
+    AllGatherDone: [], Asynchronous, Exchange, Passed, Whole,
         "The result of an all-gather that was begun.";
-    CollectivePermuteStart: [], Asynchronous, Exchange, New,
+    CollectivePermuteStart: [], Asynchronous, Exchange, New, Whole,
         "Begins a collective-permute; the result is (operand, result) and maybe contexts.";
-    CollectivePermuteDone: [], Asynchronous, Exchange, Passed,
+    CollectivePermuteDone: [], Asynchronous, Exchange, Passed, Whole,
         "The result of a collective-permute that was begun.";
-    CopyStart: [], Asynchronous, None, Passed,
+    CopyStart: [], Asynchronous, None, Passed, Whole,
         "Begins a copy; the result is (destination, source, context).";
-    CopyDone: [], Asynchronous, None, Passed,
+    CopyDone: [], Asynchronous, None, Passed, Whole,
         "The result of a copy that was begun.";
-    AsyncStart: ["stablehlo.async_start"], Asynchronous, None, Passed,
+    AsyncStart: ["stablehlo.async_start"], Asynchronous, None, Passed, Whole,
         "Begins a computation; the result is ((operands), result, context).";
-    AsyncUpdate: [], Asynchronous, None, Passed,
+    AsyncUpdate: [], Asynchronous, None, Passed, Whole,
         "Lets a computation that was begun go on.";
-    AsyncDone: ["stablehlo.async_done"], Asynchronous, None, Passed,
+    AsyncDone: ["stablehlo.async_done"], Asynchronous, None, Passed, Whole,
         "The result of a computation that was begun.";
 }
 

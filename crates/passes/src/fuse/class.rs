@@ -9,7 +9,7 @@ use crate::draft::is_elementwise;
 
 /// What an instruction can be within a fusion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Class {
+pub(super) enum FusionClass {
     /// Never part of one.
     Boundary,
     /// A few words of the program: constants of one value, iotas, and what only renames elements.
@@ -40,13 +40,13 @@ const MAX_ELEMENTWISE_OPERANDS: usize = 3;
 
 /// Says of instructions what they can be within a fusion, for one back end.
 #[derive(Clone, Copy)]
-pub(super) struct Classes<'a> {
+pub(super) struct Classifier<'a> {
     /// Has the computations that instructions call.
     pub(super) module: &'a Module,
     pub(super) capabilities: &'a dyn Capabilities,
 }
 
-impl Classes<'_> {
+impl Classifier<'_> {
     /// Whether kernels can hold an array, and its size is known.
     fn holds(&self, shape: &ArrayShape) -> bool {
         shape.is_static() && self.capabilities.holds(shape.element())
@@ -75,25 +75,25 @@ impl Classes<'_> {
     }
 
     /// The class of an instruction.
-    pub(super) fn class(&self, computation: &Computation, instr: &Instr) -> Class {
+    pub(super) fn class(&self, computation: &Computation, instr: &Instr) -> FusionClass {
         let Some(shape) = instr.shape.as_array() else {
             // Folds of several arrays at once.
             return match &instr.op {
                 Op::Reduce(op)
                     if self.is_plain_reduce(computation, instr) && self.folds(op.to_apply) =>
                 {
-                    Class::Reduce
+                    FusionClass::Reduce
                 }
-                _ => Class::Boundary,
+                _ => FusionClass::Boundary,
             };
         };
         let is_held = |&id: &InstrId| array(computation, id).is_some_and(|shape| self.holds(shape));
         if !self.holds(shape) || shape.element_count() == 0 || !instr.operands.iter().all(is_held) {
-            return Class::Boundary;
+            return FusionClass::Boundary;
         }
         match &instr.op {
-            Op::Reduce(op) if !self.folds(op.to_apply) => Class::Boundary,
-            op if is_elementwise(op) && !self.computes(computation, instr) => Class::Boundary,
+            Op::Reduce(op) if !self.folds(op.to_apply) => FusionClass::Boundary,
+            op if is_elementwise(op) && !self.computes(computation, instr) => FusionClass::Boundary,
             _ => of_held(computation, instr, shape),
         }
     }
@@ -109,43 +109,43 @@ impl Classes<'_> {
 
 /// The class of an instruction whose operands and result kernels can hold, and which they can perform
 /// if it is element-wise.
-fn of_held(computation: &Computation, instr: &Instr, shape: &ArrayShape) -> Class {
+fn of_held(computation: &Computation, instr: &Instr, shape: &ArrayShape) -> FusionClass {
     let operand = |i: usize| array(computation, instr.operands[i]);
     match &instr.op {
-        Op::Constant(op) if !op.elided && shape.element_count() == 1 => Class::Free,
+        Op::Constant(op) if !op.elided && shape.element_count() == 1 => FusionClass::Free,
         Op::Iota(_) | Op::Broadcast(_) | Op::Reshape(_) | Op::Slice(_) | Op::Reverse(_) => {
-            Class::Free
+            FusionClass::Free
         }
         Op::Transpose(op) => {
             let moved = op.permutation.iter().enumerate().filter(|&(i, _)| shape.dims()[i] != 1);
             let last = moved.clone().next_back().map(|(_, &d)| d);
             let kept = last == moved.map(|(_, &d)| d).max();
             if kept || shape.element_count() <= MAX_TRANSPOSED {
-                Class::Free
+                FusionClass::Free
             } else if operand(0).is_some_and(|from| stays_near(from, shape, &op.permutation)) {
-                Class::Movement
+                FusionClass::Movement
             } else {
-                Class::Boundary
+                FusionClass::Boundary
             }
         }
-        Op::Pad(op) if op.dims.iter().all(|dim| dim.interior == 0) => Class::Movement,
-        Op::Concatenate(_) if instr.operands.len() <= MAX_JOINED => Class::Movement,
-        Op::DynamicSlice(_) => Class::Movement,
-        Op::Gather(_) => Class::Movement,
-        Op::DynamicUpdateSlice(_) => Class::Update,
+        Op::Pad(op) if op.dims.iter().all(|dim| dim.interior == 0) => FusionClass::Movement,
+        Op::Concatenate(_) if instr.operands.len() <= MAX_JOINED => FusionClass::Movement,
+        Op::DynamicSlice(_) => FusionClass::Movement,
+        Op::Gather(_) => FusionClass::Movement,
+        Op::DynamicUpdateSlice(_) => FusionClass::Update,
         Op::Reduce(op) => {
-            let Some(from) = operand(0) else { return Class::Boundary };
+            let Some(from) = operand(0) else { return FusionClass::Boundary };
             let elements: usize = op.dimensions.iter().map(|&d| from.dims()[d]).product();
             match elements {
-                0 => Class::Boundary,
-                1..=MAX_WRITTEN_OUT => Class::Costly,
-                _ => Class::Reduce,
+                0 => FusionClass::Boundary,
+                1..=MAX_WRITTEN_OUT => FusionClass::Costly,
+                _ => FusionClass::Reduce,
             }
         }
         Op::Unary(op) => costs(op.cost()),
         Op::Binary(op) => costs(op.cost()),
-        op if is_elementwise(op) => Class::Cheap,
-        _ => Class::Boundary,
+        op if is_elementwise(op) => FusionClass::Cheap,
+        _ => FusionClass::Boundary,
     }
 }
 
@@ -160,10 +160,10 @@ fn stays_near(from: &ArrayShape, to: &ArrayShape, permutation: &[usize]) -> bool
         || written <= MAX_APART && from.element().size_bytes() >= 4
 }
 
-fn costs(cost: Cost) -> Class {
+fn costs(cost: Cost) -> FusionClass {
     match cost {
-        Cost::Cheap => Class::Cheap,
-        Cost::Division | Cost::Transcendental => Class::Costly,
+        Cost::Cheap => FusionClass::Cheap,
+        Cost::Division | Cost::Transcendental => FusionClass::Costly,
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 use helio_ir::ops::Yield;
 use helio_ir::{Computation, Instr, InstrId, Op, Result};
 
-use super::class::{Class, Classes, array};
+use super::class::{Classifier, FusionClass, array};
 use super::line::UnitOrder;
 use super::order::Sequence;
 use super::paths::AccessPaths;
@@ -47,7 +47,7 @@ pub(super) struct Groups {
     pub users: Vec<Vec<InstrId>>,
     /// What has to stay in order without using each other's values; none of it is in a fusion.
     pub sequence: Sequence,
-    classes: Vec<Class>,
+    classes: Vec<FusionClass>,
     /// Whether something that is part of no fusion takes the value.
     is_made: Vec<bool>,
     /// The result.
@@ -80,14 +80,14 @@ impl Groups {
         let mut needed = vec![false; count];
         needed[computation.root().index()] = true;
         let sequence = Sequence::of(computation, module);
-        let classes = Classes { module, capabilities: cx.capabilities };
+        let classes = Classifier { module, capabilities: cx.capabilities };
         let class = |id| match sequence.contains(id) {
-            true => Class::Boundary,
+            true => FusionClass::Boundary,
             false => classes.class(computation, computation.instr(id)),
         };
-        let classes: Vec<Class> = computation.ids().map(class).collect();
+        let classes: Vec<FusionClass> = computation.ids().map(class).collect();
         let mut is_made = needed.clone();
-        for id in computation.ids().filter(|id| classes[id.index()] == Class::Boundary) {
+        for id in computation.ids().filter(|id| classes[id.index()] == FusionClass::Boundary) {
             let operands = &computation.instr(id).operands;
             operands.iter().for_each(|operand| is_made[operand.index()] = true);
         }
@@ -140,22 +140,22 @@ impl Groups {
     /// Whether an instruction may be the last one of a fusion.
     fn begins(&self, computation: &Computation, id: InstrId) -> bool {
         match self.classes[id.index()] {
-            Class::Boundary => false,
+            FusionClass::Boundary => false,
             // Renaming elements costs nothing, moving them has a kernel of its own; but what is
             // moved may be worth computing right there.
-            Class::Free | Class::Movement if is_kernel(computation, id) => true,
-            Class::Free => match computation.instr(id).op {
+            FusionClass::Free | FusionClass::Movement if is_kernel(computation, id) => true,
+            FusionClass::Free => match computation.instr(id).op {
                 Op::Constant(_) | Op::Reshape(_) => false,
                 Op::Iota(_) => true,
                 _ => self.operand_joins(computation, id),
             },
-            Class::Movement => match &computation.instr(id).op {
+            FusionClass::Movement => match &computation.instr(id).op {
                 // Rows are copied faster than elements one by one.
                 Op::Gather(op) if op.slice_sizes.iter().any(|&size| size > 1) => false,
                 _ => self.operand_joins(computation, id),
             },
-            Class::Update => true,
-            Class::Cheap | Class::Costly | Class::Reduce => true,
+            FusionClass::Update => true,
+            FusionClass::Cheap | FusionClass::Costly | FusionClass::Reduce => true,
         }
     }
 
@@ -168,10 +168,10 @@ impl Groups {
                 continue;
             }
             match self.classes[id.index()] {
-                Class::Cheap | Class::Costly | Class::Movement => return true,
-                Class::Free if copies(&computation.instr(id).op) => return true,
-                Class::Free => operands.extend(&computation.instr(id).operands),
-                Class::Boundary | Class::Reduce | Class::Update => {}
+                FusionClass::Cheap | FusionClass::Costly | FusionClass::Movement => return true,
+                FusionClass::Free if copies(&computation.instr(id).op) => return true,
+                FusionClass::Free => operands.extend(&computation.instr(id).operands),
+                FusionClass::Boundary | FusionClass::Reduce | FusionClass::Update => {}
             }
         }
         false
@@ -198,7 +198,7 @@ impl Groups {
             if join.own {
                 group.owned.insert(id);
                 self.owner[id.index()] = Some(number);
-            } else if self.classes[id.index()] != Class::Free {
+            } else if self.classes[id.index()] != FusionClass::Free {
                 group.copies += 1;
             }
             if let Some((space, renumbered)) = join.space {
@@ -234,10 +234,10 @@ impl Groups {
             return Some(Join { own: true, space });
         }
         let is_cheap =
-            class == Class::Cheap || matches!(instr.op, Op::Pad(_) | Op::DynamicSlice(_));
-        let can_copy = class == Class::Free || is_cheap && group.copies < MAX_COPIES;
+            class == FusionClass::Cheap || matches!(instr.op, Op::Pad(_) | Op::DynamicSlice(_));
+        let can_copy = class == FusionClass::Free || is_cheap && group.copies < MAX_COPIES;
         let is_made_anyway = self.is_made[id.index()];
-        let can_be_output = class != Class::Free
+        let can_be_output = class != FusionClass::Free
             && arrays < MAX_ARRAYS
             && matches!(level, Level::Full | Level::Kept)
             && (is_made_anyway || !can_copy)
@@ -246,7 +246,8 @@ impl Groups {
             return Some(Join { own: true, space });
         }
         // What is in memory anyway is read from there.
-        (class == Class::Free || can_copy && !is_made_anyway).then_some(Join { own: false, space })
+        (class == FusionClass::Free || can_copy && !is_made_anyway)
+            .then_some(Join { own: false, space })
     }
 
     /// An operand of a group as a candidate for it; `None` if it is in another group, or would take the
@@ -259,7 +260,9 @@ impl Groups {
     ) -> Option<Candidate<'c>> {
         let instr = computation.instr(id);
         let class = self.classes[id.index()];
-        if matches!(class, Class::Boundary | Class::Update) || self.owner[id.index()].is_some() {
+        if matches!(class, FusionClass::Boundary | FusionClass::Update)
+            || self.owner[id.index()].is_some()
+        {
             return None;
         }
         // Tuples of reductions are fusions' results only.
@@ -278,7 +281,7 @@ impl Groups {
         let paths = group.paths.at(computation, &self.classes, id, group.users(id));
         let is_stored = shape.element_count() > 1
             && AccessPaths::are_too_many(&paths, class, shape.size_bytes());
-        if class != Class::Free && (arrays > MAX_ARRAYS || is_stored) {
+        if class != FusionClass::Free && (arrays > MAX_ARRAYS || is_stored) {
             return None;
         }
         let role = group.role_of(computation, id);
@@ -301,7 +304,7 @@ impl Groups {
             let members = &self.groups[number].members;
             let of =
                 |id: &&InstrId| computes(self.classes[id.index()], &computation.instr(**id).op);
-            let moves = |id: &&InstrId| self.classes[id.index()] == Class::Movement;
+            let moves = |id: &&InstrId| self.classes[id.index()] == FusionClass::Movement;
             let op = |id: &InstrId| &computation.instr(*id).op;
             let is_kernel = || members.iter().any(|&id| is_kernel(computation, id));
             // Rows that are gathered are best copied by themselves.
@@ -380,7 +383,7 @@ struct Candidate<'c> {
     instr: &'c Instr,
     /// The sizes of its dimensions.
     dims: &'c [usize],
-    class: Class,
+    class: FusionClass,
     /// The arrays that the group reads and writes with it.
     arrays: usize,
     /// How it lies in the group's loops, ...
@@ -395,28 +398,30 @@ impl Candidate<'_> {
     fn space_with(&self, computation: &Computation, group: &Group) -> Option<Option<NewSpace>> {
         let is_partial = self.level == Level::Partial;
         match (self.class, &self.instr.op) {
-            (Class::Reduce, Op::Reduce(op)) => {
+            (FusionClass::Reduce, Op::Reduce(op)) => {
                 let from = array(computation, self.instr.operands[0])?;
                 let new = group.space.admit(&op.dimensions, &self.role, from.dims(), self.dims)?;
                 let is_new = new.1.is_some() || group.space.folded != new.0.folded;
                 Some(is_new.then_some(new))
             }
-            (Class::Reduce, _) => None,
-            (Class::Costly, _) if is_partial && !group.space.is_outer(&self.role) => None,
+            (FusionClass::Reduce, _) => None,
+            (FusionClass::Costly, _) if is_partial && !group.space.is_outer(&self.role) => None,
             // What is moved without a computation in between is read where it lies.
-            (Class::Movement, _) if is_partial && !group.moves_only(computation, self.id) => None,
+            (FusionClass::Movement, _) if is_partial && !group.moves_only(computation, self.id) => {
+                None
+            }
             _ => Some(None),
         }
     }
 }
 
 impl Group {
-    fn new(computation: &Computation, root: InstrId, class: Class) -> Option<Group> {
+    fn new(computation: &Computation, root: InstrId, class: FusionClass) -> Option<Group> {
         let instr = computation.instr(root);
         let dims =
             |i: usize| array(computation, instr.operands[i]).map(|shape| shape.dims().to_vec());
         let (space, role) = match (&instr.op, class) {
-            (Op::Reduce(op), Class::Reduce) => {
+            (Op::Reduce(op), FusionClass::Reduce) => {
                 let sizes = dims(0)?;
                 let folded: Vec<bool> =
                     (0..sizes.len()).map(|d| op.dimensions.contains(&d)).collect();
@@ -438,7 +443,7 @@ impl Group {
             root,
             members: BTreeSet::from([root]),
             outputs: vec![root],
-            folds: class == Class::Reduce,
+            folds: class == FusionClass::Reduce,
             owned: BTreeSet::from([root]),
             space,
             roles: IdMap::from_iter([(root, role)]),

@@ -20,13 +20,13 @@ mod space;
 
 use std::collections::HashSet;
 
-use helio_ir::ops::{Fusion, GetTupleElement};
+use helio_ir::ops::{Fusion, GetTupleElement, Yield};
 use helio_ir::{Computation, Error, Instr, InstrId, Module, Op, OriginSet, Result};
 
-use crate::draft::{Draft, Old, unnamed};
+use crate::draft::{Draft, Original, unnamed};
 use crate::pass::PassCx;
 use crate::rebuild::rebuild;
-use class::Class;
+use class::FusionClass;
 use grow::{Group, Groups};
 use order::Unit;
 use shared::{Outline, Shared};
@@ -72,7 +72,7 @@ fn run_as_a_whole(module: &Module) -> HashSet<String> {
 /// The computation with fusions.
 fn replace(
     mut draft: Draft<'_>,
-    old: Old,
+    old: Original,
     groups: &Groups,
     order: &[Unit],
     shared: &mut Shared,
@@ -145,17 +145,17 @@ fn fusion(
 }
 
 /// Whether instructions of a class do anything that a kernel of its own is worth.
-fn computes(class: Class, op: &Op) -> bool {
+fn computes(class: FusionClass, op: &Op) -> bool {
     match class {
-        Class::Cheap | Class::Costly | Class::Reduce => true,
-        Class::Free => matches!(op, Op::Iota(_)),
-        Class::Boundary | Class::Movement | Class::Update => false,
+        FusionClass::Cheap | FusionClass::Costly | FusionClass::Reduce => true,
+        FusionClass::Free => matches!(op, Op::Iota(_)),
+        FusionClass::Boundary | FusionClass::Movement | FusionClass::Update => false,
     }
 }
 
 /// Whether an instruction that is made anew wherever it is needed would be a copy by itself.
 fn copies(op: &Op) -> bool {
-    matches!(op, Op::Broadcast(_) | Op::Slice(_) | Op::Reverse(_) | Op::Transpose(_))
+    op.gives() == Yield::Moved
 }
 
 #[cfg(test)]

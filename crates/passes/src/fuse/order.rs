@@ -72,32 +72,7 @@ impl Groups {
     /// wait for each other.
     pub fn order(&self, computation: &Computation) -> Option<Vec<Unit>> {
         // A unit is placed once all that it reads is.
-        let count = computation.instrs().len();
-        let mut units: Vec<Unit> = Vec::new();
-        let mut unit_of: Vec<Option<usize>> = vec![None; count];
-        let mut reads: Vec<BTreeSet<InstrId>> = Vec::new();
-        for (number, group) in self.groups.iter().enumerate() {
-            if group.outputs.is_empty() {
-                continue;
-            }
-            let operands = group.members.iter().flat_map(|id| &computation.instr(*id).operands);
-            let outside = operands.filter(|id| !group.members.contains(id));
-            reads.push(outside.copied().collect());
-            for id in &group.owned {
-                if self.owner[id.index()] == Some(number) {
-                    unit_of[id.index()] = Some(units.len());
-                }
-            }
-            units.push(Unit::Group(number));
-        }
-        for id in computation.ids() {
-            if !self.single[id.index()] {
-                continue;
-            }
-            unit_of[id.index()] = Some(units.len());
-            reads.push(computation.instr(id).operands.iter().copied().collect());
-            units.push(Unit::Single(id));
-        }
+        let Units { units, of: unit_of, reads } = self.units(computation);
         let mut users: Vec<Vec<usize>> = vec![Vec::new(); units.len()];
         let mut missing = vec![0_usize; units.len()];
         for (unit, reads) in reads.iter().enumerate() {
@@ -136,4 +111,39 @@ impl Groups {
         }
         (order.len() == units.len()).then_some(order)
     }
+
+    /// The instructions and fusions that remain.
+    fn units(&self, computation: &Computation) -> Units {
+        let of = vec![None; computation.instrs().len()];
+        let mut all = Units { units: Vec::new(), of, reads: Vec::new() };
+        for (number, group) in self.groups.iter().enumerate() {
+            if group.outputs.is_empty() {
+                continue;
+            }
+            let operands = group.members.iter().flat_map(|id| &computation.instr(*id).operands);
+            let outside = operands.filter(|id| !group.members.contains(id));
+            all.reads.push(outside.copied().collect());
+            for id in &group.owned {
+                if self.owner[id.index()] == Some(number) {
+                    all.of[id.index()] = Some(all.units.len());
+                }
+            }
+            all.units.push(Unit::Group(number));
+        }
+        for id in computation.ids().filter(|id| self.single[id.index()]) {
+            all.of[id.index()] = Some(all.units.len());
+            all.reads.push(computation.instr(id).operands.iter().copied().collect());
+            all.units.push(Unit::Single(id));
+        }
+        all
+    }
+}
+
+/// What remains of a computation, not yet in order.
+struct Units {
+    units: Vec<Unit>,
+    /// For each instruction, the unit that makes its value, if any does.
+    of: Vec<Option<usize>>,
+    /// For each unit, the instructions whose values it reads.
+    reads: Vec<BTreeSet<InstrId>>,
 }

@@ -9,7 +9,7 @@ use std::hash::{Hash, Hasher};
 
 use helio_ir::{Computation, InstrId, Op};
 
-use super::class::Class;
+use super::class::FusionClass;
 use crate::mix::{IdMap, Mixer};
 
 /// The most paths to a value of a fusion: with more, it is stored, and read instead.
@@ -38,7 +38,7 @@ impl AccessPaths {
     pub fn at(
         &self,
         computation: &Computation,
-        classes: &[Class],
+        classes: &[FusionClass],
         id: InstrId,
         users: &[InstrId],
     ) -> BTreeSet<AccessPath> {
@@ -49,14 +49,20 @@ impl AccessPaths {
             let operands = instr.operands.iter().enumerate().filter(|(_, operand)| **operand == id);
             match (classes[user.index()], &instr.op) {
                 // What is folded is folded once, wherever the result is needed.
-                (Class::Reduce, _) => paths.extend([way(0, user, 0)]),
+                (FusionClass::Reduce, _) => paths.extend([way(0, user, 0)]),
                 // A fold of a few elements, written out.
-                (Class::Costly, Op::Reduce(_)) => {
+                (FusionClass::Costly, Op::Reduce(_)) => {
                     let all = of.iter().flat_map(|&path| (0..=MAX_PATHS).map(move |n| (path, n)));
                     paths.extend(all.map(|(path, n)| way(path, user, n)));
                 }
-                (Class::Cheap | Class::Costly, _) => paths.extend(of),
-                (Class::Free | Class::Movement | Class::Update | Class::Boundary, _) => {
+                (FusionClass::Cheap | FusionClass::Costly, _) => paths.extend(of),
+                (
+                    FusionClass::Free
+                    | FusionClass::Movement
+                    | FusionClass::Update
+                    | FusionClass::Boundary,
+                    _,
+                ) => {
                     for (number, _) in operands {
                         paths.extend(of.iter().map(|&path| way(path, user, number)));
                     }
@@ -71,9 +77,9 @@ impl AccessPaths {
 
     /// Whether a value of this class and size should be stored rather than computed on all of these
     /// paths.
-    pub fn are_too_many(paths: &BTreeSet<AccessPath>, class: Class, bytes: usize) -> bool {
+    pub fn are_too_many(paths: &BTreeSet<AccessPath>, class: FusionClass, bytes: usize) -> bool {
         let most = match class {
-            Class::Movement => MAX_PATHS,
+            FusionClass::Movement => MAX_PATHS,
             _ if bytes >= FAR_BYTES => MAX_PATHS,
             _ => MAX_PATHS_NEAR,
         };

@@ -6,7 +6,7 @@ mod rewrite;
 use helio_ir::ops::{GetTupleElement, Tuple, While};
 use helio_ir::{CompId, InstrId, Module, Op, Result};
 
-use crate::draft::{Draft, Old};
+use crate::draft::{Draft, Original};
 use crate::growth::Growth;
 use crate::pass::PassCx;
 use crate::rebuild::{contains, drop_unused, rebuild};
@@ -58,7 +58,7 @@ pub(crate) fn simplify_loops(module: Module, cx: &PassCx<'_>) -> Result<Module> 
 }
 
 /// For each loop whose result is only taken apart, which elements are taken.
-fn reads_of_loops(old: &Old) -> Vec<Option<Vec<bool>>> {
+fn reads_of_loops(old: &Original) -> Vec<Option<Vec<bool>>> {
     let mut reads: Vec<Option<Vec<bool>>> = old
         .instrs
         .iter()

@@ -1,6 +1,6 @@
 //! What a loop carries, reads and computes.
 
-use helio_ir::ops::{Cost, GetTupleElement, While};
+use helio_ir::ops::{Cost, GetTupleElement, Reads, While};
 use helio_ir::{ArrayShape, CompId, Computation, Instr, InstrId, Op, Shape};
 
 use crate::draft::{Draft, is_elementwise, parameter_number};
@@ -242,18 +242,7 @@ fn is_computed(instr: &Instr) -> bool {
 
 /// Whether an operation takes its operands from memory: computing them in place of that is no choice.
 fn reads_memory(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Dot(_)
-            | Op::Convolution(_)
-            | Op::ReduceWindow(_)
-            | Op::Sort(_)
-            | Op::TopK(_)
-            | Op::Scatter(_)
-            | Op::Fft(_)
-            | Op::Cholesky(_)
-            | Op::TriangularSolve(_)
-    )
+    op.reads() == Reads::Memory
 }
 
 /// Whether an operation takes more than reading its result from memory would.

@@ -1,11 +1,11 @@
 //! Operations on constants.
 
 use helio_eval::{Context, Evaluator};
-use helio_ir::ops::{Broadcast, Constant, Parameter};
+use helio_ir::ops::{Broadcast, Constant, Parameter, Reads};
 use helio_ir::{Array, ArrayShape, Computation, InstrId, Literal, Module, Op, Result, Shape};
 
 use super::Simplifier;
-use crate::draft::{is_elementwise, unnamed};
+use crate::draft::unnamed;
 
 /// Neither operands nor result of what is folded have more elements: large constants cost memory
 /// and time that computing them again does not.
@@ -81,19 +81,13 @@ fn evaluated(
     cx.add(Constant::new(value), &[]).map(Some)
 }
 
-/// Broadcasts make constants large, and what calls computations may take long.
+/// Broadcasts and gathers make constants large, and what calls computations may take long.
 fn may_fold(op: &Op) -> bool {
-    let moves = matches!(
-        op,
-        Op::Reshape(_)
-            | Op::Transpose(_)
-            | Op::Reverse(_)
-            | Op::Slice(_)
-            | Op::Concatenate(_)
-            | Op::DynamicSlice(_)
-            | Op::Pad(_)
-    );
-    moves || is_elementwise(op)
+    match op.reads() {
+        Reads::Aligned => op.callees().is_empty(),
+        Reads::Placed => !matches!(op, Op::Broadcast(_) | Op::Gather(_) | Op::DynamicReshape(_)),
+        Reads::Nothing | Reads::Folded | Reads::Memory | Reads::Whole => false,
+    }
 }
 
 fn evaluate(op: &Op, args: Vec<Literal>, shape: &Shape) -> Result<Literal> {

@@ -1,6 +1,6 @@
 //! What is known of values.
 
-use helio_ir::ops::{Broadcast, Constant};
+use helio_ir::ops::{Broadcast, Constant, Yield};
 use helio_ir::{
     Array, ArrayShape, BinaryOp, ElementType, InstrId, Native, Number, Op, Result, UnaryOp,
     dispatch_type,
@@ -73,10 +73,8 @@ impl Simplifier<'_, '_> {
                 _ => false,
             },
             (Op::Iota(_), _) => true,
-            (
-                Op::Broadcast(_) | Op::Reshape(_) | Op::Transpose(_) | Op::Slice(_) | Op::Copy(_),
-                &[x],
-            ) => is_never(x),
+            // Its elements are all of the only operand.
+            (op, &[x]) if matches!(op.gives(), Yield::Moved | Yield::Same) => is_never(x),
             (Op::Unary(UnaryOp::Abs | UnaryOp::Exp | UnaryOp::Logistic), _) => true,
             // -0 + -0 is the only sum that is -0.
             (Op::Binary(BinaryOp::Add), &[a, b]) => is_never(a) || is_never(b),
