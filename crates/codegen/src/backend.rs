@@ -17,7 +17,7 @@ use crate::machine::MachineCode;
 use crate::tile::Portable;
 use crate::x86::Isa;
 
-pub use crate::tile::Arg;
+pub use crate::tile::FunctionArg;
 
 /// A code generator for one kind of processor.
 ///
@@ -79,7 +79,7 @@ pub trait Function: Send + Sync {
     /// Runs a piece of the kernel's range. `args` are its buffers in order, none of them smaller than
     /// the kernel says; the piece begins at a multiple of the kernel's grain. Pieces are run one after
     /// the other.
-    fn run(&self, args: &mut [Arg<'_>], piece: Range<i64>) -> Result<()>;
+    fn run(&self, args: &mut [FunctionArg<'_>], piece: Range<i64>) -> Result<()>;
 }
 
 /// All back ends of this crate, the fastest first. The last one is the tile machine.

@@ -16,7 +16,7 @@ use helio_ir::{Array, ArrayShape, Literal, Result, Shape, memory, ops};
 use crate::Evaluator;
 use crate::dynamic::with_bounded_sizes;
 use crate::frame::{array, array_shape};
-use crate::products::{Algorithm, Layout, Term, dispatch_term, finish, pack, zeros};
+use crate::products::{Algorithm, Packing, Term, dispatch_term, finish, pack, zeros};
 
 /// Slides a kernel (rhs) over an input (lhs) and sums products.
 pub(crate) fn convolution(
@@ -44,12 +44,12 @@ fn convolution_as<S: Term>(
     // Features beyond the size at run time count as zero; taps see to the spatial dimensions.
     sizes[dims.input_feature] = lhs.sizes()[dims.input_feature];
     let input =
-        pack::<S>(evaluator, lhs, &Layout { order: &order, sizes: &sizes }, shape.element())?;
+        pack::<S>(evaluator, lhs, &Packing { order: &order, sizes: &sizes }, shape.element())?;
     let order =
         [&dims.kernel_spatial[..], &[dims.kernel_input_feature, dims.kernel_output_feature]]
             .concat();
     let kernel =
-        pack::<S>(evaluator, rhs, &Layout { order: &order, sizes: rhs.sizes() }, shape.element())?;
+        pack::<S>(evaluator, rhs, &Packing { order: &order, sizes: rhs.sizes() }, shape.element())?;
 
     let size_of =
         |dims: &[usize], list: &[usize]| -> Vec<usize> { list.iter().map(|&d| dims[d]).collect() };

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, Scope};
 
-use helio_ir::{CompId, Error, InstrId, Literal, Module, Op, Result, memory};
+use helio_ir::{Error, InstrAt, Literal, Module, Op, Result, memory};
 
 use crate::Evaluator;
 use crate::frame::MAX_CALL_DEPTH;
@@ -61,7 +61,7 @@ pub struct DeepStack {
 }
 
 struct Job {
-    at: (CompId, InstrId),
+    at: InstrAt,
     operands: Vec<Literal>,
     draws: u64,
 }
@@ -101,7 +101,7 @@ impl DeepStack {
     pub fn instruction(
         &self,
         evaluator: &Evaluator<'_>,
-        at: (CompId, InstrId),
+        at: InstrAt,
         operands: Vec<Literal>,
     ) -> Result<Literal> {
         let lost = || Error::internal("the thread of an interpreted instruction is gone");

@@ -13,7 +13,7 @@ use crate::Evaluator;
 use crate::dynamic::with_bounded_sizes;
 use crate::frame::{array, array_shape};
 use crate::index::without;
-use crate::products::{Algorithm, Layout, Term, dispatch_term, finish_in_order, pack, zeros};
+use crate::products::{Algorithm, Packing, Term, dispatch_term, finish_in_order, pack, zeros};
 
 pub(crate) use ragged::ragged_dot;
 
@@ -107,7 +107,7 @@ impl DotPlan {
         lhs: &Array,
         shape: &ArrayShape,
     ) -> Result<Counted<S>> {
-        let layout = Layout { order: &self.lhs_order, sizes: &self.lhs_sizes };
+        let layout = Packing { order: &self.lhs_order, sizes: &self.lhs_sizes };
         pack(evaluator, lhs, &layout, shape.element())
     }
 
@@ -117,7 +117,7 @@ impl DotPlan {
         rhs: &Array,
         shape: &ArrayShape,
     ) -> Result<Counted<S>> {
-        let layout = Layout { order: &self.rhs_order, sizes: &self.rhs_sizes };
+        let layout = Packing { order: &self.rhs_order, sizes: &self.rhs_sizes };
         pack(evaluator, rhs, &layout, shape.element())
     }
 

@@ -1,6 +1,6 @@
 //! Infeed, outfeed, send and receive.
 
-use helio_ir::{CompId, Computation, Error, Instr, InstrId, Literal, Op, Result, Shape, ops};
+use helio_ir::{Computation, Error, Instr, InstrAt, Literal, Op, Result, Shape, ops};
 
 use crate::frame::{array, first};
 use crate::services::{Channel, Host, Participant};
@@ -48,7 +48,7 @@ pub(crate) fn send(
     op: &ops::Send,
     evaluator: &Evaluator<'_>,
     args: &[Literal],
-    at: (CompId, InstrId),
+    at: InstrAt,
 ) -> Result<Literal> {
     let value = first(args)?;
     let instr = evaluator.module.computation(at.0).instr(at.1);
@@ -86,7 +86,7 @@ pub(crate) fn recv_done(
     op: &ops::RecvDone,
     evaluator: &Evaluator<'_>,
     args: &[Literal],
-    at: (CompId, InstrId),
+    at: InstrAt,
 ) -> Result<Literal> {
     let computation = evaluator.module.computation(at.0);
     let instr = computation.instr(at.1);
@@ -117,7 +117,7 @@ pub(crate) fn recv_done(
 /// state, one on the same channel.
 fn pairs_of_begun(
     evaluator: &Evaluator<'_>,
-    at: (CompId, InstrId),
+    at: InstrAt,
     channel: Option<i64>,
 ) -> Result<Option<Vec<(usize, usize)>>> {
     let computation = evaluator.module.computation(at.0);

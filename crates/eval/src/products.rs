@@ -191,7 +191,7 @@ pub(crate) fn zeros<S: Term>(count: usize) -> Result<Counted<S>> {
 }
 
 /// How an operand is laid out anew.
-pub(crate) struct Layout<'a> {
+pub(crate) struct Packing<'a> {
     /// The dimensions from the slowest to the fastest; all of them.
     pub order: &'a [usize],
     /// For each dimension of the operand, how many places count; the others become zero.
@@ -202,7 +202,7 @@ pub(crate) struct Layout<'a> {
 pub(crate) fn pack<S: Term>(
     evaluator: &Evaluator<'_>,
     array: &Array,
-    layout: &Layout<'_>,
+    layout: &Packing<'_>,
     sum: ElementType,
 ) -> Result<Counted<S>> {
     let dims: Vec<_> = layout.order.iter().map(|&d| array.dims()[d]).collect();

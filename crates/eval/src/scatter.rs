@@ -33,72 +33,100 @@ pub(crate) fn scatter(
     let indices = array(&args, count)?;
     let updates = (count + 1..args.len()).map(|i| array(&args, i));
     let updates: Vec<&Array> = updates.collect::<Result<_>>()?;
-    let (operand, update) = (&operands[0], updates[0]);
-    let dims = &op.dims;
-    let vectors = IndexVectors::new(indices, dims.index_vector_dim);
-    let to_steps = steps(operand.dims());
-    let from_steps = steps(update.dims());
-
-    // The box of index vectors: where they lie, and what they contribute to both places.
-    let scatter_dims = without(update.dims().len(), &[&dims.update_window_dims]);
-    let axes = zip(&scatter_dims, &vectors.dims).map(|(&from, &d)| {
-        let batching = dims.scatter_indices_batching_dims.iter().position(|&b| b == d);
-        let to_step = batching.map_or(0, |i| to_steps[dims.input_batching_dims[i]]);
-        (update.sizes()[from], [vectors.steps[d], from_steps[from], to_step])
-    });
-    let mut batches = Walk::new(evaluator, axes);
-
-    // The box of a window.
-    let window_dims =
-        without(operand.dims().len(), &[&dims.inserted_window_dims, &dims.input_batching_dims]);
-    let axes = zip(&window_dims, &dims.update_window_dims);
-    let axes = axes.map(|(&d, &from)| (update.sizes()[from], [from_steps[from], to_steps[d]]));
-    let mut window = Walk::new(evaluator, axes);
-
-    // For each component of an index vector: the last start, and the distance of two.
-    let room = |&d: &usize| {
-        let from = window_dims.iter().position(|&w| w == d).map(|i| dims.update_window_dims[i]);
-        let size = from.map_or(1, |from| update.dims()[from]);
-        (operand.dims()[d] as i128 - size as i128, to_steps[d] as usize)
-    };
-    let starts: Vec<_> = dims.scatter_dims_to_operand_dims.iter().map(room).collect();
-
+    let mut places = Places::new(op, evaluator, &operands[0], indices, updates[0]);
     let leaves = shape.leaves();
     let results = zip(&operands, leaves).map(|(operand, leaf)| match leaf.as_array() {
         Some(shape) => operand.with_shape(shape.clone()),
         None => Err(outside()),
     });
     let mut results: Vec<Array> = results.collect::<Result<_>>()?;
-    let (sizes, is_empty) = (operand.sizes().to_vec(), operand.data().is_empty());
+    let sizes = operands[0].sizes().to_vec();
     drop(operands); // Now the elements are shared with nobody, or with somebody who needs them.
     let mut function = ScalarFn::new(evaluator, op.to_apply);
     let (mut arguments, mut values) = (Vec::new(), Vec::new());
-    batches.points([0, 0, 0], |[vector, from, mut to]| {
-        // No window fits into an operand without elements, whatever the indices say.
-        if is_empty {
-            return Ok(());
+    places.each(|from, to| {
+        arguments.clear();
+        arguments.extend(results.iter().map(|result| Scalar::of(result, to)));
+        arguments.extend(updates.iter().map(|update| Scalar::of(update, from)));
+        function.call(&arguments, &mut values)?;
+        if values.len() != results.len() {
+            return Err(Error::internal("as many values as operands are expected"));
         }
-        for (i, &(last, step)) in starts.iter().enumerate() {
-            let start = vectors.component(vector, i)?;
-            if start < 0 || start > last {
-                return Ok(());
-            }
-            to += start as usize * step;
-        }
-        window.points([from, to], |[from, to]| {
-            arguments.clear();
-            arguments.extend(results.iter().map(|result| Scalar::of(result, to)));
-            arguments.extend(updates.iter().map(|update| Scalar::of(update, from)));
-            function.call(&arguments, &mut values)?;
-            if values.len() != results.len() {
-                return Err(Error::internal("as many values as operands are expected"));
-            }
-            let mut pairs = zip(&mut results, &values);
-            pairs.try_for_each(|(result, &value)| store(result.data_mut(), to, value))
-        })
+        let mut pairs = zip(&mut results, &values);
+        pairs.try_for_each(|(result, &value)| store(result.data_mut(), to, value))
     })?;
     let results = results.into_iter().map(|result| Ok(with_bounded_sizes(result, &sizes)?.into()));
     only(&results.collect::<Result<Vec<Literal>>>()?)
+}
+
+/// Where each element of the updates goes.
+struct Places<'a> {
+    vectors: IndexVectors<'a>,
+    /// The box of index vectors: where they lie, and what they contribute to the places in the updates
+    /// and in the operand.
+    batches: Walk<'a, 3>,
+    /// The box of a window, in the updates and in the operand.
+    window: Walk<'a, 2>,
+    /// For each component of an index vector: the last start, and the distance of two.
+    starts: Vec<(i128, usize)>,
+    /// Whether the operand has no elements: no window fits, whatever the indices say.
+    is_empty: bool,
+}
+
+impl<'a> Places<'a> {
+    fn new(
+        op: &ops::Scatter,
+        evaluator: &'a Evaluator<'a>,
+        operand: &Array,
+        indices: &'a Array,
+        update: &Array,
+    ) -> Self {
+        let dims = &op.dims;
+        let vectors = IndexVectors::new(indices, dims.index_vector_dim);
+        let to_steps = steps(operand.dims());
+        let from_steps = steps(update.dims());
+
+        let scatter_dims = without(update.dims().len(), &[&dims.update_window_dims]);
+        let axes = zip(&scatter_dims, &vectors.dims).map(|(&from, &d)| {
+            let batching = dims.scatter_indices_batching_dims.iter().position(|&b| b == d);
+            let to_step = batching.map_or(0, |i| to_steps[dims.input_batching_dims[i]]);
+            (update.sizes()[from], [vectors.steps[d], from_steps[from], to_step])
+        });
+        let batches = Walk::new(evaluator, axes);
+
+        let left_out: [&[usize]; 2] = [&dims.inserted_window_dims, &dims.input_batching_dims];
+        let window_dims = without(operand.dims().len(), &left_out);
+        let axes = zip(&window_dims, &dims.update_window_dims);
+        let axes = axes.map(|(&d, &from)| (update.sizes()[from], [from_steps[from], to_steps[d]]));
+        let window = Walk::new(evaluator, axes);
+
+        let start = |&d: &usize| {
+            let from = window_dims.iter().position(|&w| w == d).map(|i| dims.update_window_dims[i]);
+            let size = from.map_or(1, |from| update.dims()[from]);
+            (operand.dims()[d] as i128 - size as i128, to_steps[d] as usize)
+        };
+        let starts = dims.scatter_dims_to_operand_dims.iter().map(start).collect();
+        Places { vectors, batches, window, starts, is_empty: operand.data().is_empty() }
+    }
+
+    /// Visits the elements of the updates whose windows lie in the operand: where each is, and where it
+    /// goes. Errors: those of the visitor, and of the walks.
+    fn each(&mut self, mut visit: impl FnMut(usize, usize) -> Result<()>) -> Result<()> {
+        let Places { vectors, batches, window, starts, is_empty } = self;
+        if *is_empty {
+            return Ok(());
+        }
+        batches.points([0, 0, 0], |[vector, from, mut to]| {
+            for (i, &(last, step)) in starts.iter().enumerate() {
+                let start = vectors.component(vector, i)?;
+                if start < 0 || start > last {
+                    return Ok(());
+                }
+                to += start as usize * step;
+            }
+            window.points([from, to], |[from, to]| visit(from, to))
+        })
+    }
 }
 
 #[cfg(test)]

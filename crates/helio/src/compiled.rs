@@ -7,7 +7,7 @@ use helio_eval::{Context, Meter};
 use helio_ir::{Error, Literal, Module, Result, Shape, Verified};
 use helio_passes::watch::Watch as CompileWatch;
 use helio_runtime::Block;
-use helio_runtime::program::{self, Argument, Program, Run, RunError, StepId};
+use helio_runtime::program::{self, Argument, Run, RunError, StepId, StepProgram};
 
 use crate::backend::Chosen;
 use crate::client::Client;
@@ -62,7 +62,7 @@ impl Compiled {
     }
 
     /// The steps and their memory.
-    pub(crate) fn program(&self) -> &Program {
+    pub(crate) fn program(&self) -> &StepProgram {
         &self.plan.program
     }
 

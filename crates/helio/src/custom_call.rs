@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use helio_eval::services::{CustomCalls, CustomFunction};
 use helio_eval::{Call, is_defined};
 use helio_ir::{Error, Module, Op, Result, Shape};
-use helio_runtime::{CArguments, CFailure, CFunction, Tree};
+use helio_runtime::{CArguments, CFailure, CFunction, COperand, Tree};
 
 /// Functions by the name under which custom calls find them: those of a client
 /// ([`Client::custom_calls`](crate::Client::custom_calls)).
@@ -59,7 +59,9 @@ impl CustomCallRegistry {
     /// Registers a C function: each pointer of `in`, and `out`, points to the elements of an array
     /// in the order of its layout, row-major unless the program says otherwise, or for a tuple to a
     /// table of such pointers. Elements narrower than a byte take a byte each. Memory is aligned to
-    /// 16 bytes. A call with operands or a result that the function does not accept is an error.
+    /// 16 bytes. An operand that shares memory with a result is copied, unless the function may share it
+    /// ([`CFunction::sharing`]). A call with operands or a result that the function does not accept is an
+    /// error.
     pub fn register_c(&self, target: impl Into<String>, function: CFunction) {
         self.register(target, move |call| call_c(&function, call));
     }
@@ -80,7 +82,7 @@ impl CustomCallRegistry {
             if !is_defined(&op.target) && !self.contains(&op.target) {
                 missing.entry(&op.target).or_insert_with(|| {
                     let detail = format!("no custom call is registered as `{}`", op.target);
-                    Error::invalid(detail).at(instr.at.clone()).in_instruction(&instr.name)
+                    module.place(Error::invalid(detail), instr)
                 });
             }
         }
@@ -110,12 +112,17 @@ impl CustomCalls for CustomCallRegistry {
     }
 }
 
-fn call_c(function: &CFunction, call: &mut Call<'_>) -> Result<()> {
+fn call_c<'c>(function: &CFunction, call: &mut Call<'c>) -> Result<()> {
     let info = call.info();
     let operand_trees: Vec<Tree> = info.operands.iter().map(tree).collect();
     let result_tree = &tree(&info.result);
+    let shared: Vec<Option<usize>> = (0..call.operand_count()).map(|n| call.result_of(n)).collect();
     let (operands, results) = call.bytes();
-    let operand_trees = &operand_trees;
+    let operand = |(&bytes, shared): (&&'c [u8], Option<usize>)| {
+        shared.map_or(COperand::Bytes(bytes), COperand::Result)
+    };
+    let operands: Vec<COperand<'c>> = operands.iter().zip(shared).map(operand).collect();
+    let (operands, operand_trees) = (&operands, &operand_trees);
     let opaque = info.opaque();
     let arguments = CArguments { operand_trees, result_tree, operands, results, opaque };
     function.call(arguments).map_err(|failure| match failure {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use helio_ir::ops::{Effect, Family};
-use helio_ir::{CompId, InstrId, Module, Op};
+use helio_ir::{InstrAt, Module, Op};
 
 /// An instruction of a compiled program for which there is no native code.
 ///
@@ -21,7 +21,7 @@ pub struct Interpreted {
 }
 
 impl Interpreted {
-    pub(crate) fn new(module: &Module, (id, instr): (CompId, InstrId), reason: Reason) -> Self {
+    pub(crate) fn new(module: &Module, (id, instr): InstrAt, reason: Reason) -> Self {
         let instr = module.computation(id).instr(instr);
         Interpreted { instruction: instr.name.clone(), operation: instr.op.opcode(), reason }
     }

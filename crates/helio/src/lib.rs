@@ -211,7 +211,7 @@ impl Executable {
     }
 
     /// The steps of the compiled program and their memory; `None` if it is interpreted.
-    pub fn plan(&self) -> Option<&helio_runtime::program::Program> {
+    pub fn plan(&self) -> Option<&helio_runtime::program::StepProgram> {
         self.compiled.as_deref().ok().map(Compiled::program)
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use helio_runtime::program::{Home, Program};
+use helio_runtime::program::{Home, StepProgram};
 
 use crate::Executable;
 
@@ -34,7 +34,7 @@ pub struct MemoryPlan {
 }
 
 impl MemoryPlan {
-    fn of(program: &Program) -> Self {
+    fn of(program: &StepProgram) -> Self {
         let parts = program.parts();
         let (mut arena, mut blocks) = (Vec::new(), Vec::new());
         for slot in &parts.slots {

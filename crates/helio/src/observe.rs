@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use helio_eval::services;
 use helio_ir::{
-    Array, ArrayShape, CompId, Computation, Instr, InstrId, Literal, Module, Origin, Result,
-    SourceLine, Verified,
+    Array, ArrayShape, CompId, Computation, Instr, InstrAt, InstrId, Literal, Module, Origin,
+    Result, SourceLine, Verified,
 };
 use helio_runtime::program::{self, SlotId, StepId};
 
-use crate::plan::{InstrAt, StepInfos};
+use crate::plan::StepInfos;
 
 /// Is told of each step of a run, in the order of execution, on the thread that runs the program; of
 /// a program that is interpreted as a whole, of each instruction.

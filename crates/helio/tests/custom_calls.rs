@@ -9,6 +9,7 @@ use helio::{
     Array, Backend, CFunction, CallStatus, Client, Code, CompileOptions, Error, Executable,
     ExecuteOptions, Literal, RunOptions, Tree, helio_custom_call_status_set_failure,
 };
+use helio_runtime::program::Action;
 
 const BACKENDS: [Backend; 2] = [Backend::Cpu, Backend::Interpreter];
 
@@ -209,8 +210,9 @@ fn a_call_is_told_what_the_program_says() {
             assert_eq!((call.operand_count(), call.result_count()), (3, 3));
             assert_eq!(call.operand(0)?.as_slice::<f32>()?, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
             assert_eq!(call.operand(1)?.as_slice::<i32>()?, [7]);
-            // In the order of its layout, and likewise the result, which begins as this operand.
-            assert_eq!(call.operand(2)?.as_slice::<f32>()?, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+            // A result holds this operand, in the order of its layout.
+            assert_eq!(call.result_of(2), Some(0));
+            assert!(call.operand(2).unwrap_err().detail().contains("result 0"));
             let y = call.result_mut(0)?;
             assert_eq!(y.shape().to_string(), "f32[2,3]{0,1}");
             let y = y.as_mut_slice::<f32>()?;
@@ -228,6 +230,58 @@ fn a_call_is_told_what_the_program_says() {
         assert_eq!(parts[1].as_array().unwrap().as_slice::<bool>(), Some(&[false, true][..]));
         assert_eq!(parts[2].as_array().unwrap().as_slice::<u8>(), Some(&[9; 4][..]));
         assert_eq!(calls.load(Ordering::Relaxed), 1);
+    }
+}
+
+/// y[0] = x[0] + 1.
+///
+/// # Safety
+/// There is an operand of a number at least, and a result of one.
+unsafe extern "C" fn add_one(out: *mut c_void, ins: *mut *mut c_void) {
+    // SAFETY: the caller's promise.
+    unsafe { *out.cast::<f32>() = *(*ins).cast::<f32>() + 1.0 }
+}
+
+#[test]
+fn an_operand_that_nothing_else_needs_is_changed_in_place() {
+    let copies = |program: &Executable| {
+        let steps = program.plan().expect("a plan").parts().steps.iter();
+        steps.filter(|step| matches!(step.action, Action::Copy { .. })).count()
+    };
+    let grow = |call: &mut helio::Call<'_>| {
+        assert_eq!(call.result_of(0), Some(0));
+        if call.operand_count() == 2 {
+            assert_eq!(call.operand(1)?.as_slice::<f32>()?.len(), 3);
+        }
+        call.result_mut(0)?.as_mut_slice::<f32>()?[0] += 1.0;
+        Ok(())
+    };
+    for (operand, others, wanted, expected) in [
+        // Made for the call alone; the caller's argument; passed once more.
+        ("negate(x)", "", 0, [0.0, -2.0, -3.0]),
+        ("copy(x)", "", 1, [2.0, 2.0, 3.0]),
+        ("negate(x)", ", n", 1, [0.0, -2.0, -3.0]),
+    ] {
+        let text = format!(
+            "ENTRY e {{ x = f32[3] parameter(0) n = f32[3] {operand}
+               ROOT y = f32[3] custom-call(n{others}), custom_call_target=\"grow\",
+                 output_to_operand_aliasing={{{{}}: (0, {{}})}} }}"
+        );
+        for (engine, (client, program)) in on_each_engine(&text).into_iter().enumerate() {
+            if engine == 0 {
+                assert_eq!(copies(&program), wanted, "{text}");
+            }
+            let x = Literal::array([3], vec![1f32, 2.0, 3.0]).unwrap();
+            client.custom_calls().register("grow", grow);
+            assert_eq!(floats(&program.run(std::slice::from_ref(&x)).unwrap()), expected);
+            // SAFETY: the operand and the result have a number each. It is read before it is written.
+            let c = unsafe { CFunction::new(add_one, |_, _| true) };
+            // SAFETY: as above.
+            for function in [c.clone(), unsafe { c.sharing() }] {
+                client.custom_calls().register_c("grow", function);
+                assert_eq!(floats(&program.run(std::slice::from_ref(&x)).unwrap()), expected);
+            }
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Instant;
 use helio_runtime::Threads;
 use helio_runtime::kernels::bytes::{bytes_of, bytes_of_mut};
 use helio_runtime::kernels::gemm::conv::{Convolution, Spatial};
-use helio_runtime::kernels::gemm::{Contraction, Dim, Number, Types};
+use helio_runtime::kernels::gemm::{Contraction, Dim, ProductType, Types};
 
 /// The shortest of several runs, in seconds.
 fn shortest(mut run: impl FnMut()) -> f64 {
@@ -165,7 +165,8 @@ impl Bench {
     /// A product of dense matrices of these types.
     fn bytes(&self, name: &str, types: Types, rows: usize, steps: usize, cols: usize) {
         let product = Contraction::dense(1, rows, steps, cols);
-        let zeros = |count: usize, number: Number| vec![0_u64; (count * number.size()).div_ceil(8)];
+        let zeros =
+            |count: usize, number: ProductType| vec![0_u64; (count * number.size()).div_ceil(8)];
         let (lhs, rhs) = (zeros(rows * steps, types.lhs), zeros(steps * cols, types.rhs));
         let mut out = zeros(rows * cols, types.out);
         self.case(name, rows * steps * cols, || {
@@ -240,11 +241,53 @@ fn main() {
         bench.conv(&format!("conv 32 groups {order}"), groups);
     }
     let types = |lhs, rhs, out| Types { lhs, rhs, out };
-    bench.bytes("bf16 1024", types(Number::Bf16, Number::Bf16, Number::Bf16), 1024, 1024, 1024);
-    bench.bytes("bf16 256", types(Number::Bf16, Number::Bf16, Number::Bf16), 256, 256, 256);
-    bench.bytes("f16 1024", types(Number::F16, Number::F16, Number::F16), 1024, 1024, 1024);
-    bench.bytes("s8 512x1024x512", types(Number::S8, Number::S8, Number::S32), 512, 1024, 512);
-    bench.bytes("s32 512", types(Number::S32, Number::S32, Number::S32), 512, 512, 512);
-    bench.bytes("f64 512", types(Number::F64, Number::F64, Number::F64), 512, 512, 512);
-    bench.bytes("c64 512", types(Number::C64, Number::C64, Number::C64), 512, 512, 512);
+    bench.bytes(
+        "bf16 1024",
+        types(ProductType::Bf16, ProductType::Bf16, ProductType::Bf16),
+        1024,
+        1024,
+        1024,
+    );
+    bench.bytes(
+        "bf16 256",
+        types(ProductType::Bf16, ProductType::Bf16, ProductType::Bf16),
+        256,
+        256,
+        256,
+    );
+    bench.bytes(
+        "f16 1024",
+        types(ProductType::F16, ProductType::F16, ProductType::F16),
+        1024,
+        1024,
+        1024,
+    );
+    bench.bytes(
+        "s8 512x1024x512",
+        types(ProductType::S8, ProductType::S8, ProductType::S32),
+        512,
+        1024,
+        512,
+    );
+    bench.bytes(
+        "s32 512",
+        types(ProductType::S32, ProductType::S32, ProductType::S32),
+        512,
+        512,
+        512,
+    );
+    bench.bytes(
+        "f64 512",
+        types(ProductType::F64, ProductType::F64, ProductType::F64),
+        512,
+        512,
+        512,
+    );
+    bench.bytes(
+        "c64 512",
+        types(ProductType::C64, ProductType::C64, ProductType::C64),
+        512,
+        512,
+        512,
+    );
 }

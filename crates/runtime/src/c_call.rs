@@ -162,6 +162,8 @@ type Accepts = dyn Fn(&[Tree], &Tree) -> bool + Send + Sync;
 pub struct CFunction {
     target: Target,
     accepts: Arc<Accepts>,
+    /// Whether an operand may lie where a result does.
+    shares: bool,
 }
 
 /// What a C function is called with.
@@ -171,11 +173,20 @@ pub struct CArguments<'a, 'b> {
     /// How the result is laid out.
     pub result_tree: &'a Tree,
     /// The arrays of the operands, tuples taken apart.
-    pub operands: &'a [&'b [u8]],
+    pub operands: &'a [COperand<'b>],
     /// The arrays of the result, tuples taken apart.
     pub results: &'a mut [&'b mut [u8]],
     /// The string that the call has for the function.
     pub opaque: &'a str,
+}
+
+/// An array of the operands of a C function.
+#[derive(Clone, Copy, Debug)]
+pub enum COperand<'b> {
+    /// Its bytes.
+    Bytes(&'b [u8]),
+    /// It is what the array of this number, of the result, holds when the call begins.
+    Result(usize),
 }
 
 /// Why a C function has no result.
@@ -211,7 +222,7 @@ impl CFunction {
         function: unsafe extern "C" fn(out: *mut c_void, ins: *mut *mut c_void),
         accepts: impl Fn(&[Tree], &Tree) -> bool + Send + Sync + 'static,
     ) -> Self {
-        CFunction { target: Target::Plain(function), accepts: Arc::new(accepts) }
+        CFunction::of(Target::Plain(function), accepts)
     }
 
     /// A function that gets the call's opaque string, too.
@@ -227,7 +238,7 @@ impl CFunction {
         ),
         accepts: impl Fn(&[Tree], &Tree) -> bool + Send + Sync + 'static,
     ) -> Self {
-        CFunction { target: Target::Opaque(function), accepts: Arc::new(accepts) }
+        CFunction::of(Target::Opaque(function), accepts)
     }
 
     /// A function of `API_VERSION_STATUS_RETURNING_UNIFIED`, whose status is a [`CallStatus`].
@@ -244,31 +255,48 @@ impl CFunction {
         ),
         accepts: impl Fn(&[Tree], &Tree) -> bool + Send + Sync + 'static,
     ) -> Self {
-        CFunction { target: Target::Status(function), accepts: Arc::new(accepts) }
+        CFunction::of(Target::Status(function), accepts)
+    }
+
+    fn of(
+        target: Target,
+        accepts: impl Fn(&[Tree], &Tree) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        CFunction { target, accepts: Arc::new(accepts), shares: false }
+    }
+
+    /// The same function, which gets an operand that shares memory with a result
+    /// (`output_to_operand_aliasing`) at the result's own address, to be changed in place. Without
+    /// this, such an operand is copied, so that nothing that is read overlaps what is written.
+    ///
+    /// # Safety
+    /// The function keeps its promises also where an operand and a result of the same size are one
+    /// memory.
+    pub unsafe fn sharing(mut self) -> Self {
+        self.shares = true;
+        self
     }
 
     /// Calls it: it reads the operands and writes the result, where they lie; those at addresses
     /// not divisible by 16 are copied. Errors: it does not take them, or reports a failure.
     pub fn call(&self, arguments: CArguments<'_, '_>) -> Result<(), CFailure> {
         let CArguments { operand_trees, result_tree, operands, results, opaque } = arguments;
-        if !(self.accepts)(operand_trees, result_tree) {
+        let is_there = |operand: &COperand<'_>| match *operand {
+            COperand::Bytes(_) => true,
+            COperand::Result(n) => n < results.len(),
+        };
+        if !(self.accepts)(operand_trees, result_tree) || !operands.iter().all(is_there) {
             return Err(CFailure::NotAccepted);
         }
-        let copied: Vec<Option<Aligned>> =
-            operands.iter().map(|b| (!is_aligned(b)).then(|| Aligned::copy_of(b))).collect();
+        let copy = |operand: &COperand<'_>| match *operand {
+            COperand::Bytes(bytes) => (!is_aligned(bytes)).then(|| Aligned::copy_of(bytes)),
+            COperand::Result(n) => (!self.shares).then(|| Aligned::copy_of(results[n])),
+        };
+        let copied: Vec<Option<Aligned>> = operands.iter().map(copy).collect();
         let mut out_copied: Vec<Option<Aligned>> =
             results.iter().map(|b| (!is_aligned(b)).then(|| Aligned::copy_of(b))).collect();
         let mut tables = Vec::new();
-        let mut arrays = copied.iter().zip(operands).map(|(copy, bytes)| {
-            let pointer: *const u8 = match copy {
-                Some(copy) => copy.lines.as_ptr().cast(),
-                None => bytes.as_ptr(),
-            };
-            (pointer.cast_mut().cast(), bytes.len())
-        });
-        let ins: Option<Vec<*mut c_void>> =
-            operand_trees.iter().map(|tree| tree.pointer(&mut arrays, &mut tables)).collect();
-        let mut arrays = out_copied.iter_mut().zip(&mut *results).map(|(copy, bytes)| {
+        let outs = out_copied.iter_mut().zip(&mut *results).map(|(copy, bytes)| {
             let len = bytes.len();
             let pointer: *mut u8 = match copy {
                 Some(copy) => copy.lines.as_mut_ptr().cast(),
@@ -276,14 +304,26 @@ impl CFunction {
             };
             (pointer.cast(), len)
         });
-        let out = result_tree.pointer(&mut arrays, &mut tables);
+        let outs: Vec<(*mut c_void, usize)> = outs.collect();
+        let mut arrays = copied.iter().zip(operands).map(|(copy, operand)| {
+            let of = |bytes: *const u8, len: usize| (bytes.cast_mut().cast(), len);
+            match (copy, *operand) {
+                (Some(copy), _) => of(copy.lines.as_ptr().cast(), copy.len),
+                (None, COperand::Bytes(bytes)) => of(bytes.as_ptr(), bytes.len()),
+                (None, COperand::Result(n)) => outs[n],
+            }
+        });
+        let ins: Option<Vec<*mut c_void>> =
+            operand_trees.iter().map(|tree| tree.pointer(&mut arrays, &mut tables)).collect();
+        let out = result_tree.pointer(&mut outs.iter().copied(), &mut tables);
         let (Some(mut ins), Some(out)) = (ins, out) else { return Err(CFailure::NotAccepted) };
         let (text, len): (*const c_char, _) = (opaque.as_ptr().cast(), opaque.len());
         let mut status = CallStatus::default();
         // SAFETY: `ins` and `out` point, by way of `tables`, which live until the call returns, to
         // the bytes of `operands`, which are only read, and of `results`, borrowed mutably, or to
-        // their copies; each has the size that its tree says. That the function stays within what
-        // is laid out there, which `accepts` has seen, was promised when it was wrapped.
+        // their copies; each has the size that its tree says. They overlap only where `sharing` has
+        // promised that they may. That the function stays within what is laid out there, which
+        // `accepts` has seen, was promised when it was wrapped.
         unsafe {
             match self.target {
                 Target::Plain(function) => function(out, ins.as_mut_ptr()),
@@ -370,7 +410,8 @@ mod tests {
             let (_, memory) = memory.split_at_mut(shift);
             let (a, rest) = memory.split_at_mut(4);
             let b = &mut rest[..4];
-            let operands: &[&[u8]] = &[&x, &[], &y];
+            let operands: [&[u8]; 3] = [&x, &[], &y];
+            let operands = &operands.map(COperand::Bytes)[..];
             let results: &mut [&mut [u8]] = &mut [&mut *a, &mut *b];
             let opaque = "";
             let arguments = CArguments { operand_trees, result_tree, operands, results, opaque };
@@ -384,13 +425,54 @@ mod tests {
         }
     }
 
+    /// out[0] = in[0] + 1, and whether the two are one.
+    ///
+    /// # Safety
+    /// `ins` has an array of a number, and `out` is a pair of numbers.
+    unsafe extern "C" fn next(out: *mut c_void, ins: *mut *mut c_void) {
+        // SAFETY: the caller has laid out the memory that is read and written here.
+        unsafe {
+            let (x, outs): (*const f32, *const *mut f32) = ((*ins).cast(), out.cast());
+            **outs.add(1) = f32::from(u8::from(x == (*outs).cast_const()));
+            **outs = *x + 1.0;
+        }
+    }
+
+    #[test]
+    fn operands_lie_where_results_do_if_the_function_may_share_them() {
+        let accepts = |operands: &[Tree], result: &Tree| {
+            operands == [Tree::Array(4)]
+                && *result == Tree::Tuple(vec![Tree::Array(4), Tree::Array(4)])
+        };
+        // SAFETY: `next` stays within memory laid out as `accepts` wants it.
+        let apart = unsafe { CFunction::new(next, accepts) };
+        // SAFETY: `next` reads its operand before it writes the result.
+        let shared = unsafe { apart.clone().sharing() };
+        for (function, is_shared) in [(apart, 0.0), (shared, 1.0)] {
+            let (mut a, mut b) = (Aligned::copy_of(&bytes(&[5.0])), Aligned::copy_of(&[0; 4]));
+            let [a, b] = [&mut a, &mut b].map(|array| &mut array.lines[0].0[..4]);
+            let call = |n, results: &mut [&mut [u8]]| {
+                function.call(CArguments {
+                    operand_trees: &[Tree::Array(4)],
+                    result_tree: &Tree::Tuple(vec![Tree::Array(4), Tree::Array(4)]),
+                    operands: &[COperand::Result(n)],
+                    results,
+                    opaque: "",
+                })
+            };
+            assert_eq!(call(2, &mut [&mut *a, &mut *b]), Err(CFailure::NotAccepted));
+            assert_eq!(call(0, &mut [&mut *a, &mut *b]), Ok(()));
+            assert_eq!([&*a, &*b], [bytes(&[6.0]), bytes(&[is_shared])]);
+        }
+    }
+
     #[test]
     fn functions_report_failures() {
         // SAFETY: `fails` touches neither operands nor result.
         let function = unsafe { CFunction::with_status(fails, |_, _| true) };
         let call = |opaque| {
             let (operand_trees, result_tree) = (&[][..], &Tree::Array(0));
-            let (operands, results): (&[&[u8]], &mut [&mut [u8]]) = (&[], &mut [&mut []]);
+            let (operands, results): (&[COperand<'_>], &mut [&mut [u8]]) = (&[], &mut [&mut []]);
             function.call(CArguments { operand_trees, result_tree, operands, results, opaque })
         };
         assert_eq!(call(""), Ok(()));

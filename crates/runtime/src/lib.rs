@@ -17,7 +17,8 @@ mod queue;
 mod threads;
 
 pub use c_call::{
-    CArguments, CFailure, CFunction, CallStatus, Tree, helio_custom_call_status_set_failure,
+    CArguments, CFailure, CFunction, COperand, CallStatus, Tree,
+    helio_custom_call_status_set_failure,
 };
 pub use jit::{CallError, Jit, JitArg, JitBatch, JitFunction, LateFunction};
 pub use loan::Loan;

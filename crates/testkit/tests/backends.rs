@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use helio::codegen::backend::{Arg, all};
+use helio::codegen::backend::{FunctionArg, all};
 use helio::codegen::kernel::Kernel;
 use helio::codegen::tile::Portable;
 use helio::codegen::{self, Code, CodeOptions, Function, Vouched};
@@ -95,7 +95,7 @@ struct Counted {
 }
 
 impl Function for Counted {
-    fn run(&self, args: &mut [Arg<'_>], piece: Range<i64>) -> helio::Result<()> {
+    fn run(&self, args: &mut [FunctionArg<'_>], piece: Range<i64>) -> helio::Result<()> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         self.function.run(args, piece)
     }

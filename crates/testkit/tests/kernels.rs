@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use helio_codegen::elementwise::{apply, lane_bytes, load, store, supports};
 use helio_codegen::kernel::{Addr, Buf, Builder, Kernel};
-use helio_codegen::tile::{self, Arg};
+use helio_codegen::tile::{self, FunctionArg};
 use helio_ir::ops::{Accepts, Direction};
 use helio_ir::text::parse;
 use helio_ir::types::C128;
@@ -182,8 +182,9 @@ fn results(
     }
     let bytes: Vec<_> = operands.iter().map(|x| x.to_bytes()).collect();
     let mut out = vec![0; n * result.size_bytes()];
-    let mut args: Vec<Arg<'_>> = bytes.iter().map(|bytes| Arg::Read(bytes)).collect();
-    args.push(Arg::Write(&mut out));
+    let mut args: Vec<FunctionArg<'_>> =
+        bytes.iter().map(|bytes| FunctionArg::Read(bytes)).collect();
+    args.push(FunctionArg::Write(&mut out));
     tile::run(&kernel(&hlo, &types, result, n), &mut args, 0, n as i64).unwrap();
     let found = Array::from_bytes(ArrayShape::new(result, [n]).unwrap(), &out).unwrap();
     let literals: Vec<Literal> = operands.iter().map(|&x| x.clone().into()).collect();

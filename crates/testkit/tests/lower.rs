@@ -67,7 +67,7 @@ fn piece(
     begin: i64,
     end: i64,
 ) {
-    let mut slots: Vec<Option<tile::Arg<'_>>> = stage.args.iter().map(|_| None).collect();
+    let mut slots: Vec<Option<tile::FunctionArg<'_>>> = stage.args.iter().map(|_| None).collect();
     let place = |arg: Arg| stage.args.iter().position(|&a| a == arg);
     let written = |at: usize| stage.kernel.params[at].write;
     let lists = [operands, results, temps];
@@ -78,9 +78,9 @@ fn piece(
             let partner = shared.iter().find(|&&(o, _)| arg == Arg::Operand(o));
             let partner = partner.and_then(|&(_, r)| place(Arg::Result(r)));
             slots[at] = Some(match partner {
-                Some(partner) => tile::Arg::Same(partner),
-                None if written(at) => tile::Arg::Write(bytes),
-                None => tile::Arg::Read(bytes),
+                Some(partner) => tile::FunctionArg::Same(partner),
+                None if written(at) => tile::FunctionArg::Write(bytes),
+                None => tile::FunctionArg::Read(bytes),
             });
         }
     }

@@ -7,6 +7,16 @@ use super::Stop;
 /// A loop variable, by its place in the list of them.
 pub(super) type Dim = u8;
 
+/// A number known at run time, by its place in the list of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct SymbolId(pub u32);
+
+impl SymbolId {
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// `constant + Σ factor · dimension + Σ factor · symbol`. Terms are sorted and no factor is zero,
 /// so that equal expressions have equal fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -14,13 +24,13 @@ pub(super) struct Affine {
     pub constant: i64,
     /// Loop variables and their factors.
     pub dims: Vec<(Dim, i64)>,
-    /// Symbols, numbers known at run time, by their place in the list of them.
-    pub symbols: Vec<(u32, i64)>,
+    /// Symbols and their factors.
+    pub symbols: Vec<(SymbolId, i64)>,
 }
 
 /// What the parts of an expression range over: each is between 0 and its entry here, inclusive.
 #[derive(Clone, Copy)]
-pub(super) struct Bounds<'a> {
+pub(super) struct DimBounds<'a> {
     pub dims: &'a [i64],
     pub symbols: &'a [i64],
 }
@@ -34,7 +44,7 @@ impl Affine {
         Affine { dims: vec![(dim, 1)], ..Affine::default() }
     }
 
-    pub fn symbol(symbol: u32) -> Self {
+    pub fn symbol(symbol: SymbolId) -> Self {
         Affine { symbols: vec![(symbol, 1)], ..Affine::default() }
     }
 
@@ -66,9 +76,9 @@ impl Affine {
     }
 
     /// The least and the greatest value.
-    pub fn range(&self, bounds: Bounds<'_>) -> (i64, i64) {
+    pub fn range(&self, bounds: DimBounds<'_>) -> (i64, i64) {
         let dims = self.dims.iter().map(|&(d, f)| f * bounds.dims[usize::from(d)]);
-        let symbols = self.symbols.iter().map(|&(s, f)| f * bounds.symbols[s as usize]);
+        let symbols = self.symbols.iter().map(|&(s, f)| f * bounds.symbols[s.index()]);
         dims.chain(symbols).fold((self.constant, self.constant), |(least, greatest), extent| {
             (least + extent.min(0), greatest + extent.max(0))
         })
@@ -106,7 +116,7 @@ pub(super) fn reshape(
     exprs: &[Affine],
     from: &[usize],
     to: &[usize],
-    bounds: Bounds<'_>,
+    bounds: DimBounds<'_>,
 ) -> Result<Vec<Affine>, Stop> {
     if from == to {
         return Ok(exprs.to_vec());
@@ -142,7 +152,7 @@ pub(super) fn reshape(
 fn split(
     mut index: Affine,
     sizes: &[usize],
-    bounds: Bounds<'_>,
+    bounds: DimBounds<'_>,
     result: &mut Vec<Affine>,
 ) -> Result<(), Stop> {
     let at = result.len();
@@ -162,7 +172,7 @@ fn split(
 }
 
 /// `index / size` and `index mod size`.
-fn divide(index: &Affine, size: i64, bounds: Bounds<'_>) -> Result<(Affine, Affine), Stop> {
+fn divide(index: &Affine, size: i64, bounds: DimBounds<'_>) -> Result<(Affine, Affine), Stop> {
     let (mut quotient, mut rest) = (
         Affine::constant(index.constant.div_euclid(size)),
         Affine::constant(index.constant.rem_euclid(size)),
@@ -192,19 +202,19 @@ fn divide(index: &Affine, size: i64, bounds: Bounds<'_>) -> Result<(Affine, Affi
 mod tests {
     use super::*;
 
-    const NONE: Bounds<'static> = Bounds { dims: &[], symbols: &[] };
+    const NONE: DimBounds<'static> = DimBounds { dims: &[], symbols: &[] };
 
     #[test]
     fn sums_are_canonical() {
         let sum = Affine::dim(1).plus(&Affine::dim(0), 3).plus(&Affine::dim(1), -1).offset(2);
         assert_eq!(sum, Affine { constant: 2, dims: vec![(0, 3)], symbols: vec![] });
-        assert_eq!(sum.range(Bounds { dims: &[4, 9], symbols: &[] }), (2, 14));
-        assert_eq!(sum.times(-1).range(Bounds { dims: &[4], symbols: &[] }), (-14, -2));
+        assert_eq!(sum.range(DimBounds { dims: &[4, 9], symbols: &[] }), (2, 14));
+        assert_eq!(sum.times(-1).range(DimBounds { dims: &[4], symbols: &[] }), (-14, -2));
     }
 
     #[test]
     fn reshapes_merge_and_split() {
-        let bounds = Bounds { dims: &[3, 5], symbols: &[] };
+        let bounds = DimBounds { dims: &[3, 5], symbols: &[] };
         let pair = [Affine::dim(0), Affine::dim(1)];
         let merged = reshape(&pair, &[4, 6], &[24], bounds).unwrap();
         assert_eq!(merged, [Affine::dim(0).times(6).plus(&Affine::dim(1), 1)]);

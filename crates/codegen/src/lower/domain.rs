@@ -5,7 +5,7 @@ use std::iter::zip;
 use helio_ir::{CompId, ElementType, InstrId, Module, Op, Shape};
 
 use super::affine::{Affine, Dim, reshape};
-use super::graph::{Folded, Graph, MAX_WRITTEN_OUT, Node, NodeId, Source};
+use super::graph::{Folded, FrameId, Graph, Guard, MAX_WRITTEN_OUT, Node, NodeId, Source};
 use super::loops::{Pass, Store, Work};
 use super::moves::LeafElement;
 use super::{Arg, Stop, Target};
@@ -181,7 +181,7 @@ impl<'m> Domain<'m> {
             let scalar = param.as_array().filter(|shape| shape.is_scalar());
             let scalar = scalar.ok_or_else(|| Stop::unsupported("code that is not scalar"))?;
             let source = Source::Operand(operand);
-            let load = Node::Load { source, at: at.clone(), guard: 0 };
+            let load = Node::Load { source, at: at.clone(), guard: Guard::ALWAYS };
             args.push(graph.push(load, scalar.element())?);
         }
         let nodes = graph.inline(scalar, args)?;
@@ -295,7 +295,14 @@ impl<'m> Domain<'m> {
         };
         let (node, at) = match updates {
             Some(_) => {
-                let place = LeafElement { frame: 0, instr, shape, leaf: inner, map: &[], guard: 0 };
+                let place = LeafElement {
+                    frame: FrameId::FUSED,
+                    instr,
+                    shape,
+                    leaf: inner,
+                    map: &[],
+                    guard: Guard::ALWAYS,
+                };
                 let update = instr.operands[1];
                 let sizes = computation.instr(update).shape.as_array().map(|s| s.dims());
                 let starts = graph.starts(place, 2, shape.dims(), sizes.unwrap_or_default())?;
@@ -334,7 +341,7 @@ impl<'m> Domain<'m> {
     pub fn reads_only_at(&self, operand: usize, place: &Affine) -> bool {
         self.graph.nodes.iter().all(|node| match node {
             Node::Load { source: Source::Operand(of), at, guard } if *of == operand => {
-                at == place && *guard == 0
+                at == place && *guard == Guard::ALWAYS
             }
             _ => true,
         })
@@ -415,7 +422,7 @@ impl<'m> Domain<'m> {
             return 8;
         }
         let mut needed = vec![false; graph.nodes.len()];
-        let mut mark = |id: NodeId| needed[id as usize] = true;
+        let mut mark = |id: NodeId| needed[id.index()] = true;
         for output in &self.outputs {
             mark(output.node);
             graph.affine_needs(&output.at, lanes, &mut mark);
@@ -425,9 +432,9 @@ impl<'m> Domain<'m> {
             reduction.inputs.iter().chain(&reduction.inits).for_each(|&id| mark(id));
             reduction.reducer.body.iter().for_each(|&id| mark(id));
         }
-        for id in (0..graph.nodes.len()).rev() {
-            if needed[id] {
-                graph.needs(id as NodeId, lanes, &mut |arg| needed[arg as usize] = true);
+        for id in graph.ids().rev() {
+            if needed[id.index()] {
+                graph.needs(id, lanes, &mut |arg| needed[arg.index()] = true);
             }
         }
         let values = zip(&graph.infos, needed).filter(|&(_, needed)| needed).map(|(i, _)| i.ty);
@@ -466,10 +473,10 @@ impl<'m> Domain<'m> {
     fn any_reads(&self, roots: Vec<NodeId>, operand: usize) -> bool {
         let graph = &self.graph;
         let mut needed = vec![false; graph.nodes.len()];
-        roots.into_iter().for_each(|id| needed[id as usize] = true);
-        for id in (0..graph.nodes.len()).rev() {
-            if needed[id] {
-                graph.args(id as NodeId, &mut |arg| needed[arg as usize] = true);
+        roots.into_iter().for_each(|id| needed[id.index()] = true);
+        for id in graph.ids().rev() {
+            if needed[id.index()] {
+                graph.args(id, &mut |arg| needed[arg.index()] = true);
             }
         }
         let reads = |node: &Node<'_>| matches!(node, Node::Load { source: Source::Operand(of), .. } if *of == operand);

@@ -7,18 +7,13 @@ use std::collections::HashMap;
 
 use helio_ir::{CompId, Computation, ElementType, InstrId, Literal, Module, Op, Shape};
 
-use super::affine::{Affine, Bounds, Dim};
+use super::affine::{Affine, Dim, DimBounds, SymbolId};
+pub(super) use super::ids::{FrameId, Guard, NodeId};
 use super::moves::LeafElement;
 use super::reducer::Reducer;
 use super::{Stop, Target};
 use crate::elementwise;
 use crate::kernel::Mem;
-
-/// A value, by its place in [`Graph::nodes`].
-pub(super) type NodeId = u32;
-
-/// A conjunction of conditions, by its place in [`Graph::guards`]; 0 is the empty one.
-pub(super) type Guard = u32;
 
 /// Where a load reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,7 +79,7 @@ pub(super) struct Reduction<'m> {
 
 /// Scalar code with its arguments, or the fused computation itself.
 #[derive(Clone)]
-struct Frame {
+struct CallFrame {
     computation: CompId,
     args: Option<Vec<NodeId>>,
 }
@@ -98,7 +93,7 @@ pub(super) struct Folded {
     pub dims: u64,
 }
 
-type Key = (u32, InstrId, usize, Vec<Affine>, Guard);
+type Key = (FrameId, InstrId, usize, Vec<Affine>, Guard);
 
 /// More values than this are not worth one kernel.
 const MAX_NODES: usize = 4096;
@@ -127,7 +122,7 @@ pub(super) struct Graph<'m> {
     /// The greatest value of each symbol; the least is 0.
     pub symbol_bounds: Vec<i64>,
     folded: Folded,
-    frames: Vec<Frame>,
+    frames: Vec<CallFrame>,
     /// The first leaf of each parameter.
     leaves: Vec<usize>,
     known: HashMap<Key, NodeId>,
@@ -159,7 +154,7 @@ impl<'m> Graph<'m> {
             dim_bounds,
             symbol_bounds: Vec::new(),
             folded,
-            frames: vec![Frame { computation, args: None }],
+            frames: vec![CallFrame { computation, args: None }],
             leaves,
             known: HashMap::new(),
             literals: HashMap::new(),
@@ -167,33 +162,38 @@ impl<'m> Graph<'m> {
         }
     }
 
-    pub fn bounds(&self) -> Bounds<'_> {
-        Bounds { dims: &self.dim_bounds, symbols: &self.symbol_bounds }
+    pub fn bounds(&self) -> DimBounds<'_> {
+        DimBounds { dims: &self.dim_bounds, symbols: &self.symbol_bounds }
     }
 
     pub fn folded(&self) -> &Folded {
         &self.folded
     }
 
+    /// All values, operands before users.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = NodeId> + ExactSizeIterator + use<> {
+        (0..self.nodes.len()).map(NodeId::new)
+    }
+
     pub fn info(&self, id: NodeId) -> Info {
-        self.infos[id as usize]
+        self.infos[id.index()]
     }
 
     pub fn node(&self, id: NodeId) -> &Node<'m> {
-        &self.nodes[id as usize]
+        &self.nodes[id.index()]
     }
 
     /// The loop variables an index depends on, as bits, and the level of what it needs.
     pub fn affine_info(&self, at: &Affine) -> (u64, u32) {
         let dims = at.dims.iter().fold(0, |bits, &(d, _)| bits | 1 << d);
         at.symbols.iter().fold((dims, 0), |(dims, level), &(s, _)| {
-            let info = self.info(self.symbols[s as usize]);
+            let info = self.info(self.symbols[s.index()]);
             (dims | info.dims, level.max(info.level))
         })
     }
 
     fn guard_info(&self, guard: Guard) -> (u64, u32) {
-        self.guards[guard as usize].iter().fold((0, 0), |(dims, level), cond| {
+        self.guards[guard.index()].iter().fold((0, 0), |(dims, level), cond| {
             let (d, l) = self.affine_info(&cond.at);
             (dims | d, level.max(l))
         })
@@ -210,7 +210,7 @@ impl<'m> Graph<'m> {
         let (dims, level) = self.dependencies(&node);
         self.nodes.push(node);
         self.infos.push(Info { ty, dims, level });
-        Ok(self.nodes.len() as NodeId - 1)
+        Ok(NodeId::new(self.nodes.len() - 1))
     }
 
     /// The loops that a value depends on, and its level.
@@ -247,7 +247,7 @@ impl<'m> Graph<'m> {
         for node in &mut self.nodes {
             if matches!(node, Node::Reduced { reduction: r, leaf: l } if (*r, *l) == (reduction, leaf))
             {
-                *node = Node::Load { source, at: at.clone(), guard: 0 };
+                *node = Node::Load { source, at: at.clone(), guard: Guard::ALWAYS };
             }
         }
     }
@@ -294,12 +294,14 @@ impl<'m> Graph<'m> {
             }
             Node::Index(at) => {
                 visit(at);
-                0
+                Guard::ALWAYS
             }
             Node::Choose { when, .. } => *when,
-            Node::Literal(_) | Node::Apply { .. } | Node::Argument(_) | Node::Reduced { .. } => 0,
+            Node::Literal(_) | Node::Apply { .. } | Node::Argument(_) | Node::Reduced { .. } => {
+                Guard::ALWAYS
+            }
         };
-        self.guards[guard as usize].iter().for_each(|cond| visit(&cond.at));
+        self.guards[guard.index()].iter().for_each(|cond| visit(&cond.at));
     }
 
     /// Whether an index that is to be in vectors needs more than 32 bits, for which it depends on
@@ -329,7 +331,7 @@ impl<'m> Graph<'m> {
 
     /// The values in an index expression.
     pub fn affine_args(&self, at: &Affine, visit: &mut impl FnMut(NodeId)) {
-        at.symbols.iter().for_each(|&(s, _)| visit(self.symbols[s as usize]));
+        at.symbols.iter().for_each(|&(s, _)| visit(self.symbols[s.index()]));
     }
 
     /// The values in an index expression, but for those that are read as indices.
@@ -337,7 +339,7 @@ impl<'m> Graph<'m> {
         let mut affines = vec![at];
         while let Some(at) = affines.pop() {
             for &(s, _) in &at.symbols {
-                let id = self.symbols[s as usize];
+                let id = self.symbols[s.index()];
                 match self.index_load(id, lanes) {
                     Some((_, _, at)) => affines.push(at),
                     None => visit(id),
@@ -349,7 +351,7 @@ impl<'m> Graph<'m> {
     /// An integer in memory that is the same in all lanes: it is read as an index, without a detour
     /// through vectors.
     pub fn index_load(&self, id: NodeId, lanes: u64) -> Option<(Mem, Source, &Affine)> {
-        let Node::Load { source, at, guard: 0 } = self.node(id) else { return None };
+        let Node::Load { source, at, guard: Guard::ALWAYS } = self.node(id) else { return None };
         let info = self.info(id);
         if info.dims & lanes != 0 {
             return None;
@@ -408,7 +410,7 @@ impl<'m> Graph<'m> {
             self.symbol_bounds.push(max);
             self.symbols.len() - 1
         });
-        Ok(Affine::symbol(symbol as u32))
+        Ok(Affine::symbol(SymbolId(symbol as u32)))
     }
 
     /// A guard and one more condition; `None` if it cannot hold.
@@ -417,36 +419,37 @@ impl<'m> Graph<'m> {
         if greatest < below || least >= below {
             return ((greatest < below) == holds).then_some(guard);
         }
-        let mut conds = self.guards[guard as usize].clone();
+        let mut conds = self.guards[guard.index()].clone();
         let cond = Cond { at: at.clone(), below, holds };
         if !conds.contains(&cond) {
             conds.push(cond);
         }
         let known = self.guards.iter().position(|known| *known == conds);
-        Some(known.unwrap_or_else(|| {
+        let place = known.unwrap_or_else(|| {
             self.guards.push(conds);
             self.guards.len() - 1
-        }) as Guard)
+        });
+        Some(Guard::new(place))
     }
 
     /// Both guards.
     pub fn both(&mut self, a: Guard, b: Guard) -> Option<Guard> {
-        let conds = self.guards[b as usize].clone();
+        let conds = self.guards[b.index()].clone();
         conds.iter().try_fold(a, |guard, cond| self.and(guard, &cond.at, cond.below, cond.holds))
     }
 
     /// The computation that a frame is in.
-    pub fn frame_computation(&self, frame: u32) -> &'m Computation {
-        self.module.computation(self.frames[frame as usize].computation)
+    pub fn frame_computation(&self, frame: FrameId) -> &'m Computation {
+        self.module.computation(self.frames[frame.index()].computation)
     }
 
     /// Enters scalar code.
-    fn enter(&mut self, computation: CompId, args: Vec<NodeId>) -> Result<u32, Stop> {
+    fn enter(&mut self, computation: CompId, args: Vec<NodeId>) -> Result<FrameId, Stop> {
         if self.frames.len() >= MAX_FRAMES {
             return Err(Stop::unsupported("too many calls"));
         }
-        self.frames.push(Frame { computation, args: Some(args) });
-        Ok(self.frames.len() as u32 - 1)
+        self.frames.push(CallFrame { computation, args: Some(args) });
+        Ok(FrameId::new(self.frames.len() - 1))
     }
 
     /// What scalar code gives for arguments.
@@ -454,11 +457,13 @@ impl<'m> Graph<'m> {
         let frame = self.enter(computation, args)?;
         let callee = self.module.computation(computation);
         let leaves = callee.result_shape().leaves().len();
-        (0..leaves).map(|leaf| self.value(frame, callee.root(), leaf, Vec::new(), 0)).collect()
+        (0..leaves)
+            .map(|leaf| self.value(frame, callee.root(), leaf, Vec::new(), Guard::ALWAYS))
+            .collect()
     }
 
     /// Looks through tuples: the instruction that makes a leaf, and which of its leaves.
-    fn source(&self, frame: u32, mut id: InstrId, mut leaf: usize) -> (InstrId, usize) {
+    fn source(&self, frame: FrameId, mut id: InstrId, mut leaf: usize) -> (InstrId, usize) {
         let computation = self.frame_computation(frame);
         let count = |id: InstrId| computation.instr(id).shape.leaves().len();
         loop {
@@ -485,7 +490,7 @@ impl<'m> Graph<'m> {
 
     /// A leaf of the fused computation's own instruction, and which leaf of which.
     pub fn source_of(&self, id: InstrId, leaf: usize) -> (InstrId, usize) {
-        self.source(0, id, leaf)
+        self.source(FrameId::FUSED, id, leaf)
     }
 
     /// The operand of the fusion that a leaf of a parameter is.
@@ -495,18 +500,18 @@ impl<'m> Graph<'m> {
 
     /// A leaf of an instruction of the fused computation at an index.
     pub fn at(&mut self, id: InstrId, leaf: usize, map: Vec<Affine>) -> Result<NodeId, Stop> {
-        self.value(0, id, leaf, map, 0)
+        self.value(FrameId::FUSED, id, leaf, map, Guard::ALWAYS)
     }
 
     /// Whether a frame's parameters are the operands of the whole.
-    pub(super) fn is_outermost(&self, frame: u32) -> bool {
-        self.frames[frame as usize].args.is_none()
+    pub(super) fn is_outermost(&self, frame: FrameId) -> bool {
+        self.frames[frame.index()].args.is_none()
     }
 
     /// A leaf of an instruction at an index, to be valid where the guard holds.
     pub(super) fn value(
         &mut self,
-        frame: u32,
+        frame: FrameId,
         id: InstrId,
         leaf: usize,
         map: Vec<Affine>,
@@ -527,7 +532,7 @@ impl<'m> Graph<'m> {
         if shape.element_count() == 0 {
             return self.literal(0, ty);
         }
-        let args = self.frames[frame as usize].args.as_ref();
+        let args = self.frames[frame.index()].args.as_ref();
         match (&instr.op, args) {
             (Op::Parameter(param), Some(args)) => return Ok(args[param.number]),
             (Op::Constant(op), _) => {
@@ -540,7 +545,7 @@ impl<'m> Graph<'m> {
         }
         // What is read at a place known beforehand is there.
         let fixed = map.iter().all(|at| at.dims.is_empty() && at.symbols.is_empty());
-        let key = (frame, id, leaf, map, if fixed { 0 } else { guard });
+        let key = (frame, id, leaf, map, if fixed { Guard::ALWAYS } else { guard });
         if let Some(&node) = self.known.get(&key) {
             return Ok(node);
         }

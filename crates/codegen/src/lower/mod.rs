@@ -17,6 +17,7 @@ mod affine;
 mod domain;
 mod emit;
 mod graph;
+mod ids;
 mod loops;
 mod moves;
 mod nest;
@@ -32,7 +33,7 @@ use crate::kernel::{Kernel, Lane};
 use crate::{Backend, Vouched, elementwise};
 use affine::{Affine, Dim};
 use domain::{Domain, Output};
-use graph::{Node, Source};
+use graph::{Guard, Node, Source};
 use loops::{FoldParts, Pass, Store, Work};
 use nest::Nest;
 
@@ -301,14 +302,13 @@ impl<'t> Lowering<'t> {
                 for leaf in 0..domain.graph.reductions[i].types.len() {
                     let ty = domain.graph.reductions[i].types[leaf];
                     let temp = self.temp(ty.size_bytes() * domain.kept_points() as usize);
-                    let mut folding_nodes = folding.graph.nodes.iter().enumerate();
-                    let reduced = folding_nodes.find(|(_, node)| {
-                        matches!(node, Node::Reduced { reduction, leaf: l } if (*reduction, *l) == (i, leaf))
+                    let reduced = folding.graph.ids().find(|&id| {
+                        matches!(folding.graph.node(id), Node::Reduced { reduction, leaf: l } if (*reduction, *l) == (i, leaf))
                     });
                     // A leaf that nothing uses.
-                    let Some((node, _)) = reduced else { continue };
+                    let Some(node) = reduced else { continue };
                     let to = Arg::Temp(temp);
-                    work.stores.push(Store { node: node as u32, ty, at: kept.clone(), to });
+                    work.stores.push(Store { node, ty, at: kept.clone(), to });
                     domain.graph.replace_reduced(i, leaf, Source::Temp(temp), &kept);
                 }
             }
@@ -379,7 +379,8 @@ impl<'t> Lowering<'t> {
                 let ty = domain.graph.reductions[i].accumulator(leaf);
                 let temp = self.temp(ty.size_bytes() * (points * parts.count) as usize);
                 work.partial.push((i, leaf, at.clone(), Arg::Temp(temp)));
-                let load = Node::Load { source: Source::Temp(temp), at: at.clone(), guard: 0 };
+                let load =
+                    Node::Load { source: Source::Temp(temp), at: at.clone(), guard: Guard::ALWAYS };
                 inputs.push(folding.graph.push(load, ty)?);
             }
             folding.graph.reductions[i].inputs = inputs;

@@ -7,13 +7,15 @@ use helio_ir::{ArrayShape, Instr, Op};
 
 use super::Stop;
 use super::affine::{Affine, reshape};
-use super::graph::{Folded, Graph, Guard, MAX_WRITTEN_OUT, Node, NodeId, Reduction, Source};
+use super::graph::{
+    Folded, FrameId, Graph, Guard, MAX_WRITTEN_OUT, Node, NodeId, Reduction, Source,
+};
 use super::reducer::Reducer;
 
 /// A leaf of an instruction at an index.
 #[derive(Clone, Copy)]
 pub(super) struct LeafElement<'m, 'a> {
-    pub frame: u32,
+    pub frame: FrameId,
     pub instr: &'m Instr,
     /// The leaf's shape.
     pub shape: &'a ArrayShape,
@@ -202,7 +204,7 @@ impl<'m> Graph<'m> {
         let starts = self.starts(place, 2, place.shape.dims(), sizes)?;
         let map: Vec<Affine> =
             zip(place.map, &starts).map(|(at, start)| at.plus(start, -1)).collect();
-        let when = zip(&map, sizes).try_fold(0, |when, (at, &size)| {
+        let when = zip(&map, sizes).try_fold(Guard::ALWAYS, |when, (at, &size)| {
             let when = self.and(when, at, 0, false)?;
             self.and(when, at, size as i64, true)
         });
@@ -221,7 +223,7 @@ impl<'m> Graph<'m> {
         let Some(when) = when else { return Ok(no) };
         let Some(guard) = self.both(place.guard, when) else { return Ok(no) };
         let yes = yes(self, guard)?;
-        if when == 0 {
+        if when == Guard::ALWAYS {
             return Ok(yes);
         }
         self.push(Node::Choose { when, yes, no }, place.shape.element())
@@ -230,7 +232,7 @@ impl<'m> Graph<'m> {
     fn pad(&mut self, place: LeafElement<'m, '_>, op: &ops::Pad) -> NodeResult {
         let sizes = self.operand_shape(place, 0)?.dims();
         let mut map = Vec::with_capacity(sizes.len());
-        let mut when = Some(0);
+        let mut when = Some(Guard::ALWAYS);
         for (d, (pad, &size)) in zip(&op.dims, sizes).enumerate() {
             if pad.interior > 0 && size > 1 || pad.low.abs() > MAX_OFFSET {
                 return Err(Stop::unsupported("padding between elements"));
@@ -275,7 +277,7 @@ impl<'m> Graph<'m> {
             value = Some(match value {
                 None => this_part,
                 Some(later) => {
-                    let when = self.and(0, at, end, true).unwrap_or_default();
+                    let when = self.and(Guard::ALWAYS, at, end, true).unwrap_or(Guard::ALWAYS);
                     let choose = Node::Choose { when, yes: this_part, no: later };
                     self.push(choose, place.shape.element())?
                 }
@@ -352,7 +354,8 @@ impl<'m> Graph<'m> {
             return Err(Stop::unsupported("reductions over different numbers of elements"));
         }
         let inner = reshape(&exprs, &folded, &sizes, self.bounds())?;
-        if place.guard != 0 || map.iter().any(|at| self.affine_info(at).0 & loops != 0) {
+        if place.guard != Guard::ALWAYS || map.iter().any(|at| self.affine_info(at).0 & loops != 0)
+        {
             return Err(Stop::unsupported("a reduction inside of another"));
         }
         zip(&dims, inner).for_each(|(&d, at)| map[d] = at);

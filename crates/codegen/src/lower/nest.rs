@@ -11,7 +11,7 @@ use std::iter::zip;
 
 use helio_ir::{BinaryOp, Op, UnaryOp, ops};
 
-use super::affine::{Affine, Dim};
+use super::affine::{Affine, Dim, SymbolId};
 use super::domain::{Domain, Output};
 use super::graph::{Node, NodeId, Reduction};
 use crate::elementwise;
@@ -171,8 +171,8 @@ impl<'m> Domain<'m> {
             _ => lanes,
         };
         let jumps = |at: &Affine| {
-            let varies = |&(s, _): &(u32, i64)| {
-                self.graph.info(self.graph.symbols[s as usize]).dims >> dim & 1 == 1
+            let varies = |&(s, _): &(SymbolId, i64)| {
+                self.graph.info(self.graph.symbols[s.index()]).dims >> dim & 1 == 1
             };
             at.symbols.iter().any(varies)
         };
@@ -180,11 +180,11 @@ impl<'m> Domain<'m> {
         let near = if across { Vec::new() } else { self.near(Some(dim)) };
         let changing = if near.is_empty() { Vec::new() } else { self.changing() };
         let shared = |id: NodeId| -> f64 {
-            let is_same = |&&d: &&Dim| changing[id as usize] >> d & 1 == 0;
+            let is_same = |&&d: &&Dim| changing[id.index()] >> d & 1 == 0;
             near.iter().filter(is_same).map(|&d| self.size(d) as f64).product()
         };
         let (mut loads, mut arithmetic) = (0.0, 0.5 * self.work_besides());
-        for (id, node) in zip(0.., &self.graph.nodes) {
+        for (id, node) in zip(self.graph.ids(), &self.graph.nodes) {
             let load = match node {
                 Node::Load { at, .. } if jumps(at) => lanes,
                 Node::Load { at, .. } => access(at),
@@ -221,11 +221,11 @@ impl<'m> Domain<'m> {
     /// For each value the loops that change it, not counting those that say whether it is wanted.
     fn changing(&self) -> Vec<u64> {
         let mut changing: Vec<u64> = Vec::with_capacity(self.graph.nodes.len());
-        for (id, node) in zip(0.., &self.graph.nodes) {
+        for (id, node) in zip(self.graph.ids(), &self.graph.nodes) {
             changing.push(match node {
                 Node::Load { at, .. } => self.graph.affine_info(at).0,
                 Node::Apply { args, .. } => {
-                    args.iter().fold(0, |bits, &arg| bits | changing[arg as usize])
+                    args.iter().fold(0, |bits, &arg| bits | changing[arg.index()])
                 }
                 _ => self.graph.info(id).dims,
             });
@@ -275,8 +275,8 @@ impl<'m> Domain<'m> {
     fn woven_cost(&self, outer: Dim, woven: Woven, lanes: i64) -> Option<f64> {
         let in_lanes: u64 = 1 << outer | 1 << woven.dim;
         let jumps = |at: &Affine| {
-            let varies = |&(s, _): &(u32, i64)| {
-                self.graph.info(self.graph.symbols[s as usize]).dims & in_lanes != 0
+            let varies = |&(s, _): &(SymbolId, i64)| {
+                self.graph.info(self.graph.symbols[s.index()]).dims & in_lanes != 0
             };
             at.symbols.iter().any(varies)
         };
@@ -320,9 +320,9 @@ impl<'m> Domain<'m> {
     /// The work of the values of which each waits for the one before, at the most.
     fn depth(&self) -> f64 {
         let mut depths: Vec<f64> = Vec::with_capacity(self.graph.nodes.len());
-        for (id, node) in (0..).zip(&self.graph.nodes) {
+        for (id, node) in self.graph.ids().zip(&self.graph.nodes) {
             let mut before: f64 = 0.0;
-            self.graph.args(id, &mut |arg| before = before.max(depths[arg as usize]));
+            self.graph.args(id, &mut |arg| before = before.max(depths[arg.index()]));
             depths.push(before + work(node));
         }
         depths.into_iter().fold(0.0, f64::max)

@@ -221,10 +221,10 @@ struct Run<'g> {
 impl<'g> Run<'g> {
     fn new(graph: &'g Graph<'_>, body: &'g [NodeId], args: &'g [NodeId]) -> Option<Self> {
         let mut used = vec![false; graph.nodes.len()];
-        body.iter().for_each(|&id| used[id as usize] = true);
+        body.iter().for_each(|&id| used[id.index()] = true);
         let mut steps = Vec::new();
-        for id in (0..graph.nodes.len() as NodeId).rev() {
-            if !used[id as usize] {
+        for id in graph.ids().rev() {
+            if !used[id.index()] {
                 continue;
             }
             match graph.node(id) {
@@ -235,7 +235,7 @@ impl<'g> Run<'g> {
                 }
                 _ => return None,
             }
-            graph.args(id, &mut |arg| used[arg as usize] = true);
+            graph.args(id, &mut |arg| used[arg.index()] = true);
         }
         steps.reverse();
         Some(Run { steps, args, body, values: vec![0; graph.nodes.len()] })
@@ -243,11 +243,11 @@ impl<'g> Run<'g> {
 
     fn on(&mut self, a: &[Sample], b: &[Sample]) -> Option<Vec<Sample>> {
         for (&arg, &value) in zip(self.args, a.iter().chain(b)) {
-            self.values[arg as usize] = value;
+            self.values[arg.index()] = value;
         }
         for &(id, op, args, float) in &self.steps {
-            let of = |i: usize| self.values[args[i] as usize];
-            self.values[id as usize] = match op {
+            let of = |i: usize| self.values[args[i].index()];
+            self.values[id.index()] = match op {
                 Op::Compare(compare) => {
                     let (a, b) = (of(0), of(1));
                     let nan = float && (a == NAN || b == NAN);
@@ -275,7 +275,7 @@ impl<'g> Run<'g> {
                 _ => return None,
             };
         }
-        Some(self.body.iter().map(|&id| self.values[id as usize]).collect())
+        Some(self.body.iter().map(|&id| self.values[id.index()]).collect())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::kernel::{Addr, Kernel, Mem};
-use crate::tile::{Arg, Tile};
+use crate::tile::{FunctionArg, Tile};
 
 const LANES: i64 = 64;
 
@@ -27,8 +27,8 @@ fn run(kernel: &Kernel, inputs: &[&[f32]]) -> Vec<f32> {
     let inputs: Vec<Vec<u8>> =
         inputs.iter().map(|x| x.iter().flat_map(|x| x.to_ne_bytes()).collect()).collect();
     let mut out = vec![0; 4 * n];
-    let mut args: Vec<Arg<'_>> = inputs.iter().map(|x| Arg::Read(x)).collect();
-    args.push(Arg::Write(&mut out));
+    let mut args: Vec<FunctionArg<'_>> = inputs.iter().map(|x| FunctionArg::Read(x)).collect();
+    args.push(FunctionArg::Write(&mut out));
     Tile::new(kernel).unwrap().run(&mut args, 0, n as i64).unwrap();
     out.chunks_exact(4).map(|x| f32::from_ne_bytes(x.try_into().unwrap())).collect()
 }

@@ -144,7 +144,7 @@ impl<'m> Reader<'m> {
                     self.update(b, computation, instr, &values).map(|leaf| vec![leaf])
                 }
                 _ => {
-                    let site = Site { computation, instr, values: &values, uses: &uses };
+                    let site = InstrValues { computation, instr, values: &values, uses: &uses };
                     self.array(b, site).map(|leaf| vec![leaf])
                 }
             };
@@ -212,8 +212,8 @@ impl<'m> Reader<'m> {
     }
 
     /// The value of an instruction that gives one array.
-    fn array(&mut self, b: &mut Builder, site: Site<'_>) -> Option<Leaf> {
-        let Site { instr, values, .. } = site;
+    fn array(&mut self, b: &mut Builder, site: InstrValues<'_>) -> Option<Leaf> {
+        let InstrValues { instr, values, .. } = site;
         let shape = instr.shape.as_array()?;
         let ty = shape.element();
         let count = self.values_of(shape)?;
@@ -261,11 +261,11 @@ impl<'m> Reader<'m> {
     fn sum(
         &mut self,
         b: &mut Builder,
-        site: Site<'_>,
+        site: InstrValues<'_>,
         ty: ElementType,
         count: usize,
     ) -> Option<Vec<Elem>> {
-        let Site { computation, instr, values, uses } = site;
+        let InstrValues { computation, instr, values, uses } = site;
         let Some((&[x, y], other)) = product_of(computation, instr, uses) else {
             return self.elementwise(b, site, ty, count);
         };
@@ -283,11 +283,11 @@ impl<'m> Reader<'m> {
     fn elementwise(
         &mut self,
         b: &mut Builder,
-        site: Site<'_>,
+        site: InstrValues<'_>,
         ty: ElementType,
         count: usize,
     ) -> Option<Vec<Elem>> {
-        let Site { computation, instr, values, .. } = site;
+        let InstrValues { computation, instr, values, .. } = site;
         let mut operands = Vec::with_capacity(instr.operands.len());
         let mut types = Vec::with_capacity(instr.operands.len());
         for &id in &instr.operands {
@@ -336,14 +336,14 @@ impl<'m> Reader<'m> {
 
 /// An instruction, and the values before it.
 #[derive(Clone, Copy)]
-struct Site<'s> {
+struct InstrValues<'s> {
     computation: &'s Computation,
     instr: &'s Instr,
     values: &'s [Vec<Leaf>],
     uses: &'s [usize],
 }
 
-impl<'s> Site<'s> {
+impl<'s> InstrValues<'s> {
     /// The value of an operand that is an array, and its shape.
     fn operand(&self, i: usize) -> Option<(&'s Leaf, &'s ArrayShape)> {
         let id = *self.instr.operands.get(i)?;

@@ -1,6 +1,6 @@
 //! Arrays of which an iteration changes a part.
 
-use helio_ir::{CompId, InstrId, Module, Op};
+use helio_ir::{CompId, InstrAt, InstrId, Module, Op};
 
 /// Instructions that are followed before giving up.
 const MAX_STEPS: usize = 1000;
@@ -15,7 +15,7 @@ fn is_updated(module: &Module, body: CompId, wanted: usize) -> Option<bool> {
     let mut is_updated = false;
     let mut at = (body, module.computation(body).root(), wanted);
     // The instructions that call the computation that is being looked at.
-    let mut callers: Vec<(CompId, InstrId)> = Vec::new();
+    let mut callers: Vec<InstrAt> = Vec::new();
     for _ in 0..MAX_STEPS {
         let (id, instr, mut leaf) = at;
         let computation = module.computation(id);

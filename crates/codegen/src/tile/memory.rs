@@ -8,7 +8,7 @@ use helio_ir::{Error, Result};
 use crate::kernel::{Buf, Kernel, Mem};
 
 /// A buffer that the caller passes.
-pub enum Arg<'a> {
+pub enum FunctionArg<'a> {
     /// Read only.
     Read(&'a [u8]),
     /// Written, and maybe read.
@@ -18,20 +18,20 @@ pub enum Arg<'a> {
 }
 
 /// All memory that a call sees.
-pub(super) struct Memory<'k, 'a, 'b> {
+pub(super) struct TileMemory<'k, 'a, 'b> {
     kernel: &'k Kernel,
-    args: &'b mut [Arg<'a>],
+    args: &'b mut [FunctionArg<'a>],
     scratch: Vec<u8>,
 }
 
-impl<'k, 'a, 'b> Memory<'k, 'a, 'b> {
-    pub(super) fn new(kernel: &'k Kernel, args: &'b mut [Arg<'a>]) -> Result<Self> {
+impl<'k, 'a, 'b> TileMemory<'k, 'a, 'b> {
+    pub(super) fn new(kernel: &'k Kernel, args: &'b mut [FunctionArg<'a>]) -> Result<Self> {
         if args.len() != kernel.params.len() {
             let (found, expected) = (args.len(), kernel.params.len());
             return Err(Error::internal(format!("{found} buffers for {expected} parameters")));
         }
         // Scratch is undefined at entry; this makes a kernel that reads it so conspicuous.
-        let mut memory = Memory { kernel, args, scratch: vec![0xa5; kernel.scratch_bytes] };
+        let mut memory = TileMemory { kernel, args, scratch: vec![0xa5; kernel.scratch_bytes] };
         for (n, param) in kernel.params.iter().enumerate() {
             let buf = Buf::Param(n as u32);
             let found =
@@ -50,12 +50,12 @@ impl<'k, 'a, 'b> Memory<'k, 'a, 'b> {
             Buf::Param(n) => n as usize,
         };
         let named = match &self.args[n] {
-            Arg::Same(other) => self.args.get(*other),
+            FunctionArg::Same(other) => self.args.get(*other),
             arg => Some(arg),
         };
         match named {
-            Some(Arg::Read(bytes)) => Ok(bytes),
-            Some(Arg::Write(bytes)) => Ok(bytes),
+            Some(FunctionArg::Read(bytes)) => Ok(bytes),
+            Some(FunctionArg::Write(bytes)) => Ok(bytes),
             _ => Err(Error::internal(format!("buffer {n} is that of no other"))),
         }
     }
@@ -65,9 +65,9 @@ impl<'k, 'a, 'b> Memory<'k, 'a, 'b> {
             Buf::Scratch => return Ok(&mut self.scratch),
             Buf::Param(n) => n as usize,
         };
-        let at = if let Arg::Same(other) = self.args[n] { other } else { n };
+        let at = if let FunctionArg::Same(other) = self.args[n] { other } else { n };
         match self.args.get_mut(at) {
-            Some(Arg::Write(bytes)) => Ok(bytes),
+            Some(FunctionArg::Write(bytes)) => Ok(bytes),
             _ => Err(Error::internal(format!("buffer {n} may not be written"))),
         }
     }

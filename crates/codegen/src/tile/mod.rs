@@ -17,8 +17,8 @@ use helio_ir::{Capabilities, ElementType, Error, Op, Result};
 
 use crate::kernel::{IndexOp, Kernel};
 use crate::{Backend, Code, CodeOptions, Function, Vouched, elementwise};
-pub use memory::Arg;
-use memory::Memory;
+pub use memory::FunctionArg;
+use memory::TileMemory;
 use prepare::Step;
 use state::State;
 
@@ -41,8 +41,8 @@ impl Tile {
     ///
     /// An error means that the kernel or the call is wrong: a buffer is too small or may not be
     /// written, or an access lies outside of it. What was written by then stays written.
-    pub fn run(&self, args: &mut [Arg<'_>], begin: i64, end: i64) -> Result<()> {
-        let mut memory = Memory::new(&self.kernel, args)?;
+    pub fn run(&self, args: &mut [FunctionArg<'_>], begin: i64, end: i64) -> Result<()> {
+        let mut memory = TileMemory::new(&self.kernel, args)?;
         let mut state = State::new(&self.kernel);
         let mut at = 0;
         while let Some(step) = self.steps.get(at) {
@@ -78,7 +78,7 @@ impl Tile {
 }
 
 impl Function for Tile {
-    fn run(&self, args: &mut [Arg<'_>], piece: Range<i64>) -> Result<()> {
+    fn run(&self, args: &mut [FunctionArg<'_>], piece: Range<i64>) -> Result<()> {
         Tile::run(self, args, piece.start, piece.end)
     }
 }
@@ -121,7 +121,7 @@ impl Backend for Portable {
 }
 
 /// Prepares a kernel and runs it once; see [`Tile`].
-pub fn run(kernel: &Kernel, args: &mut [Arg<'_>], begin: i64, end: i64) -> Result<()> {
+pub fn run(kernel: &Kernel, args: &mut [FunctionArg<'_>], begin: i64, end: i64) -> Result<()> {
     Tile::new(kernel)?.run(args, begin, end)
 }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use helio_ir::{Error, Result};
 
 use super::lanes::{Bank, Word};
-use super::memory::Memory;
+use super::memory::TileMemory;
 use crate::kernel::{Addr, BinOp, Conv, Fold, Inst, Kernel, Lane, MaskOp, Mem, Ty, Value};
 
 /// Every value has a slot in the bank of its type.
@@ -127,7 +127,7 @@ impl<'k> State<'k> {
     pub(super) fn run(
         &mut self,
         inst: &Inst,
-        memory: &mut Memory<'_, '_, '_>,
+        memory: &mut TileMemory<'_, '_, '_>,
         range: Range<i64>,
     ) -> Result<()> {
         let lanes = self.kernel.lanes;
@@ -293,7 +293,7 @@ impl<'k> State<'k> {
         mem: Mem,
         addr: &Addr,
         mask: Option<Value>,
-        memory: &Memory<'_, '_, '_>,
+        memory: &TileMemory<'_, '_, '_>,
     ) -> Result<()> {
         let (lanes, size, base) = (self.kernel.lanes, mem.bytes(), self.address(addr));
         if mask.is_none() && addr.lane_stride == 0 {
@@ -320,7 +320,7 @@ impl<'k> State<'k> {
         mem: Mem,
         addr: &Addr,
         mask: Option<Value>,
-        memory: &mut Memory<'_, '_, '_>,
+        memory: &mut TileMemory<'_, '_, '_>,
     ) -> Result<()> {
         let (size, base) = (mem.bytes(), self.address(addr));
         // Into one element goes lane 0.

@@ -39,11 +39,12 @@ fn a_range_may_be_cut_and_updated_in_place() {
         let data = bytes(&(0..100).collect::<Vec<_>>());
         let expected: Vec<i32> = (0..100).map(|x| 2 * x).collect();
         let mut out = vec![0; 400];
-        run(&kernel, &mut [Arg::Read(&data), Arg::Write(&mut out)], 64, 100).unwrap();
-        run(&kernel, &mut [Arg::Read(&data), Arg::Write(&mut out)], 0, 64).unwrap();
+        run(&kernel, &mut [FunctionArg::Read(&data), FunctionArg::Write(&mut out)], 64, 100)
+            .unwrap();
+        run(&kernel, &mut [FunctionArg::Read(&data), FunctionArg::Write(&mut out)], 0, 64).unwrap();
         assert_eq!(ints(&out), expected);
         let mut data = data;
-        run(&kernel, &mut [Arg::Same(1), Arg::Write(&mut data)], 0, 100).unwrap();
+        run(&kernel, &mut [FunctionArg::Same(1), FunctionArg::Write(&mut data)], 0, 100).unwrap();
         assert_eq!(ints(&data), expected);
     }
 }
@@ -52,12 +53,25 @@ fn a_range_may_be_cut_and_updated_in_place() {
 fn calls_that_do_not_fit_are_errors() {
     let kernel = mapped(4, 8, |_, x| x);
     let (data, mut out) = (vec![0; 32], vec![0; 32]);
-    let call = |args: &mut [Arg<'_>], end| run(&kernel, args, 0, end).unwrap_err().to_string();
-    assert!(call(&mut [Arg::Read(&data)], 8).contains("1 buffers for 2 parameters"));
-    assert!(call(&mut [Arg::Read(&data), Arg::Read(&data)], 8).contains("may not be written"));
-    assert!(call(&mut [Arg::Read(&data[4..]), Arg::Write(&mut out)], 8).contains("28 of 32"));
-    assert!(call(&mut [Arg::Same(0), Arg::Write(&mut out)], 8).contains("that of no other"));
-    assert!(call(&mut [Arg::Read(&data), Arg::Write(&mut out)], 9).contains("4 bytes at 32"));
+    let call =
+        |args: &mut [FunctionArg<'_>], end| run(&kernel, args, 0, end).unwrap_err().to_string();
+    assert!(call(&mut [FunctionArg::Read(&data)], 8).contains("1 buffers for 2 parameters"));
+    assert!(
+        call(&mut [FunctionArg::Read(&data), FunctionArg::Read(&data)], 8)
+            .contains("may not be written")
+    );
+    assert!(
+        call(&mut [FunctionArg::Read(&data[4..]), FunctionArg::Write(&mut out)], 8)
+            .contains("28 of 32")
+    );
+    assert!(
+        call(&mut [FunctionArg::Same(0), FunctionArg::Write(&mut out)], 8)
+            .contains("that of no other")
+    );
+    assert!(
+        call(&mut [FunctionArg::Read(&data), FunctionArg::Write(&mut out)], 9)
+            .contains("4 bytes at 32")
+    );
 }
 
 #[test]
@@ -72,7 +86,7 @@ fn carried_values_move_at_once() {
     let four = b.index(4);
     b.store(last[1], Mem::I32, at(out, &[(four, 1)], 0), None);
     let mut found = [0; 8];
-    run(&b.finish(), &mut [Arg::Write(&mut found)], 0, 1).unwrap();
+    run(&b.finish(), &mut [FunctionArg::Write(&mut found)], 0, 1).unwrap();
     assert_eq!(ints(&found), [55, 89]);
 }
 
@@ -100,7 +114,7 @@ fn loops_that_do_not_run_keep_what_they_were_given() {
     let four = b.index(4);
     b.store(third, Mem::I32, at(out, &[(four, 1)], 0), None);
     let mut found = [0; 8];
-    run(&b.finish(), &mut [Arg::Write(&mut found)], 0, 1).unwrap();
+    run(&b.finish(), &mut [FunctionArg::Write(&mut found)], 0, 1).unwrap();
     assert_eq!(ints(&found), [7, 1792]);
 }
 
@@ -123,7 +137,7 @@ fn lanes_move_and_combine() {
             (0..lanes).map(|l| if l < 3 { -1 } else { data[l - 3] } + sum - 1 + l as i32).collect();
         let mut out = vec![0; 4 * lanes];
         let data = bytes(&data);
-        let args = &mut [Arg::Read(&data), Arg::Write(&mut out)];
+        let args = &mut [FunctionArg::Read(&data), FunctionArg::Write(&mut out)];
         run(&kernel, args, 0, lanes as i64).unwrap();
         assert_eq!(ints(&out), expected);
     }
@@ -139,7 +153,7 @@ fn sums_combine_by_halves() {
     });
     let data: Vec<u8> = [1e8f32, 1.0, -1e8, 1.0].iter().flat_map(|x| x.to_ne_bytes()).collect();
     let mut out = vec![0; 16];
-    run(&kernel, &mut [Arg::Read(&data), Arg::Write(&mut out)], 0, 4).unwrap();
+    run(&kernel, &mut [FunctionArg::Read(&data), FunctionArg::Write(&mut out)], 0, 4).unwrap();
     assert_eq!(f32::from_bits(ints(&out)[3] as u32), 2.0);
 }
 
@@ -163,8 +177,13 @@ fn elements_of_every_format_come_back() {
         // No exponent is all ones, so that no format has a NaN.
         let data: Vec<u8> = (0..2 * n * size).map(|i| (i * 37 % 120) as u8).collect();
         let (mut y, mut z) = (vec![0; n * size], vec![0; n * size]);
-        run(&b.finish(), &mut [Arg::Read(&data), Arg::Write(&mut y), Arg::Write(&mut z)], 0, 1)
-            .unwrap();
+        run(
+            &b.finish(),
+            &mut [FunctionArg::Read(&data), FunctionArg::Write(&mut y), FunctionArg::Write(&mut z)],
+            0,
+            1,
+        )
+        .unwrap();
         let elements: Vec<&[u8]> = data.chunks(size).collect();
         let even: Vec<&[u8]> = elements.iter().copied().step_by(2).collect();
         let back: Vec<&[u8]> = elements[..n].iter().rev().copied().collect();
@@ -190,6 +209,6 @@ fn stores_to_one_element_take_lane_0_and_masks_are_kept() {
     let last = b.reduce(Fold::Bin(BinOp::Add), read);
     b.store(last, Mem::U8, at(out, &[(two_at, 1)], 0), None);
     let mut found = [9; 4];
-    run(&b.finish(), &mut [Arg::Write(&mut found)], 0, 1).unwrap();
+    run(&b.finish(), &mut [FunctionArg::Write(&mut found)], 0, 1).unwrap();
     assert_eq!(found, [9, 2, 11, 9]);
 }

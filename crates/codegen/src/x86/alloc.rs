@@ -6,11 +6,11 @@
 //! length. A constant is not stored: its uses read it from behind the code.
 
 use super::Isa;
-use super::mir::{About, Class, Inst, Program, Reg, Role};
+use super::mir::{Inst, Reg, RegClass, RegInfo, Role, VirtualCode};
 
 /// Where a value lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Allocation {
     /// Nowhere: nothing uses it.
     None,
     /// In a machine register of its class.
@@ -21,9 +21,9 @@ pub(super) enum Place {
     Constant,
 }
 
-/// The places of a program's values.
-pub(super) struct Places {
-    pub(super) of: Vec<Place>,
+/// The allocations of all virtual registers.
+pub(super) struct Allocations {
+    pub(super) of: Vec<Allocation>,
     /// General registers that were given out, as bits.
     pub(super) general_used: u32,
     /// Bytes of the stack frame; a multiple of its alignment, or 0.
@@ -66,48 +66,48 @@ struct Life {
     hint: Reg,
 }
 
-/// Removes what nothing needs, and gives every value a place.
-pub(super) fn allocate(program: &mut Program, isa: Isa) -> Places {
-    remove_dead(program);
-    let (mut lives, order) = lives(program);
-    for (life, about) in lives.iter_mut().zip(&program.regs) {
+/// Removes what nothing needs, and allocates every virtual register.
+pub(super) fn allocate(code: &mut VirtualCode, isa: Isa) -> Allocations {
+    remove_dead(code);
+    let (mut lives, order) = lives(code);
+    for (life, about) in lives.iter_mut().zip(&code.regs) {
         life.weight *= keep(about) / (life.end.saturating_sub(life.start) + 1) as f32;
     }
-    let mut places = vec![Place::None; program.regs.len()];
-    let checks = CHECKS.iter().filter(|_| program.bounds.is_some());
+    let mut allocations = vec![Allocation::None; code.regs.len()];
+    let checks = CHECKS.iter().filter(|_| code.bounds.is_some());
     let checks: u32 = checks.fold(0, |set, &r| set | 1 << r);
     let mut general_used = checks;
-    for class in [Class::Vector, Class::Mask, Class::General] {
+    for class in [RegClass::Vector, RegClass::Mask, RegClass::General] {
         let of_class: Vec<Reg> =
-            order.iter().copied().filter(|r| program.regs[r.0 as usize].class == class).collect();
+            order.iter().copied().filter(|r| code.regs[r.0 as usize].class == class).collect();
         let all: u32 = match (class, isa) {
-            (Class::Vector, Isa::Avx512) => u32::MAX,
-            (Class::Vector, Isa::Avx2) => 0xffff,
-            (Class::Mask, _) => 0xfe,
-            (Class::General, _) => GENERAL.iter().fold(0, |set, &r| set | 1 << r) & !checks,
+            (RegClass::Vector, Isa::Avx512) => u32::MAX,
+            (RegClass::Vector, Isa::Avx2) => 0xffff,
+            (RegClass::Mask, _) => 0xfe,
+            (RegClass::General, _) => GENERAL.iter().fold(0, |set, &r| set | 1 << r) & !checks,
         };
         let scratch: u32 = match class {
-            Class::Vector => scratch_vectors(isa).iter().fold(0, |set, &r| set | 1 << r),
-            Class::Mask => SCRATCH_MASKS.iter().fold(0, |set, &r| set | 1 << r),
-            Class::General => 0,
+            RegClass::Vector => scratch_vectors(isa).iter().fold(0, |set, &r| set | 1 << r),
+            RegClass::Mask => SCRATCH_MASKS.iter().fold(0, |set, &r| set | 1 << r),
+            RegClass::General => 0,
         };
-        if scan(&of_class, &lives, class, all, &mut places) && scratch != 0 {
-            scan(&of_class, &lives, class, all & !scratch, &mut places);
+        if scan(&of_class, &lives, class, all, &mut allocations) && scratch != 0 {
+            scan(&of_class, &lives, class, all & !scratch, &mut allocations);
         }
-        if class == Class::General {
+        if class == RegClass::General {
             for reg in &of_class {
-                if let Place::Machine(n) = places[reg.0 as usize] {
+                if let Allocation::Machine(n) = allocations[reg.0 as usize] {
                     general_used |= 1 << n;
                 }
             }
         }
     }
-    let frame_bytes = place_on_stack(program, &order, &lives, &mut places);
-    Places { of: places, general_used, frame_bytes }
+    let frame_bytes = place_on_stack(code, &order, &lives, &mut allocations);
+    Allocations { of: allocations, general_used, frame_bytes }
 }
 
 /// How much more it costs to have a value elsewhere than in a register.
-fn keep(about: &About) -> f32 {
+fn keep(about: &RegInfo) -> f32 {
     match about.fixed {
         Some(_) => 0.25,
         None if about.carried => 4.0,
@@ -116,13 +116,13 @@ fn keep(about: &About) -> f32 {
 }
 
 /// Drops instructions whose results are not used.
-fn remove_dead(program: &mut Program) {
-    let mut uses = vec![0u32; program.regs.len()];
-    for inst in &program.insts {
+fn remove_dead(code: &mut VirtualCode) {
+    let mut uses = vec![0u32; code.regs.len()];
+    for inst in &code.insts {
         inst.registers(|reg, role| uses[reg.0 as usize] += u32::from(role != Role::Def));
     }
     let mut dead = false;
-    for inst in program.insts.iter_mut().rev() {
+    for inst in code.insts.iter_mut().rev() {
         if !inst.is_pure() {
             continue;
         }
@@ -136,7 +136,7 @@ fn remove_dead(program: &mut Program) {
         }
     }
     if dead {
-        program.insts.retain(|inst| !matches!(inst, Inst::Fixed { dst } if !dst.is_some()));
+        code.insts.retain(|inst| !matches!(inst, Inst::Fixed { dst } if !dst.is_some()));
     }
 }
 
@@ -148,13 +148,13 @@ struct Open {
 }
 
 /// The life of every value, and the values in the order of their first writes.
-fn lives(program: &Program) -> (Vec<Life>, Vec<Reg>) {
+fn lives(code: &VirtualCode) -> (Vec<Life>, Vec<Reg>) {
     let unseen = Life { start: UNSEEN, end: 0, weight: 0.0, hint: Reg::NONE };
-    let mut lives = vec![unseen; program.regs.len()];
-    let mut order = Vec::with_capacity(program.regs.len());
+    let mut lives = vec![unseen; code.regs.len()];
+    let mut order = Vec::with_capacity(code.regs.len());
     let mut open: Vec<Open> = Vec::new();
     let mut weight = 1.0;
-    for (at, inst) in (0u32..).step_by(2).zip(&program.insts) {
+    for (at, inst) in (0u32..).step_by(2).zip(&code.insts) {
         match inst {
             Inst::LoopBegin { .. } => {
                 open.push(Open { begin: at, outer: Vec::new() });
@@ -197,7 +197,13 @@ fn lives(program: &Program) -> (Vec<Life>, Vec<Reg>) {
 }
 
 /// Gives the values of a class registers from the set `free`; whether there were too few.
-fn scan(order: &[Reg], lives: &[Life], class: Class, all: u32, places: &mut [Place]) -> bool {
+fn scan(
+    order: &[Reg],
+    lives: &[Life],
+    class: RegClass,
+    all: u32,
+    allocations: &mut [Allocation],
+) -> bool {
     let mut free = all;
     let mut active: Vec<Reg> = Vec::with_capacity(32);
     let mut spilled = false;
@@ -206,23 +212,23 @@ fn scan(order: &[Reg], lives: &[Life], class: Class, all: u32, places: &mut [Pla
         let start = life(reg).start;
         active.retain(|&old| {
             let lives_on = life(old).end >= start;
-            if !lives_on && let Place::Machine(n) = places[old.0 as usize] {
+            if !lives_on && let Allocation::Machine(n) = allocations[old.0 as usize] {
                 free |= 1 << n;
             }
             lives_on
         });
         if free != 0 {
             let hint = life(reg).hint;
-            let hinted = match hint.is_some().then(|| places[hint.0 as usize]) {
-                Some(Place::Machine(n)) if free >> n & 1 != 0 => Some(n),
+            let hinted = match hint.is_some().then(|| allocations[hint.0 as usize]) {
+                Some(Allocation::Machine(n)) if free >> n & 1 != 0 => Some(n),
                 _ => None,
             };
             let first = || match class {
-                Class::General => GENERAL.into_iter().find(|&n| free >> n & 1 != 0),
+                RegClass::General => GENERAL.into_iter().find(|&n| free >> n & 1 != 0),
                 _ => Some(free.trailing_zeros() as u8),
             };
             if let Some(n) = hinted.or_else(first) {
-                places[reg.0 as usize] = Place::Machine(n);
+                allocations[reg.0 as usize] = Allocation::Machine(n);
                 free &= !(1 << n);
                 active.push(reg);
             }
@@ -233,33 +239,38 @@ fn scan(order: &[Reg], lives: &[Life], class: Class, all: u32, places: &mut [Pla
             active.iter_mut().min_by(|a, b| life(**a).weight.total_cmp(&life(**b).weight));
         match lightest {
             Some(other) if life(*other).weight < life(reg).weight => {
-                places[reg.0 as usize] = places[other.0 as usize];
-                places[other.0 as usize] = Place::Stack(0);
+                allocations[reg.0 as usize] = allocations[other.0 as usize];
+                allocations[other.0 as usize] = Allocation::Stack(0);
                 *other = reg;
             }
-            _ => places[reg.0 as usize] = Place::Stack(0),
+            _ => allocations[reg.0 as usize] = Allocation::Stack(0),
         }
     }
     spilled
 }
 
 /// Gives what is spilled its place in the frame, shared by lives that do not meet; the frame's size.
-fn place_on_stack(program: &Program, order: &[Reg], lives: &[Life], places: &mut [Place]) -> usize {
-    let mut bytes = program.stack_bytes.next_multiple_of(64);
+fn place_on_stack(
+    code: &VirtualCode,
+    order: &[Reg],
+    lives: &[Life],
+    allocations: &mut [Allocation],
+) -> usize {
+    let mut bytes = code.stack_bytes.next_multiple_of(64);
     // For each size of 8 << n bytes: slots, and when their last life ends.
     let mut slots: [Vec<(u32, i32)>; 4] = Default::default();
     for &reg in order {
-        let (place, about) = (&mut places[reg.0 as usize], &program.regs[reg.0 as usize]);
-        if *place != Place::Stack(0) {
+        let (place, about) = (&mut allocations[reg.0 as usize], &code.regs[reg.0 as usize]);
+        if *place != Allocation::Stack(0) {
             continue;
         }
         if about.fixed.is_some() {
-            *place = Place::Constant;
+            *place = Allocation::Constant;
             continue;
         }
         let size = match about.class {
-            Class::Vector => about.len.bytes(),
-            Class::Mask | Class::General => 8,
+            RegClass::Vector => about.len.bytes(),
+            RegClass::Mask | RegClass::General => 8,
         };
         let life = lives[reg.0 as usize];
         let known = &mut slots[size.trailing_zeros() as usize - 3];
@@ -275,7 +286,7 @@ fn place_on_stack(program: &Program, order: &[Reg], lives: &[Life], places: &mut
                 at as i32
             }
         };
-        *place = Place::Stack(at);
+        *place = Allocation::Stack(at);
     }
     bytes.next_multiple_of(64)
 }

@@ -10,7 +10,7 @@ use helio_ir::{Error, Result};
 use super::alloc::CHECKS;
 use super::asm::{Cond, Label, Len, Rm};
 use super::emit::{Emit, RAX, RDX, fields, stack};
-use super::mir::{Address, Bounds, Class, Inst, Program, Reg, Region, Scalar, Src};
+use super::mir::{Address, BufferSizes, Inst, Reg, RegClass, Region, Scalar, Src, VirtualCode};
 use super::ops::{self, Op};
 use crate::kernel::{Buf, Kernel};
 use crate::machine::Access;
@@ -24,11 +24,11 @@ const LANES: u8 = CHECKS[2];
 /// The distance of an address from its buffer's begin.
 const OFFSET: u8 = CHECKS[3];
 
-/// Lets the accesses of a kernel's program be checked.
-pub(super) fn add(program: &mut Program, kernel: &Kernel) {
-    let spare = program.stack_bytes.next_multiple_of(64);
-    program.stack_bytes = spare + 64;
-    program.bounds = Some(Bounds {
+/// Lets the accesses of a kernel's code be checked.
+pub(super) fn add(code: &mut VirtualCode, kernel: &Kernel) {
+    let spare = code.stack_bytes.next_multiple_of(64);
+    code.stack_bytes = spare + 64;
+    code.bounds = Some(BufferSizes {
         params: kernel.params.iter().map(|param| param.bytes).collect(),
         scratch: kernel.scratch_bytes,
         spare: spare as i32,
@@ -93,8 +93,8 @@ fn bytes(scalar: Scalar) -> usize {
 impl Emit<'_> {
     /// Writes what checks an instruction that is about to be written. An error means that it leaves
     /// the kernel's own memory on the stack, which is known by now.
-    pub(super) fn check(&mut self, inst: &Inst, bounds: &Bounds) -> Result<()> {
-        let lanes = self.program.lanes;
+    pub(super) fn check(&mut self, inst: &Inst, bounds: &BufferSizes) -> Result<()> {
+        let lanes = self.code.lanes;
         let Some((mem, touched, write)) = touched(inst, lanes) else { return Ok(()) };
         let buf = match mem.of {
             Region::Buffer(buf) => buf,
@@ -148,13 +148,7 @@ impl Emit<'_> {
                 self.vector(ops::MOV_STORE, fields(len, index, 0, stack(bounds.spare)));
                 for lane in 0..lanes {
                     let next = self.asm.label();
-                    // bt
-                    self.asm.general(&[0x0f, 0xba], true, 4, Rm::Reg(LANES), 1);
-                    self.asm.raw(&[lane as u8]);
-                    self.asm.jump(Some(Cond::NotCarry), next);
-                    let (opcode, size) = if wide { (0x8b, 8) } else { (0x63, 4) };
-                    let at = stack(bounds.spare + size * lane as i32);
-                    self.asm.general(&[opcode], true, RAX, at, 0);
+                    self.indexed_lane(lane, next, (wide, bounds.spare));
                     self.further(mem.shift);
                     self.within(last, outside);
                     self.asm.bind(next);
@@ -165,13 +159,25 @@ impl Emit<'_> {
         Ok(())
     }
 
+    /// Reads the index of a lane, of which all are at `spare` on the stack; jumps to `next` if the lane
+    /// is not on.
+    fn indexed_lane(&mut self, lane: usize, next: Label, (wide, spare): (bool, i32)) {
+        // bt
+        self.asm.general(&[0x0f, 0xba], true, 4, Rm::Reg(LANES), 1);
+        self.asm.raw(&[lane as u8]);
+        self.asm.jump(Some(Cond::NotCarry), next);
+        let (opcode, size) = if wide { (0x8b, 8) } else { (0x63, 4) };
+        let at = stack(spare + size * lane as i32);
+        self.asm.general(&[opcode], true, RAX, at, 0);
+    }
+
     /// Puts the lanes of a mask that are on into [`LANES`]; "equal" means that there are none. A vector
     /// that stands for a mask has lanes of as many bytes as are touched.
     fn lanes_on(&mut self, mask: Reg, bytes: usize) {
         match self.class(mask) {
-            Class::Vector => {
+            RegClass::Vector => {
                 let signs = if bytes == 8 { ops::SIGNS_64 } else { ops::SIGNS };
-                let len = if bytes * self.program.lanes > 16 { Len::Y } else { Len::X };
+                let len = if bytes * self.code.lanes > 16 { Len::Y } else { Len::X };
                 let mask = self.vector_in(mask, 1);
                 self.vector(signs, fields(len, LANES, 0, Rm::Reg(mask)));
             }
@@ -182,13 +188,13 @@ impl Emit<'_> {
         }
         // and
         self.asm.general(&[0x81], true, 4, Rm::Reg(LANES), 4);
-        self.asm.raw(&((1_i32 << self.program.lanes) - 1).to_le_bytes());
+        self.asm.raw(&((1_i32 << self.code.lanes) - 1).to_le_bytes());
     }
 
     /// Puts the distance of an address, vectors of indices aside, from its buffer's begin into
     /// [`OFFSET`].
     fn offset(&mut self, mem: Address, buf: Buf) {
-        let is_vector = mem.index.is_some() && self.class(mem.index) == Class::Vector;
+        let is_vector = mem.index.is_some() && self.class(mem.index) == RegClass::Vector;
         let index = if is_vector { Reg::NONE } else { mem.index };
         let rm = self.address(Address { index, ..mem });
         self.asm.general(&[0x8d], true, OFFSET, rm, 0);
@@ -215,7 +221,7 @@ impl Emit<'_> {
 
     /// The end of the code, and of that where an access lies outside; gives those accesses.
     pub(super) fn end(&mut self) -> Vec<Access> {
-        let is_checked = self.program.bounds.is_some();
+        let is_checked = self.code.bounds.is_some();
         if is_checked {
             self.set_int(RAX, 0);
         }

@@ -1,4 +1,4 @@
-//! Machine code from instructions whose registers have places.
+//! Machine code from instructions whose registers are allocated.
 //!
 //! What lies on the stack or behind the code is used there if the instruction allows it, else goes
 //! through a scratch register.
@@ -7,10 +7,10 @@ use helio_ir::{Error, Result};
 
 use super::Isa;
 use super::alloc::{
-    CALLEE_SAVED, CHECKS, Place, Places, SCRATCH_GENERAL, SCRATCH_MASKS, scratch_vectors,
+    Allocation, Allocations, CALLEE_SAVED, CHECKS, SCRATCH_GENERAL, SCRATCH_MASKS, scratch_vectors,
 };
 use super::asm::{Asm, Cond, Fields, Label, Len, RSP, Rm};
-use super::mir::{Address, Alu, Class, Fixed, Inst, Operand, Program, Reg, Scalar, Src};
+use super::mir::{Address, Alu, Fixed, Inst, Operand, Reg, RegClass, Scalar, Src, VirtualCode};
 use super::ops::{self, Op};
 use crate::machine::Access;
 
@@ -20,18 +20,22 @@ const MAX_FRAME_BYTES: usize = 1 << 16;
 pub(super) const RAX: u8 = SCRATCH_GENERAL[0];
 pub(super) const RDX: u8 = SCRATCH_GENERAL[1];
 
-/// The code of a program, and the accesses that it checks.
-pub(super) fn emit(program: &Program, places: &Places, isa: Isa) -> Result<(Vec<u8>, Vec<Access>)> {
-    if places.frame_bytes > MAX_FRAME_BYTES {
-        let bytes = places.frame_bytes;
+/// The machine code, and the accesses that it checks.
+pub(super) fn emit(
+    code: &VirtualCode,
+    allocations: &Allocations,
+    isa: Isa,
+) -> Result<(Vec<u8>, Vec<Access>)> {
+    if allocations.frame_bytes > MAX_FRAME_BYTES {
+        let bytes = allocations.frame_bytes;
         return Err(Error::unimplemented(format!("a kernel needs {bytes} bytes of stack")));
     }
-    let asm = Asm::new(program.labels, 16 * program.insts.len() + 256);
+    let asm = Asm::new(code.labels, 16 * code.insts.len() + 256);
     let vectors = scratch_vectors(isa);
-    let mut emit = Emit { asm, program, places, isa, vectors, checked: Vec::new() };
+    let mut emit = Emit { asm, code, allocations, isa, vectors, checked: Vec::new() };
     emit.prologue();
-    for inst in &program.insts {
-        if let Some(bounds) = &program.bounds {
+    for inst in &code.insts {
+        if let Some(bounds) = &code.bounds {
             emit.check(inst, bounds)?;
         }
         emit.inst(inst);
@@ -42,8 +46,8 @@ pub(super) fn emit(program: &Program, places: &Places, isa: Isa) -> Result<(Vec<
 
 pub(super) struct Emit<'p> {
     pub(super) asm: Asm,
-    pub(super) program: &'p Program,
-    pub(super) places: &'p Places,
+    pub(super) code: &'p VirtualCode,
+    pub(super) allocations: &'p Allocations,
     isa: Isa,
     /// Scratch registers.
     vectors: [u8; 2],
@@ -60,20 +64,20 @@ pub(super) fn fields(len: Len, reg: u8, vvvv: u8, rm: Rm) -> Fields {
 }
 
 impl Emit<'_> {
-    fn place(&self, reg: Reg) -> Place {
-        self.places.of[reg.0 as usize]
+    fn allocation(&self, reg: Reg) -> Allocation {
+        self.allocations.of[reg.0 as usize]
     }
 
-    pub(super) fn class(&self, reg: Reg) -> Class {
-        self.program.regs[reg.0 as usize].class
+    pub(super) fn class(&self, reg: Reg) -> RegClass {
+        self.code.regs[reg.0 as usize].class
     }
 
     pub(super) fn len(&self, reg: Reg) -> Len {
-        self.program.regs[reg.0 as usize].len
+        self.code.regs[reg.0 as usize].len
     }
 
     fn fixed(&self, reg: Reg) -> Fixed {
-        self.program.regs[reg.0 as usize].fixed.expect("only constants are placed behind the code")
+        self.code.regs[reg.0 as usize].fixed.expect("only constants are placed behind the code")
     }
 
     fn evex(&self) -> bool {
@@ -91,11 +95,11 @@ impl Emit<'_> {
 
     fn prologue(&mut self) {
         for reg in CALLEE_SAVED {
-            if self.places.general_used >> reg & 1 != 0 {
+            if self.allocations.general_used >> reg & 1 != 0 {
                 self.push_or_pop(0x50, reg);
             }
         }
-        let frame = self.places.frame_bytes as i32;
+        let frame = self.allocations.frame_bytes as i32;
         if frame > 0 {
             // The frame is aligned; where the stack was is kept behind it.
             self.asm.general(&[0x8b], true, RAX, Rm::Reg(RSP), 0);
@@ -109,7 +113,7 @@ impl Emit<'_> {
             self.asm.raw(&[-64i8 as u8]);
             self.asm.general(&[0x89], true, RAX, stack(frame), 0);
         }
-        if self.program.bounds.is_some() {
+        if self.code.bounds.is_some() {
             // Arguments, where the calling convention puts them.
             const RDI: u8 = 7;
             const RCX: u8 = 1;
@@ -120,18 +124,18 @@ impl Emit<'_> {
     }
 
     pub(super) fn epilogue(&mut self) {
-        if self.program.streams {
+        if self.code.streams {
             // sfence: what went past the caches is in place before anybody is told so.
             self.asm.raw(&[0x0f, 0xae, 0xf8]);
         }
         // vzeroupper
         self.asm.raw(&[0xc5, 0xf8, 0x77]);
-        let frame = self.places.frame_bytes as i32;
+        let frame = self.allocations.frame_bytes as i32;
         if frame > 0 {
             self.asm.general(&[0x8b], true, RSP, stack(frame), 0);
         }
         for reg in CALLEE_SAVED.into_iter().rev() {
-            if self.places.general_used >> reg & 1 != 0 {
+            if self.allocations.general_used >> reg & 1 != 0 {
                 self.push_or_pop(0x58, reg);
             }
         }
@@ -149,13 +153,13 @@ impl Emit<'_> {
 
     /// A general register with the value.
     fn general(&mut self, reg: Reg, scratch: u8) -> u8 {
-        match self.place(reg) {
-            Place::Machine(n) => n,
-            Place::Stack(at) => {
+        match self.allocation(reg) {
+            Allocation::Machine(n) => n,
+            Allocation::Stack(at) => {
                 self.asm.general(&[0x8b], true, scratch, stack(at), 0);
                 scratch
             }
-            Place::Constant | Place::None => {
+            Allocation::Constant | Allocation::None => {
                 if let Fixed::Int(value) = self.fixed(reg) {
                     self.set_int(scratch, value);
                 }
@@ -166,9 +170,9 @@ impl Emit<'_> {
 
     /// A value of a general register wherever it lies.
     fn general_rm(&mut self, reg: Reg) -> Rm {
-        match (self.place(reg), self.program.regs[reg.0 as usize].fixed) {
-            (Place::Machine(n), _) => Rm::Reg(n),
-            (Place::Stack(at), _) => stack(at),
+        match (self.allocation(reg), self.code.regs[reg.0 as usize].fixed) {
+            (Allocation::Machine(n), _) => Rm::Reg(n),
+            (Allocation::Stack(at), _) => stack(at),
             (_, Some(Fixed::Int(value))) => {
                 Rm::Pool { at: self.asm.constant(&value.to_le_bytes()), splat: false }
             }
@@ -178,17 +182,19 @@ impl Emit<'_> {
 
     /// The machine register that an instruction writes in place of `reg`.
     fn general_dst(&self, reg: Reg) -> u8 {
-        match self.place(reg) {
-            Place::Machine(n) => n,
+        match self.allocation(reg) {
+            Allocation::Machine(n) => n,
             _ => RAX,
         }
     }
 
     /// Writes a result to the stack if it belongs there.
     fn general_done(&mut self, reg: Reg, from: u8) {
-        match self.place(reg) {
-            Place::Machine(n) if n != from => self.asm.general(&[0x8b], true, n, Rm::Reg(from), 0),
-            Place::Stack(at) => self.asm.general(&[0x89], true, from, stack(at), 0),
+        match self.allocation(reg) {
+            Allocation::Machine(n) if n != from => {
+                self.asm.general(&[0x8b], true, n, Rm::Reg(from), 0)
+            }
+            Allocation::Stack(at) => self.asm.general(&[0x89], true, from, stack(at), 0),
             _ => {}
         }
     }
@@ -219,7 +225,7 @@ impl Emit<'_> {
             (self.general(mem.base, RAX), mem.disp)
         };
         let index = mem.index.is_some().then(|| match self.class(mem.index) {
-            Class::Vector => self.vector_in(mem.index, 1),
+            RegClass::Vector => self.vector_in(mem.index, 1),
             _ => self.general(mem.index, RDX),
         });
         Rm::Mem { base, index, shift: mem.shift, disp }
@@ -230,7 +236,7 @@ impl Emit<'_> {
         match fixed {
             Fixed::Bits32(bits) => bits.to_le_bytes().repeat(size.div_ceil(4)),
             Fixed::Bits64(bits) => bits.to_le_bytes().repeat(size.div_ceil(8)),
-            Fixed::Table(n) => self.program.tables[n as usize].clone(),
+            Fixed::Table(n) => self.code.tables[n as usize].clone(),
             Fixed::Mask(_) | Fixed::Int(_) => unreachable!("not a vector"),
         }
     }
@@ -238,12 +244,12 @@ impl Emit<'_> {
     /// A vector register with the value.
     pub(super) fn vector_in(&mut self, reg: Reg, scratch: usize) -> u8 {
         let n = self.vectors[scratch];
-        match self.place(reg) {
-            Place::Machine(n) => return n,
-            Place::Stack(at) => {
+        match self.allocation(reg) {
+            Allocation::Machine(n) => return n,
+            Allocation::Stack(at) => {
                 self.vector(ops::MOV_LOAD, fields(self.len(reg), n, 0, stack(at)));
             }
-            Place::Constant | Place::None => self.set_constant(n, reg),
+            Allocation::Constant | Allocation::None => self.set_constant(n, reg),
         }
         n
     }
@@ -286,10 +292,10 @@ impl Emit<'_> {
         if !op.takes_memory() {
             return Rm::Reg(self.vector_in(reg, 1));
         }
-        match self.place(reg) {
-            Place::Machine(n) => Rm::Reg(n),
-            Place::Stack(at) => stack(at),
-            Place::Constant | Place::None => {
+        match self.allocation(reg) {
+            Allocation::Machine(n) => Rm::Reg(n),
+            Allocation::Stack(at) => stack(at),
+            Allocation::Constant | Allocation::None => {
                 let fixed = self.fixed(reg);
                 let splat = match fixed {
                     _ if !self.evex() || !op.splats() => None,
@@ -315,10 +321,10 @@ impl Emit<'_> {
     /// A mask register with the value.
     pub(super) fn mask_in(&mut self, reg: Reg, scratch: usize) -> u8 {
         let n = SCRATCH_MASKS[scratch];
-        match self.place(reg) {
-            Place::Machine(n) => return n,
-            Place::Stack(at) => self.vex(ops::MASK_MOV, Len::X, n, 0, stack(at)),
-            Place::Constant | Place::None => self.set_mask(n, reg),
+        match self.allocation(reg) {
+            Allocation::Machine(n) => return n,
+            Allocation::Stack(at) => self.vex(ops::MASK_MOV, Len::X, n, 0, stack(at)),
+            Allocation::Constant | Allocation::None => self.set_mask(n, reg),
         }
         n
     }
@@ -338,31 +344,31 @@ impl Emit<'_> {
     /// An operand in a register of its class.
     fn reg_in(&mut self, reg: Reg, scratch: usize) -> u8 {
         match self.class(reg) {
-            Class::Vector => self.vector_in(reg, scratch),
-            Class::Mask => self.mask_in(reg, scratch),
-            Class::General => self.general(reg, SCRATCH_GENERAL[scratch]),
+            RegClass::Vector => self.vector_in(reg, scratch),
+            RegClass::Mask => self.mask_in(reg, scratch),
+            RegClass::General => self.general(reg, SCRATCH_GENERAL[scratch]),
         }
     }
 
     /// The machine register that an instruction writes in place of `reg`.
     fn dst(&self, reg: Reg) -> u8 {
-        match (self.place(reg), self.class(reg)) {
-            (Place::Machine(n), _) => n,
-            (_, Class::Vector) => self.vectors[0],
-            (_, Class::Mask) => SCRATCH_MASKS[0],
-            (_, Class::General) => RAX,
+        match (self.allocation(reg), self.class(reg)) {
+            (Allocation::Machine(n), _) => n,
+            (_, RegClass::Vector) => self.vectors[0],
+            (_, RegClass::Mask) => SCRATCH_MASKS[0],
+            (_, RegClass::General) => RAX,
         }
     }
 
     /// Writes a result to the stack if it belongs there.
     fn done(&mut self, reg: Reg, from: u8) {
-        let Place::Stack(at) = self.place(reg) else { return };
+        let Allocation::Stack(at) = self.allocation(reg) else { return };
         match self.class(reg) {
-            Class::Vector => {
+            RegClass::Vector => {
                 self.vector(ops::MOV_STORE, fields(self.len(reg), from, 0, stack(at)));
             }
-            Class::Mask => self.vex(ops::MASK_STORE, Len::X, from, 0, stack(at)),
-            Class::General => self.asm.general(&[0x89], true, from, stack(at), 0),
+            RegClass::Mask => self.vex(ops::MASK_STORE, Len::X, from, 0, stack(at)),
+            RegClass::General => self.asm.general(&[0x89], true, from, stack(at), 0),
         }
     }
 
@@ -377,7 +383,7 @@ impl Emit<'_> {
         match *inst {
             Inst::Argument { dst, from } => self.general_done(dst, from),
             Inst::Fixed { dst } => {
-                if let Place::Machine(n) = self.place(dst) {
+                if let Allocation::Machine(n) = self.allocation(dst) {
                     self.set_fixed(dst, n);
                 }
             }
@@ -402,7 +408,7 @@ impl Emit<'_> {
                 let src = self.vector_in(src, 0);
                 let rm = self.address(mem);
                 let mut store = Fields { imm, ..fields(len, src, 0, rm) };
-                if mask.is_some() && self.class(mask) == Class::Vector {
+                if mask.is_some() && self.class(mask) == RegClass::Vector {
                     store.vvvv = self.vector_in(mask, 1);
                 } else {
                     store.mask = self.mask_of(mask);
@@ -444,12 +450,12 @@ impl Emit<'_> {
             Inst::UnlessAny { mask, to } => {
                 let n = self.reg_in(mask, 0);
                 match self.class(mask) {
-                    Class::Vector => {
+                    RegClass::Vector => {
                         self.vector(ops::VECTOR_ANY, fields(self.len(mask), n, 0, Rm::Reg(n)));
                     }
                     _ => {
                         let op =
-                            if self.program.lanes > 8 { ops::MASK_ANY_16 } else { ops::MASK_ANY_8 };
+                            if self.code.lanes > 8 { ops::MASK_ANY_16 } else { ops::MASK_ANY_8 };
                         self.vex(op, Len::X, n, 0, Rm::Reg(n));
                     }
                 }
@@ -478,31 +484,31 @@ impl Emit<'_> {
 
     /// Copies a vector to a machine register.
     fn vector_to(&mut self, reg: Reg, to: u8) {
-        match self.place(reg) {
-            Place::Machine(n) if n == to => {}
-            Place::Machine(n) => {
+        match self.allocation(reg) {
+            Allocation::Machine(n) if n == to => {}
+            Allocation::Machine(n) => {
                 self.vector(ops::MOV_REG, fields(self.len(reg), to, 0, Rm::Reg(n)));
             }
-            Place::Stack(at) => {
+            Allocation::Stack(at) => {
                 self.vector(ops::MOV_LOAD, fields(self.len(reg), to, 0, stack(at)));
             }
-            Place::Constant | Place::None => self.set_constant(to, reg),
+            Allocation::Constant | Allocation::None => self.set_constant(to, reg),
         }
     }
 
     fn mov(&mut self, dst: Reg, src: Reg) {
-        let (to, from) = (self.place(dst), self.place(src));
-        if to == from || to == Place::None {
+        let (to, from) = (self.allocation(dst), self.allocation(src));
+        if to == from || to == Allocation::None {
             return;
         }
         match (self.class(dst), to) {
-            (Class::Vector, Place::Machine(to)) => self.vector_to(src, to),
-            (Class::Mask, Place::Machine(to)) => match from {
-                Place::Machine(n) => self.vex(ops::MASK_MOV, Len::X, to, 0, Rm::Reg(n)),
-                Place::Stack(at) => self.vex(ops::MASK_MOV, Len::X, to, 0, stack(at)),
+            (RegClass::Vector, Allocation::Machine(to)) => self.vector_to(src, to),
+            (RegClass::Mask, Allocation::Machine(to)) => match from {
+                Allocation::Machine(n) => self.vex(ops::MASK_MOV, Len::X, to, 0, Rm::Reg(n)),
+                Allocation::Stack(at) => self.vex(ops::MASK_MOV, Len::X, to, 0, stack(at)),
                 _ => self.set_mask(to, src),
             },
-            (Class::General, Place::Machine(to)) => {
+            (RegClass::General, Allocation::Machine(to)) => {
                 let from = self.general(src, to);
                 if from != to {
                     self.asm.general(&[0x8b], true, to, Rm::Reg(from), 0);
@@ -530,8 +536,8 @@ impl Emit<'_> {
         if let Src::Reg(second) = b
             && op.commutes
             && a.is_some()
-            && !matches!(self.place(a), Place::Machine(_))
-            && matches!(self.place(second), Place::Machine(_))
+            && !matches!(self.allocation(a), Allocation::Machine(_))
+            && matches!(self.allocation(second), Allocation::Machine(_))
         {
             (a, b) = (second, a.into());
         }
@@ -539,9 +545,9 @@ impl Emit<'_> {
         let rm = match b {
             Src::Mem(mem) => self.address(mem),
             Src::Reg(b) => match self.class(b) {
-                Class::Vector => self.vector_rm(b, op, len),
-                Class::Mask => Rm::Reg(self.mask_in(b, 1)),
-                Class::General => Rm::Reg(self.general(b, RAX)),
+                RegClass::Vector => self.vector_rm(b, op, len),
+                RegClass::Mask => Rm::Reg(self.mask_in(b, 1)),
+                RegClass::General => Rm::Reg(self.general(b, RAX)),
             },
         };
         let to = self.dst(dst);
@@ -553,8 +559,8 @@ impl Emit<'_> {
     /// A fused product, in the form that needs no move.
     fn fma(&mut self, op: Op, len: Len, dst: Reg, a: Reg, b: Reg, c: Reg) {
         let to = self.dst(dst);
-        let at = |this: &Self, reg| match this.place(reg) {
-            Place::Machine(n) => Some(n),
+        let at = |this: &Self, reg| match this.allocation(reg) {
+            Allocation::Machine(n) => Some(n),
             _ => None,
         };
         let [in_a, in_b, in_c] = [a, b, c].map(|reg| at(self, reg));
@@ -700,8 +706,8 @@ impl Emit<'_> {
     fn store_scalar(&mut self, src: Reg, mem: Address, scalar: Scalar) {
         // Both scratch registers may be needed for the address; a spilled source is reached by
         // computing the address first.
-        let placed = match self.place(src) {
-            Place::Machine(n) => Some(n),
+        let placed = match self.allocation(src) {
+            Allocation::Machine(n) => Some(n),
             _ => None,
         };
         let rm = self.address(mem);
@@ -746,17 +752,18 @@ impl Emit<'_> {
     fn alu(&mut self, op: Alu, dst: Reg, a: Reg, b: Operand) {
         // Results are made in `rax` where writing the destination would destroy the second source.
         let to = self.general_dst(dst);
-        let clobbers = matches!(b, Operand::Reg(b) if self.place(b) == Place::Machine(to));
+        let clobbers =
+            matches!(b, Operand::Reg(b) if self.allocation(b) == Allocation::Machine(to));
         let at = if clobbers { RAX } else { to };
         match op {
-            Alu::Add => match (self.place(a), b) {
-                (Place::Machine(base), Operand::Imm(disp)) if base != to => {
+            Alu::Add => match (self.allocation(a), b) {
+                (Allocation::Machine(base), Operand::Imm(disp)) if base != to => {
                     let rm = Rm::Mem { base, index: None, shift: 0, disp };
                     self.asm.general(&[0x8d], true, to, rm, 0);
                     return self.general_done(dst, to);
                 }
-                (Place::Machine(base), Operand::Reg(second)) if base != to => {
-                    if let Place::Machine(index) = self.place(second) {
+                (Allocation::Machine(base), Operand::Reg(second)) if base != to => {
+                    if let Allocation::Machine(index) = self.allocation(second) {
                         let rm = Rm::Mem { base, index: Some(index), shift: 0, disp: 0 };
                         self.asm.general(&[0x8d], true, to, rm, 0);
                         return self.general_done(dst, to);

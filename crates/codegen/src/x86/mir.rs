@@ -25,7 +25,7 @@ impl Reg {
 
 /// A set of registers that are interchangeable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Class {
+pub(super) enum RegClass {
     Vector,
     Mask,
     General,
@@ -48,8 +48,8 @@ pub(super) enum Fixed {
 
 /// What is known of a register.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct About {
-    pub(super) class: Class,
+pub(super) struct RegInfo {
+    pub(super) class: RegClass,
     /// Of a vector.
     pub(super) len: Len,
     pub(super) fixed: Option<Fixed>,
@@ -338,11 +338,12 @@ impl Inst {
     }
 }
 
-/// What selection makes of a kernel.
-pub(super) struct Program {
+/// A kernel's instructions over virtual registers: what selection makes, and registers are allocated
+/// for.
+pub(super) struct VirtualCode {
     pub(super) lanes: usize,
     pub(super) insts: Vec<Inst>,
-    pub(super) regs: Vec<About>,
+    pub(super) regs: Vec<RegInfo>,
     pub(super) tables: Vec<Vec<u8>>,
     pub(super) labels: usize,
     /// Bytes of the kernel's own memory on the stack, beside what is spilled.
@@ -350,11 +351,11 @@ pub(super) struct Program {
     /// Whether anything is written past the caches.
     pub(super) streams: bool,
     /// What accesses are checked against; without it, they are not.
-    pub(super) bounds: Option<Bounds>,
+    pub(super) bounds: Option<BufferSizes>,
 }
 
 /// The sizes of what a kernel touches, in bytes.
-pub(super) struct Bounds {
+pub(super) struct BufferSizes {
     /// The buffers of the caller, by number.
     pub(super) params: Vec<usize>,
     pub(super) scratch: usize,
@@ -362,7 +363,7 @@ pub(super) struct Bounds {
     pub(super) spare: i32,
 }
 
-impl Bounds {
+impl BufferSizes {
     pub(super) fn size(&self, buf: Buf) -> usize {
         match buf {
             Buf::Param(n) => self.params[n as usize],

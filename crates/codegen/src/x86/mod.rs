@@ -151,12 +151,12 @@ pub fn compile_checked(kernel: &Kernel, isa: Isa) -> Result<MachineCode> {
 
 fn code(kernel: &Kernel, isa: Isa, checked: bool) -> Result<MachineCode> {
     kernel.check().map_err(Error::internal)?;
-    let mut program = select::select(kernel, isa)?;
+    let mut virtual_code = select::select(kernel, isa)?;
     if checked {
-        bounds::add(&mut program, kernel);
+        bounds::add(&mut virtual_code, kernel);
     }
-    let places = alloc::allocate(&mut program, isa);
-    let (bytes, accesses) = emit::emit(&program, &places, isa)?;
+    let allocations = alloc::allocate(&mut virtual_code, isa);
+    let (bytes, accesses) = emit::emit(&virtual_code, &allocations, isa)?;
     Ok(MachineCode { bytes, accesses, isa, interface: Interface::of(kernel) })
 }
 

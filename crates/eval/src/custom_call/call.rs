@@ -10,8 +10,8 @@ use crate::services::Participant;
 /// A call of a user's function: what it is told, its operands, and where its results go.
 ///
 /// Operands and results are numbered as arrays and tokens, tuples taken apart. What a result holds when
-/// the call begins means nothing, apart from those of [`CallInfo::aliases`]: a function writes all of
-/// it.
+/// the call begins means nothing: a function writes all of it. Those of [`CallInfo::aliases`] hold
+/// the value of an operand, which is read there and nowhere else.
 pub struct Call<'c> {
     pub(super) info: &'c CallInfo,
     pub(super) participant: Participant,
@@ -55,18 +55,33 @@ impl<'c> Call<'c> {
         self.results.len()
     }
 
-    /// The bytes of all parts of the operands, and of the result to be written; tokens have none.
+    /// The bytes of all parts of the operands, and of the result to be written; none of tokens, and of
+    /// operands that a result holds ([`Call::result_of`]).
     pub fn bytes(&mut self) -> (&'c [&'c [u8]], &mut [&'c mut [u8]]) {
         (self.operands, &mut self.results)
     }
 
-    /// A part of the operands. Errors: there is none of this number, or it is a token.
+    /// The part of the result that holds a part of the operands when the call begins: the two share
+    /// memory, and the operand is read there.
+    pub fn result_of(&self, operand: usize) -> Option<usize> {
+        let alias = self.info.aliases.iter().find(|&&(_, shared)| shared == operand);
+        alias.map(|&(result, _)| result)
+    }
+
+    /// A part of the operands. Errors: there is none of this number, it is a token, or a result holds
+    /// it ([`Call::result_of`]).
     pub fn operand(&self, number: usize) -> Result<ArrayView<'c>> {
         let shape = array(self.operand_shapes, number, "operand")?;
+        if let Some(result) = self.result_of(number) {
+            return Err(Error::invalid(format!(
+                "operand {number} shares its memory with result {result} \
+                 (output_to_operand_aliasing), which holds it when the call begins"
+            )));
+        }
         Ok(ArrayView { shape, bytes: self.operands[number] })
     }
 
-    /// A part of the result, to be written. Errors: as for [`Call::operand`].
+    /// A part of the result, to be written. Errors: there is none of this number, or it is a token.
     pub fn result_mut(&mut self, number: usize) -> Result<ArrayViewMut<'_>> {
         let shape = array(self.result_shapes, number, "result")?;
         Ok(ArrayViewMut { shape, bytes: &mut *self.results[number] })

@@ -26,8 +26,8 @@ pub struct CallInfo {
     pub operands: Vec<Shape>,
     /// The shape of the result, with its layout likewise.
     pub result: Shape,
-    /// Parts of the result that hold the value of a part of the operands when the call begins:
-    /// (result, operand).
+    /// Parts of the result that share the memory of a part of the operands, and hold its value when
+    /// the call begins: (result, operand).
     pub aliases: Vec<(usize, usize)>,
 }
 
@@ -79,6 +79,11 @@ impl CallInfo {
     /// The string that the function is told; empty if there is none.
     pub fn opaque(&self) -> &str {
         self.config.as_ref().map_or("", BackendConfig::as_str)
+    }
+
+    /// Whether a part of the operands shares the memory of a result.
+    pub fn is_shared(&self, operand: usize) -> bool {
+        self.aliases.iter().any(|&(_, shared)| shared == operand)
     }
 
     /// The arrays of the operands, by number; tokens are none.

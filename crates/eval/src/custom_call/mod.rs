@@ -8,7 +8,7 @@ mod info;
 mod order;
 mod view;
 
-use helio_ir::{Array, CompId, ElementType, Error, InstrId, Literal, Result, Shape, memory, ops};
+use helio_ir::{Array, ElementType, Error, InstrAt, Literal, Result, Shape, memory, ops};
 use helio_limits::Meter;
 
 pub use call::Call;
@@ -40,7 +40,8 @@ pub fn is_defined(target: &str) -> bool {
 }
 
 /// Calls a function on the bytes of its operands, and of its results, which it writes; tuples are taken
-/// apart, tokens have no bytes, and all arrays are row-major.
+/// apart, tokens have no bytes, and all arrays are row-major. An operand that shares memory with a
+/// result ([`CallInfo::aliases`]) is what that result holds; its own bytes do not matter.
 ///
 /// Errors: what the function returns, with its name, or the message of its panic; the limits of the
 /// run.
@@ -56,16 +57,18 @@ pub fn perform(
     if operand_shapes.len() != operands.len() || result_shapes.len() != results.len() {
         return Err(Error::internal("a custom call with other operands than its instruction"));
     }
-    for (shape, bytes) in result_shapes.iter().zip(&mut *results) {
+    for (number, (shape, bytes)) in result_shapes.iter().zip(&mut *results).enumerate() {
         // A `bool` is 0 or 1, whatever was there.
-        if shape.is_some_and(|shape| shape.element().is_pred()) {
+        let is_new = !info.aliases.iter().any(|&(result, _)| result == number);
+        if is_new && shape.is_some_and(|shape| shape.element().is_pred()) {
             bytes.fill(0);
         }
     }
-    for &(result, operand) in &info.aliases {
-        results[result].copy_from_slice(operands[operand]);
+    let (mut own_shapes, mut own) = (operand_shapes.clone(), operands.to_vec());
+    for &(_, operand) in &info.aliases {
+        (own_shapes[operand], own[operand]) = (None, &[]);
     }
-    let read = Reordered::operands(&operand_shapes, operands)?;
+    let read = Reordered::operands(&own_shapes, &own)?;
     let mut written = Reordered::results(&result_shapes, results)?;
     let mut call = Call {
         info,
@@ -74,7 +77,7 @@ pub fn perform(
         meter,
         operand_shapes: &operand_shapes,
         result_shapes: &result_shapes,
-        operands: &read.operand_slices(operands),
+        operands: &read.operand_slices(&own),
         results: written.result_slices(results),
     };
     let name = || format!("custom call `{}`", info.target);
@@ -106,7 +109,7 @@ pub(crate) fn custom_call(
     evaluator: &Evaluator<'_>,
     args: &[Literal],
     shape: &Shape,
-    (computation, instr): (CompId, InstrId),
+    (computation, instr): InstrAt,
 ) -> Result<Literal> {
     let target = op.target.as_str();
     let Some(function) = evaluator.cx.custom_calls.find(target) else {
@@ -125,6 +128,9 @@ pub(crate) fn custom_call(
     let operands: Vec<&[u8]> = bytes.iter().map(|bytes| &**bytes).collect();
     let mut results = shape.leaves().into_iter().map(Written::new).collect::<Result<Vec<_>>>()?;
     let mut slices: Vec<&mut [u8]> = results.iter_mut().map(Written::bytes).collect();
+    for &(result, operand) in &info.aliases {
+        slices[result].copy_from_slice(operands[operand]);
+    }
     perform(&*function, &info, evaluator.cx, &evaluator.meter, &operands, &mut slices)?;
     assemble(shape, &mut results.into_iter().map(Written::literal))
 }

@@ -114,12 +114,12 @@ fn element_starts(shape: &Shape) -> Vec<usize> {
 }
 
 /// An array: the instruction that makes it, and which of its arrays it is.
-pub(super) type Origin = (InstrId, usize);
+pub(super) type ArrayId = (InstrId, usize);
 
 /// What becomes of the arrays of a computation.
 pub(super) struct Leaves {
     /// For each instruction, where its arrays come from.
-    origins: Vec<Vec<Origin>>,
+    origins: Vec<Vec<ArrayId>>,
     /// For each array, the last instruction that uses it; the number of instructions if the result
     /// contains it.
     last_use: Vec<Vec<Option<usize>>>,
@@ -130,7 +130,7 @@ pub(super) struct Leaves {
 impl Leaves {
     pub(super) fn of(computation: &Computation, effects: &Effects) -> Self {
         let count = computation.instrs().len();
-        let mut origins: Vec<Vec<Origin>> = Vec::with_capacity(count);
+        let mut origins: Vec<Vec<ArrayId>> = Vec::with_capacity(count);
         let mut last_use: Vec<Vec<Option<usize>>> = Vec::with_capacity(count);
         let mut starts: Vec<Vec<usize>> = Vec::with_capacity(count);
         for id in computation.ids() {
@@ -187,23 +187,23 @@ impl Leaves {
     }
 
     /// Whether anything uses an array.
-    pub(super) fn is_leaf_used(&self, (instr, leaf): Origin) -> bool {
+    pub(super) fn is_leaf_used(&self, (instr, leaf): ArrayId) -> bool {
         self.last_use[instr.index()][leaf].is_some()
     }
 
     /// Where the arrays of an instruction come from.
-    pub(super) fn origins(&self, id: InstrId) -> &[Origin] {
+    pub(super) fn origins(&self, id: InstrId) -> &[ArrayId] {
         &self.origins[id.index()]
     }
 
     /// Where the arrays of an instruction's operands come from, one after the other.
-    pub(super) fn operand_origins(&self, computation: &Computation, id: InstrId) -> Vec<Origin> {
+    pub(super) fn operand_origins(&self, computation: &Computation, id: InstrId) -> Vec<ArrayId> {
         let operands = read_operands(computation, id);
         operands.iter().flat_map(|o| self.origins[o.index()].iter().copied()).collect()
     }
 
     /// Whether nothing uses an array after instruction `at`.
-    pub(super) fn dies_at(&self, (instr, leaf): Origin, at: InstrId) -> bool {
+    pub(super) fn dies_at(&self, (instr, leaf): ArrayId, at: InstrId) -> bool {
         self.last_use[instr.index()][leaf].is_none_or(|last| last <= at.index())
     }
 }

@@ -3,18 +3,18 @@
 use std::iter::zip;
 use std::sync::Arc;
 
-use helio_codegen::backend::Arg as FunctionArg;
+use helio_codegen::backend::FunctionArg;
 use helio_codegen::lower::{Arg, Stage, lower_scalar};
 use helio_codegen::machine::MachineCode;
 use helio_codegen::{Code, Function, Vouched, kernel};
 use helio_ir::{CompId, Error, Module, Verified};
-use helio_runtime::program::{Action, Failure, Kernel, RawKernel};
+use helio_runtime::program::{Failure, Kernel, RawKernel};
 use helio_runtime::{Jit, JitArg, JitBatch, LateFunction, Threads};
 use smallvec::SmallVec;
 
 use super::native::Written;
 use super::target::KernelCode;
-use super::{Planned, Planner, StorageId, Target};
+use super::{Action, Planned, Planner, StorageId, Target};
 use crate::interpreted::Reason;
 
 /// Processor cycles in a nanosecond, about: kernels state the work of one number of their range in

@@ -1,9 +1,8 @@
 //! Steps for single instructions.
 
 use helio_ir::{InstrId, Op};
-use helio_runtime::program::Step;
 
-use super::{Frame, Planned, Planner, StorageId};
+use super::{Frame, Planned, Planner, Step, StorageId};
 
 impl<'m> Planner<'m> {
     /// Appends the steps of an instruction; gives the storages of its results.
@@ -25,6 +24,11 @@ impl<'m> Planner<'m> {
         }
         if let Some(values) = self.bound(frame, id, steps)? {
             return Ok(values);
+        }
+        if let Op::CustomCall(op) = &frame.computation.instr(id).op
+            && !op.output_to_operand_aliasing.is_empty()
+        {
+            return self.sharing_call(frame, id, steps);
         }
         self.host(frame, id, steps)
     }

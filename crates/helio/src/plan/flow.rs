@@ -5,11 +5,11 @@ use std::collections::{HashMap, HashSet};
 use helio_codegen::state_loop::state_loop;
 use helio_ir::{InstrId, Number, Op, ops};
 use helio_passes::recognize;
-use helio_runtime::program::{Action, Branch, Selector, Step, While};
+use helio_runtime::program::{Branch, Selector, While};
 
-use super::arrays::{self, Origin};
+use super::arrays::{self, ArrayId};
 use super::native::{LoopCode, Steps};
-use super::{Frame, Loop, Owner, Planned, Planner, Source, StorageId};
+use super::{Action, Frame, Loop, Owner, Planned, Planner, Source, Step, StorageId};
 
 /// The steps of a loop.
 struct LoopSteps {
@@ -131,7 +131,7 @@ impl<'m> Planner<'m> {
     ) -> Vec<StorageId> {
         let init = frame.operands(id);
         let origins = frame.leaves.operand_origins(frame.computation, id);
-        let mut uses: HashMap<Origin, usize> = HashMap::with_capacity(origins.len());
+        let mut uses: HashMap<ArrayId, usize> = HashMap::with_capacity(origins.len());
         for &origin in &origins {
             *uses.entry(origin).or_default() += 1;
         }
@@ -194,7 +194,7 @@ impl<'m> Planner<'m> {
     }
 
     /// How often a loop runs, if it counts from a constant to a constant.
-    fn trips(&self, frame: &Frame<'m>, op: &ops::While, init: &[Origin]) -> Option<u64> {
+    fn trips(&self, frame: &Frame<'m>, op: &ops::While, init: &[ArrayId]) -> Option<u64> {
         let counter = recognize::counted_loop(self.module, op.condition, op.body)?;
         let body = self.module.computation(op.body);
         let state = &body.instr(*body.params().get(&0)?).shape;

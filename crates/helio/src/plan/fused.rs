@@ -8,10 +8,10 @@ use std::sync::Arc;
 use helio_codegen::lower::{Arg, Lowered, Stage, lower};
 use helio_ir::{CompId, InstrId, Shape, ops};
 use helio_runtime::kernels::STREAM_BYTES;
-use helio_runtime::program::{Action, Finished, RawKernel, Step};
+use helio_runtime::program::{Finished, RawKernel};
 
-use super::arrays::Origin;
-use super::{Frame, Planned, Planner, StorageId, proof};
+use super::arrays::ArrayId;
+use super::{Action, Frame, Planned, Planner, Step, StorageId, proof};
 
 /// What has been made of fused computations: several fusions may have the same.
 #[derive(Default)]
@@ -60,19 +60,65 @@ impl<'m> Planner<'m> {
         frame: &Frame<'m>,
         id: InstrId,
         (lowered, form): (&Lowered, Option<Form>),
-        operands: (Vec<StorageId>, Vec<Origin>),
+        operands: (Vec<StorageId>, Vec<ArrayId>),
         steps: &mut Vec<Step>,
     ) -> Planned<Vec<StorageId>> {
         let Lowered { temps, stages, in_place, updates } = lowered;
-        let (operands, origins) = operands;
-        // An operand that ends here, and is passed only once, may give its storage away.
+        let shared = self.results_in_place(frame, id, lowered, (&operands.0, &operands.1), steps);
+        let operands = operands.0;
+        let shares = |&&(operand, leaf): &&(usize, usize)| {
+            shared[leaf].is_some_and(|result| result == self.find(operands[operand]))
+        };
+        let pairs: Vec<_> = in_place.iter().chain(updates).filter(shares).copied().collect();
+        proof::check_lowered(lowered, &pairs);
+        self.position += 1;
+        let shapes = frame.computation.instr(id).shape.leaves();
+        let given = |(given, shape): (Option<StorageId>, &Shape)| match given {
+            Some(given) => Ok(given),
+            None => Ok(self.storage(self.bytes(shape)?, frame.owner)),
+        };
+        let results = shared.into_iter().zip(shapes).map(given);
+        let results = results.collect::<Planned<Vec<StorageId>>>()?;
+        let temps: Vec<StorageId> =
+            temps.iter().map(|&bytes| self.storage(bytes, frame.owner)).collect();
+        for (number, stage) in stages.iter().enumerate() {
+            // What shares its buffer with an operand is in the cache.
+            let streams = zip(&stage.kernel.params, &stage.args).map(|(param, arg)| {
+                matches!(arg, Arg::Result(leaf) if !operands.contains(&results[*leaf]))
+                    && param.write
+                    && param.bytes >= STREAM_BYTES
+            });
+            let streams: Vec<bool> = streams.collect();
+            let slots = stage.args.iter().map(|arg| match *arg {
+                Arg::Operand(i) => operands[i],
+                Arg::Result(leaf) => results[leaf],
+                Arg::Temp(i) => temps[i],
+            });
+            let slots: Vec<StorageId> = slots.collect();
+            let action = self.stage(stage, form.map(|form| (form, number)), streams, &slots)?;
+            self.push(steps, action, &slots);
+        }
+        self.join(steps);
+        Ok(results)
+    }
+
+    /// The results of a fusion that take over the storage of an operand: one that ends here, and is
+    /// passed only once, else what has to be updated is copied.
+    fn results_in_place(
+        &mut self,
+        frame: &Frame<'m>,
+        id: InstrId,
+        lowered: &Lowered,
+        (operands, origins): (&[StorageId], &[ArrayId]),
+        steps: &mut Vec<Step>,
+    ) -> Vec<Option<StorageId>> {
         let dies = |operand: usize| {
             let others = origins.iter().filter(|&&origin| origin == origins[operand]).count();
             others == 1 && frame.leaves.dies_at(origins[operand], id)
         };
-        let mut results: Vec<Option<StorageId>> =
-            vec![None; frame.computation.instr(id).shape.leaves().len()];
-        for &(operand, leaf) in updates {
+        let leaves = frame.computation.instr(id).shape.leaves().len();
+        let mut results: Vec<Option<StorageId>> = vec![None; leaves];
+        for &(operand, leaf) in &lowered.updates {
             let value = operands[operand];
             results[leaf] = Some(self.updated(value, frame.owner, dies(operand), steps));
         }
@@ -82,7 +128,8 @@ impl<'m> Planner<'m> {
                 matches!(steps.last().map(|step| &step.action), Some(Action::Kernel { outputs, .. })
                     if outputs.contains(&operands[operand]))
             };
-            let (first, others): (Vec<_>, Vec<_>) = in_place.iter().copied().partition(made);
+            let (first, others): (Vec<_>, Vec<_>) =
+                lowered.in_place.iter().copied().partition(made);
             for (operand, leaf) in first.into_iter().chain(others) {
                 let value = self.find(operands[operand]);
                 let is_taken = results.contains(&Some(value));
@@ -92,57 +139,33 @@ impl<'m> Planner<'m> {
                 }
             }
         }
-        let shares = |&&(operand, leaf): &&(usize, usize)| {
-            results[leaf].is_some_and(|result| result == self.find(operands[operand]))
-        };
-        let shared: Vec<_> = in_place.iter().chain(updates).filter(shares).copied().collect();
-        proof::check_lowered(lowered, &shared);
-        self.position += 1;
-        let shapes = frame.computation.instr(id).shape.leaves();
-        let given = |(given, shape): (Option<StorageId>, &Shape)| match given {
-            Some(given) => Ok(given),
-            None => Ok(self.storage(self.bytes(shape)?, frame.owner)),
-        };
-        let results = results.into_iter().zip(shapes).map(given);
-        let results = results.collect::<Planned<Vec<StorageId>>>()?;
-        let temps: Vec<StorageId> =
-            temps.iter().map(|&bytes| self.storage(bytes, frame.owner)).collect();
-        for (number, stage) in stages.iter().enumerate() {
-            let Stage { kernel, args, .. } = stage;
-            // What shares its buffer with an operand is in the cache.
-            let streams = zip(&kernel.params, args).map(|(param, arg)| {
-                matches!(arg, Arg::Result(leaf) if !operands.contains(&results[*leaf]))
-                    && param.write
-                    && param.bytes >= STREAM_BYTES
-            });
-            let streams: Vec<bool> = streams.collect();
-            let slots = args.iter().map(|arg| match *arg {
-                Arg::Operand(i) => operands[i],
-                Arg::Result(leaf) => results[leaf],
-                Arg::Temp(i) => temps[i],
-            });
-            let slots: Vec<StorageId> = slots.collect();
-            // In a loop that may become one kernel, each has code of its own.
-            let key =
-                form.filter(|_| self.compact.is_none()).map(|form| (form, number, streams.clone()));
-            let known = key.as_ref().and_then(|key| self.fused.code.get(key));
-            let action = match known {
-                Some(kernel) => Action::Raw { kernel: Arc::clone(kernel), slots: slots.clone() },
-                None => {
-                    let mut kernel = kernel.clone();
-                    for (param, stream) in streams.into_iter().enumerate() {
-                        kernel.set_stream(param, stream);
-                    }
-                    self.kernel_step(kernel, stage.cost, slots.clone())?
-                }
-            };
-            if let (Some(key), Action::Raw { kernel, .. }) = (key, &action) {
-                self.fused.code.entry(key).or_insert_with(|| Arc::clone(kernel));
-            }
-            self.push(steps, action, &slots);
+        results
+    }
+
+    /// What runs a stage of a fusion, some of whose parameters are streamed; `of` says which stage it is
+    /// of which computation, if others may have the same.
+    fn stage(
+        &mut self,
+        stage: &Stage,
+        of: Option<(Form, usize)>,
+        streams: Vec<bool>,
+        slots: &[StorageId],
+    ) -> Planned<Action> {
+        // In a loop that may become one kernel, each has code of its own.
+        let of = of.filter(|_| self.compact.is_none());
+        let key = of.map(|(form, number)| (form, number, streams.clone()));
+        if let Some(kernel) = key.as_ref().and_then(|key| self.fused.code.get(key)) {
+            return Ok(Action::Raw { kernel: Arc::clone(kernel), slots: slots.to_vec() });
         }
-        self.join(steps);
-        Ok(results)
+        let mut kernel = stage.kernel.clone();
+        for (param, stream) in streams.into_iter().enumerate() {
+            kernel.set_stream(param, stream);
+        }
+        let action = self.kernel_step(kernel, stage.cost, slots.to_vec())?;
+        if let (Some(key), Action::Raw { kernel, .. }) = (key, &action) {
+            self.fused.code.insert(key, Arc::clone(kernel));
+        }
+        Ok(action)
     }
 
     /// Makes one step of the last two, if the second is code that changes the only output of the

@@ -12,10 +12,10 @@ use helio_ir::{
     Array, CompId, Computation, Error, Instr, InstrId, Literal, Module, Op, Result, Shape,
 };
 use helio_runtime::Memory;
-use helio_runtime::program::{Action, Failure, Host, Step};
+use helio_runtime::program::{Failure, Host};
 
 use super::collective::{Collective, Surroundings};
-use super::{Frame, Planned, Planner, StorageId, arrays};
+use super::{Action, Frame, Planned, Planner, Step, StorageId, arrays};
 use crate::interpreted::Reason;
 
 /// What a host step does, resolved as far as it can be before the run.
@@ -35,7 +35,8 @@ pub(crate) enum HostCall {
     /// The number of this partition.
     PartitionId,
     /// A function of the user runs, on the memory of its operands and results; without one, the
-    /// interpreter knows what some targets mean.
+    /// interpreter knows what some targets mean. The operands that share memory with a result are in
+    /// the result when the call begins, and not among the inputs.
     CustomCall {
         /// The instruction.
         site: Site,
@@ -74,11 +75,11 @@ impl Calls {
         let op = &site.find(module).1.op;
         let depths = self.depths.get_or_init(|| call_depths(module));
         let call = match op.effect() {
-            _ if needs_deep_stack(op, depths) => HostCall::Interpret { site, is_deep: true },
             Effect::Foreign => {
                 let info = CallInfo::of(module, site.computation, site.instr)?;
                 HostCall::CustomCall { site, info: Box::new(info) }
             }
+            _ if needs_deep_stack(op, depths) => HostCall::Interpret { site, is_deep: true },
             Effect::Exchange if op.family() == Family::Host => HostCall::Feed(site),
             Effect::Exchange | Effect::None | Effect::Draw => {
                 HostCall::Interpret { site, is_deep: false }
@@ -115,8 +116,19 @@ impl<'m> Planner<'m> {
         }
         self.position += 1;
         let outputs = self.fresh(frame.owner, &frame.computation.instr(id).shape)?;
-        let op = &frame.computation.instr(id).op;
         self.at = (frame.id, id);
+        self.host_step(inputs, outputs, steps)
+    }
+
+    /// A step that calls the host for the instruction that is being planned.
+    pub(super) fn host_step(
+        &mut self,
+        inputs: Vec<StorageId>,
+        outputs: Vec<StorageId>,
+        steps: &mut Vec<Step>,
+    ) -> Planned<Vec<StorageId>> {
+        let (computation, instr) = self.at;
+        let op = &self.module.computation(computation).instr(instr).op;
         let native = match (op, self.collective(self.at)?) {
             (_, Some(collective)) => Some(HostCall::Collective(Box::new(collective))),
             (Op::ReplicaId(_), None) => Some(HostCall::ReplicaId),
@@ -127,7 +139,7 @@ impl<'m> Planner<'m> {
             Some(call) => self.calls.add(call),
             None => {
                 self.note(Reason::of(op, self.target.is_level_zero));
-                self.calls.push(self.module, Site { computation: frame.id, instr: id })?
+                self.calls.push(self.module, Site { computation, instr })?
             }
         };
         let touches: Vec<StorageId> = inputs.iter().chain(&outputs).copied().collect();
@@ -202,10 +214,19 @@ impl<'a, 'e> Caller<'a, 'e> {
         inputs: &[&[u8]],
         outputs: &mut [&mut [u8]],
     ) -> Result<()> {
+        let mut inputs = inputs.iter().copied();
+        let count: usize = info.operands.iter().map(|shape| shape.leaves().len()).sum();
+        let own = |n| if info.is_shared(n) { Some(&[][..]) } else { inputs.next() };
+        let operands: Option<Vec<&[u8]>> = (0..count).map(own).collect();
+        let mut operands = operands.ok_or_else(|| Error::internal("an operand is missing"))?;
         let Some(function) = self.cx.custom_calls.find(&info.target) else {
-            return self.interpret(site, false, inputs, outputs);
+            // The interpreter wants operands and results apart.
+            let copy = |&(result, operand): &(usize, usize)| (operand, outputs[result].to_vec());
+            let copies: Vec<(usize, Vec<u8>)> = info.aliases.iter().map(copy).collect();
+            copies.iter().for_each(|(operand, copy)| operands[*operand] = copy);
+            return self.interpret(site, false, &operands, outputs);
         };
-        let outcome = perform(&*function, info, self.cx, self.meter, inputs, outputs);
+        let outcome = perform(&*function, info, self.cx, self.meter, &operands, outputs);
         outcome.map_err(|error| self.module.locate(error, site.find(self.module).1))
     }
 }

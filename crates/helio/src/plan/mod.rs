@@ -1,4 +1,4 @@
-//! From a module to a [`Program`]: which step computes what, in which memory.
+//! From a module to a [`StepProgram`]: which step computes what, in which memory.
 //!
 //! Values are arrays only: tuples are taken apart, and what only renames elements (`tuple`,
 //! `get-tuple-element`, `reshape`, `bitcast`) costs nothing, since all arrays are dense and row-major.
@@ -14,6 +14,7 @@ mod arrays;
 mod bind;
 mod code;
 mod collective;
+mod custom_call;
 mod emit;
 mod flow;
 mod fused;
@@ -26,11 +27,13 @@ mod target;
 
 use std::io;
 
-use helio_ir::{CompId, Computation, Error, InstrId, Literal, Module, Op, Shape, Verified};
+use helio_ir::{
+    CompId, Computation, Error, InstrAt, InstrId, Literal, Module, Op, Shape, Verified,
+};
 use helio_passes::effects::Effects;
 use helio_passes::growth::Growth;
 use helio_passes::watch::Watch;
-use helio_runtime::program::{Action, ArgumentInfo, Program, ProgramParts, SlotId, Step};
+use helio_runtime::program::{self, ArgumentInfo, ProgramParts, StepProgram};
 use helio_runtime::{JitBatch, Threads, View};
 
 use crate::client::Client;
@@ -38,16 +41,17 @@ use crate::interpreted::{Interpreted, Reason};
 
 pub(crate) use arrays::donated;
 pub(crate) use host::{Caller, Calls, literal};
-pub(crate) use steps::{InstrAt, StepInfos};
+pub(crate) use steps::StepInfos;
 pub(crate) use target::Target;
 
 use arrays::Leaves;
 use fused::Fused;
+use steps::StepLog;
 
 /// A program and what its host calls are.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    pub(crate) program: Program,
+    pub(crate) program: StepProgram,
     pub(crate) calls: Calls,
     /// What has no native code.
     pub(crate) interpreted: Vec<Interpreted>,
@@ -109,7 +113,8 @@ pub(crate) fn plan(
         position: 0,
         at: (module.entry_id(), module.entry().root()),
         interpreted: Vec::new(),
-        steps: StepInfos::default(),
+        steps: StepLog::default(),
+        unused: None,
     };
     let entry = module.entry_id();
     let params = planner.entry_params(module.entry());
@@ -126,8 +131,21 @@ pub(crate) fn plan(
     planner.finish(results, steps)
 }
 
-/// The memory of an array; the number of its slot until storages are merged.
-pub(crate) type StorageId = SlotId;
+/// The memory of an array, as the planner sees it: storages are merged, and then get slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct StorageId(u32);
+
+impl StorageId {
+    /// The place in [`Planner::storages`].
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A step whose memory has no slots yet.
+type Step = program::Step<StorageId>;
+/// What such a step does.
+type Action = program::Action<StorageId>;
 
 /// What a storage holds when the run begins.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -208,11 +226,13 @@ struct Planner<'m> {
     /// The number of the next step, in the order of execution.
     position: usize,
     /// The instruction that is being planned.
-    at: (CompId, InstrId),
+    at: InstrAt,
     /// What has no native code, so far.
     interpreted: Vec<Interpreted>,
     /// What each step is for, so far.
-    steps: StepInfos,
+    steps: StepLog,
+    /// The storage of values that nobody uses, if there are any.
+    unused: Option<StorageId>,
 }
 
 /// A computation that is being planned.
@@ -298,7 +318,17 @@ impl<'m> Planner<'m> {
             merged: None,
             taken: false,
         });
-        SlotId(self.storages.len() as u32 - 1)
+        StorageId(self.storages.len() as u32 - 1)
+    }
+
+    /// The storage of values that nobody uses: it has no bytes.
+    fn unused(&mut self) -> StorageId {
+        if let Some(known) = self.unused {
+            return known;
+        }
+        let storage = self.storage(0, Owner::Nobody);
+        self.unused = Some(storage);
+        storage
     }
 
     /// Where merged storages lead.
@@ -412,7 +442,7 @@ impl<'m> Planner<'m> {
         let instr = frame.computation.instr(id);
         self.at = (frame.id, id);
         if !frame.leaves.is_used(id) && !self.effects.has_effect(&instr.op) {
-            return Ok(vec![SlotId(u32::MAX); instr.shape.leaves().len()]);
+            return Ok(vec![self.unused(); instr.shape.leaves().len()]);
         }
         match &instr.op {
             Op::Tuple(_) => Ok(frame.operands(id)),
@@ -475,22 +505,20 @@ impl<'m> Planner<'m> {
         copy
     }
 
-    fn finish(mut self, results: Vec<StorageId>, mut steps: Vec<Step>) -> Planned<Plan> {
+    fn finish(self, results: Vec<StorageId>, steps: Vec<Step>) -> Planned<Plan> {
         self.proofs.check(&steps, &|id| self.find(id));
-        let places = place::place(&self);
-        place::rename(&mut steps, &places);
-        self.steps.renumber(&mut steps, &places);
-        let results = results.into_iter().map(|id| places.slot(id)).collect();
-        let Planner {
-            arguments, constants, calls, machine_code, interpreted, steps: infos, ..
-        } = self;
+        let assignment = place::place(&self);
+        let results = results.into_iter().map(|id| assignment.slot(id)).collect();
+        let Planner { arguments, constants, calls, machine_code, interpreted, steps: log, .. } =
+            self;
+        let (steps, infos) = log.finish(steps, &assignment);
         machine_code.install().map_err(|error| match error.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported => NoPlan::NoCode,
             _ => Error::exhausted(format!("no pages for generated code: {error}")).into(),
         })?;
-        let place::Placement { slots, arena_bytes, .. } = places;
+        let place::BufferAssignment { slots, arena_bytes, .. } = assignment;
         let parts = ProgramParts { arguments, constants, slots, results, arena_bytes, steps };
-        let program = Program::new(parts);
+        let program = StepProgram::new(parts);
         let program = program.map_err(|e| Error::internal(format!("a plan is wrong: {e}")))?;
         Ok(Plan { program, calls, interpreted, steps: infos })
     }

@@ -2,34 +2,30 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use helio_runtime::program::{Action, Branch, Home, Selector, Slot, SlotId, Step, While};
+use helio_runtime::program::{Home, Slot, SlotId};
 
 use super::{Planner, Source, StorageId};
 
 /// Where the storages of a plan lie: the slots, and the arena that most of them share.
-pub(super) struct Placement {
+pub(super) struct BufferAssignment {
     pub(super) slots: Vec<Slot>,
     pub(super) arena_bytes: usize,
     /// Storage → slot.
     slot_of: Vec<SlotId>,
 }
 
-impl Placement {
+impl BufferAssignment {
     /// The slot of a storage.
     pub(super) fn slot(&self, id: StorageId) -> SlotId {
         self.slot_of[id.index()]
     }
-
-    /// The slot of a storage, or of none for a value that nobody uses.
-    pub(super) fn slot_if_any(&self, id: StorageId) -> SlotId {
-        self.slot_of.get(id.index()).copied().unwrap_or(SlotId(u32::MAX))
-    }
 }
 
 /// Gives every storage a slot.
-pub(super) fn place(planner: &Planner<'_>) -> Placement {
+pub(super) fn place(planner: &Planner<'_>) -> BufferAssignment {
     let mut slots = Vec::new();
-    let mut slot_of = vec![SlotId(u32::MAX); planner.storages.len()];
+    // (Those that were merged get the slot of what they were merged with, below.)
+    let mut slot_of = vec![SlotId(0); planner.storages.len()];
     let mut in_arena = Vec::new();
     let mut blocks = 0;
     for (i, storage) in planner.storages.iter().enumerate() {
@@ -58,10 +54,10 @@ pub(super) fn place(planner: &Planner<'_>) -> Placement {
         slots.push(Slot { bytes: storage.bytes, home });
     }
     for i in 0..planner.storages.len() {
-        slot_of[i] = slot_of[planner.find(SlotId(i as u32)).index()];
+        slot_of[i] = slot_of[planner.find(StorageId(i as u32)).index()];
     }
     let arena_bytes = arena(in_arena, |slot, offset| slots[slot].home = Home::Arena(offset));
-    Placement { slots, arena_bytes, slot_of }
+    BufferAssignment { slots, arena_bytes, slot_of }
 }
 
 /// A stretch of steps during which memory is needed.
@@ -158,40 +154,6 @@ impl FreeList {
             bytes += size;
         }
         self.insert(offset, bytes);
-    }
-}
-
-/// Replaces storages by slots in steps.
-pub(super) fn rename(steps: &mut [Step], places: &Placement) {
-    let one = |id: &mut SlotId| *id = places.slot(*id);
-    let all = |ids: &mut Vec<SlotId>| ids.iter_mut().for_each(one);
-    for step in steps {
-        match &mut step.action {
-            Action::Raw { slots, .. } => all(slots),
-            Action::Finished(step) => {
-                all(&mut step.inputs);
-                one(&mut step.output);
-                all(&mut step.slots);
-            }
-            Action::Kernel { inputs, outputs, .. } | Action::Host { inputs, outputs, .. } => {
-                all(inputs);
-                all(outputs);
-            }
-            Action::Copy { from, to } => [from, to].into_iter().for_each(one),
-            Action::While(step) => {
-                let While { cond, go, trips: _, body, rotate } = &mut **step;
-                one(go);
-                rename(cond, places);
-                rename(body, places);
-                rotate.iter_mut().for_each(all);
-            }
-            Action::Branch(step) => {
-                let Branch { selector, branches } = &mut **step;
-                let (Selector::Pred(slot) | Selector::Index(slot)) = selector;
-                one(slot);
-                branches.iter_mut().for_each(|steps| rename(steps, places));
-            }
-        }
     }
 }
 

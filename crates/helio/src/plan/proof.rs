@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use helio_codegen::kernel::Kernel;
 use helio_codegen::lower::Lowered;
-use helio_runtime::program::{Action, Finished, RawKernel, Signature, Step};
+use helio_runtime::program::{Finished, RawKernel, Signature};
 
-use super::StorageId;
+use super::{Action, Step, StorageId};
 
 /// The kernels of a plan, as they were before they became machine code.
 #[derive(Default)]
@@ -90,7 +90,7 @@ impl Proofs {
     /// A kernel that changes another's output as soon as rows of it are there.
     fn finished(
         &self,
-        step: &Finished,
+        step: &Finished<StorageId>,
         find: &dyn Fn(StorageId) -> StorageId,
     ) -> Result<(), String> {
         let Finished { kernel: _, inputs, output, code, slots } = step;

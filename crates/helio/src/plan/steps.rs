@@ -2,44 +2,70 @@
 
 use std::collections::{HashMap, HashSet};
 
-use helio_ir::{CompId, InstrId};
-use helio_runtime::program::{Action, SlotId, Step, StepId};
+use helio_ir::InstrAt;
+use helio_runtime::program::{self, SlotId, StepId};
 use smallvec::SmallVec;
 
-use super::StorageId;
-use super::place::Placement;
-
-/// An instruction of the optimised module: its computation, and its place there.
-pub(crate) type InstrAt = (CompId, InstrId);
+use super::place::BufferAssignment;
+use super::{Action, Step, StorageId};
 
 /// An instruction, each time that it is planned: a computation that several instructions call is
-/// planned for each of them.
+/// planned for each of them. `S` names the memory of values.
 #[derive(Clone, Debug)]
-pub(crate) struct Planned {
-    /// Which.
+pub(crate) struct PlannedInstr<S = SlotId> {
+    /// Which, of the optimised module.
     pub(crate) at: InstrAt,
-    /// The slots of the arrays of its result (storages, until these have their slots).
-    pub(crate) values: SmallVec<[SlotId; 1]>,
+    /// The memory of the arrays of its result.
+    pub(crate) values: SmallVec<[S; 1]>,
 }
+
+/// The instructions that a step performs, by their places in a list: at least one, and two for a
+/// kernel whose result another one changes while it is in cache.
+type Performed = SmallVec<[usize; 2]>;
 
 /// The steps of a plan, by number, and the instructions that they perform.
 #[derive(Debug, Default)]
 pub(crate) struct StepInfos {
-    /// For each step, its instructions by their places in `planned`: at least one, and two for a
-    /// kernel whose result another one changes while it is in cache.
-    steps: Vec<SmallVec<[usize; 2]>>,
-    planned: Vec<Planned>,
+    /// For each step, its instructions by their places in `planned`.
+    steps: Vec<Performed>,
+    planned: Vec<PlannedInstr>,
     /// The steps that perform a part of their instruction, and nothing of the computations that it
     /// calls: loops and branches, whose parts are steps, and copies.
     partial: HashSet<StepId>,
+}
+
+impl StepInfos {
+    /// All steps.
+    pub(crate) fn ids(&self) -> impl ExactSizeIterator<Item = StepId> + use<> {
+        (0..self.steps.len() as u32).map(StepId)
+    }
+
+    /// Whether a step performs its instructions with all that these call.
+    pub(crate) fn is_whole(&self, id: StepId) -> bool {
+        !self.partial.contains(&id)
+    }
+
+    /// The instructions that a step performs.
+    pub(crate) fn of(&self, id: StepId) -> impl Iterator<Item = &PlannedInstr> {
+        let planned = self.steps.get(id.index()).map_or(&[][..], |planned| &planned[..]);
+        planned.iter().filter_map(|&n| self.planned.get(n))
+    }
+}
+
+/// The steps of a plan that is being made, and the instructions that they perform.
+#[derive(Debug, Default)]
+pub(super) struct StepLog {
+    /// For each step, its instructions by their places in `planned`.
+    steps: Vec<Performed>,
+    planned: Vec<PlannedInstr<StorageId>>,
     /// The instruction that steps are for which are made now.
     current: usize,
 }
 
-impl StepInfos {
+impl StepLog {
     /// From here on, steps are made for this instruction. Gives the one before.
     pub(super) fn begin(&mut self, at: InstrAt) -> usize {
-        self.planned.push(Planned { at, values: SmallVec::new() });
+        self.planned.push(PlannedInstr { at, values: SmallVec::new() });
         std::mem::replace(&mut self.current, self.planned.len() - 1)
     }
 
@@ -75,61 +101,51 @@ impl StepInfos {
         Step { id, action }
     }
 
-    /// Numbers the steps of a plan in the order of its text, and forgets those that are not in it.
-    pub(super) fn renumber(&mut self, steps: &mut [Step], places: &Placement) {
-        let mut kept = Kept { old: std::mem::take(self), ..Kept::default() };
-        kept.visit(steps);
-        *self = kept.new;
-        for planned in &mut self.planned {
-            planned.values.iter_mut().for_each(|id| *id = places.slot_if_any(*id));
-        }
-    }
-
-    /// All steps.
-    pub(crate) fn ids(&self) -> impl ExactSizeIterator<Item = StepId> + use<> {
-        (0..self.steps.len() as u32).map(StepId)
-    }
-
-    /// Whether a step performs its instructions with all that these call.
-    pub(crate) fn is_whole(&self, id: StepId) -> bool {
-        !self.partial.contains(&id)
-    }
-
-    /// The instructions that a step performs.
-    pub(crate) fn of(&self, id: StepId) -> impl Iterator<Item = &Planned> {
-        let planned = self.steps.get(id.index()).map_or(&[][..], |planned| &planned[..]);
-        planned.iter().filter_map(|&n| self.planned.get(n))
+    /// The steps of a plan with slots for their memory, numbered in the order of the plan's text, and
+    /// what each is for. Steps that are not in the plan are forgotten.
+    pub(super) fn finish(
+        self,
+        steps: Vec<Step>,
+        assignment: &BufferAssignment,
+    ) -> (Vec<program::Step>, StepInfos) {
+        let mut slot = |id| assignment.slot(id);
+        let mut steps: Vec<_> = steps.into_iter().map(|step| step.rename(&mut slot)).collect();
+        let infos = StepInfos::default();
+        let mut kept = Kept { log: self, infos, assignment, planned: HashMap::new() };
+        kept.visit(&mut steps);
+        (steps, kept.infos)
     }
 }
 
 /// Steps that are numbered anew.
-#[derive(Default)]
-struct Kept {
-    old: StepInfos,
-    new: StepInfos,
-    /// Places in `old.planned` → in `new.planned`.
+struct Kept<'p> {
+    log: StepLog,
+    infos: StepInfos,
+    assignment: &'p BufferAssignment,
+    /// Places in `log.planned` → in `infos.planned`.
     planned: HashMap<usize, usize>,
 }
 
-impl Kept {
-    fn visit(&mut self, steps: &mut [Step]) {
+impl Kept<'_> {
+    fn visit(&mut self, steps: &mut [program::Step]) {
+        use program::Action;
         for step in steps {
-            let old = std::mem::take(&mut self.old.steps[step.id.index()]);
-            step.id = StepId(self.new.steps.len() as u32);
+            let old = std::mem::take(&mut self.log.steps[step.id.index()]);
+            step.id = StepId(self.infos.steps.len() as u32);
             let new = old.into_iter().map(|n| self.keep(n)).collect();
-            self.new.steps.push(new);
+            self.infos.steps.push(new);
             match &mut step.action {
                 Action::While(each) => {
-                    self.new.partial.insert(step.id);
+                    self.infos.partial.insert(step.id);
                     self.visit(&mut each.cond);
                     self.visit(&mut each.body);
                 }
                 Action::Branch(branch) => {
-                    self.new.partial.insert(step.id);
+                    self.infos.partial.insert(step.id);
                     branch.branches.iter_mut().for_each(|steps| self.visit(steps));
                 }
                 Action::Copy { .. } => {
-                    self.new.partial.insert(step.id);
+                    self.infos.partial.insert(step.id);
                 }
                 Action::Raw { .. }
                 | Action::Kernel { .. }
@@ -141,8 +157,10 @@ impl Kept {
 
     fn keep(&mut self, n: usize) -> usize {
         *self.planned.entry(n).or_insert_with(|| {
-            self.new.planned.push(self.old.planned[n].clone());
-            self.new.planned.len() - 1
+            let PlannedInstr { at, values } = &self.log.planned[n];
+            let values = values.iter().map(|&id| self.assignment.slot(id)).collect();
+            self.infos.planned.push(PlannedInstr { at: *at, values });
+            self.infos.planned.len() - 1
         })
     }
 }

@@ -106,6 +106,12 @@ impl Gather {
         ensure_dims("gather.C9", "collapsed_slice_dims", &dims.collapsed_slice_dims, operand)?;
         ensure_ascending("gather.C10", "collapsed_slice_dims", &dims.collapsed_slice_dims)?;
         self.check_batching(operand, indices)?;
+        self.check_slice_sizes(operand)
+    }
+
+    /// Errors: the sizes of slices do not fit the operand or the lists of its dimensions.
+    fn check_slice_sizes(&self, operand: &ArrayShape) -> Result<()> {
+        let dims = &self.dims;
         ensure_one_per_dim("gather.C16", "slice_sizes", self.slice_sizes.len(), operand)?;
         let named = dims.offset_dims.len()
             + dims.collapsed_slice_dims.len()

@@ -106,7 +106,17 @@ impl ScatterDims {
         ensure_dims("scatter.C14", "scatter_dims_to_operand_dims", to_operand, operand)?;
         ensure_unique("scatter.C15", "scatter_dims_to_operand_dims", to_operand)?;
         self.check_batching(operand, indices)?;
+        self.check_sizes(operand, indices, updates)
+    }
 
+    /// Errors: the sizes of the updates do not fit the operand or the indices.
+    fn check_sizes(
+        &self,
+        operand: &ArrayShape,
+        indices: &ArrayShape,
+        updates: &ArrayShape,
+    ) -> Result<()> {
+        let scatter_dims = indices_dims(indices.rank(), self.index_vector_dim);
         let window_dims = self.window_operand_dims(operand.rank());
         for (&u, o) in self.update_window_dims.iter().zip(window_dims) {
             let ((size, _), (limit, kind)) = (updates.dim(u), operand.dim(o));

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::Error;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum ElementClass {
     Pred,
     Signed,
     Unsigned,
@@ -36,8 +36,8 @@ macro_rules! define {
                 match self { $(ElementType::$variant => $bits,)* }
             }
 
-            const fn class(self) -> Class {
-                match self { $(ElementType::$variant => Class::$class,)* }
+            const fn class(self) -> ElementClass {
+                match self { $(ElementType::$variant => ElementClass::$class,)* }
             }
         }
 
@@ -62,32 +62,32 @@ impl ElementType {
 
     /// Whether it is `pred`.
     pub fn is_pred(self) -> bool {
-        self.class() == Class::Pred
+        self.class() == ElementClass::Pred
     }
 
     /// Whether it is a signed integer.
     pub fn is_signed_integer(self) -> bool {
-        self.class() == Class::Signed
+        self.class() == ElementClass::Signed
     }
 
     /// Whether it is an unsigned integer; `pred` is not.
     pub fn is_unsigned_integer(self) -> bool {
-        self.class() == Class::Unsigned
+        self.class() == ElementClass::Unsigned
     }
 
     /// Whether it is an integer; `pred` is not.
     pub fn is_integer(self) -> bool {
-        matches!(self.class(), Class::Signed | Class::Unsigned)
+        matches!(self.class(), ElementClass::Signed | ElementClass::Unsigned)
     }
 
     /// Whether it is a real floating-point type.
     pub fn is_float(self) -> bool {
-        self.class() == Class::Float
+        self.class() == ElementClass::Float
     }
 
     /// Whether it is a complex type.
     pub fn is_complex(self) -> bool {
-        self.class() == Class::Complex
+        self.class() == ElementClass::Complex
     }
 
     /// For a complex type the type of its parts, else itself.

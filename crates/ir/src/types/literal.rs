@@ -134,28 +134,28 @@ impl ArrayData {
 
 /// The elements, counted in [`memory`] while they live.
 #[derive(Debug)]
-struct Storage {
+struct CountedData {
     data: ArrayData,
     counted_bytes: usize,
     account: Account,
 }
 
-impl Storage {
+impl CountedData {
     fn new(data: ArrayData) -> Self {
         let counted_bytes = data.size_bytes();
         let account = Account::current();
         account.add(counted_bytes);
-        Storage { data, counted_bytes, account }
+        CountedData { data, counted_bytes, account }
     }
 }
 
-impl Clone for Storage {
+impl Clone for CountedData {
     fn clone(&self) -> Self {
-        Storage::new(self.data.clone())
+        CountedData::new(self.data.clone())
     }
 }
 
-impl Drop for Storage {
+impl Drop for CountedData {
     fn drop(&mut self) {
         self.account.release(self.counted_bytes);
     }
@@ -170,7 +170,7 @@ pub struct Array {
     shape: ArrayShape,
     /// The size of each dimension at run time: equal to the shape's for static ones.
     sizes: Vec<usize>,
-    data: Arc<Storage>,
+    data: Arc<CountedData>,
 }
 
 impl Array {
@@ -183,7 +183,7 @@ impl Array {
     /// A scalar.
     pub fn scalar<T: Native>(value: T) -> Self {
         let shape = ArrayShape::scalar(T::TYPE);
-        Array { shape, sizes: Vec::new(), data: Arc::new(Storage::new(T::wrap(vec![value]))) }
+        Array { shape, sizes: Vec::new(), data: Arc::new(CountedData::new(T::wrap(vec![value]))) }
     }
 
     /// An array of this shape; bounded dimensions have the bound as their size, unless
@@ -199,7 +199,7 @@ impl Array {
             shape.element_count()
         );
         let sizes = shape.dims().to_vec();
-        Ok(Array { shape, sizes, data: Arc::new(Storage::new(data)) })
+        Ok(Array { shape, sizes, data: Arc::new(CountedData::new(data)) })
     }
 
     /// An array of zeros. Errors: `ResourceExhausted` if there is no memory for it.

@@ -22,11 +22,14 @@ pub(super) fn stays_inside(kernel: &Kernel, isa: Isa, buffers: &[Vec<u8>]) -> [b
     let function = checked_function(kernel, isa);
     let machine = function.call(&mut args, Threads::single());
     let mut expected = buffers.to_vec();
-    let mut args: Vec<tile::Arg<'_>> = expected
-        .iter_mut()
-        .zip(writes())
-        .map(|(bytes, write)| if write { tile::Arg::Write(bytes) } else { tile::Arg::Read(bytes) })
-        .collect();
+    let mut args: Vec<tile::FunctionArg<'_>> =
+        expected
+            .iter_mut()
+            .zip(writes())
+            .map(|(bytes, write)| {
+                if write { tile::FunctionArg::Write(bytes) } else { tile::FunctionArg::Read(bytes) }
+            })
+            .collect();
     let tile = tile::run(kernel, &mut args, 0, kernel.range);
     if let Err(error) = &machine {
         let error = error.to_string();

@@ -70,7 +70,8 @@ fn stores_past_the_caches() {
                 function.call(&mut args, Threads::single()).unwrap();
                 let mut args = [JitArg::Read(&from), JitArg::Write(&mut found[1..])];
                 assert!(function.call(&mut args, Threads::single()).is_err(), "misaligned");
-                let mut args = [tile::Arg::Read(&from), tile::Arg::Write(&mut expected)];
+                let mut args =
+                    [tile::FunctionArg::Read(&from), tile::FunctionArg::Write(&mut expected)];
                 tile::run(&kernel, &mut args, 0, kernel.range).unwrap();
                 assert!(found[..] == expected[..], "{isa:?} {mem:?} {len}");
             }
@@ -130,11 +131,14 @@ fn compare_function(
     let mut found: Vec<Vec<u8>> = buffers.iter().map(guarded).collect();
     let mut expected = found.clone();
     let writes = kernel.params.iter().map(|p| p.write);
-    let mut args: Vec<tile::Arg<'_>> = expected
-        .iter_mut()
-        .zip(writes.clone())
-        .map(|(bytes, write)| if write { tile::Arg::Write(bytes) } else { tile::Arg::Read(bytes) })
-        .collect();
+    let mut args: Vec<tile::FunctionArg<'_>> =
+        expected
+            .iter_mut()
+            .zip(writes.clone())
+            .map(|(bytes, write)| {
+                if write { tile::FunctionArg::Write(bytes) } else { tile::FunctionArg::Read(bytes) }
+            })
+            .collect();
     tile::run(kernel, &mut args, 0, kernel.range).unwrap();
     let mut args: Vec<JitArg<'_>> = found
         .iter_mut()

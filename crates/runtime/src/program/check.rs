@@ -135,7 +135,7 @@ impl Checker<'_> {
                 return Err(format!("{slot:?} is smaller than parameter {i}"));
             }
             // What is written is a block, or lies in one at a multiple of 64; what is only read may
-            // be a constant or lent, of which an argument is aligned by `Program::run`.
+            // be a constant or lent, of which an argument is aligned by `StepProgram::run`.
             let aligned = if param.write { Block::ALIGN } else { LENT_ALIGN };
             if !aligned.is_multiple_of(param.align) {
                 return Err(format!("parameter {i} wants to be aligned to {}", param.align));

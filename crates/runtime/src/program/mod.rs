@@ -1,16 +1,17 @@
 //! Compiled programs: steps over slots of memory, with loops and branches.
 //!
-//! A [`Program`] knows bytes, not operations. Its memory is a list of slots: arguments, constants,
+//! A [`StepProgram`] knows bytes, not operations. Its memory is a list of slots: arguments, constants,
 //! places in one arena, and blocks of their own (results, and what loops carry). Steps run in order
 //! and name the slots they read and write. A loop hands what an iteration has made to the next by
 //! exchanging slots' addresses, without copying ([`While::rotate`]).
 //!
-//! [`Program::new`] checks what the executor relies on: sizes, that no step writes memory that it
+//! [`StepProgram::new`] checks what the executor relies on: sizes, that no step writes memory that it
 //! reads under another name, that constants and borrowed arguments are never written. So a wrong
 //! plan is an error when the program is made. What is left to trust is what [`RawKernel`]s say of
 //! themselves, which is why those are `unsafe` to implement.
 
 mod check;
+mod rename;
 mod replay;
 mod run;
 
@@ -234,62 +235,63 @@ impl fmt::Display for StepId {
     }
 }
 
-/// A step of a program.
+/// A step of a program. `S` names the memory that it accesses: a slot, or whatever a planner calls
+/// memory before it has slots ([`Step::rename`]).
 #[derive(Clone)]
-pub struct Step {
+pub struct Step<S = SlotId> {
     /// What errors and observers call it. Whoever makes the program chooses the numbers.
     pub id: StepId,
     /// What it does.
-    pub action: Action,
+    pub action: Action<S>,
 }
 
 /// What a step does.
 #[derive(Clone)]
-pub enum Action {
+pub enum Action<S = SlotId> {
     /// Code that takes addresses. `slots` are its parameters in order; a slot may stand twice where
     /// [`Signature::shared`] allows it, or nothing writes it.
     Raw {
         /// The code.
         kernel: Arc<dyn RawKernel>,
         /// Its parameters.
-        slots: Vec<SlotId>,
+        slots: Vec<S>,
     },
     /// A kernel of this library or of the caller.
     Kernel {
         /// The code.
         kernel: Arc<dyn Kernel>,
         /// What it reads.
-        inputs: Vec<SlotId>,
+        inputs: Vec<S>,
         /// What it writes; disjoint from the inputs and from each other.
-        outputs: Vec<SlotId>,
+        outputs: Vec<S>,
     },
     /// A kernel, and code that changes the kernel's only output in place.
-    Finished(Box<Finished>),
+    Finished(Box<Finished<S>>),
     /// A call of the run's [`Host`].
     Host {
         /// Which.
         call: usize,
         /// What it reads.
-        inputs: Vec<SlotId>,
+        inputs: Vec<S>,
         /// What it writes; disjoint from the inputs and from each other.
-        outputs: Vec<SlotId>,
+        outputs: Vec<S>,
     },
     /// Copies a slot to another of the same size.
     Copy {
         /// What is read.
-        from: SlotId,
+        from: S,
         /// What is written.
-        to: SlotId,
+        to: S,
     },
     /// A loop.
-    While(Box<While>),
+    While(Box<While<S>>),
     /// One of several lists of steps.
-    Branch(Box<Branch>),
+    Branch(Box<Branch<S>>),
 }
 
-impl Action {
+impl<S: Copy> Action<S> {
     /// The slots that it writes itself, rather than the steps within it.
-    pub fn written(&self) -> SmallVec<[SlotId; 4]> {
+    pub fn written(&self) -> SmallVec<[S; 4]> {
         match self {
             Action::Raw { kernel, slots } => {
                 let params = kernel.signature().params.iter();
@@ -309,51 +311,51 @@ impl Action {
 /// complete, while they are in cache. It means the kernel's step and the code's, one after the other.
 /// The code has [`Signature::unit_bytes`], and whole units are rows.
 #[derive(Clone)]
-pub struct Finished {
+pub struct Finished<S = SlotId> {
     /// The kernel. It has [`Kernel::row_bytes`].
     pub kernel: Arc<dyn Kernel>,
     /// What the kernel reads.
-    pub inputs: Vec<SlotId>,
+    pub inputs: Vec<S>,
     /// What both write; disjoint from the inputs.
-    pub output: SlotId,
+    pub output: S,
     /// The code.
     pub code: Arc<dyn RawKernel>,
     /// The code's parameters. It writes nothing but the output.
-    pub slots: Vec<SlotId>,
+    pub slots: Vec<S>,
 }
 
 /// Runs `body` as long as `cond` leaves a byte other than zero in `go`.
 #[derive(Clone)]
-pub struct While {
+pub struct While<S = SlotId> {
     /// Computes `go`.
-    pub cond: Vec<Step>,
+    pub cond: Vec<Step<S>>,
     /// One byte.
-    pub go: SlotId,
+    pub go: S,
     /// How often the body runs, if that is known; `cond` is not run then.
     pub trips: Option<u64>,
     /// An iteration.
-    pub body: Vec<Step>,
+    pub body: Vec<Step<S>>,
     /// After each iteration, each of these cycles of slots is rotated: a slot gets the memory of the
     /// next one, and the last that of the first. All are blocks of their own and of one size.
-    pub rotate: Vec<Vec<SlotId>>,
+    pub rotate: Vec<Vec<S>>,
 }
 
 /// Which branch runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Selector {
+pub enum Selector<S = SlotId> {
     /// A byte: branch 0 unless it is zero, else branch 1.
-    Pred(SlotId),
+    Pred(S),
     /// A 32-bit integer: that branch, or the last if there is none of that number.
-    Index(SlotId),
+    Index(S),
 }
 
 /// Runs one of several lists of steps.
 #[derive(Clone)]
-pub struct Branch {
+pub struct Branch<S = SlotId> {
     /// Which.
-    pub selector: Selector,
+    pub selector: Selector<S>,
     /// The lists; at least one.
-    pub branches: Vec<Vec<Step>>,
+    pub branches: Vec<Vec<Step<S>>>,
 }
 
 /// Why a run stopped.
@@ -416,17 +418,17 @@ pub struct ProgramParts {
 }
 
 /// A program that can be run any number of times, from any number of threads at once.
-pub struct Program {
+pub struct StepProgram {
     parts: ProgramParts,
     /// Block number → its size.
     block_bytes: Vec<usize>,
 }
 
-impl Program {
+impl StepProgram {
     /// The program of these parts. Errors: what is wrong with them.
     pub fn new(parts: ProgramParts) -> Result<Self, String> {
         let block_bytes = check::check(&parts)?;
-        Ok(Program { parts, block_bytes })
+        Ok(StepProgram { parts, block_bytes })
     }
 
     /// What it is made of.
@@ -487,9 +489,9 @@ fn scratch_of(kernel: &dyn RawKernel) -> OwnMemory {
     OwnMemory { thread_bytes: kernel.signature().scratch_bytes, table_bytes: 0 }
 }
 
-impl fmt::Debug for Program {
+impl fmt::Debug for StepProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Program")
+        f.debug_struct("StepProgram")
             .field("slots", &self.parts.slots.len())
             .field("steps", &self.parts.steps.len())
             .field("run_bytes", &self.run_bytes())

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::{Action, Finished, Home, Program, ProgramParts, RawKernel, Selector, SlotId, Step};
+use super::{Action, Finished, Home, ProgramParts, RawKernel, Selector, SlotId, Step, StepProgram};
 
-impl Program {
+impl StepProgram {
     /// Replays the steps symbolically and checks that whoever reads a slot finds what was written to
     /// that slot, not what another slot left in the same memory. Loops are replayed twice, branches
     /// each in turn. Errors: the first step that reads something else.

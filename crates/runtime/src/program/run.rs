@@ -6,8 +6,8 @@ use helio_limits::Meter;
 use smallvec::SmallVec;
 
 use super::{
-    Action, Failure, Finished, Home, Host, LENT_ALIGN, Program, RunError, Selector, SlotId, Step,
-    StepId, While,
+    Action, Failure, Finished, Home, Host, LENT_ALIGN, RunError, Selector, SlotId, Step, StepId,
+    StepProgram, While,
 };
 use crate::Threads;
 use crate::bounds::Bounds;
@@ -60,11 +60,9 @@ pub trait Observer {
 #[derive(Clone, Copy)]
 struct SlotAddress {
     at: *mut u8,
-    /// The block that it is, by number.
-    block: usize,
+    /// The number of the block that it is, if it is one.
+    block: Option<u32>,
 }
-
-const NO_BLOCK: usize = usize::MAX;
 
 /// Bytes that a task of a copy moves.
 const COPY_BYTES: usize = 1 << 20;
@@ -76,26 +74,63 @@ type Slices<'a> = SmallVec<[&'a [u8]; 8]>;
 type SlicesMut<'a> = SmallVec<[&'a mut [u8]; 4]>;
 
 struct Executor<'p, 'r> {
-    program: &'p Program,
+    program: &'p StepProgram,
     places: SmallVec<[SlotAddress; 32]>,
     run: Run<'r>,
 }
 
-impl Program {
+impl StepProgram {
     /// Runs it; gives a block for each result.
     ///
     /// Errors: arguments that do not fit, memory, limits, and whatever a step reports.
-    pub fn run(
-        &self,
-        mut arguments: Vec<Argument<'_>>,
-        run: Run<'_>,
-    ) -> Result<Vec<Block>, RunError> {
+    pub fn run(&self, arguments: Vec<Argument<'_>>, run: Run<'_>) -> Result<Vec<Block>, RunError> {
         let parts = &self.parts;
-        if arguments.len() != parts.arguments.len() {
-            let (want, found) = (parts.arguments.len(), arguments.len());
+        let mut arguments = self.fitting(arguments, run.memory)?;
+        let constants = self.constants()?;
+        let bounds = Bounds { meter: run.meter.clone(), memory: run.memory.clone() };
+        let _bounds = Bounds::enter(Some(Arc::new(bounds)));
+        let arena = allocate(run.memory, parts.arena_bytes)?;
+        let mut blocks = SmallVec::<[Block; 8]>::new();
+        for &bytes in &self.block_bytes {
+            blocks.push(allocate(run.memory, bytes)?);
+        }
+        let fixed = |at: *mut u8| SlotAddress { at, block: None };
+        let places = parts.slots.iter().map(|slot| match slot.home {
+            Home::Argument(n) => match &mut arguments[n] {
+                // Never written: `check` has seen to that, and lent ones that are written have
+                // become given ones in `fitting`.
+                Argument::Lent(bytes) => fixed(bytes.as_ptr().cast_mut()),
+                Argument::Given(block) => fixed(block.as_ptr().as_ptr()),
+            },
+            Home::Constant(n) => fixed(constants[n].as_ptr().cast_mut()),
+            Home::Arena(offset) => fixed(arena.as_ptr().as_ptr().wrapping_add(offset)),
+            // (There are no more blocks than slots, whose numbers are `u32`.)
+            Home::Block(n) => {
+                SlotAddress { at: blocks[n].as_ptr().as_ptr(), block: Some(n as u32) }
+            }
+        });
+        let places = places.collect();
+        let mut executor = Executor { program: self, places, run };
+        executor.steps(&parts.steps)?;
+        // Its last step may have been left undone.
+        let stopped = executor.run.meter.stopped();
+        stopped.map_err(|why| RunError::Stopped { at: None, why })?;
+        Ok(self.results(&executor.places, &mut arguments, blocks))
+    }
+
+    /// The arguments, each of the size that the program wants; those that it may write, and those that
+    /// lie where code cannot read them, as copies of its own.
+    fn fitting<'a>(
+        &self,
+        mut arguments: Vec<Argument<'a>>,
+        memory: &Memory,
+    ) -> Result<Vec<Argument<'a>>, RunError> {
+        let infos = &self.parts.arguments;
+        if arguments.len() != infos.len() {
+            let (want, found) = (infos.len(), arguments.len());
             return Err(RunError::Arguments(format!("{found} arguments for {want} parameters")));
         }
-        for (i, (argument, info)) in arguments.iter_mut().zip(&parts.arguments).enumerate() {
+        for (i, (argument, info)) in arguments.iter_mut().zip(infos).enumerate() {
             let found = argument.bytes().len();
             if found != info.bytes {
                 let want = info.bytes;
@@ -105,65 +140,43 @@ impl Program {
             }
             let misaligned = argument.bytes().as_ptr().align_offset(LENT_ALIGN) != 0;
             if let (Argument::Lent(bytes), true) = (&*argument, info.written || misaligned) {
-                *argument = Argument::Given(run.memory.copy_of(bytes).map_err(RunError::Memory)?);
+                *argument = Argument::Given(memory.copy_of(bytes).map_err(RunError::Memory)?);
             }
         }
-        let constants: SmallVec<[&[u8]; 8]> = parts.constants.iter().map(View::as_slice).collect();
-        for (i, (bytes, constant)) in constants.iter().zip(&parts.constants).enumerate() {
+        Ok(arguments)
+    }
+
+    /// The bytes of the constants. Errors: memory of the host that is no longer what it was.
+    fn constants(&self) -> Result<SmallVec<[&[u8]; 8]>, RunError> {
+        let views = &self.parts.constants;
+        let constants: SmallVec<[&[u8]; 8]> = views.iter().map(View::as_slice).collect();
+        for (i, (bytes, constant)) in constants.iter().zip(views).enumerate() {
             // The host's memory is where and as long as the host says each time.
             if bytes.len() != constant.len() || bytes.as_ptr().align_offset(LENT_ALIGN) != 0 {
                 return Err(RunError::Arguments(format!("the memory of constant {i} has changed")));
             }
         }
-        let bounds = Bounds { meter: run.meter.clone(), memory: run.memory.clone() };
-        let _bounds = Bounds::enter(Some(Arc::new(bounds)));
-        let arena = allocate(run.memory, parts.arena_bytes)?;
-        let mut blocks = SmallVec::<[Block; 8]>::new();
-        for &bytes in &self.block_bytes {
-            blocks.push(allocate(run.memory, bytes)?);
-        }
-        let places = parts.slots.iter().map(|slot| match slot.home {
-            Home::Argument(n) => match &mut arguments[n] {
-                // Never written: `check` has seen to that, and lent ones that are written have
-                // become given ones above.
-                Argument::Lent(bytes) => {
-                    SlotAddress { at: bytes.as_ptr().cast_mut(), block: NO_BLOCK }
-                }
-                Argument::Given(block) => {
-                    SlotAddress { at: block.as_ptr().as_ptr(), block: NO_BLOCK }
-                }
-            },
-            Home::Constant(n) => {
-                SlotAddress { at: constants[n].as_ptr().cast_mut(), block: NO_BLOCK }
-            }
-            Home::Arena(offset) => {
-                SlotAddress { at: arena.as_ptr().as_ptr().wrapping_add(offset), block: NO_BLOCK }
-            }
-            Home::Block(n) => SlotAddress { at: blocks[n].as_ptr().as_ptr(), block: n },
-        });
-        let places = places.collect();
-        let mut executor = Executor { program: self, places, run };
-        executor.steps(&parts.steps)?;
-        // Its last step may have been left undone.
-        let stopped = executor.run.meter.stopped();
-        stopped.map_err(|why| RunError::Stopped { at: None, why })?;
-        // Rotations have moved blocks among slots; each is still in exactly one.
-        let places = executor.places;
+        Ok(constants)
+    }
+
+    /// The blocks of the results. Rotations have moved blocks among slots (`places`); each is still in
+    /// exactly one.
+    fn results(
+        &self,
+        places: &[SlotAddress],
+        arguments: &mut [Argument<'_>],
+        blocks: SmallVec<[Block; 8]>,
+    ) -> Vec<Block> {
         let mut blocks: SmallVec<[Option<Block>; 8]> = blocks.into_iter().map(Some).collect();
-        let mut results = Vec::with_capacity(parts.results.len());
-        for &id in &parts.results {
-            let block = match parts.slots[id.index()].home {
-                Home::Argument(n) => {
-                    match std::mem::replace(&mut arguments[n], Argument::Lent(&[])) {
-                        Argument::Given(block) => Some(block),
-                        Argument::Lent(_) => None,
-                    }
-                }
-                _ => blocks[places[id.index()].block].take(),
-            };
-            results.push(block.expect("`check` has seen that each result is memory of its own"));
-        }
-        Ok(results)
+        let mut result = |&id: &SlotId| match self.parts.slots[id.index()].home {
+            Home::Argument(n) => match std::mem::replace(&mut arguments[n], Argument::Lent(&[])) {
+                Argument::Given(block) => Some(block),
+                Argument::Lent(_) => None,
+            },
+            _ => places[id.index()].block.and_then(|block| blocks[block as usize].take()),
+        };
+        let given = "`check` has seen that each result is memory of its own";
+        self.parts.results.iter().map(|id| result(id).expect(given)).collect()
     }
 }
 

@@ -147,11 +147,11 @@ fn parts(steps: Vec<Step>) -> ProgramParts {
 }
 
 fn refused(parts: ProgramParts) -> String {
-    Program::new(parts).expect_err("it is refused")
+    StepProgram::new(parts).expect_err("it is refused")
 }
 
 fn run(parts: ProgramParts, argument: &[u8]) -> Vec<u8> {
-    let program = Program::new(parts).unwrap();
+    let program = StepProgram::new(parts).unwrap();
     program.replay().unwrap();
     let (memory, pool, meter) = (Memory::new(), Pool::new(2), Arc::default());
     let mut results = [Threads::single(), pool.threads(2)].map(|threads| {
@@ -252,7 +252,7 @@ fn observers_see_every_step_and_errors_say_which() {
         number(0, raw(Add::new(BYTES, 3, false, None), [0, 1])),
         number(1, step(Action::While(Box::new(each)))),
     ];
-    let program = Program::new(parts(steps)).unwrap();
+    let program = StepProgram::new(parts(steps)).unwrap();
     let (memory, mut log) = (Memory::new(), Log(Vec::new()));
     let mut observed = |meter: &Arc<Meter>| {
         let run = Run {

@@ -1,4 +1,4 @@
-//! Locations as HLO's metadata and tables of source places.
+//! Locations as HLO's metadata and tables of source ranges.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use helio_ir::stack_frames::{FileLocation, StackFrame, StackFrames};
 
 use crate::mlir::{LocId, Location, Module};
 
-/// How many calls of a location are followed, and how many names of one place.
+/// How many calls of a location are followed, and how many names of one source range.
 const MAX_DEPTH: usize = 64;
 
 /// The tables so far, and where what is in them already stands, by number from 1.
@@ -22,8 +22,8 @@ pub(super) struct Sources {
     known: HashMap<LocId, Option<Arc<Metadata>>>,
 }
 
-/// A place in a file, and the function that it is in.
-struct Place<'m> {
+/// A stretch of a source file, and the function that it is in.
+struct SourceRange<'m> {
     function: &'m str,
     file: &'m str,
     start: (u32, u32),
@@ -49,25 +49,25 @@ impl Sources {
         {
             (op_name, at) = (Some(name.clone()), *child);
         }
-        let places = places(module, at);
-        let innermost = places.first();
+        let ranges = ranges(module, at);
+        let innermost = ranges.first();
         let mut metadata = Metadata { op_name, ..Metadata::default() };
-        if let Some(place) = innermost {
-            metadata.source_file = Some(place.file.to_owned());
-            metadata.source_line = Some(i64::from(place.start.0));
+        if let Some(range) = innermost {
+            metadata.source_file = Some(range.file.to_owned());
+            metadata.source_line = Some(i64::from(range.start.0));
         }
         let mut parent = None;
-        for place in places.iter().rev() {
-            parent = Some(self.frame(place, parent));
+        for range in ranges.iter().rev() {
+            parent = Some(self.frame(range, parent));
         }
         metadata.stack_frame = parent;
         (metadata != Metadata::default()).then_some(metadata)
     }
 
-    fn frame(&mut self, place: &Place<'_>, parent: Option<u32>) -> u32 {
-        let file = intern(&mut self.files, &mut self.frames.files, place.file);
-        let function = intern(&mut self.functions, &mut self.frames.functions, place.function);
-        let ((line, column), (end_line, end_column)) = (place.start, place.end);
+    fn frame(&mut self, range: &SourceRange<'_>, parent: Option<u32>) -> u32 {
+        let file = intern(&mut self.files, &mut self.frames.files, range.file);
+        let function = intern(&mut self.functions, &mut self.frames.functions, range.function);
+        let ((line, column), (end_line, end_column)) = (range.start, range.end);
         let key = (file, function, line, column, end_line, end_column);
         let location = *self.locations.entry(key).or_insert_with(|| {
             let location = FileLocation { file, function, line, end_line, column, end_column };
@@ -99,16 +99,16 @@ fn get(module: &Module, location: LocId) -> Option<&Location> {
 }
 
 /// The places of the calls in progress, the innermost first.
-fn places(module: &Module, location: LocId) -> Vec<Place<'_>> {
+fn ranges(module: &Module, location: LocId) -> Vec<SourceRange<'_>> {
     let (mut at, mut found) = (location, Vec::new());
     for _ in 0..MAX_DEPTH {
         match get(module, at) {
             Some(Location::CallSite { callee, caller }) => {
-                found.extend(place(module, *callee));
+                found.extend(range(module, *callee));
                 at = *caller;
             }
             _ => {
-                found.extend(place(module, at));
+                found.extend(range(module, at));
                 break;
             }
         }
@@ -117,13 +117,13 @@ fn places(module: &Module, location: LocId) -> Vec<Place<'_>> {
 }
 
 /// The file of a location, and the name that is nearest to it.
-fn place(module: &Module, location: LocId) -> Option<Place<'_>> {
+fn range(module: &Module, location: LocId) -> Option<SourceRange<'_>> {
     let (mut at, mut function) = (location, "");
     for _ in 0..MAX_DEPTH {
         at = match get(module, at)? {
             Location::File { file, line, column, end } => {
                 let start = (*line, *column);
-                return Some(Place { function, file, start, end: end.unwrap_or(start) });
+                return Some(SourceRange { function, file, start, end: end.unwrap_or(start) });
             }
             Location::Name { name, child } => {
                 function = name;
@@ -139,5 +139,5 @@ fn place(module: &Module, location: LocId) -> Option<Place<'_>> {
 
 /// File and line of the innermost place of a location, if it has any.
 pub(super) fn innermost(module: &Module, location: LocId) -> Option<String> {
-    place(module, location).map(|place| format!("{}:{}", place.file, place.start.0))
+    range(module, location).map(|range| format!("{}:{}", range.file, range.start.0))
 }

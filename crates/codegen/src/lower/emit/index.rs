@@ -4,14 +4,14 @@ use helio_ir::ElementType;
 
 use super::{Emit, Values, both};
 use crate::kernel::{BinOp, Builder, Cmp, IndexOp, Lane, Value};
-use crate::lower::affine::{Affine, Bounds, Dim};
+use crate::lower::affine::{Affine, Dim, DimBounds, SymbolId};
 use crate::lower::graph::{Cond, Guard, NodeId};
 use crate::lower::nest::Spread;
 
 impl Emit<'_, '_> {
     /// Whether a condition holds everywhere in the present segments, or nowhere.
     pub(super) fn known(&self, cond: &Cond) -> Option<bool> {
-        let bounds = Bounds { dims: &self.spans, symbols: &self.graph.symbol_bounds };
+        let bounds = DimBounds { dims: &self.spans, symbols: &self.graph.symbol_bounds };
         let moved: i64 = cond.at.dims.iter().map(|&(d, f)| f * self.firsts[usize::from(d)]).sum();
         let (least, greatest) = cond.at.range(bounds);
         let (least, greatest) = (least + moved, greatest + moved);
@@ -21,7 +21,7 @@ impl Emit<'_, '_> {
 
     /// Likewise for a guard.
     pub(super) fn known_guard(&self, guard: Guard) -> Option<bool> {
-        let conds = &self.graph.guards[guard as usize];
+        let conds = &self.graph.guards[guard.index()];
         if conds.iter().any(|cond| self.known(cond) == Some(false)) {
             return Some(false);
         }
@@ -65,8 +65,8 @@ impl Emit<'_, '_> {
     }
 
     /// A symbol that is the same in all lanes.
-    pub(super) fn symbol(&mut self, b: &mut Builder, symbol: u32, values: &Values) -> Value {
-        let id = self.graph.symbols[symbol as usize];
+    pub(super) fn symbol(&mut self, b: &mut Builder, symbol: SymbolId, values: &Values) -> Value {
+        let id = self.graph.symbols[symbol.index()];
         let ty = self.graph.info(id).ty;
         let index = match self.graph.index_load(id, self.lane_loops) {
             Some((mem, source, at)) => {
@@ -84,7 +84,7 @@ impl Emit<'_, '_> {
             }
             _ => index,
         };
-        let (zero, max) = (b.index(0), b.index(self.graph.symbol_bounds[symbol as usize]));
+        let (zero, max) = (b.index(0), b.index(self.graph.symbol_bounds[symbol.index()]));
         let raised = b.index_op(IndexOp::Max, index, zero);
         b.index_op(IndexOp::Min, raised, max)
     }
@@ -103,7 +103,7 @@ impl Emit<'_, '_> {
             add(b, var, factor);
         }
         for &(s, factor) in &at.symbols {
-            if !self.varies(self.graph.symbols[s as usize]) {
+            if !self.varies(self.graph.symbols[s.index()]) {
                 let symbol = self.symbol(b, s, values);
                 add(b, symbol, factor);
             }
@@ -143,7 +143,7 @@ impl Emit<'_, '_> {
             Spread::Uneven(elements) => b.numbers(lane, &elements),
         };
         for &(s, factor) in &at.symbols {
-            let id = self.graph.symbols[s as usize];
+            let id = self.graph.symbols[s.index()];
             if !self.varies(id) {
                 continue;
             }
@@ -161,10 +161,10 @@ impl Emit<'_, '_> {
     }
 
     /// A symbol in each lane, in the lanes of its own type.
-    fn clamped(&mut self, b: &mut Builder, symbol: u32, index: Value) -> Value {
-        let id = self.graph.symbols[symbol as usize];
+    fn clamped(&mut self, b: &mut Builder, symbol: SymbolId, index: Value) -> Value {
+        let id = self.graph.symbols[symbol.index()];
         let lane = b.lane(index);
-        let max = self.graph.symbol_bounds[symbol as usize];
+        let max = self.graph.symbol_bounds[symbol.index()];
         if self.graph.info(id).ty.is_unsigned_integer() {
             let max = b.int(lane, max.min(i64::from(u32::MAX)));
             return b.bin(BinOp::MinU, index, max);
@@ -183,7 +183,7 @@ impl Emit<'_, '_> {
         values: &Values,
     ) -> Option<Value> {
         let graph = self.graph;
-        let unknown = graph.guards[guard as usize].iter().filter(|cond| self.known(cond).is_none());
+        let unknown = graph.guards[guard.index()].iter().filter(|cond| self.known(cond).is_none());
         let unknown: Vec<&Cond> = unknown.collect();
         unknown.into_iter().fold(None, |mask, cond| {
             let below = self.below(b, &cond.at, cond.below, values);
@@ -194,7 +194,7 @@ impl Emit<'_, '_> {
 
     /// The lanes where an index is below a bound.
     fn below(&mut self, b: &mut Builder, at: &Affine, bound: i64, values: &Values) -> Value {
-        let jumps = at.symbols.iter().any(|&(s, _)| self.varies(self.graph.symbols[s as usize]));
+        let jumps = at.symbols.iter().any(|&(s, _)| self.varies(self.graph.symbols[s.index()]));
         let step = match self.spread(at) {
             Spread::Even { step, .. } if !jumps => step,
             _ => {

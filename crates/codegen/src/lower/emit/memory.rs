@@ -29,7 +29,7 @@ impl Emit<'_, '_> {
         let buf = self.buf(source.into());
         let mut addr = self.addr(b, at, ty.size_bytes() as i64, buf, values);
         self.stay_near(b, at, guard, values, &mut addr, ty.size_bytes() as i64);
-        let jumps = at.symbols.iter().any(|&(s, _)| self.varies(self.graph.symbols[s as usize]));
+        let jumps = at.symbols.iter().any(|&(s, _)| self.varies(self.graph.symbols[s.index()]));
         let spread = self.spread(at);
         if let (Spread::Uneven(elements), false) = (&spread, jumps) {
             return self.load_uneven(b, ty, addr, at, elements, guard, values);
@@ -85,7 +85,7 @@ impl Emit<'_, '_> {
     fn fixed_lanes(&self, guard: Guard) -> Option<Vec<bool>> {
         let woven = self.woven?;
         let mut lanes = vec![true; self.lanes as usize];
-        for cond in &self.graph.guards[guard as usize] {
+        for cond in &self.graph.guards[guard.index()] {
             if self.known(cond).is_some() {
                 continue;
             }
@@ -114,7 +114,7 @@ impl Emit<'_, '_> {
         bytes: i64,
     ) {
         let graph = self.graph;
-        let conds = &graph.guards[guard as usize];
+        let conds = &graph.guards[guard.index()];
         for (i, cond) in conds.iter().enumerate() {
             let Some(&(dim, unit)) = cond.at.dims.first() else { continue };
             let (dims, _) = graph.affine_info(&cond.at);
@@ -155,7 +155,7 @@ impl Emit<'_, '_> {
             terms.push((var, factor * bytes));
         }
         for &(s, factor) in &at.symbols {
-            if !self.varies(self.graph.symbols[s as usize]) {
+            if !self.varies(self.graph.symbols[s.index()]) {
                 terms.push((self.symbol(b, s, values), factor * bytes));
             }
         }

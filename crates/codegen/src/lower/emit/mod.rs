@@ -182,14 +182,14 @@ impl<'g, 'm> Emit<'g, 'm> {
         let (mut count, mut most) = (0, 0);
         let is_kept = |id: NodeId| !matches!(self.graph.node(id), Node::Literal(_));
         for id in roots.iter().copied().filter(|&id| is_kept(id)) {
-            count += usize::from(!std::mem::replace(&mut live[id as usize], true));
+            count += usize::from(!std::mem::replace(&mut live[id.index()], true));
         }
-        for id in (0..needed.len() as NodeId).rev().filter(|&id| needed[id as usize]) {
+        for id in self.graph.ids().take(needed.len()).rev().filter(|&id| needed[id.index()]) {
             most = most.max(count);
-            count -= usize::from(std::mem::replace(&mut live[id as usize], false));
+            count -= usize::from(std::mem::replace(&mut live[id.index()], false));
             self.needs(id, &mut |arg| {
                 if is_kept(arg) {
-                    count += usize::from(!std::mem::replace(&mut live[arg as usize], true));
+                    count += usize::from(!std::mem::replace(&mut live[arg.index()], true));
                 }
             });
         }
@@ -198,13 +198,13 @@ impl<'g, 'm> Emit<'g, 'm> {
 
     /// Which nodes have to be computed for others, where some are known.
     fn needed(&self, roots: &[NodeId], known: &Values) -> Vec<bool> {
-        let mut needed = vec![false; roots.iter().max().map_or(0, |&last| last as usize + 1)];
-        roots.iter().for_each(|&root| needed[root as usize] = true);
-        for id in (0..needed.len() as NodeId).rev() {
-            if !needed[id as usize] || known.contains_key(&id) {
-                needed[id as usize] = false;
+        let mut needed = vec![false; roots.iter().max().map_or(0, |&last| last.index() + 1)];
+        roots.iter().for_each(|&root| needed[root.index()] = true);
+        for id in self.graph.ids().take(needed.len()).rev() {
+            if !needed[id.index()] || known.contains_key(&id) {
+                needed[id.index()] = false;
             } else if self.kept.get(&id).is_none_or(|kept| !kept.ready) {
-                self.needs(id, &mut |arg| needed[arg as usize] = true);
+                self.needs(id, &mut |arg| needed[arg.index()] = true);
             }
         }
         needed
@@ -222,7 +222,7 @@ impl<'g, 'm> Emit<'g, 'm> {
         let Some((_, known)) = places.first() else { return };
         let needed = self.needed(roots, known);
         let here = self.point;
-        for id in (0..needed.len() as NodeId).filter(|&id| needed[id as usize]) {
+        for id in self.graph.ids().take(needed.len()).filter(|&id| needed[id.index()]) {
             for (point, values) in &mut *places {
                 self.point = *point;
                 let value = match self.kept.get(&id).cloned() {

@@ -130,13 +130,13 @@ impl<'g, 'm> Loops<'g, 'm> {
             let reduction = self.reduction(i);
             roots.extend(reduction.inputs.iter().chain(&reduction.inits));
         }
-        roots.iter().for_each(|&id| needed[id as usize] = true);
+        roots.iter().for_each(|&id| needed[id.index()] = true);
         for store in stores() {
-            graph.affine_args(&store.at, &mut |id| needed[id as usize] = true);
+            graph.affine_args(&store.at, &mut |id| needed[id.index()] = true);
         }
-        for id in (0..graph.nodes.len() as NodeId).rev() {
-            if needed[id as usize] {
-                graph.args(id, &mut |arg| needed[arg as usize] = true);
+        for id in graph.ids().rev() {
+            if needed[id.index()] {
+                graph.args(id, &mut |arg| needed[arg.index()] = true);
             }
         }
         let mut read: Vec<Arg> = Vec::new();
@@ -183,10 +183,10 @@ impl<'g, 'm> Loops<'g, 'm> {
             let mut stack: Vec<NodeId> = pass.stores.iter().map(|store| store.node).collect();
             stack.extend(pass.reductions.iter().flat_map(|&i| &self.reduction(i).inputs));
             while let Some(id) = stack.pop() {
-                if std::mem::replace(&mut seen[id as usize], true) {
+                if std::mem::replace(&mut seen[id.index()], true) {
                     continue;
                 }
-                if before[id as usize]
+                if before[id.index()]
                     && graph.info(id).dims & folded != 0
                     && self.domain.is_expensive(id)
                 {

@@ -8,7 +8,7 @@ use helio_ir::{ArrayShape, Op};
 
 use super::memory::ArrayBox;
 use super::tiny::{joined, moved};
-use super::{Data, Form, Reader, Site};
+use super::{Data, Form, InstrValues, Reader};
 use crate::elementwise::Elem;
 use crate::kernel::Builder;
 
@@ -16,7 +16,7 @@ impl Reader<'_> {
     pub(super) fn broadcast(
         &mut self,
         b: &mut Builder,
-        site: Site<'_>,
+        site: InstrValues<'_>,
         shape: &ArrayShape,
         op: &Broadcast,
     ) -> Option<Vec<Elem>> {
@@ -38,7 +38,7 @@ impl Reader<'_> {
     pub(super) fn slice(
         &mut self,
         b: &mut Builder,
-        site: Site<'_>,
+        site: InstrValues<'_>,
         shape: &ArrayShape,
         op: &Slice,
     ) -> Option<Vec<Elem>> {
@@ -68,7 +68,7 @@ impl Reader<'_> {
     pub(super) fn rearranged(
         &mut self,
         b: &mut Builder,
-        site: Site<'_>,
+        site: InstrValues<'_>,
         shape: &ArrayShape,
     ) -> Option<Vec<Elem>> {
         if let Op::Concatenate(op) = &site.instr.op {

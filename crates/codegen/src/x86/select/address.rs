@@ -1,6 +1,6 @@
 //! Addresses: each part is computed in the outermost block that has its values, once.
 
-use super::{Argument, Select};
+use super::{EntryArgument, Select};
 use crate::kernel::{Addr, Buf, Mem, Value};
 use crate::x86::mir::{Address, Alu, Inst, Operand, Reg, Region, Scalar};
 
@@ -55,13 +55,13 @@ impl Select<'_> {
 
     /// Where a buffer begins.
     fn buffer(&mut self, buf: Buf) -> Reg {
-        let Buf::Param(n) = buf else { return self.argument(Argument::Scratch) };
+        let Buf::Param(n) = buf else { return self.argument(EntryArgument::Scratch) };
         let known = self.params[n as usize];
         if known.is_some() {
             return known;
         }
         let dst = self.general();
-        let base = self.argument(Argument::Params);
+        let base = self.argument(EntryArgument::Params);
         let disp = 8 * n as i32;
         let mem = Address { of: Region::List, base, index: Reg::NONE, shift: 0, disp };
         self.scopes[0].insts.push(Inst::Load { dst, mem, scalar: Scalar::I64 });

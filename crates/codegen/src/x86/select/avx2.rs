@@ -70,10 +70,10 @@ impl Select<'_> {
     }
 
     fn bits_of(&mut self, lane: Lane, len: Len, bits: u64) -> Reg {
-        use crate::x86::mir::{Class, Fixed};
+        use crate::x86::mir::{Fixed, RegClass};
         let fixed =
             if lane.bytes() == 8 { Fixed::Bits64(bits) } else { Fixed::Bits32(bits as u32) };
-        self.fixed(Class::Vector, len, fixed)
+        self.fixed(RegClass::Vector, len, fixed)
     }
 
     fn sign_bit(&mut self, lane: Lane, len: Len) -> Reg {

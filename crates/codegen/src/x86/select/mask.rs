@@ -6,7 +6,7 @@ use super::Select;
 use crate::kernel::{Cmp, Lane, MaskOp, Value};
 use crate::x86::Isa;
 use crate::x86::asm::{Label, Len};
-use crate::x86::mir::{Class, Fixed, Inst, Reg};
+use crate::x86::mir::{Fixed, Inst, Reg, RegClass};
 use crate::x86::ops;
 
 impl Select<'_> {
@@ -28,7 +28,7 @@ impl Select<'_> {
 
     /// A constant in a mask register.
     pub(super) fn mask_of(&mut self, lanes: u16) -> Reg {
-        self.fixed(Class::Mask, Len::X, Fixed::Mask(lanes))
+        self.fixed(RegClass::Mask, Len::X, Fixed::Mask(lanes))
     }
 
     /// The mask of an access, unless it has all lanes set.

@@ -494,8 +494,8 @@ impl Select<'_> {
     }
 
     fn fixed_zero(&mut self, len: Len) -> Reg {
-        use crate::x86::mir::{Class, Fixed};
-        self.fixed(Class::Vector, len, Fixed::Bits32(0))
+        use crate::x86::mir::{Fixed, RegClass};
+        self.fixed(RegClass::Vector, len, Fixed::Bits32(0))
     }
 }
 

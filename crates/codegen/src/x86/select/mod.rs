@@ -23,12 +23,12 @@ use helio_ir::{Error, Result};
 
 use super::Isa;
 use super::asm::{Cond, Label, Len};
-use super::mir::{About, Alu, Class, Fixed, Inst, Operand, Program, Reg, Src};
+use super::mir::{Alu, Fixed, Inst, Operand, Reg, RegClass, RegInfo, Src, VirtualCode};
 use super::ops::{self, Op};
 use crate::kernel::{self, Block, Carried, IndexOp, Kernel, Lane, Ty, Value};
 
 /// The instructions of a kernel, before registers are given out.
-pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<Program> {
+pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<VirtualCode> {
     let wide = kernel.types.iter().any(|ty| matches!(ty, Ty::Vector(lane) if lane.bytes() == 8));
     let most = isa.lanes(wide);
     if kernel.lanes > most || kernel.lanes < 4 {
@@ -64,7 +64,7 @@ pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<Program> {
     select.arguments();
     select.block(&kernel.body)?;
     let insts = select.scopes.pop().expect("the body").insts;
-    Ok(Program {
+    Ok(VirtualCode {
         lanes: kernel.lanes,
         insts,
         regs: select.regs,
@@ -90,7 +90,7 @@ struct Scope {
 
 /// Arguments of the call.
 #[derive(Clone, Copy)]
-enum Argument {
+enum EntryArgument {
     Params,
     Begin,
     Scratch,
@@ -102,7 +102,7 @@ struct Select<'k> {
     isa: Isa,
     /// Whether any vector has 64-bit lanes.
     wide: bool,
-    regs: Vec<About>,
+    regs: Vec<RegInfo>,
     tables: Vec<Vec<u8>>,
     labels: u32,
     stack_bytes: usize,
@@ -134,25 +134,28 @@ struct Select<'k> {
 impl Select<'_> {
     // Registers.
 
-    fn fresh(&mut self, about: About) -> Reg {
+    fn fresh(&mut self, about: RegInfo) -> Reg {
         self.regs.push(about);
         Reg(self.regs.len() as u32 - 1)
     }
 
     fn vector(&mut self, len: Len) -> Reg {
-        self.fresh(About { class: Class::Vector, len, fixed: None, carried: false })
+        self.fresh(RegInfo { class: RegClass::Vector, len, fixed: None, carried: false })
     }
 
     fn general(&mut self) -> Reg {
-        self.fresh(About { class: Class::General, len: Len::X, fixed: None, carried: false })
+        self.fresh(RegInfo { class: RegClass::General, len: Len::X, fixed: None, carried: false })
     }
 
     /// A register for a mask: AVX2 has vectors for them.
     fn mask_reg(&mut self) -> Reg {
         match self.isa {
-            Isa::Avx512 => {
-                self.fresh(About { class: Class::Mask, len: Len::X, fixed: None, carried: false })
-            }
+            Isa::Avx512 => self.fresh(RegInfo {
+                class: RegClass::Mask,
+                len: Len::X,
+                fixed: None,
+                carried: false,
+            }),
             Isa::Avx2 => self.vector(self.mask_len()),
         }
     }
@@ -243,7 +246,7 @@ impl Select<'_> {
 
     // Constants: defined before everything else, in registers if there are enough.
 
-    fn fixed(&mut self, class: Class, len: Len, fixed: Fixed) -> Reg {
+    fn fixed(&mut self, class: RegClass, len: Len, fixed: Fixed) -> Reg {
         let key = match fixed {
             Fixed::Bits32(bits) => (0, bits.into(), Some(len)),
             Fixed::Bits64(bits) => (1, bits, Some(len)),
@@ -254,7 +257,7 @@ impl Select<'_> {
         if let Some(&reg) = self.constants.get(&key) {
             return reg;
         }
-        let dst = self.fresh(About { class, len, fixed: Some(fixed), carried: false });
+        let dst = self.fresh(RegInfo { class, len, fixed: Some(fixed), carried: false });
         self.scopes[0].insts.push(Inst::Fixed { dst });
         self.constants.insert(key, dst);
         dst
@@ -264,7 +267,7 @@ impl Select<'_> {
     fn bits(&mut self, lane: Lane, bits: u64) -> Reg {
         let fixed =
             if lane.bytes() == 8 { Fixed::Bits64(bits) } else { Fixed::Bits32(bits as u32) };
-        self.fixed(Class::Vector, self.len(lane), fixed)
+        self.fixed(RegClass::Vector, self.len(lane), fixed)
     }
 
     /// A vector with these bytes, of the given length.
@@ -274,7 +277,7 @@ impl Select<'_> {
             self.tables.push(bytes);
             self.tables.len() - 1
         });
-        self.fixed(Class::Vector, len, Fixed::Table(n as u32))
+        self.fixed(RegClass::Vector, len, Fixed::Table(n as u32))
     }
 
     /// A vector of the kernel's lanes with these numbers.
@@ -288,7 +291,7 @@ impl Select<'_> {
 
     /// A number in a general register.
     fn int(&mut self, int: i64) -> Reg {
-        self.fixed(Class::General, Len::X, Fixed::Int(int))
+        self.fixed(RegClass::General, Len::X, Fixed::Int(int))
     }
 
     /// The constant that a value is.
@@ -306,10 +309,10 @@ impl Select<'_> {
     fn arguments(&mut self) {
         // In the order that lets the first three stay where they come.
         for (argument, from) in [
-            (Argument::Params, 7),
-            (Argument::Begin, 6),
-            (Argument::Scratch, 1),
-            (Argument::End, 2),
+            (EntryArgument::Params, 7),
+            (EntryArgument::Begin, 6),
+            (EntryArgument::Scratch, 1),
+            (EntryArgument::End, 2),
         ] {
             let dst = self.general();
             self.arguments[argument as usize] = dst;
@@ -317,7 +320,7 @@ impl Select<'_> {
         }
     }
 
-    fn argument(&self, argument: Argument) -> Reg {
+    fn argument(&self, argument: EntryArgument) -> Reg {
         self.arguments[argument as usize]
     }
 
@@ -330,8 +333,8 @@ impl Select<'_> {
     fn inst(&mut self, inst: &kernel::Inst) -> Result<()> {
         use kernel::Inst as K;
         match inst {
-            K::Begin { dst } => self.bind(*dst, self.argument(Argument::Begin)),
-            K::End { dst } => self.bind(*dst, self.argument(Argument::End)),
+            K::Begin { dst } => self.bind(*dst, self.argument(EntryArgument::Begin)),
+            K::End { dst } => self.bind(*dst, self.argument(EntryArgument::End)),
             K::IndexConst { dst, value } => self.ints[dst.0 as usize] = Some(*value),
             K::Index { dst, op, a, b } => self.index(*dst, *op, *a, *b),
             K::IndexLoad { dst, mem, addr } => self.index_load(*dst, *mem, addr),

@@ -4,9 +4,9 @@ use helio_ir::{ops, types::strides};
 use helio_runtime::kernels::gemm::Dim;
 use helio_runtime::kernels::gemm::conv::{Convolution, Spatial};
 
-use super::{Bound, Site, product};
+use super::{Bound, InstrShapes, product};
 
-pub(super) fn convolution(site: &Site<'_>, op: &ops::Convolution) -> Option<Bound> {
+pub(super) fn convolution(site: &InstrShapes<'_>, op: &ops::Convolution) -> Option<Bound> {
     let [input, kernel] = site.operands[..] else { return None };
     let out = *site.results.first()?;
     if !product::rounds_nothing(op.algorithm.as_deref()) {

@@ -5,9 +5,9 @@ use helio_runtime::kernels::indexed::{Combine, Gather, IndexedWindows, Scatter, 
 use helio_runtime::kernels::number::Fold;
 
 use super::window::{fold, number_type};
-use super::{Bound, Codes, Reducer, Site};
+use super::{Bound, Codes, InstrShapes, Reducer};
 
-pub(super) fn gather(site: &Site<'_>, op: &ops::Gather) -> Option<Bound> {
+pub(super) fn gather(site: &InstrShapes<'_>, op: &ops::Gather) -> Option<Bound> {
     let ([operand, indices], [result]) = (&site.operands[..], &site.results[..]) else {
         return None;
     };
@@ -36,12 +36,16 @@ pub(super) fn gather(site: &Site<'_>, op: &ops::Gather) -> Option<Bound> {
     }))
 }
 
-pub(super) fn scatter(site: &Site<'_>, op: &ops::Scatter, code: &mut Codes<'_>) -> Option<Bound> {
+pub(super) fn scatter(
+    site: &InstrShapes<'_>,
+    op: &ops::Scatter,
+    code: &mut Codes<'_>,
+) -> Option<Bound> {
     by_fold(site, op).or_else(|| by_code(site, op, code))
 }
 
 /// How the updates of a scatter belong to its arrays, all of which have the sizes of the first.
-fn scatter_windows(site: &Site<'_>, op: &ops::Scatter) -> Option<IndexedWindows> {
+fn scatter_windows(site: &InstrShapes<'_>, op: &ops::Scatter) -> Option<IndexedWindows> {
     let arrays = site.results.len();
     let [indices, updates, ..] = site.operands.get(arrays..)? else { return None };
     let dims = &op.dims;
@@ -61,7 +65,7 @@ fn scatter_windows(site: &Site<'_>, op: &ops::Scatter) -> Option<IndexedWindows>
 }
 
 /// By a combiner that is known.
-fn by_fold(site: &Site<'_>, op: &ops::Scatter) -> Option<Bound> {
+fn by_fold(site: &InstrShapes<'_>, op: &ops::Scatter) -> Option<Bound> {
     let [operand, _, updates] = site.operands[..] else { return None };
     let element = operand.element();
     if updates.element() != element {
@@ -96,7 +100,7 @@ fn by_fold(site: &Site<'_>, op: &ops::Scatter) -> Option<Bound> {
 }
 
 /// By a combiner that can be generated code, into any number of arrays.
-fn by_code(site: &Site<'_>, op: &ops::Scatter, code: &mut Codes<'_>) -> Option<Bound> {
+fn by_code(site: &InstrShapes<'_>, op: &ops::Scatter, code: &mut Codes<'_>) -> Option<Bound> {
     let arrays = site.results.len();
     let updates = site.operands.get(arrays + 1..)?;
     if !updates.iter().map(|s| s.element()).eq(site.results.iter().map(|s| s.element())) {

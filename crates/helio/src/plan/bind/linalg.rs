@@ -3,7 +3,7 @@
 use helio_ir::{ElementType, ops};
 use helio_runtime::kernels::linalg::{Cholesky, RealType, TriangularFlags, TriangularSolve};
 
-use super::{Bound, Site};
+use super::{Bound, InstrShapes};
 
 fn real_type(element: ElementType) -> Option<RealType> {
     match element {
@@ -13,7 +13,7 @@ fn real_type(element: ElementType) -> Option<RealType> {
     }
 }
 
-pub(super) fn cholesky(site: &Site<'_>, op: &ops::Cholesky) -> Option<Bound> {
+pub(super) fn cholesky(site: &InstrShapes<'_>, op: &ops::Cholesky) -> Option<Bound> {
     let [a] = site.operands[..] else { return None };
     let (&n, outer) = a.dims().split_last()?;
     let batch = outer.split_last()?.1.iter().product();
@@ -27,7 +27,7 @@ pub(super) fn cholesky(site: &Site<'_>, op: &ops::Cholesky) -> Option<Bound> {
     Some(bound.with_scratch(scratch))
 }
 
-pub(super) fn triangular_solve(site: &Site<'_>, op: &ops::TriangularSolve) -> Option<Bound> {
+pub(super) fn triangular_solve(site: &InstrShapes<'_>, op: &ops::TriangularSolve) -> Option<Bound> {
     let [a, b] = site.operands[..] else { return None };
     let flags = TriangularFlags {
         left_side: op.left_side,

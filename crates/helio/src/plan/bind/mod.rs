@@ -18,15 +18,15 @@ pub(super) use fold::ScalarFold;
 use helio_ir::{ArrayShape, CompId, Error, Instr, InstrId, Module, Op, Verified};
 use helio_runtime::kernels::FoldCode;
 use helio_runtime::kernels::sort::{PAIRS, Pairs};
-use helio_runtime::program::{Action, Failure, Kernel, OwnMemory, Step};
+use helio_runtime::program::{Failure, Kernel, OwnMemory};
 use helio_runtime::{JitBatch, Threads};
 
 use super::code::ScalarCode;
-use super::{Frame, Owner, Planned, Planner, StorageId, Target, arrays};
+use super::{Action, Frame, Owner, Planned, Planner, Step, StorageId, Target, arrays};
 use crate::interpreted::Reason;
 
 /// An instruction and the shapes around it.
-struct Site<'s> {
+struct InstrShapes<'s> {
     module: &'s Verified<Module>,
     instr: &'s Instr,
     /// The arrays of the operands, and of the result, tuples taken apart.
@@ -214,7 +214,7 @@ impl Bound {
 }
 
 /// The kernel for an instruction, if there is one.
-fn bind(site: &Site<'_>, code: &mut Codes<'_>) -> Option<Bound> {
+fn bind(site: &InstrShapes<'_>, code: &mut Codes<'_>) -> Option<Bound> {
     match &site.instr.op {
         Op::Sort(op) => order::sort(site, op, code),
         Op::TopK(op) => order::top_k(site, op),
@@ -256,7 +256,7 @@ impl<'m> Planner<'m> {
         };
         let results = instr.shape.leaves().into_iter().map(|s| s.as_array());
         let Some(results) = results.collect::<Option<Vec<_>>>() else { return Ok(None) };
-        let site = Site {
+        let site = InstrShapes {
             module: self.module,
             instr,
             operands,

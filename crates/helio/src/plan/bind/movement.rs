@@ -4,7 +4,7 @@ use helio_ir::{ArrayShape, ElementType, ops};
 use helio_runtime::Threads;
 use helio_runtime::kernels::copy::{Axis, Copy, dense_steps};
 
-use super::{Bound, Site};
+use super::{Bound, InstrShapes};
 
 /// A box to move, and where it begins on either side, in bytes.
 struct Move {
@@ -40,13 +40,13 @@ fn element_size(shape: &ArrayShape) -> usize {
     shape.element().size_bytes()
 }
 
-pub(super) fn transpose(site: &Site<'_>, op: &ops::Transpose) -> Option<Bound> {
+pub(super) fn transpose(site: &InstrShapes<'_>, op: &ops::Transpose) -> Option<Bound> {
     let [operand] = site.operands[..] else { return None };
     let copy = Copy::transpose(operand.dims(), &op.permutation, element_size(operand))?;
     single("transpose", Some(Move { copy, from: 0, to: 0 }))
 }
 
-pub(super) fn broadcast(site: &Site<'_>, op: &ops::Broadcast) -> Option<Bound> {
+pub(super) fn broadcast(site: &InstrShapes<'_>, op: &ops::Broadcast) -> Option<Bound> {
     let ([operand], [result]) = (&site.operands[..], &site.results[..]) else { return None };
     let steps = dense_steps(operand.dims());
     let to = dense_steps(result.dims());
@@ -59,7 +59,7 @@ pub(super) fn broadcast(site: &Site<'_>, op: &ops::Broadcast) -> Option<Bound> {
     single("broadcast", Move::new(&axes, element_size(operand), 0, 0))
 }
 
-pub(super) fn reverse(site: &Site<'_>, op: &ops::Reverse) -> Option<Bound> {
+pub(super) fn reverse(site: &InstrShapes<'_>, op: &ops::Reverse) -> Option<Bound> {
     let [operand] = site.operands[..] else { return None };
     let mut first = 0;
     let steps = dense_steps(operand.dims()).into_iter().zip(operand.dims()).enumerate();
@@ -73,7 +73,7 @@ pub(super) fn reverse(site: &Site<'_>, op: &ops::Reverse) -> Option<Bound> {
     single("reverse", Move::new(&axes, element_size(operand), first, 0))
 }
 
-pub(super) fn slice(site: &Site<'_>, op: &ops::Slice) -> Option<Bound> {
+pub(super) fn slice(site: &InstrShapes<'_>, op: &ops::Slice) -> Option<Bound> {
     let ([operand], [result]) = (&site.operands[..], &site.results[..]) else { return None };
     let mut first = 0;
     let steps = dense_steps(operand.dims()).into_iter().zip(dense_steps(result.dims()));
@@ -87,7 +87,7 @@ pub(super) fn slice(site: &Site<'_>, op: &ops::Slice) -> Option<Bound> {
     single("slice", Move::new(&axes, element_size(operand), first, 0))
 }
 
-pub(super) fn concatenate(site: &Site<'_>, op: &ops::Concatenate) -> Option<Bound> {
+pub(super) fn concatenate(site: &InstrShapes<'_>, op: &ops::Concatenate) -> Option<Bound> {
     let result = *site.results.first()?;
     let to = dense_steps(result.dims());
     let mut first = 0;
@@ -105,7 +105,7 @@ pub(super) fn concatenate(site: &Site<'_>, op: &ops::Concatenate) -> Option<Boun
     }))
 }
 
-pub(super) fn pad(site: &Site<'_>, op: &ops::Pad) -> Option<Bound> {
+pub(super) fn pad(site: &InstrShapes<'_>, op: &ops::Pad) -> Option<Bound> {
     let ([operand, _], [result]) = (&site.operands[..], &site.results[..]) else { return None };
     let size = element_size(operand);
     let to = dense_steps(result.dims());
@@ -183,7 +183,7 @@ fn integer(element: ElementType, bytes: &[u8]) -> usize {
     }
 }
 
-pub(super) fn dynamic_slice(site: &Site<'_>, op: &ops::DynamicSlice) -> Option<Bound> {
+pub(super) fn dynamic_slice(site: &InstrShapes<'_>, op: &ops::DynamicSlice) -> Option<Bound> {
     let (operand, indices) = site.operands.split_first()?;
     let from = dense_steps(operand.dims()).into_iter();
     let steps = from.zip(dense_steps(&op.sizes)).zip(&op.sizes);
@@ -195,7 +195,7 @@ pub(super) fn dynamic_slice(site: &Site<'_>, op: &ops::DynamicSlice) -> Option<B
     }))
 }
 
-pub(super) fn dynamic_update_slice(site: &Site<'_>) -> Option<Bound> {
+pub(super) fn dynamic_update_slice(site: &InstrShapes<'_>) -> Option<Bound> {
     let [operand, update, indices @ ..] = &site.operands[..] else { return None };
     let sizes = update.dims();
     let steps = dense_steps(sizes).into_iter().zip(dense_steps(operand.dims())).zip(sizes);

@@ -5,7 +5,7 @@ use helio_passes::recognize;
 use helio_runtime::kernels::bytes::cast_mut;
 use helio_runtime::kernels::sort::{KeyOrder, Lanes, MergeSort, PAIRS, Pairs, Sort, SortKey, TopK};
 
-use super::{Bound, Codes, Failed, Site};
+use super::{Bound, Codes, Failed, InstrShapes};
 
 /// How elements compare by their bits, in IEEE's total order or as numbers.
 fn order(element: ElementType, total: bool) -> Option<KeyOrder> {
@@ -26,11 +26,11 @@ fn order(element: ElementType, total: bool) -> Option<KeyOrder> {
     Some(if total { KeyOrder::Total } else { KeyOrder::Numeric { largest } })
 }
 
-pub(super) fn sort(site: &Site<'_>, op: &ops::Sort, code: &mut Codes<'_>) -> Option<Bound> {
+pub(super) fn sort(site: &InstrShapes<'_>, op: &ops::Sort, code: &mut Codes<'_>) -> Option<Bound> {
     by_keys(site, op).or_else(|| by_comparator(site, op, code))
 }
 
-fn lanes(site: &Site<'_>, op: &ops::Sort) -> Lanes {
+fn lanes(site: &InstrShapes<'_>, op: &ops::Sort) -> Lanes {
     let dims = site.operands[0].dims();
     Lanes {
         outer: dims[..op.dimension].iter().product(),
@@ -39,12 +39,12 @@ fn lanes(site: &Site<'_>, op: &ops::Sort) -> Lanes {
     }
 }
 
-fn element_sizes(site: &Site<'_>) -> Vec<usize> {
+fn element_sizes(site: &InstrShapes<'_>) -> Vec<usize> {
     site.operands.iter().map(|shape| shape.element().size_bytes()).collect()
 }
 
 /// By keys, if the comparator is a lexicographic order of operands.
-fn by_keys(site: &Site<'_>, op: &ops::Sort) -> Option<Bound> {
+fn by_keys(site: &InstrShapes<'_>, op: &ops::Sort) -> Option<Bound> {
     let keys = recognize::comparator(site.module, op.to_apply)?;
     let key = |key: recognize::SortKey| {
         let element = site.operands.get(key.operand)?.element();
@@ -64,7 +64,7 @@ fn by_keys(site: &Site<'_>, op: &ops::Sort) -> Option<Bound> {
 }
 
 /// By merges, whatever the comparator says, if it can be generated code.
-fn by_comparator(site: &Site<'_>, op: &ops::Sort, code: &mut Codes<'_>) -> Option<Bound> {
+fn by_comparator(site: &InstrShapes<'_>, op: &ops::Sort, code: &mut Codes<'_>) -> Option<Bound> {
     let less = code.scalar(site.module, op.to_apply, PAIRS)?;
     // Parameters come in pairs: the left and the right element of each operand.
     let mut compared: Vec<usize> = less.reads().into_iter().map(|param| param / 2).collect();
@@ -90,7 +90,7 @@ fn by_comparator(site: &Site<'_>, op: &ops::Sort, code: &mut Codes<'_>) -> Optio
     Some(Bound { skips_unused: true, ..bound.with_scratch(scratch) })
 }
 
-pub(super) fn top_k(site: &Site<'_>, op: &ops::TopK) -> Option<Bound> {
+pub(super) fn top_k(site: &InstrShapes<'_>, op: &ops::TopK) -> Option<Bound> {
     let shape = site.operands[0];
     let (&row_size, outer) = shape.dims().split_last()?;
     let rows = outer.iter().product();

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use helio_ir::{ArrayShape, ElementType, ops, types::strides};
 use helio_runtime::Threads;
-use helio_runtime::kernels::gemm::{Contraction, Dim, Number, Types};
+use helio_runtime::kernels::gemm::{Contraction, Dim, ProductType, Types};
 use helio_runtime::program::{Failure, Finish, Kernel};
 
-use super::{Bound, Site};
+use super::{Bound, InstrShapes};
 
 /// The dimensions of a product, for either order of the operands.
 struct Dims {
@@ -69,7 +69,7 @@ pub(super) fn rounds_nothing(algorithm: Option<&str>) -> bool {
     matches!(algorithm, None | Some("dot_f32_f32_f32" | "dot_f64_f64_f64"))
 }
 
-pub(super) fn dot(site: &Site<'_>, op: &ops::Dot) -> Option<Bound> {
+pub(super) fn dot(site: &InstrShapes<'_>, op: &ops::Dot) -> Option<Bound> {
     let [lhs, rhs] = site.operands[..] else { return None };
     let out = *site.results.first()?;
     if !rounds_nothing(op.algorithm.as_deref()) {
@@ -146,20 +146,20 @@ impl Kernel for Product {
 pub(super) fn types(lhs: &ArrayShape, rhs: &ArrayShape, out: &ArrayShape) -> Option<Types> {
     let number = |shape: &ArrayShape| {
         Some(match shape.element() {
-            ElementType::S8 => Number::S8,
-            ElementType::S16 => Number::S16,
-            ElementType::S32 => Number::S32,
-            ElementType::S64 => Number::S64,
-            ElementType::U8 => Number::U8,
-            ElementType::U16 => Number::U16,
-            ElementType::U32 => Number::U32,
-            ElementType::U64 => Number::U64,
-            ElementType::F16 => Number::F16,
-            ElementType::BF16 => Number::Bf16,
-            ElementType::F32 => Number::F32,
-            ElementType::F64 => Number::F64,
-            ElementType::C64 => Number::C64,
-            ElementType::C128 => Number::C128,
+            ElementType::S8 => ProductType::S8,
+            ElementType::S16 => ProductType::S16,
+            ElementType::S32 => ProductType::S32,
+            ElementType::S64 => ProductType::S64,
+            ElementType::U8 => ProductType::U8,
+            ElementType::U16 => ProductType::U16,
+            ElementType::U32 => ProductType::U32,
+            ElementType::U64 => ProductType::U64,
+            ElementType::F16 => ProductType::F16,
+            ElementType::BF16 => ProductType::Bf16,
+            ElementType::F32 => ProductType::F32,
+            ElementType::F64 => ProductType::F64,
+            ElementType::C64 => ProductType::C64,
+            ElementType::C128 => ProductType::C128,
             _ => return None,
         })
     };

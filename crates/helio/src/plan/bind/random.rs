@@ -3,9 +3,9 @@
 use helio_ir::ops::{RngAlgorithm, RngBitGenerator};
 use helio_runtime::kernels::random::{Generator, RandomBits};
 
-use super::{Bound, Site};
+use super::{Bound, InstrShapes};
 
-pub(super) fn rng_bit_generator(site: &Site<'_>, op: &RngBitGenerator) -> Option<Bound> {
+pub(super) fn rng_bit_generator(site: &InstrShapes<'_>, op: &RngBitGenerator) -> Option<Bound> {
     let state = *site.operands.first()?;
     let generator = match op.algorithm {
         RngAlgorithm::ThreeFry => Generator::ThreeFry,

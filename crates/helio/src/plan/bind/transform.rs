@@ -4,9 +4,9 @@ use helio_ir::{ElementType, ops};
 use helio_runtime::kernels::fft::{Fft, FftKind};
 use helio_runtime::program::OwnMemory;
 
-use super::{Bound, Site};
+use super::{Bound, InstrShapes};
 
-pub(super) fn fft(site: &Site<'_>, op: &ops::Fft) -> Option<Bound> {
+pub(super) fn fft(site: &InstrShapes<'_>, op: &ops::Fft) -> Option<Bound> {
     let [operand] = site.operands[..] else { return None };
     let kind = match op.kind {
         ops::FftKind::Fft => FftKind::Forward,

@@ -10,7 +10,7 @@ use helio_runtime::kernels::number::{Fold, NumberType};
 use helio_runtime::kernels::sort::PAIRS;
 use helio_runtime::kernels::window::{self, Select, WindowDim};
 
-use super::{Bound, Codes, Failed, Reducer, Site};
+use super::{Bound, Codes, Failed, InstrShapes, Reducer};
 
 pub(super) fn number_type(element: ElementType) -> Option<NumberType> {
     Some(match element {
@@ -61,7 +61,7 @@ fn dims(window: &ops::Window, base: &ArrayShape, positions: &ArrayShape) -> Vec<
 }
 
 pub(super) fn reduce_window(
-    site: &Site<'_>,
+    site: &InstrShapes<'_>,
     op: &ops::ReduceWindow,
     code: &mut Codes<'_>,
 ) -> Option<Bound> {
@@ -69,7 +69,7 @@ pub(super) fn reduce_window(
 }
 
 /// By a reducer that is known.
-fn fold_window(site: &Site<'_>, op: &ops::ReduceWindow) -> Option<Bound> {
+fn fold_window(site: &InstrShapes<'_>, op: &ops::ReduceWindow) -> Option<Bound> {
     let ([operand, init], [result]) = (&site.operands[..], &site.results[..]) else { return None };
     if op.window.dims.iter().any(|dim| dim.reversal) || init.element() != operand.element() {
         return None;
@@ -88,7 +88,11 @@ fn fold_window(site: &Site<'_>, op: &ops::ReduceWindow) -> Option<Bound> {
 }
 
 /// By a reducer that can be generated code, of any number of arrays.
-fn fold_by_code(site: &Site<'_>, op: &ops::ReduceWindow, code: &mut Codes<'_>) -> Option<Bound> {
+fn fold_by_code(
+    site: &InstrShapes<'_>,
+    op: &ops::ReduceWindow,
+    code: &mut Codes<'_>,
+) -> Option<Bound> {
     let arrays = site.results.len();
     let elements = |shapes: &[&ArrayShape]| shapes.iter().map(|s| s.element()).collect::<Vec<_>>();
     let (operands, inits) = site.operands.split_at_checked(arrays)?;
@@ -170,7 +174,7 @@ fn select(module: &Module, id: CompId) -> Option<Select> {
 }
 
 pub(super) fn select_and_scatter(
-    site: &Site<'_>,
+    site: &InstrShapes<'_>,
     op: &ops::SelectAndScatter,
     code: &mut Codes<'_>,
 ) -> Option<Bound> {
@@ -181,7 +185,7 @@ pub(super) fn select_and_scatter(
 }
 
 /// By functions that are known.
-fn select_known(site: &Site<'_>, op: &ops::SelectAndScatter) -> Option<Bound> {
+fn select_known(site: &InstrShapes<'_>, op: &ops::SelectAndScatter) -> Option<Bound> {
     let [operand, source, _] = site.operands[..] else { return None };
     let ty = number_type(operand.element())?;
     if source.element() != operand.element() {
@@ -198,7 +202,7 @@ fn select_known(site: &Site<'_>, op: &ops::SelectAndScatter) -> Option<Bound> {
 
 /// By functions that can be generated code.
 fn select_by_code(
-    site: &Site<'_>,
+    site: &InstrShapes<'_>,
     op: &ops::SelectAndScatter,
     code: &mut Codes<'_>,
 ) -> Option<Bound> {

@@ -5,10 +5,9 @@ use std::iter::zip;
 use helio_codegen::lower::lower;
 use helio_ir::builder::{XlaBuilder, XlaComputation, XlaOp};
 use helio_ir::{ArrayShape, BinaryOp, Computation, InstrId, Op, ops, verify};
-use helio_runtime::program::Step;
 
 use super::is_movement;
-use crate::plan::{Frame, Planned, Planner, StorageId};
+use crate::plan::{Frame, Planned, Planner, Step, StorageId};
 
 impl<'m> Planner<'m> {
     /// Appends the kernels of an instruction by itself, if it can be lowered to kernels.

@@ -14,10 +14,11 @@ use std::sync::Arc;
 use helio_codegen::kernel::Kernel;
 use helio_codegen::kernel_loop::{Buffer, KernelLoop, LoopStep, Role, Until};
 use helio_codegen::{Vouched, elementwise};
+use helio_ir::ops::Reads;
 use helio_ir::{ArrayShape, CompId, Computation, ElementType, Instr, InstrId, Op, ops};
-use helio_runtime::program::{Action, RawKernel, Step};
+use helio_runtime::program::RawKernel;
 
-use super::{Planned, Planner, Source, Storage, StorageId};
+use super::{Action, Planned, Planner, Source, Step, Storage, StorageId};
 
 /// Elements that an iteration of a compact loop computes at most, operation by operation: with more,
 /// calls take none of the time to speak of.
@@ -293,23 +294,14 @@ fn array(computation: &Computation, id: InstrId) -> Option<&ArrayShape> {
     computation.instr(id).shape.as_array()
 }
 
-/// Operations that move elements, and are lowered to kernels.
+/// Operations that move elements, and are lowered to kernels without further ado: an update is counted
+/// by its part.
 fn is_movement(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Broadcast(_)
-            | Op::Concatenate(_)
-            | Op::Copy(_)
-            | Op::DynamicSlice(_)
-            | Op::Gather(_)
-            | Op::Iota(_)
-            | Op::OptimizationBarrier(_)
-            | Op::Pad(_)
-            | Op::Reshape(_)
-            | Op::Reverse(_)
-            | Op::Slice(_)
-            | Op::Transpose(_)
-    )
+    match op {
+        Op::Iota(_) | Op::OptimizationBarrier(_) => true,
+        Op::Bitcast(_) | Op::DynamicReshape(_) | Op::DynamicUpdateSlice(_) => false,
+        op => op.reads() == Reads::Placed,
+    }
 }
 
 /// The products of elements in a product of matrices; `None` if it is better left to the tuned loop.

@@ -252,60 +252,110 @@ impl Fft {
         }
         let points: f64 = self.lengths.iter().map(|&n| n as f64).product();
         let scale = T::rounded(1.0 / points);
-        let spectrum = self.spectrum();
-        let per_task = (TASK_POINTS / last).max(1);
         match (self.kind, &plans.real) {
             (FftKind::RealForward, Some(plan)) => {
-                let (from, to) = (cast::<T>(from), cast_mut::<Complex<T>>(to));
-                let to = &mut to[..lines * spectrum];
-                if let Some(side) = &plans.side {
-                    side.lines(from, cast_mut(bytes_of_mut(to)), scale, threads);
-                    return self.outer(plans, to, spectrum, threads);
-                }
-                threads.for_chunks(to, per_task * spectrum, &|task, to| {
-                    let from = &from[task * per_task * last..];
-                    scratch::with(plan.spare(), |spare: &mut [Complex<T>]| {
-                        let lines = from.chunks_exact(last).zip(to.chunks_exact_mut(spectrum));
-                        lines.for_each(|(from, to)| plan.forward(from, to, spare));
-                    });
-                });
-                self.outer(plans, to, spectrum, threads);
+                let to = &mut cast_mut::<Complex<T>>(to)[..lines * self.spectrum()];
+                self.real_forward((plans, plan), cast(from), to, scale, threads);
             }
             (FftKind::RealInverse, Some(plan)) => {
-                let mut from = &cast::<Complex<T>>(from)[..lines * spectrum];
-                if self.outer_points() > 1 {
-                    let copy = Scratch::new(scratch).take::<Complex<T>>(from.len());
-                    threads.for_chunks(copy, TASK_POINTS, &|task, to| {
-                        to.copy_from_slice(&from[task * TASK_POINTS..][..to.len()]);
-                    });
-                    self.outer(plans, copy, spectrum, threads);
-                    from = copy;
-                }
+                let from = &cast::<Complex<T>>(from)[..lines * self.spectrum()];
                 let to = &mut cast_mut::<T>(to)[..lines * last];
-                if let Some(side) = &plans.side {
-                    return side.lines(cast(bytes_of(from)), to, scale, threads);
-                }
-                threads.for_chunks(to, per_task * last, &|task, to| {
-                    let from = &from[task * per_task * spectrum..];
-                    scratch::with(plan.spare(), |spare: &mut [Complex<T>]| {
-                        let lines = from.chunks_exact(spectrum).zip(to.chunks_exact_mut(last));
-                        lines.for_each(|(from, to)| plan.inverse(from, to, scale, spare));
-                    });
-                });
+                self.real_inverse((plans, plan), from, to, scratch, scale, threads);
             }
             _ => {
-                let (from, to) = (cast::<Complex<T>>(from), cast_mut::<Complex<T>>(to));
-                let to = &mut to[..lines * last];
-                if let Some(side) = &plans.side {
-                    let (from, to) = (cast(bytes_of(from)), cast_mut(bytes_of_mut(to)));
-                    side.lines(from, to, scale, threads);
-                    return self.outer(plans, cast_mut(bytes_of_mut(to)), last, threads);
-                }
-                let scale = (self.kind == FftKind::Inverse).then_some(scale);
-                self.lines(plans, from, to, scale, threads);
-                self.outer(plans, to, last, threads);
+                let to = &mut cast_mut::<Complex<T>>(to)[..lines * last];
+                self.complex(plans, cast(from), to, scale, threads);
             }
         }
+    }
+
+    /// How many lines a task transforms.
+    fn lines_per_task(&self) -> usize {
+        let last = self.lengths.last().copied().unwrap_or(1);
+        (TASK_POINTS / last).max(1)
+    }
+
+    /// From real numbers to spectra.
+    fn real_forward<T: Real>(
+        &self,
+        (plans, plan): (&Plans<T>, &RealLines<T>),
+        from: &[T],
+        to: &mut [Complex<T>],
+        scale: T,
+        threads: Threads<'_>,
+    ) where
+        Complex<T>: Plain,
+    {
+        let (last, spectrum) = (self.lengths.last().copied().unwrap_or(1), self.spectrum());
+        if let Some(side) = &plans.side {
+            side.lines(from, cast_mut(bytes_of_mut(to)), scale, threads);
+            return self.outer(plans, to, spectrum, threads);
+        }
+        let per_task = self.lines_per_task();
+        threads.for_chunks(to, per_task * spectrum, &|task, to| {
+            let from = &from[task * per_task * last..];
+            scratch::with(plan.spare(), |spare: &mut [Complex<T>]| {
+                let lines = from.chunks_exact(last).zip(to.chunks_exact_mut(spectrum));
+                lines.for_each(|(from, to)| plan.forward(from, to, spare));
+            });
+        });
+        self.outer(plans, to, spectrum, threads);
+    }
+
+    /// From spectra, which are copied to `scratch` if there are several dimensions, to real numbers.
+    fn real_inverse<T: Real>(
+        &self,
+        (plans, plan): (&Plans<T>, &RealLines<T>),
+        from: &[Complex<T>],
+        to: &mut [T],
+        scratch: &mut [u8],
+        scale: T,
+        threads: Threads<'_>,
+    ) where
+        Complex<T>: Plain,
+    {
+        let (last, spectrum) = (self.lengths.last().copied().unwrap_or(1), self.spectrum());
+        let mut from = from;
+        if self.outer_points() > 1 {
+            let copy = Scratch::new(scratch).take::<Complex<T>>(from.len());
+            threads.for_chunks(copy, TASK_POINTS, &|task, to| {
+                to.copy_from_slice(&from[task * TASK_POINTS..][..to.len()]);
+            });
+            self.outer(plans, copy, spectrum, threads);
+            from = copy;
+        }
+        if let Some(side) = &plans.side {
+            return side.lines(cast(bytes_of(from)), to, scale, threads);
+        }
+        let per_task = self.lines_per_task();
+        threads.for_chunks(to, per_task * last, &|task, to| {
+            let from = &from[task * per_task * spectrum..];
+            scratch::with(plan.spare(), |spare: &mut [Complex<T>]| {
+                let lines = from.chunks_exact(spectrum).zip(to.chunks_exact_mut(last));
+                lines.for_each(|(from, to)| plan.inverse(from, to, scale, spare));
+            });
+        });
+    }
+
+    /// From complex numbers to complex numbers.
+    fn complex<T: Real>(
+        &self,
+        plans: &Plans<T>,
+        from: &[Complex<T>],
+        to: &mut [Complex<T>],
+        scale: T,
+        threads: Threads<'_>,
+    ) where
+        Complex<T>: Plain,
+    {
+        let last = self.lengths.last().copied().unwrap_or(1);
+        if let Some(side) = &plans.side {
+            side.lines(cast(bytes_of(from)), cast_mut(bytes_of_mut(to)), scale, threads);
+            return self.outer(plans, to, last, threads);
+        }
+        let scale = (self.kind == FftKind::Inverse).then_some(scale);
+        self.lines(plans, from, to, scale, threads);
+        self.outer(plans, to, last, threads);
     }
 
     /// Transforms contiguous lines, and multiplies them by `scale`.

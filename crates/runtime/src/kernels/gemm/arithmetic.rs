@@ -2,7 +2,7 @@
 
 use super::Out;
 use super::engine::Shared;
-use super::number::{Bf16, Element, F16, Number, Output};
+use super::number::{Bf16, Element, F16, Output, ProductType};
 use super::pack::Elements;
 use super::simd::{self, Loops, MulAdd};
 use crate::kernels::bytes::{cast, cast_mut};
@@ -14,14 +14,14 @@ pub(super) trait Arithmetic: MulAdd + Element<Self> + Output<Self> {
     fn instructions(isa: Isa) -> &'static dyn Loops<Self, Self>;
 
     /// Whether operands of this number type can be converted to the type.
-    fn takes(number: Number) -> bool;
+    fn takes(number: ProductType) -> bool;
     /// Whether results of the type can be converted to this number type.
-    fn makes(number: Number) -> bool;
+    fn makes(number: ProductType) -> bool;
 
     /// Calls `body` with these bytes as numbers of a kind that it takes.
-    fn with_elements(number: Number, bytes: &[u8], body: &mut dyn FnMut(&dyn Elements<Self>));
+    fn with_elements(number: ProductType, bytes: &[u8], body: &mut dyn FnMut(&dyn Elements<Self>));
     /// Calls `body` with these bytes as places for numbers of a kind that it makes.
-    fn with_places(number: Number, bytes: &mut [u8], body: &mut dyn FnMut(Out<'_, Self>));
+    fn with_places(number: ProductType, bytes: &mut [u8], body: &mut dyn FnMut(Out<'_, Self>));
 }
 
 /// A floating-point type.
@@ -59,24 +59,24 @@ macro_rules! arithmetic {
                 &simd::Portable(std::marker::PhantomData)
             }
 
-            fn takes(number: Number) -> bool {
-                matches!(number, $(Number::$from)|*)
+            fn takes(number: ProductType) -> bool {
+                matches!(number, $(ProductType::$from)|*)
             }
 
-            fn makes(number: Number) -> bool {
-                matches!(number, $(Number::$to)|*)
+            fn makes(number: ProductType) -> bool {
+                matches!(number, $(ProductType::$to)|*)
             }
 
-            fn with_elements(number: Number, bytes: &[u8], body: &mut dyn FnMut(&dyn Elements<Self>)) {
+            fn with_elements(number: ProductType, bytes: &[u8], body: &mut dyn FnMut(&dyn Elements<Self>)) {
                 match number {
-                    $(Number::$from => body(&cast::<$in>(bytes)),)*
+                    $(ProductType::$from => body(&cast::<$in>(bytes)),)*
                     _ => unreachable!("checked by `takes`"),
                 }
             }
 
-            fn with_places(number: Number, bytes: &mut [u8], body: &mut dyn FnMut(Out<'_, Self>)) {
+            fn with_places(number: ProductType, bytes: &mut [u8], body: &mut dyn FnMut(Out<'_, Self>)) {
                 match number {
-                    $(Number::$to => {
+                    $(ProductType::$to => {
                         let slice = cast_mut::<$out>(bytes);
                         body(Out { len: slice.len(), places: &Shared(slice.as_mut_ptr()) });
                     })*

@@ -9,7 +9,7 @@
 use super::arithmetic::Arithmetic;
 use super::axis::Axis;
 use super::narrow::Joined;
-use super::number::Number;
+use super::number::ProductType;
 use super::types::Call;
 use super::{At, Contraction, Epilogue};
 use crate::kernels::bytes::cast_mut;
@@ -24,14 +24,14 @@ impl Contraction {
     #[cfg(target_arch = "x86_64")]
     pub(super) fn compute_bytes(&self, call: &Call<'_>, out: &mut [u8]) -> bool {
         let &Call { isa, types, then, threads, .. } = call;
-        let byte = |number| matches!(number, Number::S8 | Number::U8);
-        let word = matches!(types.out, Number::S32 | Number::U32);
+        let byte = |number| matches!(number, ProductType::S8 | ProductType::U8);
+        let word = matches!(types.out, ProductType::S32 | ProductType::U32);
         let (true, true, true, Some(simd)) =
             (byte(types.lhs), byte(types.rhs), word, super::simd::Avx512Vnni::get(isa))
         else {
             return false;
         };
-        let signed = [types.lhs, types.rhs].map(|number| number == Number::S8);
+        let signed = [types.lhs, types.rhs].map(|number| number == ProductType::S8);
         let lhs = Joined { data: call.lhs, flip: if signed[0] { SIGN } else { 0 } };
         let rhs = Joined { data: call.rhs, flip: if signed[1] { 0 } else { SIGN } };
         let (x, y) = (if signed[0] { -128 } else { 0 }, if signed[1] { 0 } else { 128 });

@@ -56,7 +56,7 @@ pub(super) struct Product<'a, W, A> {
     pub lhs: &'a dyn Source<W>,
     pub rhs: Rhs<'a, W>,
     pub sink: Sink<'a, A>,
-    pub done: Option<Done<'a>>,
+    pub done: Option<RowsCallback<'a>>,
     /// Whether to add to what is in memory. Not for a [`Sink::Function`].
     pub add: bool,
     /// How many tasks there should be, if there is enough to do.
@@ -73,13 +73,13 @@ pub(super) enum Rhs<'a, W> {
 
 /// What is called with the row, the first column and the number of columns of part of a row that is
 /// complete.
-pub(super) type Finish<'a> = &'a (dyn Fn(usize, usize, usize) + Sync);
+pub(super) type PartCallback<'a> = &'a (dyn Fn(usize, usize, usize) + Sync);
 
-/// What is called with rows of the result that are complete, and have been given to [`Finish`].
-pub(super) type Done<'a> = &'a (dyn Fn(Range<usize>) + Sync);
+/// What is called with rows of the result that are complete, and have been given to [`PartCallback`].
+pub(super) type RowsCallback<'a> = &'a (dyn Fn(Range<usize>) + Sync);
 
 /// What is called with the row, the first column and the complete sums of part of a row.
-pub(super) type RowCallback<'a, T> = &'a (dyn Fn(usize, usize, &[T]) + Sync);
+pub(super) type SumsCallback<'a, T> = &'a (dyn Fn(usize, usize, &[T]) + Sync);
 
 /// Where sums go.
 #[derive(Clone, Copy)]
@@ -91,10 +91,10 @@ pub(super) enum Sink<'a, T> {
         /// The rows.
         rows: &'a Axis,
         /// Called when sums are complete.
-        finish: Option<Finish<'a>>,
+        finish: Option<PartCallback<'a>>,
     },
     /// To a function alone.
-    Function(RowCallback<'a, T>),
+    Function(SumsCallback<'a, T>),
 }
 
 /// A pointer that tasks share. Whoever makes one answers for what is done with it.

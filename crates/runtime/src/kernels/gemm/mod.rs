@@ -34,7 +34,7 @@ use self::arithmetic::Float;
 use self::axis::Axis;
 use self::engine::{Product, Rhs, Shared, Sink};
 pub(super) use self::number::{Bf16, F16};
-pub use self::number::{Number, Types};
+pub use self::number::{ProductType, Types};
 use self::operand::{Each, Operand};
 use self::output::Destination;
 use self::tile::Tiled;
@@ -263,12 +263,12 @@ impl Contraction {
                 finish_part(row, col, sums.len());
             };
             let finish_rows = |rows| finish_rows(batch, rows);
-            let done = then.rows.is_some().then_some(&finish_rows as engine::Done<'_>);
+            let done = then.rows.is_some().then_some(&finish_rows as engine::RowsCallback<'_>);
             let sink = match out.places.sums() {
                 Some(start) => Sink::Memory {
                     start: Shared(start.get().wrapping_add(out_start)),
                     rows: &self.out_rows,
-                    finish: then.part.is_some().then_some(&finish_part as engine::Finish<'_>),
+                    finish: then.part.is_some().then_some(&finish_part as engine::PartCallback<'_>),
                 },
                 None => Sink::Function(&convert),
             };

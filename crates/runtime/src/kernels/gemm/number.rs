@@ -4,7 +4,7 @@ use crate::kernels::bytes::Plain;
 
 /// A type of number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Number {
+pub enum ProductType {
     /// `i8`.
     S8,
     /// `i16`.
@@ -41,11 +41,11 @@ pub enum Number {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Types {
     /// Of the left operand.
-    pub lhs: Number,
+    pub lhs: ProductType,
     /// Of the right operand.
-    pub rhs: Number,
+    pub rhs: ProductType,
     /// Of the result.
-    pub out: Number,
+    pub out: ProductType,
 }
 
 /// An element of an operand that becomes a word by itself.

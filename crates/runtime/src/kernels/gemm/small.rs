@@ -30,7 +30,7 @@ const DOT_STEPS: usize = 8;
 const TASK_WORK: usize = 1 << 18;
 
 /// What is the same for all products of a batch.
-struct Shape {
+struct BatchShape {
     rows: usize,
     cols: usize,
     steps: usize,
@@ -42,11 +42,11 @@ struct Shape {
     out: usize,
 }
 
-impl Shape {
+impl BatchShape {
     /// `None` if the indices of a dimension are not evenly spread.
     fn of(product: &Contraction) -> Option<Self> {
         let (rows, cols, steps) = (&product.lhs_rows, &product.rhs_cols, &product.lhs_steps);
-        Some(Shape {
+        Some(BatchShape {
             rows: rows.len(),
             cols: cols.len(),
             steps: steps.len(),
@@ -72,7 +72,7 @@ impl Shape {
 }
 
 /// Some columns of a product, a tile wide.
-struct Group {
+struct ColumnGroup {
     cols: Range<usize>,
     /// Where it begins, and how far its steps are apart, in rhs or its copy.
     rhs: usize,
@@ -84,7 +84,7 @@ struct TilePosition<'g, W, A> {
     tile: Tile<W, A>,
     rows: usize,
     vecs: usize,
-    group: &'g Group,
+    group: &'g ColumnGroup,
     lhs: usize,
     out: usize,
     last_lanes: usize,
@@ -107,7 +107,7 @@ impl Contraction {
         if self.batch[0].len() < 2 || !tiled.format().in_place {
             return false;
         }
-        let Some(shape) = Shape::of(self).filter(Shape::is_small) else { return false };
+        let Some(shape) = BatchShape::of(self).filter(BatchShape::is_small) else { return false };
         let (Some((lhs, lhs_start)), Some(out)) = (lhs.elements(), out.places.sums()) else {
             return false;
         };
@@ -155,7 +155,7 @@ impl Contraction {
 /// A batch of small products whose operands lie in memory.
 struct SmallBatch<'a, W, A> {
     of: &'a Contraction,
-    shape: Shape,
+    shape: BatchShape,
     tiled: &'a dyn Tiled<W, A>,
     isa: Isa,
     /// lhs, and where the first product's begins in it.
@@ -286,23 +286,23 @@ impl<W: Plain + Default, A> SmallBatch<'_, W, A> {
 
     /// The columns of a product in groups, and the words that a copy of its rhs takes. `in_place` is the
     /// distance of steps if rhs is read where it lies.
-    fn groups(&self, in_place: Option<usize>) -> (Vec<Group>, usize) {
+    fn groups(&self, in_place: Option<usize>) -> (Vec<ColumnGroup>, usize) {
         let format = self.tiled.format();
         let mut copied = 0;
         let groups = chunks(0..self.shape.cols, format.width()).map(|cols| {
             if let Some(rhs_step) = in_place {
-                return Group { rhs: cols.start, rhs_step, cols };
+                return ColumnGroup { rhs: cols.start, rhs_step, cols };
             }
             let (rhs, rhs_step) = (copied, cols.len().next_multiple_of(format.lanes));
             copied += rhs_step * self.shape.steps;
-            Group { cols, rhs, rhs_step }
+            ColumnGroup { cols, rhs, rhs_step }
         });
         let groups = groups.collect();
         (groups, copied)
     }
 
     /// The tiles of a product.
-    fn positions<'g>(&self, groups: &'g [Group]) -> Vec<TilePosition<'g, W, A>> {
+    fn positions<'g>(&self, groups: &'g [ColumnGroup]) -> Vec<TilePosition<'g, W, A>> {
         let (format, shape) = (self.tiled.format(), &self.shape);
         let positions = groups.iter().flat_map(|group| {
             let vecs = group.cols.len().div_ceil(format.lanes);
@@ -324,7 +324,7 @@ impl<W: Plain + Default, A> SmallBatch<'_, W, A> {
     fn copy_rhs(
         &self,
         batch: usize,
-        groups: &[Group],
+        groups: &[ColumnGroup],
         offsets: Option<&[usize; MAX_WIDTH]>,
         copy: &mut [W],
     ) {

@@ -83,8 +83,8 @@ fn check(dims: [&[Dim]; 4]) {
 }
 
 const TYPES: [Types; 14] = {
-    use Number::*;
-    const fn types(lhs: Number, rhs: Number, out: Number) -> Types {
+    use ProductType::*;
+    const fn types(lhs: ProductType, rhs: ProductType, out: ProductType) -> Types {
         Types { lhs, rhs, out }
     }
     [
@@ -106,18 +106,20 @@ const TYPES: [Types; 14] = {
 };
 
 /// Numbers of this type as bytes, aligned; negative ones wrap around in unsigned types.
-pub(super) fn encode(values: &[i32], number: Number) -> Aligned {
+pub(super) fn encode(values: &[i32], number: ProductType) -> Aligned {
     let encode = |&v: &i32| -> Vec<u8> {
         match number {
-            Number::S8 | Number::U8 => vec![v as u8],
-            Number::S16 | Number::U16 => (v as i16).to_ne_bytes().into(),
-            Number::S32 | Number::U32 => v.to_ne_bytes().into(),
-            Number::S64 | Number::U64 => i64::from(v).to_ne_bytes().into(),
-            Number::F16 => F16::from_f32(v as f32).0.to_ne_bytes().into(),
-            Number::Bf16 => Bf16::from_f32(v as f32).0.to_ne_bytes().into(),
-            Number::F32 => (v as f32).to_ne_bytes().into(),
-            Number::F64 => f64::from(v).to_ne_bytes().into(),
-            Number::C64 | Number::C128 => unreachable!("complex numbers are checked apart"),
+            ProductType::S8 | ProductType::U8 => vec![v as u8],
+            ProductType::S16 | ProductType::U16 => (v as i16).to_ne_bytes().into(),
+            ProductType::S32 | ProductType::U32 => v.to_ne_bytes().into(),
+            ProductType::S64 | ProductType::U64 => i64::from(v).to_ne_bytes().into(),
+            ProductType::F16 => F16::from_f32(v as f32).0.to_ne_bytes().into(),
+            ProductType::Bf16 => Bf16::from_f32(v as f32).0.to_ne_bytes().into(),
+            ProductType::F32 => (v as f32).to_ne_bytes().into(),
+            ProductType::F64 => f64::from(v).to_ne_bytes().into(),
+            ProductType::C64 | ProductType::C128 => {
+                unreachable!("complex numbers are checked apart")
+            }
         }
     };
     Aligned::new(&values.iter().flat_map(encode).collect::<Vec<u8>>())
@@ -150,11 +152,11 @@ fn check_complex(dims: [&[Dim]; 4], product: &Contraction) {
             }
         }
     }
-    let (types, threads) = (Types::same(Number::C128), Threads::single());
+    let (types, threads) = (Types::same(ProductType::C128), Threads::single());
     let (a, b) = (bytes_of(&lhs), bytes_of(&rhs));
     product.compute(types, a, b, bytes_of_mut(&mut out), None, threads);
     assert!(out == want, "c128, {dims:?}");
-    let (types, a, b) = (Types::same(Number::C64), f32s(&lhs), f32s(&rhs));
+    let (types, a, b) = (Types::same(ProductType::C64), f32s(&lhs), f32s(&rhs));
     product.compute(types, bytes_of(&a), bytes_of(&b), bytes_of_mut(&mut out32), None, threads);
     assert!(out32 == f32s(&want), "c64, {dims:?}");
 }

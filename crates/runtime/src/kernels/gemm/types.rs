@@ -6,22 +6,22 @@ use super::axis::Axis;
 use super::conv::Convolution;
 use super::engine::Shared;
 use super::narrow::Joined;
-use super::number::{Bf16, Number, Types};
+use super::number::{Bf16, ProductType, Types};
 use super::operand::{Complex, Each, Operand};
 use super::{Contraction, Epilogue, Finish, Out};
 use crate::Threads;
 use crate::kernels::bytes::{cast, cast_mut};
 use crate::kernels::isa::Isa;
 
-impl Number {
+impl ProductType {
     /// How many bytes one has.
     pub fn size(self) -> usize {
         match self {
-            Number::S8 | Number::U8 => 1,
-            Number::S16 | Number::U16 | Number::F16 | Number::Bf16 => 2,
-            Number::S32 | Number::U32 | Number::F32 => 4,
-            Number::S64 | Number::U64 | Number::F64 | Number::C64 => 8,
-            Number::C128 => 16,
+            ProductType::S8 | ProductType::U8 => 1,
+            ProductType::S16 | ProductType::U16 | ProductType::F16 | ProductType::Bf16 => 2,
+            ProductType::S32 | ProductType::U32 | ProductType::F32 => 4,
+            ProductType::S64 | ProductType::U64 | ProductType::F64 | ProductType::C64 => 8,
+            ProductType::C128 => 16,
         }
     }
 }
@@ -39,12 +39,12 @@ enum Sums {
 
 impl Types {
     /// All of one type.
-    pub fn same(number: Number) -> Self {
+    pub fn same(number: ProductType) -> Self {
         Types { lhs: number, rhs: number, out: number }
     }
 
     fn sums(self) -> Option<Sums> {
-        let fits = |takes: fn(Number) -> bool, makes: fn(Number) -> bool| {
+        let fits = |takes: fn(ProductType) -> bool, makes: fn(ProductType) -> bool| {
             takes(self.lhs) && takes(self.rhs) && makes(self.out)
         };
         Some(match self {
@@ -52,8 +52,8 @@ impl Types {
             _ if fits(f64::takes, f64::makes) => Sums::F64,
             _ if fits(i32::takes, i32::makes) => Sums::I32,
             _ if fits(i64::takes, i64::makes) => Sums::I64,
-            _ if self == Types::same(Number::C64) => Sums::C64,
-            _ if self == Types::same(Number::C128) => Sums::C128,
+            _ if self == Types::same(ProductType::C64) => Sums::C64,
+            _ if self == Types::same(ProductType::C128) => Sums::C128,
             _ => return None,
         })
     }
@@ -170,7 +170,7 @@ impl Contraction {
         let &Call { isa, types, then, threads, .. } = call;
         #[cfg(target_arch = "x86_64")]
         if let Some(simd) = super::simd::Avx512Bf16::get(isa)
-            && (types.lhs, types.rhs) == (Number::Bf16, Number::Bf16)
+            && (types.lhs, types.rhs) == (ProductType::Bf16, ProductType::Bf16)
         {
             let joined = |bytes| Joined { data: cast::<Bf16>(bytes), flip: Bf16(0) };
             let (lhs, rhs) = (&joined(call.lhs), &joined(call.rhs));

@@ -79,13 +79,32 @@ impl IndexedWindows {
             return None;
         }
         let array_steps = steps(&self.array)?;
-        let index_steps = steps(&self.indices)?;
         let list_steps = match self.is_splat {
             // All windows are where the first is, whose rows are one row.
             true => vec![0; self.list.len()],
             false => steps(&self.list)?,
         };
+        let (mut window, window_sizes) = self.window(&array_steps, &list_steps)?;
+        let in_row = if self.is_splat { 0 } else { 1 };
+        let row = window.pop_if(|last| (last.array, last.list) == (1, in_row));
+        let (row, is_row_fixed) = row.map_or((1, true), |row| (row.size, row.is_fixed));
 
+        let index_steps = steps(&self.indices)?;
+        let component_step = index_steps.get(self.index_vector_dim).copied().unwrap_or(0);
+        let components = self.index_map.iter().enumerate().map(|(i, &d)| {
+            let last = (*self.array.get(d)?).checked_sub(window_sizes[d]);
+            let step = array_steps[d];
+            Some(Component { offset: i * component_step, last: last.map(|v| v as i64), step })
+        });
+        let batches = self.batches(&array_steps, &index_steps, &list_steps)?;
+        let components = components.collect::<Option<_>>()?;
+        let places = IndexVectors::new(self.index_type, batches, components);
+        Some(IndexedPlan { places, window, row, is_row_fixed })
+    }
+
+    /// The axes of a window, neighbours joined where both the array and the list have them as one, and
+    /// its size along each dimension of the array.
+    fn window(&self, array: &[usize], list: &[usize]) -> Option<(Vec<Axis>, Vec<usize>)> {
         let is_left_out = |d: &usize| {
             self.left_out.contains(d) || self.batching.iter().any(|(array, _)| array == d)
         };
@@ -95,15 +114,11 @@ impl IndexedWindows {
             return None;
         }
         let mut window: Vec<Axis> = Vec::new();
-        let mut window_sizes = vec![1; self.array.len()];
-        for (&d, &list) in in_window.iter().zip(&self.window_dims) {
-            window_sizes[d] = *self.list.get(list)?;
-            let axis = Axis {
-                size: window_sizes[d],
-                array: array_steps[d],
-                list: list_steps[list],
-                is_fixed: !self.index_map.contains(&d),
-            };
+        let mut sizes = vec![1; self.array.len()];
+        for (&d, &at) in in_window.iter().zip(&self.window_dims) {
+            sizes[d] = *self.list.get(at)?;
+            let is_fixed = !self.index_map.contains(&d);
+            let axis = Axis { size: sizes[d], array: array[d], list: list[at], is_fixed };
             match window.last_mut() {
                 _ if axis.size == 1 => {}
                 Some(outer)
@@ -116,16 +131,12 @@ impl IndexedWindows {
                 _ => window.push(axis),
             }
         }
-        let in_row = if self.is_splat { 0 } else { 1 };
-        let row = window.pop_if(|last| (last.array, last.list) == (1, in_row));
-        let (row, is_row_fixed) = row.map_or((1, true), |row| (row.size, row.is_fixed));
+        Some((window, sizes))
+    }
 
-        let component_step = index_steps.get(self.index_vector_dim).copied().unwrap_or(0);
-        let components = self.index_map.iter().enumerate().map(|(i, &d)| {
-            let last = (*self.array.get(d)?).checked_sub(window_sizes[d]);
-            let step = array_steps[d];
-            Some(Component { offset: i * component_step, last: last.map(|v| v as i64), step })
-        });
+    /// The dimensions that number index vectors, with their steps in the array, the indices and the
+    /// list.
+    fn batches(&self, array: &[usize], indices: &[usize], list: &[usize]) -> Option<Vec<Batch>> {
         let batch_dims = (0..self.indices.len()).filter(|&d| d != self.index_vector_dim);
         let batch_dims: Vec<usize> = batch_dims.collect();
         let list_dims = (0..self.list.len()).filter(|d| !self.window_dims.contains(d));
@@ -133,24 +144,19 @@ impl IndexedWindows {
         if batch_dims.len() != list_dims.len() {
             return None;
         }
-        let batches = batch_dims.into_iter().zip(list_dims).map(|(d, list)| {
-            if self.indices[d] != self.list[list] {
+        let batches = batch_dims.into_iter().zip(list_dims).map(|(d, at)| {
+            if self.indices[d] != self.list[at] {
                 return None;
             }
             let batching = self.batching.iter().find(|(_, indices)| *indices == d);
             Some(Batch {
                 size: self.indices[d],
-                index: index_steps[d],
-                array: batching.map_or(Some(&0), |&(array, _)| array_steps.get(array)).copied()?,
-                list: list_steps[list],
+                index: indices[d],
+                array: batching.map_or(Some(&0), |&(dim, _)| array.get(dim)).copied()?,
+                list: list[at],
             })
         });
-        let places = IndexVectors::new(
-            self.index_type,
-            batches.collect::<Option<_>>()?,
-            components.collect::<Option<_>>()?,
-        );
-        Some(IndexedPlan { places, window, row, is_row_fixed })
+        batches.collect()
     }
 }
 

@@ -47,6 +47,45 @@ struct BlockCopy {
     to: usize,
 }
 
+/// The right sides, of which panels are made.
+struct RightSides {
+    /// The bytes of an element.
+    size: usize,
+    batch: usize,
+    n: usize,
+    columns: usize,
+    left_side: bool,
+    /// Whether their rows come in panels from the last to the first.
+    is_reversed: bool,
+}
+
+impl RightSides {
+    /// Copies of some panels of this width, which come after `before` full ones: there, and back.
+    fn copies(&self, before: usize, panels: usize, width: usize) -> Option<[BlockCopy; 2]> {
+        let RightSides { size, batch, n, columns, left_side, is_reversed } = *self;
+        let (n_step, m) = (n as isize, columns as isize);
+        let (row, column) = if left_side { (m, 1) } else { (1, n_step) };
+        let direction = if is_reversed { -1 } else { 1 };
+        let last = n.saturating_sub(1);
+        let first = if is_reversed { last * row as usize } else { 0 };
+        let panel = n_step * WIDTH as isize;
+        let of_batch = columns.div_ceil(WIDTH) as isize;
+        let axis = |size, from, to| Axis { size, from, to };
+        let axes = [
+            axis(batch, n_step * m, of_batch * panel),
+            axis(panels, WIDTH as isize * column, panel),
+            axis(n, direction * row, WIDTH as isize),
+            axis(width, column, 1),
+        ];
+        let back = axes.map(|a| axis(a.size, a.to, a.from));
+        let moved =
+            |axes: [Axis; 4], from, to| Some(BlockCopy { copy: Copy::new(&axes, size)?, from, to });
+        let from = first + before * WIDTH * column as usize;
+        let to = before * n * WIDTH;
+        Some([moved(axes, from, to)?, moved(back, to, from)?])
+    }
+}
+
 impl TriangularSolve {
     /// A plan for `batch` matrices `n`×`n` and their right sides: `n`×`columns`, or `columns`×`n` if
     /// `a` is on the right. `None` if sizes overflow.
@@ -67,7 +106,7 @@ impl TriangularSolve {
         let transposed = flags.transpose_a == flags.left_side;
         // An upper triangle is a lower one from its end.
         let is_reversed = flags.lower == transposed;
-        let (n_step, m) = (n as isize, columns as isize);
+        let n_step = n as isize;
         let axis = |size, from, to| Axis { size, from, to };
         let direction = if is_reversed { -1 } else { 1 };
         let (down, across) = if transposed { (1, n_step) } else { (n_step, 1) };
@@ -85,31 +124,12 @@ impl TriangularSolve {
             to: 0,
         };
 
-        let (row, column) = if flags.left_side { (m, 1) } else { (1, n_step) };
-        let first = if is_reversed { last * row as usize } else { 0 };
+        let sides = RightSides { size, batch, n, columns, left_side: flags.left_side, is_reversed };
         let (full, width) = (columns / WIDTH, columns % WIDTH);
-        let panel = n_step * WIDTH as isize;
-        let of_batch = full + usize::from(width > 0);
-        let axes = |panels: usize, width: usize| {
-            [
-                axis(batch, n_step * m, of_batch as isize * panel),
-                axis(panels, WIDTH as isize * column, panel),
-                axis(n, direction * row, WIDTH as isize),
-                axis(width, column, 1),
-            ]
-        };
-        let back = |axes: [Axis; 4]| axes.map(|a| axis(a.size, a.to, a.from));
-        let moved =
-            |axes: [Axis; 4], from, to| Some(BlockCopy { copy: Copy::new(&axes, size)?, from, to });
-        let whole = axes(full, WIDTH);
+        let [panels, panels_back] = sides.copies(0, full, WIDTH)?;
         let rest = match width {
             0 => None,
-            _ => {
-                let first = first + full * WIDTH * column as usize;
-                let panel = full * n * WIDTH;
-                let axes = axes(1, width);
-                Some((moved(axes, first, panel)?, moved(back(axes), panel, first)?))
-            }
+            _ => Some(sides.copies(full, 1, width)?.into()),
         };
         Some(TriangularSolve {
             ty,
@@ -118,8 +138,8 @@ impl TriangularSolve {
             columns,
             unit_diagonal: flags.unit_diagonal,
             matrix,
-            panels: moved(whole, first, 0)?,
-            panels_back: moved(back(whole), 0, first)?,
+            panels,
+            panels_back,
             rest,
         })
     }

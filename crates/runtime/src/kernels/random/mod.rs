@@ -25,7 +25,7 @@ pub struct RandomBits {
     /// The state's length in words of 64 bits.
     state_words: usize,
     element_size: usize,
-    layout: threefry::Layout,
+    layout: threefry::WordPairs,
     count: usize,
 }
 
@@ -50,7 +50,7 @@ impl RandomBits {
             generator,
             state_words,
             element_size,
-            layout: threefry::Layout::new(sizes),
+            layout: threefry::WordPairs::new(sizes),
             count,
         })
     }

@@ -31,7 +31,7 @@ elements!(u8 u16 u32);
 /// Where the words of blocks are in an array of elements of at most 32 bits: the two words of one
 /// are neighbours along one dimension, and blocks are numbered through the array of half that size.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Layout {
+pub(super) struct WordPairs {
     /// Half the size of that dimension, rounded up.
     half: usize,
     size: usize,
@@ -40,7 +40,7 @@ pub(super) struct Layout {
     blocks: usize,
 }
 
-impl Layout {
+impl WordPairs {
     pub(super) fn new(sizes: &[usize]) -> Self {
         let sizes = if sizes.is_empty() { &[1] } else { sizes };
         // The first dimension of even size, else the first of the largest.
@@ -52,7 +52,7 @@ impl Layout {
         let half = size.div_ceil(2);
         let blocks =
             if sizes.contains(&0) { 0 } else { outer.iter().product::<usize>() * half * stride };
-        Layout { half, size, stride, blocks }
+        WordPairs { half, size, stride, blocks }
     }
 
     /// Fills `to`; returns how many blocks that took.
@@ -88,7 +88,7 @@ impl Layout {
         count: usize,
         words: &[[u32; WIDTH]; 2],
     ) {
-        let Layout { half, size, stride, .. } = *self;
+        let WordPairs { half, size, stride, .. } = *self;
         if stride == 1 && size == 2 * half {
             // SAFETY: pairs of words lie one after the other; each belongs to one block, and that
             // to one task.

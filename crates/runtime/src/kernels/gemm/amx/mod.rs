@@ -27,7 +27,7 @@ use self::hardware::Hardware;
 #[cfg(test)]
 pub(super) use self::model::Model;
 use super::narrow::{Joined, Narrow};
-use super::number::{Bf16, Number, Types};
+use super::number::{Bf16, ProductType, Types};
 use super::simd::MulAdd;
 use super::tile::{BLOCK, Format, Tile, TileArgs, Tiled};
 use super::types::Call;
@@ -298,7 +298,7 @@ pub(super) fn with_tiles(types: Types, body: impl WithTiles) -> bool {
 
 /// As [`with_tiles`], with these.
 pub(super) fn with_tiles_of<T: Tiles + 'static>(types: Types, body: impl WithTiles) -> bool {
-    use Number::{Bf16 as B, S8, U8};
+    use ProductType::{Bf16 as B, S8, U8};
     match (types.lhs, types.rhs) {
         (B, B) if f32::makes(types.out) => with_words::<T, Pairs, Bf16>(body),
         _ if !i32::makes(types.out) => false,

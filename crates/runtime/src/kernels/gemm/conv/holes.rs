@@ -15,7 +15,7 @@ use super::{Convolution, Route, Spatial};
 use crate::kernels::bytes::{Plain, cast};
 use crate::kernels::gemm::arithmetic::Float;
 use crate::kernels::gemm::axis::Axis;
-use crate::kernels::gemm::number::Number;
+use crate::kernels::gemm::number::ProductType;
 use crate::kernels::gemm::types::Call;
 
 /// Results that a task looks at.
@@ -42,10 +42,10 @@ impl Convolution {
         let mut parts = Vec::new();
         self.beyond((0, 0), &mut parts);
         let is_spoiled = match call.types.out {
-            Number::F32 => any(&parts, call, cast::<f32>(out), &|v| v.is_nan()),
-            Number::F64 => any(&parts, call, cast::<f64>(out), &|v| v.is_nan()),
-            Number::F16 => any(&parts, call, cast::<u16>(out), &|v| v & 0x7fff > 0x7c00),
-            Number::Bf16 => any(&parts, call, cast::<u16>(out), &|v| v & 0x7fff > 0x7f80),
+            ProductType::F32 => any(&parts, call, cast::<f32>(out), &|v| v.is_nan()),
+            ProductType::F64 => any(&parts, call, cast::<f64>(out), &|v| v.is_nan()),
+            ProductType::F16 => any(&parts, call, cast::<u16>(out), &|v| v & 0x7fff > 0x7c00),
+            ProductType::Bf16 => any(&parts, call, cast::<u16>(out), &|v| v & 0x7fff > 0x7f80),
             _ => false,
         };
         if !is_spoiled {
@@ -120,15 +120,15 @@ fn inside(dim: &Spatial) -> Range<usize> {
 
 /// Whether all numbers are known to be finite. (All are looked at, so that neighbours become vector
 /// code.)
-fn are_finite(number: Number, bytes: &[u8]) -> bool {
+fn are_finite(number: ProductType, bytes: &[u8]) -> bool {
     fn all<E: Plain>(values: &[E], is: impl Fn(E) -> bool) -> bool {
         values.chunks(1 << 12).all(|some| some.iter().fold(true, |all, &v| all & is(v)))
     }
     match number {
-        Number::F32 => all(cast::<f32>(bytes), |v| v.is_finite()),
-        Number::F64 => all(cast::<f64>(bytes), |v| v.is_finite()),
-        Number::F16 => all(cast::<u16>(bytes), |v| v & 0x7c00 != 0x7c00),
-        Number::Bf16 => all(cast::<u16>(bytes), |v| v & 0x7f80 != 0x7f80),
+        ProductType::F32 => all(cast::<f32>(bytes), |v| v.is_finite()),
+        ProductType::F64 => all(cast::<f64>(bytes), |v| v.is_finite()),
+        ProductType::F16 => all(cast::<u16>(bytes), |v| v & 0x7c00 != 0x7c00),
+        ProductType::Bf16 => all(cast::<u16>(bytes), |v| v & 0x7f80 != 0x7f80),
         _ => false,
     }
 }

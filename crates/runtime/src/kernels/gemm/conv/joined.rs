@@ -46,14 +46,16 @@ impl Convolution {
     /// With the instructions of AVX-512.
     #[cfg(target_arch = "x86_64")]
     pub(super) fn compute_vectors(&self, call: &Call<'_>, out: &mut [u8]) -> bool {
-        use crate::kernels::gemm::number::{Bf16, Number};
+        use crate::kernels::gemm::number::{Bf16, ProductType};
         use crate::kernels::gemm::simd::{Avx512Bf16, Avx512Vnni};
         let types = call.types;
         match (types.lhs, types.rhs) {
-            (Number::Bf16, Number::Bf16) if f32::makes(types.out) => Avx512Bf16::get(call.isa)
-                .is_some_and(|tiled| self.join::<_, Bf16>(tiled, call, None, out)),
-            (Number::U8 | Number::S8, Number::S8) if i32::makes(types.out) => {
-                let correct = (types.lhs == Number::S8).then_some(corrections as Correct<i32>);
+            (ProductType::Bf16, ProductType::Bf16) if f32::makes(types.out) => {
+                Avx512Bf16::get(call.isa)
+                    .is_some_and(|tiled| self.join::<_, Bf16>(tiled, call, None, out))
+            }
+            (ProductType::U8 | ProductType::S8, ProductType::S8) if i32::makes(types.out) => {
+                let correct = (types.lhs == ProductType::S8).then_some(corrections as Correct<i32>);
                 Avx512Vnni::get(call.isa)
                     .is_some_and(|tiled| self.join::<_, u8>(tiled, call, correct, out))
             }

@@ -5,7 +5,7 @@ use super::*;
 use crate::Pool;
 use crate::kernels::bytes::Aligned;
 use crate::kernels::gemm::amx;
-use crate::kernels::gemm::number::{Number, Types};
+use crate::kernels::gemm::number::{ProductType, Types};
 use crate::kernels::gemm::tests::encode;
 use crate::kernels::gemm::types::Call;
 
@@ -159,8 +159,8 @@ fn check_infinite(conv: &Convolution, lhs: &[f64], rhs: &[f64], len: usize) {
     // SAFETY: the result lies in `want`, which nothing else accesses.
     unsafe { by_loops(conv, lhs, &rhs, &Shared(want.as_mut_ptr())) };
     let pool = Pool::new(2);
-    let numbers = [Number::F32, Number::F64, Number::Bf16];
-    let mixed = (Number::Bf16, Number::F32);
+    let numbers = [ProductType::F32, ProductType::F64, ProductType::Bf16];
+    let mixed = (ProductType::Bf16, ProductType::F32);
     for (from, to) in numbers.map(|number| (number, number)).into_iter().chain([mixed]) {
         let types = Types { lhs: from, rhs: from, out: to };
         let [lhs, rhs] = [lhs, &rhs].map(|values| float_bytes(values, from));
@@ -172,7 +172,7 @@ fn check_infinite(conv: &Convolution, lhs: &[f64], rhs: &[f64], len: usize) {
             let mut got = float_bytes(&vec![7.0; len], to);
             conv.compute_call(&call, &mut got);
             check_floats(conv, &got, &want, types, isa);
-            if isa == Isa::best() && to == Number::F32 {
+            if isa == Isa::best() && to == ProductType::F32 {
                 let mut done = false;
                 let mut got = float_bytes(&vec![7.0; len], to);
                 let tiles = OnTiles { conv, call: &call, out: &mut got, done: &mut done };
@@ -199,19 +199,19 @@ fn check_floats(conv: &Convolution, got: &[u8], want: &[f64], types: Types, isa:
 }
 
 /// Numbers as bytes, rounded to nearest.
-fn float_bytes(values: &[f64], number: Number) -> Aligned {
+fn float_bytes(values: &[f64], number: ProductType) -> Aligned {
     let bytes = |&v: &f64| match number {
-        Number::F64 => v.to_ne_bytes().to_vec(),
-        Number::F32 => (v as f32).to_ne_bytes().to_vec(),
+        ProductType::F64 => v.to_ne_bytes().to_vec(),
+        ProductType::F32 => (v as f32).to_ne_bytes().to_vec(),
         _ => half::bf16::from_f64(v).to_ne_bytes().to_vec(),
     };
     Aligned::new(&values.iter().flat_map(bytes).collect::<Vec<u8>>())
 }
 
-fn is_nan(bytes: &[u8], number: Number) -> bool {
+fn is_nan(bytes: &[u8], number: ProductType) -> bool {
     match number {
-        Number::F64 => f64::from_ne_bytes(bytes.try_into().unwrap()).is_nan(),
-        Number::F32 => f32::from_ne_bytes(bytes.try_into().unwrap()).is_nan(),
+        ProductType::F64 => f64::from_ne_bytes(bytes.try_into().unwrap()).is_nan(),
+        ProductType::F32 => f32::from_ne_bytes(bytes.try_into().unwrap()).is_nan(),
         _ => half::bf16::from_ne_bytes(bytes.try_into().unwrap()).is_nan(),
     }
 }
@@ -219,11 +219,11 @@ fn is_nan(bytes: &[u8], number: Number) -> bool {
 /// Compares the ways that join numbers, where they are taken.
 fn check_joined(conv: &Convolution, lhs: &[f64], rhs: &[f64], len: usize) {
     for (lhs_type, rhs_type, out_type) in [
-        (Number::S8, Number::S8, Number::S32),
-        (Number::U8, Number::S8, Number::S32),
-        (Number::Bf16, Number::Bf16, Number::F32),
+        (ProductType::S8, ProductType::S8, ProductType::S32),
+        (ProductType::U8, ProductType::S8, ProductType::S32),
+        (ProductType::Bf16, ProductType::Bf16, ProductType::F32),
     ] {
-        let unsigned = |v: &f64| if lhs_type == Number::U8 { v.abs() } else { *v };
+        let unsigned = |v: &f64| if lhs_type == ProductType::U8 { v.abs() } else { *v };
         let lhs: Vec<f64> = lhs.iter().map(unsigned).collect();
         let mut want = vec![7.0; len];
         // SAFETY: the result lies in `want`, which nothing else accesses.
