@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use helio::ir::AliasKind;
 use helio::{Buffer, Client, Executable, ExecuteOptions, Keep, Literal, Module};
 use serde_json::json;
 
@@ -39,7 +40,11 @@ const MAX_COMPILATIONS: usize = 15;
 pub(crate) fn bench(args: Args) -> Result<(), Failure> {
     let source = Source::read(args.module.clone())?;
     let in_program = |errors: Vec<_>| Failure::in_program(&source, &errors);
-    let (module, given) = args.arguments.module(&source, &source.program()?)?;
+    let (mut module, given) = args.arguments.module(&source, &source.program()?)?;
+    // Each run needs the arguments again, so those are copied that a program would take over.
+    for alias in &mut module.config.input_output_alias {
+        alias.kind = AliasKind::May;
+    }
     let client = args.engine.client();
     let (program, compilations) = compile(&args.engine, &client, module).map_err(in_program)?;
     interpreted::note(&program);

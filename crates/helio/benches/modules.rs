@@ -4,6 +4,7 @@
 
 use std::time::{Duration, Instant};
 
+use helio::ir::AliasKind;
 use helio::{
     Buffer, Client, ClientOptions, CompileOptions, ExecuteOptions, Keep, Literal, random_arguments,
 };
@@ -95,7 +96,11 @@ fn report(name: &str, text: &str) {
 fn measure(text: &str) -> Result<[Duration; 3], Vec<helio::Error>> {
     let one = |error| vec![error];
     let client = Client::new(&ClientOptions::default());
-    let module = helio::parse(text)?;
+    let mut module = helio::parse(text)?;
+    // Each run needs the arguments again, so those are copied that a program would take over.
+    for alias in &mut module.config.input_output_alias {
+        alias.kind = AliasKind::May;
+    }
     let options = CompileOptions::default();
     let program = client.compile(module.clone(), &options)?;
     let compile = median(|| {

@@ -1,7 +1,7 @@
 //! What an execution takes and gives, and how one participant performs it.
 
 use helio_eval::Context;
-use helio_ir::{Array, ArrayShape, Error, Literal, Module, ProgramShape, Result, Shape};
+use helio_ir::{AliasKind, Array, ArrayShape, Error, Literal, Module, ProgramShape, Result, Shape};
 use helio_runtime::program::Argument;
 use helio_runtime::{Block, View};
 
@@ -21,7 +21,8 @@ pub struct ExecuteOptions {
     pub asynchronous: bool,
     /// Arguments, by number, that are to be kept although the module lets them be given away (its
     /// `input_output_alias` and `buffer_donor` say which). All other such arguments are given
-    /// away: their buffers end.
+    /// away: their buffers end. What is kept and written is copied; an argument that the module says
+    /// must be given away (`must-alias`) cannot be kept.
     pub keep: Keep,
 }
 
@@ -62,27 +63,28 @@ pub(crate) struct Leaf {
     pub(crate) shape: ArrayShape,
     /// Its number among all parts that are no tuples.
     number: usize,
-    /// Whether the module lets the caller give it away. Of parameters only.
-    pub(crate) may_be_donated: bool,
+    /// Whether the module lets the caller give it away, or wants that. Of parameters only.
+    pub(crate) donation: Option<AliasKind>,
 }
 
 impl Signature {
     pub(crate) fn of(module: &Module, program: &ProgramShape) -> Self {
         let donated = plan::donated(&module.config, module.entry());
-        let mut params: Vec<(&Shape, bool)> = Vec::new();
+        let mut params: Vec<(&Shape, Option<AliasKind>)> = Vec::new();
         for (number, param) in program.params.iter().enumerate() {
             let leaves = param.leaves().into_iter().enumerate();
-            params.extend(leaves.map(|(leaf, shape)| (shape, donated.contains(&(number, leaf)))));
+            let donation = |leaf| donated.get(&(number, leaf)).copied();
+            params.extend(leaves.map(|(leaf, shape)| (shape, donation(leaf))));
         }
-        let arrays = |leaves: &[(&Shape, bool)]| {
+        let arrays = |leaves: &[(&Shape, Option<AliasKind>)]| {
             let numbered = leaves.iter().enumerate();
-            let leaf = |(number, &(shape, may_be_donated)): (usize, &(&Shape, bool))| {
+            let leaf = |(number, &(shape, donation)): (usize, &(&Shape, Option<AliasKind>))| {
                 let shape = shape.as_array()?.clone().without_layout();
-                Some(Leaf { shape, number, may_be_donated })
+                Some(Leaf { shape, number, donation })
             };
             numbered.filter_map(leaf).collect()
         };
-        let results: Vec<_> = program.result.leaves().into_iter().map(|s| (s, false)).collect();
+        let results: Vec<_> = program.result.leaves().into_iter().map(|s| (s, None)).collect();
         Signature { params: arrays(&params), param_leaves: params.len(), results: arrays(&results) }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use helio_eval::Context;
 use helio_eval::services::{Alone, Collectives, Participant};
-use helio_ir::{Code, Error, Literal, Result};
+use helio_ir::{AliasKind, Code, Error, Literal, Result};
 
 use crate::buffer::{Buffer, Claim, NoClaim, Promise, Value, Wanted, claim_all};
 use crate::device::{Device, ensure_may_wait};
@@ -246,7 +246,18 @@ impl Executable {
             let count = params.len();
             return Err(Error::invalid(format!("array {number} is to be kept; there are {count}")));
         }
-        let donated = |i: usize| params[i].may_be_donated && !keep.includes(i);
+        let must = |leaf: &Leaf| leaf.donation == Some(AliasKind::Must);
+        if let Some((number, leaf)) =
+            params.iter().enumerate().find(|&(i, leaf)| must(leaf) && keep.includes(i))
+        {
+            return Err(Error::invalid(format!(
+                "array {number}, of {}, is to be kept; the module's input_output_alias says \
+                 must-alias, so it must be given away\n  help: pass a copy, and leave it out of \
+                 ExecuteOptions::keep",
+                leaf.shape
+            )));
+        }
+        let donated = |i: usize| params[i].donation.is_some() && !keep.includes(i);
         let numbered = args.iter().flat_map(|args| args.iter().enumerate());
         let wanted: Vec<Wanted<'_>> = numbered.map(|(i, &arg)| (arg, donated(i))).collect();
         let claims = claim_all(&wanted).map_err(|error| match error {

@@ -84,6 +84,28 @@ fn donated_buffers_end_unless_they_are_kept() {
 }
 
 #[test]
+fn what_must_be_given_away_cannot_be_kept() {
+    let client = Client::default();
+    let program = compile(&client, &STEP.replace("may-alias", "must-alias"));
+    let (x, d) = (floats(&client, &[1.0, 2.0]), floats(&client, &[0.5, 0.5]));
+    let mut keep = ExecuteOptions::default();
+    for kept in [Keep::All, Keep::These(vec![0])] {
+        keep.keep = kept;
+        let refused = program.execute(&[&x, &d], &keep);
+        assert_eq!(code(refused.clone()), Some(Code::InvalidArgument));
+        assert_eq!(
+            said(refused),
+            "array 0, of f32[2], is to be kept; the module's input_output_alias says must-alias, so \
+             it must be given away"
+        );
+    }
+    assert!(!x.is_deleted());
+    keep.keep = Keep::These(vec![1]);
+    let results = program.execute(&[&x, &d], &keep).expect("it runs");
+    assert_eq!((values(&results[0]), x.is_deleted()), (vec![1.5, 2.5], true));
+}
+
+#[test]
 fn a_donated_buffer_that_is_still_seen_is_not_changed() {
     let client = Client::default();
     let program = compile(&client, STEP);

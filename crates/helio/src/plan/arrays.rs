@@ -1,17 +1,24 @@
 //! Tuples taken apart: which arrays instructions give, pass on, and use last.
 
+use std::collections::HashMap;
+
 use helio_ir::ops::Yield;
-use helio_ir::{Computation, InstrId, Layout, ModuleConfig, Op, Shape};
+use helio_ir::{AliasKind, Computation, InstrId, Layout, ModuleConfig, Op, Shape};
 use helio_passes::effects::Effects;
 
-/// Arguments that the caller may give away, as (parameter, leaf).
-pub(crate) fn donated(config: &ModuleConfig, entry: &Computation) -> Vec<(usize, usize)> {
+/// Arguments, by parameter and leaf, that the caller may give away, or must.
+pub(crate) fn donated(
+    config: &ModuleConfig,
+    entry: &Computation,
+) -> HashMap<(usize, usize), AliasKind> {
     let params = entry.params();
-    let aliased = config.input_output_alias.iter().map(|a| (a.parameter, &a.parameter_index));
-    let donors = config.buffer_donors.iter().map(|(parameter, index)| (*parameter, index));
-    let leaf = |(parameter, index): (usize, &Vec<usize>)| {
+    let aliases = config.input_output_alias.iter();
+    let aliased = aliases.map(|alias| (alias.parameter, &alias.parameter_index, alias.kind));
+    let donors = config.buffer_donors.iter();
+    let donors = donors.map(|(parameter, index)| (*parameter, index, AliasKind::May));
+    let leaf = |(parameter, index, kind): (usize, &Vec<usize>, AliasKind)| {
         let shape = &entry.instr(*params.get(&parameter)?).shape;
-        Some((parameter, leaf_at(shape, index)?))
+        Some(((parameter, leaf_at(shape, index)?), kind))
     };
     aliased.chain(donors).filter_map(leaf).collect()
 }

@@ -269,7 +269,7 @@ impl<'m> Planner<'m> {
             for (leaf, shape) in entry.instr(id).shape.leaves().into_iter().enumerate() {
                 let bytes = self.bytes(shape)?;
                 let source = Source::Argument(self.arguments.len());
-                let written = donated.contains(&(number, leaf));
+                let written = donated.contains_key(&(number, leaf));
                 self.arguments.push(ArgumentInfo { bytes, written });
                 let owner = if written { Owner::ENTRY } else { Owner::Nobody };
                 let storage = self.storage(bytes, owner);
