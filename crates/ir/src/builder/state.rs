@@ -71,9 +71,13 @@ impl State {
         self.computation.attributes = thread.into_iter().map(attribute).collect();
     }
 
-    /// Keeps the first error.
+    /// Keeps the first error, with the line of the framework's program that the next instruction is to
+    /// have.
     pub(super) fn fail(&mut self, error: Error) {
-        self.error.get_or_insert(error);
+        if self.error.is_none() {
+            let line = self.scope.metadata().and_then(|told| self.module.source_line(told));
+            self.error = Some(error.from_line(line));
+        }
     }
 
     /// An instruction; ids come from [`State::add`] alone, so there is one.
@@ -100,11 +104,9 @@ impl State {
         }
         let name = self.names.numbered(&sanitize(name.unwrap_or_default(), op.opcode()));
         let shapes: Vec<&Shape> = operands.iter().map(|&id| &self.instr(id).shape).collect();
-        let inferred =
-            op.infer(&InferCx { operands: &shapes, module: &self.module }).map_err(|e| {
-                let line = self.scope.metadata().and_then(|told| self.module.source_line(told));
-                e.in_instruction(&name).at(Some(at.clone())).from_line(line)
-            })?;
+        let inferred = op
+            .infer(&InferCx { operands: &shapes, module: &self.module })
+            .map_err(|e| e.in_instruction(&name).at(Some(at.clone())))?;
         let shape = shape.filter(|shape| shape.same(&inferred)).unwrap_or(inferred);
         let extra = self.scope.extra();
         let instr = Instr::new(op, operands, shape).named(name);
