@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use helio_eval::services::{CustomCalls, CustomFunction};
-use helio_eval::{Call, is_defined};
+use helio_eval::{Call, OperandBytes, is_defined};
 use helio_ir::{Error, Module, Op, Result, Shape};
 use helio_runtime::{CArguments, CFailure, CFunction, COperand, Tree};
 
@@ -112,16 +112,16 @@ impl CustomCalls for CustomCallRegistry {
     }
 }
 
-fn call_c<'c>(function: &CFunction, call: &mut Call<'c>) -> Result<()> {
+fn call_c(function: &CFunction, call: &mut Call<'_>) -> Result<()> {
     let info = call.info();
     let operand_trees: Vec<Tree> = info.operands.iter().map(tree).collect();
     let result_tree = &tree(&info.result);
-    let shared: Vec<Option<usize>> = (0..call.operand_count()).map(|n| call.result_of(n)).collect();
     let (operands, results) = call.bytes();
-    let operand = |(&bytes, shared): (&&'c [u8], Option<usize>)| {
-        shared.map_or(COperand::Bytes(bytes), COperand::Result)
+    let operand = |bytes| match bytes {
+        OperandBytes::Own(bytes) => COperand::Bytes(bytes),
+        OperandBytes::Result(number) => COperand::Result(number),
     };
-    let operands: Vec<COperand<'c>> = operands.iter().zip(shared).map(operand).collect();
+    let operands: Vec<COperand<'_>> = operands.into_iter().map(operand).collect();
     let (operands, operand_trees) = (&operands, &operand_trees);
     let opaque = info.opaque();
     let arguments = CArguments { operand_trees, result_tree, operands, results, opaque };

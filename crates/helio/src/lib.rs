@@ -63,7 +63,7 @@ pub use helio_ir::builder::{self, Padding, XlaBuilder, XlaComputation, XlaOp};
 pub use helio_ir::text::{parse, print};
 
 pub use helio_eval::services::Participant;
-pub use helio_eval::{ArrayView, ArrayViewMut, Call, CallInfo};
+pub use helio_eval::{ArrayView, ArrayViewMut, Call, CallInfo, OperandBytes};
 pub use helio_ir::{
     Array, Code, ElementType, Error, Literal, Location, Module, ProgramShape, Result, Shape, memory,
 };

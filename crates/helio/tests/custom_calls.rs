@@ -250,6 +250,8 @@ fn an_operand_that_nothing_else_needs_is_changed_in_place() {
     };
     let grow = |call: &mut helio::Call<'_>| {
         assert_eq!(call.result_of(0), Some(0));
+        let (operands, results) = call.addresses();
+        assert_eq!(operands[0], results[0].cast_const());
         if call.operand_count() == 2 {
             assert_eq!(call.operand(1)?.as_slice::<f32>()?.len(), 3);
         }

@@ -23,6 +23,15 @@ pub struct Call<'c> {
     pub(super) results: Vec<&'c mut [u8]>,
 }
 
+/// Where the bytes of a part of the operands are.
+#[derive(Clone, Copy, Debug)]
+pub enum OperandBytes<'c> {
+    /// In memory of its own.
+    Own(&'c [u8]),
+    /// In the part of the result of this number, which holds them when the call begins.
+    Result(usize),
+}
+
 impl<'c> Call<'c> {
     /// What is known of it before it runs: target, attributes, shapes.
     pub fn info(&self) -> &'c CallInfo {
@@ -55,10 +64,25 @@ impl<'c> Call<'c> {
         self.results.len()
     }
 
-    /// The bytes of all parts of the operands, and of the result to be written; none of tokens, and of
-    /// operands that a result holds ([`Call::result_of`]).
-    pub fn bytes(&mut self) -> (&'c [&'c [u8]], &mut [&'c mut [u8]]) {
-        (self.operands, &mut self.results)
+    /// The bytes of all parts of the operands, and of the result to be written; tokens have none.
+    pub fn bytes(&mut self) -> (Vec<OperandBytes<'c>>, &mut [&'c mut [u8]]) {
+        let of = |number| match self.result_of(number) {
+            Some(result) => OperandBytes::Result(result),
+            None => OperandBytes::Own(self.operands[number]),
+        };
+        ((0..self.operands.len()).map(of).collect(), &mut self.results)
+    }
+
+    /// Where all parts of the operands begin, and those of the result, for functions that are not
+    /// written in Rust: an operand that a result holds ([`Call::result_of`]) begins where that does.
+    pub fn addresses(&mut self) -> (Vec<*const u8>, Vec<*mut u8>) {
+        let (operands, results) = self.bytes();
+        let results: Vec<*mut u8> = results.iter_mut().map(|bytes| bytes.as_mut_ptr()).collect();
+        let address = |operand| match operand {
+            OperandBytes::Own(bytes) => bytes.as_ptr(),
+            OperandBytes::Result(number) => results[number].cast_const(),
+        };
+        (operands.into_iter().map(address).collect(), results)
     }
 
     /// The part of the result that holds a part of the operands when the call begins: the two share

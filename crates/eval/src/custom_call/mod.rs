@@ -11,7 +11,7 @@ mod view;
 use helio_ir::{Array, ElementType, Error, InstrAt, Literal, Result, Shape, memory, ops};
 use helio_limits::Meter;
 
-pub use call::Call;
+pub use call::{Call, OperandBytes};
 pub use info::CallInfo;
 pub use view::{ArrayView, ArrayViewMut};
 
