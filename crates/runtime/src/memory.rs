@@ -303,6 +303,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri takes the memory itself, and ends")]
     fn what_no_machine_has_is_an_error() {
         let memory = Memory::new();
         for len in [usize::MAX, isize::MAX as usize, 1 << 60] {

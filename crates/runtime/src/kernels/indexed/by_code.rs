@@ -39,6 +39,10 @@ impl ScatterByCode {
         updates: &[&[u8]],
         to: &mut [&mut [u8]],
     ) {
+        // No window fits into arrays without elements, even where no index says so.
+        if to.iter().any(|to| to.is_empty()) {
+            return;
+        }
         let IndexedPlan { places, window, row, .. } = &self.plan;
         with_updates(&self.sizes, |all| {
             let mut found = WindowStarts::new();
