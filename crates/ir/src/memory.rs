@@ -62,6 +62,7 @@ impl From<Stopped> for Error {
         match stopped {
             Stopped::Steps(_) => Error::limit("limit.steps", stopped.to_string()),
             Stopped::Cancelled => Error::new(Code::Cancelled, stopped.to_string()),
+            Stopped::Aborted => Error::new(Code::Aborted, stopped.to_string()),
             Stopped::Deadline => Error::new(Code::DeadlineExceeded, stopped.to_string()),
             Stopped::Memory(error) => error.into(),
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::OutOfMemory;
 
@@ -22,6 +22,18 @@ pub struct Limits {
     pub cancel: Option<Arc<AtomicBool>>,
     /// When the run stops at the latest; looked at as often as [`Limits::cancel`].
     pub deadline: Option<Instant>,
+    /// Set by others of the same run when it is to stop because of one of them; looked at as often as
+    /// [`Limits::cancel`].
+    pub abort: Option<Arc<AtomicBool>>,
+    /// How long the run may wait for others (participants, the host, other programs) while none of
+    /// them moves, that is sends, receives, or comes to a collective operation; `None` for
+    /// [`Limits::DEFAULT_MAX_WAIT`].
+    pub max_wait: Option<Duration>,
+}
+
+impl Limits {
+    /// How long a run waits for others who do not move unless it is told: ten minutes.
+    pub const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(600);
 }
 
 /// Why a run stopped.
@@ -31,6 +43,8 @@ pub enum Stopped {
     Steps(u64),
     /// [`Limits::cancel`] was set.
     Cancelled,
+    /// [`Limits::abort`] was set.
+    Aborted,
     /// [`Limits::deadline`] had passed.
     Deadline,
     /// A task got no working memory.
@@ -42,6 +56,7 @@ impl fmt::Display for Stopped {
         match self {
             Stopped::Steps(max) => write!(f, "the run takes more than {max} steps"),
             Stopped::Cancelled => f.write_str("the run was cancelled"),
+            Stopped::Aborted => f.write_str("another participant has ended the run"),
             Stopped::Deadline => f.write_str("the run is not done at its deadline"),
             Stopped::Memory(error) => error.fmt(f),
         }
@@ -92,14 +107,25 @@ impl Meter {
         if let Some(&why) = self.stopped.get() {
             return Err(why);
         }
-        let Limits { cancel, deadline, .. } = &self.limits;
-        if cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
+        let Limits { cancel, deadline, abort, .. } = &self.limits;
+        let is_set = |flag: &Option<Arc<AtomicBool>>| {
+            flag.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
+        };
+        if is_set(cancel) {
             return self.stop(Stopped::Cancelled);
+        }
+        if is_set(abort) {
+            return self.stop(Stopped::Aborted);
         }
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return self.stop(Stopped::Deadline);
         }
         Ok(())
+    }
+
+    /// How long the run may wait for others who do not move.
+    pub fn max_wait(&self) -> Duration {
+        self.limits.max_wait.unwrap_or(Limits::DEFAULT_MAX_WAIT)
     }
 
     /// Errors: why the run has stopped, if it has.
@@ -122,7 +148,8 @@ mod tests {
     #[test]
     fn the_first_reason_to_stop_stays() {
         let cancel = Arc::new(AtomicBool::new(false));
-        let limits = Limits { max_steps: Some(10), cancel: Some(cancel.clone()), deadline: None };
+        let limits =
+            Limits { max_steps: Some(10), cancel: Some(cancel.clone()), ..Limits::default() };
         let meter = Meter::new(limits);
         assert_eq!(meter.count(10), Ok(()));
         assert_eq!(meter.check(), Ok(()));
@@ -138,6 +165,11 @@ mod tests {
         assert_eq!(
             Meter::new(Limits { cancel, ..Limits::default() }).count(1),
             Err(Stopped::Cancelled)
+        );
+        let abort = Some(Arc::new(AtomicBool::new(true)));
+        assert_eq!(
+            Meter::new(Limits { abort, ..Limits::default() }).check(),
+            Err(Stopped::Aborted)
         );
         let [past, future] = [0, 1000].map(|secs| Some(Instant::now() + Duration::from_secs(secs)));
         let check = |deadline| Meter::new(Limits { deadline, ..Limits::default() }).check();

@@ -41,6 +41,7 @@ impl Watch {
                 Error::limit("limit.steps", format!("compilation takes more than {max} steps"))
             }
             Stopped::Cancelled => Error::new(Code::Cancelled, "compilation was cancelled"),
+            Stopped::Aborted => Error::new(Code::Aborted, "compilation was ended by others"),
             Stopped::Deadline => {
                 let detail = "compilation is not done at its deadline";
                 Error::new(Code::DeadlineExceeded, detail)
