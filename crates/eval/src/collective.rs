@@ -17,7 +17,7 @@ use crate::control::zero;
 use crate::frame::{array, only};
 use crate::index::integer;
 use crate::scalar::{Scalar, ScalarFn};
-use crate::services::{Participant, Rendezvous, RendezvousId};
+use crate::services::{Memo, Participant, Rendezvous, RendezvousId};
 use crate::walk::{outside, store};
 
 /// Where an operation stands in the module.
@@ -57,7 +57,8 @@ impl Exchange {
         let computation = evaluator.module.computations().get(at.0.index());
         let instr = computation.and_then(|computation| computation.instrs().get(at.1.index()));
         let instruction = instr.map_or("", |instr| &instr.name);
-        let at = Rendezvous { operation, group: &group, instruction };
+        let memo = Memo::default();
+        let at = Rendezvous { operation, group: &group, instruction, memo: &memo };
         let given = bytes::exchange(evaluator, &at, args)?;
         if me < given.len() {
             Ok(Some(Exchange { given, me }))

@@ -231,8 +231,8 @@ impl<'a> Evaluator<'a> {
                 custom_call::custom_call(op, self, args, shape, (computation, instr))
             }
 
-            Op::Infeed(op) => host::infeed(op, self, args, shape),
-            Op::Outfeed(op) => host::outfeed(op, self, args, shape),
+            Op::Infeed(op) => host::infeed(op, self, (computation, instr)),
+            Op::Outfeed(op) => host::outfeed(op, self, args, (computation, instr)),
             Op::Send(op) => host::send(op, self, args, (computation, instr)),
             Op::SendDone(op) => host::send_done(op, self, args, shape),
             Op::Recv(op) => host::recv(op, self, args, shape),

@@ -3,30 +3,30 @@
 use helio_ir::{Computation, Error, Instr, InstrAt, Literal, Op, Result, Shape, ops};
 
 use crate::frame::{array, first};
-use crate::services::{Channel, Host, Participant};
+use crate::services::{Channel, Host, Participant, Waiter};
 use crate::{Evaluator, control, guarded};
 
 /// What the host answers, whose code may panic.
 fn ask<T>(
     evaluator: &Evaluator<'_>,
-    what: &str,
-    question: impl FnOnce(&dyn Host, Participant) -> Result<T>,
+    at: InstrAt,
+    question: impl FnOnce(&dyn Host, Participant, &Waiter<'_>) -> Result<T>,
 ) -> Result<T> {
     let cx = evaluator.cx;
-    guarded(|| format!("the host's {what}"), || question(&*cx.host, cx.me))?
+    let instr = evaluator.module.computation(at.0).instr(at.1);
+    let waiter = Waiter { cx, meter: evaluator.meter(), instruction: &instr.name };
+    let question = || question(&*cx.host, cx.me, &waiter);
+    let answer = guarded(|| format!("the host's {}", instr.op.opcode()), question)??;
+    cx.collectives.moved(cx.me);
+    Ok(answer)
 }
 
 /// (value, token)
-pub(crate) fn infeed(
-    op: &ops::Infeed,
-    evaluator: &Evaluator<'_>,
-    _: &[Literal],
-    _: &Shape,
-) -> Result<Literal> {
+pub(crate) fn infeed(op: &ops::Infeed, evaluator: &Evaluator<'_>, at: InstrAt) -> Result<Literal> {
     // An empty tuple reads nothing.
     let value = match &op.shape {
         Shape::Tuple(elements) if elements.is_empty() => Literal::Tuple(Vec::new()),
-        shape => ask(evaluator, "infeed", |host, me| host.infeed(me, shape))?,
+        shape => ask(evaluator, at, |host, me, waiter| host.infeed(me, shape, waiter))?,
     };
     Ok(Literal::Tuple(vec![value, Literal::Token]))
 }
@@ -36,10 +36,10 @@ pub(crate) fn outfeed(
     _: &ops::Outfeed,
     evaluator: &Evaluator<'_>,
     args: &[Literal],
-    _: &Shape,
+    at: InstrAt,
 ) -> Result<Literal> {
     let value = first(args)?;
-    ask(evaluator, "outfeed", |host, me| host.outfeed(me, value))?;
+    ask(evaluator, at, |host, me, _| host.outfeed(me, value))?;
     Ok(Literal::Token)
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn send(
     let pair = pairs.iter().flatten().copied().find(|&(source, _)| source == me);
     if pairs.is_none() || pair.is_some() {
         let channel = channel(op.channel_id, op.is_host_transfer, pair);
-        ask(evaluator, "send", |host, me| host.send(me, channel, value.clone()))?;
+        ask(evaluator, at, |host, me, _| host.send(me, channel, value.clone()))?;
     }
     Ok(Literal::Tuple(vec![value, Literal::scalar(0u32), Literal::Token]))
 }
@@ -106,7 +106,7 @@ pub(crate) fn recv_done(
     let pair = pairs.iter().flatten().copied().find(|&(_, target)| target == me);
     let value = if pairs.is_none() || pair.is_some() {
         let channel = channel(id, op.is_host_transfer, pair);
-        ask(evaluator, "recv", |host, me| host.recv(me, channel, value_shape))?
+        ask(evaluator, at, |host, me, waiter| host.recv(me, channel, value_shape, waiter))?
     } else {
         control::zero(value_shape)?
     };

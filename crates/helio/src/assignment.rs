@@ -1,5 +1,6 @@
 //! Which device runs which replica and partition of a program.
 
+use helio_eval::services::Participant;
 use helio_ir::{Error, ModuleConfig, Result};
 
 /// Which device runs which replica and partition of a program: a device of its own for each.
@@ -51,9 +52,24 @@ impl DeviceAssignment {
         Self::iota(config.replica_count.unwrap_or(1), config.num_partitions.unwrap_or(1))
     }
 
-    /// Errors: `InvalidArgument` if the module is made for other counts. A count of 1 is what modules
-    /// say that were made for any number.
-    pub(crate) fn ensure_fits(&self, config: &ModuleConfig) -> Result<()> {
+    /// Has a module's first line say how many run, so that it is checked for that number. Errors:
+    /// `InvalidArgument` if it is made for other numbers; 1 is what modules say that were made for
+    /// any.
+    pub fn state_in(&self, config: &mut ModuleConfig) -> Result<()> {
+        self.ensure_fits(config)?;
+        for (count, stated) in [
+            (self.replicas(), &mut config.replica_count),
+            (self.partitions(), &mut config.num_partitions),
+        ] {
+            if count > 1 {
+                *stated = Some(count);
+            }
+        }
+        Ok(())
+    }
+
+    /// Errors: `InvalidArgument` if the module is made for other counts.
+    fn ensure_fits(&self, config: &ModuleConfig) -> Result<()> {
         let fits = |stated: Option<usize>, own| stated.is_none_or(|n| n == 1 || n == own);
         if fits(config.replica_count, self.replicas())
             && fits(config.num_partitions, self.partitions())
@@ -84,6 +100,17 @@ impl DeviceAssignment {
         self.devices.len()
     }
 
+    /// The place of a participant by number, in the order of [`DeviceAssignment::devices`].
+    pub fn participant(&self, number: usize) -> Participant {
+        Participant { replica: number / self.partitions, partition: number % self.partitions }
+    }
+
+    /// What tells a participant apart from the others: `replica 1`, `partition 2`, or both; nothing
+    /// if it is the only one.
+    pub fn name(&self, who: Participant) -> String {
+        name_among((self.replicas(), self.partitions()), who)
+    }
+
     /// The ids of the devices: for each replica in turn, those of its partitions.
     pub fn devices(&self) -> &[usize] {
         &self.devices
@@ -93,6 +120,16 @@ impl DeviceAssignment {
     pub fn device(&self, replica: usize, partition: usize) -> Option<usize> {
         let first = replica.checked_mul(self.partitions)?;
         (partition < self.partitions).then(|| self.devices.get(first + partition).copied())?
+    }
+}
+
+/// What tells a participant apart from the others, among that many replicas and partitions.
+pub(crate) fn name_among(counts: (usize, usize), who: Participant) -> String {
+    match counts {
+        (1, 1) => String::new(),
+        (_, 1) => format!("replica {}", who.replica),
+        (1, _) => format!("partition {}", who.partition),
+        _ => who.to_string(),
     }
 }
 

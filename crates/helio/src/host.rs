@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use helio_eval::services::{Channel, Host, Participant};
+use helio_eval::services::{Channel, Host, Participant, Ready, Waiter};
 use helio_ir::{Code, Error, Literal, Module, Op, Result, Shape};
 use helio_runtime::Queue;
 
@@ -53,10 +54,10 @@ enum Closed {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Key {
-    Infeed(usize),
-    Outfeed(usize),
-    ToProgram(usize, i64),
-    FromProgram(usize, i64),
+    Infeed(Participant),
+    Outfeed(Participant),
+    ToProgram(Participant, i64),
+    FromProgram(Participant, i64),
     /// The channel, and its source and target if the program names them.
     BetweenPrograms(i64, Option<(usize, usize)>),
 }
@@ -71,30 +72,43 @@ impl Key {
     }
 }
 
+/// What a participant waits for: that a queue has a value, or never will.
+struct Inbox(Shared);
+
+impl Ready for Inbox {
+    fn is_ready(&self) -> bool {
+        self.0.is_ready()
+    }
+
+    fn wait(&self, at_most: Duration) -> bool {
+        self.0.wait_ready(at_most)
+    }
+}
+
 impl HostQueues {
     /// Open, empty queues.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What `infeed` of this replica reads.
-    pub fn infeed(&self, replica: usize) -> Shared {
-        self.queue(Key::Infeed(replica))
+    /// What `infeed` of a participant reads; a number is a replica's first partition.
+    pub fn infeed(&self, of: impl Into<Participant>) -> Shared {
+        self.queue(Key::Infeed(of.into()))
     }
 
-    /// What `outfeed` of this replica writes.
-    pub fn outfeed(&self, replica: usize) -> Shared {
-        self.queue(Key::Outfeed(replica))
+    /// What `outfeed` of a participant writes.
+    pub fn outfeed(&self, of: impl Into<Participant>) -> Shared {
+        self.queue(Key::Outfeed(of.into()))
     }
 
-    /// What `recv` of this replica reads from a host channel.
-    pub fn to_program(&self, replica: usize, channel: i64) -> Shared {
-        self.queue(Key::ToProgram(replica, channel))
+    /// What `recv` of a participant reads from a host channel.
+    pub fn to_program(&self, of: impl Into<Participant>, channel: i64) -> Shared {
+        self.queue(Key::ToProgram(of.into(), channel))
     }
 
-    /// What `send` of this replica writes to a host channel.
-    pub fn from_program(&self, replica: usize, channel: i64) -> Shared {
-        self.queue(Key::FromProgram(replica, channel))
+    /// What `send` of a participant writes to a host channel.
+    pub fn from_program(&self, of: impl Into<Participant>, channel: i64) -> Shared {
+        self.queue(Key::FromProgram(of.into(), channel))
     }
 
     /// Closes all queues, those not yet made, too.
@@ -135,15 +149,26 @@ impl HostQueues {
         (queues.by_key.entry(key).or_insert_with(make).clone(), inputs_closed)
     }
 
-    fn take(&self, key: Key, shape: &Shape, what: &str) -> Result<Literal> {
-        let (queue, alone) = self.queue_and_state(key);
-        // A program that runs alone can receive only what it has sent already.
-        let is_to_itself = |pair: Option<(usize, usize)>| pair.is_none_or(|(s, t)| s == t);
-        let alone = alone && matches!(key, Key::BetweenPrograms(_, pair) if is_to_itself(pair));
-        let value = if alone { queue.try_pop() } else { queue.pop().ok() };
-        let value = value.ok_or_else(|| {
-            Error::new(Code::Unavailable, format!("{what}: nothing is there and nothing will come"))
-        })?;
+    fn take(&self, key: Key, shape: &Shape, what: &str, waiter: &Waiter<'_>) -> Result<Literal> {
+        let (queue, inputs_closed) = self.queue_and_state(key);
+        // Who is named by a channel's pair belongs to the program; without one, another program may
+        // send, unless the host has said that nothing comes from outside.
+        let (from, is_open) = match key {
+            Key::BetweenPrograms(_, Some((source, _))) => (Some(waiter.participant(source)), false),
+            Key::BetweenPrograms(_, None) => (None, !inputs_closed),
+            _ => (None, true),
+        };
+        let ready: Arc<dyn Ready> = Arc::new(Inbox(queue.clone()));
+        let value = loop {
+            if let Some(value) = queue.try_pop() {
+                break value;
+            }
+            if queue.is_closed() {
+                let detail = format!("{what}: nothing is there and nothing will come");
+                return Err(Error::new(Code::Unavailable, detail));
+            }
+            waiter.wait(from, is_open, &ready).map_err(|e| e.context(what))?;
+        };
         if !value.shape().same(shape) {
             let found = value.shape();
             return Err(Error::invalid(format!("{what}: expected {shape}, found {found}")));
@@ -159,29 +184,35 @@ impl HostQueues {
 }
 
 impl Host for HostQueues {
-    fn infeed(&self, me: Participant, shape: &Shape) -> Result<Literal> {
-        self.take(Key::Infeed(me.replica), shape, "infeed")
+    fn infeed(&self, me: Participant, shape: &Shape, waiter: &Waiter<'_>) -> Result<Literal> {
+        self.take(Key::Infeed(me), shape, "infeed", waiter)
     }
 
     fn outfeed(&self, me: Participant, value: Literal) -> Result<()> {
-        self.give(Key::Outfeed(me.replica), value, "outfeed")
+        self.give(Key::Outfeed(me), value, "outfeed")
     }
 
     fn send(&self, me: Participant, channel: Channel, value: Literal) -> Result<()> {
         let key = if channel.is_host_transfer {
-            Key::FromProgram(me.replica, channel.id)
+            Key::FromProgram(me, channel.id)
         } else {
             Key::BetweenPrograms(channel.id, channel.pair)
         };
         self.give(key, value, &format!("send into channel {}", channel.id))
     }
 
-    fn recv(&self, me: Participant, channel: Channel, shape: &Shape) -> Result<Literal> {
+    fn recv(
+        &self,
+        me: Participant,
+        channel: Channel,
+        shape: &Shape,
+        waiter: &Waiter<'_>,
+    ) -> Result<Literal> {
         let key = if channel.is_host_transfer {
-            Key::ToProgram(me.replica, channel.id)
+            Key::ToProgram(me, channel.id)
         } else {
             Key::BetweenPrograms(channel.id, channel.pair)
         };
-        self.take(key, shape, &format!("receive from channel {}", channel.id))
+        self.take(key, shape, &format!("receive from channel {}", channel.id), waiter)
     }
 }

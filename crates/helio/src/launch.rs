@@ -1,7 +1,9 @@
 //! Launches: executions of a program on all of its devices.
 
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use helio_eval::Context;
 use helio_eval::services::{Alone, Collectives, Participant};
@@ -21,6 +23,44 @@ pub struct Execution {
     pub outputs: Vec<Buffer>,
     /// Completes when the participant's run has ended, with the error that ended it if there was one.
     pub done: Event,
+}
+
+/// What the participants of a run share.
+struct World {
+    collectives: Arc<dyn Collectives>,
+    /// Set when all are to stop.
+    abort: Arc<AtomicBool>,
+}
+
+/// What stands between the participants of a run and how they exchange data: another means of
+/// transport, or what a test does to them.
+///
+/// ```
+/// let mut options = helio::RunOptions::default();
+/// options.collectives = Some(helio::CollectivesLayer::new(|inner| inner)); // leaves it as it is
+/// ```
+#[derive(Clone)]
+pub struct CollectivesLayer {
+    over: Arc<dyn Fn(Arc<dyn Collectives>) -> Arc<dyn Collectives> + Send + Sync>,
+}
+
+impl CollectivesLayer {
+    /// Calls `over` for each run with what its participants would use; they use what it returns.
+    pub fn new(
+        over: impl Fn(Arc<dyn Collectives>) -> Arc<dyn Collectives> + Send + Sync + 'static,
+    ) -> Self {
+        CollectivesLayer { over: Arc::new(over) }
+    }
+
+    fn over(&self, collectives: Arc<dyn Collectives>) -> Arc<dyn Collectives> {
+        (self.over)(collectives)
+    }
+}
+
+impl fmt::Debug for CollectivesLayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CollectivesLayer").finish_non_exhaustive()
+    }
 }
 
 /// A participant's place in a run: others hear of it when the participant leaves.
@@ -155,7 +195,7 @@ impl Executable {
                 .map_err(|e| self.about(participant, e))?;
         }
         ensure_may_wait()?;
-        let collectives = self.collectives();
+        let world = self.world(options);
         let (send, results) = std::sync::mpsc::channel();
         let tasks = args.iter().enumerate().map(|(participant, args)| {
             let (program, args, send) = (self.clone(), args.to_vec(), send.clone());
@@ -163,7 +203,7 @@ impl Executable {
             let work = move |cx: &Context| program.run_in(&args, cx, &run);
             // Nobody listens any more if this thread has gone.
             let deliver = move |result| drop(send.send((participant, result)));
-            self.task(participant, &collectives, options, work, deliver).0
+            self.task(participant, &world, options, work, deliver).0
         });
         let tasks: Vec<Task<Literal>> = tasks.collect();
         drop(send);
@@ -288,7 +328,7 @@ impl Executable {
     ) -> Result<Vec<Execution>> {
         devices.iter().try_for_each(Device::start)?;
         let claims = self.claims(args, &options.keep)?;
-        let collectives = self.collectives();
+        let world = self.world(&options.run);
         let (mut executions, mut tasks) = (Vec::new(), Vec::new());
         for (participant, (claims, device)) in claims.into_iter().zip(&devices).enumerate() {
             let results = self.signature.results.iter();
@@ -303,7 +343,7 @@ impl Executable {
                 }
                 Err(e) => promises.into_iter().for_each(|promise| promise.keep(Err(e.clone()))),
             };
-            let (task, done) = self.task(participant, &collectives, &options.run, work, deliver);
+            let (task, done) = self.task(participant, &world, &options.run, work, deliver);
             tasks.push(task);
             executions.push(Execution { outputs, done });
         }
@@ -322,47 +362,48 @@ impl Executable {
         Ok(())
     }
 
-    /// How the participants of a run exchange bytes.
-    fn collectives(&self) -> Arc<dyn Collectives> {
-        match (self.assignment.replicas(), self.assignment.partitions()) {
-            (1, 1) => Arc::new(Alone),
-            counts => Arc::new(Meetings::new(counts)),
-        }
+    /// How the participants of a run exchange bytes, and what stops them all.
+    fn world(&self, options: &RunOptions) -> World {
+        let abort = Arc::default();
+        let collectives: Arc<dyn Collectives> =
+            match (self.assignment.replicas(), self.assignment.partitions()) {
+                (1, 1) => Arc::new(Alone),
+                counts => Arc::new(Meetings::new(counts, Arc::clone(&abort))),
+            };
+        let collectives = match &options.collectives {
+            Some(layer) => layer.over(collectives),
+            None => collectives,
+        };
+        World { collectives, abort }
     }
 
     fn task<T>(
         &self,
         participant: usize,
-        collectives: &Arc<dyn Collectives>,
+        world: &World,
         options: &RunOptions,
         work: impl FnOnce(&Context) -> Result<T> + Send + 'static,
         deliver: impl FnOnce(Result<T>) + Send + 'static,
     ) -> (Task<T>, Event) {
-        let partitions = self.assignment.partitions();
-        let me =
-            Participant { replica: participant / partitions, partition: participant % partitions };
-        let cx = Context {
+        let me = self.assignment.participant(participant);
+        let mut cx = Context {
             me,
             replica_count: self.assignment.replicas(),
-            partition_count: partitions,
-            collectives: collectives.clone(),
+            partition_count: self.assignment.partitions(),
+            collectives: world.collectives.clone(),
             ..options.context(&self.client, self.assignment.devices()[participant])
         };
-        let seat = Seat { me, collectives: collectives.clone(), has_left: false };
+        cx.limits.abort = Some(world.abort.clone());
+        let seat = Seat { me, collectives: world.collectives.clone(), has_left: false };
         let (event, done) = Event::new();
         (Task { seat, cx, work: Box::new(work), deliver: Box::new(deliver), done }, event)
     }
 
     /// The error, saying whose it is if there are several participants.
     fn about(&self, participant: usize, error: Error) -> Error {
-        match (self.assignment.replicas(), self.assignment.partitions()) {
-            (1, 1) => error,
-            (_, 1) => error.context(format_args!("replica {participant}")),
-            (1, _) => error.context(format_args!("partition {participant}")),
-            (_, n) => {
-                let (replica, partition) = (participant / n, participant % n);
-                error.context(format_args!("replica {replica}, partition {partition}"))
-            }
+        match self.assignment.participants() {
+            1 => error,
+            _ => error.context(self.assignment.name(self.assignment.participant(participant))),
         }
     }
 
@@ -386,6 +427,7 @@ impl<T> Task<T> {
         let outcome = catch_unwind(AssertUnwindSafe(|| work(&cx)));
         let outcome =
             outcome.unwrap_or_else(|_| Err(Error::internal("helio failed in an execution")));
+        let outcome = outcome.map_err(|error| seat.explain(error));
         let end = outcome.as_ref().map(drop).map_err(Error::clone);
         seat.leave(end.as_ref().map(|&()| ()));
         deliver(outcome);
@@ -394,6 +436,21 @@ impl<T> Task<T> {
 }
 
 impl Seat {
+    /// That a run was ended because of others, with what happened to them.
+    fn explain(&self, error: Error) -> Error {
+        match self.collectives.failure().filter(|_| error.code() == Code::Aborted) {
+            Some(failure) => {
+                let detail = Error::new(Code::Aborted, failure.detail());
+                let at = detail.at(error.location().cloned());
+                match error.instruction() {
+                    Some(name) => at.in_instruction(name),
+                    None => at,
+                }
+            }
+            None => error,
+        }
+    }
+
     fn leave(&mut self, outcome: Result<(), &Error>) {
         self.has_left = true;
         self.collectives.leave(self.me, outcome);

@@ -62,6 +62,7 @@ pub use helio_ir as ir;
 pub use helio_ir::builder::{self, Padding, XlaBuilder, XlaComputation, XlaOp};
 pub use helio_ir::text::{parse, print};
 
+pub use helio_eval::services;
 pub use helio_eval::services::Participant;
 pub use helio_eval::{ArrayView, ArrayViewMut, Call, CallInfo, OperandBytes};
 pub use helio_ir::{
@@ -77,7 +78,7 @@ pub use helio_runtime::{
 pub use helio_stablehlo as stablehlo;
 pub use host::{HostQueues, infeed_shapes};
 pub use interpreted::{Interpreted, Reason};
-pub use launch::Execution;
+pub use launch::{CollectivesLayer, Execution};
 pub use memory_plan::MemoryPlan;
 pub use observe::{Observer, OutputView, StepInfo};
 pub use program_file::{
@@ -130,6 +131,9 @@ pub struct RunOptions {
     pub threads: Option<usize>,
     /// Is told of each step.
     pub observer: Option<Arc<dyn Observer>>,
+    /// What stands between the participants and how they exchange data; `None` for nothing. Looked at
+    /// by [`Executable::execute_all`] and [`Executable::run_all`] only, for several participants.
+    pub collectives: Option<CollectivesLayer>,
 }
 
 /// Checks a program and makes it ready to run. Errors: everything that is wrong with it.
@@ -307,15 +311,7 @@ fn assign(module: &mut Module, options: &CompileOptions) -> Result<DeviceAssignm
     let Some(assignment) = &options.assignment else {
         return DeviceAssignment::of(&module.config);
     };
-    assignment.ensure_fits(&module.config)?;
-    for (count, stated) in [
-        (assignment.replicas(), &mut module.config.replica_count),
-        (assignment.partitions(), &mut module.config.num_partitions),
-    ] {
-        if count > 1 {
-            *stated = Some(count);
-        }
-    }
+    assignment.state_in(&mut module.config)?;
     Ok(assignment.clone())
 }
 

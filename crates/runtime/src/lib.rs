@@ -5,23 +5,23 @@
 //! obligations hold.
 #![deny(unsafe_op_in_unsafe_fn)]
 
+mod board;
 mod bounds;
 mod c_call;
 mod exec;
 mod jit;
 pub mod kernels;
-mod loan;
 mod memory;
 pub mod program;
 mod queue;
 mod threads;
 
+pub use board::{Board, NotMet, Waits};
 pub use c_call::{
     CArguments, CFailure, CFunction, COperand, CallStatus, Tree,
     helio_custom_call_status_set_failure,
 };
 pub use jit::{CallError, Jit, JitArg, JitBatch, JitFunction, LateFunction};
-pub use loan::Loan;
 pub use memory::{Block, Memory, OutOfMemory, View};
 pub use queue::{Closed, Queue};
 pub use threads::{Pool, Threads};

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// A first-in, first-out queue that any number of threads may use.
 #[derive(Debug)]
@@ -83,6 +84,24 @@ impl<T> Queue<T> {
             self.changed.notify_all();
         }
         value
+    }
+
+    /// Whether a value can be taken, or none ever will: it is closed.
+    pub fn is_ready(&self) -> bool {
+        let state = self.lock();
+        state.closed || !state.values.is_empty()
+    }
+
+    /// Waits until [`Queue::is_ready`], but not longer than this; whether it is.
+    pub fn wait_ready(&self, at_most: Duration) -> bool {
+        let unready = |state: &mut State<T>| !state.closed && state.values.is_empty();
+        let waited = self.changed.wait_timeout_while(self.lock(), at_most, unready);
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+
+    /// Whether nothing more comes in. (What waits in it can still be taken.)
+    pub fn is_closed(&self) -> bool {
+        self.lock().closed
     }
 
     /// Lets nothing more in and wakes all who wait; what waits in it can still be taken.

@@ -3,7 +3,7 @@
 use helio_ir::{Array, Error, Literal, Result, memory};
 
 use crate::Evaluator;
-use crate::services::Rendezvous;
+use crate::services::{Given, Rendezvous};
 
 /// The operands of all participants, in the group's order. Errors: those of the exchange;
 /// `InvalidArgument` if a participant gave values of other sizes.
@@ -19,26 +19,30 @@ pub(super) fn exchange(
     let sizes: Vec<u8> = arrays.iter().flat_map(|array| sizes_of(array)).collect();
     mine.push(&sizes);
     let total: usize = bytes.iter().map(|bytes| bytes.len()).sum();
-    let mut given: Vec<Vec<Literal>> = Vec::with_capacity(at.group.len());
+    let mut literals: Vec<Vec<Literal>> = Vec::with_capacity(at.group.len());
     let cx = evaluator.cx;
-    let mut sink = |position: usize, theirs: &[&[u8]]| {
-        let lengths = |slices: &[&[u8]]| slices.iter().map(|s| s.len()).collect::<Vec<_>>();
-        if position != given.len() || lengths(theirs) != lengths(&mine) {
-            let (who, found, want) = (position, lengths(theirs), lengths(&mine));
-            return Err(Error::invalid(format!(
-                "participant {who} of the group gave arrays of {found:?} bytes, this one of {want:?}"
-            )));
+    let mut sink = |given: Given<'_>| {
+        for position in 0..given.participants() {
+            let theirs = given.of(position);
+            let lengths = |slices: &[&[u8]]| slices.iter().map(|s| s.len()).collect::<Vec<_>>();
+            if lengths(theirs) != lengths(&mine) {
+                let (found, want) = (lengths(theirs), lengths(&mine));
+                return Err(Error::invalid(format!(
+                    "participant {position} of the group gave arrays of {found:?} bytes, this one \
+                     of {want:?}"
+                )));
+            }
+            memory::ensure_available(total)?;
+            let mut leaves = theirs.iter();
+            let mut sizes = theirs.last().copied().unwrap_or_default();
+            let values = args.iter().map(|arg| value(arg, &mut leaves, &mut sizes));
+            literals.push(values.collect::<Result<_>>()?);
         }
-        memory::ensure_available(total)?;
-        let mut leaves = theirs.iter();
-        let mut sizes = theirs.last().copied().unwrap_or_default();
-        let values = args.iter().map(|arg| value(arg, &mut leaves, &mut sizes));
-        given.push(values.collect::<Result<_>>()?);
         Ok(())
     };
     let exchange = || cx.collectives.exchange(at, cx.me, &mine, evaluator.meter(), &mut sink);
     crate::guarded(|| "the exchange among participants".to_owned(), exchange)??;
-    Ok(given)
+    Ok(literals)
 }
 
 /// The sizes of an array's dimensions at run time, if its shape leaves them open.

@@ -10,7 +10,7 @@ use helio_ir::{BinaryOp, Code, ElementType, Native, Shape};
 use super::*;
 use crate::Context;
 use crate::Meter;
-use crate::services::{Collectives, Sink};
+use crate::services::{Collectives, Given, Sink};
 use crate::testing::{Bench, counting, of, values};
 
 /// A participant at the rendezvous of an operation and group.
@@ -19,12 +19,12 @@ type Visitor = (RendezvousId, Vec<Participant>, Participant);
 /// Exchange of copies between threads of this process, for those who come as often as the others.
 #[derive(Default)]
 struct Table {
-    given: Mutex<HashMap<Visitor, Vec<Given>>>,
+    given: Mutex<HashMap<Visitor, Vec<Bytes>>>,
     changed: Condvar,
 }
 
 /// The bytes of a participant's arrays.
-type Given = Vec<Vec<u8>>;
+type Bytes = Vec<Vec<u8>>;
 
 impl Collectives for Table {
     fn exchange(
@@ -41,16 +41,19 @@ impl Collectives for Table {
         visits.push(mine.iter().map(|bytes| bytes.to_vec()).collect());
         let visit = visits.len() - 1;
         self.changed.notify_all();
-        for (position, &who) in at.group.iter().enumerate() {
-            let theirs = loop {
+        let mut all: Vec<Bytes> = Vec::new();
+        for &who in at.group {
+            all.push(loop {
                 match given.get(&key(who)).and_then(|visits| visits.get(visit)) {
                     Some(theirs) => break theirs.clone(),
                     None => given = self.changed.wait(given).unwrap(),
                 }
-            };
-            sink(position, &theirs.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
+            });
         }
-        Ok(())
+        drop(given);
+        let slices: Vec<&[u8]> = all.iter().flatten().map(Vec::as_slice).collect();
+        let ends: Vec<usize> = (1..=all.len()).map(|count| count * mine.len()).collect();
+        sink(Given::new(&slices, &ends))
     }
 
     fn leave(&self, _: Participant, _: Result<(), &Error>) {}

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use helio_eval::services::{Channel, CustomCalls, CustomFunction, Host, Participant};
+use helio_eval::services::{Channel, CustomCalls, CustomFunction, Host, Participant, Waiter};
 use helio_ir::Result;
 use helio_ir::builder::ChannelHandle;
 use helio_ir::ops::{CollectiveAttrs, ReplicaGroups};
@@ -127,7 +127,7 @@ struct Queues {
 }
 
 impl Host for Queues {
-    fn infeed(&self, _: Participant, _: &Shape) -> Result<Literal> {
+    fn infeed(&self, _: Participant, _: &Shape, _: &Waiter<'_>) -> Result<Literal> {
         Ok(self.fed.lock().expect("one thread").pop_front().expect("enough is fed"))
     }
     fn outfeed(&self, _: Participant, value: Literal) -> Result<()> {
@@ -138,7 +138,7 @@ impl Host for Queues {
         self.channels.lock().expect("one thread").insert(channel, value);
         Ok(())
     }
-    fn recv(&self, _: Participant, channel: Channel, _: &Shape) -> Result<Literal> {
+    fn recv(&self, _: Participant, channel: Channel, _: &Shape, _: &Waiter<'_>) -> Result<Literal> {
         Ok(self.channels.lock().expect("one thread").remove(&channel).expect("it was sent"))
     }
 }

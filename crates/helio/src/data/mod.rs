@@ -90,6 +90,33 @@ impl Tensor {
         Array::from_bytes(shape.clone(), &padded)?.with_sizes(self.dims.clone())
     }
 
+    /// Part `index` along the first dimension, without that dimension; `None` if there is none.
+    pub fn row(&self, index: usize) -> Option<Self> {
+        let (&rows, dims) = self.dims.split_first()?;
+        let row_bytes = self.bytes.len().checked_div(rows)?;
+        let bytes = self.bytes.chunks_exact(row_bytes.max(1)).nth(index).unwrap_or_default();
+        let is_there = index < rows;
+        is_there.then(|| Tensor { dims: dims.to_vec(), element: self.element, bytes: bytes.into() })
+    }
+
+    /// Tensors one after the other along a new first dimension: what [`Tensor::row`] takes apart.
+    /// Errors: `InvalidArgument` if there is none, or they have not all the same sizes and type;
+    /// `ResourceExhausted`.
+    pub fn stack(rows: &[Tensor]) -> Result<Self> {
+        let Some(first) = rows.first() else { return Err(Error::invalid("a stack of nothing")) };
+        let is_alike = |row: &&Tensor| row.dims == first.dims && row.element == first.element;
+        if let Some(other) = rows.iter().find(|row| !is_alike(row)) {
+            let (found, wanted) = (&other.dims, &first.dims);
+            return Err(Error::invalid(format!(
+                "arrays of sizes {wanted:?} and {found:?} do not stack"
+            )));
+        }
+        crate::memory::ensure_available(first.bytes.len().saturating_mul(rows.len()))?;
+        let dims = [&[rows.len()], &first.dims[..]].concat();
+        let bytes = rows.iter().map(|row| &row.bytes[..]).collect::<Vec<_>>().concat();
+        Ok(Tensor { dims, element: first.element, bytes })
+    }
+
     /// Whether its sizes are those of a shape: the same, or in dynamic dimensions smaller.
     fn fits(&self, shape: &ArrayShape) -> bool {
         self.dims.len() == shape.rank()

@@ -36,9 +36,21 @@ pub(super) fn leaf_at(shape: &Shape, path: &[usize]) -> Option<usize> {
     Some(before)
 }
 
+/// Which element of its operand, a tuple, an operation gives. Collectives are done when they begin, so
+/// what ends them gives the result that stands beside the operand.
+pub(super) fn element_given(op: &Op) -> Option<usize> {
+    match op {
+        Op::GetTupleElement(op) => Some(op.index),
+        Op::AllGatherDone(_) | Op::CollectivePermuteDone(_) => Some(1),
+        _ => None,
+    }
+}
+
 /// Whether the result is the first operand's bytes.
 pub(super) fn forwards(op: &Op, computation: &Computation, id: InstrId) -> bool {
     match op.gives() {
+        // The beginning gives the result itself.
+        _ if matches!(op, Op::AllReduceDone(_)) => true,
         Yield::Same => true,
         Yield::Recast => {
             let instr = computation.instr(id);
@@ -146,14 +158,14 @@ impl Leaves {
             let leaves = instr.shape.leaves().len();
             last_use.push(vec![None; leaves]);
             let of = |operand: InstrId| origins[operand.index()].iter().copied();
-            origins.push(match &instr.op {
-                Op::Tuple(_) => instr.operands.iter().flat_map(|&o| of(o)).collect(),
-                Op::GetTupleElement(op) => {
+            origins.push(match (&instr.op, element_given(&instr.op)) {
+                (Op::Tuple(_), _) => instr.operands.iter().flat_map(|&o| of(o)).collect(),
+                (_, Some(element)) => {
                     let tuple = instr.operands[0];
-                    let before = starts[tuple.index()][op.index];
+                    let before = starts[tuple.index()][element];
                     of(tuple).skip(before).take(leaves).collect()
                 }
-                op if forwards(op, computation, id) => {
+                (op, None) if forwards(op, computation, id) => {
                     instr.operands.iter().flat_map(|&o| of(o)).take(leaves).collect()
                 }
                 _ => (0..leaves).map(|leaf| (id, leaf)).collect(),

@@ -14,7 +14,7 @@ use helio_ir::{
 use helio_runtime::Memory;
 use helio_runtime::program::{Failure, Host};
 
-use super::collective::{Collective, Surroundings};
+use super::collective::{Collective, Seat, Surroundings};
 use super::{Action, Frame, Planned, Planner, Step, StorageId, arrays};
 use crate::interpreted::Reason;
 
@@ -94,6 +94,11 @@ impl Calls {
         self.calls.len() - 1
     }
 
+    /// Whether some of them are exchanges with other participants.
+    fn has_exchange(&self) -> bool {
+        self.calls.iter().any(|call| matches!(call, HostCall::Collective(_)))
+    }
+
     /// Whether some of them need a thread with a deep stack.
     pub(crate) fn are_deep(&self) -> bool {
         self.calls.iter().any(|call| matches!(call, HostCall::Interpret { is_deep: true, .. }))
@@ -160,6 +165,8 @@ pub(crate) struct Caller<'a, 'e> {
     /// Where a thread for what needs a deep stack may run; there is one if anything does.
     scope: Option<&'a Scope<'a, 'e>>,
     deep: Option<DeepStack>,
+    /// For each call, the participant's place at it if it is a collective.
+    seats: Vec<Option<Seat>>,
 }
 
 impl<'a, 'e> Caller<'a, 'e> {
@@ -173,7 +180,11 @@ impl<'a, 'e> Caller<'a, 'e> {
         scope: Option<&'a Scope<'a, 'e>>,
     ) -> Self {
         let evaluator = Evaluator::with_meter(module, cx, meter.clone());
-        Caller { module, calls, cx, meter, memory, evaluator, scope, deep: None }
+        let mut seats = Vec::new();
+        if calls.has_exchange() {
+            seats.resize_with(calls.calls.len(), || None);
+        }
+        Caller { module, calls, cx, meter, memory, evaluator, scope, deep: None, seats }
     }
 
     /// Has the interpreter perform an instruction, on this thread or on that with the deep stack.
@@ -248,7 +259,7 @@ impl Host for Caller<'_, '_> {
             HostCall::Collective(collective) => {
                 let Caller { module, cx, meter, memory, .. } = *self;
                 let run = Surroundings { module, cx, meter, memory };
-                collective.perform(&run, inputs, outputs)?;
+                collective.perform(&run, &mut self.seats[call], inputs, outputs)?;
             }
             HostCall::ReplicaId => outputs[0].copy_from_slice(&number(self.cx.me.replica)),
             HostCall::PartitionId => outputs[0].copy_from_slice(&number(self.cx.me.partition)),

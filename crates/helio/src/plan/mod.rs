@@ -446,9 +446,10 @@ impl<'m> Planner<'m> {
         }
         match &instr.op {
             Op::Tuple(_) => Ok(frame.operands(id)),
-            Op::GetTupleElement(op) => {
+            op if arrays::element_given(op).is_some() => {
                 let tuple = instr.operands[0];
-                let before = frame.leaves.start(tuple, op.index);
+                let element = arrays::element_given(op).unwrap_or_default();
+                let before = frame.leaves.start(tuple, element);
                 let count = instr.shape.leaves().len();
                 Ok(frame.values[tuple.index()][before..before + count].to_vec())
             }

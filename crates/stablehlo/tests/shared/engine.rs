@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use helio_eval::services::{
-    Channel, Collectives, Host, Participant, Rendezvous, RendezvousId, Sink,
+    Channel, Collectives, Given, Host, Participant, Rendezvous, RendezvousId, Sink, Waiter,
 };
 use helio_eval::{Context, Meter, evaluate};
 use helio_ir::{Code, Error, Literal, Module, Result, Shape, Verified};
@@ -126,11 +126,9 @@ impl Collectives for World {
             };
             at.group.iter().map(of).collect::<Option<Vec<_>>>()
         })?;
-        for (i, bytes) in all.iter().enumerate() {
-            let bytes: Vec<&[u8]> = bytes.iter().map(Vec::as_slice).collect();
-            sink(i, &bytes)?;
-        }
-        Ok(())
+        let slices: Vec<&[u8]> = all.iter().flatten().map(Vec::as_slice).collect();
+        let ends: Vec<usize> = (1..=all.len()).map(|count| count * mine.len()).collect();
+        sink(Given::new(&slices, &ends))
     }
 
     fn leave(&self, _: Participant, outcome: Result<(), &Error>) {
@@ -142,7 +140,7 @@ impl Collectives for World {
 }
 
 impl Host for World {
-    fn infeed(&self, _: Participant, _: &Shape) -> Result<Literal> {
+    fn infeed(&self, _: Participant, _: &Shape, _: &Waiter<'_>) -> Result<Literal> {
         self.wait(|state| state.infeed.pop_front())
     }
 
@@ -156,7 +154,7 @@ impl Host for World {
         Ok(())
     }
 
-    fn recv(&self, _: Participant, channel: Channel, _: &Shape) -> Result<Literal> {
+    fn recv(&self, _: Participant, channel: Channel, _: &Shape, _: &Waiter<'_>) -> Result<Literal> {
         self.wait(|state| state.channels.get_mut(&channel.id)?.pop_front())
     }
 }

@@ -18,8 +18,11 @@ pub(in crate::plan) struct ScalarFold {
     element_bytes: usize,
 }
 
-/// Aligned room for what is folded at once: accumulators, elements, and new accumulators.
-pub(in crate::plan) struct Room([Block; 3]);
+/// Aligned room for what is folded at once: two operands, and two results in turn.
+pub(in crate::plan) struct Room {
+    operands: [Block; 2],
+    results: [Block; 2],
+}
 
 impl Planner<'_> {
     /// Code that folds arrays with a computation; `None` if they are of several element types or others
@@ -56,30 +59,93 @@ impl Planner<'_> {
 impl ScalarFold {
     /// Room for [`ScalarFold::fold`]. Errors: `ResourceExhausted`.
     pub(in crate::plan) fn room(&self, memory: &Memory) -> Result<Room> {
-        let block = || memory.allocate(ELEMENTS * self.element_bytes);
-        Ok(Room([block()?, block()?, block()?]))
+        let block = || memory.allocate(self.piece_bytes());
+        Ok(Room { operands: [block()?, block()?], results: [block()?, block()?] })
     }
 
-    /// Folds elements into accumulators, as many of the one as of the other.
-    pub(in crate::plan) fn fold(
+    /// The bytes of what is folded at once.
+    pub(in crate::plan) fn piece_bytes(&self) -> usize {
+        ELEMENTS * self.element_bytes
+    }
+
+    /// Folds `count` arrays, all of the size of `to`, from the first on, into `to`.
+    pub(in crate::plan) fn fold<'a>(
         &self,
-        accumulators: &mut [u8],
-        elements: &[u8],
-        Room([before, given, after]): &mut Room,
+        count: usize,
+        arrays: impl Fn(usize) -> &'a [u8],
+        to: &mut [u8],
+        room: &mut Room,
     ) -> Result<()> {
-        let most = ELEMENTS * self.element_bytes;
-        for (to, from) in accumulators.chunks_mut(most).zip(elements.chunks(most)) {
-            before.as_mut_slice()[..to.len()].copy_from_slice(to);
-            given.as_mut_slice()[..from.len()].copy_from_slice(from);
-            let operands = [before.as_slice(), given.as_slice()];
-            let count = to.len() / self.element_bytes;
-            self.code
-                .call(count, |param| operands[param], &mut [after.as_mut_slice()])
-                .map_err(|failure| Error::internal(failure.to_string()))?;
-            to.copy_from_slice(&after.as_slice()[..to.len()]);
+        if count < 2 {
+            to.copy_from_slice(arrays(0));
+            return Ok(());
+        }
+        let mut begin = 0;
+        for to in to.chunks_mut(self.piece_bytes()) {
+            let size = to.len();
+            let pieces = |i: usize| &arrays(i)[begin..][..size];
+            let is_direct = size == self.piece_bytes()
+                && is_aligned(to)
+                && (0..count).all(|i| is_aligned(pieces(i)));
+            match is_direct {
+                true => self.fold_direct(count, pieces, to, room)?,
+                false => self.fold_copied(count, pieces, to, room)?,
+            }
+            begin += size;
         }
         Ok(())
     }
+
+    /// Folds whole, aligned pieces where they lie.
+    fn fold_direct<'a>(
+        &self,
+        count: usize,
+        pieces: impl Fn(usize) -> &'a [u8],
+        to: &mut [u8],
+        room: &mut Room,
+    ) -> Result<()> {
+        let [before, after] = &mut room.results;
+        for i in 1..count {
+            let folded = if i == 1 { pieces(0) } else { before.as_slice() };
+            if i + 1 == count {
+                return self.call(ELEMENTS, [folded, pieces(i)], to);
+            }
+            self.call(ELEMENTS, [folded, pieces(i)], after.as_mut_slice())?;
+            std::mem::swap(before, after);
+        }
+        Ok(())
+    }
+
+    /// Folds pieces that are short, or not aligned, in aligned room.
+    fn fold_copied<'a>(
+        &self,
+        count: usize,
+        pieces: impl Fn(usize) -> &'a [u8],
+        to: &mut [u8],
+        room: &mut Room,
+    ) -> Result<()> {
+        let Room { operands: [folded, given], results: [after, _] } = room;
+        folded.as_mut_slice()[..to.len()].copy_from_slice(pieces(0));
+        for i in 1..count {
+            given.as_mut_slice()[..to.len()].copy_from_slice(pieces(i));
+            let elements = to.len() / self.element_bytes;
+            self.call(elements, [folded.as_slice(), given.as_slice()], after.as_mut_slice())?;
+            std::mem::swap(folded, after);
+        }
+        to.copy_from_slice(&folded.as_slice()[..to.len()]);
+        Ok(())
+    }
+
+    fn call(&self, elements: usize, operands: [&[u8]; 2], to: &mut [u8]) -> Result<()> {
+        self.code
+            .call(elements, |param| operands[param], &mut [to])
+            .map_err(|failure| Error::internal(failure.to_string()))
+    }
+}
+
+/// Whether generated code can read and write there.
+fn is_aligned(bytes: &[u8]) -> bool {
+    bytes.as_ptr().align_offset(Block::ALIGN) == 0
 }
 
 impl fmt::Debug for ScalarFold {

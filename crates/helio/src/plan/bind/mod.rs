@@ -14,7 +14,7 @@ mod window;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub(super) use fold::ScalarFold;
+pub(super) use fold::{Room, ScalarFold};
 use helio_ir::{ArrayShape, CompId, Error, Instr, InstrId, Module, Op, Verified};
 use helio_runtime::kernels::FoldCode;
 use helio_runtime::kernels::sort::{PAIRS, Pairs};

@@ -1,0 +1,196 @@
+//! Exchange among the participants of a run, and waits for each other.
+
+use std::any::Any;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use helio_ir::{Code, Error, Result};
+use helio_limits::Meter;
+
+use super::Participant;
+
+/// Where participants of a run meet: all that take part name the same operation and group, and each
+/// comes to the rendezvous of one operation as often as the others.
+#[derive(Clone, Copy, Debug)]
+pub struct Rendezvous<'a> {
+    /// The operation: its channel if it has one, else computation and instruction.
+    pub operation: RendezvousId,
+    /// The participants that meet, in the order of the group.
+    pub group: &'a [Participant],
+    /// The name of the instruction, for messages.
+    pub instruction: &'a str,
+    /// What the exchange keeps for the next one of this participant at this place: the caller has one
+    /// for each, or a new one each time.
+    pub memo: &'a Memo,
+}
+
+/// What an implementation of [`Collectives`] keeps of a rendezvous from one exchange to the next.
+#[derive(Debug, Default)]
+pub struct Memo(OnceLock<Box<dyn Any + Send + Sync>>);
+
+impl Memo {
+    /// What has been kept, if it is of this type.
+    pub fn get<T: Any>(&self) -> Option<&T> {
+        self.0.get()?.downcast_ref()
+    }
+
+    /// Keeps a value, unless there is one.
+    pub fn keep<T: Any + Send + Sync>(&self, value: T) {
+        // Whatever was there first serves as well.
+        let _ = self.0.set(Box::new(value));
+    }
+}
+
+/// Names a collective operation across participants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RendezvousId {
+    /// The `channel_id` of the operation.
+    Channel(i64),
+    /// The place of the operation in the module: computation and instruction.
+    Place(u32, u32),
+}
+
+/// What the participants of a group give.
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'a> {
+    slices: &'a [&'a [u8]],
+    ends: &'a [usize],
+}
+
+impl<'a> Given<'a> {
+    /// The slices of all in the group's order, and for each participant where its slices end.
+    pub fn new(slices: &'a [&'a [u8]], ends: &'a [usize]) -> Self {
+        Given { slices, ends }
+    }
+
+    /// How many participants there are.
+    pub fn participants(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The slices of the participant at this position of the group; none if there is no such.
+    pub fn of(&self, position: usize) -> &'a [&'a [u8]] {
+        let end = self.ends.get(position).copied().unwrap_or(0);
+        let begin = position.checked_sub(1).and_then(|before| self.ends.get(before)).copied();
+        self.slices.get(begin.unwrap_or(0)..end).unwrap_or_default()
+    }
+}
+
+/// Takes what the participants have given. It may lie in their own memory, and they wait until this
+/// returns.
+pub type Sink<'a> = dyn FnMut(Given<'_>) -> Result<()> + 'a;
+
+/// Something that a participant waits for.
+pub trait Ready: Send + Sync {
+    /// Whether it is there.
+    fn is_ready(&self) -> bool;
+    /// Waits until it is there, but not longer than this; whether it is.
+    fn wait(&self, at_most: Duration) -> bool;
+}
+
+/// A wait for something other than an exchange.
+#[derive(Clone, Copy)]
+pub struct Wait<'a> {
+    /// Who waits.
+    pub me: Participant,
+    /// In which instruction.
+    pub instruction: &'a str,
+    /// The participant of this run that has to do something for it, if it is known.
+    pub from: Option<Participant>,
+    /// Whether somebody outside of the run may do it.
+    pub is_open: bool,
+    /// What is waited for.
+    pub ready: &'a Arc<dyn Ready>,
+}
+
+/// How long a participant waits before it asks whether its run is to stop.
+pub(super) const NAP: Duration = Duration::from_millis(5);
+
+/// Lets the participants of one run exchange bytes: every collective operation is built from this.
+pub trait Collectives: Send + Sync {
+    /// Gives `mine` to all participants of the group, and passes to `sink`, in one call, what all of
+    /// them give, this one included. Waits until all have come and have taken; not longer than `meter`
+    /// lets the run go on, nor than its [`max_wait`](Meter::max_wait) without anybody moving.
+    ///
+    /// Errors: `Cancelled` and `DeadlineExceeded` as `meter` says; `Aborted` if a participant has
+    /// failed; `FailedPrecondition` if one has ended its run without coming, or participants wait for
+    /// each other; `Unavailable` if one is lost; what `sink` reports. They say who waited for whom.
+    fn exchange(
+        &self,
+        at: &Rendezvous<'_>,
+        me: Participant,
+        mine: &[&[u8]],
+        meter: &Meter,
+        sink: &mut Sink<'_>,
+    ) -> Result<()>;
+
+    /// Waits until something is ready that is no exchange. Errors: as for
+    /// [`Collectives::exchange`].
+    fn wait(&self, wait: &Wait<'_>, meter: &Meter) -> Result<()> {
+        wait_alone(wait, meter)
+    }
+
+    /// A participant has sent or received something outside of an exchange: it moves.
+    fn moved(&self, _: Participant) {}
+
+    /// A participant's run has ended. Whoever waits for it, now or later, gets an error; and if it
+    /// ended with one, all others do.
+    fn leave(&self, me: Participant, outcome: Result<(), &Error>);
+
+    /// Why all participants are to stop, if they are.
+    fn failure(&self) -> Option<Error> {
+        None
+    }
+}
+
+/// Collectives of an execution with a single participant.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Alone;
+
+impl Collectives for Alone {
+    fn exchange(
+        &self,
+        at: &Rendezvous<'_>,
+        me: Participant,
+        mine: &[&[u8]],
+        _: &Meter,
+        sink: &mut Sink<'_>,
+    ) -> Result<()> {
+        if at.group == [me] {
+            return sink(Given::new(mine, &[mine.len()]));
+        }
+        Err(Error::unimplemented(format!(
+            "a collective of {} participants in an execution of one",
+            at.group.len()
+        )))
+    }
+
+    fn leave(&self, _: Participant, _: Result<(), &Error>) {}
+}
+
+/// A wait for the outside only.
+fn wait_alone(wait: &Wait<'_>, meter: &Meter) -> Result<()> {
+    let begin = Instant::now();
+    while !wait.ready.is_ready() {
+        if !wait.is_open {
+            let detail = "nothing is there and nothing will come";
+            return Err(Error::new(Code::Unavailable, detail));
+        }
+        meter.check().map_err(Error::from)?;
+        let (waited, most) = (begin.elapsed(), meter.max_wait());
+        if waited >= most {
+            return Err(waited_too_long("this program waits", most));
+        }
+        wait.ready.wait(NAP.min(most - waited));
+    }
+    Ok(())
+}
+
+/// The error that a wait has taken so long without anybody moving.
+pub fn waited_too_long(who: impl std::fmt::Display, most: Duration) -> Error {
+    let detail = format!(
+        "{who}, and nobody has moved for {most:?}\n  help: Limits::max_wait (--max-wait) says how long \
+         that may be"
+    );
+    Error::new(Code::DeadlineExceeded, detail)
+}

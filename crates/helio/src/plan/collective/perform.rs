@@ -1,0 +1,233 @@
+//! Performing a collective.
+
+use helio_eval::services::{Context, Given, Memo, Participant, Rendezvous, RendezvousId, Sink};
+use helio_eval::{Meter, guarded};
+use helio_ir::{Error, Module, Result};
+use helio_runtime::Memory;
+
+use super::{Collective, Kind};
+use crate::plan::bind::Room;
+
+/// What surrounds a collective of a run.
+#[derive(Clone, Copy)]
+pub(in crate::plan) struct Surroundings<'a> {
+    pub(in crate::plan) module: &'a Module,
+    pub(in crate::plan) cx: &'a Context,
+    pub(in crate::plan) meter: &'a Meter,
+    pub(in crate::plan) memory: &'a Memory,
+}
+
+/// A participant's place at a collective, found when it first comes and kept for the run.
+pub(in crate::plan) struct Seat {
+    /// Those who meet; nobody if this participant is in no group.
+    pub(super) group: Vec<Participant>,
+    /// Which of them is this participant.
+    pub(super) me: usize,
+    /// Room for folds, if the operation folds.
+    pub(super) room: Option<Room>,
+    memo: Memo,
+}
+
+impl Collective {
+    /// Performs it. `seat` is empty when this participant comes for the first time in the run. Errors:
+    /// those of the exchange; participants or groups that do not fit the shapes.
+    pub(in crate::plan) fn perform(
+        &self,
+        run: &Surroundings<'_>,
+        seat: &mut Option<Seat>,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+    ) -> Result<()> {
+        let outcome = match seat {
+            Some(seat) => self.exchange(run, seat, inputs, outputs),
+            none => {
+                self.seat(run).and_then(|new| self.exchange(run, none.insert(new), inputs, outputs))
+            }
+        };
+        outcome.map_err(|e| {
+            let instr = run.module.computation(self.at.0).instr(self.at.1);
+            run.module.locate(e, instr)
+        })
+    }
+
+    /// Where this participant takes part. Errors: the groups do not fit the shapes.
+    fn seat(&self, run: &Surroundings<'_>) -> Result<Seat> {
+        let cx = run.cx;
+        let me = (cx.me.replica, cx.me.partition);
+        let group = self.attrs.group_of(self.mode, me, (cx.replica_count, cx.partition_count))?;
+        let memo = Memo::default();
+        let Some(group) = group else {
+            return Ok(Seat { group: Vec::new(), me: 0, room: None, memo });
+        };
+        let participant = |(replica, partition)| Participant { replica, partition };
+        let group: Vec<Participant> = group.into_iter().map(participant).collect();
+        let me = group.iter().position(|&who| who == cx.me);
+        let me = me.ok_or_else(|| Error::internal("a group without its participant"))?;
+        if let Some(shards) = self.shards.filter(|&shards| shards != group.len()) {
+            let found = group.len();
+            return Err(Error::invalid(format!(
+                "the shapes are made for groups of {shards} participants, this one has {found}"
+            )));
+        }
+        let is_cut = matches!(self.kind, Kind::Split | Kind::Fold { is_scattered: true, .. });
+        if let Some(array) = self.arrays.iter().find(|a| is_cut && a.size % group.len() != 0) {
+            let (size, count) = (array.size, group.len());
+            return Err(Error::invalid(format!("a dimension of {size} in {count} equal parts")));
+        }
+        let room = match &self.kind {
+            Kind::Fold { fold, .. } => Some(fold.room(run.memory)?),
+            _ => None,
+        };
+        Ok(Seat { group, me, room, memo })
+    }
+
+    fn exchange(
+        &self,
+        run: &Surroundings<'_>,
+        seat: &mut Seat,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+    ) -> Result<()> {
+        if seat.group.is_empty() {
+            return self.in_no_group(run.cx.me, outputs);
+        }
+        let Seat { group, me, room, memo } = seat;
+        let site = Site { run, place: self, group, me: *me, memo };
+        match (&self.kind, room) {
+            (Kind::Fold { fold, is_scattered }, Some(room)) => {
+                if !is_scattered && site.is_worth_cutting(inputs) {
+                    return site.fold_in_parts(fold, room, inputs, outputs);
+                }
+                let parts = if *is_scattered { group.len() } else { 1 };
+                site.fold_whole(fold, room, parts, inputs, outputs)
+            }
+            _ => site.meet(inputs, &mut |given| {
+                site.check(given, inputs)?;
+                self.take(given, *me, outputs)
+            }),
+        }
+    }
+
+    /// Makes the results of what all participants give, for the one at `me`.
+    fn take(&self, given: Given<'_>, me: usize, outputs: &mut [&mut [u8]]) -> Result<()> {
+        let count = given.participants();
+        let (begun, outputs) = match self.begins {
+            true => outputs.split_at_mut(self.arrays.len().min(outputs.len())),
+            false => (&mut [] as &mut [&mut [u8]], outputs),
+        };
+        copy(given.of(me), begun);
+        let (outputs, others) = outputs.split_at_mut(match self.kind {
+            Kind::Deal => count,
+            Kind::Ragged(_) => 1,
+            _ => self.arrays.len(),
+        });
+        others.iter_mut().for_each(|other| other.fill(0));
+        match &self.kind {
+            Kind::Gather => self.join(given, outputs, |block, bytes| block * bytes, 1),
+            Kind::Split => {
+                self.join(given, outputs, |block, bytes| (block * count + me) * bytes, count);
+            }
+            Kind::Deal => {
+                for (from, output) in outputs.iter_mut().enumerate() {
+                    output.copy_from_slice(given.of(from)[me]);
+                }
+            }
+            Kind::Permute(pairs) => match pairs.iter().find(|&&(_, target)| target == me) {
+                Some(&(source, _)) if source >= count => {
+                    let detail = format!("source {source} of {count} participants");
+                    return Err(Error::invalid(detail));
+                }
+                Some(&(source, _)) => copy(given.of(source), outputs),
+                None => outputs.iter_mut().for_each(|output| output.fill(0)),
+            },
+            Kind::Broadcast => copy(given.of(0), outputs),
+            Kind::Ragged(ragged) => ragged.take(given, me, outputs[0])?,
+            Kind::Fold { .. } => return Err(Error::internal("a fold is no copy")),
+        }
+        Ok(())
+    }
+
+    /// Writes, block by block, what stands at `from` in the operands of each participant: blocks cut
+    /// into so many parts.
+    fn join(
+        &self,
+        given: Given<'_>,
+        outputs: &mut [&mut [u8]],
+        from: impl Fn(usize, usize) -> usize,
+        parts: usize,
+    ) {
+        let count = given.participants();
+        for (i, (array, output)) in self.arrays.iter().zip(outputs).enumerate() {
+            let bytes = array.block_bytes / parts;
+            for position in 0..count {
+                let theirs = given.of(position)[i];
+                for block in 0..array.blocks {
+                    output[(block * count + position) * bytes..][..bytes]
+                        .copy_from_slice(&theirs[from(block, bytes)..][..bytes]);
+                }
+            }
+        }
+    }
+
+    /// What a participant in no group gets. Errors: the operation needs everybody.
+    fn in_no_group(&self, me: Participant, outputs: &mut [&mut [u8]]) -> Result<()> {
+        if matches!(self.kind, Kind::Broadcast) {
+            outputs.iter_mut().for_each(|output| output.fill(0));
+            return Ok(());
+        }
+        let groups = &self.attrs.replica_groups;
+        Err(Error::invalid(format!("{me} is in no group of {groups}")))
+    }
+}
+
+/// A collective at which a participant is.
+pub(super) struct Site<'a> {
+    pub(super) run: &'a Surroundings<'a>,
+    pub(super) place: &'a Collective,
+    pub(super) group: &'a [Participant],
+    pub(super) me: usize,
+    memo: &'a Memo,
+}
+
+impl Site<'_> {
+    /// Gives `mine` and takes what all give. Errors: those of the exchange and of `sink`.
+    pub(super) fn meet(&self, mine: &[&[u8]], sink: &mut Sink<'_>) -> Result<()> {
+        let Surroundings { module, cx, meter, .. } = *self.run;
+        let (computation, id) = self.place.at;
+        let operation = match self.place.attrs.channel_id {
+            Some(channel) => RendezvousId::Channel(channel),
+            None => RendezvousId::Place(computation.0, id.0),
+        };
+        let instruction = &module.computation(computation).instr(id).name;
+        let at = Rendezvous { operation, group: self.group, instruction, memo: self.memo };
+        let exchange = || cx.collectives.exchange(&at, cx.me, mine, meter, sink);
+        guarded(|| "the exchange among participants".to_owned(), exchange)?
+    }
+
+    /// Errors: `InvalidArgument` if a participant gave arrays of other sizes than these.
+    pub(super) fn check(&self, given: Given<'_>, mine: &[&[u8]]) -> Result<()> {
+        let count = self.group.len();
+        if given.participants() != count {
+            let found = given.participants();
+            return Err(Error::internal(format!("an exchange of {count} among {found}")));
+        }
+        let fits = |theirs: &[&[u8]]| {
+            theirs.len() == mine.len() && theirs.iter().zip(mine).all(|(a, b)| a.len() == b.len())
+        };
+        match (0..count).find(|&position| !fits(given.of(position))) {
+            None => Ok(()),
+            Some(position) => {
+                let bytes = |slices: &[&[u8]]| slices.iter().map(|s| s.len()).collect::<Vec<_>>();
+                let (found, want) = (bytes(given.of(position)), bytes(mine));
+                let who = self.group[position];
+                Err(Error::invalid(format!(
+                    "{who} gave arrays of {found:?} bytes, this participant of {want:?}"
+                )))
+            }
+        }
+    }
+}
+
+fn copy(from: &[&[u8]], to: &mut [&mut [u8]]) {
+    from.iter().zip(to).for_each(|(from, to)| to.copy_from_slice(from));
+}
