@@ -1,11 +1,12 @@
 //! The arguments that a program is called with.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use helio::data::Tensor;
 use helio::ir::{ArrayShape, DimKind};
-use helio::{Interface, Literal, Module, ProgramFile, ProgramShape, Shape};
+use helio::{Array, Interface, Literal, Module, ProgramFile, ProgramShape, Shape};
 
 use crate::Source;
 use crate::failure::Failure;
@@ -14,12 +15,54 @@ use crate::failure::Failure;
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Arguments: arrays in0, in1, … (tuples flattened), or arrays under the names of the program's
-    /// parameters, in an .npz or .safetensors file.
+    /// parameters, in an .npz or .safetensors file. Of several replicas or partitions, each gets its
+    /// part of an array that has one dimension more in front, of as many parts as there are of them;
+    /// any other array goes to all.
     #[arg(long, value_name = "FILE", conflicts_with = "random")]
     inputs: Option<PathBuf>,
-    /// Make up arguments from this seed.
+    /// Make up arguments from this seed; of several replicas or partitions, each has its own.
     #[arg(long, value_name = "SEED")]
     random: Option<u64>,
+}
+
+/// One of several participants, by number.
+#[derive(Clone, Copy)]
+pub(crate) struct Share {
+    pub(crate) participant: usize,
+    pub(crate) participants: usize,
+}
+
+impl Share {
+    /// One for each participant.
+    pub(crate) fn each(participants: usize) -> impl Iterator<Item = Share> {
+        (0..participants).map(move |participant| Share { participant, participants })
+    }
+
+    /// What this participant gets of an array in a file whose shape in the program has `rank`
+    /// dimensions: its part if there is one for each of several participants, in front; else all.
+    pub(crate) fn of(self, tensor: &Tensor, rank: usize) -> Cow<'_, Tensor> {
+        let has_parts = self.participants > 1
+            && tensor.dims.len() == rank + 1
+            && tensor.dims[0] == self.participants;
+        let part = if has_parts { tensor.row(self.participant) } else { None };
+        part.map_or(Cow::Borrowed(tensor), Cow::Owned)
+    }
+
+    /// The array of this shape that this participant gets of one in a file. Errors: its shape is
+    /// another.
+    pub(crate) fn array(self, tensor: &Tensor, shape: &ArrayShape) -> helio::Result<Array> {
+        let (own, participants) = (self.of(tensor, shape.rank()), self.participants);
+        own.to_array(shape).map_err(|error| match participants {
+            1 => error,
+            _ => helio::Error::new(
+                error.code(),
+                format!(
+                    "{}, or the same with {participants} parts in front, one for each participant",
+                    error.detail()
+                ),
+            ),
+        })
+    }
 }
 
 impl Arguments {
@@ -55,19 +98,26 @@ impl Arguments {
         Ok((file.module_for(&shapes).map_err(in_program)?, given))
     }
 
-    /// The arguments: given, made up, or none if the program takes none.
+    /// The arguments of each participant: given, made up, or none if the program takes none.
     pub(crate) fn literals(
         &self,
         given: &Given,
         shape: &ProgramShape,
-    ) -> Result<Vec<Literal>, Failure> {
+        participants: usize,
+    ) -> Result<Vec<Vec<Literal>>, Failure> {
         if let Some(seed) = self.random {
-            return Ok(helio::random_arguments(&shape.params, seed)?);
+            let seeds = (0..participants as u64).map(|participant| seed.wrapping_add(participant));
+            let made_up = seeds.map(|seed| helio::random_arguments(&shape.params, seed));
+            return Ok(made_up.collect::<helio::Result<_>>()?);
         }
         match (&self.inputs, &given.arrays) {
-            (Some(path), Some(tensors)) => Ok(take_literals(tensors, "in", &shape.params)
-                .map_err(|e| e.context(path.display()))?),
-            _ if shape.params.is_empty() => Ok(Vec::new()),
+            (Some(path), Some(tensors)) => {
+                let literals = Share::each(participants)
+                    .map(|share| take_literals(tensors, "in", &shape.params, share));
+                let literals = literals.collect::<helio::Result<_>>();
+                Ok(literals.map_err(|e| e.context(path.display()))?)
+            }
+            _ if shape.params.is_empty() => Ok(vec![Vec::new(); participants]),
             _ => {
                 let params: Vec<_> = shape.params.iter().map(Shape::to_string).collect();
                 Err(Failure::bad_input(format!(
@@ -109,14 +159,19 @@ fn filled(tensors: &BTreeMap<String, Tensor>, i: usize, shape: &Shape) -> helio:
     let Shape::Array(array) = shape else { return Ok(shape.clone()) };
     let name = format!("in{i}");
     let tensor = tensors.get(&name).ok_or_else(|| missing(tensors, &name, array))?;
-    if tensor.dims.len() != array.rank() {
+    // There may be a part for each of several participants, in front.
+    let parts = usize::from(tensor.dims.len() == array.rank() + 1);
+    if tensor.dims.len() != array.rank() + parts {
         let found = &tensor.dims;
         return Err(helio::Error::invalid(format!("{name}: expected {array}, found {found:?}")));
     }
-    let sizes = array.dims_and_kinds().zip(&tensor.dims).map(|((size, kind), &given)| match kind {
-        DimKind::Unbounded => (given, DimKind::Static),
-        kind => (size, kind),
-    });
+    let sizes =
+        array.dims_and_kinds().zip(&tensor.dims[parts..]).map(
+            |((size, kind), &given)| match kind {
+                DimKind::Unbounded => (given, DimKind::Static),
+                kind => (size, kind),
+            },
+        );
     ArrayShape::from_dims(array.element(), sizes.collect::<Vec<_>>()).map(Shape::Array)
 }
 
@@ -125,10 +180,11 @@ fn take_literals(
     tensors: &BTreeMap<String, Tensor>,
     prefix: &str,
     shapes: &[Shape],
+    share: Share,
 ) -> helio::Result<Vec<Literal>> {
     let mut next = 0;
     let literals: helio::Result<Vec<_>> =
-        shapes.iter().map(|shape| take_literal(tensors, prefix, &mut next, shape)).collect();
+        shapes.iter().map(|shape| take_literal(tensors, prefix, &mut next, shape, share)).collect();
     let literals = literals?;
     if let Some((extra, _)) = superfluous(tensors, prefix, next) {
         return Err(helio::Error::invalid(format!(
@@ -168,23 +224,25 @@ pub(crate) fn missing(
     helio::Error::invalid(format!("no array {name} ({shape}); the file has {has}"))
 }
 
-/// A literal of this shape from arrays `prefix{next}` and following, tuples flattened.
+/// What a participant gets of arrays `prefix{next}` and following, as a literal of this shape, tuples
+/// flattened.
 pub(crate) fn take_literal(
     tensors: &BTreeMap<String, Tensor>,
     prefix: &str,
     next: &mut usize,
     shape: &Shape,
+    share: Share,
 ) -> helio::Result<Literal> {
     match shape {
         Shape::Array(array) => {
             let name = format!("{prefix}{next}");
             *next += 1;
             let tensor = tensors.get(&name).ok_or_else(|| missing(tensors, &name, array))?;
-            tensor.to_array(array).map(Literal::Array).map_err(|e| e.context(name))
+            share.array(tensor, array).map(Literal::Array).map_err(|e| e.context(name))
         }
         Shape::Tuple(elements) => elements
             .iter()
-            .map(|element| take_literal(tensors, prefix, next, element))
+            .map(|element| take_literal(tensors, prefix, next, element, share))
             .collect::<helio::Result<_>>()
             .map(Literal::Tuple),
         Shape::Token => Ok(Literal::Token),

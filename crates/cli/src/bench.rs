@@ -4,12 +4,15 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use helio::ir::AliasKind;
-use helio::{Buffer, Client, Executable, ExecuteOptions, Keep, Literal, Module};
+use helio::{
+    Buffer, Client, Device, DeviceAssignment, Executable, ExecuteOptions, Keep, Literal, Module,
+};
 use serde_json::json;
 
 use crate::arguments::Arguments;
 use crate::engine::Engine;
 use crate::failure::Failure;
+use crate::participants::Participants;
 use crate::progress::Progress;
 use crate::{Source, interpreted, say};
 
@@ -22,6 +25,8 @@ pub(crate) struct Args {
     /// How many runs are timed, after one that is not.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     runs: u64,
+    #[command(flatten)]
+    participants: Participants,
     #[command(flatten)]
     engine: Engine,
     /// Print one JSON object instead of text.
@@ -45,18 +50,23 @@ pub(crate) fn bench(args: Args) -> Result<(), Failure> {
     for alias in &mut module.config.input_output_alias {
         alias.kind = AliasKind::May;
     }
-    let client = args.engine.client();
-    let (program, compilations) = compile(&args.engine, &client, module).map_err(in_program)?;
+    let assignment = args.participants.assign(&module)?;
+    let client = args.engine.client(assignment.participants());
+    let (program, compilations) =
+        compile(&args.engine, &client, module, &assignment).map_err(in_program)?;
     interpreted::note(&program);
-    let arguments = buffers(&client, &args.arguments.literals(&given, program.program_shape())?)?;
-    let arguments: Vec<&Buffer> = arguments.iter().collect();
+    let arguments =
+        args.arguments.literals(&given, program.program_shape(), assignment.participants())?;
+    let arguments = client.devices().zip(&arguments).map(|(device, own)| buffers(&device, own));
+    let arguments = arguments.collect::<helio::Result<Vec<Vec<Buffer>>>>()?;
+    let arguments: Vec<Vec<&Buffer>> = arguments.iter().map(|own| own.iter().collect()).collect();
 
     let mut options = ExecuteOptions::default();
     options.keep = Keep::All;
     let mut run = || {
         options.run.limits = args.engine.limits();
         let begin = Instant::now();
-        program.execute(&arguments, &options).map(drop).map(|()| begin.elapsed())
+        program.execute_all(&arguments, &options).map(drop).map(|()| begin.elapsed())
     };
     let progress = Progress::start(format!("timing {}", program.module().name));
     helio::memory::reset_peak();
@@ -80,6 +90,8 @@ pub(crate) fn bench(args: Args) -> Result<(), Failure> {
             "peak_bytes": peak_bytes,
             "runs": args.runs,
             "threads": client.threads(),
+            "replicas": assignment.replicas(),
+            "partitions": assignment.partitions(),
             "interpreted": interpreted::list(&program),
         }));
     }
@@ -93,13 +105,14 @@ fn compile(
     engine: &Engine,
     client: &Client,
     module: Module,
+    assignment: &DeviceAssignment,
 ) -> Result<(Executable, Vec<Duration>), Vec<helio::Error>> {
     let mut times = Vec::new();
     let beginning = Instant::now();
     loop {
         let module = module.clone();
         let begin = Instant::now();
-        let program = engine.compile(client, module)?;
+        let program = engine.compile(client, module, assignment)?;
         times.push(begin.elapsed());
         if times.len() == MAX_COMPILATIONS || beginning.elapsed() > COMPILE_TIME {
             return Ok((program, times));
@@ -108,9 +121,9 @@ fn compile(
 }
 
 /// Buffers with the arrays of these literals.
-fn buffers(client: &Client, literals: &[Literal]) -> helio::Result<Vec<Buffer>> {
+fn buffers(device: &Device, literals: &[Literal]) -> helio::Result<Vec<Buffer>> {
     let arrays = literals.iter().flat_map(Literal::leaves).filter_map(Literal::as_array);
-    arrays.map(|array| client.buffer_from_array(array, client.default_device())).collect()
+    arrays.map(|array| device.client().buffer_from_array(array, device.clone())).collect()
 }
 
 /// The middle one of at least one time; of an even number, the upper.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use helio::CustomCallRegistry;
 
 use crate::failure::{self, Failure};
+use crate::participants::Participants;
 use crate::{Source, say};
 
 #[derive(clap::Args)]
@@ -12,6 +13,8 @@ pub(crate) struct Args {
     /// The programs, of any format.
     #[arg(required = true)]
     modules: Vec<PathBuf>,
+    #[command(flatten)]
+    participants: Participants,
 }
 
 /// Checks each module and prints `path: ok` or its errors. Custom calls that nothing defines are
@@ -20,7 +23,7 @@ pub(crate) struct Args {
 pub(crate) fn check(args: Args) -> Result<(), Failure> {
     let mut last = None;
     for path in args.modules {
-        match check_one(path) {
+        match check_one(path, &args.participants) {
             Ok(line) => say(line)?,
             Err(failure) => {
                 if let Some(failure) = last.replace(failure) {
@@ -32,9 +35,15 @@ pub(crate) fn check(args: Args) -> Result<(), Failure> {
     last.map_or(Ok(()), Err)
 }
 
-fn check_one(path: PathBuf) -> Result<String, Failure> {
+fn check_one(path: PathBuf, participants: &Participants) -> Result<String, Failure> {
     let source = Source::read(path)?;
-    let module = source.verified()?;
+    let in_program = |errors: Vec<_>| Failure::in_program(&source, &errors);
+    let mut module = source.program()?.module().map_err(in_program)?;
+    participants
+        .assign(&module)
+        .and_then(|assignment| assignment.state_in(&mut module.config))
+        .map_err(|error| in_program(vec![error]))?;
+    let module = helio::ir::verify(module).map_err(in_program)?;
     let warnings = helio::warnings(&module, &CustomCallRegistry::new());
     failure::warn(&source, &warnings);
     let path = source.path.display();

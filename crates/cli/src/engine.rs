@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use helio::{
-    Backend, CheckEngine, Client, ClientOptions, CompileOptions, Error, Executable, Limits, Module,
-    OptLevel,
+    Backend, CheckEngine, Client, ClientOptions, CompileOptions, DeviceAssignment, Error,
+    Executable, Limits, Module, OptLevel,
 };
 
 /// What turns a program into results, and with what means.
@@ -42,6 +42,10 @@ pub(crate) struct Bounds {
     /// Stop a compilation, and each run, with an error after SECONDS seconds.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time_limit: Option<Duration>,
+    /// Stop a run with an error when it has waited for SECONDS seconds for other replicas, or for the
+    /// host, and none of them has sent, received or come to a collective operation [default: 600].
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    max_wait: Option<Duration>,
 }
 
 /// What a compilation may look at, for each instruction of the program, whatever the limit of steps.
@@ -58,7 +62,8 @@ impl Bounds {
     /// The limits of a run that begins now.
     pub(crate) fn of_run(&self) -> Limits {
         let deadline = self.time_limit.and_then(|time| Instant::now().checked_add(time));
-        Limits { max_steps: self.max_steps, deadline, ..Limits::default() }
+        let (max_steps, max_wait) = (self.max_steps, self.max_wait);
+        Limits { max_steps, deadline, max_wait, ..Limits::default() }
     }
 
     /// The limits of a compilation that begins now.
@@ -70,10 +75,11 @@ impl Bounds {
 }
 
 impl Engine {
-    /// A client with these means; sets the limits of this process.
-    pub(crate) fn client(&self) -> Client {
+    /// A client with these means and so many devices; sets the limits of this process.
+    pub(crate) fn client(&self, devices: usize) -> Client {
         self.bounds.set();
         let mut options = ClientOptions::default();
+        options.devices = devices;
         options.threads = self.threads.map(NonZeroUsize::get);
         Client::new(&options)
     }
@@ -83,13 +89,16 @@ impl Engine {
         self.bounds.of_run()
     }
 
-    /// Compiles a program. Errors: everything wrong with it.
+    /// Compiles a program for as many replicas and partitions as are assigned. Errors: everything
+    /// wrong with it.
     pub(crate) fn compile(
         &self,
         client: &Client,
         module: Module,
+        assignment: &DeviceAssignment,
     ) -> Result<Executable, Vec<Error>> {
         let mut options = self.options().map_err(|error| vec![error])?;
+        options.assignment = Some(assignment.clone());
         options.limits = self.bounds.of_compilation(&module);
         client.compile(module, &options)
     }
@@ -97,7 +106,7 @@ impl Engine {
     /// What runs programs that check themselves. Errors: there is no such back end.
     pub(crate) fn checks(&self) -> Result<CheckEngine, Error> {
         let mut engine = CheckEngine::new(self.options()?);
-        engine.client = self.client();
+        engine.client = self.client(1);
         engine.run.limits = self.limits();
         Ok(engine)
     }

@@ -13,10 +13,13 @@ mod compare;
 mod convert;
 mod engine;
 mod failure;
+mod feeds;
 mod interpreted;
 mod judge;
 mod opt;
+mod participants;
 mod progress;
+mod report;
 mod run;
 mod show;
 

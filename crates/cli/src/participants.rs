@@ -1,0 +1,31 @@
+//! How many replicas and partitions a program runs as.
+
+use std::num::NonZeroUsize;
+
+use helio::{DeviceAssignment, Module};
+
+/// How many replicas and partitions a program runs as.
+#[derive(clap::Args)]
+pub(crate) struct Participants {
+    /// Run as N replicas, threads of this process that exchange data in collective operations
+    /// [default: as the program says, else 1].
+    #[arg(long, value_name = "N")]
+    replicas: Option<NonZeroUsize>,
+    /// Run each replica as M partitions [default: as the program says, else 1].
+    #[arg(long, value_name = "M")]
+    partitions: Option<NonZeroUsize>,
+}
+
+impl Participants {
+    /// A device for each of those that a module runs as. Errors: there are too many.
+    pub(crate) fn assign(&self, module: &Module) -> helio::Result<DeviceAssignment> {
+        let count = |asked: Option<NonZeroUsize>, stated: Option<usize>| {
+            asked.map(NonZeroUsize::get).or(stated).unwrap_or(1)
+        };
+        let config = &module.config;
+        DeviceAssignment::iota(
+            count(self.replicas, config.replica_count),
+            count(self.partitions, config.num_partitions),
+        )
+    }
+}
