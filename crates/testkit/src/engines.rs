@@ -98,10 +98,11 @@ impl Engine {
             }
             EngineKind::Threads => compile.backend = Backend::Cpu,
         }
-        let replicas = module.config.replica_count.unwrap_or(1);
+        let count = |stated: Option<usize>| stated.unwrap_or(1);
+        let participants = count(module.config.replica_count) * count(module.config.num_partitions);
         let program = match self.way {
             EngineKind::Threads => wide_client().compile(module, &compile),
-            _ if replicas > 1 => devices().compile(module, &compile),
+            _ if participants > 1 => devices().compile(module, &compile),
             _ => helio::compile(module, &compile),
         };
         let program = program.map_err(first)?;
@@ -166,7 +167,7 @@ fn wide_client() -> &'static Client {
     })
 }
 
-/// A client of as many devices as replicas that any case has.
+/// A client of as many devices as participants that any case has.
 fn devices() -> &'static Client {
     static CLIENT: OnceLock<Client> = OnceLock::new();
     CLIENT.get_or_init(|| {

@@ -1,6 +1,7 @@
 //! What helio's tests share; never part of what users get.
 //!
 //! - [`cases`]: the case files under `tests/cases`, run on every engine.
+//! - [`collectives`]: collective operations on every element type, with directly computed results.
 //! - [`engines`]: the list of engines.
 //! - [`mutants`]: programs changed a little, run on every engine.
 //! - [`random`]: random well-typed programs.
@@ -10,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cases;
+pub mod collectives;
 pub mod engines;
 pub mod hostile;
 pub mod mutants;
