@@ -39,8 +39,8 @@ pub use operand::Operand;
 #[doc(hidden)]
 pub use operand::OperandKind;
 pub use ops::{
-    Axes, Channels, Conv, Edges, Gelu, Mask, Pool, Random, Scan, Slice, Slices, attention, concat,
-    einsum, embedding, keep, stack, step,
+    Axes, Channels, Conv, Edges, Gelu, Mask, Pool, Random, Replicas, Scan, Slice, Slices,
+    attention, concat, einsum, embedding, keep, stack, step,
 };
 pub use program::{Program, ProgramOptions};
 pub use promotion::promote;

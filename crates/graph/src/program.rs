@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use helio::ir::ArrayShape;
 use helio::{
-    Array, Buffer, Client, CompileOptions, Error, Executable, ExecuteOptions, Literal, Module,
-    Result, RunOptions,
+    Array, Buffer, Client, ClientOptions, CompileOptions, DeviceAssignment, Error, Executable,
+    ExecuteOptions, Literal, Module, Result, RunOptions,
 };
 
 use crate::graph::Source;
@@ -34,6 +34,18 @@ impl Default for ProgramOptions {
             compile: CompileOptions::default(),
             cached_sizes: 64,
         }
+    }
+}
+
+impl ProgramOptions {
+    /// For a program that so many replicas run, each on a device of a new client. Errors: 0 or too many.
+    pub fn replicas(count: usize) -> Result<Self> {
+        let assignment = DeviceAssignment::iota(count, 1)?;
+        let mut client = ClientOptions::default();
+        client.devices = count;
+        let mut options = ProgramOptions { client: Client::new(&client), ..Self::default() };
+        options.compile.assignment = Some(assignment);
+        Ok(options)
     }
 }
 
@@ -87,16 +99,29 @@ impl Program {
         let executable = self.specialize(&shapes)?;
         let literals: Vec<Literal> =
             arguments.into_iter().map(|array| Literal::Array(array.clone())).collect();
-        let result = executable.run_with(&literals, options)?;
-        match result {
-            Literal::Array(array) => Ok(vec![array]),
-            other => {
-                let leaves = other.leaves().into_iter();
-                let arrays = leaves.map(|leaf| leaf.as_array().cloned());
-                let arrays: Option<Vec<_>> = arrays.collect();
-                arrays.ok_or_else(|| Error::internal("a result is no array"))
-            }
-        }
+        arrays(executable.run_with(&literals, options)?)
+    }
+
+    /// Calls the program on all of its replicas: for each of them one array for each input; gives for
+    /// each one for each output. All have arguments of the same shapes. See
+    /// [`ProgramOptions::replicas`].
+    ///
+    /// Errors: as for [`Program::run`]; `InvalidArgument` for another number of lists than replicas;
+    /// what ends a wait for others (see [`Executable::run_all`]).
+    pub fn run_all(
+        &self,
+        arguments: &[Vec<impl Borrow<Array>>],
+        options: &RunOptions,
+    ) -> Result<Vec<Vec<Array>>> {
+        let first = arguments.first().map(Vec::as_slice).unwrap_or_default();
+        let shapes: Vec<&ArrayShape> = first.iter().map(|array| array.borrow().shape()).collect();
+        let executable = self.specialize(&shapes)?;
+        let literals: Vec<Vec<Literal>> = arguments
+            .iter()
+            .map(|own| own.iter().map(|array| Literal::Array(array.borrow().clone())).collect())
+            .collect();
+        let literals: Vec<&[Literal]> = literals.iter().map(Vec::as_slice).collect();
+        executable.run_all(&literals, options)?.into_iter().map(arrays).collect()
     }
 
     /// Calls the program on buffers of its client's devices; nothing is copied. Errors: as for
@@ -154,6 +179,19 @@ impl Program {
         }
         compiled.push((sizes, executable.clone()));
         Ok(executable)
+    }
+}
+
+/// The arrays of a result. Errors: it has something else, which is a defect.
+fn arrays(result: Literal) -> Result<Vec<Array>> {
+    match result {
+        Literal::Array(array) => Ok(vec![array]),
+        other => {
+            let leaves = other.leaves().into_iter();
+            let arrays = leaves.map(|leaf| leaf.as_array().cloned());
+            let arrays: Option<Vec<_>> = arrays.collect();
+            arrays.ok_or_else(|| Error::internal("a result is no array"))
+        }
     }
 }
 

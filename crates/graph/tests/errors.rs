@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use helio::Location;
 use helio_graph::{
-    Array, DType, Dim, Error, Gelu, Graph, Program, Result, Tensor, TensorList, promote,
+    Array, DType, Dim, Error, Gelu, Graph, Program, Replicas, Result, Tensor, TensorList, promote,
 };
 
 /// The first error of a graph that `make` builds.
@@ -235,6 +235,11 @@ fn messages() {
     );
     say("a rebind of a known size", graph_error(|g| drop(floats(g, "x", (3,)).rebind((1,)))));
     say("a rebind to another rank", graph_error(|g| drop(floats(g, "x", ("n",)).rebind(("n", 1)))));
+    let replica_sum = |groups: Vec<Vec<usize>>| {
+        graph_error(|g| drop(floats(g, "x", (2,)).replica_sum(&Replicas::groups(groups))))
+    };
+    say("a replica in two groups", replica_sum(vec![vec![0, 1], vec![1]]));
+    say("groups of two sizes", replica_sum(vec![vec![0, 2], vec![1]]));
     say("a state of a generator", graph_error(|g| drop(g.random_from(&floats(g, "x", (2,))))));
     say(
         "integers without room",

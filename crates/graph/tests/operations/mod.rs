@@ -1,8 +1,8 @@
 //! Each public operation of tensors and graphs.
 
 use helio_graph::{
-    Conv, DType, Gelu, Graph, Mask, Pool, Random, Scan, Shape, Tensor, attention, concat, einsum,
-    embedding, keep, stack,
+    Conv, DType, Gelu, Graph, Mask, Pool, Random, Replicas, Scan, Shape, Tensor, attention, concat,
+    einsum, embedding, keep, stack,
 };
 
 /// What operations are applied to.
@@ -187,6 +187,20 @@ pub const OPERATIONS: &[Operation] = &[
     ("bernoulli", |o| vec![o.random.bernoulli(o.number.cast(DType::F32), [3])]),
     ("integers", |o| vec![o.random.integers(DType::S32, 0, 9, [3])]),
     ("random_from state", |o| vec![o.g.random_from(&o.random.state()).bits(DType::U8, [2])]),
+    ("replica_id", |o| vec![o.g.replica_id().cast(DType::F32) * &o.x]),
+    ("replica_sum replica_mean", |o| {
+        let alone = Replicas::all(1);
+        vec![o.x.replica_sum(&alone), o.x.replica_mean(&alone)]
+    }),
+    ("replica_max replica_min", |o| {
+        let alone = Replicas::groups([[0]]);
+        vec![o.x.replica_max(&alone), o.x.replica_min(&Replicas::all(alone.count()))]
+    }),
+    ("replica_concat", |o| vec![o.x.replica_concat(0, &Replicas::all(1))]),
+    ("replica_sum_part", |o| vec![o.x.replica_sum_part(0, &Replicas::all(1))]),
+    ("replica_transpose", |o| vec![o.x.replica_transpose(0, 1, &Replicas::all(1))]),
+    ("replica_permute", |o| vec![o.x.replica_permute([(0, 0)])]),
+    ("replica_broadcast", |o| vec![o.x.replica_broadcast(&Replicas::all(1))]),
     ("full", |o| vec![o.g.full(DType::S32, [2], &o.number)]),
     ("while_loop", |o| vec![o.g.while_loop(o.x.clone(), |x| x.sum(..).greater(1.0), |x| x * 0.5)]),
     ("while_loop", |o| vec![o.g.while_loop(o.x.clone(), |_| o.yes.clone(), |_| o.y.clone())]),
