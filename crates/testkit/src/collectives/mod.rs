@@ -76,9 +76,9 @@ impl Kind {
     ];
 }
 
-/// The element types of arrays that are exchanged: all that a byte or more belongs to.
+/// The element types of arrays that are exchanged: all that a byte or more belongs to and that have a 0.
 pub fn elements() -> Vec<ElementType> {
-    let all = ElementType::ALL.iter().copied();
+    let all = ElementType::ALL.iter().copied().filter(|&element| element != ElementType::F8E8M0FNU);
     all.filter(|element| element.bits() >= 8 || *element == ElementType::Pred).collect()
 }
 
