@@ -19,6 +19,10 @@ pub struct ExecuteOptions {
     /// Whether to return at once with buffers that are yet to be filled. Otherwise the caller waits
     /// until the execution has ended. What is asked of a device is done in order either way.
     pub asynchronous: bool,
+    /// Whether an asynchronous execution of one participant is done on the caller's own thread if its
+    /// device has nothing to do and the arguments are there: for programs that take less time than
+    /// handing them to another thread does.
+    pub inline: bool,
     /// Arguments, by number, that are to be kept although the module lets them be given away (its
     /// `input_output_alias` and `buffer_donor` say which). All other such arguments are given
     /// away: their buffers end. What is kept and written is copied; an argument that the module says

@@ -161,6 +161,11 @@ impl Executable {
             let outputs = self.execute(args, options)?;
             return Ok(vec![Execution { outputs, done: Event::completed() }]);
         }
+        if let ([args], true) = (args, options.inline)
+            && let Some(execution) = self.execute_inline(args, options)?
+        {
+            return Ok(vec![execution]);
+        }
         let args: Vec<&[&Buffer]> = args.iter().map(Vec::as_slice).collect();
         let mut devices = Vec::with_capacity(args.len());
         for (participant, args) in args.iter().enumerate() {
@@ -176,6 +181,48 @@ impl Executable {
         let outcomes = executions.iter().map(|execution| execution.done.wait());
         self.cause(outcomes.collect())?;
         Ok(executions)
+    }
+
+    /// An execution of one participant on this very thread, if its device has nothing to do and the
+    /// arguments are there. Errors: as for [`Executable::execute_all`]; what goes wrong in the execution
+    /// is its own.
+    fn execute_inline(
+        &self,
+        args: &[&Buffer],
+        options: &ExecuteOptions,
+    ) -> Result<Option<Execution>> {
+        let device = self.device_of(0, options)?;
+        self.check(args, &device)?;
+        if !args.iter().all(|arg| arg.ready().is_ready()) {
+            return Ok(None);
+        }
+        let Some(turn) = device.turn() else { return Ok(None) };
+        let claims = self.claims(&[args], &options.keep)?.remove(0);
+        let cx = options.run.context(&self.client, device.id());
+        let work = AssertUnwindSafe(|| self.perform(claims, &cx, &options.run));
+        let values = catch_unwind(work).unwrap_or_else(|_| Err(panicked()));
+        drop(turn);
+        let leaves = self.signature.results.iter();
+        Ok(Some(match values {
+            Ok(values) => {
+                let buffer = |(leaf, value): (&Leaf, Value)| {
+                    Buffer::new(leaf.shape.clone(), device.clone(), value)
+                };
+                let outputs = leaves.zip(values).map(buffer).collect();
+                Execution { outputs, done: Event::completed() }
+            }
+            Err(error) => {
+                let failed = |leaf: &Leaf| {
+                    let (buffer, promise) = Buffer::promised(leaf.shape.clone(), device.clone());
+                    promise.keep(Err(error.clone()));
+                    buffer
+                };
+                let outputs = leaves.map(failed).collect();
+                let (done, completer) = Event::new();
+                completer.complete(Err(error));
+                Execution { outputs, done }
+            }
+        }))
     }
 
     /// Runs it once on all of its devices, on a list of arguments for each participant (for each
@@ -421,12 +468,16 @@ impl Executable {
     }
 }
 
+/// The error of an execution that panicked, which is a defect of helio's.
+fn panicked() -> Error {
+    Error::internal("helio failed in an execution")
+}
+
 impl<T> Task<T> {
     fn perform(self) {
         let Task { mut seat, cx, work, deliver, done } = self;
         let outcome = catch_unwind(AssertUnwindSafe(|| work(&cx)));
-        let outcome =
-            outcome.unwrap_or_else(|_| Err(Error::internal("helio failed in an execution")));
+        let outcome = outcome.unwrap_or_else(|_| Err(panicked()));
         let outcome = outcome.map_err(|error| seat.explain(error));
         let end = outcome.as_ref().map(drop).map_err(Error::clone);
         seat.leave(end.as_ref().map(|&()| ()));

@@ -252,6 +252,45 @@ fn asynchronous_executions_follow_each_other() {
 }
 
 #[test]
+fn brief_executions_are_done_where_they_are_asked_for() {
+    let client = Client::default();
+    let here = std::thread::current().id();
+    client.custom_calls().register("here", move |call| {
+        let is_here = std::thread::current().id() == here;
+        call.result_mut(0)?.as_mut_slice::<f32>()?.fill(f32::from(is_here));
+        if call.operand(0)?.as_slice::<f32>()?[0] < 0.0 {
+            return Err(Error::invalid("below zero"));
+        }
+        Ok(())
+    });
+    let program = compile(
+        &client,
+        "ENTRY e { x = f32[2] parameter(0)
+           ROOT y = f32[2] custom-call(x), custom_call_target=\"here\" }",
+    );
+    let mut options = ExecuteOptions::default();
+    (options.asynchronous, options.inline) = (true, true);
+    let run = |x: &Buffer| program.execute_all(&[vec![x]], &options).expect("it begins").remove(0);
+    let first = run(&floats(&client, &[1.0, 2.0]));
+    assert!(first.done.is_ready());
+    assert_eq!(values(&first.outputs[0]), [1.0, 1.0]);
+    // What goes wrong is the execution's own, and reaches whoever uses its results.
+    let failed = run(&floats(&client, &[-1.0, 2.0]));
+    assert_eq!(code(failed.done.wait()), Some(Code::InvalidArgument));
+    assert_eq!(code(run(&failed.outputs[0]).done.wait()), Some(Code::InvalidArgument));
+    // What is yet to come is waited for elsewhere.
+    let shape = ArrayShape::new(ElementType::F32, [2]).expect("a shape");
+    let device = client.default_device();
+    let (coming, promise) = client.promised_buffer(&shape, device).expect("a buffer");
+    let later = run(&coming);
+    assert!(!later.done.is_ready());
+    let block = client.memory().copy_of(&[0; 8]).expect("memory");
+    promise.fill(Ok(block)).expect("it fits");
+    later.done.wait().expect("it runs");
+    assert_eq!(values(&later.outputs[0]), [0.0, 0.0]);
+}
+
+#[test]
 fn errors_travel_through_buffers() {
     let client = Client::default();
     let program = compile(&client, DOUBLE);
