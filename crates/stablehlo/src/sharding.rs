@@ -87,6 +87,33 @@ impl Meshes {
     }
 }
 
+/// The shardings of a list: `[<@m, [{"x"}]>, <@m, [{}]>]`. Errors: text that is no such list.
+pub(crate) fn list(text: &str) -> Result<Vec<&str>> {
+    let error = || Error::invalid(format!("a list of shardings is needed, found {text}"));
+    let inner = text.trim().strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+    let inner = inner.ok_or_else(error)?;
+    let (mut parts, mut depth, mut start) = (Vec::new(), 0_usize, None);
+    let mut is_quoted = false;
+    for (i, c) in inner.char_indices() {
+        match c {
+            '"' => is_quoted = !is_quoted,
+            _ if is_quoted => {}
+            '<' => {
+                start.get_or_insert(i);
+                depth += 1;
+            }
+            '>' => {
+                depth = depth.checked_sub(1).ok_or_else(error)?;
+                if depth == 0 {
+                    parts.extend(start.take().map(|start| &inner[start..=i]));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(parts)
+}
+
 /// `{"x", "y", ?}p1`: the axes of a dimension.
 fn dimension(scan: &mut Scan<'_>, mesh: &Mesh) -> Result<Vec<Part>> {
     let axes = scan.list('{', '}', |scan| match scan.eat("?") {

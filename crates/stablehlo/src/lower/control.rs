@@ -39,6 +39,7 @@ impl<'m> Body<'_, 'm> {
                 site.attrs.get("sharding");
                 Ok(operands.clone())
             }
+            "sdy.manual_computation" => self.manual_computation(site),
             "builtin.unrealized_conversion_cast" => Ok(operands.clone()),
             _ => Err(unknown()),
         }

@@ -25,6 +25,7 @@ mod indexing;
 mod linalg;
 mod movement;
 mod operation;
+mod partition;
 mod quantized;
 mod random;
 mod regions;
@@ -46,6 +47,7 @@ use body::Body;
 
 pub use checks::{Check, CheckKind};
 pub(crate) use checks::{Stage, has_checks, process};
+pub use partition::{Partitioned, lower_partitioned};
 
 /// What a program is lowered for: of each argument its shape, or its value.
 #[derive(Clone, Debug)]
@@ -160,6 +162,8 @@ struct Lowering<'m> {
     sources: source::Sources,
     /// Whether `check` operations are collected; else they are errors.
     checking: bool,
+    /// How arrays are cut up, in a program for several partitions.
+    partitions: partition::Partitions,
 }
 
 impl<'m> Lowering<'m> {
@@ -200,6 +204,7 @@ impl<'m> Lowering<'m> {
             depth: 0,
             sources: source::Sources::default(),
             checking: false,
+            partitions: partition::Partitions::default(),
         })
     }
 

@@ -1,0 +1,166 @@
+//! Tilings: which part of an array each partition of a program has.
+
+use helio_ir::sharding::{Devices, Placement, Subgroups, Tiles};
+use helio_ir::{Error, Result, Sharding};
+
+/// Which part of an array each partition of a program has: a tile, and several may have the same.
+///
+/// ```
+/// # use helio_stablehlo::tiling::Tiling;
+/// let sharding = helio_ir::Sharding::read("devices=[1,2,2]<=[2,2]T(1,0) last_tile_dim_replicate")?;
+/// let tiling = Tiling::of(&sharding, 2, 4)?;
+/// assert_eq!(tiling.tiles, [1, 2]);
+/// assert_eq!(tiling.tile_of, [[0, 0], [0, 1], [0, 0], [0, 1]]);
+/// # Ok::<(), helio_ir::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tiling {
+    /// The number of tiles in each dimension.
+    pub tiles: Vec<usize>,
+    /// For each partition, the position of its tile in each dimension.
+    pub tile_of: Vec<Vec<usize>>,
+}
+
+impl Tiling {
+    /// Each of the partitions has the whole array of this rank.
+    pub fn whole(rank: usize, partitions: usize) -> Self {
+        Tiling { tiles: vec![1; rank], tile_of: vec![vec![0; rank]; partitions] }
+    }
+
+    /// What a sharding says for an array of this rank. A value that lies on one device is whole on all.
+    /// Errors: `Unimplemented` for shardings that leave something to be added up or known; tiles of
+    /// another rank, or for devices that are not there.
+    pub fn of(sharding: &Sharding, rank: usize, partitions: usize) -> Result<Self> {
+        let tiles = match &sharding.placement {
+            Placement::Replicated | Placement::Manual | Placement::Maximal { .. } => {
+                return Ok(Self::whole(rank, partitions));
+            }
+            Placement::Tiled(tiles) => tiles,
+            other => return Err(Error::unimplemented(format!("a value that lies as {other:?}"))),
+        };
+        let (dims, copies) = match (&tiles.subgroups, tiles.dims.len().checked_sub(rank)) {
+            (_, Some(0)) => (&tiles.dims[..], 1),
+            (Subgroups::ReplicateLast, Some(1)) => (&tiles.dims[..rank], tiles.dims[rank]),
+            (Subgroups::Kinds(_), Some(_)) => {
+                (&tiles.dims[..rank], tiles.dims[rank..].iter().product())
+            }
+            _ => {
+                let detail = format!("{sharding} for an array of {rank} dimensions");
+                return Err(Error::invalid(detail));
+            }
+        };
+        let devices = devices(tiles, partitions)?;
+        let mut tiling = Tiling { tiles: dims.to_vec(), ..Self::whole(rank, partitions) };
+        for (place, device) in devices.into_iter().enumerate() {
+            let Some(tile) = tiling.tile_of.get_mut(device) else {
+                let detail = format!("{sharding} names device {device} of {partitions}");
+                return Err(Error::invalid(detail));
+            };
+            let mut place = place / copies.max(1);
+            for (at, &count) in tile.iter_mut().zip(dims).rev() {
+                (*at, place) = (place % count.max(1), place / count.max(1));
+            }
+        }
+        Ok(tiling)
+    }
+
+    /// Whether each partition has the whole array.
+    pub fn is_whole(&self) -> bool {
+        self.tiles.iter().all(|&tiles| tiles == 1)
+    }
+
+    /// The sizes of a tile of an array with these sizes. Errors: `Unimplemented` if the tiles would not
+    /// all have the same size.
+    pub fn local_dims(&self, dims: &[usize]) -> Result<Vec<usize>> {
+        if dims.len() != self.tiles.len() {
+            let (found, rank) = (self.tiles.len(), dims.len());
+            let detail = format!("a sharding of {found} dimensions for an array of {rank}");
+            return Err(Error::invalid(detail));
+        }
+        let each = dims.iter().zip(&self.tiles).map(|(&size, &tiles)| {
+            match tiles > 0 && size.is_multiple_of(tiles) {
+                true => Ok(size / tiles),
+                false => {
+                    let detail = format!("a dimension of size {size} in {tiles} tiles");
+                    Err(Error::unimplemented(detail))
+                }
+            }
+        });
+        each.collect()
+    }
+
+    /// For each tile, the last dimension's fastest, the partitions that have it.
+    pub fn partitions(&self) -> Vec<Vec<usize>> {
+        let count = self.tiles.iter().product();
+        let mut partitions = vec![Vec::new(); count];
+        for (partition, tile) in self.tile_of.iter().enumerate() {
+            let number = tile.iter().zip(&self.tiles).fold(0, |n, (&at, &tiles)| n * tiles + at);
+            partitions[number].push(partition);
+        }
+        partitions
+    }
+}
+
+/// The devices in the order of their tiles. Errors: there are not as many as partitions.
+fn devices(tiles: &Tiles, partitions: usize) -> Result<Vec<usize>> {
+    let count = tiles.devices.count().filter(|&count| count == partitions);
+    let count = count.ok_or_else(|| {
+        Error::invalid(format!("tiles for other than the {partitions} devices of the program"))
+    })?;
+    let (dims, transpose) = match &tiles.devices {
+        Devices::List(list) => return Ok(list.clone()),
+        Devices::Iota { transpose: None, .. } => return Ok((0..count).collect()),
+        Devices::Iota { dims, transpose: Some(transpose) } => (dims, transpose),
+    };
+    let mut strides = vec![1; dims.len()];
+    for dim in (1..dims.len()).rev() {
+        strides[dim - 1] = strides[dim] * dims[dim];
+    }
+    let device = |mut place: usize| {
+        let mut device = 0;
+        for &dim in transpose.iter().rev() {
+            device += place % dims[dim].max(1) * strides[dim];
+            place /= dims[dim].max(1);
+        }
+        device
+    };
+    Ok((0..count).map(device).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tiling(text: &str, rank: usize, partitions: usize) -> Result<Tiling> {
+        Tiling::of(&Sharding::read(text)?, rank, partitions)
+    }
+
+    #[test]
+    fn a_sharding_says_which_tile_a_partition_has() {
+        let tiles = |text, partitions| tiling(text, 2, partitions).unwrap().tile_of;
+        assert_eq!(tiles("devices=[2,2]<=[4]", 4), [[0, 0], [0, 1], [1, 0], [1, 1]]);
+        assert_eq!(tiles("devices=[2,2]3,2,1,0", 4), [[1, 1], [1, 0], [0, 1], [0, 0]]);
+        // Devices 0, 2, 1, 3 in order of tiles.
+        assert_eq!(tiles("devices=[4,1]<=[2,2]T(1,0)", 4), [[0, 0], [2, 0], [1, 0], [3, 0]]);
+        let copied = tiles("devices=[2,1,3]<=[6] last_tile_dim_replicate", 6);
+        assert_eq!(copied, [[0, 0], [0, 0], [0, 0], [1, 0], [1, 0], [1, 0]]);
+        assert!(tiling("replicated", 2, 3).unwrap().is_whole());
+        assert!(tiling("maximal device=1", 2, 3).unwrap().is_whole());
+    }
+
+    #[test]
+    fn shardings_that_do_not_fit_are_errors() {
+        for (text, rank) in [("devices=[2,2]<=[4]", 1), ("devices=[2]<=[2]", 1), ("unreduced", 1)] {
+            assert!(tiling(text, rank, 4).is_err(), "{text}");
+        }
+        assert!(tiling("devices=[4]0,1,2,7", 1, 4).is_err());
+    }
+
+    #[test]
+    fn tiles_have_sizes_and_partitions() {
+        let tiling = tiling("devices=[2,1,2]<=[4] last_tile_dim_replicate", 2, 4).unwrap();
+        assert_eq!(tiling.local_dims(&[6, 5]), Ok(vec![3, 5]));
+        assert!(tiling.local_dims(&[5, 5]).is_err() && tiling.local_dims(&[6]).is_err());
+        assert_eq!(tiling.partitions(), [[0, 1], [2, 3]]);
+    }
+}
