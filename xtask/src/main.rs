@@ -1,12 +1,15 @@
-//! Chores of the repository: `cargo xtask docs | ci | corpus DIR | sanitize`.
+//! Chores of the repository: `cargo xtask docs | ci | corpus DIR | sanitize | abi FILE | wheel | jax`.
 
+mod abi;
 mod ci;
 mod corpus;
+mod jax;
 mod operations;
 mod sanitize;
+mod wheel;
 
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use clap::{Parser, Subcommand};
 
@@ -32,6 +35,15 @@ enum Chore {
         /// The directory.
         dir: PathBuf,
     },
+    /// Write crates/pjrt/src/abi.rs from a description of the PJRT C API.
+    Abi {
+        /// The description, in JSON.
+        file: PathBuf,
+    },
+    /// Build the wheel of JAX's plugin.
+    Wheel,
+    /// Run JAX on helio: our Python tests, and files of JAX's own.
+    Jax(jax::Options),
     /// Run tests under Miri, AddressSanitizer and ThreadSanitizer, as far as they are here.
     Sanitize {
         /// These only; all if none is named.
@@ -48,6 +60,9 @@ fn main() -> ExitCode {
         Chore::Docs { check } => operations::write(check),
         Chore::Ci => ci::run(),
         Chore::Corpus { dir } => corpus::run(&dir),
+        Chore::Abi { file } => abi::write(&file),
+        Chore::Wheel => wheel::build().map(|path| println!("{}", path.display())),
+        Chore::Jax(options) => jax::run(&options),
         Chore::Sanitize { tools, minutes } => sanitize::run(&tools, minutes),
     };
     match result {
@@ -56,6 +71,17 @@ fn main() -> ExitCode {
             eprintln!("xtask: {message}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Runs cargo in the repository. Errors: it failed.
+fn cargo(args: &[&str]) -> Result<(), String> {
+    let mut command = Command::new(env!("CARGO"));
+    let status = command.args(args).current_dir(root()).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err(format!("cargo {} failed", args.join(" "))),
+        Err(e) => Err(format!("cargo: {e}")),
     }
 }
 

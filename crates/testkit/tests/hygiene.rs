@@ -56,6 +56,7 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("helio-graph", &["helio"]),
+    ("helio-pjrt", &["helio", "helio-proto", "helio-stablehlo"]),
     ("helio-cli", &["helio"]),
     ("helio-testkit", &["helio", "helio-eval"]),
     ("xtask", &["helio-ir"]),
