@@ -1,0 +1,31 @@
+"""Lowering rules: those that JAX has for every platform; where it has none, those for CPUs."""
+
+from jax._src.interpreters import mlir
+
+
+class _CpuRules(dict):
+    """Rules of helio's own, then those that only platforms like CPUs have.
+
+    What has a rule for every platform is lowered by that. CPU rules are looked up when they are
+    needed, so that libraries may register theirs at any time.
+    """
+
+    def _of_cpu(self, primitive):
+        if primitive in mlir._lowerings:
+            return None
+        return mlir._platform_specific_lowerings["cpu"].get(primitive)
+
+    def __contains__(self, primitive):
+        return dict.__contains__(self, primitive) or self._of_cpu(primitive) is not None
+
+    def __missing__(self, primitive):
+        rule = self._of_cpu(primitive)
+        if rule is None:
+            raise KeyError(primitive)
+        return rule
+
+
+def install(platform):
+    """Gives the platform its rules, keeping those that it has already."""
+    table = mlir._platform_specific_lowerings
+    table[platform] = _CpuRules(table.get(platform, {}))

@@ -1,0 +1,60 @@
+"""Calls from programs back into Python."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.experimental import io_callback
+
+
+def test_pure_callbacks_give_arrays():
+    def host(x, y):
+        return np.sin(x) + y
+
+    @jax.jit
+    def f(x, y):
+        shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
+        return jax.pure_callback(host, shape, x, y, vmap_method="sequential") * 2
+
+    x = np.linspace(0, 1, 5, dtype=np.float32)
+    np.testing.assert_allclose(f(x, x), 2 * (np.sin(x) + x), rtol=1e-6)
+    np.testing.assert_allclose(jax.vmap(f)(x, x), 2 * (np.sin(x) + x), rtol=1e-6)
+
+
+def test_callbacks_in_loops_come_in_order():
+    seen = []
+
+    @jax.jit
+    def f(n):
+        def step(i, total):
+            io_callback(lambda i: seen.append(int(i)), None, i, ordered=True)
+            return total + i
+
+        return jax.lax.fori_loop(0, n, step, 0)
+
+    assert f(5) == 10
+    jax.effects_barrier()
+    assert seen == [0, 1, 2, 3, 4]
+
+
+def test_printing(capfd):
+    @jax.jit
+    def f(x):
+        jax.debug.print("x is {x}", x=x)
+        return x + 1
+
+    f(3)
+    jax.effects_barrier()
+    assert capfd.readouterr().out == "x is 3\n"
+
+
+def test_errors_of_callbacks_arrive():
+    def fails(x):
+        raise ValueError("on purpose")
+
+    f = jax.jit(lambda x: jax.pure_callback(fails, jax.ShapeDtypeStruct((), jnp.float32), x))
+    with pytest.raises(jax.errors.JaxRuntimeError, match="(?s)INTERNAL.*ValueError: on purpose"):
+        f(1.0).block_until_ready()
+    wrong = jax.jit(lambda x: jax.pure_callback(lambda x: np.zeros(2, np.float32), x, x))
+    with pytest.raises(jax.errors.JaxRuntimeError, match="(?s)Incorrect output shape"):
+        wrong(1.0).block_until_ready()
