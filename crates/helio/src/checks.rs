@@ -33,10 +33,8 @@ impl CheckEngine {
         if self.client.devices().len() >= devices {
             return self.client.clone();
         }
-        let mut options = ClientOptions::default();
-        options.devices = devices;
-        options.threads = Some(self.client.threads());
-        Client::new(&options)
+        let threads = Some(self.client.threads());
+        Client::new(&ClientOptions { devices, threads, ..ClientOptions::default() })
     }
 
     /// Runs different programs, each by itself, which exchange values over channels alone.

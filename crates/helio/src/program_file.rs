@@ -100,7 +100,7 @@ pub struct ProgramFile {
 
 #[derive(Clone, Debug)]
 enum Content {
-    Hlo(Module),
+    Hlo(Box<Module>),
     /// The modules of a text (lines `// -----` separate them); bytecode has one.
     StableHlo(Vec<Part>),
     Exported(Box<Exported>),
@@ -124,13 +124,13 @@ impl ProgramFile {
         let one = |e| vec![e];
         let content = match format {
             ProgramFormat::HloText => {
-                Content::Hlo(helio_ir::text::parse(as_text(file).map_err(one)?)?)
+                Content::Hlo(Box::new(helio_ir::text::parse(as_text(file).map_err(one)?)?))
             }
             ProgramFormat::HloProto => {
                 // Also what a file is taken for that is of no format.
                 let module = helio_proto::read(file);
                 let what = "not text, nor MLIR bytecode";
-                Content::Hlo(module.map_err(|e| vec![e.context(what)])?)
+                Content::Hlo(Box::new(module.map_err(|e| vec![e.context(what)])?))
             }
             ProgramFormat::StableHloText => {
                 let text = as_text(file).map_err(one)?;
@@ -158,7 +158,7 @@ impl ProgramFile {
     /// open ([`ProgramFile::module_for`] is told them); several modules in one text.
     pub fn module(&self) -> Result<Module, Vec<Error>> {
         let lowered = match &self.content {
-            Content::Hlo(module) => return Ok(module.clone()),
+            Content::Hlo(module) => return Ok((**module).clone()),
             Content::StableHlo(parts) => only(parts).and_then(stablehlo::lower),
             Content::Exported(exported) => {
                 exported.argument_shapes().and_then(|shapes| exported.lower_for(&shapes))
@@ -172,7 +172,7 @@ impl ProgramFile {
     /// Errors: as for [`ProgramFile::module`], and if the shapes are not ones that the program takes.
     pub fn module_for(&self, arguments: &[Shape]) -> Result<Module, Vec<Error>> {
         let lowered = match &self.content {
-            Content::Hlo(module) => ensure_takes(module, arguments).map(|()| module.clone()),
+            Content::Hlo(module) => ensure_takes(module, arguments).map(|()| (**module).clone()),
             Content::StableHlo(parts) => {
                 let shapes = arguments.iter().cloned().map(stablehlo::Argument::Shape);
                 let shapes = shapes.collect::<Vec<_>>();
