@@ -254,7 +254,7 @@ fn module(description: &Value) -> Result<String, String> {
          //! Written by `cargo xtask abi`; do not edit. Names are those of the API.\n\
          #![allow(missing_docs, non_camel_case_types, non_snake_case, non_upper_case_globals)]\n#![allow(unused_qualifications)]\n\n\
          use std::ffi::c_void;\nuse std::mem::{{offset_of, size_of}};\n\n\
-         use crate::handles::*;\nuse crate::raw::{{In, Layout, Out}};\n\n"
+         use crate::handles::*;\nuse crate::raw::{{Function, In, Layout, Out}};\n\n"
     );
     for (name, value) in &constants {
         // What is named as a function is its place in the table.
@@ -307,9 +307,7 @@ fn field_type(owner: &str, field: &str, ty: &str) -> String {
                 None => row.0 == field,
             };
             match POINTERS.iter().find(fits).map_or("*mut c_void", |row| row.1) {
-                FUNCTION => {
-                    format!("unsafe extern \"C\" fn(*mut {field}_Args) -> Out<PJRT_Error>")
-                }
+                FUNCTION => format!("Function<{field}_Args>"),
                 ty => ty.to_owned(),
             }
         }
@@ -357,9 +355,11 @@ fn table(api: &Struct<'_>) -> String {
         }
         // These two cannot fail, and are no functions like the others.
         let is_infallible = matches!(*name, "PJRT_Error_Destroy" | "PJRT_Error_Message");
-        let result = if is_infallible { "" } else { " -> Out<PJRT_Error>" };
-        let _ =
-            writeln!(slots, "    pub {name}: unsafe extern \"C\" fn(*mut {name}_Args){result},");
+        let ty = match is_infallible {
+            true => format!("unsafe extern \"C\" fn(*mut {name}_Args)"),
+            false => format!("Function<{name}_Args>"),
+        };
+        let _ = writeln!(slots, "    pub {name}: {ty},");
         if !is_infallible {
             let _ = writeln!(rows, "            {name}: {name}_Args,");
         }

@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use std::mem::{offset_of, size_of};
 
 use crate::handles::*;
-use crate::raw::{In, Layout, Out};
+use crate::raw::{Function, In, Layout, Out};
 
 pub const PJRT_API_MAJOR: i32 = 0;
 pub const PJRT_API_MINOR: i32 = 114;
@@ -2792,21 +2792,15 @@ unsafe impl Layout for PJRT_KeyValueTryGetCallback_Args {
 #[derive(Clone, Copy)]
 pub struct PJRT_Layouts_Extension {
     pub base: PJRT_Extension_Base,
-    pub PJRT_Layouts_MemoryLayout_Destroy:
-        unsafe extern "C" fn(*mut PJRT_Layouts_MemoryLayout_Destroy_Args) -> Out<PJRT_Error>,
-    pub PJRT_Layouts_MemoryLayout_Serialize:
-        unsafe extern "C" fn(*mut PJRT_Layouts_MemoryLayout_Serialize_Args) -> Out<PJRT_Error>,
-    pub PJRT_Layouts_PJRT_Client_GetDefaultLayout: unsafe extern "C" fn(
-        *mut PJRT_Layouts_PJRT_Client_GetDefaultLayout_Args,
-    ) -> Out<PJRT_Error>,
-    pub PJRT_Layouts_PJRT_Buffer_MemoryLayout:
-        unsafe extern "C" fn(*mut PJRT_Layouts_PJRT_Buffer_MemoryLayout_Args) -> Out<PJRT_Error>,
-    pub PJRT_Layouts_PJRT_Topology_GetDefaultLayout: unsafe extern "C" fn(
-        *mut PJRT_Layouts_PJRT_Topology_GetDefaultLayout_Args,
-    ) -> Out<PJRT_Error>,
-    pub PJRT_Layouts_PJRT_Executable_GetOutputLayouts: unsafe extern "C" fn(
-        *mut PJRT_Layouts_PJRT_Executable_GetOutputLayouts_Args,
-    ) -> Out<PJRT_Error>,
+    pub PJRT_Layouts_MemoryLayout_Destroy: Function<PJRT_Layouts_MemoryLayout_Destroy_Args>,
+    pub PJRT_Layouts_MemoryLayout_Serialize: Function<PJRT_Layouts_MemoryLayout_Serialize_Args>,
+    pub PJRT_Layouts_PJRT_Client_GetDefaultLayout:
+        Function<PJRT_Layouts_PJRT_Client_GetDefaultLayout_Args>,
+    pub PJRT_Layouts_PJRT_Buffer_MemoryLayout: Function<PJRT_Layouts_PJRT_Buffer_MemoryLayout_Args>,
+    pub PJRT_Layouts_PJRT_Topology_GetDefaultLayout:
+        Function<PJRT_Layouts_PJRT_Topology_GetDefaultLayout_Args>,
+    pub PJRT_Layouts_PJRT_Executable_GetOutputLayouts:
+        Function<PJRT_Layouts_PJRT_Executable_GetOutputLayouts_Args>,
     pub PJRT_Layouts_PJRT_Executable_GetParameterLayouts: unsafe extern "C" fn(
         *mut PJRT_Layouts_PJRT_Executable_GetParameterLayouts_Args,
     )
@@ -3741,208 +3735,127 @@ pub struct PJRT_Api {
     pub pjrt_api_version: PJRT_Api_Version,
     pub PJRT_Error_Destroy: unsafe extern "C" fn(*mut PJRT_Error_Destroy_Args),
     pub PJRT_Error_Message: unsafe extern "C" fn(*mut PJRT_Error_Message_Args),
-    pub PJRT_Error_GetCode: unsafe extern "C" fn(*mut PJRT_Error_GetCode_Args) -> Out<PJRT_Error>,
-    pub PJRT_Plugin_Initialize:
-        unsafe extern "C" fn(*mut PJRT_Plugin_Initialize_Args) -> Out<PJRT_Error>,
-    pub PJRT_Plugin_Attributes:
-        unsafe extern "C" fn(*mut PJRT_Plugin_Attributes_Args) -> Out<PJRT_Error>,
-    pub PJRT_Event_Destroy: unsafe extern "C" fn(*mut PJRT_Event_Destroy_Args) -> Out<PJRT_Error>,
-    pub PJRT_Event_IsReady: unsafe extern "C" fn(*mut PJRT_Event_IsReady_Args) -> Out<PJRT_Error>,
-    pub PJRT_Event_Error: unsafe extern "C" fn(*mut PJRT_Event_Error_Args) -> Out<PJRT_Error>,
-    pub PJRT_Event_Await: unsafe extern "C" fn(*mut PJRT_Event_Await_Args) -> Out<PJRT_Error>,
-    pub PJRT_Event_OnReady: unsafe extern "C" fn(*mut PJRT_Event_OnReady_Args) -> Out<PJRT_Error>,
-    pub PJRT_Client_Create: unsafe extern "C" fn(*mut PJRT_Client_Create_Args) -> Out<PJRT_Error>,
-    pub PJRT_Client_Destroy: unsafe extern "C" fn(*mut PJRT_Client_Destroy_Args) -> Out<PJRT_Error>,
-    pub PJRT_Client_PlatformName:
-        unsafe extern "C" fn(*mut PJRT_Client_PlatformName_Args) -> Out<PJRT_Error>,
-    pub PJRT_Client_ProcessIndex:
-        unsafe extern "C" fn(*mut PJRT_Client_ProcessIndex_Args) -> Out<PJRT_Error>,
-    pub PJRT_Client_PlatformVersion:
-        unsafe extern "C" fn(*mut PJRT_Client_PlatformVersion_Args) -> Out<PJRT_Error>,
-    pub PJRT_Client_Devices: unsafe extern "C" fn(*mut PJRT_Client_Devices_Args) -> Out<PJRT_Error>,
-    pub PJRT_Client_AddressableDevices:
-        unsafe extern "C" fn(*mut PJRT_Client_AddressableDevices_Args) -> Out<PJRT_Error>,
-    pub PJRT_Client_LookupDevice:
-        unsafe extern "C" fn(*mut PJRT_Client_LookupDevice_Args) -> Out<PJRT_Error>,
-    pub PJRT_Client_LookupAddressableDevice:
-        unsafe extern "C" fn(*mut PJRT_Client_LookupAddressableDevice_Args) -> Out<PJRT_Error>,
-    pub PJRT_Client_AddressableMemories:
-        unsafe extern "C" fn(*mut PJRT_Client_AddressableMemories_Args) -> Out<PJRT_Error>,
-    pub PJRT_Client_Compile: unsafe extern "C" fn(*mut PJRT_Client_Compile_Args) -> Out<PJRT_Error>,
-    pub PJRT_Client_DefaultDeviceAssignment:
-        unsafe extern "C" fn(*mut PJRT_Client_DefaultDeviceAssignment_Args) -> Out<PJRT_Error>,
-    pub PJRT_Client_BufferFromHostBuffer:
-        unsafe extern "C" fn(*mut PJRT_Client_BufferFromHostBuffer_Args) -> Out<PJRT_Error>,
-    pub PJRT_DeviceDescription_Id:
-        unsafe extern "C" fn(*mut PJRT_DeviceDescription_Id_Args) -> Out<PJRT_Error>,
-    pub PJRT_DeviceDescription_ProcessIndex:
-        unsafe extern "C" fn(*mut PJRT_DeviceDescription_ProcessIndex_Args) -> Out<PJRT_Error>,
-    pub PJRT_DeviceDescription_Attributes:
-        unsafe extern "C" fn(*mut PJRT_DeviceDescription_Attributes_Args) -> Out<PJRT_Error>,
-    pub PJRT_DeviceDescription_Kind:
-        unsafe extern "C" fn(*mut PJRT_DeviceDescription_Kind_Args) -> Out<PJRT_Error>,
-    pub PJRT_DeviceDescription_DebugString:
-        unsafe extern "C" fn(*mut PJRT_DeviceDescription_DebugString_Args) -> Out<PJRT_Error>,
-    pub PJRT_DeviceDescription_ToString:
-        unsafe extern "C" fn(*mut PJRT_DeviceDescription_ToString_Args) -> Out<PJRT_Error>,
-    pub PJRT_Device_GetDescription:
-        unsafe extern "C" fn(*mut PJRT_Device_GetDescription_Args) -> Out<PJRT_Error>,
-    pub PJRT_Device_IsAddressable:
-        unsafe extern "C" fn(*mut PJRT_Device_IsAddressable_Args) -> Out<PJRT_Error>,
-    pub PJRT_Device_LocalHardwareId:
-        unsafe extern "C" fn(*mut PJRT_Device_LocalHardwareId_Args) -> Out<PJRT_Error>,
-    pub PJRT_Device_AddressableMemories:
-        unsafe extern "C" fn(*mut PJRT_Device_AddressableMemories_Args) -> Out<PJRT_Error>,
-    pub PJRT_Device_DefaultMemory:
-        unsafe extern "C" fn(*mut PJRT_Device_DefaultMemory_Args) -> Out<PJRT_Error>,
-    pub PJRT_Device_MemoryStats:
-        unsafe extern "C" fn(*mut PJRT_Device_MemoryStats_Args) -> Out<PJRT_Error>,
-    pub PJRT_Memory_Id: unsafe extern "C" fn(*mut PJRT_Memory_Id_Args) -> Out<PJRT_Error>,
-    pub PJRT_Memory_Kind: unsafe extern "C" fn(*mut PJRT_Memory_Kind_Args) -> Out<PJRT_Error>,
-    pub PJRT_Memory_DebugString:
-        unsafe extern "C" fn(*mut PJRT_Memory_DebugString_Args) -> Out<PJRT_Error>,
-    pub PJRT_Memory_ToString:
-        unsafe extern "C" fn(*mut PJRT_Memory_ToString_Args) -> Out<PJRT_Error>,
-    pub PJRT_Memory_AddressableByDevices:
-        unsafe extern "C" fn(*mut PJRT_Memory_AddressableByDevices_Args) -> Out<PJRT_Error>,
-    pub PJRT_Executable_Destroy:
-        unsafe extern "C" fn(*mut PJRT_Executable_Destroy_Args) -> Out<PJRT_Error>,
-    pub PJRT_Executable_Name:
-        unsafe extern "C" fn(*mut PJRT_Executable_Name_Args) -> Out<PJRT_Error>,
-    pub PJRT_Executable_NumReplicas:
-        unsafe extern "C" fn(*mut PJRT_Executable_NumReplicas_Args) -> Out<PJRT_Error>,
-    pub PJRT_Executable_NumPartitions:
-        unsafe extern "C" fn(*mut PJRT_Executable_NumPartitions_Args) -> Out<PJRT_Error>,
-    pub PJRT_Executable_NumOutputs:
-        unsafe extern "C" fn(*mut PJRT_Executable_NumOutputs_Args) -> Out<PJRT_Error>,
-    pub PJRT_Executable_SizeOfGeneratedCodeInBytes: unsafe extern "C" fn(
-        *mut PJRT_Executable_SizeOfGeneratedCodeInBytes_Args,
-    ) -> Out<PJRT_Error>,
-    pub PJRT_Executable_GetCostAnalysis:
-        unsafe extern "C" fn(*mut PJRT_Executable_GetCostAnalysis_Args) -> Out<PJRT_Error>,
-    pub PJRT_Executable_OutputMemoryKinds:
-        unsafe extern "C" fn(*mut PJRT_Executable_OutputMemoryKinds_Args) -> Out<PJRT_Error>,
-    pub PJRT_Executable_OptimizedProgram:
-        unsafe extern "C" fn(*mut PJRT_Executable_OptimizedProgram_Args) -> Out<PJRT_Error>,
-    pub PJRT_Executable_Serialize:
-        unsafe extern "C" fn(*mut PJRT_Executable_Serialize_Args) -> Out<PJRT_Error>,
-    pub PJRT_LoadedExecutable_Destroy:
-        unsafe extern "C" fn(*mut PJRT_LoadedExecutable_Destroy_Args) -> Out<PJRT_Error>,
-    pub PJRT_LoadedExecutable_GetExecutable:
-        unsafe extern "C" fn(*mut PJRT_LoadedExecutable_GetExecutable_Args) -> Out<PJRT_Error>,
+    pub PJRT_Error_GetCode: Function<PJRT_Error_GetCode_Args>,
+    pub PJRT_Plugin_Initialize: Function<PJRT_Plugin_Initialize_Args>,
+    pub PJRT_Plugin_Attributes: Function<PJRT_Plugin_Attributes_Args>,
+    pub PJRT_Event_Destroy: Function<PJRT_Event_Destroy_Args>,
+    pub PJRT_Event_IsReady: Function<PJRT_Event_IsReady_Args>,
+    pub PJRT_Event_Error: Function<PJRT_Event_Error_Args>,
+    pub PJRT_Event_Await: Function<PJRT_Event_Await_Args>,
+    pub PJRT_Event_OnReady: Function<PJRT_Event_OnReady_Args>,
+    pub PJRT_Client_Create: Function<PJRT_Client_Create_Args>,
+    pub PJRT_Client_Destroy: Function<PJRT_Client_Destroy_Args>,
+    pub PJRT_Client_PlatformName: Function<PJRT_Client_PlatformName_Args>,
+    pub PJRT_Client_ProcessIndex: Function<PJRT_Client_ProcessIndex_Args>,
+    pub PJRT_Client_PlatformVersion: Function<PJRT_Client_PlatformVersion_Args>,
+    pub PJRT_Client_Devices: Function<PJRT_Client_Devices_Args>,
+    pub PJRT_Client_AddressableDevices: Function<PJRT_Client_AddressableDevices_Args>,
+    pub PJRT_Client_LookupDevice: Function<PJRT_Client_LookupDevice_Args>,
+    pub PJRT_Client_LookupAddressableDevice: Function<PJRT_Client_LookupAddressableDevice_Args>,
+    pub PJRT_Client_AddressableMemories: Function<PJRT_Client_AddressableMemories_Args>,
+    pub PJRT_Client_Compile: Function<PJRT_Client_Compile_Args>,
+    pub PJRT_Client_DefaultDeviceAssignment: Function<PJRT_Client_DefaultDeviceAssignment_Args>,
+    pub PJRT_Client_BufferFromHostBuffer: Function<PJRT_Client_BufferFromHostBuffer_Args>,
+    pub PJRT_DeviceDescription_Id: Function<PJRT_DeviceDescription_Id_Args>,
+    pub PJRT_DeviceDescription_ProcessIndex: Function<PJRT_DeviceDescription_ProcessIndex_Args>,
+    pub PJRT_DeviceDescription_Attributes: Function<PJRT_DeviceDescription_Attributes_Args>,
+    pub PJRT_DeviceDescription_Kind: Function<PJRT_DeviceDescription_Kind_Args>,
+    pub PJRT_DeviceDescription_DebugString: Function<PJRT_DeviceDescription_DebugString_Args>,
+    pub PJRT_DeviceDescription_ToString: Function<PJRT_DeviceDescription_ToString_Args>,
+    pub PJRT_Device_GetDescription: Function<PJRT_Device_GetDescription_Args>,
+    pub PJRT_Device_IsAddressable: Function<PJRT_Device_IsAddressable_Args>,
+    pub PJRT_Device_LocalHardwareId: Function<PJRT_Device_LocalHardwareId_Args>,
+    pub PJRT_Device_AddressableMemories: Function<PJRT_Device_AddressableMemories_Args>,
+    pub PJRT_Device_DefaultMemory: Function<PJRT_Device_DefaultMemory_Args>,
+    pub PJRT_Device_MemoryStats: Function<PJRT_Device_MemoryStats_Args>,
+    pub PJRT_Memory_Id: Function<PJRT_Memory_Id_Args>,
+    pub PJRT_Memory_Kind: Function<PJRT_Memory_Kind_Args>,
+    pub PJRT_Memory_DebugString: Function<PJRT_Memory_DebugString_Args>,
+    pub PJRT_Memory_ToString: Function<PJRT_Memory_ToString_Args>,
+    pub PJRT_Memory_AddressableByDevices: Function<PJRT_Memory_AddressableByDevices_Args>,
+    pub PJRT_Executable_Destroy: Function<PJRT_Executable_Destroy_Args>,
+    pub PJRT_Executable_Name: Function<PJRT_Executable_Name_Args>,
+    pub PJRT_Executable_NumReplicas: Function<PJRT_Executable_NumReplicas_Args>,
+    pub PJRT_Executable_NumPartitions: Function<PJRT_Executable_NumPartitions_Args>,
+    pub PJRT_Executable_NumOutputs: Function<PJRT_Executable_NumOutputs_Args>,
+    pub PJRT_Executable_SizeOfGeneratedCodeInBytes:
+        Function<PJRT_Executable_SizeOfGeneratedCodeInBytes_Args>,
+    pub PJRT_Executable_GetCostAnalysis: Function<PJRT_Executable_GetCostAnalysis_Args>,
+    pub PJRT_Executable_OutputMemoryKinds: Function<PJRT_Executable_OutputMemoryKinds_Args>,
+    pub PJRT_Executable_OptimizedProgram: Function<PJRT_Executable_OptimizedProgram_Args>,
+    pub PJRT_Executable_Serialize: Function<PJRT_Executable_Serialize_Args>,
+    pub PJRT_LoadedExecutable_Destroy: Function<PJRT_LoadedExecutable_Destroy_Args>,
+    pub PJRT_LoadedExecutable_GetExecutable: Function<PJRT_LoadedExecutable_GetExecutable_Args>,
     pub PJRT_LoadedExecutable_AddressableDevices:
-        unsafe extern "C" fn(*mut PJRT_LoadedExecutable_AddressableDevices_Args) -> Out<PJRT_Error>,
-    pub PJRT_LoadedExecutable_Delete:
-        unsafe extern "C" fn(*mut PJRT_LoadedExecutable_Delete_Args) -> Out<PJRT_Error>,
-    pub PJRT_LoadedExecutable_IsDeleted:
-        unsafe extern "C" fn(*mut PJRT_LoadedExecutable_IsDeleted_Args) -> Out<PJRT_Error>,
-    pub PJRT_LoadedExecutable_Execute:
-        unsafe extern "C" fn(*mut PJRT_LoadedExecutable_Execute_Args) -> Out<PJRT_Error>,
-    pub PJRT_Executable_DeserializeAndLoad:
-        unsafe extern "C" fn(*mut PJRT_Executable_DeserializeAndLoad_Args) -> Out<PJRT_Error>,
-    pub PJRT_LoadedExecutable_Fingerprint:
-        unsafe extern "C" fn(*mut PJRT_LoadedExecutable_Fingerprint_Args) -> Out<PJRT_Error>,
-    pub PJRT_Buffer_Destroy: unsafe extern "C" fn(*mut PJRT_Buffer_Destroy_Args) -> Out<PJRT_Error>,
-    pub PJRT_Buffer_ElementType:
-        unsafe extern "C" fn(*mut PJRT_Buffer_ElementType_Args) -> Out<PJRT_Error>,
-    pub PJRT_Buffer_Dimensions:
-        unsafe extern "C" fn(*mut PJRT_Buffer_Dimensions_Args) -> Out<PJRT_Error>,
-    pub PJRT_Buffer_UnpaddedDimensions:
-        unsafe extern "C" fn(*mut PJRT_Buffer_UnpaddedDimensions_Args) -> Out<PJRT_Error>,
-    pub PJRT_Buffer_DynamicDimensionIndices:
-        unsafe extern "C" fn(*mut PJRT_Buffer_DynamicDimensionIndices_Args) -> Out<PJRT_Error>,
-    pub PJRT_Buffer_GetMemoryLayout:
-        unsafe extern "C" fn(*mut PJRT_Buffer_GetMemoryLayout_Args) -> Out<PJRT_Error>,
-    pub PJRT_Buffer_OnDeviceSizeInBytes:
-        unsafe extern "C" fn(*mut PJRT_Buffer_OnDeviceSizeInBytes_Args) -> Out<PJRT_Error>,
-    pub PJRT_Buffer_Device: unsafe extern "C" fn(*mut PJRT_Buffer_Device_Args) -> Out<PJRT_Error>,
-    pub PJRT_Buffer_Memory: unsafe extern "C" fn(*mut PJRT_Buffer_Memory_Args) -> Out<PJRT_Error>,
-    pub PJRT_Buffer_Delete: unsafe extern "C" fn(*mut PJRT_Buffer_Delete_Args) -> Out<PJRT_Error>,
-    pub PJRT_Buffer_IsDeleted:
-        unsafe extern "C" fn(*mut PJRT_Buffer_IsDeleted_Args) -> Out<PJRT_Error>,
-    pub PJRT_Buffer_CopyToDevice:
-        unsafe extern "C" fn(*mut PJRT_Buffer_CopyToDevice_Args) -> Out<PJRT_Error>,
-    pub PJRT_Buffer_ToHostBuffer:
-        unsafe extern "C" fn(*mut PJRT_Buffer_ToHostBuffer_Args) -> Out<PJRT_Error>,
-    pub PJRT_Buffer_IsOnCpu: unsafe extern "C" fn(*mut PJRT_Buffer_IsOnCpu_Args) -> Out<PJRT_Error>,
-    pub PJRT_Buffer_ReadyEvent:
-        unsafe extern "C" fn(*mut PJRT_Buffer_ReadyEvent_Args) -> Out<PJRT_Error>,
-    pub PJRT_Buffer_UnsafePointer:
-        unsafe extern "C" fn(*mut PJRT_Buffer_UnsafePointer_Args) -> Out<PJRT_Error>,
-    pub PJRT_Buffer_IncreaseExternalReferenceCount: unsafe extern "C" fn(
-        *mut PJRT_Buffer_IncreaseExternalReferenceCount_Args,
-    ) -> Out<PJRT_Error>,
-    pub PJRT_Buffer_DecreaseExternalReferenceCount: unsafe extern "C" fn(
-        *mut PJRT_Buffer_DecreaseExternalReferenceCount_Args,
-    ) -> Out<PJRT_Error>,
-    pub PJRT_Buffer_OpaqueDeviceMemoryDataPointer: unsafe extern "C" fn(
-        *mut PJRT_Buffer_OpaqueDeviceMemoryDataPointer_Args,
-    ) -> Out<PJRT_Error>,
-    pub PJRT_CopyToDeviceStream_Destroy:
-        unsafe extern "C" fn(*mut PJRT_CopyToDeviceStream_Destroy_Args) -> Out<PJRT_Error>,
-    pub PJRT_CopyToDeviceStream_AddChunk:
-        unsafe extern "C" fn(*mut PJRT_CopyToDeviceStream_AddChunk_Args) -> Out<PJRT_Error>,
-    pub PJRT_CopyToDeviceStream_TotalBytes:
-        unsafe extern "C" fn(*mut PJRT_CopyToDeviceStream_TotalBytes_Args) -> Out<PJRT_Error>,
-    pub PJRT_CopyToDeviceStream_GranuleSize:
-        unsafe extern "C" fn(*mut PJRT_CopyToDeviceStream_GranuleSize_Args) -> Out<PJRT_Error>,
-    pub PJRT_CopyToDeviceStream_CurrentBytes:
-        unsafe extern "C" fn(*mut PJRT_CopyToDeviceStream_CurrentBytes_Args) -> Out<PJRT_Error>,
-    pub PJRT_TopologyDescription_Create:
-        unsafe extern "C" fn(*mut PJRT_TopologyDescription_Create_Args) -> Out<PJRT_Error>,
-    pub PJRT_TopologyDescription_Destroy:
-        unsafe extern "C" fn(*mut PJRT_TopologyDescription_Destroy_Args) -> Out<PJRT_Error>,
-    pub PJRT_TopologyDescription_PlatformName:
-        unsafe extern "C" fn(*mut PJRT_TopologyDescription_PlatformName_Args) -> Out<PJRT_Error>,
+        Function<PJRT_LoadedExecutable_AddressableDevices_Args>,
+    pub PJRT_LoadedExecutable_Delete: Function<PJRT_LoadedExecutable_Delete_Args>,
+    pub PJRT_LoadedExecutable_IsDeleted: Function<PJRT_LoadedExecutable_IsDeleted_Args>,
+    pub PJRT_LoadedExecutable_Execute: Function<PJRT_LoadedExecutable_Execute_Args>,
+    pub PJRT_Executable_DeserializeAndLoad: Function<PJRT_Executable_DeserializeAndLoad_Args>,
+    pub PJRT_LoadedExecutable_Fingerprint: Function<PJRT_LoadedExecutable_Fingerprint_Args>,
+    pub PJRT_Buffer_Destroy: Function<PJRT_Buffer_Destroy_Args>,
+    pub PJRT_Buffer_ElementType: Function<PJRT_Buffer_ElementType_Args>,
+    pub PJRT_Buffer_Dimensions: Function<PJRT_Buffer_Dimensions_Args>,
+    pub PJRT_Buffer_UnpaddedDimensions: Function<PJRT_Buffer_UnpaddedDimensions_Args>,
+    pub PJRT_Buffer_DynamicDimensionIndices: Function<PJRT_Buffer_DynamicDimensionIndices_Args>,
+    pub PJRT_Buffer_GetMemoryLayout: Function<PJRT_Buffer_GetMemoryLayout_Args>,
+    pub PJRT_Buffer_OnDeviceSizeInBytes: Function<PJRT_Buffer_OnDeviceSizeInBytes_Args>,
+    pub PJRT_Buffer_Device: Function<PJRT_Buffer_Device_Args>,
+    pub PJRT_Buffer_Memory: Function<PJRT_Buffer_Memory_Args>,
+    pub PJRT_Buffer_Delete: Function<PJRT_Buffer_Delete_Args>,
+    pub PJRT_Buffer_IsDeleted: Function<PJRT_Buffer_IsDeleted_Args>,
+    pub PJRT_Buffer_CopyToDevice: Function<PJRT_Buffer_CopyToDevice_Args>,
+    pub PJRT_Buffer_ToHostBuffer: Function<PJRT_Buffer_ToHostBuffer_Args>,
+    pub PJRT_Buffer_IsOnCpu: Function<PJRT_Buffer_IsOnCpu_Args>,
+    pub PJRT_Buffer_ReadyEvent: Function<PJRT_Buffer_ReadyEvent_Args>,
+    pub PJRT_Buffer_UnsafePointer: Function<PJRT_Buffer_UnsafePointer_Args>,
+    pub PJRT_Buffer_IncreaseExternalReferenceCount:
+        Function<PJRT_Buffer_IncreaseExternalReferenceCount_Args>,
+    pub PJRT_Buffer_DecreaseExternalReferenceCount:
+        Function<PJRT_Buffer_DecreaseExternalReferenceCount_Args>,
+    pub PJRT_Buffer_OpaqueDeviceMemoryDataPointer:
+        Function<PJRT_Buffer_OpaqueDeviceMemoryDataPointer_Args>,
+    pub PJRT_CopyToDeviceStream_Destroy: Function<PJRT_CopyToDeviceStream_Destroy_Args>,
+    pub PJRT_CopyToDeviceStream_AddChunk: Function<PJRT_CopyToDeviceStream_AddChunk_Args>,
+    pub PJRT_CopyToDeviceStream_TotalBytes: Function<PJRT_CopyToDeviceStream_TotalBytes_Args>,
+    pub PJRT_CopyToDeviceStream_GranuleSize: Function<PJRT_CopyToDeviceStream_GranuleSize_Args>,
+    pub PJRT_CopyToDeviceStream_CurrentBytes: Function<PJRT_CopyToDeviceStream_CurrentBytes_Args>,
+    pub PJRT_TopologyDescription_Create: Function<PJRT_TopologyDescription_Create_Args>,
+    pub PJRT_TopologyDescription_Destroy: Function<PJRT_TopologyDescription_Destroy_Args>,
+    pub PJRT_TopologyDescription_PlatformName: Function<PJRT_TopologyDescription_PlatformName_Args>,
     pub PJRT_TopologyDescription_PlatformVersion:
-        unsafe extern "C" fn(*mut PJRT_TopologyDescription_PlatformVersion_Args) -> Out<PJRT_Error>,
+        Function<PJRT_TopologyDescription_PlatformVersion_Args>,
     pub PJRT_TopologyDescription_GetDeviceDescriptions: unsafe extern "C" fn(
         *mut PJRT_TopologyDescription_GetDeviceDescriptions_Args,
     )
         -> Out<PJRT_Error>,
-    pub PJRT_TopologyDescription_Serialize:
-        unsafe extern "C" fn(*mut PJRT_TopologyDescription_Serialize_Args) -> Out<PJRT_Error>,
-    pub PJRT_TopologyDescription_Attributes:
-        unsafe extern "C" fn(*mut PJRT_TopologyDescription_Attributes_Args) -> Out<PJRT_Error>,
-    pub PJRT_Compile: unsafe extern "C" fn(*mut PJRT_Compile_Args) -> Out<PJRT_Error>,
-    pub PJRT_Executable_OutputElementTypes:
-        unsafe extern "C" fn(*mut PJRT_Executable_OutputElementTypes_Args) -> Out<PJRT_Error>,
-    pub PJRT_Executable_OutputDimensions:
-        unsafe extern "C" fn(*mut PJRT_Executable_OutputDimensions_Args) -> Out<PJRT_Error>,
-    pub PJRT_Buffer_CopyToMemory:
-        unsafe extern "C" fn(*mut PJRT_Buffer_CopyToMemory_Args) -> Out<PJRT_Error>,
-    pub PJRT_Client_CreateViewOfDeviceBuffer:
-        unsafe extern "C" fn(*mut PJRT_Client_CreateViewOfDeviceBuffer_Args) -> Out<PJRT_Error>,
-    pub PJRT_Executable_Fingerprint:
-        unsafe extern "C" fn(*mut PJRT_Executable_Fingerprint_Args) -> Out<PJRT_Error>,
-    pub PJRT_Client_TopologyDescription:
-        unsafe extern "C" fn(*mut PJRT_Client_TopologyDescription_Args) -> Out<PJRT_Error>,
+    pub PJRT_TopologyDescription_Serialize: Function<PJRT_TopologyDescription_Serialize_Args>,
+    pub PJRT_TopologyDescription_Attributes: Function<PJRT_TopologyDescription_Attributes_Args>,
+    pub PJRT_Compile: Function<PJRT_Compile_Args>,
+    pub PJRT_Executable_OutputElementTypes: Function<PJRT_Executable_OutputElementTypes_Args>,
+    pub PJRT_Executable_OutputDimensions: Function<PJRT_Executable_OutputDimensions_Args>,
+    pub PJRT_Buffer_CopyToMemory: Function<PJRT_Buffer_CopyToMemory_Args>,
+    pub PJRT_Client_CreateViewOfDeviceBuffer: Function<PJRT_Client_CreateViewOfDeviceBuffer_Args>,
+    pub PJRT_Executable_Fingerprint: Function<PJRT_Executable_Fingerprint_Args>,
+    pub PJRT_Client_TopologyDescription: Function<PJRT_Client_TopologyDescription_Args>,
     pub PJRT_Executable_GetCompiledMemoryStats:
-        unsafe extern "C" fn(*mut PJRT_Executable_GetCompiledMemoryStats_Args) -> Out<PJRT_Error>,
-    pub PJRT_Memory_Kind_Id: unsafe extern "C" fn(*mut PJRT_Memory_Kind_Id_Args) -> Out<PJRT_Error>,
-    pub PJRT_ExecuteContext_Create:
-        unsafe extern "C" fn(*mut PJRT_ExecuteContext_Create_Args) -> Out<PJRT_Error>,
-    pub PJRT_ExecuteContext_Destroy:
-        unsafe extern "C" fn(*mut PJRT_ExecuteContext_Destroy_Args) -> Out<PJRT_Error>,
-    pub PJRT_Buffer_CopyRawToHost:
-        unsafe extern "C" fn(*mut PJRT_Buffer_CopyRawToHost_Args) -> Out<PJRT_Error>,
-    pub PJRT_AsyncHostToDeviceTransferManager_Destroy: unsafe extern "C" fn(
-        *mut PJRT_AsyncHostToDeviceTransferManager_Destroy_Args,
-    ) -> Out<PJRT_Error>,
+        Function<PJRT_Executable_GetCompiledMemoryStats_Args>,
+    pub PJRT_Memory_Kind_Id: Function<PJRT_Memory_Kind_Id_Args>,
+    pub PJRT_ExecuteContext_Create: Function<PJRT_ExecuteContext_Create_Args>,
+    pub PJRT_ExecuteContext_Destroy: Function<PJRT_ExecuteContext_Destroy_Args>,
+    pub PJRT_Buffer_CopyRawToHost: Function<PJRT_Buffer_CopyRawToHost_Args>,
+    pub PJRT_AsyncHostToDeviceTransferManager_Destroy:
+        Function<PJRT_AsyncHostToDeviceTransferManager_Destroy_Args>,
     pub PJRT_AsyncHostToDeviceTransferManager_TransferData: unsafe extern "C" fn(
         *mut PJRT_AsyncHostToDeviceTransferManager_TransferData_Args,
     )
         -> Out<PJRT_Error>,
-    pub PJRT_Client_CreateBuffersForAsyncHostToDevice: unsafe extern "C" fn(
-        *mut PJRT_Client_CreateBuffersForAsyncHostToDevice_Args,
-    ) -> Out<PJRT_Error>,
+    pub PJRT_Client_CreateBuffersForAsyncHostToDevice:
+        Function<PJRT_Client_CreateBuffersForAsyncHostToDevice_Args>,
     pub PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer:
-        unsafe extern "C" fn(
-            *mut PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer_Args,
-        ) -> Out<PJRT_Error>,
-    pub PJRT_AsyncHostToDeviceTransferManager_Device: unsafe extern "C" fn(
-        *mut PJRT_AsyncHostToDeviceTransferManager_Device_Args,
-    ) -> Out<PJRT_Error>,
+        Function<PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer_Args>,
+    pub PJRT_AsyncHostToDeviceTransferManager_Device:
+        Function<PJRT_AsyncHostToDeviceTransferManager_Device_Args>,
     pub PJRT_AsyncHostToDeviceTransferManager_BufferCount: unsafe extern "C" fn(
         *mut PJRT_AsyncHostToDeviceTransferManager_BufferCount_Args,
     )
@@ -3952,69 +3865,45 @@ pub struct PJRT_Api {
     )
         -> Out<PJRT_Error>,
     pub PJRT_AsyncHostToDeviceTransferManager_SetBufferError:
-        unsafe extern "C" fn(
-            *mut PJRT_AsyncHostToDeviceTransferManager_SetBufferError_Args,
-        ) -> Out<PJRT_Error>,
+        Function<PJRT_AsyncHostToDeviceTransferManager_SetBufferError_Args>,
     pub PJRT_AsyncHostToDeviceTransferManager_AddMetadata: unsafe extern "C" fn(
         *mut PJRT_AsyncHostToDeviceTransferManager_AddMetadata_Args,
     )
         -> Out<PJRT_Error>,
-    pub PJRT_Client_DmaMap: unsafe extern "C" fn(*mut PJRT_Client_DmaMap_Args) -> Out<PJRT_Error>,
-    pub PJRT_Client_DmaUnmap:
-        unsafe extern "C" fn(*mut PJRT_Client_DmaUnmap_Args) -> Out<PJRT_Error>,
-    pub PJRT_Client_CreateUninitializedBuffer:
-        unsafe extern "C" fn(*mut PJRT_Client_CreateUninitializedBuffer_Args) -> Out<PJRT_Error>,
-    pub PJRT_Client_UpdateGlobalProcessInfo:
-        unsafe extern "C" fn(*mut PJRT_Client_UpdateGlobalProcessInfo_Args) -> Out<PJRT_Error>,
-    pub PJRT_TopologyDescription_Deserialize:
-        unsafe extern "C" fn(*mut PJRT_TopologyDescription_Deserialize_Args) -> Out<PJRT_Error>,
-    pub PJRT_Client_CreateAliasBuffer:
-        unsafe extern "C" fn(*mut PJRT_Client_CreateAliasBuffer_Args) -> Out<PJRT_Error>,
-    pub PJRT_Client_FulfillAliasBuffer:
-        unsafe extern "C" fn(*mut PJRT_Client_FulfillAliasBuffer_Args) -> Out<PJRT_Error>,
-    pub PJRT_LoadedExecutable_GetDeviceAssignment: unsafe extern "C" fn(
-        *mut PJRT_LoadedExecutable_GetDeviceAssignment_Args,
-    ) -> Out<PJRT_Error>,
-    pub PJRT_Client_CreateErrorBuffer:
-        unsafe extern "C" fn(*mut PJRT_Client_CreateErrorBuffer_Args) -> Out<PJRT_Error>,
+    pub PJRT_Client_DmaMap: Function<PJRT_Client_DmaMap_Args>,
+    pub PJRT_Client_DmaUnmap: Function<PJRT_Client_DmaUnmap_Args>,
+    pub PJRT_Client_CreateUninitializedBuffer: Function<PJRT_Client_CreateUninitializedBuffer_Args>,
+    pub PJRT_Client_UpdateGlobalProcessInfo: Function<PJRT_Client_UpdateGlobalProcessInfo_Args>,
+    pub PJRT_TopologyDescription_Deserialize: Function<PJRT_TopologyDescription_Deserialize_Args>,
+    pub PJRT_Client_CreateAliasBuffer: Function<PJRT_Client_CreateAliasBuffer_Args>,
+    pub PJRT_Client_FulfillAliasBuffer: Function<PJRT_Client_FulfillAliasBuffer_Args>,
+    pub PJRT_LoadedExecutable_GetDeviceAssignment:
+        Function<PJRT_LoadedExecutable_GetDeviceAssignment_Args>,
+    pub PJRT_Client_CreateErrorBuffer: Function<PJRT_Client_CreateErrorBuffer_Args>,
     pub PJRT_AsyncHostToDeviceTransferManager_TransferLiteral:
-        unsafe extern "C" fn(
-            *mut PJRT_AsyncHostToDeviceTransferManager_TransferLiteral_Args,
-        ) -> Out<PJRT_Error>,
-    pub PJRT_Buffer_CopyRawToHostFuture:
-        unsafe extern "C" fn(*mut PJRT_Buffer_CopyRawToHostFuture_Args) -> Out<PJRT_Error>,
-    pub PJRT_Device_PoisonExecution:
-        unsafe extern "C" fn(*mut PJRT_Device_PoisonExecution_Args) -> Out<PJRT_Error>,
-    pub PJRT_Device_CreateAsyncTrackingEvent:
-        unsafe extern "C" fn(*mut PJRT_Device_CreateAsyncTrackingEvent_Args) -> Out<PJRT_Error>,
-    pub PJRT_AsyncTrackingEvent_Destroy:
-        unsafe extern "C" fn(*mut PJRT_AsyncTrackingEvent_Destroy_Args) -> Out<PJRT_Error>,
-    pub PJRT_Executable_GetCompileOptions:
-        unsafe extern "C" fn(*mut PJRT_Executable_GetCompileOptions_Args) -> Out<PJRT_Error>,
+        Function<PJRT_AsyncHostToDeviceTransferManager_TransferLiteral_Args>,
+    pub PJRT_Buffer_CopyRawToHostFuture: Function<PJRT_Buffer_CopyRawToHostFuture_Args>,
+    pub PJRT_Device_PoisonExecution: Function<PJRT_Device_PoisonExecution_Args>,
+    pub PJRT_Device_CreateAsyncTrackingEvent: Function<PJRT_Device_CreateAsyncTrackingEvent_Args>,
+    pub PJRT_AsyncTrackingEvent_Destroy: Function<PJRT_AsyncTrackingEvent_Destroy_Args>,
+    pub PJRT_Executable_GetCompileOptions: Function<PJRT_Executable_GetCompileOptions_Args>,
     pub PJRT_Buffer_DonateWithControlDependency:
-        unsafe extern "C" fn(*mut PJRT_Buffer_DonateWithControlDependency_Args) -> Out<PJRT_Error>,
-    pub PJRT_Event_Create: unsafe extern "C" fn(*mut PJRT_Event_Create_Args) -> Out<PJRT_Error>,
-    pub PJRT_Event_Set: unsafe extern "C" fn(*mut PJRT_Event_Set_Args) -> Out<PJRT_Error>,
-    pub PJRT_Device_GetAttributes:
-        unsafe extern "C" fn(*mut PJRT_Device_GetAttributes_Args) -> Out<PJRT_Error>,
-    pub PJRT_Client_Load: unsafe extern "C" fn(*mut PJRT_Client_Load_Args) -> Out<PJRT_Error>,
+        Function<PJRT_Buffer_DonateWithControlDependency_Args>,
+    pub PJRT_Event_Create: Function<PJRT_Event_Create_Args>,
+    pub PJRT_Event_Set: Function<PJRT_Event_Set_Args>,
+    pub PJRT_Device_GetAttributes: Function<PJRT_Device_GetAttributes_Args>,
+    pub PJRT_Client_Load: Function<PJRT_Client_Load_Args>,
     pub PJRT_LoadedExecutable_AddressableDeviceLogicalIds: unsafe extern "C" fn(
         *mut PJRT_LoadedExecutable_AddressableDeviceLogicalIds_Args,
     )
         -> Out<PJRT_Error>,
-    pub PJRT_Buffer_Bitcast: unsafe extern "C" fn(*mut PJRT_Buffer_Bitcast_Args) -> Out<PJRT_Error>,
-    pub PJRT_Error_ForEachPayload:
-        unsafe extern "C" fn(*mut PJRT_Error_ForEachPayload_Args) -> Out<PJRT_Error>,
-    pub PJRT_TopologyDescription_Fingerprint:
-        unsafe extern "C" fn(*mut PJRT_TopologyDescription_Fingerprint_Args) -> Out<PJRT_Error>,
-    pub PJRT_Executable_ParameterMemoryKinds:
-        unsafe extern "C" fn(*mut PJRT_Executable_ParameterMemoryKinds_Args) -> Out<PJRT_Error>,
-    pub PJRT_Device_ClearMemoryStats:
-        unsafe extern "C" fn(*mut PJRT_Device_ClearMemoryStats_Args) -> Out<PJRT_Error>,
+    pub PJRT_Buffer_Bitcast: Function<PJRT_Buffer_Bitcast_Args>,
+    pub PJRT_Error_ForEachPayload: Function<PJRT_Error_ForEachPayload_Args>,
+    pub PJRT_TopologyDescription_Fingerprint: Function<PJRT_TopologyDescription_Fingerprint_Args>,
+    pub PJRT_Executable_ParameterMemoryKinds: Function<PJRT_Executable_ParameterMemoryKinds_Args>,
+    pub PJRT_Device_ClearMemoryStats: Function<PJRT_Device_ClearMemoryStats_Args>,
     pub PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace:
-        unsafe extern "C" fn(
-            *mut PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace_Args,
-        ) -> Out<PJRT_Error>,
+        Function<PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace_Args>,
     pub PJRT_TopologyDescription_GetMemorySpaceKindIds: unsafe extern "C" fn(
         *mut PJRT_TopologyDescription_GetMemorySpaceKindIds_Args,
     )

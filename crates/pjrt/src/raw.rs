@@ -23,6 +23,9 @@ pub unsafe trait Layout: Copy {
     const LEAST: usize;
 }
 
+/// A function of the API, as C calls it: it takes a pointer to its arguments, and gives null or an error.
+pub type Function<A> = unsafe extern "C" fn(*mut A) -> Out<PJRT_Error>;
+
 /// A function of the table, by its arguments.
 pub trait Call: Layout {
     /// Reads the arguments and writes the results.
