@@ -41,6 +41,8 @@ pub(crate) struct Compiled {
     /// Whether it takes less time than handing it to another thread does.
     pub(crate) is_brief: bool,
     pub(crate) outputs: Vec<Output>,
+    /// The numbers of the arguments that are tokens: callers pass a buffer, of which nothing is read.
+    pub(crate) token_arguments: Vec<usize>,
     lists: Lists,
     devices: Vec<Out<PJRT_Device>>,
     logical_ids: Vec<PJRT_LogicalDeviceIds>,
@@ -52,6 +54,8 @@ pub(crate) struct Compiled {
 
 /// What is known of a result.
 pub(crate) struct Output {
+    /// Whether it is a token, which is no array.
+    pub(crate) is_token: bool,
     pub(crate) dims: Arc<[i64]>,
     pub(crate) kind: MemoryKind,
 }
@@ -91,6 +95,12 @@ fn arrays<'s>(shapes: impl Iterator<Item = &'s helio::Shape>) -> Vec<&'s ArraySh
     shapes.flat_map(helio::Shape::leaves).filter_map(helio::Shape::as_array).collect()
 }
 
+/// The rank of each part of these shapes, tuples taken apart; 0 of a token.
+fn ranks(shapes: &[helio::Shape]) -> Vec<usize> {
+    let leaves = shapes.iter().flat_map(helio::Shape::leaves);
+    leaves.map(|shape| shape.as_array().map_or(0, |array| array.dims().len())).collect()
+}
+
 impl Compiled {
     fn new(shared: &Arc<Shared>, source: Source) -> Result<Arc<Self>> {
         let given = options::CompileOptions::read(&source.options)?;
@@ -109,6 +119,11 @@ impl Compiled {
         let shape = executable.program_shape();
         let parameters = arrays(shape.params.iter());
         let results = arrays(std::iter::once(&shape.result));
+        let result_leaves = shape.result.leaves();
+        let is_token = |shape: &&helio::Shape| shape.as_array().is_none();
+        let arguments = shape.params.iter().flat_map(helio::Shape::leaves).enumerate();
+        let token_arguments = arguments.filter(|(_, shape)| is_token(shape)).map(|(i, _)| i);
+        let token_arguments: Vec<usize> = token_arguments.collect();
         if let Some(dynamic) = results.iter().find(|shape| !shape.is_static()) {
             let detail = format!("a result of {dynamic}, whose size is known only at run time");
             return Err(Error::unimplemented(detail));
@@ -116,19 +131,27 @@ impl Compiled {
         let kind = |kinds: &[Option<MemoryKind>], i: usize| {
             kinds.get(i).copied().flatten().unwrap_or_default()
         };
-        let output = |(i, shape): (usize, &&ArrayShape)| Output {
-            dims: element::dims(shape).into(),
+        let output = |(i, shape): (usize, &&helio::Shape)| Output {
+            is_token: is_token(shape),
+            dims: shape.as_array().map_or(Vec::new(), element::dims).into(),
             kind: kind(&memories.results, i),
         };
-        let outputs: Vec<Output> = results.iter().enumerate().map(output).collect();
-        let argument_kinds = (0..parameters.len()).map(|i| kind(&memories.arguments, i));
+        let outputs: Vec<Output> = result_leaves.iter().enumerate().map(output).collect();
+        let argument_kinds =
+            (0..parameters.len() + token_arguments.len()).map(|i| kind(&memories.arguments, i));
+        let element_type = |shape: &&helio::Shape| match shape.as_array() {
+            Some(array) => element::number(array.element()),
+            None => PJRT_Buffer_Type_TOKEN,
+        };
         let lists = Lists {
-            output_types: results.iter().map(|shape| element::number(shape.element())).collect(),
+            output_types: result_leaves.iter().map(element_type).collect(),
             output_dims: outputs.iter().flat_map(|output| output.dims.iter().copied()).collect(),
             output_ranks: outputs.iter().map(|output| output.dims.len()).collect(),
             output_kinds: names(outputs.iter().map(|output| output.kind)),
             argument_kinds: names(argument_kinds),
         };
+        let participants = assignment.participants();
+        let result_ranks = ranks(std::slice::from_ref(&shape.result));
         let cost = Cost::of(executable.module());
         let devices = assignment.devices().iter().map(|&id| Out::of(&shared.devices[id])).collect();
         let logical_ids = (0..assignment.participants()).map(|participant| PJRT_LogicalDeviceIds {
@@ -145,16 +168,23 @@ impl Compiled {
             logical_ids: logical_ids.collect(),
             fingerprint: format!("helio-{}-{fingerprint:016x}", env!("CARGO_PKG_VERSION")),
             costs: cost.named(),
-            sharded: Sharded::of(
-                &parameters,
-                &results,
-                (tilings.as_ref(), assignment.participants()),
-            ),
+            sharded: Sharded::of(&ranks(&shape.params), &result_ranks, &tilings, participants),
             optimized: OnceLock::new(),
             outputs,
+            token_arguments,
             executable,
             source,
         }))
+    }
+
+    /// The device of a participant: the one that it was executed on, if the caller has said one.
+    pub(crate) fn device<'a>(
+        &'a self,
+        participant: usize,
+        said: Option<&'a PJRT_Device>,
+    ) -> &'a PJRT_Device {
+        let assigned = self.executable.assignment().devices()[participant];
+        said.unwrap_or(&self.shared.devices[assigned])
     }
 
     /// The program as `xla.HloModuleProtoWithConfig`.

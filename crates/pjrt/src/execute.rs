@@ -3,10 +3,12 @@
 
 use std::sync::atomic::Ordering;
 
-use helio::{Buffer, Code, Error, ExecuteOptions, Execution, Keep, Result};
+use helio::ir::ArrayShape;
+use helio::{Buffer, Code, ElementType, Error, Event, ExecuteOptions, Execution, Keep, Result};
 
 use crate::abi::*;
 use crate::buffer::PJRT_Buffer;
+use crate::client::PJRT_Device;
 use crate::event::PJRT_Event;
 use crate::executable::Compiled;
 use crate::raw::{Call, In, Out};
@@ -47,14 +49,14 @@ impl Call for PJRT_LoadedExecutable_Execute_Args {
         let executions = match lists {
             [only] => {
                 // SAFETY: the header says that each list has so many arguments.
-                let arguments = unsafe { arguments(only, self.num_args)? };
+                let arguments = unsafe { arguments(only, self.num_args, compiled)? };
                 compiled.executable.execute_all(&[arguments], &options)?
             }
             lists => {
                 let mut all = Vec::with_capacity(lists.len());
                 for list in lists {
                     // SAFETY: the header says that each list has so many arguments.
-                    all.push(unsafe { arguments(list, self.num_args)? });
+                    all.push(unsafe { arguments(list, self.num_args, compiled)? });
                 }
                 compiled.executable.execute_all(&all, &options)?
             }
@@ -63,14 +65,33 @@ impl Call for PJRT_LoadedExecutable_Execute_Args {
     }
 }
 
-/// The buffers of a list of arguments.
+/// The buffers of a list of arguments that are arrays.
 ///
 /// # Safety
 /// The list has `count` places unless it is null.
-unsafe fn arguments(list: &In<In<PJRT_Buffer>>, count: usize) -> Result<Vec<&Buffer>> {
+unsafe fn arguments<'a>(
+    list: &'a In<In<PJRT_Buffer>>,
+    count: usize,
+    compiled: &Compiled,
+) -> Result<Vec<&'a Buffer>> {
     // SAFETY: the promise of the caller.
     let list = unsafe { list.slice(count, "arguments")? };
-    list.iter().map(|argument| Ok(&argument.get("an argument")?.buffer)).collect()
+    let tokens = &compiled.token_arguments;
+    let arrays = list.iter().enumerate().filter(|(i, _)| !tokens.contains(i));
+    arrays.map(|(_, argument)| Ok(&argument.get("an argument")?.buffer)).collect()
+}
+
+/// The buffer that stands for a token: an array without elements, there once the execution has ended.
+fn token(device: &PJRT_Device, done: &Event) -> Result<Buffer> {
+    let shape = ArrayShape::new(ElementType::Pred, [0])?;
+    let client = device.device.client().clone();
+    let (buffer, promise) = client.promised_buffer(&shape, device.device.clone())?;
+    done.on_ready(move |outcome| {
+        let nothing = outcome.clone().and_then(|()| Ok(client.memory().allocate(0)?));
+        // An array without elements has the size that it should have.
+        let _ = promise.fill(nothing);
+    });
+    Ok(buffer)
 }
 
 impl PJRT_LoadedExecutable_Execute_Args {
@@ -96,10 +117,18 @@ impl PJRT_LoadedExecutable_Execute_Args {
         let kept =
             unsafe { kept.slice(given.num_non_donatable_input_indices, "numbers of arguments")? };
         if !kept.is_empty() {
-            let number = |&i: &i64| {
-                usize::try_from(i).map_err(|_| Error::invalid(format!("argument number {i}")))
-            };
-            options.keep = Keep::These(kept.iter().map(number).collect::<Result<_>>()?);
+            let mut numbers = Vec::with_capacity(kept.len());
+            for &i in kept {
+                let number = usize::try_from(i)
+                    .map_err(|_| Error::invalid(format!("argument number {i}")))?;
+                // Tokens are no arguments of the execution.
+                let tokens = &compiled.token_arguments;
+                if !tokens.contains(&number) {
+                    let before = tokens.iter().filter(|&&token| token < number).count();
+                    numbers.push(number - before);
+                }
+            }
+            options.keep = Keep::These(numbers);
         }
         Ok(options)
     }
@@ -115,9 +144,21 @@ impl PJRT_LoadedExecutable_Execute_Args {
         let shared = &compiled.shared;
         for (device, (execution, list)) in executions.into_iter().zip(lists).enumerate() {
             let Execution { outputs, done, .. } = execution;
-            for (i, (buffer, output)) in outputs.into_iter().zip(&compiled.outputs).enumerate() {
+            let mut arrays = outputs.into_iter();
+            for (i, output) in compiled.outputs.iter().enumerate() {
+                let (buffer, dims) = match output.is_token {
+                    true => {
+                        let device = compiled.device(device, self.execute_device.optional());
+                        (token(device, &done)?, [0].into())
+                    }
+                    false => {
+                        let array = arrays.next();
+                        let array = array.ok_or_else(|| Error::internal("a result is missing"))?;
+                        (array, output.dims.clone())
+                    }
+                };
                 let memory = shared.memory_of(buffer.device().id(), output.kind);
-                let buffer = PJRT_Buffer::new(shared.clone(), buffer, memory, output.dims.clone());
+                let buffer = PJRT_Buffer::new(shared.clone(), buffer, memory, dims);
                 // SAFETY: the list has a place for each result of the program, which is the caller's to
                 // be written.
                 unsafe { list.add(i).write(Out::give(buffer)) };

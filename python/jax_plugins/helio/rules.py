@@ -2,16 +2,19 @@
 
 from jax._src.interpreters import mlir
 
+# What JAX lowers to custom calls of XLA's on every platform, and to LAPACK's functions on CPUs.
+_AS_ON_CPU = frozenset({"geqrf", "householder_product", "ormqr", "svd"})
+
 
 class _CpuRules(dict):
     """Rules of helio's own, then those that only platforms like CPUs have.
 
-    What has a rule for every platform is lowered by that. CPU rules are looked up when they are
-    needed, so that libraries may register theirs at any time.
+    What has a rule for every platform is lowered by that, with the exceptions above. CPU rules are
+    looked up when they are needed, so that libraries may register theirs at any time.
     """
 
     def _of_cpu(self, primitive):
-        if primitive in mlir._lowerings:
+        if primitive in mlir._lowerings and primitive.name not in _AS_ON_CPU:
             return None
         return mlir._platform_specific_lowerings["cpu"].get(primitive)
 

@@ -5,7 +5,6 @@ use std::mem::size_of;
 use std::sync::OnceLock;
 
 use helio::Result;
-use helio::ir::ArrayShape;
 use helio_proto::messages::OpSharding;
 use helio_stablehlo::tiling::Tiling;
 use prost::Message;
@@ -69,14 +68,16 @@ impl Lists {
 }
 
 impl Sharded {
-    /// Of a program with these parameters and results. For one device, nothing is said of shardings.
+    /// Of a program with parameters and results of these ranks. For one device, nothing is said of
+    /// shardings.
     pub(crate) fn of(
-        parameters: &[&ArrayShape],
-        results: &[&ArrayShape],
-        (tilings, participants): (Option<&Tilings>, usize),
+        parameters: &[usize],
+        results: &[usize],
+        tilings: &Option<Tilings>,
+        participants: usize,
     ) -> Self {
-        let ranks = parameters.iter().chain(results).map(|shape| shape.dims().len());
-        let layouts = of_ranks(ranks);
+        let tilings = tilings.as_ref();
+        let layouts = of_ranks(parameters.iter().chain(results).copied());
         let handles: Vec<Out<PJRT_Layouts_MemoryLayout>> =
             layouts.iter().map(|layout| Out::of(&**layout)).collect();
         let (argument_layouts, output_layouts) = handles.split_at(parameters.len());
