@@ -278,7 +278,7 @@ fn an_operand_that_nothing_else_needs_is_changed_in_place() {
             assert_eq!(floats(&program.run(std::slice::from_ref(&x)).unwrap()), expected);
             // SAFETY: the operand and the result have a number each. It is read before it is written.
             let c = unsafe { CFunction::new(add_one, |_, _| true) };
-            // SAFETY: as above.
+            // SAFETY: the function reads the operand before it writes the result.
             let shared = unsafe { c.clone().sharing() };
             for function in [c, shared] {
                 client.custom_calls().register_c("grow", function);

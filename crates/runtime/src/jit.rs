@@ -278,7 +278,7 @@ impl JitFunction {
         if is_one && self.signature.scratch_bytes == 0 && self.checked.is_empty() {
             // Most calls of most programs; setting up what others need would take as long as small
             // ones do.
-            // SAFETY: as below; code without scratch takes none.
+            // SAFETY: the caller's promise; code without scratch takes none.
             let outside = unsafe { self.enter(at, range.start, range.end, no_scratch()) };
             debug_assert!(outside.is_none(), "only code that checks its accesses finds any");
             return Ok(());
