@@ -41,8 +41,11 @@ struct World {
 /// ```
 #[derive(Clone)]
 pub struct CollectivesLayer {
-    over: Arc<dyn Fn(Arc<dyn Collectives>) -> Arc<dyn Collectives> + Send + Sync>,
+    over: Arc<OverCollectives>,
 }
+
+/// What the participants of a run use, made of what they would use.
+type OverCollectives = dyn Fn(Arc<dyn Collectives>) -> Arc<dyn Collectives> + Send + Sync;
 
 impl CollectivesLayer {
     /// Calls `over` for each run with what its participants would use; they use what it returns.
