@@ -189,10 +189,9 @@ impl Compiled {
 
     /// The program as `xla.HloModuleProtoWithConfig`.
     fn optimized(&self) -> Result<&[u8]> {
-        let made = self.optimized.get_or_init(|| {
-            let module = helio_proto::write_message(self.executable.module())?;
-            Ok(WithConfig { module: Some(module) }.encode_to_vec())
-        });
+        let made = self
+            .optimized
+            .get_or_init(|| Ok(WithConfig::of(self.executable.module())?.encode_to_vec()));
         made.as_deref().map_err(Clone::clone)
     }
 }

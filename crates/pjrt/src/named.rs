@@ -30,13 +30,6 @@ impl NamedValues {
         self
     }
 
-    /// With a text.
-    pub(crate) fn text(mut self, name: &'static str, text: &'static str) -> Self {
-        let value = PJRT_NamedValue_Value { string_value: text.as_ptr().cast_mut().cast() };
-        self.push(name, PJRT_NamedValue_kString, value, text.len());
-        self
-    }
-
     /// With a number.
     pub(crate) fn float(mut self, name: &'static str, value: f32) -> Self {
         let value = PJRT_NamedValue_Value { float_value: value };

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use helio::{Error, MemoryKind, Module, Result};
+use helio_proto::messages::{HloModuleProto, ProgramShapeProto};
 use helio_stablehlo::tiling::Tiling;
 use helio_stablehlo::{Interface, Partitioned, bytecode, text};
 
@@ -48,11 +49,38 @@ pub(crate) fn read(format: &str, code: &[u8], partitions: usize) -> Result<Progr
     }
 }
 
-/// `xla.HloModuleProtoWithConfig`, without the configuration.
+/// `xla.HloModuleProtoWithConfig`
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct WithConfig {
     #[prost(message, optional, tag = "1")]
-    pub(crate) module: Option<helio_proto::messages::HloModuleProto>,
+    module: Option<HloModuleProto>,
+    #[prost(message, optional, tag = "2")]
+    config: Option<ConfigProto>,
+}
+
+/// `xla.HloModuleConfigProto`, as far as readers of a module need it.
+#[derive(Clone, PartialEq, prost::Message)]
+struct ConfigProto {
+    #[prost(message, optional, tag = "1")]
+    entry_computation_layout: Option<ProgramShapeProto>,
+    #[prost(int64, tag = "4")]
+    replica_count: i64,
+    #[prost(int64, tag = "5")]
+    num_partitions: i64,
+}
+
+impl WithConfig {
+    /// Of a module. Errors: what HLO has no message for.
+    pub(crate) fn of(module: &Module) -> Result<Self> {
+        let proto = helio_proto::write_message(module)?;
+        let count = |count: Option<usize>| count.unwrap_or(1) as i64;
+        let config = ConfigProto {
+            entry_computation_layout: proto.host_program_shape.clone(),
+            replica_count: count(module.config.replica_count),
+            num_partitions: count(module.config.num_partitions),
+        };
+        Ok(WithConfig { module: Some(proto), config: Some(config) })
+    }
 }
 
 fn hlo(module: Module) -> Result<Program> {

@@ -44,8 +44,6 @@ unimplemented! {
     // What only transfers between processes ask for.
     PJRT_Client_CreateAliasBuffer_Args
     PJRT_Client_FulfillAliasBuffer_Args
-    PJRT_Device_CreateAsyncTrackingEvent_Args
-    PJRT_AsyncTrackingEvent_Destroy_Args
     PJRT_Buffer_DonateWithControlDependency_Args
     PJRT_Buffer_Bitcast_Args
 }
