@@ -1,6 +1,8 @@
 //! What a caller must know of a program besides its shapes: names, donation, memory, shardings.
 
-use helio_ir::{Error, Result, Sharding};
+use std::collections::BTreeMap;
+
+use helio_ir::{Error, Literal, Result, Sharding};
 
 use crate::lower::{self, Attrs};
 use crate::mlir::{Attribute, Field, LocId, Location, Module, Operation};
@@ -65,6 +67,46 @@ impl Interface {
     }
 }
 
+impl Interface {
+    /// Arguments by name, in the order of the parameters.
+    ///
+    /// Errors: a parameter without a name or an argument; an argument that no parameter has the name of.
+    pub fn arguments(&self, mut named: BTreeMap<String, Literal>) -> Result<Vec<Literal>> {
+        let mut arguments = Vec::new();
+        for (i, info) in self.parameters.iter().enumerate() {
+            let Some(name) = &info.name else {
+                return Err(Error::invalid(format!("parameter {i} has no name")));
+            };
+            let argument = named.remove(name);
+            arguments.push(argument.ok_or_else(|| {
+                Error::invalid(format!("there is no argument `{name}` (parameter {i})"))
+            })?);
+        }
+        match named.keys().next() {
+            None => Ok(arguments),
+            Some(name) => Err(Error::invalid(format!("there is no parameter `{name}`"))),
+        }
+    }
+
+    /// What a run gives, by the names of the results; those without a name are `result[0]`, `result[1]`
+    /// and so on, and an only one `result`. Errors: there are more or fewer results.
+    pub fn results(&self, value: Literal) -> Result<BTreeMap<String, Literal>> {
+        let values = match value {
+            Literal::Tuple(values) if self.results.len() != 1 => values,
+            value => vec![value],
+        };
+        if values.len() != self.results.len() {
+            let (found, named) = (values.len(), self.results.len());
+            return Err(Error::invalid(format!("{found} results, but {named} are named")));
+        }
+        let is_one = values.len() == 1;
+        let unnamed = |i: usize| if is_one { "result".to_owned() } else { format!("result[{i}]") };
+        let names = self.results.iter().enumerate();
+        let names = names.map(|(i, info)| info.name.clone().unwrap_or_else(|| unnamed(i)));
+        Ok(names.zip(values).collect())
+    }
+}
+
 fn placed(error: Error, entry: &Operation, what: &str) -> Error {
     error.in_instruction(&format!("{}, {what}", entry.name)).at(entry.at.clone())
 }
@@ -123,7 +165,7 @@ fn sharding(attrs: &Attrs<'_>, meshes: &Meshes) -> Result<Option<Sharding>> {
 }
 
 /// The user's name for an argument, if its location is one.
-fn user_name(module: &Module, location: LocId) -> Option<String> {
+pub(crate) fn user_name(module: &Module, location: LocId) -> Option<String> {
     match module.locations.get(location.0 as usize)? {
         Location::Name { name, .. } if !name.is_empty() => Some(name.clone()),
         _ => None,

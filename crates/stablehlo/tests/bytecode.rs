@@ -9,7 +9,8 @@ mod support;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use helio_stablehlo::bytecode;
+use helio_stablehlo::export::Exported;
+use helio_stablehlo::{Interface, bytecode, lower};
 use support::canonical;
 
 fn fixtures() -> PathBuf {
@@ -191,23 +192,46 @@ impl Random {
     }
 }
 
-#[test]
-fn mutants_are_errors_in_bounded_time() {
+/// Reads as many mutants of files as `HELIO_MUTANTS` says, and does with those that still are
+/// modules what a caller would.
+fn outlive_mutants(files: &[(String, Vec<u8>)], read: impl Fn(&[u8]) -> helio_ir::Result<()>) {
     let count = std::env::var("HELIO_MUTANTS").ok().and_then(|count| count.parse().ok());
     let count: usize = count.unwrap_or(3000);
-    let files = artifacts(&fixtures());
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
-    let (mut read, mut longest) = (0, Duration::ZERO);
+    let (mut intact, mut longest) = (0, Duration::ZERO);
     for i in 0..count {
         let (name, file) = &files[i % files.len()];
         let mutant = random.mutant(file);
         let begin = Instant::now();
-        match bytecode::read(&mutant) {
-            Ok(_) => read += 1,
+        match read(&mutant) {
+            Ok(()) => intact += 1,
             Err(e) => assert_ne!(e.code(), helio_ir::Code::Internal, "{name}: {e}"),
         }
         longest = longest.max(begin.elapsed());
     }
-    println!("{count} mutants, of which {read} are still modules; the longest took {longest:?}");
+    println!("{count} mutants, of which {intact} still are modules; the longest took {longest:?}");
     assert!(longest < Duration::from_secs(5), "{longest:?}");
+}
+
+#[test]
+fn mutants_are_errors_in_bounded_time() {
+    outlive_mutants(&artifacts(&fixtures()), |file| {
+        let module = bytecode::read(file)?;
+        // What does not become HLO says why; that it is read is what is counted.
+        let _ = Interface::of(&module);
+        let _ = lower(&module);
+        Ok(())
+    });
+}
+
+#[test]
+fn mutants_of_exports_are_errors_in_bounded_time() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/jax_export");
+    let file = |name: &str| (name.to_owned(), std::fs::read(dir.join(name)).expect("a file"));
+    outlive_mutants(&["predict.jax", "step.jax"].map(file), |file| {
+        let exported = Exported::read(file)?;
+        let _ = exported.interface();
+        let _ = exported.argument_shapes().and_then(|shapes| exported.lower_for(&shapes));
+        Ok(())
+    });
 }

@@ -11,9 +11,9 @@ use helio_ir::types::Number;
 use helio_ir::{Array, Error, Literal, Native as _, Result, Shape, dispatch_type};
 
 use crate::bytecode;
-use crate::interface::Interface;
+use crate::interface::{Interface, user_name};
 use crate::lower::{self, Argument};
-use crate::mlir::{Module, Type};
+use crate::mlir::{Module, Operation, Type};
 use flatbuffer::{File, Table};
 
 /// The fields of the root table, by number.
@@ -37,6 +37,9 @@ mod node {
 /// The conventions by which the program of a file may be called: in all of these the first argument
 /// is the number of the platform, if there are several, and sizes are taken from the arguments.
 const CONVENTIONS: std::ops::RangeInclusive<u16> = 9..=10;
+
+/// What JAX calls the function that `main` calls, if sizes or the platform are arguments of it.
+const WRAPPED: &str = "_wrapped_jax_export_main";
 
 /// How deep containers may be nested.
 const MAX_DEPTH: usize = 64;
@@ -112,14 +115,17 @@ impl Exported {
         Ok(shapes)
     }
 
-    /// What is known of arguments and results besides their shapes: those that the program does not
-    /// name have their path in the user's containers for a name.
+    /// What is known of arguments and results besides their shapes. The name of an argument is that of
+    /// the function's parameter and the path in it (`params['w']`), or else the path in all arguments;
+    /// the name of a result is its path.
     pub fn interface(&self) -> Result<Interface> {
         let mut interface = Interface::of(&self.module)?;
         let first = self.platform_arguments(interface.parameters.len())?;
         interface.parameters.drain(..first);
-        for (info, path) in interface.parameters.iter_mut().zip(&self.arguments) {
-            info.name.get_or_insert_with(|| path.clone());
+        let inner = self.inner_names();
+        for (i, info) in interface.parameters.iter_mut().enumerate() {
+            let name = info.name.take().or_else(|| inner.get(i).cloned().flatten());
+            info.name = name.or_else(|| self.arguments.get(i).cloned());
         }
         for (info, path) in interface.results.iter_mut().zip(&self.results) {
             info.name.get_or_insert_with(|| path.clone());
@@ -138,6 +144,22 @@ impl Exported {
         }
         arguments.extend(shapes.iter().cloned().map(Argument::Shape));
         lower::lower_for(&self.module, &arguments)
+    }
+
+    /// The names of the arguments in the function that `main` only calls, once it has looked at sizes:
+    /// there they come after those for platform and sizes.
+    fn inner_names(&self) -> Vec<Option<String>> {
+        let is_inner =
+            |op: &&Operation| lower::symbol_name(op).is_some_and(|name| name.starts_with(WRAPPED));
+        let inner = self.module.operations.iter().find(is_inner);
+        let arguments = match inner.map(lower::function_block) {
+            Some(Ok(block)) => &block.arguments[..],
+            _ => &[],
+        };
+        let first = arguments.len().saturating_sub(self.arguments.len());
+        let location = |value| self.module.argument_locations.get(value).copied();
+        let name = |value| user_name(&self.module, location(value)?);
+        arguments[first..].iter().map(name).collect()
     }
 
     /// How many of a program's arguments, of which there are `count`, say which platform it runs on.

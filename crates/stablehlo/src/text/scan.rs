@@ -1,5 +1,7 @@
 //! Reading MLIR text character by character: words, numbers, strings, places for errors.
 
+use std::rc::Rc;
+
 use helio_ir::{Error, Location, Result};
 
 /// A position in a text, and what can be read there.
@@ -9,6 +11,15 @@ pub(super) struct Scan<'a> {
     pos: usize,
     /// The line of the text's first character, from 0.
     first_line: u32,
+    lines: Rc<Lines>,
+}
+
+/// What tells line and column of a byte.
+struct Lines {
+    /// The byte at which each line begins.
+    starts: Vec<usize>,
+    /// Whether all characters are bytes.
+    is_ascii: bool,
 }
 
 /// How deep brackets, types, attributes and regions may nest.
@@ -17,7 +28,10 @@ pub(super) const MAX_NESTING: usize = 128;
 impl<'a> Scan<'a> {
     /// A scan whose text begins at this line, counted from 0, of a larger text.
     pub fn new(text: &'a str, first_line: u32) -> Self {
-        Scan { text, pos: 0, first_line }
+        let after = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
+        let starts = std::iter::once(0).chain(after.map(|(at, _)| at + 1)).collect();
+        let lines = Rc::new(Lines { starts, is_ascii: text.is_ascii() });
+        Scan { text, pos: 0, first_line, lines }
     }
 
     /// The byte at which the scan stands.
@@ -42,10 +56,13 @@ impl<'a> Scan<'a> {
 
     /// The place of a byte.
     pub fn location(&self, pos: usize) -> Location {
-        let before = &self.text[..pos];
-        let start = before.rfind('\n').map_or(0, |at| at + 1);
-        let line = self.first_line + before.bytes().filter(|&b| b == b'\n').count() as u32 + 1;
-        Location::Text { line, column: before[start..].chars().count() as u32 + 1 }
+        let number = self.lines.starts.partition_point(|&start| start <= pos).saturating_sub(1);
+        let start = self.lines.starts[number];
+        let column = match self.lines.is_ascii {
+            true => pos - start,
+            false => self.text[start..pos].chars().count(),
+        };
+        Location::Text { line: self.first_line + number as u32 + 1, column: column as u32 + 1 }
     }
 
     /// An error at the next token.

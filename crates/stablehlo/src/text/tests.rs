@@ -1,3 +1,5 @@
+use std::time::{Duration, Instant};
+
 use super::*;
 use crate::mlir::Location;
 
@@ -148,6 +150,10 @@ fn modules_are_split() {
 fn mutated_programs_give_errors() {
     let text = include_str!("../../tests/programs/forms.mlir");
     parse_all(text).unwrap();
+    // `HELIO_MUTANTS` asks for more of them.
+    let count = std::env::var("HELIO_MUTANTS").ok().and_then(|count| count.parse().ok());
+    let count: usize = count.unwrap_or(3000);
+    let mut longest = Duration::ZERO;
     let mut random = 0x9e37_79b9_7f4a_7c15u64;
     let mut next = |below: usize| {
         random ^= random << 13;
@@ -157,7 +163,7 @@ fn mutated_programs_give_errors() {
     };
     let pieces =
         ["%", "#", "<", ">", "(", ")", "{", "[", "]", "x", "?", "\"", "\\", "-", "0x", "é"];
-    for _ in 0..3000 {
+    for _ in 0..count {
         let mut mutant: Vec<char> = text.chars().collect();
         for _ in 0..=next(3) {
             let at = next(mutant.len());
@@ -171,8 +177,12 @@ fn mutated_programs_give_errors() {
             }
         }
         let mutant: String = mutant.into_iter().collect();
+        let begin = Instant::now();
         for module in parse_all(&mutant).into_iter().flatten() {
             let _ = crate::lower(&module);
         }
+        longest = longest.max(begin.elapsed());
     }
+    println!("{count} mutants; the longest took {longest:?}");
+    assert!(longest < Duration::from_secs(5), "{longest:?}");
 }
