@@ -30,6 +30,8 @@ pub(super) struct Body<'a, 'm> {
     pub checks: Vec<super::checks::Pending>,
     /// The values of `interpreter.probe`, by name.
     pub probes: HashMap<String, Vec<InstrId>>,
+    /// The records of the probes of the loop whose body it is, by name.
+    pub loop_records: HashMap<String, super::probes::Record>,
 }
 
 impl<'a, 'm> Body<'a, 'm> {
@@ -43,6 +45,7 @@ impl<'a, 'm> Body<'a, 'm> {
             is_entry: false,
             checks: Vec::new(),
             probes: HashMap::new(),
+            loop_records: HashMap::new(),
         }
     }
 

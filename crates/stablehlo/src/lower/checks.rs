@@ -139,6 +139,9 @@ impl<'m> Body<'_, 'm> {
             "interpreter.probe" => {
                 let [x] = site.operands()?;
                 let key = attrs.string("probe_id")?.unwrap_or_default().to_owned();
+                if self.record(&key, x)? {
+                    return Ok(vec![x]);
+                }
                 self.ensure_entry()?;
                 self.probes.entry(key).or_default().push(x);
                 return Ok(vec![x]);
@@ -258,7 +261,7 @@ fn is_check(op: &Operation) -> bool {
 }
 
 /// Calls a function for an operation and for each in its regions.
-fn visit<'m>(op: &'m Operation, see: &mut impl FnMut(&'m Operation)) {
+pub(super) fn visit<'m>(op: &'m Operation, see: &mut impl FnMut(&'m Operation)) {
     let mut pending = vec![op];
     while let Some(op) = pending.pop() {
         see(op);

@@ -7,6 +7,7 @@ use helio_ir::{CompId, Error, InstrId, Op, Result, Shape};
 
 use super::body::Body;
 use super::operation::{Site, unknown};
+use super::probes::Probe;
 use super::types::Elements;
 use super::{MAX_DEPTH, function_block, signature};
 use crate::mlir::{Block, Operation, Region, ValueId};
@@ -101,12 +102,16 @@ impl<'m> Body<'_, 'm> {
         let taken = self.taken(&around)?;
         let mut state = site.operands.clone();
         state.extend(taken.values.iter().map(|&(_, id)| id));
+        let probes = self.probes_of_loop(step)?;
+        let first_probe = state.len();
+        state.extend(self.empty_records(&probes)?);
         let (count, init) = (site.operands.len(), self.tuple(&state)?);
         let shape = self.shape(init).clone();
-        let condition =
-            self.region_of_tuple("condition", condition, &shape, count, &taken, false)?;
-        let body = self.region_of_tuple("body", step, &shape, count, &taken, true)?;
+        let state = State { shape: &shape, count, taken: &taken, probes: &probes };
+        let condition = self.region_of_tuple("condition", condition, &state, false)?;
+        let body = self.region_of_tuple("body", step, &state, true)?;
         let result = self.push(While { condition, body }, &[init])?;
+        self.take_records(result, first_probe, &probes)?;
         (0..count).map(|index| self.element_of(result, index)).collect()
     }
 
@@ -120,24 +125,24 @@ impl<'m> Body<'_, 'm> {
             let ids: Vec<InstrId> = taken.values.iter().map(|&(_, id)| id).collect();
             let operand = self.tuple(&ids)?;
             let shape = self.shape(operand).clone();
-            branches.push(self.region_of_tuple("branch", region, &shape, 0, &taken, false)?);
+            let state = State { shape: &shape, count: 0, taken: &taken, probes: &[] };
+            branches.push(self.region_of_tuple("branch", region, &state, false)?);
             operands.push(operand);
         }
         let result = self.push(Conditional { branches }, &operands)?;
         self.unpack(result, count)
     }
 
-    /// The computation of a region whose one parameter is a tuple: the arguments of its block, then
-    /// what it takes from around it. `goes_on`: whether the latter belongs to the result, too.
+    /// The computation of a region whose one parameter is a tuple. `goes_on`: whether all of it belongs
+    /// to the result, too.
     fn region_of_tuple(
         &mut self,
         name: &str,
         region: &'m Region,
-        shape: &Shape,
-        count: usize,
-        taken: &Taken,
+        state: &State<'_>,
         goes_on: bool,
     ) -> Result<CompId> {
+        let State { shape, count, taken, probes } = *state;
         let block = only_block(region)?;
         if block.arguments.len() != count {
             let found = block.arguments.len();
@@ -159,9 +164,11 @@ impl<'m> Body<'_, 'm> {
                 let id = inner.elements(constant.clone())?;
                 inner.bind(*value, id);
             }
+            inner.find_records(tuple, count + taken.values.len(), probes)?;
             let mut results = inner.block(block)?;
             if goes_on {
                 results.extend(rest);
+                results.extend(inner.records(probes)?);
                 let root = inner.tuple(&results)?;
                 results = vec![root];
             }
@@ -215,6 +222,18 @@ impl<'m> Body<'_, 'm> {
         self.cx.depth -= 1;
         result
     }
+}
+
+/// The parameter of a region: a tuple.
+#[derive(Clone, Copy)]
+struct State<'s> {
+    shape: &'s Shape,
+    /// How many elements the arguments of its block are; they come first.
+    count: usize,
+    /// What it takes from around it comes next.
+    taken: &'s Taken,
+    /// The records of probes come last.
+    probes: &'s [Probe],
 }
 
 /// How many integers a value may have that is repeated in regions because sizes may depend on it.

@@ -26,6 +26,7 @@ mod linalg;
 mod movement;
 mod operation;
 mod partition;
+mod probes;
 mod quantized;
 mod random;
 mod regions;
@@ -88,6 +89,11 @@ pub fn lower_for(module: &mlir::Module, arguments: &[Argument]) -> Result<Hlo> {
             let detail = format!("argument {i} is {shape}, but the parameter is {ty}");
             return Err(Error::invalid(detail).at(entry.at.clone()));
         }
+    }
+    let (_, results) = signature(entry)?;
+    if let Some(ty) = inputs.iter().chain(results).find(|ty| types::is_carried(ty)) {
+        let detail = format!("an argument or result of type {ty}, which HLO does not have");
+        return Err(Error::unimplemented(detail).at(entry.at.clone()));
     }
     let interface = Interface::of(module)?;
     let mut cx = Lowering::new(module)?;

@@ -10,6 +10,19 @@ use super::{quantized, source, types};
 use crate::mlir::{Operation, Type};
 use crate::table;
 
+/// Operations whose results have elements that were there before.
+const MOVES: &[&str] = &[
+    "func.call",
+    "stablehlo.broadcast_in_dim",
+    "stablehlo.concatenate",
+    "stablehlo.constant",
+    "stablehlo.reshape",
+    "stablehlo.reverse",
+    "stablehlo.select",
+    "stablehlo.slice",
+    "stablehlo.transpose",
+];
+
 /// An operation being lowered: its operands, attributes, and the types of its results.
 pub(super) struct Site<'s, 'm> {
     pub op: &'m Operation,
@@ -67,6 +80,12 @@ impl<'m> Body<'_, 'm> {
     fn operation_here(&mut self, op: &'m Operation) -> Result<()> {
         let attrs = Attrs::new(&op.attributes);
         let source = self.cx.source;
+        let carried = op.results.iter().map(|&value| source.type_of(value));
+        if let Some(ty) = carried.clone().find(|ty| types::is_carried(ty))
+            && !MOVES.contains(&op.name.as_str())
+        {
+            return Err(Error::unimplemented(format!("arithmetic on {ty}")));
+        }
         let site = Site {
             op,
             attrs: &attrs,

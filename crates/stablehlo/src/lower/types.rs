@@ -1,8 +1,14 @@
 //! Shapes for types.
 
-use helio_ir::{Array, ArrayShape, DimKind, ElementType, Error, Literal, Result, Shape};
+use std::borrow::Cow;
 
-use crate::mlir::{Dense, Quantized, Signedness, TensorType, Type};
+use helio_ir::types::F8E4M3FN;
+use helio_ir::{
+    Array, ArrayShape, DimKind, ElementType, Error, Literal, Native as _, Number, Result, Shape,
+};
+
+use crate::mlir::{Dense, FloatType, Quantized, Signedness, TensorType, Type};
+use crate::text::float_of_bits;
 
 /// The shape of a value of this type; quantized numbers are what is stored. Errors: types that HLO
 /// does not have.
@@ -57,12 +63,29 @@ pub(super) fn element(ty: &Type) -> Result<ElementType> {
             _ => None,
         },
         Type::Index => Some(ElementType::S64),
+        Type::Float(float) if is_six_bits(*float) => Some(SIX_BITS_IN),
         Type::Float(float) => float.element(),
         Type::Complex(part) => element(part)?.to_complex(),
         Type::Quantized(quantized) => Some(element(&quantized.storage)?),
         _ => None,
     };
     found.ok_or_else(|| Error::unimplemented(format!("elements of type {ty}")))
+}
+
+/// The type in whose values those of the 6-bit types are found: HLO has none of these.
+const SIX_BITS_IN: ElementType = ElementType::F8E4M3FN;
+
+fn is_six_bits(float: FloatType) -> bool {
+    matches!(float, FloatType::F6E2M3FN | FloatType::F6E3M2FN)
+}
+
+/// Whether a value of this type is kept in another type that has all of its values, so that it may be
+/// moved, but not be the result of arithmetic, which would round as the other type does.
+pub(super) fn is_carried(ty: &Type) -> bool {
+    match ty.as_tensor().map(|tensor| &*tensor.element) {
+        Some(Type::Float(float)) => is_six_bits(*float),
+        _ => false,
+    }
 }
 
 /// The quantized type of a tensor's elements, if it is one.
@@ -122,12 +145,25 @@ pub(super) fn elements(dense: &Dense) -> Result<Elements> {
         return Err(Error::invalid(format!("a constant of type {}", dense.ty)));
     };
     let shape = array(tensor)?;
+    let bytes = carried(&tensor.element, &dense.bytes);
     if !dense.is_splat {
-        return Ok(Elements::All(Array::from_bytes(shape, &dense.bytes)?.into()));
+        return Ok(Elements::All(Array::from_bytes(shape, &bytes)?.into()));
     }
-    let scalar = Array::from_bytes(ArrayShape::scalar(shape.element()), &dense.bytes)?;
+    let scalar = Array::from_bytes(ArrayShape::scalar(shape.element()), &bytes)?;
     if shape.is_scalar() {
         return Ok(Elements::All(scalar.into()));
     }
     Ok(Elements::Splat(scalar.into(), shape))
+}
+
+/// The bytes of elements in the type that they are kept in.
+fn carried<'b>(element: &Type, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+    match element {
+        Type::Float(float) if is_six_bits(*float) => {
+            let value = |&byte: &u8| float_of_bits(byte.into(), *float).unwrap_or_default();
+            let narrow = |value| F8E4M3FN::from_number(Number::Float(value)).to_bits() as u8;
+            bytes.iter().map(value).map(narrow).collect()
+        }
+        _ => bytes.into(),
+    }
 }

@@ -364,7 +364,7 @@ pub(super) fn integer(text: &str) -> Option<i128> {
 }
 
 /// The value with these bits.
-pub(super) fn float_of_bits(bits: u128, float: FloatType) -> Option<f64> {
+pub(crate) fn float_of_bits(bits: u128, float: FloatType) -> Option<f64> {
     if bits >> float.bits() != 0 {
         return None;
     }

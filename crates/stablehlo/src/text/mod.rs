@@ -33,6 +33,7 @@ use std::collections::HashMap;
 use helio_ir::{Error, Result};
 
 use crate::mlir::{Attribute, Module, Type, ValueId};
+pub(crate) use dense::float_of_bits;
 pub use print::print;
 use scan::{MAX_NESTING, Scan};
 
