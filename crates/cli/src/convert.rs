@@ -13,7 +13,8 @@ pub(crate) struct Args {
     /// What to read: a program of any format, or arrays (.npz, .npy, .safetensors).
     input: PathBuf,
     /// What to write, in the format that its extension names: .hlo or .txt for HLO text, .pb for HLO
-    /// in protocol buffers; .npz, .npy, .safetensors for arrays.
+    /// in protocol buffers, .mlir for StableHLO text, .mlirbc for StableHLO bytecode; .npz, .npy,
+    /// .safetensors for arrays.
     output: PathBuf,
 }
 
@@ -33,7 +34,7 @@ pub(crate) fn convert(args: Args) -> Result<(), Failure> {
                     .map_err(|e| Failure::bad_input(format!("{}: {e}", output.display())))
             }
             None => Err(Failure::bad_input(format!(
-                "{}: the name of a program to write ends in .hlo, .txt or .pb",
+                "{}: the name of a program to write ends in .hlo, .txt, .pb, .mlir or .mlirbc",
                 output.display()
             ))),
         },
@@ -46,6 +47,8 @@ fn format(path: &Path) -> Option<ProgramFormat> {
     match path.extension()?.to_str()? {
         "hlo" | "txt" => Some(ProgramFormat::HloText),
         "pb" => Some(ProgramFormat::HloProto),
+        "mlir" => Some(ProgramFormat::StableHloText),
+        "mlirbc" => Some(ProgramFormat::StableHloBytecode),
         _ => None,
     }
 }

@@ -32,7 +32,10 @@ fn formats_are_known_by_content() {
     assert!(fs::read_to_string(&hlo).unwrap().starts_with("HloModule jit_double"));
     let renamed = scratch.path("proto.txt");
     fs::copy(&proto, &renamed).unwrap();
-    for file in [&text, &hlo, &proto, &renamed] {
+    let [again, bytecode] = ["again.mlir", "double.mlirbc"].map(|name| scratch.path(name));
+    expect_status(&helio(&["convert", path(&hlo), path(&again)]), 0);
+    expect_status(&helio(&["convert", path(&again), path(&bytecode)]), 0);
+    for file in [&text, &hlo, &proto, &renamed, &again, &bytecode] {
         expect_status(&helio(&["check", path(file)]), 0);
         let run = ["run", path(file), "--inputs", path(&inputs), "--expect", path(&expected)];
         expect_status(&helio(&run), 0);

@@ -225,12 +225,23 @@ impl ProgramFile {
 
 /// A program in a format, as a file holds it.
 ///
+/// In StableHLO tuples are taken apart, those of arguments and results, too; layouts are left out.
+/// Bytecode is for readers of StableHLO 1.13 and later; text has CHLO's operations, which bytecode has
+/// as custom calls by the names that XLA knows.
+///
 /// Errors: `Unimplemented` for what the format cannot say, and for formats that are only read.
 pub fn write_program(module: &Module, format: ProgramFormat) -> Result<Vec<u8>> {
     match format {
         ProgramFormat::HloText => Ok(helio_ir::text::print(module).into_bytes()),
         ProgramFormat::HloProto => helio_proto::write(module),
-        format => Err(Error::unimplemented(format!("{format} cannot be written"))),
+        ProgramFormat::StableHloText => {
+            let module = stablehlo::raise(module, true)?;
+            Ok(text::print(&module).into_bytes())
+        }
+        ProgramFormat::StableHloBytecode => {
+            bytecode::write(&stablehlo::raise(module, false)?, bytecode::Version::WRITTEN)
+        }
+        ProgramFormat::JaxExport => Err(Error::unimplemented(format!("{format} is only read"))),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Custom calls: those that mean something to the compiler, and those of the user.
 
 use helio_ir::attribute::{Attribute as Typed, Dictionary};
-use helio_ir::ops::{ApiVersion, CustomCall, OutputOperandAlias};
+use helio_ir::ops::{ApiVersion, CustomCall, OutputOperandAlias, TopK};
 use helio_ir::types::{Layout, Number};
 use helio_ir::{BackendConfig, ElementType, Error, InstrId, Literal, Result, Shape};
 
@@ -29,6 +29,9 @@ impl<'m> Body<'_, 'm> {
                 attrs.get("version");
                 return Ok(vec![self.push(op, &site.operands)?]);
             }
+        }
+        if target == "mhlo.topk" {
+            return self.known_top_k(site);
         }
         let mut shapes =
             site.result_types.iter().map(|ty| types::shape(ty)).collect::<Result<Vec<_>>>()?;
@@ -87,6 +90,20 @@ impl<'m> Body<'_, 'm> {
         self.unpack(call, site.result_types.len())
     }
 
+    /// `mhlo.topk`, whose attributes are those of HLO's operation.
+    fn known_top_k(&mut self, site: &Site<'_, 'm>) -> Result<Vec<InstrId>> {
+        for name in ["api_version", "backend_config", "operand_layouts", "result_layouts"] {
+            site.attrs.get(name);
+        }
+        let Some(Attribute::Dictionary(fields)) = site.attrs.get("mhlo.attributes") else {
+            return Err(Error::invalid("attribute `mhlo.attributes` must be a dictionary"));
+        };
+        let fields = super::Attrs::new(fields);
+        let op = TopK { k: fields.size("k")?, largest: fields.flag("largest")? };
+        let result = self.push(op, &site.operands)?;
+        self.unpack(result, 2)
+    }
+
     fn callee(&mut self, attribute: &Attribute) -> Result<helio_ir::CompId> {
         let path = match attribute {
             Attribute::Symbol(path) => path.join("::"),
@@ -110,9 +127,24 @@ impl<'m> Body<'_, 'm> {
         let value = self.known(holds)?;
         match value.as_ref().and_then(Literal::as_array).map(|array| array.number(0)) {
             Some(Number::Pred(true)) => Ok(Vec::new()),
-            Some(_) => Err(Error::invalid(message)),
+            Some(_) => Err(Error::invalid(self.with_values(message, &site.operands[1..])?)),
             None => Err(Error::unimplemented("an assertion on sizes that are not known")),
         }
+    }
+}
+
+impl Body<'_, '_> {
+    /// A message in which `{0}`, `{1}` and so on stand for these values.
+    fn with_values(&self, message: &str, values: &[InstrId]) -> Result<String> {
+        let mut message = message.to_owned();
+        for (i, &id) in values.iter().enumerate() {
+            let value = self.known(id)?;
+            let number = value.as_ref().and_then(Literal::as_array).map(|array| array.number(0));
+            if let Some(Number::Int(value)) = number {
+                message = message.replace(&format!("{{{i}}}"), &value.to_string());
+            }
+        }
+        Ok(message)
     }
 }
 

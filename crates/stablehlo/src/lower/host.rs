@@ -1,6 +1,6 @@
 //! Exchange with the host and with other programs.
 
-use helio_ir::ops::{Infeed, Outfeed, Recv, RecvDone, Send, SendDone};
+use helio_ir::ops::{Infeed, Outfeed, Recv, RecvDone, SEND_RECV_PAIRS, Send, SendDone};
 use helio_ir::{Error, InstrId, Result, Shape};
 
 use super::body::Body;
@@ -34,9 +34,9 @@ impl<'m> Body<'_, 'm> {
                 (all, all)
             }
             "recv" => {
-                attrs.get("source_target_pairs");
                 let begun = self.push(Recv { shape, channel_id, is_host_transfer }, &[token])?;
                 let all = self.push(RecvDone { channel_id, is_host_transfer }, &[begun])?;
+                self.between(site, [begun, all])?;
                 (all, all)
             }
             _ => {
@@ -49,9 +49,10 @@ impl<'m> Body<'_, 'm> {
                     let config = config("outfeed_config")?;
                     return Ok(vec![self.push(Outfeed { shape, config }, &[value, token])?]);
                 }
-                attrs.get("source_target_pairs");
                 let begun = self.push(Send { channel_id, is_host_transfer }, &[value, token])?;
-                return Ok(vec![self.push(SendDone { channel_id, is_host_transfer }, &[begun])?]);
+                let done = self.push(SendDone { channel_id, is_host_transfer }, &[begun])?;
+                self.between(site, [begun, done])?;
+                return Ok(vec![done]);
             }
         };
         let value = self.element_of(all, 0)?;
@@ -59,6 +60,22 @@ impl<'m> Body<'_, 'm> {
         let mut results = self.unpack(value, counts)?;
         results.push(token);
         Ok(results)
+    }
+
+    /// Notes who sends to whom, if it is stated, where HLO has it.
+    fn between(&mut self, site: &Site<'_, 'm>, transfer: [InstrId; 2]) -> Result<()> {
+        let Some((_, values)) = site.attrs.matrix("source_target_pairs")? else { return Ok(()) };
+        let pairs = values.chunks_exact(2).map(|pair| format!("{{{},{}}}", pair[0], pair[1]));
+        let pairs: Vec<String> = pairs.collect();
+        if pairs.is_empty() {
+            return Ok(());
+        }
+        let pairs = format!("{{{}}}", pairs.join(","));
+        for id in transfer {
+            let extra = self.comp.instr_mut(id).extra.get_or_insert_default();
+            extra.frontend_attributes.push((SEND_RECV_PAIRS.to_owned(), pairs.clone()));
+        }
+        Ok(())
     }
 
     /// Channel and whether the peer is the host.

@@ -1,13 +1,13 @@
 //! Exchange with the host and among participants, also when it is begun and ended in two.
 
-use helio_ir::ops::{AllGather, AllToAll, CollectiveAttrs, ReduceScatter};
+use helio_ir::ops::{AllGather, AllToAll, CollectiveAttrs, ReduceScatter, transfer_pairs};
 use helio_ir::{Array, Error, Instr, InstrId, Literal, Op, Result, Shape};
 
 use super::Value;
 use super::computation::Frame;
 use super::operation::part;
 use crate::mlir::{Attribute, Field};
-use crate::table::{Collective, Writing, channel_handle};
+use crate::table::{Collective, Pairs, Writing, channel_handle};
 
 /// The types of channels: to a device, to the host, from the host.
 const DEVICE: i64 = 1;
@@ -34,7 +34,7 @@ impl Frame<'_, '_, '_> {
                 self.emit_shape("stablehlo.outfeed", operands, attributes, &instr.shape, Vec::new())
             }
             Op::Send(op) => {
-                let attributes = transfer(op.channel_id, op.is_host_transfer, TO_HOST);
+                let attributes = transfer(instr, op.channel_id, op.is_host_transfer, TO_HOST)?;
                 let operands = self.leaves(instr)?;
                 let name = "stablehlo.send";
                 let token =
@@ -43,7 +43,7 @@ impl Frame<'_, '_, '_> {
                 Ok(Value::Tuple(vec![value, context, token]))
             }
             Op::Recv(op) => {
-                let attributes = transfer(op.channel_id, op.is_host_transfer, FROM_HOST);
+                let attributes = transfer(instr, op.channel_id, op.is_host_transfer, FROM_HOST)?;
                 let operands = self.leaves(instr)?;
                 let both = Shape::Tuple(vec![op.shape.clone(), Shape::Token]);
                 let name = "stablehlo.recv";
@@ -181,11 +181,21 @@ fn shared(attrs: &CollectiveAttrs) -> Result<Vec<Field>> {
     Ok(to.attributes)
 }
 
-/// The attributes of a transfer over a channel.
-fn transfer(channel: Option<i64>, is_host: bool, host_type: i64) -> Vec<Field> {
+/// The attributes of a transfer over a channel. Errors: those of the pairs that it states.
+fn transfer(
+    instr: &Instr,
+    channel: Option<i64>,
+    is_host: bool,
+    host_type: i64,
+) -> Result<Vec<Field>> {
     let ty = if is_host { host_type } else { DEVICE };
-    vec![
+    let mut to = Writing { operands: &[], attributes: Vec::new(), regions: Vec::new() };
+    to.attributes = vec![
         ("channel_handle".to_owned(), channel_handle(channel.unwrap_or(0), ty)),
         ("is_host_transfer".to_owned(), Attribute::Bool(is_host)),
-    ]
+    ];
+    if let Some(pairs) = transfer_pairs(instr)? {
+        Pairs("source_target_pairs").write(&pairs, &mut to)?;
+    }
+    Ok(to.attributes)
 }

@@ -1,19 +1,16 @@
-//! Codecs: how the fields of HLO's operations are attributes of StableHLO's.
+//! Codecs of most fields: how the fields of HLO's operations are attributes of StableHLO's.
 //!
 //! A codec has `read`, from the attributes and shapes of a StableHLO operation, and `write`, its
 //! inverse. Attributes that have their default are not written, where StableHLO's have one.
 
-use helio_ir::ops::{
-    CollectiveAttrs, Direction, FftKind, Order, PadDim, Precision, ReplicaGroups, RngAlgorithm,
-    TransposeA, Window, WindowDim,
-};
+use helio_ir::ops::{Direction, FftKind, Order, PadDim, Precision, RngAlgorithm, TransposeA};
 use helio_ir::{ArrayShape, CompId, ElementType, Error, Result};
 
 use super::{Reading, Writing};
 use crate::lower::Attrs;
 use crate::mlir::{Attribute, Dense, FloatType, TensorType, Type};
 
-fn put(to: &mut Writing<'_>, name: &str, attribute: Attribute) {
+pub(super) fn put(to: &mut Writing<'_>, name: &str, attribute: Attribute) {
     to.attributes.push((name.to_owned(), attribute));
 }
 
@@ -23,12 +20,12 @@ pub(super) fn integers(values: &[usize]) -> Result<Attribute> {
     each.collect::<Result<_>>().map(Attribute::Integers)
 }
 
-fn integer(value: usize) -> Result<i64> {
+pub(super) fn integer(value: usize) -> Result<i64> {
     i64::try_from(value).map_err(|_| Error::invalid(format!("{value} does not fit 64 bits")))
 }
 
 /// A tensor of 64-bit integers with these dimensions.
-fn matrix(dims: [usize; 2], values: impl IntoIterator<Item = i64>) -> Attribute {
+pub(super) fn matrix(dims: [usize; 2], values: impl IntoIterator<Item = i64>) -> Attribute {
     Attribute::Dense(Dense {
         ty: Type::Tensor(TensorType::new(dims.map(|d| d as u64), Type::signless(64))),
         bytes: values.into_iter().flat_map(i64::to_le_bytes).collect(),
@@ -418,214 +415,4 @@ impl NoAlgorithm {
             Some(name) => Err(Error::unimplemented(format!("algorithm {name} of a convolution"))),
         }
     }
-}
-
-/// The window of a reduction, with an entry for each dimension of the operand.
-pub(super) struct ArrayWindow;
-
-impl ArrayWindow {
-    pub(super) fn read(&self, from: &Reading<'_, '_>) -> Result<Window> {
-        let rank = from.operands.first().and_then(|shape| shape.as_array()).map_or(0, |a| a.rank());
-        let sizes = from.attrs.sizes("window_dimensions")?;
-        let rank = if sizes.is_empty() { rank } else { sizes.len() };
-        let sizes = if sizes.is_empty() { vec![1; rank] } else { sizes };
-        window(from, sizes, "base_dilations", "window_dilations", None)
-    }
-
-    pub(super) fn write(&self, window: &Window, to: &mut Writing<'_>) -> Result<()> {
-        let list = |of: fn(&WindowDim) -> usize| -> Result<Attribute> {
-            integers(&window.dims.iter().map(of).collect::<Vec<_>>())
-        };
-        if window.dims.iter().any(|dim| dim.reversal) {
-            return Err(Error::unimplemented("a reduction over reversed windows"));
-        }
-        put(to, "window_dimensions", list(|dim| dim.size)?);
-        put(to, "window_strides", list(|dim| dim.stride)?);
-        if window.dims.iter().any(|dim| dim.base_dilation != 1 || dim.window_dilation != 1) {
-            put(to, "base_dilations", list(|dim| dim.base_dilation)?);
-            put(to, "window_dilations", list(|dim| dim.window_dilation)?);
-        }
-        put_padding(window, to);
-        Ok(())
-    }
-}
-
-fn put_padding(window: &Window, to: &mut Writing<'_>) {
-    let padding = window.dims.iter().flat_map(|dim| [dim.pad_low, dim.pad_high]);
-    put(to, "padding", matrix([window.dims.len(), 2], padding));
-}
-
-/// The window of a convolution: its sizes are those of the kernel's spatial dimensions.
-pub(super) struct ConvWindow;
-
-impl ConvWindow {
-    pub(super) fn read(&self, from: &Reading<'_, '_>) -> Result<Window> {
-        conv_window(from, None)
-    }
-
-    pub(super) fn write(&self, window: &Window, to: &mut Writing<'_>) -> Result<()> {
-        let list = |of: fn(&WindowDim) -> usize| -> Result<Attribute> {
-            integers(&window.dims.iter().map(of).collect::<Vec<_>>())
-        };
-        put(to, "window_strides", list(|dim| dim.stride)?);
-        put_padding(window, to);
-        put(to, "lhs_dilation", list(|dim| dim.base_dilation)?);
-        put(to, "rhs_dilation", list(|dim| dim.window_dilation)?);
-        if window.dims.iter().any(|dim| dim.reversal) {
-            let reversal = window.dims.iter().map(|dim| dim.reversal).collect();
-            put(to, "window_reversal", Attribute::Bools(reversal));
-        }
-        Ok(())
-    }
-}
-
-/// The window of a convolution, whose padding an operand may give instead of an attribute.
-pub(crate) fn conv_window(from: &Reading<'_, '_>, padding: Option<Vec<i64>>) -> Result<Window> {
-    let dims = from.attrs.needed_fields("dimension_numbers")?;
-    let spatial = dims.sizes("kernel_spatial_dimensions")?;
-    let kernel = from.operands.get(1).and_then(|shape| shape.as_array());
-    let size = |&d: &usize| {
-        let dim = kernel.and_then(|kernel| kernel.dims().get(d));
-        dim.copied().ok_or_else(|| Error::invalid(format!("the kernel has no dimension {d}")))
-    };
-    let sizes = spatial.iter().map(size).collect::<Result<Vec<_>>>()?;
-    window(from, sizes, "lhs_dilation", "rhs_dilation", padding)
-}
-
-/// A window of these sizes; what is absent is 1, 0 or false for each dimension.
-fn window(
-    from: &Reading<'_, '_>,
-    sizes: Vec<usize>,
-    base: &str,
-    dilation: &str,
-    padding: Option<Vec<i64>>,
-) -> Result<Window> {
-    let (attrs, rank) = (from.attrs, sizes.len());
-    let list = |name: &str| {
-        let values = attrs.sizes(name)?;
-        Ok::<_, Error>(if values.is_empty() { vec![1; rank] } else { values })
-    };
-    let lists = [list("window_strides")?, list(base)?, list(dilation)?];
-    let reversal = attrs.flags("window_reversal")?.unwrap_or_else(|| vec![false; rank]);
-    let stated = attrs.matrix("padding")?.map(|(_, values)| values);
-    let padding = padding.or(stated).unwrap_or_else(|| vec![0; 2 * rank]);
-    let fits = lists.iter().all(|list| list.len() == rank)
-        && reversal.len() == rank
-        && padding.len() == 2 * rank;
-    if !fits {
-        let detail = format!("a window must have one entry for each of {rank} dimensions");
-        return Err(Error::invalid(detail));
-    }
-    let [strides, base, dilation] = lists;
-    let dims = (0..rank).map(|d| WindowDim {
-        size: sizes[d],
-        stride: strides[d],
-        pad_low: padding[2 * d],
-        pad_high: padding[2 * d + 1],
-        base_dilation: base[d],
-        window_dilation: dilation[d],
-        reversal: reversal[d],
-    });
-    Ok(Window { dims: dims.collect() })
-}
-
-/// Pairs of participants: from, to.
-pub(super) struct Pairs(pub &'static str);
-
-impl Pairs {
-    pub(super) fn read(&self, from: &Reading<'_, '_>) -> Result<Vec<(usize, usize)>> {
-        let pairs = from.attrs.matrix(self.0)?;
-        let missing = || Error::invalid(format!("attribute `{}` is needed", self.0));
-        let (_, values) = pairs.ok_or_else(missing)?;
-        let number =
-            |n: i64| usize::try_from(n).map_err(|_| Error::invalid(format!("participant {n}")));
-        let pair = |pair: &[i64]| Ok((number(pair[0])?, number(pair[1])?));
-        values.chunks_exact(2).map(pair).collect()
-    }
-
-    pub(super) fn write(&self, pairs: &[(usize, usize)], to: &mut Writing<'_>) -> Result<()> {
-        let values = pairs.iter().flat_map(|&(source, target)| [source, target]);
-        let values = values.map(integer).collect::<Result<Vec<_>>>()?;
-        put(to, self.0, matrix([pairs.len(), 2], values));
-        Ok(())
-    }
-}
-
-/// The channel, if there is one: 0 stands for none.
-pub(super) struct Channel;
-
-impl Channel {
-    pub(super) fn read(&self, from: &Reading<'_, '_>) -> Result<Option<i64>> {
-        let Some(fields) = from.attrs.fields("channel_handle")? else { return Ok(None) };
-        fields.get("type");
-        Ok(fields.integer("handle")?.filter(|&handle| handle > 0))
-    }
-
-    pub(super) fn write(&self, id: &Option<i64>, to: &mut Writing<'_>) -> Result<()> {
-        if let Some(id) = id {
-            put(to, "channel_handle", channel_handle(*id, DEVICE_TO_DEVICE));
-        }
-        Ok(())
-    }
-}
-
-/// The type of a channel between devices.
-const DEVICE_TO_DEVICE: i64 = 1;
-
-/// `#stablehlo.channel_handle<handle = 1, type = 1>`
-pub(crate) fn channel_handle(handle: i64, ty: i64) -> Attribute {
-    let fields = [("handle", Attribute::i64(handle)), ("type", Attribute::i64(ty))];
-    let fields = fields.map(|(name, value)| (name.to_owned(), value)).to_vec();
-    let [dialect, name] = ["stablehlo", "channel_handle"].map(str::to_owned);
-    Attribute::Struct { dialect, name, fields }
-}
-
-/// Who takes part in a collective.
-pub(crate) struct Collective;
-
-impl Collective {
-    pub(crate) fn read(&self, from: &Reading<'_, '_>) -> Result<CollectiveAttrs> {
-        Ok(CollectiveAttrs {
-            replica_groups: groups(from)?,
-            channel_id: Channel.read(from)?,
-            use_global_device_ids: from.attrs.flag("use_global_device_ids")?,
-            constrain_layout: false,
-        })
-    }
-
-    pub(crate) fn write(&self, attrs: &CollectiveAttrs, to: &mut Writing<'_>) -> Result<()> {
-        put(to, "replica_groups", group_matrix(&attrs.replica_groups)?);
-        Channel.write(&attrs.channel_id, to)?;
-        if attrs.use_global_device_ids {
-            put(to, "use_global_device_ids", Attribute::Unit);
-        }
-        Ok(())
-    }
-}
-
-fn groups(from: &Reading<'_, '_>) -> Result<ReplicaGroups> {
-    let Some((dims, values)) = from.attrs.matrix("replica_groups")? else {
-        return Ok(ReplicaGroups::List(Vec::new()));
-    };
-    let size = dims.get(1).copied().unwrap_or(0);
-    if size == 0 {
-        return Ok(ReplicaGroups::List(Vec::new()));
-    }
-    // Rows that are shorter than others are filled up with -1.
-    let row = |row: &[i64]| row.iter().filter_map(|&n| usize::try_from(n).ok()).collect();
-    Ok(ReplicaGroups::List(values.chunks(size).map(row).collect()))
-}
-
-/// Groups as rows of a matrix, shorter ones filled up with -1.
-fn group_matrix(groups: &ReplicaGroups) -> Result<Attribute> {
-    let groups = groups.lists()?;
-    let size = groups.iter().map(Vec::len).max().unwrap_or(0);
-    let mut values = Vec::new();
-    for group in &groups {
-        for &member in group {
-            values.push(integer(member)?);
-        }
-        values.extend(std::iter::repeat_n(-1, size - group.len()));
-    }
-    Ok(matrix([groups.len(), size], values))
 }

@@ -1,13 +1,15 @@
 //! The table of operations: which attribute of StableHLO's is which field of HLO's operation.
 //!
-//! A row names an operation of [`helio_ir::ops`] and, for each of its fields, a codec of [`codec`]
+//! A row names an operation of [`helio_ir::ops`] and, for each of its fields, a codec
 //! with the name of the attribute. The name of the operation itself is in HLO's own table
 //! ([`helio_ir::Op::table`]). Both directions use the same row: [`read`] when StableHLO is lowered,
 //! [`write`] when HLO is raised. Operations that have no row, because they are made of something else
 //! on the other side, are in [`WITHOUT_ROW`].
 
 mod codec;
+mod collective;
 mod structs;
+mod window;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -18,9 +20,13 @@ use helio_ir::{ArrayShape, CompId, Op, OpDef, Result, Shape};
 use crate::lower::Attrs;
 use crate::mlir::Field;
 use codec::*;
-pub(crate) use codec::{Algorithm, Collective, channel_handle, conv_window, pad_dims, precision};
+pub(crate) use codec::{Algorithm, pad_dims, precision};
+use collective::Channel;
+pub(crate) use collective::{Collective, Pairs, channel_handle};
 use structs::ScatterDimensions;
 pub(crate) use structs::{ConvDimensions, DotDimensions, GatherDimensions};
+pub(crate) use window::conv_window;
+use window::{ArrayWindow, ConvWindow};
 
 /// What an operation is read from, besides its name.
 pub(crate) struct Reading<'s, 'm> {
