@@ -65,7 +65,11 @@ impl Case {
         let Ready::Compare(module, worlds) = self.ready()? else { return Ok(None) };
         let named = |e: String| format!("{} ({}): {e}", self.name, self.source);
         let converted = match convert(&module) {
-            Ok(converted) => converted,
+            // Protocol buffers leave it to the caller how many replicas there are.
+            Ok(mut converted) => {
+                converted.config.replica_count = module.config.replica_count;
+                converted
+            }
             Err(e) if e.code() == Code::Unimplemented => return Ok(Some(Err(e))),
             Err(e) => return Err(named(e.to_string())),
         };
