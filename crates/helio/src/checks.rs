@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use helio_ir::ops::SEND_RECV_PAIRS;
-use helio_ir::{Error, Literal, Module, Result};
+use helio_ir::{Error, Literal, Module, Op, Result};
 use helio_stablehlo::{Engine, Process};
 
 use crate::{Client, ClientOptions, CompileOptions, Executable, HostQueues, RunOptions};
@@ -45,7 +45,7 @@ impl CheckEngine {
         let work = |mut process: Process| {
             process.module.config.replica_count = None;
             process.module.config.num_partitions = None;
-            forget_pairs(&mut process.module);
+            transfer_directly(&mut process.module);
             let program = self.compile(&self.client_of(1), process.module)?;
             let result = program.run_with(&process.arguments, &run);
             if let (Err(_), Some(queues)) = (&result, &queues) {
@@ -103,11 +103,20 @@ impl Engine for CheckEngine {
     }
 }
 
-/// Leaves out who sends to whom: programs that run apart have channels for themselves.
-fn forget_pairs(module: &mut Module) {
+/// Makes the transfers of a program ones to the other programs, over channels that they have for
+/// themselves: not to a host, and to whichever program receives.
+fn transfer_directly(module: &mut Module) {
     for id in module.ids() {
         for instr in module.computation(id).ids() {
-            if let Some(extra) = &mut module.computation_mut(id).instr_mut(instr).extra {
+            let instr = module.computation_mut(id).instr_mut(instr);
+            match &mut instr.op {
+                Op::Send(op) => op.is_host_transfer = false,
+                Op::SendDone(op) => op.is_host_transfer = false,
+                Op::Recv(op) => op.is_host_transfer = false,
+                Op::RecvDone(op) => op.is_host_transfer = false,
+                _ => continue,
+            }
+            if let Some(extra) = &mut instr.extra {
                 extra.frontend_attributes.retain(|(name, _)| name != SEND_RECV_PAIRS);
             }
         }

@@ -244,10 +244,11 @@ pub(super) fn functions_to_inline<'m>(
     found
 }
 
-/// Whether a program says something of its own values.
+/// Whether a program says something of its own values, or runs others.
 pub(crate) fn has_checks(source: &mlir::Module) -> bool {
     let mut found = false;
-    source.operations.iter().for_each(|op| visit(op, &mut |op| found |= is_check(op)));
+    let is_own = |op: &Operation| is_check(op) || op.name.starts_with("interpreter.");
+    source.operations.iter().for_each(|op| visit(op, &mut |op| found |= is_own(op)));
     found
 }
 
