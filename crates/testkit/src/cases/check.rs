@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use helio::ir::text::parse_literal;
 use helio::ir::{Module, Verified};
 use helio::{
-    Backend, Code, CompileOptions, Error, Executable, HostQueues, Literal, ProgramShape, Reason,
-    RunOptions, Shape,
+    Backend, CompileOptions, Error, Executable, HostQueues, Literal, ProgramShape, Reason,
+    RunOptions,
 };
 
 use super::{Case, Expect, NoRun};
@@ -52,43 +52,6 @@ impl Case {
         let run = |args: &[&[Literal]], options: &RunOptions| program.run_all(args, options);
         self.run(&program, &run, &worlds).map_err(named)?;
         Ok(Some(program))
-    }
-
-    /// Runs the program as it is after a conversion, on the interpreter, and compares its results with
-    /// those that are expected. In the converted program tuples of arguments and results may have been
-    /// taken apart. `None` if the case has no results. Errors: what went wrong, with the case's name;
-    /// that the conversion says `Unimplemented` is the inner one.
-    pub fn check_converted(
-        &self,
-        convert: &dyn Fn(&Module) -> Result<Module, Error>,
-    ) -> Result<Option<Result<(), Error>>, String> {
-        let Ready::Compare(module, worlds) = self.ready()? else { return Ok(None) };
-        let named = |e: String| format!("{} ({}): {e}", self.name, self.source);
-        let converted = match convert(&module) {
-            // Protocol buffers leave it to the caller how many replicas there are.
-            Ok(mut converted) => {
-                converted.config.replica_count = module.config.replica_count;
-                converted
-            }
-            Err(e) if e.code() == Code::Unimplemented => return Ok(Some(Err(e))),
-            Err(e) => return Err(named(e.to_string())),
-        };
-        let converted = helio::ir::verify(converted);
-        let converted = converted.map_err(|errors| named(format!("{errors:?}")))?;
-        let [interpreter, ..] = ENGINES else { return Err("no engine".to_owned()) };
-        let program = interpreter.compile(&converted).map_err(|e| named(e.to_string()))?;
-        let shape = module.entry().program_shape().result;
-        let run = |args: &[&[Literal]], options: &RunOptions| {
-            let flat = args.iter().map(|args| args.iter().flat_map(leaves).collect::<Vec<_>>());
-            let flat: Vec<Vec<Literal>> = flat.collect();
-            let flat: Vec<&[Literal]> = flat.iter().map(Vec::as_slice).collect();
-            let results = interpreter.run_replicas(&program, &flat, options)?;
-            let nested =
-                results.iter().map(|result| nested(&shape, &mut leaves(result).into_iter()));
-            nested.collect()
-        };
-        self.run(&program, &run, &worlds).map_err(named)?;
-        Ok(Some(Ok(())))
     }
 
     fn check_unnamed(&self, ran: &mut dyn FnMut(&Engine, &Executable)) -> Result<Shown, String> {
@@ -282,7 +245,7 @@ struct World {
     expected: Literal,
 }
 
-fn literal(text: &str, shape: &Shape) -> Result<Literal, String> {
+fn literal(text: &str, shape: &helio::Shape) -> Result<Literal, String> {
     parse_literal(text, shape).map_err(|e| format!("`{text}` as {shape}: {e}"))
 }
 
@@ -299,24 +262,5 @@ fn expect_error(rule: &str, words: Option<&str>, errors: &[Error]) -> Result<(),
             Err(format!("no message contains \"{words}\": {errors:?}"))
         }
         _ => Ok(()),
-    }
-}
-
-/// The arrays and tokens of a value.
-fn leaves(value: &Literal) -> Vec<Literal> {
-    match value {
-        Literal::Tuple(parts) => parts.iter().flat_map(leaves).collect(),
-        leaf => vec![leaf.clone()],
-    }
-}
-
-/// The value of this shape with these leaves. Errors: there are too few.
-fn nested(shape: &Shape, leaves: &mut impl Iterator<Item = Literal>) -> Result<Literal, Error> {
-    match shape {
-        Shape::Tuple(parts) => {
-            let parts = parts.iter().map(|part| nested(part, leaves));
-            parts.collect::<Result<_, _>>().map(Literal::Tuple)
-        }
-        _ => leaves.next().ok_or_else(|| Error::internal("too few results")),
     }
 }
