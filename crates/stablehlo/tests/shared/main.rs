@@ -64,10 +64,6 @@ fn judge(folder: &str) -> (usize, Vec<String>) {
 /// Modules whose checks the interpreter does not meet, and why, beside those marked `RUN-DISABLED`.
 const KNOWN: &[(&str, &str)] = &[
     ("api_input_arguments:1", "takes arguments, and has no checks"),
-    ("constant:106", "f6E2M3FN is no type of HLO"),
-    ("constant:114", "f6E3M2FN is no type of HLO"),
-    ("printing:82", "f6E2M3FN is no type of HLO"),
-    ("probe:83", "a probe in a loop"),
     // What is expected was summed in f32, in one order, and cancels; here sums are formed in f64.
     ("conv_general_dilated_float32_2_3_9_float32_12_1_3:1", "sums in f64"),
     ("dot_general_int32_4_3_float32_3_6:1", "sums in f64"),
