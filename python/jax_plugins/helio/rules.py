@@ -1,9 +1,26 @@
 """Lowering rules: those that JAX has for every platform; where it has none, those for CPUs."""
 
+import functools
+
 from jax._src.interpreters import mlir
+from jax._src.lib.mlir import ir
 
 # What JAX lowers to custom calls of XLA's on every platform, and to LAPACK's functions on CPUs.
 _AS_ON_CPU = frozenset({"geqrf", "householder_product", "ormqr", "svd"})
+
+
+def _without_sharding_rules(entry):
+    """A CPU rule whose custom calls say nothing of how they may be sharded, which helio does not read."""
+
+    @functools.wraps(entry.rule)
+    def rule(ctx, *args, **kwargs):
+        results = entry.rule(ctx, *args, **kwargs)
+        for op in ir.InsertionPoint.current.block.operations:
+            if "sdy.sharding_rule" in op.attributes:
+                del op.attributes["sdy.sharding_rule"]
+        return results
+
+    return mlir.LoweringRuleEntry(rule, entry.inline)
 
 
 class _CpuRules(dict):
@@ -25,7 +42,7 @@ class _CpuRules(dict):
         rule = self._of_cpu(primitive)
         if rule is None:
             raise KeyError(primitive)
-        return rule
+        return _without_sharding_rules(rule)
 
 
 def install(platform):

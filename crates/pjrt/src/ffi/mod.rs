@@ -6,7 +6,7 @@ pub mod api;
 mod frame;
 
 use std::ffi::c_void;
-use std::mem::size_of;
+use std::mem::offset_of;
 use std::ptr;
 
 use helio::ir::Dictionary;
@@ -61,7 +61,8 @@ fn handle(handler: Handler, call: &mut Call<'_>) -> Result<()> {
     let addresses = results.into_iter().map(|at| at.cast::<c_void>());
     let mut results = Buffers::new(leaves(&info.result).into_iter().zip(addresses));
     let mut frame = XLA_FFI_CallFrame {
-        struct_size: size_of::<XLA_FFI_CallFrame>(),
+        // Handlers insist on the size up to the last field that they must know.
+        struct_size: offset_of!(XLA_FFI_CallFrame, future),
         extension_start: ptr::null_mut(),
         api: api::api(),
         ctx: ptr::null_mut(),
