@@ -132,7 +132,7 @@ impl Call for PJRT_Layouts_PJRT_Executable_GetParameterLayouts_Args {
     }
 }
 
-/// Layouts of arrays, which the list keeps.
-pub(super) fn of_ranks(ranks: impl Iterator<Item = usize>) -> Vec<Box<PJRT_Layouts_MemoryLayout>> {
-    ranks.map(|rank| Box::new(PJRT_Layouts_MemoryLayout { rank })).collect()
+/// Layouts of arrays of these ranks.
+pub(super) fn of_ranks(ranks: impl Iterator<Item = usize>) -> Vec<PJRT_Layouts_MemoryLayout> {
+    ranks.map(|rank| PJRT_Layouts_MemoryLayout { rank }).collect()
 }

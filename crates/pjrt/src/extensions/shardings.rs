@@ -21,8 +21,8 @@ pub(crate) struct Sharded {
     pub(super) output_layouts: Vec<Out<PJRT_Layouts_MemoryLayout>>,
     arguments: Lists,
     outputs: Lists,
-    /// What the lists of layouts point to.
-    _layouts: Vec<Box<PJRT_Layouts_MemoryLayout>>,
+    /// What the lists of layouts point to; it never grows.
+    _layouts: Vec<PJRT_Layouts_MemoryLayout>,
 }
 
 /// Serialized shardings: where each lies, and its size.
@@ -78,8 +78,7 @@ impl Sharded {
     ) -> Self {
         let tilings = tilings.as_ref();
         let layouts = of_ranks(parameters.iter().chain(results).copied());
-        let handles: Vec<Out<PJRT_Layouts_MemoryLayout>> =
-            layouts.iter().map(|layout| Out::of(&**layout)).collect();
+        let handles: Vec<Out<PJRT_Layouts_MemoryLayout>> = layouts.iter().map(Out::of).collect();
         let (argument_layouts, output_layouts) = handles.split_at(parameters.len());
         let lists = |tilings: Option<&Vec<Tiling>>, count: usize| match (tilings, participants) {
             (_, 1) => Lists::default(),

@@ -46,25 +46,21 @@ pub(super) fn number(element: ElementType) -> u32 {
 /// Operands or results.
 pub(super) struct Buffers {
     types: Vec<u32>,
+    /// To each of `_buffers`, which never grows.
     pointers: Vec<*mut c_void>,
-    _buffers: Vec<Box<XLA_FFI_Buffer>>,
+    _buffers: Vec<XLA_FFI_Buffer>,
     _dims: Vec<Vec<i64>>,
 }
 
 impl Buffers {
     /// Of parts with these shapes, at these addresses.
     pub(super) fn new(parts: impl Iterator<Item = (Shape, *mut c_void)>) -> Self {
-        let mut all = Buffers {
-            types: Vec::new(),
-            pointers: Vec::new(),
-            _buffers: Vec::new(),
-            _dims: Vec::new(),
-        };
+        let (mut all_dims, mut buffers) = (Vec::new(), Vec::new());
         for (shape, data) in parts {
             let array = shape.as_array();
             let mut dims: Vec<i64> = array
                 .map_or(Vec::new(), |array| array.dims().iter().map(|&dim| dim as i64).collect());
-            let mut buffer = Box::new(XLA_FFI_Buffer {
+            buffers.push(XLA_FFI_Buffer {
                 struct_size: size_of::<XLA_FFI_Buffer>(),
                 extension_start: ptr::null_mut(),
                 dtype: array.map_or(TOKEN, |array: &ArrayShape| number(array.element())),
@@ -72,12 +68,14 @@ impl Buffers {
                 rank: dims.len() as i64,
                 dims: dims.as_mut_ptr(),
             });
-            all.types.push(BUFFER);
-            all.pointers.push(ptr::from_mut(&mut *buffer).cast());
-            all._buffers.push(buffer);
-            all._dims.push(dims);
+            all_dims.push(dims);
         }
-        all
+        Buffers {
+            types: vec![BUFFER; buffers.len()],
+            pointers: buffers.iter_mut().map(|buffer| ptr::from_mut(buffer).cast()).collect(),
+            _buffers: buffers,
+            _dims: all_dims,
+        }
     }
 
     pub(super) fn args(&mut self) -> XLA_FFI_Args {
@@ -168,9 +166,10 @@ fn float(value: f64, ty: ElementType) -> Result<Vec<u8>> {
 /// Attributes in the order of their names, as handlers look for them.
 pub(super) struct Attributes {
     types: Vec<u32>,
+    /// To each of `_spans`, which never grows.
     names: Vec<*mut XLA_FFI_ByteSpan>,
     pointers: Vec<*mut c_void>,
-    _spans: Vec<Box<XLA_FFI_ByteSpan>>,
+    _spans: Vec<XLA_FFI_ByteSpan>,
     _texts: Vec<String>,
     _values: Vec<Kept>,
 }
@@ -179,27 +178,20 @@ impl Attributes {
     pub(super) fn new(dictionary: &Dictionary) -> Result<Self> {
         let mut entries: Vec<(&str, &Attribute)> = dictionary.iter().collect();
         entries.sort_by_key(|entry| entry.0);
-        let mut all = Attributes {
-            types: Vec::new(),
-            names: Vec::new(),
-            pointers: Vec::new(),
-            _spans: Vec::new(),
-            _texts: Vec::new(),
-            _values: Vec::new(),
-        };
-        for (name, value) in entries {
-            let name = name.to_owned();
-            let mut span = Box::new(XLA_FFI_ByteSpan { ptr: name.as_ptr(), len: name.len() });
-            let mut value = Kept::new(value)?;
-            let (ty, pointer) = value.pointer();
-            all.types.push(ty);
-            all.names.push(ptr::from_mut(&mut *span));
-            all.pointers.push(pointer);
-            all._spans.push(span);
-            all._texts.push(name);
-            all._values.push(value);
-        }
-        Ok(all)
+        let texts: Vec<String> = entries.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let span = |text: &String| XLA_FFI_ByteSpan { ptr: text.as_ptr(), len: text.len() };
+        let mut spans: Vec<XLA_FFI_ByteSpan> = texts.iter().map(span).collect();
+        let values = entries.iter().map(|(_, value)| Kept::new(value));
+        let mut values = values.collect::<Result<Vec<Kept>>>()?;
+        let (types, pointers) = values.iter_mut().map(Kept::pointer).unzip();
+        Ok(Attributes {
+            types,
+            names: spans.iter_mut().map(ptr::from_mut).collect(),
+            pointers,
+            _spans: spans,
+            _texts: texts,
+            _values: values,
+        })
     }
 
     pub(super) fn attrs(&mut self) -> XLA_FFI_Attrs {
