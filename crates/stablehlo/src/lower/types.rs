@@ -161,7 +161,7 @@ fn carried<'b>(element: &Type, bytes: &'b [u8]) -> Cow<'b, [u8]> {
     match element {
         Type::Float(float) if is_six_bits(*float) => {
             let value = |&byte: &u8| float_of_bits(byte.into(), *float).unwrap_or_default();
-            let narrow = |value| F8E4M3FN::from_number(Number::Float(value)).to_bits() as u8;
+            let narrow = |value| F8E4M3FN::from_number(Number::Float(value)).to_bits();
             bytes.iter().map(value).map(narrow).collect()
         }
         _ => bytes.into(),

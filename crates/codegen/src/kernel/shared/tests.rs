@@ -157,6 +157,13 @@ fn units_hold_what_they_touch() {
     assert!(rows(100, true, 0).check_units(0, 200).is_err());
     assert_eq!(lanes(1000, 0).check_units(1, 4), Ok(()));
     assert!(lanes(1000, 1).check_units(0, 4).is_err());
+    // One piece has all units, without a loop that says which.
+    let one = kernel(4, |b, from, to| {
+        b.set_range(1, 1);
+        let some = b.load(Mem::F32, at(from, 0, &[], 0), None);
+        b.store(some, Mem::F32, at(to, 0, &[], 0), None);
+    });
+    assert_eq!(one.check_units(1, 4), Ok(()));
 }
 
 #[test]
