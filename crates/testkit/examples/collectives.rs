@@ -25,7 +25,7 @@ fn main() -> ExitCode {
             for replicas in [1, 2, 4, 8] {
                 for seed in seed..seed.saturating_add(count) {
                     let counts = Counts { replicas, partitions: 1 };
-                    print!("{}// -----\n", program(kind, element, counts, seed).case());
+                    println!("{}// -----", program(kind, element, counts, seed).case());
                 }
             }
         }
