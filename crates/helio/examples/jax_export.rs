@@ -90,7 +90,7 @@ fn train(step: &Model) -> Result<(Named, Vec<f32>), Error> {
     let y: Vec<f32> = floats(&x).iter().map(|x| x.sin()).collect();
     let y = Literal::from(Array::new([64, 1], y)?);
     let mut losses = Vec::new();
-    for _ in 0..500 {
+    for _ in 0..2000 {
         let mut arguments = parameters.clone();
         arguments.insert("x".to_owned(), x.clone());
         arguments.insert("y".to_owned(), y.clone());

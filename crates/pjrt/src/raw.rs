@@ -248,7 +248,7 @@ unsafe impl Send for Address {}
 // SAFETY: as a number, it may be looked at from any thread.
 unsafe impl Sync for Address {}
 
-/// Bytes that the caller frees with [`free_bytes`].
+/// Bytes that the caller frees with `free_bytes`.
 #[derive(Debug)]
 pub struct PJRT_Bytes {
     _bytes: Vec<u8>,

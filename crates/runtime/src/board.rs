@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 /// Where the members of a group lend each other bytes. Members are numbered; each comes as often as
 /// all others, and each time reads what all have brought.
 ///
-/// A visit has four steps, which [`Place::progress`] counts: a member comes and shows its slices;
+/// A visit has four steps, which `Place::progress` counts: a member comes and shows its slices;
 /// waits until all have come; reads; and waits until all have read. Only then do its slices belong to
 /// it alone again.
 pub struct Board {
