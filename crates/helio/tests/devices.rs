@@ -403,3 +403,46 @@ fn programs_launched_at_once_do_not_lock_each_other() {
     race(2, 10_000);
     race(4, 200);
 }
+
+/// Reductions of large arrays, in pieces that each participant folds for all: what each gives is in the
+/// order of the group, 2, 0, 1, for every size and for several operands.
+#[test]
+fn large_reductions_are_folded_in_pieces_in_the_order_of_the_group() {
+    // 16 MiB and more are written past the cache.
+    for sizes in [[3, 70_001], [65_536, 131_073], [300_000, 4_200_001]] {
+        let client = client(3);
+        let [a, b] = sizes;
+        let text = format!(
+            "sub {{ a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] subtract(a, b) }}
+             ENTRY e {{ x = f32[{a}] parameter(0) y = f32[{b}] parameter(1)
+               ROOT r = (f32[{a}], f32[{b}]) all-reduce(x, y), to_apply=sub, replica_groups={{{{2,0,1}}}} }}"
+        );
+        let program = compile(&client, Backend::Cpu, &[0, 1, 2], &text);
+        assert!(program.interpreted().is_empty(), "{:?}", program.interpreted());
+        let value =
+            |replica: usize, i: usize| ((i % 1000 + 1) * [10_000, 3, 100_000][replica]) as f32;
+        let given = |replica: usize| {
+            sizes.map(|size| {
+                let values: Vec<f32> = (0..size).map(|i| value(replica, i)).collect();
+                floats(&client, replica, &values)
+            })
+        };
+        let buffers = [0, 1, 2].map(given);
+        let args: Vec<Vec<&Buffer>> = buffers.iter().map(|own| own.iter().collect()).collect();
+        // Twice: what is kept from the first time serves the second.
+        for _ in 0..2 {
+            let executions = program.execute_all(&args, &ExecuteOptions::default());
+            for execution in executions.expect("it runs") {
+                for (output, size) in execution.outputs.iter().zip(sizes) {
+                    let found = values(output);
+                    assert_eq!(found.len(), size);
+                    let wrong = found
+                        .iter()
+                        .enumerate()
+                        .find(|&(i, &found)| found != value(2, i) - value(0, i) - value(1, i));
+                    assert_eq!(wrong, None, "of {size}");
+                }
+            }
+        }
+    }
+}

@@ -26,4 +26,4 @@ mod stream;
 pub mod window;
 
 pub use fold_code::FoldCode;
-pub use stream::STREAM_BYTES;
+pub use stream::{STREAM_BYTES, copy_past_cache};

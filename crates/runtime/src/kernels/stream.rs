@@ -39,6 +39,19 @@ pub(super) unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
+/// Copies bytes past the cache, into which nobody is going to look soon. They are in place for other
+/// threads when it returns.
+///
+/// # Panics
+///
+/// If the slices have different lengths.
+pub fn copy_past_cache(from: &[u8], to: &mut [u8]) {
+    assert_eq!(from.len(), to.len(), "as many bytes as there is room for");
+    // SAFETY: both slices have this length, and one that may be written overlaps no other.
+    unsafe { copy(from.as_ptr(), to.as_mut_ptr(), from.len()) };
+    finish();
+}
+
 /// Ends a task that has written past the cache.
 pub(super) fn finish() {
     #[cfg(target_arch = "x86_64")]

@@ -22,6 +22,28 @@ pub(in crate::plan) struct ScalarFold {
 pub(in crate::plan) struct Room {
     operands: [Block; 2],
     results: [Block; 2],
+    /// What is exchanged piece by piece, once that has been done.
+    pieces: Option<[Block; 2]>,
+}
+
+impl Room {
+    /// Two blocks for pieces of so many bytes, those of the last time if there are any. Errors:
+    /// `ResourceExhausted`.
+    pub(in crate::plan) fn take_pieces(
+        &mut self,
+        memory: &Memory,
+        bytes: usize,
+    ) -> Result<[Block; 2]> {
+        match self.pieces.take().filter(|[block, _]| block.as_slice().len() >= bytes) {
+            Some(pieces) => Ok(pieces),
+            None => Ok([memory.allocate(bytes)?, memory.allocate(bytes)?]),
+        }
+    }
+
+    /// Keeps them for the next time.
+    pub(in crate::plan) fn keep_pieces(&mut self, pieces: [Block; 2]) {
+        self.pieces = Some(pieces);
+    }
 }
 
 impl Planner<'_> {
@@ -60,7 +82,7 @@ impl ScalarFold {
     /// Room for [`ScalarFold::fold`]. Errors: `ResourceExhausted`.
     pub(in crate::plan) fn room(&self, memory: &Memory) -> Result<Room> {
         let block = || memory.allocate(self.piece_bytes());
-        Ok(Room { operands: [block()?, block()?], results: [block()?, block()?] })
+        Ok(Room { operands: [block()?, block()?], results: [block()?, block()?], pieces: None })
     }
 
     /// The bytes of what is folded at once.
@@ -124,7 +146,7 @@ impl ScalarFold {
         to: &mut [u8],
         room: &mut Room,
     ) -> Result<()> {
-        let Room { operands: [folded, given], results: [after, _] } = room;
+        let Room { operands: [folded, given], results: [after, _], .. } = room;
         folded.as_mut_slice()[..to.len()].copy_from_slice(pieces(0));
         for i in 1..count {
             given.as_mut_slice()[..to.len()].copy_from_slice(pieces(i));

@@ -1,28 +1,48 @@
 //! Reductions over participants, always in the order of the group.
 //!
-//! Small arrays each participant folds whole. Large ones are cut: each folds its part of what all give,
-//! into its own result, then takes the other parts from those who have folded them. That reads and folds
-//! a fraction of what all have, and gives the same bits.
+//! Small arrays each participant folds whole. Large ones are cut: in rounds, each folds a piece of its own
+//! of what all give, into a buffer that stays in its cache, and copies the pieces of all into its result.
+//! So each reads about as much as it has and writes its result once, folds a fraction, and gets the same
+//! bits.
 
 use std::ops::Range;
 
 use helio_ir::Result;
+use helio_runtime::Memory;
+use helio_runtime::kernels::{STREAM_BYTES, copy_past_cache};
 use smallvec::SmallVec;
 
 use super::perform::Site;
 use crate::plan::bind::{Room, ScalarFold};
 
-/// The bytes of all operands from which on they are cut: another meeting costs about as much as it
-/// takes to read them.
+/// The bytes of an operand from which on it is cut: another meeting costs about as much as it takes to
+/// read them.
 const CUT_BYTES: usize = 256 << 10;
 
-impl Site<'_> {
-    /// Whether the participants fold parts. All decide alike, by the sizes of the operands.
-    pub(super) fn is_worth_cutting(&self, inputs: &[&[u8]]) -> bool {
-        let bytes: usize = inputs.iter().map(|input| input.len()).sum();
-        self.group.len() > 1 && bytes >= CUT_BYTES
-    }
+/// The most bytes of a piece: two of them stay in the nearer caches of a processor.
+const PIECE_BYTES: usize = 256 << 10;
 
+/// What the participants fold between two meetings: of one operand, a piece each.
+#[derive(Clone, Copy)]
+struct Round {
+    operand: usize,
+    /// Where the pieces begin.
+    begin: usize,
+    /// Where the operand ends.
+    end: usize,
+    /// The bytes of each piece but the last.
+    piece: usize,
+}
+
+impl Round {
+    /// The piece of the participant at a position.
+    fn piece(&self, position: usize) -> Range<usize> {
+        let at = |position: usize| self.end.min(self.begin + position * self.piece);
+        at(position)..at(position + 1)
+    }
+}
+
+impl Site<'_> {
     /// Folds blocks of all, or of each block this participant's one of `parts`.
     pub(super) fn fold_whole(
         &self,
@@ -48,68 +68,82 @@ impl Site<'_> {
         })
     }
 
-    /// Folds this participant's part of what all give, and takes the other parts from the others.
-    pub(super) fn fold_in_parts(
+    /// Whether operands are cut. All participants decide alike, by sizes.
+    pub(super) fn is_cut(&self, inputs: &[&[u8]]) -> bool {
+        self.group.len() > 1 && inputs.iter().any(|input| input.len() >= CUT_BYTES)
+    }
+
+    /// Folds large operands piece by piece, small ones whole. Errors: those of the exchange; memory.
+    pub(super) fn fold_in_pieces(
         &self,
         fold: &ScalarFold,
         room: &mut Room,
+        memory: &Memory,
         inputs: &[&[u8]],
         outputs: &mut [&mut [u8]],
     ) -> Result<()> {
         let count = self.group.len();
-        self.meet(inputs, &mut |given| {
-            self.check(given, inputs)?;
-            for (i, output) in outputs.iter_mut().enumerate() {
-                let part = part(fold, output.len(), self.me, count);
-                let theirs = |position: usize| &given.of(position)[i][part.clone()];
-                fold.fold(count, theirs, &mut output[part.clone()], room)?;
-            }
-            Ok(())
-        })?;
-        let mut mine = SmallVec::<[&[u8]; 4]>::new();
-        let mut others = SmallVec::<[[&mut [u8]; 2]; 4]>::new();
-        for output in outputs {
-            let part = part(fold, output.len(), self.me, count);
-            let (before, rest) = output.split_at_mut(part.start);
-            let (own, after) = rest.split_at_mut(part.len());
-            mine.push(own);
-            others.push([before, after]);
-        }
-        self.meet(&mine, &mut |given| {
-            for (i, [before, after]) in others.iter_mut().enumerate() {
-                let end = before.len() + mine[i].len();
-                let whole = end + after.len();
-                for position in (0..count).filter(|&position| position != self.me) {
-                    let part = part(fold, whole, position, count);
-                    let to = match position < self.me {
-                        true => &mut before[part.clone()],
-                        false => &mut after[part.start - end..part.end - end],
-                    };
-                    let theirs = given.of(position).get(i).copied().unwrap_or_default();
-                    self.check_part(position, theirs.len(), to.len())?;
-                    to.copy_from_slice(theirs);
+        let mut pieces = room.take_pieces(memory, PIECE_BYTES)?;
+        let mut rounds = rounds(fold, inputs, count);
+        let (mut before, mut now) = (None, rounds.next());
+        let mut is_first = true;
+        // In a meeting all fold the pieces of one round and copy those of the round before.
+        while is_first || before.is_some() {
+            let [folded, folding] = &mut pieces;
+            let mut mine = SmallVec::<[&[u8]; 8]>::from_slice(inputs);
+            mine.push(folded.as_slice());
+            self.meet(&mine, &mut |given| {
+                self.check(given, &mine)?;
+                let operand = |i: usize| move |position: usize| given.of(position)[i];
+                if is_first {
+                    let small = |i: &usize| inputs[*i].len() < CUT_BYTES;
+                    for i in (0..inputs.len()).filter(small) {
+                        fold.fold(count, operand(i), outputs[i], room)?;
+                    }
                 }
-            }
-            Ok(())
-        })
-    }
-
-    fn check_part(&self, position: usize, found: usize, want: usize) -> Result<()> {
-        if found == want {
-            return Ok(());
+                if let Some(round) = now {
+                    let piece = round.piece(self.me);
+                    let theirs = |position| &operand(round.operand)(position)[piece.clone()];
+                    let to = &mut folding.as_mut_slice()[..piece.len()];
+                    fold.fold(count, theirs, to, room)?;
+                }
+                if let Some(round) = before {
+                    let round: Round = round;
+                    let output = &mut *outputs[round.operand];
+                    let is_large = output.len() >= STREAM_BYTES;
+                    for position in 0..count {
+                        let to = &mut output[round.piece(position)];
+                        let theirs = &operand(inputs.len())(position)[..to.len()];
+                        match is_large {
+                            true => copy_past_cache(theirs, to),
+                            false => to.copy_from_slice(theirs),
+                        }
+                    }
+                }
+                Ok(())
+            })?;
+            drop(mine);
+            pieces.swap(0, 1);
+            (before, now, is_first) = (now, rounds.next(), false);
         }
-        let who = self.group[position];
-        Err(helio_ir::Error::invalid(format!(
-            "{who} gave {found} bytes for its part, which has {want}"
-        )))
+        room.keep_pieces(pieces);
+        Ok(())
     }
 }
 
-/// The bytes that the participant at a position folds, of an array of `bytes`: whole pieces of those that
-/// are folded at once.
-fn part(fold: &ScalarFold, bytes: usize, position: usize, count: usize) -> Range<usize> {
-    let piece = fold.piece_bytes();
-    let pieces = bytes.div_ceil(piece);
-    let at = |position: usize| (pieces * position / count * piece).min(bytes);
-    at(position)..at(position + 1)
+/// The rounds for all operands that are cut.
+fn rounds(
+    fold: &ScalarFold,
+    inputs: &[&[u8]],
+    count: usize,
+) -> impl Iterator<Item = Round> + use<> {
+    let unit = fold.piece_bytes();
+    let sizes: SmallVec<[usize; 8]> = inputs.iter().map(|input| input.len()).collect();
+    sizes.into_iter().enumerate().filter(|&(_, end)| end >= CUT_BYTES).flat_map(
+        move |(operand, end)| {
+            let share = end.div_ceil(count).next_multiple_of(unit);
+            let piece = share.min(PIECE_BYTES);
+            (0..end).step_by(piece * count).map(move |begin| Round { operand, begin, end, piece })
+        },
+    )
 }

@@ -95,8 +95,8 @@ impl Collective {
         let site = Site { run, place: self, group, me: *me, memo };
         match (&self.kind, room) {
             (Kind::Fold { fold, is_scattered }, Some(room)) => {
-                if !is_scattered && site.is_worth_cutting(inputs) {
-                    return site.fold_in_parts(fold, room, inputs, outputs);
+                if !is_scattered && site.is_cut(inputs) {
+                    return site.fold_in_pieces(fold, room, run.memory, inputs, outputs);
                 }
                 let parts = if *is_scattered { group.len() } else { 1 };
                 site.fold_whole(fold, room, parts, inputs, outputs)
