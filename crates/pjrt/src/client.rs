@@ -171,8 +171,15 @@ fn client_options(given: &[(String, Value)]) -> Result<ClientOptions> {
                 helio::memory::set_limit_bytes(bytes);
                 options.memory_limit = Some(bytes);
             }
-            // What JAX gives to every plugin when there are several processes.
-            "node_id" | "num_nodes" => {}
+            // What JAX gives to every plugin when its distributed service is there.
+            "num_nodes" => {
+                let count = number()?;
+                if count > 1 {
+                    let detail = format!("a client is for one process, not for {count} ({name})");
+                    return Err(Error::unimplemented(detail));
+                }
+            }
+            "node_id" => {}
             _ => {
                 let known = "num_devices, threads, memory";
                 return Err(Error::invalid(format!(
