@@ -12,40 +12,8 @@ use crate::raw::{Function, In, Layout, Out};
 
 pub const PJRT_API_MAJOR: i32 = 0;
 pub const PJRT_API_MINOR: i32 = 114;
-pub const PJRT_AsyncHostToDeviceTransferManager_AddMetadata: u32 = 109;
-pub const PJRT_AsyncHostToDeviceTransferManager_BufferCount: u32 = 106;
-pub const PJRT_AsyncHostToDeviceTransferManager_BufferSize: u32 = 107;
-pub const PJRT_AsyncHostToDeviceTransferManager_Destroy: u32 = 101;
-pub const PJRT_AsyncHostToDeviceTransferManager_Device: u32 = 105;
-pub const PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer: u32 = 104;
-pub const PJRT_AsyncHostToDeviceTransferManager_SetBufferError: u32 = 108;
-pub const PJRT_AsyncHostToDeviceTransferManager_TransferData: u32 = 102;
-pub const PJRT_AsyncHostToDeviceTransferManager_TransferLiteral: u32 = 119;
-pub const PJRT_AsyncTrackingEvent_Destroy: u32 = 123;
-pub const PJRT_Buffer_Bitcast: u32 = 131;
-pub const PJRT_Buffer_CopyRawToHost: u32 = 100;
-pub const PJRT_Buffer_CopyRawToHostFuture: u32 = 120;
-pub const PJRT_Buffer_CopyToDevice: u32 = 69;
-pub const PJRT_Buffer_CopyToMemory: u32 = 92;
-pub const PJRT_Buffer_DecreaseExternalReferenceCount: u32 = 75;
-pub const PJRT_Buffer_Delete: u32 = 67;
-pub const PJRT_Buffer_Destroy: u32 = 58;
-pub const PJRT_Buffer_Device: u32 = 65;
-pub const PJRT_Buffer_Dimensions: u32 = 60;
-pub const PJRT_Buffer_DonateWithControlDependency: u32 = 125;
-pub const PJRT_Buffer_DynamicDimensionIndices: u32 = 62;
-pub const PJRT_Buffer_ElementType: u32 = 59;
-pub const PJRT_Buffer_GetMemoryLayout: u32 = 63;
-pub const PJRT_Buffer_IncreaseExternalReferenceCount: u32 = 74;
-pub const PJRT_Buffer_IsDeleted: u32 = 68;
-pub const PJRT_Buffer_IsOnCpu: u32 = 71;
-pub const PJRT_Buffer_Memory: u32 = 66;
 pub const PJRT_Buffer_MemoryLayout_Type_Strides: u32 = 1;
 pub const PJRT_Buffer_MemoryLayout_Type_Tiled: u32 = 0;
-pub const PJRT_Buffer_OnDeviceSizeInBytes: u32 = 64;
-pub const PJRT_Buffer_OpaqueDeviceMemoryDataPointer: u32 = 76;
-pub const PJRT_Buffer_ReadyEvent: u32 = 72;
-pub const PJRT_Buffer_ToHostBuffer: u32 = 70;
 pub const PJRT_Buffer_Type_BF16: u32 = 13;
 pub const PJRT_Buffer_Type_C128: u32 = 15;
 pub const PJRT_Buffer_Type_C64: u32 = 14;
@@ -80,60 +48,12 @@ pub const PJRT_Buffer_Type_U32: u32 = 8;
 pub const PJRT_Buffer_Type_U4: u32 = 22;
 pub const PJRT_Buffer_Type_U64: u32 = 9;
 pub const PJRT_Buffer_Type_U8: u32 = 6;
-pub const PJRT_Buffer_UnpaddedDimensions: u32 = 61;
-pub const PJRT_Buffer_UnsafePointer: u32 = 73;
 pub const PJRT_COLLECTIVES_COLLECTIVE_OP_KIND_CROSS_MODULE: u32 = 0;
 pub const PJRT_COLLECTIVES_COLLECTIVE_OP_KIND_CROSS_REPLICA: u32 = 1;
 pub const PJRT_COLLECTIVES_REDUCTION_MAX: u32 = 3;
 pub const PJRT_COLLECTIVES_REDUCTION_MIN: u32 = 2;
 pub const PJRT_COLLECTIVES_REDUCTION_PRODUCT: u32 = 1;
 pub const PJRT_COLLECTIVES_REDUCTION_SUM: u32 = 0;
-pub const PJRT_Client_AddressableDevices: u32 = 16;
-pub const PJRT_Client_AddressableMemories: u32 = 19;
-pub const PJRT_Client_BufferFromHostBuffer: u32 = 22;
-pub const PJRT_Client_Compile: u32 = 20;
-pub const PJRT_Client_Create: u32 = 10;
-pub const PJRT_Client_CreateAliasBuffer: u32 = 115;
-pub const PJRT_Client_CreateBuffersForAsyncHostToDevice: u32 = 103;
-pub const PJRT_Client_CreateErrorBuffer: u32 = 118;
-pub const PJRT_Client_CreateUninitializedBuffer: u32 = 112;
-pub const PJRT_Client_CreateViewOfDeviceBuffer: u32 = 93;
-pub const PJRT_Client_DefaultDeviceAssignment: u32 = 21;
-pub const PJRT_Client_Destroy: u32 = 11;
-pub const PJRT_Client_Devices: u32 = 15;
-pub const PJRT_Client_DmaMap: u32 = 110;
-pub const PJRT_Client_DmaUnmap: u32 = 111;
-pub const PJRT_Client_FulfillAliasBuffer: u32 = 116;
-pub const PJRT_Client_Load: u32 = 129;
-pub const PJRT_Client_LookupAddressableDevice: u32 = 18;
-pub const PJRT_Client_LookupDevice: u32 = 17;
-pub const PJRT_Client_PlatformName: u32 = 12;
-pub const PJRT_Client_PlatformVersion: u32 = 14;
-pub const PJRT_Client_ProcessIndex: u32 = 13;
-pub const PJRT_Client_TopologyDescription: u32 = 95;
-pub const PJRT_Client_UpdateGlobalProcessInfo: u32 = 113;
-pub const PJRT_Compile: u32 = 89;
-pub const PJRT_CopyToDeviceStream_AddChunk: u32 = 78;
-pub const PJRT_CopyToDeviceStream_CurrentBytes: u32 = 81;
-pub const PJRT_CopyToDeviceStream_Destroy: u32 = 77;
-pub const PJRT_CopyToDeviceStream_GranuleSize: u32 = 80;
-pub const PJRT_CopyToDeviceStream_TotalBytes: u32 = 79;
-pub const PJRT_DeviceDescription_Attributes: u32 = 25;
-pub const PJRT_DeviceDescription_DebugString: u32 = 27;
-pub const PJRT_DeviceDescription_Id: u32 = 23;
-pub const PJRT_DeviceDescription_Kind: u32 = 26;
-pub const PJRT_DeviceDescription_ProcessIndex: u32 = 24;
-pub const PJRT_DeviceDescription_ToString: u32 = 28;
-pub const PJRT_Device_AddressableMemories: u32 = 32;
-pub const PJRT_Device_ClearMemoryStats: u32 = 135;
-pub const PJRT_Device_CreateAsyncTrackingEvent: u32 = 122;
-pub const PJRT_Device_DefaultMemory: u32 = 33;
-pub const PJRT_Device_GetAttributes: u32 = 128;
-pub const PJRT_Device_GetDescription: u32 = 29;
-pub const PJRT_Device_IsAddressable: u32 = 30;
-pub const PJRT_Device_LocalHardwareId: u32 = 31;
-pub const PJRT_Device_MemoryStats: u32 = 34;
-pub const PJRT_Device_PoisonExecution: u32 = 121;
 pub const PJRT_Error_Code_ABORTED: u32 = 10;
 pub const PJRT_Error_Code_ALREADY_EXISTS: u32 = 6;
 pub const PJRT_Error_Code_CANCELLED: u32 = 1;
@@ -151,36 +71,6 @@ pub const PJRT_Error_Code_UNAUTHENTICATED: u32 = 16;
 pub const PJRT_Error_Code_UNAVAILABLE: u32 = 14;
 pub const PJRT_Error_Code_UNIMPLEMENTED: u32 = 12;
 pub const PJRT_Error_Code_UNKNOWN: u32 = 2;
-pub const PJRT_Error_Destroy: u32 = 0;
-pub const PJRT_Error_ForEachPayload: u32 = 132;
-pub const PJRT_Error_GetCode: u32 = 2;
-pub const PJRT_Error_Message: u32 = 1;
-pub const PJRT_Event_Await: u32 = 8;
-pub const PJRT_Event_Create: u32 = 126;
-pub const PJRT_Event_Destroy: u32 = 5;
-pub const PJRT_Event_Error: u32 = 7;
-pub const PJRT_Event_IsReady: u32 = 6;
-pub const PJRT_Event_OnReady: u32 = 9;
-pub const PJRT_Event_Set: u32 = 127;
-pub const PJRT_Executable_DeserializeAndLoad: u32 = 56;
-pub const PJRT_Executable_Destroy: u32 = 40;
-pub const PJRT_Executable_Fingerprint: u32 = 94;
-pub const PJRT_Executable_GetCompileOptions: u32 = 124;
-pub const PJRT_Executable_GetCompiledMemoryStats: u32 = 96;
-pub const PJRT_Executable_GetCostAnalysis: u32 = 46;
-pub const PJRT_Executable_Name: u32 = 41;
-pub const PJRT_Executable_NumOutputs: u32 = 44;
-pub const PJRT_Executable_NumPartitions: u32 = 43;
-pub const PJRT_Executable_NumReplicas: u32 = 42;
-pub const PJRT_Executable_OptimizedProgram: u32 = 48;
-pub const PJRT_Executable_OutputDimensions: u32 = 91;
-pub const PJRT_Executable_OutputElementTypes: u32 = 90;
-pub const PJRT_Executable_OutputMemoryKinds: u32 = 47;
-pub const PJRT_Executable_ParameterMemoryKinds: u32 = 134;
-pub const PJRT_Executable_Serialize: u32 = 49;
-pub const PJRT_Executable_SizeOfGeneratedCodeInBytes: u32 = 45;
-pub const PJRT_ExecuteContext_Create: u32 = 98;
-pub const PJRT_ExecuteContext_Destroy: u32 = 99;
 pub const PJRT_Extension_Type_AbiVersion: u32 = 20;
 pub const PJRT_Extension_Type_Callback: u32 = 14;
 pub const PJRT_Extension_Type_Collectives: u32 = 21;
@@ -210,44 +100,16 @@ pub const PJRT_HostBufferSemantics_kImmutableOnlyDuringCall: u32 = 0;
 pub const PJRT_HostBufferSemantics_kImmutableUntilTransferCompletes: u32 = 1;
 pub const PJRT_HostBufferSemantics_kImmutableZeroCopy: u32 = 2;
 pub const PJRT_HostBufferSemantics_kMutableZeroCopy: u32 = 3;
-pub const PJRT_LoadedExecutable_AddressableDeviceLogicalIds: u32 = 130;
-pub const PJRT_LoadedExecutable_AddressableDevices: u32 = 52;
-pub const PJRT_LoadedExecutable_Delete: u32 = 53;
-pub const PJRT_LoadedExecutable_Destroy: u32 = 50;
-pub const PJRT_LoadedExecutable_Execute: u32 = 55;
-pub const PJRT_LoadedExecutable_Fingerprint: u32 = 57;
-pub const PJRT_LoadedExecutable_GetDeviceAssignment: u32 = 117;
-pub const PJRT_LoadedExecutable_GetExecutable: u32 = 51;
-pub const PJRT_LoadedExecutable_IsDeleted: u32 = 54;
-pub const PJRT_Memory_AddressableByDevices: u32 = 39;
-pub const PJRT_Memory_DebugString: u32 = 37;
-pub const PJRT_Memory_Id: u32 = 35;
-pub const PJRT_Memory_Kind: u32 = 36;
-pub const PJRT_Memory_Kind_Id: u32 = 97;
-pub const PJRT_Memory_ToString: u32 = 38;
 pub const PJRT_NamedValue_kBool: u32 = 4;
 pub const PJRT_NamedValue_kFloat: u32 = 3;
 pub const PJRT_NamedValue_kInt64: u32 = 1;
 pub const PJRT_NamedValue_kInt64List: u32 = 2;
 pub const PJRT_NamedValue_kString: u32 = 0;
-pub const PJRT_Plugin_Attributes: u32 = 4;
-pub const PJRT_Plugin_Initialize: u32 = 3;
 pub const PJRT_ProcessState_kConnected: u32 = 3;
 pub const PJRT_ProcessState_kDisconnected: u32 = 2;
 pub const PJRT_ProcessState_kError: u32 = 4;
 pub const PJRT_ProcessState_kUninitialized: u32 = 1;
 pub const PJRT_ProcessState_kUnspecified: u32 = 0;
-pub const PJRT_TopologyDescription_Attributes: u32 = 88;
-pub const PJRT_TopologyDescription_Create: u32 = 82;
-pub const PJRT_TopologyDescription_Deserialize: u32 = 114;
-pub const PJRT_TopologyDescription_Destroy: u32 = 83;
-pub const PJRT_TopologyDescription_Fingerprint: u32 = 133;
-pub const PJRT_TopologyDescription_GetDeviceDescriptions: u32 = 86;
-pub const PJRT_TopologyDescription_GetMemorySpaceKindIds: u32 = 137;
-pub const PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace: u32 = 136;
-pub const PJRT_TopologyDescription_PlatformName: u32 = 84;
-pub const PJRT_TopologyDescription_PlatformVersion: u32 = 85;
-pub const PJRT_TopologyDescription_Serialize: u32 = 87;
 
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -2801,10 +2663,8 @@ pub struct PJRT_Layouts_Extension {
         Function<PJRT_Layouts_PJRT_Topology_GetDefaultLayout_Args>,
     pub PJRT_Layouts_PJRT_Executable_GetOutputLayouts:
         Function<PJRT_Layouts_PJRT_Executable_GetOutputLayouts_Args>,
-    pub PJRT_Layouts_PJRT_Executable_GetParameterLayouts: unsafe extern "C" fn(
-        *mut PJRT_Layouts_PJRT_Executable_GetParameterLayouts_Args,
-    )
-        -> Out<PJRT_Error>,
+    pub PJRT_Layouts_PJRT_Executable_GetParameterLayouts:
+        Function<PJRT_Layouts_PJRT_Executable_GetParameterLayouts_Args>,
 }
 
 const _: () = assert!(size_of::<PJRT_Layouts_Extension>() == 80);
@@ -3424,14 +3284,10 @@ unsafe impl Layout for PJRT_ShapeSpec {
 #[derive(Clone, Copy)]
 pub struct PJRT_Shardings_Extension {
     pub base: PJRT_Extension_Base,
-    pub PJRT_Shardings_PJRT_Executable_ParameterShardings: unsafe extern "C" fn(
-        *mut PJRT_Shardings_PJRT_Executable_ParameterShardings_Args,
-    )
-        -> Out<PJRT_Error>,
-    pub PJRT_Shardings_PJRT_Executable_OutputShardings: unsafe extern "C" fn(
-        *mut PJRT_Shardings_PJRT_Executable_OutputShardings_Args,
-    )
-        -> Out<PJRT_Error>,
+    pub PJRT_Shardings_PJRT_Executable_ParameterShardings:
+        Function<PJRT_Shardings_PJRT_Executable_ParameterShardings_Args>,
+    pub PJRT_Shardings_PJRT_Executable_OutputShardings:
+        Function<PJRT_Shardings_PJRT_Executable_OutputShardings_Args>,
 }
 
 const _: () = assert!(size_of::<PJRT_Shardings_Extension>() == 40);
@@ -3825,10 +3681,8 @@ pub struct PJRT_Api {
     pub PJRT_TopologyDescription_PlatformName: Function<PJRT_TopologyDescription_PlatformName_Args>,
     pub PJRT_TopologyDescription_PlatformVersion:
         Function<PJRT_TopologyDescription_PlatformVersion_Args>,
-    pub PJRT_TopologyDescription_GetDeviceDescriptions: unsafe extern "C" fn(
-        *mut PJRT_TopologyDescription_GetDeviceDescriptions_Args,
-    )
-        -> Out<PJRT_Error>,
+    pub PJRT_TopologyDescription_GetDeviceDescriptions:
+        Function<PJRT_TopologyDescription_GetDeviceDescriptions_Args>,
     pub PJRT_TopologyDescription_Serialize: Function<PJRT_TopologyDescription_Serialize_Args>,
     pub PJRT_TopologyDescription_Attributes: Function<PJRT_TopologyDescription_Attributes_Args>,
     pub PJRT_Compile: Function<PJRT_Compile_Args>,
@@ -3846,30 +3700,22 @@ pub struct PJRT_Api {
     pub PJRT_Buffer_CopyRawToHost: Function<PJRT_Buffer_CopyRawToHost_Args>,
     pub PJRT_AsyncHostToDeviceTransferManager_Destroy:
         Function<PJRT_AsyncHostToDeviceTransferManager_Destroy_Args>,
-    pub PJRT_AsyncHostToDeviceTransferManager_TransferData: unsafe extern "C" fn(
-        *mut PJRT_AsyncHostToDeviceTransferManager_TransferData_Args,
-    )
-        -> Out<PJRT_Error>,
+    pub PJRT_AsyncHostToDeviceTransferManager_TransferData:
+        Function<PJRT_AsyncHostToDeviceTransferManager_TransferData_Args>,
     pub PJRT_Client_CreateBuffersForAsyncHostToDevice:
         Function<PJRT_Client_CreateBuffersForAsyncHostToDevice_Args>,
     pub PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer:
         Function<PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer_Args>,
     pub PJRT_AsyncHostToDeviceTransferManager_Device:
         Function<PJRT_AsyncHostToDeviceTransferManager_Device_Args>,
-    pub PJRT_AsyncHostToDeviceTransferManager_BufferCount: unsafe extern "C" fn(
-        *mut PJRT_AsyncHostToDeviceTransferManager_BufferCount_Args,
-    )
-        -> Out<PJRT_Error>,
-    pub PJRT_AsyncHostToDeviceTransferManager_BufferSize: unsafe extern "C" fn(
-        *mut PJRT_AsyncHostToDeviceTransferManager_BufferSize_Args,
-    )
-        -> Out<PJRT_Error>,
+    pub PJRT_AsyncHostToDeviceTransferManager_BufferCount:
+        Function<PJRT_AsyncHostToDeviceTransferManager_BufferCount_Args>,
+    pub PJRT_AsyncHostToDeviceTransferManager_BufferSize:
+        Function<PJRT_AsyncHostToDeviceTransferManager_BufferSize_Args>,
     pub PJRT_AsyncHostToDeviceTransferManager_SetBufferError:
         Function<PJRT_AsyncHostToDeviceTransferManager_SetBufferError_Args>,
-    pub PJRT_AsyncHostToDeviceTransferManager_AddMetadata: unsafe extern "C" fn(
-        *mut PJRT_AsyncHostToDeviceTransferManager_AddMetadata_Args,
-    )
-        -> Out<PJRT_Error>,
+    pub PJRT_AsyncHostToDeviceTransferManager_AddMetadata:
+        Function<PJRT_AsyncHostToDeviceTransferManager_AddMetadata_Args>,
     pub PJRT_Client_DmaMap: Function<PJRT_Client_DmaMap_Args>,
     pub PJRT_Client_DmaUnmap: Function<PJRT_Client_DmaUnmap_Args>,
     pub PJRT_Client_CreateUninitializedBuffer: Function<PJRT_Client_CreateUninitializedBuffer_Args>,
@@ -3893,10 +3739,8 @@ pub struct PJRT_Api {
     pub PJRT_Event_Set: Function<PJRT_Event_Set_Args>,
     pub PJRT_Device_GetAttributes: Function<PJRT_Device_GetAttributes_Args>,
     pub PJRT_Client_Load: Function<PJRT_Client_Load_Args>,
-    pub PJRT_LoadedExecutable_AddressableDeviceLogicalIds: unsafe extern "C" fn(
-        *mut PJRT_LoadedExecutable_AddressableDeviceLogicalIds_Args,
-    )
-        -> Out<PJRT_Error>,
+    pub PJRT_LoadedExecutable_AddressableDeviceLogicalIds:
+        Function<PJRT_LoadedExecutable_AddressableDeviceLogicalIds_Args>,
     pub PJRT_Buffer_Bitcast: Function<PJRT_Buffer_Bitcast_Args>,
     pub PJRT_Error_ForEachPayload: Function<PJRT_Error_ForEachPayload_Args>,
     pub PJRT_TopologyDescription_Fingerprint: Function<PJRT_TopologyDescription_Fingerprint_Args>,
@@ -3904,10 +3748,8 @@ pub struct PJRT_Api {
     pub PJRT_Device_ClearMemoryStats: Function<PJRT_Device_ClearMemoryStats_Args>,
     pub PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace:
         Function<PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace_Args>,
-    pub PJRT_TopologyDescription_GetMemorySpaceKindIds: unsafe extern "C" fn(
-        *mut PJRT_TopologyDescription_GetMemorySpaceKindIds_Args,
-    )
-        -> Out<PJRT_Error>,
+    pub PJRT_TopologyDescription_GetMemorySpaceKindIds:
+        Function<PJRT_TopologyDescription_GetMemorySpaceKindIds_Args>,
 }
 
 const _: () = assert!(size_of::<PJRT_Api>() == 1144);
