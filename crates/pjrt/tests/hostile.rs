@@ -6,21 +6,15 @@ mod support;
 
 use helio_pjrt::abi::*;
 use helio_pjrt::api;
+use oorandom::Rand64;
 use support::*;
 
-/// Random numbers (xorshift).
-struct Random(u64);
+/// Random numbers, and mistakes.
+struct Random(Rand64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
     fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit.max(1) as u64) as usize
+        self.0.rand_range(0..limit.max(1) as u64) as usize
     }
 
     /// The bytes with some of them changed, left out or put in.
@@ -30,9 +24,9 @@ impl Random {
             let at = self.below(bytes.len() + 1);
             match self.below(4) {
                 0 if at < bytes.len() => drop(bytes.remove(at)),
-                1 => bytes.insert(at, self.next() as u8),
+                1 => bytes.insert(at, self.below(256) as u8),
                 2 => bytes.truncate(at),
-                _ if at < bytes.len() => bytes[at] = self.next() as u8,
+                _ if at < bytes.len() => bytes[at] = self.below(256) as u8,
                 _ => {}
             }
         }
@@ -53,7 +47,7 @@ fn mutated_programs_and_options_are_errors_at_most() {
     }";
     // Two partitions with their devices.
     let options = [0x1a, 18, 0x20, 1, 0x28, 2, 0x4a, 12, 8, 1, 16, 2, 0x1a, 2, 8, 0, 0x1a, 2, 8, 1];
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = Random(Rand64::new(1));
     let (mut refused, mut compiled) = (0, 0);
     for number in 0..count {
         let program: &[u8] = if number % 2 == 0 { artifact } else { text };

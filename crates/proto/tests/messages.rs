@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use helio_ir::text::{parse, print};
 use helio_ir::{Code, Module, Op, verify};
 use helio_proto::{read, write};
+use oorandom::Rand64;
 
 fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
@@ -144,13 +145,8 @@ fn mutants_are_errors() {
     let count = std::env::var("HELIO_MUTANTS").ok().and_then(|count| count.parse().ok());
     let count: usize = count.unwrap_or(500);
     let file = bytes(&data().join("mixed.pb"));
-    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
-    let mut below = |bound: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 11) as usize % bound.max(1)
-    };
+    let mut random = Rand64::new(1);
+    let mut below = |bound: usize| random.rand_range(0..bound.max(1) as u64) as usize;
     let mut still = 0;
     for _ in 0..count {
         let mut mutant = file.clone();

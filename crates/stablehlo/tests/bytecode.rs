@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use helio_stablehlo::export::Exported;
 use helio_stablehlo::{Interface, bytecode, lower};
+use oorandom::Rand64;
 use support::canonical;
 
 fn fixtures() -> PathBuf {
@@ -160,15 +161,12 @@ fn given_artifacts_are_read() {
     }
 }
 
-/// Numbers that look random, from a seed.
-struct Random(u64);
+/// Random numbers, and mistakes.
+struct Random(Rand64);
 
 impl Random {
     fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % bound.max(1)
+        self.0.rand_range(0..bound.max(1) as u64) as usize
     }
 
     /// A file like this one, but not quite.
@@ -197,7 +195,7 @@ impl Random {
 fn outlive_mutants(files: &[(String, Vec<u8>)], read: impl Fn(&[u8]) -> helio_ir::Result<()>) {
     let count = std::env::var("HELIO_MUTANTS").ok().and_then(|count| count.parse().ok());
     let count: usize = count.unwrap_or(3000);
-    let mut random = Random(0x9E37_79B9_7F4A_7C15);
+    let mut random = Random(Rand64::new(1));
     let (mut intact, mut longest) = (0, Duration::ZERO);
     for i in 0..count {
         let (name, file) = &files[i % files.len()];

@@ -1,5 +1,7 @@
 use std::time::{Duration, Instant};
 
+use oorandom::Rand64;
+
 use super::*;
 use crate::mlir::Location;
 
@@ -154,13 +156,8 @@ fn mutated_programs_give_errors() {
     let count = std::env::var("HELIO_MUTANTS").ok().and_then(|count| count.parse().ok());
     let count: usize = count.unwrap_or(3000);
     let mut longest = Duration::ZERO;
-    let mut random = 0x9e37_79b9_7f4a_7c15u64;
-    let mut next = |below: usize| {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        random as usize % below
-    };
+    let mut random = Rand64::new(1);
+    let mut next = |below: usize| random.rand_range(0..below as u64) as usize;
     let pieces =
         ["%", "#", "<", ">", "(", ")", "{", "[", "]", "x", "?", "\"", "\\", "-", "0x", "é"];
     for _ in 0..count {
