@@ -365,7 +365,9 @@ impl<'m> Graph<'m> {
         let types: Vec<_> =
             leaves.iter().filter_map(|leaf| leaf.as_array()).map(|leaf| leaf.element()).collect();
         let reducer = Reducer::new(self, op.to_apply, &types, &inputs)?;
-        let known = self.reductions.iter().position(|r| r.inputs == inputs && r.comes_of(op));
+        let same =
+            |r: &Reduction<'_>| (&r.inputs, &r.inits, r.to_apply) == (&inputs, &inits, op.to_apply);
+        let known = self.reductions.iter().position(same);
         let reduction = known.unwrap_or(self.reductions.len());
         if known.is_none() {
             let levels = inputs.iter().chain(&inits).map(|&id| self.info(id).level);
@@ -381,12 +383,6 @@ impl<'m> Graph<'m> {
             });
         }
         self.push(Node::Reduced { reduction, leaf: place.leaf }, place.shape.element())
-    }
-}
-
-impl Reduction<'_> {
-    fn comes_of(&self, op: &ops::Reduce) -> bool {
-        self.to_apply == op.to_apply
     }
 }
 
