@@ -80,7 +80,14 @@ impl Simplifier<'_, '_> {
             (Op::Binary(BinaryOp::Add), &[a, b]) => is_never(a) || is_never(b),
             // A square has the sign +.
             (Op::Binary(BinaryOp::Multiply), &[a, b]) => a == b,
-            (Op::Binary(BinaryOp::Maximum), &[a, b]) => is_never(a) || is_never(b),
+            // Neither is -0, or one is at least +0, which is above -0.
+            (Op::Binary(BinaryOp::Maximum), &[a, b]) => {
+                let is_positive = |id: InstrId| {
+                    let number = self.splat(id);
+                    matches!(number, Some(Number::Float(v)) if v >= 0.0 && v.is_sign_positive())
+                };
+                is_positive(a) || is_positive(b) || is_never(a) && is_never(b)
+            }
             // A sum that begins with +0 is never -0, in whatever order it is taken.
             (Op::Reduce(_), &[_, init]) => {
                 self.is_sum(id) && self.splat(init).is_some() && is_never(init)
