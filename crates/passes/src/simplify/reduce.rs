@@ -162,12 +162,13 @@ fn of_padded(
     let (Op::Pad(pad), &[x, fill]) = (cx.draft.op(padded), cx.draft.operands(padded)) else {
         return Ok(None);
     };
-    let number = cx.splat(init);
     let repeats = match binary {
-        BinaryOp::Add => number.is_some_and(is_positive_zero),
+        BinaryOp::Add => cx.splat(init).is_some_and(is_positive_zero),
         _ => is_idempotent(binary),
     };
-    let is_init = fill == init || number.is_some() && cx.splat(fill) == number;
+    let scalar = |id: InstrId| cx.constant(cx.scalar_of(id)?);
+    let is_init = fill == init
+        || scalar(fill).zip(scalar(init)).is_some_and(|(fill, init)| fill.same_bits(init));
     if !repeats || !is_init {
         return Ok(None);
     }
