@@ -56,7 +56,7 @@ impl Reader<'_> {
         if depth > MAX_INSTRS {
             return None;
         }
-        let then = |first: SortKey, rest: Vec<SortKey>| {
+        let followed_by = |first: SortKey, rest: Vec<SortKey>| {
             let mut keys = vec![first];
             keys.extend(rest);
             keys
@@ -66,8 +66,8 @@ impl Reader<'_> {
             // equal ? rest : less
             (Op::Select(_), &[equal, rest, less]) => {
                 let key = self.strict(less)?;
-                (self.equal(equal)? == key.operand).then_some(())?;
-                Some(then(key, self.less(rest, depth + 1)?))
+                self.is_tie(equal, key).then_some(())?;
+                Some(followed_by(key, self.less(rest, depth + 1)?))
             }
             // less || (equal && rest)
             (Op::Binary(BinaryOp::Or), &[a, b]) => {
@@ -76,53 +76,54 @@ impl Reader<'_> {
                     let key = self.strict(less)?;
                     let (Op::Binary(BinaryOp::And), &[c, d]) = self.op(tie) else { return None };
                     let rest = [(c, d), (d, c)].into_iter().find_map(|(equal, rest)| {
-                        (self.equal(equal)? == key.operand).then_some(())?;
+                        self.is_tie(equal, key).then_some(())?;
                         self.less(rest, depth + 1)
                     })?;
-                    Some(then(key, rest))
+                    Some(followed_by(key, rest))
                 })
             }
             _ => None,
         }
     }
 
-    /// A strict comparison of one operand's two elements.
-    fn strict(&self, id: InstrId) -> Option<SortKey> {
-        let (Op::Compare(Compare { direction, order, .. }), &[a, b]) = self.op(id) else {
+    /// A comparison of one operand's two elements: its direction, which of them stands on the left (0
+    /// or 1), the operand, and whether floats are in the total order.
+    fn compared(&self, id: InstrId) -> Option<(Direction, usize, usize, bool)> {
+        let (&Op::Compare(Compare { direction, order, .. }), &[a, b]) = self.op(id) else {
             return None;
         };
         let [left, right] = [self.key(a, 0)?, self.key(b, 0)?];
+        // Parameters come in pairs: left, right.
         let same = left.param / 2 == right.param / 2
             && left.one_nan == right.one_nan
             && left.one_zero == right.one_zero;
         if !same || left.param == right.param {
             return None;
         }
-        // Parameters come in pairs: left, right.
-        let swapped = left.param % 2 == 1;
-        let descending = match direction {
-            Direction::Lt => swapped,
-            Direction::Gt => !swapped,
-            _ => return None,
-        };
-        let total_order = *order == Order::Total;
-        let total_order = match (total_order, left.one_nan, left.one_zero) {
+        let total_order = match (order == Order::Total, left.one_nan, left.one_zero) {
             (true, false, false) => true,
             (true, true, true) | (false, _, _) => false,
             (true, _, _) => return None,
         };
-        Some(SortKey { operand: left.param / 2, descending, total_order })
+        Some((direction, left.param % 2, left.param / 2, total_order))
     }
 
-    /// The operand whose two elements `id` says are equal.
-    fn equal(&self, id: InstrId) -> Option<usize> {
-        match self.op(id) {
-            (Op::Compare(Compare { direction: Direction::Eq, .. }), &[a, b]) => {
-                let [a, b] = [self.key(a, 0)?, self.key(b, 0)?];
-                (a.param / 2 == b.param / 2 && a.param != b.param).then_some(a.param / 2)
-            }
-            _ => None,
-        }
+    /// A strict comparison of one operand's two elements.
+    fn strict(&self, id: InstrId) -> Option<SortKey> {
+        let (direction, left, operand, total_order) = self.compared(id)?;
+        let descending = match direction {
+            Direction::Lt => left == 1,
+            Direction::Gt => left == 0,
+            _ => return None,
+        };
+        Some(SortKey { operand, descending, total_order })
+    }
+
+    /// Whether `id` says of elements that they are equal, by the same order as a key.
+    fn is_tie(&self, id: InstrId, key: SortKey) -> bool {
+        self.compared(id).is_some_and(|(direction, _, operand, total_order)| {
+            (direction, operand, total_order) == (Direction::Eq, key.operand, key.total_order)
+        })
     }
 
     /// The argument that a value is, as far as order is concerned.
@@ -145,7 +146,10 @@ impl Reader<'_> {
                 let key = self.key(otherwise, depth + 1)?;
                 match self.test(which, depth + 1)? {
                     (param, Test::IsNan) if param == key.param => {
-                        self.number(constant)?.is_nan().then_some(Key { one_nan: true, ..key })
+                        // (A NaN with a sign would stand below all numbers.)
+                        let nan = self.number(constant)?;
+                        let is_last = nan.is_nan() && nan.is_sign_positive();
+                        is_last.then_some(Key { one_nan: true, ..key })
                     }
                     (param, Test::IsZero) if param == key.param => {
                         (self.number(constant)? == 0.0).then_some(Key { one_zero: true, ..key })
@@ -240,6 +244,7 @@ mod tests {
         };
         assert_eq!(keys(F32, &body("nan")), Some(vec![key(0, false, false)]));
         assert_eq!(keys(F32, &body("1")), None);
+        assert_eq!(keys(F32, &body("-nan")), None);
     }
 
     #[test]
@@ -259,5 +264,26 @@ mod tests {
                      m = pred[] compare(c, d), direction=LT
                      ROOT r = pred[] select(e, m, l)";
         assert_eq!(keys(params, wrong), None);
+    }
+
+    #[test]
+    fn ties_are_of_the_order_of_their_key() {
+        let params = format!("{F32} c = s32[] parameter(2) d = s32[] parameter(3)");
+        let body = |equal: &str, less: &str| {
+            format!(
+                "e = pred[] compare(a, b), direction=EQ{equal}
+                 l = pred[] compare(a, b), direction=LT{less}
+                 m = pred[] compare(c, d), direction=LT
+                 ROOT r = pred[] select(e, m, l)"
+            )
+        };
+        let (number, total) = ("", ", type=TOTALORDER");
+        for (order, total_order) in [(number, false), (total, true)] {
+            let expected = Some(vec![key(0, false, total_order), key(1, false, false)]);
+            assert_eq!(keys(&params, &body(order, order)), expected);
+        }
+        // -0 and 0 are a tie to the one comparison, and not to the other.
+        assert_eq!(keys(&params, &body(number, total)), None);
+        assert_eq!(keys(&params, &body(total, number)), None);
     }
 }
