@@ -27,7 +27,7 @@ pub(super) struct LeafElement<'m, 'a> {
 }
 
 /// Amounts of padding and places beyond this are not taken as index expressions.
-const MAX_OFFSET: i64 = 1 << 44;
+const MAX_OFFSET: u64 = 1 << 44;
 /// Concatenations of more operands are left alone: each costs a comparison everywhere.
 const MAX_JOINED: usize = 16;
 
@@ -234,7 +234,7 @@ impl<'m> Graph<'m> {
         let mut map = Vec::with_capacity(sizes.len());
         let mut when = Some(Guard::ALWAYS);
         for (d, (pad, &size)) in zip(&op.dims, sizes).enumerate() {
-            if pad.interior > 0 && size > 1 || pad.low.abs() > MAX_OFFSET {
+            if pad.interior > 0 && size > 1 || pad.low.unsigned_abs() > MAX_OFFSET {
                 return Err(Stop::unsupported("padding between elements"));
             }
             let at = place.map[d].offset(-pad.low);

@@ -59,11 +59,12 @@ fn compose(outer: &Slice, inner: &Slice, result: &ArrayShape) -> Slice {
     let mut composed =
         Slice { starts: vec![0; rank], limits: vec![0; rank], strides: vec![1; rank] };
     for (d, &size) in result.dims().iter().enumerate() {
-        let start = inner.starts[d] + outer.starts[d] * inner.strides[d];
         let stride = outer.strides[d].saturating_mul(inner.strides[d]);
         // The limit is just past the last element that is taken.
         let extent = if size == 0 { 0 } else { (size - 1) * stride + 1 };
-        composed.starts[d] = if size == 0 { inner.starts[d] } else { start };
+        // (Of no elements, the start may be the end, and a stride be as large as it likes.)
+        let passed = if size == 0 { 0 } else { outer.starts[d] * inner.strides[d] };
+        composed.starts[d] = inner.starts[d] + passed;
         composed.limits[d] = composed.starts[d] + extent;
         composed.strides[d] = if size > 1 { stride } else { 1 };
     }

@@ -3,7 +3,7 @@
 use helio_ir::ElementType;
 
 use super::{Emit, Values, both};
-use crate::kernel::{BinOp, Builder, Cmp, IndexOp, Lane, Value};
+use crate::kernel::{BinOp, Builder, Cmp, Conv, IndexOp, Lane, Value};
 use crate::lower::affine::{Affine, Dim, DimBounds, SymbolId};
 use crate::lower::graph::{Cond, Guard, NodeId};
 use crate::lower::nest::Spread;
@@ -148,9 +148,10 @@ impl Emit<'_, '_> {
                 continue;
             }
             let clamped = self.clamped(b, s, values[&id].vector());
+            // Clamped values are not negative, but may have the highest bit set.
             let clamped = match (b.lane(clamped), lane) {
-                (Lane::I32, Lane::I64) => b.convert(crate::kernel::Conv::Extend, lane, clamped),
-                (Lane::I64, Lane::I32) => b.convert(crate::kernel::Conv::Narrow, lane, clamped),
+                (Lane::I32, Lane::I64) => b.convert(Conv::ExtendU, lane, clamped),
+                (Lane::I64, Lane::I32) => b.convert(Conv::Narrow, lane, clamped),
                 _ => clamped,
             };
             let factor = b.int(lane, factor);
