@@ -1,6 +1,7 @@
 //! What a caller must know of a program besides its shapes: names, donation, memory, shardings.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use helio_ir::{Error, Literal, Result, Sharding};
 
@@ -89,7 +90,7 @@ impl Interface {
     }
 
     /// What a run gives, by the names of the results; those without a name are `result[0]`, `result[1]`
-    /// and so on, and an only one `result`. Errors: there are more or fewer results.
+    /// and so on, and an only one `result`. Errors: there are more or fewer results; two have one name.
     pub fn results(&self, value: Literal) -> Result<BTreeMap<String, Literal>> {
         let values = match value {
             Literal::Tuple(values) if self.results.len() != 1 => values,
@@ -101,17 +102,27 @@ impl Interface {
         }
         let is_one = values.len() == 1;
         let unnamed = |i: usize| if is_one { "result".to_owned() } else { format!("result[{i}]") };
-        let names = self.results.iter().enumerate();
-        let names = names.map(|(i, info)| info.name.clone().unwrap_or_else(|| unnamed(i)));
-        Ok(names.zip(values).collect())
+        let mut results = BTreeMap::new();
+        for (i, (info, value)) in self.results.iter().zip(values).enumerate() {
+            let name = info.name.clone().unwrap_or_else(|| unnamed(i));
+            match results.entry(name) {
+                Entry::Vacant(place) => drop(place.insert(value)),
+                Entry::Occupied(place) => {
+                    return Err(Error::invalid(format!("two results are named `{}`", place.key())));
+                }
+            }
+        }
+        Ok(results)
     }
 }
 
+/// An error located at the entry's argument or result that `what` names.
 fn placed(error: Error, entry: &Operation, what: &str) -> Error {
     error.in_instruction(&format!("{}, {what}", entry.name)).at(entry.at.clone())
 }
 
-/// The attributes of each argument or result of a function.
+/// The attributes of each of `count` arguments or results of a function, from its attribute `name`. Errors:
+/// it is no list of as many dictionaries.
 fn attributes<'m>(function: &'m Operation, name: &str, count: usize) -> Result<Vec<&'m [Field]>> {
     let list = match function.attribute(name) {
         None => return Ok(vec![&[]; count]),
@@ -132,10 +143,10 @@ fn attributes<'m>(function: &'m Operation, name: &str, count: usize) -> Result<V
 fn parameter(attrs: &Attrs<'_>, meshes: &Meshes) -> Result<ParameterInfo> {
     Ok(ParameterInfo {
         name: None,
-        aliased_result: match attrs.integer("tf.aliasing_output")? {
-            None => None,
-            Some(_) => Some(attrs.size("tf.aliasing_output")?),
-        },
+        aliased_result: attrs
+            .get("tf.aliasing_output")
+            .map(|_| attrs.size("tf.aliasing_output"))
+            .transpose()?,
         is_donor: attrs.flag("jax.buffer_donor")?,
         memory_kind: attrs.string("mhlo.memory_kind")?.map(str::to_owned),
         sharding: sharding(attrs, meshes)?,
@@ -169,5 +180,34 @@ pub(crate) fn user_name(module: &Module, location: LocId) -> Option<String> {
     match module.locations.get(location.0 as usize)? {
         Location::Name { name, .. } if !name.is_empty() => Some(name.clone()),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_results(names: &[&str]) -> Interface {
+        let result = |name: &&str| {
+            let name = Some((*name).to_owned()).filter(|name| !name.is_empty());
+            ResultInfo { name, ..ResultInfo::default() }
+        };
+        Interface { parameters: Vec::new(), results: names.iter().map(result).collect() }
+    }
+
+    #[test]
+    fn each_result_has_a_name_of_its_own() {
+        let pair = || Literal::Tuple(vec![Literal::scalar(1f32), Literal::scalar(2f32)]);
+        let names = |names: &[&str], value| -> Result<Vec<String>> {
+            Ok(with_results(names).results(value)?.into_keys().collect())
+        };
+        assert_eq!(names(&["loss", ""], pair()).unwrap(), ["loss", "result[1]"]);
+        assert_eq!(names(&[""], Literal::scalar(1f32)).unwrap(), ["result"]);
+        let error = names(&["loss", "loss"], pair()).unwrap_err();
+        assert_eq!(error.detail(), "two results are named `loss`");
+        let error = names(&["result[1]", ""], pair()).unwrap_err();
+        assert_eq!(error.detail(), "two results are named `result[1]`");
+        let error = names(&["loss"; 3], pair()).unwrap_err();
+        assert_eq!(error.detail(), "2 results, but 3 are named");
     }
 }
