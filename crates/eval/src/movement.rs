@@ -1,5 +1,5 @@
-//! Operations that put elements elsewhere, without a look at them: each is a box copied from one
-//! array to another.
+//! Operations whose result has the operands' elements at other places (`broadcast`, `transpose`,
+//! `reverse`, `concatenate`), and `iota`: each copies boxes of one array into another.
 
 use std::iter::zip;
 
@@ -135,7 +135,7 @@ pub(crate) fn concatenate(
 
 #[cfg(test)]
 mod tests {
-    use helio_ir::ElementType::{BF16, F32, S4, S32, U8};
+    use helio_ir::ElementType::{self, BF16, F32, S4, S32};
     use helio_ir::types::{BF16 as Bf16, I4};
 
     use super::*;
@@ -272,9 +272,14 @@ mod tests {
 
     #[test]
     fn any_element_type_moves() {
-        let x = of(&[2, 2], &[1u8, 2, 3, 4]);
-        let op = ops::Transpose { permutation: vec![1, 0] };
-        let found = run(transpose, op, &[&x], &shape(U8, &[2, 2])).unwrap();
-        assert_eq!(values::<u8>(&found), [1, 3, 2, 4]);
+        for &element in ElementType::ALL {
+            let x = dispatch_type!(element, T => {
+                Array::new([2, 2], [0, 1, 0, 0].map(<T as Native>::from_bits).to_vec()).unwrap()
+            });
+            let op = ops::Transpose { permutation: vec![1, 0] };
+            let found = run(transpose, op, &[&x], &shape(element, &[2, 2])).unwrap();
+            let bits: Vec<u128> = (0..4).map(|i| found.bits(i)).collect();
+            assert_eq!(bits, [0, 0, 1, 0], "{element}");
+        }
     }
 }
