@@ -1,4 +1,4 @@
-//! The dimensions of convolutions.
+//! The dimensions of convolutions, as a message and as HLO text has them.
 
 use helio_ir::Result;
 use helio_ir::ops::ConvDims;
@@ -8,18 +8,18 @@ use crate::words::{ints, size, sizes};
 
 /// The dimensions that a message names.
 pub(crate) fn read(proto: &ConvolutionDimensionNumbers) -> Result<ConvDims> {
-    let one = |value: i64| size(value, "a dimension of a convolution");
-    let many = |values: &[i64]| sizes(values, "a dimension of a convolution");
+    let dim = |value: i64| size(value, "a dimension of a convolution");
+    let dims = |values: &[i64]| sizes(values, "a dimension of a convolution");
     Ok(ConvDims {
-        input_batch: one(proto.input_batch_dimension)?,
-        input_feature: one(proto.input_feature_dimension)?,
-        input_spatial: many(&proto.input_spatial_dimensions)?,
-        kernel_input_feature: one(proto.kernel_input_feature_dimension)?,
-        kernel_output_feature: one(proto.kernel_output_feature_dimension)?,
-        kernel_spatial: many(&proto.kernel_spatial_dimensions)?,
-        output_batch: one(proto.output_batch_dimension)?,
-        output_feature: one(proto.output_feature_dimension)?,
-        output_spatial: many(&proto.output_spatial_dimensions)?,
+        input_batch: dim(proto.input_batch_dimension)?,
+        input_feature: dim(proto.input_feature_dimension)?,
+        input_spatial: dims(&proto.input_spatial_dimensions)?,
+        kernel_input_feature: dim(proto.kernel_input_feature_dimension)?,
+        kernel_output_feature: dim(proto.kernel_output_feature_dimension)?,
+        kernel_spatial: dims(&proto.kernel_spatial_dimensions)?,
+        output_batch: dim(proto.output_batch_dimension)?,
+        output_feature: dim(proto.output_feature_dimension)?,
+        output_spatial: dims(&proto.output_spatial_dimensions)?,
     })
 }
 

@@ -154,17 +154,17 @@ pub(super) fn gather(
     let places = merged.places(cx, indices, dims.index_vector_dim)?;
     let Some((places, _)) = places else { return Ok(None) };
     let x = cx.reshape(x, &merged.dims)?;
-    let mut made = op.clone();
-    made.slice_sizes.drain(merged.first + 1..merged.first + merged.sizes.len());
-    made.dims.collapsed_slice_dims = merged.renumber(left_out);
-    made.dims.start_index_map = vec![merged.first];
-    made.dims.operand_batching_dims = merged.renumber(&dims.operand_batching_dims);
-    made.dims.start_indices_batching_dims =
+    let mut flattened = op.clone();
+    flattened.slice_sizes.drain(merged.first + 1..merged.first + merged.sizes.len());
+    flattened.dims.collapsed_slice_dims = merged.renumber(left_out);
+    flattened.dims.start_index_map = vec![merged.first];
+    flattened.dims.operand_batching_dims = merged.renumber(&dims.operand_batching_dims);
+    flattened.dims.start_indices_batching_dims =
         without(dims.index_vector_dim, &dims.start_indices_batching_dims);
-    made.dims.index_vector_dim = rank - 1;
+    flattened.dims.index_vector_dim = rank - 1;
     // Sorted vectors need not be sorted places, once their components are clamped.
-    made.indices_are_sorted = false;
-    cx.add(made, &[x, places]).map(Some)
+    flattened.indices_are_sorted = false;
+    cx.add(flattened, &[x, places]).map(Some)
 }
 
 /// scatter(x, concatenate(i, j), u) → reshape(scatter(reshape(x), i * size + j, u)), where the place
@@ -199,17 +199,17 @@ pub(super) fn scatter(
     let nowhere = cx.splat_of(&shape, Number::Int(-1))?;
     let places = cx.add(Select, &[is_inside, places, nowhere])?;
     let x = cx.reshape(x, &merged.dims)?;
-    let mut made = op.clone();
-    made.dims.inserted_window_dims = merged.renumber(left_out);
-    made.dims.scatter_dims_to_operand_dims = vec![merged.first];
-    made.dims.input_batching_dims = merged.renumber(&dims.input_batching_dims);
-    made.dims.scatter_indices_batching_dims =
+    let mut flattened = op.clone();
+    flattened.dims.inserted_window_dims = merged.renumber(left_out);
+    flattened.dims.scatter_dims_to_operand_dims = vec![merged.first];
+    flattened.dims.input_batching_dims = merged.renumber(&dims.input_batching_dims);
+    flattened.dims.scatter_indices_batching_dims =
         without(dims.index_vector_dim, &dims.scatter_indices_batching_dims);
-    made.dims.index_vector_dim = rank - 1;
+    flattened.dims.index_vector_dim = rank - 1;
     // Not all are where they were: some are nowhere now.
-    made.indices_are_sorted = false;
-    let made = cx.add(made, &[x, places, updates])?;
-    cx.reshape(made, &sizes).map(Some)
+    flattened.indices_are_sorted = false;
+    let flattened = cx.add(flattened, &[x, places, updates])?;
+    cx.reshape(flattened, &sizes).map(Some)
 }
 
 /// scatter(x, i, u) that subtracts → scatter(x, i, -u) that adds: what adds is known to engines, and

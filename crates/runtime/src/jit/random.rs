@@ -115,7 +115,7 @@ impl Maker {
         let lane = self.lane();
         let (int, float) =
             if lane.bytes() == 8 { (Lane::I64, Lane::F64) } else { (Lane::I32, Lane::F32) };
-        let made = match self.below(13) {
+        let value = match self.below(13) {
             0..=2 => {
                 use BinOp::*;
                 let ops: &[BinOp] = if lane.is_float() {
@@ -200,7 +200,7 @@ impl Maker {
                 }
             }
         };
-        self.values.push(made);
+        self.values.push(value);
     }
 
     /// An index value, whatever it is.

@@ -150,11 +150,11 @@ where
                     let t = parts(*twiddles);
                     for i in 0..WIDTH {
                         let pair = [[a[0][i], a[1][i]], [b[0][i], b[1][i]]];
-                        let made = f(pair, [t[0][i], t[1][i]]);
-                        a[0][i] = made[0][0];
-                        a[1][i] = made[0][1];
-                        b[0][i] = made[1][0];
-                        b[1][i] = made[1][1];
+                        let [low, high] = f(pair, [t[0][i], t[1][i]]);
+                        a[0][i] = low[0];
+                        a[1][i] = low[1];
+                        b[0][i] = high[0];
+                        b[1][i] = high[1];
                     }
                     for i in 0..WIDTH {
                         low[i] = Complex::new(a[0][i], a[1][i]);

@@ -164,11 +164,11 @@ where
                         }
                     },
                 );
-                let made = self.transform(lanes, (a, b), T::zero());
+                let transformed = self.transform(lanes, (a, b), T::zero());
                 lanes.vectorise(
                     #[inline(always)]
                     || {
-                        let points = made.chunks_exact(View::<L>::POINT);
+                        let points = transformed.chunks_exact(View::<L>::POINT);
                         for (i, point) in points.take(self.len).enumerate() {
                             let (re, im) = point.split_at(L::COUNT);
                             let row = row(i, first, columns).iter_mut();
@@ -193,10 +193,10 @@ where
         match (&self.how, self.kind) {
             (LineTransform::Complex(line), _) => line.run(view, a, b).0,
             (LineTransform::Even(line, twiddles), FftKind::RealForward) => {
-                let (made, to) = line.run(view, a, b);
+                let (transformed, to) = line.run(view, a, b);
                 lanes.vectorise(
                     #[inline(always)]
-                    || reals_spectrum(view, self.len / 2, twiddles, made, to),
+                    || reals_spectrum(view, self.len / 2, twiddles, transformed, to),
                 );
                 to
             }
@@ -235,12 +235,12 @@ where
                         }
                     },
                 );
-                let (made, to) = line.run(view, b, a);
+                let (transformed, to) = line.run(view, b, a);
                 lanes.vectorise(
                     #[inline(always)]
                     || {
                         for i in 0..self.len {
-                            lanes.store(plain.get(made, i).re, &mut to[i * L::COUNT..]);
+                            lanes.store(plain.get(transformed, i).re, &mut to[i * L::COUNT..]);
                         }
                     },
                 );
@@ -303,20 +303,20 @@ where
                         _ => (&there, &back),
                     };
                     there.run((bytes_of(from), 0), (bytes_of_mut(a), 0), one);
-                    let made = side.transform(lanes, (a, b), scale);
+                    let transformed = side.transform(lanes, (a, b), scale);
                     if is_scaled {
                         lanes.vectorise(
                             #[inline(always)]
                             || {
                                 let scale = lanes.splat(scale);
-                                let numbers = &mut made[..new * L::COUNT];
+                                let numbers = &mut transformed[..new * L::COUNT];
                                 for v in numbers.chunks_exact_mut(L::COUNT) {
                                     lanes.store(lanes.load(v) * scale, v);
                                 }
                             },
                         );
                     }
-                    back.run((bytes_of(made), 0), (bytes_of_mut(to), 0), one);
+                    back.run((bytes_of(transformed), 0), (bytes_of_mut(to), 0), one);
                 }
             });
         });

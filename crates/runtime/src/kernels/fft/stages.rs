@@ -243,12 +243,12 @@ impl<T: Real> Stage<T> {
                 for k in (1..=half).step_by(2) {
                     let angles = &self.angles[(k - 1) * half..];
                     if k < half {
-                        let made = turned::<L, 2>(view, first, parts, angles);
-                        self.put(view, to, at, twiddles, k, made[0]);
-                        self.put(view, to, at, twiddles, k + 1, made[1]);
+                        let pairs = turned::<L, 2>(view, first, parts, angles);
+                        self.put(view, to, at, twiddles, k, pairs[0]);
+                        self.put(view, to, at, twiddles, k + 1, pairs[1]);
                     } else {
-                        let made = turned::<L, 1>(view, first, parts, angles);
-                        self.put(view, to, at, twiddles, k, made[0]);
+                        let pairs = turned::<L, 1>(view, first, parts, angles);
+                        self.put(view, to, at, twiddles, k, pairs[0]);
                     }
                 }
             }
@@ -293,11 +293,11 @@ fn turned<L: Lanes, const N: usize>(
             uneven[i].im = diff.im.mul_add(sin, uneven[i].im);
         }
     }
-    let mut made = [[first; 2]; N];
+    let mut pairs = [[first; 2]; N];
     for i in 0..N {
-        made[i] = even[i].turn(uneven[i]);
+        pairs[i] = even[i].turn(uneven[i]);
     }
-    made
+    pairs
 }
 
 fn num_zero<L: Lanes>() -> L::Real {
@@ -322,17 +322,17 @@ fn odd<L: Lanes, const R: usize>(
 ) -> [Point<L::Vector>; R] {
     let half = R / 2;
     let (mut sums, mut diffs) = (points, points);
-    let mut made = points;
+    let mut results = points;
     for j in 1..=half {
         sums[j - 1] = points[j].plus(points[R - j]);
         diffs[j - 1] = points[j].minus(points[R - j]);
-        made[0] = made[0].plus(sums[j - 1]);
+        results[0] = results[0].plus(sums[j - 1]);
     }
     for k in 1..=half {
         let angles = &angles[(k - 1) * half..][..half];
         let parts = (&sums[..half], &diffs[..half]);
         let [[low, high]] = turned::<L, 1>(view, points[0], parts, angles);
-        (made[k], made[R - k]) = (low, high);
+        (results[k], results[R - k]) = (low, high);
     }
-    made
+    results
 }

@@ -23,7 +23,7 @@ impl Contraction {
     /// has 32 bits; otherwise returns false.
     #[cfg(target_arch = "x86_64")]
     pub(super) fn compute_bytes(&self, call: &Call<'_>, out: &mut [u8]) -> bool {
-        let &Call { isa, types, then, threads, .. } = call;
+        let &Call { isa, types, epilogue, threads, .. } = call;
         let byte = |number| matches!(number, ProductType::S8 | ProductType::U8);
         let word = matches!(types.out, ProductType::S32 | ProductType::U32);
         let (true, true, true, Some(simd)) =
@@ -69,13 +69,13 @@ impl Contraction {
                     },
                 );
             };
-            let then = match (x, y) {
-                (0, 0) => then,
-                _ => Epilogue { part: Some(&correct), ..then },
+            let epilogue = match (x, y) {
+                (0, 0) => epilogue,
+                _ => Epilogue { part: Some(&correct), ..epilogue },
             };
             i32::with_places(types.out, out, &mut |out| {
                 // SAFETY: the result is borrowed mutably.
-                unsafe { self.run(simd, isa, [&lhs, &rhs], out, then, threads) };
+                unsafe { self.run(simd, isa, [&lhs, &rhs], out, epilogue, threads) };
             });
         };
         let row_count = if y == 0 { 0 } else { batches * rows };

@@ -129,7 +129,7 @@ struct SumRows<'a, T> {
 
 /// How far rows are from where their tiles begin.
 struct Offsets {
-    /// From row to row, if all are so far apart.
+    /// From row to row, if all neighbours are equally far apart.
     stride: Option<usize>,
     /// If they are, of the rows of any tile from its first; otherwise of the rows of each tile from
     /// the first row of all.

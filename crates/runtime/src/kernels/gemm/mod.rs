@@ -196,10 +196,10 @@ impl Contraction {
         };
         let out = Out { len: out.len(), places: &Shared(out.as_mut_ptr()) };
         let rows = finish.is_some().then_some(&finish_bytes as Finish<'_, u8>);
-        let then = Epilogue { part: None, rows };
+        let epilogue = Epilogue { part: None, rows };
         let (lhs, rhs) = (&Each::all(&lhs), &Each::all(&rhs));
         // SAFETY: `out` is borrowed mutably.
-        unsafe { self.run(T::instructions(isa), isa, [lhs, rhs], out, then, threads) };
+        unsafe { self.run(T::instructions(isa), isa, [lhs, rhs], out, epilogue, threads) };
     }
 
     /// Computes the product in tiles.
@@ -212,7 +212,7 @@ impl Contraction {
         isa: Isa,
         [lhs, rhs]: [&dyn Operand<W>; 2],
         out: Out<'_, A>,
-        then: Epilogue<'_>,
+        epilogue: Epilogue<'_>,
         threads: Threads<'_>,
     ) {
         let (rows, cols) = (self.lhs_rows.len(), self.rhs_cols.len());
@@ -223,9 +223,9 @@ impl Contraction {
         let last = self.batch[2].last().checked_add(self.out_rows.last());
         let last = last.and_then(|last| last.checked_add(cols - 1));
         assert!(last.is_some_and(|last| last < out.len), "the result lies in its memory");
-        assert!(then.rows.is_none() || self.row_len().is_some(), "the rows are neighbours");
+        assert!(epilogue.rows.is_none() || self.row_len().is_some(), "the rows are neighbours");
         let finish_rows = |batch: usize, rows: Range<usize>| {
-            if let Some(finish) = then.rows {
+            if let Some(finish) = epilogue.rows {
                 let at = self.batch[2].offset(batch) + self.out_rows.offset(rows.start);
                 let count = rows.len() * cols;
                 // SAFETY: these rows lie in memory, as asserted above, are neighbours, as asserted,
@@ -234,7 +234,7 @@ impl Contraction {
                 finish(bytes.len() / count * at, bytes);
             }
         };
-        if then.part.is_none() {
+        if epilogue.part.is_none() {
             let done = |batch| finish_rows(batch, 0..rows);
             // SAFETY: the caller's promise; the result lies in its memory, as asserted above, and
             // its elements are apart, by the assertion of `new`.
@@ -249,7 +249,7 @@ impl Contraction {
                 self.batch.each_ref().map(|axis| axis.offset(batch));
             let place = |row, col| out_start + self.out_rows.offset(row) + col;
             let finish_part = |row, col, count| {
-                if let Some(finish) = then.part {
+                if let Some(finish) = epilogue.part {
                     // SAFETY: this part of the result lies in memory, as asserted above, is
                     // complete, and given to one call alone.
                     let bytes = unsafe { out.places.bytes(place(row, col), count) };
@@ -263,12 +263,15 @@ impl Contraction {
                 finish_part(row, col, sums.len());
             };
             let finish_rows = |rows| finish_rows(batch, rows);
-            let done = then.rows.is_some().then_some(&finish_rows as engine::RowsCallback<'_>);
+            let done = epilogue.rows.is_some().then_some(&finish_rows as engine::RowsCallback<'_>);
             let sink = match out.places.sums() {
                 Some(start) => Sink::Memory {
                     start: Shared(start.get().wrapping_add(out_start)),
                     rows: &self.out_rows,
-                    finish: then.part.is_some().then_some(&finish_part as engine::PartCallback<'_>),
+                    finish: epilogue
+                        .part
+                        .is_some()
+                        .then_some(&finish_part as engine::PartCallback<'_>),
                 },
                 None => Sink::Function(&convert),
             };

@@ -1,4 +1,4 @@
-//! Where sums go, and as what.
+//! Where a product's sums are written, and how they are converted to the result's type.
 
 use super::engine::Shared;
 use super::number::Output;

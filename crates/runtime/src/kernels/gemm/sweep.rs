@@ -1,4 +1,4 @@
-//! A vector times a matrix whose rows lie side by side.
+//! Products of one row: a vector times a matrix, each of whose rows is contiguous.
 //!
 //! The matrix is read once, in the order of memory: a few of its rows at a time, all columns of
 //! them, each multiplied by its element of the vector and added to the result, which stays in cache.
@@ -15,21 +15,25 @@ const ROWS: usize = 8;
 /// The fewest columns of a task, unless the product has fewer.
 const TASK_COLUMNS: usize = 2048;
 
-/// Some columns of a product of this kind.
+/// Some columns of a product of a vector and a matrix, for one task.
 pub(super) struct Sweep<'a, W, A> {
     /// An element for each row of the matrix.
     vector: &'a [W],
-    /// The first row's first column, and how far rows are apart.
+    /// The first of these columns in the matrix's first row.
     matrix: *const W,
+    /// The distance of the matrix's rows, in elements.
     stride: usize,
-    /// The first column of the result.
+    /// The first of these columns in the result.
     out: Shared<A>,
+    /// How many columns there are.
     cols: usize,
+    /// Whether sums are added to what is in the result.
     add: bool,
 }
 
 impl<W: Plain + Default, A: Plain> Product<'_, W, A> {
-    /// Computes the product if it is of this kind; otherwise returns false.
+    /// Computes the product if lhs has one row and rhs lies in memory with contiguous rows;
+    /// otherwise returns false.
     ///
     /// # Safety
     /// As for [`Product::run`].

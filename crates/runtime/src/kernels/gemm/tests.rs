@@ -71,7 +71,8 @@ fn check(dims: [&[Dim]; 4]) {
                 }
                 let mut out = encode(&vec![77; len(dims, 2)], types.out);
                 let [lhs, rhs] = operands;
-                let call = types::Call { isa, types, lhs, rhs, then: Epilogue::default(), threads };
+                let call =
+                    types::Call { isa, types, lhs, rhs, epilogue: Epilogue::default(), threads };
                 let tiles = amx::OnTiles { product: &product, call: &call, out: &mut out };
                 if amx::with_tiles_of::<amx::Model>(types, tiles) {
                     assert!(*out == *want, "{types:?} in tiles, {dims:?}");

@@ -101,8 +101,8 @@ impl Contraction {
         finish: Option<Finish<'_, u8>>,
         threads: Threads<'_>,
     ) {
-        let then = Epilogue { part: None, rows: finish };
-        let call = Call { isa, types, lhs, rhs, then, threads };
+        let epilogue = Epilogue { part: None, rows: finish };
+        let call = Call { isa, types, lhs, rhs, epilogue, threads };
         let product = self;
         match types.sums().expect("types that multiply") {
             Sums::F32 | Sums::I32
@@ -126,14 +126,14 @@ impl Contraction {
 
     /// With a word for each number.
     fn compute_as<T: Arithmetic>(&self, call: &Call<'_>, out: &mut [u8]) {
-        let &Call { isa, types, then, threads, .. } = call;
+        let &Call { isa, types, epilogue, threads, .. } = call;
         let tiled = T::instructions(isa);
         T::with_places(types.out, out, &mut |out| {
             T::with_elements(types.lhs, call.lhs, &mut |lhs| {
                 T::with_elements(types.rhs, call.rhs, &mut |rhs| {
                     let (lhs, rhs) = (&Each::all(lhs), &Each::all(rhs));
                     // SAFETY: the result is borrowed mutably.
-                    unsafe { self.run(tiled, isa, [lhs, rhs], out, then, threads) };
+                    unsafe { self.run(tiled, isa, [lhs, rhs], out, epilogue, threads) };
                 });
             });
         });
@@ -146,7 +146,7 @@ impl Contraction {
         call: &Call<'_>,
         out: &mut [u8],
     ) {
-        let &Call { isa, then, threads, .. } = call;
+        let &Call { isa, epilogue, threads, .. } = call;
         let parts = |axis: &Axis, part: Option<usize>| axis.scaled(2, part);
         let real = Contraction {
             batch: self.batch.each_ref().map(|axis| parts(axis, None)),
@@ -161,13 +161,13 @@ impl Contraction {
         let out = Out { len: out.len(), places: &Shared(out.as_mut_ptr()) };
         let operands: [&dyn Operand<T>; 2] = [&Each::all(&lhs), &rhs];
         // SAFETY: `out` is borrowed mutably.
-        unsafe { real.run(T::instructions(isa), isa, operands, out, then, threads) };
+        unsafe { real.run(T::instructions(isa), isa, operands, out, epilogue, threads) };
     }
 
     /// With instructions for `bf16`, if the machine has them and both operands are; otherwise
     /// returns false.
     fn compute_bf16(&self, call: &Call<'_>, out: &mut [u8]) -> bool {
-        let &Call { isa, types, then, threads, .. } = call;
+        let &Call { isa, types, epilogue, threads, .. } = call;
         #[cfg(target_arch = "x86_64")]
         if let Some(simd) = super::simd::Avx512Bf16::get(isa)
             && (types.lhs, types.rhs) == (ProductType::Bf16, ProductType::Bf16)
@@ -176,11 +176,11 @@ impl Contraction {
             let (lhs, rhs) = (&joined(call.lhs), &joined(call.rhs));
             f32::with_places(types.out, out, &mut |out| {
                 // SAFETY: the result is borrowed mutably.
-                unsafe { self.run(simd, isa, [lhs, rhs], out, then, threads) };
+                unsafe { self.run(simd, isa, [lhs, rhs], out, epilogue, threads) };
             });
             return true;
         }
-        let _ = (isa, types, then, threads, out);
+        let _ = (isa, types, epilogue, threads, out);
         false
     }
 }
@@ -199,7 +199,8 @@ impl Convolution {
         out: &mut [u8],
         threads: Threads<'_>,
     ) {
-        let call = Call { isa: Isa::best(), types, lhs, rhs, then: Epilogue::default(), threads };
+        let call =
+            Call { isa: Isa::best(), types, lhs, rhs, epilogue: Epilogue::default(), threads };
         self.compute_call(&call, out);
     }
 
@@ -241,6 +242,6 @@ pub(super) struct Call<'a> {
     pub types: Types,
     pub lhs: &'a [u8],
     pub rhs: &'a [u8],
-    pub then: Epilogue<'a>,
+    pub epilogue: Epilogue<'a>,
     pub threads: Threads<'a>,
 }

@@ -1,4 +1,4 @@
-//! Philox-4x32 of 10 rounds.
+//! The random bit generator Philox-4x32 of 10 rounds.
 
 use super::super::isa::vectorised;
 use super::halves;
@@ -36,19 +36,19 @@ pub(super) fn fill(
 #[inline(always)]
 fn fill_task(key: u64, counter: u128, per_block: usize, element_size: usize, to: &mut [u8]) {
     let mut counter = counter;
-    let mut made = [[0; 2]; WIDTH];
+    let mut generated = [[0; 2]; WIDTH];
     for to in to.chunks_mut(WIDTH * per_block) {
-        blocks(key, counter, &mut made);
+        blocks(key, counter, &mut generated);
         counter = counter.wrapping_add(WIDTH as u128);
         if per_block == BLOCK_BYTES {
-            for (to, block) in to.chunks_mut(BLOCK_BYTES).zip(&made) {
+            for (to, block) in to.chunks_mut(BLOCK_BYTES).zip(&generated) {
                 match to.first_chunk_mut::<BLOCK_BYTES>() {
                     Some(to) => *to = bytes(block),
                     None => to.copy_from_slice(&bytes(block)[..to.len()]),
                 }
             }
         } else {
-            let words = made.iter().flat_map(|block| block.iter().copied().flat_map(halves));
+            let words = generated.iter().flat_map(|block| block.iter().copied().flat_map(halves));
             for (to, word) in to.chunks_exact_mut(element_size).zip(words) {
                 to.copy_from_slice(&word.to_le_bytes()[..element_size]);
             }
@@ -67,7 +67,7 @@ fn bytes(block: &[u64; 2]) -> [u8; BLOCK_BYTES] {
 /// is left in the high halves is ignored there.
 #[inline(always)]
 #[expect(clippy::needless_range_loop, reason = "the lanes of four arrays, side by side")]
-fn blocks(key: u64, counter: u128, made: &mut [[u64; 2]; WIDTH]) {
+fn blocks(key: u64, counter: u128, generated: &mut [[u64; 2]; WIDTH]) {
     const LOW: u64 = u32::MAX as u64;
     let [k0, k1] = halves(key);
     let low = counter as u64;
@@ -94,7 +94,7 @@ fn blocks(key: u64, counter: u128, made: &mut [[u64; 2]; WIDTH]) {
             words[3][i] = product0;
         }
     }
-    for (i, made) in made.iter_mut().enumerate() {
-        *made = [words[0][i] & LOW | words[1][i] << 32, words[2][i] & LOW | words[3][i] << 32];
+    for (i, block) in generated.iter_mut().enumerate() {
+        *block = [words[0][i] & LOW | words[1][i] << 32, words[2][i] & LOW | words[3][i] << 32];
     }
 }

@@ -1,4 +1,5 @@
-//! The instructions themselves.
+//! AMX on the processor itself: its tile registers behind the safe interface that the model has,
+//! too.
 
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid_count, _xgetbv};

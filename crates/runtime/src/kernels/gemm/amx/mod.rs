@@ -59,7 +59,8 @@ pub(super) struct Config {
 }
 
 impl Config {
-    /// How many words from the first of a tile to its last, in memory with rows so far apart.
+    /// How many words from the first of a tile to its last, in memory with rows `stride` words
+    /// apart.
     fn span(&self, tile: usize, stride: usize) -> usize {
         (self.rows[tile].max(1) - 1) * stride + self.row_bytes[tile] / 4
     }
@@ -327,12 +328,12 @@ pub(super) struct OnTiles<'a, 'c> {
 
 impl WithTiles for OnTiles<'_, '_> {
     fn run<A: Arithmetic, N: Narrow>(self, tiled: &dyn Tiled<u32, A>) {
-        let &Call { isa, types, then, threads, .. } = self.call;
+        let &Call { isa, types, epilogue, threads, .. } = self.call;
         let joined = |bytes| Joined { data: cast::<N>(bytes), flip: N::default() };
         let (lhs, rhs) = (&joined(self.call.lhs), &joined(self.call.rhs));
         A::with_places(types.out, self.out, &mut |out| {
             // SAFETY: the result is borrowed mutably.
-            unsafe { self.product.run(tiled, isa, [lhs, rhs], out, then, threads) };
+            unsafe { self.product.run(tiled, isa, [lhs, rhs], out, epilogue, threads) };
         });
     }
 }

@@ -141,9 +141,9 @@ impl Convolution {
                     add(cast_mut(bytes), &corrections.unwrap_or_default()[from..]);
                 };
                 let part = corrections.is_some().then_some(&correct as _);
-                let then = Epilogue { part, rows: None };
+                let epilogue = Epilogue { part, rows: None };
                 // SAFETY: the caller's promise.
-                unsafe { product.run(tiled, isa, [&lhs, &rhs], out, then, threads) };
+                unsafe { product.run(tiled, isa, [&lhs, &rhs], out, epilogue, threads) };
             }
             Route::Phases(phases) => {
                 for Phase { conv, rhs: rhs_start, out: start } in phases {

@@ -168,7 +168,7 @@ fn check_infinite(conv: &Convolution, lhs: &[f64], rhs: &[f64], len: usize) {
             Isa::all().zip([pool.threads(2), Threads::single(), Threads::single()])
         {
             let call =
-                Call { isa, types, lhs: &lhs, rhs: &rhs, then: Epilogue::default(), threads };
+                Call { isa, types, lhs: &lhs, rhs: &rhs, epilogue: Epilogue::default(), threads };
             let mut got = float_bytes(&vec![7.0; len], to);
             conv.compute_call(&call, &mut got);
             check_floats(conv, &got, &want, types, isa);
@@ -241,8 +241,8 @@ fn check_joined(conv: &Convolution, lhs: &[f64], rhs: &[f64], len: usize) {
         for (isa, threads) in
             Isa::all().zip([pool.threads(2), Threads::single(), Threads::single()])
         {
-            let (lhs, rhs, then) = (&*lhs, &*rhs, Epilogue::default());
-            let call = Call { isa, types, lhs, rhs, then, threads };
+            let (lhs, rhs, epilogue) = (&*lhs, &*rhs, Epilogue::default());
+            let call = Call { isa, types, lhs, rhs, epilogue, threads };
             let mut got = encode(&vec![7.0; len], out_type);
             if conv.compute_vectors(&call, &mut got) {
                 assert!(*got == *want, "{types:?} on {isa:?} by {:?}", conv.route);

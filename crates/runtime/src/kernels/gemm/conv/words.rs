@@ -136,7 +136,7 @@ impl Joined {
         });
     }
 
-    /// Joins the features of items so far apart.
+    /// Joins the features of items that are `stride` numbers apart.
     #[inline(always)]
     fn join_items<N: Narrow>(&self, input: &[N], stride: usize, flip: u32, words: &mut [u32]) {
         let (features, feature_stride) = self.features;

@@ -1,4 +1,4 @@
-//! Vectors of 32 bytes.
+//! The vectors of AVX2, 32 bytes long, for products.
 
 use std::arch::x86_64::*;
 

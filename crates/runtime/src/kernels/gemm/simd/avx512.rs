@@ -1,4 +1,4 @@
-//! Vectors of 64 bytes.
+//! The vectors of AVX-512, 64 bytes long, for products.
 
 use std::arch::x86_64::*;
 
