@@ -35,8 +35,8 @@ pub trait Backend: Capabilities + fmt::Debug + Send + Sync {
         true
     }
 
-    /// Bytes of the vectors in the kernels that it gets, a power of two in [`VECTOR_BYTES`]: a kernel
-    /// has as many lanes of 32 bits, or of 64 bits if it has any of these.
+    /// Bytes of the vectors in the kernels that it gets, a power of two in [`VECTOR_BYTES`]: a
+    /// kernel has as many lanes as fit of 32 bits, or of 64 bits if it has a value of these.
     fn vector_bytes(&self) -> usize;
 
     /// Whether one buffer may be both an operand and a result of its code, for the pairs that

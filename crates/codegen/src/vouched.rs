@@ -1,4 +1,5 @@
-//! What this crate vouches for.
+//! The mark of kernels and machine code that this crate itself has made, which is why they may be
+//! run.
 
 use std::ops::Deref;
 

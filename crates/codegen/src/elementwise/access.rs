@@ -1,4 +1,4 @@
-//! Elements in memory, and constants.
+//! Recipes of memory: loads, gathers and stores of elements of any type, and constants.
 
 use half::f16;
 use helio_ir::ElementType;

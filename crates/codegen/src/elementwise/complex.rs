@@ -1,4 +1,4 @@
-//! Complex numbers, as pairs of vectors.
+//! Recipes of element-wise operations on complex numbers, which are pairs of vectors.
 
 use helio_ir::{BinaryOp, UnaryOp};
 

@@ -1,4 +1,4 @@
-//! Changes of element type, and rounding to fewer bits.
+//! Recipes of changes of element type (`convert`, `bitcast-convert`) and of `reduce-precision`.
 
 use helio_ir::ElementType;
 use helio_ir::ops::ReducePrecision;
@@ -8,8 +8,9 @@ use super::{Elem, small};
 use crate::kernel::{BinOp, Builder, Cmp, Conv, Lane, MaskOp, UnOp, Value};
 use crate::math::sign_bit;
 
-/// By value: integers keep the low bits; floats are truncated and saturated, NaN to 0; to floats
-/// numbers are rounded once; to `pred` goes whether it is not zero.
+/// The recipe of `convert`, by value. Integers keep the low bits in a narrower type. A float
+/// becomes an integer truncated and saturated, NaN 0. What becomes a float is rounded once. What
+/// becomes a `pred` is true unless it is zero.
 pub(super) fn convert(b: &mut Builder, from: Kind, x: Elem, to: Kind) -> Elem {
     if from == to {
         return x;
@@ -49,7 +50,7 @@ pub(super) fn convert(b: &mut Builder, from: Kind, x: Elem, to: Kind) -> Elem {
     }
 }
 
-/// NaN is not zero.
+/// Whether lanes are not zero, as a mask; NaN is not.
 fn nonzero(b: &mut Builder, lane: Lane, x: Value) -> Value {
     let zero = b.bits(lane, 0);
     b.compare(Cmp::Ne, x, zero)
@@ -75,8 +76,8 @@ fn int_to_int(b: &mut Builder, from: IntKind, x: Value, to: IntKind) -> Value {
 fn int_to_float(b: &mut Builder, from: IntKind, x: Value, to: FloatKind) -> Value {
     let unsigned = !from.signed && from.bits == from.lane_bits();
     let op = if unsigned { Conv::ValueU } else { Conv::Value };
-    // Of more bits than an `F32` has, rounding to that first would round twice. (But `F16` is
-    // infinite for all of them, either way.)
+    // Lanes are `F32`, and a number of more bits than that has would be rounded twice: there, and
+    // to the type. (In `F16` all these numbers are infinite, either way.)
     let exact = from.bits <= 16 || matches!(to, FloatKind::F32 | FloatKind::F64);
     let x = if exact || to == FloatKind::F16 { x } else { sticky(b, from, x) };
     let wide = b.convert(op, to.lane(), x);
@@ -153,7 +154,7 @@ fn float_to_int(b: &mut Builder, from: FloatKind, x: Value, to: IntKind) -> Valu
     if to.bits < precision && (to.signed || to.bits < 32) {
         // The bounds are floats, too.
         let (least, most) = (b.float(float, least as f64), b.float(float, most as f64));
-        // NaN is the second operand's.
+        // Where one operand is NaN, both give the second.
         let low = b.bin(BinOp::Max, x, least);
         let within = b.bin(BinOp::Min, low, most);
         let result = b.convert(Conv::Trunc, lane, within);
@@ -173,7 +174,8 @@ fn float_to_int(b: &mut Builder, from: FloatKind, x: Value, to: IntKind) -> Valu
         let ordered = b.compare(Cmp::Eq, x, x);
         return b.select(ordered, result, zero);
     }
-    // What the sign bit stands for is converted apart.
+    // Truncation gives signed numbers only: from what is above the greatest of them half the type's
+    // range is taken away, for which the sign bit then stands.
     let zero_float = b.float(float, 0.0);
     let half = b.float(float, 2f64.powi(to.bits as i32 - 1));
     let sign = b.bits(lane, 1 << (to.bits - 1));
@@ -188,8 +190,8 @@ fn float_to_int(b: &mut Builder, from: FloatKind, x: Value, to: IntKind) -> Valu
     b.select(above, most, result)
 }
 
-/// Whether [`bitcast`] takes these types: those of one width. But the bits of `f16` are not to be had
-/// from lanes, as the conversion to these makes every NaN a quiet one.
+/// Whether [`bitcast`] takes these types: two of one width. But not from `f16`: its elements become
+/// `F32` in lanes, which makes every NaN a quiet one.
 pub(super) fn has_bitcast(from: Kind, to: Kind) -> bool {
     if from == to {
         return true;
@@ -243,7 +245,7 @@ pub(super) fn bitcast(b: &mut Builder, from: Kind, x: Elem, to: Kind) -> Elem {
     }
 }
 
-/// Explicit mantissa and exponent bits.
+/// How many bits of a float format are its mantissa, without the implicit one, and its exponent.
 fn format(float: FloatKind) -> (u32, u32) {
     match float {
         FloatKind::Small(format) => (format.mantissa_bits, format.exponent_bits),
@@ -254,8 +256,8 @@ fn format(float: FloatKind) -> (u32, u32) {
     }
 }
 
-/// Whether [`precision`] takes this. The subnormal numbers of narrow floats are none in their lanes,
-/// so their mantissa cannot be cut there.
+/// Whether [`precision`] takes this. Numbers that are subnormal in a narrow float are normal in
+/// lanes, with fewer bits of mantissa than the others, so that their mantissa cannot be cut there.
 pub(super) fn has_precision(op: ReducePrecision, float: FloatKind) -> bool {
     let (mantissa, exponent) = format(float);
     match float {

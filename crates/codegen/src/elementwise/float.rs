@@ -1,4 +1,4 @@
-//! Floats.
+//! Recipes of element-wise operations on floats.
 
 use helio_ir::{BinaryOp, UnaryOp};
 

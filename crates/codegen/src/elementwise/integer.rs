@@ -1,4 +1,6 @@
-//! Integers.
+//! Recipes of element-wise operations on integers. Lanes of 32 and 64 bits hold narrower ones sign-
+//! or zero-extended, which `IntKind::wrap` restores after each operation that may leave their
+//! range.
 
 use helio_ir::{BinaryOp, UnaryOp};
 
@@ -6,15 +8,21 @@ use super::kind::IntKind;
 use crate::kernel::{BinOp, Builder, Cmp, Conv, Lane, MaskOp, UnOp, Value};
 use crate::math::mulhi_unsigned;
 
+/// Whether [`unary`] takes an operation.
 pub(super) fn has_unary(op: UnaryOp) -> bool {
     use UnaryOp::{Abs, Clz, Negate, Not, Popcnt, Sign};
     matches!(op, Abs | Clz | Negate | Not | Popcnt | Sign)
 }
 
+/// Whether [`binary`] takes an operation.
 pub(super) fn has_binary(op: BinaryOp) -> bool {
     !matches!(op, BinaryOp::Atan2 | BinaryOp::Complex)
 }
 
+/// The recipe of an operation of one operand.
+///
+/// # Panics
+/// Unless [`has_unary`] says that there is one.
 pub(super) fn unary(b: &mut Builder, op: UnaryOp, int: IntKind, x: Value) -> Value {
     let lane = int.lane();
     let zero = b.int(lane, 0);
@@ -22,7 +30,7 @@ pub(super) fn unary(b: &mut Builder, op: UnaryOp, int: IntKind, x: Value) -> Val
         UnaryOp::Abs => {
             let negative = b.sub(zero, x);
             let abs = b.bin(BinOp::Max, x, negative);
-            // The least number stays as it is, for lanes narrower than 32 bits, too.
+            // The least number stays as it is, in types narrower than the lane, too.
             int.wrap(b, abs)
         }
         UnaryOp::Negate => {
@@ -55,6 +63,10 @@ pub(super) fn unary(b: &mut Builder, op: UnaryOp, int: IntKind, x: Value) -> Val
     }
 }
 
+/// The recipe of an operation of two operands.
+///
+/// # Panics
+/// Unless [`has_binary`] says that there is one.
 pub(super) fn binary(b: &mut Builder, op: BinaryOp, int: IntKind, x: Value, y: Value) -> Value {
     let unsigned_lane = !int.signed && int.bits == int.lane_bits();
     match op {
@@ -67,8 +79,9 @@ pub(super) fn binary(b: &mut Builder, op: BinaryOp, int: IntKind, x: Value, y: V
         BinaryOp::Maximum => b.bin(if unsigned_lane { BinOp::MaxU } else { BinOp::Max }, x, y),
         BinaryOp::Minimum => b.bin(if unsigned_lane { BinOp::MinU } else { BinOp::Min }, x, y),
         BinaryOp::ShiftLeft => wrapped(b, BinOp::Shl, int, x, y),
-        // Distances, extended from fewer bits, stay beyond the width if they were; those between
-        // the width and the lane's move all bits out.
+        // A distance of the type's width or more stays one when it is extended to the lane. If it
+        // is less than the lane's width, it moves all bits of the type out of those that `wrap`
+        // keeps.
         BinaryOp::ShiftRightLogical => {
             let low = int.unsigned(b, x);
             wrapped(b, BinOp::ShrL, int, low, y)
@@ -85,13 +98,14 @@ pub(super) fn binary(b: &mut Builder, op: BinaryOp, int: IntKind, x: Value, y: V
     }
 }
 
+/// A lane operation whose result may leave the type's range.
 fn wrapped(b: &mut Builder, op: BinOp, int: IntKind, x: Value, y: Value) -> Value {
     let result = b.bin(op, x, y);
     int.wrap(b, result)
 }
 
-/// Quotient and remainder: all bits and the dividend for a zero divisor; the least number divided
-/// by -1 wraps.
+/// Quotient and remainder, truncated. Of a zero divisor the quotient is all ones and the remainder
+/// the dividend; the least number divided by -1 wraps.
 fn divide(b: &mut Builder, int: IntKind, x: Value, y: Value) -> (Value, Value) {
     let lane = int.lane();
     let (zero, all) = (b.int(lane, 0), b.int(lane, -1));
@@ -121,8 +135,8 @@ fn negate_if(b: &mut Builder, x: Value, signs: Value) -> Value {
     b.sub(flipped, signs)
 }
 
-/// Of numbers of up to 16 bits: the rounded quotient is nowhere closer to the next integer than
-/// `F32` can tell.
+/// Quotient and remainder of numbers of up to 16 bits: `F32`, with its 24 bits, rounds no quotient
+/// of two of them up to the next integer.
 fn divide_short(b: &mut Builder, n: Value, d: Value) -> (Value, Value) {
     let [nf, df] = [n, d].map(|v| b.convert(Conv::Value, Lane::F32, v));
     let ratio = b.bin(BinOp::Div, nf, df);
@@ -131,12 +145,13 @@ fn divide_short(b: &mut Builder, n: Value, d: Value) -> (Value, Value) {
     (quotient, b.sub(n, product))
 }
 
-/// Of unsigned numbers as wide as the lane.
+/// Quotient and remainder of unsigned numbers as wide as the lane.
 ///
 /// The quotient is put together from two estimates by a rounded reciprocal, each too small by no
 /// more than a few units of its last place, and a correction by one.
 fn divide_unsigned(b: &mut Builder, lane: Lane, n: Value, d: Value) -> (Value, Value) {
     let float = if lane == Lane::I64 { Lane::F64 } else { Lane::F32 };
+    // Explicit bits of the mantissa.
     let precision = if lane == Lane::I64 { 52 } else { 23 };
     let df = b.convert(Conv::ValueU, float, d);
     // A little less than the reciprocal, so that no estimate is too large.

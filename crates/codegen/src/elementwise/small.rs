@@ -1,26 +1,30 @@
-//! Floats of 4 and 8 bits: lanes hold them as `F32`, which has all their values.
+//! Recipes that turn floats of 4 and 8 bits into `F32` lanes, which have all their values, and
+//! back; and that round lanes to one of these formats after each operation.
 
 use helio_ir::types::{FloatFormat, FloatSpecials};
 
 use crate::kernel::{BinOp, Builder, Cmp, Conv, Lane, Value};
 use crate::math;
 
-/// Bits of a quiet NaN.
+/// The bits of a quiet NaN in a lane.
 const NAN: i64 = 0x7fc0_0000;
+/// The bits of infinity in a lane.
 const INFINITY: i64 = 0x7f80_0000;
 /// The sign bit of a lane.
 const SIGN: i64 = 0x8000_0000;
-/// Explicit bits of the mantissa and bias of a lane.
+/// The explicit bits of a lane's mantissa.
 const MANTISSA: u32 = 23;
+/// The bias of a lane's exponent.
 const BIAS: i32 = 127;
 
-/// A format, and the numbers that its recipes are made of.
+/// A format whose recipe is being written to a kernel.
 struct Recipe<'b> {
     b: &'b mut Builder,
     format: FloatFormat,
 }
 
-/// The number whose bits lanes have, the bits above them being anything.
+/// The number whose bits are the lowest of each lane; those above may be anything. (For `f16`,
+/// too.)
 pub(super) fn decode(b: &mut Builder, format: FloatFormat, bits: Value) -> Value {
     let mut r = Recipe { b, format };
     let magnitude = r.int_op(BinOp::And, bits, r.magnitude());
@@ -28,7 +32,8 @@ pub(super) fn decode(b: &mut Builder, format: FloatFormat, bits: Value) -> Value
     let sign = r.int_op(BinOp::And, sign, SIGN);
     let shifted = r.int_op(BinOp::Shl, magnitude, i64::from(MANTISSA - format.mantissa_bits));
     let normal = r.int_op(BinOp::Add, shifted, i64::from(BIAS - format.bias) << MANTISSA);
-    // As a fraction of the smallest normal number, to which it is added first.
+    // A subnormal number: its bits make the mantissa of a number next to the smallest normal one,
+    // which is then subtracted.
     let least = r.float(r.least_normal());
     let least_bits = r.bits(least);
     let sum = r.b.bin(BinOp::Or, shifted, least_bits);
@@ -61,7 +66,8 @@ pub(super) fn decode(b: &mut Builder, format: FloatFormat, bits: Value) -> Value
     r.of_bits(signed)
 }
 
-/// The bits of a number of the format, zero-extended.
+/// The bits of a number of the format, zero-extended: the inverse of [`decode`]. What is no number
+/// of the format has been rounded to one.
 pub(super) fn encode(b: &mut Builder, format: FloatFormat, x: Value) -> Value {
     let mut r = Recipe { b, format };
     let all = r.bits(x);
@@ -102,7 +108,8 @@ pub(super) fn encode(b: &mut Builder, format: FloatFormat, x: Value) -> Value {
     r.b.bin(BinOp::Or, code, sign)
 }
 
-/// The nearest number of the format, ties to even; what there is for what is too large.
+/// The nearest number of the format, ties to even. Numbers that are too large become what the
+/// format has for them: infinity, NaN or the greatest number.
 pub(super) fn round(b: &mut Builder, format: FloatFormat, x: Value) -> Value {
     let mut r = Recipe { b, format };
     let abs = math::abs(r.b, x);
@@ -115,7 +122,7 @@ pub(super) fn round(b: &mut Builder, format: FloatFormat, x: Value) -> Value {
     let sum = r.b.add(up, odd);
     let kept = r.int_op(BinOp::And, sum, -1 << cut);
     let normal = r.of_bits(kept);
-    // The place of the last bit of the sum is that of the format's subnormal numbers.
+    // Subnormal numbers are rounded by a sum: see `shifter`.
     let shifter = r.float(r.shifter());
     let sum = r.b.add(abs, shifter);
     let subnormal = r.b.sub(sum, shifter);
@@ -126,7 +133,7 @@ pub(super) fn round(b: &mut Builder, format: FloatFormat, x: Value) -> Value {
     let (beyond, nan) = match format.specials {
         FloatSpecials::Ieee => (r.float(f64::INFINITY), r.float(f64::NAN)),
         FloatSpecials::Nan => (r.float(f64::NAN), r.float(f64::NAN)),
-        // Its sign bit is set, which the total order sees.
+        // The format's only NaN has the sign bit set, which the total order sees.
         FloatSpecials::NanForNegativeZero => (r.float(-f64::NAN), r.float(-f64::NAN)),
         FloatSpecials::NegativeZero | FloatSpecials::PowersOfTwo => (greatest, r.float(-0.0)),
     };
@@ -143,31 +150,34 @@ pub(super) fn round(b: &mut Builder, format: FloatFormat, x: Value) -> Value {
 }
 
 impl Recipe<'_> {
-    /// Bits other than the sign.
+    /// How many bits the format has besides the sign.
     fn width(&self) -> u32 {
         self.format.exponent_bits + self.format.mantissa_bits
     }
 
-    /// The bits of the exponent and the mantissa.
+    /// The mask of the bits of exponent and mantissa.
     fn magnitude(&self) -> i64 {
         (1 << self.width()) - 1
     }
 
-    /// The bits of the exponent.
+    /// The mask of the bits of the exponent.
     fn highest_exponent(&self) -> i64 {
         ((1 << self.format.exponent_bits) - 1) << self.format.mantissa_bits
     }
 
+    /// The smallest positive normal number.
     fn least_normal(&self) -> f64 {
         2f64.powi(self.format.min_exponent())
     }
 
-    /// A number whose last bit in a lane has the place of the format's last subnormal one.
+    /// A power of two that, added to a number in a lane, rounds it to a multiple of the format's
+    /// smallest subnormal number.
     fn shifter(&self) -> f64 {
         let last = self.format.min_exponent() - self.format.mantissa_bits as i32;
         2f64.powi(MANTISSA as i32 + last)
     }
 
+    /// The greatest finite number.
     fn greatest(&self) -> f64 {
         let unit = 2f64.powi(-(self.format.mantissa_bits as i32));
         let highest = (1 << self.format.exponent_bits) - 1 - self.format.bias;

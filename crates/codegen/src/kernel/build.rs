@@ -42,6 +42,7 @@ enum Key {
 #[derive(Default)]
 struct Open {
     block: Block,
+    /// The values without side effects that it defines.
     known: HashMap<Key, Value>,
 }
 
@@ -53,6 +54,7 @@ pub struct Builder {
     kernel: Kernel,
     /// The depth of the block that defines each value; 0 is the body.
     depth: Vec<usize>,
+    /// The body and the blocks in it that are being written, each inside of the one before.
     open: Vec<Open>,
     /// The bits in the lanes of each value that is a constant vector.
     constants: HashMap<Value, u64>,
@@ -133,6 +135,7 @@ impl Builder {
         }
     }
 
+    /// A new value, defined in the block at `depth`.
     fn fresh(&mut self, ty: Ty, depth: usize) -> Value {
         self.kernel.types.push(ty);
         self.depth.push(depth);
@@ -151,6 +154,8 @@ impl Builder {
         self.placed(level, ty, key, make)
     }
 
+    /// A value without side effects in the block at depth `level`: the one that it has for `key`,
+    /// or what `make` makes.
     fn placed(
         &mut self,
         level: usize,
@@ -167,10 +172,12 @@ impl Builder {
         dst
     }
 
+    /// The depth of the innermost block.
     fn here(&self) -> usize {
         self.open.len() - 1
     }
 
+    /// Adds an instruction to the innermost block.
     fn push(&mut self, inst: Inst) {
         let here = self.here();
         self.open[here].block.insts.push(inst);
@@ -186,7 +193,7 @@ impl Builder {
         self.pure(Ty::Index, &[], Key::End, |dst| Inst::End { dst })
     }
 
-    /// A constant index.
+    /// A constant as an index.
     pub fn index(&mut self, value: i64) -> Value {
         let key = Key::IndexConst(value);
         let dst = self.pure(Ty::Index, &[], key, |dst| Inst::IndexConst { dst, value });
@@ -252,7 +259,7 @@ impl Builder {
         self.bits(lane, value as u64)
     }
 
-    /// An index in every lane.
+    /// An index in every lane, as an integer.
     pub fn splat(&mut self, lane: Lane, src: Value) -> Value {
         self.pure(Ty::Vector(lane), &[src], Key::Splat(lane, src), |dst| Inst::Splat { dst, src })
     }
@@ -371,7 +378,8 @@ impl Builder {
         })
     }
 
-    /// Where a load can be placed freely: nowhere if its buffer is written.
+    /// The depth of the outermost block that has what a load needs; `None` if the kernel writes its
+    /// buffer, so that it has to stand where it is.
     fn load_level(&self, addr: &Addr, others: &[Value]) -> Option<usize> {
         let Buf::Param(param) = addr.buf else { return None };
         if self.kernel.params[param as usize].write {
@@ -485,6 +493,8 @@ impl Builder {
         results
     }
 
+    /// What a loop carries: initial values, parameters of its body, next values, and new values for
+    /// the results.
     fn carried(&mut self, init: &[Value], params: &[Value], next: &[Value]) -> Vec<Carried> {
         assert_eq!(init.len(), next.len(), "a loop's body gives every carried value");
         let here = self.here();

@@ -1,4 +1,4 @@
-//! Whether a kernel is well formed.
+//! Whether a kernel is well formed: types, definitions before uses, buffers used as declared.
 
 use super::{Addr, Block, Buf, Carried, Conv, Inst, Kernel, Lane, Mem, Ty, Value};
 
@@ -17,9 +17,11 @@ impl Kernel {
 
 struct Checker<'k> {
     kernel: &'k Kernel,
+    /// For each value, whether it is defined where the checker is.
     defined: Vec<bool>,
 }
 
+/// Nothing, or what is wrong.
 type Checked = Result<(), String>;
 
 fn require(holds: bool, what: impl FnOnce() -> String) -> Checked {
@@ -27,6 +29,7 @@ fn require(holds: bool, what: impl FnOnce() -> String) -> Checked {
 }
 
 impl Checker<'_> {
+    /// Defines a value. Errors: it is defined already, or is of another type.
     fn define(&mut self, value: Value, ty: Ty) -> Checked {
         let slot = self.defined.get_mut(value.0 as usize).ok_or_else(|| format!("no {value:?}"))?;
         require(!std::mem::replace(slot, true), || format!("{value:?} is defined twice"))?;
@@ -34,17 +37,20 @@ impl Checker<'_> {
         require(found == ty, || format!("{value:?} is a {found:?}, not a {ty:?}"))
     }
 
+    /// The type of a value that is read. Errors: it is not defined here.
     fn used(&self, value: Value) -> Result<Ty, String> {
         let known = self.defined.get(value.0 as usize).copied().unwrap_or(false);
         require(known, || format!("{value:?} is used where it is not defined"))?;
         Ok(self.kernel.ty(value))
     }
 
+    /// Errors: a value that is read is not of type `ty`, or not defined here.
     fn is(&self, value: Value, ty: Ty) -> Checked {
         let found = self.used(value)?;
         require(found == ty, || format!("{value:?} is a {found:?}, not a {ty:?}"))
     }
 
+    /// The lanes of a value that is read. Errors: it is no vector, or not defined here.
     fn vector(&self, value: Value) -> Result<Lane, String> {
         match self.used(value)? {
             Ty::Vector(lane) => Ok(lane),
@@ -52,6 +58,8 @@ impl Checker<'_> {
         }
     }
 
+    /// Errors: an address has terms that are no indices, or the buffer may not be read (or
+    /// written).
     fn addr(&self, addr: &Addr, write: bool) -> Checked {
         for &(value, _) in &addr.terms {
             self.is(value, Ty::Index)?;
@@ -75,7 +83,7 @@ impl Checker<'_> {
         block.insts.iter().try_for_each(|inst| self.inst(inst))
     }
 
-    /// What a block defines is unknown after it.
+    /// Checks a block whose definitions end with it.
     fn scoped(&mut self, body: impl FnOnce(&mut Self) -> Checked) -> Checked {
         let before = self.defined.clone();
         body(self)?;
@@ -83,6 +91,7 @@ impl Checker<'_> {
         Ok(())
     }
 
+    /// Defines the parameters of a loop's body.
     fn carried_in(&mut self, carried: &[Carried]) -> Checked {
         for c in carried {
             let ty = self.used(c.init)?;
@@ -229,6 +238,7 @@ impl Checker<'_> {
         }
     }
 
+    /// Defines the results of a loop.
     fn results(&mut self, carried: &[Carried]) -> Checked {
         carried.iter().try_for_each(|c| self.define(c.result, self.kernel.ty(c.init)))
     }
@@ -239,6 +249,7 @@ impl Checker<'_> {
     }
 }
 
+/// Whether a conversion takes lanes of one type to lanes of another.
 fn converts(op: Conv, from: Lane, to: Lane) -> bool {
     match op {
         Conv::Bits => from.bytes() == to.bytes(),

@@ -1,4 +1,4 @@
-//! The operands of instructions.
+//! The values that instructions and blocks of a kernel read and define.
 
 use super::{Addr, Block, Inst, Value};
 

@@ -24,7 +24,7 @@ pub(super) enum Source {
     Temp(usize),
 }
 
-/// Whether an index is below a bound is as said.
+/// The condition that an index is below a bound, or that it is not.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Cond {
     pub at: Affine,

@@ -141,19 +141,27 @@ impl Stop {
 /// The vectors of a kernel.
 #[derive(Clone, Copy, Debug)]
 struct Lanes {
+    /// The lanes of every vector.
     count: usize,
-    /// Integers that a lane has room for.
+    /// The widest integer lanes, of which a vector has room for `count`: indices in vectors have
+    /// them.
     index: Lane,
 }
 
 /// The fewest independent folds of a reduction that are shared among threads as they are; of fewer,
 /// the folded loop is cut into parts.
-const FEW_UNITS: i64 = 64;
-/// The fewest elements of such a part.
-const PART: i64 = 1 << 14;
-/// Elements that a unit folds at most, where the loop can be cut: about a millisecond's work, after
-/// which a run can be stopped.
-const LONG: i64 = 1 << 22;
+const MIN_UNITS: i64 = 64;
+/// The fewest elements of all folds that are worth one more part: less is not worth waking a
+/// thread.
+const MIN_PART_ELEMENTS: i64 = 1 << 14;
+/// The fewest elements of one fold in a part.
+const MIN_PART_ITERATIONS: i64 = 16;
+/// The most parts of a fold whose elements are in lanes. (Of folds side by side in lanes, parts are
+/// at most [`MIN_UNITS`], unless they would be too long: their partial results take memory.)
+const MAX_PARTS: i64 = 1024;
+/// The most elements that a unit folds, where the loop can be cut: about a millisecond's work,
+/// after which a run can be stopped.
+const MAX_UNIT_ELEMENTS: i64 = 1 << 22;
 
 /// Lowers a fused computation. Its operands are the leaves of its parameters in order, its results
 /// the leaves of its root.
@@ -214,9 +222,11 @@ pub fn lower_scalar(
     stage.ok_or_else(|| Unsupported { reason: "scalar code without a result".to_owned() })
 }
 
-/// The sizes of buffers.
+/// The sizes of a fusion's buffers, in bytes.
 struct Bytes {
+    /// Of the leaves of its parameters, in order.
     operands: Vec<usize>,
+    /// Of the leaves of its result, in order.
     results: Vec<usize>,
 }
 
@@ -231,6 +241,7 @@ impl Bytes {
     }
 }
 
+/// The lowering of a fusion under way.
 struct Lowering<'t> {
     target: Target<'t>,
     bytes: Bytes,
@@ -254,6 +265,7 @@ impl<'t> Lowering<'t> {
         Lowering { target, bytes, lowered: Lowered::default(), when: When::ByKernel }
     }
 
+    /// Adds the stages of all results of a fusion, and says which operands they may overwrite.
     fn all(&mut self, module: &Module, fused: CompId) -> Result<(), Stop> {
         let target = self.target;
         let groups = domain::groups(module, fused, target)?;
@@ -335,11 +347,13 @@ impl<'t> Lowering<'t> {
         (nest, Lanes { count: bytes / 8, index: Lane::I64 })
     }
 
+    /// Adds a temporary buffer; gives its number.
     fn temp(&mut self, bytes: usize) -> usize {
         self.lowered.temps.push(bytes);
         self.lowered.temps.len() - 1
     }
 
+    /// Adds the kernel that does `work`.
     fn stage(&mut self, domain: &Domain<'_>, nest: &Nest, work: &Work, lanes: Lanes) {
         let sizes = |arg: Arg| match arg {
             Arg::Operand(i) => self.bytes.operands[i],
@@ -365,7 +379,7 @@ impl<'t> Lowering<'t> {
         let mut work = Work { parts: Some(parts), ..Work::default() };
         let mut pass = Pass::default();
         let points = domain.kept_points();
-        // Lanes side by side stay so.
+        // Results that are neighbours in lanes are neighbours in memory, too.
         let (kept, part) = (domain.kept_linear(), Affine::dim(parts.part));
         let at = match nest.across {
             true => kept.times(parts.count).plus(&part, 1),
@@ -466,13 +480,13 @@ fn parts(domain: &Domain<'_>, nest: &Nest, lanes: i64) -> Option<FoldParts> {
     let &dim = nest.inner.first().or(nest.vector.as_ref().filter(|_| nest.across))?;
     let size = domain.graph.dim_bounds[usize::from(dim)] + 1;
     let folded: i64 = domain.folded_points();
-    let long = kept.min(step).saturating_mul(folded) / LONG;
-    if units >= FEW_UNITS && long <= 1 {
+    let long = kept.min(step).saturating_mul(folded) / MAX_UNIT_ELEMENTS;
+    if units >= MIN_UNITS && long <= 1 {
         return None;
     }
-    // Partial results of columns take memory of their own.
-    let most = if nest.across { 1024 } else { FEW_UNITS }.max(long);
-    let wanted = (kept.saturating_mul(folded) / PART).min(size).min(folded / 16).min(most);
+    let most = if nest.across { MAX_PARTS } else { MIN_UNITS }.max(long);
+    let wanted = kept.saturating_mul(folded) / MIN_PART_ELEMENTS;
+    let wanted = wanted.min(size).min(folded / MIN_PART_ITERATIONS).min(most);
     if wanted <= 1 {
         return None;
     }

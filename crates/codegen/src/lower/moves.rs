@@ -1,4 +1,5 @@
-//! What each instruction needs of its operands: the index maps of operations that move elements.
+//! The value of each instruction at an index, from the values of its operands. Operations that only
+//! move elements add no value of their own: they turn the index into one of their operand's.
 
 use std::iter::zip;
 
@@ -12,7 +13,7 @@ use super::graph::{
 };
 use super::reducer::Reducer;
 
-/// A leaf of an instruction at an index.
+/// The element at an index of an instruction's result, or of a leaf of it if that is a tuple.
 #[derive(Clone, Copy)]
 pub(super) struct LeafElement<'m, 'a> {
     pub frame: FrameId,
@@ -22,13 +23,15 @@ pub(super) struct LeafElement<'m, 'a> {
     pub leaf: usize,
     /// The index, one expression for each dimension.
     pub map: &'a [Affine],
-    /// Where the value has to be right.
+    /// Where the element is used: elsewhere it may be anything, and is not read from memory.
     pub guard: Guard,
 }
 
-/// Amounts of padding and places beyond this are not taken as index expressions.
+/// The most elements that `pad` may add or crop in front: index expressions with more in them could
+/// leave `i64`.
 const MAX_OFFSET: u64 = 1 << 44;
-/// Concatenations of more operands are left alone: each costs a comparison everywhere.
+/// The most operands of a concatenation whose elements a kernel chooses from: each of them costs
+/// every element a comparison.
 const MAX_JOINED: usize = 16;
 
 type NodeResult = Result<NodeId, Stop>;
@@ -40,10 +43,12 @@ impl<'m> Graph<'m> {
         shape.as_array().ok_or_else(|| Stop::unsupported("an operand that is not an array"))
     }
 
+    /// Operand `i` at the index `map`, used wherever the instruction is.
     fn operand(&mut self, place: LeafElement<'m, '_>, i: usize, map: Vec<Affine>) -> NodeResult {
-        self.value(place.frame, place.instr.operands[i], 0, map, place.guard)
+        self.guarded(place, i, map, place.guard)
     }
 
+    /// Operand `i` at the index `map`, used where `guard` holds.
     fn guarded(
         &mut self,
         place: LeafElement<'m, '_>,
@@ -54,7 +59,8 @@ impl<'m> Graph<'m> {
         self.value(place.frame, place.instr.operands[i], 0, map, guard)
     }
 
-    /// The number of the operand of the whole that is an instruction's only operand.
+    /// The number of the fusion's parameter that is an instruction's first operand; `None` if that
+    /// is something else.
     fn parameter(&self, place: LeafElement<'m, '_>) -> Option<usize> {
         let operand = self.frame_computation(place.frame).instr(place.instr.operands[0]);
         match &operand.op {
@@ -63,7 +69,7 @@ impl<'m> Graph<'m> {
         }
     }
 
-    /// The value of an instruction other than tuples and constants.
+    /// The value of an instruction other than `tuple`, `get-tuple-element` and `constant`.
     pub(super) fn instruction(&mut self, place: LeafElement<'m, '_>) -> NodeResult {
         match &place.instr.op {
             Op::Parameter(op) => {
@@ -78,7 +84,7 @@ impl<'m> Graph<'m> {
             }
             Op::Broadcast(op) => {
                 let operand = self.operand_shape(place, 0)?;
-                // Dimensions of size 1 may be spread.
+                // Some of the operand's dimensions of size 1 become larger ones.
                 let index = |(&d, &size): (&usize, &usize)| match size {
                     1 => Affine::default(),
                     _ => place.map[d].clone(),
@@ -86,7 +92,7 @@ impl<'m> Graph<'m> {
                 let map = zip(&op.dimensions, operand.dims()).map(index).collect();
                 self.operand(place, 0, map)
             }
-            // Arrays are dense: in memory a reshape is what it is of.
+            // Arrays are dense, so a reshape's elements lie where its operand's do.
             Op::Reshape(_) if let Some(number) = self.parameter(place) => {
                 let source = Source::Operand(self.operand_leaf(number, 0));
                 let at = Affine::linear(place.map, place.shape.dims());
@@ -170,8 +176,9 @@ impl<'m> Graph<'m> {
         self.push(Node::Apply { op, args }, place.shape.element())
     }
 
-    /// The places, known at run time, of boxes of `sizes` in an array of `dims`; the operands from
-    /// `first` on say where.
+    /// Where a box of `sizes` begins in an array of `dims`, an index for each dimension, clamped so
+    /// that the box fits: the operands from number `first` on, or their elements, as known at run
+    /// time.
     pub(super) fn starts(
         &mut self,
         place: LeafElement<'m, '_>,
@@ -212,7 +219,7 @@ impl<'m> Graph<'m> {
         self.choose(place, when, |this, guard| this.guarded(place, 1, map, guard), whole?)
     }
 
-    /// `yes` where `when` holds, else `no`.
+    /// `yes` where `when` holds, else `no`; `when` is `None` if it holds nowhere.
     fn choose(
         &mut self,
         place: LeafElement<'m, '_>,
@@ -255,12 +262,15 @@ impl<'m> Graph<'m> {
         let begins = sizes.iter().scan(0, |end, &size| Some(std::mem::replace(end, *end + size)));
         let begins: Vec<i64> = begins.collect();
         let at = &place.map[dimension];
-        // Those that the index can reach, from the last: `value` is right from its begin on.
+        // The operands that the index can reach, from the last to the first: `value` is right from
+        // where the one that was looked at last begins.
         let (least, greatest) = at.range(self.bounds());
         let reach = |i: &usize| begins[*i] <= greatest && begins[*i] + sizes[*i] > least;
         let parts: Vec<usize> = (0..count).filter(|&i| sizes[i] > 0).filter(reach).collect();
         if parts.len() > MAX_JOINED {
-            return Err(Stop::unsupported("a concatenation of many arrays"));
+            return Err(Stop::unsupported(format!(
+                "a concatenation of more than {MAX_JOINED} arrays"
+            )));
         }
         let part = |this: &mut Self, i: usize, guard: Guard| {
             let mut map = place.map.to_vec();

@@ -77,15 +77,16 @@ impl Woven {
     }
 }
 
-/// What it costs to begin and end a loop over lanes, masks included.
-const LOOP: f64 = 8.0;
-/// Values of all copies of a loop's body in which a short loop is woven.
+/// What it takes to begin and end a loop over lanes, masks included, in cycles.
+const LOOP_CYCLES: f64 = 8.0;
+/// The most values of a loop's body, all copies counted, in which a short loop is woven.
 const MAX_WOVEN: i64 = 1024;
 
-/// Registers that accumulators may take in all.
+/// The most registers for accumulators, those of all copies of a loop's body.
 const MAX_ACCUMULATORS: usize = 16;
-/// The points that are written out inside of a loop over lanes, and the values that they are made of.
+/// The most points that are written out inside of a loop over lanes.
 const MAX_NEAR: i64 = 8;
+/// The most values of all these points.
 const MAX_NEAR_VALUES: i64 = 512;
 
 impl Nest {
@@ -135,8 +136,9 @@ impl Nest {
     }
 }
 
-/// What a value costs for each vector, in cycles or so.
-fn work(node: &Node<'_>) -> f64 {
+/// What it takes to compute a value for one vector of points, in processor cycles, estimated: only
+/// how values compare with each other and with the costs of memory matters.
+fn cycles(node: &Node<'_>) -> f64 {
     let op = match node {
         Node::Apply { op, .. } => op,
         Node::Choose { .. } => return 1.0,
@@ -157,11 +159,13 @@ fn work(node: &Node<'_>) -> f64 {
 }
 
 impl<'m> Domain<'m> {
+    /// The iterations of a loop.
     fn size(&self, dim: Dim) -> i64 {
         self.graph.dim_bounds[usize::from(dim)] + 1
     }
 
-    /// What memory accesses and arithmetic cost for each element if `dim` is the loop over lanes.
+    /// What memory accesses and arithmetic take for each vector of elements if `dim` is the loop
+    /// over lanes, in cycles.
     fn vector_cost(&self, dim: Dim, across: bool, lanes: usize) -> f64 {
         let lanes = lanes as f64;
         let access = |at: &Affine| match at.factor(dim).abs() {
@@ -183,7 +187,7 @@ impl<'m> Domain<'m> {
             let is_same = |&&d: &&Dim| changing[id.index()] >> d & 1 == 0;
             near.iter().filter(is_same).map(|&d| self.size(d) as f64).product()
         };
-        let (mut loads, mut arithmetic) = (0.0, 0.5 * self.work_besides());
+        let (mut loads, mut arithmetic) = (0.0, 0.5 * self.cycles_besides());
         for (id, node) in zip(self.graph.ids(), &self.graph.nodes) {
             let load = match node {
                 Node::Load { at, .. } if jumps(at) => lanes,
@@ -191,7 +195,7 @@ impl<'m> Domain<'m> {
                 _ => 0.0,
             };
             loads += load / shared(id);
-            arithmetic += 0.5 * work(node) / shared(id);
+            arithmetic += 0.5 * cycles(node) / shared(id);
         }
         let stored = |output: &Output| match output.at.factor(dim).abs() {
             0 | 1 => 2.0 * access(&output.at),
@@ -206,7 +210,7 @@ impl<'m> Domain<'m> {
         let arithmetic = arithmetic.max(1.0);
         // What is folded is within a kept loop over lanes.
         let points: f64 = self.folded.iter().map(|&d| self.size(d) as f64).product();
-        let begin = if across { 0.0 } else { LOOP / points.max(1.0) };
+        let begin = if across { 0.0 } else { LOOP_CYCLES / points.max(1.0) };
         let spread = ((loads + stores + arithmetic) * vectors + begin) * lanes / size.max(1.0);
         // At the end of a folded loop, lanes are combined step by step.
         let combine = |reduction: &Reduction<'_>| {
@@ -252,8 +256,9 @@ impl<'m> Domain<'m> {
         if fits && self.graph.reductions.is_empty() { near } else { Vec::new() }
     }
 
-    /// The best way to run over lanes with two loops, the inner one being short: their elements are
-    /// neighbours in every result. With what memory accesses cost for each element.
+    /// The best two loops to run over lanes together, the inner one being short: their elements are
+    /// neighbours in every result. Gives what it takes, as [`Self::woven_cost`], the outer and the
+    /// inner.
     fn woven(&self, lanes: i64) -> Option<(f64, Dim, Woven)> {
         if self.graph.reductions.iter().any(|reduction| !reduction.done) {
             return None;
@@ -272,6 +277,8 @@ impl<'m> Domain<'m> {
         woven.min_by(|a, b| a.0.total_cmp(&b.0))
     }
 
+    /// As [`Self::vector_cost`], if `woven` runs over lanes together with `outer`; `None` if
+    /// results or loads do not allow it.
     fn woven_cost(&self, outer: Dim, woven: Woven, lanes: i64) -> Option<f64> {
         let in_lanes: u64 = 1 << outer | 1 << woven.dim;
         let jumps = |at: &Affine| {
@@ -285,9 +292,9 @@ impl<'m> Domain<'m> {
         if !self.outputs.iter().all(|output| dense(&output.at)) {
             return None;
         }
-        // In each lane, all that there may be is computed where the short loop chooses.
+        // Where a choice depends on the short loop, each lane computes what it chooses from.
         let chooses = self.graph.guards.iter().flatten().any(|c| c.at.factor(woven.dim) != 0);
-        let arithmetic = if chooses { self.work() } else { 0.5 * self.work() };
+        let arithmetic = if chooses { self.cycles() } else { 0.5 * self.cycles() };
         let mut cost = arithmetic.max(1.0) + 2.0 * self.outputs.len() as f64;
         for node in &self.graph.nodes {
             let Node::Load { at, .. } = node else { continue };
@@ -305,41 +312,43 @@ impl<'m> Domain<'m> {
         Some(cost)
     }
 
-    /// The work of a vector of points.
-    pub fn work(&self) -> f64 {
-        self.graph.nodes.iter().map(work).sum::<f64>() + self.work_besides()
+    /// What it takes to compute one vector of points, in cycles, but for access to memory.
+    pub fn cycles(&self) -> f64 {
+        self.graph.nodes.iter().map(cycles).sum::<f64>() + self.cycles_besides()
     }
 
-    /// That of folding and of writing.
-    fn work_besides(&self) -> f64 {
+    /// The cycles, per vector of points, of folding and of handing results to stores.
+    fn cycles_besides(&self) -> f64 {
         let fold = |r: &Reduction<'_>| r.reducer.body.len().max(1) as f64;
         let folds: f64 = self.graph.reductions.iter().map(fold).sum();
         folds + self.outputs.len() as f64
     }
 
-    /// The work of the values of which each waits for the one before, at the most.
-    fn depth(&self) -> f64 {
+    /// The cycles of the longest chain of values of which each needs the one before.
+    fn longest_chain(&self) -> f64 {
         let mut depths: Vec<f64> = Vec::with_capacity(self.graph.nodes.len());
         for (id, node) in self.graph.ids().zip(&self.graph.nodes) {
             let mut before: f64 = 0.0;
             self.graph.args(id, &mut |arg| before = before.max(depths[arg.index()]));
-            depths.push(before + work(node));
+            depths.push(before + cycles(node));
         }
         depths.into_iter().fold(0.0, f64::max)
     }
 
+    /// How many vectors one iteration of the loop over lanes handles: few values leave registers
+    /// for more, whose instructions need not wait for each other.
     fn unroll(&self, vector: Option<Dim>, across: bool, lanes: usize) -> usize {
         let Some(vector) = vector else { return 1 };
         let vectors = (self.size(vector) / lanes as i64).max(1) as usize;
-        let work = self.work();
+        let cycles = self.cycles();
         let accumulators: usize = self.graph.reductions.iter().map(|r| r.types.len()).sum();
         let wanted = match accumulators {
-            0 if work <= 12.0 => 4,
-            0 if work <= 50.0 || work < 3.0 * self.depth() => 2,
+            0 if cycles <= 12.0 => 4,
+            0 if cycles <= 50.0 || cycles < 3.0 * self.longest_chain() => 2,
             0 => 1,
             // Columns side by side make for long runs in memory.
-            n if !across && work <= 8.0 => MAX_ACCUMULATORS / n.min(MAX_ACCUMULATORS),
-            n if work <= 30.0 => (8 / n).clamp(1, 4),
+            n if !across && cycles <= 8.0 => MAX_ACCUMULATORS / n.min(MAX_ACCUMULATORS),
+            n if cycles <= 30.0 => (8 / n).clamp(1, 4),
             _ => 2,
         };
         wanted.min(vectors).max(1)
@@ -351,7 +360,7 @@ impl<'m> Domain<'m> {
         let fits = !ty.is_pred() && !ty.is_complex() && elementwise::lane_bytes(ty).is_some();
         let division = |op: &Op| matches!(op, Op::Binary(BinaryOp::Divide | BinaryOp::Remainder));
         let costly = match self.graph.node(id) {
-            Node::Apply { op, .. } => division(op) || work(self.graph.node(id)) >= 8.0,
+            Node::Apply { op, .. } => division(op) || cycles(self.graph.node(id)) >= 8.0,
             _ => false,
         };
         fits && costly

@@ -1,4 +1,4 @@
-//! The exponential and its kin.
+//! Recipes of the exponential and of functions made of it.
 //!
 //! With `n` the integer nearest to `x / ln 2` and `r = x - n ln 2`, `e^x = 2^n e^r`, where `|r|` is
 //! at most `ln 2 / 2` and `e^r - 1 = r + r² Q(r)`.

@@ -1,4 +1,5 @@
-//! Buffers, and how elements lie in them.
+//! The tile machine's memory: the buffers of a call with checked access, and the conversion of
+//! elements in them to lanes and back.
 
 use std::ops::Range;
 

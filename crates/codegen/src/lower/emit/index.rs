@@ -9,7 +9,8 @@ use crate::lower::graph::{Cond, Guard, NodeId};
 use crate::lower::nest::Spread;
 
 impl Emit<'_, '_> {
-    /// Whether a condition holds everywhere in the present segments, or nowhere.
+    /// Whether a condition holds everywhere in the segments of loops that are being written
+    /// (`true`) or nowhere (`false`); `None` if that depends on the point.
     pub(super) fn known(&self, cond: &Cond) -> Option<bool> {
         let bounds = DimBounds { dims: &self.spans, symbols: &self.graph.symbol_bounds };
         let moved: i64 = cond.at.dims.iter().map(|&(d, f)| f * self.firsts[usize::from(d)]).sum();
@@ -19,7 +20,7 @@ impl Emit<'_, '_> {
             .then_some((greatest < cond.below) == cond.holds)
     }
 
-    /// Likewise for a guard.
+    /// As [`Self::known`], for all conditions of a guard together.
     pub(super) fn known_guard(&self, guard: Guard) -> Option<bool> {
         let conds = &self.graph.guards[guard.index()];
         if conds.iter().any(|cond| self.known(cond) == Some(false)) {
@@ -28,6 +29,7 @@ impl Emit<'_, '_> {
         conds.iter().all(|cond| self.known(cond).is_some()).then_some(true)
     }
 
+    /// Whether a value may differ from lane to lane.
     pub(super) fn varies(&self, id: NodeId) -> bool {
         self.graph.info(id).dims & self.lane_loops != 0
     }
@@ -49,13 +51,14 @@ impl Emit<'_, '_> {
         }
     }
 
-    /// The loops of an index that have a variable, with their factors.
+    /// The loops of an index that have a variable in the kernel, with their factors: all but the
+    /// woven one, whose points are in lanes.
     pub(super) fn counted<'a>(&self, at: &'a Affine) -> impl Iterator<Item = (Dim, i64)> + 'a {
         let woven = self.woven.map(|woven| woven.dim);
         at.dims.iter().copied().filter(move |&(dim, _)| Some(dim) != woven)
     }
 
-    /// Computes what an index expression is made of.
+    /// Computes the values that an index expression is made of.
     pub(super) fn affine_values(&mut self, b: &mut Builder, at: &Affine) {
         let mut needed = Vec::new();
         self.graph.affine_needs(at, self.lane_loops, &mut |id| needed.push(id));
@@ -64,7 +67,7 @@ impl Emit<'_, '_> {
         });
     }
 
-    /// A symbol that is the same in all lanes.
+    /// A symbol that is the same in all lanes, clamped to its bounds.
     pub(super) fn symbol(&mut self, b: &mut Builder, symbol: SymbolId, values: &Values) -> Value {
         let id = self.graph.symbols[symbol.index()];
         let ty = self.graph.info(id).ty;
@@ -76,7 +79,7 @@ impl Emit<'_, '_> {
             }
             None => b.extract(values[&id].vector()),
         };
-        // Neither way knows of unsigned numbers of 32 bits.
+        // Both take 32 bits for a signed number.
         let index = match ty {
             ElementType::U32 => {
                 let low = b.index(0xffff_ffff);
@@ -161,7 +164,8 @@ impl Emit<'_, '_> {
         sum
     }
 
-    /// A symbol in each lane, in the lanes of its own type.
+    /// A symbol in each lane, clamped to its bounds, in the lanes of its own type. (Where that is
+    /// 32 bits wide and unsigned, clamped values may have the highest bit set.)
     fn clamped(&mut self, b: &mut Builder, symbol: SymbolId, index: Value) -> Value {
         let id = self.graph.symbols[symbol.index()];
         let lane = b.lane(index);

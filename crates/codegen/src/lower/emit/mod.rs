@@ -1,4 +1,5 @@
-//! Values of a [`Graph`] as instructions of a kernel.
+//! Writes the values of a [`Graph`] as instructions of a kernel, at points of the loops that are
+//! open.
 
 mod index;
 mod kept;
@@ -18,10 +19,10 @@ use crate::elementwise::{self, Elem};
 use crate::kernel::{Buf, Builder, Lane, MaskOp, Value};
 pub(super) use kept::{Kept, lane_memory};
 
-/// Values of nodes at a point.
+/// The values of nodes at a point, in all lanes.
 pub(super) type Values = HashMap<NodeId, Elem>;
 
-/// Registers that values at points side by side may take.
+/// The most registers for values at points side by side.
 const MAX_LIVE: usize = 16;
 /// Fewer operations than this are near enough to those of the next point as it is.
 const MIN_APPLIED: usize = 3;
@@ -31,9 +32,9 @@ const MIN_APPLIED: usize = 3;
 pub(super) struct Point {
     /// Added to the vector loop's variable.
     pub offset: i64,
-    /// Lanes that exist; `None` for all.
+    /// The lanes that stand for a point of the loops; `None` for all.
     pub mask: Option<Value>,
-    /// Which of the copies of the loop's body.
+    /// Which of the copies of the loop's body it is in, from 0.
     pub copy: usize,
 }
 
@@ -42,28 +43,29 @@ pub(super) struct Emit<'g, 'm> {
     pub graph: &'g Graph<'m>,
     /// The loop over lanes.
     vector: Option<Dim>,
-    /// The short one within it.
+    /// The short loop within it that runs over lanes, too.
     woven: Option<Woven>,
     /// Both, as bits.
     lane_loops: u64,
     lanes: i64,
-    /// The widest integers that a vector has room for.
+    /// The lanes of indices in vectors; see [`Lanes::index`].
     index_lane: Lane,
     /// The variables of the loops that are open.
     pub vars: Vec<Option<Value>>,
-    /// Where the variables begin in the segments of loops that are being written.
+    /// The least value of each loop variable in the segment of its loop that is being written.
     firsts: Vec<i64>,
-    /// How much further they go there.
+    /// The greatest value of each there, less the least.
     spans: Vec<i64>,
     /// The buffers, with what the caller passes for them.
     params: Vec<(Arg, Buf)>,
-    /// The type of what each temporary buffer holds, and its size in bytes.
+    /// The size of each buffer, in bytes.
     pub sizes: &'g dyn Fn(Arg) -> usize,
     pub point: Point,
     /// Values at the current point.
     values: Values,
     /// What reductions have given, for each copy.
     pub reduced: Vec<HashMap<(usize, usize), Elem>>,
+    /// The values that a pass keeps in scratch for the next one.
     pub kept: HashMap<NodeId, Kept>,
     /// The element within a kept array at the current point, and the bytes of a unit of it.
     pub kept_at: Affine,

@@ -1,4 +1,4 @@
-//! Runs over the folded loops: accumulators, and elements folded into them.
+//! Writes the passes of a kernel: runs over the folded loops that fold elements into accumulators.
 
 use std::iter::zip;
 
@@ -14,11 +14,13 @@ use crate::lower::graph::{Node, NodeId, Reduction};
 use crate::lower::reducer::Kind;
 use crate::lower::segments::Segment;
 
-/// Accumulators of the reductions of a pass, for each copy: reduction, leaf, value.
+/// The accumulators of a pass: for each copy of the loop's body, one for each leaf of each
+/// reduction.
 type Accumulators = Vec<Vec<Elem>>;
 
 impl<'m> Loops<'_, 'm> {
-    /// One run over the folded loops.
+    /// Writes one pass for the points `points` of the kept loops, and leaves what reductions give
+    /// there in `Emit::reduced`.
     pub(super) fn pass(&mut self, b: &mut Builder, pass: &Pass, points: &[Point]) {
         let sets = if self.nest.across { self.nest.unroll } else { points.len() };
         let start = self.start(b, pass, points);
@@ -50,7 +52,8 @@ impl<'m> Loops<'_, 'm> {
         }
     }
 
-    /// What accumulators start with, at each point.
+    /// What accumulators start with, at each point: neutral elements where the reducer is known,
+    /// else the initial values.
     fn start(&mut self, b: &mut Builder, pass: &Pass, points: &[Point]) -> Accumulators {
         let mut of = |point: Point| {
             self.emit.go(point);
@@ -71,7 +74,8 @@ impl<'m> Loops<'_, 'm> {
         points.iter().map(|&point| of(point)).collect()
     }
 
-    /// The initial value taken in, and the result in its own type.
+    /// The result from its accumulator: with the initial value folded in, unless the accumulator
+    /// began with it, and converted to the type of the result.
     fn finish(
         &mut self,
         b: &mut Builder,
@@ -98,7 +102,8 @@ impl<'m> Loops<'_, 'm> {
         convert(b, simple.ty, value, ty)
     }
 
-    /// The folded loops from `depth` on, accumulating.
+    /// The folded loops from the one at `depth` (0 is the outermost) inwards; gives the
+    /// accumulators after them.
     fn folded(
         &mut self,
         b: &mut Builder,
@@ -140,7 +145,8 @@ impl<'m> Loops<'_, 'm> {
         }
     }
 
-    /// Where a folded loop begins and ends in a segment, which is entered.
+    /// Where a folded loop begins and ends in a segment, and in the part that the kernel is at if
+    /// the loop is cut into parts. From here on, the segment is the loop's in `Emit`.
     fn bounds(&mut self, b: &mut Builder, dim: Dim, segment: Segment) -> (Value, Value) {
         let size = b.index(self.size(dim));
         let (lo, hi) = match self.work.parts {
@@ -158,7 +164,8 @@ impl<'m> Loops<'_, 'm> {
         self.within(b, dim, segment, lo, hi)
     }
 
-    /// The loop over lanes where it is folded: full vectors, then what is left.
+    /// The loop over lanes where it is folded, in a segment: several full vectors at a time, then
+    /// one at a time, the last of them masked.
     fn across(
         &mut self,
         b: &mut Builder,
@@ -203,7 +210,8 @@ impl<'m> Loops<'_, 'm> {
         accumulators
     }
 
-    /// What happens at one point: elements taken in, values stored.
+    /// The body of the folded loops at one point: stores, and elements folded into `accumulators`.
+    /// Gives the new ones.
     fn step(&mut self, b: &mut Builder, pass: &Pass, accumulators: &[Elem]) -> Vec<Elem> {
         let mut elements = Vec::new();
         for &i in &pass.reductions {
@@ -223,7 +231,7 @@ impl<'m> Loops<'_, 'm> {
         self.fold(b, pass, accumulators, &elements)
     }
 
-    /// Elements folded into accumulators.
+    /// Folds an element into each accumulator of one point.
     fn fold(
         &mut self,
         b: &mut Builder,
@@ -252,7 +260,7 @@ impl<'m> Loops<'_, 'm> {
         result
     }
 
-    /// Accumulators of all lanes made one, in each lane.
+    /// Combines the accumulators of all lanes; every lane gets the result.
     fn combine_lanes(&mut self, b: &mut Builder, pass: &Pass, mut all: Vec<Elem>) -> Vec<Elem> {
         if let Some(answers) = self.ask_lanes(b, pass, &all) {
             return answers;
@@ -266,7 +274,8 @@ impl<'m> Loops<'_, 'm> {
         all
     }
 
-    /// The same for masks, if all of them are folded as a processor can do at once.
+    /// As [`Self::combine_lanes`], without going from lane to lane: if all accumulators are masks
+    /// of which it is asked whether any or all lanes are set.
     fn ask_lanes(&self, b: &mut Builder, pass: &Pass, all: &[Elem]) -> Option<Vec<Elem>> {
         let mut ops = Vec::with_capacity(all.len());
         for &i in &pass.reductions {
@@ -280,7 +289,7 @@ impl<'m> Loops<'_, 'm> {
         zip(all, ops).map(ask).collect()
     }
 
-    /// Two sets of accumulators made one.
+    /// Combines two sets of accumulators of the same reductions.
     fn combine(&mut self, b: &mut Builder, pass: &Pass, x: &[Elem], y: &[Elem]) -> Vec<Elem> {
         let (mut x, mut y) = (x.to_vec(), y.to_vec());
         let mut at = 0;
@@ -291,7 +300,8 @@ impl<'m> Loops<'_, 'm> {
             let Kind::Selection { position: Some(position) } = reduction.reducer.kind else {
                 continue;
             };
-            // What comes first stands on the left.
+            // Of equally good elements the reducer keeps its first argument's, which has to be the
+            // one that comes first in the array.
             let (first, second) = (x[leaves.start + position], y[leaves.start + position]);
             let unsigned = reduction.types[position].is_unsigned_integer();
             let less = if unsigned { Cmp::LtU } else { Cmp::Lt };
@@ -390,6 +400,7 @@ fn converted(bits: u128, from: ElementType, to: ElementType) -> u128 {
     dispatch_type!(to, T => Native::to_bits(<T as Native>::from_number(number)))
 }
 
+/// The recipe of `convert`, also from a type to itself.
 fn convert(b: &mut Builder, from: ElementType, elem: Elem, to: ElementType) -> Elem {
     if from == to {
         return elem;

@@ -77,7 +77,7 @@ pub(super) fn kernel(
     let mut kernel = Loops { domain, nest, work, lanes: lanes as i64, segments, emit };
     kernel.declare(&mut b);
     kernel.keep(&mut b);
-    let per_point = domain.work() * work.passes.len().max(1) as f64;
+    let per_point = domain.cycles() * work.passes.len().max(1) as f64;
     let Unit { points, counted } = kernel.range(&mut b);
     let run = kernel.run(&counted);
     let args = kernel.emit.args();

@@ -1,4 +1,4 @@
-//! Powers of complex numbers.
+//! The recipe of `power` on complex numbers.
 
 use super::super::calc::{Calc, Pair};
 use super::super::{exp, pow, trig};

@@ -1,4 +1,4 @@
-//! What AVX2 has no instruction for.
+//! Instruction selection for AVX2, where one AVX-512 instruction becomes several.
 
 use super::Select;
 use crate::kernel::{BinOp, Cmp, Conv, Lane, Mem, Value};

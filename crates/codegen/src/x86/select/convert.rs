@@ -1,4 +1,4 @@
-//! Conversions between lane types.
+//! Instruction selection for conversions between lane types.
 
 use super::Select;
 use crate::kernel::{BinOp, Conv, Lane, Mem, Value};

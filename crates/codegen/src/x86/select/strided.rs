@@ -10,7 +10,8 @@ use crate::x86::asm::Len;
 use crate::x86::mir::{Address, Inst, Reg, Src};
 use crate::x86::ops;
 
-/// Elements at most so far apart, in elements: beyond, a gather is as fast.
+/// The largest distance of elements of neighbouring lanes, in elements: beyond, a gather is as
+/// fast.
 const MAX_APART: i64 = 8;
 
 /// Where the elements of all lanes are.

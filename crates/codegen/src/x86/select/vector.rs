@@ -1,4 +1,4 @@
-//! Arithmetic of vectors.
+//! Instruction selection for arithmetic on vectors.
 
 use helio_ir::{Error, Result};
 
