@@ -1,4 +1,5 @@
-//! Configurations of back ends.
+//! The value of `backend_config`: what an instruction tells a back end, or a custom call its
+//! function.
 
 use std::fmt;
 

@@ -211,7 +211,7 @@ impl<'t> Reader<'t> {
         self.other().map(Attribute::Other)
     }
 
-    /// Whether the next thing ends a value.
+    /// Whether a value ends here.
     fn is_at_end(&mut self) -> bool {
         self.skip();
         self.rest.is_empty() || self.rest.starts_with([',', '}', ']'])

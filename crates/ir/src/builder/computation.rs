@@ -1,4 +1,4 @@
-//! Finished computations.
+//! Finished computations, which other builders call.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Parameters, constants and iota.
+//! The builder's methods for parameters, constants and iota.
 
 use super::{XlaBuilder, XlaOp, array, check};
 use crate::ops::{Constant, Iota, Parameter};

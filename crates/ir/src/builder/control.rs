@@ -1,4 +1,4 @@
-//! Calls, loops, choices, tokens.
+//! The builder's methods for calls, loops, conditionals, tokens and asynchronous operations.
 
 use super::scope::{ensure_balanced, ensure_word};
 use super::{XlaBuilder, XlaComputation, XlaOp, check, refs};

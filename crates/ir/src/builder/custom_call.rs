@@ -1,4 +1,4 @@
-//! Custom calls.
+//! The builder's methods for custom calls.
 
 use super::scope::{ensure_balanced, ensure_word};
 use super::{XlaBuilder, XlaComputation, XlaOp, check, refs};
@@ -24,12 +24,13 @@ pub struct CustomCallOptions {
     pub output_operand_aliasing: Vec<OutputOperandAlias>,
     /// When the call is to be scheduled, as XLA names it (`SCHEDULE_LATEST`).
     pub schedule: Option<String>,
-    /// Other attributes, name and value as in HLO text (`("dim_labels", "bf01_oi01->bf01")`).
+    /// Other attributes, by name and value as in HLO text (`("dim_labels", "bf01_oi01->bf01")`).
     pub attributes: Vec<(String, String)>,
 }
 
 impl CustomCallOptions {
-    /// The attributes without effect on the value, as HLO text has them.
+    /// The attributes without effect on the value, by name and value as in HLO text. Errors:
+    /// `builder.C8`, text that is none.
     fn attributes(&self) -> Result<Vec<(String, String)>> {
         let mut attributes = Vec::new();
         if let Some(schedule) = &self.schedule {

@@ -1,4 +1,4 @@
-//! Gather and scatter.
+//! The builder's methods for gather and scatter.
 
 use super::{XlaBuilder, XlaComputation, XlaOp, check, refs};
 use crate::ops::{Gather, GatherDims, Scatter, ScatterDims};

@@ -1,4 +1,4 @@
-//! Random numbers.
+//! The builder's methods for random numbers.
 
 use super::{XlaBuilder, XlaOp, array, check};
 use crate::Shape;

@@ -1,4 +1,4 @@
-//! Folds over dimensions and windows.
+//! The builder's methods for folds over dimensions and windows.
 
 use super::window::{WindowSpec, padded_window};
 use super::{Operand, Padding, XlaBuilder, XlaComputation, XlaOp, array, check, refs};

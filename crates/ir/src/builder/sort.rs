@@ -1,4 +1,4 @@
-//! Sorting.
+//! The builder's methods for sorting.
 
 use super::{XlaBuilder, XlaComputation, XlaOp, check, refs};
 use crate::ops::{Direction, Sort, TopK};

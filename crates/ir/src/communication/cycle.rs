@@ -306,7 +306,7 @@ struct Transfer {
     recv_done: usize,
 }
 
-/// A cycle in a graph of so many nodes, in the direction of its edges.
+/// A cycle in a graph of `count` nodes, in the direction of its edges; `None` if it has none.
 fn cycle(count: usize, edges: &[(usize, usize)]) -> Option<Vec<usize>> {
     let (mut next, mut left) = (vec![Vec::new(); count], vec![0usize; count]);
     for &(a, b) in edges {

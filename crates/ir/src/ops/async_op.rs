@@ -1,4 +1,5 @@
-//! Asynchronous operations: begun by one instruction, done by another.
+//! Asynchronous operations, a pair of instructions each: one begins the work (`all-reduce-start`,
+//! `copy-start`, `async-start`, …), one waits for its result (`…-done`).
 
 use super::Arity;
 use super::check::tuple_of;
@@ -6,7 +7,8 @@ use super::collective::{AllGather, AllReduce, CollectivePermute};
 use crate::text::attrs::{AttrReader, AttrWriter, quote};
 use crate::{CompId, Computation, ElementType, Error, InferCx, OpDef, Result, Shape, ensure};
 
-/// The value that an operation began with and its result, from the tuple of this shape.
+/// The shapes of what an operation began with and of its result, which are the first two elements
+/// of operand 0. Errors: `rule`, unless it is such a tuple.
 fn begun<'a>(cx: &InferCx<'a>, rule: &'static str) -> Result<(&'a Shape, &'a Shape)> {
     let shape = cx.operand(0)?;
     match shape.as_tuple() {
@@ -233,9 +235,9 @@ fn thread_of(computation: &Computation) -> String {
 pub struct AsyncStart {
     /// The computation.
     pub calls: CompId,
-    /// Where it runs.
+    /// The thread that it runs on; `None` is `main`.
     pub execution_thread: Option<String>,
-    /// The shape of the result.
+    /// The shape of the result, ((operands), result, context).
     pub shape: Shape,
     /// Which outputs share the buffers of operands, as written; without effect on the value.
     pub output_to_operand_aliasing: Option<String>,

@@ -1,4 +1,5 @@
-//! `batch-norm-training` and its kin.
+//! `batch-norm-training`, `batch-norm-inference` and `batch-norm-grad`: each feature normalised by
+//! its mean and variance.
 
 use super::Arity;
 use super::check::{ensure_dim, ensure_same_element, merge_dim};
@@ -6,8 +7,8 @@ use super::reducer::same_sizes;
 use crate::text::attrs::{AttrReader, AttrWriter};
 use crate::{ArrayShape, InferCx, OpDef, Result, Shape, ensure};
 
-/// Checks the operands: an array, then `vectors` of them with an element for each feature. Gives
-/// the array. Errors: `batch-norm.C1` to `batch-norm.C6`.
+/// Checks operand 0, the array, and those numbered `vectors`, which have an element for each
+/// feature. Gives the array's shape. Errors: `batch-norm.C1` to `batch-norm.C6`.
 fn check<'a>(
     cx: &InferCx<'a>,
     feature_index: usize,
@@ -48,22 +49,25 @@ fn with_two_vectors(operand: &ArrayShape, feature_index: usize) -> Result<Shape>
     Ok(Shape::Tuple(vec![operand.into(), vector.clone().into(), vector.into()]))
 }
 
+/// Reads `epsilon` and `feature_index`.
 fn read(attrs: &mut AttrReader<'_>) -> Result<(f32, usize)> {
     let epsilon = attrs.needed("epsilon", AttrReader::float)?;
     Ok((epsilon as f32, attrs.needed("feature_index", AttrReader::size)?))
 }
 
+/// Writes what [`read`] reads.
 fn write(attrs: &mut AttrWriter<'_>, epsilon: f32, feature_index: usize) {
     attrs.put("epsilon", epsilon);
     attrs.put("feature_index", feature_index);
 }
 
-/// Normalises over all dimensions but one; result (output, mean, variance).
+/// Normalises each feature by its own mean and variance. Operands: array, scale, offset; result
+/// (output, mean, variance).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BatchNormTraining {
-    /// Added to the variance.
+    /// Added to the variance before its root is taken.
     pub epsilon: f32,
-    /// The dimension not normalised over.
+    /// The dimension of the features, the only one that is not normalised over.
     pub feature_index: usize,
 }
 
@@ -86,12 +90,13 @@ impl OpDef for BatchNormTraining {
     }
 }
 
-/// Normalises with given mean and variance.
+/// Normalises each feature by the mean and variance given. Operands: array, scale, offset, mean,
+/// variance; result: the output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BatchNormInference {
-    /// Added to the variance.
+    /// Added to the variance before its root is taken.
     pub epsilon: f32,
-    /// The dimension not normalised over.
+    /// The dimension of the features, the only one that is not normalised over.
     pub feature_index: usize,
 }
 
@@ -114,12 +119,13 @@ impl OpDef for BatchNormInference {
     }
 }
 
-/// The gradients of batch-norm-training.
+/// The gradients of [`BatchNormTraining`]. Operands: array, scale, mean, variance, gradient of the
+/// output; result: the gradients of (array, scale, offset).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BatchNormGrad {
-    /// Added to the variance.
+    /// Added to the variance before its root is taken.
     pub epsilon: f32,
-    /// The dimension not normalised over.
+    /// The dimension of the features, the only one that is not normalised over.
     pub feature_index: usize,
 }
 

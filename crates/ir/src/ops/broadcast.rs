@@ -1,4 +1,4 @@
-//! `broadcast`.
+//! `broadcast`: an array repeated along new dimensions.
 
 use super::Arity;
 use super::check::{ensure_dims, ensure_one_per_dim, ensure_unique};
@@ -52,7 +52,7 @@ impl OpDef for Broadcast {
     }
 
     fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
-        // Of a scalar there is nothing to say, and some text says nothing.
+        // The empty list of a scalar's dimensions may be left out of the text.
         let scalar = attrs.operands.first().and_then(|shape| shape.as_array());
         let dimensions = match attrs.sizes("dimensions")? {
             None if scalar.is_some_and(ArrayShape::is_scalar) => Vec::new(),

@@ -1,4 +1,4 @@
-//! `call` and its kin.
+//! `call`, `fusion` and `map`: a computation run on the operands, or on each of their elements.
 
 use super::Arity;
 use super::check::{ensure_params, merge_arrays};
@@ -8,7 +8,7 @@ use crate::{CompId, InferCx, OpDef, Result, Shape, ensure};
 /// Runs a computation on the operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// The computation.
+    /// The computation, whose parameters are the operands.
     pub to_apply: CompId,
     /// Whether it stands for a named composite (`frontend_attributes` has the name).
     pub is_composite: bool,
@@ -44,12 +44,12 @@ impl OpDef for Call {
     calls!(to_apply);
 }
 
-/// Applies a scalar computation to each element.
+/// Applies a computation of scalars to the operands' elements, one of each operand at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Map {
-    /// All dimensions, in order.
+    /// The numbers of all dimensions, in ascending order: HLO has no other maps.
     pub dimensions: Vec<usize>,
-    /// The computation.
+    /// The computation, with a scalar parameter for each operand.
     pub to_apply: CompId,
 }
 
@@ -102,12 +102,13 @@ impl OpDef for Map {
     calls!(to_apply);
 }
 
-/// Runs a computation that a compiler has put together.
+/// Runs a computation that a compiler has made of instructions to be one kernel; its value is that
+/// of a [`Call`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fusion {
     /// XLA's fusion kind (`kLoop`); without effect on the value.
     pub kind: String,
-    /// The computation.
+    /// The computation, whose parameters are the operands.
     pub calls: CompId,
     /// Buffers shared by result and operands, as written.
     pub output_to_operand_aliasing: Option<String>,
@@ -140,7 +141,7 @@ impl OpDef for Fusion {
     calls!(calls);
 }
 
-/// The result of a computation that takes the operands, which `rule` says.
+/// The shape that a computation gives. Errors: `rule`, unless it takes the operands.
 fn infer_call(rule: &'static str, callee: CompId, cx: &InferCx<'_>) -> Result<Shape> {
     let callee = cx.callee(callee);
     ensure_params(rule, "computation", callee, cx.operands.iter().copied())?;

@@ -1,4 +1,5 @@
-//! `send` and its kin.
+//! `send`, `recv` and their `-done`: transfers over a channel, between participants or with the
+//! host.
 
 use super::Arity;
 use super::check::tuple_of;

@@ -215,7 +215,7 @@ pub(crate) fn ensure_result(
     Ok(())
 }
 
-/// Tuples may be nested so deep: whoever walks through a shape may recurse.
+/// The most tuples within each other: whoever walks through a shape may recurse.
 pub(crate) const MAX_TUPLE_DEPTH: usize = 64;
 
 /// The most tuples and leaves of a shape: tuples of tuples grow fast.

@@ -1,4 +1,4 @@
-//! `cholesky` and its kin.
+//! `cholesky` and `triangular-solve`: linear algebra on batches of square matrices.
 
 use super::Arity;
 use super::check::{ensure_same_element, merge_dim};

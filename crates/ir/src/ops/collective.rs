@@ -1,4 +1,5 @@
-//! `all-reduce` and its kin.
+//! Collectives, `all-reduce` to `ragged-all-to-all`: exchange of arrays in groups of participants;
+//! and `replica-id` and `partition-id`, which say which participant this is.
 
 use super::Arity;
 use super::check::{ensure_dim, merge_dim};

@@ -1,4 +1,4 @@
-//! `compare`.
+//! `compare`: two arrays compared element by element.
 
 use super::Arity;
 use super::check::{ensure_same_element, merge_arrays};

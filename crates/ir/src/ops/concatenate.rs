@@ -1,4 +1,4 @@
-//! `concatenate`.
+//! `concatenate`: arrays joined along a dimension.
 
 use super::Arity;
 use super::check::{ensure_dim, ensure_same_element, merge_dim};

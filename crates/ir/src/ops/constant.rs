@@ -1,4 +1,4 @@
-//! `constant` and its kin.
+//! The operations without operands whose value is not random: `constant`, `parameter`, `iota`.
 
 use super::Arity;
 use super::check::ensure_dim;

@@ -1,4 +1,5 @@
-//! `while` and its kin.
+//! Control flow, `while` and `conditional`, and what only orders or separates instructions:
+//! `opt-barrier`, `after-all`, `add-dependency`, `domain`.
 
 use super::Arity;
 use super::check::{ensure_params, ensure_result, merge_shapes};

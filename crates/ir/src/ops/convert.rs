@@ -1,4 +1,5 @@
-//! `convert` and its kin.
+//! Changes of element type (`convert`, `stochastic-convert`, `bitcast-convert`), and
+//! `reduce-precision`, which rounds within a type.
 
 use super::Arity;
 use crate::text::attrs::{AttrReader, AttrWriter};

@@ -1,4 +1,4 @@
-//! `convolution`.
+//! `convolution`: sums of products under a window that slides over spatial dimensions.
 
 use super::Arity;
 use super::check::ensure_permutation;

@@ -1,4 +1,4 @@
-//! `custom-call`.
+//! `custom-call`: a function from outside of HLO, found by its name.
 
 use super::{Arity, TopK};
 use crate::text::attrs::{AttrReader, AttrWriter, Scan, braced};

@@ -1,4 +1,4 @@
-//! `get-dimension-size` and its kin.
+//! `get-dimension-size` and `set-dimension-size`: sizes of dimensions as numbers of the program.
 
 use super::Arity;
 use super::check::ensure_dim;

@@ -1,4 +1,4 @@
-//! `dot` and its kin.
+//! `dot` and `ragged-dot`: products of arrays that sum over contracting dimensions.
 
 use super::Arity;
 use super::check::{ensure_dims, ensure_unique, merge_dim};

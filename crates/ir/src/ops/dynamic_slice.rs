@@ -1,4 +1,5 @@
-//! `dynamic-slice` and its kin.
+//! `dynamic-slice` and `dynamic-update-slice`: a box of an array, at a place known at run time,
+//! read or overwritten.
 
 use super::Arity;
 use super::check::{ensure_array, ensure_one_per_dim};

@@ -1,4 +1,4 @@
-//! `fft`.
+//! `fft`: Fourier transforms along the last dimensions.
 
 use super::Arity;
 use crate::text::attrs::{AttrReader, AttrWriter};

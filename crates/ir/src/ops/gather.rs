@@ -1,4 +1,4 @@
-//! `gather`.
+//! `gather`: slices of an array at the places that an array of indices lists.
 
 use super::Arity;
 use super::check::{ensure_ascending, ensure_dims, ensure_one_per_dim, ensure_unique, merge_dim};

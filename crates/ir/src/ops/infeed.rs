@@ -1,4 +1,4 @@
-//! `infeed` and its kin.
+//! `infeed` and `outfeed`: values that the host queues for the program, and the other way round.
 
 use super::Arity;
 use super::check::tuple_of;
@@ -11,12 +11,12 @@ use crate::{Error, InferCx, OpDef, Result, Shape, ensure};
 pub struct Infeed {
     /// The shape of the value.
     pub shape: Shape,
-    /// Configuration, as written.
+    /// The text of `infeed_config`, as written; without effect on the value.
     pub config: Option<String>,
 }
 
 impl Infeed {
-    /// Reads a value of this shape, without configuration.
+    /// An infeed of a value of this shape, without configuration.
     pub fn new(shape: Shape) -> Self {
         Infeed { shape, config: None }
     }
@@ -51,17 +51,17 @@ impl OpDef for Infeed {
     }
 }
 
-/// Writes the first operand to the host, after the token; the result is a token.
+/// Writes operand 0 to the host once operand 1, a token, is there; the result is a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outfeed {
     /// The shape of the value as the host sees it: the operand's, perhaps in another layout.
     pub shape: Shape,
-    /// Configuration, as written.
+    /// The text of `outfeed_config`, as written; without effect on the value.
     pub config: Option<String>,
 }
 
 impl Outfeed {
-    /// Writes a value of this shape, without configuration.
+    /// An outfeed of a value of this shape, without configuration.
     pub fn new(shape: Shape) -> Self {
         Outfeed { shape, config: None }
     }
@@ -86,7 +86,8 @@ impl OpDef for Outfeed {
     fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
         let config = attrs.take("outfeed_config").map(str::to_owned);
         let shape = attrs.parse("outfeed_shape", |scan| {
-            // Where it went wrong is told of the value, not of the place inside it.
+            // The error is located at the whole attribute: a place inside of its value counts from
+            // there.
             parse_shape(scan.take_rest()).map_err(|e| Error::new(e.code(), e.detail()))
         })?;
         let shape = match shape {

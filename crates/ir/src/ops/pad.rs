@@ -1,4 +1,5 @@
-//! `pad`.
+//! `pad`: an array with more elements, or fewer, at the edges of its dimensions and between its
+//! elements.
 
 use super::Arity;
 use super::check::{ensure_one_per_dim, ensure_same_element};

@@ -1,4 +1,5 @@
-//! `reduce` and its kin.
+//! Folds by a computation: of dimensions (`reduce`), of the elements under a window
+//! (`reduce-window`), and into the elements that windows select (`select-and-scatter`).
 
 use super::Arity;
 use super::check::{ensure_dims, ensure_unique};

@@ -1,4 +1,5 @@
-//! `reshape` and its kin.
+//! The same elements under another shape or elsewhere in memory: `reshape`, `dynamic-reshape`,
+//! `bitcast`, `copy`.
 
 use super::Arity;
 use crate::text::attrs::AttrReader;

@@ -1,4 +1,4 @@
-//! `reverse`.
+//! `reverse`: an array with the elements of some dimensions in reverse.
 
 use super::Arity;
 use super::check::{ensure_dims, ensure_unique};

@@ -1,4 +1,4 @@
-//! `rng` and its kin.
+//! Random numbers: `rng`, `rng-bit-generator`, `rng-get-and-update-state`.
 
 use super::Arity;
 use super::check::ensure_array;

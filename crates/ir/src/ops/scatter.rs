@@ -1,4 +1,4 @@
-//! `scatter`.
+//! `scatter`: updates combined into an array at the places that an array of indices lists.
 
 use super::Arity;
 use super::check::{ensure_ascending, ensure_dims, ensure_unique, merge_dim};

@@ -1,11 +1,12 @@
-//! `select` and its kin.
+//! Element-wise choices: `select` between two arrays, `clamp` between two bounds.
 
 use super::Arity;
 use super::check::{ensure_same_element, merge_arrays};
 use crate::text::attrs::AttrReader;
 use crate::{InferCx, OpDef, Result, Shape, ensure};
 
-/// For each element, the second operand where the first is true, else the third.
+/// For each element, the second operand where the first is true, else the third; a scalar first
+/// operand chooses for all elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Select;
 

@@ -1,4 +1,4 @@
-//! `slice`.
+//! `slice`: a box of an array, at a constant place and with constant strides.
 
 use super::Arity;
 use super::check::ensure_one_per_dim;

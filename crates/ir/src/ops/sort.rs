@@ -1,4 +1,4 @@
-//! `sort` and its kin.
+//! `sort` by a comparator, and `topk`, the largest elements of each row.
 
 use super::Arity;
 use super::check::{ensure_dim, ensure_result};

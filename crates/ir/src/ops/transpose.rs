@@ -1,4 +1,4 @@
-//! `transpose`.
+//! `transpose`: an array with its dimensions in another order.
 
 use super::Arity;
 use super::check::ensure_permutation;

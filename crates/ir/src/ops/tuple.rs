@@ -1,4 +1,4 @@
-//! `tuple` and its kin.
+//! `tuple` and `get-tuple-element`.
 
 use super::Arity;
 use super::check::tuple_of;

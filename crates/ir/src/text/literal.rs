@@ -1,4 +1,4 @@
-//! Literals as text.
+//! Literals in HLO text, read and written: `{ { 1, 2 }, { 3, 4 } }`.
 
 use super::lexer::{Cursor, Lines};
 use super::number;

@@ -43,5 +43,5 @@ pub use parser::{MAX_ERRORS, MAX_INFERRED_LEAVES, parse};
 pub use printer::{PrintOptions, print, print_with};
 pub use shape::parse_shape;
 
-/// Brackets, tuples, computations and operations may nest so deep in text.
+/// The most brackets, tuples, computations or operations within each other in text.
 pub const MAX_DEPTH: usize = 200;

@@ -1,4 +1,5 @@
-//! One element of a literal as text.
+//! One element of a literal in HLO text, read and written with every bit: `-0`, `1.5e-3`,
+//! `nan(0x1f)`.
 
 use std::fmt::Write as _;
 

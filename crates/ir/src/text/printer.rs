@@ -1,4 +1,4 @@
-//! Modules as text.
+//! Modules written as HLO text.
 
 use std::fmt::Write as _;
 

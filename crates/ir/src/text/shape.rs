@@ -1,4 +1,4 @@
-//! Shapes and layouts as text.
+//! Shapes and layouts in HLO text, read: `f32[2,<=3]{1,0:T(8,128)}`.
 
 use super::lexer::{Cursor, Lines};
 use crate::types::{ArrayShape, DimKind, ElementType, Layout, MAX_RANK, Shape};

@@ -1,4 +1,4 @@
-//! The types an array's elements can have.
+//! Element types: which numbers an array can hold, and what is known of each.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! Literals: values of any shape.
+//! Literals: values of any shape in the host's memory, arrays row-major.
 
 use std::borrow::Cow;
 use std::sync::Arc;
