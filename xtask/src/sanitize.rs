@@ -139,8 +139,8 @@ const THREAD: &[Step] = &[
     NEIGHBOURS,
 ];
 
-/// Runs some of the tools, or all if none is named, each of their parts for at most so many minutes,
-/// building included. Errors: what has been found, or that nothing could be run.
+/// Runs some of the tools, or all if none is named, each of their parts for at most `minutes`
+/// minutes, building included. Errors: what has been found, or that nothing could be run.
 pub(crate) fn run(tools: &[Tool], minutes: u64) -> Result<(), String> {
     let host = host()?;
     let all = [Tool::Miri, Tool::Address, Tool::Thread];
@@ -192,7 +192,7 @@ fn missing(tool: Tool) -> Option<String> {
     })
 }
 
-/// What runs a step, and ends it, with all that it has started, after so many minutes.
+/// What runs a step, and ends it, with all that it has started, after `minutes` minutes.
 fn command(tool: Tool, step: &Step, host: &str, minutes: u64) -> Command {
     let mut command = Command::new("timeout");
     command.arg("--kill-after=10").arg(format!("{minutes}m"));

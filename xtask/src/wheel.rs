@@ -9,10 +9,10 @@ use sha2::{Digest, Sha256};
 use zip::CompressionMethod;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
-/// The name of the distribution.
+/// The name of the distribution in file names, where `-` is `_`.
 const NAME: &str = "jax_helio";
 
-/// The most bytes of a wheel.
+/// The most bytes of a wheel: what grows beyond has taken in something that does not belong there.
 const MAX_BYTES: usize = 15 << 20;
 
 /// Builds the plugin in release mode and writes the wheel to `target/wheels`; gives its path. Errors:
@@ -47,7 +47,7 @@ pub(crate) fn build() -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// The files of a Python package by their path in the wheel, in order.
+/// The Python files of the plugin's package in `dir`, by their path in the wheel, in order.
 fn package(dir: &Path) -> Result<Vec<(String, Vec<u8>)>, String> {
     let read = || -> std::io::Result<Vec<(String, Vec<u8>)>> {
         let mut files = Vec::new();
@@ -81,6 +81,7 @@ fn glibc_version(library: &[u8]) -> u32 {
     versions.map(number).max().unwrap_or(0).max(17)
 }
 
+/// The text of `METADATA`.
 fn metadata(version: &str) -> String {
     format!(
         "Metadata-Version: 2.1\nName: jax-helio\nVersion: {version}\n\
@@ -89,7 +90,7 @@ fn metadata(version: &str) -> String {
     )
 }
 
-/// The list of files with their hashes.
+/// The text of `RECORD`, whose path is `record`: each file with its hash and its size in bytes.
 fn record(files: &[(String, Vec<u8>)], record: &str) -> String {
     let mut lines = String::new();
     for (name, bytes) in files {
@@ -99,7 +100,7 @@ fn record(files: &[(String, Vec<u8>)], record: &str) -> String {
     lines + record + ",,\n"
 }
 
-/// Base64 for addresses, without padding.
+/// Base64 in the alphabet for URLs (RFC 4648, section 5), without padding.
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let mut text = String::new();
@@ -114,6 +115,7 @@ fn base64(bytes: &[u8]) -> String {
     text
 }
 
+/// A zip archive of these files.
 fn zip(files: &[(String, Vec<u8>)]) -> zip::result::ZipResult<Vec<u8>> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     let options = SimpleFileOptions::default()

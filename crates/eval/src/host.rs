@@ -1,4 +1,5 @@
-//! Infeed, outfeed, send and receive.
+//! Transfers with the host and between participants: `infeed`, `outfeed`, `send`, `recv` and their
+//! `-done`.
 
 use helio_ir::{Computation, Error, Instr, InstrAt, Literal, Op, Result, Shape, ops};
 

@@ -1,4 +1,4 @@
-//! `sort` by a computation, and `topk`.
+//! `sort`, a stable merge sort by the program's comparator, and `topk`.
 
 use std::iter::zip;
 

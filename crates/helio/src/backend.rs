@@ -1,4 +1,5 @@
-//! What turns programs into results.
+//! The choice of what runs a program: the interpreter, or code of one of the code generator's back
+//! ends.
 
 use std::sync::Arc;
 

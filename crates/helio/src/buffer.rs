@@ -1,4 +1,5 @@
-//! Buffers: arrays on a device.
+//! Buffers: arrays on a device, there already or promised by an execution, and the claims of
+//! executions on them.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

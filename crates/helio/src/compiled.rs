@@ -1,4 +1,4 @@
-//! Programs compiled for this machine.
+//! A compiled program: the module with its plan, and running it.
 
 use std::sync::Arc;
 use std::thread::Scope;

@@ -1,4 +1,4 @@
-//! The functions that custom calls name.
+//! The registry of the functions, in Rust or C, that custom calls find by name.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;

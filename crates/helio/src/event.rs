@@ -1,4 +1,4 @@
-//! Events: things that complete once, well or not.
+//! Events: what completes once, with or without an error, such as a transfer or an execution.
 
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};

@@ -1,4 +1,4 @@
-//! Arguments for trying a program out.
+//! Random arguments, with which a program is tried out.
 
 use helio_ir::{
     Array, ArrayShape, Error, Literal, Native, Number, Result, Shape, dispatch_type, memory,

@@ -1,4 +1,4 @@
-//! Dead code.
+//! The pass that removes instructions whose values nobody takes.
 
 use helio_ir::{InstrId, Module, Result};
 

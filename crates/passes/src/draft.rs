@@ -1,4 +1,4 @@
-//! From computation to computation.
+//! A computation that a pass is writing, in the place of one of the module that it reads.
 
 use std::collections::HashSet;
 

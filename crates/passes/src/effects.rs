@@ -1,4 +1,4 @@
-//! What an instruction does besides computing its value.
+//! Which computations, and so which instructions, do more than compute a value.
 
 use std::collections::HashSet;
 
@@ -22,13 +22,14 @@ impl Effects {
         effects
     }
 
+    /// Adds the next computation.
     pub(crate) fn push(&mut self, has_effect: bool) {
         self.computations.push(has_effect);
     }
 
     /// Whether running a computation does more than compute a value.
     pub fn computation_has_effect(&self, id: CompId) -> bool {
-        // A computation made since then is taken for the worst.
+        // Of a computation that was added to the module later, nothing is known.
         self.computations.get(id.index()).copied().unwrap_or(true)
     }
 

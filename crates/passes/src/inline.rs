@@ -1,4 +1,4 @@
-//! Calls.
+//! The pass that puts called computations in the place of their calls.
 
 use helio_ir::ops::Broadcast;
 use helio_ir::{ArrayShape, CompId, Computation, Instr, InstrId, Module, Op, Result, Shape};

@@ -1,4 +1,4 @@
-//! From module to module.
+//! A module that a pass is writing, computation by computation, from the one that it reads.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! Before and after.
+//! Tests of passes: a module's text before and after.
 
 use helio_codegen::elementwise::Recipes;
 use helio_eval::Limits;

@@ -1,4 +1,4 @@
-//! Loops that run a few times.
+//! The pass that replaces loops of a few iterations by copies of their bodies.
 
 use helio_ir::ops::While;
 use helio_ir::{CompId, InstrId, Literal, Module, Number, Op, Result};

@@ -1,4 +1,4 @@
-//! Messages to modules.
+//! From messages of `xla.HloModuleProto` to modules.
 
 use std::collections::HashMap;
 use std::sync::Arc;

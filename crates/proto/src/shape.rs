@@ -1,4 +1,4 @@
-//! Shapes and layouts.
+//! Shapes and layouts, from messages and to them.
 
 use std::fmt::Write as _;
 

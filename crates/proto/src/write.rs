@@ -1,4 +1,4 @@
-//! Modules to messages.
+//! From modules to messages of `xla.HloModuleProto`.
 
 use std::collections::HashSet;
 

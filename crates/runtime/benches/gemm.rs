@@ -28,12 +28,15 @@ fn shortest(mut run: impl FnMut()) -> f64 {
 /// FLOP/s of independent multiplications and additions that never leave registers.
 fn peak() -> f64 {
     const STEPS: usize = 100_000;
+    /// Independent sums: enough for two instructions a cycle of a latency of six, and no more than
+    /// there are registers.
+    const SUMS: usize = 12;
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::*;
         #[target_feature(enable = "avx512f")]
         fn wide() -> f32 {
-            let mut sums = [_mm512_set1_ps(0.0); 12];
+            let mut sums = [_mm512_set1_ps(0.0); SUMS];
             let (a, b) = black_box((_mm512_set1_ps(1.0001), _mm512_set1_ps(0.5)));
             for _ in 0..STEPS {
                 sums.iter_mut().for_each(|sum| *sum = _mm512_fmadd_ps(*sum, a, b));
@@ -42,7 +45,7 @@ fn peak() -> f64 {
         }
         #[target_feature(enable = "avx2,fma")]
         fn narrow() -> f32 {
-            let mut sums = [_mm256_set1_ps(0.0); 12];
+            let mut sums = [_mm256_set1_ps(0.0); SUMS];
             let (a, b) = black_box((_mm256_set1_ps(1.0001), _mm256_set1_ps(0.5)));
             for _ in 0..STEPS {
                 sums.iter_mut().for_each(|sum| *sum = _mm256_fmadd_ps(*sum, a, b));
@@ -54,30 +57,36 @@ fn peak() -> f64 {
             let time = shortest(|| {
                 black_box(unsafe { wide() });
             });
-            return (STEPS * 12 * 32) as f64 / time;
+            return (STEPS * SUMS * 2 * 16) as f64 / time;
         }
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             // SAFETY: the features were just found.
             let time = shortest(|| {
                 black_box(unsafe { narrow() });
             });
-            return (STEPS * 12 * 16) as f64 / time;
+            return (STEPS * SUMS * 2 * 8) as f64 / time;
         }
     }
     f64::NAN
 }
 
-/// The sizes of a convolution.
+/// A convolution of square images.
 #[derive(Clone, Copy)]
 struct Image {
     groups: usize,
     batch: usize,
+    /// The height and width of the input.
     size: usize,
+    /// Input features of a group.
     features: usize,
+    /// Output features of a group.
     outputs: usize,
+    /// The height and width of the kernel.
     kernel: usize,
     stride: usize,
+    /// Zeros at each edge.
     pad: usize,
+    /// Whether channels come before the spatial dimensions (NCHW) instead of after them (NHWC).
     first: bool,
 }
 
@@ -88,6 +97,7 @@ struct Bench {
 }
 
 impl Bench {
+    /// Times `run`, which does `work` multiplications, each with an addition.
     fn case(&self, name: &str, work: usize, run: impl FnMut()) {
         if !name.contains(&self.filter) {
             return;
@@ -102,11 +112,13 @@ impl Bench {
         );
     }
 
+    /// Times `batch` products of `rows` × `steps` and `steps` × `cols`.
     fn dense(&self, name: &str, batch: usize, rows: usize, steps: usize, cols: usize) {
         let product = Contraction::dense(batch, rows, steps, cols);
         self.product(name, &product, batch, rows, steps, cols);
     }
 
+    /// Times a product whose lhs, rhs are transposed in memory as `which` says.
     fn transposed(&self, name: &str, rows: usize, steps: usize, cols: usize, which: [bool; 2]) {
         let [lhs, rhs] = which;
         let (row, lhs_step) = if lhs { (1, rows) } else { (steps, 1) };
@@ -120,7 +132,7 @@ impl Bench {
         self.product(name, &product, 1, rows, steps, cols);
     }
 
-    /// A padded convolution of square images; channels first or last. Features are of a group.
+    /// Times a convolution.
     fn conv(&self, name: &str, image: Image) {
         let Image { groups, batch, size, features, outputs, kernel, stride, pad, first } = image;
         let output = (size + 2 * pad - kernel) / stride + 1;
@@ -162,7 +174,7 @@ impl Bench {
         self.case(name, work, || conv.f32(&lhs, &rhs, &mut sums, Threads::single()));
     }
 
-    /// A product of dense matrices of these types.
+    /// Times a product of dense matrices of these types.
     fn bytes(&self, name: &str, types: Types, rows: usize, steps: usize, cols: usize) {
         let product = Contraction::dense(1, rows, steps, cols);
         let zeros =
@@ -175,6 +187,7 @@ impl Bench {
         });
     }
 
+    /// Times a product of `f32` of these sizes: batch, rows, steps, columns.
     fn product(&self, name: &str, product: &Contraction, b: usize, r: usize, s: usize, c: usize) {
         let (lhs, rhs) = (vec![1.0_f32; b * r * s], vec![1.0_f32; b * s * c]);
         let mut out = vec![0.0; b * r * c];

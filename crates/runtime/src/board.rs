@@ -78,7 +78,7 @@ pub enum NotMet<E> {
 }
 
 impl Board {
-    /// A board for so many members.
+    /// A board for `members` members.
     pub fn new(members: usize) -> Self {
         Board { places: (0..members).map(|_| Place::default()).collect() }
     }

@@ -105,7 +105,7 @@ impl CallStatus {
 ///
 /// # Safety
 /// `status` is the one that the function was called with, and the call is not over; `message` points
-/// to so many bytes, or is null.
+/// to `length` bytes, or is null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn helio_custom_call_status_set_failure(
     status: *mut CallStatus,

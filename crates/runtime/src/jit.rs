@@ -26,7 +26,7 @@ use crate::threads::Threads;
 /// What the address of a piece of code and of its scratch is a multiple of.
 const ALIGN: usize = MachineCode::ALIGN;
 
-/// A task takes at least so long, or handing it to another thread does not pay.
+/// The shortest task, in nanoseconds: handing a shorter one to another thread does not pay.
 const TASK_NANOS: f64 = 20_000.0;
 
 /// The most tasks of one call: more would not even out the threads' work any better.

@@ -12,7 +12,7 @@ use helio_testkit::{cases, hostile};
 use oorandom::Rand32;
 
 const TIME: Duration = Duration::from_secs(1);
-/// One input may take so long on a busy machine; what takes longer hangs.
+/// The longest that one input may take on a busy machine; what takes longer hangs.
 const SLOW: Duration = Duration::from_secs(20);
 
 /// Calls `body` on inputs made by `make` until the time is up, at least a thousand times, and prints

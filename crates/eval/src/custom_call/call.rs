@@ -1,4 +1,5 @@
-//! A call of a user's function.
+//! What a user's function sees while a custom call runs it: its operands' bytes, its results'
+//! memory, what is known of the call.
 
 use helio_ir::{ArrayShape, Error, Result};
 use helio_limits::Meter;

@@ -1,4 +1,4 @@
-//! Floats of any format, carried as `f64`.
+//! Element-wise operations on floats of every format, computed in `f64` before they are rounded.
 
 use helio_ir::types::FloatFormat;
 

@@ -1,4 +1,4 @@
-//! The `.safetensors` format.
+//! Files of the `.safetensors` format: arrays by name, read and written.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -64,7 +64,7 @@ struct Waiting {
 
 /// What a participant waits for.
 enum Awaited {
-    /// That all of a group have come so many times.
+    /// That all of a group have come this number of times.
     Meeting(Arc<Point>, u64),
     /// Something else.
     Value { from: Option<Participant>, is_open: bool, ready: Arc<dyn Ready> },
@@ -77,7 +77,7 @@ struct Point {
 }
 
 impl Meetings {
-    /// For a run of so many replicas and partitions, which `abort` stops.
+    /// For a run of `counts` (replicas, partitions), which `abort` stops.
     pub(crate) fn new(counts: (usize, usize), abort: Arc<AtomicBool>) -> Self {
         Meetings {
             counts,

@@ -1,4 +1,5 @@
-//! Steps of generated code.
+//! How a plan runs generated code: kernels as steps of machine code or of the tile machine, and
+//! scalar code that kernels of the runtime call.
 
 use std::iter::zip;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Steps for single instructions.
+//! The steps of an instruction that is no control flow: a fusion's kernels, a tuned loop, or a call
+//! of the interpreter or of a user's function.
 
 use helio_ir::{InstrId, Op};
 

@@ -1,4 +1,4 @@
-//! Loops and branches.
+//! The steps of `while` and `conditional`, and where their state and results lie.
 
 use std::collections::{HashMap, HashSet};
 

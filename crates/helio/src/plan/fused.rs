@@ -1,4 +1,4 @@
-//! Fusions: kernels of generated code.
+//! The steps of a fusion: kernels of generated code, equal fusions sharing theirs.
 
 use std::collections::HashMap;
 use std::iter::zip;

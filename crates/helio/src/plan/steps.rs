@@ -1,4 +1,4 @@
-//! What each step of a plan is for.
+//! The instructions that each step of a plan performs, for errors, observers and listings.
 
 use std::collections::{HashMap, HashSet};
 

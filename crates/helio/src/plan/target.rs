@@ -1,4 +1,4 @@
-//! What programs are compiled for.
+//! What programs are compiled for: a back end, or the tile machine where its code cannot be used.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How fusions grow.
+//! How fusions grow: from its last instruction on, which operands join a fusion, and how.
 
 use std::collections::{BTreeSet, BinaryHeap};
 

@@ -1,4 +1,4 @@
-//! The operation that a reducer is.
+//! Reducers that are one operation, such as an addition.
 
 use helio_ir::{BinaryOp, CompId, InstrId, Module, Op};
 

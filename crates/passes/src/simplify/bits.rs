@@ -1,4 +1,4 @@
-//! Integers as bits, and `pred`.
+//! Rules for operations on the bits of integers and on `pred`.
 
 use helio_ir::ops::{Compare, Direction, Order};
 use helio_ir::{ArrayShape, BinaryOp, ElementType, InstrId, Number, Op, Result, UnaryOp};

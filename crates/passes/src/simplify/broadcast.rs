@@ -1,4 +1,4 @@
-//! `broadcast`.
+//! Rules for `broadcast`.
 
 use helio_ir::ops::{Broadcast, Transpose};
 use helio_ir::{ArrayShape, InstrId, Op, Result};

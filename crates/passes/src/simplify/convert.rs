@@ -1,4 +1,4 @@
-//! Conversions.
+//! Rules for changes of element type, and for `reduce-precision`.
 
 use helio_ir::ops::{BitcastConvert, Convert, Iota, ReducePrecision};
 use helio_ir::{ArrayShape, ElementType, InstrId, Op, Result};

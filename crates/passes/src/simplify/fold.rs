@@ -1,4 +1,4 @@
-//! Operations on constants.
+//! Rules for operations on constants: their value is computed now.
 
 use helio_eval::{Context, Evaluator};
 use helio_ir::ops::{Broadcast, Constant, Parameter, Reads};

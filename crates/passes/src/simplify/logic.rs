@@ -1,4 +1,4 @@
-//! `compare`, `select`, `clamp`.
+//! Rules for `compare`, `select` and `clamp`.
 
 use helio_ir::ops::{Clamp, Compare, Direction, Select};
 use helio_ir::{ArrayShape, InstrId, Number, Op, Result, UnaryOp};

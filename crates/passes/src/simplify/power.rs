@@ -1,4 +1,4 @@
-//! Powers with constant exponents.
+//! Rules for `power` with a constant exponent.
 
 use helio_ir::ops::{Compare, Direction, Select};
 use helio_ir::{ArrayShape, BinaryOp, InstrId, Number, Result, UnaryOp};

@@ -1,4 +1,4 @@
-//! `reduce` and `reduce-window`.
+//! Rules for `reduce` and `reduce-window`.
 
 use helio_ir::ops::{Reduce, ReduceWindow, WindowDim};
 use helio_ir::{BinaryOp, InstrId, Op, Result, Shape};

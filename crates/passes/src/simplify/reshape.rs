@@ -1,4 +1,4 @@
-//! `reshape`.
+//! Rules for `reshape`.
 
 use helio_ir::ops::{Broadcast, Iota, Reshape};
 use helio_ir::{ArrayShape, InstrId, Op, Result};

@@ -1,4 +1,4 @@
-//! `transpose`.
+//! Rules for `transpose`.
 
 use helio_ir::ops::{Broadcast, Iota, Transpose};
 use helio_ir::{ArrayShape, InstrId, Op, Result};

@@ -1,4 +1,4 @@
-//! Tuples, and branches that are known.
+//! Rules for tuples, and for conditionals whose branch is known.
 
 use helio_ir::ops::{Call, Conditional, GetTupleElement};
 use helio_ir::{InstrId, Number, Op, Result};

@@ -1,4 +1,5 @@
-//! What is known of values.
+//! What rules ask about values: whether they are constant, splats, zero with a sign; and how they
+//! make constants.
 
 use helio_ir::ops::{Broadcast, Constant, Yield};
 use helio_ir::{
@@ -8,7 +9,8 @@ use helio_ir::{
 
 use super::Simplifier;
 
-/// So far is looked for reasons why a value has a property.
+/// The most instructions, each an operand of the one before, that are looked at to show a property
+/// of a value.
 const MAX_REASONS: usize = 8;
 
 impl Simplifier<'_, '_> {
@@ -73,7 +75,7 @@ impl Simplifier<'_, '_> {
                 _ => false,
             },
             (Op::Iota(_), _) => true,
-            // Its elements are all of the only operand.
+            // All elements are elements of the only operand.
             (op, &[x]) if matches!(op.gives(), Yield::Moved | Yield::Same) => is_never(x),
             (Op::Unary(UnaryOp::Abs | UnaryOp::Exp | UnaryOp::Logistic), _) => true,
             // -0 + -0 is the only sum that is -0.

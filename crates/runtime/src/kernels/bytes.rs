@@ -1,4 +1,5 @@
-//! Bytes as elements, and working memory.
+//! Bytes taken for elements of a type and back, and working memory of kernels handed out in typed
+//! pieces.
 
 use helio_fft::num_complex::Complex;
 

@@ -1,4 +1,4 @@
-//! Chunks that wait to be used again.
+//! The chunks of memory that a pool keeps for later instead of giving them back.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Bytes that several owners read.
+//! Read-only bytes with several owners: part of a block of a pool, or memory of the host.
 
 use std::fmt;
 use std::ops::{Bound, RangeBounds};

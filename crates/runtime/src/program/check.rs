@@ -1,4 +1,5 @@
-//! What the executor relies on.
+//! Checks of a program of steps, made once when it is built, of all that the executor relies on
+//! without looking again.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -10,10 +11,10 @@ use super::{
     While,
 };
 
-/// Loops and branches may nest so deep; the executor recurses on them.
+/// The most loops and branches within each other: the executor recurses on them.
 pub const MAX_DEPTH: usize = 200;
 
-/// Checks a program; gives the size of each block. Errors: what is wrong.
+/// Checks a program; gives the bytes of each block, by its number. Errors: what is wrong.
 pub fn check(parts: &ProgramParts) -> Result<Vec<usize>, String> {
     let mut blocks: Vec<Option<usize>> = Vec::new();
     for (i, slot) in parts.slots.iter().enumerate() {
@@ -41,18 +42,18 @@ pub fn check(parts: &ProgramParts) -> Result<Vec<usize>, String> {
     let checker = Checker { parts };
     for &result in &parts.results {
         let slot = checker.slot(result)?;
-        let whole = match parts.slots[slot].home {
+        let is_lasting = match parts.slots[slot].home {
             Home::Block(_) => true,
             Home::Argument(n) => parts.arguments[n].written,
             Home::Arena(_) | Home::Constant(_) => false,
         };
-        if !whole {
+        if !is_lasting {
             return Err(format!("result {result:?} is not memory to give away"));
         }
     }
-    let mut pieces = BTreeSet::new();
+    let mut memories = BTreeSet::new();
     for &result in &parts.results {
-        if !pieces.insert(checker.place(result)?.0) {
+        if !memories.insert(checker.place(result)?.0) {
             return Err(format!("{result:?} is another result, too"));
         }
     }
@@ -64,7 +65,7 @@ struct Checker<'p> {
     parts: &'p ProgramParts,
 }
 
-/// The memory of a slot: which piece, and where in it.
+/// A piece of memory in which slots lie, and which overlaps no other: as in [`Home`], by number.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Clone, Copy)]
 enum Piece {
     Argument(usize),
@@ -74,11 +75,13 @@ enum Piece {
 }
 
 impl Checker<'_> {
+    /// The index of a slot. Errors: there is none with this id.
     fn slot(&self, id: SlotId) -> Result<usize, String> {
         let known = id.index() < self.parts.slots.len();
         if known { Ok(id.index()) } else { Err(format!("there is no {id:?}")) }
     }
 
+    /// The memory of a slot: in which piece, and which bytes of it.
     fn place(&self, id: SlotId) -> Result<(Piece, Range<usize>), String> {
         let slot = self.parts.slots[self.slot(id)?];
         Ok(match slot.home {
@@ -89,11 +92,13 @@ impl Checker<'_> {
         })
     }
 
+    /// Whether two slots have bytes in common.
     fn overlap(&self, a: SlotId, b: SlotId) -> Result<bool, String> {
         let ((piece_a, a), (piece_b, b)) = (self.place(a)?, self.place(b)?);
         Ok(piece_a == piece_b && a.start < b.end && b.start < a.end)
     }
 
+    /// Errors: the program must not write to a slot.
     fn writable(&self, id: SlotId) -> Result<(), String> {
         let ok = match self.parts.slots[self.slot(id)?].home {
             Home::Argument(n) => self.parts.arguments[n].written,
@@ -103,7 +108,7 @@ impl Checker<'_> {
         if ok { Ok(()) } else { Err(format!("{id:?} is written but must not be")) }
     }
 
-    /// Outputs are writable and overlap nothing else.
+    /// Errors: an output must not be written, or overlaps an input or another output.
     fn apart(&self, inputs: &[SlotId], outputs: &[SlotId]) -> Result<(), String> {
         inputs.iter().try_for_each(|&id| self.slot(id).map(drop))?;
         for (i, &output) in outputs.iter().enumerate() {
@@ -117,6 +122,7 @@ impl Checker<'_> {
         Ok(())
     }
 
+    /// Checks steps inside of `depth` loops and branches.
     fn steps(&self, steps: &[Step], depth: usize) -> Result<(), String> {
         if depth > MAX_DEPTH {
             return Err(format!("loops and branches nested more than {MAX_DEPTH} deep"));
@@ -124,7 +130,8 @@ impl Checker<'_> {
         steps.iter().try_for_each(|step| self.step(step, depth))
     }
 
-    /// Code's parameters fit their slots, and what it writes overlaps nothing else.
+    /// Errors: slots do not fit the parameters of code (number, bytes, alignment, writing), or one
+    /// that it writes overlaps another and is not declared to.
     fn raw(&self, code: &dyn RawKernel, slots: &[SlotId]) -> Result<(), String> {
         let params = &code.signature().params;
         if params.len() != slots.len() {
@@ -154,7 +161,8 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// The code of a finished kernel changes the output alone, in units that make up its rows.
+    /// Errors: the code of a finished kernel changes more than the output, or not in units of which
+    /// whole ones make up each row.
     fn finished(&self, step: &Finished) -> Result<(), String> {
         let Finished { kernel, inputs, output, code, slots } = step;
         self.apart(inputs, &[*output])?;
@@ -169,7 +177,7 @@ impl Checker<'_> {
             return Err(format!("code that finishes {output:?} does not go from row to row"));
         };
         let Some(row_bytes) = kernel.row_bytes() else {
-            return Err(format!("the rows of {output:?} are not to be had"));
+            return Err(format!("the kernel does not compute {output:?} row by row"));
         };
         let bytes = self.parts.slots[output.index()].bytes;
         let units =
@@ -220,11 +228,13 @@ impl Checker<'_> {
         }
     }
 
+    /// Errors: a slot has fewer bytes.
     fn at_least(&self, id: SlotId, bytes: usize) -> Result<(), String> {
         let found = self.parts.slots[self.slot(id)?].bytes;
         if found >= bytes { Ok(()) } else { Err(format!("{id:?} has {found} bytes")) }
     }
 
+    /// Errors: slots that a loop rotates are not blocks of one size, or one is named twice.
     fn cycle(&self, cycle: &[SlotId]) -> Result<(), String> {
         let mut size = None;
         let mut seen = BTreeSet::new();

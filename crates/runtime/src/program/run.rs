@@ -1,4 +1,4 @@
-//! The executor.
+//! The executor: runs the steps of a program on arguments.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -217,8 +217,9 @@ impl Executor<'_, '_> {
         let bytes = |&id: &SlotId| {
             let (at, bytes) =
                 (self.places[id.index()].at, self.program.parts.slots[id.index()].bytes);
-            // SAFETY: the slot has so many bytes, initialised when their block was made. The step that
-            // wrote them has ended, the next has not begun, and the slice is dropped before it does.
+            // SAFETY: the slot has `bytes` bytes, initialised when their block was made. The step
+            // that wrote them has ended, the next has not begun, and the slice is dropped before it
+            // does.
             (id, unsafe { std::slice::from_raw_parts(at.cast_const(), bytes) })
         };
         let written: SmallVec<[(SlotId, &[u8]); 4]> = slots.iter().map(bytes).collect();

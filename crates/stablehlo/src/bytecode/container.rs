@@ -238,7 +238,7 @@ fn dialects<'a>(mut cursor: Cursor<'a>, strings: &[&'a [u8]], version: u64) -> R
     Ok((dialects, op_names))
 }
 
-/// The head of a group: a dialect, and how many things of it follow.
+/// The head of a group: a dialect, and how many of its entries follow.
 fn group<'a>(cursor: &mut Cursor<'_>, dialects: &[&'a str]) -> Result<(&'a str, usize)> {
     let index = cursor.int("a dialect's number")?;
     let dialect = entry(cursor, dialects, index, "dialect")?;

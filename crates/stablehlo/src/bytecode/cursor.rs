@@ -122,13 +122,13 @@ impl<'a> Cursor<'a> {
         Ok((bits >> 1, bits & 1 == 1))
     }
 
-    /// The number of things that follow, each of which takes a byte or more.
+    /// The number of entries that follow, each of which takes a byte or more.
     pub(super) fn count(&mut self, what: &str) -> Result<usize> {
         let count = self.int(what)?;
         self.fits(count, what)
     }
 
-    /// Checks a number of things that follow, each of which takes a byte or more.
+    /// Checks the number of entries that follow, each of which takes a byte or more.
     pub(super) fn fits(&self, count: u64, what: &str) -> Result<usize> {
         let left = self.left();
         let count = usize::try_from(count).ok().filter(|&count| count <= left).ok_or(count);

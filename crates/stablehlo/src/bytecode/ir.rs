@@ -1,4 +1,4 @@
-//! Operations, blocks and regions.
+//! The section of MLIR bytecode that holds operations, blocks and regions, read.
 
 use helio_ir::{Error, Result};
 

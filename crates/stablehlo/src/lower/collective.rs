@@ -1,4 +1,4 @@
-//! Exchange among replicas and partitions.
+//! StableHLO's collectives lowered to HLO's.
 
 use helio_ir::ops::{
     AllGather, AllReduce, AllToAll, CollectiveAttrs, Direction, DynamicSlice, PartitionId,

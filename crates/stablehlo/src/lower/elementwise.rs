@@ -1,4 +1,4 @@
-//! Element-wise operations.
+//! Element-wise operations of StableHLO and CHLO lowered to HLO's.
 
 use std::collections::HashMap;
 

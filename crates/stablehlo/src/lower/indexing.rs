@@ -1,4 +1,4 @@
-//! `torch_index_select`, as a gather.
+//! `stablehlo.torch_index_select` lowered to a gather.
 
 use helio_ir::ops::{Gather, GatherDims};
 use helio_ir::{Error, InstrId, Result};

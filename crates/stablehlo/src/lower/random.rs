@@ -1,4 +1,4 @@
-//! Random numbers.
+//! `stablehlo.rng` lowered to `rng`.
 
 use helio_ir::ops::{Distribution, Rng};
 use helio_ir::{ArrayShape, InstrId, Result};

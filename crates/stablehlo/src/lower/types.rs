@@ -1,4 +1,4 @@
-//! Shapes for types.
+//! HLO's shapes for MLIR's types, and its literals for `dense<…>`.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Operations, blocks and regions.
+//! MLIR in memory: modules of operations, with their values, blocks and regions.
 
 use std::collections::HashMap;
 

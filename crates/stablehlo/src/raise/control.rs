@@ -1,4 +1,4 @@
-//! Calls, loops, branches.
+//! `call`, `while`, `conditional` and `opt-barrier` raised to StableHLO.
 
 use helio_ir::ops::{Conditional, While};
 use helio_ir::{CompId, Instr, Result};

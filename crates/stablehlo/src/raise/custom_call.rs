@@ -1,4 +1,4 @@
-//! Custom calls.
+//! `custom-call` raised to StableHLO.
 
 use helio_ir::attribute::{Attribute as Typed, ConfigValue, Dictionary};
 use helio_ir::ops::{ApiVersion, CustomCall, OutputOperandAlias};

@@ -1,4 +1,4 @@
-//! Types for shapes.
+//! MLIR's types for HLO's shapes, and `dense<…>` for arrays.
 
 use helio_ir::{Array, ArrayShape, DimKind, ElementType, Error, Result, Shape};
 

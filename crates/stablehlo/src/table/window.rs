@@ -1,4 +1,5 @@
-//! Codecs of windows.
+//! How StableHLO's attributes of windows (sizes, strides, padding, dilations) become HLO's
+//! `window`, and back.
 
 use helio_ir::ops::{Window, WindowDim};
 use helio_ir::{Error, Result};

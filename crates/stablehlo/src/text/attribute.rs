@@ -1,4 +1,4 @@
-//! Attributes in text.
+//! Attributes in MLIR text, read.
 
 use helio_ir::Result;
 

@@ -1,4 +1,4 @@
-//! Modules and functions.
+//! Modules and functions in MLIR text, read.
 
 use helio_ir::Result;
 

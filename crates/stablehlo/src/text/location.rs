@@ -1,4 +1,4 @@
-//! Locations in text.
+//! Locations in MLIR text, read: `loc("file":1:2)`.
 
 use helio_ir::Result;
 

@@ -1,4 +1,4 @@
-//! Types in text.
+//! Types in MLIR text, read.
 
 use helio_ir::Result;
 

@@ -1,4 +1,5 @@
-//! Running cases.
+//! Running a case file's programs on every engine, and comparing what they give with what the case
+//! says.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

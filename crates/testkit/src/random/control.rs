@@ -1,4 +1,4 @@
-//! Calls, branches, loops.
+//! Random calls, conditionals and loops.
 
 use helio::ElementType;
 

@@ -1,4 +1,4 @@
-//! Element-wise instructions.
+//! Random element-wise instructions.
 
 use helio::ElementType;
 use helio::ir::ops::{BinaryOp, UnaryOp};

@@ -1,4 +1,4 @@
-//! Reductions, windows, products, sorts.
+//! Random reductions, windows, products and sorts.
 
 use helio::ElementType;
 use helio::ir::ops::BinaryOp;
@@ -33,7 +33,7 @@ impl Generator {
         })
     }
 
-    /// A fold that suits a value, with its neutral element and the bound of `count` elements.
+    /// A fold that suits a value, with what it begins with and the bound of `count` elements.
     fn folding(&mut self, value: &Value, count: usize) -> Option<(BinaryOp, i64, Bound)> {
         use BinaryOp::{Add, And, Maximum, Minimum, Multiply, Or, Xor};
         let element = value.element;

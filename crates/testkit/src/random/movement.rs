@@ -1,4 +1,4 @@
-//! Instructions that move elements.
+//! Random instructions that move elements.
 
 use helio::ElementType;
 

@@ -1,4 +1,4 @@
-//! Convolutions.
+//! Which convolutions the runtime's kernel computes, and how it is called.
 
 use helio_ir::{ops, types::strides};
 use helio_runtime::kernels::gemm::Dim;

@@ -27,7 +27,7 @@ pub(in crate::plan) struct Room {
 }
 
 impl Room {
-    /// Two blocks for pieces of so many bytes, those of the last time if there are any. Errors:
+    /// Two blocks for pieces of `bytes` bytes, those of the last time if there are any. Errors:
     /// `ResourceExhausted`.
     pub(in crate::plan) fn take_pieces(
         &mut self,

@@ -1,4 +1,4 @@
-//! Gather and scatter.
+//! Which gathers and scatters the runtime's kernels compute, and how they are called.
 
 use helio_ir::{CompId, Module, Op, ops};
 use helio_runtime::kernels::indexed::{Combine, Gather, IndexedWindows, Scatter, ScatterByCode};

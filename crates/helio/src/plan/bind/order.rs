@@ -1,4 +1,4 @@
-//! Sorting and top-k.
+//! Which sorts, and `topk`s, the runtime's kernels compute, and how they are called.
 
 use helio_ir::{ElementType, ops};
 use helio_passes::recognize;

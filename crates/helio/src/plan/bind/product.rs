@@ -1,4 +1,4 @@
-//! Products of matrices.
+//! Which `dot`s the runtime's kernel computes, and how it is called.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Random bits.
+//! Which random bit generators the runtime's kernels compute, and how they are called.
 
 use helio_ir::ops::{RngAlgorithm, RngBitGenerator};
 use helio_runtime::kernels::random::{Generator, RandomBits};

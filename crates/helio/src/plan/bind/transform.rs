@@ -1,4 +1,4 @@
-//! Fourier transforms.
+//! Which Fourier transforms the runtime's kernels compute, and how they are called.
 
 use helio_ir::{ElementType, ops};
 use helio_runtime::kernels::fft::{Fft, FftKind};

@@ -1,4 +1,5 @@
-//! Windows that slide.
+//! Which operations on windows (`reduce-window`, `select-and-scatter`) the runtime's kernels
+//! compute, and how they are called.
 
 use std::ops::AddAssign;
 

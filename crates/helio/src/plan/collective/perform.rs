@@ -1,4 +1,5 @@
-//! Performing a collective.
+//! A collective as a step of a run: the exchange in the participant's group, and the results made
+//! of what all give.
 
 use helio_eval::services::{Context, Given, Memo, Participant, Rendezvous, RendezvousId, Sink};
 use helio_eval::{Meter, guarded};
@@ -147,8 +148,8 @@ impl Collective {
         Ok(())
     }
 
-    /// Writes, block by block, what stands at `from` in the operands of each participant: blocks cut
-    /// into so many parts.
+    /// Writes, block by block, what stands at `from` in the operands of each participant: blocks
+    /// cut into `parts` parts.
     fn join(
         &self,
         given: Given<'_>,

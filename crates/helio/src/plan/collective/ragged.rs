@@ -1,4 +1,4 @@
-//! `ragged-all-to-all` on bytes.
+//! `ragged-all-to-all` on bytes: the rows that each participant sends, written where they belong.
 
 use helio_eval::services::Given;
 use helio_ir::{ArrayShape, ElementType, Error, Result};
@@ -59,7 +59,7 @@ impl Ragged {
         Ok(())
     }
 
-    /// The bytes of `size` rows from `start` on, of an array with so many rows.
+    /// The bytes of `size` rows from `start` on, of an array with `rows` rows.
     fn range(&self, rows: usize, start: i128, size: i128) -> Result<std::ops::Range<usize>> {
         if start < 0 || size < 0 || size > rows as i128 || start > rows as i128 - size {
             let detail = format!("{size} rows from row {start} on, of an array with {rows}");

@@ -1,4 +1,5 @@
-//! The loops of a copy.
+//! The loops of a copy between two orders of memory: which axes are innermost, and the pieces that
+//! tasks move.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Cholesky's factors.
+//! The kernel of `cholesky`: blocks of columns, each followed by an update of what is right of it.
 
 use super::super::bytes::{Scratch, bytes_of, bytes_of_mut, cast, cast_mut, scratch_for};
 use super::super::copy::Copy;

@@ -1,4 +1,4 @@
-//! Triangular systems.
+//! The kernel of `triangular-solve`.
 
 use super::super::bytes::{Scratch, bytes_of, bytes_of_mut, cast, cast_mut, scratch_for};
 use super::super::copy::{Axis, Copy};

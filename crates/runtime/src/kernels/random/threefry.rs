@@ -1,4 +1,4 @@
-//! Threefry-2x32 of 20 rounds.
+//! The random bit generator Threefry-2x32 of 20 rounds.
 
 use super::super::disjoint::Disjoint;
 use super::super::isa::vectorised;

@@ -1,4 +1,4 @@
-//! One contiguous lane.
+//! Sorting one contiguous lane by its keys.
 
 use super::super::bytes::{Scratch, cast, cast_mut, scratch_for, with_size, with_word};
 use super::super::isa::vectorised;

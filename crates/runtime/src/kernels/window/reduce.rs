@@ -1,4 +1,4 @@
-//! Folding the elements under a window.
+//! The kernel of `reduce-window` with a known fold.
 
 use std::ops::Range;
 

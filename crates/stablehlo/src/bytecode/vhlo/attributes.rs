@@ -1,4 +1,4 @@
-//! VHLO's attributes, by their codes.
+//! VHLO's attributes in bytecode, read by their codes.
 
 use helio_ir::Result;
 

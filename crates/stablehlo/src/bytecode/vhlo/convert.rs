@@ -86,11 +86,11 @@ fn field_value(value: &Attribute) -> Option<Attribute> {
     }
 }
 
-/// How many integers a list may have that is written as one value for all: so many dimensions has
-/// nothing, and a small file could ask for any number.
+/// The most integers of a list that is written as one value for all of them: a small file could ask
+/// for any number. Lists have an integer for each dimension, of which no tensor has as many.
 const MAX_SPLAT: u64 = 1 << 16;
 
-/// The elements of a tensor of rank 1, each of so many bytes.
+/// The elements of a tensor of rank 1, each of `size` bytes.
 fn elements(dense: &Dense, size: usize) -> Option<impl Iterator<Item = &[u8]>> {
     let count = match &dense.ty.as_tensor()?.dims[..] {
         [Some(count)] => *count,

@@ -111,7 +111,7 @@ fn dense<const N: usize>(dims: [usize; N], width: u32, bytes: Vec<u8>) -> Attrib
 }
 
 impl Default {
-    /// The attribute that VHLO states, in an operation of so many spatial dimensions.
+    /// The attribute that VHLO states, in an operation of `spatial` spatial dimensions.
     fn value(self, spatial: usize) -> Option<Attribute> {
         let word = |name: &str, word: &str| Attribute::word("stablehlo", name, word);
         Some(match self {

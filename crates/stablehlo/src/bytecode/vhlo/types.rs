@@ -1,4 +1,4 @@
-//! VHLO's types, by their codes.
+//! VHLO's types in bytecode, read by their codes.
 
 use helio_ir::Result;
 

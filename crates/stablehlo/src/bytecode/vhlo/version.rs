@@ -1,4 +1,4 @@
-//! Versions of StableHLO.
+//! Versions of StableHLO: which can be read, and which is written.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! Modules as portable artifacts.
+//! Modules written as portable artifacts: VHLO in MLIR bytecode.
 
 mod encoder;
 mod tables;

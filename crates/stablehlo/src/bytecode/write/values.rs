@@ -1,4 +1,4 @@
-//! Types and attributes as VHLO has them.
+//! Types and attributes written as VHLO's in bytecode.
 
 use helio_ir::{Array, ArrayShape, Error, Result};
 

@@ -1,4 +1,4 @@
-//! Attributes as text.
+//! Attributes written as MLIR text.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! `dense<…> : tensor<…>` as text.
+//! `dense<…> : tensor<…>` written as MLIR text.
 
 use std::fmt::Write as _;
 

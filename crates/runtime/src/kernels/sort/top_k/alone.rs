@@ -1,4 +1,4 @@
-//! One row after the other.
+//! The largest or smallest elements of long rows, one row after the other.
 
 use super::super::super::bytes::{Scratch, scratch_for};
 use super::super::super::isa::vectorised;
