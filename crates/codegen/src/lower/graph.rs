@@ -103,8 +103,8 @@ const MAX_FRAMES: usize = 4096;
 const MAX_DEPTH: usize = 256;
 /// The most elements of a fold that is written out, rather than be a loop.
 pub(super) const MAX_WRITTEN_OUT: usize = 8;
-/// Index expressions stay far from the ends of `i64`.
-const MAX_ELEMENTS: usize = 1 << 44;
+/// The most elements of an array in a kernel: index expressions stay far from the ends of `i64`.
+pub(super) const MAX_ELEMENTS: usize = 1 << 44;
 
 /// The values of a fused computation.
 #[derive(Clone)]

@@ -9,7 +9,7 @@ use helio_ir::{ArrayShape, Instr, Op};
 use super::Stop;
 use super::affine::{Affine, reshape};
 use super::graph::{
-    Folded, FrameId, Graph, Guard, MAX_WRITTEN_OUT, Node, NodeId, Reduction, Source,
+    Folded, FrameId, Graph, Guard, MAX_ELEMENTS, MAX_WRITTEN_OUT, Node, NodeId, Reduction, Source,
 };
 use super::reducer::Reducer;
 
@@ -27,9 +27,9 @@ pub(super) struct LeafElement<'m, 'a> {
     pub guard: Guard,
 }
 
-/// The most elements that `pad` may add or crop in front: index expressions with more in them could
-/// leave `i64`.
-const MAX_OFFSET: u64 = 1 << 44;
+/// The most elements that `pad` adds or crops in front in an index expression, which with more could
+/// leave `i64`. More leave nothing of an array that a kernel may have.
+const MAX_OFFSET: u64 = MAX_ELEMENTS as u64;
 /// The most operands of a concatenation whose elements a kernel chooses from: each of them costs
 /// every element a comparison.
 const MAX_JOINED: usize = 16;
@@ -241,8 +241,17 @@ impl<'m> Graph<'m> {
         let mut map = Vec::with_capacity(sizes.len());
         let mut when = Some(Guard::ALWAYS);
         for (d, (pad, &size)) in zip(&op.dims, sizes).enumerate() {
-            if pad.interior > 0 && size > 1 || pad.low.unsigned_abs() > MAX_OFFSET {
+            if pad.interior > 0 && size > 1 {
                 return Err(Stop::unsupported("padding between elements"));
+            }
+            if pad.low.unsigned_abs() > MAX_OFFSET {
+                if size > MAX_ELEMENTS {
+                    return Err(Stop::unsupported("padding of a huge array"));
+                }
+                // The result has no element of the operand.
+                when = None;
+                map.push(Affine::default());
+                continue;
             }
             let at = place.map[d].offset(-pad.low);
             when = when

@@ -117,21 +117,20 @@ pub(super) fn pad(site: &InstrShapes<'_>, op: &ops::Pad) -> Option<Bound> {
     let mut axes = Vec::with_capacity(to.len());
     for (d, dim) in op.dims.iter().enumerate() {
         // Element i goes to low + i * every, if that is inside.
-        let every = i64::try_from(dim.interior).ok()?.checked_add(1)?;
-        let count = operand.dims()[d] as i64;
-        let end = result.dims()[d] as i64;
-        let begin = if dim.low < 0 { dim.low.checked_neg()?.div_euclid(every) } else { 0 };
-        let begin = begin + i64::from(dim.low + begin * every < 0);
-        let limit = if dim.low >= end { 0 } else { (end - 1 - dim.low).div_euclid(every) + 1 };
+        let (low, every) = (i128::from(dim.low), dim.interior as i128 + 1);
+        let (count, end) = (operand.dims()[d] as i128, result.dims()[d] as i128);
+        let begin = if low < 0 { (-low).div_euclid(every) } else { 0 };
+        let begin = begin + i128::from(low + begin * every < 0);
+        let limit = if low >= end { 0 } else { (end - 1 - low).div_euclid(every) + 1 };
         let kept = count.min(limit) - begin;
         axes.push(Axis {
             size: usize::try_from(kept).unwrap_or(0),
             from: from[d],
-            to: to[d].checked_mul(every as isize)?,
+            to: to[d].checked_mul(isize::try_from(every).ok()?)?,
         });
         if kept > 0 {
             from_first += from[d] * begin as isize;
-            to_first += to[d] * (dim.low + begin * every) as isize;
+            to_first += to[d] * (low + begin * every) as isize;
         }
     }
     let inside = Move::new(&axes, size, from_first, to_first)?;
