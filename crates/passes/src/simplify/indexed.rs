@@ -220,14 +220,12 @@ fn added(
     [x, indices, updates]: [InstrId; 3],
 ) -> Result<Option<InstrId>> {
     use ElementType::{BF16, F16, F32, F64, S8, S16, S32, S64};
-    if recognize::reducer(cx.draft.callees(), op.to_apply) != Some(BinaryOp::Subtract) {
-        return Ok(None);
-    }
     let element = |id: InstrId| cx.draft.array(id).map(|array| array.element());
     let Some(ty @ (BF16 | F16 | F32 | F64 | S8 | S16 | S32 | S64)) = element(x) else {
         return Ok(None);
     };
-    if element(updates) != Some(ty) {
+    let combines_by = recognize::reducer(cx.draft.callees(), op.to_apply, ty);
+    if element(updates) != Some(ty) || combines_by != Some(BinaryOp::Subtract) {
         return Ok(None);
     }
     let sum = addition(ty)?;

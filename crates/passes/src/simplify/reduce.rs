@@ -1,7 +1,7 @@
 //! Rules for `reduce` and `reduce-window`.
 
 use helio_ir::ops::{Reduce, ReduceWindow, WindowDim};
-use helio_ir::{BinaryOp, InstrId, Op, Result, Shape};
+use helio_ir::{BinaryOp, CompId, ElementType, InstrId, Op, Result, Shape};
 
 use super::Simplifier;
 use super::movement::follow_units;
@@ -12,13 +12,18 @@ impl Simplifier<'_, '_> {
     /// Whether an instruction is a `reduce` by addition.
     pub(super) fn is_sum(&self, id: InstrId) -> bool {
         match self.draft.op(id) {
-            Op::Reduce(op) => self.fold_op(op.to_apply) == Some(BinaryOp::Add),
+            Op::Reduce(op) => {
+                let array = self.draft.array(id);
+                let fold = array.and_then(|array| self.fold_op(op.to_apply, array.element()));
+                fold == Some(BinaryOp::Add)
+            }
             _ => false,
         }
     }
 
-    fn fold_op(&self, id: helio_ir::CompId) -> Option<BinaryOp> {
-        reducer(self.draft.callees(), id)
+    /// The operation by which a reducer folds elements of this type, if it is one.
+    fn fold_op(&self, id: CompId, element: ElementType) -> Option<BinaryOp> {
+        reducer(self.draft.callees(), id, element)
     }
 }
 
@@ -52,7 +57,7 @@ pub(super) fn simpler(
     if element(x) != element(init) || element(x) != Some(result.element()) {
         return Ok(None); // converts on the way
     }
-    let Some(binary) = cx.fold_op(op.to_apply) else { return Ok(None) };
+    let Some(binary) = cx.fold_op(op.to_apply, result.element()) else { return Ok(None) };
     // One element is combined with the initial value only.
     if others.is_empty() {
         let x = cx.reshape(x, result.dims())?;
@@ -137,7 +142,7 @@ pub(super) fn window(
     };
     let same = array.element() == start.element();
     let dims = array.dims().to_vec();
-    match cx.fold_op(op.to_apply) {
+    match cx.fold_op(op.to_apply, array.element()) {
         Some(binary) if is_one && same => {
             let init = cx.broadcast_scalar(init, &dims)?;
             cx.add(binary, &[init, x]).map(Some)

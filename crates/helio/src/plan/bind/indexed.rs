@@ -1,6 +1,6 @@
 //! Which gathers and scatters the runtime's kernels compute, and how they are called.
 
-use helio_ir::{CompId, Module, Op, ops};
+use helio_ir::{CompId, ElementType, Module, Op, ops};
 use helio_runtime::kernels::indexed::{Combine, Gather, IndexedWindows, Scatter, ScatterByCode};
 use helio_runtime::kernels::number::Fold;
 
@@ -72,7 +72,7 @@ fn by_fold(site: &InstrShapes<'_>, op: &ops::Scatter) -> Option<Bound> {
         return None;
     }
     let is_complex = element.is_complex();
-    let combine = if takes_update(site.module, op.to_apply) {
+    let combine = if takes_update(site.module, op.to_apply, element) {
         Combine::Set(element.size_bytes())
     } else {
         let fold = fold(site.module, op.to_apply, element)?;
@@ -116,9 +116,10 @@ fn by_code(site: &InstrShapes<'_>, op: &ops::Scatter, code: &mut Codes<'_>) -> O
     Some(Bound { updates: arrays, ..bound })
 }
 
-/// Whether a reducer gives the update as it is.
-fn takes_update(module: &Module, id: CompId) -> bool {
+/// Whether a reducer gives the update, of this type, as it is.
+fn takes_update(module: &Module, id: CompId, element: ElementType) -> bool {
     let computation = module.computation(id);
     let root = computation.instr(computation.root());
-    matches!(&root.op, Op::Parameter(param) if param.number == 1)
+    let is_typed = root.shape.as_array().is_some_and(|array| array.element() == element);
+    is_typed && matches!(&root.op, Op::Parameter(param) if param.number == 1)
 }

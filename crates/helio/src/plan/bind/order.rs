@@ -1,6 +1,6 @@
 //! Which sorts, and `topk`s, the runtime's kernels compute, and how they are called.
 
-use helio_ir::{ElementType, ops};
+use helio_ir::{ArrayShape, ElementType, ops};
 use helio_passes::recognize;
 use helio_runtime::kernels::bytes::cast_mut;
 use helio_runtime::kernels::sort::{KeyOrder, Lanes, MergeSort, PAIRS, Pairs, Sort, SortKey, TopK};
@@ -27,6 +27,12 @@ fn order(element: ElementType, total: bool) -> Option<KeyOrder> {
 }
 
 pub(super) fn sort(site: &InstrShapes<'_>, op: &ops::Sort, code: &mut Codes<'_>) -> Option<Bound> {
+    // A comparator of floats may have other types than the operands, to which they are converted.
+    let params = site.module.computation(op.to_apply).program_shape().params;
+    let found = params.iter().map(|param| param.as_array().map(ArrayShape::element));
+    if !found.eq(site.operands.iter().flat_map(|shape| [Some(shape.element()); 2])) {
+        return None;
+    }
     by_keys(site, op).or_else(|| by_comparator(site, op, code))
 }
 

@@ -31,9 +31,9 @@ pub(super) fn number_type(element: ElementType) -> Option<NumberType> {
     })
 }
 
-/// What a reducer folds with, for elements of this type.
+/// What a reducer folds with, if elements, accumulators and its parameters are of this type.
 pub(super) fn fold(module: &Module, reducer: CompId, element: ElementType) -> Option<Fold> {
-    Some(match (recognize::reducer(module, reducer)?, element.is_pred()) {
+    Some(match (recognize::reducer(module, reducer, element)?, element.is_pred()) {
         // `pred` is 0 and 1.
         (BinaryOp::And | BinaryOp::Minimum | BinaryOp::Multiply, true) => Fold::Min,
         (BinaryOp::Or | BinaryOp::Maximum | BinaryOp::Add, true) => Fold::Max,
@@ -151,6 +151,12 @@ fn add<T: Copy + AddAssign>(number: &[T], to: &mut [T]) {
     }
 }
 
+/// Whether all parameters of a computation are scalars of this type.
+fn takes(module: &Module, id: CompId, element: ElementType) -> bool {
+    let params = module.computation(id).program_shape().params;
+    params.iter().all(|param| param.as_array().is_some_and(|array| array.element() == element))
+}
+
 /// When the left of two elements is selected.
 fn select(module: &Module, id: CompId) -> Option<Select> {
     let computation = module.computation(id);
@@ -179,7 +185,11 @@ pub(super) fn select_and_scatter(
     op: &ops::SelectAndScatter,
     code: &mut Codes<'_>,
 ) -> Option<Bound> {
-    if op.window.dims.iter().any(|dim| dim.reversal) {
+    let [operand, source, init] = site.operands[..] else { return None };
+    let element = operand.element();
+    let is_uniform = [source.element(), init.element()] == [element; 2]
+        && takes(site.module, op.select, element);
+    if !is_uniform || op.window.dims.iter().any(|dim| dim.reversal) {
         return None;
     }
     select_known(site, op).or_else(|| select_by_code(site, op, code))
@@ -189,9 +199,6 @@ pub(super) fn select_and_scatter(
 fn select_known(site: &InstrShapes<'_>, op: &ops::SelectAndScatter) -> Option<Bound> {
     let [operand, source, _] = site.operands[..] else { return None };
     let ty = number_type(operand.element())?;
-    if source.element() != operand.element() {
-        return None;
-    }
     let select = select(site.module, op.select)?;
     let fold = fold(site.module, op.scatter, operand.element())?;
     let window = dims(&op.window, operand, source);
@@ -207,13 +214,9 @@ fn select_by_code(
     op: &ops::SelectAndScatter,
     code: &mut Codes<'_>,
 ) -> Option<Bound> {
-    let [operand, source, init] = site.operands[..] else { return None };
-    let element = operand.element();
-    if [source.element(), init.element()] != [element; 2] {
-        return None;
-    }
+    let [operand, source, _] = site.operands[..] else { return None };
     let window = dims(&op.window, operand, source);
-    let plan = window::SelectByCode::new(&window, element.size_bytes())?;
+    let plan = window::SelectByCode::new(&window, operand.element().size_bytes())?;
     let select = code.scalar(site.module, op.select, PAIRS)?;
     let reducer = Reducer::new(site.module, op.scatter, &[operand], code)?;
     let scratch_bytes = plan.scratch_bytes();
