@@ -11,7 +11,7 @@ use super::affine::{Affine, reshape};
 use super::graph::{
     Folded, FrameId, Graph, Guard, MAX_ELEMENTS, MAX_WRITTEN_OUT, Node, NodeId, Reduction, Source,
 };
-use super::reducer::Reducer;
+use super::reducer::{Reducer, ensure_params};
 
 /// The element at an index of an instruction's result, or of a leaf of it if that is a tuple.
 #[derive(Clone, Copy)]
@@ -358,6 +358,10 @@ impl<'m> Graph<'m> {
         let elements: usize = sizes.iter().product();
         let Folded { sizes: folded, exprs, dims: loops } = self.folded().clone();
         if elements <= MAX_WRITTEN_OUT && (loops == 0 || sizes != folded) {
+            let types = inits.iter().map(|&id| Ok(self.info(id).ty));
+            let arrays = (0..count).map(|i| Ok(self.operand_shape(place, i)?.element()));
+            let types = types.chain(arrays).collect::<Result<Vec<_>, Stop>>()?;
+            ensure_params(self, op.to_apply, &types)?;
             let mut values = inits;
             let mut points = helio_ir::types::IndexIter::new(&sizes);
             while let Some(point) = points.next_point() {

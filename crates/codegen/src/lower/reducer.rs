@@ -54,13 +54,9 @@ impl<'m> Reducer<'m> {
         types: &[ElementType],
         inputs: &[NodeId],
     ) -> Result<Self, Stop> {
-        let params = graph.module.computation(to_apply).program_shape().params;
         let elements = inputs.iter().map(|&id| graph.info(id).ty);
         let expected: Vec<ElementType> = types.iter().copied().chain(elements).collect();
-        let scalar = |shape: &helio_ir::Shape| shape.as_array().map(|array| array.element());
-        if !params.iter().map(scalar).eq(expected.iter().copied().map(Some)) {
-            return Err(Stop::unsupported("a reducer that converts what it is given"));
-        }
+        ensure_params(graph, to_apply, &expected)?;
         if let Some(simple) = simple(graph, to_apply, types.len()) {
             return Ok(Reducer { kind: Kind::Simple(simple), body: Vec::new() });
         }
@@ -87,6 +83,20 @@ impl<'m> Reducer<'m> {
     }
 }
 
+/// Stops unless a computation takes scalars of these types: floats of others are converted.
+pub(super) fn ensure_params(
+    graph: &Graph<'_>,
+    computation: CompId,
+    types: &[ElementType],
+) -> Result<(), Stop> {
+    let params = graph.module.computation(computation).program_shape().params;
+    let params = params.iter().map(|shape| shape.as_array().map(|array| array.element()));
+    match params.eq(types.iter().copied().map(Some)) {
+        true => Ok(()),
+        false => Err(Stop::unsupported("a reducer that converts what it is given")),
+    }
+}
+
 /// Whether a value grows from each folded element to the next.
 fn counts(graph: &Graph<'_>, id: NodeId) -> bool {
     let Node::Index(at) = graph.node(id) else { return false };
@@ -107,18 +117,23 @@ fn counts(graph: &Graph<'_>, id: NodeId) -> bool {
 /// The folds of a body that folds each accumulator with its element by one operation.
 fn simple<'m>(graph: &Graph<'m>, to_apply: CompId, count: usize) -> Option<Vec<Simple<'m>>> {
     let body = graph.module.computation(to_apply);
-    // Conversions between floats before and after only say where to round.
-    let unconverted = |mut id: InstrId| loop {
+    let element = |id: InstrId| body.instr(id).shape.as_array().map(|shape| shape.element());
+    let format = |id: InstrId| element(id).and_then(ElementType::float_format);
+    let holds = |id: InstrId, result: InstrId| {
+        format(id).zip(format(result)).is_some_and(|(of, wanted)| {
+            of.exponent_bits >= wanted.exponent_bits && of.mantissa_bits >= wanted.mantissa_bits
+        })
+    };
+    // Conversions between floats before and after only say where to round, as long as they go to types
+    // that hold the result's values.
+    let unconverted = |mut id: InstrId, result: InstrId| loop {
         let instr = body.instr(id);
-        let float =
-            |id: InstrId| body.instr(id).shape.as_array().is_some_and(|s| s.element().is_float());
-        match instr.op {
-            Op::Convert(_) if float(id) && float(instr.operands[0]) => id = instr.operands[0],
+        match (&instr.op, &instr.operands[..]) {
+            (Op::Convert(_), &[x]) if holds(id, result) && format(x).is_some() => id = x,
             _ => return id,
         }
     };
-    let element = |id: InstrId| body.instr(id).shape.as_array().map(|shape| shape.element());
-    let param = |id: InstrId| match &body.instr(unconverted(id)).op {
+    let param = |id: InstrId, result: InstrId| match &body.instr(unconverted(id, result)).op {
         Op::Parameter(param) => Some(param.number),
         _ => None,
     };
@@ -127,9 +142,13 @@ fn simple<'m>(graph: &Graph<'m>, to_apply: CompId, count: usize) -> Option<Vec<S
         _ => vec![body.root()],
     };
     let of = |(i, root): (usize, &InstrId)| {
-        let instr = body.instr(unconverted(*root));
+        let at = unconverted(*root, *root);
+        let instr = body.instr(at);
         let Op::Binary(op) = instr.op else { return None };
-        let (lhs, rhs) = (param(instr.operands[0])?, param(instr.operands[1])?);
+        if at != *root && !holds(at, *root) {
+            return None;
+        }
+        let (lhs, rhs) = (param(instr.operands[0], *root)?, param(instr.operands[1], *root)?);
         let pair = (lhs, rhs) == (i, i + count) || (rhs, lhs) == (i, i + count);
         let element = element(*root)?;
         let wide = element.is_float() && element.size_bytes() < 4;

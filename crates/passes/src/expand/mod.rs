@@ -1,18 +1,25 @@
 //! Operations that stand for several simpler ones.
 
 mod batch_norm;
+mod mixed_reduce;
 mod small_floats;
 
-use helio_ir::{InstrId, Module, Op, Result};
+use helio_ir::{Computation, InstrId, Module, Op, Result};
 
 use crate::draft::Draft;
 use crate::pass::PassCx;
-use crate::rebuild::{contains, rebuild};
+use crate::rebuild::rebuild;
 
 /// Replaces operations that no kernel exists for by simpler ones: `batch-norm-training`,
-/// `batch-norm-inference`, `batch-norm-grad`, and products of floats of 8 bits.
+/// `batch-norm-inference`, `batch-norm-grad`, products of floats of 8 bits, and reductions in other
+/// float types than those of the operands.
 pub(crate) fn expand(module: Module, cx: &PassCx<'_>) -> Result<Module> {
-    if !contains(&module, is_expanded) {
+    let is_wanted = |computation: &Computation| {
+        computation.instrs().iter().any(|instr| {
+            is_expanded(&instr.op) || mixed_reduce::is_mixed(&module, computation, instr)
+        })
+    };
+    if !module.computations().iter().any(is_wanted) {
         return Ok(module);
     }
     rebuild(module, cx.watch, |new, computation| {
@@ -20,14 +27,16 @@ pub(crate) fn expand(module: Module, cx: &PassCx<'_>) -> Result<Module> {
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
         for instr in old.instrs {
             draft.stand_for(&instr);
-            let operands: Vec<InstrId> = match is_expanded(&instr.op) {
-                true => instr.operands.iter().map(|id| map[id.index()]).collect(),
-                false => Vec::new(),
-            };
+            let operands: Vec<InstrId> =
+                match is_expanded(&instr.op) || matches!(instr.op, Op::Reduce(_)) {
+                    true => instr.operands.iter().map(|id| map[id.index()]).collect(),
+                    false => Vec::new(),
+                };
             let expanded = match &instr.op {
                 Op::BatchNormTraining(op) => batch_norm::training(&mut draft, op, &operands)?,
                 Op::BatchNormInference(op) => batch_norm::inference(&mut draft, op, &operands)?,
                 Op::BatchNormGrad(op) => batch_norm::grad(&mut draft, op, &operands)?,
+                Op::Reduce(op) => mixed_reduce::reduce(&mut draft, op, &operands)?,
                 op => small_floats::product(&mut draft, op, &operands)?,
             };
             map.push(match expanded {

@@ -3,7 +3,7 @@
 use std::iter::zip;
 
 use helio_ir::types::{IndexIter, strides};
-use helio_ir::{ArrayShape, Computation, ElementType, Instr, ops};
+use helio_ir::{ArrayShape, Computation, ElementType, Instr, InstrId, ops};
 
 use super::{Data, Form, Leaf, Reader, array, pick};
 use crate::elementwise::{self, Elem};
@@ -71,6 +71,11 @@ impl Reader<'_> {
     ) -> Option<Vec<Leaf>> {
         matches!(self.form, Form::Elements).then_some(())?;
         let (arrays, inits) = instr.operands.split_at(instr.operands.len() / 2);
+        // A reducer of floats may have other types than what it folds, to which that is converted.
+        let element = |id: &InstrId| array(computation, *id).map(|shape| shape.element());
+        let params = self.module.computation(op.to_apply).program_shape().params;
+        let found = params.iter().map(|param| param.as_array().map(|shape| shape.element()));
+        found.eq(inits.iter().chain(arrays).map(element)).then_some(())?;
         let shape = array(computation, *arrays.first()?)?;
         let kept: Vec<usize> = (0..shape.rank()).filter(|d| !op.dimensions.contains(d)).collect();
         let mut folded: Vec<Leaf> = Vec::new();
@@ -106,7 +111,7 @@ impl Reader<'_> {
                 let Data::Values(values) = &of.get(n)?.data else { return None };
                 elems.push(*values.first()?);
             }
-            Some(Leaf { ty: elements[n].0, data: Data::Values(elems) })
+            Some(Leaf { ty: all.first()?.get(n)?.ty, data: Data::Values(elems) })
         };
         (0..arrays.len()).map(leaf).collect()
     }
