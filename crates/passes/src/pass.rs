@@ -103,7 +103,8 @@ const CANONICALIZE: Pass = Pass {
 
 const EXPAND: Pass = Pass {
     name: "expand",
-    summary: "Replaces batch normalisation and products of 8-bit floats by simpler operations.",
+    summary: "Replaces batch normalisation, products of 8-bit floats, and reductions in other float types \
+              than the operands' by simpler operations.",
     level: OptLevel::None,
     run: expand::expand,
 };
