@@ -62,7 +62,7 @@ impl<'m> Attrs<'m> {
     pub fn integer(&self, name: &str) -> Result<Option<i64>> {
         match self.get(name) {
             None => Ok(None),
-            Some(Attribute::Integer { value, .. }) => Ok(Some(*value as i64)),
+            Some(Attribute::Integer { value, .. }) => int64(name, *value).map(Some),
             Some(_) => Err(wrong(name, "an integer")),
         }
     }
@@ -186,6 +186,14 @@ fn word<'m>(name: &str, attribute: &'m Attribute) -> Result<&'m str> {
     }
 }
 
+/// An integer in 64 bits. Those of the upper half of unsigned ones stand for negative numbers, which text
+/// may have in hexadecimal. Errors: it has more bits.
+fn int64(name: &str, value: i128) -> Result<i64> {
+    i64::try_from(value)
+        .or_else(|_| u64::try_from(value).map(|bits| bits as i64))
+        .map_err(|_| wrong(name, "an integer of 64 bits"))
+}
+
 fn integers(name: &str, attribute: &Attribute) -> Result<Vec<i64>> {
     match attribute {
         Attribute::Integers(values) => Ok(values.clone()),
@@ -193,7 +201,7 @@ fn integers(name: &str, attribute: &Attribute) -> Result<Vec<i64>> {
         Attribute::Array(list) => list
             .iter()
             .map(|each| match each {
-                Attribute::Integer { value, .. } => Ok(*value as i64),
+                Attribute::Integer { value, .. } => int64(name, *value),
                 _ => Err(wrong(name, "a list of integers")),
             })
             .collect(),
@@ -205,6 +213,10 @@ fn dims_of(ty: &Type) -> Vec<usize> {
     let dims = ty.as_tensor().into_iter().flat_map(|tensor| &tensor.dims);
     dims.map(|dim| dim.unwrap_or(0) as usize).collect()
 }
+
+/// The most elements that a tensor of one repeated integer is taken for: no attribute has as many, and
+/// a few characters of text may ask for any number.
+const MAX_SPLAT: usize = 1 << 20;
 
 /// The elements of a tensor of integers.
 fn elements(name: &str, dense: &Dense) -> Result<Vec<i64>> {
@@ -223,9 +235,31 @@ fn elements(name: &str, dense: &Dense) -> Result<Vec<i64>> {
             i64::from_le_bytes(word)
         })
         .collect();
-    let count: usize = dims_of(&dense.ty).iter().product();
-    match values.first() {
-        Some(&value) if dense.is_splat && count <= 1 << 20 => Ok(vec![value; count]),
+    let dims = dims_of(&dense.ty);
+    let count = dims.iter().try_fold(1_usize, |count, &dim| count.checked_mul(dim));
+    let count = count.filter(|&count| dense.is_splat && count <= MAX_SPLAT);
+    match (values.first(), count) {
+        (Some(&value), Some(count)) => Ok(vec![value; count]),
         _ => Ok(values),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_have_64_bits() {
+        let fields =
+            |value| [("a".to_owned(), Attribute::Integer { value, ty: Type::signless(64) })];
+        let integer = |value| Attrs::new(&fields(value)).integer("a");
+        assert_eq!(integer(-1).unwrap(), Some(-1));
+        assert_eq!(integer(0xffff_ffff_ffff_ffff).unwrap(), Some(-1));
+        for value in [1 << 64, i128::from(i64::MIN) - 1] {
+            let error = integer(value).unwrap_err();
+            assert!(error.detail().contains("an integer of 64 bits"), "{error}");
+            let list = [("a".to_owned(), Attribute::Array(fields(value).map(|f| f.1).to_vec()))];
+            assert!(Attrs::new(&list).integers("a").is_err());
+        }
     }
 }
