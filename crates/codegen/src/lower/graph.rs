@@ -27,8 +27,11 @@ pub(super) enum Source {
 /// The condition that an index is below a bound, or that it is not.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Cond {
+    /// The index.
     pub at: Affine,
+    /// The bound.
     pub below: i64,
+    /// Whether the index has to be below the bound.
     pub holds: bool,
 }
 
@@ -68,10 +71,13 @@ pub(super) struct Reduction<'m> {
     pub inputs: Vec<NodeId>,
     /// The initial values.
     pub inits: Vec<NodeId>,
+    /// The computation that folds an element into the accumulators.
     pub to_apply: CompId,
+    /// What that computation does.
     pub reducer: Reducer<'m>,
     /// The accumulators' types.
     pub types: Vec<ElementType>,
+    /// How many reductions, one after the other, come before it.
     pub level: u32,
     /// Whether an earlier stage has done it.
     pub done: bool,

@@ -86,9 +86,11 @@ impl Kernel {
 /// An address as `stride · x + rest`, where `x`, counted in lanes, is in the loop over lanes:
 /// `x = scale · variable + offset + lane`.
 struct Spread {
+    /// Bytes from one lane to the next.
     stride: i128,
-    /// The loop over lanes, if there is one, and what it counts for.
+    /// The number of the loop over lanes, if there is one, and its `scale`.
     around: Option<(usize, i128)>,
+    /// The address without `x`, in bytes.
     rest: Form,
 }
 
@@ -156,6 +158,7 @@ impl Spread {
 /// A term of the difference of two addresses: a number of bytes, `factor`, times the difference of two
 /// integers, which is between `-reach` and `reach`.
 struct DifferenceTerm {
+    /// In bytes.
     factor: i128,
     reach: i128,
     of: DifferenceKind,
@@ -181,7 +184,9 @@ struct AddressDifference {
 
 /// What is known of two accesses if they touch the same bytes.
 struct Meeting {
+    /// The variables that have one value at both accesses.
     equal: HashSet<AtomId>,
+    /// Whether it is the same `x` (see [`Spread`]) at both.
     lanes_equal: bool,
 }
 
@@ -219,6 +224,7 @@ impl AddressDifference {
     }
 }
 
+/// Proofs about pairs of a kernel's accesses.
 struct Pairs<'w, 'k> {
     walk: &'w Walk<'k>,
     /// Whether the range is run in one piece, always.
@@ -226,8 +232,8 @@ struct Pairs<'w, 'k> {
 }
 
 impl Pairs<'_, '_> {
-    /// Whether a store may be to where a load is from in another piece of the range, and, if
-    /// `load_is_first` says which of them stands first, whether it may happen before the load.
+    /// Errors: a store may be to where a load is from in another piece of the range, or, if
+    /// `load_is_first` says which of them stands first, it may happen before the load.
     fn check(
         &self,
         load: &Access,
@@ -347,7 +353,7 @@ impl Pairs<'_, '_> {
         })
     }
 
-    /// Adds the terms of the difference of two sums.
+    /// Adds the terms of the difference of two addresses, `from` less `to`.
     fn differences(&self, from: &Form, to: &Form, difference: &mut AddressDifference) {
         let atoms = &self.walk.atoms;
         difference.plus((from.constant - to.constant, from.constant - to.constant));
@@ -390,14 +396,14 @@ impl Pairs<'_, '_> {
         }
     }
 
-    /// By how much values of an atom differ at least.
+    /// By how much two different values of an atom differ at least.
     fn step(&self, atom: AtomId) -> i128 {
         let of = self.walk.loops.iter().find(|l| l.var == atom);
         of.map_or(1, |l| l.step)
     }
 }
 
-/// The least and the greatest product.
+/// The least and the greatest product of a factor and a number between two others.
 fn ends(factor: i128, least: i128, greatest: i128) -> (i128, i128) {
     let (a, b) = (factor.saturating_mul(least), factor.saturating_mul(greatest));
     (a.min(b), a.max(b))

@@ -20,15 +20,19 @@ use crate::kernel::{Addr, Builder, IndexOp, Value};
 /// A store of a value at each point of the loops around it.
 #[derive(Clone, Debug)]
 pub(super) struct Store {
+    /// The value, and its type.
     pub node: NodeId,
     pub ty: ElementType,
+    /// The element of the buffer that it becomes.
     pub at: Affine,
+    /// What is passed for the buffer.
     pub to: Arg,
 }
 
 /// One run over the folded loops: what it folds, and what it stores at each point.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pass {
+    /// The numbers of the reductions in the graph.
     pub reductions: Vec<usize>,
     pub stores: Vec<Store>,
 }
@@ -40,6 +44,7 @@ pub(super) struct FoldParts {
     pub dim: Dim,
     /// The loop over parts, which is not one of the domain's.
     pub part: Dim,
+    /// The number of parts.
     pub count: i64,
     /// Iterations of a part; the last one may have fewer.
     pub chunk: i64,
@@ -48,9 +53,11 @@ pub(super) struct FoldParts {
 /// What a kernel does.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Work {
+    /// In this order, at each point of the kept loops.
     pub passes: Vec<Pass>,
-    /// Stored once for each point of the kept loops.
+    /// Stored once for each point of the kept loops, after all passes.
     pub stores: Vec<Store>,
+    /// The folded loop that is cut into parts, if one is: the kernel then folds each part for itself.
     pub parts: Option<FoldParts>,
     /// Where accumulators of parts go: reduction, leaf, place.
     pub partial: Vec<(usize, usize, Affine, Arg)>,
@@ -85,6 +92,7 @@ pub(super) fn kernel(
     Stage { kernel: Vouched::new(b.finish()), args, cost: cost.max(1), run }
 }
 
+/// The loops of a kernel that is being written.
 struct Loops<'g, 'm> {
     domain: &'g Domain<'m>,
     nest: &'g Nest,
