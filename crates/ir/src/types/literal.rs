@@ -165,7 +165,7 @@ impl Drop for CountedData {
 ///
 /// A dimension of kind [`DimKind::Bounded`] has a size at run time, at most the bound. The elements
 /// beyond it are there, but mean nothing.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Array {
     shape: ArrayShape,
     /// The size of each dimension at run time: equal to the shape's for static ones.
@@ -385,8 +385,8 @@ fn read_bytes<T: Native>(bytes: &[u8]) -> Vec<T> {
     bytes.chunks_exact(size_of::<T>()).map(element).collect()
 }
 
-/// A value of any shape; cloning is cheap.
-#[derive(Clone, Debug)]
+/// A value of any shape; cloning is cheap. Arrays are compared as [`Array`] says.
+#[derive(Clone, Debug, PartialEq)]
 pub enum Literal {
     /// An array.
     Array(Array),
@@ -465,5 +465,6 @@ impl From<Array> for Literal {
     }
 }
 
+mod convert;
 #[cfg(test)]
 mod tests;

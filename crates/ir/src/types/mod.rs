@@ -1,5 +1,6 @@
 //! Element types, shapes, layouts and literals.
 
+mod display;
 mod element;
 mod float_format;
 mod layout;
@@ -8,6 +9,7 @@ mod native;
 mod plain;
 mod shape;
 
+pub use display::ArrayDisplay;
 pub use element::ElementType;
 pub use float_format::{FloatFormat, FloatSpecials};
 pub use layout::Layout;

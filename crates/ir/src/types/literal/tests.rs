@@ -80,3 +80,49 @@ fn sizes_must_fit_the_bounds() {
     assert_eq!(with(&[2, 1]), Some("literal.C2"));
     assert_eq!(with(&[2]), Some("literal.C2"));
 }
+
+#[test]
+fn numbers_become_arrays_and_come_back() {
+    let square = Array::from([[1, 2, 3], [4, 5, 6]]);
+    assert_eq!(square.dims(), [2, 3]);
+    assert_eq!(square.to_vec::<i32>().unwrap(), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(Array::from([[[0u8; 4]; 3]; 2]).dims(), [2, 3, 4]);
+    assert_eq!(Array::from([[[[true; 1]; 2]; 3]; 4]).dims(), [4, 3, 2, 1]);
+    assert_eq!(Array::from(vec![1.5f64]), Array::from([1.5]));
+    assert_eq!(Array::from(&[1i8, 2][..]).item::<i8>().ok(), None);
+    assert_eq!(Literal::from(7), Literal::Array(Array::from(7)));
+    assert_eq!(square.to_vec::<f32>().unwrap_err().code(), crate::Code::InvalidArgument);
+    assert_eq!(square.get([0, 3]), None);
+    assert_eq!(square.get([1]), None);
+    assert_eq!(Array::from(3).get([]), Some(Number::Int(3)));
+}
+
+#[test]
+fn a_vector_is_taken_out_without_a_copy() {
+    let array = Array::from(vec![1f32, 2.0]);
+    let at = array.as_slice::<f32>().unwrap().as_ptr();
+    let shared = array.clone();
+    let copy = shared.into_vec::<f32>().unwrap();
+    assert_ne!(copy.as_ptr(), at);
+    assert!(array.clone().into_vec::<i32>().is_err());
+    let own = array.into_vec::<f32>().unwrap();
+    assert_eq!((own.as_ptr(), own.len()), (at, 2));
+}
+
+#[test]
+fn arrays_are_equal_as_numbers_are() {
+    let nan = Array::from([f32::NAN]);
+    assert_ne!(nan, nan);
+    assert_eq!(Array::from([0.0]), Array::from([-0.0]));
+    assert_ne!(Array::from([1i32]), Array::from([1i64]));
+    assert_ne!(Array::from([1]), Array::from([[1]]));
+    let bounded = |bound: usize, values: Vec<i32>| {
+        let shape =
+            ArrayShape::with_kinds(ElementType::S32, vec![bound], vec![DimKind::Bounded]).unwrap();
+        Array::from_data(shape, ArrayData::S32(values)).unwrap().with_sizes(vec![2]).unwrap()
+    };
+    // What lies beyond the size means nothing.
+    assert_eq!(bounded(3, vec![1, 2, 3]), bounded(4, vec![1, 2, 8, 9]));
+    assert_ne!(bounded(3, vec![1, 2, 3]), bounded(3, vec![1, 3, 3]));
+    assert_eq!(bounded(3, vec![1, 2, 3]), Array::from([1, 2]));
+}
