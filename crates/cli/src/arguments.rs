@@ -78,10 +78,10 @@ impl Arguments {
         if let Some(path) = &self.inputs {
             given.arrays = Some(helio::data::read(path)?);
         }
-        let in_program = |errors: Vec<helio::Error>| Failure::in_program(source, &errors);
-        let shapes = file.argument_shapes().map_err(|e| in_program(vec![e]))?;
+        let in_program = |errors: helio::Errors| Failure::in_program(source, &errors);
+        let shapes = file.argument_shapes().map_err(|e| in_program(e.into()))?;
         if let Some(tensors) = &mut given.arrays {
-            number_by_name(tensors, &file.interface().map_err(|e| in_program(vec![e]))?);
+            number_by_name(tensors, &file.interface().map_err(|e| in_program(e.into()))?);
         }
         if !shapes.iter().any(is_open) {
             return Ok((file.module().map_err(in_program)?, given));

@@ -44,7 +44,7 @@ const MAX_COMPILATIONS: usize = 15;
 /// results are there and have been dropped again. Errors: anything wrong with program or arguments.
 pub(crate) fn bench(args: Args) -> Result<(), Failure> {
     let source = Source::read(args.module.clone())?;
-    let in_program = |errors: Vec<_>| Failure::in_program(&source, &errors);
+    let in_program = |errors: helio::Errors| Failure::in_program(&source, &errors);
     let (mut module, given) = args.arguments.module(&source, &source.program()?)?;
     // Each run needs the arguments again, so those are copied that a program would take over.
     for alias in &mut module.config.input_output_alias {
@@ -106,7 +106,7 @@ fn compile(
     client: &Client,
     module: Module,
     assignment: &DeviceAssignment,
-) -> Result<(Executable, Vec<Duration>), Vec<helio::Error>> {
+) -> Result<(Executable, Vec<Duration>), helio::Errors> {
     let mut times = Vec::new();
     let beginning = Instant::now();
     loop {

@@ -37,12 +37,12 @@ pub(crate) fn check(args: Args) -> Result<(), Failure> {
 
 fn check_one(path: PathBuf, participants: &Participants) -> Result<String, Failure> {
     let source = Source::read(path)?;
-    let in_program = |errors: Vec<_>| Failure::in_program(&source, &errors);
+    let in_program = |errors: helio::Errors| Failure::in_program(&source, &errors);
     let mut module = source.program()?.module().map_err(in_program)?;
     participants
         .assign(&module)
         .and_then(|assignment| assignment.state_in(&mut module.config))
-        .map_err(|error| in_program(vec![error]))?;
+        .map_err(|error| in_program(error.into()))?;
     let module = helio::ir::verify(module).map_err(in_program)?;
     let warnings = helio::warnings(&module, &CustomCallRegistry::new());
     failure::warn(&source, &warnings);

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use helio::{
-    Backend, CheckEngine, Client, ClientOptions, CompileOptions, DeviceAssignment, Error,
+    Backend, CheckEngine, Client, ClientOptions, CompileOptions, DeviceAssignment, Error, Errors,
     Executable, Limits, Module, OptLevel,
 };
 
@@ -96,8 +96,8 @@ impl Engine {
         client: &Client,
         module: Module,
         assignment: &DeviceAssignment,
-    ) -> Result<Executable, Vec<Error>> {
-        let mut options = self.options().map_err(|error| vec![error])?;
+    ) -> Result<Executable, Errors> {
+        let mut options = self.options()?;
         options.assignment = Some(assignment.clone());
         options.limits = self.bounds.of_compilation(&module);
         client.compile(module, &options)

@@ -65,7 +65,7 @@ pub(crate) fn opt(args: Args) -> Result<(), Failure> {
         args.passes.iter().map(|name| pass(name)).collect::<Result<_, _>>()?
     };
     let source = Source::read(path)?;
-    let in_program = |errors: Vec<helio::Error>| Failure::in_program(&source, &errors);
+    let in_program = |errors: helio::Errors| Failure::in_program(&source, &errors);
     let verified = source.verified()?;
     args.bounds.set();
     let limits = args.bounds.of_compilation(&verified);
@@ -83,7 +83,7 @@ pub(crate) fn opt(args: Args) -> Result<(), Failure> {
     let watch = Watch::new(&verified, &limits);
     let backend = options.backend.compiler().unwrap_or_else(|| Arc::new(Portable));
     let cx = PassCx::new(&watch, &*backend);
-    let module = run_passes(verified, passes, &cx).map_err(|e| in_program(vec![e]))?;
+    let module = run_passes(verified, passes, &cx).map_err(|e| in_program(e.into()))?;
     let Emit::Hlo = args.emit;
     let hlo = helio::print(&module);
     if let Some(program) = &program {

@@ -65,7 +65,7 @@ fn tolerance(text: &str) -> Result<f64, String> {
 /// Errors: anything wrong with program, arguments or files; results that differ from --expect.
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let source = Source::read(args.module.clone())?;
-    let in_program = |errors: Vec<_>| Failure::in_program(&source, &errors);
+    let in_program = |errors: helio::Errors| Failure::in_program(&source, &errors);
     let begin = Instant::now();
     let file = source.program()?;
     if file.has_checks() {

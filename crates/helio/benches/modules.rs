@@ -93,8 +93,7 @@ fn report(name: &str, text: &str) {
 }
 
 /// The times of a compilation, a run on one thread, and a run on all.
-fn measure(text: &str) -> Result<[Duration; 3], Vec<helio::Error>> {
-    let one = |error| vec![error];
+fn measure(text: &str) -> Result<[Duration; 3], helio::Errors> {
     let client = Client::new(&ClientOptions::default());
     let mut module = helio::parse(text)?;
     // Each run needs the arguments again, so those are copied that a program would take over.
@@ -106,14 +105,14 @@ fn measure(text: &str) -> Result<[Duration; 3], Vec<helio::Error>> {
     let compile = median(|| {
         let module = module.clone();
         let begin = Instant::now();
-        client.compile(module, &options).map_err(|mut errors| errors.remove(0))?;
+        client.compile(module, &options)?;
         Ok(begin.elapsed())
     });
-    let arguments = random_arguments(&program.program_shape().params, 0).map_err(one)?;
+    let arguments = random_arguments(&program.program_shape().params, 0)?;
     let arrays = arguments.iter().flat_map(Literal::leaves).filter_map(Literal::as_array);
     let buffers: helio::Result<Vec<Buffer>> =
         arrays.map(|array| client.buffer_from_array(array, client.default_device())).collect();
-    let buffers = buffers.map_err(one)?;
+    let buffers = buffers?;
     let buffers: Vec<&Buffer> = buffers.iter().collect();
     let run = |threads| {
         let mut options = ExecuteOptions::default();
@@ -125,7 +124,7 @@ fn measure(text: &str) -> Result<[Duration; 3], Vec<helio::Error>> {
             Ok(begin.elapsed())
         })
     };
-    Ok([compile.map_err(one)?, run(Some(1)).map_err(one)?, run(None).map_err(one)?])
+    Ok([compile?, run(Some(1))?, run(None)?])
 }
 
 fn median(mut run: impl FnMut() -> helio::Result<Duration>) -> helio::Result<Duration> {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use helio::{Array, CompileOptions, Error, Executable, Interface, Literal, ProgramFile, Shape};
+use helio::{Array, CompileOptions, Error, Errors, Executable, Interface, Literal, ProgramFile, Shape};
 
 /// Values by name.
 type Named = BTreeMap<String, Literal>;
@@ -18,14 +18,13 @@ struct Model {
 }
 
 impl Model {
-    fn new(file: &ProgramFile, batch: usize) -> Result<Self, Vec<Error>> {
-        let one = |e| vec![e];
+    fn new(file: &ProgramFile, batch: usize) -> Result<Self, Errors> {
         // The sizes that the file leaves open are those of the batch.
-        let shapes = file.argument_shapes().map_err(one)?;
+        let shapes = file.argument_shapes()?;
         let shapes = shapes.iter().map(|shape| with_batch(shape, batch));
-        let shapes = shapes.collect::<Result<Vec<_>, _>>().map_err(one)?;
+        let shapes = shapes.collect::<Result<Vec<_>, _>>()?;
         let program = helio::compile(file.module_for(&shapes)?, &CompileOptions::default())?;
-        Ok(Model { program, interface: file.interface().map_err(one)? })
+        Ok(Model { program, interface: file.interface()? })
     }
 
     fn call(&self, arguments: Named) -> Result<Named, Error> {
@@ -42,11 +41,11 @@ fn with_batch(shape: &Shape, batch: usize) -> Result<Shape, Error> {
     Shape::array(array.element(), sizes.collect::<Vec<_>>())
 }
 
-fn file(name: &str) -> Result<ProgramFile, Vec<Error>> {
+fn file(name: &str) -> Result<ProgramFile, Errors> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/jax_export");
     let path: PathBuf = dir.join(name);
     let bytes = std::fs::read(&path)
-        .map_err(|e| vec![Error::invalid(format!("{}: {e}", path.display()))])?;
+        .map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?;
     ProgramFile::read(&bytes)
 }
 
@@ -60,12 +59,12 @@ fn floats(literal: &Literal) -> &[f32] {
     literal.as_array().and_then(|array| array.as_slice()).unwrap_or_default()
 }
 
-fn main() -> Result<(), Vec<Error>> {
+fn main() -> Result<(), Errors> {
     let step = Model::new(&file("step.jax")?, 64)?;
     let predict = Model::new(&file("predict.jax")?, 5)?;
-    let (parameters, losses) = train(&step).map_err(|e| vec![e])?;
+    let (parameters, losses) = train(&step)?;
     println!("loss {} -> {} in {} steps", losses[0], losses[losses.len() - 1], losses.len());
-    let (x, y) = ask(&predict, parameters).map_err(|e| vec![e])?;
+    let (x, y) = ask(&predict, parameters)?;
     for (x, y) in x.iter().zip(&y) {
         println!("sin({x:5.2}) = {:6.3}, the network says {y:6.3}", x.sin());
     }

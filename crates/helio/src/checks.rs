@@ -26,7 +26,7 @@ impl CheckEngine {
     }
 
     fn compile(&self, client: &Client, module: Module) -> Result<Executable> {
-        client.compile(module, &self.compile).map_err(|mut errors| errors.remove(0))
+        client.compile(module, &self.compile).map_err(Error::from)
     }
 
     /// A client with a device for each of these.

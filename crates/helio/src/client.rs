@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use helio_ir::memory::{Account, Entered};
-use helio_ir::{Array, ArrayShape, Error, Module, Result};
+use helio_ir::{Array, ArrayShape, Error, Errors, Module, Result};
 use helio_runtime::program::{Argument, LENT_ALIGN};
 use helio_runtime::{Block, Memory, Pool, View};
 
@@ -33,6 +33,14 @@ pub struct ClientOptions {
     pub custom_calls: Arc<CustomCallRegistry>,
 }
 
+helio_ir::with_methods! { ClientOptions {
+    with_devices(devices: usize);
+    with_threads(threads: impl Into<Option<usize>>);
+    with_memory_limit(memory_limit: impl Into<Option<usize>>);
+    with_cached_bytes(cached_bytes: usize);
+    with_custom_calls(custom_calls: impl Into<Arc<CustomCallRegistry>>);
+} }
+
 impl Default for ClientOptions {
     fn default() -> Self {
         ClientOptions {
@@ -49,17 +57,15 @@ impl Default for ClientOptions {
 /// the last handle, program and buffer are gone.
 ///
 /// ```
-/// # fn main() -> Result<(), Vec<helio::Error>> {
+/// # fn main() -> Result<(), helio::Errors> {
 /// let client = helio::Client::default();
 /// let module = helio::parse("ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] add(x, x) }")?;
 /// let program = client.compile(module, &helio::CompileOptions::default())?;
-/// # let run = || -> helio::Result<()> {
 /// let x = helio::Array::new([2], vec![1f32, 2.0])?;
 /// let x = client.buffer_from_array(&x, client.default_device())?;
 /// let y = program.execute(&[&x], &helio::ExecuteOptions::default())?;
 /// assert_eq!(y[0].to_array()?.as_slice::<f32>(), Some(&[2.0, 4.0][..]));
-/// # Ok(()) };
-/// # run().map_err(|e| vec![e])
+/// # Ok(())
 /// # }
 /// ```
 #[derive(Clone)]
@@ -141,7 +147,7 @@ impl Client {
         &self,
         module: Module,
         options: &CompileOptions,
-    ) -> Result<Executable, Vec<Error>> {
+    ) -> Result<Executable, Errors> {
         Executable::new(self.clone(), module, options)
     }
 
@@ -164,6 +170,11 @@ impl Client {
         self.ensure_own(&device)?;
         array.ensure_whole()?;
         Ok(Buffer::new(array.shape().clone(), device, self.value_of(array)?))
+    }
+
+    /// A buffer with a copy of an array on the default device. Errors: `ResourceExhausted`.
+    pub fn buffer(&self, array: &Array) -> Result<Buffer> {
+        self.buffer_from_array(array, self.default_device())
     }
 
     /// A copy of an array in a block. Errors: `ResourceExhausted`.

@@ -13,7 +13,7 @@ use helio_runtime::{CArguments, CFailure, CFunction, COperand, Tree};
 /// ([`Client::custom_calls`](crate::Client::custom_calls)).
 ///
 /// ```
-/// # fn main() -> Result<(), Vec<helio::Error>> {
+/// # fn main() -> Result<(), helio::Errors> {
 /// let client = helio::Client::default();
 /// client.custom_calls().register("scaled", |call| {
 ///     let factor = call.info().attributes()?.float("factor")? as f32;
@@ -28,11 +28,9 @@ use helio_runtime::{CArguments, CFailure, CFunction, COperand, Tree};
 ///          api_version=API_VERSION_TYPED_FFI, backend_config={factor = 3.0 : f32} }",
 /// )?;
 /// let program = client.compile(module, &helio::CompileOptions::default())?;
-/// # let run = || -> helio::Result<()> {
 /// let y = program.run(&[helio::Literal::array([2], vec![1f32, 2.0])?])?;
 /// assert_eq!(y.as_array().and_then(|y| y.as_slice::<f32>()), Some(&[3.0, 6.0][..]));
-/// # Ok(()) };
-/// # run().map_err(|e| vec![e])
+/// # Ok(())
 /// # }
 /// ```
 #[derive(Default)]

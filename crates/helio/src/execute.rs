@@ -30,6 +30,14 @@ pub struct ExecuteOptions {
     pub keep: Keep,
 }
 
+helio_ir::with_methods! { ExecuteOptions {
+    with_run(run: RunOptions);
+    with_device(device: impl Into<Option<usize>>);
+    with_asynchronous(asynchronous: bool);
+    with_inline(inline: bool);
+    with_keep(keep: Keep);
+} }
+
 /// Which arguments an execution must leave alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Keep {

@@ -122,7 +122,7 @@ impl Executable {
     /// threads they are launched from.
     ///
     /// ```
-    /// # fn main() -> Result<(), Vec<helio::Error>> {
+    /// # fn main() -> Result<(), helio::Errors> {
     /// let mut options = helio::ClientOptions::default();
     /// options.devices = 2;
     /// let client = helio::Client::new(&options);
@@ -132,7 +132,6 @@ impl Executable {
     ///      ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] all-reduce(x), to_apply=add }",
     /// )?;
     /// let program = client.compile(module, &helio::CompileOptions::default())?;
-    /// # let run = || -> helio::Result<()> {
     /// let mut buffers = Vec::new();
     /// for (device, x) in client.devices().zip([[1f32, 2.0], [10.0, 20.0]]) {
     ///     buffers.push(client.buffer_from_array(&helio::Array::new([2], x.to_vec())?, device)?);
@@ -143,8 +142,7 @@ impl Executable {
     ///     let sum = execution.outputs[0].to_array()?;
     ///     assert_eq!(sum.as_slice::<f32>(), Some(&[11.0, 22.0][..]));
     /// }
-    /// # Ok(()) };
-    /// # run().map_err(|e| vec![e])
+    /// # Ok(())
     /// # }
     /// ```
     ///

@@ -4,7 +4,7 @@
 //! [`XlaBuilder`]; [`compile`] checks it and gives an [`Executable`], which runs on [`Literal`]s:
 //!
 //! ```
-//! # fn main() -> Result<(), Vec<helio::Error>> {
+//! # fn main() -> Result<(), helio::Errors> {
 //! let module = helio::parse(
 //!     "HloModule axpy
 //!      ENTRY main {
@@ -15,8 +15,8 @@
 //!      }",
 //! )?;
 //! let program = helio::compile(module, &helio::CompileOptions::default())?;
-//! let x = helio::Literal::array([3], vec![1f32, 2.0, 3.0]).map_err(|e| vec![e])?;
-//! let y = program.run(&[helio::Literal::scalar(10f32), x]).map_err(|e| vec![e])?;
+//! let x = helio::Literal::array([3], vec![1f32, 2.0, 3.0])?;
+//! let y = program.run(&[helio::Literal::scalar(10f32), x])?;
 //! assert_eq!(y.as_array().and_then(|y| y.as_slice::<f32>()), Some(&[10.0, 20.0, 30.0][..]));
 //! # Ok(()) }
 //! ```
@@ -45,6 +45,7 @@ mod program_file;
 mod random;
 mod transfer;
 
+use std::fmt;
 use std::sync::Arc;
 
 pub use assignment::DeviceAssignment;
@@ -66,7 +67,7 @@ pub use helio_eval::services;
 pub use helio_eval::services::Participant;
 pub use helio_eval::{ArrayView, ArrayViewMut, Call, CallInfo, OperandBytes};
 pub use helio_ir::{
-    Array, Code, ElementType, Error, Literal, Location, Module, ProgramShape, Result, Shape, memory,
+    Array, Code, ElementType, Error, Errors, Literal, Location, Module, ProgramShape, Result, Shape, memory,
 };
 pub use helio_passes as passes;
 pub use helio_passes::OptLevel;
@@ -116,6 +117,15 @@ pub struct CompileOptions {
     pub observer: Option<Arc<dyn PassObserver>>,
 }
 
+helio_ir::with_methods! { CompileOptions {
+    with_backend(backend: Backend);
+    with_opt_level(opt_level: OptLevel);
+    with_bounds_checks(bounds_checks: bool);
+    with_assignment(assignment: impl Into<Option<DeviceAssignment>>);
+    with_limits(limits: Limits);
+    with_observer(observer: impl Into<Option<Arc<dyn PassObserver>>>);
+} }
+
 /// What surrounds a run.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -136,8 +146,17 @@ pub struct RunOptions {
     pub collectives: Option<CollectivesLayer>,
 }
 
+helio_ir::with_methods! { RunOptions {
+    with_seed(seed: u64);
+    with_limits(limits: Limits);
+    with_host(host: impl Into<Option<Arc<HostQueues>>>);
+    with_threads(threads: impl Into<Option<usize>>);
+    with_observer(observer: impl Into<Option<Arc<dyn Observer>>>);
+    with_collectives(collectives: impl Into<Option<CollectivesLayer>>);
+} }
+
 /// Checks a program and makes it ready to run. Errors: everything that is wrong with it.
-pub fn compile(module: Module, options: &CompileOptions) -> Result<Executable, Vec<Error>> {
+pub fn compile(module: Module, options: &CompileOptions) -> Result<Executable, Errors> {
     Client::shared().compile(module, options)
 }
 
@@ -167,9 +186,9 @@ impl Executable {
         client: Client,
         mut module: Module,
         options: &CompileOptions,
-    ) -> Result<Self, Vec<Error>> {
+    ) -> Result<Self, Errors> {
         let _account = client.enter_account();
-        let assignment = assign(&mut module, options).map_err(|error| vec![error])?;
+        let assignment = assign(&mut module, options)?;
         let module = helio_ir::verify(module)?;
         let program_shape = module.entry().program_shape();
         let compiled = match options.backend.choose() {
@@ -185,7 +204,7 @@ impl Executable {
                 let compiled = optimized.and_then(|module| {
                     Compiled::new(module, options, &chosen, client.clone(), &watch)
                 });
-                let compiled = compiled.map_err(|error| vec![error])?;
+                let compiled = compiled?;
                 compiled.map(Arc::new).map_err(|because| Whole::Because(Arc::new(because)))
             }
         };
@@ -239,7 +258,7 @@ impl Executable {
     /// reason. Empty if everything is compiled.
     ///
     /// ```
-    /// # fn main() -> Result<(), Vec<helio::Error>> {
+    /// # fn main() -> Result<(), helio::Errors> {
     /// let module = helio::parse(
     ///     "ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] custom-call(x), custom_call_target=\"f\" }",
     /// )?;
@@ -313,6 +332,45 @@ fn assign(module: &mut Module, options: &CompileOptions) -> Result<DeviceAssignm
     };
     assignment.state_in(&mut module.config)?;
     Ok(assignment.clone())
+}
+
+/// What it takes and gives, what runs it, and what of it is interpreted:
+///
+/// ```
+/// # fn main() -> Result<(), helio::Errors> {
+/// let module = helio::parse(
+///     "HloModule pair
+///      ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] custom-call(x), custom_call_target=\"f\" }",
+/// )?;
+/// let program = helio::compile(module, &helio::CompileOptions::default())?;
+/// assert_eq!(
+///     program.to_string(),
+///     "pair(x: f32[2]) -> f32[2]\n  interpreted: y (custom-call): it calls a function of the host"
+/// );
+/// # Ok(()) }
+/// ```
+impl fmt::Display for Executable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let entry = self.module.entry();
+        let parameters = entry.params();
+        let parameters = parameters.values().map(|&id| entry.instr(id));
+        let parameters =
+            parameters.map(|instr| format!("{}: {}", instr.name, instr.shape.without_layout()));
+        let parameters = parameters.collect::<Vec<_>>().join(", ");
+        let result = self.program_shape.result.without_layout();
+        write!(f, "{}({parameters}) -> {result}", self.module.name)?;
+        let (replicas, partitions) = (self.assignment.replicas(), self.assignment.partitions());
+        if replicas * partitions > 1 {
+            write!(f, "\n  on {replicas} replicas of {partitions} partitions")?;
+        }
+        if let Some(reason) = self.interpreted_because() {
+            write!(f, "\n  interpreted as a whole: {reason}")?;
+        }
+        for interpreted in self.interpreted() {
+            write!(f, "\n  interpreted: {interpreted}")?;
+        }
+        Ok(())
+    }
 }
 
 /// What [`Executable::warnings`] gives for the executable of a module, with these functions.

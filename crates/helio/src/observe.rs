@@ -40,16 +40,13 @@ use crate::plan::StepInfos;
 ///     }
 /// }
 ///
-/// # fn main() -> Result<(), Vec<helio::Error>> {
+/// # fn main() -> Result<(), helio::Errors> {
 /// let text = "ENTRY e { x = f32[2] parameter(0)  ROOT y = f32[2] log(x) }";
 /// let program = helio::compile(helio::parse(text)?, &helio::CompileOptions::default())?;
 /// let finder = Arc::new(NanFinder::default());
 /// let mut options = helio::RunOptions::default();
 /// options.observer = Some(finder.clone());
-/// # let run = || -> helio::Result<()> {
 /// program.run_with(&[helio::Literal::array([2], vec![1f32, -1.0])?], &options)?;
-/// # Ok(()) };
-/// # run().map_err(|e| vec![e])?;
 /// assert_eq!(*finder.0.lock().unwrap(), ["y"]);
 /// # Ok(()) }
 /// ```

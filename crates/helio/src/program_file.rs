@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use helio_ir::{Error, Module, Result, Shape, Sharding};
+use helio_ir::{Error, Errors, Module, Result, Shape, Sharding};
 use helio_stablehlo::export::{self, Exported};
 use helio_stablehlo::{self as stablehlo, bytecode, mlir, text};
 pub use helio_stablehlo::{Interface, ParameterInfo, ResultInfo};
@@ -80,15 +80,15 @@ fn looks_like_text(file: &[u8]) -> bool {
 /// A program as a file holds it: read, and not yet lowered to HLO.
 ///
 /// ```
-/// # fn main() -> Result<(), Vec<helio::Error>> {
+/// # fn main() -> Result<(), helio::Errors> {
 /// let text = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
 ///     %y = stablehlo.add %x, %x : tensor<2xf32>
 ///     return %y : tensor<2xf32>
 /// }";
 /// let file = helio::ProgramFile::read(text.as_bytes())?;
 /// let program = helio::compile(file.module()?, &helio::CompileOptions::default())?;
-/// let x = helio::Literal::array([2], vec![1f32, 2.0]).map_err(|e| vec![e])?;
-/// let y = program.run(&[x]).map_err(|e| vec![e])?;
+/// let x = helio::Literal::array([2], vec![1f32, 2.0])?;
+/// let y = program.run(&[x])?;
 /// assert_eq!(y.as_array().and_then(|y| y.as_slice::<f32>()), Some(&[2f32, 4.0][..]));
 /// # Ok(()) }
 /// ```
@@ -119,29 +119,28 @@ impl ProgramFile {
     /// time grow in proportion to the file.
     ///
     /// Errors: all that is wrong with HLO text; else the first thing, with its place in the file.
-    pub fn read(file: &[u8]) -> Result<Self, Vec<Error>> {
+    pub fn read(file: &[u8]) -> Result<Self, Errors> {
         let format = ProgramFormat::of(file);
-        let one = |e| vec![e];
         let content = match format {
             ProgramFormat::HloText => {
-                Content::Hlo(Box::new(helio_ir::text::parse(as_text(file).map_err(one)?)?))
+                Content::Hlo(Box::new(helio_ir::text::parse(as_text(file)?)?))
             }
             ProgramFormat::HloProto => {
                 // Also what a file is taken for that is of no format.
                 let module = helio_proto::read(file);
                 let what = "not text, nor MLIR bytecode";
-                Content::Hlo(Box::new(module.map_err(|e| vec![e.context(what)])?))
+                Content::Hlo(Box::new(module.map_err(|e| e.context(what))?))
             }
             ProgramFormat::StableHloText => {
-                let text = as_text(file).map_err(one)?;
-                Content::StableHlo(parts(text).map_err(one)?)
+                let text = as_text(file)?;
+                Content::StableHlo(parts(text)?)
             }
             ProgramFormat::StableHloBytecode => {
-                let module = bytecode::read(file).map_err(one)?;
+                let module = bytecode::read(file)?;
                 Content::StableHlo(vec![Part { line: 1, module }])
             }
             ProgramFormat::JaxExport => {
-                Content::Exported(Box::new(Exported::read(file).map_err(one)?))
+                Content::Exported(Box::new(Exported::read(file)?))
             }
         };
         Ok(ProgramFile { format, content })
@@ -156,7 +155,7 @@ impl ProgramFile {
     ///
     /// Errors: what StableHLO's programs have and helio does not know; sizes that the program leaves
     /// open ([`ProgramFile::module_for`] is told them); several modules in one text.
-    pub fn module(&self) -> Result<Module, Vec<Error>> {
+    pub fn module(&self) -> Result<Module, Errors> {
         let lowered = match &self.content {
             Content::Hlo(module) => return Ok((**module).clone()),
             Content::StableHlo(parts) => only(parts).and_then(stablehlo::lower),
@@ -164,13 +163,13 @@ impl ProgramFile {
                 exported.argument_shapes().and_then(|shapes| exported.lower_for(&shapes))
             }
         };
-        lowered.map_err(|e| vec![e])
+        Ok(lowered?)
     }
 
     /// The program in HLO, for arguments of these shapes, by which sizes that it leaves open are known.
     ///
     /// Errors: as for [`ProgramFile::module`], and if the shapes are not ones that the program takes.
-    pub fn module_for(&self, arguments: &[Shape]) -> Result<Module, Vec<Error>> {
+    pub fn module_for(&self, arguments: &[Shape]) -> Result<Module, Errors> {
         let lowered = match &self.content {
             Content::Hlo(module) => ensure_takes(module, arguments).map(|()| (**module).clone()),
             Content::StableHlo(parts) => {
@@ -180,7 +179,7 @@ impl ProgramFile {
             }
             Content::Exported(exported) => exported.lower_for(arguments),
         };
-        lowered.map_err(|e| vec![e])
+        Ok(lowered?)
     }
 
     /// The shapes of the arguments as far as the program states them: sizes that it leaves open are

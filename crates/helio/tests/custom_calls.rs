@@ -295,7 +295,7 @@ fn what_programs_say_of_calls_is_checked() {
             "ENTRY e {{ x = f32[2,3] parameter(0)
                ROOT y = f32[2,3] custom-call(x), custom_call_target=\"f\", {attributes} }}"
         );
-        helio::parse(&text).and_then(helio::ir::verify).unwrap_err().remove(0)
+        helio::parse(&text).and_then(helio::ir::verify).unwrap_err().first().clone()
     };
     for (attributes, rule) in [
         ("operand_layout_constraints={}", "custom-call.C3"),

@@ -29,7 +29,7 @@ use crate::{Error, Instr, InstrAt, Module, Op, Verified};
 ///   ROOT b = (f32[2], token[]) infeed(u) }";
 /// let warnings = communication::warnings(&verify(text::parse(text)?)?);
 /// assert_eq!(warnings[0].rule_id(), Some("infeed.C3"));
-/// # Ok::<(), Vec<helio_ir::Error>>(())
+/// # Ok::<(), helio_ir::Errors>(())
 /// ```
 pub fn warnings(module: &Verified<Module>) -> Vec<Error> {
     if !communicates(module) {

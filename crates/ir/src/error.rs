@@ -219,6 +219,13 @@ impl Error {
         self
     }
 
+    /// Puts a space and `words` behind the text.
+    #[must_use]
+    pub(crate) fn followed_by(mut self, words: &str) -> Self {
+        self.0.detail = format!("{} {words}", self.0.detail);
+        self
+    }
+
     /// The kind of failure.
     pub fn code(&self) -> Code {
         self.0.code

@@ -21,6 +21,7 @@ pub mod builder;
 mod capabilities;
 pub mod communication;
 pub mod error;
+mod errors;
 pub mod memory;
 mod module;
 pub mod ops;
@@ -35,6 +36,9 @@ pub use attribute::{Attribute, BackendConfig, ConfigValue, Dictionary};
 pub use builder::{XlaBuilder, XlaComputation, XlaOp};
 pub use capabilities::Capabilities;
 pub use error::{Code, Error, Location, Result};
+pub use errors::Errors;
+#[doc(hidden)]
+pub use helio_limits::with_methods;
 pub use module::{
     AliasKind, CompId, Computation, Extra, InputOutputAlias, Instr, InstrAt, InstrId, Metadata,
     Module, ModuleConfig, ProgramShape,

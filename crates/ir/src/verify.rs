@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use crate::communication;
 use crate::ops::{self, InferCx, Parameter};
 use crate::text::{MAX_ERRORS, is_name};
-use crate::{CompId, Computation, Error, Instr, InstrId, Module, Op, OpDef, Result, Shape};
+use crate::{CompId, Computation, Error, Errors, Instr, InstrId, Module, Op, OpDef, Result, Shape};
 
 /// The most tuples and leaves of shapes that inference over a whole module looks at. (An operand takes
 /// one word of text, but may be a tuple of a hundred thousand.)
@@ -40,13 +40,40 @@ impl<M> std::ops::Deref for Verified<M> {
 /// [`MAX_ERRORS`]: `module.C1`–`module.C8`, `computation.C1`–`computation.C4`, `instruction.C1`,
 /// `instruction.C2`, `channel.C1`–`channel.C5`, the rules of its operations; `Unimplemented` for sizes that are not known (`?`), `ResourceExhausted`
 /// beyond [`MAX_VISITED_LEAVES`].
-pub fn verify(module: Module) -> Result<Verified<Module>, Vec<Error>> {
+pub fn verify(module: Module) -> Result<Verified<Module>, Errors> {
     let mut verifier =
         Verifier { module: &module, sizes: Vec::new(), visited_leaves: 0, errors: Vec::new() };
     verifier.run();
     let mut errors = verifier.errors;
     errors.truncate(MAX_ERRORS);
-    if errors.is_empty() { Ok(Verified(module)) } else { Err(errors) }
+    if errors.is_empty() { Ok(Verified(module)) } else { Err(errors.into()) }
+}
+
+/// What is wrong with the computations of a module that is not whole, and with the instructions of
+/// unfinished computations, which may call those of the module.
+pub(crate) fn verify_parts(module: &Module, unfinished: &[Computation]) -> Vec<Error> {
+    let mut verifier = Verifier { module, sizes: Vec::new(), visited_leaves: 0, errors: Vec::new() };
+    for id in module.ids() {
+        if let Err(e) = verifier.computation(id) {
+            verifier.errors.push(e);
+            return verifier.errors;
+        }
+    }
+    for computation in unfinished {
+        let mut sizes = Vec::with_capacity(computation.instrs().len());
+        for instr in computation.instrs() {
+            sizes.push(leaves(&instr.shape));
+            match verifier.instruction(computation, instr, &sizes) {
+                Ok(()) => {}
+                Err(Stop::Rule(e)) => verifier.errors.push(module.place(e, instr)),
+                Err(Stop::Limit(e)) => {
+                    verifier.errors.push(module.place(e, instr));
+                    return verifier.errors;
+                }
+            }
+        }
+    }
+    verifier.errors
 }
 
 struct Verifier<'a> {
@@ -346,7 +373,7 @@ mod tests {
 
     /// The rules that a module breaks, in order.
     fn rules(module: Module) -> Vec<&'static str> {
-        let errors = verify(module).err().unwrap_or_default();
+        let errors = verify(module).err().map(Vec::from).unwrap_or_default();
         errors.iter().map(|e| e.rule_id().unwrap_or("none")).collect()
     }
 
@@ -437,7 +464,7 @@ mod tests {
               y = f32[3] negate(x), metadata={op_name=\"jit(f)/neg\" source_file=\"a.py\" source_line=31}
               ROOT z = f32[3] add(y, x), metadata={stack_frame_id=1}
             }";
-        let texts = |errors: Vec<Error>| errors.iter().map(Error::to_string).collect::<Vec<_>>();
+        let texts = |errors: Errors| errors.iter().map(Error::to_string).collect::<Vec<_>>();
         assert_eq!(
             texts(verify(parse(text).unwrap()).unwrap_err())[0],
             "12:15: invalid argument[instruction.C1]: y (a.py:31, jit(f)/neg): declared f32[3], but \

@@ -108,8 +108,8 @@ fn expected(program: &str) -> Result<Option<Expected<'_>>, String> {
 /// What is wrong with the program; not what helio cannot do, such as run it with unbounded sizes.
 fn errors(program: &str) -> Vec<Error> {
     let mut errors = match text::parse(program) {
-        Err(errors) => errors,
-        Ok(module) => verify(module).err().unwrap_or_default(),
+        Err(errors) => errors.into_vec(),
+        Ok(module) => verify(module).err().map(Vec::from).unwrap_or_default(),
     };
     errors.retain(|e| e.code() != Code::Unimplemented);
     errors

@@ -8,6 +8,7 @@
 
 mod account;
 mod meter;
+mod options;
 
 pub use account::{Account, Counted, Entered, OutOfMemory, Reclaim, Reservation};
 pub use meter::{Limits, Meter, Stopped};

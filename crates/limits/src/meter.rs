@@ -31,6 +31,14 @@ pub struct Limits {
     pub max_wait: Option<Duration>,
 }
 
+crate::with_methods! { Limits {
+    with_max_steps(max_steps: impl Into<Option<u64>>);
+    with_cancel(cancel: impl Into<Option<Arc<AtomicBool>>>);
+    with_deadline(deadline: impl Into<Option<Instant>>);
+    with_abort(abort: impl Into<Option<Arc<AtomicBool>>>);
+    with_max_wait(max_wait: impl Into<Option<Duration>>);
+} }
+
 impl Limits {
     /// How long a run waits for others who do not move unless it is told: ten minutes.
     pub const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(600);

@@ -26,7 +26,7 @@
 //! let cx = PassCx::new(&watch, &helio_codegen::elementwise::Recipes);
 //! let module = optimize(module, OptLevel::default(), &cx).map_err(|e| vec![e])?;
 //! assert_eq!(module.entry().instrs().len(), 2);
-//! # Ok::<(), Vec<helio_ir::Error>>(())
+//! # Ok::<(), helio_ir::Errors>(())
 //! ```
 #![forbid(unsafe_code)]
 

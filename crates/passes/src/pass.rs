@@ -228,7 +228,7 @@ pub fn run_passes<'p>(
         last = pass.name;
     }
     verify(module).map_err(|errors| {
-        let first = errors.first().map(Error::to_string).unwrap_or_default();
+        let first = errors.first();
         Error::internal(format!("the passes up to {last} have made a wrong module: {first}"))
     })
 }

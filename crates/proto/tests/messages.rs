@@ -123,7 +123,7 @@ fn given_messages_are_what_their_texts_say() {
         let text = std::fs::read_to_string(path.with_extension("hlo")).expect("text");
         let result = read(&bytes(&path)).and_then(|module| {
             std::fs::write(path.with_extension("back"), write(&module)?).expect("a file");
-            let wanted = parse(&text).map_err(|errors| errors.into_iter().next().expect("one"))?;
+            let wanted = parse(&text)?;
             Ok((plain(module), plain(wanted)))
         });
         match result {

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use helio::ir::{Module, Verified};
 use helio::{
-    Backend, Client, ClientOptions, CompileOptions, Error, Executable, Interpreted, Literal,
+    Backend, Client, ClientOptions, CompileOptions, Error, Errors, Executable, Interpreted, Literal,
     OptLevel, RunOptions,
 };
 
@@ -200,6 +200,6 @@ fn on_threads(
     Ok(expected)
 }
 
-fn first(errors: Vec<Error>) -> Error {
-    errors.into_iter().next().unwrap_or_else(|| Error::internal("no error in a list of errors"))
+fn first(errors: Errors) -> Error {
+    errors.first().clone()
 }

@@ -33,6 +33,20 @@ pub struct ConvOptions {
     pub algorithm: Option<String>,
 }
 
+helio_limits::with_methods! { ConvOptions {
+    with_window_strides(window_strides: impl Into<Vec<usize>>);
+    with_padding(padding: impl Into<Vec<(i64, i64)>>);
+    with_lhs_dilation(lhs_dilation: impl Into<Vec<usize>>);
+    with_rhs_dilation(rhs_dilation: impl Into<Vec<usize>>);
+    with_window_reversal(window_reversal: impl Into<Vec<bool>>);
+    with_dims(dims: impl Into<Option<ConvDims>>);
+    with_feature_group_count(feature_group_count: usize);
+    with_batch_group_count(batch_group_count: usize);
+    with_precision(precision: impl Into<Vec<Precision>>);
+    with_preferred_element_type(preferred_element_type: impl Into<Option<ElementType>>);
+    with_algorithm(algorithm: impl Into<Option<String>>);
+} }
+
 impl Default for ConvOptions {
     fn default() -> Self {
         ConvOptions {

@@ -28,6 +28,17 @@ pub struct CustomCallOptions {
     pub attributes: Vec<(String, String)>,
 }
 
+helio_limits::with_methods! { CustomCallOptions {
+    with_backend_config(backend_config: impl Into<Option<BackendConfig>>);
+    with_has_side_effect(has_side_effect: bool);
+    with_api_version(api_version: ApiVersion);
+    with_called_computations(called_computations: impl Into<Vec<XlaComputation>>);
+    with_operand_shapes_with_layout(operand_shapes_with_layout: impl Into<Vec<Shape>>);
+    with_output_operand_aliasing(output_operand_aliasing: impl Into<Vec<OutputOperandAlias>>);
+    with_schedule(schedule: impl Into<Option<String>>);
+    with_attributes(attributes: impl Into<Vec<(String, String)>>);
+} }
+
 impl CustomCallOptions {
     /// The attributes without effect on the value, by name and value as in HLO text. Errors:
     /// `builder.C8`, text that is none.

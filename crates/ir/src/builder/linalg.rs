@@ -21,6 +21,13 @@ pub struct DotOptions {
     pub algorithm: Option<String>,
 }
 
+helio_limits::with_methods! { DotOptions {
+    with_dims(dims: DotDims);
+    with_precision(precision: impl Into<Vec<Precision>>);
+    with_preferred_element_type(preferred_element_type: impl Into<Option<ElementType>>);
+    with_algorithm(algorithm: impl Into<Option<String>>);
+} }
+
 impl From<DotDims> for DotOptions {
     fn from(dims: DotDims) -> Self {
         DotOptions { dims, ..DotOptions::default() }

@@ -10,7 +10,7 @@ const ADD: &str = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = 
 fn rules(text: &str) -> Vec<&'static str> {
     let found = match verify(parse(text).unwrap()) {
         Ok(module) => warnings(&module),
-        Err(errors) => errors,
+        Err(errors) => errors.into_vec(),
     };
     found.iter().filter_map(|e| e.rule_id()).collect()
 }

@@ -138,9 +138,9 @@ impl<'a> Parser<'a> {
         self.cursor.enter()?;
         let result = self.statements(&mut scope);
         self.cursor.leave();
-        result?;
-        if scope.failed {
-            return Err(Failure::REPORTED);
+        if result.is_err() || scope.failed {
+            self.unfinished.push(scope.computation);
+            return Err(result.err().unwrap_or(Failure::REPORTED));
         }
         if let Some(root) = scope.root {
             scope.computation.set_root(root);

@@ -39,7 +39,7 @@ mod tests;
 
 pub(crate) use lexer::is_name;
 pub use literal::{MAX_ELIDED_BYTES, parse_literal, print_literal};
-pub use parser::{MAX_ERRORS, MAX_INFERRED_LEAVES, parse};
+pub use parser::{MAX_ERRORS, MAX_INFERRED_LEAVES, parse, parse_and_verify};
 pub use printer::{PrintOptions, print, print_with};
 pub use shape::parse_shape;
 

@@ -5,7 +5,8 @@ use super::instruction::{Role, Size};
 use super::lexer::{Cursor, Lines};
 use super::names::{Named, Names};
 use super::{header, shape};
-use crate::{CompId, Computation, Error, Module};
+use crate::verify::verify_parts;
+use crate::{CompId, Computation, Error, Errors, Location, Module, Verified, verify};
 
 /// The most errors that are reported; then reading ends.
 pub const MAX_ERRORS: usize = 100;
@@ -21,18 +22,43 @@ pub const MAX_INFERRED_LEAVES: usize = 1 << 22;
 /// verifier's work. Errors: all that were found, at most [`MAX_ERRORS`], each with its place. After
 /// an error in an instruction the next line that looks like one is read; what uses something with
 /// an error is passed over.
-pub fn parse(text: &str) -> Result<Module, Vec<Error>> {
-    let lines = Lines::new(text).map_err(|e| vec![e])?;
-    let mut parser = Parser {
-        cursor: Cursor::new(&lines),
-        module: Module::new("module"),
-        computations: Names::new(),
-        sizes: Vec::new(),
-        inferred_leaves: 0,
-        errors: Vec::new(),
+pub fn parse(text: &str) -> Result<Module, Errors> {
+    let lines = Lines::new(text)?;
+    let parser = Parser::read(&lines);
+    if parser.errors.is_empty() { Ok(parser.module) } else { Err(parser.errors.into()) }
+}
+
+/// Reads a module and checks it, as [`parse`] and then [`verify`] do; but what has been read of a text
+/// with errors is checked, too. Errors: all that were found by either, in the order of the text, at most
+/// [`MAX_ERRORS`].
+///
+/// ```
+/// use helio_ir::text::parse_and_verify;
+/// let errors = parse_and_verify(
+///     "ENTRY e {
+///        x = f32[2] parameter(0)
+///        y = f32[3] abs(x)
+///        ROOT z = f32[2] noperation(x) }",
+/// );
+/// let errors = errors.unwrap_err();
+/// assert_eq!(errors[0].rule_id(), Some("instruction.C1"));
+/// assert!(errors[1].detail().contains("unknown operation"));
+/// ```
+pub fn parse_and_verify(text: &str) -> Result<Verified<Module>, Errors> {
+    let lines = Lines::new(text)?;
+    let parser = Parser::read(&lines);
+    if parser.errors.is_empty() {
+        return verify(parser.module);
+    }
+    let mut errors = parser.errors;
+    errors.extend(verify_parts(&parser.module, &parser.unfinished));
+    let place = |error: &Error| match error.location() {
+        Some(&Location::Text { line, column }) => (line, column),
+        _ => (0, 0),
     };
-    parser.module();
-    if parser.errors.is_empty() { Ok(parser.module) } else { Err(parser.errors) }
+    errors.sort_by_key(place);
+    errors.truncate(MAX_ERRORS);
+    Err(errors.into())
 }
 
 /// Why something was not read: an error, or nothing new (it has been reported).
@@ -57,10 +83,27 @@ pub(super) struct Parser<'a> {
     /// For each computation, the size of the shapes it takes and gives.
     pub(super) sizes: Vec<Size>,
     pub(super) inferred_leaves: usize,
+    /// What has been read of computations with an error.
+    pub(super) unfinished: Vec<Computation>,
     errors: Vec<Error>,
 }
 
 impl<'a> Parser<'a> {
+    /// Reads a module as far as it can be read.
+    fn read(lines: &'a Lines<'a>) -> Self {
+        let mut parser = Parser {
+            cursor: Cursor::new(lines),
+            module: Module::new("module"),
+            computations: Names::new(),
+            sizes: Vec::new(),
+            inferred_leaves: 0,
+            unfinished: Vec::new(),
+            errors: Vec::new(),
+        };
+        parser.module();
+        parser
+    }
+
     pub(super) fn report(&mut self, failure: impl Into<Failure>) {
         if let Some(e) = failure.into().0
             && !self.is_full()

@@ -17,6 +17,12 @@ pub struct PrintOptions {
     pub metadata: bool,
 }
 
+helio_limits::with_methods! { PrintOptions {
+    with_sigils(sigils: bool);
+    with_operand_shapes(operand_shapes: bool);
+    with_metadata(metadata: bool);
+} }
+
 impl Default for PrintOptions {
     fn default() -> Self {
         PrintOptions { sigils: false, operand_shapes: false, metadata: true }

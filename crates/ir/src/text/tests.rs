@@ -23,7 +23,7 @@ fn dedent(text: &str) -> String {
 }
 
 fn errors(text: &str) -> Vec<Error> {
-    parse(text).err().unwrap_or_default()
+    parse(text).err().map(Vec::from).unwrap_or_default()
 }
 
 /// The only error stands at `place` and says `part`.

@@ -30,7 +30,7 @@ impl Body<'_, '_> {
         }
         let mut module = Module::new("known");
         module.push(copy)?;
-        let module = helio_ir::verify(module).map_err(|mut errors| errors.remove(0))?;
+        let module = helio_ir::verify(module)?;
         helio_eval::evaluate(&module, &[], &helio_eval::Context::default()).map(Some)
     }
 

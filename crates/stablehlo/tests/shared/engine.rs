@@ -58,7 +58,7 @@ fn run_one(process: Process, world: &Arc<World>) -> Result<Literal> {
 }
 
 pub fn verified(module: &Module) -> Result<Verified<Module>> {
-    helio_ir::verify(module.clone()).map_err(|mut errors| errors.remove(0))
+    helio_ir::verify(module.clone()).map_err(Error::from)
 }
 
 /// An operation and the group that meets at it.

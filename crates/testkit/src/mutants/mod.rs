@@ -49,7 +49,7 @@ const MAX_STEPS: u64 = 20_000;
 const MAX_TIME: Duration = Duration::from_secs(1);
 
 /// A program in the form that mutations work on. Errors: it is no program.
-pub fn normal_form(text: &str) -> Result<String, Vec<helio::Error>> {
+pub fn normal_form(text: &str) -> Result<String, helio::Errors> {
     let mut module = helio::parse(text)?;
     // What the first line and the metadata say restates shapes, or means nothing to engines.
     module.config = ModuleConfig::default();

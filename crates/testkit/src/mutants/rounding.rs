@@ -68,7 +68,7 @@ fn converted(literal: &Literal, shape: &Shape) -> Option<Literal> {
 
 /// The program with errors made up: each result that engines may round differently, and each operand
 /// that is summed up, is multiplied by factors close to one.
-fn with_noise(module: &Module, rng: &mut Rand32) -> Result<Verified<Module>, Vec<helio::Error>> {
+fn with_noise(module: &Module, rng: &mut Rand32) -> Result<Verified<Module>, helio::Errors> {
     // What is applied to single elements, or decides an order, is left alone.
     let mut applied = vec![false; module.computations().len()];
     for instr in module.computations().iter().flat_map(|c| c.instrs()) {
@@ -83,7 +83,7 @@ fn with_noise(module: &Module, rng: &mut Rand32) -> Result<Verified<Module>, Vec
             true => computation.clone(),
             false => Noise { rng, made: Computation::new(&computation.name) }.of(computation)?,
         };
-        noisy.push(computation).map_err(|e| vec![e])?;
+        noisy.push(computation)?;
     }
     noisy.set_entry(module.entry_id());
     helio::ir::verify(noisy)
@@ -95,7 +95,7 @@ struct Noise<'r> {
 }
 
 impl Noise<'_> {
-    fn of(mut self, computation: &Computation) -> Result<Computation, Vec<helio::Error>> {
+    fn of(mut self, computation: &Computation) -> Result<Computation, helio::Errors> {
         self.made.attributes.clone_from(&computation.attributes);
         let mut ids: Vec<InstrId> = Vec::new();
         for instr in computation.instrs() {
@@ -105,14 +105,14 @@ impl Noise<'_> {
                 for (to, &from) in operands.iter_mut().zip(&instr.operands) {
                     let count = computation.instr(from).shape.as_array().map(|s| s.element_count());
                     let ulps = (count.unwrap_or(1) as f64).sqrt().ceil();
-                    *to = self.disturbed(*to, ulps as u32).map_err(|e| vec![e])?;
+                    *to = self.disturbed(*to, ulps as u32)?;
                 }
             }
             let instr = Instr { operands, extra: None, ..instr.clone() };
             let rounds = is_rounded(&instr);
-            let mut id = self.made.push(instr).map_err(|e| vec![e])?;
+            let mut id = self.made.push(instr)?;
             if rounds {
-                id = self.disturbed(id, 2).map_err(|e| vec![e])?;
+                id = self.disturbed(id, 2)?;
             }
             ids.push(id);
         }
