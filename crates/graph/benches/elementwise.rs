@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use helio::{Buffer, ExecuteOptions};
-use helio_graph::{Array, DType, Graph, Program, Result, Tensor};
+use helio_graph::{Array, ElementType, Graph, Program, Result, Tensor};
 
 const N: usize = 1 << 20;
 
@@ -18,15 +18,15 @@ const TIME: Duration = Duration::from_secs(1);
 fn function(x: &Tensor, w: &Tensor, b: &Tensor) -> Tensor {
     let h = x * w + b; // 2
     let gate = h.tanh() * 0.5 + 0.5; // 5
-    let softplus = (-h.abs()).exp().log1p() + h.max(0.0); // 11
+    let softplus = (-h.abs()).exp().log1p() + h.maximum(0.0); // 11
     let k = gate * softplus - x; // 13
     let norm = (&k * &k + 1e-6).sqrt(); // 16
-    ((k / norm).sigmoid() * w).min(6.0) // 20
+    ((k / norm).sigmoid() * w).minimum(6.0) // 20
 }
 
 fn build() -> Result<Program> {
     let g = Graph::new("twenty");
-    let [x, w, b] = ["x", "w", "b"].map(|name| g.input(name, DType::F32, ("n",)));
+    let [x, w, b] = ["x", "w", "b"].map(|name| g.input(name, ElementType::F32, ("n",)));
     g.compile(function(&x, &w, &b))
 }
 

@@ -8,7 +8,9 @@
 
 use std::time::Instant;
 
-use helio_graph::{Array, DType, Error, Graph, Program, ProgramOptions, Replicas, Result, Tensor};
+use helio_graph::{
+    Array, ElementType, Error, Graph, Program, ProgramOptions, Replicas, Result, Tensor,
+};
 
 const REPLICAS: usize = 4;
 const POINTS: usize = 512;
@@ -25,13 +27,13 @@ type Layers = [Tensor; 4];
 fn step(points: usize, replicas: usize, options: &ProgramOptions) -> Result<Program> {
     let g = Graph::new("step");
     let all = Replicas::all(replicas);
-    let x = g.input("x", DType::F32, [points, 2]);
-    let y = g.input("y", DType::F32, [points, 1]);
+    let x = g.input("x", ElementType::F32, [points, 2]);
+    let y = g.input("y", ElementType::F32, [points, 1]);
     let layers: Layers = [
-        g.input("w1", DType::F32, [2, HIDDEN]),
-        g.input("b1", DType::F32, [HIDDEN]),
-        g.input("w2", DType::F32, [HIDDEN, 1]),
-        g.input("b2", DType::F32, [1]),
+        g.input("w1", ElementType::F32, [2, HIDDEN]),
+        g.input("b1", ElementType::F32, [HIDDEN]),
+        g.input("w2", ElementType::F32, [HIDDEN, 1]),
+        g.input("b2", ElementType::F32, [1]),
     ];
     let [w1, b1, w2, b2] = &layers;
     let hidden = (x.matmul(w1) + b1).tanh();
@@ -50,14 +52,14 @@ fn step(points: usize, replicas: usize, options: &ProgramOptions) -> Result<Prog
 fn beginning() -> Result<Vec<Array>> {
     let g = Graph::new("beginning");
     let random = g.random(1);
-    let x = random.uniform(DType::F32, [POINTS, 2]) * 2.0 - 1.0;
+    let x = random.uniform(ElementType::F32, [POINTS, 2]) * 2.0 - 1.0;
     let radius = (&x * &x).sum(1).expand_dims(-1);
     let y = (radius * 6.0).sin();
     let layers = [
-        random.normal(DType::F32, [2, HIDDEN]) * 2.0,
-        random.normal(DType::F32, [HIDDEN]),
-        random.normal(DType::F32, [HIDDEN, 1]) * 0.2,
-        g.zeros(DType::F32, [1]),
+        random.normal(ElementType::F32, [2, HIDDEN]) * 2.0,
+        random.normal(ElementType::F32, [HIDDEN]),
+        random.normal(ElementType::F32, [HIDDEN, 1]) * 0.2,
+        g.zeros(ElementType::F32, [1]),
     ];
     g.compile((x, y, layers))?.run(&[] as &[Array])
 }

@@ -11,7 +11,7 @@ use std::cell::Cell;
 use std::time::Instant;
 
 use helio_graph::{
-    Array, DType, Dim, Gelu, Graph, Mask, Program, Result, Tensor, attention, embedding,
+    Array, Dim, ElementType, Gelu, Graph, Mask, Program, Result, Tensor, attention, embedding,
 };
 
 const TOKENS: usize = 256;
@@ -29,7 +29,7 @@ impl Init {
     fn normal(&self, g: &Graph, shape: [usize; 2], deviation: f32) -> Result<Tensor> {
         self.seed.set(self.seed.get() + 1);
         let once = Graph::new("init");
-        let weights = once.random(self.seed.get()).normal(DType::F32, shape) * deviation;
+        let weights = once.random(self.seed.get()).normal(ElementType::F32, shape) * deviation;
         let mut made = once.compile(weights)?.run(&[] as &[Array])?;
         Ok(g.constant(made.remove(0)))
     }
@@ -56,12 +56,12 @@ impl Init {
 
 fn transformer() -> Result<Program> {
     let (g, init) = (Graph::new("transformer"), Init::default());
-    let ids = g.input("ids", DType::S32, ("batch", "length"));
+    let ids = g.input("ids", ElementType::S32, ("batch", "length"));
 
     let table = init.normal(&g, [TOKENS, WIDTH], 1.0)?;
     let places = init.normal(&g, [LENGTH, WIDTH], 1.0)?;
     let length = Dim::from("length");
-    let x = embedding(&table, &ids) + places.take(g.arange(DType::S32, length), 0);
+    let x = embedding(&table, &ids) + places.take(g.arange(ElementType::S32, length), 0);
 
     let x = &x + init.self_attention(&x.layer_norm(-1, 1e-5))?;
     let hidden = init.linear(&x.layer_norm(-1, 1e-5), 4 * WIDTH)?.gelu_with(Gelu::Tanh);

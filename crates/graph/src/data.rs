@@ -9,12 +9,18 @@ use helio::{Array, Error, Result};
 
 /// The arrays of a file (`.npy`, `.npz`, `.safetensors`), by name; the one of an `.npy` is `in0`.
 ///
-/// ```no_run
-/// use helio_graph::{Graph, Weights};
+/// ```
+/// use helio_graph::prelude::*;
+/// # let path = std::env::temp_dir().join(format!("weights-{}.safetensors", std::process::id()));
+/// let mut weights = Weights::default();
+/// weights.insert("layer1.weight", [[1f32, 2.0], [3.0, 4.0]]);
+/// weights.save(&path)?;
+///
 /// let g = Graph::new("model");
-/// let weights = Weights::load("model.safetensors")?;
+/// let weights = Weights::load(&path)?;
 /// let w1 = g.constant(weights.get("layer1.weight")?);
-/// # Ok::<(), helio_graph::Error>(())
+/// # std::fs::remove_file(path).ok();
+/// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Weights {
@@ -42,6 +48,19 @@ impl Weights {
         Ok(Weights { arrays })
     }
 
+    /// Writes a file; the path's extension says of which kind. Errors: `InvalidArgument` if it cannot
+    /// be written, or cannot hold an array's type; an `.npy` holds one array.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let arrays = self.arrays.iter();
+        let tensors = arrays.map(|(name, array)| (name.clone(), data::Tensor::from_array(array)));
+        data::write(path.as_ref(), &tensors.collect())
+    }
+
+    /// Puts in an array under a name; gives what was there before.
+    pub fn insert(&mut self, name: impl Into<String>, array: impl Into<Array>) -> Option<Array> {
+        self.arrays.insert(name.into(), array.into())
+    }
+
     /// The array of this name. Errors: `InvalidArgument`, with the names that there are.
     pub fn get(&self, name: &str) -> Result<Array> {
         self.arrays.get(name).cloned().ok_or_else(|| {
@@ -55,8 +74,20 @@ impl Weights {
         })
     }
 
+    /// The arrays and their names, in the order of the names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Array)> {
+        self.arrays.iter().map(|(name, array)| (name.as_str(), array))
+    }
+
     /// The names, in alphabetical order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.arrays.keys().map(String::as_str)
+    }
+}
+
+impl<N: Into<String>, A: Into<Array>> FromIterator<(N, A)> for Weights {
+    fn from_iter<I: IntoIterator<Item = (N, A)>>(arrays: I) -> Self {
+        let arrays = arrays.into_iter().map(|(name, array)| (name.into(), array.into()));
+        Weights { arrays: arrays.collect() }
     }
 }

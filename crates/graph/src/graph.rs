@@ -11,7 +11,7 @@ use helio::{Array, ElementType, Error, Location, Result};
 use crate::call::Call;
 use crate::lower::Emit;
 use crate::program::{Program, ProgramOptions};
-use crate::{Dim, Shape, Tensor, TensorList};
+use crate::{Dim, Shape, Tensor, Tensors};
 
 /// A program under construction: inputs, and operations on them.
 ///
@@ -22,10 +22,10 @@ use crate::{Dim, Shape, Tensor, TensorList};
 /// Cloning gives another handle of the same graph.
 ///
 /// ```
-/// use helio_graph::{Array, DType, Graph};
+/// use helio_graph::{Array, ElementType, Graph};
 /// let g = Graph::new("distance");
-/// let x = g.input("x", DType::F32, ("points", 2));
-/// let y = g.input("y", DType::F32, ("points", 2));
+/// let x = g.input("x", ElementType::F32, ("points", 2));
+/// let y = g.input("y", ElementType::F32, ("points", 2));
 /// let d = (&x - &y).square().sum(-1).sqrt();
 /// let distance = g.compile(d)?;
 ///
@@ -46,6 +46,8 @@ pub(crate) struct State {
     pub(crate) nodes: Vec<Arc<Node>>,
     inputs: Vec<Input>,
     equations: Vec<Equation>,
+    /// Inputs by number, and the values that may take over their memory.
+    aliases: Vec<(usize, ValueId, Location)>,
     /// The scopes that are open, the program's first. A scope is the program, or the body of a loop
     /// or a branch.
     pub(crate) open: Vec<ScopeId>,
@@ -153,6 +155,13 @@ pub(crate) struct Source {
     pub(crate) inputs: Vec<Input>,
     pub(crate) equations: Vec<Equation>,
     pub(crate) outputs: Vec<ValueId>,
+    pub(crate) aliases: Vec<Alias>,
+}
+
+/// An output that may take over the memory of an input.
+pub(crate) struct Alias {
+    pub(crate) input: usize,
+    pub(crate) output: usize,
 }
 
 impl Source {
@@ -169,6 +178,7 @@ impl Graph {
             nodes: Vec::new(),
             inputs: Vec::new(),
             equations: Vec::new(),
+            aliases: Vec::new(),
             open: vec![ScopeId::PROGRAM],
             scopes: 1,
             call: None,
@@ -228,6 +238,53 @@ impl Graph {
         })
     }
 
+    /// Lets an output take over the memory of an input: state that calls hand on, such as a cache or
+    /// what is trained. [`Program::execute`] gives such an argument's buffer away, and what is written
+    /// of it is written where it lies; an array that is passed to [`Program::run`] is copied.
+    ///
+    /// ```
+    /// use helio_graph::prelude::*;
+    /// let g = Graph::new("append");
+    /// let cache = g.input("cache", F32, (1024, 64));
+    /// let (row, at) = (g.input("row", F32, (1, 64)), g.input("at", S32, ()));
+    /// let next = cache.dynamic_update_slice_in_dim(&row, &at, 0);
+    /// g.alias(&cache, &next);
+    /// let append = g.compile(&next)?;
+    ///
+    /// let client = append.client();
+    /// let mut cache = client.buffer(&Array::zeros(cache.array_shape()?)?)?;
+    /// for at in 0..3 {
+    ///     let row = client.buffer(&Array::new([1, 64], vec![at as f32; 64])?)?;
+    ///     let at = client.buffer(&Array::from(at))?;
+    ///     cache = append.execute(&[&cache, &row, &at], &Default::default())?.remove(0);
+    /// }
+    /// assert_eq!(cache.to_array()?.get([2, 63]), Some(Number::Float(2.0)));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// Errors: `graph.C7` unless the first is an input, and both have the same type and shape; of
+    /// [`Graph::compile`], `graph.C7` unless the second is one of its outputs, and neither is in
+    /// another alias.
+    #[track_caller]
+    pub fn alias(&self, input: &Tensor, output: &Tensor) {
+        self.perform("alias", || {
+            let (from, to) = (self.operand(input)?, self.operand(output)?);
+            let (taken, given) = (input.ty()?, output.ty()?);
+            if taken != given {
+                let detail = format!("an output of {given} cannot take over an input of {taken}");
+                return Err(Error::rule("graph.C7", detail));
+            }
+            let mut state = self.state.borrow_mut();
+            let Kind::Input(number) = state.nodes[from.node as usize].kind else {
+                let detail = "the memory of what is no input cannot be taken over";
+                return Err(Error::rule("graph.C7", detail));
+            };
+            let at = state.place();
+            state.aliases.push((number, to, at));
+            Ok(())
+        });
+    }
+
     /// Checks the program that computes these tensors, one, an array, a tuple or a vector of them,
     /// and compiles it, unless it has symbolic dimensions: then it is compiled for each distinct
     /// size when that is first asked for.
@@ -235,23 +292,19 @@ impl Graph {
     /// Errors: the first error of any call; `graph.C3` if nothing says what a name stands for;
     /// `ResourceExhausted`.
     #[track_caller]
-    pub fn compile(&self, outputs: impl TensorList) -> Result<Program> {
+    pub fn compile(&self, outputs: impl Tensors) -> Result<Program> {
         self.compile_with(outputs, &ProgramOptions::default())
     }
 
     /// The same with options. Errors: as for [`Graph::compile`].
     #[track_caller]
-    pub fn compile_with(
-        &self,
-        outputs: impl TensorList,
-        options: &ProgramOptions,
-    ) -> Result<Program> {
+    pub fn compile_with(&self, outputs: impl Tensors, options: &ProgramOptions) -> Result<Program> {
         let outputs = outputs.tensors();
         let at = self.caller().place;
         if let Some(error) = self.error() {
             return Err(error);
         }
-        let values = outputs.iter().map(|output| self.output(output)).collect::<Result<_>>();
+        let values = outputs.iter().map(|output| self.output(output)).collect::<Result<Vec<_>>>();
         let values = values.map_err(|error| error.at(Some(at.clone())))?;
         let state = self.state.borrow();
         let source = Source {
@@ -259,10 +312,23 @@ impl Graph {
             nodes: state.nodes.clone(),
             inputs: state.inputs.clone(),
             equations: state.equations.clone(),
+            aliases: state.aliases(&values)?,
             outputs: values,
         };
         drop(state);
         Program::new(source, options).map_err(|error| error.at(Some(at)))
+    }
+
+    /// Errors: `graph.C8` if there are inputs.
+    #[track_caller]
+    pub(crate) fn ensure_no_inputs(&self) -> Result<()> {
+        let state = self.state.borrow();
+        let Some(input) = state.inputs.first() else { return Ok(()) };
+        let detail = format!(
+            "the graph has input {:?}, without which nothing has a value\n  help: compile and run it",
+            input.name
+        );
+        Err(Error::rule("graph.C8", detail).in_instruction("eval").at(Some(Location::caller())))
     }
 
     /// The first error so far.
@@ -326,6 +392,29 @@ impl Graph {
 }
 
 impl State {
+    /// The aliases of a program with these outputs. Errors: `graph.C7`.
+    fn aliases(&self, outputs: &[ValueId]) -> Result<Vec<Alias>> {
+        let mut aliases: Vec<Alias> = Vec::with_capacity(self.aliases.len());
+        for (input, value, at) in &self.aliases {
+            let input = *input;
+            let name = &self.inputs[input].name;
+            let refuse = |detail: String| {
+                Err(Error::rule("graph.C7", detail).in_instruction("alias").at(Some(at.clone())))
+            };
+            let Some(output) = outputs.iter().position(|output| output == value) else {
+                return refuse(format!(
+                    "what takes over input {name:?} is no output of the program"
+                ));
+            };
+            let is_taken = |alias: &Alias| alias.input == input || alias.output == output;
+            if aliases.iter().any(is_taken) {
+                return refuse(format!("input {name:?} or output {output} is in another alias"));
+            }
+            aliases.push(Alias { input, output });
+        }
+        Ok(aliases)
+    }
+
     fn scope(&self) -> ScopeId {
         self.open.last().copied().unwrap_or(ScopeId::PROGRAM)
     }

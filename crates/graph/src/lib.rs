@@ -5,19 +5,19 @@
 //! the program is called:
 //!
 //! ```
-//! use helio_graph::{Array, DType, Graph};
+//! use helio_graph::prelude::*;
 //! let g = Graph::new("standardize");
-//! let x = g.input("x", DType::F32, ("batch", 2));
+//! let x = g.input("x", F32, ("batch", 2));
 //! let spread = x.var(0, 0).sqrt();
 //! let standardize = g.compile((&x - x.mean(0)) / spread)?;
 //!
-//! let x = Array::new([2, 2], vec![1f32, 10.0, 3.0, 30.0])?;
-//! let results = standardize.run(&[x])?;
-//! assert_eq!(results[0].as_slice::<f32>(), Some(&[-1.0, -1.0, 1.0, 1.0][..]));
+//! let results = standardize.run(&[[[1f32, 10.0], [3.0, 30.0]].into()])?;
+//! assert_eq!(results[0], [[-1f32, -1.0], [1.0, 1.0]].into());
 //! # Ok::<(), helio_graph::Error>(())
 //! ```
 #![forbid(unsafe_code)]
 
+mod arguments;
 mod call;
 mod data;
 mod dim;
@@ -25,16 +25,23 @@ mod graph;
 mod lower;
 mod operand;
 mod ops;
+pub mod prelude;
 mod program;
 mod promotion;
 mod shape;
 mod sizes;
 mod tensor;
 
+pub use arguments::Arguments;
 pub use data::Weights;
 pub use dim::Dim;
 pub use graph::Graph;
-pub use helio::{Array, ElementType as DType, Error, Result};
+pub use helio::ir::{ArrayShape, Native, Number};
+pub use helio::{
+    Array, Buffer, Client, ClientOptions, CompileOptions, DeviceAssignment, ElementType, Error,
+    Errors, Executable, ExecuteOptions, Keep, Limits, Literal, Module, OptLevel, Result,
+    RunOptions,
+};
 pub use operand::Operand;
 #[doc(hidden)]
 pub use operand::OperandKind;
@@ -45,7 +52,7 @@ pub use ops::{
 pub use program::{Program, ProgramOptions};
 pub use promotion::promote;
 pub use shape::Shape;
-pub use tensor::{Tensor, TensorList};
+pub use tensor::{Tensor, TensorList, Tensors};
 
 /// The code in the guide.
 #[cfg(doctest)]

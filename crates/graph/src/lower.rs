@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use helio::builder::{XlaBuilder, XlaComputation, XlaOp};
-use helio::ir::{ArrayShape, BinaryOp, Metadata};
+use helio::ir::{AliasKind, ArrayShape, BinaryOp, Metadata};
 use helio::{ElementType, Error, Location, Module, Result, Shape as HloShape};
 
 use crate::graph::{Body, Kind, Node, ScopeId, Source, TensorType, ValueId};
@@ -76,6 +76,10 @@ pub(crate) fn lower(source: &Source, sizes: &Sizes) -> Result<Module> {
         [output] => output.clone(),
         _ => builder.tuple(&outputs),
     };
+    for alias in &source.aliases {
+        let output = if outputs.len() == 1 { &[][..] } else { &[alias.output] };
+        builder.set_up_alias(output, alias.input, &[], AliasKind::May);
+    }
     Ok(builder.build_with_root(root)?.into_module())
 }
 

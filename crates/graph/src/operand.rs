@@ -142,11 +142,11 @@ fn ensure_fits(number: Number, dtype: ElementType) -> Result<()> {
         },
         Number::Float(value) if !dtype.is_float() && !dtype.is_complex() => refuse(
             format!("the float {value:?}"),
-            "write an integer, or convert the tensor first, as in .cast(DType::F32)".into(),
+            "write an integer, or convert the tensor first, as in .cast(ElementType::F32)".into(),
         ),
         Number::Complex(_) if !dtype.is_complex() => refuse(
             "a complex number".into(),
-            "convert the tensor first, as in .cast(DType::C64)".into(),
+            "convert the tensor first, as in .cast(ElementType::C64)".into(),
         ),
         Number::Float(_) | Number::Complex(_) => Ok(()),
     }

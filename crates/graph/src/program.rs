@@ -1,6 +1,7 @@
 //! Compiled graphs.
 
 use std::borrow::Borrow;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,7 +11,8 @@ use helio::{
     ExecuteOptions, Literal, Module, Result, RunOptions,
 };
 
-use crate::graph::Source;
+use crate::Arguments;
+use crate::graph::{Input, Source};
 use crate::lower::lower;
 use crate::sizes::{Resolution, Sizes};
 
@@ -38,6 +40,27 @@ impl Default for ProgramOptions {
 }
 
 impl ProgramOptions {
+    /// The same with this [`client`](Self::client).
+    #[must_use]
+    pub fn with_client(mut self, client: Client) -> Self {
+        self.client = client;
+        self
+    }
+
+    /// The same with this way to [`compile`](Self::compile).
+    #[must_use]
+    pub fn with_compile(mut self, compile: CompileOptions) -> Self {
+        self.compile = compile;
+        self
+    }
+
+    /// The same with this number of [`cached_sizes`](Self::cached_sizes).
+    #[must_use]
+    pub fn with_cached_sizes(mut self, cached_sizes: usize) -> Self {
+        self.cached_sizes = cached_sizes;
+        self
+    }
+
     /// For a program that so many replicas run, each on a device of a new client. Errors: 0 or too many.
     pub fn replicas(count: usize) -> Result<Self> {
         let assignment = DeviceAssignment::iota(count, 1)?;
@@ -84,21 +107,58 @@ impl Program {
     ///
     /// Errors: `call.C1` to `call.C3` if the arguments do not fit the inputs or each other, and
     /// those of compiling and running.
-    pub fn run(&self, arguments: &[impl Borrow<Array>]) -> Result<Vec<Array>> {
+    pub fn run(&self, arguments: impl Arguments) -> Result<Vec<Array>> {
         self.run_with(arguments, &RunOptions::default())
     }
 
-    /// The same with options. Errors: as for [`Program::run`].
-    pub fn run_with(
+    /// Calls the program with arrays under the names of its inputs, in any order:
+    ///
+    /// ```
+    /// use helio_graph::prelude::*;
+    /// let g = Graph::new("scale");
+    /// let (x, by) = (g.input("x", F32, "n"), g.input("by", F32, ()));
+    /// let scale = g.compile(x * by)?;
+    /// let results = scale.run_named([("by", Array::from(10f32)), ("x", [1f32, 2.0].into())])?;
+    /// assert_eq!(results, [[10f32, 20.0].into()]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// Errors: `call.C4` if a name is not one of an input, is there twice, or an input has no array; as
+    /// for [`Program::run`].
+    pub fn run_named<N: AsRef<str>, A: Borrow<Array>>(
         &self,
-        arguments: &[impl Borrow<Array>],
-        options: &RunOptions,
+        arguments: impl IntoIterator<Item = (N, A)>,
     ) -> Result<Vec<Array>> {
-        let arguments: Vec<&Array> = arguments.iter().map(Borrow::borrow).collect();
-        let shapes: Vec<&ArrayShape> = arguments.iter().map(|array| array.shape()).collect();
+        let inputs = &self.shared.source.inputs;
+        let mut arrays: Vec<Option<Array>> = vec![None; inputs.len()];
+        for (name, array) in arguments {
+            let name = name.as_ref();
+            let Some(number) = inputs.iter().position(|input| input.name == name) else {
+                let names: Vec<_> = inputs.iter().map(|input| input.name.as_str()).collect();
+                let detail =
+                    format!("no input is named {name:?}; the inputs are {}", names.join(", "));
+                return Err(Error::rule("call.C4", detail));
+            };
+            if arrays[number].replace(array.borrow().clone()).is_some() {
+                return Err(Error::rule("call.C4", format!("input {name:?} is given twice")));
+            }
+        }
+        let missing = |(array, input): (Option<Array>, &Input)| {
+            array.ok_or_else(|| {
+                let detail = format!("input {:?} ({}) is not given", input.name, input.ty);
+                Error::rule("call.C4", detail)
+            })
+        };
+        let arrays = arrays.into_iter().zip(inputs).map(missing);
+        self.run(&arrays.collect::<Result<Vec<_>>>()?)
+    }
+
+    /// The same with options. Errors: as for [`Program::run`].
+    pub fn run_with(&self, arguments: impl Arguments, options: &RunOptions) -> Result<Vec<Array>> {
+        let arguments = arguments.into_arrays();
+        let shapes: Vec<&ArrayShape> = arguments.iter().map(Array::shape).collect();
         let executable = self.specialize(&shapes)?;
-        let literals: Vec<Literal> =
-            arguments.into_iter().map(|array| Literal::Array(array.clone())).collect();
+        let literals: Vec<Literal> = arguments.into_iter().map(Literal::Array).collect();
         arrays(executable.run_with(&literals, options)?)
     }
 
@@ -165,11 +225,7 @@ impl Program {
         }
         // Other threads go on meanwhile; two may compile the same, and one result is kept.
         let module = lower(source, &sizes)?;
-        let executable = options.client.compile(module, &options.compile);
-        let executable = executable.map_err(|mut errors| match errors.is_empty() {
-            true => Error::internal("a program failed to compile without an error"),
-            false => errors.swap_remove(0),
-        })?;
+        let executable = options.client.compile(module, &options.compile)?;
         let mut compiled = lock();
         if let Some(executable) = find(&mut compiled) {
             return Ok(executable);
@@ -195,7 +251,8 @@ fn arrays(result: Literal) -> Result<Vec<Array>> {
     }
 }
 
-/// `mlp(x: f32[batch, 784]) -> (f32[batch, 10])`
+/// `mlp(x: f32[batch, 784]) -> (f32[batch, 10])`, and on lines of their own what is interpreted in any of
+/// the sizes that it has been compiled for.
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Source { name, inputs, outputs, .. } = &self.shared.source;
@@ -203,12 +260,19 @@ impl fmt::Display for Program {
             inputs.iter().map(|input| format!("{}: {}", input.name, input.ty)).collect();
         let outputs: Vec<_> =
             outputs.iter().map(|&output| self.shared.source.ty(output).to_string()).collect();
-        write!(f, "{name}({}) -> ({})", inputs.join(", "), outputs.join(", "))
+        write!(f, "{name}({}) -> ({})", inputs.join(", "), outputs.join(", "))?;
+        let compiled = self.shared.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        let interpreted = compiled.iter().flat_map(|(_, executable)| executable.interpreted());
+        let interpreted: BTreeSet<String> = interpreted.map(ToString::to_string).collect();
+        drop(compiled);
+        interpreted.iter().try_for_each(|what| write!(f, "\n  interpreted: {what}"))
     }
 }
 
+/// Its name, inputs and outputs.
 impl fmt::Debug for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
+        let text = self.to_string();
+        f.write_str(text.lines().next().unwrap_or_default())
     }
 }

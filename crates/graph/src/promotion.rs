@@ -1,6 +1,6 @@
 //! Promotion: the element type in which two operands meet.
 //!
-//! Source: the elementwise module's "DType Promotion Rules". The candidate has the higher category
+//! Source: the elementwise module's "ElementType Promotion Rules". The candidate has the higher category
 //! of the two (bool, unsigned, signed, float, and for HLO's sake complex) and the larger width; it
 //! is accepted if it can represent every value of both, and is not another format of the same
 //! width. A candidate that is neither operand's type always fails one of the two, so it is one of
@@ -15,11 +15,11 @@ use helio::{ElementType, Error, Result};
 /// different formats of one width; the text says which conversion to write.
 ///
 /// ```
-/// use helio_graph::{DType, promote};
-/// assert_eq!(promote(DType::U8, DType::F16)?, DType::F16);
-/// assert_eq!(promote(DType::Pred, DType::S32)?, DType::S32);
-/// assert!(promote(DType::S32, DType::F32).is_err());
-/// assert!(promote(DType::F16, DType::BF16).is_err());
+/// use helio_graph::{ElementType, promote};
+/// assert_eq!(promote(ElementType::U8, ElementType::F16)?, ElementType::F16);
+/// assert_eq!(promote(ElementType::Pred, ElementType::S32)?, ElementType::S32);
+/// assert!(promote(ElementType::S32, ElementType::F32).is_err());
+/// assert!(promote(ElementType::F16, ElementType::BF16).is_err());
 /// # Ok::<(), helio::Error>(())
 /// ```
 pub fn promote(a: ElementType, b: ElementType) -> Result<ElementType> {
@@ -177,12 +177,12 @@ fn remedy(a: ElementType, b: ElementType) -> String {
     let other = if higher == a { b } else { a };
     match common {
         Some(common) => format!(
-            "convert both, losing nothing, with .cast(DType::{common:?}), or one of them, \
-             as in .cast(DType::{higher:?})"
+            "convert both, losing nothing, with .cast(ElementType::{common:?}), or one of them, \
+             as in .cast(ElementType::{higher:?})"
         ),
         None => format!(
             "no type holds all values of both; convert the {other} operand with \
-             .cast(DType::{higher:?}) if rounding or wrapping is meant"
+             .cast(ElementType::{higher:?}) if rounding or wrapping is meant"
         ),
     }
 }

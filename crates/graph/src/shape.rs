@@ -9,7 +9,7 @@ use crate::Dim;
 
 /// The dimensions of a tensor, outermost first; a scalar has none.
 ///
-/// Wherever a shape is asked for, tuples and lists of sizes, names and [`Dim`]s will do:
+/// Wherever a shape is asked for, tuples and lists of sizes, names and [`Dim`]s will do, or one of them:
 ///
 /// ```
 /// use helio_graph::{Dim, Shape};
@@ -17,6 +17,7 @@ use crate::Dim;
 /// let shape = Shape::from(("batch", 2 * &n, 3));
 /// assert_eq!(shape.to_string(), "[batch, 2*n, 3]");
 /// assert_eq!(Shape::from([2, 3]).rank(), 2);
+/// assert_eq!(Shape::from("batch").to_string(), "[batch]");
 /// assert_eq!(Shape::from(()).rank(), 0);
 /// ```
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
@@ -204,6 +205,18 @@ impl From<()> for Shape {
         Shape::default()
     }
 }
+
+/// One dimension.
+macro_rules! from_dims {
+    ($($dim:ty)*) => {$(
+        impl From<$dim> for Shape {
+            fn from(dim: $dim) -> Self {
+                Shape(vec![dim.into()])
+            }
+        }
+    )*};
+}
+from_dims! { i32 i64 isize u32 usize &str String Dim &Dim }
 
 macro_rules! from_tuples {
     ($($first:ident $($rest:ident)*;)*) => {$(

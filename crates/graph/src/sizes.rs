@@ -133,7 +133,7 @@ impl Resolution {
                     format!(
                         "nothing says what {name} of shape {shape} is when the program is called\n  \
                          help: name it {name:?} alone in the shape of an input, as in \
-                         g.input(\"x\", DType::F32, ({name:?},)), or rebind a dimension to it"
+                         g.input(\"x\", ElementType::F32, ({name:?},)), or rebind a dimension to it"
                     ),
                 )
                 .in_instruction(node.name)

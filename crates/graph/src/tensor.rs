@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use helio::{ElementType, Result};
+use helio::ir::ArrayShape;
+use helio::{Array, ElementType, Error, Result};
 
 use crate::graph::{Graph, TensorType, ValueId};
 use crate::{Dim, Shape};
@@ -65,6 +66,36 @@ impl Tensor {
         Ok(self.ty()?.shape)
     }
 
+    /// The shape in arrays. Errors: the graph's first error; `dim.C1` if a dimension has no size before
+    /// the program is called.
+    pub fn array_shape(&self) -> Result<ArrayShape> {
+        let ty = self.ty()?;
+        let size = |dim: &Dim| {
+            dim.size().ok_or_else(|| {
+                Error::rule("dim.C1", format!("{dim} of {ty} has no size before a call"))
+            })
+        };
+        ArrayShape::new(ty.dtype, ty.shape.iter().map(size).collect::<Result<Vec<_>>>()?)
+    }
+
+    /// The value of a tensor that depends on no input; the graph is compiled for it and run.
+    ///
+    /// ```
+    /// use helio_graph::prelude::*;
+    /// let g = Graph::new("sum");
+    /// let x = g.constant([1f32, 2.0, 3.5]);
+    /// assert_eq!(x.sum(0).eval()?, Array::from(6.5f32));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// Errors: those of [`Graph::compile`], and `graph.C8` if the graph has inputs.
+    #[track_caller]
+    pub fn eval(&self) -> Result<Array> {
+        self.graph.ensure_no_inputs()?;
+        let mut results = self.graph.compile(self)?.run(&[])?;
+        results.pop().ok_or_else(|| Error::internal("a program without its result"))
+    }
+
     /// A dimension; -1 is the last. Errors: `shape.C1`, the graph's first error.
     pub fn dim(&self, axis: isize) -> Result<Dim> {
         let shape = self.shape()?;
@@ -110,41 +141,64 @@ impl fmt::Debug for Tensor {
     }
 }
 
-/// Tensors that are passed together: one tensor, or an array, a vector or a tuple of tensor lists.
-pub trait TensorList: Sized {
+/// Tensors that are passed together: one tensor, or an array, a slice, a vector or a tuple of such
+/// tensors, or a reference to them.
+pub trait Tensors {
     /// The tensors, in order.
     fn tensors(&self) -> Vec<Tensor>;
+}
 
+/// Tensors that a loop or a branch takes and gives in the same form: one tensor, or an array, a vector
+/// or a tuple of tensor lists.
+pub trait TensorList: Tensors + Sized {
     /// A list of the same form whose tensors are what `next` gives, in order: as many as
-    /// [`TensorList::tensors`] gives.
+    /// [`Tensors::tensors`] gives.
     fn with_tensors(&self, next: &mut dyn FnMut() -> Tensor) -> Self;
 }
 
-impl TensorList for Tensor {
+impl<T: Tensors + ?Sized> Tensors for &T {
+    fn tensors(&self) -> Vec<Tensor> {
+        (**self).tensors()
+    }
+}
+
+impl<T: Tensors> Tensors for [T] {
+    fn tensors(&self) -> Vec<Tensor> {
+        self.iter().flat_map(T::tensors).collect()
+    }
+}
+
+impl Tensors for Tensor {
     fn tensors(&self) -> Vec<Tensor> {
         vec![self.clone()]
     }
+}
 
+impl TensorList for Tensor {
     fn with_tensors(&self, next: &mut dyn FnMut() -> Tensor) -> Self {
         next()
     }
 }
 
-impl<L: TensorList> TensorList for Vec<L> {
+impl<T: Tensors> Tensors for Vec<T> {
     fn tensors(&self) -> Vec<Tensor> {
-        self.iter().flat_map(L::tensors).collect()
+        self.as_slice().tensors()
     }
+}
 
+impl<L: TensorList> TensorList for Vec<L> {
     fn with_tensors(&self, next: &mut dyn FnMut() -> Tensor) -> Self {
         self.iter().map(|list| list.with_tensors(next)).collect()
     }
 }
 
-impl<L: TensorList, const N: usize> TensorList for [L; N] {
+impl<T: Tensors, const N: usize> Tensors for [T; N] {
     fn tensors(&self) -> Vec<Tensor> {
-        self.iter().flat_map(L::tensors).collect()
+        self.as_slice().tensors()
     }
+}
 
+impl<L: TensorList, const N: usize> TensorList for [L; N] {
     fn with_tensors(&self, next: &mut dyn FnMut() -> Tensor) -> Self {
         std::array::from_fn(|i| self[i].with_tensors(next))
     }
@@ -152,11 +206,13 @@ impl<L: TensorList, const N: usize> TensorList for [L; N] {
 
 macro_rules! tuples {
     ($($($name:ident $number:tt),*;)*) => {$(
-        impl<$($name: TensorList),*> TensorList for ($($name,)*) {
+        impl<$($name: Tensors),*> Tensors for ($($name,)*) {
             fn tensors(&self) -> Vec<Tensor> {
                 [$(self.$number.tensors()),*].concat()
             }
+        }
 
+        impl<$($name: TensorList),*> TensorList for ($($name,)*) {
             fn with_tensors(&self, next: &mut dyn FnMut() -> Tensor) -> Self {
                 ($(self.$number.with_tensors(next),)*)
             }

@@ -3,13 +3,13 @@
 mod common;
 
 use common::call;
-use helio_graph::{Array, DType, Graph, Result, Tensor};
+use helio_graph::{Array, ElementType, Graph, Result, Tensor};
 
 #[test]
 fn loops_use_what_is_outside_at_any_depth() -> Result<()> {
     // sum over i < n of (i + a) * (number of steps of an inner loop that counts to b)
     let g = Graph::new("nested");
-    let (a, b) = (g.input("a", DType::S64, ()), g.input("b", DType::S64, ()));
+    let (a, b) = (g.input("a", ElementType::S64, ()), g.input("b", ElementType::S64, ()));
     let zero = g.constant(Array::scalar(0i64));
     let total = g.for_loop(0, 5, zero.clone(), |i, total| {
         let steps = g.while_loop(zero.clone(), |s| s.less(&b), |s| s + 1);
@@ -46,7 +46,7 @@ fn states_are_lists_of_any_form() -> Result<()> {
 #[test]
 fn a_state_with_symbolic_dimensions() -> Result<()> {
     let g = Graph::new("power_iteration");
-    let x = g.input("x", DType::F32, ("n",));
+    let x = g.input("x", ElementType::F32, ("n",));
     let y = g.for_loop(0, 3, x.clone(), |_, y| &y * 2.0 + &x);
     let program = g.compile(y)?;
     for n in [1usize, 5] {
@@ -59,12 +59,12 @@ fn a_state_with_symbolic_dimensions() -> Result<()> {
 #[test]
 fn choices() -> Result<()> {
     let g = Graph::new("choices");
-    let (x, i) = (g.input("x", DType::F32, ("n",)), g.input("i", DType::S32, ()));
+    let (x, i) = (g.input("x", ElementType::F32, ("n",)), g.input("i", ElementType::S32, ()));
     let positive = x.sum(0).greater(0.0);
     let (y, one) = g.cond(
         &positive,
-        || (&x + 1.0, x.reduce_max(0)),
-        || (-&x, g.cond(&i.less(0), || x.reduce_min(0), || x.sum(0))),
+        || (&x + 1.0, x.max(0)),
+        || (-&x, g.cond(&i.less(0), || x.min(0), || x.sum(0))),
     );
     let double = || vec![&x * 2.0];
     let half = || vec![&x / 2.0];
@@ -89,12 +89,12 @@ fn random_numbers_have_their_distributions() -> Result<()> {
     let random = g.random(7);
     const N: usize = 40_000;
     let outputs = (
-        random.uniform(DType::F32, [N]),
-        random.normal(DType::F64, [N]),
-        random.uniform(DType::F16, [N]),
-        random.integers(DType::S8, -3, 4, [N]),
-        random.bernoulli(0.25, [N]).cast(DType::F32),
-        random.normal(DType::BF16, [N]),
+        random.uniform(ElementType::F32, [N]),
+        random.normal(ElementType::F64, [N]),
+        random.uniform(ElementType::F16, [N]),
+        random.integers(ElementType::S8, -3, 4, [N]),
+        random.bernoulli(0.25, [N]).cast(ElementType::F32),
+        random.normal(ElementType::BF16, [N]),
     );
     let results = g.compile(outputs)?.run(&[] as &[Array])?;
     let moments = |array: &Array| {
@@ -151,7 +151,7 @@ fn erfc_keeps_its_digits() {
         let tolerance = 1e-15 * (2.0 + x.abs().min(30.0).powi(2)) * expected;
         assert!(error <= tolerance, "erfc({x}) = {found}, not {expected}");
     }
-    let found = call(&[array], |x| x[0].cast(DType::F32).erfc());
+    let found = call(&[array], |x| x[0].cast(ElementType::F32).erfc());
     for ((found, expected), x) in common::numbers(&found).zip(expected).zip(x) {
         let error = (found - expected).abs();
         let tolerance = 3e-7 * (1.0 + x.abs().min(10.0).powi(2)) * expected;

@@ -2,7 +2,7 @@
 
 mod reference;
 
-use helio_graph::{Array, Channels, Conv, DType, Edges, Graph, Pool, Tensor};
+use helio_graph::{Array, Channels, Conv, Edges, ElementType, Graph, Pool, Tensor};
 use reference::{Cases, assert_error};
 
 fn cases() -> Cases {
@@ -107,8 +107,8 @@ fn pooling() {
 #[test]
 fn sizes_are_expressions() {
     let g = Graph::new("sizes");
-    let x = g.input("x", DType::F32, ("n", 1, "h"));
-    let kernel = g.ones(DType::F32, (1, 1, 3));
+    let x = g.input("x", ElementType::F32, ("n", 1, "h"));
+    let kernel = g.ones(ElementType::F32, (1, 1, 3));
     let shape = |tensor: Tensor| tensor.shape().unwrap().to_string();
     assert_eq!(shape(x.conv(&kernel, &Conv::default())), "[n, 1, h - 2]");
     assert_eq!(shape(x.conv(&kernel, &same())), "[n, 1, h]");
@@ -128,8 +128,8 @@ fn sizes_are_expressions() {
     assert_eq!(error.rule_id(), Some("dim.C2"));
     assert!(error.to_string().contains("is -1, where h is 1"), "{error}");
     let g = Graph::new("spread");
-    let x = g.input("x", DType::F32, (1, 1, "h"));
-    let kernel = g.ones(DType::F32, (1, 1, 3));
+    let x = g.input("x", ElementType::F32, (1, 1, "h"));
+    let kernel = g.ones(ElementType::F32, (1, 1, 3));
     let program = g.compile(x.conv_transpose(&kernel, &strided(&[2], Edges::Valid))).unwrap();
     let error = program.run(&[Array::new([1, 1, 0], Vec::<f32>::new()).unwrap()]).unwrap_err();
     assert_eq!(error.rule_id(), Some("conv.C4"));
@@ -137,8 +137,8 @@ fn sizes_are_expressions() {
 
 fn wrong(rule: &str, words: &[&str], of: impl Fn(&Tensor, &Tensor) -> Tensor) {
     let g = Graph::new("wrong");
-    let x = g.input("x", DType::F32, ("n", 3, "h", "w"));
-    let kernel = g.input("kernel", DType::F32, (16, 3, 5, 5));
+    let x = g.input("x", ElementType::F32, ("n", 3, "h", "w"));
+    let kernel = g.input("kernel", ElementType::F32, (16, 3, 5, 5));
     assert_error(&of(&x, &kernel), rule, words);
 }
 
@@ -170,7 +170,7 @@ fn errors_say_what_to_do() {
     wrong("conv.C3", &["dilation [1, 0]"], conv(Conv { dilation: vec![1, 0], ..same() }));
     wrong("conv.C3", &["a window of 0 elements"], |x, k| x.conv(k.slice(2, 5..), &Conv::default()));
     wrong("conv.C3", &["must have known sizes"], |x, _| x.conv(x, &Conv::default()));
-    wrong("promotion.C1", &["f32 and s32"], |x, k| x.conv(k.cast(DType::S32), &same()));
+    wrong("promotion.C1", &["f32 and s32"], |x, k| x.conv(k.cast(ElementType::S32), &same()));
     wrong("elementwise.C1", &["conv: needs numbers"], |x, k| {
         x.equal(x).conv(k.equal(k), &Conv::default())
     });
@@ -180,6 +180,6 @@ fn errors_say_what_to_do() {
     });
     wrong("conv.C3", &["a window of 0 elements"], |x, _| x.max_pool(&[0, 2], &Pool::default()));
     wrong("elementwise.C1", &["avg_pool: needs floats, found s32"], |x, _| {
-        x.cast(DType::S32).avg_pool(&[2, 2], &Pool::default())
+        x.cast(ElementType::S32).avg_pool(&[2, 2], &Pool::default())
     });
 }

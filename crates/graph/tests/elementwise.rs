@@ -11,7 +11,7 @@ use std::f64::consts::{PI, SQRT_2};
 
 use common::{array, call, cases, dtype, numbers};
 use helio::ir::types::{BF16, F16};
-use helio_graph::{Array, DType, Gelu, Graph, Tensor};
+use helio_graph::{Array, ElementType, Gelu, Graph, Tensor};
 use serde_json::Value;
 
 fn unary(op: &str, approximate: Option<&str>, x: &Tensor) -> Tensor {
@@ -57,8 +57,8 @@ fn binary(op: &str, x: &Tensor, y: &Tensor) -> Tensor {
         "div" => x.div(y),
         "floor_div" => x.floor_div(y),
         "mod" => x.modulo(y),
-        "max" => x.max(y),
-        "min" => x.min(y),
+        "max" => x.maximum(y),
+        "min" => x.minimum(y),
         "pow" => x.pow(y),
         "equal" => x.equal(y),
         "not_equal" => x.not_equal(y),
@@ -75,15 +75,15 @@ fn binary(op: &str, x: &Tensor, y: &Tensor) -> Tensor {
 /// one), `ours` and `recorded` the results.
 fn departure(
     op: &str,
-    of: DType,
+    of: ElementType,
     [x, y]: [f64; 2],
     ours: f64,
     recorded: f64,
 ) -> Option<&'static str> {
     let subnormal = |v: f64| {
         let least = match of {
-            DType::F64 => f64::MIN_POSITIVE,
-            DType::F32 | DType::BF16 => f64::from(f32::MIN_POSITIVE),
+            ElementType::F64 => f64::MIN_POSITIVE,
+            ElementType::F32 | ElementType::BF16 => f64::from(f32::MIN_POSITIVE),
             _ => return false,
         };
         // Intermediate results are flushed, too.
@@ -99,10 +99,10 @@ fn departure(
         "not_equal" if x.is_nan() || y.is_nan() => "not_equal is ordered",
         "exp" if x > 88.0 => "exp saturates",
         "silu" if x < -80.0 => "exp saturates",
-        "tanh" if of == DType::F16 || x.abs() > 3.0 => "tanh of narrow floats is wrong",
+        "tanh" if of == ElementType::F16 || x.abs() > 3.0 => "tanh of narrow floats is wrong",
         "gelu" | "silu" if x == f64::NEG_INFINITY => "gelu and silu of -inf are NaN",
         "gelu" if x < -2.0 => "gelu loses its digits for negative numbers",
-        "gelu" if of == DType::F16 && x < 1e-7 => "gelu rounds the least f16 twice",
+        "gelu" if of == ElementType::F16 && x < 1e-7 => "gelu rounds the least f16 twice",
         "pow" if x == f64::NEG_INFINITY => "pow of negative infinity is NaN",
         "pow" if (y * x.abs().ln()).abs() > 4.0 => "pow is wrong for large logarithms",
         "mod" if y.is_infinite() || x.is_infinite() => "mod of infinities",
@@ -215,23 +215,23 @@ fn reference(op: &str, approximate: Option<&str>, [x, y]: [f64; 2]) -> f64 {
 }
 
 /// The number rounded to a type, and the least number that it has.
-fn rounded(to: DType, v: f64) -> (f64, f64) {
+fn rounded(to: ElementType, v: f64) -> (f64, f64) {
     match to {
-        DType::F16 => (f64::from(F16::from_f64(v)), f64::powi(2.0, -24)),
-        DType::BF16 => (f64::from(BF16::from_f64(v)), f64::powi(2.0, -133)),
-        DType::F32 => (f64::from(v as f32), f64::powi(2.0, -149)),
+        ElementType::F16 => (f64::from(F16::from_f64(v)), f64::powi(2.0, -24)),
+        ElementType::BF16 => (f64::from(BF16::from_f64(v)), f64::powi(2.0, -133)),
+        ElementType::F32 => (f64::from(v as f32), f64::powi(2.0, -149)),
         _ => (v, f64::from_bits(1)),
     }
 }
 
 /// Whether two results of this type agree: the recorded ones are up to 5 units in the last place
 /// off, more for small results of differences.
-fn agree(of: DType, a: f64, b: f64) -> bool {
+fn agree(of: ElementType, a: f64, b: f64) -> bool {
     let tolerance = match of {
-        DType::F64 => 1e-10,
-        DType::F32 => 1e-6,
-        DType::F16 => 2e-3,
-        DType::BF16 => 1.6e-2,
+        ElementType::F64 => 1e-10,
+        ElementType::F32 => 1e-6,
+        ElementType::F16 => 2e-3,
+        ElementType::BF16 => 1.6e-2,
         _ => 0.0,
     };
     a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= tolerance * a.abs().max(b.abs())
@@ -252,7 +252,7 @@ impl Comparison {
     fn compare(
         &mut self,
         (op, approximate): (&str, Option<&str>),
-        [of, to]: [DType; 2],
+        [of, to]: [ElementType; 2],
         operands: [f64; 2],
         ours: f64,
         recorded: f64,
@@ -360,12 +360,12 @@ fn recorded_softmax() {
     for case in cases()["softmax"].as_array().expect("cases") {
         let sizes: Vec<usize> = serde_json::from_value(case["shape"].clone()).expect("sizes");
         let axis = case["axis"].as_i64().expect("an axis") as isize;
-        let x = array(DType::F32, &case["input"], Some(&sizes));
+        let x = array(ElementType::F32, &case["input"], Some(&sizes));
         let ours = call(&[&x], |x| match text(case, "op") {
             "softmax" => x[0].softmax(axis),
             _ => x[0].logsoftmax(axis),
         });
-        let recorded = array(DType::F32, &case["output"], Some(&sizes));
+        let recorded = array(ElementType::F32, &case["output"], Some(&sizes));
         let along = if axis == 0 { sizes[1..].iter().product() } else { 1 };
         let length = if axis == 0 { sizes[0] } else { *sizes.last().expect("a size") };
         let x: Vec<f64> = numbers(&x).collect();
@@ -378,7 +378,7 @@ fn recorded_softmax() {
             } else {
                 let near = (ours - recorded).abs() <= 2e-6 * recorded.abs().max(0.5);
                 assert!(
-                    near || agree(DType::F32, ours, recorded),
+                    near || agree(ElementType::F32, ours, recorded),
                     "{case} at {i}: {ours} {recorded}"
                 );
             }
@@ -419,7 +419,7 @@ fn what_failed_to_compile_is_refused_with_a_remedy() {
         }
         let error = g.error().unwrap_or_else(|| panic!("{op} of {of} is accepted"));
         assert_eq!(error.rule_id(), Some("elementwise.C1"), "{error}");
-        assert!(error.detail().contains("help: ") || of == DType::U8, "{error}");
+        assert!(error.detail().contains("help: ") || of == ElementType::U8, "{error}");
     }
 }
 

@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 
 use helio::Location;
 use helio_graph::{
-    Array, DType, Dim, Error, Gelu, Graph, Program, Replicas, Result, Tensor, TensorList, promote,
+    Array, Dim, ElementType, Error, Gelu, Graph, Program, Replicas, Result, Tensor, TensorList,
+    Tensors, promote,
 };
 
 /// The first error of a graph that `make` builds.
@@ -20,16 +21,16 @@ fn graph_error(make: impl FnOnce(&Graph)) -> Error {
 }
 
 fn floats(g: &Graph, name: &str, shape: impl Into<helio_graph::Shape>) -> Tensor {
-    g.input(name, DType::F32, shape)
+    g.input(name, ElementType::F32, shape)
 }
 
-fn zeros(dtype: DType, sizes: &[usize]) -> Array {
+fn zeros(dtype: ElementType, sizes: &[usize]) -> Array {
     Array::zeros(helio::ir::ArrayShape::new(dtype, sizes).unwrap()).unwrap()
 }
 
 /// The error of calling a program with arrays of these sizes.
 fn call_error(program: &Program, sizes: &[&[usize]]) -> Error {
-    let arguments: Vec<Array> = sizes.iter().map(|sizes| zeros(DType::F32, sizes)).collect();
+    let arguments: Vec<Array> = sizes.iter().map(|sizes| zeros(ElementType::F32, sizes)).collect();
     program.run(&arguments).expect_err("an error")
 }
 
@@ -42,11 +43,13 @@ fn batch_program() -> Result<Program> {
 /// A list that gives a tensor, and takes none.
 struct Forgetful(Tensor);
 
-impl TensorList for Forgetful {
+impl Tensors for Forgetful {
     fn tensors(&self) -> Vec<Tensor> {
         vec![self.0.clone()]
     }
+}
 
+impl TensorList for Forgetful {
     fn with_tensors(&self, _: &mut dyn FnMut() -> Tensor) -> Self {
         Forgetful(self.0.clone())
     }
@@ -71,28 +74,31 @@ fn messages() {
             .expect("memory");
     };
     for (a, b) in [
-        (DType::S32, DType::F32),
-        (DType::U32, DType::S32),
-        (DType::F16, DType::BF16),
-        (DType::S64, DType::F64),
-        (DType::S16, DType::F16),
-        (DType::Pred, DType::F8E8M0FNU),
-        (DType::F64, DType::C64),
+        (ElementType::S32, ElementType::F32),
+        (ElementType::U32, ElementType::S32),
+        (ElementType::F16, ElementType::BF16),
+        (ElementType::S64, ElementType::F64),
+        (ElementType::S16, ElementType::F16),
+        (ElementType::Pred, ElementType::F8E8M0FNU),
+        (ElementType::F64, ElementType::C64),
     ] {
         say(&format!("{a} and {b}"), promote(a, b).expect_err("an error"));
     }
     say(
         "promotion in an operation",
         graph_error(|g| {
-            drop(g.input("i", DType::S32, ("n",)) + floats(g, "x", ("n",)));
+            drop(g.input("i", ElementType::S32, ("n",)) + floats(g, "x", ("n",)));
         }),
     );
     say(
         "an integer beyond the exact range",
         graph_error(|g| drop(floats(g, "x", ()) + 16_777_217)),
     );
-    say("an integer that does not fit", graph_error(|g| drop(g.input("x", DType::U8, ()) - -1)));
-    say("a float beside integers", graph_error(|g| drop(g.input("x", DType::S32, ()) * 0.5)));
+    say(
+        "an integer that does not fit",
+        graph_error(|g| drop(g.input("x", ElementType::U8, ()) - -1)),
+    );
+    say("a float beside integers", graph_error(|g| drop(g.input("x", ElementType::S32, ()) * 0.5)));
     say(
         "a dimension beside floats",
         graph_error(|g| drop(floats(g, "x", ("n",)) * Dim::from("n"))),
@@ -128,24 +134,24 @@ fn messages() {
             drop(floats(g, "x", (2, 3)).broadcast_to((2, 4)));
         }),
     );
-    say("exp of integers", graph_error(|g| drop(g.input("x", DType::S32, ()).exp())));
+    say("exp of integers", graph_error(|g| drop(g.input("x", ElementType::S32, ()).exp())));
     say(
         "gelu of integers",
         graph_error(|g| {
-            drop(g.input("x", DType::S32, ()).gelu_with(Gelu::Quick));
+            drop(g.input("x", ElementType::S32, ()).gelu_with(Gelu::Quick));
         }),
     );
     say(
         "a sum of bools",
         graph_error(|g| {
-            let x = g.input("x", DType::Pred, ());
+            let x = g.input("x", ElementType::Pred, ());
             drop(&x + &x);
         }),
     );
     say(
         "logic on integers",
         graph_error(|g| {
-            let x = g.input("x", DType::S32, ());
+            let x = g.input("x", ElementType::S32, ());
             drop(x.logical_and(&x));
         }),
     );
@@ -178,7 +184,7 @@ fn messages() {
     say(
         "a state that changes its type",
         graph_error(|g| {
-            let start = g.input("x", DType::S32, ());
+            let start = g.input("x", ElementType::S32, ());
             drop(g.while_loop(start, |x| x.less(1), |x| x / 2));
         }),
     );
@@ -193,7 +199,7 @@ fn messages() {
         "branches that differ",
         graph_error(|g| {
             let (x, y) = (floats(g, "x", (2,)), floats(g, "y", (3,)));
-            drop(g.cond(&g.input("p", DType::Pred, ()), || x.clone(), || y.clone()));
+            drop(g.cond(&g.input("p", ElementType::Pred, ()), || x.clone(), || y.clone()));
         }),
     );
     say(
@@ -244,7 +250,7 @@ fn messages() {
     say(
         "integers without room",
         graph_error(|g| {
-            drop(g.random(1).integers(DType::S8, 0, 200, ("n",)));
+            drop(g.random(1).integers(ElementType::S8, 0, 200, ("n",)));
         }),
     );
     say(
@@ -258,7 +264,7 @@ fn messages() {
         "branches with other results",
         graph_error(|g| {
             let x = floats(g, "x", ());
-            let i = g.input("i", DType::S32, ());
+            let i = g.input("i", ElementType::S32, ());
             drop(g.switch(&i, &[&|| vec![x.clone()], &|| vec![]]));
         }),
     );
@@ -279,7 +285,7 @@ fn messages() {
     say("a call with another size", call_error(&program, &[&[2, 5], &[2, 1]]));
     say("a call with two sizes for one name", call_error(&program, &[&[2, 4], &[3, 1]]));
     say("a call with another type", {
-        let arguments = [zeros(DType::F64, &[2, 4]), zeros(DType::F32, &[2, 1])];
+        let arguments = [zeros(ElementType::F64, &[2, 4]), zeros(ElementType::F32, &[2, 1])];
         program.run(&arguments).expect_err("an error")
     });
     let g = Graph::new("halves");

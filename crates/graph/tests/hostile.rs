@@ -9,8 +9,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use helio::{Client, ClientOptions, Code, Location, RunOptions};
 use helio_graph::{
-    Array, Channels, Conv, DType, Dim, Edges, Error, Gelu, Graph, Mask, Pool, ProgramOptions, Scan,
-    Shape, Slice, Tensor, attention, concat, einsum, embedding, keep, stack, step,
+    Array, Channels, Conv, Dim, Edges, ElementType, Error, Gelu, Graph, Mask, Pool, ProgramOptions,
+    Scan, Shape, Slice, Tensor, attention, concat, einsum, embedding, keep, stack, step,
 };
 use oorandom::Rand32;
 
@@ -66,10 +66,16 @@ impl Caller {
         self.pick(&wild)
     }
 
-    fn dtype(&mut self) -> DType {
+    fn dtype(&mut self) -> ElementType {
         match self.below(3) {
-            0 => self.pick(DType::ALL),
-            _ => self.pick(&[DType::F32, DType::S32, DType::Pred, DType::S64, DType::BF16]),
+            0 => self.pick(ElementType::ALL),
+            _ => self.pick(&[
+                ElementType::F32,
+                ElementType::S32,
+                ElementType::Pred,
+                ElementType::S64,
+                ElementType::BF16,
+            ]),
         }
     }
 
@@ -118,7 +124,7 @@ impl Caller {
         self.tensors[number].clone()
     }
 
-    fn tensor_of(&mut self, dtype: DType) -> Tensor {
+    fn tensor_of(&mut self, dtype: ElementType) -> Tensor {
         let any = self.tensor();
         match self.below(8) {
             0 => any,
@@ -228,13 +234,13 @@ impl Caller {
             7 => x.atan2(y),
             8 => x.shift_left(a),
             9 => x.shift_right(y),
-            10 => x.max(self.dim()),
+            10 => x.maximum(self.dim()),
             11 => x.equal(self.array()),
             12 => x.less(y),
             13 => x.logical_and(y),
             14 => x.bitwise_xor(a),
             15 => x.cast(dtype),
-            16 => x.where_(&self.tensor_of(DType::Pred), self.float()),
+            16 => x.where_(&self.tensor_of(ElementType::Pred), self.float()),
             17 => x.exp(),
             18 => x.log1p(),
             19 => x.abs(),
@@ -246,7 +252,7 @@ impl Caller {
             25 => x.softmax(axis),
             26 => x.sum(&*self.axes()),
             27 => x.prod(keep(axis)),
-            28 => x.reduce_max(..),
+            28 => x.max(..),
             29 => x.any(&*self.axes()),
             30 => x.mean(&*self.axes()),
             31 => x.var(axis, self.number() as i32),
@@ -258,16 +264,16 @@ impl Caller {
             37 => return x.top_k(self.dim(), axis).into(),
             38 => x.cumsum_with(axis, Scan { reverse: true, exclusive: a > 0 }),
             39 => x.cummax(axis),
-            40 => x.scatter_add(self.tensor_of(DType::S32), y, axis),
+            40 => x.scatter_add(self.tensor_of(ElementType::S32), y, axis),
             41 => x.scatter_update(a, self.float(), axis),
-            42 => x.take(self.tensor_of(DType::S64), axis),
+            42 => x.take(self.tensor_of(ElementType::S64), axis),
             43 => x.take_or(self.array(), axis, a),
-            44 => x.take_along_axis(self.tensor_of(DType::S8), axis),
-            45 => x.gather_nd(self.tensor_of(DType::S32)),
+            44 => x.take_along_axis(self.tensor_of(ElementType::S8), axis),
+            45 => x.gather_nd(self.tensor_of(ElementType::S32)),
             46 => x.one_hot(self.dim(), dtype),
             47 => {
                 let starts: Vec<Tensor> =
-                    self.tensors().iter().map(|x| x.cast(DType::S32)).collect();
+                    self.tensors().iter().map(|x| x.cast(ElementType::S32)).collect();
                 x.dynamic_slice(&starts, self.shape())
             }
             48 => x.dynamic_update_slice_in_dim(y, a, axis),
@@ -304,7 +310,7 @@ impl Caller {
             72 => x.max_pool(&self.sizes(), &self.pool()),
             73 => x.avg_pool(&self.sizes(), &self.pool()),
             74 => x.layer_norm(axis, self.float()),
-            75 => x.cross_entropy(&self.tensor_of(DType::S32)),
+            75 => x.cross_entropy(&self.tensor_of(ElementType::S32)),
             76 => attention(&x, &y, &self.tensor(), &Mask::Causal),
             77 => x.matmul(y),
             78 => x.tensordot(y, &self.axes(), &self.axes()),
@@ -343,7 +349,9 @@ impl Caller {
             8 => g.constant(self.array()),
             9 => g.random(a as u64).normal(dtype, self.shape()),
             10 => g.random(1).integers(dtype, a, self.number(), self.shape()),
-            11 => g.random_from(&self.tensor_of(DType::U64)).bernoulli(self.float(), self.shape()),
+            11 => g
+                .random_from(&self.tensor_of(ElementType::U64))
+                .bernoulli(self.float(), self.shape()),
             12 => {
                 let (start, end, state) = (self.dim(), self.number(), self.tensor());
                 g.for_loop(start, end, state, |i, x| {
@@ -352,7 +360,7 @@ impl Caller {
                 })
             }
             13 => {
-                let (p, x, y) = (self.tensor_of(DType::Pred), self.tensor(), self.tensor());
+                let (p, x, y) = (self.tensor_of(ElementType::Pred), self.tensor(), self.tensor());
                 g.cond(&p, || x.clone(), || self.inside(y))
             }
             14 => {
@@ -378,9 +386,9 @@ fn ensure_told(error: &Error, what: &dyn std::fmt::Display) {
 fn attempt(seed: u64, client: &Client) -> [usize; 2] {
     let g = Graph::new("hostile");
     let mut caller = Caller { rng: Rand32::new(seed), g: g.clone(), tensors: Vec::new(), depth: 0 };
-    caller.tensors.push(g.input("x", DType::F32, ("n", 3)));
-    caller.tensors.push(g.input("i", DType::S32, ("m",)));
-    caller.tensors.push(g.input("p", DType::Pred, ()));
+    caller.tensors.push(g.input("x", ElementType::F32, ("n", 3)));
+    caller.tensors.push(g.input("i", ElementType::S32, ("m",)));
+    caller.tensors.push(g.input("p", ElementType::Pred, ()));
     for _ in 0..1 + caller.below(8) {
         caller.call();
         if g.error().is_some() {

@@ -2,7 +2,7 @@
 
 mod reference;
 
-use helio_graph::{Array, DType, Graph, Tensor, concat, embedding};
+use helio_graph::{Array, ElementType, Graph, Tensor, concat, embedding};
 use reference::{Cases, assert_error};
 
 fn cases() -> Cases {
@@ -25,7 +25,7 @@ fn take_reads_along_an_axis() {
     for dtype in ["pred", "s8", "u16", "f16", "bf16", "f64", "c64", "f8e4m3fn"] {
         cases.check(&format!("types_{dtype}"), "n 3; 2", |g, x| {
             let (x, places) = (&x[0], &x[1]);
-            let zeros = g.zeros(DType::S32, (1, 3));
+            let zeros = g.zeros(ElementType::S32, (1, 3));
             let along = x.take_along_axis(concat(&[&zeros, &zeros], 0), 0);
             (x.take(places, 0), x.take(places, 0).take(2, 1).expand_dims(1), along)
         });
@@ -39,7 +39,7 @@ fn other_gathers() {
     cases.check("take_along_broadcast", "n 3; 1 3", |_, x| x[0].take_along_axis(&x[1], -1));
     cases.check("gather_nd", "n 3 2; 3 2", |_, x| x[0].gather_nd(&x[1]));
     cases.check("gather_nd_all", "n 3; 2 1 2", |_, x| x[0].gather_nd(&x[1]));
-    cases.check("one_hot", "n 1", |_, x| x[0].one_hot(3, DType::F32));
+    cases.check("one_hot", "n 1", |_, x| x[0].one_hot(3, ElementType::F32));
 }
 
 #[test]
@@ -78,8 +78,8 @@ fn boxes_at_run_time() {
 #[test]
 fn reading_from_nothing_is_an_error() {
     let g = Graph::new("nothing");
-    let x = g.input("x", DType::F32, ("n",));
-    let i = g.input("i", DType::S32, ("m",));
+    let x = g.input("x", ElementType::F32, ("n",));
+    let i = g.input("i", ElementType::S32, ("m",));
     let program = g.compile((x.take(&i, 0), x.take_along_axis(&i, 0))).unwrap();
     let call = |n: usize, m: usize| {
         program.run(&[
@@ -96,14 +96,16 @@ fn reading_from_nothing_is_an_error() {
 
 fn wrong(rule: &str, words: &[&str], of: impl Fn(&Tensor, &Tensor) -> Tensor) {
     let g = Graph::new("wrong");
-    let x = g.input("x", DType::F32, ("n", 4, 3));
-    let i = g.input("i", DType::S32, ("n", 4));
+    let x = g.input("x", ElementType::F32, ("n", 4, 3));
+    let i = g.input("i", ElementType::S32, ("n", 4));
     assert_error(&of(&x, &i), rule, words);
 }
 
 #[test]
 fn errors_say_what_to_do() {
-    wrong("index.C1", &["needs integers, found f32", ".cast(DType::S32)"], |x, _| x.take(x, 0));
+    wrong("index.C1", &["needs integers, found f32", ".cast(ElementType::S32)"], |x, _| {
+        x.take(x, 0)
+    });
     wrong("index.C1", &["found pred", "where_"], |x, _| x.take(x.equal(x), 0));
     wrong("promotion.C2", &["the float"], |x, _| x.take(0.5, 0));
     wrong("shape.C1", &["axis 3 of [n, 4, 3]"], |x, i| x.take(i, 3));
@@ -115,15 +117,15 @@ fn errors_say_what_to_do() {
     wrong("index.C4", &["s32[n, 4] must have a size of at most 3"], |x, i| x.gather_nd(i));
     wrong("index.C4", &["s32[4, n]"], |x, i| x.gather_nd(i.t()));
     wrong("embedding.C1", &["must be a matrix, is f32[n, 4, 3]"], |x, i| embedding(x, i));
-    wrong("index.C1", &["one_hot"], |x, _| x.one_hot(3, DType::F32));
+    wrong("index.C1", &["one_hot"], |x, _| x.one_hot(3, ElementType::F32));
     wrong("broadcast.C2", &["[5] does not broadcast to [n, 4, n, 4]"], |x, i| {
-        x.scatter_add(i, x.graph().ones(DType::F32, [5]), -1)
+        x.scatter_add(i, x.graph().ones(ElementType::F32, [5]), -1)
     });
     wrong("elementwise.C1", &["scatter_max: needs"], |x, i| {
-        x.cast(DType::C64).scatter_max(i, 1, 0)
+        x.cast(ElementType::C64).scatter_max(i, 1, 0)
     });
     wrong("promotion.C1", &["f32 and s32"], |x, i| x.scatter_add(i, i, 0));
-    let zero = |x: &Tensor| x.graph().zeros(DType::S32, ());
+    let zero = |x: &Tensor| x.graph().zeros(ElementType::S32, ());
     wrong("dynamic_slice.C1", &["1 starts for f32[n, 4, 3]"], |x, _| {
         x.dynamic_slice(&[zero(x)], (1, 1, 1))
     });

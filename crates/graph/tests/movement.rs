@@ -2,7 +2,7 @@
 
 mod reference;
 
-use helio_graph::{Array, DType, Dim, Graph, Slice, Tensor, concat, stack, step};
+use helio_graph::{Array, Dim, ElementType, Graph, Slice, Tensor, concat, stack, step};
 use reference::{Cases, assert_error};
 
 fn cases() -> Cases {
@@ -24,7 +24,7 @@ fn other_shapes() {
     cases.check("expand_dims", "n 3", |_, x| [0, 1, -1].map(|axis| x[0].expand_dims(axis)));
     cases.check("flip", "n 3", |_, x| (x[0].flip(0), x[0].flip([0, 1]), x[0].flip(..)));
     let g = Graph::new("same_count");
-    let x = g.input("x", DType::F32, (&n * 6,));
+    let x = g.input("x", ElementType::F32, (&n * 6,));
     let shape = x.reshape(((&n * 2), 3)).reshape((3, "n", 2)).shape().unwrap();
     assert_eq!(shape.to_string(), "[3, n, 2]");
     assert_eq!(x.reshape((-1, "n")).shape().unwrap().to_string(), "[6, n]");
@@ -82,7 +82,7 @@ fn static_ranges_are_clamped() {
             [1, 2, -1, -3].map(|by| x[0].slice(0, step(&range, by)))
         });
         let mut slices: Vec<Tensor> = slices.collect();
-        let lengths = slices.iter().map(|x| g.dim(x.dim(0).unwrap()).cast(DType::S32));
+        let lengths = slices.iter().map(|x| g.dim(x.dim(0).unwrap()).cast(ElementType::S32));
         let lengths = stack(&lengths.collect::<Vec<_>>(), 0);
         slices.push(lengths);
         concat(&slices, 0)
@@ -108,7 +108,7 @@ fn symbolic_ranges_are_promises() {
         (x[0].slice(0, ..&n - 3), x[0].slice(0, &n / 2..), x[0].slice(0, &n / 2))
     });
     let g = Graph::new("front");
-    let x = g.input("x", DType::F32, ("n",));
+    let x = g.input("x", ElementType::F32, ("n",));
     let program = g.compile((x.slice(0, 1..4), x.slice(0, ..-2))).unwrap();
     let call = |size| program.run(&[Array::new([size], vec![0f32; size]).unwrap()]);
     assert!(call(4).is_ok());
@@ -135,7 +135,7 @@ fn pieces() {
     cases.check("split", "n 6", |_, x| x[0].split::<3>(1));
     cases.check("split_symbolic", "", |_, x| x[0].split::<2>(0));
     let g = Graph::new("halves");
-    let x = g.input("x", DType::F32, (2 * Dim::from("n"),));
+    let x = g.input("x", ElementType::F32, (2 * Dim::from("n"),));
     let [low, high] = x.split(0);
     assert_eq!(low.shape().unwrap(), ("n",).into());
     let program = g.compile(low - high).unwrap();
@@ -165,7 +165,7 @@ fn larger_tensors() {
     });
     let g = Graph::new("to_a_length");
     let [n, m] = ["n", "m"].map(Dim::from);
-    let (x, y) = (g.input("x", DType::S32, (&n,)), g.input("y", DType::S32, (&m,)));
+    let (x, y) = (g.input("x", ElementType::S32, (&n,)), g.input("y", ElementType::S32, (&m,)));
     let program = g.compile(x.pad([(0, &m - &n)], 7) + y).unwrap();
     let array = |values: &[i32]| Array::new([values.len()], values.to_vec()).unwrap();
     let results = program.run(&[array(&[1, 2]), array(&[10, 20, 30])]).unwrap();
@@ -192,18 +192,18 @@ fn tensors_from_nothing() {
     cases().check("creation", "n", |g, x| {
         let n = x[0].dim(0).unwrap();
         let numbers = vec![
-            g.zeros(DType::S8, (&n, 2)),
-            g.ones(DType::C64, (&n,)),
-            g.full(DType::F16, (2, &n), 2.5),
-            g.full(DType::Pred, (&n,), true),
+            g.zeros(ElementType::S8, (&n, 2)),
+            g.ones(ElementType::C64, (&n,)),
+            g.full(ElementType::F16, (2, &n), 2.5),
+            g.full(ElementType::Pred, (&n,), true),
         ];
         let ranges = vec![
-            g.arange(DType::BF16, &n),
-            g.arange_by(DType::S64, 2, &n + 5, 3),
-            g.arange_by(DType::F32, &n + 1, -2, -2),
-            g.linspace(DType::F32, -1.0, 2.5, &n),
-            g.eye(DType::U8, &n),
-            g.iota(DType::S32, (2, &n), 1),
+            g.arange(ElementType::BF16, &n),
+            g.arange_by(ElementType::S64, 2, &n + 5, 3),
+            g.arange_by(ElementType::F32, &n + 1, -2, -2),
+            g.linspace(ElementType::F32, -1.0, 2.5, &n),
+            g.eye(ElementType::U8, &n),
+            g.iota(ElementType::S32, (2, &n), 1),
         ];
         [numbers, ranges]
     });
@@ -211,7 +211,7 @@ fn tensors_from_nothing() {
 
 fn wrong(rule: &str, words: &[&str], of: impl Fn(&Tensor) -> Tensor) {
     let g = Graph::new("wrong");
-    let x = g.input("x", DType::F32, ("n", 4, 3));
+    let x = g.input("x", ElementType::F32, ("n", 4, 3));
     assert_error(&of(&x), rule, words);
 }
 
@@ -247,12 +247,12 @@ fn errors_say_what_to_do() {
     wrong("concat.C2", &["[n, 4, 3] and [4, 3]", "stack"], |x| concat(&[x, &x.slice(0, 0)], 0));
     wrong("concat.C2", &["along axis 2", "rebind"], |x| concat(&[x, &x.slice(0, ..2)], -1));
     wrong("stack.C1", &["[n, 4, 3] and [n, 4, 2]"], |x| stack(&[x, &x.slice(2, 1..)], 0));
-    wrong("promotion.C1", &["f32 and s32"], |x| concat(&[x, &x.cast(DType::S32)], 0));
+    wrong("promotion.C1", &["f32 and s32"], |x| concat(&[x, &x.cast(ElementType::S32)], 0));
     wrong("concat.C1", &["no tensors"], |_| concat(&[] as &[Tensor], 0));
     wrong("pad.C1", &["padding for 1 axes of [n, 4, 3]"], |x| x.pad([(1, 1)], 0));
     wrong("pad.C2", &["must be a scalar, is [4, 3]"], |x| x.pad([(1, 1); 3], x.slice(0, 0)));
     wrong("promotion.C2", &["the integer"], |x| {
-        x.cast(DType::S8).pad([(0, 0), (1, 1), (0, 0)], 300)
+        x.cast(ElementType::S8).pad([(0, 0), (1, 1), (0, 0)], 300)
     });
     wrong("pad.C4", &["-1 elements are to be added", "crop"], |x| x.pad_edge([(-1, 0); 3]));
     wrong("pad.C4", &["4 elements need 5 in the axis, which has 4"], |x| {
@@ -260,19 +260,19 @@ fn errors_say_what_to_do() {
     });
     wrong("diagonal.C1", &["[4] has no matrices"], |x| x.slice_axes((0, .., 0)).tril(0));
     wrong("diagonal.C2", &["the lesser of 4 and n"], |x| x.slice(2, 0).t().diagonal(0));
-    wrong("promotion.C2", &["the float"], |x| x.graph().full(DType::S32, [2], 0.5));
-    wrong("promotion.C1", &["f32 and s32"], |x| x.graph().full(DType::S32, [2], x));
-    wrong("arange.C1", &["a step of 0"], |x| x.graph().arange_by(DType::S32, 0, 5, 0));
+    wrong("promotion.C2", &["the float"], |x| x.graph().full(ElementType::S32, [2], 0.5));
+    wrong("promotion.C1", &["f32 and s32"], |x| x.graph().full(ElementType::S32, [2], x));
+    wrong("arange.C1", &["a step of 0"], |x| x.graph().arange_by(ElementType::S32, 0, 5, 0));
     wrong("elementwise.C1", &["linspace: needs floats"], |x| {
-        x.graph().linspace(DType::S32, 0.0, 1.0, 5)
+        x.graph().linspace(ElementType::S32, 0.0, 1.0, 5)
     });
-    wrong("elementwise.C1", &["iota"], |x| x.graph().iota(DType::Pred, [3], 0));
+    wrong("elementwise.C1", &["iota"], |x| x.graph().iota(ElementType::Pred, [3], 0));
 }
 
 #[test]
 fn without_tensors_the_error_reaches_the_program() {
     let g = Graph::new("g");
-    let x = g.input("x", DType::F32, [2]);
+    let x = g.input("x", ElementType::F32, [2]);
     let error = g.compile(x + concat(&[] as &[Tensor], 0)).unwrap_err();
     assert_eq!(error.rule_id(), Some("concat.C1"));
     let error = g.compile(stack(&[] as &[Tensor], 0)).unwrap_err();

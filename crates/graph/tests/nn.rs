@@ -2,7 +2,7 @@
 
 mod reference;
 
-use helio_graph::{Array, DType, Graph, Mask, Result, attention};
+use helio_graph::{Array, ElementType, Graph, Mask, Result, attention};
 use reference::{Cases, assert_error};
 
 fn cases() -> Cases {
@@ -37,8 +37,8 @@ fn norms() {
 fn cross_entropies() {
     cases().check("cross_entropy", "n 5; n", |_, x| x[0].cross_entropy(&x[1]));
     let g = Graph::new("wrong");
-    let x = g.input("x", DType::F32, ("n", 5));
-    let wrong = x.cross_entropy(&g.input("labels", DType::S32, ("n", 1)));
+    let x = g.input("x", ElementType::F32, ("n", 5));
+    let wrong = x.cross_entropy(&g.input("labels", ElementType::S32, ("n", 1)));
     assert_error(&wrong, "cross_entropy.C1", &["integers of shape [n]", "s32[n, 1]"]);
 }
 
@@ -46,7 +46,7 @@ fn cross_entropies() {
 fn dropout_keeps_the_mean() -> Result<()> {
     const N: usize = 40_000;
     let g = Graph::new("dropout");
-    let x = g.ones(DType::F32, [N]);
+    let x = g.ones(ElementType::F32, [N]);
     let dropped = x.dropout(0.2, &g.random(5));
     let result = g.compile(dropped)?.run(&[] as &[Array])?.remove(0);
     let values = result.as_slice::<f32>().expect("f32");
@@ -55,7 +55,7 @@ fn dropout_keeps_the_mean() -> Result<()> {
     assert!((zeros - 0.2).abs() < 0.012, "{zeros}");
     let g = Graph::new("wrong");
     let random = g.random(0);
-    let wrong = g.input("x", DType::F32, ("n",)).dropout(1.0, &random);
+    let wrong = g.input("x", ElementType::F32, ("n",)).dropout(1.0, &random);
     assert_error(&wrong, "dropout.C1", &["less than 1"]);
     Ok(())
 }

@@ -3,7 +3,7 @@
 
 mod reference;
 
-use helio_graph::{Array, DType, Graph, Scan, Tensor, keep};
+use helio_graph::{Array, ElementType, Graph, Scan, Tensor, keep};
 use reference::{Cases, assert_error};
 
 fn cases() -> Cases {
@@ -97,7 +97,7 @@ fn statistics() {
 #[test]
 fn what_is_empty_has_no_greatest() {
     let g = Graph::new("nothing");
-    let x = g.input("x", DType::F32, ("n", 0));
+    let x = g.input("x", ElementType::F32, ("n", 0));
     let program = g.compile(x.argmax(0)).unwrap();
     let call = |n: usize| program.run(&[Array::new([n, 0], Vec::<f32>::new()).unwrap()]);
     assert_eq!(call(2).unwrap()[0].dims(), [0]);
@@ -108,7 +108,7 @@ fn what_is_empty_has_no_greatest() {
 
 fn wrong(rule: &str, words: &[&str], of: impl Fn(&Tensor) -> Tensor) {
     let g = Graph::new("wrong");
-    let x = g.input("x", DType::F32, ("n", 4));
+    let x = g.input("x", ElementType::F32, ("n", 4));
     assert_error(&of(&x), rule, words);
 }
 
@@ -116,19 +116,19 @@ fn wrong(rule: &str, words: &[&str], of: impl Fn(&Tensor) -> Tensor) {
 fn errors_say_what_to_do() {
     wrong("shape.C1", &["axis 2 of [n, 4]"], |x| x.sort(2));
     wrong("shape.C1", &["axis 0 of a scalar"], |x| x.sum(..).argsort(0));
-    wrong("elementwise.C1", &["sort: needs", "c64"], |x| x.cast(DType::C64).sort(0));
-    wrong("elementwise.C1", &["argmax: needs", "c64"], |x| x.cast(DType::C64).argmax(0));
+    wrong("elementwise.C1", &["sort: needs", "c64"], |x| x.cast(ElementType::C64).sort(0));
+    wrong("elementwise.C1", &["argmax: needs", "c64"], |x| x.cast(ElementType::C64).argmax(0));
     wrong("argmax.C1", &["without elements"], |x| x.slice(1, 4..).argmin(1));
     wrong("top_k.C1", &["5 elements of an axis that has 4"], |x| x.top_k(5, 1)[0].clone());
     wrong("dim.C1", &["cannot be -1"], |x| x.top_k(-1, 0)[1].clone());
     wrong("elementwise.C1", &["cumsum: needs numbers, found pred", "cast"], |x| {
         x.equal(x).cumsum(0)
     });
-    wrong("elementwise.C1", &["cummax: needs"], |x| x.cast(DType::C64).cummax(0));
+    wrong("elementwise.C1", &["cummax: needs"], |x| x.cast(ElementType::C64).cummax(0));
     wrong("elementwise.C1", &["logsumexp: needs floats, found s32"], |x| {
-        x.cast(DType::S32).logsumexp(0)
+        x.cast(ElementType::S32).logsumexp(0)
     });
-    wrong("elementwise.C1", &["norm: needs floats"], |x| x.cast(DType::S32).norm(0));
-    wrong("elementwise.C1", &["median: needs"], |x| x.cast(DType::C64).median(0));
+    wrong("elementwise.C1", &["norm: needs floats"], |x| x.cast(ElementType::S32).norm(0));
+    wrong("elementwise.C1", &["median: needs"], |x| x.cast(ElementType::C64).median(0));
     wrong("slice.C2", &["of a dimension that is 0"], |x| x.slice(1, 4..).median(1));
 }

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use helio::{Code, Location};
-use helio_graph::{Array, DType, Error, Graph, Shape, Tensor, TensorList, stack};
+use helio_graph::{Array, ElementType, Error, Graph, Shape, Tensor, TensorList, Tensors, stack};
 use operations::{OPERATIONS, Operands};
 
 fn is_here(file: &str) -> bool {
@@ -66,7 +66,7 @@ fn every_operation_refuses_tensors_of_other_graphs_and_of_bodies() {
                                     x.slice_axes(Vec::new()).reshape(x.shape().expect("a shape"))
                                 };
                                 let plus = |x: &Tensor| match x.dtype() {
-                                    Ok(DType::Pred) => x.logical_not(),
+                                    Ok(ElementType::Pred) => x.logical_not(),
                                     _ => copy(x) + 1,
                                 };
                                 *leaked.borrow_mut() = Some(good.with(plus));
@@ -112,19 +112,19 @@ fn every_operation_refuses_tensors_of_other_graphs_and_of_bodies() {
 #[test]
 fn what_is_made_of_nothing_is_refused_where_it_is_asked_for() {
     let makers: [fn(&Graph) -> Tensor; 13] = [
-        |g| g.zeros(DType::F32, (-1,)),
-        |g| g.zeros(DType::F8E8M0FNU, ()),
-        |g| g.ones(DType::F32, ("1n",)),
-        |g| g.full(DType::F32, (-1,), 0),
-        |g| g.full(DType::S32, (), 0.5),
-        |g| g.iota(DType::F32, (2,), 1),
-        |g| g.arange(DType::F32, -1),
-        |g| g.arange_by(DType::F32, 0, 5, 0),
-        |g| g.linspace(DType::S32, 0.0, 1.0, 3),
-        |g| g.eye(DType::F32, -1),
+        |g| g.zeros(ElementType::F32, (-1,)),
+        |g| g.zeros(ElementType::F8E8M0FNU, ()),
+        |g| g.ones(ElementType::F32, ("1n",)),
+        |g| g.full(ElementType::F32, (-1,), 0),
+        |g| g.full(ElementType::S32, (), 0.5),
+        |g| g.iota(ElementType::F32, (2,), 1),
+        |g| g.arange(ElementType::F32, -1),
+        |g| g.arange_by(ElementType::F32, 0, 5, 0),
+        |g| g.linspace(ElementType::S32, 0.0, 1.0, 3),
+        |g| g.eye(ElementType::F32, -1),
         |g| g.dim(""),
-        |g| g.input("x", DType::F32, (-1,)),
-        |g| g.random(1).bits(DType::F32, ()),
+        |g| g.input("x", ElementType::F32, (-1,)),
+        |g| g.random(1).bits(ElementType::F32, ()),
     ];
     for (number, make) in makers.iter().enumerate() {
         let g = Graph::new("nothing");
@@ -132,7 +132,7 @@ fn what_is_made_of_nothing_is_refused_where_it_is_asked_for() {
         ensure_here(&g.error().expect("an error"), &number);
         // What comes too late to be checked when it is said is told by the program.
         let g = Graph::new("nothing");
-        let unknown = g.zeros(DType::F32, ("n",));
+        let unknown = g.zeros(ElementType::F32, ("n",));
         let error = g.compile(unknown).expect_err("nothing says what n is");
         ensure_here(&error, &"an unknown name");
     }
@@ -156,11 +156,11 @@ fn errors_of_sizes_have_the_place_of_the_call() {
     for name in too_large {
         let g = Graph::new("huge");
         let n = 1usize << 40;
-        let x = g.input("x", DType::F32, (n,));
+        let x = g.input("x", ElementType::F32, (n,));
         let made = match name {
-            "zeros" => g.zeros(DType::F32, (n, n)),
-            "ones" => g.ones(DType::F32, (n, n)),
-            "eye" => g.eye(DType::F32, n),
+            "zeros" => g.zeros(ElementType::F32, (n, n)),
+            "ones" => g.ones(ElementType::F32, (n, n)),
+            "eye" => g.eye(ElementType::F32, n),
             "tile" => x.tile((n, 1)),
             _ => x.outer(&x),
         };
@@ -169,11 +169,11 @@ fn errors_of_sizes_have_the_place_of_the_call() {
     }
     // Found in a call, in a body.
     let g = Graph::new("negative");
-    let x = g.input("x", DType::F32, ("n",));
-    let start = g.zeros(DType::F32, ());
+    let x = g.input("x", ElementType::F32, ("n",));
+    let start = g.zeros(ElementType::F32, ());
     let y = g.for_loop(0, 3, start, |_, sum| {
         sum + x.slice(0, ..-5).sum(0)
-            + g.zeros(DType::F32, (helio_graph::Dim::from("n") - 7,)).sum(0)
+            + g.zeros(ElementType::F32, (helio_graph::Dim::from("n") - 7,)).sum(0)
     });
     let program = g.compile(y).expect("a program");
     let short = Array::new([2], vec![0f32; 2]).expect("an array");
@@ -189,7 +189,7 @@ const LEAKS: &[(&str, Leak)] = &[
         g.while_loop(x.clone(), |x| (keep(&x), x.less(1.0)).1, |x| x + 1.0);
     }),
     ("a condition's result", |g, x, out| {
-        let keep = |x: Tensor| (out.replace(Some(x.cast(DType::F32))), x).1;
+        let keep = |x: Tensor| (out.replace(Some(x.cast(ElementType::F32))), x).1;
         g.while_loop(x.clone(), |x| keep(x.less(1.0)), |x| x + 1.0);
     }),
     ("a body's parameter", |g, x, out| {
@@ -201,7 +201,7 @@ const LEAKS: &[(&str, Leak)] = &[
         g.while_loop(x.clone(), |x| x.less(1.0), |x| keep(x + 1.0));
     }),
     ("an index", |g, x, out| {
-        g.for_loop(0, 3, x.clone(), |i, x| (out.replace(Some(i.cast(DType::F32))), x).1);
+        g.for_loop(0, 3, x.clone(), |i, x| (out.replace(Some(i.cast(ElementType::F32))), x).1);
     }),
     ("an index itself", |g, x, out| {
         g.for_loop(0, 3, x.clone(), |i, x| (out.replace(Some(i.clone())), x).1);
@@ -216,7 +216,7 @@ const LEAKS: &[(&str, Leak)] = &[
     }),
     ("a switch", |g, x, out| {
         let keep = |x: Tensor| (out.replace(Some(x.clone())), x).1;
-        g.switch(&x.cast(DType::S32), &[&|| vec![keep(x.exp())], &|| vec![x.clone()]]);
+        g.switch(&x.cast(ElementType::S32), &[&|| vec![keep(x.exp())], &|| vec![x.clone()]]);
     }),
     ("a body in a body", |g, x, out| {
         let keep = |x: Tensor| (out.replace(Some(x.clone())), x).1;
@@ -238,16 +238,16 @@ type Use = fn(&Graph, &Tensor, &Tensor) -> Vec<Tensor>;
 
 const USES: &[(&str, Use)] = &[
     ("compiled", |_, _, leaked| vec![leaked.clone()]),
-    ("on the left", |_, x, leaked| vec![leaked + &x.cast(DType::F32)]),
-    ("on the right", |_, x, leaked| vec![x + leaked.cast(DType::F32)]),
-    ("converted to its own type", |_, _, leaked| vec![leaked.cast(DType::F32)]),
+    ("on the left", |_, x, leaked| vec![leaked + &x.cast(ElementType::F32)]),
+    ("on the right", |_, x, leaked| vec![x + leaked.cast(ElementType::F32)]),
+    ("converted to its own type", |_, _, leaked| vec![leaked.cast(ElementType::F32)]),
     ("a state", |g, _, leaked| vec![g.while_loop(leaked.clone(), |x| x.less(1), |x| x + 1)]),
     ("in a condition", |g, x, leaked| {
         vec![g.while_loop(x.clone(), |_| leaked.less(1), |x| x + 1.0)]
     }),
     ("a body's result", |g, x, leaked| vec![g.for_loop(0, 2, x.clone(), |_, _| leaked.clone())]),
     ("in a body", |g, x, leaked| {
-        vec![g.for_loop(0, 2, x.clone(), |_, x| x + leaked.cast(DType::F32))]
+        vec![g.for_loop(0, 2, x.clone(), |_, x| x + leaked.cast(ElementType::F32))]
     }),
     ("where a loop ends", |g, x, leaked| {
         vec![g.for_loop(0, leaked.clone(), x.clone(), |_, x| x + 1.0)]
@@ -268,7 +268,7 @@ const USES: &[(&str, Use)] = &[
     ("by the standard library", |_, _, leaked| [leaked.clone()].iter().map(Tensor::relu).collect()),
     ("in a body in a body", |g, x, leaked| {
         vec![g.for_loop(0, 2, x.clone(), |_, x| {
-            g.cond(&x.less(1.0), || &x + leaked.cast(DType::F32), || x.clone())
+            g.cond(&x.less(1.0), || &x + leaked.cast(ElementType::F32), || x.clone())
         })]
     }),
 ];
@@ -279,7 +279,7 @@ fn what_leaks_out_of_a_body_is_an_error_wherever_it_is_used() {
         for (which, use_it) in USES {
             for other in [false, true] {
                 let g = Graph::new("leaky");
-                let x = g.input("x", DType::F32, ());
+                let x = g.input("x", ElementType::F32, ());
                 let out = RefCell::new(None);
                 leak(&g, &x, &out);
                 assert_eq!(g.error().map(|e| e.to_string()), None, "{how}");
@@ -287,7 +287,7 @@ fn what_leaks_out_of_a_body_is_an_error_wherever_it_is_used() {
                 let another = Graph::new("another");
                 let (g, x, rule) = match other {
                     false => (g, x, "graph.C5"),
-                    true => (another.clone(), another.input("x", DType::F32, ()), "graph.C4"),
+                    true => (another.clone(), another.input("x", ElementType::F32, ()), "graph.C4"),
                 };
                 let made = use_it(&g, &x, &leaked);
                 // What was made of it in its own graph alone is an error of that.
@@ -307,7 +307,7 @@ fn what_leaks_out_of_a_body_is_an_error_wherever_it_is_used() {
 #[test]
 fn a_program_is_not_made_of_what_a_body_has() {
     let g = Graph::new("early");
-    let x = g.input("x", DType::F32, ());
+    let x = g.input("x", ElementType::F32, ());
     let said = RefCell::new(None);
     let y = g.for_loop(0, 3, x.clone(), |_, y| {
         said.replace(g.compile(&y * 2.0).err());
@@ -325,9 +325,9 @@ fn a_program_is_not_made_of_what_a_body_has() {
 fn a_generator_does_not_outlive_the_body_that_used_it() {
     let g = Graph::new("noise");
     let random = g.random(1);
-    let x = g.input("x", DType::F32, ());
-    let y = g.for_loop(0, 3, x, |_, x| x + random.uniform(DType::F32, ()));
-    let error = g.compile(y + random.uniform(DType::F32, ())).expect_err("an error");
+    let x = g.input("x", ElementType::F32, ());
+    let y = g.for_loop(0, 3, x, |_, x| x + random.uniform(ElementType::F32, ()));
+    let error = g.compile(y + random.uniform(ElementType::F32, ())).expect_err("an error");
     ensure_here(&error, &"a generator");
     assert_eq!(error.rule_id(), Some("graph.C5"));
     assert!(error.detail().starts_with("the state of the generator"), "{error}");
@@ -341,12 +341,14 @@ struct Odd {
     panics: bool,
 }
 
-impl TensorList for Odd {
+impl Tensors for Odd {
     fn tensors(&self) -> Vec<Tensor> {
         assert!(!self.panics, "on purpose");
         self.given.clone()
     }
+}
 
+impl TensorList for Odd {
     fn with_tensors(&self, next: &mut dyn FnMut() -> Tensor) -> Self {
         let given = (0..self.taken).map(|_| next()).collect();
         Odd { given, ..self.clone() }
@@ -357,7 +359,7 @@ impl TensorList for Odd {
 fn lists_must_take_what_they_give() {
     for (count, taken) in [(1, 0), (1, 2), (0, 1), (2, 1)] {
         let g = Graph::new("odd");
-        let x = g.input("x", DType::F32, ());
+        let x = g.input("x", ElementType::F32, ());
         let odd = Odd { given: vec![x.clone(); count], taken, panics: false };
         let looped = count % 2 == 0;
         let state = match looped {
@@ -379,7 +381,7 @@ fn a_panic_of_the_users_leaves_the_graph_as_it_was() {
         }
     }
     let g = Graph::new("careful");
-    let x = g.input("x", DType::F32, (2,));
+    let x = g.input("x", ElementType::F32, (2,));
     let odd = || Odd { given: vec![x.clone()], taken: 1, panics: true };
     let bombs: [&dyn Fn(); 10] =
         [
@@ -388,8 +390,8 @@ fn a_panic_of_the_users_leaves_the_graph_as_it_was() {
             &|| drop(g.for_loop(0, 3, x.clone(), |_, _| panic!("on purpose"))),
             &|| drop(g.cond(&x.sum(0).less(1.0), || panic!("on purpose"), || x.clone())),
             &|| drop(g.cond(&x.sum(0).less(1.0), || x.clone(), || panic!("on purpose"))),
-            &|| drop(g.switch(&x.sum(0).cast(DType::S32), &[&|| panic!("on purpose")])),
-            &|| drop(g.zeros(DType::F32, Bomb)),
+            &|| drop(g.switch(&x.sum(0).cast(ElementType::S32), &[&|| panic!("on purpose")])),
+            &|| drop(g.zeros(ElementType::F32, Bomb)),
             &|| drop(x.pad((0..2).map(|_| -> (i64, i64) { panic!("on purpose") }), 0.0)),
             &|| drop(g.for_loop(0, 3, odd(), |_, odd| odd)),
             &|| {

@@ -2,7 +2,7 @@
 
 mod reference;
 
-use helio_graph::{Array, DType, Graph, Tensor, einsum};
+use helio_graph::{Array, ElementType, Graph, Tensor, einsum};
 use reference::{Cases, assert_error};
 
 fn cases() -> Cases {
@@ -56,7 +56,7 @@ fn other_products() {
     cases.check("tensordot_none", "n 3; 4", |_, x| x[0].tensordot(&x[1], &[], &[]));
     cases.check("outer", "n 3; 4", |_, x| x[0].outer(&x[1]));
     let g = Graph::new("with_an_array");
-    let x = g.input("x", DType::F32, ("n", 2));
+    let x = g.input("x", ElementType::F32, ("n", 2));
     let y = g.compile(x.matmul(Array::new([2], vec![1f32, 10.0]).unwrap())).unwrap();
     let results = y.run(&[Array::new([1, 2], vec![3f32, 4.0]).unwrap()]).unwrap();
     assert_eq!(results[0].as_slice::<f32>(), Some(&[43.0][..]));
@@ -99,8 +99,8 @@ fn einsteins_sums() {
 
 fn wrong(rule: &str, words: &[&str], of: impl Fn(&Tensor, &Tensor) -> Tensor) {
     let g = Graph::new("wrong");
-    let x = g.input("x", DType::F32, ("n", 28));
-    let y = g.input("y", DType::F32, (10, 28));
+    let x = g.input("x", ElementType::F32, ("n", 28));
+    let y = g.input("y", ElementType::F32, (10, 28));
     assert_error(&of(&x, &y), rule, words);
 }
 
@@ -122,7 +122,7 @@ fn errors_say_what_to_do() {
         &["the axes before the matrices of [n, 28, 1] and [10, 1, 28]", "[n] and [10]"],
         |x, y| x.expand_dims(-1).matmul(y.expand_dims(1)),
     );
-    wrong("promotion.C1", &["f32 and s32"], |x, y| x.matmul(y.t().cast(DType::S32)));
+    wrong("promotion.C1", &["f32 and s32"], |x, y| x.matmul(y.t().cast(ElementType::S32)));
     wrong("elementwise.C1", &["matmul: needs numbers, found pred", "cast"], |x, y| {
         x.greater(0.0).matmul(y.t().greater(0.0))
     });

@@ -3,7 +3,7 @@
 mod common;
 
 use common::dtype;
-use helio_graph::{DType, Dim, Graph, Operand, Tensor, promote};
+use helio_graph::{Dim, ElementType, Graph, Operand, Tensor, promote};
 use serde_json::Value;
 
 /// The recorded matrix names types that HLO does not have; nothing can be asked of them.
@@ -29,34 +29,34 @@ fn every_pair_of_the_matrix() {
 #[test]
 fn promotion_is_symmetric_and_every_refusal_helps() {
     let types = [
-        DType::Pred,
-        DType::S2,
-        DType::S4,
-        DType::S8,
-        DType::S16,
-        DType::S32,
-        DType::S64,
-        DType::U2,
-        DType::U4,
-        DType::U8,
-        DType::U16,
-        DType::U32,
-        DType::U64,
-        DType::F4E2M1FN,
-        DType::F8E3M4,
-        DType::F8E4M3,
-        DType::F8E4M3FN,
-        DType::F8E4M3B11FNUZ,
-        DType::F8E4M3FNUZ,
-        DType::F8E5M2,
-        DType::F8E5M2FNUZ,
-        DType::F8E8M0FNU,
-        DType::F16,
-        DType::BF16,
-        DType::F32,
-        DType::F64,
-        DType::C64,
-        DType::C128,
+        ElementType::Pred,
+        ElementType::S2,
+        ElementType::S4,
+        ElementType::S8,
+        ElementType::S16,
+        ElementType::S32,
+        ElementType::S64,
+        ElementType::U2,
+        ElementType::U4,
+        ElementType::U8,
+        ElementType::U16,
+        ElementType::U32,
+        ElementType::U64,
+        ElementType::F4E2M1FN,
+        ElementType::F8E3M4,
+        ElementType::F8E4M3,
+        ElementType::F8E4M3FN,
+        ElementType::F8E4M3B11FNUZ,
+        ElementType::F8E4M3FNUZ,
+        ElementType::F8E5M2,
+        ElementType::F8E5M2FNUZ,
+        ElementType::F8E8M0FNU,
+        ElementType::F16,
+        ElementType::BF16,
+        ElementType::F32,
+        ElementType::F64,
+        ElementType::C64,
+        ElementType::C128,
     ];
     for a in types {
         for b in types {
@@ -73,7 +73,7 @@ fn promotion_is_symmetric_and_every_refusal_helps() {
 }
 
 /// The type of `x + operand` for `x` of a type, or nothing.
-fn added(to: DType, operand: impl Operand) -> Option<DType> {
+fn added(to: ElementType, operand: impl Operand) -> Option<ElementType> {
     let g = Graph::new("add");
     let x = g.input("x", to, ("n",));
     x.add(operand).dtype().ok()
@@ -82,7 +82,7 @@ fn added(to: DType, operand: impl Operand) -> Option<DType> {
 /// What was recorded for Python's numbers holds for Rust's.
 #[test]
 fn numbers_take_the_type_of_the_tensor_where_they_fit() {
-    use DType::{BF16, F16, F32, F64, Pred, S32, S64, U8};
+    use ElementType::{BF16, F16, F32, F64, Pred, S32, S64, U8};
     assert_eq!(added(F32, 1), Some(F32));
     assert_eq!(added(F32, 1.5), Some(F32));
     assert_eq!(added(F32, 16_777_216), Some(F32));
@@ -123,23 +123,23 @@ fn numbers_take_the_type_of_the_tensor_where_they_fit() {
 
 #[test]
 fn numbers_on_the_left_and_divisions() {
-    let unary = |dtype: DType, f: fn(Tensor) -> Tensor| {
+    let unary = |dtype: ElementType, f: fn(Tensor) -> Tensor| {
         let g = Graph::new("g");
         f(g.input("x", dtype, ("n",))).dtype().ok()
     };
-    assert_eq!(unary(DType::S32, |x| x / 2), Some(DType::F64));
-    assert_eq!(unary(DType::S32, |x| x / 2.0), None);
-    assert_eq!(unary(DType::S32, |x| x.floor_div(2)), Some(DType::S32));
-    assert_eq!(unary(DType::S32, |x| 2 / x), Some(DType::F64));
-    assert_eq!(unary(DType::F32, |x| 2 / x), Some(DType::F32));
-    assert_eq!(unary(DType::F32, |x| 2.5 - x), Some(DType::F32));
-    assert_eq!(unary(DType::S32, |x| x.pow(2)), Some(DType::S32));
-    assert_eq!(unary(DType::S32, |x| x.pow(-1)), Some(DType::S32));
-    assert_eq!(unary(DType::U8, |x| x.less(1)), Some(DType::Pred));
-    assert_eq!(unary(DType::S32, |x| x.equal(1.5)), None);
+    assert_eq!(unary(ElementType::S32, |x| x / 2), Some(ElementType::F64));
+    assert_eq!(unary(ElementType::S32, |x| x / 2.0), None);
+    assert_eq!(unary(ElementType::S32, |x| x.floor_div(2)), Some(ElementType::S32));
+    assert_eq!(unary(ElementType::S32, |x| 2 / x), Some(ElementType::F64));
+    assert_eq!(unary(ElementType::F32, |x| 2 / x), Some(ElementType::F32));
+    assert_eq!(unary(ElementType::F32, |x| 2.5 - x), Some(ElementType::F32));
+    assert_eq!(unary(ElementType::S32, |x| x.pow(2)), Some(ElementType::S32));
+    assert_eq!(unary(ElementType::S32, |x| x.pow(-1)), Some(ElementType::S32));
+    assert_eq!(unary(ElementType::U8, |x| x.less(1)), Some(ElementType::Pred));
+    assert_eq!(unary(ElementType::S32, |x| x.equal(1.5)), None);
     // i32 with u32 has no common type, but both divide as f64.
     let g = Graph::new("g");
-    let (x, y) = (g.input("x", DType::S32, ("n",)), g.input("y", DType::U32, ("n",)));
-    assert_eq!(x.div(&y).dtype().ok(), Some(DType::F64));
+    let (x, y) = (g.input("x", ElementType::S32, ("n",)), g.input("y", ElementType::U32, ("n",)));
+    assert_eq!(x.div(&y).dtype().ok(), Some(ElementType::F64));
     assert_eq!(x.add(&y).dtype().ok(), None);
 }

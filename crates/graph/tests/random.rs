@@ -3,7 +3,7 @@
 
 use helio::Code;
 use helio_graph::{
-    Array, DType, Dim, Error, Gelu, Graph, Result, Shape, Tensor, concat, keep, stack,
+    Array, Dim, ElementType, Error, Gelu, Graph, Result, Shape, Tensor, concat, keep, stack,
 };
 use oorandom::Rand32;
 
@@ -30,14 +30,14 @@ impl Dims {
 }
 
 /// The inputs: types, and dimensions as [`Dims::shape`] takes them.
-const INPUTS: [(DType, &[usize]); 7] = [
-    (DType::F32, &[0, 1]),
-    (DType::F32, &[1, 5]),
-    (DType::BF16, &[0]),
-    (DType::S32, &[0, 3, 5]),
-    (DType::Pred, &[1]),
-    (DType::F64, &[2, 0]),
-    (DType::F32, &[3, 4, 5, 1]),
+const INPUTS: [(ElementType, &[usize]); 7] = [
+    (ElementType::F32, &[0, 1]),
+    (ElementType::F32, &[1, 5]),
+    (ElementType::BF16, &[0]),
+    (ElementType::S32, &[0, 3, 5]),
+    (ElementType::Pred, &[1]),
+    (ElementType::F64, &[2, 0]),
+    (ElementType::F32, &[3, 4, 5, 1]),
 ];
 
 /// One operation, on tensors by their numbers.
@@ -67,7 +67,7 @@ impl Step {
             3 => x / y,
             4 => x % y,
             5 => x.floor_div(y),
-            6 => x.max(y),
+            6 => x.maximum(y),
             7 => x.less(y),
             8 => x.equal(y),
             9 => x & y,
@@ -78,11 +78,14 @@ impl Step {
             14 => x.abs().sqrt(),
             15 => x.gelu_with(Gelu::Tanh),
             16 => x.is_nan(),
-            17 => x.cast([DType::F32, DType::BF16, DType::S32, DType::F64][(b + 4) as usize % 4]),
+            17 => x.cast(
+                [ElementType::F32, ElementType::BF16, ElementType::S32, ElementType::F64]
+                    [(b + 4) as usize % 4],
+            ),
             18 => x.softmax(axis),
             19 => x.sum(axis),
             20 => x.mean(keep(axis)),
-            21 => x.reduce_max([axis, b as isize]),
+            21 => x.max([axis, b as isize]),
             22 => x.var(.., 0),
             23 => x.flatten(),
             24 => x.reshape([-1, b]),
@@ -116,14 +119,14 @@ impl Step {
             },
             47 => x.tril(b),
             48 => x.layer_norm(axis, 1e-5),
-            49 => x.one_hot(3, DType::F32),
-            50 => x.graph().for_loop(0, 3, x.clone(), |i, x| x + i.cast(DType::S8)),
+            49 => x.one_hot(3, ElementType::F32),
+            50 => x.graph().for_loop(0, 3, x.clone(), |i, x| x + i.cast(ElementType::S8)),
             51 => x.graph().cond(&y.sum(..).greater(0), || x + 1, || x - 1),
             52 => match x.shape() {
                 Ok(shape) => x.reshape(Shape::from([shape.element_count() / 2, Dim::from(2)])),
                 Err(_) => x.clone(),
             },
-            _ => x.where_(&y.cast(DType::Pred), y),
+            _ => x.where_(&y.cast(ElementType::Pred), y),
         }
     }
 }
@@ -144,7 +147,7 @@ fn build(dims: Dims, steps: &[Step]) -> (Graph, Vec<Tensor>) {
 }
 
 fn arguments([n, m]: [usize; 2], rng: &mut Rand32) -> Vec<Array> {
-    let array = |(dtype, pattern): &(DType, &[usize])| {
+    let array = |(dtype, pattern): &(ElementType, &[usize])| {
         let size = |&d: &usize| [n, m, 2 * n + 1].get(d).copied().unwrap_or_else(|| d - 2);
         let sizes: Vec<usize> = pattern.iter().map(size).collect();
         let values = (0..sizes.iter().product()).map(|_| rng.rand_float() * 8.0 - 4.0);
@@ -154,7 +157,7 @@ fn arguments([n, m]: [usize; 2], rng: &mut Rand32) -> Vec<Array> {
     INPUTS.iter().map(array).collect()
 }
 
-fn cast(array: &Array, to: DType) -> Array {
+fn cast(array: &Array, to: ElementType) -> Array {
     use helio::ir::{ArrayShape, Native, dispatch_type};
     let numbers = (0..array.data().len()).map(|i| array.number(i));
     dispatch_type!(to, T => {

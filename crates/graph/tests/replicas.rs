@@ -1,6 +1,6 @@
 //! Programs that several replicas run.
 
-use helio_graph::{Array, DType, Graph, Program, ProgramOptions, Replicas, Result, Tensor};
+use helio_graph::{Array, ElementType, Graph, Program, ProgramOptions, Replicas, Result, Tensor};
 
 /// A program of four replicas that applies `f` to an input `x` of these dimensions.
 fn program<L: helio_graph::TensorList>(
@@ -8,7 +8,7 @@ fn program<L: helio_graph::TensorList>(
     f: impl FnOnce(&Graph, &Tensor) -> L,
 ) -> Result<Program> {
     let g = Graph::new("replicas");
-    let x = g.input("x", DType::F32, dims);
+    let x = g.input("x", ElementType::F32, dims);
     let outputs = f(&g, &x);
     g.compile_with(outputs, &ProgramOptions::replicas(4)?)
 }
@@ -44,8 +44,8 @@ fn replicas_fold() {
     assert_eq!(least, [[0.0], [10.0], [0.0], [10.0]]);
     // Summed in f32, rounded once: 1 + 3 * 2^-9 of bf16.
     let narrow = run(&[1], |_, x| {
-        let small = (x * 0.0 + 2f32.powi(-9)).where_(&x.greater(0.0), 1.0).cast(DType::BF16);
-        small.replica_sum(&all).cast(DType::F32)
+        let small = (x * 0.0 + 2f32.powi(-9)).where_(&x.greater(0.0), 1.0).cast(ElementType::BF16);
+        small.replica_sum(&all).cast(ElementType::F32)
     });
     assert_eq!(narrow, vec![[1.0 + 2f32.powi(-7)]; 4]);
 }
@@ -63,14 +63,14 @@ fn replicas_exchange_parts() {
     assert_eq!(moved, [[0.0], [0.0], [0.0], [10.0]]);
     let first = run(&[1], |_, x| x.replica_broadcast(&pairs()));
     assert_eq!(first, [[0.0], [30.0], [0.0], [30.0]]);
-    let ids = run(&[1], |g, x| x * 0.0 + g.replica_id().cast(DType::F32));
+    let ids = run(&[1], |g, x| x * 0.0 + g.replica_id().cast(ElementType::F32));
     assert_eq!(ids, [[0.0], [1.0], [2.0], [3.0]]);
 }
 
 #[test]
 fn symbolic_dimensions_are_known_in_all_replicas() {
     let g = Graph::new("symbolic");
-    let x = g.input("x", DType::F32, ["n"]);
+    let x = g.input("x", ElementType::F32, ["n"]);
     let y = x.replica_concat(0, &Replicas::all(2)) - x.sum(0);
     assert_eq!(y.shape().expect("a shape").to_string(), "[2*n]");
     let program = g.compile_with(y, &ProgramOptions::replicas(2).expect("two")).expect("a program");
@@ -97,7 +97,10 @@ fn groups_that_cannot_be_are_refused_where_they_are_written() {
         "replicas.C2"
     );
     assert_eq!(refused(&|x| x.equal(0.0).replica_sum(&Replicas::all(4))), "elementwise.C1");
-    assert_eq!(refused(&|x| x.cast(DType::S32).replica_mean(&Replicas::all(4))), "elementwise.C1");
+    assert_eq!(
+        refused(&|x| x.cast(ElementType::S32).replica_mean(&Replicas::all(4))),
+        "elementwise.C1"
+    );
     // There are four replicas.
     assert_eq!(refused(&|x| x.replica_sum(&Replicas::all(2))), "groups.C3");
     assert_eq!(refused(&|x| x.replica_permute([(0, 1), (0, 2)])), "collective-permute.C2");

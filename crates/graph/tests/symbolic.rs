@@ -4,7 +4,7 @@ mod common;
 
 use common::cases;
 use helio::ir::ArrayShape;
-use helio_graph::{Array, DType, Dim, Graph, ProgramOptions, Result, Shape};
+use helio_graph::{Array, Dim, ElementType, Graph, ProgramOptions, Result, Shape};
 
 /// Recorded as not equal, though they always are: a wart and a missing rule of the canonical form
 /// there.
@@ -15,8 +15,8 @@ fn recorded_equivalences() {
     for case in cases()["symbolic_dims"].as_array().expect("cases") {
         let [lhs, rhs] = ["lhs", "rhs"].map(|key| case[key].as_str().expect("a shape"));
         let g = Graph::new("broadcast");
-        let [x, y] =
-            [("x", lhs), ("y", rhs)].map(|(name, shape)| g.input(name, DType::F32, parse(shape)));
+        let [x, y] = [("x", lhs), ("y", rhs)]
+            .map(|(name, shape)| g.input(name, ElementType::F32, parse(shape)));
         let found = x.add(&y).shape();
         if EQUAL_AFTER_ALL.contains(&(lhs, rhs)) {
             assert!(case["result"].is_null() && found.is_ok(), "{lhs} {rhs}");
@@ -96,7 +96,8 @@ fn floats(sizes: &[usize]) -> Array {
 fn one_program_serves_all_sizes() -> Result<()> {
     let g = Graph::new("sums");
     let n = Dim::from("n");
-    let (x, y) = (g.input("x", DType::F32, ("n", 3)), g.input("y", DType::F32, (2 * &n + 1,)));
+    let (x, y) =
+        (g.input("x", ElementType::F32, ("n", 3)), g.input("y", ElementType::F32, (2 * &n + 1,)));
     let program = g.compile((x.sum(0), y.sum(0), g.dim(n)))?;
     assert_eq!(
         program.to_string(),
@@ -117,7 +118,7 @@ fn names_get_their_sizes_from_expressions_and_rebinds() -> Result<()> {
     // From 3*n + 2, and m from a rebind of that.
     let g = Graph::new("solved");
     let n = Dim::from("n");
-    let x = g.input("x", DType::F32, (&n * 3 + 2,)).rebind((Dim::from("m") * 2,));
+    let x = g.input("x", ElementType::F32, (&n * 3 + 2,)).rebind((Dim::from("m") * 2,));
     let (n, m) = (g.dim("n"), g.dim("m"));
     let program = g.compile((x.sum(0), n, m))?;
     let results = program.run(&[floats(&[14])])?;
@@ -132,7 +133,7 @@ fn names_get_their_sizes_from_expressions_and_rebinds() -> Result<()> {
 #[test]
 fn a_name_that_is_one_does_not_stretch() -> Result<()> {
     let g = Graph::new("rebound");
-    let (x, y) = (g.input("x", DType::F32, ("n",)), g.input("y", DType::F32, ("m",)));
+    let (x, y) = (g.input("x", ElementType::F32, ("n",)), g.input("y", ElementType::F32, ("m",)));
     let program = g.compile(x.rebind(("m",)) + y)?;
     assert!(program.run(&[floats(&[3]), floats(&[3])]).is_ok());
     let error = program.run(&[floats(&[1]), floats(&[3])]).unwrap_err();
@@ -143,12 +144,12 @@ fn a_name_that_is_one_does_not_stretch() -> Result<()> {
 #[test]
 fn each_size_is_compiled_once_and_few_are_kept() -> Result<()> {
     let g = Graph::new("double");
-    let x = g.input("x", DType::F32, ("n",));
+    let x = g.input("x", ElementType::F32, ("n",));
     let mut options = ProgramOptions::default();
     options.cached_sizes = 2;
     let program = g.compile_with(&x + &x, &options)?;
     let plan = |n: usize| -> Result<*const _> {
-        let executable = program.specialize(&[&ArrayShape::new(DType::F32, [n])?])?;
+        let executable = program.specialize(&[&ArrayShape::new(ElementType::F32, [n])?])?;
         Ok(std::ptr::from_ref(executable.plan().expect("it is compiled")))
     };
     let first = plan(3)?;
@@ -156,7 +157,7 @@ fn each_size_is_compiled_once_and_few_are_kept() -> Result<()> {
     let second = plan(4)?;
     assert_eq!((first, second), (plan(3)?, plan(4)?));
     // 3 goes, since 4 was used after it.
-    let keep = program.specialize(&[&ArrayShape::new(DType::F32, [3])?])?;
+    let keep = program.specialize(&[&ArrayShape::new(ElementType::F32, [3])?])?;
     plan(4)?;
     plan(5)?;
     assert_ne!(std::ptr::from_ref(keep.plan().expect("it is compiled")), plan(3)?);
@@ -166,7 +167,7 @@ fn each_size_is_compiled_once_and_few_are_kept() -> Result<()> {
 #[test]
 fn many_threads_call_one_program() -> Result<()> {
     let g = Graph::new("scale");
-    let x = g.input("x", DType::F32, ("n",));
+    let x = g.input("x", ElementType::F32, ("n",));
     let program = g.compile(x * 2.0)?;
     std::thread::scope(|scope| {
         for thread in 0..8usize {

@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use helio::ir::ArrayShape;
-use helio_graph::{Array, DType, Graph, Tensor};
+use helio_graph::{Array, ElementType, Graph, Tensor};
 
 const SIDE: usize = 4096;
 const WEIGHT_BYTES: usize = 4 * SIDE * SIDE;
@@ -22,11 +22,11 @@ fn peak_bytes() -> usize {
 /// Compiles the product of a batch with what is made of a weight for each size.
 fn compile_all(weight: &Array, make: impl Fn(Tensor) -> Tensor) -> Vec<Duration> {
     let g = Graph::new("layer");
-    let x = g.input("x", DType::F32, ("n", SIDE));
+    let x = g.input("x", ElementType::F32, ("n", SIDE));
     let program = g.compile(x.matmul(make(g.constant(weight.clone())))).expect("a program");
     let mut programs = Vec::new();
     let times = SIZES.iter().map(|&n| {
-        let shape = ArrayShape::new(DType::F32, [n, SIDE]).expect("a shape");
+        let shape = ArrayShape::new(ElementType::F32, [n, SIDE]).expect("a shape");
         let begin = Instant::now();
         programs.push(program.specialize(&[&shape]).expect("a program"));
         begin.elapsed()

@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use helio::{Array, CompileOptions, Error, Errors, Executable, Interface, Literal, ProgramFile, Shape};
+use helio::{
+    Array, CompileOptions, Error, Errors, Executable, Interface, Literal, ProgramFile, Shape,
+};
 
 /// Values by name.
 type Named = BTreeMap<String, Literal>;
@@ -44,8 +46,8 @@ fn with_batch(shape: &Shape, batch: usize) -> Result<Shape, Error> {
 fn file(name: &str) -> Result<ProgramFile, Errors> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/jax_export");
     let path: PathBuf = dir.join(name);
-    let bytes = std::fs::read(&path)
-        .map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?;
+    let bytes =
+        std::fs::read(&path).map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?;
     ProgramFile::read(&bytes)
 }
 

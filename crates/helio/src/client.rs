@@ -143,11 +143,7 @@ impl Client {
 
     /// Checks a program and makes it ready to run on the devices. Errors: everything that is wrong
     /// with it.
-    pub fn compile(
-        &self,
-        module: Module,
-        options: &CompileOptions,
-    ) -> Result<Executable, Errors> {
+    pub fn compile(&self, module: Module, options: &CompileOptions) -> Result<Executable, Errors> {
         Executable::new(self.clone(), module, options)
     }
 

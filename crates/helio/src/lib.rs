@@ -67,7 +67,8 @@ pub use helio_eval::services;
 pub use helio_eval::services::Participant;
 pub use helio_eval::{ArrayView, ArrayViewMut, Call, CallInfo, OperandBytes};
 pub use helio_ir::{
-    Array, Code, ElementType, Error, Errors, Literal, Location, Module, ProgramShape, Result, Shape, memory,
+    Array, Code, ElementType, Error, Errors, Literal, Location, Module, ProgramShape, Result,
+    Shape, memory,
 };
 pub use helio_passes as passes;
 pub use helio_passes::OptLevel;
@@ -182,11 +183,7 @@ enum Whole {
 }
 
 impl Executable {
-    fn new(
-        client: Client,
-        mut module: Module,
-        options: &CompileOptions,
-    ) -> Result<Self, Errors> {
+    fn new(client: Client, mut module: Module, options: &CompileOptions) -> Result<Self, Errors> {
         let _account = client.enter_account();
         let assignment = assign(&mut module, options)?;
         let module = helio_ir::verify(module)?;

@@ -139,9 +139,7 @@ impl ProgramFile {
                 let module = bytecode::read(file)?;
                 Content::StableHlo(vec![Part { line: 1, module }])
             }
-            ProgramFormat::JaxExport => {
-                Content::Exported(Box::new(Exported::read(file)?))
-            }
+            ProgramFormat::JaxExport => Content::Exported(Box::new(Exported::read(file)?)),
         };
         Ok(ProgramFile { format, content })
     }

@@ -52,7 +52,8 @@ pub fn verify(module: Module) -> Result<Verified<Module>, Errors> {
 /// What is wrong with the computations of a module that is not whole, and with the instructions of
 /// unfinished computations, which may call those of the module.
 pub(crate) fn verify_parts(module: &Module, unfinished: &[Computation]) -> Vec<Error> {
-    let mut verifier = Verifier { module, sizes: Vec::new(), visited_leaves: 0, errors: Vec::new() };
+    let mut verifier =
+        Verifier { module, sizes: Vec::new(), visited_leaves: 0, errors: Vec::new() };
     for id in module.ids() {
         if let Err(e) = verifier.computation(id) {
             verifier.errors.push(e);

@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use helio::ir::{Module, Verified};
 use helio::{
-    Backend, Client, ClientOptions, CompileOptions, Error, Errors, Executable, Interpreted, Literal,
-    OptLevel, RunOptions,
+    Backend, Client, ClientOptions, CompileOptions, Error, Errors, Executable, Interpreted,
+    Literal, OptLevel, RunOptions,
 };
 
 /// Something that runs modules.

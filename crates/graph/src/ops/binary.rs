@@ -51,10 +51,10 @@ binary! {
     /// The product; integers wrap. Source: the elementwise module's "mul".
     mul: Multiply;
     /// The greater; if one is NaN, NaN. Source: the elementwise module's "max"; MAX ignores a NaN,
-    /// NumPy's `maximum` does not. For the greatest element of a tensor see [`Tensor::reduce_max`].
-    max: Maximum;
+    /// NumPy's `maximum` does not. For the greatest element of a tensor see [`Tensor::max`].
+    maximum: Maximum;
     /// The lesser; if one is NaN, NaN. Source: the elementwise module's "min"; NumPy's `minimum`.
-    min: Minimum;
+    minimum: Minimum;
     /// The power. Floats as C's `pow`: NaN for negative bases unless the exponent is an integer.
     /// Integers wrap; for negative exponents only bases 1 and -1 give anything but 0. Source: the
     /// elementwise module's "pow"; MAX errs for infinite and huge exponents.
@@ -190,9 +190,9 @@ impl Tensor {
     /// broadcast, the two values promoted. Errors: as for [`Tensor::add`]. Source: NumPy's `where`.
     ///
     /// ```
-    /// # use helio_graph::{DType, Graph};
+    /// # use helio_graph::{ElementType, Graph};
     /// # let g = Graph::new("clip");
-    /// let x = g.input("x", DType::F32, ("n",));
+    /// let x = g.input("x", ElementType::F32, ("n",));
     /// let without_nan = x.where_(&x.is_finite(), 0.0);
     /// # assert!(g.compile(without_nan).is_ok());
     /// ```
@@ -307,10 +307,10 @@ pub(crate) fn ensure_type(dtype: ElementType, accepted: bool, wanted: &str) -> R
         return Ok(());
     }
     let help = if dtype.is_pred() && wanted.contains("number") {
-        "\n  help: convert it first, as in .cast(DType::S32), or use logical_and, logical_or, \
+        "\n  help: convert it first, as in .cast(ElementType::S32), or use logical_and, logical_or, \
          logical_xor"
     } else if dtype.is_integer() && wanted.contains("floats") {
-        "\n  help: convert it first, as in .cast(DType::F32)"
+        "\n  help: convert it first, as in .cast(ElementType::F32)"
     } else {
         ""
     };

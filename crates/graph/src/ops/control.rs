@@ -16,9 +16,9 @@ impl Graph {
     /// the body gives tensors of the types and shapes that it takes. Source: JAX's `while_loop`.
     ///
     /// ```
-    /// use helio_graph::{Array, DType, Graph};
+    /// use helio_graph::{Array, ElementType, Graph};
     /// let g = Graph::new("collatz");
-    /// let n = g.input("n", DType::S64, ());
+    /// let n = g.input("n", ElementType::S64, ());
     /// let steps = g.constant(Array::scalar(0i64));
     /// let (_, steps) = g.while_loop(
     ///     (n, steps),
@@ -74,9 +74,9 @@ impl Graph {
     /// state; gives the last one. Errors: as for [`Graph::while_loop`]. Source: JAX's `fori_loop`.
     ///
     /// ```
-    /// # use helio_graph::{DType, Graph};
+    /// # use helio_graph::{ElementType, Graph};
     /// # let g = Graph::new("power");
-    /// let x = g.input("x", DType::F32, ("n",));
+    /// let x = g.input("x", ElementType::F32, ("n",));
     /// let x8 = g.for_loop(0, 7, x.clone(), |_, power| power * &x);
     /// # assert!(g.compile(x8).is_ok());
     /// ```
@@ -118,9 +118,9 @@ impl Graph {
     /// choose element by element see [`Tensor::where_`].
     ///
     /// ```
-    /// # use helio_graph::{DType, Graph};
+    /// # use helio_graph::{ElementType, Graph};
     /// # let g = Graph::new("maybe_sort");
-    /// let x = g.input("x", DType::F32, ("n",));
+    /// let x = g.input("x", ElementType::F32, ("n",));
     /// let total = x.sum(0);
     /// let y = g.cond(&total.greater(0.0), || &x / &total, || x.clone());
     /// # assert!(g.compile(y).is_ok());
@@ -208,7 +208,7 @@ fn ensure_same(
         return Ok(());
     };
     let help = if found.dtype != wanted.dtype {
-        format!("convert one, as in .cast(DType::{:?})", wanted.dtype)
+        format!("convert one, as in .cast(ElementType::{:?})", wanted.dtype)
     } else {
         "broadcast, reshape or rebind one of them".to_owned()
     };

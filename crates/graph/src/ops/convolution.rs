@@ -49,10 +49,10 @@ impl Tensor {
     /// `elementwise.C1` for bools. Source: JAX's `lax.conv_general_dilated`.
     ///
     /// ```
-    /// # use helio_graph::{Conv, DType, Edges, Graph};
+    /// # use helio_graph::{Conv, ElementType, Edges, Graph};
     /// # let g = Graph::new("edges");
-    /// let images = g.input("images", DType::F32, ("batch", 3, "h", "w"));
-    /// let kernel = g.input("kernel", DType::F32, (16, 3, 5, 5));
+    /// let images = g.input("images", ElementType::F32, ("batch", 3, "h", "w"));
+    /// let kernel = g.input("kernel", ElementType::F32, (16, 3, 5, 5));
     /// let same = Conv { edges: Edges::Same, strides: vec![2, 2], ..Conv::default() };
     /// let features = images.conv(&kernel, &same);
     /// assert_eq!(features.shape()?.to_string(), "[batch, 16, (h + 1)/2, (w + 1)/2]");

@@ -20,10 +20,10 @@ use crate::{Dim, Tensor};
 /// `promotion.C1`, `elementwise.C1` for bools. Source: NumPy's `einsum`.
 ///
 /// ```
-/// # use helio_graph::{DType, Graph, einsum};
+/// # use helio_graph::{ElementType, Graph, einsum};
 /// # let g = Graph::new("scores");
-/// let q = g.input("q", DType::F32, ("batch", "tokens", 4, 16));
-/// let k = g.input("k", DType::F32, ("batch", "tokens", 4, 16));
+/// let q = g.input("q", ElementType::F32, ("batch", "tokens", 4, 16));
+/// let k = g.input("k", ElementType::F32, ("batch", "tokens", 4, 16));
 /// let scores = einsum("bqhd,bkhd->bhqk", &[q, k]);
 /// assert_eq!(scores.shape()?.to_string(), "[batch, 4, tokens, tokens]");
 /// # Ok::<(), helio_graph::Error>(())

@@ -35,9 +35,9 @@ impl Tensor {
     /// indices, which count from the end.
     ///
     /// ```
-    /// # use helio_graph::{Array, DType, Graph};
+    /// # use helio_graph::{Array, ElementType, Graph};
     /// # let g = Graph::new("last_and_first");
-    /// let x = g.input("x", DType::F32, ("n",));
+    /// let x = g.input("x", ElementType::F32, ("n",));
     /// let program = g.compile(x.take(Array::new([2], vec![-1i32, 0])?, 0))?;
     /// let result = program.run(&[Array::new([3], vec![5f32, 6.0, 7.0])?])?;
     /// assert_eq!(result[0].as_slice::<f32>(), Some(&[7.0, 5.0][..]));
@@ -358,7 +358,7 @@ fn ensure_index(dtype: ElementType) -> Result<()> {
     if !dtype.is_integer() {
         let help = match dtype.is_pred() {
             true => "to choose elements by a condition, write where_",
-            false => "convert them first, as in .cast(DType::S32)",
+            false => "convert them first, as in .cast(ElementType::S32)",
         };
         let detail = format!("needs integers, found {dtype}\n  help: {help}");
         return Err(Error::rule("index.C1", detail));

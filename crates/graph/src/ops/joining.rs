@@ -14,10 +14,10 @@ use crate::{Dim, Graph, Operand, Shape, Tensor};
 /// are equal, as expressions; `promotion.C1`, `shape.C1`. Source: NumPy's `concatenate`.
 ///
 /// ```
-/// # use helio_graph::{DType, Graph, concat};
+/// # use helio_graph::{ElementType, Graph, concat};
 /// # let g = Graph::new("both");
-/// let x = g.input("x", DType::F32, ("n", 2));
-/// let y = g.input("y", DType::F32, ("m", 2));
+/// let x = g.input("x", ElementType::F32, ("n", 2));
+/// let y = g.input("y", ElementType::F32, ("m", 2));
 /// assert_eq!(concat(&[x, y], 0).shape()?.to_string(), "[m + n, 2]");
 /// # Ok::<(), helio_graph::Error>(())
 /// ```
@@ -101,9 +101,9 @@ impl Tensor {
     /// call, if a dimension gets negative; `promotion.C1`, `promotion.C2`. Source: NumPy's `pad`.
     ///
     /// ```
-    /// # use helio_graph::{DType, Graph};
+    /// # use helio_graph::{ElementType, Graph};
     /// # let g = Graph::new("padded");
-    /// let x = g.input("x", DType::F32, ("n", 5));
+    /// let x = g.input("x", ElementType::F32, ("n", 5));
     /// assert_eq!(x.pad([(0, 2), (1, -1)], 0.0).shape()?.to_string(), "[n + 2, 5]");
     /// # Ok::<(), helio_graph::Error>(())
     /// ```

@@ -68,9 +68,9 @@ impl Tensor {
     /// `reshape`.
     ///
     /// ```
-    /// # use helio_graph::{DType, Graph};
+    /// # use helio_graph::{ElementType, Graph};
     /// # let g = Graph::new("flat");
-    /// let x = g.input("x", DType::F32, ("batch", 4, 8));
+    /// let x = g.input("x", ElementType::F32, ("batch", 4, 8));
     /// assert_eq!(x.reshape(("batch", -1)).shape()?.to_string(), "[batch, 32]");
     /// assert_eq!(x.reshape([-1, 2]).shape()?.to_string(), "[16*batch, 2]");
     /// # Ok::<(), helio_graph::Error>(())

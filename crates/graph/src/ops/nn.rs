@@ -13,10 +13,10 @@ impl Tensor {
     /// "Layer Normalization" (Ba, Kiros and Hinton), PyTorch's `layer_norm`.
     ///
     /// ```
-    /// # use helio_graph::{DType, Graph};
+    /// # use helio_graph::{ElementType, Graph};
     /// # let g = Graph::new("norm");
-    /// # let x = g.input("x", DType::F32, ("n", 8));
-    /// # let [scale, offset] = ["scale", "offset"].map(|name| g.input(name, DType::F32, [8]));
+    /// # let x = g.input("x", ElementType::F32, ("n", 8));
+    /// # let [scale, offset] = ["scale", "offset"].map(|name| g.input(name, ElementType::F32, [8]));
     /// let y = x.layer_norm(-1, 1e-5) * scale + offset;
     /// # assert!(g.compile(y).is_ok());
     /// ```

@@ -34,7 +34,7 @@ impl Tensor {
             let real = ty.dtype.is_integer() || ty.dtype.is_float();
             ensure_type(ty.dtype, real, "numbers that have an order")?;
             // -0 is less than +0, so it becomes +0.
-            Ok(self.max(constant(self.graph(), Number::Float(0.0), ty.dtype)?))
+            Ok(self.maximum(constant(self.graph(), Number::Float(0.0), ty.dtype)?))
         })
     }
 
@@ -99,7 +99,9 @@ impl Tensor {
     /// `log(1 + exp(x))`. Errors: `elementwise.C1`. Source: JAX's `softplus`.
     #[track_caller]
     pub fn softplus(&self) -> Tensor {
-        self.call("softplus", |ty| self.in_f32(ty, |x| Ok(x.max(0.0) + (-x.abs()).exp().log1p())))
+        self.call("softplus", |ty| {
+            self.in_f32(ty, |x| Ok(x.maximum(0.0) + (-x.abs()).exp().log1p()))
+        })
     }
 
     /// `x` if it is not negative, else `slope * x`. Errors: `elementwise.C1`. Source: JAX's
@@ -118,7 +120,7 @@ impl Tensor {
     pub fn elu(&self, alpha: f64) -> Tensor {
         self.call("elu", |ty| {
             ensure_float(ty)?;
-            Ok(self.where_(&self.greater(0.0), alpha * self.min(0.0).expm1()))
+            Ok(self.where_(&self.greater(0.0), alpha * self.minimum(0.0).expm1()))
         })
     }
 
@@ -142,7 +144,7 @@ impl Tensor {
     /// NumPy's `clip`.
     #[track_caller]
     pub fn clamp(&self, low: impl crate::Operand, high: impl crate::Operand) -> Tensor {
-        self.call("clamp", |_| Ok(self.max(low).min(high)))
+        self.call("clamp", |_| Ok(self.maximum(low).minimum(high)))
     }
 
     /// `exp(x)` divided by its sum along an axis, -1 for the last one. Computed from differences to
@@ -175,12 +177,12 @@ impl Tensor {
 
     /// The differences to the greatest element along an axis.
     fn less_greatest(&self, axis: isize) -> Tensor {
-        self - self.reduce_max(crate::keep(axis))
+        self - self.max(crate::keep(axis))
     }
 
     /// `x`, but the lowest finite number for negative infinity, so that the product with 0 is 0.
     fn max_lowest(&self) -> Result<Tensor> {
-        Ok(self.max(lowest(self.graph(), self.dtype()?)?))
+        Ok(self.maximum(lowest(self.graph(), self.dtype()?)?))
     }
 
     /// A function of floats, computed in `f32` for types narrower than that.

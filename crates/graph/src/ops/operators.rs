@@ -1,13 +1,23 @@
-//! Rust's operators on tensors, between tensors, references to them, and all other operands; with a
-//! number on the left, `f64` and `i64`: with more, Rust could not infer what `2.0 * x` is.
+//! Rust's operators on tensors, between tensors, references to them, and all other operands.
+//!
+//! On the left stand tensors, arrays, bools, `f64`, `i64`, 16-bit floats and complex numbers. Not `f32`
+//! and `i32`: with two types of floats there, Rust could not infer what `(2.0 * x).exp()` is. Such a
+//! number stands on the right, or is written `f64::from(a)`, whose value is the same.
 
-use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Sub};
+use std::ops::{
+    Add, AddAssign, BitAnd, BitAndAssign, BitOr, BitOrAssign, BitXor, BitXorAssign, Div, DivAssign,
+    Mul, MulAssign, Neg, Not, Rem, RemAssign, Sub, SubAssign,
+};
+
+use helio::Array;
+use helio::ir::types::{BF16, C64, C128, F16};
 
 use crate::operand::resolve;
 use crate::{Operand, Tensor};
 
 macro_rules! operators {
-    ($($trait:ident $method:ident $name:ident [$($number:ty)*], $doc:literal;)*) => {$(
+    ($($trait:ident $method:ident $assign:ident $assign_method:ident $name:ident [$($left:ty)*],
+        $doc:literal;)*) => {$(
         #[doc = $doc]
         impl<R: Operand> $trait<R> for &Tensor {
             type Output = Tensor;
@@ -26,20 +36,28 @@ macro_rules! operators {
             }
         }
 
-        operators!(@numbers $trait $method $name $doc $($number)*);
-    )*};
-    (@numbers $trait:ident $method:ident $name:ident $doc:literal $($number:ty)*) => {$(
         #[doc = $doc]
-        impl $trait<&Tensor> for $number {
+        impl<R: Operand> $assign<R> for Tensor {
+            #[track_caller]
+            fn $assign_method(&mut self, rhs: R) {
+                *self = Tensor::$name(self, rhs);
+            }
+        }
+
+        operators!(@left $trait $method $name $doc $($left)*);
+    )*};
+    (@left $trait:ident $method:ident $name:ident $doc:literal $($left:ty)*) => {$(
+        #[doc = $doc]
+        impl $trait<&Tensor> for $left {
             type Output = Tensor;
             #[track_caller]
             fn $method(self, rhs: &Tensor) -> Tensor {
-                number_first(stringify!($name), self, rhs, |lhs| lhs.$name(rhs))
+                other_first(stringify!($name), self, rhs, |lhs| lhs.$name(rhs))
             }
         }
 
         #[doc = $doc]
-        impl $trait<Tensor> for $number {
+        impl $trait<Tensor> for $left {
             type Output = Tensor;
             #[track_caller]
             fn $method(self, rhs: Tensor) -> Tensor {
@@ -49,19 +67,23 @@ macro_rules! operators {
     )*};
 }
 operators! {
-    Add add add [f64 i64], "See [`Tensor::add`].";
-    Sub sub sub [f64 i64], "See [`Tensor::sub`].";
-    Mul mul mul [f64 i64], "See [`Tensor::mul`].";
-    Div div div [f64 i64], "See [`Tensor::div`].";
-    Rem rem modulo [f64 i64], "See [`Tensor::modulo`]: the sign is the divisor's, unlike that of Rust's numbers.";
-    BitAnd bitand bitwise_and [], "See [`Tensor::bitwise_and`].";
-    BitOr bitor bitwise_or [], "See [`Tensor::bitwise_or`].";
-    BitXor bitxor bitwise_xor [], "See [`Tensor::bitwise_xor`].";
+    Add add AddAssign add_assign add [f64 i64 F16 BF16 C64 C128 Array &Array], "See [`Tensor::add`].";
+    Sub sub SubAssign sub_assign sub [f64 i64 F16 BF16 C64 C128 Array &Array], "See [`Tensor::sub`].";
+    Mul mul MulAssign mul_assign mul [f64 i64 F16 BF16 C64 C128 Array &Array], "See [`Tensor::mul`].";
+    Div div DivAssign div_assign div [f64 i64 F16 BF16 C64 C128 Array &Array], "See [`Tensor::div`].";
+    Rem rem RemAssign rem_assign modulo [f64 i64 F16 BF16 Array &Array],
+        "See [`Tensor::modulo`]: the sign is the divisor's, unlike that of Rust's numbers.";
+    BitAnd bitand BitAndAssign bitand_assign bitwise_and [bool i64 Array &Array],
+        "See [`Tensor::bitwise_and`].";
+    BitOr bitor BitOrAssign bitor_assign bitwise_or [bool i64 Array &Array],
+        "See [`Tensor::bitwise_or`].";
+    BitXor bitxor BitXorAssign bitxor_assign bitwise_xor [bool i64 Array &Array],
+        "See [`Tensor::bitwise_xor`].";
 }
 
-/// An operation whose left operand is a number, of the right one's type.
+/// An operation whose left operand is no tensor; of the right one's type, if it is a number.
 #[track_caller]
-fn number_first(
+fn other_first(
     name: &'static str,
     lhs: impl Operand,
     rhs: &Tensor,

@@ -64,9 +64,9 @@ impl Tensor {
     /// complex numbers, `dim.C1`. Source: JAX's `lax.top_k`, which is for the last axis.
     ///
     /// ```
-    /// # use helio_graph::{DType, Graph};
+    /// # use helio_graph::{ElementType, Graph};
     /// # let g = Graph::new("best");
-    /// let scores = g.input("scores", DType::F32, ("batch", 1000));
+    /// let scores = g.input("scores", ElementType::F32, ("batch", 1000));
     /// let [values, places] = scores.top_k(5, -1);
     /// assert_eq!(places.shape()?.to_string(), "[batch, 5]");
     /// # Ok::<(), helio_graph::Error>(())

@@ -21,10 +21,10 @@ impl Tensor {
     /// bools. Source: NumPy's `matmul`.
     ///
     /// ```
-    /// # use helio_graph::{DType, Graph};
+    /// # use helio_graph::{ElementType, Graph};
     /// # let g = Graph::new("product");
-    /// let x = g.input("x", DType::F32, ("batch", 28));
-    /// let w = g.input("w", DType::F32, (28, 10));
+    /// let x = g.input("x", ElementType::F32, ("batch", 28));
+    /// let w = g.input("w", ElementType::F32, (28, 10));
     /// assert_eq!(x.matmul(&w).shape()?.to_string(), "[batch, 10]");
     /// # Ok::<(), helio_graph::Error>(())
     /// ```

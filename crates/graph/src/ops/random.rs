@@ -20,10 +20,10 @@ use crate::{Graph, Operand, Shape, Tensor};
 /// as an input, and return [`Random::state`] as an output.
 ///
 /// ```
-/// use helio_graph::{Array, DType, Graph};
+/// use helio_graph::{Array, ElementType, Graph};
 /// let g = Graph::new("noise");
-/// let random = g.random_from(&g.input("state", DType::U64, [2]));
-/// let noise = random.normal(DType::F32, (4, 3));
+/// let random = g.random_from(&g.input("state", ElementType::U64, [2]));
+/// let noise = random.normal(ElementType::F32, (4, 3));
 /// let program = g.compile((noise, random.state()))?;
 /// let first = program.run(&[Array::new([2], vec![42u64, 0])?])?;
 /// let second = program.run(&first[1..])?;

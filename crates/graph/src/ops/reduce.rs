@@ -8,8 +8,8 @@ use crate::graph::TensorType;
 use crate::ops::binary::ensure_type;
 use crate::{Dim, Shape, Tensor};
 
-/// The axes of a reduction: a number, -1 for the last axis; an array or slice of them; or `..` for
-/// all. They are dropped from the shape; [`keep`] leaves them with size 1.
+/// The axes of a reduction: a number, -1 for the last axis; an array, slice or vector of them; or `..`
+/// for all. They are dropped from the shape; [`keep`] leaves them with size 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axes {
     /// `None` for all.
@@ -20,9 +20,9 @@ pub struct Axes {
 /// The axes, left in the result with size 1, so that it broadcasts against the operand.
 ///
 /// ```
-/// # use helio_graph::{DType, Graph, keep};
+/// # use helio_graph::{ElementType, Graph, keep};
 /// # let g = Graph::new("center");
-/// let x = g.input("x", DType::F32, ("n", 3));
+/// let x = g.input("x", ElementType::F32, ("n", 3));
 /// let centered = &x - x.mean(keep(-1));
 /// # assert!(g.compile(centered).is_ok());
 /// ```
@@ -30,23 +30,36 @@ pub fn keep(axes: impl Into<Axes>) -> Axes {
     Axes { keep: true, ..axes.into() }
 }
 
-impl From<isize> for Axes {
-    fn from(axis: isize) -> Self {
-        [axis].into()
-    }
-}
+macro_rules! from_integers {
+    ($($integer:ty)*) => {$(
+        impl From<$integer> for Axes {
+            fn from(axis: $integer) -> Self {
+                [axis].into()
+            }
+        }
 
-impl From<&[isize]> for Axes {
-    fn from(axes: &[isize]) -> Self {
-        Axes { axes: Some(axes.to_vec()), keep: false }
-    }
-}
+        impl From<&[$integer]> for Axes {
+            fn from(axes: &[$integer]) -> Self {
+                // What no axis can be called stays one that there is not.
+                let axis = |&axis: &$integer| isize::try_from(axis).unwrap_or(isize::MAX);
+                Axes { axes: Some(axes.iter().map(axis).collect()), keep: false }
+            }
+        }
 
-impl<const N: usize> From<[isize; N]> for Axes {
-    fn from(axes: [isize; N]) -> Self {
-        axes.as_slice().into()
-    }
+        impl From<Vec<$integer>> for Axes {
+            fn from(axes: Vec<$integer>) -> Self {
+                axes.as_slice().into()
+            }
+        }
+
+        impl<const N: usize> From<[$integer; N]> for Axes {
+            fn from(axes: [$integer; N]) -> Self {
+                axes.as_slice().into()
+            }
+        }
+    )*};
 }
+from_integers! { i32 i64 isize u32 usize }
 
 impl From<std::ops::RangeFull> for Axes {
     fn from(_: std::ops::RangeFull) -> Self {
@@ -99,11 +112,11 @@ reductions! {
     /// The product along axes; integers wrap. Source: NumPy's `prod`.
     prod: Multiply, One, |t| !t.is_pred(), "numbers";
     /// The greatest element along axes, NaN if there is one; of none, the lowest value of the type.
-    /// Source: NumPy's `max`.
-    reduce_max: Maximum, Lowest, |t| t.is_integer() || t.is_float(), "numbers that have an order";
+    /// For the greater of two tensors see [`Tensor::maximum`]. Source: NumPy's `max`.
+    max: Maximum, Lowest, |t| t.is_integer() || t.is_float(), "numbers that have an order";
     /// The least element along axes, NaN if there is one; of none, the highest value of the type.
-    /// Source: NumPy's `min`.
-    reduce_min: Minimum, Highest, |t| t.is_integer() || t.is_float(), "numbers that have an order";
+    /// For the lesser of two tensors see [`Tensor::minimum`]. Source: NumPy's `min`.
+    min: Minimum, Highest, |t| t.is_integer() || t.is_float(), "numbers that have an order";
     /// Whether all are true along axes; of none, true. Source: NumPy's `all`.
     all: And, True, ElementType::is_pred, "bool (pred)";
     /// Whether any is true along axes; of none, false. Source: NumPy's `any`.

@@ -11,9 +11,9 @@ use crate::{Graph, Tensor};
 /// Which of the replicas that run a program act together.
 ///
 /// ```
-/// use helio_graph::{DType, Graph, Replicas};
+/// use helio_graph::{ElementType, Graph, Replicas};
 /// let g = Graph::new("step");
-/// let x = g.input("gradient", DType::F32, [8]);
+/// let x = g.input("gradient", ElementType::F32, [8]);
 /// let mean = x.replica_mean(&Replicas::all(4)); // of what all four have
 /// let pairs = x.replica_sum(&Replicas::groups([[0, 1], [2, 3]])); // of two each
 /// assert_eq!(mean.shape()?, pairs.shape()?);

@@ -26,9 +26,9 @@ enum AxisSlice {
 /// its end. Source: NumPy's `start:stop:step`.
 ///
 /// ```
-/// # use helio_graph::{DType, Graph, step};
+/// # use helio_graph::{ElementType, Graph, step};
 /// # let g = Graph::new("parts");
-/// let x = g.input("x", DType::F32, (7, "n"));
+/// let x = g.input("x", ElementType::F32, (7, "n"));
 /// assert_eq!(x.slice(0, step(1.., 2)).shape()?.to_string(), "[3, n]");
 /// assert_eq!(x.slice(0, step(.., -3)).shape()?.to_string(), "[3, n]");
 /// assert_eq!(x.slice(1, step(.., 2)).shape()?.to_string(), "[7, (n + 1)/2]");
@@ -223,9 +223,9 @@ impl Tensor {
     /// Source: NumPy's basic indexing.
     ///
     /// ```
-    /// # use helio_graph::{DType, Graph};
+    /// # use helio_graph::{ElementType, Graph};
     /// # let g = Graph::new("parts");
-    /// let x = g.input("x", DType::F32, ("n", 5));
+    /// let x = g.input("x", ElementType::F32, ("n", 5));
     /// assert_eq!(x.slice(1, (1, -1)).shape()?.to_string(), "[n, 3]");
     /// assert_eq!(x.slice(1, -1).shape()?.to_string(), "[n]");
     /// assert_eq!(x.slice(0, 1..).shape()?.to_string(), "[n - 1, 5]");
@@ -301,9 +301,9 @@ impl Tensor {
     /// `split`; for any number of pieces see [`Tensor::array_split`].
     ///
     /// ```
-    /// # use helio_graph::{DType, Graph};
+    /// # use helio_graph::{ElementType, Graph};
     /// # let g = Graph::new("qkv");
-    /// let x = g.input("x", DType::F32, ("tokens", 96));
+    /// let x = g.input("x", ElementType::F32, ("tokens", 96));
     /// let [q, k, v] = x.split(-1);
     /// assert_eq!(v.shape()?.to_string(), "[tokens, 32]");
     /// # Ok::<(), helio_graph::Error>(())

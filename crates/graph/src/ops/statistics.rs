@@ -28,7 +28,7 @@ impl Tensor {
         self.call("logsumexp", |ty| {
             let axes = axes.into();
             self.in_f32(ty, |x| {
-                let greatest = x.reduce_max(keep(axes.clone()));
+                let greatest = x.max(keep(axes.clone()));
                 // The difference of infinities is NaN.
                 let greatest = greatest.where_(&greatest.is_finite(), 0.0);
                 let sum = (x - &greatest).exp().sum(axes);

@@ -5,7 +5,7 @@ use std::borrow::Borrow;
 
 use flate2::read::GzDecoder;
 use helio::ir::ArrayShape;
-use helio_graph::{Array, DType, Graph, Tensor};
+use helio_graph::{Array, ElementType, Graph, Tensor};
 use serde_json::Value;
 
 /// The recorded edge cases.
@@ -15,7 +15,7 @@ pub fn cases() -> Value {
 }
 
 /// An array from recorded values, or their bits in hexadecimal.
-pub fn array(dtype: DType, recorded: &Value, sizes: Option<&[usize]>) -> Array {
+pub fn array(dtype: ElementType, recorded: &Value, sizes: Option<&[usize]>) -> Array {
     let size = dtype.size_bytes();
     let bits: Vec<u64> = match (recorded["bits"].as_str(), recorded["values"].as_array()) {
         (Some(bits), _) => {
@@ -42,27 +42,27 @@ pub fn numbers(array: &Array) -> impl Iterator<Item = f64> + '_ {
 }
 
 /// The type that recorded cases call by this name.
-pub fn dtype(name: &str) -> DType {
+pub fn dtype(name: &str) -> ElementType {
     match name {
-        "bool" => DType::Pred,
-        "uint8" => DType::U8,
-        "uint16" => DType::U16,
-        "uint32" => DType::U32,
-        "uint64" => DType::U64,
-        "int8" => DType::S8,
-        "int16" => DType::S16,
-        "int32" => DType::S32,
-        "int64" => DType::S64,
-        "float4_e2m1fn" => DType::F4E2M1FN,
-        "float8_e8m0fnu" => DType::F8E8M0FNU,
-        "float8_e4m3fn" => DType::F8E4M3FN,
-        "float8_e4m3fnuz" => DType::F8E4M3FNUZ,
-        "float8_e5m2" => DType::F8E5M2,
-        "float8_e5m2fnuz" => DType::F8E5M2FNUZ,
-        "float16" => DType::F16,
-        "bfloat16" => DType::BF16,
-        "float32" => DType::F32,
-        "float64" => DType::F64,
+        "bool" => ElementType::Pred,
+        "uint8" => ElementType::U8,
+        "uint16" => ElementType::U16,
+        "uint32" => ElementType::U32,
+        "uint64" => ElementType::U64,
+        "int8" => ElementType::S8,
+        "int16" => ElementType::S16,
+        "int32" => ElementType::S32,
+        "int64" => ElementType::S64,
+        "float4_e2m1fn" => ElementType::F4E2M1FN,
+        "float8_e8m0fnu" => ElementType::F8E8M0FNU,
+        "float8_e4m3fn" => ElementType::F8E4M3FN,
+        "float8_e4m3fnuz" => ElementType::F8E4M3FNUZ,
+        "float8_e5m2" => ElementType::F8E5M2,
+        "float8_e5m2fnuz" => ElementType::F8E5M2FNUZ,
+        "float16" => ElementType::F16,
+        "bfloat16" => ElementType::BF16,
+        "float32" => ElementType::F32,
+        "float64" => ElementType::F64,
         other => panic!("no type is called {other}"),
     }
 }

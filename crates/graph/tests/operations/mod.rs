@@ -1,8 +1,8 @@
 //! Each public operation of tensors and graphs.
 
 use helio_graph::{
-    Conv, DType, Gelu, Graph, Mask, Pool, Random, Replicas, Scan, Shape, Tensor, attention, concat,
-    einsum, embedding, keep, stack,
+    Conv, ElementType, Gelu, Graph, Mask, Pool, Random, Replicas, Scan, Shape, Tensor, attention,
+    concat, einsum, embedding, keep, stack,
 };
 
 /// What operations are applied to.
@@ -27,14 +27,18 @@ impl Operands {
         let matrix = || Shape::from([&n, &n]);
         Operands {
             g: g.clone(),
-            x: input("x", DType::F32, matrix()),
-            y: input("y", DType::F32, matrix()),
-            images: input("images", DType::F32, [1.into(), 2.into(), n.clone(), n.clone()].into()),
-            pred: input("pred", DType::Pred, matrix()),
-            ints: input("ints", DType::S32, matrix()),
-            yes: input("yes", DType::Pred, ().into()),
-            number: input("number", DType::S32, ().into()),
-            random: g.random_from(&g.input("state", DType::U64, [2])),
+            x: input("x", ElementType::F32, matrix()),
+            y: input("y", ElementType::F32, matrix()),
+            images: input(
+                "images",
+                ElementType::F32,
+                [1.into(), 2.into(), n.clone(), n.clone()].into(),
+            ),
+            pred: input("pred", ElementType::Pred, matrix()),
+            ints: input("ints", ElementType::S32, matrix()),
+            yes: input("yes", ElementType::Pred, ().into()),
+            number: input("number", ElementType::S32, ().into()),
+            random: g.random_from(&g.input("state", ElementType::U64, [2])),
         }
     }
 
@@ -77,7 +81,7 @@ pub const OPERATIONS: &[Operation] = &[
     ("round roundeven trunc", |o| vec![o.x.round(), o.x.roundeven(), o.x.trunc()]),
     ("sign", |o| vec![o.x.sign()]),
     ("abs negate", |o| vec![o.x.abs(), o.x.negate(), -&o.x]),
-    ("real imag", |o| vec![o.x.cast(DType::C64).real(), o.x.cast(DType::C64).imag()]),
+    ("real imag", |o| vec![o.x.cast(ElementType::C64).real(), o.x.cast(ElementType::C64).imag()]),
     ("count_leading_zeros", |o| vec![o.ints.count_leading_zeros()]),
     ("population_count", |o| vec![o.ints.population_count()]),
     ("is_nan is_inf is_finite", |o| vec![o.x.is_nan(), o.x.is_inf(), o.x.is_finite()]),
@@ -88,7 +92,7 @@ pub const OPERATIONS: &[Operation] = &[
     ("mul", |o| vec![o.x.mul(&o.y), &o.x * &o.y, 2 * &o.ints]),
     ("div", |o| vec![o.x.div(&o.y), &o.x / &o.y]),
     ("floor_div modulo", |o| vec![o.x.floor_div(&o.y), o.x.modulo(&o.y), &o.x % &o.y]),
-    ("max min", |o| vec![o.x.max(&o.y), o.x.min(&o.y)]),
+    ("maximum minimum", |o| vec![o.x.maximum(&o.y), o.x.minimum(&o.y)]),
     ("pow atan2", |o| vec![o.x.pow(&o.y), o.x.atan2(&o.y)]),
     ("equal not_equal", |o| vec![o.x.equal(&o.y), o.x.not_equal(&o.y)]),
     ("greater greater_equal", |o| vec![o.x.greater(&o.y), o.x.greater_equal(&o.y)]),
@@ -98,8 +102,8 @@ pub const OPERATIONS: &[Operation] = &[
     ("bitwise_and bitwise_or", |o| vec![o.ints.bitwise_and(&o.ints), o.ints.bitwise_or(&o.ints)]),
     ("bitwise_xor", |o| vec![o.ints.bitwise_xor(&o.ints), &o.ints ^ 1]),
     ("shift_left shift_right", |o| vec![o.ints.shift_left(&o.ints), o.ints.shift_right(1)]),
-    ("cast", |o| vec![o.x.cast(DType::F32)]),
-    ("cast", |o| vec![o.x.cast(DType::S8)]),
+    ("cast", |o| vec![o.x.cast(ElementType::F32)]),
+    ("cast", |o| vec![o.x.cast(ElementType::S8)]),
     ("where_", |o| vec![o.x.where_(&o.pred, &o.y)]),
     ("relu sigmoid silu", |o| vec![o.x.relu(), o.x.sigmoid(), o.x.silu()]),
     ("gelu gelu_with", |o| vec![o.x.gelu(), o.x.gelu_with(Gelu::Tanh)]),
@@ -107,7 +111,7 @@ pub const OPERATIONS: &[Operation] = &[
     ("square reciprocal clamp", |o| vec![o.x.square(), o.x.reciprocal(), o.x.clamp(0.0, &o.y)]),
     ("softmax logsoftmax", |o| vec![o.x.softmax(0), o.x.logsoftmax(-1)]),
     ("sum prod", |o| vec![o.x.sum(0), o.x.prod(keep(1))]),
-    ("reduce_max reduce_min", |o| vec![o.x.reduce_max(..), o.x.reduce_min(0)]),
+    ("max min", |o| vec![o.x.max(..), o.x.min(0)]),
     ("all any", |o| vec![o.pred.all(0), o.pred.any(1)]),
     ("mean var std", |o| vec![o.x.mean(0), o.x.var(0, 1), o.x.std(1, 0)]),
     ("logsumexp norm", |o| vec![o.x.logsumexp(0), o.x.norm(..)]),
@@ -136,7 +140,7 @@ pub const OPERATIONS: &[Operation] = &[
     ("take take_or", |o| vec![o.x.take(&o.number, 0), o.x.take_or(&o.number, 0, 0.0)]),
     ("take_along_axis", |o| vec![o.x.take_along_axis(&o.ints, 0)]),
     ("gather_nd", |o| vec![o.x.gather_nd(o.number.broadcast_to([4, 2]))]),
-    ("one_hot", |o| vec![o.ints.one_hot(3, DType::F32)]),
+    ("one_hot", |o| vec![o.ints.one_hot(3, ElementType::F32)]),
     ("dynamic_slice", |o| vec![o.x.dynamic_slice(&[&o.number, &o.number], [1, 1])]),
     ("dynamic_slice_in_dim", |o| vec![o.x.dynamic_slice_in_dim(&o.number, 1, 0)]),
     ("dynamic_update_slice", |o| vec![o.x.dynamic_update_slice(&o.y, &[&o.number, &o.number])]),
@@ -181,13 +185,13 @@ pub const OPERATIONS: &[Operation] = &[
     ("einsum", |o| vec![einsum("ij,jk->ik", &[&o.x, &o.y])]),
     ("tril triu", |o| vec![o.x.tril(0), o.x.triu(1)]),
     ("diagonal trace", |o| vec![o.x.diagonal(0), o.x.trace()]),
-    ("random bits uniform", |o| vec![o.random.bits(DType::U32, [3])]),
-    ("uniform normal", |o| vec![o.random.uniform(DType::F32, [3])]),
-    ("normal", |o| vec![o.random.normal(DType::F32, [3])]),
-    ("bernoulli", |o| vec![o.random.bernoulli(o.number.cast(DType::F32), [3])]),
-    ("integers", |o| vec![o.random.integers(DType::S32, 0, 9, [3])]),
-    ("random_from state", |o| vec![o.g.random_from(&o.random.state()).bits(DType::U8, [2])]),
-    ("replica_id", |o| vec![o.g.replica_id().cast(DType::F32) * &o.x]),
+    ("random bits uniform", |o| vec![o.random.bits(ElementType::U32, [3])]),
+    ("uniform normal", |o| vec![o.random.uniform(ElementType::F32, [3])]),
+    ("normal", |o| vec![o.random.normal(ElementType::F32, [3])]),
+    ("bernoulli", |o| vec![o.random.bernoulli(o.number.cast(ElementType::F32), [3])]),
+    ("integers", |o| vec![o.random.integers(ElementType::S32, 0, 9, [3])]),
+    ("random_from state", |o| vec![o.g.random_from(&o.random.state()).bits(ElementType::U8, [2])]),
+    ("replica_id", |o| vec![o.g.replica_id().cast(ElementType::F32) * &o.x]),
     ("replica_sum replica_mean", |o| {
         let alone = Replicas::all(1);
         vec![o.x.replica_sum(&alone), o.x.replica_mean(&alone)]
@@ -201,11 +205,13 @@ pub const OPERATIONS: &[Operation] = &[
     ("replica_transpose", |o| vec![o.x.replica_transpose(0, 1, &Replicas::all(1))]),
     ("replica_permute", |o| vec![o.x.replica_permute([(0, 0)])]),
     ("replica_broadcast", |o| vec![o.x.replica_broadcast(&Replicas::all(1))]),
-    ("full", |o| vec![o.g.full(DType::S32, [2], &o.number)]),
+    ("full", |o| vec![o.g.full(ElementType::S32, [2], &o.number)]),
     ("while_loop", |o| vec![o.g.while_loop(o.x.clone(), |x| x.sum(..).greater(1.0), |x| x * 0.5)]),
     ("while_loop", |o| vec![o.g.while_loop(o.x.clone(), |_| o.yes.clone(), |_| o.y.clone())]),
     ("for_loop", |o| vec![o.g.for_loop(0, &o.number, o.x.clone(), |_, x| x + &o.y)]),
-    ("for_loop", |o| vec![o.g.for_loop(&o.number, 3, o.x.clone(), |i, x| x + i.cast(DType::S8))]),
+    ("for_loop", |o| {
+        vec![o.g.for_loop(&o.number, 3, o.x.clone(), |i, x| x + i.cast(ElementType::S8))]
+    }),
     ("cond", |o| vec![o.g.cond(&o.yes, || o.x.clone(), || o.y.exp())]),
     ("switch", |o| o.g.switch(&o.number, &[&|| vec![o.x.clone()], &|| vec![o.y.clone()]])),
 ];

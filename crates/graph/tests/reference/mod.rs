@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use helio::ir::types::C128;
 use helio::ir::{Native, Number, dispatch_type};
-use helio_graph::{Array, DType, Dim, Graph, Shape, Tensor, TensorList};
+use helio_graph::{Array, Dim, ElementType, Graph, Shape, Tensor, TensorList};
 use serde_json::Value;
 
 /// The cases of a file by name: for each call inputs, outputs and how far they may differ.
@@ -56,7 +56,7 @@ impl Cases {
 
 fn compile<L: TensorList>(
     name: &str,
-    types: &[(DType, Shape)],
+    types: &[(ElementType, Shape)],
     build: &impl Fn(&Graph, &[Tensor]) -> L,
 ) -> helio_graph::Program {
     let g = Graph::new("case");
@@ -80,8 +80,8 @@ fn array(value: &Value) -> Array {
     })
 }
 
-fn dtype(name: &str) -> DType {
-    let all = DType::ALL.iter().copied();
+fn dtype(name: &str) -> ElementType {
+    let all = ElementType::ALL.iter().copied();
     all.into_iter().find(|t| t.to_string() == name).unwrap_or_else(|| panic!("no type {name}"))
 }
 

@@ -155,11 +155,13 @@ impl Shown<'_> {
     /// All elements that are shown.
     fn numbers(&self) -> Vec<Number> {
         let axes = 0..self.array.sizes().len();
-        let shown: Vec<Vec<usize>> = axes.map(|axis| self.indices(axis).flatten().collect()).collect();
+        let shown: Vec<Vec<usize>> =
+            axes.map(|axis| self.indices(axis).flatten().collect()).collect();
         let counts: Vec<usize> = shown.iter().map(Vec::len).collect();
         let (mut points, mut numbers) = (IndexIter::new(&counts), Vec::new());
         while let Some(point) = points.next_point() {
-            let index = point.iter().enumerate().map(|(axis, &i)| shown[axis][i] * self.strides[axis]);
+            let index =
+                point.iter().enumerate().map(|(axis, &i)| shown[axis][i] * self.strides[axis]);
             numbers.push(self.array.number(index.sum()));
         }
         numbers
@@ -245,7 +247,8 @@ impl Style {
                 ])
             }
             Some(Number::Int(_)) | None => {
-                let length = |number: &Number| number.to_int(i128::MIN, i128::MAX).to_string().len();
+                let length =
+                    |number: &Number| number.to_int(i128::MIN, i128::MAX).to_string().len();
                 Style::Integer { width: numbers.iter().map(length).max().unwrap_or(0) }
             }
         }

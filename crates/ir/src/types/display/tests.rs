@@ -20,11 +20,17 @@ fn as_numpy_prints_them() {
     let nan = f64::NAN;
     for (array, expected) in [
         (Array::from([1.0f32, 2.0f32, 3.0f32]), "[1. 2. 3.]"),
-        (Array::from([[1.0f32, 0.5f32], [-2.0f32, 0.3333333333333333f32]]), "[[ 1.          0.5       ]\n [-2.          0.33333334]]"),
+        (
+            Array::from([[1.0f32, 0.5f32], [-2.0f32, 0.3333333333333333f32]]),
+            "[[ 1.          0.5       ]\n [-2.          0.33333334]]",
+        ),
         (Array::from([0.1f32, 1e-05f32, 1.0f32]), "[1.e-01 1.e-05 1.e+00]"),
         (Array::from([10000000000.0f64, 1.0f64, 2.0f64]), "[1.e+10 1.e+00 2.e+00]"),
         (Array::from([100000000.0f64, 10000000.0f64]), "[1.e+08 1.e+07]"),
-        (Array::from([f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1.5f32]), "[ nan  inf -inf  1.5]"),
+        (
+            Array::from([f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1.5f32]),
+            "[ nan  inf -inf  1.5]",
+        ),
         (Array::from([f32::NAN, f32::NAN]), "[nan nan]"),
         (Array::from([1e-300f64, 1e+300f64]), "[1.e-300 1.e+300]"),
         (Array::from([0.0f64, -0.0f64]), "[ 0. -0.]"),
@@ -33,7 +39,13 @@ fn as_numpy_prints_them() {
         (Array::from([1001.0f32, 1.0f32]), "[1.001e+03 1.000e+00]"),
         (Array::from([[1, -20], [300, 4]]), "[[  1 -20]\n [300   4]]"),
         (Array::from([[true, false], [false, true]]), "[[ True False]\n [False  True]]"),
-        (Array::from([[[1.0f64, 2.0f64], [3.0f64, 4.0f64]], [[5.0f64, 6.0f64], [7.0f64, 8.25f64]]]), "[[[1.   2.  ]\n  [3.   4.  ]]\n\n [[5.   6.  ]\n  [7.   8.25]]]"),
+        (
+            Array::from([
+                [[1.0f64, 2.0f64], [3.0f64, 4.0f64]],
+                [[5.0f64, 6.0f64], [7.0f64, 8.25f64]],
+            ]),
+            "[[[1.   2.  ]\n  [3.   4.  ]]\n\n [[5.   6.  ]\n  [7.   8.25]]]",
+        ),
         (Array::from([2.5e-07f32]), "[2.5e-07]"),
         (Array::from([16777216.0f32, 0.1f32]), "[1.6777216e+07 1.0000000e-01]"),
         (Array::from([3.14159265f32, 2.71828182f32]), "[3.1415927 2.7182817]"),
@@ -102,7 +114,10 @@ fn large_arrays_are_shortened() {
     );
     let planes = iota(&[3, 4, 200]).to_string();
     assert!(planes.starts_with("[[[   0    1    2 ...  197  198  199]\n  [ 200"), "{planes}");
-    assert!(planes.contains("998  999]]\n\n [[1600 ") || planes.contains("1599]]\n\n [[1600 "), "{planes}");
+    assert!(
+        planes.contains("998  999]]\n\n [[1600 ") || planes.contains("1599]]\n\n [[1600 "),
+        "{planes}"
+    );
     assert!(!format!("{:#}", iota(&[2000])).contains("..."));
     assert!(iota(&[1000]).to_string().lines().count() > 60);
 }
@@ -113,7 +128,9 @@ fn precision_is_a_choice() {
     assert_eq!(format!("{:.3}", Array::from([1e-9, 1.23456789])), "[1.000e-09 1.235e+00]");
     assert_eq!(format!("{:.2}", Array::from(3.14159265)), "3.14");
     // Beyond what any number has.
-    assert!(Array::from([0.1]).display().with_precision(usize::MAX).to_string().starts_with("[0.1]"));
+    assert!(
+        Array::from([0.1]).display().with_precision(usize::MAX).to_string().starts_with("[0.1]")
+    );
 }
 
 #[test]
@@ -129,10 +146,11 @@ fn every_type_has_few_digits() {
 
 #[test]
 fn dynamic_dimensions_show_their_sizes() {
-    let shape = ArrayShape::with_kinds(ElementType::S32, vec![2, 3], vec![
-        DimKind::Static,
-        DimKind::Bounded,
-    ]);
+    let shape = ArrayShape::with_kinds(
+        ElementType::S32,
+        vec![2, 3],
+        vec![DimKind::Static, DimKind::Bounded],
+    );
     let array = Array::from_bytes(shape.expect("a shape"), &[1; 24]).expect("an array");
     let array = array.with_sizes(vec![2, 1]).expect("a size");
     assert_eq!(array.to_string(), "[[16843009]\n [16843009]]");
