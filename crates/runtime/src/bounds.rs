@@ -104,6 +104,17 @@ pub(crate) fn reserve(bytes: usize) -> Option<Reservation> {
 /// Calls `body` with a block of `bytes` bytes of unspecified content; large ones lie on whole huge
 /// pages where there is room for them. If there is no memory, the run stops, and `body` is not called.
 pub(crate) fn with_scratch(bytes: usize, body: impl FnOnce(&mut [u8])) {
+    let mut body = Some(body);
+    // (What takes the memory is compiled once for all bodies.)
+    lend_scratch(bytes, &mut |scratch| {
+        if let Some(body) = body.take() {
+            body(scratch);
+        }
+    });
+}
+
+/// [`with_scratch`], whose body is called once at most.
+fn lend_scratch(bytes: usize, body: &mut dyn FnMut(&mut [u8])) {
     let bounds = Bounds::current();
     let memory = bounds.as_ref().map_or(&*OUTSIDE, |bounds| &bounds.memory);
     if bytes == 0 {

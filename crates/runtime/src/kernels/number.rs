@@ -62,7 +62,7 @@ macro_rules! with_number {
         }
     };
 }
-pub(super) use with_number;
+use with_number;
 
 /// Evaluates an expression with `$F` standing for the [`FoldOp`] of this fold.
 macro_rules! with_fold {
@@ -249,6 +249,12 @@ pub(super) trait Folding: Copy + Send + Sync {
 
     /// The element that a number becomes.
     fn narrow(self, wide: Self::Wide) -> Self::Element;
+
+    /// The fold of two elements.
+    #[inline(always)]
+    fn fold(self, a: Self::Element, b: Self::Element) -> Self::Element {
+        self.narrow(<Self::Op as FoldOp>::apply(self.widen(a), self.widen(b)))
+    }
 }
 
 /// Numbers as they are.

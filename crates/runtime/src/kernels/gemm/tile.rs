@@ -133,8 +133,10 @@ pub(super) unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PA
 ) {
     let mask = S::mask(args.last_lanes);
     let mut sums = [[S::zero(); VECS]; ROWS];
-    let rows: [*const S::Word; ROWS] =
-        std::array::from_fn(|i| args.lhs.wrapping_add(if PACKED { i } else { args.lhs_rows[i] }));
+    let mut rows = [args.lhs; ROWS];
+    for (i, row) in rows.iter_mut().enumerate() {
+        *row = row.wrapping_add(if PACKED { i } else { args.lhs_rows[i] });
+    }
     let (mut rhs, rhs_step) = (args.rhs, args.rhs_step);
     let lhs_step = if PACKED { ROWS } else { args.lhs_step };
     // The result is needed only at the end: by then it has come from memory.
@@ -159,8 +161,8 @@ pub(super) unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PA
                 });
                 for (i, sums) in sums.iter_mut().enumerate() {
                     let number = S::splat(rows[i].wrapping_add(offset));
-                    for (sum, row) in sums.iter_mut().zip(row) {
-                        *sum = S::mul_add(number, row, *sum);
+                    for (sum, row) in sums.iter_mut().zip(&row) {
+                        *sum = S::mul_add(number, *row, *sum);
                     }
                 }
             }
@@ -174,8 +176,8 @@ pub(super) unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PA
     }
     // A store under a mask, even one of all lanes, reads the line that it writes to.
     let (full, is_full) = (S::mask(S::LANES), args.last_lanes == S::LANES);
-    for (sums, row) in sums.into_iter().zip(args.out_rows) {
-        for (v, sums) in sums.into_iter().enumerate() {
+    for (sums, row) in sums.iter().zip(args.out_rows) {
+        for (v, &sums) in sums.iter().enumerate() {
             let to = args.out.wrapping_add(row + v * S::LANES);
             // SAFETY: the caller promises that these sums may be read and written.
             unsafe {

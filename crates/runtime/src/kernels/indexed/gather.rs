@@ -279,13 +279,9 @@ pub(super) fn points(axes: &[Axis]) -> usize {
 /// Calls `f` for these points of the axes, in row-major order, with its places in array and list.
 #[inline(always)]
 pub(super) fn each(axes: &[Axis], points: Range<usize>, mut f: impl FnMut(usize, usize)) {
-    let Some((last, outer)) = axes.split_last() else {
-        // Of no axes there is one point. (`for_each` would not be inlined.)
-        for _ in points {
-            f(0, 0);
-        }
-        return;
-    };
+    // Of no axes there is one point. (One loop for both, as `f` is inlined wherever it is called.)
+    let none = Axis { size: 1, array: 0, list: 0, is_fixed: true };
+    let (last, outer) = axes.split_last().unwrap_or((&none, &[]));
     let mut point = points.start;
     while point < points.end {
         let (mut rest, first) = (point / last.size, point % last.size);

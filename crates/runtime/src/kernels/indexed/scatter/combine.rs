@@ -2,7 +2,7 @@
 
 use super::super::super::bytes::Plain;
 use super::super::super::disjoint::Disjoint;
-use super::super::super::isa::{prefetch, vectorised};
+use super::super::super::isa::{Isa, prefetch};
 use super::super::found::WindowStarts;
 use super::super::gather::{each, points};
 use super::{Scatter, Strip};
@@ -21,28 +21,20 @@ impl Scatter {
         combine: impl Fn(T, T) -> T,
     ) {
         let is_element = strip.window.is_empty() && self.plan.row == 1;
-        vectorised(
-            #[inline(always)]
-            || {
-                each(
-                    &self.outer,
-                    strip.points.clone(),
-                    #[inline(always)]
-                    |array_at, list_at| match is_element {
-                        true => combine_elements(found, (array_at, list_at), updates, to, &combine),
-                        false => {
-                            combine_rows(found, (array_at, list_at), strip, updates, to, &combine);
-                        }
-                    },
-                );
-            },
-        );
+        let isa = Isa::best();
+        each(&self.outer, strip.points.clone(), |array_at, list_at| match is_element {
+            // Vectors have nothing to do there.
+            true => combine_elements(found, (array_at, list_at), updates, to, &combine),
+            false => isa.run(
+                #[inline(always)]
+                || combine_rows(found, (array_at, list_at), strip, updates, to, &combine),
+            ),
+        });
     }
 }
 
 /// Combines windows of one element each. There is little else in this loop, so that the processor
 /// has many loads under way.
-#[inline(always)]
 fn combine_elements<T: Plain>(
     found: &WindowStarts,
     (array_at, list_at): (usize, usize),
@@ -103,18 +95,15 @@ fn combine_rows<T: Plain>(
             prefetch(&updates[list + list_at..][..width]);
         }
         let (place, list) = (place + array_at, list + list_at);
-        match strip.window {
-            [] => combine_row((place, list), width, updates, to, combine),
-            window => each(
-                window,
-                0..rows,
-                #[inline(always)]
-                |array_row, list_row| {
-                    let at = (place + array_row, list + list_row);
-                    combine_row(at, width, updates, to, combine);
-                },
-            ),
-        }
+        each(
+            strip.window,
+            0..rows,
+            #[inline(always)]
+            |array_row, list_row| {
+                let at = (place + array_row, list + list_row);
+                combine_row(at, width, updates, to, combine);
+            },
+        );
     }
 }
 

@@ -11,8 +11,8 @@ use std::ops::Range;
 
 use super::super::bytes::{Plain, Scratch, cast, cast_mut, scratch_for, with_size};
 use super::super::disjoint::Disjoint;
-use super::super::number::{Fold, FoldOp, NumberType, with_fold, with_number};
-use super::buckets::Buckets;
+use super::super::number::{Fold, Folding, NumberType, with_fold, with_folding};
+use super::buckets::{Buckets, Sorted};
 use super::found::{BLOCK, WindowStarts};
 use super::gather::points;
 use super::places::OutOfBounds;
@@ -87,6 +87,13 @@ struct Strip<'p> {
     window: &'p [Axis],
     /// Rows between the one that is fetched and the one that is changed.
     rows_ahead: usize,
+}
+
+/// The windows in the order of the parts of the array.
+struct Windows<'s> {
+    sorted: Sorted<'s>,
+    /// The elements of the updates in that order, if they are sorted along.
+    carried: Option<&'s [u8]>,
 }
 
 impl Scatter {
@@ -240,18 +247,55 @@ impl Scatter {
             true => self.splat(updates, &mut scratch),
             false => updates,
         };
+        let sorted = match (way, &self.buckets) {
+            (Division::Parts, Some(buckets)) => {
+                Some(self.sort(buckets, indices, updates, &mut scratch, threads))
+            }
+            _ => None,
+        };
+        let updates = match &sorted {
+            Some(Windows { carried: Some(carried), .. }) => *carried,
+            _ => updates,
+        };
         macro_rules! typed {
-            ($T:ident, $combine:expr) => {{
+            ($T:ty, $combine:expr) => {{
                 let arrays = (array.map(cast::<$T>), indices, cast::<$T>(updates));
-                self.typed(way, arrays, cast_mut::<$T>(to), scratch, $combine, threads);
+                self.typed(way, arrays, cast_mut::<$T>(to), sorted.as_ref(), $combine, threads);
             }};
         }
         match self.combine {
             Combine::Set(size) => with_size!(size, T => typed!(T, |_: T, v: T| v)),
-            Combine::Fold(ty, fold) => with_number!(ty, T => with_fold!(fold, F => {
-                typed!(T, <F as FoldOp>::apply::<T>)
-            })),
+            Combine::Fold(ty, fold) => with_folding!(ty, fold, folding => {
+                typed!(_, move |a, b| folding.fold(a, b))
+            }),
         }
+    }
+
+    /// Sorts the windows by the parts of the array, and along with them updates that are single
+    /// elements.
+    fn sort<'s>(
+        &self,
+        buckets: &Buckets,
+        indices: &[u8],
+        updates: &[u8],
+        scratch: &mut Scratch<'s>,
+        threads: Threads<'_>,
+    ) -> Windows<'s> {
+        let places = &self.plan.places;
+        if !self.is_carried() {
+            let sorted = buckets.sort(places, indices, scratch, threads, |_, _| {});
+            return Windows { sorted, carried: None };
+        }
+        let carried = scratch.take::<u8>(places.count() * self.element_size);
+        let sorted = with_size!(self.element_size, T => {
+            let (carried, updates) = (Disjoint::new(cast_mut::<T>(carried)), cast::<T>(updates));
+            buckets.sort(places, indices, scratch, threads, |at, list| {
+                // SAFETY: no two windows have one place.
+                let carried = unsafe { carried.part(at, 1) };
+                carried[0] = updates[list];
+            })
+        });
+        Windows { sorted, carried: Some(carried) }
     }
 
     /// A row of a number.
@@ -266,7 +310,7 @@ impl Scatter {
         way: Division,
         (array, indices, updates): (Option<&[T]>, &[u8], &[T]),
         to: &mut [T],
-        mut scratch: Scratch<'_>,
+        windows: Option<&Windows<'_>>,
         combine: impl Fn(T, T) -> T + Copy + Sync,
         threads: Threads<'_>,
     ) {
@@ -290,29 +334,17 @@ impl Scatter {
                 self.combine_block(&found, &strip, updates, &to, combine);
             }
         };
-        match (way, &self.buckets) {
-            (Division::Vectors(grain), _) => {
+        match (way, &self.buckets, windows) {
+            (Division::Vectors(grain), ..) => {
                 threads.for_ranges(count, grain, &|vectors| combine_strip(vectors, whole()));
             }
-            (Division::Points(grain), _) => threads.for_ranges(self.points, grain, &|points| {
+            (Division::Points(grain), ..) => threads.for_ranges(self.points, grain, &|points| {
                 combine_strip(0..count, Strip { points, ..whole() });
             }),
-            (Division::Columns(grain), _) => threads.for_ranges(*row, grain, &|columns| {
+            (Division::Columns(grain), ..) => threads.for_ranges(*row, grain, &|columns| {
                 combine_strip(0..count, Strip { columns, ..whole() });
             }),
-            (Division::Parts, Some(buckets)) => {
-                let is_carried = self.is_carried();
-                let carried = scratch.take::<T>(if is_carried { count } else { 0 });
-                let places = {
-                    let carried = Disjoint::new(&mut *carried);
-                    buckets.sort(places, indices, &mut scratch, threads, |at, list| {
-                        if is_carried {
-                            // SAFETY: no two windows have one place.
-                            let carried = unsafe { carried.part(at, 1) };
-                            carried[0] = updates[list];
-                        }
-                    })
-                };
+            (Division::Parts, Some(buckets), Some(Windows { sorted, carried })) => {
                 let len = buckets.part_len();
                 threads.for_each(buckets.parts(), &|part| {
                     if let Some(array) = array {
@@ -323,13 +355,12 @@ impl Scatter {
                     let mut found = WindowStarts::new();
                     // Sorted, updates lie anywhere, too.
                     let strip = Strip { rows_ahead: ROWS_AHEAD, ..whole() };
-                    places.blocks(part, &mut found, is_carried, |found| {
-                        let updates = if is_carried { &*carried } else { updates };
+                    sorted.blocks(part, &mut found, carried.is_some(), |found| {
                         self.combine_block(found, &strip, updates, &to, combine);
                     });
                 });
             }
-            (Division::Whole | Division::Parts, _) => combine_strip(0..count, whole()),
+            (Division::Whole | Division::Parts, ..) => combine_strip(0..count, whole()),
         }
     }
 }
