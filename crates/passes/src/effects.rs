@@ -43,10 +43,20 @@ impl Effects {
 
 /// Whether running one computation of a module does more than compute a value.
 pub(crate) fn computation_has_effect(module: &Module, id: CompId) -> bool {
-    let (mut pending, mut seen) = (vec![id], HashSet::from([id]));
+    any_below(module, vec![id], |op| op.effect() != Effect::None)
+}
+
+/// Whether an operation, or any of the computations that it calls, is of a kind.
+pub(crate) fn any_op(module: &Module, op: &Op, is_wanted: impl Fn(&Op) -> bool) -> bool {
+    is_wanted(op) || any_below(module, op.callees().into_iter().collect(), is_wanted)
+}
+
+/// Whether an operation of computations, or of what they call, is of a kind.
+fn any_below(module: &Module, mut pending: Vec<CompId>, is_wanted: impl Fn(&Op) -> bool) -> bool {
+    let mut seen: HashSet<CompId> = pending.iter().copied().collect();
     while let Some(id) = pending.pop() {
         for instr in module.computation(id).instrs() {
-            if instr.op.effect() != Effect::None {
+            if is_wanted(&instr.op) {
                 return true;
             }
             pending.extend(instr.op.callees().into_iter().filter(|&callee| seen.insert(callee)));

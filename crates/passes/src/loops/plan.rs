@@ -1,9 +1,12 @@
 //! What a loop carries, reads and computes.
 
+use std::iter::zip;
+
 use helio_ir::ops::{Cost, GetTupleElement, Reads, While};
 use helio_ir::{ArrayShape, CompId, Computation, Instr, InstrId, Op, Shape};
 
 use crate::draft::{Draft, is_elementwise, parameter_number};
+use crate::effects::any_op;
 
 /// What is to become of an element of the state.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,7 +52,10 @@ impl LoopAnalysis {
         let mut wanted: Vec<usize> = in_condition.element.into_iter().flatten().collect();
         wanted.extend((0..inits.len()).filter(|&i| read[i] && !invariant[i]));
         let everything = Needs::new(body, &in_body, &wanted, &effects, &[]);
-        let (same, hoisted) = invariants(body, &in_body, &invariant, &everything.live, &effects);
+        let stays: Vec<bool> = zip(&effects, endless(draft, op.body))
+            .map(|(&effect, endless)| effect || endless)
+            .collect();
+        let (same, hoisted) = invariants(body, &in_body, &invariant, &everything.live, &stays);
         let needs = Needs::new(body, &in_body, &wanted, &effects, &hoisted);
 
         let mut count = 0;
@@ -162,6 +168,15 @@ fn effects(draft: &mut Draft<'_>, id: CompId) -> Vec<bool> {
     instrs.iter().map(|instr| module.has_effect(&instr.op)).collect()
 }
 
+/// For each instruction of a computation, whether it may run for ever, so that it must not run where
+/// the loop would not have run.
+fn endless(draft: &Draft<'_>, id: CompId) -> Vec<bool> {
+    let module = draft.callees();
+    let instrs = module.computation(id).instrs();
+    let is_loop = |op: &Op| matches!(op, Op::While(_));
+    instrs.iter().map(|instr| any_op(module, &instr.op, is_loop)).collect()
+}
+
 /// A scalar constant, or one repeated: what is better made anew in each iteration than carried.
 fn is_constant(draft: &Draft<'_>, id: InstrId) -> bool {
     let is_small = |id: InstrId| match draft.op(id) {
@@ -177,7 +192,8 @@ fn is_constant(draft: &Draft<'_>, id: InstrId) -> bool {
     }
 }
 
-/// For each live instruction of a body, whether it is the same in each iteration; and those of them
+/// For each live instruction of a body, whether it is the same in each iteration and does not have to
+/// stay there; and those of them
 /// to be computed before the loop: what takes work, or depends on what does, and is used by
 /// something that changes; and what would be written to memory in each iteration, for something that
 /// no fusion takes in.
@@ -186,7 +202,7 @@ fn invariants(
     state: &State,
     invariant: &[bool],
     live: &[bool],
-    effects: &[bool],
+    stays: &[bool],
 ) -> (Vec<bool>, Vec<InstrId>) {
     let count = body.instrs().len();
     let (mut same, mut takes_work) = (vec![false; count], vec![false; count]);
@@ -197,7 +213,7 @@ fn invariants(
             Some(element) => invariant[element],
             None => {
                 !matches!(instr.op, Op::Parameter(_) | Op::Tuple(_))
-                    && !effects[id.index()]
+                    && !stays[id.index()]
                     && is_static(&instr.shape)
                     && operands().all(|operand| same[operand])
             }

@@ -44,13 +44,9 @@ impl Generator {
             _ => &[Add, Add, Add, Maximum, Minimum],
         };
         let op = *self.pick(ops);
-        // Not neutral, but the same for all engines.
-        let initial = match op {
-            Multiply => 1,
-            And if element.is_pred() => 1,
-            Maximum | Minimum => self.between(0, 1),
-            _ => 0,
-        };
+        // Often not neutral: what folds begin with tells them apart.
+        let has_three = !element.is_pred() && element.bits() >= 4;
+        let initial = self.between(0, if has_three { 3 } else { 1 });
         let x = value.bound;
         let bound = if element.is_integer() || element.is_pred() {
             Bound::any(element)
@@ -58,8 +54,9 @@ impl Generator {
             Precision::of(element)?;
             match op {
                 Add => {
-                    let n = count as f64;
-                    let range = [(x.low * n).min(0.0), (x.high * n).max(0.0)];
+                    let (n, start) = (count as f64 + 1.0, initial as f64);
+                    // (Padding of a window is the initial value again.)
+                    let range = [(x.low * n).min(0.0), (x.high * n).max(0.0) + n * start];
                     let one_sign = x.low >= 0.0 && x.relative.is_finite();
                     let relative = if one_sign { x.relative } else { f64::INFINITY };
                     if x.special {

@@ -214,8 +214,9 @@ impl Tables<'_> {
     ) -> Result<()> {
         let get = |name: &str| fields.iter().find(|field| field.0 == name).map(|field| &field.1);
         let int = |name: &str| match get(name) {
-            Some(Attribute::Integer { value, .. }) => *value as i64,
-            _ => 0,
+            Some(Attribute::Integer { value, .. }) => i64::try_from(*value)
+                .map_err(|_| no_form(format_args!("{name} = {value}, of more than 64 bits"))),
+            _ => Ok(0),
         };
         let list = |name: &str| match get(name) {
             Some(Attribute::Integers(list)) => &list[..],
@@ -229,7 +230,7 @@ impl Tables<'_> {
             "output_operand_alias" => {
                 encoder.int(attribute_code::OUTPUT_OPERAND_ALIAS);
                 encoder.signed_list(list("output_tuple_indices"));
-                encoder.signed(int("operand_index"));
+                encoder.signed(int("operand_index")?);
                 encoder.signed_list(list("operand_tuple_indices"));
             }
             "result_accuracy" => {
@@ -238,7 +239,7 @@ impl Tables<'_> {
                 encoder.int(attribute_code::RESULT_ACCURACY);
                 encoder.signed(float("atol"));
                 encoder.signed(float("rtol"));
-                encoder.signed(int("ulps"));
+                encoder.signed(int("ulps")?);
                 encoder.int(mode);
             }
             name => return Err(no_form(format_args!("attribute stablehlo.{name}"))),
