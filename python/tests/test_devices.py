@@ -46,3 +46,14 @@ def test_automatic_sharding_is_right():
     assert y.sharding.shard_shape(y.shape) == (2, 8)
     total = jax.jit(jnp.sum)(x)
     assert total == host.sum()
+
+
+def test_systems_of_equations_are_solved_on_each_device():
+    @jax.jit
+    @jax.shard_map(mesh=mesh(4), in_specs=P("x"), out_specs=P("x"))
+    def solve(a, b):
+        return jnp.linalg.solve(a, b)
+
+    a = np.random.RandomState(0).randn(4, 5, 5).astype(np.float32)
+    b = np.random.RandomState(1).randn(4, 5, 2).astype(np.float32)
+    np.testing.assert_allclose(a @ solve(a, b), b, rtol=1e-3, atol=1e-3)
