@@ -10,7 +10,9 @@ use helio_ir::{Error, Result};
 use super::alloc::CHECKS;
 use super::asm::{Cond, Label, Len, Rm};
 use super::emit::{Emit, RAX, RDX, fields, stack};
-use super::mir::{Address, BufferSizes, Inst, Reg, RegClass, Region, Scalar, Src, VirtualCode};
+use super::mir::{
+    Address, BufferSizes, Inst, Reg, RegClass, Region, Scalar, Src, VectorInst, VirtualCode,
+};
 use super::ops::{self, Op};
 use crate::kernel::{Buf, Kernel};
 use crate::machine::Access;
@@ -60,12 +62,14 @@ fn touched(inst: &Inst, lanes: usize) -> Option<(Address, Touched, bool)> {
         }
     };
     Some(match *inst {
-        Inst::Vector { op, len, a, b: Src::Mem(mem), .. }
+        Inst::Vector(VectorInst { op, len, a, b: Src::Mem(mem), .. })
             if op.sized(false) == ops::MASKED_LOAD =>
         {
             (mem, masked(op, len, a), false)
         }
-        Inst::Vector { op, len, b: Src::Mem(mem), mask, .. } => (mem, masked(op, len, mask), false),
+        Inst::Vector(VectorInst { op, len, b: Src::Mem(mem), mask, .. }) => {
+            (mem, masked(op, len, mask), false)
+        }
         Inst::Store { op, len, mem, mask, .. } => (mem, masked(op, len, mask), true),
         Inst::Gather { op, mem, mask, .. } => {
             let (bytes, wide) = (op.memory_bytes(Len::X), op.has_wide_indices());

@@ -130,6 +130,22 @@ pub(super) enum Scalar {
     I64,
 }
 
+/// `dst = op(a, b)` on vectors or masks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct VectorInst {
+    pub(super) op: Op,
+    pub(super) len: Len,
+    pub(super) dst: Reg,
+    /// The first source; none for operations of one.
+    pub(super) a: Reg,
+    pub(super) b: Src,
+    /// Which lanes are on; none for all.
+    pub(super) mask: Reg,
+    /// Whether lanes that are off become zero; otherwise `op` says what they become.
+    pub(super) zero: bool,
+    pub(super) imm: Option<u8>,
+}
+
 /// A machine instruction.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Inst {
@@ -139,8 +155,8 @@ pub(super) enum Inst {
     Fixed { dst: Reg },
     /// The same bits.
     Mov { dst: Reg, src: Reg },
-    /// `dst = op(a, b)`; lanes that are off become zero, or `op` says what they become.
-    Vector { op: Op, len: Len, dst: Reg, a: Reg, b: Src, mask: Reg, zero: bool, imm: Option<u8> },
+    /// An operation of two sources.
+    Vector(VectorInst),
     /// A shift of all lanes by `imm`.
     Shift { op: Op, ext: u8, len: Len, dst: Reg, a: Reg, imm: u8 },
     /// `dst = op(src)` with the destination where others have a source.
@@ -223,7 +239,7 @@ impl Inst {
                 see(*src, Use);
                 see(*dst, Def);
             }
-            Inst::Vector { dst, a, b, mask, .. } => {
+            Inst::Vector(VectorInst { dst, a, b, mask, .. }) => {
                 see(*a, Use);
                 match b {
                     Src::Reg(b) => see(*b, Use),

@@ -4,7 +4,7 @@ use super::Select;
 use crate::kernel::{BinOp, Conv, Lane, Mem, Value};
 use crate::x86::Isa;
 use crate::x86::asm::Len;
-use crate::x86::mir::{Inst, Reg};
+use crate::x86::mir::{Inst, Reg, VectorInst};
 use crate::x86::ops::{self, Op};
 
 impl Select<'_> {
@@ -81,7 +81,16 @@ impl Select<'_> {
         match self.isa {
             Isa::Avx512 => {
                 let (op, b, zero) = (ops::blend(false), nan.into(), false);
-                self.push(Inst::Vector { op, len, dst: all, a: rounded, b, mask, zero, imm: None });
+                self.push(Inst::Vector(VectorInst {
+                    op,
+                    len,
+                    dst: all,
+                    a: rounded,
+                    b,
+                    mask,
+                    zero,
+                    imm: None,
+                }));
             }
             Isa::Avx2 => self.push(Inst::Blend { len, dst: all, mask, t: nan, f: rounded }),
         }

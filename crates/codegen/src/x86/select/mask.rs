@@ -6,7 +6,7 @@ use super::Select;
 use crate::kernel::{Cmp, Lane, MaskOp, Value};
 use crate::x86::Isa;
 use crate::x86::asm::{Label, Len};
-use crate::x86::mir::{Fixed, Inst, Reg, RegClass};
+use crate::x86::mir::{Fixed, Inst, Reg, RegClass, VectorInst};
 use crate::x86::ops;
 
 impl Select<'_> {
@@ -211,7 +211,16 @@ impl Select<'_> {
         let zero = self.constant(f) == Some(0);
         let (op, a) = if zero { (ops::mov(wide), Reg::NONE) } else { (ops::blend(wide), f_reg) };
         let dst = self.define(dst);
-        self.push(Inst::Vector { op, len, dst, a, b: t_reg.into(), mask, zero, imm: None });
+        self.push(Inst::Vector(VectorInst {
+            op,
+            len,
+            dst,
+            a,
+            b: t_reg.into(),
+            mask,
+            zero,
+            imm: None,
+        }));
     }
 }
 

@@ -9,7 +9,7 @@ use super::address::displacement;
 use crate::kernel::{Addr, Buf, Lane, Mem, Value};
 use crate::x86::Isa;
 use crate::x86::asm::Len;
-use crate::x86::mir::{Address, Alu, Inst, Operand, Reg, Region, Scalar, Src};
+use crate::x86::mir::{Address, Alu, Inst, Operand, Reg, Region, Scalar, Src, VectorInst};
 use crate::x86::ops::{self, Op};
 
 /// The scalar that copies an element.
@@ -96,7 +96,16 @@ impl Select<'_> {
         match self.isa {
             Isa::Avx512 => {
                 let (op, a, mask, zero) = (ops::load(mem), Reg::NONE, lane_mask, true);
-                self.push(Inst::Vector { op, len, dst: low, a, b, mask, zero, imm: None });
+                self.push(Inst::Vector(VectorInst {
+                    op,
+                    len,
+                    dst: low,
+                    a,
+                    b,
+                    mask,
+                    zero,
+                    imm: None,
+                }));
             }
             Isa::Avx2 => {
                 let op = ops::masked(ops::MASKED_LOAD, mem.bytes() == 8);
@@ -133,7 +142,16 @@ impl Select<'_> {
         };
         let one = if mem.bytes() < 4 { self.vector(narrow) } else { self.define(dst) };
         let (a, b) = (Reg::NONE, Src::Mem(at));
-        self.push(Inst::Vector { op, len: narrow, dst: one, a, b, mask, zero, imm: None });
+        self.push(Inst::Vector(VectorInst {
+            op,
+            len: narrow,
+            dst: one,
+            a,
+            b,
+            mask,
+            zero,
+            imm: None,
+        }));
         if mem.bytes() < 4 {
             let to = self.define(dst);
             self.widen(to, mem, one);

@@ -23,7 +23,7 @@ use helio_ir::{Error, Result};
 
 use super::Isa;
 use super::asm::{Cond, Label, Len};
-use super::mir::{Alu, Fixed, Inst, Operand, Reg, RegClass, RegInfo, Src, VirtualCode};
+use super::mir::{Alu, Fixed, Inst, Operand, Reg, RegClass, RegInfo, Src, VectorInst, VirtualCode};
 use super::ops::{self, Op};
 use crate::kernel::{self, Block, Carried, IndexOp, Kernel, Lane, Ty, Value};
 
@@ -230,13 +230,31 @@ impl Select<'_> {
     /// `dst = op(a, b)`
     fn op2(&mut self, op: Op, len: Len, dst: Reg, a: Reg, b: impl Into<Src>) {
         let b = b.into();
-        self.push(Inst::Vector { op, len, dst, a, b, mask: Reg::NONE, zero: false, imm: None });
+        self.push(Inst::Vector(VectorInst {
+            op,
+            len,
+            dst,
+            a,
+            b,
+            mask: Reg::NONE,
+            zero: false,
+            imm: None,
+        }));
     }
 
     /// `dst = op(a, b)` with an immediate operand.
     fn op2_imm(&mut self, op: Op, len: Len, dst: Reg, a: Reg, b: impl Into<Src>, imm: u8) {
         let (b, imm) = (b.into(), Some(imm));
-        self.push(Inst::Vector { op, len, dst, a, b, mask: Reg::NONE, zero: false, imm });
+        self.push(Inst::Vector(VectorInst {
+            op,
+            len,
+            dst,
+            a,
+            b,
+            mask: Reg::NONE,
+            zero: false,
+            imm,
+        }));
     }
 
     /// `dst = op(b)`

@@ -7,7 +7,7 @@ use super::address::displacement;
 use crate::kernel::{BinOp, Lane, Mem, Neighbours, Value, neighbours};
 use crate::x86::Isa;
 use crate::x86::asm::Len;
-use crate::x86::mir::{Address, Inst, Reg, Src};
+use crate::x86::mir::{Address, Inst, Reg, Src, VectorInst};
 use crate::x86::ops;
 
 /// The largest distance of elements of neighbouring lanes, in elements: beyond, a gather is as
@@ -112,7 +112,16 @@ impl Select<'_> {
                 let mask = self.mask_of((1 << count) - 1);
                 let (op, a, b, zero) = (ops::load(mem), Reg::NONE, Src::Mem(from), true);
                 let low = if mem == Mem::BF16 { self.vector(len) } else { block };
-                self.push(Inst::Vector { op, len, dst: low, a, b, mask, zero, imm: None });
+                self.push(Inst::Vector(VectorInst {
+                    op,
+                    len,
+                    dst: low,
+                    a,
+                    b,
+                    mask,
+                    zero,
+                    imm: None,
+                }));
                 if mem == Mem::BF16 {
                     self.move_to_high_half(block, low);
                 }

@@ -6,7 +6,7 @@ use super::Select;
 use crate::kernel::{BinOp, Lane, UnOp, Value};
 use crate::x86::Isa;
 use crate::x86::asm::Len;
-use crate::x86::mir::{Inst, Reg};
+use crate::x86::mir::{Inst, Reg, VectorInst};
 use crate::x86::ops;
 
 impl Select<'_> {
@@ -25,7 +25,7 @@ impl Select<'_> {
             (_, Some((op, imm))) => {
                 let (dst, b) = (self.define(dst), from.into());
                 let (a, mask) = (Reg::NONE, Reg::NONE);
-                self.push(Inst::Vector { op, len, dst, a, b, mask, zero: false, imm });
+                self.push(Inst::Vector(VectorInst { op, len, dst, a, b, mask, zero: false, imm }));
             }
             (UnOp::RoundF16, _) => {
                 let half = self.vector(len);
@@ -126,7 +126,16 @@ impl Select<'_> {
         let mask = self.mask_reg();
         self.op2_imm(ops::compare_floats(wide), len, mask, a, b, ops::UNORDERED);
         let (op, b) = (ops::blend(wide), sum.into());
-        self.push(Inst::Vector { op, len, dst: made, a: chosen, b, mask, zero: false, imm: None });
+        self.push(Inst::Vector(VectorInst {
+            op,
+            len,
+            dst: made,
+            a: chosen,
+            b,
+            mask,
+            zero: false,
+            imm: None,
+        }));
         made
     }
 
