@@ -1,7 +1,7 @@
 //! Rules for `reduce` and `reduce-window`.
 
 use helio_ir::ops::{Reduce, ReduceWindow, WindowDim};
-use helio_ir::{BinaryOp, CompId, ElementType, InstrId, Op, Result, Shape};
+use helio_ir::{ArrayShape, BinaryOp, CompId, ElementType, InstrId, Op, Result, Shape};
 
 use super::Simplifier;
 use super::movement::follow_units;
@@ -68,6 +68,20 @@ pub(super) fn simpler(
     if others.iter().any(|&d| dims[d] == 0) {
         return cx.broadcast_scalar(init, result.dims()).map(Some);
     }
+    through_source(cx, op, (x, init), &others, (binary, result))
+}
+
+/// The reduction of the array that `x` only rearranges or repeats.
+fn through_source(
+    cx: &mut Simplifier<'_, '_>,
+    op: &Reduce,
+    (x, init): (InstrId, InstrId),
+    others: &[usize],
+    (binary, result): (BinaryOp, &ArrayShape),
+) -> Result<Option<InstrId>> {
+    let Some(dims) = cx.draft.array(x).map(|array| array.dims().to_vec()) else {
+        return Ok(None);
+    };
     let source = cx.draft.operands(x).first().copied();
     let Some(source_dims) = source.and_then(|id| cx.draft.array(id)).map(|a| a.dims().to_vec())
     else {

@@ -1,11 +1,7 @@
-//! Operations of CHLO that HLO does not have: broadcasting, tests, selection, scans.
+//! Operations of CHLO that HLO does not have: broadcasting, tests, selection.
 
-use helio_ir::ops::{
-    Call, Direction, DynamicSlice, DynamicUpdateSlice, RaggedDot, Reshape, TopK, While,
-};
-use helio_ir::{
-    ArrayShape, BinaryOp, DimKind, ElementType, Error, InstrId, Op, Result, Shape, UnaryOp,
-};
+use helio_ir::ops::{Direction, RaggedDot, Reshape, TopK};
+use helio_ir::{ArrayShape, BinaryOp, DimKind, ElementType, Error, InstrId, Op, Result, UnaryOp};
 
 use super::body::Body;
 use super::elementwise::unsigned;
@@ -247,89 +243,5 @@ impl<'m> Body<'_, 'm> {
             ("polygamma", &[x, y]) => self.polygamma(x, y),
             _ => Err(unknown()),
         }
-    }
-
-    /// A loop over one dimension: the region takes a slice of each input and the carried values, and
-    /// gives a slice of each output and the next carried values.
-    fn scan(&mut self, site: &Site<'_, 'm>) -> Result<Vec<InstrId>> {
-        let attrs = site.attrs;
-        let dimension = attrs.size("dimension")?;
-        let is_reverse = attrs.flag("is_reverse")?;
-        attrs.get("is_associative");
-        let segments = attrs.sizes("operandSegmentSizes")?;
-        let inputs = segments.first().copied().unwrap_or(1).min(site.operands.len());
-        let (xs, carries) = site.operands.split_at(inputs);
-        let outputs = site.result_types.len().checked_sub(carries.len());
-        let outputs = outputs.ok_or_else(|| Error::invalid("fewer results than carried values"))?;
-        let from = self.array(site.operands::<1>()?[0])?;
-        let length = from.dims_and_kinds().nth(dimension).filter(|dim| dim.1 == DimKind::Static);
-        let (length, _) = length.ok_or_else(|| {
-            Error::unimplemented(format!("a scan over dimension {dimension} of {from}"))
-        })?;
-        let to_apply = self.element_region(site, 0, "scan")?;
-
-        let mut state = vec![self.scalar(0i64)?];
-        for ty in &site.result_types[..outputs] {
-            let shape = match types::shape(ty)? {
-                Shape::Array(array) => array,
-                other => return Err(Error::invalid(format!("an array is needed, found {other}"))),
-            };
-            let zero = match shape.element() {
-                ElementType::Pred => self.scalar(false)?,
-                element => self.number(element, 0.0)?,
-            };
-            state.push(self.broadcast(zero, shape, &[])?);
-        }
-        state.extend(carries);
-        state.extend(xs);
-        let init = self.tuple(&state)?;
-        let shape = self.shape(init).clone();
-
-        let mut condition = self.inner("scan_condition");
-        let tuple = condition.parameter(0, shape.clone(), "state")?;
-        let (index, end) = (condition.element_of(tuple, 0)?, condition.scalar(length as i64)?);
-        let goes_on = condition.compare(Direction::Lt, index, end)?;
-        let condition = condition.finish(vec![goes_on])?;
-
-        let mut body = self.inner("scan_body");
-        let tuple = body.parameter(0, shape, "state")?;
-        let parts =
-            (0..state.len()).map(|i| body.element_of(tuple, i)).collect::<Result<Vec<_>>>()?;
-        let (index, zero) = (parts[0], body.scalar(0i64)?);
-        let last = body.scalar(length as i64 - 1)?;
-        let at = if is_reverse { body.sub(last, index)? } else { index };
-        let (olds, rest) = parts[1..].split_at(outputs);
-        let (carried, arrays) = rest.split_at(carries.len());
-        let mut arguments = Vec::new();
-        for &x in arrays {
-            let shape = body.array(x)?;
-            let mut sizes = shape.dims().to_vec();
-            let mut operands = vec![x];
-            operands.extend((0..shape.rank()).map(|d| if d == dimension { at } else { zero }));
-            *sizes.get_mut(dimension).ok_or_else(|| Error::invalid("inputs of other ranks"))? = 1;
-            let slice = body.push(DynamicSlice { sizes: sizes.clone() }, &operands)?;
-            sizes.remove(dimension);
-            arguments.push(body.reshape(slice, &sizes)?);
-        }
-        arguments.extend(carried);
-        let call = body.push(Call { to_apply, is_composite: false }, &arguments)?;
-        let results = body.unpack(call, site.result_types.len())?;
-        let one = body.scalar(1i64)?;
-        let mut next = vec![body.add(index, one)?];
-        for (&old, &slice) in olds.iter().zip(&results) {
-            let shape = body.array(old)?;
-            let mut dims = shape.dims().to_vec();
-            *dims.get_mut(dimension).ok_or_else(|| Error::invalid("outputs of other ranks"))? = 1;
-            let slice = body.reshape(slice, &dims)?;
-            let mut operands = vec![old, slice];
-            operands.extend((0..shape.rank()).map(|d| if d == dimension { at } else { zero }));
-            next.push(body.push(DynamicUpdateSlice, &operands)?);
-        }
-        next.extend(&results[outputs..]);
-        next.extend(arrays);
-        let root = body.tuple(&next)?;
-        let body = body.finish(vec![root])?;
-        let result = self.push(While { condition, body }, &[init])?;
-        (1..=site.result_types.len()).map(|i| self.element_of(result, i)).collect()
     }
 }

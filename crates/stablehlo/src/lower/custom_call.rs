@@ -33,6 +33,29 @@ impl<'m> Body<'_, 'm> {
         if target == "mhlo.topk" {
             return self.known_top_k(site);
         }
+        let op = self.call_of(site, target, has_side_effect)?;
+        let call = self.push(op, &site.operands)?;
+        let config = match attrs.get("mhlo.backend_config").or(attrs.get("backend_config")) {
+            Some(Attribute::String(text)) if text.is_empty() => None,
+            Some(Attribute::String(text)) => Some(BackendConfig::opaque(text)),
+            Some(Attribute::Dictionary(fields)) => Some(BackendConfig::typed(dictionary(fields)?)),
+            Some(_) => return Err(Error::unimplemented("a backend_config of another kind")),
+            None => None,
+        };
+        if config.is_some() {
+            self.comp.instr_mut(call).extra.get_or_insert_default().backend_config = config;
+        }
+        self.unpack(call, site.result_types.len())
+    }
+
+    /// The call of a function of the user.
+    fn call_of(
+        &mut self,
+        site: &Site<'_, 'm>,
+        target: &str,
+        has_side_effect: bool,
+    ) -> Result<CustomCall> {
+        let attrs = site.attrs;
         let mut shapes =
             site.result_types.iter().map(|ty| types::shape(ty)).collect::<Result<Vec<_>>>()?;
         let mut shape = if shapes.len() == 1 { shapes.remove(0) } else { Shape::Tuple(shapes) };
@@ -66,7 +89,7 @@ impl<'m> Body<'_, 'm> {
                 called_computations.push(self.callee(callee)?);
             }
         }
-        let op = CustomCall {
+        Ok(CustomCall {
             target: target.to_owned(),
             shape,
             has_side_effect,
@@ -75,19 +98,7 @@ impl<'m> Body<'_, 'm> {
             output_to_operand_aliasing,
             called_computations,
             attributes: Vec::new(),
-        };
-        let call = self.push(op, &site.operands)?;
-        let config = match attrs.get("mhlo.backend_config").or(attrs.get("backend_config")) {
-            Some(Attribute::String(text)) if text.is_empty() => None,
-            Some(Attribute::String(text)) => Some(BackendConfig::opaque(text)),
-            Some(Attribute::Dictionary(fields)) => Some(BackendConfig::typed(dictionary(fields)?)),
-            Some(_) => return Err(Error::unimplemented("a backend_config of another kind")),
-            None => None,
-        };
-        if config.is_some() {
-            self.comp.instr_mut(call).extra.get_or_insert_default().backend_config = config;
-        }
-        self.unpack(call, site.result_types.len())
+        })
     }
 
     /// `mhlo.topk`, whose attributes are those of HLO's operation.

@@ -30,6 +30,7 @@ mod probes;
 mod quantized;
 mod random;
 mod regions;
+mod scan;
 mod source;
 mod special;
 mod types;

@@ -30,11 +30,6 @@ impl Parser<'_> {
         let mut written = Written::new(name);
         match name {
             "func.func" => return self.function(),
-            "func.call" => {
-                let callee = Attribute::Symbol(self.symbol()?);
-                written.op.attributes.push(("callee".to_owned(), callee));
-                self.operands_in_parentheses(&mut written)?;
-            }
             "stablehlo.constant" | "chlo.constant" | "mhlo.constant" => {
                 return self.constant(written);
             }
@@ -44,8 +39,22 @@ impl Parser<'_> {
             "stablehlo.while" => return self.while_loop(written),
             "stablehlo.reduce" => return self.reduce(written),
             "chlo.scan" => return self.scan_op(written, count),
-            "stablehlo.compare" => self.compare(&mut written)?,
-            "stablehlo.slice" => self.slice(&mut written)?,
+            _ => self.operands_and_attributes(name, &mut written)?,
+        }
+        self.tail(&mut written, count)?;
+        Ok(written)
+    }
+
+    /// What stands between the name of an operation and its attributes in braces.
+    fn operands_and_attributes(&mut self, name: &str, written: &mut Written) -> Result<()> {
+        match name {
+            "func.call" => {
+                let callee = Attribute::Symbol(self.symbol()?);
+                written.op.attributes.push(("callee".to_owned(), callee));
+                self.operands_in_parentheses(written)?;
+            }
+            "stablehlo.compare" => self.compare(written)?,
+            "stablehlo.slice" => self.slice(written)?,
             "stablehlo.get_tuple_element" => {
                 written.op.operands = vec![self.value()?];
                 self.scan.expect("[")?;
@@ -56,7 +65,7 @@ impl Parser<'_> {
             "stablehlo.custom_call" => {
                 let target = Attribute::String(self.symbol()?.join("::"));
                 written.op.attributes.push(("call_target_name".to_owned(), target));
-                self.operands_in_parentheses(&mut written)?;
+                self.operands_in_parentheses(written)?;
             }
             "stablehlo.composite" => {
                 let name = Attribute::String(self.scan.string()?);
@@ -64,22 +73,21 @@ impl Parser<'_> {
                 written.op.operands = self.values()?;
             }
             "stablehlo.convolution" | "stablehlo.dynamic_conv" => {
-                self.operands_in_parentheses(&mut written)?;
-                self.convolution(&mut written)?;
+                self.operands_in_parentheses(written)?;
+                self.convolution(written)?;
             }
             "chlo.top_k" => {
                 self.scan.expect("(")?;
                 written.op.operands = vec![self.value()?];
-                self.items(&mut written)?;
+                self.items(written)?;
                 self.scan.expect(")")?;
             }
             _ => {
                 written.op.operands = self.values()?;
-                self.items(&mut written)?;
+                self.items(written)?;
             }
         }
-        self.tail(&mut written, count)?;
-        Ok(written)
+        Ok(())
     }
 
     fn operands_in_parentheses(&mut self, written: &mut Written) -> Result<()> {
