@@ -309,7 +309,7 @@ impl<'a> Evaluator<'a> {
 /// Whether the result is made of operands, so that it needs no memory of its own.
 fn forwards(op: &Op) -> bool {
     match op.gives() {
-        Yield::Same | Yield::Passed => true,
+        Yield::Same | Yield::Itself | Yield::Passed => true,
         Yield::New | Yield::Moved | Yield::Recast => false,
     }
 }

@@ -1,7 +1,7 @@
 //! One form for what can be said in several ways: no layouts, and none of the operations that are
 //! about layouts, memory spaces or order only.
 
-use helio_ir::ops::{Bitcast, BitcastConvert, Call, Reshape, Transpose};
+use helio_ir::ops::{Bitcast, BitcastConvert, Call, Effect, Phase, Reshape, Transpose, Yield};
 use helio_ir::{ArrayShape, Instr, InstrId, Layout, Module, Op, Result, Shape};
 
 use crate::draft::{Draft, Original};
@@ -28,23 +28,16 @@ pub(crate) fn canonicalize(module: Module, cx: &PassCx<'_>) -> Result<Module> {
                     let (from, to) = (layouts[operand.index()].as_ref(), layouts[i].as_ref());
                     bitcast(&mut draft, value, from, &instr.shape, to)?
                 }
-                (
-                    Op::Copy(_)
-                    | Op::Domain(_)
-                    | Op::AddDependency(_)
-                    | Op::OptimizationBarrier(_)
-                    // Their operand is one begun in the list, which stands for its result.
-                    | Op::CopyDone(_),
-                    _,
-                    Some(value),
-                ) => value,
+                (op, _, Some(value)) if op.gives() == Yield::Itself => value,
                 (Op::CopyStart(_), _, Some(value)) if begun[i] => value,
                 (Op::AsyncStart(op), ..) if begun[i] => {
                     let args: Vec<_> = instr.operands.iter().map(|id| map[id.index()]).collect();
                     draft.add(Call::new(op.calls), &args)?
                 }
-                (Op::AsyncUpdate(_) | Op::AsyncDone(_), Some(operand), Some(value))
-                    if begun[operand.index()] =>
+                // What was begun stands for its result.
+                (op, Some(operand), Some(value))
+                    if matches!(op.phase(), Phase::GoesOn | Phase::Ends)
+                        && begun[operand.index()] =>
                 {
                     value
                 }
@@ -62,25 +55,25 @@ pub(crate) fn canonicalize(module: Module, cx: &PassCx<'_>) -> Result<Module> {
 /// For each instruction, whether it begins (or goes on with) something that is done in the same
 /// computation and looked at by nothing else.
 fn asynchronous_calls(old: &Original) -> Vec<bool> {
-    let mut begun: Vec<bool> = old
-        .instrs
-        .iter()
-        .map(|instr| matches!(instr.op, Op::AsyncStart(_) | Op::AsyncUpdate(_) | Op::CopyStart(_)))
-        .collect();
+    let is_under_way = |instr: &Instr| match instr.op.phase() {
+        Phase::Begins | Phase::GoesOn => instr.op.effect() == Effect::None,
+        Phase::Once | Phase::Ends => false,
+    };
+    let mut begun: Vec<bool> = old.instrs.iter().map(is_under_way).collect();
     begun[old.root.index()] = false;
     for (i, instr) in old.instrs.iter().enumerate().rev() {
         for operand in &instr.operands {
-            let follows = match instr.op {
-                Op::AsyncUpdate(_) => begun[i],
-                Op::AsyncDone(_) | Op::CopyDone(_) => true,
-                _ => false,
+            let follows = match instr.op.phase() {
+                Phase::GoesOn => begun[i],
+                Phase::Ends => true,
+                Phase::Once | Phase::Begins => false,
             };
             begun[operand.index()] &= follows;
         }
     }
     // An update goes on with what has begun.
     for (i, instr) in old.instrs.iter().enumerate() {
-        if let Op::AsyncUpdate(_) = instr.op {
+        if instr.op.phase() == Phase::GoesOn {
             begun[i] &= instr.operands.iter().all(|operand| begun[operand.index()]);
         }
     }

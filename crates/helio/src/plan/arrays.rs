@@ -51,7 +51,7 @@ pub(super) fn forwards(op: &Op, computation: &Computation, id: InstrId) -> bool 
     match op.gives() {
         // The beginning gives the result itself.
         _ if matches!(op, Op::AllReduceDone(_)) => true,
-        Yield::Same => true,
+        Yield::Same | Yield::Itself => true,
         Yield::Recast => {
             let instr = computation.instr(id);
             let from = &computation.instr(instr.operands[0]).shape;

@@ -43,8 +43,10 @@ pub enum Yield {
     New,
     /// Each is an element of an operand, or of a padding value, at a place that attributes tell.
     Moved,
-    /// They are those of the first operand, in their order.
+    /// They are those of the first operand, in their order, under other dimensions.
     Same,
+    /// They are the first operand itself, perhaps in another layout, memory or order of steps.
+    Itself,
     /// They are the first operand's bits, in an order and of a type that layouts and shapes tell.
     Recast,
     /// They are values of operands, or of what is called, as a whole.
@@ -66,6 +68,19 @@ pub enum Reads {
     Memory,
     /// It takes operands as a whole: to pass them on, exchange them, or call something with them.
     Whole,
+}
+
+/// Which part of an operation an instruction is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Phase {
+    /// All of it.
+    Once,
+    /// Its beginning: the result stands for an operation that is under way.
+    Begins,
+    /// It lets what was begun go on; the operand and the result stand for it.
+    GoesOn,
+    /// Its end: the operand stands for the operation, and the result is the operation's.
+    Ends,
 }
 
 /// Operations that belong together; one file of `docs/spec` each.
@@ -109,6 +124,8 @@ pub struct OpInfo {
     pub gives: Yield,
     /// Which elements of its operands an element of its result needs.
     pub reads: Reads,
+    /// Which part of an operation it is that is begun at one place and done at another.
+    pub phase: Phase,
     /// How many operands it takes.
     pub arity: Arity,
     /// Whether text has to say the shape of the result.

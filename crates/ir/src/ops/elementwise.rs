@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::check::{ensure_same_element, merge_arrays};
-use super::{Arity, Effect, Family, OpInfo, Reads, Yield};
+use super::{Arity, Effect, Family, OpInfo, Phase, Reads, Yield};
 use crate::{ArrayShape, ElementType, Error, InferCx, Result, Shape, ensure};
 
 /// Which element types an operation takes.
@@ -230,6 +230,7 @@ pub(super) fn table() -> Vec<OpInfo> {
         effect: Effect::None,
         gives: Yield::New,
         reads: Reads::Aligned,
+        phase: Phase::Once,
         arity: Arity::Exactly(arity),
         needs_shape: false,
         summary: doc.trim(),

@@ -72,7 +72,7 @@ pub use control::{AddDependency, AfterAll, Conditional, Domain, OptimizationBarr
 pub use convert::{BitcastConvert, Convert, ReducePrecision, StochasticConvert};
 pub use convolution::Convolution;
 pub use custom_call::{ApiVersion, CustomCall, OutputOperandAlias};
-pub use def::{Arity, Effect, Family, InferCx, OpDef, OpInfo, Reads, Yield};
+pub use def::{Arity, Effect, Family, InferCx, OpDef, OpInfo, Phase, Reads, Yield};
 pub use dimension_size::{GetDimensionSize, SetDimensionSize};
 pub use dot::{Dot, RaggedDot, RaggedMode};
 pub use dynamic_slice::{DynamicSlice, DynamicUpdateSlice};
@@ -98,7 +98,7 @@ pub use tuple::{GetTupleElement, Tuple};
 
 macro_rules! define_ops {
     ($($name:ident: [$($stablehlo:literal),*], $family:ident, $effect:ident,
-      $yield:ident, $reads:ident, $summary:literal;)*) => {
+      $yield:ident, $reads:ident, $phase:ident, $summary:literal;)*) => {
         /// An operation with its attributes.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Op {
@@ -126,6 +126,7 @@ macro_rules! define_ops {
                     effect: Effect::$effect,
                     gives: Yield::$yield,
                     reads: Reads::$reads,
+                    phase: Phase::$phase,
                     arity: $name::ARITY,
                     needs_shape: $name::NEEDS_SHAPE,
                     summary: $summary,
@@ -184,6 +185,14 @@ macro_rules! define_ops {
                 }
             }
 
+            /// Which part of an operation it is that is begun at one place and done at another.
+            pub fn phase(&self) -> Phase {
+                match self {
+                    Op::Unary(_) | Op::Binary(_) => Phase::Once,
+                    $(Op::$name(_) => Phase::$phase,)*
+                }
+            }
+
             fn infer_unchecked(&self, cx: &InferCx<'_>) -> Result<Shape> {
                 match self {
                     Op::Unary(op) => op.infer(cx),
@@ -237,167 +246,167 @@ macro_rules! define_ops {
 }
 
 define_ops! {
-    Compare: ["stablehlo.compare"], Elementwise, None, New, Aligned,
+    Compare: ["stablehlo.compare"], Elementwise, None, New, Aligned, Once,
         "Element-wise comparison; the result is `pred`.";
-    Select: ["stablehlo.select"], Elementwise, None, New, Aligned,
+    Select: ["stablehlo.select"], Elementwise, None, New, Aligned, Once,
         "For each element, the second operand where the first is true, else the third.";
-    Clamp: ["stablehlo.clamp"], Elementwise, None, New, Aligned,
+    Clamp: ["stablehlo.clamp"], Elementwise, None, New, Aligned, Once,
         "`min(max(x, lo), hi)` for operands `lo, x, hi`; scalar bounds broadcast.";
-    Convert: ["stablehlo.convert"], Elementwise, None, New, Aligned,
+    Convert: ["stablehlo.convert"], Elementwise, None, New, Aligned, Once,
         "Converts each element to another type, by value.";
-    BitcastConvert: ["stablehlo.bitcast_convert"], Elementwise, None, Recast, Aligned,
+    BitcastConvert: ["stablehlo.bitcast_convert"], Elementwise, None, Recast, Aligned, Once,
         "Reads the bits of the elements as another type.";
-    StochasticConvert: [], Elementwise, None, New, Aligned,
+    StochasticConvert: [], Elementwise, None, New, Aligned, Once,
         "Converts to a narrower type, rounding up with the probability that random bits give.";
-    ReducePrecision: ["stablehlo.reduce_precision"], Elementwise, None, New, Aligned,
+    ReducePrecision: ["stablehlo.reduce_precision"], Elementwise, None, New, Aligned, Once,
         "Rounds each element to a format of fewer bits, keeping its type.";
-    Constant: ["stablehlo.constant"], Movement, None, Passed, Nothing,
+    Constant: ["stablehlo.constant"], Movement, None, Passed, Nothing, Once,
         "A value known beforehand.";
-    Parameter: [], Movement, None, Passed, Nothing,
+    Parameter: [], Movement, None, Passed, Nothing, Once,
         "An argument of the computation.";
-    Iota: ["stablehlo.iota"], Movement, None, New, Nothing,
+    Iota: ["stablehlo.iota"], Movement, None, New, Nothing, Once,
         "Counts up from zero along a dimension.";
-    Broadcast: ["stablehlo.broadcast_in_dim"], Movement, None, Moved, Placed,
+    Broadcast: ["stablehlo.broadcast_in_dim"], Movement, None, Moved, Placed, Once,
         "Repeats the operand along new dimensions.";
-    Reshape: ["stablehlo.reshape"], Movement, None, Same, Placed,
+    Reshape: ["stablehlo.reshape"], Movement, None, Same, Placed, Once,
         "The same elements in row-major order under other dimensions.";
-    DynamicReshape: ["stablehlo.dynamic_reshape"], Movement, None, New, Placed,
+    DynamicReshape: ["stablehlo.dynamic_reshape"], Movement, None, New, Placed, Once,
         "Reshape to sizes given at run time, one scalar operand for each dimension.";
-    Bitcast: [], Movement, None, Recast, Placed,
+    Bitcast: [], Movement, None, Recast, Placed, Once,
         "The same bytes under another shape and layout; what XLA's layout passes leave behind.";
-    Copy: [], Movement, None, Same, Placed,
+    Copy: [], Movement, None, Itself, Placed, Once,
         "The operand itself, possibly in another layout.";
-    Transpose: ["stablehlo.transpose"], Movement, None, Moved, Placed,
+    Transpose: ["stablehlo.transpose"], Movement, None, Moved, Placed, Once,
         "Reorders dimensions.";
-    Reverse: ["stablehlo.reverse"], Movement, None, Moved, Placed,
+    Reverse: ["stablehlo.reverse"], Movement, None, Moved, Placed, Once,
         "Reverses the order of elements along dimensions.";
-    Concatenate: ["stablehlo.concatenate"], Movement, None, Moved, Placed,
+    Concatenate: ["stablehlo.concatenate"], Movement, None, Moved, Placed, Once,
         "Joins arrays along a dimension.";
-    Slice: ["stablehlo.slice"], Movement, None, Moved, Placed,
+    Slice: ["stablehlo.slice"], Movement, None, Moved, Placed, Once,
         "The elements in a box at regular distances.";
-    DynamicSlice: ["stablehlo.dynamic_slice"], Movement, None, New, Placed,
+    DynamicSlice: ["stablehlo.dynamic_slice"], Movement, None, New, Placed, Once,
         "A box of fixed sizes at a place given at run time, clamped to stay inside.";
-    DynamicUpdateSlice: ["stablehlo.dynamic_update_slice"], Movement, None, New, Placed,
+    DynamicUpdateSlice: ["stablehlo.dynamic_update_slice"], Movement, None, New, Placed, Once,
         "The operand with a box of it replaced, at a place given at run time, clamped to stay inside.";
-    Pad: ["stablehlo.pad"], Movement, None, Moved, Placed,
+    Pad: ["stablehlo.pad"], Movement, None, Moved, Placed, Once,
         "Extends (or crops) each dimension at its edges and between elements.";
-    Tuple: ["stablehlo.tuple"], Control, None, Passed, Whole,
+    Tuple: ["stablehlo.tuple"], Control, None, Passed, Whole, Once,
         "A tuple of the operands.";
-    GetTupleElement: ["stablehlo.get_tuple_element"], Control, None, Passed, Whole,
+    GetTupleElement: ["stablehlo.get_tuple_element"], Control, None, Passed, Whole, Once,
         "An element of a tuple.";
-    Call: ["func.call"], Control, None, Passed, Whole,
+    Call: ["func.call"], Control, None, Passed, Whole, Once,
         "Runs a computation on the operands.";
-    Map: ["stablehlo.map"], Control, None, New, Aligned,
+    Map: ["stablehlo.map"], Control, None, New, Aligned, Once,
         "Applies a scalar computation to each element.";
-    Fusion: [], Control, None, Passed, Whole,
+    Fusion: [], Control, None, Passed, Whole, Once,
         "Runs a computation that a compiler has put together.";
-    While: ["stablehlo.while"], Control, None, Passed, Whole,
+    While: ["stablehlo.while"], Control, None, Passed, Whole, Once,
         "Runs the body as long as the condition holds.";
-    Conditional: ["stablehlo.if", "stablehlo.case"], Control, None, Passed, Whole,
+    Conditional: ["stablehlo.if", "stablehlo.case"], Control, None, Passed, Whole, Once,
         "Runs one of several computations, chosen by a `pred` (true first) or an index.";
-    OptimizationBarrier: ["stablehlo.optimization_barrier"], Control, None, Same, Whole,
+    OptimizationBarrier: ["stablehlo.optimization_barrier"], Control, None, Itself, Whole, Once,
         "The operands themselves, not to be moved across.";
-    AfterAll: ["stablehlo.after_all"], Control, None, New, Whole,
+    AfterAll: ["stablehlo.after_all"], Control, None, New, Whole, Once,
         "A token that comes after all operand tokens.";
-    AddDependency: [], Control, None, Same, Whole,
+    AddDependency: [], Control, None, Itself, Whole, Once,
         "The first operand, after the second.";
-    Domain: [], Control, None, Same, Whole,
+    Domain: [], Control, None, Itself, Whole, Once,
         "The operand itself, at the border of two domains.";
-    CustomCall: ["stablehlo.custom_call"], Control, Foreign, New, Whole,
+    CustomCall: ["stablehlo.custom_call"], Control, Foreign, New, Whole, Once,
         "Calls a function that the user has registered.";
-    GetDimensionSize: ["stablehlo.get_dimension_size"], Movement, None, New, Nothing,
+    GetDimensionSize: ["stablehlo.get_dimension_size"], Movement, None, New, Nothing, Once,
         "The size of a dimension at run time, as `s32`.";
-    SetDimensionSize: ["stablehlo.set_dimension_size"], Movement, None, Passed, Whole,
+    SetDimensionSize: ["stablehlo.set_dimension_size"], Movement, None, Passed, Whole, Once,
         "The operand with a dimension's size at run time set to the second operand.";
-    Infeed: ["stablehlo.infeed"], Host, Exchange, New, Whole,
+    Infeed: ["stablehlo.infeed"], Host, Exchange, New, Whole, Once,
         "Reads a value from the host; the operand is a token, the result (value, token).";
-    Outfeed: ["stablehlo.outfeed"], Host, Exchange, New, Whole,
+    Outfeed: ["stablehlo.outfeed"], Host, Exchange, New, Whole, Once,
         "Writes the first operand to the host, after the token; the result is a token.";
-    Send: ["stablehlo.send"], Host, Exchange, New, Whole,
+    Send: ["stablehlo.send"], Host, Exchange, New, Whole, Begins,
         "Begins to send the first operand, after the token; the result is (value, u32, token).";
-    SendDone: [], Host, Exchange, New, Whole,
+    SendDone: [], Host, Exchange, New, Whole, Ends,
         "Waits until a send is over; the result is a token.";
-    Recv: ["stablehlo.recv"], Host, Exchange, New, Whole,
+    Recv: ["stablehlo.recv"], Host, Exchange, New, Whole, Begins,
         "Begins to receive, after the token; the result is (value, u32, token).";
-    RecvDone: [], Host, Exchange, New, Whole,
+    RecvDone: [], Host, Exchange, New, Whole, Ends,
         "Waits for what is received; the result is (value, token).";
-    Dot: ["stablehlo.dot_general"], LinearAlgebra, None, New, Memory,
+    Dot: ["stablehlo.dot_general"], LinearAlgebra, None, New, Memory, Once,
         "Sum of products over contracting dimensions; result: batch, lhs free, rhs free dimensions.";
-    RaggedDot: ["chlo.ragged_dot"], LinearAlgebra, None, New, Memory,
+    RaggedDot: ["chlo.ragged_dot"], LinearAlgebra, None, New, Memory, Once,
         "Dot whose lhs, contracting or batch dimension falls into groups of sizes given at run time.";
-    Convolution: ["stablehlo.convolution"], LinearAlgebra, None, New, Memory,
+    Convolution: ["stablehlo.convolution"], LinearAlgebra, None, New, Memory, Once,
         "Slides a kernel (rhs) over an input (lhs) and sums products.";
-    BatchNormTraining: ["stablehlo.batch_norm_training"], Reduction, None, New, Memory,
+    BatchNormTraining: ["stablehlo.batch_norm_training"], Reduction, None, New, Memory, Once,
         "Normalises over all dimensions but one; result (output, mean, variance).";
-    BatchNormInference: ["stablehlo.batch_norm_inference"], Reduction, None, New, Memory,
+    BatchNormInference: ["stablehlo.batch_norm_inference"], Reduction, None, New, Memory, Once,
         "Normalises with given mean and variance.";
-    BatchNormGrad: ["stablehlo.batch_norm_grad"], Reduction, None, New, Memory,
+    BatchNormGrad: ["stablehlo.batch_norm_grad"], Reduction, None, New, Memory, Once,
         "The gradients of batch-norm-training.";
-    Cholesky: ["stablehlo.cholesky"], LinearAlgebra, None, New, Memory,
+    Cholesky: ["stablehlo.cholesky"], LinearAlgebra, None, New, Memory, Once,
         "The triangular factor of each positive definite matrix.";
-    TriangularSolve: ["stablehlo.triangular_solve"], LinearAlgebra, None, New, Memory,
+    TriangularSolve: ["stablehlo.triangular_solve"], LinearAlgebra, None, New, Memory, Once,
         "Solves `op(a) x = b` or `x op(a) = b` for triangular `a`.";
-    Fft: ["stablehlo.fft"], LinearAlgebra, None, New, Memory,
+    Fft: ["stablehlo.fft"], LinearAlgebra, None, New, Memory, Once,
         "Discrete Fourier transform over the last dimensions.";
-    Reduce: ["stablehlo.reduce"], Reduction, None, New, Folded,
+    Reduce: ["stablehlo.reduce"], Reduction, None, New, Folded, Once,
         "Folds dimensions away with a computation; operands: arrays, then initial values.";
-    ReduceWindow: ["stablehlo.reduce_window"], Reduction, None, New, Memory,
+    ReduceWindow: ["stablehlo.reduce_window"], Reduction, None, New, Memory, Once,
         "Folds each position of a window with a computation; operands: arrays, then initial values.";
-    SelectAndScatter: ["stablehlo.select_and_scatter"], Reduction, None, New, Memory,
+    SelectAndScatter: ["stablehlo.select_and_scatter"], Reduction, None, New, Memory, Once,
         "Picks an element in each window of the first operand and adds to it the second's element.";
-    Gather: ["stablehlo.gather"], Indexing, None, New, Placed,
+    Gather: ["stablehlo.gather"], Indexing, None, New, Placed, Once,
         "Collects slices of the first operand at the places that the second lists.";
-    Scatter: ["stablehlo.scatter"], Indexing, None, New, Memory,
+    Scatter: ["stablehlo.scatter"], Indexing, None, New, Memory, Once,
         "Combines slices into arrays at the places listed; operands: arrays, indices, updates.";
-    Sort: ["stablehlo.sort"], Reduction, None, New, Memory,
+    Sort: ["stablehlo.sort"], Reduction, None, New, Memory, Once,
         "Sorts arrays together along a dimension.";
-    TopK: ["chlo.top_k"], Reduction, None, New, Memory,
+    TopK: ["chlo.top_k"], Reduction, None, New, Memory, Once,
         "The largest (or smallest) elements of the last dimension and their indices.";
-    Rng: ["stablehlo.rng"], Random, Draw, New, Whole,
+    Rng: ["stablehlo.rng"], Random, Draw, New, Whole, Once,
         "Random numbers from a distribution with two parameters.";
-    RngBitGenerator: ["stablehlo.rng_bit_generator"], Random, None, New, Whole,
+    RngBitGenerator: ["stablehlo.rng_bit_generator"], Random, None, New, Whole, Once,
         "Random bits and the next state.";
-    RngGetAndUpdateState: [], Random, Draw, New, Nothing,
+    RngGetAndUpdateState: [], Random, Draw, New, Nothing, Once,
         "The module's hidden generator state, which then advances.";
-    AllReduce: ["stablehlo.all_reduce"], Collective, Exchange, New, Whole,
+    AllReduce: ["stablehlo.all_reduce"], Collective, Exchange, New, Whole, Once,
         "Folds the operands of all participants, for each of them.";
-    AllGather: ["stablehlo.all_gather"], Collective, Exchange, New, Whole,
+    AllGather: ["stablehlo.all_gather"], Collective, Exchange, New, Whole, Once,
         "Joins the operands of all participants, for each of them.";
-    AllToAll: ["stablehlo.all_to_all"], Collective, Exchange, New, Whole,
+    AllToAll: ["stablehlo.all_to_all"], Collective, Exchange, New, Whole, Once,
         "Gives each participant a part of each other's operand.";
-    CollectivePermute: ["stablehlo.collective_permute"], Collective, Exchange, New, Whole,
+    CollectivePermute: ["stablehlo.collective_permute"], Collective, Exchange, New, Whole, Once,
         "Sends operands along pairs of participants; who receives nothing gets zeros.";
-    ReduceScatter: ["stablehlo.reduce_scatter"], Collective, Exchange, New, Whole,
+    ReduceScatter: ["stablehlo.reduce_scatter"], Collective, Exchange, New, Whole, Once,
         "Folds the operands of all participants and gives each its part.";
-    CollectiveBroadcast: ["stablehlo.collective_broadcast"], Collective, Exchange, New, Whole,
+    CollectiveBroadcast: ["stablehlo.collective_broadcast"], Collective, Exchange, New, Whole, Once,
         "Gives the first participant's operand to all.";
-    RaggedAllToAll: [], Collective, Exchange, New, Whole,
+    RaggedAllToAll: [], Collective, Exchange, New, Whole, Once,
         "All-to-all of slices with sizes and places given at run time.";
-    ReplicaId: ["stablehlo.replica_id"], Collective, None, New, Nothing,
+    ReplicaId: ["stablehlo.replica_id"], Collective, None, New, Nothing, Once,
         "The number of this replica, as `u32`.";
-    PartitionId: ["stablehlo.partition_id"], Collective, None, New, Nothing,
+    PartitionId: ["stablehlo.partition_id"], Collective, None, New, Nothing, Once,
         "The number of this partition, as `u32`.";
-    AllReduceStart: [], Asynchronous, Exchange, New, Whole,
+    AllReduceStart: [], Asynchronous, Exchange, New, Whole, Begins,
         "Begins an all-reduce; the result stands for the operands until it is done.";
-    AllReduceDone: [], Asynchronous, Exchange, Passed, Whole,
+    AllReduceDone: [], Asynchronous, Exchange, Passed, Whole, Ends,
         "The result of an all-reduce that was begun.";
-    AllGatherStart: [], Asynchronous, Exchange, New, Whole,
+    AllGatherStart: [], Asynchronous, Exchange, New, Whole, Begins,
         "Begins an all-gather; the result is (operands, results).";
-    AllGatherDone: [], Asynchronous, Exchange, Passed, Whole,
+    AllGatherDone: [], Asynchronous, Exchange, Passed, Whole, Ends,
         "The result of an all-gather that was begun.";
-    CollectivePermuteStart: [], Asynchronous, Exchange, New, Whole,
+    CollectivePermuteStart: [], Asynchronous, Exchange, New, Whole, Begins,
         "Begins a collective-permute; the result is (operand, result) and maybe contexts.";
-    CollectivePermuteDone: [], Asynchronous, Exchange, Passed, Whole,
+    CollectivePermuteDone: [], Asynchronous, Exchange, Passed, Whole, Ends,
         "The result of a collective-permute that was begun.";
-    CopyStart: [], Asynchronous, None, Passed, Whole,
+    CopyStart: [], Asynchronous, None, Passed, Whole, Begins,
         "Begins a copy; the result is (destination, source, context).";
-    CopyDone: [], Asynchronous, None, Passed, Whole,
+    CopyDone: [], Asynchronous, None, Passed, Whole, Ends,
         "The result of a copy that was begun.";
-    AsyncStart: ["stablehlo.async_start"], Asynchronous, None, Passed, Whole,
+    AsyncStart: ["stablehlo.async_start"], Asynchronous, None, Passed, Whole, Begins,
         "Begins a computation; the result is ((operands), result, context).";
-    AsyncUpdate: [], Asynchronous, None, Passed, Whole,
+    AsyncUpdate: [], Asynchronous, None, Passed, Whole, GoesOn,
         "Lets a computation that was begun go on.";
-    AsyncDone: ["stablehlo.async_done"], Asynchronous, None, Passed, Whole,
+    AsyncDone: ["stablehlo.async_done"], Asynchronous, None, Passed, Whole, Ends,
         "The result of a computation that was begun.";
 }
 

@@ -516,7 +516,7 @@ impl Group {
     fn moves_only(&self, computation: &Computation, id: InstrId) -> bool {
         let mut users = self.users(id).iter().map(|&user| &computation.instr(user).op);
         users.all(|op| match op.gives() {
-            Yield::Moved | Yield::Same => true,
+            Yield::Moved | Yield::Same | Yield::Itself => true,
             Yield::New | Yield::Recast | Yield::Passed => false,
         })
     }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 
+use helio_ir::ops::Phase;
 use helio_ir::{Instr, InstrId, Op, Shape};
 
 use crate::draft::Draft;
@@ -44,11 +45,8 @@ impl Numbering {
 /// Whether two of these with the same operands always have the same value. (Effects are asked
 /// elsewhere.)
 pub(super) fn may_merge(op: &Op) -> bool {
-    !matches!(
-        op,
-        // Parameters differ by number and stay; what is begun is done once.
-        Op::Parameter(_) | Op::AsyncStart(_) | Op::AsyncUpdate(_) | Op::AsyncDone(_)
-    )
+    // Parameters differ by number and stay; what is begun is done once.
+    !matches!(op, Op::Parameter(_)) && op.phase() == Phase::Once
 }
 
 /// A number that equal instructions share.

@@ -76,7 +76,9 @@ impl Simplifier<'_, '_> {
             },
             (Op::Iota(_), _) => true,
             // All elements are elements of the only operand.
-            (op, &[x]) if matches!(op.gives(), Yield::Moved | Yield::Same) => is_never(x),
+            (op, &[x]) if matches!(op.gives(), Yield::Moved | Yield::Same | Yield::Itself) => {
+                is_never(x)
+            }
             (Op::Unary(UnaryOp::Abs | UnaryOp::Exp | UnaryOp::Logistic), _) => true,
             // -0 + -0 is the only sum that is -0.
             (Op::Binary(BinaryOp::Add), &[a, b]) => is_never(a) || is_never(b),
