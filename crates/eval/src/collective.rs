@@ -8,7 +8,7 @@ mod tests;
 
 use helio_ir::ops::{CollectiveAttrs, GroupMode};
 use helio_ir::types::strides;
-use helio_ir::{Array, CompId, Error, InstrId, Literal, Result, memory, ops};
+use helio_ir::{Array, CompId, Error, InstrAt, Literal, Result, memory, ops};
 
 use self::parts::{copy_range, join, part, rows};
 
@@ -19,9 +19,6 @@ use crate::index::integer;
 use crate::scalar::{Scalar, ScalarFn};
 use crate::services::{Memo, Participant, Rendezvous, RendezvousId};
 use crate::walk::{outside, store};
-
-/// Where an operation stands in the module.
-type Place = (CompId, InstrId);
 
 /// What the participants of a group gave, in the group's order.
 struct Exchange {
@@ -38,7 +35,7 @@ impl Exchange {
         mode: GroupMode,
         evaluator: &Evaluator<'_>,
         args: &[Literal],
-        at: Place,
+        at: InstrAt,
     ) -> Result<Option<Self>> {
         let cx = evaluator.cx;
         let me = (cx.me.replica, cx.me.partition);
@@ -73,7 +70,7 @@ impl Exchange {
         mode: GroupMode,
         evaluator: &Evaluator<'_>,
         args: &[Literal],
-        at: Place,
+        at: InstrAt,
     ) -> Result<Self> {
         Self::new(attrs, mode, evaluator, args, at)?.ok_or_else(|| {
             let Participant { replica, partition } = evaluator.cx.me;
@@ -143,7 +140,7 @@ pub(crate) fn all_reduce(
     op: &ops::AllReduce,
     evaluator: &Evaluator<'_>,
     args: &[Literal],
-    at: Place,
+    at: InstrAt,
 ) -> Result<Literal> {
     let exchange = Exchange::required(&op.attrs, op.attrs.mode()?, evaluator, args, at)?;
     for_each_operand(args, |i| fold(evaluator, op.to_apply, &exchange.operands(i)?))
@@ -154,7 +151,7 @@ pub(crate) fn all_gather(
     op: &ops::AllGather,
     evaluator: &Evaluator<'_>,
     args: &[Literal],
-    at: Place,
+    at: InstrAt,
 ) -> Result<Literal> {
     let exchange = Exchange::required(&op.attrs, op.attrs.mode()?, evaluator, args, at)?;
     exchange.ensure_size(op.shard_count)?;
@@ -167,7 +164,7 @@ pub(crate) fn all_to_all(
     op: &ops::AllToAll,
     evaluator: &Evaluator<'_>,
     args: &[Literal],
-    at: Place,
+    at: InstrAt,
 ) -> Result<Literal> {
     let mode = op.attrs.mode_by_channel();
     let exchange = Exchange::required(&op.attrs, mode, evaluator, args, at)?;
@@ -193,7 +190,7 @@ pub(crate) fn collective_permute(
     op: &ops::CollectivePermute,
     evaluator: &Evaluator<'_>,
     args: &[Literal],
-    at: Place,
+    at: InstrAt,
 ) -> Result<Literal> {
     let attrs = CollectiveAttrs { channel_id: op.channel_id, ..CollectiveAttrs::default() };
     let exchange = Exchange::required(&attrs, attrs.mode_by_channel(), evaluator, args, at)?;
@@ -215,7 +212,7 @@ pub(crate) fn reduce_scatter(
     op: &ops::ReduceScatter,
     evaluator: &Evaluator<'_>,
     args: &[Literal],
-    at: Place,
+    at: InstrAt,
 ) -> Result<Literal> {
     let exchange = Exchange::required(&op.attrs, op.attrs.mode()?, evaluator, args, at)?;
     exchange.ensure_size(op.shard_count)?;
@@ -234,7 +231,7 @@ pub(crate) fn collective_broadcast(
     op: &ops::CollectiveBroadcast,
     evaluator: &Evaluator<'_>,
     args: &[Literal],
-    at: Place,
+    at: InstrAt,
 ) -> Result<Literal> {
     let mode = op.attrs.mode_by_channel();
     match Exchange::new(&op.attrs, mode, evaluator, args, at)? {
@@ -250,7 +247,7 @@ pub(crate) fn ragged_all_to_all(
     op: &ops::RaggedAllToAll,
     evaluator: &Evaluator<'_>,
     args: &[Literal],
-    at: Place,
+    at: InstrAt,
 ) -> Result<Literal> {
     let mode = op.attrs.mode_by_channel();
     let exchange = Exchange::required(&op.attrs, mode, evaluator, args, at)?;
@@ -279,7 +276,7 @@ pub(crate) fn all_gather_start(
     op: &ops::AllGatherStart,
     evaluator: &Evaluator<'_>,
     args: &[Literal],
-    at: Place,
+    at: InstrAt,
 ) -> Result<Literal> {
     let result = all_gather(&op.op, evaluator, args, at)?;
     Ok(Literal::Tuple(vec![only(args)?, result]))
@@ -290,7 +287,7 @@ pub(crate) fn collective_permute_start(
     op: &ops::CollectivePermuteStart,
     evaluator: &Evaluator<'_>,
     args: &[Literal],
-    at: Place,
+    at: InstrAt,
 ) -> Result<Literal> {
     let mut parts = vec![only(args)?, collective_permute(&op.op, evaluator, args, at)?];
     for context in &op.contexts {

@@ -15,8 +15,8 @@ use crate::services::Context;
 use crate::values::Values;
 use crate::{
     batch_norm, collective, control, convert, convolution, custom_call, dot, dynamic_slice,
-    elementwise, fft, gather, host, linalg, movement, reduce, reshape, rng, scatter, slice, sort,
-    window,
+    elementwise, fft, gather, linalg, movement, reduce, reshape, rng, scatter, slice, sort,
+    transfer, window,
 };
 
 pub use helio_limits::{Limits, Meter, Stopped};
@@ -231,12 +231,11 @@ impl<'a> Evaluator<'a> {
                 custom_call::custom_call(op, self, args, shape, (computation, instr))
             }
 
-            Op::Infeed(op) => host::infeed(op, self, (computation, instr)),
-            Op::Outfeed(op) => host::outfeed(op, self, args, (computation, instr)),
-            Op::Send(op) => host::send(op, self, args, (computation, instr)),
-            Op::SendDone(op) => host::send_done(op, self, args, shape),
-            Op::Recv(op) => host::recv(op, self, args, shape),
-            Op::RecvDone(op) => host::recv_done(op, self, args, (computation, instr)),
+            Op::Infeed(_) | Op::Outfeed(_) | Op::Send(_) | Op::Recv(_) | Op::RecvDone(_) => {
+                transfer::transfer(self, args, (computation, instr))
+            }
+            // Sending waits for nobody, so nothing is left to wait for.
+            Op::SendDone(_) => Ok(Literal::Token),
 
             Op::Dot(op) => dot::dot(op, self, args, shape),
             Op::RaggedDot(op) => dot::ragged_dot(op, self, args, shape),

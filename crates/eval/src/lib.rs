@@ -33,7 +33,6 @@ mod dynamic_slice;
 mod elementwise;
 mod fft;
 mod gather;
-mod host;
 mod index;
 mod linalg;
 mod movement;
@@ -46,6 +45,7 @@ mod slice;
 mod sort;
 #[cfg(test)]
 mod testing;
+mod transfer;
 mod walk;
 mod window;
 
@@ -53,4 +53,5 @@ pub use custom_call::{ArrayView, ArrayViewMut, Call, CallInfo, OperandBytes, is_
 pub use deep_stack::{DeepStack, call_depths, needs_deep_stack};
 pub use frame::{Evaluator, Limits, Meter, Stopped, check_arguments, evaluate};
 pub use services::Context;
+pub use transfer::Transfer;
 pub use user::guarded;

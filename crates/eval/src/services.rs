@@ -1,5 +1,6 @@
 //! What an execution shares with the world: other participants, the host, the user's functions.
 
+mod carried;
 mod collectives;
 mod transfers;
 
@@ -9,6 +10,7 @@ use std::sync::Arc;
 use helio_ir::{CompId, InstrId, Literal, Result};
 pub use helio_limits::Meter;
 
+pub use carried::{Incoming, Outgoing};
 pub use collectives::{
     Alone, Collectives, Given, Memo, Ready, Rendezvous, RendezvousId, Sink, Wait, waited_too_long,
 };

@@ -132,8 +132,7 @@ impl Compiled {
         let arguments = leaves.map(|leaf| self.client.argument(leaf));
         let arguments = arguments.collect::<Result<Vec<_>>>()?;
         let results = self.execute(arguments, cx, threads, observer)?;
-        let slices: Vec<&[u8]> = results.iter().map(Block::as_slice).collect();
-        plan::literal(&self.result, &mut slices.iter())
+        Literal::from_leaves(&self.result, &mut results.iter().map(Block::as_slice))
     }
 
     /// What went wrong, in the words of this crate.

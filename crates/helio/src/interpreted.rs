@@ -54,8 +54,6 @@ pub enum Reason {
     Growth,
     /// Calls a function of the host.
     CustomCall,
-    /// Exchanges values with the host: infeed, outfeed, send, receive.
-    Host,
     /// Exchanges values with other replicas, or asks which one it is.
     Replicas,
     /// Draws from the run's own stream of random numbers.
@@ -85,7 +83,6 @@ impl Reason {
         Reason::ElidedConstant,
         Reason::Growth,
         Reason::CustomCall,
-        Reason::Host,
         Reason::Replicas,
         Reason::Rng,
         Reason::NoKernel,
@@ -105,7 +102,6 @@ impl Reason {
             Reason::ElidedConstant => "elided-constant",
             Reason::Growth => "growth",
             Reason::CustomCall => "custom-call",
-            Reason::Host => "host",
             Reason::Replicas => "replicas",
             Reason::Rng => "rng",
             Reason::NoKernel => "no-kernel",
@@ -141,7 +137,6 @@ impl Reason {
         match (op.effect(), op.family()) {
             (Effect::Foreign, _) => Reason::CustomCall,
             (Effect::Draw, _) => Reason::Rng,
-            (Effect::Exchange, Family::Host) => Reason::Host,
             (Effect::Exchange, _) | (Effect::None, Family::Collective) => Reason::Replicas,
             (Effect::None, _) => match op {
                 Op::Fusion(_) => Reason::NotLowered,
@@ -163,7 +158,6 @@ impl fmt::Display for Reason {
             Reason::ElidedConstant => "the text leaves out its value",
             Reason::Growth => "copying what it runs to all its users takes too much",
             Reason::CustomCall => "it calls a function of the host",
-            Reason::Host => "it exchanges values with the host",
             Reason::Replicas => "it is about other replicas",
             Reason::Rng => "it draws from the run's stream of random numbers",
             Reason::NoKernel => "no kernel covers these element types and attributes",

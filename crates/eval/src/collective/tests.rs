@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use helio_ir::ops::ReplicaGroups;
 use helio_ir::types::BF16;
-use helio_ir::{BinaryOp, Code, ElementType, Native, Shape};
+use helio_ir::{BinaryOp, Code, ElementType, InstrId, Native, Shape};
 
 use super::*;
 use crate::Context;
@@ -85,7 +85,7 @@ fn run<R: Send>(
     })
 }
 
-const AT: Place = (CompId(0), InstrId(0));
+const AT: InstrAt = (CompId(0), InstrId(0));
 
 fn groups(lists: &[&[usize]]) -> CollectiveAttrs {
     let lists = lists.iter().map(|list| list.to_vec()).collect();

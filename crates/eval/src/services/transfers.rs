@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use helio_ir::{Code, Error, Literal, Result, Shape};
+use helio_ir::{Code, Error, Result};
 use helio_limits::Meter;
 
+use super::carried::{Incoming, Outgoing};
 use super::{Context, Participant, Ready, Wait};
 
 /// A channel of `send` and `recv`.
@@ -20,32 +21,42 @@ pub struct Channel {
 
 /// What is at the other end of infeed, outfeed, and channels.
 pub trait Host: Send + Sync {
-    /// The next value fed to this participant, of this shape; waits for it by `waiter`. Errors:
+    /// Puts the next value fed to this participant into `into`; waits for it by `waiter`. Errors:
     /// `Unavailable` if none can come, `InvalidArgument` if it has another shape; those of `waiter`.
-    fn infeed(&self, me: Participant, shape: &Shape, waiter: &Waiter<'_>) -> Result<Literal>;
+    fn infeed(
+        &self,
+        me: Participant,
+        into: &mut Incoming<'_, '_>,
+        waiter: &Waiter<'_>,
+    ) -> Result<()>;
     /// Takes a value written by this participant. Errors: `Unavailable` if nobody takes it.
-    fn outfeed(&self, me: Participant, value: Literal) -> Result<()>;
+    fn outfeed(&self, me: Participant, value: Outgoing<'_>) -> Result<()>;
     /// Sends a value into a channel, without waiting for its receiver. Errors: `Unavailable` if
     /// nobody takes it.
-    fn send(&self, me: Participant, channel: Channel, value: Literal) -> Result<()>;
-    /// The next value from a channel, of this shape; waits for it. Errors: as for `infeed`.
+    fn send(&self, me: Participant, channel: Channel, value: Outgoing<'_>) -> Result<()>;
+    /// Puts the next value from a channel into `into`; waits for it. Errors: as for `infeed`.
     fn recv(
         &self,
         me: Participant,
         channel: Channel,
-        shape: &Shape,
+        into: &mut Incoming<'_, '_>,
         waiter: &Waiter<'_>,
-    ) -> Result<Literal>;
+    ) -> Result<()>;
 }
 
 /// How a [`Host`] waits, so that the wait ends when it is in vain or the run is to stop.
 pub struct Waiter<'a> {
-    pub(crate) cx: &'a Context,
-    pub(crate) meter: &'a Meter,
-    pub(crate) instruction: &'a str,
+    cx: &'a Context,
+    meter: &'a Meter,
+    instruction: &'a str,
 }
 
-impl Waiter<'_> {
+impl<'a> Waiter<'a> {
+    /// For the participant of a run that is counted on `meter`, in an instruction of this name.
+    pub fn new(cx: &'a Context, meter: &'a Meter, instruction: &'a str) -> Self {
+        Waiter { cx, meter, instruction }
+    }
+
     /// The participant whose number is `replica * partitions + partition`.
     pub fn participant(&self, number: usize) -> Participant {
         let partitions = self.cx.partition_count.max(1);
@@ -71,27 +82,27 @@ impl Waiter<'_> {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoHost;
 
-fn no_host<T>(what: &str) -> Result<T> {
+fn no_host(what: &str) -> Result<()> {
     Err(Error::new(Code::Unavailable, format!("{what}, but no host is connected")))
 }
 
 impl Host for NoHost {
-    fn infeed(&self, _: Participant, shape: &Shape, _: &Waiter<'_>) -> Result<Literal> {
-        no_host(&format!("infeed of {shape}"))
+    fn infeed(&self, _: Participant, into: &mut Incoming<'_, '_>, _: &Waiter<'_>) -> Result<()> {
+        no_host(&format!("infeed of {}", into.shape()))
     }
-    fn outfeed(&self, _: Participant, value: Literal) -> Result<()> {
+    fn outfeed(&self, _: Participant, value: Outgoing<'_>) -> Result<()> {
         no_host(&format!("outfeed of {}", value.shape()))
     }
-    fn send(&self, _: Participant, channel: Channel, value: Literal) -> Result<()> {
+    fn send(&self, _: Participant, channel: Channel, value: Outgoing<'_>) -> Result<()> {
         no_host(&format!("send of {} into channel {}", value.shape(), channel.id))
     }
     fn recv(
         &self,
         _: Participant,
         channel: Channel,
-        shape: &Shape,
+        into: &mut Incoming<'_, '_>,
         _: &Waiter<'_>,
-    ) -> Result<Literal> {
-        no_host(&format!("receive of {shape} from channel {}", channel.id))
+    ) -> Result<()> {
+        no_host(&format!("receive of {} from channel {}", into.shape(), channel.id))
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use helio_eval::services::{Channel, CustomCalls, CustomFunction, Host, Participant, Waiter};
+use helio_eval::services::{
+    Channel, CustomCalls, CustomFunction, Host, Incoming, Outgoing, Participant, Waiter,
+};
 use helio_ir::Result;
 use helio_ir::builder::ChannelHandle;
 use helio_ir::ops::{CollectiveAttrs, ReplicaGroups};
@@ -127,19 +129,26 @@ struct Queues {
 }
 
 impl Host for Queues {
-    fn infeed(&self, _: Participant, _: &Shape, _: &Waiter<'_>) -> Result<Literal> {
-        Ok(self.fed.lock().expect("one thread").pop_front().expect("enough is fed"))
+    fn infeed(&self, _: Participant, into: &mut Incoming<'_, '_>, _: &Waiter<'_>) -> Result<()> {
+        into.put(self.fed.lock().expect("one thread").pop_front().expect("enough is fed")).map(drop)
     }
-    fn outfeed(&self, _: Participant, value: Literal) -> Result<()> {
-        self.taken.lock().expect("one thread").push(value);
+    fn outfeed(&self, _: Participant, value: Outgoing<'_>) -> Result<()> {
+        self.taken.lock().expect("one thread").push(value.into_literal()?);
         Ok(())
     }
-    fn send(&self, _: Participant, channel: Channel, value: Literal) -> Result<()> {
-        self.channels.lock().expect("one thread").insert(channel, value);
+    fn send(&self, _: Participant, channel: Channel, value: Outgoing<'_>) -> Result<()> {
+        self.channels.lock().expect("one thread").insert(channel, value.into_literal()?);
         Ok(())
     }
-    fn recv(&self, _: Participant, channel: Channel, _: &Shape, _: &Waiter<'_>) -> Result<Literal> {
-        Ok(self.channels.lock().expect("one thread").remove(&channel).expect("it was sent"))
+    fn recv(
+        &self,
+        _: Participant,
+        channel: Channel,
+        into: &mut Incoming<'_, '_>,
+        _: &Waiter<'_>,
+    ) -> Result<()> {
+        let mut channels = self.channels.lock().expect("one thread");
+        into.put(channels.remove(&channel).expect("it was sent")).map(drop)
     }
 }
 

@@ -88,6 +88,16 @@ fn is_row_major(shape: &Shape) -> bool {
     array.layout().is_none_or(|layout| layout.minor_to_major == descending.minor_to_major)
 }
 
+/// How many arrays of an instruction's result, the first ones, are those of its first operand, beside others
+/// that it makes: a `send` gives the value that is on its way.
+pub(super) fn passed_along(computation: &Computation, id: InstrId) -> usize {
+    let instr = computation.instr(id);
+    match (&instr.op, instr.operands.first()) {
+        (Op::Send(_), Some(&value)) => computation.instr(value).shape.leaves().len(),
+        _ => 0,
+    }
+}
+
 /// The operands of an instruction as its steps read them: updates of a scatter that are all one
 /// number are read as that number, and need not be written.
 pub(super) fn read_operands(computation: &Computation, id: InstrId) -> Vec<InstrId> {
@@ -168,14 +178,19 @@ impl Leaves {
                 (op, None) if forwards(op, computation, id) => {
                     instr.operands.iter().flat_map(|&o| of(o)).take(leaves).collect()
                 }
-                _ => (0..leaves).map(|leaf| (id, leaf)).collect(),
+                _ => {
+                    let passed = passed_along(computation, id);
+                    let others = (passed..leaves).map(|leaf| (id, leaf));
+                    let value = instr.operands.iter().flat_map(|&o| of(o)).take(passed);
+                    value.chain(others).collect()
+                }
             });
         }
         let mut leaves = Leaves { origins, last_use, starts };
         leaves.use_at(computation.root(), count);
         for id in computation.ids().rev() {
             let instr = computation.instr(id);
-            if leaves.is_own(id) && (leaves.is_used(id) || effects.has_effect(&instr.op)) {
+            if leaves.makes_some(id) && (leaves.is_used(id) || effects.has_effect(&instr.op)) {
                 let operands = read_operands(computation, id);
                 operands.into_iter().for_each(|operand| leaves.use_at(operand, id.index()));
             }
@@ -195,9 +210,15 @@ impl Leaves {
         }
     }
 
-    /// Whether the instruction makes arrays, rather than passing on others'.
+    /// Whether the instruction makes all arrays that it gives, rather than passing on others'.
     fn is_own(&self, id: InstrId) -> bool {
         self.origins[id.index()].iter().all(|&(instr, _)| instr == id)
+    }
+
+    /// Whether the instruction makes arrays, or has none.
+    fn makes_some(&self, id: InstrId) -> bool {
+        let origins = &self.origins[id.index()];
+        origins.is_empty() || origins.iter().any(|&(instr, _)| instr == id)
     }
 
     /// Whether anything uses an array of this instruction, or it merely passes on.

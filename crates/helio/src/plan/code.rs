@@ -9,7 +9,7 @@ use helio_codegen::lower::{Arg, Stage, lower_scalar};
 use helio_codegen::machine::MachineCode;
 use helio_codegen::{Code, Function, Vouched, kernel};
 use helio_ir::{CompId, Error, Module, Verified};
-use helio_runtime::program::{Failure, Kernel, RawKernel};
+use helio_runtime::program::{Failure, RawKernel, SliceKernel};
 use helio_runtime::{Jit, JitArg, JitBatch, LateFunction, Threads};
 use smallvec::SmallVec;
 
@@ -200,7 +200,7 @@ struct FunctionKernel {
     passed: Vec<Passed>,
 }
 
-impl Kernel for FunctionKernel {
+impl SliceKernel for FunctionKernel {
     fn name(&self) -> &str {
         "function"
     }

@@ -26,6 +26,9 @@ impl<'m> Planner<'m> {
         if let Some(values) = self.bound(frame, id, steps)? {
             return Ok(values);
         }
+        if let Some(values) = self.transfer(frame, id, steps)? {
+            return Ok(values);
+        }
         if let Op::CustomCall(op) = &frame.computation.instr(id).op
             && !op.output_to_operand_aliasing.is_empty()
         {

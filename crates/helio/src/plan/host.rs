@@ -5,14 +5,13 @@ use std::sync::{Arc, OnceLock};
 use std::thread::Scope;
 
 use helio_eval::{
-    CallInfo, Context, DeepStack, Evaluator, Meter, call_depths, needs_deep_stack, perform,
+    CallInfo, Context, DeepStack, Evaluator, Meter, Transfer, call_depths, needs_deep_stack,
+    perform,
 };
-use helio_ir::ops::{Effect, Family};
-use helio_ir::{
-    Array, CompId, Computation, Error, Instr, InstrId, Literal, Module, Op, Result, Shape,
-};
+use helio_ir::ops::Effect;
+use helio_ir::{Computation, Error, Instr, InstrAt, InstrId, Literal, Module, Op, Result};
 use helio_runtime::Memory;
-use helio_runtime::program::{Failure, Host};
+use helio_runtime::program::{Failure, HostCalls};
 
 use super::collective::{Collective, Seat, Surroundings};
 use super::{Action, Frame, Planned, Planner, Step, StorageId, arrays};
@@ -24,7 +23,7 @@ pub(crate) enum HostCall {
     /// The interpreter performs an instruction on literals.
     Interpret {
         /// Which.
-        site: Site,
+        at: InstrAt,
         /// Whether what it calls takes more stack than the run's thread may have left.
         is_deep: bool,
     },
@@ -39,26 +38,18 @@ pub(crate) enum HostCall {
     /// the result when the call begins, and not among the inputs.
     CustomCall {
         /// The instruction.
-        site: Site,
+        at: InstrAt,
         /// What the function is told.
         info: Box<CallInfo>,
     },
-    /// A value goes to, or comes from, a queue of the host.
-    Feed(Site),
+    /// A value goes to, or comes from, the host or a channel.
+    Transfer(Box<Transfer>),
 }
 
-/// An instruction of the module.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Site {
-    computation: CompId,
-    instr: InstrId,
-}
-
-impl Site {
-    fn find(self, module: &Module) -> (&Computation, &Instr) {
-        let computation = module.computation(self.computation);
-        (computation, computation.instr(self.instr))
-    }
+/// An instruction and the computation that it stands in.
+fn find(module: &Module, at: InstrAt) -> (&Computation, &Instr) {
+    let computation = module.computation(at.0);
+    (computation, computation.instr(at.1))
 }
 
 /// The host calls of a program, by number.
@@ -71,18 +62,17 @@ pub(crate) struct Calls {
 
 impl Calls {
     /// Adds the call of an instruction that has no native code; gives its number.
-    fn push(&mut self, module: &Module, site: Site) -> Planned<usize> {
-        let op = &site.find(module).1.op;
+    fn push(&mut self, module: &Module, at: InstrAt) -> Planned<usize> {
+        let op = &find(module, at).1.op;
         let depths = self.depths.get_or_init(|| call_depths(module));
         let call = match op.effect() {
             Effect::Foreign => {
-                let info = CallInfo::of(module, site.computation, site.instr)?;
-                HostCall::CustomCall { site, info: Box::new(info) }
+                let info = CallInfo::of(module, at.0, at.1)?;
+                HostCall::CustomCall { at, info: Box::new(info) }
             }
-            _ if needs_deep_stack(op, depths) => HostCall::Interpret { site, is_deep: true },
-            Effect::Exchange if op.family() == Family::Host => HostCall::Feed(site),
+            _ if needs_deep_stack(op, depths) => HostCall::Interpret { at, is_deep: true },
             Effect::Exchange | Effect::None | Effect::Draw => {
-                HostCall::Interpret { site, is_deep: false }
+                HostCall::Interpret { at, is_deep: false }
             }
         };
         Ok(self.add(call))
@@ -144,13 +134,53 @@ impl<'m> Planner<'m> {
             Some(call) => self.calls.add(call),
             None => {
                 self.note(Reason::of(op, self.target.is_level_zero));
-                self.calls.push(self.module, Site { computation, instr })?
+                self.calls.push(self.module, self.at)?
             }
         };
-        let touches: Vec<StorageId> = inputs.iter().chain(&outputs).copied().collect();
-        let action = Action::Host { call, inputs, outputs: outputs.clone() };
-        self.push(steps, action, &touches);
+        self.call_step(call, inputs, &outputs, steps);
         Ok(outputs)
+    }
+
+    /// A step for a call that was added.
+    fn call_step(
+        &mut self,
+        call: usize,
+        inputs: Vec<StorageId>,
+        outputs: &[StorageId],
+        steps: &mut Vec<Step>,
+    ) {
+        let touches: Vec<StorageId> = inputs.iter().chain(outputs).copied().collect();
+        self.push(steps, Action::Host { call, inputs, outputs: outputs.to_vec() }, &touches);
+    }
+
+    /// The step of an instruction that exchanges a value with the host or over a channel; `None` if it is
+    /// none. What a `send` sends is the operand itself, and nothing reads what a `recv` begins with but its
+    /// request.
+    pub(super) fn transfer(
+        &mut self,
+        frame: &Frame<'m>,
+        id: InstrId,
+        steps: &mut Vec<Step>,
+    ) -> Planned<Option<Vec<StorageId>>> {
+        let instr = frame.computation.instr(id);
+        if let Op::SendDone(_) = instr.op {
+            // Sending waits for nobody, so nothing is left to wait for.
+            return self.fresh(frame.owner, &instr.shape).map(Some);
+        }
+        let Some(transfer) = Transfer::of(self.module, (frame.id, id))? else { return Ok(None) };
+        let mut inputs = frame.operands(id);
+        if let Op::RecvDone(_) = instr.op {
+            inputs.drain(..transfer.leaves());
+        }
+        self.position += 1;
+        let given = arrays::passed_along(frame.computation, id);
+        let mut values = inputs[..given].to_vec();
+        for shape in instr.shape.leaves().into_iter().skip(given) {
+            values.push(self.storage(self.bytes(shape)?, frame.owner));
+        }
+        let call = self.calls.add(HostCall::Transfer(Box::new(transfer)));
+        self.call_step(call, inputs, &values[given..], steps);
+        Ok(Some(values))
     }
 }
 
@@ -190,17 +220,17 @@ impl<'a, 'e> Caller<'a, 'e> {
     /// Has the interpreter perform an instruction, on this thread or on that with the deep stack.
     fn interpret(
         &mut self,
-        site: Site,
+        at: InstrAt,
         is_deep: bool,
         inputs: &[&[u8]],
         outputs: &mut [&mut [u8]],
     ) -> Result<()> {
-        let (instrs, instr) = site.find(self.module);
-        let mut inputs = inputs.iter();
-        let operands = instr.operands.iter();
-        let operands = operands.map(|&operand| literal(&instrs.instr(operand).shape, &mut inputs));
+        let (instrs, instr) = find(self.module, at);
+        let mut inputs = inputs.iter().copied();
+        let operands = instr.operands.iter().map(|&operand| &instrs.instr(operand).shape);
+        let operands = operands.map(|shape| Literal::from_leaves(shape, &mut inputs));
         let operands = operands.collect::<Result<Vec<Literal>>>()?;
-        let Site { computation, instr } = site;
+        let (computation, instr) = at;
         let result = if is_deep {
             let deep = match &mut self.deep {
                 Some(deep) => deep,
@@ -220,7 +250,7 @@ impl<'a, 'e> Caller<'a, 'e> {
     /// Calls a function of the user.
     fn custom_call(
         &mut self,
-        site: Site,
+        at: InstrAt,
         info: &CallInfo,
         inputs: &[&[u8]],
         outputs: &mut [&mut [u8]],
@@ -235,14 +265,14 @@ impl<'a, 'e> Caller<'a, 'e> {
             let copy = |&(result, operand): &(usize, usize)| (operand, outputs[result].to_vec());
             let copies: Vec<(usize, Vec<u8>)> = info.aliases.iter().map(copy).collect();
             copies.iter().for_each(|(operand, copy)| operands[*operand] = copy);
-            return self.interpret(site, false, &operands, outputs);
+            return self.interpret(at, false, &operands, outputs);
         };
         let outcome = perform(&*function, info, self.cx, self.meter, &operands, outputs);
-        outcome.map_err(|error| self.module.locate(error, site.find(self.module).1))
+        outcome.map_err(|error| self.module.locate(error, find(self.module, at).1))
     }
 }
 
-impl Host for Caller<'_, '_> {
+impl HostCalls for Caller<'_, '_> {
     fn call(
         &mut self,
         call: usize,
@@ -252,10 +282,12 @@ impl Host for Caller<'_, '_> {
         let calls = self.calls;
         let number = |number: usize| (number as u32).to_ne_bytes();
         match &calls.calls[call] {
-            &HostCall::Interpret { site, is_deep } => {
-                self.interpret(site, is_deep, inputs, outputs)?;
+            &HostCall::Interpret { at, is_deep } => {
+                self.interpret(at, is_deep, inputs, outputs)?;
             }
-            &HostCall::Feed(site) => self.interpret(site, false, inputs, outputs)?,
+            HostCall::Transfer(transfer) => {
+                transfer.perform(self.module, (self.cx, self.meter), inputs, outputs)?;
+            }
             HostCall::Collective(collective) => {
                 let Caller { module, cx, meter, memory, .. } = *self;
                 let run = Surroundings { module, cx, meter, memory };
@@ -263,32 +295,9 @@ impl Host for Caller<'_, '_> {
             }
             HostCall::ReplicaId => outputs[0].copy_from_slice(&number(self.cx.me.replica)),
             HostCall::PartitionId => outputs[0].copy_from_slice(&number(self.cx.me.partition)),
-            HostCall::CustomCall { site, info } => {
-                self.custom_call(*site, info, inputs, outputs)?
-            }
+            HostCall::CustomCall { at, info } => self.custom_call(*at, info, inputs, outputs)?,
         }
         Ok(())
-    }
-}
-
-/// A value of this shape from the bytes of its arrays.
-pub(crate) fn literal<'b>(
-    shape: &Shape,
-    leaves: &mut impl Iterator<Item = &'b &'b [u8]>,
-) -> Result<Literal> {
-    match shape {
-        Shape::Tuple(elements) => {
-            let elements = elements.iter().map(|shape| literal(shape, leaves));
-            elements.collect::<Result<_>>().map(Literal::Tuple)
-        }
-        Shape::Array(array) => {
-            let bytes = leaves.next().ok_or_else(|| Error::internal("an array is missing"))?;
-            Array::from_bytes(array.clone(), bytes).map(Literal::Array)
-        }
-        Shape::Token | Shape::Opaque => {
-            leaves.next();
-            Ok(Literal::Token)
-        }
     }
 }
 

@@ -40,7 +40,7 @@ use crate::client::Client;
 use crate::interpreted::{Interpreted, Reason};
 
 pub(crate) use arrays::donated;
-pub(crate) use host::{Caller, Calls, literal};
+pub(crate) use host::{Caller, Calls};
 pub(crate) use steps::StepInfos;
 pub(crate) use target::Target;
 

@@ -321,6 +321,20 @@ impl Array {
         Self::from_data(shape, data)
     }
 
+    /// As [`Array::from_bytes`] for this array's shape, in the memory of its elements unless another array
+    /// shares them. Errors: as for [`Array::from_bytes`].
+    pub fn overwrite(&mut self, bytes: &[u8]) -> Result<()> {
+        ensure_len(&self.shape, bytes.len(), self.shape.size_bytes())?;
+        match Arc::get_mut(&mut self.data) {
+            Some(own) if own.data.size_bytes() == bytes.len() => {
+                dispatch!(&mut own.data, values => read_into(bytes, values));
+                self.sizes.copy_from_slice(self.shape.dims());
+            }
+            _ => *self = Self::from_bytes(self.shape.clone(), bytes)?,
+        }
+        Ok(())
+    }
+
     /// Errors: `literal.C1` unless type and number of the elements are still the shape's.
     pub fn ensure_whole(&self) -> Result<()> {
         let (data, shape) = (self.data(), self.shape());
@@ -377,12 +391,20 @@ fn write_bytes<T: Native>(values: &[T], bytes: &mut [u8]) {
 
 /// The inverse of [`write_bytes`].
 fn read_bytes<T: Native>(bytes: &[u8]) -> Vec<T> {
-    let element = |chunk: &[u8]| {
-        let mut word = [0; 16];
-        word[..size_of::<T>()].copy_from_slice(chunk);
-        T::from_bits(u128::from_le_bytes(word))
-    };
-    bytes.chunks_exact(size_of::<T>()).map(element).collect()
+    bytes.chunks_exact(size_of::<T>()).map(read_element).collect()
+}
+
+/// As [`read_bytes`], into elements that are there.
+fn read_into<T: Native>(bytes: &[u8], values: &mut [T]) {
+    for (value, chunk) in values.iter_mut().zip(bytes.chunks_exact(size_of::<T>())) {
+        *value = read_element(chunk);
+    }
+}
+
+fn read_element<T: Native>(chunk: &[u8]) -> T {
+    let mut word = [0; 16];
+    word[..size_of::<T>()].copy_from_slice(chunk);
+    T::from_bits(u128::from_le_bytes(word))
 }
 
 /// A value of any shape; cloning is cheap. Arrays are compared as [`Array`] says.
@@ -437,6 +459,49 @@ impl Literal {
         match self {
             Literal::Tuple(elements) => elements.iter().flat_map(Literal::leaves).collect(),
             leaf => vec![leaf],
+        }
+    }
+
+    /// A value of a shape from the bytes of its arrays, tuples taken apart, as [`Array::to_bytes`] gives them;
+    /// those of tokens do not matter. Errors: those of [`Array::from_bytes`]; `Internal` if there are too few.
+    pub fn from_leaves<'b>(
+        shape: &Shape,
+        leaves: &mut impl Iterator<Item = &'b [u8]>,
+    ) -> Result<Literal> {
+        if let Shape::Tuple(elements) = shape {
+            let elements = elements.iter().map(|shape| Literal::from_leaves(shape, leaves));
+            return elements.collect::<Result<_>>().map(Literal::Tuple);
+        }
+        let bytes = leaves.next().ok_or_else(|| Error::internal("an array is missing"))?;
+        match shape {
+            Shape::Array(array) => Array::from_bytes(array.clone(), bytes).map(Literal::Array),
+            _ => Ok(Literal::Token),
+        }
+    }
+
+    /// Calls `visit` with the arrays and tokens in it, in order, tuples opened up, until one is an error.
+    pub fn each_leaf_mut(
+        &mut self,
+        visit: &mut impl FnMut(&mut Literal) -> Result<()>,
+    ) -> Result<()> {
+        match self {
+            Literal::Tuple(elements) => {
+                elements.iter_mut().try_for_each(|element| element.each_leaf_mut(visit))
+            }
+            leaf => visit(leaf),
+        }
+    }
+
+    /// Whether it is of a shape, layouts aside.
+    pub fn has_shape(&self, shape: &Shape) -> bool {
+        match (self, shape) {
+            (Literal::Array(array), Shape::Array(shape)) => array.shape.same(shape),
+            (Literal::Tuple(elements), Shape::Tuple(shapes)) => {
+                elements.len() == shapes.len()
+                    && elements.iter().zip(shapes).all(|(element, shape)| element.has_shape(shape))
+            }
+            (Literal::Token, Shape::Token) => true,
+            _ => false,
         }
     }
 

@@ -75,7 +75,7 @@ pub struct ArgumentInfo {
 }
 
 /// Code of a step: reads slices and writes slices.
-pub trait Kernel: Send + Sync {
+pub trait SliceKernel: Send + Sync {
     /// A short name for listings.
     fn name(&self) -> &str;
 
@@ -93,13 +93,13 @@ pub trait Kernel: Send + Sync {
         OwnMemory::default()
     }
 
-    /// The bytes of a row of its only output, if [`Kernel::run_finished`] gives rows away while they
+    /// The bytes of a row of its only output, if [`SliceKernel::run_finished`] gives rows away while they
     /// are in cache.
     fn row_bytes(&self) -> Option<usize> {
         None
     }
 
-    /// Computes its only output, as [`Kernel::run`] does. Rows that are complete are given to
+    /// Computes its only output, as [`SliceKernel::run`] does. Rows that are complete are given to
     /// `finish`, each once, some neighbours at a time, on any of the threads.
     fn run_finished(
         &self,
@@ -207,8 +207,8 @@ pub unsafe trait RawKernel: Send + Sync {
 }
 
 /// What the steps of a run ask of whoever runs the program.
-pub trait Host {
-    /// Performs call number `call`. Slices are as for [`Kernel::run`].
+pub trait HostCalls {
+    /// Performs call number `call`. Slices are as for [`SliceKernel::run`].
     fn call(
         &mut self,
         call: usize,
@@ -259,7 +259,7 @@ pub enum Action<S = SlotId> {
     /// A kernel of this library or of the caller.
     Kernel {
         /// The code.
-        kernel: Arc<dyn Kernel>,
+        kernel: Arc<dyn SliceKernel>,
         /// What it reads.
         inputs: Vec<S>,
         /// What it writes; disjoint from the inputs and from each other.
@@ -267,7 +267,7 @@ pub enum Action<S = SlotId> {
     },
     /// A kernel, and code that changes the kernel's only output in place.
     Finished(Box<Finished<S>>),
-    /// A call of the run's [`Host`].
+    /// A call of the run's [`HostCalls`].
     Host {
         /// Which.
         call: usize,
@@ -312,8 +312,8 @@ impl<S: Copy> Action<S> {
 /// The code has [`Signature::unit_bytes`], and whole units are rows.
 #[derive(Clone)]
 pub struct Finished<S = SlotId> {
-    /// The kernel. It has [`Kernel::row_bytes`].
-    pub kernel: Arc<dyn Kernel>,
+    /// The kernel. It has [`SliceKernel::row_bytes`].
+    pub kernel: Arc<dyn SliceKernel>,
     /// What the kernel reads.
     pub inputs: Vec<S>,
     /// What both write; disjoint from the inputs.

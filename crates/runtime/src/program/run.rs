@@ -6,8 +6,8 @@ use helio_limits::Meter;
 use smallvec::SmallVec;
 
 use super::{
-    Action, Failure, Finished, Home, Host, LENT_ALIGN, RunError, Selector, SlotId, Step, StepId,
-    StepProgram, While,
+    Action, Failure, Finished, Home, HostCalls, LENT_ALIGN, RunError, Selector, SlotId, Step,
+    StepId, StepProgram, While,
 };
 use crate::Threads;
 use crate::bounds::Bounds;
@@ -40,7 +40,7 @@ pub struct Run<'r> {
     /// Counts the work, and says when to stop early.
     pub meter: &'r Arc<Meter>,
     /// Who performs host calls.
-    pub host: &'r mut dyn Host,
+    pub host: &'r mut dyn HostCalls,
     /// Who is told of each step.
     pub observer: Option<&'r mut dyn Observer>,
 }

@@ -59,7 +59,7 @@ struct Double {
     row_bytes: usize,
 }
 
-impl Kernel for Double {
+impl SliceKernel for Double {
     fn name(&self) -> &str {
         "double"
     }
@@ -99,7 +99,7 @@ impl Kernel for Double {
 /// The host of programs that ask it for nothing but copies.
 struct Copies;
 
-impl Host for Copies {
+impl HostCalls for Copies {
     fn call(
         &mut self,
         _: usize,

@@ -1,8 +1,12 @@
 //! Arrays folded element by element with generated code.
 
 use std::fmt;
+use std::sync::Arc;
 
-use helio_ir::{ArrayShape, CompId, Error, Module, Result, Verified};
+use helio_ir::ops::{Convert, Parameter};
+use helio_ir::{
+    ArrayShape, CompId, Computation, ElementType, Error, Instr, Module, Result, Shape, Verified,
+};
 use helio_runtime::{Block, Memory};
 
 use super::super::code::ScalarCode;
@@ -12,10 +16,42 @@ use super::Codes;
 /// Elements that the code folds at once: what it reads and writes stays in the nearest cache.
 const ELEMENTS: usize = 1024;
 
-/// The code of a computation of two scalars, for arrays of its element type.
+/// A computation of two scalars as code for several operands, each of its own element type.
+#[derive(Debug)]
+pub(in crate::plan) struct ScalarFolds {
+    /// One for each element type.
+    folds: Vec<ScalarFold>,
+    /// For each operand, which of them is its.
+    of: Vec<usize>,
+}
+
+impl ScalarFolds {
+    /// What folds operand `i`.
+    pub(in crate::plan) fn of(&self, i: usize) -> &ScalarFold {
+        &self.folds[self.of[i]]
+    }
+
+    /// Room for all of them. Errors: `ResourceExhausted`.
+    pub(in crate::plan) fn room(&self, memory: &Memory) -> Result<Room> {
+        let bytes = self.folds.iter().map(|fold| fold.room_bytes()).max().unwrap_or(0);
+        let block = || memory.allocate(bytes);
+        Ok(Room { operands: [block()?, block()?], results: [block()?, block()?], pieces: None })
+    }
+}
+
+/// The code of a computation of two scalars, for arrays of its element type or of another float type.
 pub(in crate::plan) struct ScalarFold {
-    code: ScalarCode,
+    code: Arc<ScalarCode>,
     element_bytes: usize,
+    accumulator_bytes: usize,
+    /// For arrays of another type than the computation's.
+    conversion: Option<Conversion>,
+}
+
+/// What makes accumulators of elements, and elements of accumulators.
+struct Conversion {
+    to_accumulators: ScalarCode,
+    to_elements: ScalarCode,
 }
 
 /// Aligned room for what is folded at once: two operands, and two results in turn.
@@ -47,47 +83,97 @@ impl Room {
 }
 
 impl Planner<'_> {
-    /// Code that folds arrays with a computation; `None` if they are of several element types or others
-    /// than its parameters, or it cannot be lowered.
-    pub(in crate::plan) fn fold(
+    /// Code that folds arrays with a computation, element by element; `None` if it cannot be lowered.
+    pub(in crate::plan) fn folds(
         &mut self,
         to_apply: CompId,
         arrays: &[&ArrayShape],
-    ) -> Planned<Option<ScalarFold>> {
+    ) -> Planned<Option<ScalarFolds>> {
         let module: &Verified<Module> = self.module;
         let params = module.computation(to_apply).program_shape().params;
-        let Some(element) = params.first().and_then(|p| p.as_array()).map(ArrayShape::element)
+        let Some(accumulator) = params.first().and_then(|p| p.as_array()).map(ArrayShape::element)
         else {
             return Ok(None);
         };
-        if arrays.iter().any(|array| array.element() != element) {
-            return Ok(None);
-        }
-        let element_bytes = params[0].size_bytes();
         let (target, batch) = (self.target, &mut self.machine_code);
         let mut codes = Codes { target, batch, error: None, fallback: None };
-        let code = codes.scalar(module, to_apply, ELEMENTS);
+        let folds = folds(module, to_apply, accumulator, arrays, &mut codes);
         let Codes { error, fallback, .. } = codes;
         if let Some(error) = error {
             return Err(error.into());
         }
-        if let Some(reason) = fallback {
+        let folds = folds?;
+        if let (Some(_), Some(reason)) = (&folds, fallback) {
             self.note(reason);
         }
-        Ok(code.map(|code| ScalarFold { code, element_bytes }))
+        Ok(folds)
     }
 }
 
-impl ScalarFold {
-    /// Room for [`ScalarFold::fold`]. Errors: `ResourceExhausted`.
-    pub(in crate::plan) fn room(&self, memory: &Memory) -> Result<Room> {
-        let block = || memory.allocate(self.piece_bytes());
-        Ok(Room { operands: [block()?, block()?], results: [block()?, block()?], pieces: None })
+fn folds(
+    module: &Verified<Module>,
+    to_apply: CompId,
+    accumulator: ElementType,
+    arrays: &[&ArrayShape],
+    codes: &mut Codes<'_>,
+) -> Result<Option<ScalarFolds>> {
+    let Some(code) = codes.scalar(module, to_apply, ELEMENTS).map(Arc::new) else {
+        return Ok(None);
+    };
+    let mut types: Vec<ElementType> = Vec::new();
+    let mut result = ScalarFolds { folds: Vec::new(), of: Vec::new() };
+    for element in arrays.iter().map(|array| array.element()) {
+        if let Some(known) = types.iter().position(|&ty| ty == element) {
+            result.of.push(known);
+            continue;
+        }
+        let mut converted = |from, to| -> Result<Option<ScalarCode>> {
+            let module = conversion(from, to)?;
+            Ok(codes.scalar(&module, module.entry_id(), ELEMENTS))
+        };
+        let conversion = if element == accumulator {
+            None
+        } else {
+            let both = (converted(element, accumulator)?, converted(accumulator, element)?);
+            let (Some(to_accumulators), Some(to_elements)) = both else { return Ok(None) };
+            Some(Conversion { to_accumulators, to_elements })
+        };
+        result.of.push(types.len());
+        types.push(element);
+        result.folds.push(ScalarFold {
+            code: code.clone(),
+            element_bytes: element.size_bytes(),
+            accumulator_bytes: accumulator.size_bytes(),
+            conversion,
+        });
     }
+    Ok(Some(result))
+}
 
+/// A program that converts a scalar.
+fn conversion(from: ElementType, to: ElementType) -> Result<Verified<Module>> {
+    let mut computation = Computation::new("convert");
+    let shape = Shape::scalar(from);
+    let param = Parameter { number: 0, shape: shape.clone() };
+    let x = computation.push(Instr::new(param, [], shape).named("x"))?;
+    let convert = Instr::new(Convert { element: to }, [x], Shape::scalar(to)).named("converted");
+    let root = computation.push(convert)?;
+    computation.set_root(root);
+    let mut module = Module::new("convert");
+    let entry = module.push(computation)?;
+    module.set_entry(entry);
+    Ok(helio_ir::verify(module)?)
+}
+
+impl ScalarFold {
     /// The bytes of what is folded at once.
     pub(in crate::plan) fn piece_bytes(&self) -> usize {
         ELEMENTS * self.element_bytes
+    }
+
+    /// The bytes of a block of [`Room`].
+    fn room_bytes(&self) -> usize {
+        ELEMENTS * self.element_bytes.max(self.accumulator_bytes)
     }
 
     /// Folds `count` arrays, all of the size of `to`, from the first on, into `to`.
@@ -106,6 +192,11 @@ impl ScalarFold {
         for to in to.chunks_mut(self.piece_bytes()) {
             let size = to.len();
             let pieces = |i: usize| &arrays(i)[begin..][..size];
+            if let Some(conversion) = &self.conversion {
+                self.fold_converted(conversion, count, pieces, to, room)?;
+                begin += size;
+                continue;
+            }
             let is_direct = size == self.piece_bytes()
                 && is_aligned(to)
                 && (0..count).all(|i| is_aligned(pieces(i)));
@@ -158,11 +249,40 @@ impl ScalarFold {
         Ok(())
     }
 
-    fn call(&self, elements: usize, operands: [&[u8]; 2], to: &mut [u8]) -> Result<()> {
-        self.code
-            .call(elements, |param| operands[param], &mut [to])
-            .map_err(|failure| Error::internal(failure.to_string()))
+    /// Folds pieces whose elements are of another type than what is accumulated.
+    fn fold_converted<'a>(
+        &self,
+        conversion: &Conversion,
+        count: usize,
+        pieces: impl Fn(usize) -> &'a [u8],
+        to: &mut [u8],
+        room: &mut Room,
+    ) -> Result<()> {
+        let Conversion { to_accumulators, to_elements } = conversion;
+        let Room { operands: [folded, given], results: [after, elements], .. } = room;
+        let n = to.len() / self.element_bytes;
+        for i in 0..count {
+            elements.as_mut_slice()[..to.len()].copy_from_slice(pieces(i));
+            let converted = if i == 0 { &mut *folded } else { &mut *given };
+            run(to_accumulators, n, &[elements.as_slice()], converted.as_mut_slice())?;
+            if i > 0 {
+                self.call(n, [folded.as_slice(), given.as_slice()], after.as_mut_slice())?;
+                std::mem::swap(folded, after);
+            }
+        }
+        run(to_elements, n, &[folded.as_slice()], elements.as_mut_slice())?;
+        to.copy_from_slice(&elements.as_slice()[..to.len()]);
+        Ok(())
     }
+
+    fn call(&self, elements: usize, operands: [&[u8]; 2], to: &mut [u8]) -> Result<()> {
+        run(&self.code, elements, &operands, to)
+    }
+}
+
+fn run(code: &ScalarCode, elements: usize, operands: &[&[u8]], to: &mut [u8]) -> Result<()> {
+    let outcome = code.call(elements, |param| operands[param], &mut [to]);
+    outcome.map_err(|failure| Error::internal(failure.to_string()))
 }
 
 /// Whether generated code can read and write there.

@@ -14,11 +14,11 @@ mod window;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub(super) use fold::{Room, ScalarFold};
+pub(super) use fold::{Room, ScalarFolds};
 use helio_ir::{ArrayShape, CompId, Error, Instr, InstrId, Module, Op, Verified};
 use helio_runtime::kernels::FoldCode;
 use helio_runtime::kernels::sort::{PAIRS, Pairs};
-use helio_runtime::program::{Failure, Kernel, OwnMemory};
+use helio_runtime::program::{Failure, OwnMemory, SliceKernel};
 use helio_runtime::{JitBatch, Threads};
 
 use super::code::ScalarCode;
@@ -123,7 +123,7 @@ impl Failed {
 
 /// A kernel and the memory it wants.
 struct Bound {
-    kernel: Arc<dyn Kernel>,
+    kernel: Arc<dyn SliceKernel>,
     /// Working memory, which it gets as its last output; none if zero.
     scratch_bytes: usize,
     /// How many operands, the first, become the first results by being changed in place; the kernel
@@ -146,7 +146,7 @@ struct Function {
     code: Box<Code>,
 }
 
-impl Kernel for Function {
+impl SliceKernel for Function {
     fn name(&self) -> &str {
         self.name
     }
@@ -203,7 +203,7 @@ impl Bound {
     }
 
     /// A kernel without working memory.
-    fn of(kernel: Arc<dyn Kernel>) -> Self {
+    fn of(kernel: Arc<dyn SliceKernel>) -> Self {
         Bound { kernel, scratch_bytes: 0, updates: 0, copies: false, skips_unused: false }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use helio_ir::{ArrayShape, ElementType, ops, types::strides};
 use helio_runtime::Threads;
 use helio_runtime::kernels::gemm::{Contraction, Dim, ProductType, Types};
-use helio_runtime::program::{Failure, Finish, Kernel};
+use helio_runtime::program::{Failure, Finish, SliceKernel};
 
 use super::{Bound, InstrShapes};
 
@@ -109,7 +109,7 @@ struct Product {
     row_bytes: Option<usize>,
 }
 
-impl Kernel for Product {
+impl SliceKernel for Product {
     fn name(&self) -> &str {
         "dot"
     }

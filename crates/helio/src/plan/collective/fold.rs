@@ -12,8 +12,8 @@ use helio_runtime::Memory;
 use helio_runtime::kernels::{STREAM_BYTES, copy_past_cache};
 use smallvec::SmallVec;
 
-use super::perform::Site;
-use crate::plan::bind::{Room, ScalarFold};
+use super::perform::Visit;
+use crate::plan::bind::{Room, ScalarFolds};
 
 /// The bytes of an operand from which on it is cut: another meeting costs about as much as it takes to
 /// read them.
@@ -42,11 +42,11 @@ impl Round {
     }
 }
 
-impl Site<'_> {
+impl Visit<'_> {
     /// Folds blocks of all, or of each block this participant's one of `parts`.
     pub(super) fn fold_whole(
         &self,
-        fold: &ScalarFold,
+        folds: &ScalarFolds,
         room: &mut Room,
         parts: usize,
         inputs: &[&[u8]],
@@ -54,14 +54,15 @@ impl Site<'_> {
     ) -> Result<()> {
         self.meet(inputs, &mut |given| {
             self.check(given, inputs)?;
-            for (i, (array, output)) in self.place.arrays.iter().zip(&mut *outputs).enumerate() {
+            for (i, (array, output)) in self.collective.arrays.iter().zip(&mut *outputs).enumerate()
+            {
                 let part = array.block_bytes / parts;
                 let first = if parts == 1 { 0 } else { self.me * part };
                 for block in 0..array.blocks {
                     let from = block * array.block_bytes + first;
                     let theirs = |position: usize| &given.of(position)[i][from..][..part];
                     let output = &mut output[block * part..][..part];
-                    fold.fold(given.participants(), theirs, output, room)?;
+                    folds.of(i).fold(given.participants(), theirs, output, room)?;
                 }
             }
             Ok(())
@@ -76,7 +77,7 @@ impl Site<'_> {
     /// Folds large operands piece by piece, small ones whole. Errors: those of the exchange; memory.
     pub(super) fn fold_in_pieces(
         &self,
-        fold: &ScalarFold,
+        folds: &ScalarFolds,
         room: &mut Room,
         memory: &Memory,
         inputs: &[&[u8]],
@@ -84,7 +85,7 @@ impl Site<'_> {
     ) -> Result<()> {
         let count = self.group.len();
         let mut pieces = room.take_pieces(memory, PIECE_BYTES)?;
-        let mut rounds = rounds(fold, inputs, count);
+        let mut rounds = rounds(folds, inputs, count);
         let (mut before, mut now) = (None, rounds.next());
         let mut is_first = true;
         // In a meeting all fold the pieces of one round and copy those of the round before.
@@ -98,14 +99,14 @@ impl Site<'_> {
                 if is_first {
                     let small = |i: &usize| inputs[*i].len() < CUT_BYTES;
                     for i in (0..inputs.len()).filter(small) {
-                        fold.fold(count, operand(i), outputs[i], room)?;
+                        folds.of(i).fold(count, operand(i), outputs[i], room)?;
                     }
                 }
                 if let Some(round) = now {
                     let piece = round.piece(self.me);
                     let theirs = |position| &operand(round.operand)(position)[piece.clone()];
                     let to = &mut folding.as_mut_slice()[..piece.len()];
-                    fold.fold(count, theirs, to, room)?;
+                    folds.of(round.operand).fold(count, theirs, to, room)?;
                 }
                 if let Some(round) = before {
                     let round: Round = round;
@@ -133,14 +134,14 @@ impl Site<'_> {
 
 /// The rounds for all operands that are cut.
 fn rounds(
-    fold: &ScalarFold,
+    folds: &ScalarFolds,
     inputs: &[&[u8]],
     count: usize,
 ) -> impl Iterator<Item = Round> + use<> {
-    let unit = fold.piece_bytes();
-    let sizes: SmallVec<[usize; 8]> = inputs.iter().map(|input| input.len()).collect();
-    sizes.into_iter().enumerate().filter(|&(_, end)| end >= CUT_BYTES).flat_map(
-        move |(operand, end)| {
+    let size = |(i, input): (usize, &&[u8])| (i, input.len(), folds.of(i).piece_bytes());
+    let sizes: SmallVec<[(usize, usize, usize); 8]> = inputs.iter().enumerate().map(size).collect();
+    sizes.into_iter().filter(|&(_, end, _)| end >= CUT_BYTES).flat_map(
+        move |(operand, end, unit)| {
             let share = end.div_ceil(count).next_multiple_of(unit);
             let piece = share.min(PIECE_BYTES);
             (0..end).step_by(piece * count).map(move |begin| Round { operand, begin, end, piece })

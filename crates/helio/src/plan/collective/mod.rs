@@ -12,7 +12,7 @@ use helio_ir::{ArrayShape, CompId, Error, Instr, InstrId, Op};
 
 pub(super) use self::perform::{Seat, Surroundings};
 use self::ragged::Ragged;
-use super::bind::ScalarFold;
+use super::bind::ScalarFolds;
 use super::{Planned, Planner};
 
 /// A collective operation with all that a step needs to perform it.
@@ -34,7 +34,7 @@ pub(super) struct Collective {
 #[derive(Debug)]
 enum Kind {
     /// Blocks of all are folded. With `is_scattered`, each participant folds its part.
-    Fold { fold: ScalarFold, is_scattered: bool },
+    Fold { folds: ScalarFolds, is_scattered: bool },
     /// Blocks of all stand side by side.
     Gather,
     /// Each gets its part of every block; they stand side by side.
@@ -87,12 +87,12 @@ impl<'m> Planner<'m> {
         let by_mode = |attrs: &CollectiveAttrs| Ok::<_, Error>((attrs.clone(), attrs.mode()?));
         let ((attrs, mode), kind, dim, shards) = match &instr.op {
             Op::AllReduce(op) | Op::AllReduceStart(AllReduceStart { op }) => {
-                let Some(fold) = self.fold(op.to_apply, &operands)? else { return Ok(None) };
-                (by_mode(&op.attrs)?, Kind::Fold { fold, is_scattered: false }, 0, None)
+                let Some(folds) = self.folds(op.to_apply, &operands)? else { return Ok(None) };
+                (by_mode(&op.attrs)?, Kind::Fold { folds, is_scattered: false }, 0, None)
             }
             Op::ReduceScatter(op) => {
-                let Some(fold) = self.fold(op.to_apply, &operands)? else { return Ok(None) };
-                let kind = Kind::Fold { fold, is_scattered: true };
+                let Some(folds) = self.folds(op.to_apply, &operands)? else { return Ok(None) };
+                let kind = Kind::Fold { folds, is_scattered: true };
                 (by_mode(&op.attrs)?, kind, op.dimension, Some(op.shard_count))
             }
             Op::AllGather(op) | Op::AllGatherStart(AllGatherStart { op }) => {

@@ -76,7 +76,7 @@ impl Collective {
             return Err(Error::invalid(format!("a dimension of {size} in {count} equal parts")));
         }
         let room = match &self.kind {
-            Kind::Fold { fold, .. } => Some(fold.room(run.memory)?),
+            Kind::Fold { folds, .. } => Some(folds.room(run.memory)?),
             _ => None,
         };
         Ok(Seat { group, me, room, memo })
@@ -93,17 +93,17 @@ impl Collective {
             return self.in_no_group(run.cx.me, outputs);
         }
         let Seat { group, me, room, memo } = seat;
-        let site = Site { run, place: self, group, me: *me, memo };
+        let visit = Visit { run, collective: self, group, me: *me, memo };
         match (&self.kind, room) {
-            (Kind::Fold { fold, is_scattered }, Some(room)) => {
-                if !is_scattered && site.is_cut(inputs) {
-                    return site.fold_in_pieces(fold, room, run.memory, inputs, outputs);
+            (Kind::Fold { folds, is_scattered }, Some(room)) => {
+                if !is_scattered && visit.is_cut(inputs) {
+                    return visit.fold_in_pieces(folds, room, run.memory, inputs, outputs);
                 }
                 let parts = if *is_scattered { group.len() } else { 1 };
-                site.fold_whole(fold, room, parts, inputs, outputs)
+                visit.fold_whole(folds, room, parts, inputs, outputs)
             }
-            _ => site.meet(inputs, &mut |given| {
-                site.check(given, inputs)?;
+            _ => visit.meet(inputs, &mut |given| {
+                visit.check(given, inputs)?;
                 self.take(given, *me, outputs)
             }),
         }
@@ -182,20 +182,20 @@ impl Collective {
 }
 
 /// A collective at which a participant is.
-pub(super) struct Site<'a> {
+pub(super) struct Visit<'a> {
     pub(super) run: &'a Surroundings<'a>,
-    pub(super) place: &'a Collective,
+    pub(super) collective: &'a Collective,
     pub(super) group: &'a [Participant],
     pub(super) me: usize,
     memo: &'a Memo,
 }
 
-impl Site<'_> {
+impl Visit<'_> {
     /// Gives `mine` and takes what all give. Errors: those of the exchange and of `sink`.
     pub(super) fn meet(&self, mine: &[&[u8]], sink: &mut Sink<'_>) -> Result<()> {
         let Surroundings { module, cx, meter, .. } = *self.run;
-        let (computation, id) = self.place.at;
-        let operation = match self.place.attrs.channel_id {
+        let (computation, id) = self.collective.at;
+        let operation = match self.collective.attrs.channel_id {
             Some(channel) => RendezvousId::Channel(channel),
             None => RendezvousId::Place(computation.0, id.0),
         };

@@ -60,7 +60,7 @@ impl Convolution {
         let steps = self.spatial.iter().map(|dim| (dim.kernel, dim.rhs));
         let steps = Axis::new([(self.features.size, self.features.rhs)].into_iter().chain(steps));
         check_bounds(rhs.count(), 0, &channels, &steps);
-        let run = |kernel: Kernel<'_, W>| {
+        let run = |kernel: Filter<'_, W>| {
             let grouped = Grouped { conv: self, loops, isa, cut: &cut, lhs, kernel, out };
             threads.for_each(pieces.len() * chunks.len(), &|i| {
                 let (piece, chunk) = (&pieces[i / chunks.len()], chunks[i % chunks.len()].clone());
@@ -69,7 +69,7 @@ impl Convolution {
             });
         };
         if let (Some(words), Some(1)) = (rhs.words(), channels.stride()) {
-            run(Kernel { words, steps: &steps });
+            run(Filter { words, steps: &steps });
             return;
         }
         scratch::with(count * steps.len(), |words: &mut [W]| {
@@ -80,7 +80,7 @@ impl Convolution {
                     *word = rhs.word(step + channels.offset(channel));
                 }
             }
-            run(Kernel { words, steps: &Axis::new([(steps.len(), count)]) });
+            run(Filter { words, steps: &Axis::new([(steps.len(), count)]) });
         });
     }
 }
@@ -92,7 +92,7 @@ struct Grouped<'a, W, A> {
     isa: Isa,
     cut: &'a Cut,
     lhs: &'a dyn Elements<W>,
-    kernel: Kernel<'a, W>,
+    kernel: Filter<'a, W>,
     out: &'a dyn Destination<A>,
 }
 
@@ -192,9 +192,9 @@ impl<W: Plain + Default, A: Plain + Default> Grouped<'_, W, A> {
     }
 }
 
-/// The kernel: channels are neighbours.
+/// The convolution's kernel: channels are neighbours.
 #[derive(Clone, Copy)]
-struct Kernel<'a, W> {
+struct Filter<'a, W> {
     words: &'a [W],
     /// Features, then positions.
     steps: &'a Axis,
