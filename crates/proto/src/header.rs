@@ -8,9 +8,9 @@ use helio_ir::{AliasKind, Error, InputOutputAlias, Metadata, ModuleConfig, Resul
 
 use crate::fields::{as_written, unquoted};
 use crate::messages::{
-    AliasEntryProto, BufferDonorEntryProto, FileLocationProto, FrontendAttributes,
-    HloBufferDonorProto, HloInputOutputAliasProto, HloModuleProto, OpMetadata,
-    StackFrameIndexProto, StackFrameProto,
+    AliasEntryProto, BufferDonorEntryProto, ComputationDevice, DeviceAssignmentProto,
+    FileLocationProto, FrontendAttributes, HloBufferDonorProto, HloInputOutputAliasProto,
+    HloModuleProto, OpMetadata, StackFrameIndexProto, StackFrameProto,
 };
 use crate::shape;
 use crate::words::{ints, size, sizes};
@@ -36,6 +36,14 @@ pub(crate) fn read(proto: &HloModuleProto) -> Result<ModuleConfig> {
         let parameter = size(entry.parameter_number, "the parameter of a donor")?;
         let path = sizes(&entry.parameter_shape_index, "an index of a donor")?;
         config.buffer_donors.push((parameter, path));
+    }
+    if let Some(assignment) = &proto.device_assignment {
+        let count = |count: i32, what| match size(count.into(), what)? {
+            0 | 1 => Ok::<_, Error>(None),
+            several => Ok(Some(several)),
+        };
+        config.replica_count = count(assignment.replica_count, "the number of replicas")?;
+        config.num_partitions = count(assignment.computation_count, "the number of partitions")?;
     }
     config.frontend_attributes = read_frontend(proto.frontend_attributes.as_ref());
     if let Some(index) = &proto.stack_frame_index {
@@ -64,9 +72,40 @@ pub(crate) fn write(config: &ModuleConfig, proto: &mut HloModuleProto) -> Result
     if !entries.is_empty() {
         proto.buffer_donor = Some(HloBufferDonorProto { entries });
     }
+    proto.device_assignment = write_assignment(config)?;
     proto.frontend_attributes = write_frontend(&config.frontend_attributes)?;
     proto.stack_frame_index = config.stack_frames.as_deref().map(write_frames);
     Ok(())
+}
+
+/// The most participants whose devices a message lists.
+const MAX_PARTICIPANTS: usize = 1 << 16;
+
+/// The only place of a message for how many replicas and partitions there are: on which devices they run.
+/// As the module does not say that, they are the first ones, in the order of participants. `None` for one
+/// participant.
+fn write_assignment(config: &ModuleConfig) -> Result<Option<DeviceAssignmentProto>> {
+    let replicas = config.replica_count.unwrap_or(1).max(1);
+    let partitions = config.num_partitions.unwrap_or(1).max(1);
+    let count = replicas.checked_mul(partitions).filter(|&count| count <= MAX_PARTICIPANTS);
+    let Some(count) = count else {
+        let detail = format!(
+            "{replicas} replicas of {partitions} partitions as a message, which lists at most \
+             {MAX_PARTICIPANTS} devices"
+        );
+        return Err(Error::unimplemented(detail));
+    };
+    if count == 1 {
+        return Ok(None);
+    }
+    let devices = |partition: usize| ComputationDevice {
+        replica_device_ids: (partition..count).step_by(partitions).map(|id| id as i64).collect(),
+    };
+    Ok(Some(DeviceAssignmentProto {
+        replica_count: replicas as i32,
+        computation_count: partitions as i32,
+        computation_devices: (0..partitions).map(devices).collect(),
+    }))
 }
 
 /// The attributes of the front end; values are braced, or in quotes.

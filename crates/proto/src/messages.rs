@@ -30,12 +30,33 @@ pub struct HloModuleProto {
     pub input_output_alias: Option<HloInputOutputAliasProto>,
     #[prost(bool, tag = "11")]
     pub is_dynamic: bool,
+    #[prost(message, optional, tag = "15")]
+    pub device_assignment: Option<DeviceAssignmentProto>,
     #[prost(message, optional, tag = "17")]
     pub stack_frame_index: Option<StackFrameIndexProto>,
     #[prost(message, optional, tag = "18")]
     pub buffer_donor: Option<HloBufferDonorProto>,
     #[prost(message, optional, tag = "19")]
     pub frontend_attributes: Option<FrontendAttributes>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct DeviceAssignmentProto {
+    #[prost(int32, tag = "1")]
+    pub replica_count: i32,
+    /// How many partitions there are.
+    #[prost(int32, tag = "2")]
+    pub computation_count: i32,
+    #[prost(message, repeated, tag = "3")]
+    pub computation_devices: Vec<ComputationDevice>,
+}
+
+/// The devices of a partition.
+#[derive(Clone, PartialEq, Message)]
+pub struct ComputationDevice {
+    /// One for each replica.
+    #[prost(int64, repeated, tag = "1")]
+    pub replica_device_ids: Vec<i64>,
 }
 
 #[derive(Clone, PartialEq, Message)]

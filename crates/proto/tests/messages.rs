@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 
 use helio_ir::text::{parse, print};
 use helio_ir::{Code, Module, Op, verify};
+use helio_proto::messages::DeviceAssignmentProto;
 use helio_proto::{read, write};
 use oorandom::Rand64;
+use prost::Message as _;
 
 fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
@@ -52,6 +54,30 @@ fn written_messages_are_read_back() {
     let module = read(&bytes(&data().join("mixed.pb"))).expect("a module");
     let again = read(&write(&module).expect("a message")).expect("a module");
     assert_eq!(print(&again), print(&module));
+}
+
+#[test]
+fn how_many_run_is_read_back() {
+    for (replicas, partitions) in
+        [(None, None), (Some(4), None), (None, Some(2)), (Some(3), Some(2))]
+    {
+        let mut module = parse("ENTRY e { ROOT x = f32[] parameter(0) }").expect("a module");
+        module.config.replica_count = replicas;
+        module.config.num_partitions = partitions;
+        let again = read(&write(&module).expect("a message")).expect("a module");
+        let config = &again.config;
+        assert_eq!((config.replica_count, config.num_partitions), (replicas, partitions));
+    }
+    let mut module = parse("ENTRY e { ROOT x = f32[] parameter(0) }").expect("a module");
+    module.config.replica_count = Some(usize::MAX);
+    assert_eq!(write(&module).expect_err("too many").code(), Code::Unimplemented);
+    let message = helio_proto::write_message(
+        &parse("ENTRY e { ROOT x = f32[] parameter(0) }").expect("a module"),
+    );
+    let mut message = message.expect("a message");
+    message.device_assignment =
+        Some(DeviceAssignmentProto { replica_count: -1, ..Default::default() });
+    assert_eq!(read(&message.encode_to_vec()).expect_err("negative").code(), Code::InvalidArgument);
 }
 
 fn sorted(text: &str) -> String {
