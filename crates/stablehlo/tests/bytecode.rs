@@ -91,6 +91,15 @@ fn shardings_are_text() {
 }
 
 #[test]
+fn rules_of_shardings_are_text() {
+    let file = std::fs::read(fixtures().join("rule.1.13.0.mlirbc")).expect("a file");
+    let text = read("rule", &file);
+    let rule = "#sdy.op_sharding_rule<([i, j], [j, kl])->([i, kl]) {i=8, j=4, k=2, l=2} \
+                reduction={j} need_replication={l}, custom>";
+    assert!(text.contains(&format!("Other({rule:?})")), "{rule} is not in\n{text}");
+}
+
+#[test]
 fn errors_name_part_byte_and_what_is_wanted() {
     let file = std::fs::read(fixtures().join("newer.1.17.0.mlirbc")).expect("a file");
     let detail = |file: &[u8]| bytecode::read(file).expect_err("an error").to_string();

@@ -66,8 +66,20 @@ pub(super) fn attribute(tables: &mut Tables<'_>, cursor: &mut Cursor<'_>) -> Res
             let bare = shardings.iter().map(|text| text.trim_start_matches("#sdy.sharding"));
             format!("#sdy.sharding_per_value<[{}]>", bare.collect::<Vec<_>>().join(", "))
         }
+        8 => {
+            let factors = cursor.signed_list("the number of a dimension's factors")?;
+            factors.into_iter().map(factor).collect()
+        }
+        9 => format!("[{}]", list(tables, cursor)?.join(", ")),
+        10 => sharding_rule(tables, cursor)?,
         11 => format!("{{{}}}", list(tables, cursor)?.join(", ")),
         12 => format!("[{}]", list(tables, cursor)?.join(", ")),
+        13 => {
+            let axes = list(tables, cursor)?.join(", ");
+            let source = cursor.signed("the dimension that is joined")?;
+            format!("{{{axes}}}: {source}->{}", cursor.signed("the dimension that is cut")?)
+        }
+        14 => format!("[{}]", list(tables, cursor)?.join(", ")),
         code => return Err(at.unknown(format!("Shardy attribute of kind {code}"))),
     };
     Ok(Attribute::Other(text))
@@ -84,6 +96,37 @@ fn mesh(tables: &mut Tables<'_>, cursor: &mut Cursor<'_>) -> Result<String> {
             format!("#sdy.mesh<[{axes}], device_ids=[{}]>", devices.join(", "))
         }
     })
+}
+
+/// `#sdy.op_sharding_rule<([i, j], [j, k])->([i, k]) {i=8, j=4, k=2} reduction={j}, custom>`
+fn sharding_rule(tables: &mut Tables<'_>, cursor: &mut Cursor<'_>) -> Result<String> {
+    let sizes = cursor.signed_list("the number of factors")?;
+    let operands = list(tables, cursor)?.join(", ");
+    let results = list(tables, cursor)?.join(", ");
+    let each = sizes.iter().enumerate();
+    let sizes: Vec<String> =
+        each.map(|(number, size)| format!("{}={size}", factor(number as i64))).collect();
+    let mut text = format!("#sdy.op_sharding_rule<({operands})->({results}) {{{}}}", sizes.join(", "));
+    for kind in ["reduction", "need_replication", "permutation", "blocked_propagation"] {
+        let factors = cursor.signed_list("the number of factors of a kind")?;
+        if !factors.is_empty() {
+            let factors: Vec<String> = factors.into_iter().map(factor).collect();
+            text += &format!(" {kind}={{{}}}", factors.join(", "));
+        }
+    }
+    if cursor.byte("whether a rule is custom")? != 0 {
+        text += ", custom";
+    }
+    Ok(text + ">")
+}
+
+/// The name of a factor in text: `i` to `z`, then `z_1` and so on.
+fn factor(number: i64) -> String {
+    const LETTERS: i64 = 18;
+    match u8::try_from(number) {
+        Ok(n) if number < LETTERS => char::from(b'i' + n).to_string(),
+        _ => format!("z_{}", number.saturating_sub(LETTERS - 1)),
+    }
 }
 
 /// `{"x", "y", ?}p1`

@@ -150,8 +150,9 @@ pub(super) fn elements(dense: &Dense) -> Result<Elements> {
         return Ok(Elements::All(Array::from_bytes(shape, &bytes)?.into()));
     }
     let scalar = Array::from_bytes(ArrayShape::scalar(shape.element()), &bytes)?;
-    if shape.is_scalar() {
-        return Ok(Elements::All(scalar.into()));
+    // Of a single element text says that it fills its shape, and bytecode that it is all there is.
+    if shape.element_count() == 1 {
+        return Ok(Elements::All(scalar.with_shape(shape)?.into()));
     }
     Ok(Elements::Splat(scalar.into(), shape))
 }

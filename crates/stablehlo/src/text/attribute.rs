@@ -1,6 +1,7 @@
 //! Attributes in MLIR text, read.
 
-use helio_ir::Result;
+use helio_ir::types::Number;
+use helio_ir::{Native, Result, dispatch_type};
 
 use super::{Parser, unimplemented};
 use crate::mlir::{Attribute, Field, FloatType, Signedness, Type};
@@ -84,7 +85,7 @@ impl<'a> Parser<'a> {
                 let bad = || self.scan.error_at(start, format!("`{text}` is no value of {ty}"));
                 let value = match super::dense::hexadecimal(text) {
                     Some(bits) => super::dense::float_of_bits(bits, float).ok_or_else(bad)?,
-                    None => text.parse().map_err(|_| bad())?,
+                    None => rounded(text.parse().map_err(|_| bad())?, float),
                 };
                 Ok(Attribute::Float { value, ty })
             }
@@ -304,4 +305,15 @@ impl<'a> Parser<'a> {
 /// Whether the bits of an integer type are read with a sign.
 pub(super) fn is_signed(sign: Signedness) -> bool {
     sign != Signedness::Unsigned
+}
+
+/// The number of this type that is nearest, as files in other forms have it.
+fn rounded(value: f64, ty: FloatType) -> f64 {
+    match ty.element() {
+        Some(element) => {
+            let number = Number::Float(value);
+            dispatch_type!(element, T => T::from_number(number).to_number()).to_f64()
+        }
+        None => value,
+    }
 }
