@@ -1,4 +1,5 @@
-//! Infeed, outfeed, send and receive.
+//! Transfers with the host and between participants: `infeed`, `outfeed`, `send`, `recv` and their
+//! `-done`.
 //!
 //! [`Transfer`] is what is known of one before the run. Both engines perform it: compiled programs on their
 //! memory, the interpreter on literals.

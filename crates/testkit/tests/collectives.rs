@@ -3,11 +3,11 @@
 
 use std::time::{Duration, Instant};
 
-use helio::RunOptions;
 use helio::ir::text::{parse_literal, print_literal};
+use helio::{ElementType, Literal, RunOptions};
 use helio_testkit::collectives::model::Counts;
 use helio_testkit::collectives::{Kind, Program, elements, program};
-use helio_testkit::engines::{ENGINES, Engine};
+use helio_testkit::engines::{ENGINES, Engine, not_compiled};
 
 /// Those who run the programs: replicas, and partitions of each.
 const COUNTS: [(usize, usize); 7] = [(1, 1), (2, 1), (4, 1), (8, 1), (2, 2), (1, 4), (2, 3)];
@@ -78,4 +78,91 @@ fn collectives_give_what_a_direct_computation_gives() {
         failures[..failures.len().min(5)].join("\n")
     );
     assert!(run > 500);
+}
+
+/// A program whose operands, of these types and sizes, are folded as another float type.
+fn mixed(operands: &[(ElementType, usize)], folded: ElementType, kind: &str) -> String {
+    let (mut shapes, mut names, mut params) = (Vec::new(), Vec::new(), String::new());
+    let parts = if kind == "reduce-scatter" { 3 } else { 1 };
+    for (n, (element, size)) in operands.iter().enumerate() {
+        params += &format!("  x{n} = {element}[{size}] parameter({n})\n");
+        shapes.push(format!("{element}[{}]", size / parts));
+        names.push(format!("x{n}"));
+    }
+    let result = match &shapes[..] {
+        [one] => one.clone(),
+        several => format!("({})", several.join(", ")),
+    };
+    let dimensions = if parts > 1 { ", dimensions={0}" } else { "" };
+    format!(
+        "HloModule m, replica_count=3
+        sum {{ x = {folded}[] parameter(0) y = {folded}[] parameter(1) ROOT s = {folded}[] add(x, y) }}
+        ENTRY e {{
+        {params}  ROOT r = {result} {kind}({}), replica_groups={{{{0,1,2}}}}{dimensions}, to_apply=sum
+        }}",
+        names.join(", ")
+    )
+}
+
+/// Errors: a compiled engine interprets the program, or gives other bits than the interpreter.
+fn check_mixed(operands: &[(ElementType, usize)], text: &str) -> Result<(), String> {
+    let module = helio::parse(text).and_then(helio::ir::verify);
+    let module = module.map_err(|e| format!("{e:?}"))?;
+    let (shapes, numbers) = (module.entry().program_shape().params, [1, 2, 2, 4, 1, 8, 3]);
+    let args = (0..3).map(|replica: usize| {
+        let arrays = operands.iter().zip(&shapes).map(|((_, size), shape)| {
+            let number = |i: usize| numbers[(i + replica) % numbers.len()].to_string();
+            let values: Vec<String> = (0..*size).map(number).collect();
+            parse_literal(&format!("{{{}}}", values.join(", ")), shape)
+        });
+        arrays.collect::<Result<Vec<_>, _>>()
+    });
+    let args = args.collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
+    let args: Vec<_> = args.iter().map(|values| &values[..]).collect();
+    let run = |engine: &Engine| {
+        let program = engine.compile(&module).map_err(|e| e.to_string())?;
+        // There is no code for arithmetic of f8e8m0fnu.
+        let is_coded = !text.contains("f8e8m0fnu");
+        if engine.compiles_all() && not_compiled(&program).is_empty() != is_coded {
+            return Err(format!("{}: interpreted: {:?}", engine.name, program.interpreted()));
+        }
+        engine.run_replicas(&program, &args, &RunOptions::default()).map_err(|e| e.to_string())
+    };
+    let expected = run(&ENGINES[0])?;
+    for engine in &ENGINES[2..] {
+        let found = run(engine)?;
+        if !found.iter().zip(&expected).all(|(a, b)| a.same_bits(b)) {
+            let shown =
+                |all: &[Literal]| all.iter().map(print_literal).collect::<Vec<_>>().join("; ");
+            return Err(format!("{}: {}, not {}", engine.name, shown(&found), shown(&expected)));
+        }
+    }
+    Ok(())
+}
+
+/// Operands may be folded as another float type: every pair of types, several operands of different
+/// types, and arrays that are folded in pieces.
+#[test]
+fn reducers_of_other_float_types_are_compiled() {
+    let floats: Vec<ElementType> =
+        ElementType::ALL.iter().copied().filter(|element| element.is_float()).collect();
+    let mut programs = Vec::new();
+    for &element in &floats {
+        for &folded in floats.iter().filter(|&&folded| folded != element) {
+            let operands = vec![(element, 9)];
+            let kind = if programs.len() % 2 == 0 { "all-reduce" } else { "reduce-scatter" };
+            programs.push((mixed(&operands, folded, kind), operands));
+        }
+    }
+    let several = [(ElementType::F32, 5), (ElementType::BF16, 7), (ElementType::F64, 3)];
+    programs.push((mixed(&several, ElementType::F32, "all-reduce"), several.to_vec()));
+    let large = [(ElementType::BF16, 150_001), (ElementType::F32, 3), (ElementType::F64, 40_000)];
+    programs.push((mixed(&large, ElementType::F32, "all-reduce"), large.to_vec()));
+    let errors = programs.iter().filter_map(|(text, operands)| {
+        check_mixed(operands, text).err().map(|e| format!("{:.2000}\n{text}", e))
+    });
+    let errors: Vec<String> = errors.collect();
+    let count = programs.len();
+    assert!(errors.is_empty(), "{} of {count}:\n{}", errors.len(), errors.join("\n"));
+    assert!(count > 150, "only {count} programs");
 }

@@ -106,7 +106,8 @@ fn sharding_rule(tables: &mut Tables<'_>, cursor: &mut Cursor<'_>) -> Result<Str
     let each = sizes.iter().enumerate();
     let sizes: Vec<String> =
         each.map(|(number, size)| format!("{}={size}", factor(number as i64))).collect();
-    let mut text = format!("#sdy.op_sharding_rule<({operands})->({results}) {{{}}}", sizes.join(", "));
+    let mut text =
+        format!("#sdy.op_sharding_rule<({operands})->({results}) {{{}}}", sizes.join(", "));
     for kind in ["reduction", "need_replication", "permutation", "blocked_propagation"] {
         let factors = cursor.signed_list("the number of factors of a kind")?;
         if !factors.is_empty() {

@@ -73,8 +73,14 @@ impl Case {
         Ok(Shown::Results { replicas: self.replicas })
     }
 
+    /// The program. Errors: it is rejected.
+    pub(super) fn verified(&self) -> Result<Verified<Module>, String> {
+        let module = helio::parse(&self.text).and_then(helio::ir::verify);
+        module.map_err(|errors| format!("rejected: {errors:?}"))
+    }
+
     /// What can be said without running the program.
-    fn ready(&self) -> Result<Ready, String> {
+    pub(super) fn ready(&self) -> Result<Ready, String> {
         let verified = helio::parse(&self.text).and_then(helio::ir::verify);
         let module = match (&self.expect, verified) {
             (Expect::Error { rule, words }, Err(errors)) => {
@@ -180,7 +186,12 @@ impl Case {
         Ok(())
     }
 
-    fn run(&self, program: &Executable, run: &RunAll<'_>, worlds: &[World]) -> Result<(), String> {
+    pub(super) fn run(
+        &self,
+        program: &Executable,
+        run: &RunAll<'_>,
+        worlds: &[World],
+    ) -> Result<(), String> {
         let queues = Arc::new(HostQueues::new());
         let shapes = helio::infeed_shapes(program.module());
         for replica in 0..self.replicas {
@@ -228,20 +239,21 @@ impl Case {
 }
 
 /// Runs a program on the arguments of each replica.
-type RunAll<'r> = dyn Fn(&[&[Literal]], &RunOptions) -> Result<Vec<Literal>, Error> + 'r;
+pub(super) type RunAll<'r> = dyn Fn(&[&[Literal]], &RunOptions) -> Result<Vec<Literal>, Error> + 'r;
 
 /// What is to be done with a case.
-enum Ready {
+pub(super) enum Ready {
     /// Nothing any more.
     Shown(Shown),
     /// To run the module in these worlds, one for each replica.
     Compare(Box<Verified<Module>>, Vec<World>),
 }
+
 /// How long replicas may take together: far longer than any of them computes.
 const REPLICAS_TIME: Duration = Duration::from_secs(60);
 
 /// What a replica is given, and what it should give.
-struct World {
+pub(super) struct World {
     args: Vec<Literal>,
     expected: Literal,
 }

@@ -2,6 +2,7 @@
 //! describes the format.
 
 mod check;
+mod convert;
 mod directives;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 use helio::Reason;
 
 pub use check::Shown;
+pub use convert::Converted;
 
 use crate::tolerance::Tolerance;
 use directives::{Directive, directives};
