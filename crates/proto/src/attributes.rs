@@ -287,12 +287,12 @@ fn ints(value: &str) -> Result<Vec<i64>> {
     whole(value, |scan| scan.list('{', '}', Scan::int))
 }
 
-/// Reads a value with `read`, which must use all of it.
+/// Reads a value with `read`, which must use all of it. Errors: `Unimplemented`, as for a number beyond
+/// those of messages: the text itself is that of an operation.
 fn whole<'a, T>(value: &'a str, read: impl FnOnce(&mut Scan<'a>) -> Result<T>) -> Result<T> {
     let mut scan = Scan::new(value);
-    let parsed = read(&mut scan)?;
-    scan.end()?;
-    Ok(parsed)
+    let parsed = read(&mut scan).and_then(|parsed| scan.end().map(|()| parsed));
+    parsed.map_err(|e| Error::unimplemented(format!("{value} as a message: {}", e.detail())))
 }
 
 fn int(value: &str) -> Result<i64> {
