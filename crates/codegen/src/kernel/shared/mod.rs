@@ -8,6 +8,7 @@
 //! the load must stand before the store.
 
 mod form;
+mod spread;
 #[cfg(test)]
 mod tests;
 mod walk;
@@ -16,7 +17,8 @@ use std::collections::HashSet;
 
 use super::Kernel;
 use form::{AtomId, Form};
-use walk::{Access, Limit, Loop, Walk};
+use spread::{LanePair, Spread};
+use walk::{Access, Walk};
 
 impl Kernel {
     /// Proves that the kernel computes the same if the buffers of two of its parameters, one that it
@@ -80,78 +82,6 @@ impl Kernel {
             stays.map_err(|why| format!("access {i} to buffer {param}: {why}"))?;
         }
         Ok(())
-    }
-}
-
-/// An address as `stride · x + rest`, where `x`, counted in lanes, is in the loop over lanes:
-/// `x = scale · variable + offset + lane`.
-struct Spread {
-    /// Bytes from one lane to the next.
-    stride: i128,
-    /// The number of the loop over lanes, if there is one, and its `scale`.
-    around: Option<(usize, i128)>,
-    /// The address without `x`, in bytes.
-    rest: Form,
-}
-
-impl Spread {
-    /// `None` if the lanes do not go on where the loop's variable does.
-    fn of(walk: &Walk<'_>, access: &Access, at: &Form) -> Option<Spread> {
-        let stride = access.lane_stride;
-        if stride == 0 {
-            return None;
-        }
-        let at = walk.atoms.expand(at);
-        let around = access.path.iter().rev().find_map(|&n| {
-            let Loop { var, step, .. } = walk.loops[n];
-            let factor = at.factor(var);
-            let fits = step > 1 && factor % stride == 0 && factor / stride > 0;
-            fits.then_some((n, factor / stride))
-        });
-        let mut rest = at;
-        if let Some((n, scale)) = around {
-            rest = rest.plus(&Form::atom(walk.loops[n].var), -scale * stride);
-        }
-        Some(Spread { stride, around, rest })
-    }
-
-    /// The least and the greatest `x` of lanes that are on, `offset` being what is in it besides;
-    /// `None` if none ever is.
-    fn range(&self, walk: &Walk<'_>, access: &Access, offset: i128) -> Option<(i128, i128)> {
-        let (mut least, mut greatest) = (offset, offset + access.lanes - 1);
-        if let Some((n, scale)) = self.around {
-            let (low, high) = walk.atoms.atom_range(walk.loops[n].var);
-            (least, greatest) = (least + scale * low, greatest + scale * high);
-        }
-        for limit in &access.limits {
-            if let Some(shift) = self.limited(walk, limit, offset) {
-                let below = limit.ends.iter().map(|end| walk.atoms.range(end).1);
-                greatest = below.fold(greatest, |most, end| most.min(end - 1 + shift));
-            }
-        }
-        (least <= greatest).then_some((least, greatest))
-    }
-
-    /// The `d` for which a mask says that `x` is below the ends of its limit plus `d`; `None` if the
-    /// limit's index is not `x` plus a constant.
-    fn limited(&self, walk: &Walk<'_>, limit: &Limit, offset: i128) -> Option<i128> {
-        let mut index = walk.atoms.expand(&limit.index);
-        if let Some((n, scale)) = self.around {
-            index = index.plus(&Form::atom(walk.loops[n].var), -scale);
-        }
-        Some(offset - index.number()?)
-    }
-
-    /// Whether `x` is below `scale` times what the loop's variable is below, for each such bound.
-    fn is_below_uppers(&self, walk: &Walk<'_>, access: &Access, offset: i128) -> bool {
-        let Some((n, scale)) = self.around else { return false };
-        let Loop { step, whole, ref uppers, .. } = walk.loops[n];
-        let limited = |limit: &Limit| {
-            let end = uppers.first().map(|upper| upper.times(scale));
-            let fits = self.limited(walk, limit, offset).is_some_and(|shift| shift <= 0);
-            fits && limit.ends.first() == end.as_ref()
-        };
-        (whole && offset + access.lanes <= scale * step) || access.limits.iter().any(limited)
     }
 }
 
@@ -240,10 +170,47 @@ impl Pairs<'_, '_> {
         store: &Access,
         load_is_first: Option<bool>,
     ) -> Result<(), String> {
-        let walk = self.walk;
+        let (walk, both) = (self.walk, (load, store));
         let (Some(from), Some(to)) = (&load.at, &store.at) else {
             return Err("it is read at indices from memory".to_owned());
         };
+        let Some((meeting, lanes)) = self.meeting((load, from), (store, to)) else {
+            return Ok(());
+        };
+        // What is said of lanes is said of the same lane.
+        let lanes = lanes.as_ref().filter(|_| meeting.lanes_equal);
+        if lanes.is_some_and(LanePair::is_beside) {
+            return Ok(());
+        }
+        let common = load.path.iter().zip(&store.path).take_while(|(a, b)| a == b);
+        let common: Vec<usize> = common.map(|(&n, _)| n).collect();
+        let is_equal = |&n: &usize| {
+            lanes.is_some_and(|lanes| lanes.is_of_one_iteration(walk, both, n))
+                || self.is_equal(&Form::atom(walk.loops[n].var), &meeting)
+        };
+        let same_piece = self.one_piece
+            || common.iter().any(|n| walk.loops[*n].in_piece && is_equal(n))
+            || lanes.is_some_and(|lanes| lanes.is_in_one_piece(walk, both));
+        if !same_piece {
+            return Err("another piece of the range may have written it".to_owned());
+        }
+        let Some(load_is_first) = load_is_first else { return Ok(()) };
+        if !common.iter().all(is_equal) {
+            return Err("another iteration may have written it".to_owned());
+        }
+        // In the same iteration, but other lanes.
+        let apart = || lanes.is_some_and(|lanes| lanes.is_apart(walk, both, &common));
+        if load_is_first || apart() { Ok(()) } else { Err("it is written before".to_owned()) }
+    }
+
+    /// What is known of a load and a store if they touch the same bytes, and how their lanes lie if these
+    /// are of one distance; `None` if they never do.
+    fn meeting(
+        &self,
+        (load, from): (&Access, &Form),
+        (store, to): (&Access, &Form),
+    ) -> Option<(Meeting, Option<LanePair>)> {
+        let walk = self.walk;
         let spreads = Spread::of(walk, load, from).zip(Spread::of(walk, store, to));
         let spreads = spreads.filter(|(a, b)| {
             let scale = |s: &Spread| s.around.map(|(_, scale)| scale);
@@ -252,96 +219,26 @@ impl Pairs<'_, '_> {
         });
         let mut difference =
             AddressDifference { terms: Vec::new(), rest: (1 - store.width, load.width - 1) };
-        let mut lanes = None;
-        let (mut from, mut to) = (walk.atoms.expand(from), walk.atoms.expand(to));
-        if let Some((a, b)) = spreads {
-            (from, to) = (a.rest.clone(), b.rest.clone());
-            // Addresses that are whole strides apart are `by` lanes apart.
-            let apart = from.constant - to.constant;
-            let by = apart / a.stride;
-            from.constant -= by * a.stride;
-            let (x, y) = (by.max(0), (-by).max(0));
-            let ranges = a.range(walk, load, x).zip(b.range(walk, store, y));
-            let Some((of_load, of_store)) = ranges else { return Ok(()) };
-            let reach = of_load.1.max(of_store.1) - of_load.0.min(of_store.0);
-            difference.terms.push(DifferenceTerm {
-                factor: a.stride,
-                reach,
-                of: DifferenceKind::Lanes,
-            });
-            lanes = Some((a, b, x, y, of_load, of_store));
-        } else {
+        let Some((a, b)) = spreads else {
             let span = |access: &Access| {
                 let end = access.lane_stride * (access.lanes - 1);
                 (end.min(0), end.max(0))
             };
             let ((a, b), (c, d)) = (span(load), span(store));
             difference.plus((a - d, b - c));
-        }
+            let (from, to) = (walk.atoms.expand(from), walk.atoms.expand(to));
+            self.differences(&from, &to, &mut difference);
+            return Some((difference.solve()?, None));
+        };
+        let (mut from, to) = (a.rest.clone(), b.rest.clone());
+        // Addresses that are whole strides apart are `by` lanes apart.
+        let by = (from.constant - to.constant) / a.stride;
+        from.constant -= by * a.stride;
+        let lanes = LanePair::new(walk, (a, load), (b, store), (by.max(0), (-by).max(0)))?;
+        let (factor, reach) = (lanes.load.stride, lanes.reach());
+        difference.terms.push(DifferenceTerm { factor, reach, of: DifferenceKind::Lanes });
         self.differences(&from, &to, &mut difference);
-        let Some(meeting) = difference.solve() else { return Ok(()) };
-        let is_beside = lanes.as_ref().is_some_and(|(_, _, _, _, of_load, of_store)| {
-            of_load.1 < of_store.0 || of_store.1 < of_load.0
-        });
-        if meeting.lanes_equal && is_beside {
-            return Ok(());
-        }
-
-        let common = load.path.iter().zip(&store.path).take_while(|(a, b)| a == b);
-        let common: Vec<usize> = common.map(|(&n, _)| n).collect();
-        let is_equal = |&n: &usize| {
-            // Of a loop over lanes: whichever lane it is, it is of this iteration.
-            let by_lanes = lanes.as_ref().is_some_and(|(a, b, x, y, ..)| {
-                let lanes = load.lanes.max(store.lanes);
-                let near = |scale| (x - y).abs() + lanes - 1 < scale * walk.loops[n].step;
-                meeting.lanes_equal
-                    && a.around == b.around
-                    && a.around.is_some_and(|(around, scale)| around == n && near(scale))
-            });
-            by_lanes || self.is_equal(&Form::atom(walk.loops[n].var), &meeting)
-        };
-        let lanes_in_piece = || {
-            lanes.as_ref().is_some_and(|(a, b, x, y, ..)| {
-                let of = |spread: &Spread, access: &Access, offset| {
-                    let in_piece = spread.around.is_some_and(|(n, _)| walk.loops[n].in_piece);
-                    in_piece && spread.is_below_uppers(walk, access, offset)
-                };
-                meeting.lanes_equal && of(a, load, *x) && of(b, store, *y)
-            })
-        };
-        let same_piece = self.one_piece
-            || common.iter().any(|n| walk.loops[*n].in_piece && is_equal(n))
-            || lanes_in_piece();
-        if !same_piece {
-            return Err("another piece of the range may have written it".to_owned());
-        }
-        let Some(load_is_first) = load_is_first else { return Ok(()) };
-        if !common.iter().all(is_equal) {
-            return Err("another iteration may have written it".to_owned());
-        }
-        if load_is_first {
-            return Ok(());
-        }
-        // In the same iteration, but other lanes.
-        let apart = lanes.as_ref().is_some_and(|(a, b, x, y, ..)| {
-            let same_loop =
-                a.around == b.around && a.around.is_none_or(|(n, _)| common.contains(&n));
-            let copies = same_loop && (x - y).abs() >= load.lanes.max(store.lanes);
-            let after = |low: &Spread, high: (&Spread, &Access, i128)| {
-                let (spread, access, offset) = high;
-                let bounds = low.around.zip(spread.around).is_some_and(|((n, _), (m, _))| {
-                    walk.loops[n].lowers.iter().any(|lower| {
-                        let uppers = walk.loops[m].uppers.iter();
-                        let mut gaps = uppers.map(|u| lower.plus(u, -1).number());
-                        gaps.any(|gap| gap.is_some_and(|gap| gap >= 0))
-                    })
-                });
-                bounds && spread.is_below_uppers(walk, access, offset)
-            };
-            let loops = after(a, (b, store, *y)) || after(b, (a, load, *x));
-            meeting.lanes_equal && (copies || loops)
-        });
-        if apart { Ok(()) } else { Err("it is written before".to_owned()) }
+        Some((difference.solve()?, Some(lanes)))
     }
 
     /// Whether a number is the same at two accesses that meet, all that is below it being.
