@@ -95,7 +95,11 @@ impl Nest {
         let ordered = domain.graph.reductions.iter().any(|r| r.reducer.is_ordered());
         let mut candidates: Vec<(Dim, bool)> = domain.kept.iter().map(|&d| (d, false)).collect();
         if !ordered {
-            candidates.extend(domain.folded.iter().map(|&d| (d, true)));
+            // In a lane, elements come in the order of the array, which says what is the first of equals,
+            // if all other folded loops are around the one over lanes.
+            let first =
+                if domain.keeps_first() { domain.folded.len().saturating_sub(1) } else { 0 };
+            candidates.extend(domain.folded[first..].iter().map(|&d| (d, true)));
         }
         let cost = |&(dim, across): &(Dim, bool)| domain.vector_cost(dim, across, lanes);
         // Of equally good loops, the innermost.
@@ -159,6 +163,12 @@ fn cycles(node: &Node<'_>) -> f64 {
 }
 
 impl<'m> Domain<'m> {
+    /// Whether of elements that are equally good the first has to be kept.
+    fn keeps_first(&self) -> bool {
+        let keeps_first = |r: &Reduction<'_>| r.reducer.kind.keeps_first();
+        self.graph.reductions.iter().any(keeps_first)
+    }
+
     /// The iterations of a loop.
     fn size(&self, dim: Dim) -> i64 {
         self.graph.dim_bounds[usize::from(dim)] + 1

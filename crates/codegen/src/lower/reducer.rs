@@ -28,6 +28,13 @@ pub(super) enum Kind<'m> {
     Ordered,
 }
 
+impl Kind<'_> {
+    /// Whether of equally good elements that differ, the first has to be kept.
+    pub fn keeps_first(&self) -> bool {
+        matches!(self, Kind::Selection { position: Some(_) })
+    }
+}
+
 /// An operation that folds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Simple<'m> {
