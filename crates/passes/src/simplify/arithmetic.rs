@@ -65,7 +65,10 @@ fn binary(
     result: &ArrayShape,
 ) -> Result<Option<InstrId>> {
     // Constants stand on the right, where all other rules look for them, and so do repeated scalars.
-    if op.is_commutative() && weight(cx, a) > weight(cx, b) {
+    // (Of complex numbers, the greater of two with NaN is the first.)
+    let is_first =
+        matches!(op, BinaryOp::Maximum | BinaryOp::Minimum) && result.element().is_complex();
+    if op.is_commutative() && !is_first && weight(cx, a) > weight(cx, b) {
         return cx.add(op, &[b, a]).map(Some);
     }
     if op == BinaryOp::Complex {

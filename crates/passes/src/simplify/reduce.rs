@@ -97,9 +97,9 @@ fn through_source(
             let reduced = cx.add(reduced, &[source, init])?;
             cx.reshape(reduced, result.dims()).map(Some)
         }
-        // reduce(transpose(x)) → reduce(x), when what is kept is in order. (The order in which
-        // elements are combined is the implementation's choice.)
-        (Op::Transpose(transpose), Some(source)) => {
+        // reduce(transpose(x)) → reduce(x), when what is kept is in order, and the order in which elements
+        // are combined makes no difference but for rounding.
+        (Op::Transpose(transpose), Some(source)) if may_reorder(binary) => {
             let kept: Vec<usize> = (0..dims.len())
                 .filter(|d| !others.contains(d))
                 .map(|d| transpose.permutation[d])
@@ -129,6 +129,11 @@ fn through_source(
         }
         _ => Ok(None),
     }
+}
+
+/// Whether elements may be combined with a value in any order.
+fn may_reorder(op: BinaryOp) -> bool {
+    op.is_commutative() && op != BinaryOp::Mulhi || op == BinaryOp::Subtract
 }
 
 /// Whether combining a value with itself gives the value.
