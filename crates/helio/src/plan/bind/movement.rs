@@ -173,10 +173,11 @@ fn integer(element: ElementType, bytes: &[u8]) -> usize {
     let mut word = [0; 16];
     word[..bytes.len()].copy_from_slice(bytes);
     let bits = u128::from_le_bytes(word);
-    let unused = 128 - 8 * bytes.len() as u32;
+    // Of a type narrower than a byte, the sign is in the middle of one.
+    let unused = 128 - element.bits() as u32;
     if element.is_signed_integer() {
-        usize::try_from((bits << unused) as i128 >> unused)
-            .unwrap_or(if word[bytes.len() - 1] > 127 { 0 } else { usize::MAX })
+        let number = (bits << unused) as i128 >> unused;
+        usize::try_from(number).unwrap_or(if number < 0 { 0 } else { usize::MAX })
     } else {
         usize::try_from(bits).unwrap_or(usize::MAX)
     }
