@@ -10,4 +10,4 @@ mod reducer;
 
 pub use comparator::{SortKey, comparator};
 pub use counted_loop::{Counter, counted_loop};
-pub use reducer::reducer;
+pub use reducer::{is_ordered, reducer};

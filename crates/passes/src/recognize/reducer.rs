@@ -25,3 +25,19 @@ pub fn reducer(module: &Module, id: CompId, element: ElementType) -> Option<Bina
     }
     (params == [0, 1]).then_some(op)
 }
+
+/// Whether a reducer is one operation of its parameters that gives something else if elements are
+/// folded with each other first, such as a difference. (Of longer reducers nothing is known.)
+pub fn is_ordered(module: &Module, id: CompId) -> bool {
+    let computation = module.computation(id);
+    let root = computation.instr(computation.root());
+    let param = |id: &InstrId| match computation.instr(*id).op {
+        Op::Parameter(ref param) => Some(param.number),
+        _ => None,
+    };
+    let params: Option<Vec<usize>> = root.operands.iter().map(param).collect();
+    match (&root.op, params.as_deref()) {
+        (Op::Binary(op), Some(&[a, b])) => a == b || !op.is_commutative() || *op == BinaryOp::Mulhi,
+        _ => false,
+    }
+}

@@ -103,7 +103,8 @@ fn fold_by_code(
     }
     let dims = dims(&op.window, operands.first()?, site.results.first()?);
     let sizes = types.iter().map(|element| element.size_bytes()).collect();
-    let plan = window::FoldWindow::new(&dims, sizes)?;
+    let may_reorder = !recognize::is_ordered(site.module, op.to_apply);
+    let plan = window::FoldWindow::new(&dims, sizes, may_reorder)?;
     let reducer = Reducer::new(site.module, op.to_apply, operands, code)?;
     Some(Bound::fallible("reduce-window by code", move |inputs, outputs, threads| {
         let (from, inits) = inputs.split_at(arrays);

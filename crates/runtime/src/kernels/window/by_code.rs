@@ -27,8 +27,8 @@ pub struct FoldWindow {
 
 #[derive(Clone, Debug)]
 enum CodeRoute {
-    /// Each position folds what the one before did, and one more.
-    Scan { lanes: Lanes, is_reversed: bool },
+    /// Each position folds what the one before did, and one more; lanes may be cut into segments.
+    Scan { lanes: Lanes, is_reversed: bool, may_cut: bool },
     /// Each position for itself.
     Windows { windows: Windows, points: usize },
 }
@@ -40,12 +40,15 @@ const MANY_LANES: usize = 64;
 const SEGMENTS: usize = 1 << 10;
 const SEGMENT: usize = 32;
 impl FoldWindow {
-    /// A plan for windows over arrays whose elements have these sizes. `None` if dilations or windows
-    /// are too large.
-    pub fn new(window: &[WindowDim], sizes: Vec<usize>) -> Option<Self> {
+    /// A plan for windows over arrays whose elements have these sizes; `may_reorder` says that elements
+    /// may be folded with each other before they are folded with the initial values. `None` if
+    /// dilations or windows are too large.
+    pub fn new(window: &[WindowDim], sizes: Vec<usize>, may_reorder: bool) -> Option<Self> {
         let plan = match scan(window) {
-            Some((lanes, is_reversed)) => CodeRoute::Scan { lanes, is_reversed },
-            None => {
+            Some((lanes, is_reversed)) if may_reorder || !is_reversed => {
+                CodeRoute::Scan { lanes, is_reversed, may_cut: may_reorder }
+            }
+            _ => {
                 let points = window.iter().map(|dim| dim.size).product();
                 CodeRoute::Windows { windows: Windows::new(window)?, points }
             }
@@ -74,12 +77,12 @@ impl FoldWindow {
                     fold.windows(windows, rows);
                 });
             }
-            &CodeRoute::Scan { lanes, is_reversed } => {
+            &CodeRoute::Scan { lanes, is_reversed, may_cut } => {
                 let lines = lanes.outer * lanes.inner;
                 if lines * lanes.count == 0 {
                     return;
                 }
-                let segments = match lines < MANY_LANES {
+                let segments = match may_cut && lines < MANY_LANES {
                     true => (SEGMENTS / lines).min(lanes.count / SEGMENT).max(1),
                     false => 1,
                 };
@@ -157,10 +160,11 @@ impl Fold<'_> {
         self.write(places, state);
     }
 
-    /// Cumulative folds: of each segment, then of segments, then of what comes before a segment and
-    /// its own.
+    /// Cumulative folds: of each segment, then of segments, then of what is folded before a segment and
+    /// its own. Initial values come first: backwards, they are folded with what all others give.
     fn scan(&self, scan: &CutScan, threads: Threads<'_>) {
         let is_cut = scan.segments > 1;
+        let begins_with_elements = is_cut || scan.is_reversed;
         threads.for_ranges(scan.count(), PAIRS, &|segments| {
             with_rows(self.sizes, |state| {
                 let mut places = [NOWHERE; PAIRS];
@@ -170,7 +174,7 @@ impl Fold<'_> {
                     let all = places.iter_mut().zip(segments.clone());
                     all.for_each(|(place, segment)| *place = scan.place(segment, i));
                     state.read(self.from, places);
-                    match is_cut && i == 0 {
+                    match begins_with_elements && i == 0 {
                         true => state.begin(),
                         false => state.fold(self.code, places.len(), scan.is_reversed),
                     }
@@ -178,9 +182,19 @@ impl Fold<'_> {
                 }
             });
         });
-        if !is_cut {
-            return;
+        if is_cut {
+            self.join(scan, threads);
         }
+        if scan.is_reversed {
+            let Lanes { outer, count, inner } = scan.lanes;
+            threads.for_ranges(outer * count * inner, 16 * PAIRS, &|elements| {
+                with_rows(self.sizes, |state| self.begin_with_inits(elements, state));
+            });
+        }
+    }
+
+    /// Folds what comes before each segment with what its elements have become.
+    fn join(&self, scan: &CutScan, threads: Threads<'_>) {
         let bytes: usize = self.sizes.iter().map(|size| scan.count() * size + 64).sum();
         scratch::with(bytes, |memory: &mut [u8]| {
             let mut memory = Scratch::new(memory);
@@ -189,14 +203,16 @@ impl Fold<'_> {
             self.before(scan, &mut before);
             let before: PerArray<&[u8]> = before.iter().map(|before| &**before).collect();
             threads.for_ranges(scan.count(), 1, &|segments| {
-                for segment in segments {
+                let comes_first = |segment: &usize| segment.is_multiple_of(scan.segments);
+                for segment in segments.filter(|at| !(scan.is_reversed && comes_first(at))) {
                     with_rows(self.sizes, |state| self.complete(scan, segment, &before, state));
                 }
             });
         });
     }
 
-    /// What comes before each segment, initial values included.
+    /// What is folded before each segment: initial values, unless it goes backwards, and then other
+    /// segments; of nothing, anything.
     fn before(&self, scan: &CutScan, before: &mut [&mut [u8]]) {
         let results: PerArray<&[u8]> = self
             .to
@@ -225,9 +241,38 @@ impl Fold<'_> {
                     break; // The last segment, behind which there is none.
                 }
                 state.read(&results, places);
-                state.fold(self.code, lines, scan.is_reversed);
+                match scan.is_reversed && segment == 0 {
+                    true => state.begin(),
+                    false => state.fold(self.code, lines, scan.is_reversed),
+                }
             }
         });
+    }
+
+    /// Folds initial values with what these elements have become.
+    fn begin_with_inits(&self, elements: Range<usize>, state: &mut Rows<'_>) {
+        let mut places = [NOWHERE; PAIRS];
+        for first in elements.clone().step_by(PAIRS) {
+            let count = PAIRS.min(elements.end - first);
+            let places = &mut places[..count];
+            places.iter_mut().zip(first..).for_each(|(place, at)| *place = at);
+            state.start(self.inits, count);
+            self.read_results(places, state);
+            state.fold(self.code, count, false);
+            self.write(places, state);
+        }
+    }
+
+    /// Reads what elements have become, each of them given to one task.
+    fn read_results(&self, places: &[usize], state: &mut Rows<'_>) {
+        for ((to, row), &size) in self.to.iter().zip(&mut state.elements).zip(self.sizes) {
+            with_size!(size, T => for (element, &place) in cast_mut::<T>(row).iter_mut().zip(places) {
+                if place != NOWHERE {
+                    // SAFETY: no two tasks are given one place.
+                    *element = cast::<T>(unsafe { to.part(place * size, size) })[0];
+                }
+            });
+        }
     }
 
     /// Folds what comes before a segment with what its elements have become.
@@ -240,16 +285,8 @@ impl Fold<'_> {
             state.read(before, places);
             state.begin();
             places.iter_mut().zip(first..).for_each(|(place, i)| *place = scan.place(segment, i));
-            for (i, (to, &size)) in self.to.iter().zip(self.sizes).enumerate() {
-                with_size!(size, T => for (element, &place) in
-                    cast_mut::<T>(state.elements[i]).iter_mut().zip(&*places)
-                {
-                    if place != NOWHERE {
-                        // SAFETY: each element is in one segment, and each segment in one task.
-                        *element = cast::<T>(unsafe { to.part(place * size, size) })[0];
-                    }
-                });
-            }
+            // Each element is in one segment, and each segment in one task.
+            self.read_results(places, state);
             state.fold(self.code, count, scan.is_reversed);
             self.write(places, state);
         }

@@ -240,7 +240,7 @@ fn positions_without_elements_are_not_listed() {
     assert!(ReduceWindow::new(&beside(3, (2, 2)), NumberType::F32, Fold::Add).is_none());
     let line = dim(1 << 40, 3, 1, (1, 1), PLAIN);
     assert!(ReduceWindow::new(&[line], NumberType::F32, Fold::Add).is_some());
-    assert!(FoldWindow::new(&[line], vec![4]).is_none());
+    assert!(FoldWindow::new(&[line], vec![4], true).is_none());
 }
 
 #[test]
@@ -276,7 +276,7 @@ fn folds_by_code() {
         let keys: Vec<u32> = (0..count as u32).map(|i| i.wrapping_mul(2_654_435_761)).collect();
         let factors: Vec<u64> = (0..count as u64).map(|i| 2 * i + 3).collect();
         let expected = covered(&window);
-        let plan = FoldWindow::new(&window, vec![4, 8]).unwrap();
+        let plan = FoldWindow::new(&window, vec![4, 8], true).unwrap();
         for threads in [Threads::single(), pool.threads(2)] {
             let mut least = vec![7u32; expected.len()];
             let mut product = vec![7u64; expected.len()];
