@@ -84,8 +84,9 @@ pub(crate) fn reduce_precision(
     let exponent = libm::ilogb(x).max(from.min_exponent());
     let last = exponent - mantissa_bits.min(from.mantissa_bits) as i32;
     let scaled = libm::ldexp(x, -last);
-    // Without mantissa bits the last bit of the result is the exponent's: it decides a tie.
-    let even_exponent = (exponent - from.min_exponent()) % 2 != 0;
+    // Without mantissa bits the last bit of the result is the exponent's: it decides a tie. It counts
+    // with IEEE's bias, which is odd, whatever the bias of `from`.
+    let even_exponent = exponent % 2 != 0;
     let rounded = if mantissa_bits == 0 && scaled.abs() == 1.5 && even_exponent {
         1f64.copysign(x)
     } else {
