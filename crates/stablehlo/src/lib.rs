@@ -19,6 +19,7 @@ pub mod export;
 mod interface;
 mod lower;
 pub mod mlir;
+mod names;
 mod raise;
 mod sharding;
 mod table;

@@ -38,7 +38,10 @@ impl<'m> Body<'_, 'm> {
             "is_pos_inf" => self.equals(x, f64::INFINITY)?,
             "is_neg_inf" => self.equals(x, f64::NEG_INFINITY)?,
             "square" => self.square(x)?,
-            "next_after" => self.next_after(site)?,
+            "next_after" | "zeta" | "polygamma" => {
+                let [x, y] = site.operands()?;
+                self.of_two_floats(name, x, y)?
+            }
             "ragged_dot" => self.ragged_dot(site)?,
             "dynamic_reshape" => {
                 let [x, sizes] = site.operands()?;
@@ -51,15 +54,22 @@ impl<'m> Body<'_, 'm> {
             "lgamma" => self.wide(x, Self::lgamma)?,
             "digamma" => self.wide(x, Self::digamma)?,
             "bessel_i1e" => self.wide(x, Self::bessel_i1e)?,
-            "zeta" | "polygamma" => {
-                let [x, y] = site.operands()?;
-                let element = self.element(x)?;
-                let [x, y] = [self.widened(x)?, self.widened(y)?];
-                let wide = if name == "zeta" { self.zeta(x, y)? } else { self.polygamma(x, y)? };
-                self.convert(wide, element)?
-            }
             _ => return Err(unknown()),
         }])
+    }
+
+    /// `next_after`, `zeta` or `polygamma` of two arrays of one shape. Errors: for other names.
+    fn of_two_floats(&mut self, name: &str, x: InstrId, y: InstrId) -> Result<InstrId> {
+        let function = match name {
+            "next_after" => return self.next_after(x, y),
+            "zeta" => Self::zeta,
+            "polygamma" => Self::polygamma,
+            _ => return Err(unknown()),
+        };
+        let element = self.element(x)?;
+        let [x, y] = [self.widened(x)?, self.widened(y)?];
+        let wide = function(self, x, y)?;
+        self.convert(wide, element)
     }
 
     /// Half-precision numbers as `f32`, in which special functions compute.
@@ -130,8 +140,7 @@ impl<'m> Body<'_, 'm> {
     }
 
     /// The neighbour of x in the direction of y: the bits, as an integer, one up or down.
-    fn next_after(&mut self, site: &Site<'_, 'm>) -> Result<InstrId> {
-        let [x, y] = site.operands()?;
+    fn next_after(&mut self, x: InstrId, y: InstrId) -> Result<InstrId> {
         let element = self.element(x)?;
         let bits = unsigned(element.bits())?;
         let [a, b] = [self.bitcast(x, bits)?, self.bitcast(y, bits)?];
@@ -239,8 +248,7 @@ impl<'m> Body<'_, 'm> {
                     _ => Ok(self.row(name, &site)?.remove(0)),
                 }
             }
-            ("zeta", &[x, y]) => self.zeta(x, y),
-            ("polygamma", &[x, y]) => self.polygamma(x, y),
+            (_, &[x, y]) => self.of_two_floats(name, x, y),
             _ => Err(unknown()),
         }
     }

@@ -190,7 +190,7 @@ impl<'m> Body<'_, 'm> {
         let moved = self.transpose(apart, order)?;
         let mut dims = shape.dims().to_vec();
         dims[split] /= count;
-        dims[join] *= count;
+        dims[join] = dims[join].saturating_mul(count);
         self.reshape(moved, &dims)
     }
 }

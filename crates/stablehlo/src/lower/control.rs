@@ -6,10 +6,11 @@ use helio_ir::ops::{AfterAll, Call, Conditional, OptimizationBarrier, While};
 use helio_ir::{CompId, Error, InstrId, Op, Result, Shape};
 
 use super::body::Body;
+use super::checks::visit;
 use super::operation::{Site, unknown};
 use super::probes::Probe;
 use super::types::Elements;
-use super::{MAX_DEPTH, function_block, signature};
+use super::{MAX_DEPTH, MAX_INLINED_OPERATIONS, function_block, signature};
 use crate::mlir::{Block, Operation, Region, ValueId};
 
 impl<'m> Body<'_, 'm> {
@@ -71,8 +72,16 @@ impl<'m> Body<'_, 'm> {
         if self.cx.open.contains(&name) || self.cx.open.len() >= MAX_DEPTH {
             return Err(Error::unimplemented(format!("function `{name}` calls itself")));
         }
-        self.cx.open.push(name);
         let block = function_block(function)?;
+        visit(function, &mut |_| self.cx.inlined_operations += 1);
+        if self.cx.inlined_operations > MAX_INLINED_OPERATIONS {
+            let detail = format!(
+                "function `{name}` is inlined, which makes more than {MAX_INLINED_OPERATIONS} \
+                 operations"
+            );
+            return Err(Error::exhausted(detail));
+        }
+        self.cx.open.push(name);
         for (&value, &id) in block.arguments.iter().zip(arguments) {
             self.bind(value, id);
         }

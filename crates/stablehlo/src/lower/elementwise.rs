@@ -33,7 +33,8 @@ impl<'m> Body<'_, 'm> {
             "convert" => {
                 let [x] = site.operands()?;
                 let to = site.result_element()?;
-                let is_part = self.element(x)?.is_complex() && !to.is_complex();
+                // Of what becomes a truth value, either part counts.
+                let is_part = self.element(x)?.is_complex() && !(to.is_complex() || to.is_pred());
                 let x = if is_part { self.unary(UnaryOp::Real, x)? } else { x };
                 self.convert(x, to)
             }

@@ -44,6 +44,7 @@ use helio_ir::{
 
 use crate::interface::{Interface, ParameterInfo};
 use crate::mlir::{self, Attribute, Operation, Type};
+use crate::names::Names;
 pub(crate) use attrs::Attrs;
 use body::Body;
 
@@ -151,6 +152,10 @@ pub(crate) fn signature(function: &Operation) -> Result<(&[Type], &[Type])> {
 /// How deep regions and inlined calls may nest.
 const MAX_DEPTH: usize = 128;
 
+/// How many operations inlined functions may have together, each counted as often as it is inlined:
+/// of a chain of functions, each of which calls the next one twice, there are 2^n.
+const MAX_INLINED_OPERATIONS: usize = 1 << 18;
+
 /// A module on its way.
 struct Lowering<'m> {
     source: &'m mlir::Module,
@@ -162,7 +167,9 @@ struct Lowering<'m> {
     open: Vec<&'m str>,
     /// Functions to inline where they are called.
     inlined: HashSet<&'m str>,
-    names: HashSet<String>,
+    /// How many operations inlined functions have had, each time they were inlined.
+    inlined_operations: usize,
+    names: Names,
     /// StableHLO's and CHLO's names of operations without attributes.
     elementwise: HashMap<&'static str, Op>,
     depth: usize,
@@ -206,7 +213,8 @@ impl<'m> Lowering<'m> {
             lowered: HashMap::new(),
             open: Vec::new(),
             inlined,
-            names: HashSet::new(),
+            inlined_operations: 0,
+            names: Names::default(),
             elementwise: elementwise::table(),
             depth: 0,
             sources: source::Sources::default(),
@@ -225,14 +233,7 @@ impl<'m> Lowering<'m> {
 
     /// A name that no computation has yet.
     fn unique_name(&mut self, name: &str) -> String {
-        let base = hlo_name(name);
-        let mut name = base.clone();
-        let mut number = 0;
-        while !self.names.insert(name.clone()) {
-            number += 1;
-            name = format!("{base}.{number}");
-        }
-        name
+        self.names.unique(&hlo_name(name), '.')
     }
 
     /// The computation of a function for arguments of these shapes.

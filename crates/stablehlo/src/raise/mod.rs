@@ -14,11 +14,12 @@ mod operation;
 mod source;
 mod types;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use helio_ir::{CompId, Computation, Error, Instr, Module as Hlo, Result, Shape};
 
 use crate::mlir::{Attribute, Block, Field, LocId, Module, Operation, Region, Type, ValueId};
+use crate::names::Names;
 
 /// The StableHLO program that computes what a module does. Its entry is the function `main`; nested
 /// tuples among its arguments and results are taken apart, in order.
@@ -29,11 +30,13 @@ use crate::mlir::{Attribute, Block, Field, LocId, Module, Operation, Region, Typ
 /// Errors: `Unimplemented` for what StableHLO does not have; `ResourceExhausted` for regions that are
 /// nested too deep, or that together are too large because computations are applied many times.
 pub fn raise(module: &Hlo, chlo: bool) -> Result<Module> {
+    let mut names = Names::default();
+    names.unique("main", '_');
     let mut raising = Raising {
         hlo: module,
         output: Module::default(),
         functions: HashMap::new(),
-        names: HashSet::from(["main".to_owned()]),
+        names,
         sources: HashMap::new(),
         chlo,
         room: MAX_OPERATIONS,
@@ -111,7 +114,7 @@ struct Raising<'h> {
     output: Module,
     /// The functions of computations that are called, by their order.
     functions: HashMap<CompId, (usize, String)>,
-    names: HashSet<String>,
+    names: Names,
     sources: HashMap<source::Key, LocId>,
     chlo: bool,
     /// How many operations there may still be.
@@ -128,13 +131,7 @@ impl<'h> Raising<'h> {
         if let Some((_, name)) = self.functions.get(&id) {
             return name.clone();
         }
-        let base = &self.hlo.computation(id).name;
-        let mut name = base.clone();
-        let mut number = 0;
-        while !self.names.insert(name.clone()) {
-            number += 1;
-            name = format!("{base}_{number}");
-        }
+        let name = self.names.unique(&self.hlo.computation(id).name, '_');
         self.functions.insert(id, (self.functions.len(), name.clone()));
         name
     }

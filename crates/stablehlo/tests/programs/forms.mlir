@@ -205,3 +205,31 @@ func.func @quantized_along_an_axis() {
   check.expect_eq_const %2, dense<3> : tensor<2x2xi8>
   func.return
 }
+
+// -----
+
+func.func @functions_of_two_narrow_floats() {
+  %s = stablehlo.constant dense<[2.5, 3.5]> : tensor<2xf16>
+  %q = stablehlo.constant dense<[1.0, 2.0]> : tensor<2xf16>
+  %zeta = chlo.broadcast_zeta %s, %q : (tensor<2xf16>, tensor<2xf16>) -> tensor<2xf16>
+  %zeta_expected = stablehlo.constant dense<[1.3414872572509171, 0.1267338673170566]> : tensor<2xf16>
+  check.expect_close %zeta, %zeta_expected, max_ulp_difference = 1 : tensor<2xf16>, tensor<2xf16>
+  %n = stablehlo.constant dense<1.0> : tensor<1xbf16>
+  %x = stablehlo.constant dense<2.0> : tensor<1xbf16>
+  %polygamma = chlo.broadcast_polygamma %n, %x : (tensor<1xbf16>, tensor<1xbf16>) -> tensor<1xbf16>
+  %polygamma_expected = stablehlo.constant dense<0.6449340668482264> : tensor<1xbf16>
+  check.expect_close %polygamma, %polygamma_expected, max_ulp_difference = 1 : tensor<1xbf16>, tensor<1xbf16>
+  %one = stablehlo.constant dense<1.0> : tensor<f16>
+  %next = chlo.broadcast_next_after %s, %one : (tensor<2xf16>, tensor<f16>) -> tensor<2xf16>
+  check.expect_eq_const %next, dense<[2.498046875, 3.498046875]> : tensor<2xf16>
+  func.return
+}
+
+// -----
+
+func.func @complex_numbers_as_truth_values() {
+  %x = stablehlo.constant dense<[(0.0, 0.0), (0.0, 1.0), (2.0, 0.0), (-0.0, 0.0)]> : tensor<4xcomplex<f32>>
+  %0 = stablehlo.convert %x : (tensor<4xcomplex<f32>>) -> tensor<4xi1>
+  check.expect_eq_const %0, dense<[false, true, true, false]> : tensor<4xi1>
+  func.return
+}

@@ -155,6 +155,28 @@ fn our_own_programs_find_what_they_expect() {
     }
 }
 
+/// Functions of open sizes are inlined: each of these forty calls the one before it twice.
+#[test]
+fn a_chain_of_calls_is_not_inlined_without_end() {
+    let ty = "tensor<?xf32>";
+    let mut text = format!("func.func @f0(%x: {ty}) -> {ty} {{ return %x : {ty} }}\n");
+    for i in 1..=40 {
+        let call =
+            |to: &str, from: &str| format!("%{to} = call @f{}(%{from}) : ({ty}) -> {ty}", i - 1);
+        let (first, second) = (call("y", "x"), call("z", "y"));
+        text += &format!(
+            "func.func @f{i}(%x: {ty}) -> {ty} {{ {first}\n{second}\nreturn %z : {ty} }}\n"
+        );
+    }
+    text += "func.func @main() { %0 = stablehlo.constant dense<1.0> : tensor<2xf32>\n\
+             %1 = stablehlo.convert %0 : (tensor<2xf32>) -> tensor<?xf32>\n\
+             %2 = call @f40(%1) : (tensor<?xf32>) -> tensor<?xf32>\n\
+             check.expect_eq %2, %2 : tensor<?xf32>\nreturn }";
+    let mut results = run_checks(&text, &engine(Backend::Interpreter));
+    let error = results.remove(0).1.unwrap_err().to_string();
+    assert!(error.contains("is inlined, which makes more than 262144 operations"), "{error}");
+}
+
 /// A program that finds something else says where and what.
 #[test]
 fn differences_are_told() {
