@@ -37,6 +37,14 @@ impl Tensor {
     }
 
     /// The graph that it belongs to.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.input("x", F32, 2);
+    /// assert_eq!(x.graph().compile(x.exp())?.to_string(), "example(x: f32[2]) -> (f32[2])");
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
@@ -57,17 +65,40 @@ impl Tensor {
     }
 
     /// The type of the elements. Errors: the graph's first error.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.input("x", F32, "n");
+    /// assert_eq!((x.equal(0)).dtype()?, Pred);
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn dtype(&self) -> Result<ElementType> {
         Ok(self.ty()?.dtype)
     }
 
     /// The shape. Errors: the graph's first error.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.input("x", F32, ("n", 2));
+    /// assert_eq!(x.t().shape()?.to_string(), "[2, n]");
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn shape(&self) -> Result<Shape> {
         Ok(self.ty()?.shape)
     }
 
     /// The shape in arrays. Errors: the graph's first error; `dim.C1` if a dimension has no size before
     /// the program is called.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// assert_eq!(g.zeros(F32, (2, 3)).array_shape()?.to_string(), "f32[2,3]");
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn array_shape(&self) -> Result<ArrayShape> {
         let ty = self.ty()?;
         let size = |dim: &Dim| {
@@ -97,6 +128,15 @@ impl Tensor {
     }
 
     /// A dimension; -1 is the last. Errors: `shape.C1`, the graph's first error.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.input("x", F32, ("n", 2));
+    /// assert_eq!(x.dim(0)?.name(), Some("n"));
+    /// assert_eq!(x.dim(-1)?.size(), Some(2));
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn dim(&self, axis: isize) -> Result<Dim> {
         let shape = self.shape()?;
         Ok(shape[shape.axis(axis)?].clone())

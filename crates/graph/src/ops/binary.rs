@@ -45,51 +45,211 @@ macro_rules! binary {
 }
 binary! {
     /// The sum; integers wrap. Source: the elementwise module's "add".
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([1f32, 4.0]);
+    /// assert_eq!(x.add(1).eval()?, [2f32, 5.0].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     add: Add;
     /// The difference; integers wrap. Source: the elementwise module's "sub".
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([1f32, 4.0]);
+    /// assert_eq!(x.sub(1).eval()?, [0f32, 3.0].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     sub: Subtract;
     /// The product; integers wrap. Source: the elementwise module's "mul".
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([1f32, 4.0]);
+    /// assert_eq!(x.mul(2).eval()?, [2f32, 8.0].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     mul: Multiply;
     /// The greater; if one is NaN, NaN. Source: the elementwise module's "max"; MAX ignores a NaN,
     /// NumPy's `maximum` does not. For the greatest element of a tensor see [`Tensor::max`].
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([1f32, 4.0]);
+    /// assert_eq!(x.maximum(2).eval()?, [2f32, 4.0].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     maximum: Maximum;
     /// The lesser; if one is NaN, NaN. Source: the elementwise module's "min"; NumPy's `minimum`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([1f32, 4.0]);
+    /// assert_eq!(x.minimum(2).eval()?, [1f32, 2.0].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     minimum: Minimum;
     /// The power. Floats as C's `pow`: NaN for negative bases unless the exponent is an integer.
     /// Integers wrap; for negative exponents only bases 1 and -1 give anything but 0. Source: the
     /// elementwise module's "pow"; MAX errs for infinite and huge exponents.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([1f32, 4.0]);
+    /// assert_eq!(x.pow(0.5).eval()?, [1f32, 2.0].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     pow: Power;
     /// The angle of the point (`rhs`, `self`), in radians. Source: NumPy's `arctan2`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([0f32, 1.0]);
+    /// assert_eq!(format!("{:.3}", x.atan2(1.0).eval()?), "[0.    0.785]");
+    /// # Ok::<(), Error>(())
+    /// ```
     atan2: Atan2;
     /// Whether they are equal, as `pred`; NaN equals nothing. Source: the elementwise module's
     /// "equal".
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([1f32, 4.0]);
+    /// assert_eq!(x.equal(4).eval()?, [false, true].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     equal: compare Eq;
     /// Whether they differ, as `pred`; NaN differs from everything. Source: the elementwise module's
     /// "not_equal"; MAX denies it for NaN.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([1f32, 4.0]);
+    /// assert_eq!(x.not_equal(4).eval()?, [true, false].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     not_equal: compare Ne;
     /// Whether `self` is greater, as `pred`. Source: the elementwise module's "greater".
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([1f32, 4.0]);
+    /// assert_eq!(x.greater(1).eval()?, [false, true].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     greater: compare Gt;
     /// Whether `self` is greater or equal, as `pred`. Source: the elementwise module's
     /// "greater_equal".
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([1f32, 4.0]);
+    /// assert_eq!(x.greater_equal(1).eval()?, [true, true].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     greater_equal: compare Ge;
     /// Whether `self` is less, as `pred`. Source: MAX's `<`, which is wrong for NaN.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([1f32, 4.0]);
+    /// assert_eq!(x.less(4).eval()?, [true, false].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     less: compare Lt;
     /// Whether `self` is less or equal, as `pred`. Source: MAX's `<=`, which is wrong for NaN.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([1f32, 4.0]);
+    /// assert_eq!(x.less_equal(4).eval()?, [true, true].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     less_equal: compare Le;
     /// Whether both are true; `pred` only. Source: MAX's `logical_and`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([true, false]);
+    /// assert_eq!(x.logical_and(true).eval()?, [true, false].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     logical_and: logical And;
     /// Whether one is true; `pred` only. Source: MAX's `logical_or`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([true, false]);
+    /// assert_eq!(x.logical_or(true).eval()?, [true, true].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     logical_or: logical Or;
     /// Whether just one is true; `pred` only. Source: MAX's `logical_xor`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([true, false]);
+    /// assert_eq!(x.logical_xor(true).eval()?, [false, true].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     logical_xor: logical Xor;
     /// The bits that both have, of integers or bools; also as `&`. Source: NumPy's `bitwise_and`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([6, 3]);
+    /// assert_eq!(x.bitwise_and(5).eval()?, [4, 1].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     bitwise_and: bitwise And;
     /// The bits that one has, of integers or bools; also as `|`. Source: NumPy's `bitwise_or`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([6, 3]);
+    /// assert_eq!(x.bitwise_or(5).eval()?, [7, 7].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     bitwise_or: bitwise Or;
     /// The bits that just one has, of integers or bools; also as `^`. Source: NumPy's `bitwise_xor`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([6, 3]);
+    /// assert_eq!(x.bitwise_xor(5).eval()?, [3, 6].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     bitwise_xor: bitwise Xor;
     /// The bits moved up by `rhs`, zeros in; 0 if `rhs` is not less than the width. Source: NumPy's
     /// `left_shift`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([6, 3]);
+    /// assert_eq!(x.shift_left(2).eval()?, [24, 12].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     shift_left: ShiftLeft;
 }
 
@@ -97,6 +257,14 @@ impl Tensor {
     /// The quotient, also as `/`. Two integer operands are converted to `f64` first, so that
     /// `1 / 2` is 0.5. Errors: as for [`Tensor::add`]. Source: the elementwise module's "div", and
     /// MAX for integers; see [`Tensor::floor_div`].
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([1f32, 4.0]);
+    /// assert_eq!(x.div(2).eval()?, [0.5f32, 2.0].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn div(&self, rhs: impl Operand) -> Tensor {
         self.call("div", |ty| {
@@ -114,6 +282,14 @@ impl Tensor {
     /// The floor of the quotient. Integers: 0 for divisor 0; the least integer divided by -1 wraps.
     /// Floats: of the exact quotient, so that `-1 // inf` is -1. Errors: as for [`Tensor::add`].
     /// Source: MAX's `floor_div`, which crashes on those integers; NumPy's `floor_divide`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([7, -3]);
+    /// assert_eq!(x.floor_div(2).eval()?, [3, -2].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn floor_div(&self, rhs: impl Operand) -> Tensor {
         self.call("floor_div", |_| {
@@ -148,6 +324,14 @@ impl Tensor {
     /// divisor 0: 0 for integers, NaN for floats. Errors: as for [`Tensor::add`]. Source: the
     /// elementwise module's "mod"; NumPy's `mod`, from which MAX differs for infinite divisors and
     /// quotients beyond a float's digits.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([7, -3]);
+    /// assert_eq!(x.modulo(2).eval()?, [1, 1].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn modulo(&self, rhs: impl Operand) -> Tensor {
         self.call("modulo", |_| {
@@ -159,6 +343,14 @@ impl Tensor {
 
     /// The bits moved down by `rhs`: copies of the sign in for signed integers, else zeros. Errors:
     /// as for [`Tensor::add`]. Source: NumPy's `right_shift`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([6, -3]);
+    /// assert_eq!(x.shift_right(1).eval()?, [3, -2].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn shift_right(&self, rhs: impl Operand) -> Tensor {
         self.call("shift_right", |_| {
@@ -174,6 +366,14 @@ impl Tensor {
     /// Converts the elements. Floats to integers truncate and saturate, NaN becomes 0; integers to
     /// narrower ones wrap; all else rounds to nearest even; not zero becomes true. Source: HLO's
     /// `convert`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([1.9f32, -2.9]);
+    /// assert_eq!(x.cast(S32).eval()?, [1, -2].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn cast(&self, dtype: ElementType) -> Tensor {
         self.call("cast", |ty| {

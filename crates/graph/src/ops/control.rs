@@ -156,6 +156,16 @@ impl Graph {
     /// mean the first, too high the last one. Errors: `switch.C1` unless the index is one integer
     /// and there is a branch, `switch.C2` unless all give tensors of the same types and shapes.
     /// Source: JAX's `switch`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant(3f32);
+    /// let [double, square] = [&x * 2, x.square()];
+    /// let chosen = g.switch(&g.constant(1), &[&|| vec![double.clone()], &|| vec![square.clone()]]);
+    /// assert_eq!(chosen[0].eval()?, 9f32.into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn switch(&self, index: &Tensor, branches: &[&dyn Fn() -> Vec<Tensor>]) -> Vec<Tensor> {
         let made = self.perform("switch", || {

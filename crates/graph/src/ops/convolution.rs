@@ -75,6 +75,16 @@ impl Tensor {
     /// operand with its zeros, as in JAX (PyTorch's `padding = p` is `w - 1 - p` of these). An axis
     /// that is empty in a call is an error, `conv.C4`. Errors: as for [`Tensor::conv`]. Source: JAX's
     /// `lax.conv_transpose`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// use helio_graph::{Conv, Edges};
+    /// let x = g.constant([[[1f32, 2.0]]]);
+    /// let apart = Conv { strides: vec![2], edges: Edges::Same, ..Conv::default() };
+    /// assert_eq!(x.conv_transpose(g.ones(F32, (1, 1, 2)), &apart).shape()?.to_string(), "[1, 1, 4]");
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn conv_transpose(&self, kernel: impl Operand, conv: &Conv) -> Tensor {
         self.call("conv_transpose", |_| {

@@ -13,6 +13,13 @@ use crate::{Dim, Graph, Operand, Shape, Tensor, promote};
 impl Graph {
     /// A value everywhere. Errors: `promotion.C1`, `promotion.C2` unless it takes the type;
     /// `broadcast.C2`, `dim.C1`. Source: NumPy's `full`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// assert_eq!(g.full(F32, 2, 7).eval()?, [7f32, 7.0].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn full(&self, dtype: ElementType, shape: impl Into<Shape>, value: impl Operand) -> Tensor {
         self.call("full", || {
@@ -28,12 +35,26 @@ impl Graph {
 
     /// Zeros, or false. Errors: `promotion.C2` for a type without zero, `dim.C1`. Source: NumPy's
     /// `zeros`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// assert_eq!(g.zeros(F32, 2).eval()?, [0f32, 0.0].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn zeros(&self, dtype: ElementType, shape: impl Into<Shape>) -> Tensor {
         self.call("zeros", || Ok(self.full(dtype, shape, 0)))
     }
 
     /// Ones, or true. Errors: `dim.C1`. Source: NumPy's `ones`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// assert_eq!(g.ones(S8, (1, 2)).eval()?, [[1i8, 1]].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn ones(&self, dtype: ElementType, shape: impl Into<Shape>) -> Tensor {
         self.call("ones", || Ok(constant(self, Number::Int(1), dtype)?.broadcast_to(shape)))
@@ -41,6 +62,13 @@ impl Graph {
 
     /// The index along an axis. Errors: `elementwise.C1` for bools, `shape.C1`, `dim.C1`. Source:
     /// JAX's `broadcasted_iota`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// assert_eq!(g.iota(S32, (2, 2), 0).eval()?, [[0, 0], [1, 1]].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn iota(&self, dtype: ElementType, shape: impl Into<Shape>, axis: isize) -> Tensor {
         self.call("iota", || {
@@ -53,6 +81,13 @@ impl Graph {
 
     /// The integers from 0 up to but not including `stop`, converted. Errors: as for
     /// [`Graph::iota`]. Source: NumPy's `arange`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// assert_eq!(g.arange(S32, 3).eval()?, [0, 1, 2].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn arange(&self, dtype: ElementType, stop: impl Into<Dim>) -> Tensor {
         self.call("arange", || Ok(self.iota(dtype, [stop.into()], 0)))
@@ -61,6 +96,13 @@ impl Graph {
     /// The integers from `start` up, or with a negative step down, to but not including `stop`,
     /// converted. Errors: `arange.C1` for step 0, `elementwise.C1`, `dim.C1`, or `dim.C2` in a call
     /// in which `stop` lies before `start`. Source: NumPy's `arange`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// assert_eq!(g.arange_by(S32, 5, 0, -2).eval()?, [5, 3, 1].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn arange_by(
         &self,
@@ -91,6 +133,13 @@ impl Graph {
 
     /// `count` numbers at equal distances from `start` to `stop`, both included; computed in `f64`.
     /// Errors: `elementwise.C1` unless `dtype` is a float, `dim.C1`. Source: NumPy's `linspace`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// assert_eq!(g.linspace(F32, 0.0, 1.0, 3).eval()?, [0f32, 0.5, 1.0].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn linspace(
         &self,
@@ -121,6 +170,13 @@ impl Graph {
     }
 
     /// The identity matrix. Errors: `dim.C1`. Source: NumPy's `eye`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// assert_eq!(g.eye(S32, 2).eval()?, [[1, 0], [0, 1]].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn eye(&self, dtype: ElementType, size: impl Into<Dim>) -> Tensor {
         self.call("eye", || {
@@ -148,6 +204,14 @@ impl Graph {
 impl Tensor {
     /// The tensor's matrices, its last two axes, with zeros above diagonal `offset`: 0 is the main
     /// one, 1 the one above it. Errors: `diagonal.C1` for fewer than two axes. Source: NumPy's `tril`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([[1, 2], [3, 4]]);
+    /// assert_eq!(x.tril(0).eval()?, [[1, 0], [3, 4]].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn tril(&self, offset: i64) -> Tensor {
         self.call("tril", |ty| self.where_places(ty, offset, Direction::Ge))
@@ -155,6 +219,14 @@ impl Tensor {
 
     /// The tensor's matrices with zeros below diagonal `offset`. Errors: `diagonal.C1`. Source:
     /// NumPy's `triu`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([[1, 2], [3, 4]]);
+    /// assert_eq!(x.triu(0).eval()?, [[1, 2], [0, 4]].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn triu(&self, offset: i64) -> Tensor {
         self.call("triu", |ty| self.where_places(ty, offset, Direction::Le))
@@ -172,6 +244,14 @@ impl Tensor {
     /// Errors: `diagonal.C1` for fewer than two axes; `diagonal.C2` if the length of the diagonal is
     /// not known: the matrices must be square, as expressions, or of known sizes. Source: NumPy's
     /// `diagonal` of the last two axes.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([[1, 2], [3, 4]]);
+    /// assert_eq!(x.diagonal(0).eval()?, [1, 4].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn diagonal(&self, offset: i64) -> Tensor {
         self.call("diagonal", |ty| {
@@ -219,6 +299,14 @@ impl Tensor {
 
     /// The sum of the diagonal of the tensor's matrices, its last two axes. Errors: as for
     /// [`Tensor::diagonal`], and `elementwise.C1` for bools. Source: NumPy's `trace`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([[1, 2], [3, 4]]);
+    /// assert_eq!(x.trace().eval()?, 5.into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn trace(&self) -> Tensor {
         self.call("trace", |_| Ok(self.diagonal(0).sum(-1)))

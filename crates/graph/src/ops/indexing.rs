@@ -15,6 +15,14 @@ use crate::{Dim, Operand, Shape, Tensor};
 ///
 /// Ids outside are moved to the nearest row. Errors: `embedding.C1` unless the table is a matrix;
 /// and as for [`Tensor::take`]. Source: JAX's `Embed` (flax).
+///
+/// ```
+/// # use helio_graph::prelude::*;
+/// # let g = Graph::new("example");
+/// let table = g.constant([[1, 2], [3, 4]]);
+/// assert_eq!(embedding(&table, g.constant([1, 0])).eval()?, [[3, 4], [1, 2]].into());
+/// # Ok::<(), Error>(())
+/// ```
 #[track_caller]
 pub fn embedding(table: &Tensor, ids: impl Operand) -> Tensor {
     table.call("embedding", |ty| {
@@ -77,6 +85,14 @@ impl Tensor {
     /// The same with `value` for indices outside. It is promoted with the tensor. Errors: as for
     /// [`Tensor::take`], and `promotion.C1`, `promotion.C2`. Source: JAX's `take` with mode "fill",
     /// but for negative indices, which count from the end.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([10, 20]);
+    /// assert_eq!(x.take_or(g.constant([1, 5]), 0, -1).eval()?, [20, -1].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn take_or(&self, indices: impl Operand, axis: isize, value: impl Operand) -> Tensor {
         self.call("take_or", |ty| {
@@ -101,6 +117,14 @@ impl Tensor {
     /// the shape of the indices. Indices outside are moved to the nearest element. Errors:
     /// `index.C3` for another number of axes, `broadcast.C1`; and as for [`Tensor::take`]. Source:
     /// NumPy's `take_along_axis`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([30, 10, 20]);
+    /// assert_eq!(x.take_along_axis(x.argsort(0), 0).eval()?, [10, 20, 30].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn take_along_axis(&self, indices: impl Operand, axis: isize) -> Tensor {
         self.call("take_along_axis", |ty| {
@@ -143,6 +167,14 @@ impl Tensor {
     /// Shapes: `[d0, …, d(k-1), b…]`, indices `[i…, k]`, result `[i…, b…]`. Indices outside are moved
     /// to the nearest element. Errors: `index.C4` unless `k` is known and at most the number of axes,
     /// `index.C1`, `index.C2`. Source: TensorFlow's `gather_nd`, NumPy's `x[tuple(indices)]`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([[1, 2], [3, 4]]);
+    /// assert_eq!(x.gather_nd(g.constant([[0, 1], [1, 0]])).eval()?, [2, 3].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn gather_nd(&self, indices: impl Operand) -> Tensor {
         self.call("gather_nd", |ty| {
@@ -189,6 +221,14 @@ impl Tensor {
     /// For each integer a row in which its place is 1 and all else 0, along a new last axis; rows of
     /// integers outside, also negative ones, are 0. Errors: `index.C1`, `dim.C1`. Source: JAX's
     /// `one_hot`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([2, 0]);
+    /// assert_eq!(x.one_hot(3, S32).eval()?, [[0, 0, 1], [1, 0, 0]].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn one_hot(&self, classes: impl Into<Dim>, dtype: ElementType) -> Tensor {
         self.call("one_hot", |ty| {
@@ -205,6 +245,14 @@ impl Tensor {
     /// Errors: `dynamic_slice.C1` for another number of starts or sizes, `dynamic_slice.C2` unless
     /// starts are scalars, `dynamic_slice.C3` for a box that is too large; `index.C1`, `dim.C1`.
     /// Source: JAX's `lax.dynamic_slice`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([10, 20, 30]);
+    /// assert_eq!(x.dynamic_slice(&[g.constant(1)], 2).eval()?, [20, 30].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn dynamic_slice(&self, starts: &[impl AsRef<Tensor>], sizes: impl Into<Shape>) -> Tensor {
         self.call("dynamic_slice", |ty| {
@@ -222,6 +270,14 @@ impl Tensor {
 
     /// `size` elements of one axis from `start` on, an integer scalar. Errors: as for
     /// [`Tensor::dynamic_slice`], and `shape.C1`. Source: JAX's `lax.dynamic_slice_in_dim`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([10, 20, 30]);
+    /// assert_eq!(x.dynamic_slice_in_dim(1, 2, 0).eval()?, [20, 30].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn dynamic_slice_in_dim(
         &self,
@@ -239,6 +295,14 @@ impl Tensor {
     /// The tensor with a box replaced by `update`, at `starts` as in [`Tensor::dynamic_slice`].
     /// Tensor and update are promoted. Errors: as there; `promotion.C1`. Source: JAX's
     /// `lax.dynamic_update_slice`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([10, 20, 30]);
+    /// assert_eq!(x.dynamic_update_slice(g.constant([7]), &[g.constant(1)]).eval()?, [10, 7, 30].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn dynamic_update_slice(
         &self,
@@ -260,6 +324,14 @@ impl Tensor {
     /// The tensor with elements of one axis replaced by `update` from `start` on, an integer scalar.
     /// Errors: as for [`Tensor::dynamic_update_slice`], and `shape.C1`. Source: JAX's
     /// `lax.dynamic_update_slice_in_dim`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([10, 20, 30]);
+    /// assert_eq!(x.dynamic_update_slice_in_dim(g.constant([7]), 1, 0).eval()?, [10, 7, 30].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn dynamic_update_slice_in_dim(
         &self,

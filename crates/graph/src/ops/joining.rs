@@ -54,6 +54,14 @@ pub fn concat(tensors: &[impl AsRef<Tensor>], axis: isize) -> Tensor {
 /// Tensors of one shape along a new axis, in this place of the result, -1 for the last. They are
 /// promoted. Errors: `stack.C1` unless the shapes are equal, as expressions; and as for [`concat()`].
 /// Source: NumPy's `stack`.
+///
+/// ```
+/// # use helio_graph::prelude::*;
+/// # let g = Graph::new("example");
+/// let x = g.constant([1, 2]);
+/// assert_eq!(stack(&[&x, &x], 0).eval()?, [[1, 2], [1, 2]].into());
+/// # Ok::<(), Error>(())
+/// ```
 #[track_caller]
 pub fn stack(tensors: &[impl AsRef<Tensor>], axis: isize) -> Tensor {
     join("stack", tensors, |first, tensors| {
@@ -122,6 +130,14 @@ impl Tensor {
     /// The same with a third number for each axis, of elements `value` between each two. Errors: as
     /// for [`Tensor::pad`]; `pad.C3` in a call in which an axis has no elements between which they
     /// could be. Source: JAX's `lax.pad`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([1, 2]);
+    /// assert_eq!(x.pad_interior([(1, 0, 1)], 0).eval()?, [0, 1, 0, 2].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn pad_interior(
         &self,
@@ -168,6 +184,14 @@ impl Tensor {
     ///
     /// Errors: `pad.C1`; `pad.C4` for a negative number, or, when the program is called, for an axis
     /// without elements. Source: NumPy's `pad` with mode "edge".
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([1, 2]);
+    /// assert_eq!(x.pad_edge([(2, 1)]).eval()?, [1, 1, 1, 2, 2].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn pad_edge(
         &self,
@@ -192,6 +216,14 @@ impl Tensor {
     /// Errors: `pad.C1`; `pad.C4` for a negative number, or, when the program is called, one that is
     /// not less than the axis has elements (NumPy mirrors the mirrored ones then). Source: NumPy's
     /// `pad` with mode "reflect".
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([1, 2, 3]);
+    /// assert_eq!(x.pad_reflect([(1, 2)]).eval()?, [2, 1, 2, 3, 2, 1].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn pad_reflect(
         &self,
@@ -249,6 +281,14 @@ impl Tensor {
 
     /// Copies of the tensor side by side: `repetitions` says how many along each axis; the shorter of
     /// shape and repetitions gets 1s in front. Errors: `dim.C1`. Source: NumPy's `tile`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([1, 2]);
+    /// assert_eq!(x.tile(2).eval()?, [1, 2, 1, 2].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn tile(&self, repetitions: impl Into<Shape>) -> Tensor {
         self.call("tile", |ty| {
@@ -270,6 +310,14 @@ impl Tensor {
 
     /// Each element `times` times along an axis, one copy after the other. Errors: `shape.C1`,
     /// `dim.C1`. Source: NumPy's `repeat`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([1, 2]);
+    /// assert_eq!(x.repeat(2, 0).eval()?, [1, 1, 2, 2].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn repeat(&self, times: impl Into<Dim>, axis: isize) -> Tensor {
         self.call("repeat", |ty| {
@@ -300,6 +348,14 @@ impl Tensor {
 
     /// The elements moved up by `shift` along an axis, those beyond the end to the start; down by a
     /// negative one. Errors: `shape.C1`. Source: NumPy's `roll`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([1, 2, 3]);
+    /// assert_eq!(x.roll(1, 0).eval()?, [3, 1, 2].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn roll(&self, shift: impl Into<Dim>, axis: isize) -> Tensor {
         self.call("roll", |ty| {

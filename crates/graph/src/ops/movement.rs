@@ -8,6 +8,14 @@ use crate::{Axes, Dim, Shape, Tensor};
 impl Tensor {
     /// Repeats the tensor to a shape: dimensions are added in front, and those of size 1 stretch.
     /// Errors: `broadcast.C2`. Source: NumPy's `broadcast_to`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([1, 2]);
+    /// assert_eq!(x.broadcast_to((2, 2)).eval()?, [[1, 2], [1, 2]].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn broadcast_to(&self, shape: impl Into<Shape>) -> Tensor {
         self.call("broadcast_to", |ty| {
@@ -33,6 +41,14 @@ impl Tensor {
     /// called; a call for which it is not fails with `call.C3`. A name that no input has may be
     /// given to a dimension so. Errors: `rebind.C1` if the ranks differ, or sizes that are known
     /// already; `dim.C1`. Source: MAX's `rebind`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.input("x", F32, ("n", "m"));
+    /// assert_eq!(x.rebind(("n", 4)).shape()?.to_string(), "[n, 4]");
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn rebind(&self, shape: impl Into<Shape>) -> Tensor {
         self.call("rebind", |ty| {
@@ -88,6 +104,14 @@ impl Tensor {
     }
 
     /// All elements along one axis. Source: NumPy's `ravel`, and `flatten`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([[1, 2], [3, 4]]);
+    /// assert_eq!(x.flatten().eval()?, [1, 2, 3, 4].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn flatten(&self) -> Tensor {
         self.call("flatten", |ty| Ok(self.reshape([ty.shape.element_count()])))
@@ -97,6 +121,14 @@ impl Tensor {
     ///
     /// Errors: `transpose.C1` unless each axis is named once, `shape.C1`. Source: NumPy's
     /// `transpose`; for all axes reversed see [`Tensor::t`].
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([[1, 2], [3, 4]]);
+    /// assert_eq!(x.transpose(&[1, 0]).eval()?, [[1, 3], [2, 4]].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn transpose(&self, permutation: &[isize]) -> Tensor {
         self.call("transpose", |ty| {
@@ -118,12 +150,28 @@ impl Tensor {
     }
 
     /// The axes in reverse order: a matrix transposed. Source: NumPy's `T`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([[1, 2], [3, 4]]);
+    /// assert_eq!(x.t().eval()?, [[1, 3], [2, 4]].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn t(&self) -> Tensor {
         self.call("t", |ty| self.permuted(ty, (0..ty.shape.rank()).rev().collect()))
     }
 
     /// Two axes in each other's place. Errors: `shape.C1`. Source: NumPy's `swapaxes`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([[1, 2], [3, 4]]);
+    /// assert_eq!(x.swap_axes(0, 1).eval()?, [[1, 3], [2, 4]].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn swap_axes(&self, a: isize, b: isize) -> Tensor {
         self.call("swap_axes", |ty| {
@@ -135,6 +183,14 @@ impl Tensor {
 
     /// An axis in another place; the others keep their order. Errors: `shape.C1`. Source: NumPy's
     /// `moveaxis`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.zeros(F32, (2, 3, 4));
+    /// assert_eq!(x.move_axis(0, -1).shape()?.to_string(), "[3, 4, 2]");
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn move_axis(&self, from: isize, to: isize) -> Tensor {
         self.call("move_axis", |ty| {
@@ -161,6 +217,14 @@ impl Tensor {
     ///
     /// Errors: `squeeze.C1` if the size of an axis that is named is not 1, `shape.C1`. Source:
     /// NumPy's `squeeze`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([[1, 2]]);
+    /// assert_eq!(x.squeeze(0).eval()?, [1, 2].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn squeeze(&self, axes: impl Into<Axes>) -> Tensor {
         self.call("squeeze", |ty| {
@@ -187,6 +251,14 @@ impl Tensor {
 
     /// The tensor with an axis of size 1 in this place of the result, -1 for the last. Errors:
     /// `shape.C1`. Source: NumPy's `expand_dims`, PyTorch's `unsqueeze`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([1, 2]);
+    /// assert_eq!(x.expand_dims(0).eval()?, [[1, 2]].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[doc(alias = "unsqueeze")]
     #[track_caller]
     pub fn expand_dims(&self, axis: isize) -> Tensor {
@@ -194,6 +266,14 @@ impl Tensor {
     }
 
     /// The elements in reverse order along axes. Errors: `shape.C1`. Source: NumPy's `flip`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([1, 2]);
+    /// assert_eq!(x.flip(0).eval()?, [2, 1].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn flip(&self, axes: impl Into<Axes>) -> Tensor {
         self.call("flip", |ty| {

@@ -34,6 +34,14 @@ impl Tensor {
 
     /// The tensor divided by the root of its mean square along axes. Errors: `shape.C1`,
     /// `elementwise.C1`. Source: "Root Mean Square Layer Normalization" (Zhang and Sennrich).
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([3f32, 4.0]);
+    /// assert_eq!(format!("{:.3}", x.rms_norm(-1, 0.0).eval()?), "[0.849 1.131]");
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn rms_norm(&self, axes: impl Into<Axes>, epsilon: f64) -> Tensor {
         self.call("rms_norm", |ty| {
@@ -47,6 +55,15 @@ impl Tensor {
     /// The tensor with some elements set to 0, each with probability `rate`, and the others divided
     /// by `1 - rate`. Errors: `dropout.C1` unless the rate is in [0, 1), `elementwise.C1`. Source:
     /// PyTorch's `dropout`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.ones(F32, 1000);
+    /// let kept = x.dropout(0.5, &g.random(0)).count_nonzero(0).eval()?.item::<i64>()?;
+    /// assert!((400..600).contains(&kept));
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn dropout(&self, rate: f64, random: &Random) -> Tensor {
         self.call("dropout", |ty| {
@@ -65,6 +82,14 @@ impl Tensor {
     /// `-logsoftmax(x)[label]` for each. `labels` are integers, of the shape without the last axis;
     /// those out of range give NaN. Errors: `cross_entropy.C1`, `elementwise.C1`. Source: PyTorch's
     /// `cross_entropy`, without the mean.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let logits = g.constant([[0f32, 0.0]]);
+    /// assert_eq!(format!("{:.3}", logits.cross_entropy(&g.constant([1])).eval()?), "[0.693]");
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn cross_entropy(&self, labels: &Tensor) -> Tensor {
         self.call("cross_entropy", |ty| {
@@ -109,6 +134,15 @@ pub enum Mask {
 /// all values. Errors: those of [`Tensor::matmul`], [`Tensor::where_`] and [`Tensor::add`],
 /// `elementwise.C1`. Source: "Attention Is All You Need" (Vaswani et al.), JAX's
 /// `dot_product_attention` apart from the order of dimensions.
+///
+/// ```
+/// # use helio_graph::prelude::*;
+/// # let g = Graph::new("example");
+/// use helio_graph::{Mask, attention};
+/// let x = g.ones(F32, (1, 2, 3, 4));
+/// assert_eq!(attention(&x, &x, &x, &Mask::None).eval()?, x.eval()?);
+/// # Ok::<(), Error>(())
+/// ```
 #[track_caller]
 pub fn attention(query: &Tensor, key: &Tensor, value: &Tensor, mask: &Mask) -> Tensor {
     query.call("attention", |ty| {

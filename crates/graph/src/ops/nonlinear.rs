@@ -28,6 +28,14 @@ pub enum Gelu {
 impl Tensor {
     /// The greater of `x` and 0; NaN for NaN. Integers, too. Errors: `elementwise.C1` for bools and
     /// complex numbers. Source: the elementwise module's "relu"; MAX loses NaN.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([-1f32, 2.0]);
+    /// assert_eq!(x.relu().eval()?, [0f32, 2.0].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn relu(&self) -> Tensor {
         self.call("relu", |ty| {
@@ -40,6 +48,14 @@ impl Tensor {
 
     /// `1 / (1 + exp(-x))`. Errors: `elementwise.C1`. Source: the elementwise module's "sigmoid";
     /// MAX loses NaN.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([-1f32, 2.0]);
+    /// assert_eq!(format!("{:.3}", x.sigmoid().eval()?), "[0.269 0.881]");
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn sigmoid(&self) -> Tensor {
         self.call("sigmoid", |ty| {
@@ -50,6 +66,14 @@ impl Tensor {
 
     /// `x * sigmoid(x)`; 0 for negative infinity. Errors: `elementwise.C1`. Source: the elementwise
     /// module's "silu".
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([-1f32, 2.0]);
+    /// assert_eq!(format!("{:.3}", x.silu().eval()?), "[-0.269  1.762]");
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn silu(&self) -> Tensor {
         self.call("silu", |ty| self.in_f32(ty, |x| Ok(x.max_lowest()? * x.sigmoid())))
@@ -57,6 +81,14 @@ impl Tensor {
 
     /// The Gaussian error linear unit, by the error function. Errors: `elementwise.C1`. Source: the
     /// elementwise module's "gelu".
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([-1f32, 2.0]);
+    /// assert_eq!(format!("{:.3}", x.gelu().eval()?), "[-0.159  1.954]");
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn gelu(&self) -> Tensor {
         self.gelu_with(Gelu::None)
@@ -65,6 +97,15 @@ impl Tensor {
     /// The Gaussian error linear unit: `x` times the normal distribution at `x`, exactly or in one
     /// of two approximations; 0 for negative infinity. Errors: `elementwise.C1`. Source: MAX's
     /// `gelu`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// use helio_graph::Gelu;
+    /// let x = g.constant([-1f32, 2.0]);
+    /// assert_eq!(format!("{:.3}", x.gelu_with(Gelu::Tanh).eval()?), "[-0.159  1.955]");
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn gelu_with(&self, approximate: Gelu) -> Tensor {
         self.call("gelu", |ty| {
@@ -85,6 +126,14 @@ impl Tensor {
 
     /// `1 - erf(x)`, with all its digits for large `x`. Errors: `elementwise.C1`. Source: SciPy's
     /// `erfc`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([0f32, 1.0]);
+    /// assert_eq!(format!("{:.3}", x.erfc().eval()?), "[1.    0.157]");
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn erfc(&self) -> Tensor {
         self.call("erfc", |ty| {
@@ -97,6 +146,14 @@ impl Tensor {
     }
 
     /// `log(1 + exp(x))`. Errors: `elementwise.C1`. Source: JAX's `softplus`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([-1f32, 2.0]);
+    /// assert_eq!(format!("{:.3}", x.softplus().eval()?), "[0.313 2.127]");
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn softplus(&self) -> Tensor {
         self.call("softplus", |ty| {
@@ -106,6 +163,14 @@ impl Tensor {
 
     /// `x` if it is not negative, else `slope * x`. Errors: `elementwise.C1`. Source: JAX's
     /// `leaky_relu`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([-1f32, 2.0]);
+    /// assert_eq!(format!("{:.3}", x.leaky_relu(0.1).eval()?), "[-0.1  2. ]");
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn leaky_relu(&self, slope: f64) -> Tensor {
         self.call("leaky_relu", |ty| {
@@ -116,6 +181,14 @@ impl Tensor {
 
     /// `x` if it is positive, else `alpha * (exp(x) - 1)`. Errors: `elementwise.C1`. Source: JAX's
     /// `elu`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([-1f32, 2.0]);
+    /// assert_eq!(format!("{:.3}", x.elu(1.0).eval()?), "[-0.632  2.   ]");
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn elu(&self, alpha: f64) -> Tensor {
         self.call("elu", |ty| {
@@ -125,12 +198,28 @@ impl Tensor {
     }
 
     /// `x * x`. Errors: `elementwise.C1`. Source: NumPy's `square`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([-1f32, 2.0]);
+    /// assert_eq!(x.square().eval()?, [1f32, 4.0].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn square(&self) -> Tensor {
         self.call("square", |_| Ok(self.mul(self)))
     }
 
     /// `1 / x`. Errors: `elementwise.C1` unless they are floats. Source: NumPy's `reciprocal`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([-1f32, 2.0]);
+    /// assert_eq!(x.reciprocal().eval()?, [-1f32, 0.5].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn reciprocal(&self) -> Tensor {
         self.call("reciprocal", |ty| {
@@ -142,6 +231,14 @@ impl Tensor {
 
     /// `x` if it is between the limits, else the nearer one. Errors: as for [`Tensor::max`]. Source:
     /// NumPy's `clip`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([-1f32, 2.0]);
+    /// assert_eq!(x.clamp(0, 1).eval()?, [0f32, 1.0].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn clamp(&self, low: impl crate::Operand, high: impl crate::Operand) -> Tensor {
         self.call("clamp", |_| Ok(self.maximum(low).minimum(high)))
@@ -151,6 +248,14 @@ impl Tensor {
     /// the greatest element; NaN everywhere along an axis that has a NaN or positive infinity.
     /// Errors: `elementwise.C1`, `shape.C1`. Source: the elementwise module's "softmax", and MAX's
     /// for the axis.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([-1f32, 2.0]);
+    /// assert_eq!(format!("{:.3}", x.softmax(0).eval()?), "[0.047 0.953]");
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn softmax(&self, axis: isize) -> Tensor {
         self.call("softmax", |ty| {
@@ -164,6 +269,14 @@ impl Tensor {
 
     /// The logarithm of [`Tensor::softmax`]. Errors: `elementwise.C1`, `shape.C1`. Source: the
     /// elementwise module's "logsoftmax", and MAX's for the axis.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([-1f32, 2.0]);
+    /// assert_eq!(format!("{:.3}", x.logsoftmax(0).eval()?), "[-3.049 -0.049]");
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn logsoftmax(&self, axis: isize) -> Tensor {
         self.call("logsoftmax", |ty| {

@@ -38,21 +38,69 @@ macro_rules! sorts {
 }
 sorts! {
     /// The elements along an axis in ascending order, NaN last. Source: NumPy's `sort`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([3, 1, 2]);
+    /// assert_eq!(x.sort(0).eval()?, [1, 2, 3].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     sort: sorted, Least;
     /// The elements along an axis in descending order, NaN first. Source: JAX's `sort` with
     /// `descending`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([3, 1, 2]);
+    /// assert_eq!(x.sort_descending(0).eval()?, [3, 2, 1].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     sort_descending: sorted, Greatest;
     /// The places of the elements along an axis in ascending order, NaN last, as `s64`. Source:
     /// NumPy's `argsort` with `stable`; see [`Tensor::take_along_axis`].
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([3, 1, 2]);
+    /// assert_eq!(x.argsort(0).eval()?, [1i64, 2, 0].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     argsort: places_sorted, Least;
     /// The places of the elements along an axis in descending order, NaN first, as `s64`; those of
     /// equal elements ascend. Source: JAX's `argsort` with `descending`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([3, 1, 2]);
+    /// assert_eq!(x.argsort_descending(0).eval()?, [0i64, 2, 1].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     argsort_descending: places_sorted, Greatest;
     /// The place of the greatest element along an axis, which is dropped, as `s64`: the first one, or
     /// the first NaN. An axis without elements is an error, `argmax.C1`. Source: NumPy's `argmax`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([3, 1, 2]);
+    /// assert_eq!(x.argmax(0).eval()?, 0i64.into());
+    /// # Ok::<(), Error>(())
+    /// ```
     argmax: place_of_first, Greatest;
     /// The place of the least element along an axis, which is dropped, as `s64`: the first one, or
     /// the first NaN. An axis without elements is an error, `argmax.C1`. Source: NumPy's `argmin`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([3, 1, 2]);
+    /// assert_eq!(x.argmin(0).eval()?, 1i64.into());
+    /// # Ok::<(), Error>(())
+    /// ```
     argmin: place_of_first, Least;
 }
 

@@ -34,6 +34,15 @@ impl Tensor {
     /// The window has a size for each spatial axis. Shapes: as for [`Tensor::conv`]. Errors: `pool.C1`
     /// for a window that does not go with the axes, `conv.C3`, `elementwise.C1`. Source: Flax'
     /// `max_pool`, with PyTorch's default for the strides.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// use helio_graph::Pool;
+    /// let x = g.constant([[[1f32], [2.0], [3.0], [4.0]]]);
+    /// assert_eq!(x.max_pool(&[2], &Pool::default()).eval()?, [[[2f32], [4.0]]].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn max_pool(&self, window: &[usize], pool: &Pool) -> Tensor {
         self.call("max_pool", |ty| {
@@ -45,6 +54,15 @@ impl Tensor {
     /// The mean of each position of a window over the spatial axes, of what was added around them,
     /// too, unless [`Pool::skip_edges`]. Types narrower than `f32` are summed in `f32`. Errors: as for
     /// [`Tensor::max_pool`]. Source: Flax' `avg_pool`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// use helio_graph::Pool;
+    /// let x = g.constant([[[1f32], [2.0], [3.0], [4.0]]]);
+    /// assert_eq!(x.avg_pool(&[2], &Pool::default()).eval()?, [[[1.5f32], [3.5]]].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn avg_pool(&self, window: &[usize], pool: &Pool) -> Tensor {
         self.call("avg_pool", |ty| {

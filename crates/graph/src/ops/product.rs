@@ -72,6 +72,14 @@ impl Tensor {
     ///
     /// Shapes: `[a…, k]` and `[b…, k, n]` to `[a…, b…, n]`. Errors: as for [`Tensor::matmul`].
     /// Source: NumPy's `dot`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([3, 4]);
+    /// assert_eq!(x.dot(&x).eval()?, 25.into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn dot(&self, rhs: impl Operand) -> Tensor {
         self.call("dot", |_| {
@@ -92,6 +100,14 @@ impl Tensor {
     /// The result has the left operand's other axes, then the right one's. Errors: `tensordot.C1` for
     /// lists of different lengths, `shape.C1`; and as for [`Tensor::matmul`]. Source: NumPy's
     /// `tensordot`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([[1, 2], [3, 4]]);
+    /// assert_eq!(x.tensordot(&x, &[0, 1], &[0, 1]).eval()?, 30.into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn tensordot(&self, rhs: impl Operand, lhs_axes: &[isize], rhs_axes: &[isize]) -> Tensor {
         self.call("tensordot", |_| {
@@ -116,6 +132,14 @@ impl Tensor {
     /// The products of all pairs of elements: `result[i, j] = lhs[i] * rhs[j]`, where operands of
     /// more axes are flattened. Errors: `promotion.C1`, `elementwise.C1` for bools. Source: NumPy's
     /// `outer`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([3, 4]);
+    /// assert_eq!(x.outer(&x).eval()?, [[9, 12], [12, 16]].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn outer(&self, rhs: impl Operand) -> Tensor {
         self.call("outer", |_| {

@@ -37,6 +37,13 @@ pub struct Random {
 
 impl Graph {
     /// A source of random numbers that begins with this seed in each call of the program.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// assert_eq!(g.random(7).bits(U8, 4).eval()?, g.random(7).bits(U8, 4).eval()?);
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn random(&self, seed: u64) -> Random {
         let state = self.call("random", || Ok(self.constant(Array::new([2], vec![seed, 0])?)));
@@ -44,6 +51,14 @@ impl Graph {
     }
 
     /// A source of random numbers that begins with this state, `u64[2]`. Errors: `random.C1`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let random = g.random_from(&g.constant([42u64, 0]));
+    /// assert_eq!(random.uniform(F32, 3).eval()?.dims(), [3]);
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn random_from(&self, state: &Tensor) -> Random {
         let state = self.call("random_from", || {
@@ -61,12 +76,30 @@ impl Graph {
 
 impl Random {
     /// The state from which the next numbers will come.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let random = g.random(7);
+    /// let before = random.state();
+    /// let drawn = random.uniform(F32, 2);
+    /// let again = g.random_from(&before).uniform(F32, 2);
+    /// assert_eq!(drawn.eval()?, again.eval()?);
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn state(&self) -> Tensor {
         self.state.borrow().clone()
     }
 
     /// Bits, all equally likely, as unsigned integers. Errors: `elementwise.C1` unless the type is
     /// one of `u8` to `u64`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// assert_eq!(g.random(1).bits(U32, 3).shape()?.to_string(), "[3]");
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn bits(&self, dtype: ElementType, shape: impl Into<Shape>) -> Tensor {
         self.call("bits", |random| {
@@ -78,6 +111,14 @@ impl Random {
 
     /// Floats, equally likely everywhere in [0, 1). Errors: `elementwise.C1`. Source: NumPy's
     /// `random`; for other limits scale them.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let mean = g.random(1).uniform(F32, 1000).mean(0).eval()?.item::<f32>()?;
+    /// assert!((0.45..0.55).contains(&mean));
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn uniform(&self, dtype: ElementType, shape: impl Into<Shape>) -> Tensor {
         self.call("uniform", |random| {
@@ -89,6 +130,14 @@ impl Random {
 
     /// Floats of the normal distribution with mean 0 and variance 1, by Box and Muller's method.
     /// Errors: `elementwise.C1`. Source: NumPy's `standard_normal`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let mean = g.random(1).normal(F32, 1000).mean(0).eval()?.item::<f32>()?;
+    /// assert!(mean.abs() < 0.2);
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn normal(&self, dtype: ElementType, shape: impl Into<Shape>) -> Tensor {
         self.call("normal", |random| {
@@ -104,6 +153,14 @@ impl Random {
 
     /// Bools that are true with this probability, a number or a tensor. Errors: as for
     /// [`Tensor::less`]. Source: JAX's `bernoulli`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let ones = g.random(1).bernoulli(0.5, 1000).cast(S32).sum(0).eval()?.item::<i32>()?;
+    /// assert!((400..600).contains(&ones));
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn bernoulli(&self, probability: impl Operand, shape: impl Into<Shape>) -> Tensor {
         self.call("bernoulli", |random| {
@@ -115,6 +172,14 @@ impl Random {
     /// Integers from `low` to before `high`. The likelihoods differ by less than `(high - low)` in
     /// 2^64. Errors: `random.C2` unless `low < high` and both fit the type. Source: NumPy's
     /// `integers`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let die = g.random(1).integers(S32, 1, 7, 1000);
+    /// assert_eq!(die.max(0).eval()?, 6.into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn integers(
         &self,

@@ -108,18 +108,66 @@ macro_rules! reductions {
 reductions! {
     /// The sum along axes; integers wrap. Types narrower than `f32` are summed in `f32`. Source:
     /// NumPy's `sum`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([[1, 2], [3, 4]]);
+    /// assert_eq!(x.sum(1).eval()?, [3, 7].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     sum: Add, Zero, |t| !t.is_pred(), "numbers";
     /// The product along axes; integers wrap. Source: NumPy's `prod`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([[1, 2], [3, 4]]);
+    /// assert_eq!(x.prod(1).eval()?, [2, 12].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     prod: Multiply, One, |t| !t.is_pred(), "numbers";
     /// The greatest element along axes, NaN if there is one; of none, the lowest value of the type.
     /// For the greater of two tensors see [`Tensor::maximum`]. Source: NumPy's `max`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([[1, 2], [3, 4]]);
+    /// assert_eq!(x.max(0).eval()?, [3, 4].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     max: Maximum, Lowest, |t| t.is_integer() || t.is_float(), "numbers that have an order";
     /// The least element along axes, NaN if there is one; of none, the highest value of the type.
     /// For the lesser of two tensors see [`Tensor::minimum`]. Source: NumPy's `min`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([[1, 2], [3, 4]]);
+    /// assert_eq!(x.min(0).eval()?, [1, 2].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     min: Minimum, Highest, |t| t.is_integer() || t.is_float(), "numbers that have an order";
     /// Whether all are true along axes; of none, true. Source: NumPy's `all`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([true, false]);
+    /// assert_eq!(x.all(..).eval()?, false.into());
+    /// # Ok::<(), Error>(())
+    /// ```
     all: And, True, ElementType::is_pred, "bool (pred)";
     /// Whether any is true along axes; of none, false. Source: NumPy's `any`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([true, false]);
+    /// assert_eq!(x.any(..).eval()?, true.into());
+    /// # Ok::<(), Error>(())
+    /// ```
     any: Or, False, ElementType::is_pred, "bool (pred)";
 }
 
@@ -151,6 +199,14 @@ impl Start {
 impl Tensor {
     /// The mean along axes; NaN of none. Integers are converted to `f64` first. Errors: `shape.C1`,
     /// `elementwise.C1`. Source: NumPy's `mean`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([[1f32, 2.0], [3.0, 4.0]]);
+    /// assert_eq!(x.mean(0).eval()?, [2f32, 3.0].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn mean(&self, axes: impl Into<Axes>) -> Tensor {
         self.call("mean", |ty| {
@@ -168,6 +224,14 @@ impl Tensor {
 
     /// The variance along axes: the mean squared distance to the mean, with `count - correction` as
     /// the divisor. Errors: as for [`Tensor::mean`]. Source: NumPy's `var`, with its `ddof`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([[1f32, 2.0], [3.0, 4.0]]);
+    /// assert_eq!(x.var(0, 1).eval()?, [2f32, 2.0].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn var(&self, axes: impl Into<Axes>, correction: i32) -> Tensor {
         self.call("var", |ty| {

@@ -26,6 +26,10 @@ pub struct Replicas {
 
 impl Replicas {
     /// All replicas of a program that so many run.
+    ///
+    /// ```
+    /// assert_eq!(helio_graph::Replicas::all(4).count(), 4);
+    /// ```
     pub fn all(count: usize) -> Self {
         Replicas { groups: vec![(0..count).collect()] }
     }
@@ -65,6 +69,15 @@ impl Replicas {
 
 impl Graph {
     /// The number of the replica that runs the program, from 0: `u32[]`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let program = g.compile_with(g.replica_id(), &ProgramOptions::replicas(2)?)?;
+    /// let results = program.run_all(&[Vec::<Array>::new(), vec![]], &Default::default())?;
+    /// assert_eq!(results[1][0], 1u32.into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn replica_id(&self) -> Tensor {
         self.call("replica_id", || {
@@ -78,6 +91,17 @@ impl Tensor {
     /// The sum of what the replicas of a group have, for each of them, in the order of the group. Types
     /// narrower than `f32` are summed in `f32`. Errors: `elementwise.C1` for bools; `replicas.C1` and
     /// `replicas.C2`. Source: JAX's `lax.psum`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.input("x", F32, 2);
+    /// let program = g.compile_with(x.replica_sum(&Replicas::all(2)), &ProgramOptions::replicas(2)?)?;
+    /// let arguments = [[1f32, 2.0], [3.0, 4.0]].map(|own| vec![Array::from(own)]);
+    /// let results = program.run_all(&arguments, &Default::default())?;
+    /// assert_eq!(results[1][0], [4f32, 6.0].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn replica_sum(&self, replicas: &Replicas) -> Tensor {
         self.call("replica_sum", |ty| {
@@ -88,6 +112,17 @@ impl Tensor {
 
     /// The mean of what the replicas of a group have. Errors: `elementwise.C1` unless floats or complex
     /// numbers; `replicas.C1` and `replicas.C2`. Source: JAX's `lax.pmean`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.input("x", F32, 2);
+    /// let program = g.compile_with(x.replica_mean(&Replicas::all(2)), &ProgramOptions::replicas(2)?)?;
+    /// let arguments = [[1f32, 2.0], [3.0, 4.0]].map(|own| vec![Array::from(own)]);
+    /// let results = program.run_all(&arguments, &Default::default())?;
+    /// assert_eq!(results[1][0], [2f32, 3.0].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn replica_mean(&self, replicas: &Replicas) -> Tensor {
         self.call("replica_mean", |ty| {
@@ -100,6 +135,17 @@ impl Tensor {
 
     /// The largest of what the replicas of a group have, element by element; NaN if one is. Errors:
     /// `elementwise.C1` for complex numbers; `replicas.C1` and `replicas.C2`. Source: JAX's `lax.pmax`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.input("x", F32, 2);
+    /// let program = g.compile_with(x.replica_max(&Replicas::all(2)), &ProgramOptions::replicas(2)?)?;
+    /// let arguments = [[1f32, 2.0], [3.0, 4.0]].map(|own| vec![Array::from(own)]);
+    /// let results = program.run_all(&arguments, &Default::default())?;
+    /// assert_eq!(results[1][0], [3f32, 4.0].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn replica_max(&self, replicas: &Replicas) -> Tensor {
         self.call("replica_max", |ty| {
@@ -110,6 +156,17 @@ impl Tensor {
 
     /// The smallest of what the replicas of a group have, element by element; NaN if one is. Errors: as
     /// for [`Tensor::replica_max`]. Source: JAX's `lax.pmin`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.input("x", F32, 2);
+    /// let program = g.compile_with(x.replica_min(&Replicas::all(2)), &ProgramOptions::replicas(2)?)?;
+    /// let arguments = [[1f32, 2.0], [3.0, 4.0]].map(|own| vec![Array::from(own)]);
+    /// let results = program.run_all(&arguments, &Default::default())?;
+    /// assert_eq!(results[1][0], [1f32, 2.0].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn replica_min(&self, replicas: &Replicas) -> Tensor {
         self.call("replica_min", |ty| {
@@ -120,6 +177,17 @@ impl Tensor {
 
     /// What the replicas of a group have, one after the other along an axis. Errors: `shape.C1`;
     /// `replicas.C1` and `replicas.C2`. Source: JAX's `lax.all_gather` with `tiled`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.input("x", F32, 2);
+    /// let program = g.compile_with(x.replica_concat(0, &Replicas::all(2)), &ProgramOptions::replicas(2)?)?;
+    /// let arguments = [[1f32, 2.0], [3.0, 4.0]].map(|own| vec![Array::from(own)]);
+    /// let results = program.run_all(&arguments, &Default::default())?;
+    /// assert_eq!(results[1][0], [1f32, 2.0, 3.0, 4.0].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn replica_concat(&self, axis: isize, replicas: &Replicas) -> Tensor {
         self.call("replica_concat", |ty| {
@@ -135,6 +203,17 @@ impl Tensor {
     /// Of [`Tensor::replica_sum`], the part of this replica along an axis: its group's replicas get
     /// parts of one size in turn. Errors: as for it; `shape.C1`; in a call, if the axis has no
     /// such parts. Source: JAX's `lax.psum_scatter` with `tiled`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.input("x", F32, 2);
+    /// let program = g.compile_with(x.replica_sum_part(0, &Replicas::all(2)), &ProgramOptions::replicas(2)?)?;
+    /// let arguments = [[1f32, 2.0], [3.0, 4.0]].map(|own| vec![Array::from(own)]);
+    /// let results = program.run_all(&arguments, &Default::default())?;
+    /// assert_eq!(results[1][0], [6f32].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn replica_sum_part(&self, axis: isize, replicas: &Replicas) -> Tensor {
         self.call("replica_sum_part", |ty| {
@@ -154,6 +233,17 @@ impl Tensor {
     /// Cut along `split` into a part for each replica of the group; what the replicas have for this one,
     /// one after the other along `concat`. Errors: `shape.C1`; `replicas.C1` and `replicas.C2`; in a
     /// call, if the axis has no such parts. Source: JAX's `lax.all_to_all` with `tiled`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.input("x", F32, 2);
+    /// let program = g.compile_with(x.replica_transpose(0, 0, &Replicas::all(2)), &ProgramOptions::replicas(2)?)?;
+    /// let arguments = [[1f32, 2.0], [3.0, 4.0]].map(|own| vec![Array::from(own)]);
+    /// let results = program.run_all(&arguments, &Default::default())?;
+    /// assert_eq!(results[1][0], [2f32, 4.0].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn replica_transpose(&self, split: isize, concat: isize, replicas: &Replicas) -> Tensor {
         self.call("replica_transpose", |ty| {
@@ -171,6 +261,17 @@ impl Tensor {
     /// What the replica has that sends to this one, by pairs of sources and targets; zeros if none
     /// does. Errors: if one sends or receives twice. Source:
     /// JAX's `lax.ppermute`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.input("x", F32, 2);
+    /// let program = g.compile_with(x.replica_permute([(0, 1), (1, 0)]), &ProgramOptions::replicas(2)?)?;
+    /// let arguments = [[1f32, 2.0], [3.0, 4.0]].map(|own| vec![Array::from(own)]);
+    /// let results = program.run_all(&arguments, &Default::default())?;
+    /// assert_eq!(results[1][0], [1f32, 2.0].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn replica_permute(&self, pairs: impl IntoIterator<Item = (usize, usize)>) -> Tensor {
         self.call("replica_permute", |ty| {
@@ -182,6 +283,17 @@ impl Tensor {
 
     /// What the first replica of each group has. Errors: `replicas.C1` and `replicas.C2`. Source: XLA's
     /// `CollectiveBroadcast`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.input("x", F32, 2);
+    /// let program = g.compile_with(x.replica_broadcast(&Replicas::all(2)), &ProgramOptions::replicas(2)?)?;
+    /// let arguments = [[1f32, 2.0], [3.0, 4.0]].map(|own| vec![Array::from(own)]);
+    /// let results = program.run_all(&arguments, &Default::default())?;
+    /// assert_eq!(results[1][0], [1f32, 2.0].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn replica_broadcast(&self, replicas: &Replicas) -> Tensor {
         self.call("replica_broadcast", |ty| {

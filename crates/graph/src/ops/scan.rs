@@ -33,6 +33,16 @@ macro_rules! scans {
 
             #[doc = concat!("[`Tensor::", stringify!($name), "`] from the end, or without the ")]
             /// element itself. Errors: as there.
+            ///
+            /// ```
+            /// # use helio_graph::{Scan, prelude::*};
+            /// # let g = Graph::new("example");
+            /// let x = g.constant([3, 1, 2]);
+            /// let from_end = Scan { reverse: true, exclusive: false };
+            #[doc = concat!("let y = x.", stringify!($with), "(0, from_end);")]
+            #[doc = concat!("assert_eq!(y.eval()?, x.flip(0).", stringify!($name), "(0).flip(0).eval()?);")]
+            /// # Ok::<(), Error>(())
+            /// ```
             #[track_caller]
             pub fn $with(&self, axis: isize, scan: Scan) -> Tensor {
                 self.call(stringify!($name), |ty| {
@@ -53,15 +63,47 @@ macro_rules! scans {
 scans! {
     /// The sum of the elements along an axis up to each; integers wrap. Types narrower than `f32` are
     /// summed in `f32`. Source: NumPy's `cumsum`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([3, 1, 2]);
+    /// assert_eq!(x.cumsum(0).eval()?, [3, 4, 6].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     cumsum cumsum_with: Add, Zero;
     /// The product of the elements along an axis up to each; integers wrap. Types narrower than `f32`
     /// are multiplied in `f32`. Source: NumPy's `cumprod`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([3, 1, 2]);
+    /// assert_eq!(x.cumprod(0).eval()?, [3, 3, 6].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     cumprod cumprod_with: Multiply, One;
     /// The greatest of the elements along an axis up to each, NaN from the first one on. Source:
     /// NumPy's `maximum.accumulate`, JAX's `lax.cummax`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([3, 1, 2]);
+    /// assert_eq!(x.cummax(0).eval()?, [3, 3, 3].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     cummax cummax_with: Maximum, Lowest;
     /// The least of the elements along an axis up to each, NaN from the first one on. Source: NumPy's
     /// `minimum.accumulate`, JAX's `lax.cummin`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([3, 1, 2]);
+    /// assert_eq!(x.cummin(0).eval()?, [3, 1, 1].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     cummin cummin_with: Minimum, Highest;
 }
 

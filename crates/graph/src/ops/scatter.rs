@@ -37,18 +37,58 @@ macro_rules! scatters {
 scatters! {
     /// The tensor with updates added to the elements at `indices` along an axis. Types narrower than
     /// `f32` are added in `f32`. Source: JAX's `at[…].add`, NumPy's `add.at`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([1, 2, 3]);
+    /// assert_eq!(x.scatter_add(g.constant([1]), g.constant([10]), 0).eval()?, [1, 12, 3].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     scatter_add: Some(BinaryOp::Add);
     /// The tensor with the elements at `indices` along an axis multiplied by updates. Source: JAX's
     /// `at[…].mul`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([1, 2, 3]);
+    /// assert_eq!(x.scatter_mul(g.constant([1]), g.constant([10]), 0).eval()?, [1, 20, 3].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     scatter_mul: Some(BinaryOp::Multiply);
     /// The tensor with the greater of the elements at `indices` along an axis and the updates, NaN
     /// if one is. Source: JAX's `at[…].max`, NumPy's `maximum.at`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([1, 2, 3]);
+    /// assert_eq!(x.scatter_max(g.constant([1]), g.constant([10]), 0).eval()?, [1, 10, 3].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     scatter_max: Some(BinaryOp::Maximum);
     /// The tensor with the lesser of the elements at `indices` along an axis and the updates, NaN if
     /// one is. Source: JAX's `at[…].min`, NumPy's `minimum.at`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([1, 2, 3]);
+    /// assert_eq!(x.scatter_min(g.constant([1]), g.constant([10]), 0).eval()?, [1, 2, 3].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     scatter_min: Some(BinaryOp::Minimum);
     /// The tensor with the elements at `indices` along an axis replaced by updates; of several for
     /// one element, one. Source: JAX's `at[…].set`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([1, 2, 3]);
+    /// assert_eq!(x.scatter_update(g.constant([1]), g.constant([10]), 0).eval()?, [1, 10, 3].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     scatter_update: None;
 }
 

@@ -243,6 +243,14 @@ impl Tensor {
     /// A part of each axis from the first on, as a tuple: `x.slice_axes((0, .., 1..3))` is NumPy's
     /// `x[0, :, 1:3]`. Axes that are not mentioned are left whole. Errors: `slice.C3` if there are
     /// more parts than axes; and as for [`Tensor::slice`].
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([[1, 2], [3, 4]]);
+    /// assert_eq!(x.slice_axes((1, ..1)).eval()?, [3].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn slice_axes(&self, parts: impl Into<Slices>) -> Tensor {
         self.call("slice_axes", |ty| {
@@ -338,6 +346,14 @@ impl Tensor {
     ///
     /// Errors: `split.C2` unless they are, as equal expressions, `shape.C1`, `dim.C1`. Source:
     /// PyTorch's `split`; NumPy's takes places instead of sizes.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let [head, tail] = g.constant([1, 2, 3]).split_sizes([1, 2], 0);
+    /// assert_eq!((head.eval()?, tail.eval()?), ([1].into(), [2, 3].into()));
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn split_sizes<const N: usize>(
         &self,
@@ -361,6 +377,14 @@ impl Tensor {
     ///
     /// Errors: `split.C1` for no pieces, or more than 2^16, `shape.C1`; after an error there is one
     /// tensor, which stands for nothing. Source: NumPy's `array_split`, PyTorch's `tensor_split`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let parts = g.constant([1, 2, 3]).array_split(2, 0);
+    /// assert_eq!(parts[0].eval()?, [1, 2].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[doc(alias = "chunk")]
     #[track_caller]
     pub fn array_split(&self, parts: usize, axis: isize) -> Vec<Tensor> {

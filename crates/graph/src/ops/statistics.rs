@@ -9,6 +9,14 @@ use crate::{Axes, Dim, Shape, Tensor, keep};
 impl Tensor {
     /// The standard deviation along axes, the square root of [`Tensor::var`]; types narrower than
     /// `f32` are computed in `f32`. Errors: as there. Source: NumPy's `std`, with its `ddof`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([[1f32, 2.0], [3.0, 4.0]]);
+    /// assert_eq!(format!("{:.3}", x.std(0, 0).eval()?), "[1. 1.]");
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn std(&self, axes: impl Into<Axes>, correction: i32) -> Tensor {
         self.call("std", |ty| match is_narrow(ty.dtype) {
@@ -23,6 +31,14 @@ impl Tensor {
     /// The logarithm of the sum of `exp(x)` along axes, computed from differences to the greatest
     /// element; negative infinity of none. Errors: `elementwise.C1`, `shape.C1`. Source: SciPy's and
     /// JAX's `logsumexp`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([0f32, 1.0]);
+    /// assert_eq!(format!("{:.3}", x.logsumexp(0).eval()?), "1.313");
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn logsumexp(&self, axes: impl Into<Axes>) -> Tensor {
         self.call("logsumexp", |ty| {
@@ -41,6 +57,14 @@ impl Tensor {
     /// The square root of the sum of squared magnitudes along axes; types narrower than `f32` are
     /// computed in `f32`. Errors: `elementwise.C1` unless they are floats or complex, `shape.C1`.
     /// Source: NumPy's `linalg.norm`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([3f32, 4.0]);
+    /// assert_eq!(x.norm(..).eval()?, 5f32.into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn norm(&self, axes: impl Into<Axes>) -> Tensor {
         self.call("norm", |ty| {
@@ -54,6 +78,14 @@ impl Tensor {
 
     /// How many elements along axes are not 0, or true, as `s64`. Errors: `shape.C1`,
     /// `promotion.C2` for a type without zero. Source: NumPy's `count_nonzero`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([0, 5, 7]);
+    /// assert_eq!(x.count_nonzero(0).eval()?, 2i64.into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn count_nonzero(&self, axes: impl Into<Axes>) -> Tensor {
         self.call("count_nonzero", |_| Ok(self.not_equal(0).cast(ElementType::S64).sum(axes)))
@@ -64,6 +96,14 @@ impl Tensor {
     ///
     /// Errors: `elementwise.C1`, `shape.C1`; `slice.C2` for no elements, also in a call (NumPy's is
     /// NaN then). Source: NumPy's `median`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.constant([4f32, 1.0, 2.0, 3.0]);
+    /// assert_eq!(x.median(0).eval()?, 2.5f32.into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn median(&self, axes: impl Into<Axes>) -> Tensor {
         self.call("median", |ty| {
