@@ -10,12 +10,14 @@ use helio::{Array, Interface, Literal, Module, ProgramFile, ProgramShape, Shape}
 
 use crate::Source;
 use crate::failure::Failure;
+use crate::files;
 
 /// Where arguments come from.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Arguments: arrays in0, in1, … (tuples flattened), or arrays under the names of the program's
-    /// parameters, in an .npz or .safetensors file. Of several replicas or partitions, each gets its
+    /// Arguments: arrays in0, in1, … (tuples flattened), or arr_0, arr_1, … as numpy.savez names those
+    /// without a name, or arrays under the names of the program's parameters, in an .npz, .npy or
+    /// .safetensors file; - for standard input. Of several replicas or partitions, each gets its
     /// part of an array that has one dimension more in front, of as many parts as there are of them;
     /// any other array goes to all.
     #[arg(long, value_name = "FILE", conflicts_with = "random")]
@@ -76,7 +78,7 @@ impl Arguments {
     ) -> Result<(Module, Given), Failure> {
         let mut given = Given::default();
         if let Some(path) = &self.inputs {
-            given.arrays = Some(helio::data::read(path)?);
+            given.arrays = Some(files::read_arrays(path)?);
         }
         let in_program = |errors: helio::Errors| Failure::in_program(source, &errors);
         let shapes = file.argument_shapes().map_err(|e| in_program(e.into()))?;
@@ -135,12 +137,16 @@ pub(crate) struct Given {
     arrays: Option<BTreeMap<String, Tensor>>,
 }
 
-/// Gives arrays that have the name of a parameter the parameter's number instead, as `in0`.
+/// Gives arrays that have the name of a parameter, or NumPy's name of a position (`arr_0`), the
+/// parameter's number instead, as `in0`.
 fn number_by_name(tensors: &mut BTreeMap<String, Tensor>, interface: &Interface) {
     for (i, info) in interface.parameters.iter().enumerate() {
         let number = format!("in{i}");
-        let array = info.name.as_ref().filter(|_| !tensors.contains_key(&number));
-        if let Some(tensor) = array.and_then(|name| tensors.remove(name)) {
+        if tensors.contains_key(&number) {
+            continue;
+        }
+        let named = info.name.as_ref().and_then(|name| tensors.remove(name));
+        if let Some(tensor) = named.or_else(|| tensors.remove(&format!("arr_{i}"))) {
             tensors.insert(number, tensor);
         }
     }

@@ -14,6 +14,7 @@ use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::participants::Participants;
 use crate::progress::Progress;
+use crate::time::Time;
 use crate::{Source, interpreted, say};
 
 #[derive(clap::Args)]
@@ -78,15 +79,15 @@ pub(crate) fn bench(args: Args) -> Result<(), Failure> {
     })?;
 
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
-    let compile_ms = ms(median(compilations));
-    let run_ms_min = runs.iter().min().copied().map_or(0.0, ms);
-    let run_ms = ms(median(runs));
+    let compile_time = median(compilations);
+    let least = runs.iter().min().copied().unwrap_or_default();
+    let run_time = median(runs);
     let peak_bytes = helio::memory::peak_bytes();
     if args.json {
         return say(json!({
-            "compile_ms": compile_ms,
-            "run_ms": run_ms,
-            "run_ms_min": run_ms_min,
+            "compile_ms": ms(compile_time),
+            "run_ms": ms(run_time),
+            "run_ms_min": ms(least),
             "peak_bytes": peak_bytes,
             "runs": args.runs,
             "threads": client.threads(),
@@ -95,8 +96,9 @@ pub(crate) fn bench(args: Args) -> Result<(), Failure> {
             "interpreted": interpreted::list(&program),
         }));
     }
-    say(format_args!("compile  {compile_ms:.3} ms"))?;
-    say(format_args!("run      {run_ms:.3} ms median of {}, {run_ms_min:.3} ms least", args.runs))?;
+    say(format_args!("compile  {}", Time(compile_time)))?;
+    let (median, least) = (Time(run_time), Time(least));
+    say(format_args!("run      {median} median of {}, {least} least", args.runs))?;
     say(format_args!("memory   {peak_bytes} bytes at most, arguments included"))
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use helio::CustomCallRegistry;
+use helio::{CustomCallRegistry, ProgramFile, ProgramFormat};
 
 use crate::failure::{self, Failure};
 use crate::participants::Participants;
@@ -35,10 +35,25 @@ pub(crate) fn check(args: Args) -> Result<(), Failure> {
     last.map_or(Ok(()), Err)
 }
 
+/// The program. Errors: all that is wrong with it; of HLO text that cannot be read, also with what of it
+/// could.
+fn read(source: &Source) -> Result<ProgramFile, Failure> {
+    match ProgramFormat::of(&source.bytes) {
+        ProgramFormat::HloText if !source.text().is_empty() => {
+            let verified = helio::ir::text::parse_and_verify(source.text());
+            source.program().map_err(|failure| match verified {
+                Err(errors) => Failure::in_program(source, &errors),
+                Ok(_) => failure,
+            })
+        }
+        _ => source.program(),
+    }
+}
+
 fn check_one(path: PathBuf, participants: &Participants) -> Result<String, Failure> {
     let source = Source::read(path)?;
     let in_program = |errors: helio::Errors| Failure::in_program(&source, &errors);
-    let mut module = source.program()?.module().map_err(in_program)?;
+    let mut module = read(&source)?.module().map_err(in_program)?;
     participants
         .assign(&module)
         .and_then(|assignment| assignment.state_in(&mut module.config))

@@ -1,5 +1,6 @@
 //! Failures and how a person sees them.
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
@@ -23,12 +24,13 @@ impl Failure {
 
     /// Bad input or usage: status 2.
     pub(crate) fn bad_input(text: impl Into<String>) -> Self {
-        Failure { status: 2, text: format!("error: {}", text.into()) }
+        Failure { status: 2, text: format!("{}: {}", paint("error", Colour::Red), text.into()) }
     }
 
     /// A defect of helio: status 3.
     pub(crate) fn internal(text: impl Into<String>) -> Self {
-        Failure { status: 3, text: format!("internal error: {}", text.into()) }
+        let label = paint("internal error", Colour::Red);
+        Failure { status: 3, text: format!("{label}: {}", text.into()) }
     }
 
     /// Errors in a program, each with an excerpt of its text.
@@ -74,6 +76,32 @@ fn status(errors: &[Error]) -> u8 {
     }
 }
 
+/// A colour of words that begin a message.
+#[derive(Clone, Copy)]
+enum Colour {
+    Red,
+    Yellow,
+}
+
+/// Words in a colour, and bold, where standard error shows colours.
+fn paint(words: &str, colour: Colour) -> String {
+    let code = match colour {
+        Colour::Red => 91,
+        Colour::Yellow => 33,
+    };
+    match is_coloured() {
+        true => format!("\x1b[1;{code}m{words}\x1b[0m"),
+        false => words.to_owned(),
+    }
+}
+
+/// Whether standard error shows colours: a terminal does, unless `NO_COLOR` is set, or it is a dumb one.
+fn is_coloured() -> bool {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+    std::io::stderr().is_terminal() && !is_set("NO_COLOR") && !is_dumb
+}
+
 /// How bad something is.
 #[derive(Clone, Copy)]
 enum Severity {
@@ -86,6 +114,13 @@ impl Severity {
         match self {
             Severity::Error => "error",
             Severity::Warning => "warning",
+        }
+    }
+
+    fn colour(self) -> Colour {
+        match self {
+            Severity::Error => Colour::Red,
+            Severity::Warning => Colour::Yellow,
         }
     }
 
@@ -113,7 +148,8 @@ fn excerpts(source: &Source, errors: &[Error], severity: Severity) -> String {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let status = status(std::slice::from_ref(&error));
-        Failure { status, text: format!("error: {}", shorten(error.to_string())) }
+        let label = paint("error", Colour::Red);
+        Failure { status, text: format!("{label}: {}", shorten(error.to_string())) }
     }
 }
 
@@ -164,7 +200,7 @@ fn excerpt(source: &Source, lines: &LineStarts, error: &Error, severity: Severit
         _ => None,
     };
     let Some((line, column, text)) = place else {
-        return format!("{}: {message}", severity.name());
+        return format!("{}: {message}", paint(severity.name(), severity.colour()));
     };
     let column = (column as usize).saturating_sub(1);
     // From the start of the line, unless that would leave the place out.
@@ -188,5 +224,6 @@ fn excerpt(source: &Source, lines: &LineStarts, error: &Error, severity: Severit
     let origin =
         Origin::path(source.path.display().to_string()).line(line as usize).char_column(column + 1);
     let report = [severity.level().primary_title(message).element(origin).element(snippet)];
-    Renderer::plain().term_width(SHOWN + MARGIN).render(&report)
+    let renderer = if is_coloured() { Renderer::styled() } else { Renderer::plain() };
+    renderer.term_width(SHOWN + MARGIN).render(&report)
 }

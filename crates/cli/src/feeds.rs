@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use helio::data::{Format, Tensor};
-use helio::{DeviceAssignment, HostQueues, Literal, Module};
+use helio::{DeviceAssignment, HostQueues, Literal, Module, Shape};
 
-use crate::arguments::{Share, take_literal};
+use crate::arguments::{Share, missing, take_literal};
 use crate::failure::Failure;
+use crate::files;
 
 /// What participants of a run read from and write to the host.
 #[derive(clap::Args)]
@@ -94,9 +95,13 @@ fn ensure_one_each(option: &str, paths: &[PathBuf], participants: usize) -> Resu
 /// The values that a file has for a participant, of the shapes that the program's infeeds have in the
 /// order of its text.
 fn values(path: &Path, module: &Module, share: Share) -> Result<Vec<Literal>, Failure> {
-    let tensors = helio::data::read(path)?;
+    let tensors = files::read_arrays(path)?;
     let shapes = helio::infeed_shapes(module);
     let (mut next, mut values) = (0, Vec::new());
+    let first = shapes.iter().flat_map(Shape::leaves).find_map(Shape::as_array);
+    if let (Some(shape), false) = (first, tensors.contains_key("feed0")) {
+        return Err(missing(&tensors, "feed0", shape).context(path.display()).into());
+    }
     // Infeeds in loops read again and again: go round the shapes until the file is used up.
     while !shapes.is_empty() && tensors.contains_key(&format!("feed{next}")) {
         let shape = &shapes[values.len() % shapes.len()];

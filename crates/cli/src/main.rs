@@ -3,7 +3,7 @@
 //! Programs are files of any format that [`helio::ProgramFile`] reads.
 //!
 //! Exit status: 0 fine, 1 results differ from those expected, 2 bad input or usage, 3 a defect of
-//! helio, 4 a limit was reached (memory, steps, time, sizes of programs).
+//! helio, 4 a limit was reached (memory, steps, time, sizes of programs), 130 interrupted.
 #![forbid(unsafe_code)]
 
 mod arguments;
@@ -14,17 +14,21 @@ mod convert;
 mod engine;
 mod failure;
 mod feeds;
+mod files;
 mod interpreted;
+mod interrupt;
 mod judge;
 mod opt;
 mod participants;
+mod picture;
 mod progress;
 mod report;
 mod run;
+mod shell;
 mod show;
+mod time;
 
-use std::fs::File;
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{ErrorKind, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -52,6 +56,10 @@ enum Command {
     Convert(convert::Args),
     /// Run passes on a program and print what they make of it.
     Opt(opt::Args),
+    /// Print what makes a shell complete the program's arguments.
+    Completions(shell::Completions),
+    /// Print the manual page, or write those of all commands.
+    Man(shell::Man),
 }
 
 /// The longest program that is read: far beyond any, and what a device without end is cut at.
@@ -69,14 +77,8 @@ struct Source {
 impl Source {
     /// Errors: the file cannot be read, or is too long.
     fn read(path: PathBuf) -> Result<Self, Failure> {
-        let failure = |e: String| Failure::bad_input(format!("{}: {e}", path.display()));
-        let file = File::open(&path).map_err(|e| failure(e.to_string()))?;
-        // Not what the system says of the length: pipes and devices have none.
-        let (mut bytes, most) = (Vec::new(), MAX_PROGRAM_BYTES);
-        file.take(most + 1).read_to_end(&mut bytes).map_err(|e| failure(e.to_string()))?;
-        if bytes.len() as u64 > most {
-            return Err(failure(format!("a program has at most {most} bytes")));
-        }
+        let bytes = files::read(&path, MAX_PROGRAM_BYTES)?;
+        let path = if files::is_stdin(&path) { "standard input".into() } else { path };
         Ok(Source { path, bytes })
     }
 
@@ -102,6 +104,7 @@ impl Source {
 fn main() -> ExitCode {
     // Clap answers --help and --version with status 0, wrong usage with 2.
     let args = Args::parse();
+    interrupt::install();
     limit_memory();
     // A panic is a defect of helio: say so after its message, and exit with 3 instead of 101.
     let result = std::panic::catch_unwind(|| match args.command {
@@ -110,6 +113,8 @@ fn main() -> ExitCode {
         Command::Check(args) => check::check(args),
         Command::Convert(args) => convert::convert(args),
         Command::Opt(args) => opt::opt(args),
+        Command::Completions(args) => shell::completions(&args),
+        Command::Man(args) => shell::man(&args),
     });
     let failure = match result {
         Ok(Ok(())) => return ExitCode::SUCCESS,

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use crate::arguments::{Share, missing, superfluous};
 use crate::compare::{Tolerance, compare};
 use crate::failure::Failure;
-use crate::{say, show};
+use crate::say;
+use crate::show::{self, Show};
 
 /// The arrays of a value, tuples taken apart.
 pub(crate) fn arrays(value: &Literal) -> Vec<Array> {
@@ -119,6 +120,8 @@ fn join(who: &str, name: &str) -> String {
 
 /// What came of a run.
 pub(crate) struct Report {
+    /// How results are shown.
+    pub(crate) show: Show,
     pub(crate) assignment: DeviceAssignment,
     /// The results of each participant.
     pub(crate) outputs: Vec<Vec<Array>>,
@@ -142,7 +145,7 @@ impl Report {
         for (participant, values) in self.outfed.iter().enumerate().filter(|_| self.prints_outfed) {
             for array in values.iter().flat_map(arrays) {
                 let (what, shape) = (join(&names(participant), "outfeed"), array.shape());
-                say(format_args!("{what}: {shape}\n{}", show::array(&array)))?;
+                say(format_args!("{what}: {shape}\n{}", self.show.text(&array)))?;
             }
         }
         if let Some(compared) = &self.compared {
@@ -152,20 +155,21 @@ impl Report {
             for (i, output) in own.iter().enumerate() {
                 let what = join(&names(participant), &format!("out{i}"));
                 let shape = output.shape().clone().without_layout();
-                say(format_args!("{what}: {shape}\n{}", show::array(output)))?;
+                say(format_args!("{what}: {shape}\n{}", self.show.text(output)))?;
             }
         }
         Ok(())
     }
 
-    /// Prints an object: the shapes of results (each participant has them), times, and what comparing
+    /// Prints an object: the results (shapes, and the elements of the first participant's), times, and what comparing
     /// has found.
     pub(crate) fn print_json(&self) -> Result<(), Failure> {
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
         let own = self.outputs.iter().take(1).flatten().enumerate();
         let outputs = own.map(|(i, output)| {
             let shape = output.shape().clone().without_layout().to_string();
-            json!({ "name": format!("out{i}"), "shape": shape })
+            let values = self.show.json(output);
+            json!({ "name": format!("out{i}"), "shape": shape, "values": values })
         });
         let mut report = json!({
             "replicas": self.assignment.replicas(),

@@ -16,11 +16,12 @@ use crate::judge::judge;
 use crate::participants::Participants;
 use crate::progress::Progress;
 use crate::report::{Report, arrays, compare_all};
-use crate::{Source, interpreted, say};
+use crate::show::Show;
+use crate::{Source, files, interpreted, say};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The program, of any format; one that has checks is judged by them.
+    /// The program, of any format, - for standard input; one that has checks is judged by them.
     module: PathBuf,
     #[command(flatten)]
     arguments: Arguments,
@@ -41,6 +42,8 @@ pub(crate) struct Args {
     /// Seed of the operation `rng`.
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     rng_seed: u64,
+    #[command(flatten)]
+    show: Show,
     #[command(flatten)]
     feeds: Feeds,
     #[command(flatten)]
@@ -88,7 +91,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         args.arguments.literals(&given, program.program_shape(), assignment.participants())?;
     // What the run would be in vain for, before it.
     args.out.as_deref().map(Format::of).transpose()?;
-    let expected = args.expect.as_deref().map(helio::data::read).transpose()?;
+    let expected = args.expect.as_deref().map(files::read_arrays).transpose()?;
     let mut options = RunOptions::default();
     options.seed = args.rng_seed;
     let queues = Arc::new(HostQueues::new());
@@ -118,7 +121,9 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         }
         _ => None,
     };
+    args.show.draw(outputs.iter().flatten())?;
     let report = Report {
+        show: args.show,
         outfed: args.feeds.empty(&queues, &assignment)?,
         prints_outfed: !args.feeds.are_saved(),
         prints_outputs: args.out.is_none(),

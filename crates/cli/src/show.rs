@@ -1,13 +1,106 @@
-//! Arrays as a person reads them.
+//! Arrays as a person, or a program, reads them.
 
-use helio::ir::{Array, Number};
+use std::path::PathBuf;
+
+use helio::Array;
+use helio::ir::Number;
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::picture::Picture;
+
+/// How results are shown.
+#[derive(clap::Args)]
+pub(crate) struct Show {
+    /// Print all elements of large arrays, with --json too.
+    #[arg(long)]
+    full: bool,
+    /// Print at most D digits behind the point [default: 8].
+    #[arg(long, value_name = "D")]
+    precision: Option<usize>,
+    /// Draw arrays of two dimensions with characters from the least value to the greatest; with
+    /// =FILE.png, write the first of them to this file, in shades of grey.
+    #[arg(long, value_name = "FILE.png", num_args = 0..=1, require_equals = true)]
+    show: Option<Option<PathBuf>>,
+}
 
 /// Arrays with more elements than this are shortened.
 const SHOWN_ELEMENTS: usize = 1000;
-/// Elements shown at each end of a shortened dimension.
-const EDGE: usize = 3;
 
-/// One number, as short as it stays exact for its type's precision.
+impl Show {
+    /// An array as text.
+    pub(crate) fn text(&self, array: &Array) -> String {
+        if let (Some(None), Some(picture)) = (&self.show, Picture::of(array)) {
+            return picture.characters();
+        }
+        let mut display = array.display();
+        if let Some(digits) = self.precision {
+            display = display.with_precision(digits);
+        }
+        display.with_threshold(self.most_elements()).to_string()
+    }
+
+    /// The elements of an array as nested lists; `null` if they are many.
+    pub(crate) fn json(&self, array: &Array) -> Value {
+        let count: usize = array.sizes().iter().product();
+        match count > self.most_elements() {
+            true => Value::Null,
+            false => nested(array, &mut Vec::new()),
+        }
+    }
+
+    fn most_elements(&self) -> usize {
+        if self.full { usize::MAX } else { SHOWN_ELEMENTS }
+    }
+
+    /// Draws the first array that can be drawn, if there is a file for it. Errors: none can; the file
+    /// cannot be written.
+    pub(crate) fn draw<'a>(
+        &self,
+        arrays: impl IntoIterator<Item = &'a Array>,
+    ) -> Result<(), Failure> {
+        let Some(Some(path)) = &self.show else { return Ok(()) };
+        match arrays.into_iter().find_map(Picture::of) {
+            Some(picture) => picture.write_png(path),
+            None => Err(Failure::bad_input(
+                "--show: no result has two dimensions and elements that are real numbers",
+            )),
+        }
+    }
+}
+
+/// The elements below an index.
+fn nested(array: &Array, index: &mut Vec<usize>) -> Value {
+    let Some(&size) = array.sizes().get(index.len()) else {
+        return array.get(&index[..]).map_or(Value::Null, value);
+    };
+    let elements = (0..size).map(|i| {
+        index.push(i);
+        let element = nested(array, index);
+        index.pop();
+        element
+    });
+    elements.collect()
+}
+
+/// A number; of what JSON has no numbers, its name.
+fn value(number: Number) -> Value {
+    match number {
+        Number::Pred(value) => value.into(),
+        Number::Int(value) => match (u64::try_from(value), i64::try_from(value)) {
+            (Ok(value), _) => value.into(),
+            (_, Ok(value)) => value.into(),
+            _ => value.to_string().into(),
+        },
+        Number::Float(value) if value.is_finite() => value.into(),
+        Number::Float(value) => value.to_string().to_lowercase().into(),
+        Number::Complex(parts) => {
+            json!([value(Number::Float(parts.re)), value(Number::Float(parts.im))])
+        }
+    }
+}
+
+/// One number, with at most seven significant digits.
 pub(crate) fn number(number: Number) -> String {
     match number {
         Number::Pred(value) => value.to_string(),
@@ -17,7 +110,6 @@ pub(crate) fn number(number: Number) -> String {
     }
 }
 
-/// At most seven significant digits: enough to read, and the same for f32 and f64.
 fn float(value: f64) -> String {
     let magnitude = value.abs();
     if value == 0.0 || !value.is_finite() {
@@ -33,76 +125,5 @@ fn float(value: f64) -> String {
         text.to_owned()
     } else {
         format!("{value:.6e}")
-    }
-}
-
-/// An array in nested brackets, columns aligned, shortened if it is large.
-pub(crate) fn array(array: &Array) -> String {
-    let sizes = array.sizes();
-    let count: usize = sizes.iter().product();
-    let mut view = View { array, shorten: count > SHOWN_ELEMENTS, width: 0, text: String::new() };
-    if count == 0 {
-        return format!("(no elements: {sizes:?})");
-    }
-    view.measure(0, 0);
-    view.write(0, 0);
-    view.text
-}
-
-struct View<'a> {
-    array: &'a Array,
-    shorten: bool,
-    width: usize,
-    text: String,
-}
-
-impl View<'_> {
-    /// The indices shown along a dimension; `None` stands for those left out.
-    fn indices(&self, d: usize) -> Vec<Option<usize>> {
-        let size = self.array.sizes()[d];
-        if self.shorten && size > 2 * EDGE + 1 {
-            let head = (0..EDGE).map(Some);
-            let tail = (size - EDGE..size).map(Some);
-            head.chain([None]).chain(tail).collect()
-        } else {
-            (0..size).map(Some).collect()
-        }
-    }
-
-    fn below(&self, d: usize, at: usize, i: usize) -> usize {
-        at * self.array.dims()[d] + i
-    }
-
-    fn measure(&mut self, d: usize, at: usize) {
-        if d == self.array.dims().len() {
-            self.width = self.width.max(number(self.array.number(at)).len());
-            return;
-        }
-        for i in self.indices(d).into_iter().flatten() {
-            self.measure(d + 1, self.below(d, at, i));
-        }
-    }
-
-    fn write(&mut self, d: usize, at: usize) {
-        let rank = self.array.dims().len();
-        if d == rank {
-            let text = number(self.array.number(at));
-            self.text.push_str(&format!("{text:>width$}", width = self.width));
-            return;
-        }
-        self.text.push('[');
-        for (n, i) in self.indices(d).into_iter().enumerate() {
-            if n > 0 {
-                self.text.push_str(if d + 1 == rank { ", " } else { ",\n" });
-                if d + 1 < rank {
-                    self.text.push_str(&" ".repeat(d + 1));
-                }
-            }
-            match i {
-                Some(i) => self.write(d + 1, self.below(d, at, i)),
-                None => self.text.push_str("..."),
-            }
-        }
-        self.text.push(']');
     }
 }

@@ -125,7 +125,7 @@ fn bad_input_is_status_2_with_a_reason() {
         scratch.arrays("type.npz", &[("in0", Array::new([3], vec![1i32; 3]).unwrap())]);
     let too_many =
         scratch.arrays("many.npz", &[("in0", floats([0.0; 3])), ("in7", floats([0.0; 3]))]);
-    let other_names = scratch.arrays("names.npz", &[("x", floats([0.0; 3]))]);
+    let other_names = scratch.arrays("names.npz", &[("z", floats([0.0; 3]))]);
     for (arguments, words) in [
         (vec!["run", path(&module)], "--inputs FILE or --random SEED"),
         (vec!["run", "nowhere.hlo"], "nowhere.hlo"),
@@ -136,7 +136,7 @@ fn bad_input_is_status_2_with_a_reason() {
         (vec!["run", path(&module), "--inputs", path(&too_many)], "in7 is one array too many"),
         (
             vec!["run", path(&module), "--inputs", path(&other_names)],
-            "in0 (f32[3]); the file has x",
+            "in0 (f32[3]); the file has z",
         ),
         (vec!["run", path(&module), "--random", "1", "--rtol", "0"], "--expect"),
         (vec!["run", path(&module), "--random", "x"], "--random"),
@@ -283,7 +283,7 @@ fn infeed_reads_a_file_and_outfeed_is_printed() {
     let file = scratch.arrays("feed.npz", &[("feed0", floats([1.0, 2.0, 3.0]))]);
     let output = helio(&["run", path(&module), "--infeed", path(&file)]);
     expect_status(&output, 0);
-    assert_eq!(stdout(&output), "outfeed: f32[3]\n[1, 2, 3]\nout0: f32[3]\n[-1, -2, -3]\n");
+    assert_eq!(stdout(&output), "outfeed: f32[3]\n[1. 2. 3.]\nout0: f32[3]\n[-1. -2. -3.]\n");
     let output = helio(&["run", path(&module)]);
     expect_status(&output, 2);
     assert!(stderr(&output).contains("infeed"), "{}", stderr(&output));

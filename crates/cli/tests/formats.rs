@@ -53,7 +53,7 @@ fn arguments_may_have_the_names_of_parameters() {
     let inputs = scratch.arrays("in.npz", &[("x", floats(&[1.0, 2.0, 3.0]))]);
     let output = helio(&["run", path(&text), "--inputs", path(&inputs)]);
     expect_status(&output, 0);
-    assert!(stdout(&output).contains("[2, 4, 6]"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("[2. 4. 6.]"), "{}", stdout(&output));
 }
 
 /// Sizes that a program leaves open are those of its arguments.
@@ -64,7 +64,7 @@ fn open_sizes_follow_the_arguments() {
     let inputs = scratch.arrays("in.npz", &[("in0", floats(&[1.0, 2.0]))]);
     let output = helio(&["run", path(&text), "--inputs", path(&inputs)]);
     expect_status(&output, 0);
-    assert!(stdout(&output).contains("out0: f32[2]\n[2, 4]"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("out0: f32[2]\n[2. 4.]"), "{}", stdout(&output));
     let output = helio(&["run", path(&text), "--random", "1"]);
     expect_status(&output, 2);
     assert!(stderr(&output).contains("--inputs FILE"), "{}", stderr(&output));

@@ -93,7 +93,7 @@ fn each_replica_has_its_part_of_arguments_and_results() {
     assert_eq!(read(&saved, "out1"), (vec![2, 2], bytes(&[0.0, 1.0, 9.0, 19.0])));
 
     let (out, _) = run(&base, 0);
-    for line in ["replica 0 out0: f32[2]\n[11, 22]", "replica 1 out1: f32[2]\n[ 9, 19]"] {
+    for line in ["replica 0 out0: f32[2]\n[11. 22.]", "replica 1 out1: f32[2]\n[ 9. 19.]"] {
         assert!(out.contains(line), "{out}");
     }
     // What is expected may be the same for all, too.

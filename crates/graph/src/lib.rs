@@ -19,6 +19,7 @@
 
 mod arguments;
 mod call;
+#[cfg(feature = "data")]
 mod data;
 mod dim;
 mod graph;
@@ -33,6 +34,7 @@ mod sizes;
 mod tensor;
 
 pub use arguments::Arguments;
+#[cfg(feature = "data")]
 pub use data::Weights;
 pub use dim::Dim;
 pub use graph::Graph;
@@ -58,3 +60,8 @@ pub use tensor::{Tensor, TensorList, Tensors};
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/graph.md")]
 struct Guide;
+
+/// The tasks beside other libraries.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/coming-from.md")]
+struct ComingFrom;

@@ -11,8 +11,10 @@
 //! ```
 
 pub use crate::ElementType::*;
+#[cfg(feature = "data")]
+pub use crate::Weights;
 pub use crate::{
     Array, Buffer, Client, Dim, ElementType, Error, Errors, ExecuteOptions, Graph, Literal, Native,
     Number, Operand, Program, ProgramOptions, Random, Replicas, Result, RunOptions, Shape, Tensor,
-    TensorList, Weights, concat, einsum, embedding, keep, stack, step,
+    TensorList, concat, einsum, embedding, keep, stack, step,
 };

@@ -30,6 +30,7 @@ mod client;
 mod compiled;
 mod constant;
 mod custom_call;
+#[cfg(feature = "data")]
 pub mod data;
 mod device;
 mod event;
@@ -61,7 +62,7 @@ pub use helio_codegen as codegen;
 pub use helio_eval::Limits;
 pub use helio_ir as ir;
 pub use helio_ir::builder::{self, Padding, XlaBuilder, XlaComputation, XlaOp};
-pub use helio_ir::text::{parse, print};
+pub use helio_ir::text::print;
 
 pub use helio_eval::services;
 pub use helio_eval::services::Participant;
@@ -70,14 +71,11 @@ pub use helio_ir::{
     Array, Code, ElementType, Error, Errors, Literal, Location, Module, ProgramShape, Result,
     Shape, memory,
 };
-pub use helio_passes as passes;
 pub use helio_passes::OptLevel;
-pub use helio_proto as proto;
 pub use helio_runtime::{
     Block, CFunction, CallStatus, Closed, Memory, OutOfMemory, Queue, Tree, View,
     helio_custom_call_status_set_failure,
 };
-pub use helio_stablehlo as stablehlo;
 pub use host::{HostQueues, infeed_shapes};
 pub use interpreted::{Interpreted, Reason};
 pub use launch::{CollectivesLayer, Execution};
@@ -89,6 +87,18 @@ pub use program_file::{
 pub use random::random_arguments;
 pub use transfer::{HostBytes, HostLayout, TypedView};
 
+/// The passes of the compiler, for those who run them by themselves.
+pub mod passes {
+    pub use helio_passes::{
+        OptLevel, PARTS, PIPELINE, Pass, PassCx, PassObserver, find_pass, optimize, run_passes, watch,
+    };
+}
+
+/// StableHLO programs that check themselves, and what runs them.
+pub mod stablehlo {
+    pub use helio_stablehlo::{CheckFailure, Engine, Process, bytecode, run_checks, text};
+}
+
 use compiled::Compiled;
 use execute::Signature;
 use helio_eval::Context;
@@ -96,6 +106,18 @@ use helio_ir::Verified;
 use helio_passes::watch::Watch;
 use helio_passes::{PassCx, PassObserver};
 use observe::InstrWatcher;
+
+/// Reads HLO text. Errors: all that were found, as [`ir::text::parse`](helio_ir::text::parse) says; of MLIR,
+/// what reads it.
+pub fn parse(text: &str) -> Result<Module, Errors> {
+    helio_ir::text::parse(text).map_err(|errors| match helio_stablehlo::text::is_mlir(text) {
+        true => {
+            let help = "help: helio::ProgramFile::read(text.as_bytes()) reads it";
+            Error::invalid(format!("this is MLIR, not HLO text\n  {help}")).into()
+        }
+        false => errors,
+    })
+}
 
 /// How to compile.
 #[derive(Clone, Debug, Default)]

@@ -285,7 +285,11 @@ fn ensure_takes(module: &Module, arguments: &[Shape]) -> Result<()> {
 fn interface_of(module: &Module) -> Interface {
     let entry = module.entry();
     let sharding = |id| -> Option<Sharding> { entry.instr(id).extra.as_ref()?.sharding.clone() };
-    let name = |id| entry.instr(id).metadata().and_then(|metadata| metadata.op_name.clone());
+    let name = |id| {
+        let instr = entry.instr(id);
+        let given = instr.metadata().and_then(|metadata| metadata.op_name.clone());
+        Some(given.unwrap_or_else(|| instr.name.clone()))
+    };
     let mut parameters: Vec<ParameterInfo> = entry
         .params()
         .into_values()
