@@ -373,8 +373,12 @@ impl fmt::Display for Executable {
         let entry = self.module.entry();
         let parameters = entry.params();
         let parameters = parameters.values().map(|&id| entry.instr(id));
-        let parameters =
-            parameters.map(|instr| format!("{}: {}", instr.name, instr.shape.without_layout()));
+        let parameters = parameters.map(|instr| {
+            // Builders number names behind a point.
+            let name = instr.name.rsplit_once('.').filter(|(_, end)| end.parse::<u64>().is_ok());
+            let name = name.map_or(instr.name.as_str(), |(name, _)| name);
+            format!("{name}: {}", instr.shape.without_layout())
+        });
         let parameters = parameters.collect::<Vec<_>>().join(", ");
         let result = self.program_shape.result.without_layout();
         write!(f, "{}({parameters}) -> {result}", self.module.name)?;

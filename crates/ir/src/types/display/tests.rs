@@ -114,12 +114,9 @@ fn large_arrays_are_shortened() {
     );
     let planes = iota(&[3, 4, 200]).to_string();
     assert!(planes.starts_with("[[[   0    1    2 ...  197  198  199]\n  [ 200"), "{planes}");
-    assert!(
-        planes.contains("998  999]]\n\n [[1600 ") || planes.contains("1599]]\n\n [[1600 "),
-        "{planes}"
-    );
+    assert!(planes.contains("1599]]\n\n [[1600 "), "{planes}");
     assert!(!format!("{:#}", iota(&[2000])).contains("..."));
-    assert!(iota(&[1000]).to_string().lines().count() > 60);
+    assert!(iota(&[1000]).to_string().lines().count() > 50);
 }
 
 #[test]
@@ -140,7 +137,7 @@ fn every_type_has_few_digits() {
         let shape = ArrayShape::new(element, [3]).expect("a shape");
         let bytes = vec![1; shape.size_bytes()];
         let text = Array::from_bytes(shape, &bytes).expect("an array").to_string();
-        assert!(text.len() < 100 && text.starts_with('['), "{element}: {text}");
+        assert!(text.len() < 120 && text.starts_with('['), "{element}: {text}");
     }
 }
 
