@@ -11,7 +11,7 @@
 //! let spread = x.var(0, 0).sqrt();
 //! let standardize = g.compile((&x - x.mean(0)) / spread)?;
 //!
-//! let results = standardize.run(&[[[1f32, 10.0], [3.0, 30.0]].into()])?;
+//! let results = standardize.run(&[Array::from([[1f32, 10.0], [3.0, 30.0]])])?;
 //! assert_eq!(results[0], [[-1f32, -1.0], [1.0, 1.0]].into());
 //! # Ok::<(), helio_graph::Error>(())
 //! ```

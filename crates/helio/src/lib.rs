@@ -90,7 +90,8 @@ pub use transfer::{HostBytes, HostLayout, TypedView};
 /// The passes of the compiler, for those who run them by themselves.
 pub mod passes {
     pub use helio_passes::{
-        OptLevel, PARTS, PIPELINE, Pass, PassCx, PassObserver, find_pass, optimize, run_passes, watch,
+        OptLevel, PARTS, PIPELINE, Pass, PassCx, PassObserver, find_pass, optimize, run_passes,
+        watch,
     };
 }
 
