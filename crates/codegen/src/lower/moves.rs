@@ -129,12 +129,12 @@ impl<'m> Graph<'m> {
                 self.operand(place, 0, map)
             }
             Op::Slice(op) => {
-                let index = |((at, &start), &stride): ((&Affine, &usize), &usize)| {
+                let index = |d: usize| {
                     // The stride of a dimension with one element may be anything.
-                    let stride = if *at == Affine::constant(0) { 0 } else { stride };
-                    at.times(stride as i64).offset(start as i64)
+                    let stride = if place.shape.dims()[d] == 1 { 0 } else { op.strides[d] };
+                    place.map[d].times(stride as i64).offset(op.starts[d] as i64)
                 };
-                let map = zip(zip(place.map, &op.starts), &op.strides).map(index).collect();
+                let map = (0..place.map.len()).map(index).collect();
                 self.operand(place, 0, map)
             }
             Op::DynamicSlice(op) => {

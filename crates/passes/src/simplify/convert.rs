@@ -34,8 +34,10 @@ pub(super) fn convert(
         // An iota can count in the other type, when both count so far.
         Op::Iota(iota) => {
             let dimension = iota.dimension;
-            let Some(last) = bits::greatest(cx, x) else { return Ok(None) };
-            if !(from.is_integer() && to.is_integer() && last <= bits::range(to).1) {
+            if !(from.is_integer() && to.is_integer()) {
+                return Ok(None);
+            }
+            if bits::greatest(cx, x).is_none_or(|last| last > bits::range(to).1) {
                 return Ok(None);
             }
             cx.add(Iota { shape: result.clone().without_layout(), dimension }, &[]).map(Some)

@@ -81,7 +81,9 @@ pub(super) fn slice(site: &InstrShapes<'_>, op: &ops::Slice) -> Option<Bound> {
         .enumerate()
         .map(|(d, (from, to))| {
             first += from * op.starts[d] as isize;
-            Axis { size: result.dims()[d], from: from * op.strides[d] as isize, to }
+            // The stride of a dimension with one element may be anything.
+            let stride = if result.dims()[d] > 1 { op.strides[d] } else { 1 };
+            Axis { size: result.dims()[d], from: from * stride as isize, to }
         })
         .collect();
     single("slice", Move::new(&axes, element_size(operand), first, 0))
