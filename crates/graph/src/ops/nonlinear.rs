@@ -85,8 +85,8 @@ impl Tensor {
     /// ```
     /// # use helio_graph::prelude::*;
     /// # let g = Graph::new("example");
-    /// let x = g.constant([-1f32, 2.0]);
-    /// assert_eq!(format!("{:.3}", x.gelu().eval()?), "[-0.159  1.954]");
+    /// let x = g.constant([-1f32, 1.0]);
+    /// assert_eq!(format!("{:.3}", x.gelu().eval()?), "[-0.159  0.841]");
     /// # Ok::<(), Error>(())
     /// ```
     #[track_caller]

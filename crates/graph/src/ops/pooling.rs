@@ -39,8 +39,8 @@ impl Tensor {
     /// # use helio_graph::prelude::*;
     /// # let g = Graph::new("example");
     /// use helio_graph::Pool;
-    /// let x = g.constant([[[1f32], [2.0], [3.0], [4.0]]]);
-    /// assert_eq!(x.max_pool(&[2], &Pool::default()).eval()?, [[[2f32], [4.0]]].into());
+    /// let x = g.constant([[[1f32, 2.0, 3.0, 4.0]]]);
+    /// assert_eq!(x.max_pool(&[2], &Pool::default()).eval()?, [[[2f32, 4.0]]].into());
     /// # Ok::<(), Error>(())
     /// ```
     #[track_caller]
@@ -59,8 +59,8 @@ impl Tensor {
     /// # use helio_graph::prelude::*;
     /// # let g = Graph::new("example");
     /// use helio_graph::Pool;
-    /// let x = g.constant([[[1f32], [2.0], [3.0], [4.0]]]);
-    /// assert_eq!(x.avg_pool(&[2], &Pool::default()).eval()?, [[[1.5f32], [3.5]]].into());
+    /// let x = g.constant([[[1f32, 2.0, 3.0, 4.0]]]);
+    /// assert_eq!(x.avg_pool(&[2], &Pool::default()).eval()?, [[[1.5f32, 3.5]]].into());
     /// # Ok::<(), Error>(())
     /// ```
     #[track_caller]
