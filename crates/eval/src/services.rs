@@ -44,6 +44,23 @@ impl fmt::Display for Participant {
 /// A function of the user, which writes the results of a call.
 pub type CustomFunction = dyn Fn(&mut Call<'_>) -> Result<()> + Send + Sync;
 
+/// Threads that functions may use besides the one that calls them.
+pub trait Workers: Sync {
+    /// Calls `body` once for each number below `tasks`, in any order, on any of the threads, and returns
+    /// when all calls have returned. Once the run is to stop, tasks not yet begun are left out.
+    fn for_each(&self, tasks: usize, body: &(dyn Fn(usize) + Sync));
+}
+
+/// No other threads.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoWorkers;
+
+impl Workers for NoWorkers {
+    fn for_each(&self, tasks: usize, body: &(dyn Fn(usize) + Sync)) {
+        (0..tasks).for_each(body);
+    }
+}
+
 /// Finds functions for custom calls.
 pub trait CustomCalls: Send + Sync {
     /// The function registered as `target`, if there is one.

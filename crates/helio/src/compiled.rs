@@ -109,10 +109,12 @@ impl Compiled {
         let watcher = |observer| StepWatcher::new(observer, &self.module, &self.plan.steps);
         let mut watcher = observer.map(watcher);
         let memory = self.client.memory();
-        let mut host = Caller::new(&self.module, &self.plan.calls, cx, meter, memory, scope);
+        let threads = self.client.pool().threads(threads);
+        let with = (memory, threads);
+        let mut host = Caller::new(&self.module, &self.plan.calls, cx, meter, with, scope);
         let run = Run {
             memory,
-            threads: self.client.pool().threads(threads),
+            threads,
             meter,
             host: &mut host,
             observer: watcher.as_mut().map(|watcher| watcher as &mut dyn program::Observer),

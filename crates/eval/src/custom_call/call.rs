@@ -6,7 +6,7 @@ use helio_limits::Meter;
 
 use super::info::CallInfo;
 use super::view::{ArrayView, ArrayViewMut};
-use crate::services::Participant;
+use crate::services::{Participant, Workers};
 
 /// A call of a user's function: what it is told, its operands, and where its results go.
 ///
@@ -17,11 +17,37 @@ pub struct Call<'c> {
     pub(super) info: &'c CallInfo,
     pub(super) participant: Participant,
     pub(super) device: usize,
-    pub(super) meter: &'c Meter,
+    pub(super) work: Work<'c>,
     pub(super) operand_shapes: &'c [Option<&'c ArrayShape>],
     pub(super) result_shapes: &'c [Option<&'c ArrayShape>],
     pub(super) operands: &'c [&'c [u8]],
     pub(super) results: Vec<&'c mut [u8]>,
+}
+
+/// What a function may compute with: threads of the run, and word whether to go on.
+#[derive(Clone, Copy)]
+pub struct Work<'c> {
+    pub(super) workers: &'c dyn Workers,
+    pub(super) meter: &'c Meter,
+}
+
+impl<'c> Work<'c> {
+    /// These threads, as long as the meter lets work go on.
+    pub fn new(workers: &'c dyn Workers, meter: &'c Meter) -> Self {
+        Work { workers, meter }
+    }
+
+    /// Calls `body` once for each number below `tasks`, in any order, on threads of the run, and returns
+    /// when all calls have returned. Once the run is to stop, tasks not yet begun are left out: ask
+    /// [`Call::ensure_running`] afterwards.
+    pub fn for_each(&self, tasks: usize, body: &(dyn Fn(usize) + Sync)) {
+        self.workers.for_each(tasks, body);
+    }
+
+    /// Whether nobody wants the results any more.
+    pub fn is_stopped(&self) -> bool {
+        self.meter.check().is_err()
+    }
 }
 
 /// Where the bytes of a part of the operands are.
@@ -52,7 +78,12 @@ impl<'c> Call<'c> {
     /// Whether the run may go on: a function that takes long asks from time to time. Errors: why the
     /// run is to stop, to be handed on.
     pub fn ensure_running(&self) -> Result<()> {
-        Ok(self.meter.check()?)
+        Ok(self.work.meter.check()?)
+    }
+
+    /// What it may compute with.
+    pub fn work(&self) -> Work<'c> {
+        self.work
     }
 
     /// How many parts the operands have.

@@ -3,21 +3,22 @@
 //! [`perform`] is what both engines do: it gives the function views of the operands' memory and of the
 //! memory where the results go. The interpreter looks at its literals in this way.
 
+mod approx_top_k;
 mod call;
 mod info;
 mod order;
 mod view;
 
 use helio_ir::{Array, ElementType, Error, InstrAt, Literal, Result, Shape, memory, ops};
-use helio_limits::Meter;
 
-pub use call::{Call, OperandBytes};
+pub use call::{Call, OperandBytes, Work};
 pub use info::CallInfo;
 pub use view::{ArrayView, ArrayViewMut};
 
 use crate::frame::{first, only};
-use crate::services::{Context, CustomFunction};
+use crate::services::{Context, CustomFunction, NoWorkers};
 use crate::{Evaluator, guarded, sort};
+use approx_top_k::{APPROX_TOP_K, approx_top_k};
 use order::Reordered;
 
 /// Targets that XLA's front ends emit as mere annotations of their operand.
@@ -36,12 +37,13 @@ const TOP_K: &str = "TopK";
 
 /// Whether a custom call of this target means something without a function of that name.
 pub fn is_defined(target: &str) -> bool {
-    target == TOP_K || ANNOTATIONS.contains(&target)
+    [TOP_K, APPROX_TOP_K].contains(&target) || ANNOTATIONS.contains(&target)
 }
 
 /// Calls a function on the bytes of its operands, and of its results, which it writes; tuples are taken
 /// apart, tokens have no bytes, and all arrays are row-major. An operand that shares memory with a
-/// result ([`CallInfo::aliases`]) is what that result holds; its own bytes do not matter.
+/// result ([`CallInfo::aliases`]) is what that result holds; its own bytes do not matter. `work` is
+/// what the function may compute with.
 ///
 /// Errors: what the function returns, with its name, or the message of its panic; the limits of the
 /// run.
@@ -49,7 +51,7 @@ pub fn perform(
     function: &CustomFunction,
     info: &CallInfo,
     cx: &Context,
-    meter: &Meter,
+    work: Work<'_>,
     operands: &[&[u8]],
     results: &mut [&mut [u8]],
 ) -> Result<()> {
@@ -74,7 +76,7 @@ pub fn perform(
         info,
         participant: cx.me,
         device: cx.device,
-        meter,
+        work,
         operand_shapes: &operand_shapes,
         result_shapes: &result_shapes,
         operands: &read.operand_slices(&own),
@@ -102,7 +104,7 @@ fn keep_elements(element: ElementType, bytes: &mut [u8]) {
 }
 
 /// What the registered function gives; without one, what a target means that XLA itself defines
-/// (`TopK`, and annotations, which are their operand). Errors: `InvalidArgument` if there is no such
+/// (`TopK`, `ApproxTopK`, and annotations, which are their operand). Errors: `InvalidArgument` if there is no such
 /// function; those of [`perform`].
 pub(crate) fn custom_call(
     op: &ops::CustomCall,
@@ -115,6 +117,7 @@ pub(crate) fn custom_call(
     let Some(function) = evaluator.cx.custom_calls.find(target) else {
         return match target {
             TOP_K => top_k(evaluator, args, shape),
+            APPROX_TOP_K => approx_top_k(evaluator, args, shape, (computation, instr)),
             target if ANNOTATIONS.contains(&target) => only(args),
             _ => Err(Error::invalid(format!("no custom call is registered as `{target}`"))),
         };
@@ -131,7 +134,8 @@ pub(crate) fn custom_call(
     for &(result, operand) in &info.aliases {
         slices[result].copy_from_slice(operands[operand]);
     }
-    perform(&*function, &info, evaluator.cx, &evaluator.meter, &operands, &mut slices)?;
+    let work = Work::new(&NoWorkers, &evaluator.meter);
+    perform(&*function, &info, evaluator.cx, work, &operands, &mut slices)?;
     assemble(shape, &mut results.into_iter().map(Written::literal))
 }
 

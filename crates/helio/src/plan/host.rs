@@ -5,13 +5,13 @@ use std::sync::{Arc, OnceLock};
 use std::thread::Scope;
 
 use helio_eval::{
-    CallInfo, Context, DeepStack, Evaluator, Meter, Transfer, call_depths, needs_deep_stack,
-    perform,
+    CallInfo, Context, DeepStack, Evaluator, Meter, Transfer, Work, call_depths, needs_deep_stack,
+    perform, services::Workers,
 };
 use helio_ir::ops::Effect;
 use helio_ir::{Computation, Error, Instr, InstrAt, InstrId, Literal, Module, Op, Result};
-use helio_runtime::Memory;
 use helio_runtime::program::{Failure, HostCalls};
+use helio_runtime::{Memory, Threads};
 
 use super::collective::{Collective, Seat, Surroundings};
 use super::{Action, Frame, Planned, Planner, Step, StorageId, arrays};
@@ -184,6 +184,15 @@ impl<'m> Planner<'m> {
     }
 }
 
+/// The threads of a run, for functions of the user.
+struct PoolWorkers<'a>(Threads<'a>);
+
+impl Workers for PoolWorkers<'_> {
+    fn for_each(&self, tasks: usize, body: &(dyn Fn(usize) + Sync)) {
+        self.0.for_each(tasks, body);
+    }
+}
+
 /// Who performs the host calls of one run.
 pub(crate) struct Caller<'a, 'e> {
     module: &'a Module,
@@ -191,6 +200,7 @@ pub(crate) struct Caller<'a, 'e> {
     cx: &'a Context,
     meter: &'a Meter,
     memory: &'a Memory,
+    workers: PoolWorkers<'a>,
     evaluator: Evaluator<'a>,
     /// Where a thread for what needs a deep stack may run; there is one if anything does.
     scope: Option<&'a Scope<'a, 'e>>,
@@ -206,7 +216,7 @@ impl<'a, 'e> Caller<'a, 'e> {
         calls: &'a Calls,
         cx: &'a Context,
         meter: &'a Arc<Meter>,
-        memory: &'a Memory,
+        (memory, threads): (&'a Memory, Threads<'a>),
         scope: Option<&'a Scope<'a, 'e>>,
     ) -> Self {
         let evaluator = Evaluator::with_meter(module, cx, meter.clone());
@@ -214,7 +224,8 @@ impl<'a, 'e> Caller<'a, 'e> {
         if calls.has_exchange() {
             seats.resize_with(calls.calls.len(), || None);
         }
-        Caller { module, calls, cx, meter, memory, evaluator, scope, deep: None, seats }
+        let workers = PoolWorkers(threads);
+        Caller { module, calls, cx, meter, memory, workers, evaluator, scope, deep: None, seats }
     }
 
     /// Has the interpreter perform an instruction, on this thread or on that with the deep stack.
@@ -267,7 +278,8 @@ impl<'a, 'e> Caller<'a, 'e> {
             copies.iter().for_each(|(operand, copy)| operands[*operand] = copy);
             return self.interpret(at, false, &operands, outputs);
         };
-        let outcome = perform(&*function, info, self.cx, self.meter, &operands, outputs);
+        let work = Work::new(&self.workers, self.meter);
+        let outcome = perform(&*function, info, self.cx, work, &operands, outputs);
         outcome.map_err(|error| self.module.locate(error, find(self.module, at).1))
     }
 }
