@@ -35,6 +35,7 @@ fn text(path: &Path) -> String {
 const EDGES: &[(&str, &[&str])] = &[
     ("helio-fft", &[]),
     ("helio-limits", &[]),
+    ("helio-linalg", &[]),
     ("helio-ir", &["helio-limits"]),
     ("helio-eval", &["helio-ir", "helio-limits"]),
     ("helio-passes", &["helio-eval", "helio-ir"]),
@@ -49,6 +50,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "helio-codegen",
             "helio-eval",
             "helio-ir",
+            "helio-linalg",
             "helio-passes",
             "helio-proto",
             "helio-runtime",
