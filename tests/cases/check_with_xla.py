@@ -34,9 +34,10 @@ import jax
 import ml_dtypes
 import numpy as np
 from jax._src.lib import xla_client as xc
-from jaxlib import _hlo
+from jaxlib import _hlo, lapack
 
 jax.config.update("jax_enable_x64", True)
+lapack.prepare_lapack_call("potrf_ffi", np.float32)  # Finds LAPACK, for all custom calls of it.
 
 # Directives whose value may go on over several lines, and those whose value is the rest of the line.
 BRACKETED = ("input", "expect", "infeed", "outfeed")

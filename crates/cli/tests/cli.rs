@@ -326,9 +326,10 @@ fn memory_is_known_before_the_run() {
 const CALLS: &str = "HloModule calls
 ENTRY main {
   x = f32[3] parameter(0)
-  y = f32[3] custom-call(x), custom_call_target=\"lapack_spotrf_ffi\"
-  z = f32[3] custom-call(y), custom_call_target=\"lapack_spotrf_ffi\"
-  ROOT s = f32[3] custom-call(z), custom_call_target=\"Sharding\"
+  y = f32[3] custom-call(x), custom_call_target=\"not_ours\"
+  z = f32[3] custom-call(y), custom_call_target=\"not_ours\"
+  w = f32[3] custom-call(z), custom_call_target=\"lapack_spotrf_ffi\"
+  ROOT s = f32[3] custom-call(w), custom_call_target=\"Sharding\"
 }
 ";
 
@@ -341,7 +342,7 @@ fn check_warns_of_custom_calls_that_nobody_defines() {
     assert!(stdout(&output).ends_with("calls.hlo: ok, with a warning\n"), "{}", stdout(&output));
     let text = stderr(&output);
     assert!(text.starts_with("warning: "), "{text}");
-    assert!(text.contains("no custom call is registered as `lapack_spotrf_ffi`"), "{text}");
+    assert!(text.contains("no custom call is registered as `not_ours`"), "{text}");
     assert!(text.contains("calls.hlo:4:"), "{text}");
     assert!(!text.contains("Sharding`"), "{text}");
 }

@@ -9,8 +9,11 @@ use helio_eval::{Call, OperandBytes, is_defined};
 use helio_ir::{Error, Module, Op, Result, Shape};
 use helio_runtime::{CArguments, CFailure, CFunction, COperand, Tree};
 
+use crate::linalg;
+
 /// Functions by the name under which custom calls find them: those of a client
-/// ([`Client::custom_calls`](crate::Client::custom_calls)).
+/// ([`Client::custom_calls`](crate::Client::custom_calls)). Every registry has those of linear algebra
+/// (`lapack_sgesdd_ffi` and such), which registered ones of the same name replace.
 ///
 /// ```
 /// # fn main() -> Result<(), helio::Errors> {
@@ -39,7 +42,7 @@ pub struct CustomCallRegistry {
 }
 
 impl CustomCallRegistry {
-    /// No functions.
+    /// No functions but those of linear algebra.
     pub fn new() -> Self {
         Self::default()
     }
@@ -66,13 +69,12 @@ impl CustomCallRegistry {
 
     /// Whether there is a function of this name.
     pub fn contains(&self, target: &str) -> bool {
-        let functions = self.functions.read().unwrap_or_else(PoisonError::into_inner);
-        functions.contains_key(target)
+        self.find(target).is_some()
     }
 
     /// The calls of a module for which there is no function: for each target, the error that a run
     /// with these functions ends with where it comes to the first such call. Targets that mean
-    /// something by themselves (`TopK`, annotations such as `Sharding`) need no function.
+    /// something by themselves (`TopK`, `ApproxTopK`, annotations such as `Sharding`) need no function.
     pub fn missing(&self, module: &Module) -> Vec<Error> {
         let mut missing: BTreeMap<&str, Error> = BTreeMap::new();
         for instr in module.computations().iter().flat_map(|computation| computation.instrs()) {
@@ -106,7 +108,7 @@ impl fmt::Debug for CustomCallRegistry {
 impl CustomCalls for CustomCallRegistry {
     fn find(&self, target: &str) -> Option<Arc<CustomFunction>> {
         let functions = self.functions.read().unwrap_or_else(PoisonError::into_inner);
-        functions.get(target).cloned()
+        functions.get(target).or_else(|| linalg::find(target)).cloned()
     }
 }
 

@@ -38,6 +38,7 @@ mod execute;
 mod host;
 mod interpreted;
 mod launch;
+mod linalg;
 mod meetings;
 mod memory_plan;
 mod observe;
@@ -66,7 +67,7 @@ pub use helio_ir::text::print;
 
 pub use helio_eval::services;
 pub use helio_eval::services::Participant;
-pub use helio_eval::{ArrayView, ArrayViewMut, Call, CallInfo, OperandBytes};
+pub use helio_eval::{ArrayView, ArrayViewMut, Call, CallInfo, OperandBytes, Work};
 pub use helio_ir::{
     Array, Code, ElementType, Error, Errors, Literal, Location, Module, ProgramShape, Result,
     Shape, memory,
