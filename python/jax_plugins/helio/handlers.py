@@ -1,7 +1,8 @@
 """Handlers of XLA's foreign function interface: those that are registered for the platform helio with
-`jax.ffi`, and those for LAPACK that jaxlib has for CPUs."""
+`jax.ffi`, and, if `HELIO_LAPACK=jaxlib` asks for them, those for LAPACK that jaxlib has for CPUs."""
 
 import ctypes
+import os
 
 from jaxlib import lapack, xla_client
 
@@ -32,6 +33,8 @@ def install(platform, library):
             raise RuntimeError(f"{library} refuses the handler {name}: error code {code}")
 
     xla_client.register_custom_call_handler(platform, register_handler)
+    if os.environ.get("HELIO_LAPACK", "helio") != "jaxlib":
+        return  # helio has functions of its own.
     for name, handler, api_version in lapack.registrations().get("cpu", []):
         if api_version == 1:
             register_handler(name, handler)

@@ -6,7 +6,7 @@ from jax._src.interpreters import mlir
 from jax._src.lib.mlir import ir
 
 # What JAX lowers to custom calls of XLA's on every platform, and to LAPACK's functions on CPUs.
-_AS_ON_CPU = frozenset({"geqrf", "householder_product", "lu", "ormqr", "svd"})
+_AS_ON_CPU = frozenset({"geqrf", "householder_product", "lu", "ormqr", "svd", "tridiagonal_solve"})
 
 
 def _without_sharding_rules(entry):
