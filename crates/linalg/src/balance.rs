@@ -94,9 +94,9 @@ impl<R: Real> Balance<R> {
                 let mut f = one;
                 let sum = c + r;
                 while c < g && f.max(c).max(column_max) < large && r.min(g).min(row_max) > small {
-                    f = f * radix;
-                    c = c * radix;
-                    column_max = column_max * radix;
+                    f *= radix;
+                    c *= radix;
+                    column_max *= radix;
                     r = r / radix;
                     g = g / radix;
                     row_max = row_max / radix;
@@ -107,10 +107,12 @@ impl<R: Real> Balance<R> {
                     c = c / radix;
                     g = g / radix;
                     column_max = column_max / radix;
-                    r = r * radix;
-                    row_max = row_max * radix;
+                    r *= radix;
+                    row_max *= radix;
                 }
-                if !(c + r < R::of(0.95) * sum) {
+                // What is not a number changes nothing, either.
+                let is_better = c + r < R::of(0.95) * sum;
+                if !is_better {
                     continue;
                 }
                 if f < one && self.scales[i] < one && f * self.scales[i] <= small {
@@ -119,7 +121,7 @@ impl<R: Real> Balance<R> {
                 if f > one && self.scales[i] > one && self.scales[i] >= large / f {
                     continue;
                 }
-                self.scales[i] = self.scales[i] * f;
+                self.scales[i] *= f;
                 is_converged = false;
                 a[i..].iter_mut().step_by(n).skip(low).for_each(|x| *x = x.scale(one / f));
                 scal_real(f, &mut a[i * n..i * n + high]);

@@ -49,10 +49,7 @@ where
         let finish = |to: &mut [Complex<T::Real>], is_left: bool| {
             schur.balance.undo(n, to, is_left);
             for (column, value) in to.chunks_mut(n).zip(&*values) {
-                normalize(
-                    column,
-                    !T::IS_COMPLEX && value.im != T::Real::default() || T::IS_COMPLEX,
-                );
+                normalize(column, T::IS_COMPLEX || value.im != T::Real::default());
             }
         };
         if let Some(to) = left {

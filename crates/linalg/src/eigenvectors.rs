@@ -13,6 +13,9 @@ pub(crate) struct Form<'m, T> {
     pub(crate) t: &'m [T],
 }
 
+/// Makes a vector that of the eigenvalue of a number.
+type Solve<'s, R> = dyn Fn(usize, &mut [Complex<R>]) + Sync + 's;
+
 impl<T: Scalar> Form<'_, T>
 where
     Complex<T::Real>: Scalar<Real = T::Real>,
@@ -64,7 +67,7 @@ where
         values: &[Complex<T::Real>],
         vectors: &[T],
         to: &mut [Complex<T::Real>],
-        solve: &(dyn Fn(usize, &mut [Complex<T::Real>]) + Sync),
+        solve: &Solve<'_, T::Real>,
     ) {
         let n = self.order;
         let is_second = |j: usize| !T::IS_COMPLEX && values[j].im < T::Real::default();
@@ -266,7 +269,7 @@ where
     let size = turn.magnitude();
     if size > R::default() {
         let turn = Complex::new(turn.re / size, turn.im / size);
-        x.iter_mut().for_each(|x| *x = *x * turn);
+        x.iter_mut().for_each(|x| *x *= turn);
         x[largest].im = R::default();
     }
 }

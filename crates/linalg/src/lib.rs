@@ -48,6 +48,7 @@ mod vector;
 
 pub use eig::Eig;
 pub use num_complex::Complex;
+pub use qr::Reflectors;
 pub use run::{Alone, Run};
 pub use scalar::{Real, Scalar};
 pub use schur::Schur;
@@ -104,8 +105,8 @@ routines! {
     /// `m`×`n` matrix, in its place.
     fn orgqr(m: usize, n: usize, a: &mut [Self], tau: &[Self]) = qr::orgqr;
     /// `Q C`, `Qᴴ C` (`is_adjoint`), `C Q` or `C Qᴴ` for the `m`×`n` matrix `C`, in its place, where `Q` is
-    /// given by reflectors as [`Lapack::geqrf`] packs them.
-    fn ormqr(side: Side, is_adjoint: bool, m: usize, n: usize, a: &[Self], tau: &[Self], c: &mut [Self]) = qr::ormqr;
+    /// given by reflectors.
+    fn ormqr(side: Side, is_adjoint: bool, m: usize, n: usize, q: Reflectors<'_, Self>, c: &mut [Self]) = qr::ormqr;
     /// Singular values, in descending order, and vectors of the `m`×`n` matrix.
     fn gesdd(vectors: SvdVectors, m: usize, n: usize, a: &[Self], out: Svd<'_, Self>) -> i32 = svd::gesdd;
     /// Eigenvalues, in ascending order, of the Hermitian matrix of which one triangle is given, and

@@ -97,7 +97,7 @@ impl<R: Real> Norm<R> {
         if left * ratio * ratio <= R::EPS.sqrt() {
             *self = Norm::of(rest);
         } else {
-            self.now = self.now * left.sqrt();
+            self.now *= left.sqrt();
         }
     }
 }

@@ -7,6 +7,15 @@ use crate::scalar::Scalar;
 use crate::triangular::Side;
 use crate::vector::scal;
 
+/// A product of reflectors, as [`Lapack::geqrf`](crate::Lapack::geqrf) packs them.
+#[derive(Clone, Copy, Debug)]
+pub struct Reflectors<'m, T> {
+    /// A matrix with a reflector in each column, below the diagonal.
+    pub packed: &'m [T],
+    /// Their factors: as many as there are reflectors.
+    pub tau: &'m [T],
+}
+
 /// How many reflectors a panel has.
 const PANEL: usize = 32;
 
@@ -73,10 +82,10 @@ pub(crate) fn ormqr<T: Scalar>(
     is_adjoint: bool,
     m: usize,
     n: usize,
-    a: &[T],
-    tau: &[T],
+    q: Reflectors<'_, T>,
     c: &mut [T],
 ) {
+    let Reflectors { packed: a, tau } = q;
     let order = match side {
         Side::Left => m,
         Side::Right => n,

@@ -31,7 +31,7 @@ pub(crate) fn reflector<T: Scalar>(mut alpha: T, x: &mut [T]) -> (T::Real, T) {
     let tau = T::of_parts((beta - alpha.re()) / beta, -alpha.im() / beta);
     scal(T::one().over(alpha - T::real(beta)), x);
     for _ in 0..raised {
-        beta = beta * least;
+        beta *= least;
     }
     (beta, tau)
 }

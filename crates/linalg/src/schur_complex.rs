@@ -129,10 +129,10 @@ where
             let mut sum = self.at(k - 1, k - 1).abs1() + self.at(k, k).abs1();
             if sum == R::default() {
                 if k >= low + 2 {
-                    sum = sum + self.at(k - 1, k - 2).re.abs();
+                    sum += self.at(k - 1, k - 2).re.abs();
                 }
                 if k + 1 < high {
-                    sum = sum + self.at(k + 1, k).re.abs();
+                    sum += self.at(k + 1, k).re.abs();
                 }
             }
             if below.re.abs() <= ulp * sum {
@@ -247,8 +247,8 @@ where
             let (x, y) = two_columns(a, n, k, k + 1);
             for (x, y) in x[rows.clone()].iter_mut().zip(&mut y[rows]) {
                 let sum = tau * *x + y.scale(t2);
-                *x = *x - sum;
-                *y = *y - sum * Scalar::conj(v);
+                *x -= sum;
+                *y -= sum * Scalar::conj(v);
             }
         };
         from_right(self.h, rows);

@@ -95,10 +95,10 @@ impl<R: Real> RealSchur<'_, R> {
             let mut sum = self.at(k - 1, k - 1).abs() + self.at(k, k).abs();
             if sum == R::default() {
                 if k >= low + 2 {
-                    sum = sum + self.at(k - 1, k - 2).abs();
+                    sum += self.at(k - 1, k - 2).abs();
                 }
                 if k + 1 < high {
-                    sum = sum + self.at(k + 1, k).abs();
+                    sum += self.at(k + 1, k).abs();
                 }
             }
             if below <= ulp * sum {
@@ -219,13 +219,13 @@ impl<R: Real> RealSchur<'_, R> {
             let x = &mut column[k..k + count];
             if count == 3 {
                 let sum = x[0] + v1 * x[1] + v2 * x[2];
-                x[0] = x[0] - sum * t1;
-                x[1] = x[1] - sum * t2;
-                x[2] = x[2] - sum * t3;
+                x[0] -= sum * t1;
+                x[1] -= sum * t2;
+                x[2] -= sum * t3;
             } else {
                 let sum = x[0] + v1 * x[1];
-                x[0] = x[0] - sum * t1;
-                x[1] = x[1] - sum * t2;
+                x[0] -= sum * t1;
+                x[1] -= sum * t2;
             }
         }
         let rows = columns.start..(k + 4).min(i + 1);
@@ -280,15 +280,15 @@ fn reflect_columns<R: Real>(
         let (y, z) = (&mut middle[rows.clone()], &mut right[rows]);
         for ((x, y), z) in x.iter_mut().zip(y).zip(z) {
             let sum = *x + v[0] * *y + v[1] * *z;
-            *x = *x - sum * t[0];
-            *y = *y - sum * t[1];
-            *z = *z - sum * t[2];
+            *x -= sum * t[0];
+            *y -= sum * t[1];
+            *z -= sum * t[2];
         }
     } else {
         for (x, y) in x.iter_mut().zip(&mut rest[rows]) {
             let sum = *x + v[0] * *y;
-            *x = *x - sum * t[0];
-            *y = *y - sum * t[1];
+            *x -= sum * t[0];
+            *y -= sum * t[1];
         }
     }
 }

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use crate::NOT_FINITE;
 use crate::bidiagonal::Bidiagonal;
 use crate::bidiagonal_qr::Sweeper;
-use crate::qr::{geqrf, ormqr};
+use crate::qr::{Reflectors, geqrf, ormqr};
 use crate::rotations::Rotations;
 use crate::run::Run;
 use crate::scalar::{Real, Scalar};
@@ -106,7 +106,8 @@ fn tall<T: Scalar>(
         left[j * m..j * m + n].copy_from_slice(&inner[j * n..(j + 1) * n]);
     }
     (n..columns).for_each(|j| left[j * m + j] = T::one());
-    ormqr(run, Side::Left, false, m, columns, &a, &tau, &mut left);
+    let q = Reflectors { packed: &a, tau: &tau };
+    ormqr(run, Side::Left, false, m, columns, q, &mut left);
     (left, right, info)
 }
 

@@ -185,7 +185,7 @@ fn from_above<T: Scalar>(
             rotations.push(i, c, -s);
         }
         rotations.settle(run);
-        d[l] = d[l] - p;
+        d[l] -= p;
         e[l] = g;
     }
     true
@@ -246,7 +246,7 @@ fn from_below<T: Scalar>(
             rotations.push(i, c, s);
         }
         rotations.settle(run);
-        d[l] = d[l] - p;
+        d[l] -= p;
         e[l - 1] = g;
     }
     true

@@ -186,7 +186,7 @@ fn perturb<T: Scalar>(by: T::Real, pivot: &mut T, row: &mut [T]) {
         if size < least {
             if size == T::Real::default() || max * least > size {
                 *pivot += T::real(by);
-                by = by * two;
+                by *= two;
             } else {
                 *pivot = pivot.scale(most);
                 row.iter_mut().for_each(|x| *x = x.scale(most));
@@ -194,7 +194,7 @@ fn perturb<T: Scalar>(by: T::Real, pivot: &mut T, row: &mut [T]) {
             }
         } else if max > size * most {
             *pivot += T::real(by);
-            by = by * two;
+            by *= two;
         } else {
             return;
         }

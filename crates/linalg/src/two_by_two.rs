@@ -192,10 +192,10 @@ pub(crate) fn standard<R: Real>(mut a: R, mut b: R, mut c: R, mut d: R) -> Stand
         if z >= R::of(8.0) * R::EPS {
             let z = p + (scale.sqrt() * z.sqrt()).copysign(p);
             a = d + z;
-            d = d - (max / z) * min;
+            d -= (max / z) * min;
             let length = c.hypot(z);
             (cos, sin) = (z / length, c / length);
-            b = b - c;
+            b -= c;
             c = zero;
         } else {
             let sum = b + c;

@@ -163,10 +163,10 @@ pub(crate) fn scaling<R: Real>(max: R) -> Option<R> {
     let (half, two) = (R::of(0.5), R::of(2.0));
     // At most as many steps as there are exponents; never beyond what is finite.
     while max * scale > R::of(1.0) {
-        scale = scale * half;
+        scale *= half;
     }
     while max * scale < half && scale < R::of(1.0) / R::SAFE_MIN {
-        scale = scale * two;
+        scale *= two;
     }
     Some(scale)
 }

@@ -15,7 +15,9 @@ each_type!(
 );
 
 mod check {
-    use helio_linalg::{Alone, Lapack, Real, Side, Solve, Transpose, Triangle, Tridiagonal};
+    use helio_linalg::{
+        Alone, Lapack, Real, Reflectors, Side, Solve, Transpose, Triangle, Tridiagonal,
+    };
 
     use super::common::{Matrix, ORDERS, SHAPES, random};
 
@@ -103,17 +105,18 @@ mod check {
         for &(m, n) in SHAPES {
             let (packed, tau) = reflectors(&Matrix::<T>::random(&mut random, m, n.min(m)));
             let q = q_of(&packed, &tau, m);
+            let reflectors = Reflectors { packed: &packed.data, tau: &tau };
             for is_adjoint in [false, true] {
                 let op = if is_adjoint { q.adjoint() } else { q.clone() };
                 let c = Matrix::<T>::random(&mut random, m, 5);
                 let mut product = c.clone();
                 let data = &mut product.data;
-                T::ormqr(&Alone, Side::Left, is_adjoint, m, 5, &packed.data, &tau, data);
+                T::ormqr(&Alone, Side::Left, is_adjoint, m, 5, reflectors, data);
                 product.check(&op.times(&c), 8.0);
                 let c = Matrix::<T>::random(&mut random, 5, m);
                 let mut product = c.clone();
                 let data = &mut product.data;
-                T::ormqr(&Alone, Side::Right, is_adjoint, 5, m, &packed.data, &tau, data);
+                T::ormqr(&Alone, Side::Right, is_adjoint, 5, m, reflectors, data);
                 product.check(&c.times(&op), 8.0);
             }
         }

@@ -205,14 +205,20 @@ mod check {
         }
     }
 
-    fn eig<T: Lapack>(a: &Matrix<T>) -> (Vec<Complex<T::Real>>, [Vec<Complex<T::Real>>; 2], i32) {
+    struct Spectrum<R> {
+        values: Vec<Complex<R>>,
+        left: Vec<Complex<R>>,
+        right: Vec<Complex<R>>,
+        info: i32,
+    }
+
+    fn eig<T: Lapack>(a: &Matrix<T>) -> Spectrum<T::Real> {
         let n = a.rows;
         let mut values = vec![Complex::default(); n];
-        let mut vectors = [(); 2].map(|()| vec![Complex::default(); n * n]);
-        let [left, right] = &mut vectors;
-        let out = Eig { values: &mut values, left: Some(left), right: Some(right) };
+        let [mut left, mut right] = [(); 2].map(|()| vec![Complex::default(); n * n]);
+        let out = Eig { values: &mut values, left: Some(&mut left), right: Some(&mut right) };
         let info = T::geev(&Alone, n, &a.data, out);
-        (values, vectors, info)
+        Spectrum { values, left, right, info }
     }
 
     fn to_complex<T: Lapack>(a: &Matrix<T>) -> Matrix<Complex<f64>> {
@@ -228,14 +234,14 @@ mod check {
     /// Checks `A v = λ v` and `uᴴ A = λ uᴴ` to some times the rounding error of the type.
     fn check_eigen<T: Lapack>(a: &Matrix<T>, factor: f64) {
         let n = a.rows;
-        let (values, vectors, info) = eig(a);
+        let Spectrum { values, left, right, info } = eig(a);
         assert_eq!(info, 0);
         let wide = |v: &Vec<Complex<T::Real>>| Matrix {
             rows: n,
             columns: n,
             data: v.iter().map(|x| Complex::new(f(x.re), f(x.im))).collect(),
         };
-        let [left, right] = [wide(&vectors[0]), wide(&vectors[1])];
+        let [left, right] = [wide(&left), wide(&right)];
         let of = to_complex(a);
         let bound = factor * f(T::Real::EPS_) * n as f64 * of.size();
         let scaled = |v: &Matrix<Complex<f64>>, is_left: bool| {
@@ -319,9 +325,9 @@ mod check {
             let mut v = a.clone();
             T::heevd(&Alone, Vectors::Wanted, Triangle::Lower, 3, &mut v.data, &mut values);
             assert!(values.iter().all(|x| x.is_nan()) && v.data.iter().all(is_nan));
-            let (values, vectors, info) = eig(&a);
+            let Spectrum { values, left, right, info } = eig(&a);
             assert_eq!(info, -4);
-            assert!(values.iter().chain(vectors.iter().flatten()).all(|x| x.re.is_nan()));
+            assert!(values.iter().chain(&left).chain(&right).all(|x| x.re.is_nan()));
             let mut values = vec![Complex::default(); 3];
             let mut t = a.clone();
             let out = Schur { values: &mut values, vectors: None };
@@ -330,7 +336,7 @@ mod check {
             let mut pivots = [0; 3];
             T::getrf(&Alone, 3, 3, &mut a.data.clone(), &mut pivots);
             assert!(pivots.iter().all(|p| (1..=3).contains(p)));
-            T::geqrf(&Alone, 3, 3, &mut a.data.clone(), &mut vec![T::zero(); 3]);
+            T::geqrf(&Alone, 3, 3, &mut a.data.clone(), &mut [T::zero(); 3]);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use helio_eval::Call;
 use helio_ir::{Error, Result};
-use helio_linalg::{Side, Triangle};
+use helio_linalg::{Reflectors, Side, Triangle};
 
 use super::Element;
 use super::arguments::{Batch, letter, operations, square};
@@ -133,7 +133,7 @@ pub(super) fn ormqr<T: Element>(call: &mut Call<'_>) -> Result<()> {
     let mut c = batch.operand::<T>(call, 2, &dims)?;
     let problems = batch.split(&mut a).zip(batch.split(&mut tau)).zip(batch.split(&mut c));
     batch.each(call, operations(&[4, m, n, k]), problems, |run, ((a, tau), c)| {
-        T::ormqr(run, side, is_adjoint, m, n, a, tau, c);
+        T::ormqr(run, side, is_adjoint, m, n, Reflectors { packed: a, tau }, c);
     })?;
     batch.write(call, 0, &dims, &c)
 }
