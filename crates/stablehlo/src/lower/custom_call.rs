@@ -23,7 +23,9 @@ impl<'m> Body<'_, 'm> {
             return self.shape_assertion(site);
         }
         if let Some(name) = target.strip_prefix("mhlo.") {
-            let op = self.cx.elementwise.get(format!("chlo.{name}").as_str()).cloned();
+            // The one operation that was called like this before StableHLO had it.
+            let dialect = if name == "tan" { "stablehlo" } else { "chlo" };
+            let op = self.cx.elementwise.get(format!("{dialect}.{name}").as_str()).cloned();
             if let Some(op) = op {
                 attrs.get("backend_config");
                 attrs.get("version");

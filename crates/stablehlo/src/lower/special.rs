@@ -250,9 +250,9 @@ impl Body<'_, '_> {
         let eight = self.like(x, 8.0)?;
         let inside = self.compare(Direction::Le, magnitude, eight)?;
         let result = self.select(inside, inner, outer)?;
-        let negated = self.unary(UnaryOp::Negate, result)?;
-        let negative = self.below(x, 0.0)?;
-        self.select(negative, negated, result)
+        // An odd function, also at -0.
+        let sign = self.unary(UnaryOp::Sign, x)?;
+        self.mul(sign, result)
     }
 
     /// The Hurwitz zeta function: the sum of `(q + k)^-s` for all k.
@@ -291,23 +291,25 @@ impl Body<'_, '_> {
         self.zeta_domain(s, q, sum)
     }
 
-    /// Where the sum is not the function: at its pole, and where it has no real value.
+    /// Where the sum is not the function: at its poles, and where it has no real value. At a pole of
+    /// `q`, an even power has infinity on both sides, others differ by the side.
     fn zeta_domain(&mut self, s: InstrId, q: InstrId, sum: InstrId) -> Result<InstrId> {
         let nan = self.like(s, f64::NAN)?;
         let infinity = self.like(s, f64::INFINITY)?;
-        let zero = self.like(q, 0.0)?;
+        let (zero, one, two) = (self.like(s, 0.0)?, self.like(s, 1.0)?, self.like(s, 2.0)?);
         let low = self.compare(Direction::Le, q, zero)?;
         let (whole_q, whole_s) = (self.unary(UnaryOp::Floor, q)?, self.unary(UnaryOp::Floor, s)?);
         let is_whole = self.compare(Direction::Eq, q, whole_q)?;
         let at_pole = self.binary(BinaryOp::And, low, is_whole)?;
+        let odd = self.binary(BinaryOp::Remainder, s, two)?;
+        let is_even = self.compare(Direction::Eq, odd, zero)?;
+        let pole = self.select(is_even, infinity, nan)?;
         let part = self.compare(Direction::Ne, s, whole_s)?;
-        let negative = self.below(q, 0.0)?;
-        let not_real = self.binary(BinaryOp::And, negative, part)?;
-        let sum = self.select(at_pole, infinity, sum)?;
-        let sum = self.select(not_real, nan, sum)?;
+        let not_real = self.binary(BinaryOp::And, low, part)?;
         let below = self.below(s, 1.0)?;
-        let sum = self.select(below, nan, sum)?;
-        let one = self.like(s, 1.0)?;
+        let undefined = self.binary(BinaryOp::Or, not_real, below)?;
+        let sum = self.select(undefined, nan, sum)?;
+        let sum = self.select(at_pole, pole, sum)?;
         let at_one = self.compare(Direction::Eq, s, one)?;
         self.select(at_one, infinity, sum)
     }

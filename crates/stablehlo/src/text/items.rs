@@ -49,6 +49,9 @@ impl Parser<'_> {
             (_, "dim") => integer(self, "dimension"),
             (_, "low" | "high") => integers(self, &format!("edge_padding_{key}")),
             (_, "interior") => integers(self, "interior_padding"),
+            ("einsum" | "unary_einsum", "config") => {
+                Ok(vec![("einsum_config".to_owned(), self.untyped()?)])
+            }
             ("fft", "length") => integers(self, "fft_length"),
             ("fft", "type") => self.word_item("fft_type", "fft_type"),
             (_, "distribution") => self.word_item("rng_distribution", "rng_distribution"),

@@ -233,3 +233,42 @@ func.func @complex_numbers_as_truth_values() {
   check.expect_eq_const %0, dense<[false, true, true, false]> : tensor<4xi1>
   func.return
 }
+
+// -----
+
+// XLA:CPU gives these values.
+func.func @poles_and_zeros_of_special_functions() {
+  %s = stablehlo.constant dense<[2.0, 3.0, 1.5, 0.0, 1.0, 2.5]> : tensor<6xf64>
+  %q = stablehlo.constant dense<[-1.0, -1.0, 0.0, 0.0, 0.0, -0.5]> : tensor<6xf64>
+  %zeta = chlo.zeta %s, %q : tensor<6xf64>, tensor<6xf64> -> tensor<6xf64>
+  %zeta_expected = stablehlo.constant dense<[0x7FF0000000000000, 0x7FF8000000000000, 0x7FF8000000000000, 0x7FF0000000000000, 0x7FF0000000000000, 0x7FF8000000000000]> : tensor<6xf64>
+  check.expect_close %zeta, %zeta_expected, max_ulp_difference = 0 : tensor<6xf64>, tensor<6xf64>
+  %zero = stablehlo.constant dense<[-0.0, 0.0]> : tensor<2xf32>
+  %one = stablehlo.constant dense<1.0> : tensor<2xf32>
+  %bessel_i1e = chlo.bessel_i1e %zero : tensor<2xf32> -> tensor<2xf32>
+  %inverse = stablehlo.divide %one, %bessel_i1e : tensor<2xf32>
+  check.expect_eq_const %inverse, dense<[0xFF800000, 0x7F800000]> : tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @einsum_has_a_short_form() {
+  %x = stablehlo.constant dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>
+  %y = stablehlo.constant dense<[[1.0, 0.0, 2.0], [0.0, 1.0, 1.0]]> : tensor<2x3xf32>
+  %0 = stablehlo.einsum %x, %y, config = "ab,bc->ca" : (tensor<2x2xf32>, tensor<2x3xf32>) -> tensor<3x2xf32>
+  check.expect_eq_const %0, dense<[[1.0, 3.0], [2.0, 4.0], [4.0, 10.0]]> : tensor<3x2xf32>
+  %1 = stablehlo.unary_einsum %y, config = "bc->c" : (tensor<2x3xf32>) -> tensor<3xf32>
+  check.expect_eq_const %1, dense<[1.0, 1.0, 3.0]> : tensor<3xf32>
+  func.return
+}
+
+// -----
+
+func.func @tangents_of_older_programs() {
+  %x = stablehlo.constant dense<[0.0, 0.5]> : tensor<2xf32>
+  %0 = stablehlo.custom_call @mhlo.tan(%x) {mhlo.attributes = {}, mhlo.version = 1 : i64} : (tensor<2xf32>) -> tensor<2xf32>
+  %1 = stablehlo.tan %x : tensor<2xf32>
+  check.expect_eq %0, %1 : tensor<2xf32>
+  func.return
+}
