@@ -320,7 +320,7 @@ impl<'m> Domain<'m> {
         if graph.affine_info(&at).1 > 0 {
             return Err(Stop::unsupported("a place that depends on a reduction"));
         }
-        let ty = shape.element();
+        let ty = self.graph.held_as(shape.element());
         self.outputs.push(Output { leaf, at, node, ty, every_point, updates });
         Ok(())
     }

@@ -3,8 +3,9 @@
 //! Each value stands for an instruction at an index: movement operations vanish into the index
 //! expressions of the loads behind them. Operands of a value precede it in [`Graph::nodes`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use helio_ir::ops::Yield;
 use helio_ir::{CompId, Computation, ElementType, InstrId, Literal, Module, Op, Shape};
 
 use super::affine::{Affine, Dim, DimBounds, SymbolId};
@@ -131,6 +132,8 @@ pub(super) struct Graph<'m> {
     frames: Vec<CallFrame>,
     /// The first leaf of each parameter.
     leaves: Vec<usize>,
+    /// Whether `f16` is held as its bits: a lane that holds the number makes every NaN a quiet one.
+    holds_f16_bits: bool,
     known: HashMap<Key, NodeId>,
     literals: HashMap<(u128, ElementType), NodeId>,
     depth: usize,
@@ -162,6 +165,8 @@ impl<'m> Graph<'m> {
             folded,
             frames: vec![CallFrame { computation, args: None }],
             leaves,
+            holds_f16_bits: target.holds(ElementType::U16)
+                && moves_alone(module, computation, ElementType::F16),
             known: HashMap::new(),
             literals: HashMap::new(),
             depth: 0,
@@ -213,10 +218,16 @@ impl<'m> Graph<'m> {
         if !self.target.holds(ty) {
             return Err(Stop::unsupported(format!("values of {ty}")));
         }
+        let ty = self.held_as(ty);
         let (dims, level) = self.dependencies(&node);
         self.nodes.push(node);
         self.infos.push(Info { ty, dims, level });
         Ok(NodeId::new(self.nodes.len() - 1))
+    }
+
+    /// The type as which kernels have values of a type.
+    pub fn held_as(&self, ty: ElementType) -> ElementType {
+        if ty == ElementType::F16 && self.holds_f16_bits { ElementType::U16 } else { ty }
     }
 
     /// The loops that a value depends on, and its level.
@@ -576,6 +587,38 @@ impl<'m> Graph<'m> {
         self.literals.insert((bits, ty), node);
         Ok(node)
     }
+}
+
+/// Whether a computation, with those that it calls, computes nothing of elements of a type, or from
+/// them, but where they go.
+fn moves_alone(module: &Module, id: CompId, ty: ElementType) -> bool {
+    fn is_of(shape: &Shape, ty: ElementType) -> bool {
+        match shape {
+            Shape::Array(array) => array.element() == ty,
+            Shape::Tuple(elements) => elements.iter().any(|element| is_of(element, ty)),
+            Shape::Token | Shape::Opaque => false,
+        }
+    }
+    let moves = |op: &Op| match op {
+        Op::Select(_) | Op::DynamicSlice(_) | Op::DynamicUpdateSlice(_) | Op::Gather(_) => true,
+        op => match op.gives() {
+            Yield::Moved | Yield::Same | Yield::Passed | Yield::Recast => op.callees().is_empty(),
+            _ => false,
+        },
+    };
+    let (mut pending, mut seen) = (vec![id], HashSet::from([id]));
+    while let Some(id) = pending.pop() {
+        let computation = module.computation(id);
+        for instr in computation.instrs() {
+            let mut operands = instr.operands.iter().map(|&id| &computation.instr(id).shape);
+            let is_about = is_of(&instr.shape, ty) || operands.any(|shape| is_of(shape, ty));
+            if is_about && !moves(&instr.op) {
+                return false;
+            }
+            pending.extend(instr.op.callees().into_iter().filter(|&callee| seen.insert(callee)));
+        }
+    }
+    true
 }
 
 /// The bits of every element, if all elements are the same.
