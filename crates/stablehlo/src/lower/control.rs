@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use helio_ir::ops::{AfterAll, Call, Conditional, OptimizationBarrier, While};
-use helio_ir::{CompId, Error, InstrId, Op, Result, Shape};
+use helio_ir::{CompId, Error, InstrId, Op, Result, Shape, UnaryOp};
 
 use super::body::Body;
 use super::checks::visit;
@@ -90,16 +90,31 @@ impl<'m> Body<'_, 'm> {
         results
     }
 
-    /// What the decomposition of a composite gives.
+    /// What a composite stands for: an operation of HLO's, or what its decomposition gives.
     fn composite(&mut self, site: &Site<'_, 'm>) -> Result<Vec<InstrId>> {
         let attrs = site.attrs;
-        for name in ["name", "composite_attributes", "version"] {
+        let name = attrs.string("name")?.unwrap_or_default();
+        for name in ["composite_attributes", "version"] {
             attrs.get(name);
         }
-        match site.op.regions.first() {
-            None => self.call(attrs.symbol("decomposition")?, &site.operands),
-            Some(_) => Err(Error::unimplemented("a composite with regions")),
+        if !site.op.regions.is_empty() {
+            return Err(Error::unimplemented("a composite with regions"));
         }
+        let decomposition = attrs.symbol("decomposition")?;
+        match self.function_of_chlo(name, &site.operands)? {
+            Some(op) => Ok(vec![self.push(op, &site.operands)?]),
+            None => self.call(decomposition, &site.operands),
+        }
+    }
+
+    /// The operation of HLO's for a function of CHLO's, if it is native for these operands. Decompositions
+    /// are good to fewer digits: that of `cosh x` rounds `x - ln 2` before it is an exponent.
+    fn function_of_chlo(&self, name: &str, operands: &[InstrId]) -> Result<Option<Op>> {
+        let op = self.cx.elementwise.get(name).filter(|_| name.starts_with("chlo."));
+        let (Some(Op::Unary(op)), [x]) = (op, operands) else { return Ok(None) };
+        let element = self.element(*x)?;
+        let is_native = !element.is_complex() || matches!(op, UnaryOp::Cosh | UnaryOp::Sinh);
+        Ok((is_native && op.accepts().includes(element)).then_some(Op::Unary(*op)))
     }
 
     fn while_loop(&mut self, site: &Site<'_, 'm>) -> Result<Vec<InstrId>> {

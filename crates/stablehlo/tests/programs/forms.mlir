@@ -232,6 +232,33 @@ func.func @complex_numbers_as_truth_values() {
   %0 = stablehlo.convert %x : (tensor<4xcomplex<f32>>) -> tensor<4xi1>
   check.expect_eq_const %0, dense<[false, true, true, false]> : tensor<4xi1>
   func.return
+
+// -----
+
+
+// The decomposition is good to five digits at the first two.
+func.func @composite_of_a_function_of_chlo() {
+  %x = stablehlo.constant dense<[50.25, -60.5, 0.001, 11.0]> : tensor<4xf32>
+  %0 = stablehlo.composite "chlo.cosh" %x {decomposition = @chlo.cosh.impl, version = 1 : i32} : (tensor<4xf32>) -> tensor<4xf32>
+  check.expect_eq_const %0, dense<[3.3286467948615293e+21, 9.414258944529522e+25, 1.0000004768371582, 29937.0703125]> : tensor<4xf32>
+  // What has another name is decomposed, whatever its function is called.
+  %1 = stablehlo.composite "my.cosh" %x {decomposition = @doubled} : (tensor<4xf32>) -> tensor<4xf32>
+  check.expect_eq_const %1, dense<[100.5, -121.0, 0.002, 22.0]> : tensor<4xf32>
+  func.return
+}
+func.func private @chlo.cosh.impl(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %half = stablehlo.constant dense<0.5> : tensor<4xf32>
+  %log = stablehlo.log %half : tensor<4xf32>
+  %0 = stablehlo.add %x, %log : tensor<4xf32>
+  %1 = stablehlo.exponential %0 : tensor<4xf32>
+  %2 = stablehlo.subtract %log, %x : tensor<4xf32>
+  %3 = stablehlo.exponential %2 : tensor<4xf32>
+  %4 = stablehlo.add %1, %3 : tensor<4xf32>
+  return %4 : tensor<4xf32>
+}
+func.func private @doubled(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.add %x, %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
 }
 
 // -----
