@@ -243,6 +243,9 @@ pub(crate) fn expm1(z: C128) -> C128 {
     if y == 0.0 {
         return c(libm::expm1(x), y);
     }
+    if x.is_infinite() && !y.is_finite() {
+        return c(f64::NAN, f64::NAN);
+    }
     let whole = exp(z);
     if x.abs() > 1.0 || !y.is_finite() {
         return c(whole.re - 1.0, whole.im);
@@ -297,7 +300,8 @@ pub(crate) fn cosh(z: C128) -> C128 {
         return c(re, if x.is_nan() && y == 0.0 { y } else { zero });
     }
     if x.is_infinite() && !y.is_finite() {
-        return c(f64::INFINITY, f64::NAN);
+        // Annex G leaves the sign of the infinity open where y is infinite.
+        return c(if y.is_nan() { f64::INFINITY } else { f64::NAN }, f64::NAN);
     }
     if x.abs() > 40.0 {
         let (re, im) = (libm::cos(y) / 2.0, libm::sin(y) / 2.0);
@@ -315,8 +319,11 @@ pub(crate) fn tanh(z: C128) -> C128 {
     if x == 0.0 && y.is_finite() {
         return c(x, libm::tan(y));
     }
+    if x.is_finite() && !y.is_finite() {
+        return c(f64::NAN, f64::NAN);
+    }
     if x.abs() > 40.0 {
-        // The denominator is e^2|x| / 4.
+        // The denominator is e^2|x| / 4; at infinity, sines of infinity are taken for zero.
         let sine = if y.is_finite() { libm::sin(y) * libm::cos(y) } else { 0f64.copysign(y) };
         return c(1f64.copysign(x), 4.0 * sine * libm::exp(-2.0 * x.abs()));
     }

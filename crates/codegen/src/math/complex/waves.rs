@@ -74,7 +74,10 @@ pub(crate) fn cosh(b: &mut Builder, z: ComplexParts) -> ComplexParts {
     let far = is_far(c, x);
     let (re, im) = (c.select(far, far_re, re), c.select(far, far_im, im));
     let (lost, nan, infinity) = (is_lost(c, z), c.k(f64::NAN), c.k(f64::INFINITY));
-    let (re, im) = (c.select(lost, infinity, re), c.select(lost, nan, im));
+    // Annex G leaves the sign of the infinity open where y is infinite.
+    let unordered = c.cmp(Cmp::Ne, y, y);
+    let lost_re = c.select(unordered, infinity, nan);
+    let (re, im) = (c.select(lost, lost_re, re), c.select(lost, nan, im));
     // On the axes, the product of the two signs is the sign of the imaginary part.
     let (x_zero, y_zero) = (c.cmp_k(Cmp::Eq, x, 0.0), c.cmp_k(Cmp::Eq, y, 0.0));
     let on_axis = c.b.mask_op(MaskOp::Or, x_zero, y_zero);
@@ -92,19 +95,21 @@ pub(crate) fn tanh(b: &mut Builder, z: ComplexParts) -> ComplexParts {
     let product = c.mul(w.sinh, w.cosh);
     let wave = c.mul(w.sin, w.cos);
     let (re, im) = (c.div(product, norm), c.div(wave, norm));
-    // Far away the denominator is e^2|x| / 4; sines of infinity are taken for zero.
+    // Far away the denominator is e^2|x| / 4; at infinity, sines of infinity are taken for zero.
     let (one, x_sign, y_sign) = (c.k(1.0), c.sign(x), c.sign(y));
     let far_re = c.or_sign(one, x_sign);
     let x_abs = c.abs(x);
     let minus_twice = c.mul_k(x_abs, -2.0);
     let shrunk = exp::exp(c.b, minus_twice);
-    let y_abs = c.abs(y);
-    let finite = c.cmp_k(Cmp::Lt, y_abs, f64::INFINITY);
-    let wave = c.select(finite, wave, y_sign);
+    let lost = is_lost(c, z);
+    let wave = c.select(lost, y_sign, wave);
     let wave = c.mul_k(wave, 4.0);
     let far_im = c.mul(wave, shrunk);
     let far = is_far(c, x);
     let (re, im) = (c.select(far, far_re, re), c.select(far, far_im, im));
+    // The sine is NaN where y is not finite.
+    let (unordered, nan) = (c.cmp(Cmp::Ne, wave, wave), c.k(f64::NAN));
+    let re = c.select(unordered, nan, re);
     let y_zero = c.cmp_k(Cmp::Eq, y, 0.0);
     (re, c.select(y_zero, y, im))
 }
@@ -151,7 +156,9 @@ pub(crate) fn expm1(b: &mut Builder, z: ComplexParts) -> ComplexParts {
     let small = c.cmp_k(Cmp::Le, x_abs, 1.0);
     let finite = c.cmp_k(Cmp::Lt, y_abs, f64::INFINITY);
     let is_near = c.both(small, finite);
-    (c.select(is_near, near, far), im)
+    let re = c.select(is_near, near, far);
+    let (lost, nan) = (is_lost(c, z), c.k(f64::NAN));
+    (c.select(lost, nan, re), c.select(lost, nan, im))
 }
 
 /// `ln(1 + z)`. Near zero the real part is half of the logarithm of `1 + (2x + x² + y²)`, where terms
