@@ -89,3 +89,5 @@ def test_errors_are_pythons():
         jax.jit(call)(jnp.ones(3)).block_until_ready()
     with pytest.raises(jax.errors.JaxRuntimeError, match="No such compile option"):
         jax.jit(lambda x: x, compiler_options={"nobody_knows_it": True})(1.0)
+    with pytest.raises(jax.errors.JaxRuntimeError, match="'maybe' is not a valid bool value"):
+        jax.jit(lambda x: x, compiler_options={"xla_embed_ir_in_executable": "maybe"})(1.0)

@@ -34,7 +34,23 @@ struct BuildOptions {
 
 /// `xla.OptionOverrideProto`
 #[derive(Clone, PartialEq, Message)]
-struct Override {}
+struct Override {
+    #[prost(oneof = "OverrideValue", tags = "1, 2, 3, 4")]
+    value: Option<OverrideValue>,
+}
+
+/// The value of an `xla.OptionOverrideProto`.
+#[derive(Clone, PartialEq, prost::Oneof)]
+enum OverrideValue {
+    #[prost(string, tag = "1")]
+    Text(String),
+    #[prost(bool, tag = "2")]
+    Bool(bool),
+    #[prost(int64, tag = "3")]
+    Integer(i64),
+    #[prost(double, tag = "4")]
+    Float(f64),
+}
 
 /// `xla.DeviceAssignmentProto`
 #[derive(Clone, PartialEq, Message)]
@@ -57,18 +73,35 @@ struct ComputationDevices {
 /// Options of XLA's compiler that frameworks pass and that change nothing here.
 const IGNORED_PREFIXES: &[&str] = &["xla_"];
 
+/// Those among them that users of XLA:CPU pass and that are either `true` or `false`.
+const BOOLEANS: &[&str] = &[
+    "xla_allow_excess_precision",
+    "xla_cpu_enable_fast_math",
+    "xla_cpu_enable_fast_min_max",
+    "xla_cpu_fast_math_honor_division",
+    "xla_cpu_fast_math_honor_functions",
+    "xla_cpu_fast_math_honor_infs",
+    "xla_cpu_fast_math_honor_nans",
+    "xla_cpu_multi_thread_eigen",
+    "xla_cpu_strict_dot_conv_math",
+    "xla_dump_hlo_as_dot",
+    "xla_dump_hlo_as_html",
+    "xla_dump_hlo_as_proto",
+    "xla_dump_hlo_as_text",
+    "xla_dump_hlo_as_url",
+    "xla_dump_hlo_snapshots",
+    "xla_embed_ir_in_executable",
+    "xla_llvm_disable_expensive_passes",
+];
+
 impl CompileOptions {
     /// Reads the options. Errors: bytes that are no such message; compiler options that are not known.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self> {
         let options = Self::decode(bytes).map_err(|e| {
             Error::invalid(format!("the compile options are no xla.CompileOptionsProto: {e}"))
         })?;
-        let is_known =
-            |name: &&String| IGNORED_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
-        match options.overrides.keys().find(|name| !is_known(name)) {
-            None => Ok(options),
-            Some(name) => Err(Error::invalid(format!("No such compile option: '{name}'"))),
-        }
+        options.overrides.iter().try_for_each(|(name, value)| value.check(name))?;
+        Ok(options)
     }
 
     /// Whether the program may run on any device.
@@ -89,6 +122,25 @@ impl CompileOptions {
                 DeviceAssignment::new(1, 1, vec![device])
             }
             _ => DeviceAssignment::iota(replicas, partitions),
+        }
+    }
+}
+
+impl Override {
+    /// Errors: an option that is not known; text for a boolean one other than `true` and `false`.
+    fn check(&self, name: &str) -> Result<()> {
+        if !IGNORED_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
+            return Err(Error::invalid(format!("No such compile option: '{name}'")));
+        }
+        match &self.value {
+            Some(OverrideValue::Text(text))
+                if BOOLEANS.contains(&name) && !matches!(text.as_str(), "true" | "false") =>
+            {
+                Err(Error::invalid(format!(
+                    "While setting option {name}, '{text}' is not a valid bool value."
+                )))
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -156,13 +208,24 @@ mod tests {
     }
 
     #[test]
-    fn unknown_compiler_options_are_named() {
-        let with = |name: &str| CompileOptions {
-            overrides: [(name.to_owned(), Override {})].into(),
-            ..Default::default()
+    fn wrong_compiler_options_are_named() {
+        let read = |name: &str, text: &str| {
+            let value = Override { value: Some(OverrideValue::Text(text.to_owned())) };
+            let overrides = [(name.to_owned(), value)].into();
+            let options = CompileOptions { overrides, ..Default::default() };
+            let read = CompileOptions::read(&options.encode_to_vec());
+            read.map(drop).map_err(|error| error.detail().to_owned())
         };
-        let error = CompileOptions::read(&with("invalid_key").encode_to_vec()).unwrap_err();
-        assert_eq!(error.detail(), "No such compile option: 'invalid_key'");
-        assert!(CompileOptions::read(&with("xla_dump_to").encode_to_vec()).is_ok());
+        assert_eq!(
+            read("invalid_key", "1"),
+            Err("No such compile option: 'invalid_key'".to_owned())
+        );
+        assert_eq!(
+            read("xla_embed_ir_in_executable", "maybe"),
+            Err("While setting option xla_embed_ir_in_executable, 'maybe' is not a valid bool value."
+                .to_owned())
+        );
+        assert_eq!(read("xla_embed_ir_in_executable", "true"), Ok(()));
+        assert_eq!(read("xla_dump_to", "maybe"), Ok(()));
     }
 }
