@@ -1,6 +1,6 @@
 //! From modules to messages of `xla.HloModuleProto`.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use helio_ir::ops::ApiVersion;
 use helio_ir::text::attrs::AttrWriter;
@@ -40,14 +40,45 @@ pub fn write_message(module: &Module) -> Result<HloModuleProto> {
     // XLA numbers the instructions of a module through.
     let mut first = 0;
     let fused = fused(module);
+    let mut names = Names::default();
     for id in module.ids() {
         let computation = module.computation(id);
         let mut written = write_computation(module, id, first)?;
+        for instr in &mut written.instructions {
+            names.make_unique(&mut instr.name);
+        }
         written.is_fusion_computation = fused.contains(&id);
         proto.computations.push(written);
         first += computation.instrs().len() as i64;
     }
     Ok(proto)
+}
+
+/// The names that instructions have been given: in messages, no two instructions of a module have the
+/// same one.
+#[derive(Default)]
+struct Names {
+    /// For each name, how many more instructions would have had it.
+    taken: HashMap<String, usize>,
+}
+
+impl Names {
+    /// Gives a name that is taken a number.
+    fn make_unique(&mut self, name: &mut String) {
+        let Some(mut count) = self.taken.get(name).copied() else {
+            self.taken.insert(name.clone(), 0);
+            return;
+        };
+        let free = loop {
+            count += 1;
+            let candidate = format!("{name}.{count}");
+            if !self.taken.contains_key(&candidate) {
+                break candidate;
+            }
+        };
+        self.taken.insert(std::mem::replace(name, free.clone()), count);
+        self.taken.insert(free, 0);
+    }
 }
 
 /// XLA takes 0 for no number.

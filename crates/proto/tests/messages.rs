@@ -20,14 +20,18 @@ fn bytes(path: &Path) -> Vec<u8> {
     std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// The module's text without layouts, which messages always state and texts need not.
+/// The module's text without layouts, which messages always state and texts need not, and with numbers
+/// for the names of instructions, of which no two in a message are alike.
 fn plain(mut module: Module) -> String {
     module.config = Default::default();
     let ids: Vec<_> = module.ids().collect();
+    let mut number = 0;
     for id in ids {
         let computation = module.computation_mut(id);
         for id in computation.ids().collect::<Vec<_>>() {
             let instr = computation.instr_mut(id);
+            instr.name = format!("i{number}");
+            number += 1;
             instr.shape = instr.shape.without_layout();
             if let Op::Outfeed(op) = &mut instr.op {
                 op.shape = op.shape.without_layout();
@@ -78,6 +82,21 @@ fn how_many_run_is_read_back() {
     message.device_assignment =
         Some(DeviceAssignmentProto { replica_count: -1, ..Default::default() });
     assert_eq!(read(&message.encode_to_vec()).expect_err("negative").code(), Code::InvalidArgument);
+}
+
+#[test]
+fn no_two_instructions_have_one_name() {
+    let text = "sum {\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT r = f32[] add(x, y)\n}\n\
+                most {\n  x = f32[] parameter(0)\n  x.1 = f32[] parameter(1)\n  ROOT r = f32[] maximum(x, x.1)\n}\n\
+                ENTRY main {\n  x = f32[4] parameter(0)\n  y = f32[] constant(0)\n  \
+                s = f32[] reduce(x, y), dimensions={0}, to_apply=sum\n  \
+                ROOT r = f32[] reduce(x, s), dimensions={0}, to_apply=most\n}\n";
+    let module = parse(text).expect("a module");
+    let again = read(&write(&module).expect("a message")).expect("a module");
+    let instrs = again.computations().iter().flat_map(|computation| computation.instrs());
+    let names: Vec<&str> = instrs.map(|instr| instr.name.as_str()).collect();
+    assert_eq!(names, ["x", "y", "r", "x.1", "x.1.1", "r.1", "x.2", "y.1", "s", "r.2"]);
+    verify(again).expect("a program");
 }
 
 fn sorted(text: &str) -> String {

@@ -232,9 +232,9 @@ func.func @complex_numbers_as_truth_values() {
   %0 = stablehlo.convert %x : (tensor<4xcomplex<f32>>) -> tensor<4xi1>
   check.expect_eq_const %0, dense<[false, true, true, false]> : tensor<4xi1>
   func.return
+}
 
 // -----
-
 
 // The decomposition is good to five digits at the first two.
 func.func @composite_of_a_function_of_chlo() {
