@@ -3,11 +3,11 @@
 //! A mesh is an array of devices whose axes have names; a sharding says along which axes, major
 //! first, each dimension of a value is cut up. HLO numbers devices in the order of tiles instead, so
 //! the mesh is transposed: the axes of the dimensions come first, then those along which every
-//! device has the same tile.
+//! device has the same tile, then those along which devices have its summands.
 
 use std::collections::HashMap;
 
-use helio_ir::sharding::{Devices, Placement, Subgroups, Tiles};
+use helio_ir::sharding::{Devices, Placement, SubgroupKind, Subgroups, Tiles};
 use helio_ir::text::attrs::Scan;
 use helio_ir::{Error, Result, Sharding};
 
@@ -72,18 +72,23 @@ impl Meshes {
         };
         scan.expect(",")?;
         let dims = scan.list('[', ']', |scan| dimension(scan, mesh))?;
-        // Axes over which values are whole need no word; those over which they are still to be added
-        // up have none in HLO that a program here may rely on.
+        // Axes along which values are whole need no word.
+        let mut summed = Vec::new();
         while scan.eat(",") {
             let what = scan.word()?;
             scan.expect("=")?;
             let axes = scan.list('{', '}', |scan| axis(scan, mesh))?;
-            if what != "replicated" && !axes.is_empty() {
-                return Err(Error::unimplemented(format!("a sharding with axes that are {what}")));
+            match what {
+                "replicated" => {}
+                "unreduced" => summed = axes,
+                _ => {
+                    let detail = format!("a sharding with axes that are {what}");
+                    return Err(Error::unimplemented(detail));
+                }
             }
         }
         scan.end()?;
-        mesh.tiled(&dims)
+        mesh.tiled(&dims, &summed)
     }
 }
 
@@ -179,13 +184,14 @@ impl Mesh {
         Ok(Mesh { axes, devices })
     }
 
-    /// The sharding of a value whose dimensions are cut up along these axes.
-    fn tiled(&self, dims: &[Vec<Part>]) -> Result<Sharding> {
+    /// The sharding of a value whose dimensions are cut up along these axes, and that has yet to be added
+    /// up along others.
+    fn tiled(&self, dims: &[Vec<Part>], summed: &[Part]) -> Result<Sharding> {
         // A mesh without axes is one device.
         if let (true, [device]) = (self.axes.is_empty(), &self.devices[..]) {
             return Ok(Sharding::of(Placement::Maximal { device: *device }));
         }
-        let used: Vec<&Part> = dims.iter().flatten().collect();
+        let used: Vec<&Part> = dims.iter().flatten().chain(summed).collect();
         let parts = self.parts(&used)?;
         let mut order: Vec<usize> = Vec::new();
         for part in &used {
@@ -198,14 +204,20 @@ impl Mesh {
         }
         let rest: Vec<usize> = (0..parts.len()).filter(|place| !order.contains(place)).collect();
         let copies: usize = rest.iter().map(|&place| parts[place].size).product();
-        order.extend(rest);
-        let size = |dim: &Vec<Part>| dim.iter().map(|part| part.size).product();
-        let mut tiles: Vec<usize> = dims.iter().map(size).collect();
-        let mut subgroups = Subgroups::None;
-        if copies > 1 {
-            tiles.push(copies);
-            subgroups = Subgroups::ReplicateLast;
-        }
+        let last = order.len() - summed.len();
+        order.splice(last..last, rest);
+        let size = |dim: &[Part]| dim.iter().map(|part| part.size).product();
+        let mut tiles: Vec<usize> = dims.iter().map(|dim| size(dim)).collect();
+        let summands = size(summed);
+        tiles.extend([copies, summands].into_iter().filter(|&count| count > 1));
+        let subgroups = match (copies > 1, summands > 1) {
+            (false, false) => Subgroups::None,
+            (true, false) => Subgroups::ReplicateLast,
+            (false, true) => Subgroups::Kinds(vec![SubgroupKind::Unreduced]),
+            (true, true) => {
+                Subgroups::Kinds(vec![SubgroupKind::Replicated, SubgroupKind::Unreduced])
+            }
+        };
         let sizes: Vec<usize> = parts.iter().map(|part| part.size).collect();
         let devices = self.devices_in(&sizes, order);
         Ok(Sharding::of(Placement::Tiled(Tiles { dims: tiles, devices, subgroups })))
@@ -288,6 +300,14 @@ mod tests {
             hlo(r#"@m, [{"y":(2)2}, {}], replicated={"x"}"#),
             "{devices=[2,1,4]<=[2,2,2]T(2,0,1) last_tile_dim_replicate}"
         );
+        assert_eq!(
+            hlo(r#"@m, [{"x"}], unreduced={"y"}"#),
+            "{devices=[2,4]<=[2,4] last_tile_dims={unreduced}}"
+        );
+        assert_eq!(
+            hlo(r#"@m, [{}], unreduced={"x"}"#),
+            "{devices=[1,4,2]<=[2,4]T(1,0) last_tile_dims={replicated, unreduced}}"
+        );
         assert_eq!(hlo("@m, [{}, {}]"), "{replicated}");
         assert_eq!(hlo("@one, []"), "{maximal device=5}");
         assert_eq!(hlo(r#"@listed, [{"y"}, {"x"}]"#), "{devices=[2,2]3,2,1,0}");
@@ -300,6 +320,7 @@ mod tests {
         assert!(hlo(r#"@m, [{"x"}, {"x"}]"#).contains("twice"));
         assert!(hlo(r#"@other, []"#).contains("no mesh `other`"));
         assert!(hlo(r#"@m, [{"y":(3)2}]"#).contains("no part"));
-        assert!(hlo(r#"@m, [{}], unreduced={"x"}"#).contains("unreduced"));
+        assert!(hlo(r#"@m, [{"x"}], unreduced={"x"}"#).contains("twice"));
+        assert!(hlo(r#"@m, [{}], unheard={"x"}"#).contains("unheard"));
     }
 }

@@ -1,9 +1,10 @@
 //! Tilings: which part of an array each partition of a program has.
 
-use helio_ir::sharding::{Devices, Placement, Subgroups, Tiles};
+use helio_ir::sharding::{Devices, Placement, SubgroupKind, Subgroups, Tiles};
 use helio_ir::{Error, Result, Sharding};
 
-/// Which part of an array each partition of a program has: a tile, and several may have the same.
+/// Which part of an array each partition of a program has: a tile or a summand of one, and several may
+/// have the same.
 ///
 /// ```
 /// # use helio_stablehlo::tiling::Tiling;
@@ -19,30 +20,47 @@ pub struct Tiling {
     pub tiles: Vec<usize>,
     /// For each partition, the position of its tile in each dimension.
     pub tile_of: Vec<Vec<usize>>,
+    /// The number of arrays whose sum a tile is; 1 if partitions have the tiles themselves.
+    pub summands: usize,
+    /// For each partition, which of its tile's summands it has.
+    pub summand_of: Vec<usize>,
 }
 
 impl Tiling {
     /// Each of the partitions has the whole array of this rank.
     pub fn whole(rank: usize, partitions: usize) -> Self {
-        Tiling { tiles: vec![1; rank], tile_of: vec![vec![0; rank]; partitions] }
+        Tiling {
+            tiles: vec![1; rank],
+            tile_of: vec![vec![0; rank]; partitions],
+            summands: 1,
+            summand_of: vec![0; partitions],
+        }
     }
 
     /// What a sharding says for an array of this rank. A value that lies on one device is whole on all.
-    /// Errors: `Unimplemented` for shardings that leave something to be added up or known; tiles of
-    /// another rank, or for devices that are not there.
+    /// Errors: `Unimplemented` for shardings that say nothing; tiles of another rank, or for devices that
+    /// are not there.
     pub fn of(sharding: &Sharding, rank: usize, partitions: usize) -> Result<Self> {
         let tiles = match &sharding.placement {
             Placement::Replicated | Placement::Manual | Placement::Maximal { .. } => {
                 return Ok(Self::whole(rank, partitions));
             }
+            Placement::Unreduced => {
+                let summand_of = (0..partitions).collect();
+                let whole = Self::whole(rank, partitions);
+                return Ok(Tiling { summands: partitions, summand_of, ..whole });
+            }
             Placement::Tiled(tiles) => tiles,
             other => return Err(Error::unimplemented(format!("a value that lies as {other:?}"))),
         };
-        let (dims, copies) = match (&tiles.subgroups, tiles.dims.len().checked_sub(rank)) {
-            (_, Some(0)) => (&tiles.dims[..], 1),
-            (Subgroups::ReplicateLast, Some(1)) => (&tiles.dims[..rank], tiles.dims[rank]),
-            (Subgroups::Kinds(_), Some(_)) => {
-                (&tiles.dims[..rank], tiles.dims[rank..].iter().product())
+        let (dims, groups) = match (&tiles.subgroups, tiles.dims.len().checked_sub(rank)) {
+            (Subgroups::None, Some(0)) => (&tiles.dims[..], vec![]),
+            (Subgroups::ReplicateLast, Some(1)) => {
+                (&tiles.dims[..rank], vec![(tiles.dims[rank], SubgroupKind::Replicated)])
+            }
+            (Subgroups::Kinds(kinds), Some(count)) if count == kinds.len() => {
+                let sizes = tiles.dims[rank..].iter().copied();
+                (&tiles.dims[..rank], sizes.zip(kinds.iter().copied()).collect())
             }
             _ => {
                 let detail = format!("{sharding} for an array of {rank} dimensions");
@@ -51,12 +69,21 @@ impl Tiling {
         };
         let devices = devices(tiles, partitions)?;
         let mut tiling = Tiling { tiles: dims.to_vec(), ..Self::whole(rank, partitions) };
-        for (place, device) in devices.into_iter().enumerate() {
+        let summed = groups.iter().filter(|group| group.1 == SubgroupKind::Unreduced);
+        tiling.summands = summed.map(|group| group.0).product();
+        for (mut place, device) in devices.into_iter().enumerate() {
             let Some(tile) = tiling.tile_of.get_mut(device) else {
                 let detail = format!("{sharding} names device {device} of {partitions}");
                 return Err(Error::invalid(detail));
             };
-            let mut place = place / copies.max(1);
+            let mut summands = 1;
+            for &(size, kind) in groups.iter().rev() {
+                if kind == SubgroupKind::Unreduced {
+                    tiling.summand_of[device] += place % size.max(1) * summands;
+                    summands *= size;
+                }
+                place /= size.max(1);
+            }
             for (at, &count) in tile.iter_mut().zip(dims).rev() {
                 (*at, place) = (place % count.max(1), place / count.max(1));
             }
@@ -66,7 +93,7 @@ impl Tiling {
 
     /// Whether each partition has the whole array.
     pub fn is_whole(&self) -> bool {
-        self.tiles.iter().all(|&tiles| tiles == 1)
+        self.summands == 1 && self.tiles.iter().all(|&tiles| tiles == 1)
     }
 
     /// The sizes of a tile of an array with these sizes. Errors: `Unimplemented` if the tiles would not
@@ -89,15 +116,21 @@ impl Tiling {
         each.collect()
     }
 
-    /// For each tile, the last dimension's fastest, the partitions that have it.
+    /// For each tile, the last dimension's fastest, the partitions that have it, and of copies of the
+    /// tile, each one's summands in order.
     pub fn partitions(&self) -> Vec<Vec<usize>> {
         let count = self.tiles.iter().product();
-        let mut partitions = vec![Vec::new(); count];
+        let mut having = vec![vec![Vec::new(); self.summands]; count];
         for (partition, tile) in self.tile_of.iter().enumerate() {
             let number = tile.iter().zip(&self.tiles).fold(0, |n, (&at, &tiles)| n * tiles + at);
-            partitions[number].push(partition);
+            having[number][self.summand_of[partition]].push(partition);
         }
-        partitions
+        let in_order = |summands: Vec<Vec<usize>>| {
+            let copies = summands.iter().map(Vec::len).max().unwrap_or(0);
+            let copy = |copy: usize| summands.iter().filter_map(move |of| of.get(copy).copied());
+            (0..copies).flat_map(copy).collect()
+        };
+        having.into_iter().map(in_order).collect()
     }
 }
 
@@ -149,8 +182,21 @@ mod tests {
     }
 
     #[test]
+    fn a_sharding_says_which_summand_a_partition_has() {
+        let text = "devices=[2,2,2]<=[2,2,2]T(1,0,2) last_tile_dims={replicated, unreduced}";
+        let tiling = tiling(text, 1, 8).unwrap();
+        assert_eq!(tiling.tiles, [2]);
+        assert_eq!(tiling.tile_of.concat(), [0, 0, 1, 1, 0, 0, 1, 1]);
+        assert_eq!((tiling.summands, &tiling.summand_of[..]), (2, &[0, 1, 0, 1, 0, 1, 0, 1][..]));
+        assert_eq!(tiling.partitions(), [[0, 1, 4, 5], [2, 3, 6, 7]]);
+        let all = Tiling::of(&Sharding::read("unreduced").unwrap(), 1, 3).unwrap();
+        assert_eq!((all.summands, &all.summand_of[..]), (3, &[0, 1, 2][..]));
+        assert!(!all.is_whole());
+    }
+
+    #[test]
     fn shardings_that_do_not_fit_are_errors() {
-        for (text, rank) in [("devices=[2,2]<=[4]", 1), ("devices=[2]<=[2]", 1), ("unreduced", 1)] {
+        for (text, rank) in [("devices=[2,2]<=[4]", 1), ("devices=[2]<=[2]", 1), ("unknown", 1)] {
             assert!(tiling(text, rank, 4).is_err(), "{text}");
         }
         assert!(tiling("devices=[4]0,1,2,7", 1, 4).is_err());

@@ -36,22 +36,27 @@ struct Lists {
 /// XLA's number for arrays in tiles; that for whole arrays is 0.
 const OTHER: i32 = 3;
 
+/// XLA's number for tiles of which devices have summands; that for tiles that several devices have is 0.
+const UNREDUCED: i32 = 6;
+
 /// A tiling as XLA says it.
 fn op_sharding(tiling: &Tiling) -> OpSharding {
     if tiling.is_whole() {
         return OpSharding::default();
     }
     let partitions = tiling.partitions();
-    let copies = partitions.first().map_or(1, Vec::len);
+    let summands = tiling.summands.max(1);
+    let copies = partitions.first().map_or(1, Vec::len) / summands;
     let mut dims: Vec<i64> = tiling.tiles.iter().map(|&tiles| tiles as i64).collect();
-    if copies > 1 {
-        dims.push(copies as i64);
-    }
+    dims.extend([copies, summands].into_iter().filter(|&n| n > 1).map(|n| n as i64));
+    let kinds = [(copies, 0), (summands, UNREDUCED)].into_iter().filter(|kind| kind.0 > 1);
+    let last_tile_dims = if summands > 1 { kinds.map(|kind| kind.1).collect() } else { vec![] };
     OpSharding {
         kind: OTHER,
         tile_assignment_dimensions: dims,
         tile_assignment_devices: partitions.concat().into_iter().map(|id| id as i64).collect(),
-        replicate_on_last_tile_dim: copies > 1,
+        replicate_on_last_tile_dim: copies > 1 && summands == 1,
+        last_tile_dims,
         ..OpSharding::default()
     }
 }

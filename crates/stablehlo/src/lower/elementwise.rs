@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use helio_ir::ops::{BitcastConvert, Direction, ReducePrecision};
 use helio_ir::types::Number;
 use helio_ir::{
-    Array, ArrayShape, BinaryOp, DimKind, ElementType, Error, InstrId, Literal, Native, Op, Result,
-    UnaryOp, dispatch_type,
+    Array, ArrayShape, BinaryOp, CompId, DimKind, ElementType, Error, InstrId, Literal, Native, Op,
+    Result, UnaryOp, dispatch_type,
 };
 
 use super::body::Body;
@@ -135,13 +135,18 @@ impl<'m> Body<'_, 'm> {
             ElementType::Pred => self.scalar(init != 0.0)?,
             _ => self.number(element, init)?,
         };
+        let to_apply = self.reducer(op, element)?;
+        self.push(helio_ir::ops::Reduce { dimensions, to_apply }, &[x, init])
+    }
+
+    /// The computation of an operation on two numbers.
+    pub(super) fn reducer(&mut self, op: BinaryOp, element: ElementType) -> Result<CompId> {
         let shape = helio_ir::Shape::scalar(element);
         let mut inner = self.inner(&format!("{}_{element}", op.name()));
         let a = inner.parameter(0, shape.clone(), "x")?;
         let b = inner.parameter(1, shape, "y")?;
         let result = inner.binary(op, a, b)?;
-        let to_apply = inner.finish(vec![result])?;
-        self.push(helio_ir::ops::Reduce { dimensions, to_apply }, &[x, init])
+        inner.finish(vec![result])
     }
 
     /// An integer exactly, in this type.

@@ -33,6 +33,7 @@ mod regions;
 mod scan;
 mod source;
 mod special;
+mod tiles;
 mod types;
 
 use std::collections::{HashMap, HashSet};

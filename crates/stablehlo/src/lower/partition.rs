@@ -7,8 +7,7 @@
 
 use std::collections::HashMap;
 
-use helio_ir::ops::{AllGather, CollectiveAttrs, DynamicSlice, PartitionId, ReplicaGroups};
-use helio_ir::{Array, Error, InstrId, Literal, Module as Hlo, Result, Shape, Sharding};
+use helio_ir::{Error, InstrId, Module as Hlo, Result, Shape, Sharding};
 
 use super::body::Body;
 use super::control::{captures, only_block};
@@ -37,8 +36,8 @@ pub struct Partitioned {
 pub(super) struct Partitions {
     count: usize,
     meshes: Meshes,
-    /// The channel of the next collective that gathers tiles.
-    next_channel: i64,
+    /// The channel of the last collective that gathers tiles.
+    pub(super) last_channel: i64,
 }
 
 /// Beyond the channels of programs.
@@ -71,7 +70,7 @@ pub fn lower_partitioned(module: &mlir::Module, partitions: usize) -> Result<Par
     let wanted = wanted.map(|(info, ty)| of(info.sharding.as_ref(), ty));
     let wanted = wanted.collect::<Result<Vec<_>>>()?;
     let meshes = Meshes::of(module)?;
-    cx.partitions = Partitions { count: partitions, meshes, next_channel: FIRST_CHANNEL };
+    cx.partitions = Partitions { count: partitions, meshes, last_channel: FIRST_CHANNEL };
     let block = function_block(entry)?;
     let mut body = Body::new(&mut cx, "main");
     let mut main = Main { tiles: HashMap::new(), replicated: 0 };
@@ -131,6 +130,8 @@ struct Main {
 impl Main {
     /// Notes a value of which there is a tile.
     fn give(&mut self, body: &mut Body<'_, '_>, value: ValueId, tile: Tile) {
+        // In a function that is called again, it may have been gathered.
+        body.unbind(value);
         if tile.tiling.is_whole() {
             body.bind(value, tile.id);
         }
@@ -337,73 +338,4 @@ impl<'m> Body<'_, 'm> {
         }
         self.deeper(|body| body.block(block))
     }
-
-    /// This partition's tile of an array.
-    fn tile(&mut self, id: InstrId, tiling: &Tiling) -> Result<InstrId> {
-        if tiling.is_whole() {
-            return Ok(id);
-        }
-        let sizes = tiling.local_dims(self.array(id)?.dims())?;
-        let me = self.push(PartitionId, &[])?;
-        let mut operands = vec![id];
-        for (dim, &size) in sizes.iter().enumerate() {
-            let starts: Vec<i32> =
-                tiling.tile_of.iter().map(|tile| (tile[dim] * size) as i32).collect();
-            if starts.iter().all(|&start| start == 0) {
-                operands.push(self.scalar(0i32)?);
-                continue;
-            }
-            let table = self.literal(Literal::Array(Array::new([starts.len()], starts)?))?;
-            let start = self.push(DynamicSlice { sizes: vec![1] }, &[table, me])?;
-            operands.push(self.reshape(start, &[])?);
-        }
-        self.push(DynamicSlice { sizes }, &operands)
-    }
-
-    /// The whole of an array of which each partition has a tile.
-    fn gather_tiles(&mut self, id: InstrId, tiling: &Tiling) -> Result<InstrId> {
-        let mut id = id;
-        let mut rest = tiling.clone();
-        for dimension in 0..tiling.tiles.len() {
-            let shard_count = rest.tiles[dimension];
-            if shard_count == 1 {
-                continue;
-            }
-            let groups = groups(&rest, dimension);
-            let partitions = &mut self.cx.partitions;
-            partitions.next_channel += 1;
-            let attrs = CollectiveAttrs {
-                replica_groups: ReplicaGroups::List(groups),
-                channel_id: Some(partitions.next_channel),
-                use_global_device_ids: true,
-                constrain_layout: false,
-            };
-            id = self.push(AllGather { attrs, dimension, shard_count }, &[id])?;
-            rest.tiles[dimension] = 1;
-            rest.tile_of.iter_mut().for_each(|tile| tile[dimension] = 0);
-        }
-        Ok(id)
-    }
-}
-
-/// Groups of partitions that have the tiles along a dimension, in order, and the same tile otherwise.
-fn groups(tiling: &Tiling, dimension: usize) -> Vec<Vec<usize>> {
-    let mut rows: Vec<(Vec<usize>, Vec<Vec<usize>>)> = Vec::new();
-    for (partition, tile) in tiling.tile_of.iter().enumerate() {
-        let mut key = tile.clone();
-        key[dimension] = 0;
-        let row = match rows.iter().position(|row| row.0 == key) {
-            Some(row) => row,
-            None => {
-                rows.push((key, vec![Vec::new(); tiling.tiles[dimension]]));
-                rows.len() - 1
-            }
-        };
-        rows[row].1[tile[dimension]].push(partition);
-    }
-    let group = |row: &[Vec<usize>], n: usize| {
-        row.iter().filter_map(|having| having.get(n).copied()).collect()
-    };
-    let each = rows.iter().flat_map(|(_, row)| (0..row[0].len()).map(move |n| group(row, n)));
-    each.collect()
 }
