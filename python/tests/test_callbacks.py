@@ -1,5 +1,8 @@
 """Calls from programs back into Python."""
 
+import gc
+import weakref
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -58,3 +61,29 @@ def test_errors_of_callbacks_arrive():
     wrong = jax.jit(lambda x: jax.pure_callback(lambda x: np.zeros(2, np.float32), x, x))
     with pytest.raises(jax.errors.JaxRuntimeError, match="(?s)Incorrect output shape"):
         wrong(1.0).block_until_ready()
+
+
+def test_functions_live_as_long_as_their_programs_run():
+    seen = []
+    for i in range(20):
+        # Nothing in Python knows the program when it runs.
+        jax.jit(jax.jit(lambda x: jax.debug.callback(lambda x: seen.append(float(x.sum())), x)))(
+            jnp.full((200, 200), i)
+        )
+    jax.effects_barrier()
+    assert seen == [40000.0 * i for i in range(20)]
+
+
+def test_functions_end_with_their_programs():
+    class Function:
+        def __call__(self, x):
+            return np.asarray(x) + 1
+
+    function = Function()
+    alive = weakref.ref(function)
+    f = jax.jit(lambda x: jax.pure_callback(function, jax.ShapeDtypeStruct((), jnp.float32), x))
+    assert f(1.0) == 2
+    del f, function
+    jax.clear_caches()
+    gc.collect()
+    assert alive() is None

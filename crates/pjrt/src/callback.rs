@@ -3,10 +3,12 @@
 //! A function registered with [`helio_register_callback`] serves all calls of its target. Which function
 //! of its own each call means, it knows by the call's attribute `key`.
 
+use std::collections::HashSet;
 use std::ffi::{c_char, c_void};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-use helio::{Call, Code, CustomCallRegistry, Error, Result};
+use helio::ir::{BackendConfig, Op};
+use helio::{Call, Code, CustomCallRegistry, Error, Module, Result};
 
 use crate::error;
 use crate::raw::In;
@@ -25,6 +27,23 @@ pub type HelioCallback = unsafe extern "C" fn(
     message: *mut c_char,
     capacity: usize,
 ) -> u32;
+
+/// What is told of the key of a call: whether a program that has the call begins to live, or has ended and
+/// so have its executions.
+pub type HelioHold = unsafe extern "C" fn(key: u64, lives: bool);
+
+/// What is registered besides the functions.
+#[derive(Default)]
+struct Registered {
+    targets: HashSet<String>,
+    hold: Option<HelioHold>,
+}
+
+fn registered() -> MutexGuard<'static, Registered> {
+    static REGISTERED: LazyLock<Mutex<Registered>> = LazyLock::new(Mutex::default);
+    // It is whole whenever the lock is free.
+    REGISTERED.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The functions that all clients of the plugin have.
 pub(crate) fn functions() -> &'static Arc<CustomCallRegistry> {
@@ -50,9 +69,60 @@ pub unsafe extern "C" fn helio_register_callback(
     match (unsafe { target.text(size, "a target") }, function) {
         (Ok(target), Some(function)) if !target.is_empty() => {
             functions().register(target, move |call| call_back(function, call));
+            registered().targets.insert(target.to_owned());
             0
         }
         _ => Code::InvalidArgument as u32,
+    }
+}
+
+/// Registers whom to tell which functions are in use; none: nobody is told any more.
+///
+/// # Safety
+/// The function may be called from any thread and several at once, and is there until another one is
+/// registered and the calls of it that have begun are over.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn helio_register_hold(function: Option<HelioHold>) {
+    registered().hold = function;
+}
+
+/// The keys of a program's calls, which are in use as long as this lives.
+pub(crate) struct Held {
+    keys: Vec<u64>,
+}
+
+impl Held {
+    /// The keys of a module; `None` if it calls no registered functions.
+    pub(crate) fn of(module: &Module) -> Option<Arc<Held>> {
+        let targets = registered().targets.clone();
+        let instrs = module.computations().iter().flat_map(|computation| computation.instrs());
+        let calls = instrs.filter(
+            |instr| matches!(&instr.op, Op::CustomCall(call) if targets.contains(&call.target)),
+        );
+        let key = calls.filter_map(|call| {
+            let config = call.extra.as_deref().and_then(|extra| extra.backend_config.as_ref());
+            config.and_then(BackendConfig::attributes)?.integer("key").ok()
+        });
+        let keys: Vec<u64> = key.map(|key| key as u64).collect();
+        (!keys.is_empty()).then(|| {
+            let held = Held { keys };
+            held.tell(true);
+            Arc::new(held)
+        })
+    }
+
+    fn tell(&self, lives: bool) {
+        let Some(hold) = registered().hold else { return };
+        for &key in &self.keys {
+            // SAFETY: whoever registered the function promises that it may be called.
+            unsafe { hold(key, lives) };
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.tell(false);
     }
 }
 

@@ -10,6 +10,7 @@ use helio::{CompileOptions, Error, Executable, MemoryKind, Result};
 use prost::Message;
 
 use crate::abi::*;
+use crate::callback::Held;
 use crate::client::{PJRT_Device, Shared};
 use crate::cost::Cost;
 use crate::extensions::Sharded;
@@ -49,6 +50,8 @@ pub(crate) struct Compiled {
     fingerprint: String,
     costs: NamedValues,
     pub(crate) sharded: Sharded,
+    /// The functions of the process that it calls.
+    pub(crate) held: Option<Arc<Held>>,
     optimized: OnceLock<Result<Vec<u8>>>,
 }
 
@@ -169,6 +172,7 @@ impl Compiled {
             fingerprint: format!("helio-{}-{fingerprint:016x}", env!("CARGO_PKG_VERSION")),
             costs: cost.named(),
             sharded: Sharded::of(&ranks(&shape.params), &result_ranks, &tilings, participants),
+            held: Held::of(executable.module()),
             optimized: OnceLock::new(),
             outputs,
             token_arguments,

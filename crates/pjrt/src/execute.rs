@@ -144,6 +144,10 @@ impl PJRT_LoadedExecutable_Execute_Args {
         let shared = &compiled.shared;
         for (device, (execution, list)) in executions.into_iter().zip(lists).enumerate() {
             let Execution { outputs, done, .. } = execution;
+            if let Some(held) = compiled.held.clone() {
+                // The caller may give the program up before it has ended.
+                done.on_ready(move |_| drop(held));
+            }
             let mut arrays = outputs.into_iter();
             for (i, output) in compiled.outputs.iter().enumerate() {
                 let (buffer, dims) = match output.is_token {

@@ -31,5 +31,5 @@ mod topology;
 mod unimplemented;
 
 pub use api::{GetPjrtApi, api};
-pub use callback::{HelioCallback, helio_register_callback};
+pub use callback::{HelioCallback, HelioHold, helio_register_callback, helio_register_hold};
 pub use ffi::helio_register_ffi_handler;

@@ -5,7 +5,10 @@ Such a call is a custom call of one target, whose attribute `key` says which Pyt
 The plugin calls `_call_back` with the addresses of the operands and results.
 """
 
+import atexit
+import collections
 import ctypes
+import inspect
 import itertools
 import traceback
 import weakref
@@ -31,8 +34,10 @@ _SIGNATURE = ctypes.CFUNCTYPE(
 )
 
 _keys = itertools.count(1)
-# The functions by key, as long as a program that calls them lives.
+# The functions by key, as long as the text of a program that calls them lives.
 _functions = weakref.WeakValueDictionary()
+# Those that programs call which are compiled or still run, and how many such programs.
+_held, _holders = {}, collections.Counter()
 
 
 class _Function:
@@ -84,6 +89,17 @@ def _copy(address, shape, dtype):
     data = ctypes.string_at(address, size)
     array = np.frombuffer(data, dtype=dtype).reshape(shape)
     return array
+
+
+@ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_bool)
+def _hold(key, lives):
+    if lives and (function := _functions.get(key)):
+        _held[key] = function
+        _holders[key] += 1
+    elif not lives and key in _holders:
+        _holders[key] -= 1
+        if not _holders[key]:
+            del _holders[key], _held[key]
 
 
 @_SIGNATURE
@@ -142,7 +158,9 @@ def _emit(
         ctx.replace(avals_in=avals_in, avals_out=avals_out), *operands, key=np.uint64(key)
     )
     if sharding is not None:
-        mlir.set_sharding(ctx.module_context, call, sharding)
+        # JAX 0.9 sets it without the context.
+        takes_context = len(inspect.signature(mlir.set_sharding).parameters) == 3
+        mlir.set_sharding(*[ctx.module_context][:takes_context], call, sharding)
     results = list(call.results)
     if token:
         token, *results = results
@@ -157,6 +175,10 @@ def install(platform, library):
     register.restype = ctypes.c_uint32
     if code := register(TARGET.encode(), len(TARGET), _call_back):
         raise RuntimeError(f"{library} refuses the callback: error code {code}")
+    plugin.helio_register_hold.restype = None
+    plugin.helio_register_hold(_hold)
+    # Programs may end later than Python.
+    atexit.register(plugin.helio_register_hold, None)
     of_jax = jax_callback.emit_python_callback
 
     def emit_python_callback(ctx, *args, **kwargs):
