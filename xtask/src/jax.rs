@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
+use crate::wheel::Profile;
+
 /// What is installed besides the wheel.
 const PACKAGES: &[&str] = &[
     "jax==0.10.2",
@@ -17,7 +19,15 @@ const PACKAGES: &[&str] = &[
     "absl-py",
     "portpicker",
     "cloudpickle",
+    "flax==0.12.8",
+    "optax==0.2.8",
 ];
+
+/// How many devices there are for tests of several.
+const DEVICES: &str = "8";
+
+/// After the name of a file of JAX's tests: with 64-bit types.
+const X64: &str = "+x64";
 
 /// Where the results of JAX's tests are recorded.
 const EXPECTED: &str = "python/tests/jax_suite.txt";
@@ -31,7 +41,8 @@ pub(crate) struct Options {
     /// A checkout of JAX at the tag that is installed, for files of its tests.
     #[arg(long)]
     suite: Option<PathBuf>,
-    /// Files of JAX's tests, such as `lax_test`; all that are recorded if none is named.
+    /// Files of JAX's tests, such as `lax_test`, or `lax_test+x64` with 64-bit types; all that are
+    /// recorded if none is named.
     #[arg(long, requires = "suite")]
     file: Vec<String>,
     /// How many cases JAX's tests generate of each kind.
@@ -40,6 +51,9 @@ pub(crate) struct Options {
     /// Records the results instead of comparing them.
     #[arg(long)]
     record: bool,
+    /// The profile with which the plugin is built.
+    #[arg(long, value_enum, default_value_t = Profile::Release)]
+    profile: Profile,
 }
 
 /// How many tests of a file ended in which way.
@@ -53,7 +67,7 @@ struct Counts {
 /// Errors: what failed, or which files have other results than recorded.
 pub(crate) fn run(options: &Options) -> Result<(), String> {
     let root = crate::root();
-    let wheel = crate::wheel::build()?;
+    let wheel = crate::wheel::build(options.profile)?;
     println!("{}", wheel.display());
     let environment = root.join("target/jax");
     let python = environment.join("bin/python");
@@ -68,7 +82,8 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     };
     command(pip().args(PACKAGES))?;
     command(pip().args(["--force-reinstall", "--no-deps"]).arg(&wheel))?;
-    command(pytest(&python, options).arg(root.join("python/tests")))?;
+    let mut ours = pytest(&python, options);
+    command(ours.env("HELIO_DEVICES", DEVICES).arg(root.join("python/tests")))?;
     match &options.suite {
         Some(suite) => run_suite(&python, suite, options),
         None => Ok(()),
@@ -145,10 +160,14 @@ fn read_counts(text: &str) -> BTreeMap<String, Counts> {
 fn run_file(python: &Path, suite: &Path, file: &str, options: &Options) -> Result<Counts, String> {
     let mut command = pytest(python, options);
     command.args(["-n", "1", "--tb=no", "--timeout=600"]);
-    // Tests of several devices ask for eight of them.
+    let (name, is_x64) = match file.strip_suffix(X64) {
+        Some(name) => (name, true),
+        None => (file, false),
+    };
     let output = command
-        .env("HELIO_DEVICES", if is_for_devices(file) { "8" } else { "1" })
-        .arg(format!("tests/{file}.py"))
+        .env("HELIO_DEVICES", if is_for_devices(name) { DEVICES } else { "1" })
+        .env("JAX_ENABLE_X64", if is_x64 { "1" } else { "0" })
+        .arg(format!("tests/{name}.py"))
         .current_dir(suite)
         .output()
         .map_err(|e| format!("{command:?}: {e}"))?;

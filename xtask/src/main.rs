@@ -61,7 +61,9 @@ fn main() -> ExitCode {
         Chore::Ci => ci::run(),
         Chore::Corpus { dir } => corpus::run(&dir),
         Chore::Abi { file } => abi::write(&file),
-        Chore::Wheel => wheel::build().map(|path| println!("{}", path.display())),
+        Chore::Wheel => {
+            wheel::build(wheel::Profile::Release).map(|path| println!("{}", path.display()))
+        }
         Chore::Jax(options) => jax::run(&options),
         Chore::Sanitize { tools, minutes } => sanitize::run(&tools, minutes),
     };
