@@ -17,7 +17,7 @@ use crate::control::zero;
 use crate::frame::{array, only};
 use crate::index::integer;
 use crate::scalar::{Scalar, ScalarFn};
-use crate::services::{Memo, Participant, Rendezvous, RendezvousId};
+use crate::services::{Memo, Participant, Reads, Rendezvous, RendezvousId};
 use crate::walk::{outside, store};
 
 /// What the participants of a group gave, in the group's order.
@@ -55,7 +55,8 @@ impl Exchange {
         let instr = computation.and_then(|computation| computation.instrs().get(at.1.index()));
         let instruction = instr.map_or("", |instr| &instr.name);
         let memo = Memo::default();
-        let at = Rendezvous { operation, group: &group, instruction, memo: &memo };
+        let at =
+            Rendezvous { operation, group: &group, instruction, memo: &memo, reads: Reads::All };
         let given = bytes::exchange(evaluator, &at, args)?;
         if me < given.len() {
             Ok(Some(Exchange { given, me }))

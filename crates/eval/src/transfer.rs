@@ -214,7 +214,13 @@ impl Transfer {
             Kind::Outfeed => asker.ask(|host, me, _| host.outfeed(me, value)),
             Kind::Send(route) => {
                 match route.channel(asker.number()?, |&(source, _)| source, None) {
-                    Some(channel) => asker.ask(|host, me, _| host.send(me, channel, value)),
+                    Some(channel) => {
+                        let collectives = &asker.cx.collectives;
+                        asker.ask(|host, me, _| match collectives.is_elsewhere(channel) {
+                            true => collectives.send(channel, value.into_literal()?),
+                            false => host.send(me, channel, value),
+                        })
+                    }
                     None => Ok(()),
                 }
             }

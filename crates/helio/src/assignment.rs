@@ -1,9 +1,13 @@
 //! Which device runs which replica and partition of a program.
 
+use std::ops::Range;
+
 use helio_eval::services::Participant;
 use helio_ir::{Error, ModuleConfig, Result};
 
-/// Which device runs which replica and partition of a program: a device of its own for each.
+/// Which device runs which replica and partition of a program: a device of its own for each. Where
+/// several processes run a program together, each has an assignment for its own part of the
+/// participants ([`DeviceAssignment::part`]).
 ///
 /// ```
 /// let four = helio::DeviceAssignment::iota(2, 2)?;
@@ -13,7 +17,10 @@ use helio_ir::{Error, ModuleConfig, Result};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DeviceAssignment {
+    replicas: usize,
     partitions: usize,
+    /// The number of the first participant that runs in this process.
+    first: usize,
     devices: Vec<usize>,
 }
 
@@ -37,13 +44,28 @@ impl DeviceAssignment {
         if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(Error::invalid(format!("device {} is assigned twice", pair[0])));
         }
-        Ok(DeviceAssignment { partitions, devices })
+        Ok(DeviceAssignment { replicas, partitions, first: 0, devices })
     }
 
     /// The first devices in order. Errors: `InvalidArgument` if a count is 0 or there are too many.
     pub fn iota(replicas: usize, partitions: usize) -> Result<Self> {
         let count = participants(replicas, partitions)?;
-        Ok(DeviceAssignment { partitions, devices: (0..count).collect() })
+        Self::part(replicas, partitions, 0..count)
+    }
+
+    /// An assignment for the participants of these numbers only, on the first devices in order: all
+    /// others run in other processes, and [`RunOptions::collectives`](crate::RunOptions::collectives)
+    /// has to reach them. Errors: as for [`DeviceAssignment::iota`]; `InvalidArgument` if the range is
+    /// empty or has numbers that no participant has.
+    pub fn part(replicas: usize, partitions: usize, here: Range<usize>) -> Result<Self> {
+        let count = participants(replicas, partitions)?;
+        if here.is_empty() || here.end > count {
+            let detail =
+                format!("participants {here:?} of {count}: at least one of them, no others");
+            return Err(Error::invalid(detail));
+        }
+        let (first, devices) = (here.start, (0..here.len()).collect());
+        Ok(DeviceAssignment { replicas, partitions, first, devices })
     }
 
     /// The assignment of a module that is compiled without one: as many replicas and partitions as
@@ -87,7 +109,7 @@ impl DeviceAssignment {
 
     /// How many replicas run.
     pub fn replicas(&self) -> usize {
-        self.devices.len() / self.partitions
+        self.replicas
     }
 
     /// How many partitions each replica has.
@@ -95,12 +117,18 @@ impl DeviceAssignment {
         self.partitions
     }
 
-    /// How many participants run: replicas times partitions.
+    /// How many participants run, in this process and in others: replicas times partitions.
     pub fn participants(&self) -> usize {
-        self.devices.len()
+        self.replicas * self.partitions
     }
 
-    /// The place of a participant by number, in the order of [`DeviceAssignment::devices`].
+    /// The numbers of the participants that run in this process; all of them, except in
+    /// [`DeviceAssignment::part`].
+    pub fn here(&self) -> Range<usize> {
+        self.first..self.first + self.devices.len()
+    }
+
+    /// The place of a participant by number: `replica * partitions + partition`.
     pub fn participant(&self, number: usize) -> Participant {
         Participant { replica: number / self.partitions, partition: number % self.partitions }
     }
@@ -111,15 +139,17 @@ impl DeviceAssignment {
         name_among((self.replicas(), self.partitions()), who)
     }
 
-    /// The ids of the devices: for each replica in turn, those of its partitions.
+    /// The ids of the devices: for each replica in turn, those of its partitions; of the participants
+    /// that run in this process.
     pub fn devices(&self) -> &[usize] {
         &self.devices
     }
 
-    /// The id of the device that runs a partition of a replica.
+    /// The id of the device that runs a partition of a replica; `None` if it runs in another process.
     pub fn device(&self, replica: usize, partition: usize) -> Option<usize> {
-        let first = replica.checked_mul(self.partitions)?;
-        (partition < self.partitions).then(|| self.devices.get(first + partition).copied())?
+        let number = replica.checked_mul(self.partitions)?.checked_add(partition)?;
+        let here = number.checked_sub(self.first)?;
+        (partition < self.partitions).then(|| self.devices.get(here).copied())?
     }
 }
 
@@ -166,6 +196,17 @@ mod tests {
         );
         for (replicas, partitions) in [(0, 1), (1, 0), (usize::MAX, 2), (1 << 9, 1 << 9)] {
             assert!(detail(DeviceAssignment::iota(replicas, partitions)).contains("can run"));
+        }
+    }
+
+    #[test]
+    fn a_process_may_run_a_part() {
+        let part = DeviceAssignment::part(2, 2, 1..3).unwrap();
+        assert_eq!((part.participants(), part.here(), part.devices()), (4, 1..3, &[0, 1][..]));
+        let devices = [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(r, p)| part.device(r, p));
+        assert_eq!(devices, [None, Some(0), Some(1), None]);
+        for wrong in [0..0, 3..5, 4..4] {
+            assert!(DeviceAssignment::part(2, 2, wrong).is_err());
         }
     }
 

@@ -129,6 +129,13 @@ impl HostQueues {
         self.queue(Key::FromProgram(of.into(), channel))
     }
 
+    /// Puts a value that has come from a participant in another process into a channel between
+    /// participants. Errors: `Unavailable` if it is closed.
+    pub fn deliver(&self, channel: Channel, value: Literal) -> Result<()> {
+        let key = Key::BetweenPrograms(channel.id, channel.pair);
+        self.give(key, Outgoing::literal(value), format_args!("send into channel {}", channel.id))
+    }
+
     /// Closes all queues, those not yet made, too.
     pub fn close(&self) {
         self.close_some(Closed::All);

@@ -99,7 +99,8 @@ impl Executable {
             let executions = self.launch(&[args], vec![device], options)?;
             return Ok(executions.into_iter().flat_map(|execution| execution.outputs).collect());
         }
-        let Some(turn) = device.turn() else {
+        let is_alone = self.assignment.participants() == 1;
+        let Some(turn) = is_alone.then(|| device.turn()).flatten() else {
             ensure_may_wait()?;
             let executions = self.launch(&[args], vec![device], options)?;
             executions.iter().try_for_each(|execution| execution.done.wait())?;
@@ -162,7 +163,7 @@ impl Executable {
             let outputs = self.execute(args, options)?;
             return Ok(vec![Execution { outputs, done: Event::completed() }]);
         }
-        if let ([args], true) = (args, options.inline)
+        if let ([args], true) = (args, options.inline && self.assignment.participants() == 1)
             && let Some(execution) = self.execute_inline(args, options)?
         {
             return Ok(vec![execution]);
@@ -233,7 +234,7 @@ impl Executable {
     /// another number of lists than participants; `NotFound` if the client lacks devices.
     pub fn run_all(&self, args: &[&[Literal]], options: &RunOptions) -> Result<Vec<Literal>> {
         self.ensure_participants(args.len())?;
-        if let [args] = args {
+        if let ([args], 1) = (args, self.assignment.participants()) {
             return self.run_with(args, options).map(|result| vec![result]);
         }
         let mut devices = Vec::with_capacity(args.len());
@@ -243,7 +244,7 @@ impl Executable {
                 .map_err(|e| self.about(participant, e))?;
         }
         ensure_may_wait()?;
-        let world = self.world(options);
+        let world = self.world(options)?;
         let (send, results) = std::sync::mpsc::channel();
         let tasks = args.iter().enumerate().map(|(participant, args)| {
             let (program, args, send) = (self.clone(), args.to_vec(), send.clone());
@@ -265,13 +266,18 @@ impl Executable {
     /// Errors: it is a program for another number of participants.
     pub(crate) fn ensure_participants(&self, found: usize) -> Result<()> {
         let (replicas, partitions) = (self.assignment.replicas(), self.assignment.partitions());
-        if replicas * partitions == found {
+        let here = self.assignment.here();
+        if here.len() == found {
             return Ok(());
         }
         let of = if partitions == 1 { "" } else { &format!(" of {partitions} partitions") };
+        let here = match here.len() == self.assignment.participants() {
+            true => String::new(),
+            false => format!(", {} of the participants here", here.len()),
+        };
         let s = if found == 1 { "" } else { "s" };
         Err(Error::invalid(format!(
-            "the program runs as {replicas} replicas{of}, found arguments for {found} participant{s}\n  \
+            "the program runs as {replicas} replicas{of}{here}, found arguments for {found} participant{s}\n  \
              help: execute_all and run_all take a list of arguments for each"
         )))
     }
@@ -280,8 +286,8 @@ impl Executable {
     /// options although there are several participants.
     fn device_of(&self, participant: usize, options: &ExecuteOptions) -> Result<Device> {
         let devices = self.assignment.devices();
-        if options.device.is_some() && devices.len() > 1 {
-            let count = devices.len();
+        let count = self.assignment.participants();
+        if options.device.is_some() && count > 1 {
             let detail = format!("one device for {count} participants, which have theirs already");
             return Err(Error::invalid(detail));
         }
@@ -375,8 +381,8 @@ impl Executable {
         options: &ExecuteOptions,
     ) -> Result<Vec<Execution>> {
         devices.iter().try_for_each(Device::start)?;
+        let world = self.world(&options.run)?;
         let claims = self.claims(args, &options.keep)?;
-        let world = self.world(&options.run);
         let (mut executions, mut tasks) = (Vec::new(), Vec::new());
         for (participant, (claims, device)) in claims.into_iter().zip(&devices).enumerate() {
             let results = self.signature.results.iter();
@@ -410,8 +416,17 @@ impl Executable {
         Ok(())
     }
 
-    /// How the participants of a run exchange bytes, and what stops them all.
-    fn world(&self, options: &RunOptions) -> World {
+    /// How the participants of a run exchange bytes, and what stops them all. Errors: some run in
+    /// other processes, and nothing reaches them.
+    fn world(&self, options: &RunOptions) -> Result<World> {
+        let (here, count) = (self.assignment.here(), self.assignment.participants());
+        if here.len() < count && options.collectives.is_none() {
+            return Err(Error::invalid(format!(
+                "{} of {count} participants run here, and nothing reaches the others\n  \
+                 help: RunOptions::collectives says how data is exchanged with other processes",
+                here.len()
+            )));
+        }
         let abort = Arc::default();
         let collectives: Arc<dyn Collectives> =
             match (self.assignment.replicas(), self.assignment.partitions()) {
@@ -422,7 +437,7 @@ impl Executable {
             Some(layer) => layer.over(collectives),
             None => collectives,
         };
-        World { collectives, abort }
+        Ok(World { collectives, abort })
     }
 
     fn task<T>(
@@ -433,7 +448,7 @@ impl Executable {
         work: impl FnOnce(&Context) -> Result<T> + Send + 'static,
         deliver: impl FnOnce(Result<T>) + Send + 'static,
     ) -> (Task<T>, Event) {
-        let me = self.assignment.participant(participant);
+        let me = self.assignment.participant(self.assignment.here().start + participant);
         let mut cx = Context {
             me,
             replica_count: self.assignment.replicas(),
@@ -451,7 +466,10 @@ impl Executable {
     fn about(&self, participant: usize, error: Error) -> Error {
         match self.assignment.participants() {
             1 => error,
-            _ => error.context(self.assignment.name(self.assignment.participant(participant))),
+            _ => {
+                let number = self.assignment.here().start + participant;
+                error.context(self.assignment.name(self.assignment.participant(number)))
+            }
         }
     }
 

@@ -324,6 +324,9 @@ impl Executable {
     /// `DeadlineExceeded` as [`Limits`] say; `Unavailable` if a queue is closed.
     pub fn run_with(&self, args: &[Literal], options: &RunOptions) -> Result<Literal> {
         self.ensure_participants(1)?;
+        if self.assignment.participants() > 1 {
+            return Ok(self.run_all(&[args], options)?.remove(0));
+        }
         let device = self.assignment.devices()[0];
         self.run_in(args, &options.context(&self.client, device), options)
     }

@@ -1,13 +1,14 @@
 //! Exchange among the participants of a run, and waits for each other.
 
 use std::any::Any;
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use helio_ir::{Code, Error, Result};
+use helio_ir::{Code, Error, Literal, Result};
 use helio_limits::Meter;
 
-use super::Participant;
+use super::{Channel, Participant};
 
 /// Where participants of a run meet: all that take part name the same operation and group, and each
 /// comes to the rendezvous of one operation as often as the others.
@@ -22,6 +23,37 @@ pub struct Rendezvous<'a> {
     /// What the exchange keeps for the next one of this participant at this place: the caller has one
     /// for each, or a new one each time.
     pub memo: &'a Memo,
+    /// Who reads which slices: means of transport carry no others.
+    pub reads: Reads<'a>,
+}
+
+/// Which slices of those that participants give each other reads: positions are those of the group.
+/// All participants of a rendezvous say the same, each time.
+#[derive(Clone, Copy)]
+pub enum Reads<'a> {
+    /// Everybody reads all that all give.
+    All,
+    /// `f(from, to, slice)`: whether the participant at `to` reads this slice of the one at `from`.
+    These(&'a dyn Fn(usize, usize, usize) -> bool),
+}
+
+impl Reads<'_> {
+    /// Whether the participant at `to` reads this slice of the one at `from`.
+    pub fn includes(&self, from: usize, to: usize, slice: usize) -> bool {
+        match self {
+            Reads::All => true,
+            Reads::These(reads) => reads(from, to, slice),
+        }
+    }
+}
+
+impl fmt::Debug for Reads<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Reads::All => "All",
+            Reads::These(_) => "These",
+        })
+    }
 }
 
 /// What an implementation of [`Collectives`] keeps of a rendezvous from one exchange to the next.
@@ -109,8 +141,10 @@ pub(super) const NAP: Duration = Duration::from_millis(5);
 /// Lets the participants of one run exchange bytes: every collective operation is built from this.
 pub trait Collectives: Send + Sync {
     /// Gives `mine` to all participants of the group, and passes to `sink`, in one call, what all of
-    /// them give, this one included. Waits until all have come and have taken; not longer than `meter`
-    /// lets the run go on, nor than its [`max_wait`](Meter::max_wait) without anybody moving.
+    /// them give, this one included. Waits until all have come and have taken, or at least those from
+    /// whom it reads and those who read from it; not longer than `meter` lets the run go on, nor than
+    /// its [`max_wait`](Meter::max_wait) without anybody moving. Slices that this participant does not
+    /// read ([`Rendezvous::reads`]) may be empty.
     ///
     /// Errors: `Cancelled` and `DeadlineExceeded` as `meter` says; `Aborted` if a participant has
     /// failed; `FailedPrecondition` if one has ended its run without coming, or participants wait for
@@ -128,6 +162,18 @@ pub trait Collectives: Send + Sync {
     /// [`Collectives::exchange`].
     fn wait(&self, wait: &Wait<'_>, meter: &Meter) -> Result<()> {
         wait_alone(wait, meter)
+    }
+
+    /// Whether the receiver of a channel is a participant of this run that runs in another process:
+    /// [`Collectives::send`] takes what is sent there.
+    fn is_elsewhere(&self, _: Channel) -> bool {
+        false
+    }
+
+    /// Takes a value on its way to a participant in another process. Errors: `Unavailable` if nothing
+    /// carries it.
+    fn send(&self, _: Channel, _: Literal) -> Result<()> {
+        Err(Error::new(Code::Unavailable, "nothing carries values to other processes"))
     }
 
     /// A participant has sent or received something outside of an exchange: it moves.
@@ -187,7 +233,7 @@ fn wait_alone(wait: &Wait<'_>, meter: &Meter) -> Result<()> {
 }
 
 /// The error that a wait has taken so long without anybody moving.
-pub fn waited_too_long(who: impl std::fmt::Display, most: Duration) -> Error {
+pub fn waited_too_long(who: impl fmt::Display, most: Duration) -> Error {
     let detail = format!(
         "{who}, and nobody has moved for {most:?}\n  help: Limits::max_wait (--max-wait) says how long \
          that may be"

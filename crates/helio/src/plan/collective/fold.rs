@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 
+use helio_eval::services::Reads;
 use helio_ir::Result;
 use helio_runtime::Memory;
 use helio_runtime::kernels::{STREAM_BYTES, copy_past_cache};
@@ -52,17 +53,26 @@ impl Visit<'_> {
         inputs: &[&[u8]],
         outputs: &mut [&mut [u8]],
     ) -> Result<()> {
-        self.meet(inputs, &mut |given| {
-            self.check(given, inputs)?;
+        let (count, is_dealt) = (self.group.len(), parts > 1 && self.collective.is_dealt());
+        let mine = self.collective.slices(inputs, count);
+        let reads = |from, to, slice| self.collective.reads(count, from, to, slice);
+        let reads = Reads::These(&reads);
+        self.meet(&mine, reads, &mut |given| {
+            self.check(given, reads, |_, slice| mine[slice].len(), mine.len())?;
             for (i, (array, output)) in self.collective.arrays.iter().zip(&mut *outputs).enumerate()
             {
+                if is_dealt {
+                    let theirs = |position: usize| given.of(position)[i * count + self.me];
+                    folds.of(i).fold(count, theirs, output, room)?;
+                    continue;
+                }
                 let part = array.block_bytes / parts;
                 let first = if parts == 1 { 0 } else { self.me * part };
                 for block in 0..array.blocks {
                     let from = block * array.block_bytes + first;
                     let theirs = |position: usize| &given.of(position)[i][from..][..part];
                     let output = &mut output[block * part..][..part];
-                    folds.of(i).fold(given.participants(), theirs, output, room)?;
+                    folds.of(i).fold(count, theirs, output, room)?;
                 }
             }
             Ok(())
@@ -74,6 +84,31 @@ impl Visit<'_> {
         self.group.len() > 1 && inputs.iter().any(|input| input.len() >= CUT_BYTES)
     }
 
+    /// Folds operands that are not cut, whole. Errors: those of the exchange.
+    fn fold_small(
+        &self,
+        folds: &ScalarFolds,
+        room: &mut Room,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+    ) -> Result<()> {
+        let is_small = |input: &&&[u8]| input.len() < CUT_BYTES;
+        let mine: SmallVec<[&[u8]; 8]> = inputs.iter().filter(is_small).copied().collect();
+        if mine.is_empty() {
+            return Ok(());
+        }
+        self.meet(&mine, Reads::All, &mut |given| {
+            self.check(given, Reads::All, |_, slice| mine[slice].len(), mine.len())?;
+            let outputs = outputs.iter_mut().enumerate();
+            let small = outputs.filter(|(_, output)| output.len() < CUT_BYTES);
+            for (slice, (operand, output)) in small.enumerate() {
+                let theirs = |position: usize| given.of(position)[slice];
+                folds.of(operand).fold(self.group.len(), theirs, output, room)?;
+            }
+            Ok(())
+        })
+    }
+
     /// Folds large operands piece by piece, small ones whole. Errors: those of the exchange; memory.
     pub(super) fn fold_in_pieces(
         &self,
@@ -83,49 +118,48 @@ impl Visit<'_> {
         inputs: &[&[u8]],
         outputs: &mut [&mut [u8]],
     ) -> Result<()> {
-        let count = self.group.len();
+        self.fold_small(folds, room, inputs, outputs)?;
+        let (count, me) = (self.group.len(), self.me);
         let mut pieces = room.take_pieces(memory, PIECE_BYTES)?;
         let mut rounds = rounds(folds, inputs, count);
-        let (mut before, mut now) = (None, rounds.next());
-        let mut is_first = true;
-        // In a meeting all fold the pieces of one round and copy those of the round before.
-        while is_first || before.is_some() {
+        let (mut before, mut now): (Option<Round>, _) = (None, rounds.next());
+        // Each gives a piece for each to fold, and then the one that it has folded itself. In a meeting
+        // all fold the pieces of one round and copy those of the round before.
+        let reads = |_, to, slice| slice == to || slice == count;
+        let reads = Reads::These(&reads);
+        let bytes = |round: Option<Round>, position| round.map_or(0, |r| r.piece(position).len());
+        while now.is_some() || before.is_some() {
             let [folded, folding] = &mut pieces;
-            let mut mine = SmallVec::<[&[u8]; 8]>::from_slice(inputs);
-            mine.push(folded.as_slice());
-            self.meet(&mine, &mut |given| {
-                self.check(given, &mine)?;
-                let operand = |i: usize| move |position: usize| given.of(position)[i];
-                if is_first {
-                    let small = |i: &usize| inputs[*i].len() < CUT_BYTES;
-                    for i in (0..inputs.len()).filter(small) {
-                        folds.of(i).fold(count, operand(i), outputs[i], room)?;
-                    }
-                }
+            let piece = |position| now.map_or(&[][..], |r| &inputs[r.operand][r.piece(position)]);
+            let mut mine: SmallVec<[&[u8]; 8]> = (0..count).map(piece).collect();
+            mine.push(&folded.as_slice()[..bytes(before, me)]);
+            self.meet(&mine, reads, &mut |given| {
+                let size = |position, slice| match slice == count {
+                    true => bytes(before, position),
+                    false => bytes(now, slice),
+                };
+                self.check(given, reads, size, count + 1)?;
                 if let Some(round) = now {
-                    let piece = round.piece(self.me);
-                    let theirs = |position| &operand(round.operand)(position)[piece.clone()];
-                    let to = &mut folding.as_mut_slice()[..piece.len()];
+                    let to = &mut folding.as_mut_slice()[..round.piece(me).len()];
+                    let theirs = |position: usize| given.of(position)[me];
                     folds.of(round.operand).fold(count, theirs, to, room)?;
                 }
-                if let Some(round) = before {
-                    let round: Round = round;
-                    let output = &mut *outputs[round.operand];
-                    let is_large = output.len() >= STREAM_BYTES;
-                    for position in 0..count {
-                        let to = &mut output[round.piece(position)];
-                        let theirs = &operand(inputs.len())(position)[..to.len()];
-                        match is_large {
-                            true => copy_past_cache(theirs, to),
-                            false => to.copy_from_slice(theirs),
-                        }
+                let Some(round) = before else { return Ok(()) };
+                let output = &mut *outputs[round.operand];
+                let is_large = output.len() >= STREAM_BYTES;
+                for position in 0..count {
+                    let (theirs, to) =
+                        (given.of(position)[count], &mut output[round.piece(position)]);
+                    match is_large {
+                        true => copy_past_cache(theirs, to),
+                        false => to.copy_from_slice(theirs),
                     }
                 }
                 Ok(())
             })?;
             drop(mine);
             pieces.swap(0, 1);
-            (before, now, is_first) = (now, rounds.next(), false);
+            (before, now) = (now, rounds.next());
         }
         room.keep_pieces(pieces);
         Ok(())

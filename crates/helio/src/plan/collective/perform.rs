@@ -1,10 +1,13 @@
 //! A collective as a step of a run: the exchange in the participant's group, and the results made
 //! of what all give.
 
-use helio_eval::services::{Context, Given, Memo, Participant, Rendezvous, RendezvousId, Sink};
+use helio_eval::services::{
+    Context, Given, Memo, Participant, Reads, Rendezvous, RendezvousId, Sink,
+};
 use helio_eval::{Meter, guarded};
 use helio_ir::{Error, Module, Result};
 use helio_runtime::Memory;
+use smallvec::SmallVec;
 
 use super::{Collective, Kind};
 use crate::plan::bind::Room;
@@ -102,10 +105,49 @@ impl Collective {
                 let parts = if *is_scattered { group.len() } else { 1 };
                 visit.fold_whole(folds, room, parts, inputs, outputs)
             }
-            _ => visit.meet(inputs, &mut |given| {
-                visit.check(given, inputs)?;
-                self.take(given, *me, outputs)
-            }),
+            _ => {
+                let count = group.len();
+                let mine = self.slices(inputs, count);
+                let reads = |from, to, slice| self.reads(count, from, to, slice);
+                let reads = Reads::These(&reads);
+                visit.meet(&mine, reads, &mut |given| {
+                    visit.check(given, reads, |_, slice| mine[slice].len(), mine.len())?;
+                    self.take(given, *me, outputs)
+                })
+            }
+        }
+    }
+
+    /// What a participant gives: its operands; those that are cut into parts that lie in one piece,
+    /// part by part.
+    pub(super) fn slices<'i>(&self, inputs: &[&'i [u8]], count: usize) -> SmallVec<[&'i [u8]; 8]> {
+        match self.is_dealt() {
+            false => SmallVec::from_slice(inputs),
+            true => {
+                let part =
+                    |bytes: &'i [u8], i| &bytes[bytes.len() / count * i..][..bytes.len() / count];
+                let parts = |bytes| (0..count).map(move |i| part(bytes, i));
+                inputs.iter().flat_map(|&bytes| parts(bytes)).collect()
+            }
+        }
+    }
+
+    /// Whether each operand is one block, which is cut into a part for each participant.
+    pub(super) fn is_dealt(&self) -> bool {
+        let is_cut = matches!(self.kind, Kind::Split | Kind::Fold { is_scattered: true, .. });
+        is_cut && self.arrays.iter().all(|array| array.blocks == 1)
+    }
+
+    /// Whether the participant at `to` reads this slice of the one at `from`.
+    pub(super) fn reads(&self, count: usize, from: usize, to: usize, slice: usize) -> bool {
+        match &self.kind {
+            Kind::Deal => slice == to,
+            Kind::Permute(pairs) => pairs.contains(&(from, to)),
+            Kind::Broadcast => from == 0,
+            Kind::Split | Kind::Fold { is_scattered: true, .. } if self.is_dealt() => {
+                slice % count == to
+            }
+            _ => true,
         }
     }
 
@@ -125,6 +167,15 @@ impl Collective {
         others.iter_mut().for_each(|other| other.fill(0));
         match &self.kind {
             Kind::Gather => self.join(given, outputs, |block, bytes| block * bytes, 1),
+            Kind::Split if self.is_dealt() => {
+                for (i, output) in outputs.iter_mut().enumerate() {
+                    let bytes = output.len() / count;
+                    for position in 0..count {
+                        let theirs = given.of(position)[i * count + me];
+                        output[position * bytes..][..bytes].copy_from_slice(theirs);
+                    }
+                }
+            }
             Kind::Split => {
                 self.join(given, outputs, |block, bytes| (block * count + me) * bytes, count);
             }
@@ -192,7 +243,7 @@ pub(super) struct Visit<'a> {
 
 impl Visit<'_> {
     /// Gives `mine` and takes what all give. Errors: those of the exchange and of `sink`.
-    pub(super) fn meet(&self, mine: &[&[u8]], sink: &mut Sink<'_>) -> Result<()> {
+    pub(super) fn meet(&self, mine: &[&[u8]], reads: Reads<'_>, sink: &mut Sink<'_>) -> Result<()> {
         let Surroundings { module, cx, meter, .. } = *self.run;
         let (computation, id) = self.collective.at;
         let operation = match self.collective.attrs.channel_id {
@@ -200,32 +251,40 @@ impl Visit<'_> {
             None => RendezvousId::Place(computation.0, id.0),
         };
         let instruction = &module.computation(computation).instr(id).name;
-        let at = Rendezvous { operation, group: self.group, instruction, memo: self.memo };
+        let at = Rendezvous { operation, group: self.group, instruction, memo: self.memo, reads };
         let exchange = || cx.collectives.exchange(&at, cx.me, mine, meter, sink);
         guarded(|| "the exchange among participants".to_owned(), exchange)?
     }
 
-    /// Errors: `InvalidArgument` if a participant gave arrays of other sizes than these.
-    pub(super) fn check(&self, given: Given<'_>, mine: &[&[u8]]) -> Result<()> {
-        let count = self.group.len();
-        if given.participants() != count {
-            let found = given.participants();
+    /// Errors: `InvalidArgument` unless each participant gave `slices` slices, and those that this one
+    /// reads are of the sizes that `size(position, slice)` says.
+    pub(super) fn check(
+        &self,
+        given: Given<'_>,
+        reads: Reads<'_>,
+        size: impl Fn(usize, usize) -> usize,
+        slices: usize,
+    ) -> Result<()> {
+        let (count, found) = (self.group.len(), given.participants());
+        if found != count {
             return Err(Error::internal(format!("an exchange of {count} among {found}")));
         }
-        let fits = |theirs: &[&[u8]]| {
-            theirs.len() == mine.len() && theirs.iter().zip(mine).all(|(a, b)| a.len() == b.len())
+        let read = |position, slice: &usize| reads.includes(position, self.me, *slice);
+        let fits = |&position: &usize| {
+            let theirs = given.of(position);
+            let fits = |slice: usize| theirs[slice].len() == size(position, slice);
+            theirs.len() == slices && (0..slices).filter(|s| read(position, s)).all(fits)
         };
-        match (0..count).find(|&position| !fits(given.of(position))) {
-            None => Ok(()),
-            Some(position) => {
-                let bytes = |slices: &[&[u8]]| slices.iter().map(|s| s.len()).collect::<Vec<_>>();
-                let (found, want) = (bytes(given.of(position)), bytes(mine));
-                let who = self.group[position];
-                Err(Error::invalid(format!(
-                    "{who} gave arrays of {found:?} bytes, this participant of {want:?}"
-                )))
-            }
-        }
+        let Some(position) = (0..count).find(|position| !fits(position)) else { return Ok(()) };
+        let theirs = given.of(position);
+        let found = theirs.iter().enumerate().filter(|(slice, _)| read(position, slice));
+        let found: Vec<usize> = found.map(|(_, bytes)| bytes.len()).collect();
+        let wanted = (0..slices).filter(|slice| read(position, slice));
+        let wanted: Vec<usize> = wanted.map(|slice| size(position, slice)).collect();
+        let who = self.group[position];
+        Err(Error::invalid(format!(
+            "{who} gave arrays of {found:?} bytes, this participant of {wanted:?}"
+        )))
     }
 }
 
