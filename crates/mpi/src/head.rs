@@ -1,0 +1,282 @@
+//! What messages say, as bytes. All processes run the same program on the same kind of machine, so
+//! numbers are in its own byte order.
+
+use helio::services::{Channel, RendezvousId};
+use helio::{Code, Error, Participant, Result};
+
+/// What a message says.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Head {
+    /// What a participant gives at a rendezvous.
+    Give(Give),
+    /// The run of a participant has ended: how.
+    Leave { run: u64, who: Participant, error: Option<(Code, String)> },
+    /// A value for a participant's channel; its arrays are in the body.
+    Send { run: u64, channel: Channel, shape: String, sizes: Vec<u64> },
+    /// The process lives; a number that grows whenever one of its participants moves.
+    Beat { moved: u64 },
+    /// What the process gives all, or the first, outside of runs: the body.
+    Part { sequence: u64 },
+    /// The process ends; nothing comes from it any more.
+    Bye,
+}
+
+/// What a participant gives at a rendezvous.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Give {
+    pub(crate) run: u64,
+    pub(crate) point: PointId,
+    /// How many are in the group.
+    pub(crate) group: u32,
+    /// The position of who gives.
+    pub(crate) from: u32,
+    /// How often it has come before.
+    pub(crate) visit: u64,
+    /// How many participants of the receiving process take it.
+    pub(crate) takers: u32,
+    /// How many slices it gives in all.
+    pub(crate) slices: u32,
+    /// Those that are sent: number and bytes.
+    pub(crate) sent: Vec<(u32, u64)>,
+}
+
+/// A rendezvous of a run: its operation, and which of the operation's groups it is, as a hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct PointId {
+    pub(crate) operation: RendezvousId,
+    pub(crate) group: u64,
+}
+
+impl PointId {
+    /// That of an operation and a group.
+    pub(crate) fn new(operation: RendezvousId, group: &[Participant]) -> Self {
+        // FNV-1a: groups of one operation differ in their first participant, or are few.
+        let numbers = group.iter().flat_map(|who| [who.replica as u64, who.partition as u64]);
+        let hash = |hash: u64, number: u64| (hash ^ number).wrapping_mul(0x0100_0000_01b3);
+        PointId { operation, group: numbers.fold(0xcbf2_9ce4_8422_2325, hash) }
+    }
+}
+
+/// All codes of errors.
+const CODES: [Code; 16] = [
+    Code::Cancelled,
+    Code::Unknown,
+    Code::InvalidArgument,
+    Code::DeadlineExceeded,
+    Code::NotFound,
+    Code::AlreadyExists,
+    Code::PermissionDenied,
+    Code::ResourceExhausted,
+    Code::FailedPrecondition,
+    Code::Aborted,
+    Code::OutOfRange,
+    Code::Unimplemented,
+    Code::Internal,
+    Code::Unavailable,
+    Code::DataLoss,
+    Code::Unauthenticated,
+];
+
+impl Head {
+    /// As bytes, which [`Head::read`] reads.
+    pub(crate) fn write(&self) -> Vec<u8> {
+        let mut out = Writer(Vec::with_capacity(96));
+        match self {
+            Head::Give(give) => {
+                out.number(0);
+                give.write(&mut out);
+            }
+            Head::Leave { run, who, error } => {
+                out.number(1).number(*run).participant(*who);
+                match error {
+                    None => out.number(0),
+                    Some((code, text)) => out.number(*code as u64).text(text),
+                };
+            }
+            Head::Send { run, channel, shape, sizes } => {
+                let (source, target) = channel.pair.unwrap_or((usize::MAX, usize::MAX));
+                out.number(2).number(*run).number(channel.id as u64);
+                out.number(channel.is_host_transfer.into());
+                out.number(source as u64).number(target as u64).text(shape);
+                out.number(sizes.len() as u64);
+                for &size in sizes {
+                    out.number(size);
+                }
+            }
+            Head::Beat { moved } => {
+                out.number(3).number(*moved);
+            }
+            Head::Part { sequence } => {
+                out.number(4).number(*sequence);
+            }
+            Head::Bye => {
+                out.number(5);
+            }
+        }
+        out.0
+    }
+
+    /// What bytes say, and those after it. Errors: `Internal` unless they begin as
+    /// [`Head::write`] writes them.
+    pub(crate) fn read(bytes: &[u8]) -> Result<(Head, &[u8])> {
+        let mut input = Reader(bytes);
+        let head = input.head().ok_or_else(|| Error::internal("a message that says nothing"))?;
+        Ok((head, input.0))
+    }
+}
+
+impl Give {
+    fn write(&self, out: &mut Writer) {
+        let (kind, a, b) = match self.point.operation {
+            RendezvousId::Channel(channel) => (0, channel as u64, 0),
+            RendezvousId::Place(computation, instr) => (1, computation.into(), instr.into()),
+        };
+        out.number(self.run).number(kind).number(a).number(b).number(self.point.group);
+        out.number(self.group.into()).number(self.from.into()).number(self.visit);
+        out.number(self.takers.into()).number(self.slices.into()).number(self.sent.len() as u64);
+        for &(slice, bytes) in &self.sent {
+            out.number(slice.into()).number(bytes);
+        }
+    }
+}
+
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn number(&mut self, number: u64) -> &mut Self {
+        self.0.extend(number.to_ne_bytes());
+        self
+    }
+
+    fn text(&mut self, text: &str) -> &mut Self {
+        self.number(text.len() as u64).0.extend(text.as_bytes());
+        self
+    }
+
+    fn participant(&mut self, who: Participant) -> &mut Self {
+        self.number(who.replica as u64).number(who.partition as u64)
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn number(&mut self) -> Option<u64> {
+        let (number, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u64::from_ne_bytes(*number))
+    }
+
+    fn small(&mut self) -> Option<u32> {
+        self.number()?.try_into().ok()
+    }
+
+    fn size(&mut self) -> Option<usize> {
+        self.number()?.try_into().ok()
+    }
+
+    /// The length of a list whose items take at least `bytes` each.
+    fn length(&mut self, bytes: usize) -> Option<usize> {
+        self.size().filter(|&length| length <= self.0.len() / bytes)
+    }
+
+    fn text(&mut self) -> Option<String> {
+        let length = self.length(1)?;
+        let (text, rest) = self.0.split_at(length);
+        self.0 = rest;
+        Some(String::from_utf8_lossy(text).into_owned())
+    }
+
+    fn participant(&mut self) -> Option<Participant> {
+        Some(Participant { replica: self.size()?, partition: self.size()? })
+    }
+
+    fn head(&mut self) -> Option<Head> {
+        Some(match self.number()? {
+            0 => Head::Give(self.give()?),
+            1 => {
+                let (run, who) = (self.number()?, self.participant()?);
+                let error = match self.number()? {
+                    0 => None,
+                    code => Some((*CODES.iter().find(|&&c| c as u64 == code)?, self.text()?)),
+                };
+                Head::Leave { run, who, error }
+            }
+            2 => {
+                let (run, id) = (self.number()?, self.number()? as i64);
+                let is_host_transfer = self.number()? != 0;
+                let (source, target) = (self.size()?, self.size()?);
+                let pair = (source != usize::MAX).then_some((source, target));
+                let (shape, count) = (self.text()?, self.length(8)?);
+                let sizes = (0..count).map(|_| self.number()).collect::<Option<_>>()?;
+                Head::Send { run, channel: Channel { id, pair, is_host_transfer }, shape, sizes }
+            }
+            3 => Head::Beat { moved: self.number()? },
+            4 => Head::Part { sequence: self.number()? },
+            5 => Head::Bye,
+            _ => return None,
+        })
+    }
+
+    fn give(&mut self) -> Option<Give> {
+        let run = self.number()?;
+        let operation = match (self.number()?, self.number()?, self.number()?) {
+            (0, channel, _) => RendezvousId::Channel(channel as i64),
+            (_, a, b) => RendezvousId::Place(a.try_into().ok()?, b.try_into().ok()?),
+        };
+        let point = PointId { operation, group: self.number()? };
+        let (group, from, visit) = (self.small()?, self.small()?, self.number()?);
+        let (takers, slices, sent) = (self.small()?, self.small()?, self.length(16)?);
+        let sent = (0..sent).map(|_| Some((self.small()?, self.number()?)));
+        let sent = sent.collect::<Option<_>>()?;
+        Some(Give { run, point, group, from, visit, takers, slices, sent })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let who = Participant { replica: 3, partition: 1 };
+        let place = PointId::new(RendezvousId::Place(4, 7), &[who, Participant::from(0)]);
+        let point = PointId::new(RendezvousId::Channel(-1), &[who]);
+        let give = |point| Give {
+            run: 2,
+            point,
+            group: 4,
+            from: 3,
+            visit: u64::MAX - 1,
+            takers: 2,
+            slices: 9,
+            sent: vec![(0, 12), (8, 1 << 40)],
+        };
+        let channel = Channel { id: 5, pair: Some((0, 3)), is_host_transfer: false };
+        let error = Some((Code::DeadlineExceeded, "replica 1 waits in y".to_owned()));
+        let shape = "(f32[2], s32[<=4])".to_owned();
+        for head in [
+            Head::Give(give(place)),
+            Head::Give(give(point)),
+            Head::Leave { run: 1, who, error },
+            Head::Leave { run: 1, who, error: None },
+            Head::Send { run: 0, channel, shape, sizes: vec![2] },
+            Head::Beat { moved: 77 },
+            Head::Part { sequence: 6 },
+            Head::Bye,
+        ] {
+            let mut bytes = head.write();
+            let length = bytes.len();
+            bytes.extend([1, 2, 3]);
+            assert_eq!(Head::read(&bytes).unwrap(), (head, &[1u8, 2, 3][..]));
+            // Whatever is cut off, or changed, is an error or another message.
+            (0..length).for_each(|end| assert!(Head::read(&bytes[..end]).is_err()));
+            for at in 0..length {
+                let mut changed = bytes.clone();
+                changed[at] ^= 0xff;
+                let _ = Head::read(&changed);
+            }
+        }
+        assert_ne!(place.group, point.group);
+    }
+}

@@ -1,0 +1,335 @@
+//! Processes that `mpirun` starts: this very test program, as the worker that each test names.
+//!
+//! They need MPI, and the features that say so: `cargo xtask mpi` runs them.
+#![cfg(feature = "mpi")]
+
+mod support;
+
+use std::process::{Command, Output, exit};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use helio::{Backend, Error, Result, RunOptions};
+use helio_mpi::{Options, Processes};
+use helio_testkit::collectives::model::Counts;
+use helio_testkit::collectives::{Kind, elements, program};
+use support::{Known, rounds, rounds_of, run_part, sums, sums_of};
+
+/// The longest that a run may take: machines are busy.
+const BOUND_SECONDS: &str = "120";
+
+/// Runs a worker in so many processes.
+fn mpirun(processes: usize, worker: &str, options: &[&str], variables: &[(&str, &str)]) -> Output {
+    let mut command = Command::new("timeout");
+    command.args(["--kill-after=10", BOUND_SECONDS, "mpirun", "--allow-run-as-root"]);
+    command.args(["--oversubscribe", "-n", &processes.to_string()]).args(options);
+    command.arg(std::env::current_exe().expect("this program"));
+    command.args([worker, "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
+    command.envs(variables.iter().copied());
+    command.output().expect("mpirun")
+}
+
+fn texts(output: &Output) -> String {
+    let [out, err] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    format!("{}\n{out}\n{err}", output.status)
+}
+
+/// What a run prints that ends well.
+#[track_caller]
+fn expect_success(output: &Output) -> String {
+    assert!(output.status.success(), "{}", texts(output));
+    texts(output)
+}
+
+/// A number from the environment of a worker.
+fn variable(name: &str) -> Option<usize> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// What a worker does with the processes; it prints an error, and ends with status 1.
+fn work(f: impl FnOnce(&Processes) -> Result<()>) {
+    let mut options = Options::default();
+    if let Some(ms) = variable("HELIO_SILENCE") {
+        options.silence = Duration::from_millis(ms as u64);
+    }
+    let processes = helio_mpi::connect(options).expect("MPI");
+    match f(&processes) {
+        Ok(()) => processes.close(),
+        Err(error) => {
+            eprintln!("process {}: {error}", processes.rank());
+            processes.abandon();
+            exit(1);
+        }
+    }
+}
+
+#[test]
+#[ignore = "run by mpirun"]
+fn worker_collectives() {
+    work(|processes| {
+        let mut ran = 0;
+        for (i, kind) in Kind::ALL.into_iter().enumerate() {
+            for (j, element) in elements().into_iter().enumerate() {
+                let (replicas, partitions) = [(4, 1), (2, 2), (4, 1), (1, 4), (8, 1)][(i + j) % 5];
+                let counts = Counts { replicas, partitions };
+                let program = program(kind, element, counts, (i * 100 + j) as u64);
+                let known = Known::new(&program).map_err(Error::internal)?;
+                let backend = if j % 4 == 0 { Backend::Interpreter } else { Backend::Cpu };
+                let (run, counts) = (RunOptions::default(), (replicas, partitions));
+                let found = run_part(processes, &program.text, counts, &known.args, backend, run)?;
+                let first = processes.assign(replicas, partitions)?.here().start;
+                known.compare(first, &found).map_err(Error::internal)?;
+                ran += 1;
+            }
+        }
+        // Sums that show their order, as threads of one process compute them.
+        let args = sums_of(4);
+        let found =
+            run_part(processes, &sums(), (4, 1), &args, Backend::Cpu, RunOptions::default())?;
+        let lists: Vec<_> = args.iter().map(Vec::as_slice).collect();
+        let mut options = helio::ClientOptions::default();
+        options.devices = 4;
+        let mut compile = helio::CompileOptions::default();
+        compile.assignment = Some(helio::DeviceAssignment::iota(4, 1)?);
+        let module = helio::parse(&sums())?;
+        let threads = helio::Client::new(&options).compile(module, &compile);
+        let threads = threads?.run_all(&lists, &RunOptions::default())?;
+        let here = processes.assign(4, 1)?.here();
+        for (found, expected) in found.iter().zip(&threads[here]) {
+            if !found.same_bits(expected) {
+                return Err(Error::internal("sums differ from those of threads"));
+            }
+        }
+        eprintln!("process {}: {ran} collectives", processes.rank());
+        Ok(())
+    });
+}
+
+#[test]
+fn collectives_give_the_same_bits_in_one_two_and_four_processes() {
+    for processes in [1, 2, 4] {
+        let text = expect_success(&mpirun(processes, "worker_collectives", &[], &[]));
+        for rank in 0..processes {
+            assert!(text.contains(&format!("process {rank}: ")), "{text}");
+        }
+        assert!(text.contains(" collectives"), "{text}");
+    }
+}
+
+/// Rounds of a sum, as many for each replica as `HELIO_ROUNDS` says, a million if it says nothing;
+/// a signal for itself after some time.
+#[test]
+#[ignore = "run by mpirun"]
+fn worker_rounds() {
+    work(|processes| {
+        let terminated = helio_mpi::on_termination()?;
+        let each = std::env::var("HELIO_ROUNDS").unwrap_or_default();
+        let each: Vec<u32> = each.split(',').filter_map(|n| n.parse().ok()).collect();
+        let each = each.try_into().unwrap_or([1_000_000_000; 4]);
+        let victim = variable("HELIO_VICTIM").is_some_and(|rank| rank == processes.rank());
+        if let (true, Ok(signals)) = (victim, std::env::var("HELIO_SIGNALS")) {
+            let me = std::process::id();
+            let script = signals.replace("PID", &me.to_string());
+            let spawned = Command::new("sh").args(["-c", &script]).spawn();
+            spawned.map_err(|e| Error::internal(e.to_string()))?;
+        }
+        let mut options = RunOptions::default();
+        options.limits.cancel = Some(Arc::clone(&terminated));
+        let backend = Backend::Cpu;
+        let found = run_part(processes, &rounds(), (4, 1), &rounds_of(each), backend, options)?;
+        eprintln!("process {}: {}", processes.rank(), helio::ir::text::print_literal(&found[0]));
+        Ok(())
+    });
+}
+
+#[test]
+fn a_process_that_is_killed_ends_all_others_who_say_for_whom_they_waited() {
+    let begin = Instant::now();
+    let kill = [("HELIO_VICTIM", "2"), ("HELIO_SIGNALS", "sleep 0.5; kill -9 PID")];
+    let output = mpirun(4, "worker_rounds", &[], &kill);
+    let text = texts(&output);
+    assert!(!output.status.success() && begin.elapsed() < Duration::from_secs(60), "{text}");
+    assert!(text.contains("rank 2") && text.contains("signal 9"), "{text}");
+    for rank in [0, 1, 3] {
+        let said = text.lines().find(|line| line.starts_with(&format!("process {rank}: ")));
+        let said = said.unwrap_or_else(|| panic!("process {rank} says nothing: {text}"));
+        // It has waited itself, or hears of another that has.
+        assert!(said.contains("waits in total for replica 2"), "{said}");
+    }
+}
+
+#[test]
+fn a_process_that_is_silent_is_named_where_mpirun_lets_others_live() {
+    let begin = Instant::now();
+    let stop = [
+        ("HELIO_VICTIM", "1"),
+        ("HELIO_SIGNALS", "sleep 0.5; kill -STOP PID; sleep 8; kill -9 PID"),
+        ("HELIO_SILENCE", "2000"),
+    ];
+    let output = mpirun(4, "worker_rounds", &[], &stop);
+    let text = texts(&output);
+    assert!(!output.status.success() && begin.elapsed() < Duration::from_secs(60), "{text}");
+    assert!(text.contains("waits in total for replica 1"), "{text}");
+    assert!(text.contains("process 1 has not been heard of for 2s"), "{text}");
+}
+
+#[test]
+fn a_process_that_is_delayed_is_waited_for() {
+    let delay = [
+        ("HELIO_VICTIM", "1"),
+        ("HELIO_ROUNDS", "20000,20000,20000,20000"),
+        (
+            "HELIO_SIGNALS",
+            "for i in 1 2 3; do sleep 0.2; kill -STOP PID; sleep 0.5; kill -CONT PID; done",
+        ),
+    ];
+    let text = expect_success(&mpirun(4, "worker_rounds", &[], &delay));
+    (0..4).for_each(|rank| assert!(text.contains(&format!("process {rank}: inf")), "{text}"));
+}
+
+#[test]
+fn a_process_whose_replica_comes_more_often_is_told_for_whom_it_waits() {
+    let more = [("HELIO_ROUNDS", "7,7,9,7")];
+    let output = mpirun(4, "worker_rounds", &[], &more);
+    let text = texts(&output);
+    assert!(!output.status.success(), "{text}");
+    assert!(text.contains("replica 2 waits in total for replica"), "{text}");
+    assert!(text.contains("whose run has ended without it"), "{text}");
+}
+
+/// Runs a script for `sh`; whether it succeeds.
+fn shell(script: &str) -> bool {
+    Command::new("sh").args(["-ec", script]).output().is_ok_and(|output| output.status.success())
+}
+
+/// Hosts of a test: network namespaces with an address each on one bridge.
+struct Hosts {
+    directory: std::path::PathBuf,
+    count: usize,
+}
+
+impl Hosts {
+    /// Errors: why there can be none here.
+    fn new(count: usize) -> std::result::Result<Self, &'static str> {
+        let directory = std::env::temp_dir().join(format!("helio-hosts-{}", std::process::id()));
+        let hosts = Hosts { directory, count };
+        hosts.remove();
+        let bridge = "ip link add hliobr type bridge; ip addr add 10.77.0.254/24 dev hliobr;
+             ip link set hliobr up";
+        if !shell(bridge) {
+            return Err("no network devices can be made here (ip link add)");
+        }
+        for i in 0..count {
+            let host = format!(
+                "ip netns add hlio{i}; ip link add hliov{i} type veth peer name eth0 netns hlio{i}
+                 ip link set hliov{i} master hliobr up
+                 ip -n hlio{i} addr add 10.77.0.{}/24 dev eth0
+                 ip -n hlio{i} link set eth0 up; ip -n hlio{i} link set lo up",
+                i + 1
+            );
+            if !shell(&host) {
+                return Err("no network namespaces can be made here (ip netns add)");
+            }
+        }
+        std::fs::create_dir_all(&hosts.directory).map_err(|_| "no directory can be made here")?;
+        // What mpirun calls instead of ssh.
+        let agent = "#!/bin/sh\nhost=${1##*.}; shift\nexec ip netns exec hlio$((host-1)) unshare --uts \
+                     sh -c \"hostname host$host; $*\"\n";
+        std::fs::write(hosts.agent(), agent).map_err(|_| "no file can be written here")?;
+        shell(&format!("chmod +x {}", hosts.agent()));
+        Ok(hosts)
+    }
+
+    fn agent(&self) -> String {
+        self.directory.join("agent").display().to_string()
+    }
+
+    /// Runs a worker in a process on each of them.
+    fn mpirun(&self, worker: &str, variables: &[(&str, &str)]) -> Output {
+        let names: Vec<String> = (1..=self.count).map(|i| format!("10.77.0.{i}")).collect();
+        let (names, agent) = (names.join(","), self.agent());
+        let net = "10.77.0.0/24";
+        let mut options = vec!["--host", &names, "--mca", "plm_rsh_agent", &agent, "--mca", "btl"];
+        options.extend(["tcp,self", "--mca", "btl_tcp_if_include", net]);
+        options.extend(["--mca", "oob_tcp_if_include", net]);
+        for (name, _) in variables {
+            options.extend(["-x", name]);
+        }
+        mpirun(self.count, worker, &options, variables)
+    }
+
+    /// Makes the links slow and lossy; how.
+    fn spoil(&self) -> std::result::Result<&'static str, &'static str> {
+        let each = |qdisc: &str| {
+            (0..self.count)
+                .all(|i| shell(&format!("tc -n hlio{i} qdisc replace dev eth0 root {qdisc}")))
+        };
+        // Where the kernel has it as a module.
+        shell("modprobe sch_netem");
+        if each("netem delay 2ms 1ms loss 1%") {
+            return Ok("netem: 1 to 3 ms of delay, 1 % of packets lost");
+        }
+        if each("tbf rate 200mbit burst 6kb limit 12kb") {
+            return Ok(
+                "no netem in this kernel; tbf: a slow link, whose short queue loses packets",
+            );
+        }
+        Err("the kernel has neither netem nor tbf")
+    }
+
+    /// How many packets the links have lost by themselves.
+    fn lost(&self) -> usize {
+        let dropped = |i: usize| {
+            let host = format!("hlio{i}");
+            let shown = Command::new("tc").args(["-n", &host, "-s", "qdisc", "show"]).output();
+            let shown = shown.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+            let words = shown.unwrap_or_default();
+            let mut counts = words.split("dropped ").skip(1);
+            counts.find_map(|rest| rest.split(',').next()?.parse::<usize>().ok()).unwrap_or(0)
+        };
+        (0..self.count).map(dropped).sum()
+    }
+
+    fn remove(&self) {
+        for i in 0..self.count {
+            shell(&format!("ip netns del hlio{i}"));
+        }
+        shell("ip link del hliobr");
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+#[test]
+fn processes_on_hosts_of_their_own_with_slow_and_lossy_links() {
+    let hosts = match Hosts::new(4) {
+        Ok(hosts) => hosts,
+        Err(why) => return println!("SKIPPED: hosts of their own: {why}"),
+    };
+    let begin = Instant::now();
+    expect_success(&hosts.mpirun("worker_collectives", &[]));
+    println!("four hosts: {:.1} s", begin.elapsed().as_secs_f64());
+    match hosts.spoil() {
+        Ok(how) => println!("{how}"),
+        Err(why) => return println!("SKIPPED: slow and lossy links: {why}"),
+    }
+    let begin = Instant::now();
+    expect_success(&hosts.mpirun("worker_collectives", &[]));
+    println!(
+        "slow and lossy: {:.1} s, {} packets lost",
+        begin.elapsed().as_secs_f64(),
+        hosts.lost()
+    );
+    let more = [("HELIO_ROUNDS", "7,7,9,7")];
+    let text = texts(&hosts.mpirun("worker_rounds", &more));
+    assert!(text.contains("replica 2 waits in total for replica"), "{text}");
+    let kill = [("HELIO_VICTIM", "2"), ("HELIO_SIGNALS", "sleep 1; kill -9 PID")];
+    let begin = Instant::now();
+    let output = hosts.mpirun("worker_rounds", &kill);
+    assert!(!output.status.success() && begin.elapsed() < Duration::from_secs(60));
+}

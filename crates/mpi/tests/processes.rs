@@ -1,0 +1,266 @@
+//! Processes that are threads here, with a wire that is a queue: what is above wires, without MPI.
+
+mod support;
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use helio::ir::text::print_literal;
+use helio::{Backend, Code, Error, Literal, Result, RunOptions};
+use helio_mpi::wire::{Faulty, Wire, among_threads};
+use helio_mpi::{Options, Processes};
+use helio_testkit::collectives::model::Counts;
+use helio_testkit::collectives::{Kind, Program, elements, program};
+use support::{Known, rounds, rounds_of, run_part, sums, sums_of};
+
+/// How processes of these tests watch each other.
+fn options(silence: Duration) -> Options {
+    let mut options = Options::default();
+    options.silence = silence;
+    options
+}
+
+/// What each process of a run gives.
+fn run(
+    wires: Vec<Box<dyn Wire>>,
+    text: &str,
+    counts: (usize, usize),
+    args: &[Vec<Literal>],
+    backend: Backend,
+    (max_wait, silence): (Duration, Duration),
+) -> Vec<Result<Vec<Literal>>> {
+    thread::scope(|scope| {
+        let each = wires.into_iter().map(|wire| {
+            let backend = backend.clone();
+            scope.spawn(move || {
+                let processes = Processes::new(wire, options(silence))?;
+                let mut run = RunOptions::default();
+                run.limits.max_wait = Some(max_wait);
+                let outcome = run_part(&processes, text, counts, args, backend, run);
+                match outcome.is_ok() {
+                    true => processes.close(),
+                    false => processes.abandon(),
+                }
+                outcome
+            })
+        });
+        let each: Vec<_> = each.collect();
+        each.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+    })
+}
+
+fn boxed(count: usize) -> Vec<Box<dyn Wire>> {
+    among_threads(count).into_iter().map(|wire| Box::new(wire) as Box<dyn Wire>).collect()
+}
+
+const PATIENT: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(60));
+
+/// Runs a program of known results in so many processes. Errors: it gives something else.
+fn check(program: &Program, processes: usize, backend: Backend) -> std::result::Result<(), String> {
+    let known = Known::new(program)?;
+    let Counts { replicas, partitions } = program.counts;
+    let counts = (replicas, partitions);
+    let outcomes = run(boxed(processes), &program.text, counts, &known.args, backend, PATIENT);
+    let found = outcomes.into_iter().collect::<Result<Vec<_>>>().map_err(|e| e.to_string())?;
+    known.compare(0, &found.concat())
+}
+
+#[test]
+fn collectives_among_processes_give_what_a_direct_computation_gives() {
+    const COUNTS: [(usize, usize); 5] = [(2, 1), (4, 1), (8, 1), (2, 2), (1, 4)];
+    let (mut ran, mut failures) = (0, Vec::new());
+    for (i, kind) in Kind::ALL.into_iter().enumerate() {
+        for (j, element) in elements().into_iter().enumerate() {
+            let k = (i + j) % COUNTS.len();
+            let (replicas, partitions) = COUNTS[k];
+            let program = program(kind, element, Counts { replicas, partitions }, j as u64);
+            let processes = [2, 3, replicas * partitions][j % 3].min(replicas * partitions);
+            let backend = if j % 4 == 0 { Backend::Interpreter } else { Backend::Cpu };
+            ran += 1;
+            if let Err(error) = check(&program, processes, backend) {
+                failures.push(format!("{processes} processes: {error}\n{}", program.text));
+            }
+        }
+    }
+    println!("{ran} collectives among processes");
+    assert!(failures.is_empty(), "{} of {ran}:\n{}", failures.len(), failures.join("\n"));
+    assert!(ran > 100);
+}
+
+#[test]
+fn several_processes_give_the_bits_of_threads() {
+    let args = sums_of(4);
+    let by = |processes, backend| {
+        let outcomes = run(boxed(processes), &sums(), (4, 1), &args, backend, PATIENT);
+        outcomes.into_iter().collect::<Result<Vec<_>>>().unwrap().concat()
+    };
+    let threads = by(1, Backend::Cpu);
+    for (processes, backend) in
+        [(2, Backend::Cpu), (3, Backend::Cpu), (4, Backend::Cpu), (2, Backend::Interpreter)]
+    {
+        let found = by(processes, backend);
+        let same = threads.iter().zip(&found).all(|(a, b)| a.same_bits(b));
+        assert!(same && found.len() == 4, "{processes} processes");
+    }
+}
+
+#[test]
+fn channels_lead_to_other_processes() {
+    let text = "ENTRY e { x = f32[3] parameter(0) t = token[] after-all()
+      s = (f32[3], u32[], token[]) send(x, t), channel_id=1,
+        frontend_attributes={_xla_send_recv_source_target_pairs={{0,1},{1,2},{2,0}}}
+      d = token[] send-done(s), channel_id=1
+      r = (f32[3], u32[], token[]) recv(t), channel_id=1,
+        frontend_attributes={_xla_send_recv_source_target_pairs={{0,1},{1,2},{2,0}}}
+      w = (f32[3], token[]) recv-done(r), channel_id=1
+      ROOT y = f32[3] get-tuple-element(w), index=0 }";
+    let args: Vec<Vec<Literal>> =
+        (0..3).map(|i| vec![Literal::array([3], vec![i as f32; 3]).unwrap()]).collect();
+    for processes in 1..=3 {
+        let outcomes = run(boxed(processes), text, (3, 1), &args, Backend::Cpu, PATIENT);
+        let found = outcomes.into_iter().collect::<Result<Vec<_>>>().unwrap().concat();
+        let found: Vec<String> = found.iter().map(print_literal).collect();
+        assert_eq!(found, ["{2, 2, 2}", "{0, 0, 0}", "{1, 1, 1}"], "{processes} processes");
+    }
+}
+
+/// The errors of all processes, all of which must have one.
+#[track_caller]
+fn errors(outcomes: Vec<Result<Vec<Literal>>>) -> Vec<Error> {
+    let error = |outcome: Result<Vec<Literal>>| outcome.expect_err("an error");
+    outcomes.into_iter().map(error).collect()
+}
+
+#[test]
+fn who_comes_more_often_than_others_is_told_for_whom_it_waits() {
+    for processes in [2, 4] {
+        let args = rounds_of([5, 5, 9, 5]);
+        let (begin, backend) = (Instant::now(), Backend::Cpu);
+        let outcomes = run(boxed(processes), &rounds(), (4, 1), &args, backend, PATIENT);
+        let errors: Vec<Error> = outcomes.into_iter().filter_map(Result::err).collect();
+        assert!(begin.elapsed() < Duration::from_secs(20));
+        let cause = errors.iter().find(|e| e.code() != Code::Aborted).expect("a cause").to_string();
+        assert!(cause.contains("replica 2 waits in total for replica"), "{cause}");
+        assert!(cause.contains("whose run has ended without it"), "{cause}");
+    }
+}
+
+#[test]
+fn who_does_not_come_ends_the_wait_of_others() {
+    let wait = Duration::from_millis(700);
+    // Replica 3 goes round a loop of its own first, for longer than the others wait.
+    let text = rounds().replace(
+        "ENTRY e { n = u32[] parameter(0)",
+        "c2 { i = u32[] parameter(0) m = u32[] constant(4000000000)
+           ROOT p = pred[] compare(i, m), direction=LT }
+         b2 { i = u32[] parameter(0) o = u32[] constant(1) ROOT j = u32[] add(i, o) }
+         ENTRY e { n0 = u32[] parameter(0) k = u32[] constant(3)
+           long = u32[] constant(4000000000) three = pred[] compare(n0, k), direction=EQ
+           zero = u32[] constant(0) start = u32[] select(three, zero, long)
+           spun = u32[] while(start), condition=c2, body=b2
+           less = u32[] subtract(spun, long) n = u32[] add(n0, less)",
+    );
+    let begin = Instant::now();
+    let args = rounds_of([5, 5, 5, 3]);
+    let limits = (wait, PATIENT.1);
+    let outcomes = run(boxed(2), &text, (4, 1), &args, Backend::Interpreter, limits);
+    assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
+    let errors = errors(outcomes);
+    let cause = errors.iter().find(|e| e.code() == Code::DeadlineExceeded).expect("a cause");
+    assert!(cause.detail().contains("waits in total for replica"), "{cause}");
+    assert!(cause.detail().contains("nobody has moved for 700ms"), "{cause}");
+}
+
+#[test]
+fn a_replica_that_fails_ends_all_others() {
+    // What is fed to nobody fails in replica 3.
+    let text = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+      yes { x = f32[] parameter(0) ROOT y = f32[] custom-call(x), custom_call_target=\"none\" }
+      no { x = f32[] parameter(0) ROOT y = f32[] copy(x) }
+      ENTRY e { n = u32[] parameter(0) k = u32[] constant(3) x = f32[] constant(1)
+        p = pred[] compare(n, k), direction=EQ
+        y = f32[] conditional(p, x, x), true_computation=yes, false_computation=no
+        ROOT r = f32[] all-reduce(y), to_apply=add }";
+    let args = rounds_of([1, 1, 1, 3]);
+    let outcomes = run(boxed(4), text, (4, 1), &args, Backend::Cpu, PATIENT);
+    let errors = errors(outcomes);
+    assert!(errors[3].to_string().contains("none"), "{}", errors[3]);
+    for error in &errors[..3] {
+        assert_eq!(error.code(), Code::Aborted);
+        assert!(error.detail().contains("replica 3 has failed"), "{error}");
+    }
+}
+
+/// Wires of four processes, of which one is cut after so many messages.
+fn cut(victim: usize, posts: usize, delay: usize) -> Vec<Box<dyn Wire>> {
+    let wire = |(rank, wire)| {
+        let posts = if rank == victim { posts } else { usize::MAX };
+        Box::new(Faulty::new(wire, posts, delay)) as Box<dyn Wire>
+    };
+    among_threads(4).into_iter().enumerate().map(wire).collect()
+}
+
+#[test]
+fn a_process_that_is_lost_is_named_by_those_who_wait_for_it() {
+    let silence = Duration::from_millis(1500);
+    for (victim, posts) in [(1, 0), (2, 7), (3, 20), (0, 50)] {
+        let begin = Instant::now();
+        let args = rounds_of([40; 4]);
+        let limits = (Duration::from_secs(30), silence);
+        let outcomes = run(cut(victim, posts, 0), &rounds(), (4, 1), &args, Backend::Cpu, limits);
+        assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
+        let errors = errors(outcomes);
+        for (rank, error) in errors.iter().enumerate().filter(|&(rank, _)| rank != victim) {
+            let text = error.to_string();
+            let named = text
+                .contains(&format!("replica {rank} waits in total for replica {victim}"))
+                && text.contains(&format!("process {victim} has not been heard of for 1.5s"));
+            // Or another was faster.
+            let aborted = text.contains(&format!("process {victim} has not been heard of"));
+            assert!(named || aborted, "{victim} is cut, {rank} says: {text}");
+        }
+        assert!(errors.iter().any(|e| e.to_string().contains("waits in total for")));
+    }
+}
+
+#[test]
+fn delays_change_nothing() {
+    let args = rounds_of([10; 4]);
+    for delay in [1, 50] {
+        let outcomes =
+            run(cut(0, usize::MAX, delay), &rounds(), (4, 1), &args, Backend::Cpu, PATIENT);
+        let found = outcomes.into_iter().collect::<Result<Vec<_>>>().unwrap().concat();
+        assert!(found.iter().all(|value| print_literal(value) == "1048576"), "{found:?}");
+    }
+}
+
+#[test]
+fn parts_are_gathered_and_given_to_all() {
+    let wait = Duration::from_secs(20);
+    thread::scope(|scope| {
+        for wire in boxed(3) {
+            scope.spawn(move || {
+                let processes = Processes::new(wire, Options::default()).unwrap();
+                let rank = processes.rank() as u8;
+                for round in 0..3u8 {
+                    let mine = vec![rank; usize::from(rank + round) * 1000];
+                    let all = processes.all_gather(&mine, wait).unwrap();
+                    let all: Vec<_> = all.into_iter().map(Result::unwrap).collect();
+                    let part = |r: u8| vec![r; usize::from(r + round) * 1000];
+                    assert_eq!(all, [part(0), part(1), part(2)]);
+                    let gathered = processes.gather(&mine, wait).unwrap();
+                    let gathered = gathered.map(|all| all.into_iter().map(Result::unwrap));
+                    let all = (rank == 0).then_some(all);
+                    assert_eq!(gathered.map(Iterator::collect), all);
+                }
+                // Who ends is not waited for.
+                if rank == 2 {
+                    return processes.close();
+                }
+                let all = processes.all_gather(&[rank], wait).unwrap();
+                assert_eq!(all[2].as_ref().unwrap_err().detail(), "process 2 has ended");
+                processes.close();
+            });
+        }
+    });
+}
