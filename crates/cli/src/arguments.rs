@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use helio::data::Tensor;
 use helio::ir::{ArrayShape, DimKind};
-use helio::{Array, Interface, Literal, Module, ProgramFile, ProgramShape, Shape};
+use helio::{
+    Array, DeviceAssignment, Interface, Literal, Module, ProgramFile, ProgramShape, Shape,
+};
 
 use crate::Source;
 use crate::failure::Failure;
@@ -38,6 +40,12 @@ impl Share {
     /// One for each participant.
     pub(crate) fn each(participants: usize) -> impl Iterator<Item = Share> {
         (0..participants).map(move |participant| Share { participant, participants })
+    }
+
+    /// One for each participant of this process.
+    pub(crate) fn each_here(assignment: &DeviceAssignment) -> impl Iterator<Item = Share> {
+        let participants = assignment.participants();
+        assignment.here().map(move |participant| Share { participant, participants })
     }
 
     /// What this participant gets of an array in a file whose shape in the program has `rank`
@@ -100,26 +108,27 @@ impl Arguments {
         Ok((file.module_for(&shapes).map_err(in_program)?, given))
     }
 
-    /// The arguments of each participant: given, made up, or none if the program takes none.
+    /// The arguments of each participant of this process: given, made up, or none if the program takes
+    /// none.
     pub(crate) fn literals(
         &self,
         given: &Given,
         shape: &ProgramShape,
-        participants: usize,
+        assignment: &DeviceAssignment,
     ) -> Result<Vec<Vec<Literal>>, Failure> {
         if let Some(seed) = self.random {
-            let seeds = (0..participants as u64).map(|participant| seed.wrapping_add(participant));
+            let seeds = assignment.here().map(|participant| seed.wrapping_add(participant as u64));
             let made_up = seeds.map(|seed| helio::random_arguments(&shape.params, seed));
             return Ok(made_up.collect::<helio::Result<_>>()?);
         }
         match (&self.inputs, &given.arrays) {
             (Some(path), Some(tensors)) => {
-                let literals = Share::each(participants)
+                let literals = Share::each_here(assignment)
                     .map(|share| take_literals(tensors, "in", &shape.params, share));
                 let literals = literals.collect::<helio::Result<_>>();
                 Ok(literals.map_err(|e| e.context(path.display()))?)
             }
-            _ if shape.params.is_empty() => Ok(vec![Vec::new(); participants]),
+            _ if shape.params.is_empty() => Ok(vec![Vec::new(); assignment.here().len()]),
             _ => {
                 let params: Vec<_> = shape.params.iter().map(Shape::to_string).collect();
                 Err(Failure::bad_input(format!(

@@ -56,8 +56,7 @@ pub(crate) fn bench(args: Args) -> Result<(), Failure> {
     let (program, compilations) =
         compile(&args.engine, &client, module, &assignment).map_err(in_program)?;
     interpreted::note(&program);
-    let arguments =
-        args.arguments.literals(&given, program.program_shape(), assignment.participants())?;
+    let arguments = args.arguments.literals(&given, program.program_shape(), &assignment)?;
     let arguments = client.devices().zip(&arguments).map(|(device, own)| buffers(&device, own));
     let arguments = arguments.collect::<helio::Result<Vec<Vec<Buffer>>>>()?;
     let arguments: Vec<Vec<&Buffer>> = arguments.iter().map(|own| own.iter().collect()).collect();

@@ -33,6 +33,18 @@ impl Failure {
         Failure { status: 3, text: format!("{label}: {}", text.into()) }
     }
 
+    /// A failure of another process, which has found words for it.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn of_process(status: u8, text: String) -> Self {
+        Failure { status, text }
+    }
+
+    /// The exit status, and what is printed.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn parts(&self) -> (u8, &str) {
+        (self.status, &self.text)
+    }
+
     /// Errors in a program, each with an excerpt of its text.
     pub(crate) fn in_program(source: &Source, errors: &[Error]) -> Self {
         let mut text = excerpts(source, errors, Severity::Error);

@@ -23,7 +23,7 @@ pub(crate) struct Feeds {
 }
 
 impl Feeds {
-    /// Fills the infeeds. Nobody feeds them while the program runs: what they lack is an error, not a
+    /// Fills the infeeds of the participants of this process. Nobody feeds them while the program runs: what they lack is an error, not a
     /// wait. Errors: the files are not as many as participants, or do not have what the infeeds read.
     pub(crate) fn fill(
         &self,
@@ -39,7 +39,7 @@ impl Feeds {
             ensure_one_each("outfeed", &self.outfeed, participants)?;
             self.outfeed.iter().try_for_each(|path| Format::of(path).map(drop))?;
         }
-        for share in Share::each(participants) {
+        for share in Share::each_here(assignment) {
             let who = assignment.participant(share.participant);
             let (path, share) = match &self.infeed[..] {
                 [] => break,
@@ -55,19 +55,20 @@ impl Feeds {
         Ok(())
     }
 
-    /// What each participant has written; saved if there are files for it. Errors: a file cannot be
+    /// What each participant of this process has written; saved if there are files for it. Errors: a file cannot be
     /// written.
     pub(crate) fn empty(
         &self,
         queues: &HostQueues,
         assignment: &DeviceAssignment,
     ) -> Result<Vec<Vec<Literal>>, Failure> {
-        let written = (0..assignment.participants()).map(|participant| {
+        let written = assignment.here().map(|participant| {
             let queue = queues.outfeed(assignment.participant(participant));
             std::iter::from_fn(|| queue.try_pop()).collect::<Vec<_>>()
         });
         let written: Vec<Vec<Literal>> = written.collect();
-        for (path, values) in self.outfeed.iter().zip(&written) {
+        let paths = self.outfeed.iter().skip(assignment.here().start);
+        for (path, values) in paths.zip(&written) {
             let arrays = values.iter().flat_map(Literal::leaves).filter_map(Literal::as_array);
             let named = arrays.enumerate();
             let tensors = named.map(|(i, array)| (format!("feed{i}"), Tensor::from_array(array)));

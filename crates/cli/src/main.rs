@@ -21,6 +21,8 @@ mod judge;
 mod opt;
 mod participants;
 mod picture;
+#[cfg(feature = "mpi")]
+mod processes;
 mod progress;
 mod report;
 mod run;

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::picture::Picture;
 
 /// How results are shown.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(crate) struct Show {
     /// Print all elements of large arrays, with --json too.
     #[arg(long)]
