@@ -2,12 +2,17 @@
 //!
 //! `cargo run --release --example data_parallel -- [loss.svg]`
 //!
+//! With MPI, in as many processes as `mpirun` starts, each with its part of the replicas:
+//! `cargo build --release -p helio-graph --features mpi --example data_parallel`, then
+//! `mpirun -n 4 target/release/examples/data_parallel --mpi [loss.svg]`.
+//!
 //! In each step a replica computes the gradient of its own data, and all take the mean of theirs: an
 //! all-reduce. The same network learns on one replica with all of the data, and the two loss curves,
 //! printed and drawn into the SVG file, are the same but for rounding.
 
 use std::time::Instant;
 
+use helio::{DeviceAssignment, RunOptions};
 use helio_graph::{
     Array, ElementType, Error, Graph, Program, ProgramOptions, Replicas, Result, Tensor,
 };
@@ -73,10 +78,12 @@ fn part(array: &Array, part: usize, parts: usize) -> Result<Array> {
     Array::new(dims, values[part * size..][..size].to_vec())
 }
 
-/// The losses of all steps, on this many replicas.
-fn train(replicas: usize, made: &[Array]) -> Result<Vec<f32>> {
-    let program = step(POINTS / replicas, replicas, &ProgramOptions::replicas(replicas)?)?;
-    let data = (0..replicas).map(|replica| {
+/// The losses of all steps on the replicas of an assignment, of which some may run in other processes:
+/// then `options` say how to reach them.
+fn train(assignment: &DeviceAssignment, options: &RunOptions, made: &[Array]) -> Result<Vec<f32>> {
+    let replicas = assignment.replicas();
+    let program = step(POINTS / replicas, replicas, &ProgramOptions::assigned(assignment.clone()))?;
+    let data = assignment.here().map(|replica| {
         made[..2].iter().map(|array| part(array, replica, replicas)).collect::<Result<Vec<_>>>()
     });
     let data = data.collect::<Result<Vec<_>>>()?;
@@ -85,7 +92,7 @@ fn train(replicas: usize, made: &[Array]) -> Result<Vec<f32>> {
     for _ in 0..STEPS {
         let own = |data: &Vec<Array>| data.iter().chain(&layers).cloned().collect::<Vec<_>>();
         let arguments: Vec<Vec<Array>> = data.iter().map(own).collect();
-        let mut results = program.run_all(&arguments, &Default::default())?;
+        let mut results = program.run_all(&arguments, options)?;
         // All replicas have the same layers after the step, to the last bit.
         let same = |other: &Vec<Array>| other.iter().zip(&results[0]).all(|(a, b)| a.same_bits(b));
         if !results.iter().all(same) {
@@ -156,12 +163,40 @@ fn svg(curves: &[(&str, &str, &[f32])]) -> String {
     image
 }
 
+/// The losses on four replicas, in all processes that `mpirun` has started; `None` in all but the first
+/// of them.
+#[cfg(feature = "mpi")]
+fn train_over_mpi(made: &[Array]) -> Result<Option<Vec<f32>>> {
+    let processes = helio_mpi::connect(helio_mpi::Options::default())?;
+    let assignment = processes.assign(REPLICAS, 1)?;
+    let mut options = RunOptions::default();
+    processes.connect(&mut options, &assignment);
+    let losses = train(&assignment, &options, made)?;
+    let is_first = processes.rank() == 0;
+    processes.close();
+    Ok(is_first.then_some(losses))
+}
+
+#[cfg(not(feature = "mpi"))]
+fn train_over_mpi(_: &[Array]) -> Result<Option<Vec<f32>>> {
+    Err(Error::invalid("this program was built without the feature mpi"))
+}
+
 fn main() -> Result<()> {
+    let is_mpi = |arg: &String| arg == "--mpi";
+    let (flags, paths): (Vec<String>, Vec<String>) = std::env::args().skip(1).partition(is_mpi);
     let made = beginning()?;
     let start = Instant::now();
-    let several = train(REPLICAS, &made)?;
+    let alone = RunOptions::default();
+    let several = match flags.is_empty() {
+        true => train(&DeviceAssignment::iota(REPLICAS, 1)?, &alone, &made)?,
+        false => match train_over_mpi(&made)? {
+            Some(losses) => losses,
+            None => return Ok(()),
+        },
+    };
     let time = start.elapsed();
-    let one = train(1, &made)?;
+    let one = train(&DeviceAssignment::iota(1, 1)?, &alone, &made)?;
     println!("{:>5} {:>12} {:>12}", "step", "4 replicas", "1 replica");
     for (step, (a, b)) in several.iter().zip(&one).enumerate() {
         if step % PRINTED == 0 || step + 1 == STEPS {
@@ -176,12 +211,12 @@ fn main() -> Result<()> {
     if apart > 1e-3 {
         return Err(Error::internal("the losses differ by more than rounding"));
     }
-    if let Some(path) = std::env::args().nth(1) {
+    if let Some(path) = paths.first() {
         let curves: [(&str, &str, &[f32]); 2] = [
             ("1 replica", "stroke=\"#f4a261\" stroke-width=\"5\"", &one),
             ("4 replicas", "stroke=\"#264653\" stroke-width=\"1.5\"", &several),
         ];
-        std::fs::write(&path, svg(&curves)).map_err(|e| Error::invalid(format!("{path}: {e}")))?;
+        std::fs::write(path, svg(&curves)).map_err(|e| Error::invalid(format!("{path}: {e}")))?;
         println!("{path}");
     }
     Ok(())

@@ -63,12 +63,17 @@ impl ProgramOptions {
 
     /// For a program that so many replicas run, each on a device of a new client. Errors: 0 or too many.
     pub fn replicas(count: usize) -> Result<Self> {
-        let assignment = DeviceAssignment::iota(count, 1)?;
+        DeviceAssignment::iota(count, 1).map(Self::assigned)
+    }
+
+    /// For a program whose participants run on these devices of a new client: those of this process, if
+    /// others run in other processes.
+    pub fn assigned(assignment: DeviceAssignment) -> Self {
         let mut client = ClientOptions::default();
-        client.devices = count;
+        client.devices = assignment.devices().iter().max().map_or(1, |&last| last + 1);
         let mut options = ProgramOptions { client: Client::new(&client), ..Self::default() };
         options.compile.assignment = Some(assignment);
-        Ok(options)
+        options
     }
 }
 
