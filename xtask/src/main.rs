@@ -1,9 +1,10 @@
-//! Chores of the repository: `cargo xtask docs | ci | corpus DIR | sanitize | abi FILE | wheel | jax`.
+//! Chores of the repository: `cargo xtask docs | ci | mpi | corpus DIR | sanitize | abi FILE | wheel | jax`.
 
 mod abi;
 mod ci;
 mod corpus;
 mod jax;
+mod mpi;
 mod operations;
 mod sanitize;
 mod wheel;
@@ -30,6 +31,8 @@ enum Chore {
     },
     /// Everything that CI runs.
     Ci,
+    /// Install Open MPI if it is missing, and run the tests that need it.
+    Mpi,
     /// Parse, print, run and compare every NAME.hlo with NAME.npz of a directory.
     Corpus {
         /// The directory.
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
     let result = match Args::parse().chore {
         Chore::Docs { check } => operations::write(check),
         Chore::Ci => ci::run(),
+        Chore::Mpi => mpi::run(),
         Chore::Corpus { dir } => corpus::run(&dir),
         Chore::Abi { file } => abi::write(&file),
         Chore::Wheel => {
