@@ -1,7 +1,7 @@
 //! Programs in other formats mean the same: every case file is written in each format, read back, and
 //! run on the interpreter.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use helio::ir::Module;
@@ -21,8 +21,19 @@ fn through(module: &Module, format: ProgramFormat) -> Result<Module, Error> {
     file.module().map_err(failed)
 }
 
+/// Cases that do not hold in StableHLO, and why. One that holds in every format is to be taken off the list.
+const KNOWN: &[(&str, &str)] = &[
+    ("semantics/convert#95", "of a complex number StableHLO converts the real part alone to `i1`"),
+    ("semantics/empty#11", "a stride of 2^64-1 does not fit the 64 bits with sign of StableHLO's"),
+    (
+        "replicas/streams#1",
+        "StableHLO's recv waits where it begins, so that programs that send to each other all wait",
+    ),
+];
+
 #[test]
 fn every_case_holds_in_every_format() {
+    let mut failed: BTreeSet<&str> = BTreeSet::new();
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cases");
     for (format, least) in [
         (ProgramFormat::HloProto, 950),
@@ -44,8 +55,16 @@ fn every_case_holds_in_every_format() {
             }
         }
         report(format_args!("{format}: {compared} cases hold, not written: {unimplemented:#?}"));
+        failures.retain(|failure: &String| {
+            let is_it = |known: &&(&str, &str)| failure.starts_with(&format!("{} (", known.0));
+            let known = KNOWN.iter().find(is_it).filter(|_| format != ProgramFormat::HloProto);
+            failed.extend(known.map(|known| known.0));
+            known.is_none()
+        });
         let list = failures.join("\n");
         assert!(failures.is_empty(), "{format}: {} fail:\n{list}", failures.len());
         assert!(compared >= least, "{format}: only {compared} cases");
     }
+    let met: Vec<_> = KNOWN.iter().filter(|(case, _)| !failed.contains(case)).collect();
+    assert!(met.is_empty(), "known to fail, and do not: {met:?}");
 }
