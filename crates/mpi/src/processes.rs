@@ -211,7 +211,7 @@ impl Processes {
         let Some(watch) = self.watch.take() else { return };
         let shared = &self.shared;
         let bye = Message { head: Head::Bye.write(), body: None };
-        shared.lock().post_to_all(&bye);
+        shared.lock().say_goodbye(&bye);
         if in_order {
             let is_done = |core: &Core| {
                 let others = core.peers.iter().enumerate().filter(|&(rank, _)| rank != shared.rank);
@@ -369,6 +369,19 @@ impl Core {
     pub(crate) fn post_to_all(&mut self, message: &Message) {
         let Some(rank) = self.wire.as_ref().map(|wire| wire.rank()) else { return };
         (0..self.peers.len()).filter(|&to| to != rank).for_each(|to| self.post(to, message));
+    }
+
+    /// Sends the last message to all other processes that can be reached: those, too, that have said
+    /// theirs, since they wait for this one's.
+    fn say_goodbye(&mut self, bye: &Message) {
+        let Some(wire) = &mut self.wire else { return };
+        let rank = wire.rank();
+        for (to, peer) in self.peers.iter().enumerate() {
+            if to != rank && !matches!(peer.gone, Some(Gone::Lost(_))) {
+                // Whoever cannot hear it does not wait for it either.
+                let _ = wire.post(to, bye);
+            }
+        }
     }
 
     /// Takes what has come; whether runs have to be told of something.
