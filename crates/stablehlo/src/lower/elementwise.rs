@@ -33,8 +33,8 @@ impl<'m> Body<'_, 'm> {
             "convert" => {
                 let [x] = site.operands()?;
                 let to = site.result_element()?;
-                // Of what becomes a truth value, either part counts.
-                let is_part = self.element(x)?.is_complex() && !(to.is_complex() || to.is_pred());
+                // (Of what becomes a truth value, too: HLO counts either part.)
+                let is_part = self.element(x)?.is_complex() && !to.is_complex();
                 let x = if is_part { self.unary(UnaryOp::Real, x)? } else { x };
                 self.convert(x, to)
             }

@@ -227,15 +227,6 @@ func.func @functions_of_two_narrow_floats() {
 
 // -----
 
-func.func @complex_numbers_as_truth_values() {
-  %x = stablehlo.constant dense<[(0.0, 0.0), (0.0, 1.0), (2.0, 0.0), (-0.0, 0.0)]> : tensor<4xcomplex<f32>>
-  %0 = stablehlo.convert %x : (tensor<4xcomplex<f32>>) -> tensor<4xi1>
-  check.expect_eq_const %0, dense<[false, true, true, false]> : tensor<4xi1>
-  func.return
-}
-
-// -----
-
 // The decomposition is good to five digits at the first two.
 func.func @composite_of_a_function_of_chlo() {
   %x = stablehlo.constant dense<[50.25, -60.5, 0.001, 11.0]> : tensor<4xf32>
