@@ -99,10 +99,10 @@ fn main() -> Result<()> {
         let ids = (0..batch * length).map(|i| (i * 31 % TOKENS) as i32).collect();
         let ids = Array::new([batch, length], ids)?;
         let start = Instant::now();
-        program.run(&[&ids])?;
+        program.run([&ids])?;
         let first = start.elapsed();
         let start = Instant::now();
-        program.run(&[&ids])?;
+        program.run([&ids])?;
         let (first, next) = (first.as_secs_f64() * 1e3, start.elapsed().as_secs_f64() * 1e3);
         println!(
             "{batch} texts of {length:3} tokens: {first:7.2} ms with compilation, then {next:7.2} ms"

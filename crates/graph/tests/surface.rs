@@ -21,8 +21,8 @@ fn arguments_of_every_form() {
     let wanted = [Array::from([2f32, 3.0])];
     let (list, lent): (Vec<Array>, Vec<&Array>) = (vec![x.clone()], vec![&x]);
     for found in [
-        program.run(&[x.clone()]),
-        program.run(&[&x]),
+        program.run(std::slice::from_ref(&x)),
+        program.run([&x]),
         program.run([x.clone()]),
         program.run([&x]),
         program.run(&list),

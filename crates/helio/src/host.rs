@@ -334,7 +334,7 @@ mod tests {
         let module = crate::parse(text).unwrap();
         let program = compile(module, &CompileOptions::default()).unwrap();
         assert_eq!(program.interpreted(), []);
-        let compiled = program.compiled.as_ref().ok().expect("compiled");
+        let compiled = program.compiled.as_ref().expect("compiled");
         let host = Arc::new(Watching::default());
         let cx = Context { host: host.clone(), ..Context::default() };
         let mut x = program.client.memory().allocate(64).unwrap();

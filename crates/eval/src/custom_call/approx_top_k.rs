@@ -65,7 +65,7 @@ fn sort_of(info: &CallInfo, callees: &[CompId], operands: usize) -> Result<ops::
         let detail = format!("there must be 1 called computation, are {}", callees.len());
         return Err(Error::invalid(detail));
     };
-    if operands < 2 || operands % 2 != 0 {
+    if operands < 2 || !operands.is_multiple_of(2) {
         let detail =
             format!("there must be arrays and as many initial values, are {operands} operands");
         return Err(Error::invalid(detail));

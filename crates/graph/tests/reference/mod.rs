@@ -47,7 +47,7 @@ impl Cases {
         assert_eq!(types.len(), inputs.len(), "{name}: a shape for each input");
         let program = compile(name, &types, &build);
         for (number, call) in calls.iter().enumerate() {
-            let results = program.run(&arrays(&call["inputs"]));
+            let results = program.run(arrays(&call["inputs"]));
             let results = results.unwrap_or_else(|e| panic!("{name}, symbolic {number}: {e}"));
             compare(&format!("{name}, symbolic call {number}"), call, &results);
         }

@@ -81,10 +81,10 @@ impl fmt::Display for Array {
 impl fmt::Debug for Array {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 20;
-        let elements = self.display().with_threshold(SHOWN).to_string();
+        let elements = self.display().with_threshold(SHOWN).with_edge(2).to_string();
         let elements: Vec<&str> = elements.split_whitespace().collect();
         let shape = self.shape().clone().without_layout();
-        write!(f, "Array({shape} {})", elements.join(" ").replace("[ ", "["))
+        write!(f, "Array({shape} {})", elements.join(" ").replace("[ ", "[").replace(" ]", "]"))
     }
 }
 
