@@ -70,7 +70,7 @@ const WORK: &[(&str, &str)] = &[
     ),
     (
         "cholesky",
-        "ENTRY e { x = f32[64,64] parameter(0) b = f32[3000,64,64] broadcast(x), dimensions={1,2} c = f32[3000,64,64] cholesky(b), lower=true d = f32[3000,64,64] cholesky(c), lower=true e = f32[3000,64,64] cholesky(d), lower=true f = f32[3000,64,64] cholesky(e), lower=false g = f32[3000,64,64] cholesky(f), lower=true ROOT h = f32[3000,64,64] cholesky(g), lower=true }",
+        "ENTRY e { x = f32[64,64] parameter(0) x0 = f32[3000,64,64] broadcast(x), dimensions={1,2} x1 = f32[3000,64,64] cholesky(x0), lower=true x2 = f32[3000,64,64] cholesky(x1), lower=true x3 = f32[3000,64,64] cholesky(x2), lower=false x4 = f32[3000,64,64] cholesky(x3), lower=true x5 = f32[3000,64,64] cholesky(x4), lower=true x6 = f32[3000,64,64] cholesky(x5), lower=false x7 = f32[3000,64,64] cholesky(x6), lower=true x8 = f32[3000,64,64] cholesky(x7), lower=true x9 = f32[3000,64,64] cholesky(x8), lower=false x10 = f32[3000,64,64] cholesky(x9), lower=true x11 = f32[3000,64,64] cholesky(x10), lower=true x12 = f32[3000,64,64] cholesky(x11), lower=false x13 = f32[3000,64,64] cholesky(x12), lower=true x14 = f32[3000,64,64] cholesky(x13), lower=true x15 = f32[3000,64,64] cholesky(x14), lower=false x16 = f32[3000,64,64] cholesky(x15), lower=true x17 = f32[3000,64,64] cholesky(x16), lower=true x18 = f32[3000,64,64] cholesky(x17), lower=false x19 = f32[3000,64,64] cholesky(x18), lower=true x20 = f32[3000,64,64] cholesky(x19), lower=true x21 = f32[3000,64,64] cholesky(x20), lower=false x22 = f32[3000,64,64] cholesky(x21), lower=true x23 = f32[3000,64,64] cholesky(x22), lower=true ROOT x24 = f32[3000,64,64] cholesky(x23), lower=false }",
     ),
     (
         "solve",

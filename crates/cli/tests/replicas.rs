@@ -204,14 +204,14 @@ fn infeed_and_outfeed_are_files_of_each_replica() {
         let base = ["run", &module, "--replicas", "2", "--backend", backend];
         let feeds = ["--infeed", &a, "--infeed", &b, "--outfeed", &to, "--outfeed", &also];
         let (out, _) = run(&[&base[..], &feeds].concat(), 0);
-        assert_eq!(out, "replica 0 out0: f32[]\n8\nreplica 1 out0: f32[]\n8\n");
+        assert_eq!(out, "replica 0 out0: f32[]\n8.0\nreplica 1 out0: f32[]\n8.0\n");
         for path in [&to, &also] {
             let told = ["feed0", "feed1", "feed2"].map(|name| read(path, name).1);
             assert_eq!(told, [2.0, 4.0, 8.0].map(|sum| bytes(&[sum])));
         }
         // One file for both; without one for the outfeed, it is printed.
         let (out, _) = run(&[&base[..], &["--infeed", &a]].concat(), 0);
-        assert!(out.starts_with("replica 0 outfeed: f32[]\n2\n"), "{out}");
+        assert!(out.starts_with("replica 0 outfeed: f32[]\n2.0\n"), "{out}");
         let (_, err) = run(&[&base[..], &["--infeed", &a, "--outfeed", &to]].concat(), 2);
         assert!(err.contains("1 file for 2 participants"), "{err}");
     }

@@ -80,7 +80,8 @@ fn results_are_shown_as_asked() {
     };
     assert!(run(&[]).contains(" ... "));
     assert!(!run(&["--full"]).contains("..."));
-    assert!(run(&["--precision", "1"]).contains("2.0e+03"));
+    // As NumPy prints it.
+    assert!(run(&["--precision", "1"]).contains("[0.e+00 1.e+00 2.e+00 ... 2.e+03 2.e+03 2.e+03]"));
     let values = |more: &[&str]| -> serde_json::Value {
         let report: serde_json::Value = serde_json::from_str(&run(more)).unwrap();
         report["outputs"][0]["values"].clone()
@@ -156,7 +157,8 @@ fn shells_and_manuals_know_the_commands() {
     for shell in ["bash", "zsh", "fish"] {
         let output = helio(&["completions", shell]);
         expect_status(&output, 0);
-        assert!(stdout(&output).contains("--memory-limit"), "{shell}");
+        // (In fish, options stand without their dashes.)
+        assert!(stdout(&output).contains("memory-limit"), "{shell}");
     }
     let output = helio(&["man"]);
     expect_status(&output, 0);
