@@ -28,7 +28,7 @@ pub fn parse(text: &str) -> Result<Module, Errors> {
     if parser.errors.is_empty() { Ok(parser.module) } else { Err(parser.errors.into()) }
 }
 
-/// Reads a module and checks it, as [`parse`] and then [`verify`] do; but what has been read of a text
+/// Reads a module and checks it, as [`parse`] and then [`verify()`] do; but what has been read of a text
 /// with errors is checked, too. Errors: all that were found by either, in the order of the text, at most
 /// [`MAX_ERRORS`].
 ///
