@@ -78,7 +78,7 @@ fn each_process_feeds_its_own_participants() {
     let args = ["run", path(&module), "--mpi", "--infeed", path(&feed)];
     let output = mpirun(2, &args);
     expect_status(&output, 0);
-    for line in ["replica 1 outfeed: f32[2]\n[3, 4]", "replica 0 out0: f32[2]\n[3, 4]"] {
+    for line in ["replica 1 outfeed: f32[2]\n[3. 4.]", "replica 0 out0: f32[2]\n[3. 4.]"] {
         assert!(stdout(&output).contains(line), "{}", stdout(&output));
     }
     let files = ["--outfeed", path(&a), "--outfeed", path(&b)];

@@ -5,10 +5,12 @@
 
 mod support;
 
+use std::io::Write;
 use std::process::{Command, Output, exit};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use helio::ir::text::print_literal;
 use helio::{Backend, Error, Result, RunOptions};
 use helio_mpi::{Options, Processes};
 use helio_testkit::collectives::model::Counts;
@@ -56,7 +58,7 @@ fn work(f: impl FnOnce(&Processes) -> Result<()>) {
     match f(&processes) {
         Ok(()) => processes.close(),
         Err(error) => {
-            eprintln!("process {}: {error}", processes.rank());
+            say(format_args!("process {}: {error}", processes.rank()));
             processes.abandon();
             exit(1);
         }
@@ -100,7 +102,7 @@ fn worker_collectives() {
                 return Err(Error::internal("sums differ from those of threads"));
             }
         }
-        eprintln!("process {}: {ran} collectives", processes.rank());
+        say(format_args!("process {}: {ran} collectives", processes.rank()));
         Ok(())
     });
 }
@@ -114,6 +116,11 @@ fn collectives_give_the_same_bits_in_one_two_and_four_processes() {
         }
         assert!(text.contains(" collectives"), "{text}");
     }
+}
+
+/// Writes a line to standard error in one piece: several processes have one.
+fn say(line: std::fmt::Arguments<'_>) {
+    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
 /// Rounds of a sum, as many for each replica as `HELIO_ROUNDS` says, a million if it says nothing;
@@ -137,7 +144,7 @@ fn worker_rounds() {
         options.limits.cancel = Some(Arc::clone(&terminated));
         let backend = Backend::Cpu;
         let found = run_part(processes, &rounds(), (4, 1), &rounds_of(each), backend, options)?;
-        eprintln!("process {}: {}", processes.rank(), helio::ir::text::print_literal(&found[0]));
+        say(format_args!("process {}: {}", processes.rank(), print_literal(&found[0])));
         Ok(())
     });
 }
