@@ -109,7 +109,7 @@ use helio_passes::watch::Watch;
 use helio_passes::{PassCx, PassObserver};
 use observe::InstrWatcher;
 
-/// Reads HLO text. Errors: all that were found, as [`ir::text::parse`](helio_ir::text::parse) says; of MLIR,
+/// Reads HLO text. Errors: all that were found, as [`ir::text::parse`] says; of MLIR,
 /// what reads it.
 pub fn parse(text: &str) -> Result<Module, Errors> {
     helio_ir::text::parse(text).map_err(|errors| match helio_stablehlo::text::is_mlir(text) {
