@@ -52,6 +52,39 @@ pub enum Code {
     Unauthenticated = 16,
 }
 
+impl Code {
+    /// All codes, in the order of their numbers.
+    const ALL: [Code; 16] = [
+        Code::Cancelled,
+        Code::Unknown,
+        Code::InvalidArgument,
+        Code::DeadlineExceeded,
+        Code::NotFound,
+        Code::AlreadyExists,
+        Code::PermissionDenied,
+        Code::ResourceExhausted,
+        Code::FailedPrecondition,
+        Code::Aborted,
+        Code::OutOfRange,
+        Code::Unimplemented,
+        Code::Internal,
+        Code::Unavailable,
+        Code::DataLoss,
+        Code::Unauthenticated,
+    ];
+
+    /// The code with this number, from 1; `None` if no error has it.
+    ///
+    /// ```
+    /// use helio_ir::Code;
+    /// assert_eq!(Code::from_number(10), Some(Code::Aborted));
+    /// assert_eq!(Code::from_number(0), None);
+    /// ```
+    pub fn from_number(number: u64) -> Option<Code> {
+        Code::ALL.into_iter().find(|&code| code as u64 == number)
+    }
+}
+
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -57,26 +57,6 @@ impl PointId {
     }
 }
 
-/// All codes of errors.
-const CODES: [Code; 16] = [
-    Code::Cancelled,
-    Code::Unknown,
-    Code::InvalidArgument,
-    Code::DeadlineExceeded,
-    Code::NotFound,
-    Code::AlreadyExists,
-    Code::PermissionDenied,
-    Code::ResourceExhausted,
-    Code::FailedPrecondition,
-    Code::Aborted,
-    Code::OutOfRange,
-    Code::Unimplemented,
-    Code::Internal,
-    Code::Unavailable,
-    Code::DataLoss,
-    Code::Unauthenticated,
-];
-
 impl Head {
     /// As bytes, which [`Head::read`] reads.
     pub(crate) fn write(&self) -> Vec<u8> {
@@ -198,7 +178,7 @@ impl Reader<'_> {
                 let (run, who) = (self.number()?, self.participant()?);
                 let error = match self.number()? {
                     0 => None,
-                    code => Some((*CODES.iter().find(|&&c| c as u64 == code)?, self.text()?)),
+                    code => Some((Code::from_number(code)?, self.text()?)),
                 };
                 Head::Leave { run, who, error }
             }

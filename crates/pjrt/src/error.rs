@@ -64,25 +64,7 @@ pub(crate) fn joined(errors: &[Error]) -> Error {
 
 /// The code with this number; what is none is an unknown error.
 pub(crate) fn code(number: u32) -> Code {
-    const CODES: [Code; 16] = [
-        Code::Cancelled,
-        Code::Unknown,
-        Code::InvalidArgument,
-        Code::DeadlineExceeded,
-        Code::NotFound,
-        Code::AlreadyExists,
-        Code::PermissionDenied,
-        Code::ResourceExhausted,
-        Code::FailedPrecondition,
-        Code::Aborted,
-        Code::OutOfRange,
-        Code::Unimplemented,
-        Code::Internal,
-        Code::Unavailable,
-        Code::DataLoss,
-        Code::Unauthenticated,
-    ];
-    CODES.into_iter().find(|&code| code as u32 == number).unwrap_or(Code::Unknown)
+    Code::from_number(number.into()).unwrap_or(Code::Unknown)
 }
 
 /// # Safety
