@@ -16,13 +16,14 @@ fn increment() -> Program {
 }
 
 #[test]
+#[allow(clippy::cloned_ref_to_slice_refs, clippy::needless_borrows_for_generic_args)] // The forms are what is tested.
 fn arguments_of_every_form() {
     let (program, x) = (increment(), Array::from([1f32, 2.0]));
     let wanted = [Array::from([2f32, 3.0])];
     let (list, lent): (Vec<Array>, Vec<&Array>) = (vec![x.clone()], vec![&x]);
     for found in [
-        program.run(std::slice::from_ref(&x)),
-        program.run([&x]),
+        program.run(&[x.clone()]),
+        program.run(&[&x]),
         program.run([x.clone()]),
         program.run([&x]),
         program.run(&list),
