@@ -146,7 +146,7 @@ impl Shown<'_> {
     /// The indices along an axis; `None` stands for those left out.
     fn indices(&self, axis: usize) -> impl Iterator<Item = Option<usize>> {
         let size = self.array.sizes()[axis];
-        let edge = self.edge.filter(|edge| 2 * edge < size);
+        let edge = self.edge.filter(|&edge| edge < size.div_ceil(2));
         let head = 0..edge.unwrap_or(size);
         let tail = size - edge.unwrap_or(0)..size;
         head.map(Some).chain(edge.map(|_| None)).chain(tail.map(Some))

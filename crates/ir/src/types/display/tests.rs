@@ -165,3 +165,14 @@ fn debug_is_one_line() {
     assert!(format!("{:?}", iota(&[64, 64])).len() < 200);
     assert_eq!(format!("{:?}", Array::from(1i8)), "Array(s8[] 1)");
 }
+
+#[test]
+fn an_edge_may_be_longer_than_any_axis() {
+    let array = iota(&[7]);
+    for edge in [4, usize::MAX] {
+        let shown = array.display().with_threshold(3).with_edge(edge).to_string();
+        assert_eq!(shown, array.to_string());
+    }
+    let shown = array.display().with_threshold(3).with_edge(3).to_string();
+    assert_eq!(shown, "[0 1 2 ... 4 5 6]");
+}
