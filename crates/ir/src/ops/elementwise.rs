@@ -319,6 +319,29 @@ impl BinaryOp {
             | BinaryOp::Subtract => false,
         }
     }
+
+    /// Whether `(a op b) op c` is `a op (b op c)`, but for rounding.
+    pub const fn is_associative(self) -> bool {
+        match self {
+            BinaryOp::Add
+            | BinaryOp::And
+            | BinaryOp::Maximum
+            | BinaryOp::Minimum
+            | BinaryOp::Multiply
+            | BinaryOp::Or
+            | BinaryOp::Xor => true,
+            BinaryOp::Atan2
+            | BinaryOp::Complex
+            | BinaryOp::Divide
+            | BinaryOp::Mulhi
+            | BinaryOp::Power
+            | BinaryOp::Remainder
+            | BinaryOp::ShiftLeft
+            | BinaryOp::ShiftRightArithmetic
+            | BinaryOp::ShiftRightLogical
+            | BinaryOp::Subtract => false,
+        }
+    }
 }
 
 impl UnaryOp {

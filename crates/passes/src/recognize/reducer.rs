@@ -37,7 +37,7 @@ pub fn is_ordered(module: &Module, id: CompId) -> bool {
     };
     let params: Option<Vec<usize>> = root.operands.iter().map(param).collect();
     match (&root.op, params.as_deref()) {
-        (Op::Binary(op), Some(&[a, b])) => a == b || !op.is_commutative() || *op == BinaryOp::Mulhi,
+        (Op::Binary(op), Some(&[a, b])) => a == b || !op.is_commutative() || !op.is_associative(),
         _ => false,
     }
 }

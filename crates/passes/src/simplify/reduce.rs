@@ -131,9 +131,9 @@ fn through_source(
     }
 }
 
-/// Whether elements may be combined with a value in any order.
+/// Whether elements may be combined with a value in any order, but for rounding.
 fn may_reorder(op: BinaryOp) -> bool {
-    op.is_commutative() && op != BinaryOp::Mulhi || op == BinaryOp::Subtract
+    op.is_commutative() && op.is_associative() || op == BinaryOp::Subtract
 }
 
 /// Whether combining a value with itself gives the value.
