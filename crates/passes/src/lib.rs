@@ -45,7 +45,6 @@ mod expand;
 mod fuse;
 mod inline;
 mod loops;
-mod mix;
 mod simplify;
 #[cfg(test)]
 mod testing;

@@ -3,7 +3,7 @@
 //! It folds constants, makes equal values one, and places each in the outermost block that has its
 //! operands, so that what writes kernels need not care what a loop leaves unchanged.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::{
     Addr, BinOp, Block, Buf, Carried, Cmp, Conv, Fold, IndexOp, Inst, Kernel, Lane, MaskOp, Mem,
@@ -43,7 +43,7 @@ enum Key {
 struct Open {
     block: Block,
     /// The values without side effects that it defines.
-    known: HashMap<Key, Value>,
+    known: FxHashMap<Key, Value>,
 }
 
 /// Writes a kernel instruction by instruction.
@@ -57,9 +57,9 @@ pub struct Builder {
     /// The body and the blocks in it that are being written, each inside of the one before.
     open: Vec<Open>,
     /// The bits in the lanes of each value that is a constant vector.
-    constants: HashMap<Value, u64>,
+    constants: FxHashMap<Value, u64>,
     /// The number that each constant index is.
-    ints: HashMap<Value, i64>,
+    ints: FxHashMap<Value, i64>,
 }
 
 impl Builder {
@@ -80,8 +80,8 @@ impl Builder {
             kernel,
             depth: Vec::new(),
             open: vec![Open::default()],
-            constants: HashMap::new(),
-            ints: HashMap::new(),
+            constants: FxHashMap::default(),
+            ints: FxHashMap::default(),
         }
     }
 

@@ -3,10 +3,9 @@
 //! Each value stands for an instruction at an index: movement operations vanish into the index
 //! expressions of the loads behind them. Operands of a value precede it in [`Graph::nodes`].
 
-use std::collections::{HashMap, HashSet};
-
 use helio_ir::ops::Yield;
 use helio_ir::{CompId, Computation, ElementType, InstrId, Literal, Module, Op, Shape};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::affine::{Affine, Dim, DimBounds, SymbolId};
 pub(super) use super::ids::{FrameId, Guard, NodeId};
@@ -134,8 +133,8 @@ pub(super) struct Graph<'m> {
     leaves: Vec<usize>,
     /// Whether `f16` is held as its bits: a lane that holds the number makes every NaN a quiet one.
     holds_f16_bits: bool,
-    known: HashMap<Key, NodeId>,
-    literals: HashMap<(u128, ElementType), NodeId>,
+    known: FxHashMap<Key, NodeId>,
+    literals: FxHashMap<(u128, ElementType), NodeId>,
     depth: usize,
 }
 
@@ -167,8 +166,8 @@ impl<'m> Graph<'m> {
             leaves,
             holds_f16_bits: target.holds(ElementType::U16)
                 && moves_alone(module, computation, ElementType::F16),
-            known: HashMap::new(),
-            literals: HashMap::new(),
+            known: FxHashMap::default(),
+            literals: FxHashMap::default(),
             depth: 0,
         }
     }
@@ -606,7 +605,7 @@ fn moves_alone(module: &Module, id: CompId, ty: ElementType) -> bool {
             _ => false,
         },
     };
-    let (mut pending, mut seen) = (vec![id], HashSet::from([id]));
+    let (mut pending, mut seen) = (vec![id], FxHashSet::from_iter([id]));
     while let Some(id) = pending.pop() {
         let computation = module.computation(id);
         for instr in computation.instrs() {

@@ -3,7 +3,7 @@
 //! VEX and EVEX forms of an instruction share map, prefix and opcode, so one [`Op`] serves every
 //! vector length of both instruction sets.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::ops::Op;
 
@@ -85,7 +85,7 @@ pub(super) struct Asm {
     /// Constants: the code's length is not known while they are referred to.
     pool: Vec<u8>,
     /// Where constants are in it.
-    known: HashMap<Box<[u8]>, usize>,
+    known: FxHashMap<Box<[u8]>, usize>,
     /// Where a displacement to the pool stands, where it counts from, and what it refers to.
     pool_uses: Vec<(usize, usize, usize)>,
     /// Where labels are.
@@ -99,7 +99,7 @@ impl Asm {
         Asm {
             bytes: Vec::with_capacity(size_hint),
             pool: Vec::new(),
-            known: HashMap::new(),
+            known: FxHashMap::default(),
             pool_uses: Vec::new(),
             labels: vec![None; labels],
             jumps: Vec::new(),

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 use helio_ir::ops::Yield;
 use helio_ir::{Computation, Instr, InstrId, Op, Result};
+use rustc_hash::FxHashMap;
 
 use super::class::{Classifier, FusionClass, array};
 use super::line::UnitOrder;
@@ -11,7 +12,6 @@ use super::order::Sequence;
 use super::paths::AccessPaths;
 use super::space::{Level, Role, Space};
 use super::{computes, copies};
-use crate::mix::IdMap;
 use crate::pass::PassCx;
 use crate::rebuild::NewModule;
 
@@ -29,11 +29,11 @@ pub(super) struct Group {
     /// Those that belong to no other group.
     pub owned: BTreeSet<InstrId>,
     space: Space,
-    roles: IdMap<InstrId, Role>,
+    roles: FxHashMap<InstrId, Role>,
     paths: AccessPaths,
     operands: BTreeSet<InstrId>,
     /// For each member and operand, the members that use it.
-    uses: IdMap<InstrId, Vec<InstrId>>,
+    uses: FxHashMap<InstrId, Vec<InstrId>>,
     copies: usize,
 }
 
@@ -446,10 +446,10 @@ impl Group {
             folds: class == FusionClass::Reduce,
             owned: BTreeSet::from([root]),
             space,
-            roles: IdMap::from_iter([(root, role)]),
+            roles: FxHashMap::from_iter([(root, role)]),
             paths: AccessPaths::of(root),
             operands: instr.operands.iter().copied().collect(),
-            uses: IdMap::default(),
+            uses: FxHashMap::default(),
             copies: 0,
         };
         group.add_uses(computation, root);

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use helio_ir::{Computation, InstrId};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::grow::Groups;
-use crate::mix::{IdMap, IdSet};
 use crate::rebuild::NewModule;
 
 /// What a computation consists of after fusion.
@@ -22,8 +22,8 @@ pub(super) enum Unit {
 #[derive(Debug, Default)]
 pub(super) struct Sequence {
     /// For each instruction, those that have to come after it.
-    after: IdMap<InstrId, Vec<InstrId>>,
-    members: IdSet<InstrId>,
+    after: FxHashMap<InstrId, Vec<InstrId>>,
+    members: FxHashSet<InstrId>,
 }
 
 impl Sequence {

@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
 
 use helio_ir::{Computation, InstrId, Op};
+use rustc_hash::{FxHashMap, FxHasher};
 
 use super::class::FusionClass;
-use crate::mix::{IdMap, Mixer};
 
 /// The most paths to a value of a fusion: with more, it is stored, and read instead.
 /// `docs/design/fusion.md` has the measurements.
@@ -26,12 +26,12 @@ type AccessPath = u64;
 
 /// The access paths to each member of a fusion.
 #[derive(Clone, Debug)]
-pub(super) struct AccessPaths(IdMap<InstrId, BTreeSet<AccessPath>>);
+pub(super) struct AccessPaths(FxHashMap<InstrId, BTreeSet<AccessPath>>);
 
 impl AccessPaths {
     /// The paths of a fusion whose only member is `root`.
     pub fn of(root: InstrId) -> Self {
-        AccessPaths(IdMap::from_iter([(root, BTreeSet::from([0]))]))
+        AccessPaths(FxHashMap::from_iter([(root, BTreeSet::from([0]))]))
     }
 
     /// The paths to an operand of members; more than [`MAX_PATHS`] are not told apart.
@@ -94,7 +94,7 @@ impl AccessPaths {
 
 /// The path to operand `number` of an instruction that lies on `path`.
 fn way(path: AccessPath, user: InstrId, number: usize) -> AccessPath {
-    let mut hasher = Mixer::default();
+    let mut hasher = FxHasher::default();
     (path, user, number).hash(&mut hasher);
     hasher.finish()
 }

@@ -1,16 +1,16 @@
 //! Fused computations that are equal, as those of the steps of a loop that is written out: they become
 //! one, which is compiled once.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::iter::zip;
 
 use helio_ir::ops::{Parameter, Tuple};
 use helio_ir::{CompId, Computation, Instr, InstrId, Op, Result, Shape};
+use rustc_hash::{FxHashMap, FxHasher};
 
 use super::grow::Group;
 use crate::draft::{Draft, unnamed};
-use crate::mix::Mixer;
 use crate::rebuild::NewModule;
 use crate::simplify;
 
@@ -18,7 +18,7 @@ use crate::simplify;
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     /// The last one with a hash.
-    known: HashMap<u64, CompId>,
+    known: FxHashMap<u64, CompId>,
 }
 
 impl Shared {
@@ -106,7 +106,7 @@ impl<'g> Outline<'g> {
 
     /// A number that equal computations share.
     fn hash(&self) -> u64 {
-        let mut state = Mixer::default();
+        let mut state = FxHasher::default();
         for &operand in &self.operands {
             if let Shape::Array(array) = &self.instr(operand).shape {
                 (array.element(), array.dims()).hash(&mut state);

@@ -1,18 +1,17 @@
 //! Which instructions are equal: the same operation, attributes and operands.
 
-use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 
 use helio_ir::ops::Phase;
 use helio_ir::{Instr, InstrId, Op, Shape};
+use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::draft::Draft;
-use crate::mix::Mixer;
 
 /// Instructions by what they compute.
 #[derive(Debug, Default)]
 pub(super) struct Numbering {
-    slots: HashMap<u64, InstrId>,
+    slots: FxHashMap<u64, InstrId>,
 }
 
 /// The most instructions with one hash that are compared; those beyond are taken for different ones,
@@ -51,7 +50,7 @@ pub(super) fn may_merge(op: &Op) -> bool {
 
 /// A number that equal instructions share.
 pub(crate) fn hash(op: &Op, operands: &[InstrId], shape: &Shape) -> u64 {
-    let mut state = Mixer::default();
+    let mut state = FxHasher::default();
     std::mem::discriminant(op).hash(&mut state);
     operands.hash(&mut state);
     if let Shape::Array(array) = shape {

@@ -13,7 +13,7 @@ mod spread;
 mod tests;
 mod walk;
 
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 use super::Kernel;
 use form::{AtomId, Form};
@@ -115,7 +115,7 @@ struct AddressDifference {
 /// What is known of two accesses if they touch the same bytes.
 struct Meeting {
     /// The variables that have one value at both accesses.
-    equal: HashSet<AtomId>,
+    equal: FxHashSet<AtomId>,
     /// Whether it is the same `x` (see [`Spread`]) at both.
     lanes_equal: bool,
 }
@@ -136,7 +136,7 @@ impl AddressDifference {
         if low.saturating_sub(total) > 0 || high.saturating_add(total) < 0 {
             return None;
         }
-        let mut meeting = Meeting { equal: HashSet::new(), lanes_equal: false };
+        let mut meeting = Meeting { equal: FxHashSet::default(), lanes_equal: false };
         let mut smaller = total;
         for term in self.terms.iter().rev() {
             smaller -= spans(term);

@@ -1,6 +1,6 @@
 //! The accesses of a kernel: when they happen, and where.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::form::{AtomId, Atoms, Form};
 use crate::kernel::{Addr, Block, Buf, IndexOp, Inst, Kernel, MaskOp, Mem, Value};
@@ -55,12 +55,12 @@ pub(super) struct Walk<'k> {
     begin: AtomId,
     end: AtomId,
     path: Vec<usize>,
-    forms: HashMap<Value, Form>,
+    forms: FxHashMap<Value, Form>,
     /// How index values are made.
-    made: HashMap<Value, (IndexOp, Value, Value)>,
-    limits: HashMap<Value, Vec<Limit>>,
+    made: FxHashMap<Value, (IndexOp, Value, Value)>,
+    limits: FxHashMap<Value, Vec<Limit>>,
     /// What may differ from call to call of one step.
-    unsteady: HashSet<Value>,
+    unsteady: FxHashSet<Value>,
 }
 
 impl<'k> Walk<'k> {
@@ -76,10 +76,10 @@ impl<'k> Walk<'k> {
             begin,
             end,
             path: Vec::new(),
-            forms: HashMap::new(),
-            made: HashMap::new(),
-            limits: HashMap::new(),
-            unsteady: HashSet::new(),
+            forms: FxHashMap::default(),
+            made: FxHashMap::default(),
+            limits: FxHashMap::default(),
+            unsteady: FxHashSet::default(),
         };
         walk.block(&kernel.body);
         walk

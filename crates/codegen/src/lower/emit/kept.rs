@@ -1,8 +1,7 @@
 //! Values that one pass leaves in scratch for the next.
 
-use std::collections::HashMap;
-
 use helio_ir::ElementType;
+use rustc_hash::FxHashMap;
 
 use super::Emit;
 use crate::elementwise::{self, Elem};
@@ -23,7 +22,7 @@ pub(in crate::lower) struct Kept {
 impl Emit<'_, '_> {
     fn kept_addr(&mut self, b: &mut Builder, base: i64, bytes: i64) -> Addr {
         let at = self.kept_at.clone();
-        let none = HashMap::new();
+        let none = FxHashMap::default();
         let addr = self.addr(b, &at, bytes, Buf::Scratch, &none);
         let lanes = b.lanes() as i64;
         match addr.lane_stride {
@@ -64,7 +63,7 @@ impl Emit<'_, '_> {
 
     /// Begins with the first pass; what was kept is stale.
     pub fn forget(&mut self) {
-        self.reduced.iter_mut().for_each(HashMap::clear);
+        self.reduced.iter_mut().for_each(FxHashMap::clear);
         self.kept.values_mut().for_each(|kept| (kept.left, kept.ready) = (false, false));
     }
 

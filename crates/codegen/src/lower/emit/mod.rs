@@ -5,11 +5,11 @@ mod index;
 mod kept;
 mod memory;
 
-use std::collections::HashMap;
 use std::iter::zip;
 
 use helio_ir::ops::Convert;
 use helio_ir::{ElementType, Op};
+use rustc_hash::FxHashMap;
 
 use super::affine::{Affine, Dim};
 use super::graph::{Graph, Node, NodeId};
@@ -20,7 +20,7 @@ use crate::kernel::{Buf, Builder, Lane, MaskOp, Value};
 pub(super) use kept::{Kept, lane_memory};
 
 /// The values of nodes at a point, in all lanes.
-pub(super) type Values = HashMap<NodeId, Elem>;
+pub(super) type Values = FxHashMap<NodeId, Elem>;
 
 /// The most registers for values at points side by side.
 const MAX_LIVE: usize = 16;
@@ -64,9 +64,9 @@ pub(super) struct Emit<'g, 'm> {
     /// Values at the current point.
     values: Values,
     /// What reductions have given, for each copy.
-    pub reduced: Vec<HashMap<(usize, usize), Elem>>,
+    pub reduced: Vec<FxHashMap<(usize, usize), Elem>>,
     /// The values that a pass keeps in scratch for the next one.
-    pub kept: HashMap<NodeId, Kept>,
+    pub kept: FxHashMap<NodeId, Kept>,
     /// The element within a kept array at the current point, and the bytes of a unit of it.
     pub kept_at: Affine,
 }
@@ -92,9 +92,9 @@ impl<'g, 'm> Emit<'g, 'm> {
             params: Vec::new(),
             sizes,
             point: Point::default(),
-            values: Values::new(),
-            reduced: vec![HashMap::new(); copies],
-            kept: HashMap::new(),
+            values: Values::default(),
+            reduced: vec![FxHashMap::default(); copies],
+            kept: FxHashMap::default(),
             kept_at: Affine::default(),
         }
     }
@@ -141,7 +141,7 @@ impl<'g, 'm> Emit<'g, 'm> {
 
     /// What a reducer's body gives for arguments.
     pub fn body(&mut self, b: &mut Builder, body: &[NodeId], args: &[Elem]) -> Vec<Elem> {
-        let mut places = [(self.point, HashMap::new())];
+        let mut places = [(self.point, FxHashMap::default())];
         self.evaluate(b, body, &mut places, args);
         let [(_, values)] = places;
         body.iter().map(|id| values[id]).collect()
@@ -158,9 +158,9 @@ impl<'g, 'm> Emit<'g, 'm> {
         taken: usize,
     ) -> Vec<Values> {
         let mut places: Vec<(Point, Values)> =
-            points.iter().map(|&point| (point, Values::new())).collect();
+            points.iter().map(|&point| (point, Values::default())).collect();
         let pays = points.len() > 1 && {
-            let needed = self.needed(roots, &Values::new());
+            let needed = self.needed(roots, &Values::default());
             let nodes = zip(&self.graph.nodes, &needed).filter(|&(_, &needed)| needed);
             let applied = nodes.filter(|(node, _)| matches!(node, Node::Apply { .. })).count();
             let live = self.most_live(roots, &needed) + taken;

@@ -4,7 +4,7 @@
 //! the next one, and it is the result. Where the parameter is not needed any more once the next
 //! value is made, that is made right there, and nothing is moved.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::Select;
 use crate::kernel::{Block, Carried, Inst as K, Value};
@@ -94,9 +94,9 @@ fn made_in_place(carried: &[Carried], blocks: &[&Block], go: Option<Value>) -> V
     if carried.is_empty() {
         return Vec::new();
     }
-    let params: HashMap<Value, usize> =
+    let params: FxHashMap<Value, usize> =
         carried.iter().enumerate().map(|(n, c)| (c.param, n)).collect();
-    let mut nexts: HashMap<Value, Option<usize>> = HashMap::with_capacity(carried.len());
+    let mut nexts: FxHashMap<Value, Option<usize>> = FxHashMap::default();
     for (n, c) in carried.iter().enumerate() {
         nexts.entry(c.next).and_modify(|known| *known = None).or_insert(Some(n));
     }

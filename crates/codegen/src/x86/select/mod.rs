@@ -17,9 +17,8 @@ mod multiple;
 mod strided;
 mod vector;
 
-use std::collections::{HashMap, HashSet};
-
 use helio_ir::{Error, Result};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Isa;
 use super::asm::{Cond, Label, Len};
@@ -46,13 +45,13 @@ pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<VirtualCode> {
         stack_bytes: 0,
         of: vec![Reg::NONE; values],
         ints: vec![None; values],
-        numbers: HashMap::new(),
+        numbers: FxHashMap::default(),
         depth: vec![0; values],
         target: vec![Reg::NONE; values],
         scopes: vec![Scope::default()],
-        constants: HashMap::new(),
-        any_bits: HashMap::new(),
-        never_empty: HashSet::new(),
+        constants: FxHashMap::default(),
+        any_bits: FxHashMap::default(),
+        never_empty: FxHashSet::default(),
         params: vec![Reg::NONE; kernel.params.len()],
         arguments: [Reg::NONE; 4],
         multiples: match kernel.params.iter().any(|param| param.stream) {
@@ -81,7 +80,7 @@ pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<VirtualCode> {
 struct Scope {
     insts: Vec<Inst>,
     /// Parts of addresses: a base, a value and how much a unit of it moves.
-    sums: HashMap<(Reg, Value, i64), Reg>,
+    sums: FxHashMap<(Reg, Value, i64), Reg>,
     /// Whether it has loops in it.
     has_loops: bool,
     /// The variable and the bound of the loop that it is the body of.
@@ -111,17 +110,17 @@ struct Select<'k> {
     /// Constant indices.
     ints: Vec<Option<i64>>,
     /// Numbers in lanes that are constants.
-    numbers: HashMap<Value, Box<[i64]>>,
+    numbers: FxHashMap<Value, Box<[i64]>>,
     /// The number of open blocks around the one that defines each value.
     depth: Vec<usize>,
     /// The register that a value must be made in, as a loop carries it.
     target: Vec<Reg>,
     scopes: Vec<Scope>,
-    constants: HashMap<(u8, u64, Option<Len>), Reg>,
+    constants: FxHashMap<(u8, u64, Option<Len>), Reg>,
     /// Masks of all lanes or none that are also known as a general register.
-    any_bits: HashMap<Value, Reg>,
+    any_bits: FxHashMap<Value, Reg>,
     /// Masks with a lane set, whatever happens.
-    never_empty: HashSet<Reg>,
+    never_empty: FxHashSet<Reg>,
     /// Where buffers begin; as needed.
     params: Vec<Reg>,
     arguments: [Reg; 4],
