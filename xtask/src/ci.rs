@@ -9,6 +9,7 @@ const STEPS: &[(&str, &[&str])] = &[
     ("tests", &["test", "--workspace", "--locked"]),
     ("documentation", &["doc", "--workspace", "--no-deps", "--locked"]),
     ("generated pages", &["xtask", "docs", "--check"]),
+    ("JAX", &["xtask", "jax", "--profile", "dev"]),
 ];
 
 /// Errors: the name of the step that failed.

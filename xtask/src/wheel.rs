@@ -57,7 +57,12 @@ pub(crate) fn build(profile: Profile) -> Result<PathBuf, String> {
     let record = format!("{info}/RECORD");
     let lines = self::record(&files, &record);
     files.push((record, lines.into_bytes()));
-    let archive = zip(&files).map_err(|e| format!("the wheel: {e}"))?;
+    let method = match profile {
+        Profile::Release => CompressionMethod::Deflated,
+        // Nobody keeps it, and compressing takes longer than building.
+        Profile::Dev => CompressionMethod::Stored,
+    };
+    let archive = zip(&files, method).map_err(|e| format!("the wheel: {e}"))?;
     if profile == Profile::Release && archive.len() > MAX_BYTES {
         return Err(format!("the wheel has {} bytes, more than {MAX_BYTES}", archive.len()));
     }
@@ -139,11 +144,9 @@ fn base64(bytes: &[u8]) -> String {
 }
 
 /// A zip archive of these files.
-fn zip(files: &[(String, Vec<u8>)]) -> zip::result::ZipResult<Vec<u8>> {
+fn zip(files: &[(String, Vec<u8>)], method: CompressionMethod) -> zip::result::ZipResult<Vec<u8>> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
-    let options = SimpleFileOptions::default()
-        .compression_method(CompressionMethod::Deflated)
-        .unix_permissions(0o644);
+    let options = SimpleFileOptions::default().compression_method(method).unix_permissions(0o644);
     for (name, bytes) in files {
         writer.start_file(name.as_str(), options)?;
         writer.write_all(bytes)?;

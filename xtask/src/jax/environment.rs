@@ -1,0 +1,69 @@
+//! The virtual environment in which JAX runs: pinned packages from the registry, and the wheel.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::command;
+
+/// What is installed besides JAX and the wheel. What depends on JAX may be older for an older JAX.
+const PACKAGES: &[&str] = &[
+    "pytest<9",
+    "pytest-xdist",
+    "pytest-timeout",
+    "hypothesis==6.142.1",
+    "mpmath==1.3.0",
+    "absl-py",
+    "portpicker",
+    "cloudpickle",
+    "flatbuffers",
+    "flax<=0.12.8",
+    "optax<=0.2.8",
+];
+
+/// In the environment: the packages that have been installed there. It is written last.
+const INSTALLED: &str = "installed.txt";
+
+/// Ends without success in a Python that is older than the wheel needs.
+const IS_NEW_ENOUGH: &str = "import sys; sys.exit(sys.version_info < (3, 11))";
+
+/// Makes the environment with this version of JAX in `target/jax`, unless it is there, and installs the
+/// wheel; gives the environment's Python. Errors: what is missing, and what is not reachable.
+pub(super) fn make(python: &str, jax: &str, wheel: &Path) -> Result<PathBuf, String> {
+    let folder = crate::root().join("target/jax").join(jax);
+    let inside = folder.join("bin/python");
+    let mut packages = vec![format!("jax=={jax}")];
+    packages.extend(PACKAGES.iter().map(|&package| package.to_owned()));
+    let installed = folder.join(INSTALLED);
+    let list = packages.join("\n");
+    if !fs::read_to_string(&installed).is_ok_and(|found| found == list) {
+        fill(python, &folder, &packages)?;
+        fs::write(&installed, list).map_err(|e| format!("{}: {e}", installed.display()))?;
+    }
+    command(pip(&inside).args(["--no-index", "--no-deps", "--force-reinstall"]).arg(wheel))?;
+    Ok(inside)
+}
+
+/// Makes the environment anew, with these packages.
+fn fill(python: &str, folder: &Path, packages: &[String]) -> Result<(), String> {
+    command(Command::new(python).args(["-c", IS_NEW_ENOUGH]))
+        .map_err(|e| format!("{e}\nPython 3.11 or newer is needed; `--python` says where it is"))?;
+    command(Command::new(python).args(["-m", "venv", "--clear"]).arg(folder)).map_err(|e| {
+        format!("{e}\nPython's modules `venv` and `ensurepip` are needed (Debian: python3-venv)")
+    })?;
+    command(pip(&folder.join("bin/python")).args(packages)).map_err(|e| {
+        format!(
+            "{e}\nthe packages come from the registry that pip is set up for (`pip config list`), \
+             which has to be reachable: {}",
+            packages.join(", ")
+        )
+    })
+}
+
+fn pip(python: &Path) -> Command {
+    let mut pip = Command::new(python);
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]);
+    // What is imported is compiled then; most is not.
+    pip.args(["--no-compile", "--retries", "3"]);
+    pip
+}
