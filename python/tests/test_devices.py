@@ -1,5 +1,7 @@
 """Several virtual devices; they need HELIO_DEVICES=4 or more."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -57,3 +59,111 @@ def test_systems_of_equations_are_solved_on_each_device():
     a = np.random.RandomState(0).randn(4, 5, 5).astype(np.float32)
     b = np.random.RandomState(1).randn(4, 5, 2).astype(np.float32)
     np.testing.assert_allclose(a @ solve(a, b), b, rtol=1e-3, atol=1e-3)
+
+
+def test_collectives_of_every_kind():
+    x = np.arange(16.0, dtype=np.float32).reshape(4, 4)
+    run = lambda f, out=P("x"): np.asarray(
+        jax.jit(jax.shard_map(f, mesh=mesh(4), in_specs=P("x"), out_specs=out, check_vma=False))(x)
+    )
+    lax = jax.lax
+    np.testing.assert_array_equal(run(lambda x: lax.psum(x, "x"), P()), x.sum(0, keepdims=True))
+    np.testing.assert_array_equal(run(lambda x: lax.pmax(x, "x"), P()), x.max(0, keepdims=True))
+    np.testing.assert_array_equal(run(lambda x: lax.pmin(x, "x"), P()), x.min(0, keepdims=True))
+    np.testing.assert_array_equal(run(lambda x: lax.pmean(x, "x"), P()), x.mean(0, keepdims=True))
+    np.testing.assert_array_equal(run(lambda x: lax.all_gather(x, "x", tiled=True), P()), x)
+    np.testing.assert_array_equal(run(lambda x: lax.all_to_all(x, "x", 1, 0), P("x")).reshape(4, 4), x.T)
+    scattered = run(lambda x: lax.psum_scatter(x[0], "x", tiled=True))
+    np.testing.assert_array_equal(scattered, x.sum(0))
+    turned = run(lambda x: lax.ppermute(x, "x", [(i, (i + 1) % 4) for i in range(4)]))
+    np.testing.assert_array_equal(turned, np.roll(x, 1, axis=0))
+    # What nobody sends to is zero.
+    shifted = run(lambda x: lax.ppermute(x, "x", [(0, 2)]))
+    np.testing.assert_array_equal(shifted, np.where(np.arange(4)[:, None] == 2, x[0], 0))
+    numbered = run(lambda x: x * 0 + lax.axis_index("x"))
+    np.testing.assert_array_equal(numbered, np.arange(4)[:, None] * np.ones(4))
+
+
+def test_collectives_among_groups():
+    x = np.arange(8.0, dtype=np.float32).reshape(4, 2)
+    f = jax.pmap(lambda x: jax.lax.psum(x, "i", axis_index_groups=[[0, 2], [1, 3]]), axis_name="i")
+    np.testing.assert_array_equal(f(x), np.stack([x[0] + x[2], x[1] + x[3]] * 2))
+    grid = jax.shard_map(
+        lambda x: jax.lax.psum(x, "y"), mesh=mesh(2, 2), in_specs=P("x", "y"), out_specs=P("x")
+    )
+    np.testing.assert_array_equal(jax.jit(grid)(x), x.sum(axis=1, keepdims=True))
+
+
+def test_pmap_of_trees_with_arguments_for_all():
+    f = jax.pmap(
+        lambda x, scale, tree: {"y": x * scale + tree["b"]},
+        axis_name="i",
+        in_axes=(0, None, {"b": 1}),
+        out_axes={"y": 1},
+    )
+    x, b = np.arange(12.0, dtype=np.float32).reshape(4, 3), np.ones((3, 4), np.float32)
+    np.testing.assert_array_equal(f(x, 2.0, {"b": b})["y"], (2 * x + 1).T)
+
+
+def test_gradients_through_collectives():
+    x = np.linspace(0, 1, 8, dtype=np.float32)
+
+    def loss(x):
+        part = jax.shard_map(
+            lambda x: jax.lax.psum(jnp.sin(x).sum(), "x") ** 2, mesh=mesh(4), in_specs=P("x"), out_specs=P()
+        )
+        return part(x)
+
+    expected = 2 * np.sin(x).sum() * np.cos(x)
+    np.testing.assert_allclose(jax.jit(jax.grad(loss))(x), expected, rtol=1e-5)
+
+
+PROGRAMS = {
+    "element-wise": lambda x, w: jnp.tanh(x) * 2 + x,
+    "broadcast": lambda x, w: x - x.mean(axis=0) + w[0, :1],
+    "iota": lambda x, w: x + jnp.arange(x.shape[0])[:, None] * jnp.arange(x.shape[1]),
+    "product": lambda x, w: jax.nn.relu(x @ w) @ w.T,
+    "softmax": lambda x, w: jax.nn.softmax(x @ w, axis=-1),
+    "transposed": lambda x, w: (x.T.reshape(2, -1) + 1).T,
+    "sums": lambda x, w: (x.sum(), x.max(axis=1), x.argmin(axis=0), jnp.cumsum(x, axis=1)),
+    "sort": lambda x, w: jnp.sort(x, axis=0),
+    "loop": lambda x, w: jax.lax.fori_loop(0, 3, lambda i, x: jnp.sin(x) + i, x),
+    "scan": lambda x, w: jax.lax.scan(lambda c, row: (c + row, c * row), x[0], x),
+    "gather": lambda x, w: (x[jnp.array([3, 1])], x.at[2].set(0), jnp.roll(x, 1, axis=0)),
+    "branch": lambda x, w: jax.lax.cond(x.sum() > 0, jnp.sin, jnp.cos, x),
+    "called": lambda x, w: jax.jit(jnp.exp)(x) + jax.jit(jnp.exp)(w.sum() + x),
+    "random": lambda x, w: x + jax.random.uniform(jax.random.key(1), x.shape),
+    "narrow": lambda x, w: (x.astype(jnp.int8) << 1, x > 0, x.astype(jnp.bfloat16)),
+    "gradient": lambda x, w: jax.grad(lambda w: (jnp.tanh(x @ w) ** 2).sum())(w),
+}
+
+
+@pytest.mark.parametrize("spec", [("x",), (None, "y"), ("x", "y"), (("x", "y"),), ()])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_automatic_sharding_gives_what_one_device_gives(name, spec):
+    program = PROGRAMS[name]
+    random = np.random.RandomState(0)
+    x, w = random.randn(8, 4).astype(np.float32), random.randn(4, 4).astype(np.float32)
+    alone = jax.jit(program)(x, w)
+    grid = mesh(2, 2)
+    here = jax.device_put(x, NamedSharding(grid, P(*spec)))
+    there = jax.device_put(w, NamedSharding(grid, P(None, "y")))
+    together = jax.jit(program)(here, there)
+    for one, other in zip(jax.tree.leaves(alone), jax.tree.leaves(together), strict=True):
+        assert one.dtype == other.dtype
+        one, other = (np.asarray(value).astype(np.float32) for value in (one, other))
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
+def test_constraints_in_programs():
+    grid = mesh(2, 2)
+    x = np.arange(32.0, dtype=np.float32).reshape(8, 4)
+
+    @functools.partial(jax.jit, out_shardings=NamedSharding(grid, P("y")))
+    def f(x):
+        y = jax.lax.with_sharding_constraint(jnp.sin(x), NamedSharding(grid, P("x", "y")))
+        return jax.lax.with_sharding_constraint(y * 2, NamedSharding(grid, P(None, "x")))
+
+    y = f(x)
+    np.testing.assert_allclose(y, 2 * np.sin(x), rtol=1e-5, atol=1e-6)
+    assert y.sharding.shard_shape(y.shape) == (4, 4)
