@@ -1,6 +1,6 @@
 //! Whether a program's memory plan is right, found by running it on names instead of bytes.
 
-use std::collections::HashMap;
+use std::iter::zip;
 
 use super::{Action, Finished, Home, ProgramParts, RawKernel, Selector, SlotId, Step, StepProgram};
 
@@ -12,9 +12,8 @@ impl StepProgram {
     /// It takes time in proportion to steps × live slots: a check for tests.
     pub fn replay(&self) -> Result<(), String> {
         let parts = &self.parts;
-        let mut replay =
-            Replay { parts, places: Vec::new(), arena: Vec::new(), blocks: HashMap::new() };
-        replay.places = parts.slots.iter().map(|slot| slot.home).collect();
+        let in_block = vec![false; parts.slots.len()];
+        let mut replay = Replay { parts, arena: Vec::new(), in_block };
         replay.steps(&parts.steps)?;
         parts.results.iter().try_for_each(|&id| replay.read(id, "the result"))
     }
@@ -24,12 +23,11 @@ impl StepProgram {
 #[derive(Clone)]
 struct Replay<'p> {
     parts: &'p ProgramParts,
-    /// Where each slot is at the moment; rotations move slots.
-    places: Vec<Home>,
     /// Ranges of the arena and the slots that wrote them last; they do not overlap.
     arena: Vec<(usize, usize, SlotId)>,
-    /// Block → the slot that wrote it last.
-    blocks: HashMap<usize, SlotId>,
+    /// By slot, whether its block holds its value. (No two slots have one block, whichever blocks
+    /// loops have exchanged.)
+    in_block: Vec<bool>,
 }
 
 impl Replay<'_> {
@@ -38,7 +36,7 @@ impl Replay<'_> {
     }
 
     fn write(&mut self, id: SlotId) {
-        match self.places[id.index()] {
+        match self.parts.slots[id.index()].home {
             Home::Arena(offset) => {
                 let end = offset + self.bytes(id);
                 // Whatever overlaps is lost as a whole: nobody may read part of it any more.
@@ -46,19 +44,17 @@ impl Replay<'_> {
                     .retain(|&(from, to, owner)| owner != id && (to <= offset || end <= from));
                 self.arena.push((offset, end, id));
             }
-            Home::Block(n) => {
-                self.blocks.insert(n, id);
-            }
+            Home::Block(_) => self.in_block[id.index()] = true,
             Home::Argument(_) | Home::Constant(_) => {}
         }
     }
 
     fn read(&self, id: SlotId, who: &str) -> Result<(), String> {
-        let found = match self.places[id.index()] {
+        let found = match self.parts.slots[id.index()].home {
             _ if self.bytes(id) == 0 => return Ok(()),
             Home::Argument(_) | Home::Constant(_) => return Ok(()),
             Home::Arena(_) => self.arena.iter().any(|&(_, _, owner)| owner == id),
-            Home::Block(n) => self.blocks.get(&n) == Some(&id),
+            Home::Block(_) => self.in_block[id.index()],
         };
         if found { Ok(()) } else { Err(format!("{who} reads {id:?}, whose memory is another's")) }
     }
@@ -125,8 +121,7 @@ impl Replay<'_> {
                 let (Selector::Pred(selector) | Selector::Index(selector)) = step.selector;
                 self.read(selector, "a branch")?;
                 // What one branch leaves in memory, another may overwrite; what follows may read
-                // only what all have left. Since branches write their results to the same slots,
-                // the last branch's state serves, less what the others have destroyed.
+                // only what all have left in the same slots.
                 let before = self.clone();
                 let mut after: Option<Self> = None;
                 for branch in &step.branches {
@@ -136,7 +131,7 @@ impl Replay<'_> {
                         None => replay,
                         Some(mut both) => {
                             both.arena.retain(|range| replay.arena.contains(range));
-                            both.blocks.retain(|n, owner| replay.blocks.get(n) == Some(owner));
+                            zip(&mut both.in_block, replay.in_block).for_each(|(a, b)| *a &= b);
                             both
                         }
                     });
@@ -147,21 +142,14 @@ impl Replay<'_> {
         }
     }
 
-    /// Moves the memory of slots, and with it what was written there.
+    /// Moves values from slot to slot, with the memory that they are in.
     fn rotate(&mut self, cycle: &[SlotId]) -> Result<(), String> {
         for &id in cycle.iter().skip(1) {
             self.read(id, "a rotation")?;
         }
-        let places: Vec<Home> = cycle.iter().map(|id| self.places[id.index()]).collect();
-        for (i, &id) in cycle.iter().enumerate() {
-            let place = places[(i + 1) % places.len()];
-            self.places[id.index()] = place;
-            if let Home::Block(n) = place {
-                // The last slot of a cycle that is not closed gets old memory, which nobody reads
-                // before it is written; in a closed cycle it gets the first one's value.
-                self.blocks.insert(n, id);
-            }
-        }
+        // The last slot of a cycle that is not closed gets old memory, which nobody reads before it is
+        // written; in a closed cycle it gets the first one's value.
+        cycle.iter().for_each(|&id| self.write(id));
         Ok(())
     }
 }

@@ -229,6 +229,39 @@ fn loops_exchange_blocks_and_branches_choose() {
 }
 
 #[test]
+fn a_replay_follows_values_through_branches_that_exchange_blocks() {
+    let copy = |from, to| step(Action::Copy { from: SlotId(from), to: SlotId(to) });
+    let exchange = |body| While {
+        cond: Vec::new(),
+        go: SlotId(0),
+        trips: Some(3),
+        body,
+        rotate: vec![vec![SlotId(1), SlotId(2)]],
+    };
+    // Either branch leaves its result in slot 1, one of them in the block that was slot 2's.
+    let branch = |second: Vec<Step>| {
+        step(Action::Branch(Box::new(Branch {
+            selector: Selector::Pred(SlotId(0)),
+            branches: vec![vec![copy(0, 1)], second],
+        })))
+    };
+    let program = |second| {
+        let slots = slots(&[Home::Argument(0), Home::Block(0), Home::Block(1)]);
+        let parts = ProgramParts { slots, ..parts(vec![branch(second)]) };
+        StepProgram::new(parts).unwrap()
+    };
+    let each = exchange(vec![copy(0, 2)]);
+    let right = program(vec![copy(0, 1), step(Action::While(Box::new(each)))]);
+    right.replay().unwrap();
+    // The result is not written in one branch.
+    assert!(program(vec![copy(0, 2)]).replay().unwrap_err().contains("the result reads SlotId(1)"));
+    // What is exchanged was not written.
+    let each = exchange(vec![copy(0, 1)]);
+    let early = program(vec![step(Action::While(Box::new(each)))]);
+    assert!(early.replay().unwrap_err().contains("a rotation reads SlotId(2)"));
+}
+
+#[test]
 fn observers_see_every_step_and_errors_say_which() {
     struct Log(Vec<(u32, Vec<u8>)>);
     impl Observer for Log {
