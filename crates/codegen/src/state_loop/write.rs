@@ -41,7 +41,8 @@ impl StateLoopPlan<'_> {
         self.state.iter().enumerate().map(param).collect()
     }
 
-    /// Writes the loop, for arrays in these forms side by side.
+    /// Writes the loop, for arrays in these forms side by side; its condition is asked `most` times at
+    /// most.
     pub(super) fn write(
         &self,
         b: &mut Builder,
@@ -50,107 +51,30 @@ impl StateLoopPlan<'_> {
         part: CarriedValues,
         most: i64,
     ) -> Option<()> {
-        let stacked = |kind: &Kind| (*kind == Kind::Stacked).then_some(0);
-        let versions: Vec<Option<usize>> = self.kinds.iter().map(stacked).collect();
-        let mut reader = Reader::new((self.module, self.target), forms[0], versions.clone());
+        let writer = LoopWriter::new(self, b, buffers, forms, part);
+        let mut reader = Reader::new((self.module, self.target), forms[0], writer.versions.clone());
         reader.stores = part != CarriedValues::Scalars;
-        let mut initial: Vec<Vec<Leaf>> = Vec::with_capacity(forms.len());
-        for &form in forms {
-            let leaf = |n: usize| self.initial(b, buffers[n], n, form, part);
-            initial.push((0..self.state.len()).map(leaf).collect());
-        }
-        let carried: Vec<(usize, usize)> = (0..forms.len())
-            .flat_map(|copy| (0..self.state.len()).map(move |n| (copy, n)))
-            .filter(|&(copy, n)| self.carries(n, part, copy))
-            .collect();
+        let reader = RefCell::new(reader);
         let one = b.int(Lane::I32, 1);
         let limit = b.int(Lane::I32, most);
         let mut init = vec![b.int(Lane::I32, 0)];
-        for &(copy, n) in &carried {
-            flatten(b, &initial[copy][n], &mut init);
-        }
-        // The values of the state inside of the loop.
-        let unpack = |b: &mut Builder, values: &[Value]| -> Vec<Vec<Leaf>> {
-            let mut values = values[1..].iter();
-            let mut state = initial.clone();
-            for &(copy, n) in &carried {
-                state[copy][n] = restore(b, &initial[copy][n], &mut values);
-                if copy == 0 && self.state[n].element_count() == 1 {
-                    let scalar = state[0][n].clone();
-                    state.iter_mut().for_each(|state| state[n] = scalar.clone());
-                }
-            }
-            state
-        };
-        let reader = RefCell::new(reader);
+        writer.flatten(b, &writer.initial, &mut init);
         let results = b.while_loop(
             &init,
             |b, values| {
-                let state = unpack(b, values);
-                let mut reader = reader.borrow_mut();
-                let result = reader.computation(b, self.op.condition, &state[0]);
                 let early = b.compare(Cmp::Lt, values[0], limit);
-                match result.first().map(|leaf| &leaf.data) {
-                    Some(Data::Values(values)) => match values[..] {
-                        [Elem::Mask(go)] => b.mask_op(MaskOp::And, go, early),
-                        _ => early,
-                    },
-                    _ => {
-                        reader.failed = true;
-                        early
-                    }
-                }
+                writer.condition(b, &mut reader.borrow_mut(), values, early)
             },
             |b, values| {
-                let state = unpack(b, values);
-                let mut reader = reader.borrow_mut();
-                let mut results = Vec::with_capacity(forms.len());
-                for (state, &form) in zip(&state, forms) {
-                    reader.form = form;
-                    reader.versions.clone_from(&versions);
-                    let mut result = reader.computation(b, self.op.body, state);
-                    for (n, leaf) in result.iter_mut().enumerate() {
-                        if self.kinds[n] == Kind::Carried
-                            && let Some(elems) = reader.values(b, leaf, self.state[n])
-                        {
-                            leaf.data = Data::Values(elems);
-                        }
-                    }
-                    // What was replaced last is what there is in the end.
-                    let is_last = |(n, leaf): (usize, &Leaf)| match leaf.data {
-                        Data::Memory { buf, version } => {
-                            buf == buffers[n] && version == reader.versions[n].unwrap_or(0)
-                        }
-                        Data::Values(_) => self.kinds[n] == Kind::Carried,
-                    };
-                    let all_last = result.iter().enumerate().all(is_last);
-                    reader.failed |= !all_last;
-                    results.push(if all_last { result } else { state.clone() });
-                }
                 let mut next = vec![b.add(values[0], one)];
-                for &(copy, n) in &carried {
-                    flatten(b, &results[copy][n], &mut next);
-                }
-                if next.len() != values.len() {
-                    reader.failed = true;
-                    next = values.to_vec();
-                }
+                writer.body(b, &mut reader.borrow_mut(), values, &mut next);
                 next
             },
         );
         if reader.borrow().failed {
             return None;
         }
-        let last = unpack(b, &results);
-        for &(copy, n) in carried.iter().filter(|&&(_, n)| self.writes(n, part)) {
-            let Data::Values(elems) = &last[copy][n].data else { return None };
-            let ty = self.state[n].element();
-            for (i, &elem) in elems.iter().enumerate() {
-                let (addr, mask) = self.place(buffers[n], n, forms[copy], i);
-                elementwise::store(b, ty, elem, addr, mask);
-            }
-        }
-        Some(())
+        writer.store(b, &results)
     }
 
     /// Where a value of an array is in memory, and which lanes of it.
@@ -193,6 +117,156 @@ impl StateLoopPlan<'_> {
             elementwise::load(b, ty, addr, mask)
         };
         Leaf { ty, data: Data::Values((0..count).map(elem).collect()) }
+    }
+}
+
+/// A loop that is being written, for several forms of its arrays.
+struct LoopWriter<'a> {
+    plan: &'a StateLoopPlan<'a>,
+    /// Where each array of the state is.
+    buffers: &'a [Buf],
+    forms: &'a [Form],
+    /// Which arrays this loop writes.
+    part: CarriedValues,
+    /// The state before the loop, for each form.
+    initial: Vec<Vec<Leaf>>,
+    /// What is carried in registers: the form, and the array of the state.
+    carried: Vec<(usize, usize)>,
+    /// For each array that stays in memory, which of its versions that holds at first.
+    versions: Vec<Option<usize>>,
+}
+
+impl<'a> LoopWriter<'a> {
+    fn new(
+        plan: &'a StateLoopPlan<'a>,
+        b: &mut Builder,
+        buffers: &'a [Buf],
+        forms: &'a [Form],
+        part: CarriedValues,
+    ) -> Self {
+        let count = plan.state.len();
+        let mut initial: Vec<Vec<Leaf>> = Vec::with_capacity(forms.len());
+        for &form in forms {
+            let leaf = |n: usize| plan.initial(b, buffers[n], n, form, part);
+            initial.push((0..count).map(leaf).collect());
+        }
+        let carried = (0..forms.len())
+            .flat_map(|copy| (0..count).map(move |n| (copy, n)))
+            .filter(|&(copy, n)| plan.carries(n, part, copy))
+            .collect();
+        let stacked = |kind: &Kind| (*kind == Kind::Stacked).then_some(0);
+        let versions = plan.kinds.iter().map(stacked).collect();
+        LoopWriter { plan, buffers, forms, part, initial, carried, versions }
+    }
+
+    /// Appends the values that are carried for a state.
+    fn flatten(&self, b: &mut Builder, state: &[Vec<Leaf>], values: &mut Vec<Value>) {
+        for &(copy, n) in &self.carried {
+            flatten(b, &state[copy][n], values);
+        }
+    }
+
+    /// The state for each form, of the count of iterations and the values that are carried.
+    fn state(&self, b: &mut Builder, values: &[Value]) -> Vec<Vec<Leaf>> {
+        let mut values = values[1..].iter();
+        let mut state = self.initial.clone();
+        for &(copy, n) in &self.carried {
+            state[copy][n] = restore(b, &self.initial[copy][n], &mut values);
+            if copy == 0 && self.plan.state[n].element_count() == 1 {
+                let scalar = state[0][n].clone();
+                state.iter_mut().for_each(|state| state[n] = scalar.clone());
+            }
+        }
+        state
+    }
+
+    /// Whether another iteration follows: the loop's condition says so, and `early`, that there were
+    /// not too many.
+    fn condition(
+        &self,
+        b: &mut Builder,
+        reader: &mut Reader<'_>,
+        values: &[Value],
+        early: Value,
+    ) -> Value {
+        let state = self.state(b, values);
+        let result = reader.computation(b, self.plan.op.condition, &state[0]);
+        match result.first().map(|leaf| &leaf.data) {
+            Some(Data::Values(values)) => match values[..] {
+                [Elem::Mask(go)] => b.mask_op(MaskOp::And, go, early),
+                _ => early,
+            },
+            _ => {
+                reader.failed = true;
+                early
+            }
+        }
+    }
+
+    /// Appends what one iteration carries to the next one.
+    fn body(
+        &self,
+        b: &mut Builder,
+        reader: &mut Reader<'_>,
+        values: &[Value],
+        next: &mut Vec<Value>,
+    ) {
+        let state = self.state(b, values);
+        let mut results = Vec::with_capacity(self.forms.len());
+        for (state, &form) in zip(&state, self.forms) {
+            reader.form = form;
+            reader.versions.clone_from(&self.versions);
+            results.push(self.iterate(b, reader, state).unwrap_or_else(|| {
+                reader.failed = true;
+                state.clone()
+            }));
+        }
+        self.flatten(b, &results, next);
+        if next.len() != values.len() {
+            reader.failed = true;
+            next.clear();
+            next.extend_from_slice(values);
+        }
+    }
+
+    /// The state after one iteration, unless an array in memory is not what was written there last.
+    fn iterate(
+        &self,
+        b: &mut Builder,
+        reader: &mut Reader<'_>,
+        state: &[Leaf],
+    ) -> Option<Vec<Leaf>> {
+        let plan = self.plan;
+        let mut result = reader.computation(b, plan.op.body, state);
+        for (n, leaf) in result.iter_mut().enumerate() {
+            if plan.kinds[n] == Kind::Carried
+                && let Some(elems) = reader.values(b, leaf, plan.state[n])
+            {
+                leaf.data = Data::Values(elems);
+            }
+        }
+        let is_last = |(n, leaf): (usize, &Leaf)| match leaf.data {
+            Data::Memory { buf, version } => {
+                buf == self.buffers[n] && version == reader.versions[n].unwrap_or(0)
+            }
+            Data::Values(_) => plan.kinds[n] == Kind::Carried,
+        };
+        result.iter().enumerate().all(is_last).then_some(result)
+    }
+
+    /// Writes what was carried to where its arrays are.
+    fn store(&self, b: &mut Builder, results: &[Value]) -> Option<()> {
+        let plan = self.plan;
+        let last = self.state(b, results);
+        for &(copy, n) in self.carried.iter().filter(|&&(_, n)| plan.writes(n, self.part)) {
+            let Data::Values(elems) = &last[copy][n].data else { return None };
+            let ty = plan.state[n].element();
+            for (i, &elem) in elems.iter().enumerate() {
+                let (addr, mask) = plan.place(self.buffers[n], n, self.forms[copy], i);
+                elementwise::store(b, ty, elem, addr, mask);
+            }
+        }
+        Some(())
     }
 }
 
