@@ -55,7 +55,8 @@ impl CollectivesLayer {
         CollectivesLayer { over: Arc::new(over) }
     }
 
-    fn over(&self, collectives: Arc<dyn Collectives>) -> Arc<dyn Collectives> {
+    /// What the participants of a run use, made of what they would use.
+    pub fn over(&self, collectives: Arc<dyn Collectives>) -> Arc<dyn Collectives> {
         (self.over)(collectives)
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use helio_ir::{Code, Error, Literal, Result};
+use helio_ir::{BinaryOp, Code, ElementType, Error, Literal, Result};
 use helio_limits::Meter;
 
 use super::{Channel, Participant};
@@ -135,6 +135,26 @@ pub struct Wait<'a> {
     pub ready: &'a Arc<dyn Ready>,
 }
 
+/// A participant that sleeps until others have done something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sleeper {
+    /// Who waits.
+    pub who: Participant,
+    /// In which instruction.
+    pub instruction: String,
+    /// For whom: each of them has to do something before the wait ends.
+    pub missing: Vec<Participant>,
+}
+
+/// A reduction of numbers, which a means of transport may know how to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fold {
+    /// What becomes of two numbers.
+    pub op: BinaryOp,
+    /// The type of the numbers.
+    pub element: ElementType,
+}
+
 /// How long a participant waits before it asks whether its run is to stop.
 pub(super) const NAP: Duration = Duration::from_millis(5);
 
@@ -157,6 +177,22 @@ pub trait Collectives: Send + Sync {
         meter: &Meter,
         sink: &mut Sink<'_>,
     ) -> Result<()>;
+
+    /// Folds arrays over all participants of the group, each its own way, in an order that is not that of
+    /// the group, if the user has allowed this and the means of transport knows how; whether it has.
+    /// `mine` and `outputs` have an array for each fold, of the same sizes for all participants. All get
+    /// the same results. Errors: as for [`Collectives::exchange`].
+    fn fold(
+        &self,
+        _at: &Rendezvous<'_>,
+        _me: Participant,
+        _folds: &[Fold],
+        _mine: &[&[u8]],
+        _outputs: &mut [&mut [u8]],
+        _meter: &Meter,
+    ) -> Result<bool> {
+        Ok(false)
+    }
 
     /// Waits until something is ready that is no exchange. Errors: as for
     /// [`Collectives::exchange`].
@@ -182,6 +218,13 @@ pub trait Collectives: Send + Sync {
     /// A participant's run has ended. Whoever waits for it, now or later, gets an error; and if it
     /// ended with one, all others do.
     fn leave(&self, me: Participant, outcome: Result<(), &Error>);
+
+    /// All who sleep at this moment of `who`, those for whom it waits, those for whom these wait and so on,
+    /// as far as they run in this process; `who` first. None if `who` does not sleep, or may be woken by
+    /// somebody outside of the run.
+    fn sleepers(&self, _who: Participant) -> Vec<Sleeper> {
+        Vec::new()
+    }
 
     /// Why all participants are to stop, if they are.
     fn failure(&self) -> Option<Error> {

@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 
 use helio_eval::Meter;
 use helio_eval::services::{
-    Collectives, Given, Participant, Ready, Rendezvous, RendezvousId, Sink, Wait, waited_too_long,
+    Collectives, Given, Participant, Ready, Rendezvous, RendezvousId, Sink, Sleeper, Wait,
+    waited_too_long,
 };
 use helio_ir::{Code, Error, Result};
 use helio_runtime::{Board, NotMet, Waits};
@@ -345,6 +346,10 @@ impl Collectives for Meetings {
         }
         drop(state);
         self.changed.notify_all();
+    }
+
+    fn sleepers(&self, who: Participant) -> Vec<Sleeper> {
+        self.sleepers_from(who)
     }
 
     fn failure(&self) -> Option<Error> {

@@ -4,7 +4,7 @@
 //! waits for may; one whose run has ended never does. Whoever cannot come by these rules waits, or will
 //! wait, for ever: it is told so, and for whom it waits.
 
-use helio_eval::services::Participant;
+use helio_eval::services::{Participant, Sleeper};
 use helio_ir::{Code, Error};
 
 use super::{Awaited, Meetings, State, Waiting};
@@ -74,6 +74,25 @@ impl Meetings {
             return None;
         };
         Some(Error::new(Code::FailedPrecondition, detail))
+    }
+
+    /// Those who wait, from one of them on: see [`Collectives::sleepers`]. Nobody of them moves while the
+    /// state is locked, so all of it is true at one moment.
+    ///
+    /// [`Collectives::sleepers`]: helio_eval::services::Collectives::sleepers
+    pub(super) fn sleepers_from(&self, who: Participant) -> Vec<Sleeper> {
+        let state = self.lock();
+        let (mut found, mut next) = (Vec::<Sleeper>::new(), vec![who]);
+        while let Some(who) = next.pop() {
+            let is_stuck = |w: &&Waiting| w.who == who && !w.is_over() && !w.is_open();
+            let Some(waiting) = state.waiting.iter().find(is_stuck) else { continue };
+            if found.iter().all(|known| known.who != who) {
+                let missing = waiting.missing();
+                next.extend(&missing);
+                found.push(Sleeper { who, instruction: waiting.instruction.clone(), missing });
+            }
+        }
+        found
     }
 
     /// That one participant alone waits in vain.

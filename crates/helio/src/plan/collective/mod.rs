@@ -5,10 +5,12 @@ mod fold;
 mod perform;
 mod ragged;
 
+use helio_eval::services::Fold;
 use helio_ir::ops::{
     AllGatherStart, AllReduceStart, CollectiveAttrs, CollectivePermuteStart, GroupMode,
 };
-use helio_ir::{ArrayShape, CompId, Error, Instr, InstrId, Op};
+use helio_ir::{ArrayShape, CompId, Error, Instr, InstrId, Module, Op};
+use helio_passes::recognize::reducer;
 
 pub(super) use self::perform::{Seat, Surroundings};
 use self::ragged::Ragged;
@@ -33,8 +35,9 @@ pub(super) struct Collective {
 /// What becomes of what the participants give.
 #[derive(Debug)]
 enum Kind {
-    /// Blocks of all are folded. With `is_scattered`, each participant folds its part.
-    Fold { folds: ScalarFolds, is_scattered: bool },
+    /// Blocks of all are folded. With `is_scattered`, each participant folds its part; without, a means
+    /// of transport may know the folds, of which there is one for each operand then.
+    Fold { folds: ScalarFolds, is_scattered: bool, known: Vec<Fold> },
     /// Blocks of all stand side by side.
     Gather,
     /// Each gets its part of every block; they stand side by side.
@@ -88,11 +91,12 @@ impl<'m> Planner<'m> {
         let ((attrs, mode), kind, dim, shards) = match &instr.op {
             Op::AllReduce(op) | Op::AllReduceStart(AllReduceStart { op }) => {
                 let Some(folds) = self.folds(op.to_apply, &operands)? else { return Ok(None) };
-                (by_mode(&op.attrs)?, Kind::Fold { folds, is_scattered: false }, 0, None)
+                let known = known_folds(module, op.to_apply, &operands).unwrap_or_default();
+                (by_mode(&op.attrs)?, Kind::Fold { folds, is_scattered: false, known }, 0, None)
             }
             Op::ReduceScatter(op) => {
                 let Some(folds) = self.folds(op.to_apply, &operands)? else { return Ok(None) };
-                let kind = Kind::Fold { folds, is_scattered: true };
+                let kind = Kind::Fold { folds, is_scattered: true, known: Vec::new() };
                 (by_mode(&op.attrs)?, kind, op.dimension, Some(op.shard_count))
             }
             Op::AllGather(op) | Op::AllGatherStart(AllGatherStart { op }) => {
@@ -120,4 +124,13 @@ impl<'m> Planner<'m> {
         let at = (computation, id);
         Ok(Some(Collective { at, attrs, mode, kind, arrays, shards, begins }))
     }
+}
+
+/// The folds of operands, if the computation is one operation on their own elements.
+fn known_folds(module: &Module, to_apply: CompId, operands: &[&ArrayShape]) -> Option<Vec<Fold>> {
+    let fold = |shape: &&ArrayShape| {
+        let element = shape.element();
+        reducer(module, to_apply, element).map(|op| Fold { op, element })
+    };
+    operands.iter().map(fold).collect()
 }

@@ -2,7 +2,7 @@
 //! of what all give.
 
 use helio_eval::services::{
-    Context, Given, Memo, Participant, Reads, Rendezvous, RendezvousId, Sink,
+    Context, Fold, Given, Memo, Participant, Reads, Rendezvous, RendezvousId, Sink,
 };
 use helio_eval::{Meter, guarded};
 use helio_ir::{Error, Module, Result};
@@ -98,7 +98,10 @@ impl Collective {
         let Seat { group, me, room, memo } = seat;
         let visit = Visit { run, collective: self, group, me: *me, memo };
         match (&self.kind, room) {
-            (Kind::Fold { folds, is_scattered }, Some(room)) => {
+            (Kind::Fold { folds, is_scattered, known }, Some(room)) => {
+                if !known.is_empty() && visit.fold_elsewhere(known, inputs, outputs)? {
+                    return Ok(());
+                }
                 if !is_scattered && visit.is_cut(inputs) {
                     return visit.fold_in_pieces(folds, room, run.memory, inputs, outputs);
                 }
@@ -244,16 +247,34 @@ pub(super) struct Visit<'a> {
 impl Visit<'_> {
     /// Gives `mine` and takes what all give. Errors: those of the exchange and of `sink`.
     pub(super) fn meet(&self, mine: &[&[u8]], reads: Reads<'_>, sink: &mut Sink<'_>) -> Result<()> {
-        let Surroundings { module, cx, meter, .. } = *self.run;
+        let Surroundings { cx, meter, .. } = *self.run;
+        let at = self.rendezvous(reads);
+        let exchange = || cx.collectives.exchange(&at, cx.me, mine, meter, sink);
+        guarded(|| "the exchange among participants".to_owned(), exchange)?
+    }
+
+    /// Has the means of transport fold the operands in its own order, if it may; whether it has. Errors:
+    /// those of the exchange.
+    fn fold_elsewhere(
+        &self,
+        folds: &[Fold],
+        mine: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+    ) -> Result<bool> {
+        let Surroundings { cx, meter, .. } = *self.run;
+        let at = self.rendezvous(Reads::All);
+        let fold = || cx.collectives.fold(&at, cx.me, folds, mine, outputs, meter);
+        guarded(|| "the reduction over participants".to_owned(), fold)?
+    }
+
+    fn rendezvous<'r>(&'r self, reads: Reads<'r>) -> Rendezvous<'r> {
         let (computation, id) = self.collective.at;
         let operation = match self.collective.attrs.channel_id {
             Some(channel) => RendezvousId::Channel(channel),
             None => RendezvousId::Place(computation.0, id.0),
         };
-        let instruction = &module.computation(computation).instr(id).name;
-        let at = Rendezvous { operation, group: self.group, instruction, memo: self.memo, reads };
-        let exchange = || cx.collectives.exchange(&at, cx.me, mine, meter, sink);
-        guarded(|| "the exchange among participants".to_owned(), exchange)?
+        let instruction = &self.run.module.computation(computation).instr(id).name;
+        Rendezvous { operation, group: self.group, instruction, memo: self.memo, reads }
     }
 
     /// Errors: `InvalidArgument` unless each participant gave `slices` slices, and those that this one
