@@ -58,6 +58,21 @@ int helio_mpi_receive(void *bytes, int count, int from, int tag, void **request)
     return begun(MPI_Irecv(bytes, count, MPI_BYTE, source, tag, comm, own), own, request);
 }
 
+/* In place, over all processes. `element`: 0 float, 1 double, 2 and 3 integers of 32 and 64 bits, which
+   wrap. */
+int helio_mpi_reduce(void *bytes, int count, int element, int is_product, void **request) {
+    MPI_Request *own = malloc(sizeof *own);
+    MPI_Datatype type = element == 0   ? MPI_FLOAT
+                        : element == 1 ? MPI_DOUBLE
+                        : element == 2 ? MPI_UINT32_T
+                                       : MPI_UINT64_T;
+    *request = NULL;
+    if (!own) return MPI_ERR_NO_MEM;
+    return begun(MPI_Iallreduce(MPI_IN_PLACE, bytes, count, type, is_product ? MPI_PROD : MPI_SUM, comm,
+                                own),
+                 own, request);
+}
+
 int helio_mpi_test(void *request, int *is_complete, int *source) {
     MPI_Status status;
     int code = MPI_Test(request, is_complete, &status);

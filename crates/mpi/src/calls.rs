@@ -10,7 +10,9 @@ use std::ops::Range;
 use std::ptr;
 use std::sync::Arc;
 
-use helio::{Block, Code, Error, Result};
+use helio::ir::BinaryOp;
+use helio::services::Fold;
+use helio::{Block, Code, ElementType, Error, Result};
 
 /// The most bytes of one request: MPI counts in 32 bits.
 const MOST: usize = 1 << 30;
@@ -34,6 +36,13 @@ unsafe extern "C" {
         count: c_int,
         from: c_int,
         tag: c_int,
+        request: *mut *mut c_void,
+    ) -> c_int;
+    fn helio_mpi_reduce(
+        bytes: *mut c_void,
+        count: c_int,
+        element: c_int,
+        is_product: c_int,
         request: *mut *mut c_void,
     ) -> c_int;
     fn helio_mpi_test(request: *mut c_void, is_complete: *mut c_int, source: *mut c_int) -> c_int;
@@ -113,6 +122,24 @@ impl Mpi {
         })
     }
 
+    /// Begins to reduce a block over all processes, which do the same; the result is in its place. Errors:
+    /// `InvalidArgument` if it has more numbers than MPI can count; as MPI says.
+    pub(crate) fn reduce(&mut self, reduction: Reduction, block: Block) -> Result<Transfer> {
+        let Reduction { element, element_bytes, is_product } = reduction;
+        let count = block.len() / element_bytes;
+        let count = c_int::try_from(count)
+            .map_err(|_| Error::invalid(format!("a reduction of {count} numbers by MPI")))?;
+        let (mut raw, block) = (ptr::null_mut(), Arc::new(block));
+        let start = block.as_ptr().as_ptr().cast::<c_void>();
+        // SAFETY: `count` numbers are within the block, which lives until the request is complete (see
+        // `Request`); nobody else has a share of it, nor gets one before, so that MPI alone reads and
+        // writes it until then.
+        let code = unsafe { helio_mpi_reduce(start, count, element, is_product.into(), &mut raw) };
+        check(code)?;
+        let request = Request { raw, block: ManuallyDrop::new(block.clone()) };
+        Ok(Transfer { block, requests: vec![request], source: 0 })
+    }
+
     /// The sums over all processes, in MPI's own order. Errors: other sizes; as MPI says.
     pub(crate) fn bare_sum(&mut self, from: &[f32], to: &mut [f32]) -> Result<()> {
         let count = one_count(from.len(), to.len())?;
@@ -143,6 +170,35 @@ pub(crate) fn note_termination() -> bool {
 /// Whether SIGTERM has come since.
 pub(crate) fn is_terminated() -> bool {
     helio_mpi_is_terminated() != 0
+}
+
+/// A reduction that MPI does.
+#[derive(Clone, Copy)]
+pub(crate) struct Reduction {
+    /// As `calls.c` numbers the types.
+    element: c_int,
+    element_bytes: usize,
+    is_product: bool,
+}
+
+impl Reduction {
+    /// What MPI has that gives the same values but for the order: sums and products, where integers wrap.
+    /// (Its maxima and minima of floats leave open what becomes of NaN.)
+    pub(crate) fn of(fold: Fold) -> Option<Self> {
+        let is_product = match fold.op {
+            BinaryOp::Add => false,
+            BinaryOp::Multiply => true,
+            _ => return None,
+        };
+        let (element, element_bytes) = match fold.element {
+            ElementType::F32 => (0, 4),
+            ElementType::F64 => (1, 8),
+            ElementType::S32 | ElementType::U32 => (2, 4),
+            ElementType::S64 | ElementType::U64 => (3, 8),
+            _ => return None,
+        };
+        Some(Reduction { element, element_bytes, is_product })
+    }
 }
 
 /// A block on its way.

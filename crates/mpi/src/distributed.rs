@@ -10,13 +10,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use helio::services::{
-    Channel, Collectives, Given, Memo, Meter, Reads, Ready, Rendezvous, Sink, Wait,
+    Channel, Collectives, Fold, Given, Memo, Meter, Reads, Ready, Rendezvous, Sink, Sleeper, Wait,
 };
 use helio::{Code, Error, Literal, Participant, Result};
 use smallvec::SmallVec;
 
+use crate::farewell::Gone;
 use crate::head::{Give, Head, PointId};
-use crate::processes::{Gone, Shared, process_of};
+use crate::mutual::Verdict;
+use crate::processes::{Shared, process_of};
 use crate::run::{Arrivals, Begun, Slices, layout};
 use crate::value;
 use crate::wire::Message;
@@ -29,15 +31,13 @@ const ALIGN: usize = helio::Block::ALIGN;
 
 /// The collectives of a run, of which this process has a part.
 pub(crate) struct Distributed {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     run: u64,
-    here: Begun,
-    /// How often each participant has come to each rendezvous.
-    visits: Mutex<std::collections::HashMap<(PointId, Participant), Arc<AtomicU64>>>,
+    pub(crate) here: Begun,
 }
 
 /// What a participant knows of a rendezvous.
-struct Seat {
+pub(crate) struct Seat {
     point: PointId,
     /// Its position in the group.
     position: usize,
@@ -74,20 +74,15 @@ impl Distributed {
     /// Those of a run that begins here.
     pub(crate) fn new(shared: Arc<Shared>, here: Begun) -> Self {
         let run = shared.begin(here.clone());
-        Distributed { shared, run, here, visits: Mutex::default() }
-    }
-
-    fn number(&self, who: Participant) -> usize {
-        who.replica * self.here.assignment.partitions() + who.partition
+        Distributed { shared, run, here }
     }
 
     fn is_here(&self, who: Participant) -> bool {
-        self.here.assignment.here().contains(&self.number(who))
+        self.here.assignment.here().contains(&self.here.number(who))
     }
 
     fn process_of(&self, who: Participant) -> usize {
-        let count = self.here.assignment.participants();
-        process_of(self.number(who), self.shared.size, count)
+        process_of(self.here.number(who), self.shared.size, self.here.count())
     }
 
     /// Errors: the participant is not of the group.
@@ -96,8 +91,7 @@ impl Distributed {
         let position =
             position.ok_or_else(|| Error::internal("a group without its participant"))?;
         let point = PointId::new(at.operation, at.group);
-        let mut visits = self.visits.lock().unwrap_or_else(PoisonError::into_inner);
-        let visits = visits.entry((point, me)).or_default().clone();
+        let visits = self.here.deeds.lock().visits(point, me);
         let mut core = self.shared.lock();
         let run = core.runs.get_mut(&self.run);
         let run = run.ok_or_else(|| Error::internal("a run that is over"))?;
@@ -107,6 +101,14 @@ impl Distributed {
         let here = at.group.iter().copied().filter(|&who| self.is_here(who)).collect();
         let (memo, plans) = (Memo::default(), Mutex::default());
         Ok(Seat { point, position, is_here, here, visits, arrivals, memo, plans })
+    }
+
+    /// The same, kept from one time to the next.
+    fn kept_seat<'r>(&self, at: &Rendezvous<'r>, me: Participant) -> Result<&'r Seat> {
+        if at.memo.get::<Seat>().is_none() {
+            at.memo.keep(self.seat(at, me)?);
+        }
+        at.memo.get().ok_or_else(|| Error::internal("another's memo"))
     }
 
     fn plan(&self, seat: &Seat, at: &Rendezvous<'_>, slices: usize) -> Arc<Plan> {
@@ -202,14 +204,16 @@ impl Distributed {
         if self.shared.spin(&is_there) {
             return Ok(());
         }
-        let me = at.group[seat.position];
-        let from = at.group[position];
-        let ready = Box::new(is_there);
-        let ready: Arc<dyn Ready> = Arc::new(Looked { shared: self.shared.clone(), ready });
+        let (me, from) = (at.group[seat.position], at.group[position]);
+        let verdict = Verdict::default();
+        let _noted =
+            self.shared.note_wait(self.run, (me, from), Some((seat.point, visit)), &verdict);
+        let ready = Looked::ready(&self.shared, is_there, &verdict);
         let instruction = at.instruction;
         let wait = Wait { me, instruction, from: Some(from), is_open: false, ready: &ready };
         let waited = self.here.collectives.wait(&wait, meter);
-        waited.map_err(|error| self.explain(error, me, instruction, from))
+        waited.map_err(|error| self.explain(error, me, instruction, from))?;
+        verdict.check()
     }
 
     /// Why a wait for a participant has ended: that it is lost, if it is.
@@ -250,7 +254,7 @@ impl Distributed {
     }
 
     /// Errors: as for [`Collectives::exchange`].
-    fn meet(
+    pub(crate) fn meet(
         &self,
         seat: &Seat,
         at: &Rendezvous<'_>,
@@ -299,11 +303,7 @@ impl Collectives for Distributed {
         meter: &Meter,
         sink: &mut Sink<'_>,
     ) -> Result<()> {
-        if at.memo.get::<Seat>().is_none() {
-            at.memo.keep(self.seat(at, me)?);
-        }
-        let seat: Option<&Seat> = at.memo.get();
-        let seat = seat.ok_or_else(|| Error::internal("another's memo"))?;
+        let seat = self.kept_seat(at, me)?;
         if seat.here.len() < at.group.len() {
             return self.meet(seat, at, me, mine, meter, sink);
         }
@@ -313,19 +313,40 @@ impl Collectives for Distributed {
         Ok(())
     }
 
+    fn fold(
+        &self,
+        at: &Rendezvous<'_>,
+        me: Participant,
+        folds: &[Fold],
+        mine: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+        meter: &Meter,
+    ) -> Result<bool> {
+        if !self.is_left_to_wire(at, folds, mine) {
+            return Ok(false);
+        }
+        let seat = self.kept_seat(at, me)?;
+        self.fold_by_wire((at, seat, me), folds, mine, outputs, meter)?;
+        Ok(true)
+    }
+
     fn wait(&self, wait: &Wait<'_>, meter: &Meter) -> Result<()> {
         let theirs = wait.ready.clone();
         let is_there = move || theirs.is_ready();
         if self.shared.spin(&is_there) {
             return Ok(());
         }
-        let ready = Box::new(is_there);
-        let ready: Arc<dyn Ready> = Arc::new(Looked { shared: self.shared.clone(), ready });
+        let verdict = Verdict::default();
+        let from = wait.from.filter(|&from| !wait.is_open && !self.is_here(from));
+        let _noted =
+            from.map(|from| self.shared.note_wait(self.run, (wait.me, from), None, &verdict));
+        let ready = Looked::ready(&self.shared, is_there, &verdict);
         let waited = self.here.collectives.wait(&Wait { ready: &ready, ..*wait }, meter);
         waited.map_err(|error| match wait.from {
             Some(from) => self.explain(error, wait.me, wait.instruction, from),
             None => error,
-        })
+        })?;
+        verdict.check()
     }
 
     fn is_elsewhere(&self, channel: Channel) -> bool {
@@ -337,14 +358,15 @@ impl Collectives for Distributed {
     }
 
     fn send(&self, channel: Channel, value: Literal) -> Result<()> {
-        let Some((_, target)) = channel.pair else {
+        let Some((source, target)) = channel.pair else {
             return Err(Error::internal("a channel that leads nowhere"));
         };
         let (shape, sizes, block) = value::write(&value, &self.shared.memory)?;
         let head = Head::Send { run: self.run, channel, shape, sizes }.write();
         let body = Some(Arc::new(block)).filter(|block| !block.is_empty());
-        let process = self.process_of(self.here.assignment.participant(target));
-        self.shared.lock().post(process, &Message { head, body });
+        let [source, target] = [source, target].map(|i| self.here.assignment.participant(i));
+        self.shared.lock().post(self.process_of(target), &Message { head, body });
+        self.here.deeds.lock().note_sent(source, target);
         Ok(())
     }
 
@@ -375,6 +397,10 @@ impl Collectives for Distributed {
         }
     }
 
+    fn sleepers(&self, who: Participant) -> Vec<Sleeper> {
+        self.here.collectives.sleepers(who)
+    }
+
     fn failure(&self) -> Option<Error> {
         self.here.collectives.failure()
     }
@@ -389,10 +415,22 @@ impl Begun {
     }
 }
 
-/// Something that is waited for, while messages are looked for.
-struct Looked {
+/// Something that is waited for, or a verdict, while messages are looked for.
+pub(crate) struct Looked {
     shared: Arc<Shared>,
     ready: Box<dyn Fn() -> bool + Send + Sync>,
+}
+
+impl Looked {
+    pub(crate) fn ready(
+        shared: &Arc<Shared>,
+        is_there: impl Fn() -> bool + Send + Sync + 'static,
+        verdict: &Verdict,
+    ) -> Arc<dyn Ready> {
+        let verdict = verdict.clone();
+        let ready = Box::new(move || is_there() || verdict.is_there());
+        Arc::new(Looked { shared: shared.clone(), ready })
+    }
 }
 
 impl Ready for Looked {

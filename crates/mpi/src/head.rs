@@ -4,6 +4,8 @@
 use helio::services::{Channel, RendezvousId};
 use helio::{Code, Error, Participant, Result};
 
+use crate::mutual::{Awaited, Question};
+
 /// What a message says.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Head {
@@ -15,10 +17,12 @@ pub(crate) enum Head {
     Send { run: u64, channel: Channel, shape: String, sizes: Vec<u64> },
     /// The process lives; a number that grows whenever one of its participants moves.
     Beat { moved: u64 },
+    /// For whom does a participant wait?
+    Ask(Question),
     /// What the process gives all, or the first, outside of runs: the body.
     Part { sequence: u64 },
-    /// The process ends; nothing comes from it any more.
-    Bye,
+    /// The process ends; nothing comes from it any more. Whether it waits until all others end, too.
+    Bye { in_order: bool },
 }
 
 /// What a participant gives at a rendezvous.
@@ -89,8 +93,12 @@ impl Head {
             Head::Part { sequence } => {
                 out.number(4).number(*sequence);
             }
-            Head::Bye => {
-                out.number(5);
+            Head::Ask(question) => {
+                out.number(6);
+                question.write(&mut out);
+            }
+            Head::Bye { in_order } => {
+                out.number(5).number((*in_order).into());
             }
         }
         out.0
@@ -107,15 +115,26 @@ impl Head {
 
 impl Give {
     fn write(&self, out: &mut Writer) {
-        let (kind, a, b) = match self.point.operation {
-            RendezvousId::Channel(channel) => (0, channel as u64, 0),
-            RendezvousId::Place(computation, instr) => (1, computation.into(), instr.into()),
-        };
-        out.number(self.run).number(kind).number(a).number(b).number(self.point.group);
+        out.number(self.run).point(self.point);
         out.number(self.group.into()).number(self.from.into()).number(self.visit);
         out.number(self.takers.into()).number(self.slices.into()).number(self.sent.len() as u64);
         for &(slice, bytes) in &self.sent {
             out.number(slice.into()).number(bytes);
+        }
+    }
+}
+
+impl Question {
+    fn write(&self, out: &mut Writer) {
+        out.number(self.run).participant(self.origin.0).number(self.origin.1);
+        out.participant(self.waiter).participant(self.from);
+        match self.awaited {
+            Awaited::Visit(point, before) => out.number(0).point(point).number(before),
+            Awaited::Value(before) => out.number(1).number(before),
+        };
+        out.number(self.chain.len() as u64);
+        for wait in &self.chain {
+            out.text(wait);
         }
     }
 }
@@ -131,6 +150,14 @@ impl Writer {
     fn text(&mut self, text: &str) -> &mut Self {
         self.number(text.len() as u64).0.extend(text.as_bytes());
         self
+    }
+
+    fn point(&mut self, point: PointId) -> &mut Self {
+        let (kind, a, b) = match point.operation {
+            RendezvousId::Channel(channel) => (0, channel as u64, 0),
+            RendezvousId::Place(computation, instr) => (1, computation.into(), instr.into()),
+        };
+        self.number(kind).number(a).number(b).number(point.group)
     }
 
     fn participant(&mut self, who: Participant) -> &mut Self {
@@ -193,18 +220,34 @@ impl Reader<'_> {
             }
             3 => Head::Beat { moved: self.number()? },
             4 => Head::Part { sequence: self.number()? },
-            5 => Head::Bye,
+            6 => Head::Ask(self.question()?),
+            5 => Head::Bye { in_order: self.number()? != 0 },
             _ => return None,
         })
     }
 
-    fn give(&mut self) -> Option<Give> {
-        let run = self.number()?;
+    fn point(&mut self) -> Option<PointId> {
         let operation = match (self.number()?, self.number()?, self.number()?) {
             (0, channel, _) => RendezvousId::Channel(channel as i64),
             (_, a, b) => RendezvousId::Place(a.try_into().ok()?, b.try_into().ok()?),
         };
-        let point = PointId { operation, group: self.number()? };
+        Some(PointId { operation, group: self.number()? })
+    }
+
+    fn question(&mut self) -> Option<Question> {
+        let (run, origin) = (self.number()?, (self.participant()?, self.number()?));
+        let (waiter, from) = (self.participant()?, self.participant()?);
+        let awaited = match self.number()? {
+            0 => Awaited::Visit(self.point()?, self.number()?),
+            _ => Awaited::Value(self.number()?),
+        };
+        let count = self.length(8)?;
+        let chain = (0..count).map(|_| self.text()).collect::<Option<_>>()?;
+        Some(Question { run, origin, chain, waiter, from, awaited })
+    }
+
+    fn give(&mut self) -> Option<Give> {
+        let (run, point) = (self.number()?, self.point()?);
         let (group, from, visit) = (self.small()?, self.small()?, self.number()?);
         let (takers, slices, sent) = (self.small()?, self.small()?, self.length(16)?);
         let sent = (0..sent).map(|_| Some((self.small()?, self.number()?)));
@@ -232,6 +275,14 @@ mod tests {
             slices: 9,
             sent: vec![(0, 12), (8, 1 << 40)],
         };
+        let question = |awaited| Question {
+            run: 1,
+            origin: (who, 9),
+            chain: vec!["replica 3 in y for replica 0".to_owned(); 2],
+            waiter: who,
+            from: Participant::from(0),
+            awaited,
+        };
         let channel = Channel { id: 5, pair: Some((0, 3)), is_host_transfer: false };
         let error = Some((Code::DeadlineExceeded, "replica 1 waits in y".to_owned()));
         let shape = "(f32[2], s32[<=4])".to_owned();
@@ -243,7 +294,10 @@ mod tests {
             Head::Send { run: 0, channel, shape, sizes: vec![2] },
             Head::Beat { moved: 77 },
             Head::Part { sequence: 6 },
-            Head::Bye,
+            Head::Ask(question(Awaited::Visit(point, 3))),
+            Head::Ask(question(Awaited::Value(4))),
+            Head::Bye { in_order: true },
+            Head::Bye { in_order: false },
         ] {
             let mut bytes = head.write();
             let length = bytes.len();

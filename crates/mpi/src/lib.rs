@@ -13,12 +13,16 @@
 #[cfg(feature = "mpi")]
 #[allow(unsafe_code)] // Calls of MPI, which reads and writes memory while nobody waits for it.
 mod calls;
+mod deeds;
 mod distributed;
+mod farewell;
 mod gather;
 mod head;
 #[cfg(feature = "mpi")]
 mod mpi_wire;
+mod mutual;
 mod processes;
+mod reduce;
 mod run;
 mod value;
 pub mod wire;

@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use helio::services::Fold;
 use helio::{Block, Code, Error, Memory, Result};
 
-use crate::calls::{self, Mpi, Transfer};
+use crate::calls::{self, Mpi, Reduction, Transfer};
 use crate::wire::{Message, Wire, no_process};
 use crate::{Options, Processes};
 
@@ -100,6 +101,8 @@ struct MpiWire {
     whole: VecDeque<(usize, Message)>,
     /// What is on its way to others, in order.
     sending: VecDeque<Transfer>,
+    /// A reduction that is under way.
+    folding: Option<Transfer>,
 }
 
 /// A message whose frame has come.
@@ -118,7 +121,8 @@ impl MpiWire {
     fn of(mpi: Mpi) -> Result<Self> {
         let coming = (0..mpi.size).map(|_| VecDeque::new()).collect();
         let (frames, whole, sending) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
-        let mut wire = MpiWire { mpi, memory: Memory::new(), frames, coming, whole, sending };
+        let memory = Memory::new();
+        let mut wire = MpiWire { mpi, memory, frames, coming, whole, sending, folding: None };
         for _ in 0..POSTED {
             wire.post_receive()?;
         }
@@ -254,7 +258,30 @@ impl Wire for MpiWire {
     }
 
     fn has_sent(&self) -> bool {
-        self.sending.is_empty()
+        self.sending.is_empty() && self.folding.is_none()
+    }
+
+    fn can_fold(&self, fold: Fold) -> bool {
+        Reduction::of(fold).is_some()
+    }
+
+    fn begin_fold(&mut self, fold: Fold, block: Block) -> Result<()> {
+        let reduction = Reduction::of(fold);
+        let reduction = reduction.ok_or_else(|| Error::unimplemented(format!("MPI: {fold:?}")))?;
+        if self.folding.is_some() {
+            let detail = "a reduction of a run that was stopped is still under way";
+            return Err(Error::new(Code::FailedPrecondition, detail));
+        }
+        self.folding = Some(self.mpi.reduce(reduction, block)?);
+        Ok(())
+    }
+
+    fn folded(&mut self) -> Result<Option<Arc<Block>>> {
+        let Some(folding) = &mut self.folding else { return Ok(None) };
+        if !folding.is_complete()? {
+            return Ok(None);
+        }
+        Ok(self.folding.take().and_then(Transfer::into_parts).map(|(block, _)| block))
     }
 
     fn close(mut self: Box<Self>, in_order: bool) {

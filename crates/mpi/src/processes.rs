@@ -13,7 +13,9 @@ use helio::{
 };
 
 use crate::distributed::Distributed;
+use crate::farewell::Gone;
 use crate::head::Head;
+use crate::reduce::Folding;
 use crate::run::{Begun, News, Run};
 use crate::wire::{Message, Wire};
 
@@ -21,27 +23,28 @@ use crate::wire::{Message, Wire};
 const SPIN: Duration = Duration::from_millis(1);
 
 /// How long one sleeps between two looks.
-const NAP: Duration = Duration::from_micros(100);
+pub(crate) const NAP: Duration = Duration::from_micros(100);
 
 /// How often a process looks for messages while its participants compute.
-const WATCH: Duration = Duration::from_millis(5);
+pub(crate) const WATCH: Duration = Duration::from_millis(5);
 
-/// How long a process waits at its end for what others still want of it.
-const FAREWELL: Duration = Duration::from_secs(10);
-
-/// How processes watch each other.
+/// How processes watch each other, and what they may do.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Options {
     /// How long another process may be silent before it counts as lost. Each says at least every
     /// twentieth of this that it lives, whatever its participants do.
     pub silence: Duration,
+    /// Whether large all-reduces over all processes, one participant in each, may be MPI's own, in whatever
+    /// order that is: results may then differ from those of threads, and from run to run, by rounding.
+    /// The same in all processes.
+    pub own_reduction: bool,
 }
 
 impl Default for Options {
-    /// Ten seconds.
+    /// Ten seconds; the order of reductions is that of the group.
     fn default() -> Self {
-        Options { silence: Duration::from_secs(10) }
+        Options { silence: Duration::from_secs(10), own_reduction: false }
     }
 }
 
@@ -52,7 +55,7 @@ impl Default for Options {
 /// thread that also says every now and then that this process lives.
 pub struct Processes {
     pub(crate) shared: Arc<Shared>,
-    watch: Option<JoinHandle<()>>,
+    pub(crate) watch: Option<JoinHandle<()>>,
 }
 
 /// What participants and the watching thread share.
@@ -62,23 +65,27 @@ pub(crate) struct Shared {
     pub(crate) memory: Memory,
     /// How often participants of this process have moved.
     pub(crate) moves: AtomicU64,
-    options: Options,
+    pub(crate) options: Options,
     core: Mutex<Core>,
     /// Held by who tells runs what has happened, so that they hear it in order.
     telling: Mutex<()>,
     /// Whether there is anything to tell.
     has_news: AtomicBool,
-    is_ending: AtomicBool,
+    pub(crate) is_ending: AtomicBool,
 }
 
 pub(crate) struct Core {
-    wire: Option<Box<dyn Wire>>,
+    pub(crate) wire: Option<Box<dyn Wire>>,
+    rank: usize,
     pub(crate) runs: HashMap<u64, Run>,
     next_run: u64,
+    pub(crate) next_wait: u64,
     pub(crate) peers: Vec<Peer>,
     /// What other processes have given outside of runs, by its number and theirs.
     pub(crate) parts: HashMap<(u64, usize), Message>,
     pub(crate) next_part: u64,
+    /// A reduction of the wire.
+    pub(crate) folding: Option<Folding>,
 }
 
 /// Another process.
@@ -87,25 +94,6 @@ pub(crate) struct Peer {
     /// How often its participants have moved, as it last said.
     moves: u64,
     pub(crate) gone: Option<Gone>,
-}
-
-/// Why nothing comes from a process any more.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Gone {
-    /// It has ended in order.
-    Ended,
-    /// It is lost: why.
-    Lost(String),
-}
-
-impl Gone {
-    /// `has ended`
-    pub(crate) fn verb(&self) -> &str {
-        match self {
-            Gone::Ended => "has ended",
-            Gone::Lost(why) => why,
-        }
-    }
 }
 
 /// The participants, by number, of `count` that run in a process: as many in each, or one more or less.
@@ -125,11 +113,14 @@ impl Processes {
         let peer = || Peer { heard: Instant::now(), moves: 0, gone: None };
         let core = Core {
             wire: Some(wire),
+            rank,
             runs: HashMap::new(),
             next_run: 0,
+            next_wait: 0,
             peers: (0..size).map(|_| peer()).collect(),
             parts: HashMap::new(),
             next_part: 0,
+            folding: None,
         };
         let shared = Arc::new(Shared {
             rank,
@@ -183,65 +174,19 @@ impl Processes {
         let (shared, assignment) = (self.shared.clone(), Arc::new(assignment.clone()));
         options.collectives = Some(CollectivesLayer::new(move |collectives| {
             let (host, assignment) = (host.clone(), assignment.clone());
-            let begun = Begun { collectives, host, assignment };
+            let begun = Begun { collectives, host, assignment, deeds: Arc::default() };
             Arc::new(Distributed::new(shared.clone(), begun))
         }));
     }
 
-    /// The process that is lost, if one is, and why: the first.
+    /// The first process that is gone without having ended in order, if one is, and what has become of
+    /// it: it is lost, or has given up.
     pub fn lost(&self) -> Option<(usize, String)> {
         let core = self.shared.lock();
-        core.peers.iter().enumerate().find_map(|(rank, peer)| match &peer.gone {
-            Some(Gone::Lost(why)) => Some((rank, why.clone())),
-            _ => None,
+        core.others().find_map(|(rank, peer)| match &peer.gone {
+            None | Some(Gone::Ended) => None,
+            Some(gone) => Some((rank, gone.verb().to_owned())),
         })
-    }
-
-    /// Ends the connection: waits a while until all others do, and all that was sent has arrived.
-    pub fn close(self) {
-        drop(self);
-    }
-
-    /// Ends the connection at once: other processes may be gone, and nothing is waited for.
-    pub fn abandon(mut self) {
-        self.end(false);
-    }
-
-    fn end(&mut self, in_order: bool) {
-        let Some(watch) = self.watch.take() else { return };
-        let shared = &self.shared;
-        let bye = Message { head: Head::Bye.write(), body: None };
-        shared.lock().say_goodbye(&bye);
-        if in_order {
-            let is_done = |core: &Core| {
-                let others = core.peers.iter().enumerate().filter(|&(rank, _)| rank != shared.rank);
-                others.clone().all(|(_, peer)| peer.gone.is_some())
-                    && core.wire.as_ref().is_none_or(|wire| wire.has_sent())
-            };
-            let begin = Instant::now();
-            while !is_done(&shared.lock()) && begin.elapsed() < FAREWELL {
-                shared.look();
-                thread::sleep(NAP);
-            }
-        }
-        shared.is_ending.store(true, Ordering::SeqCst);
-        // What watches ends by itself; if it has panicked, there is nothing left to do.
-        let _ = watch.join();
-        let mut core = shared.lock();
-        let all_ended = core
-            .peers
-            .iter()
-            .enumerate()
-            .all(|(rank, peer)| rank == shared.rank || peer.gone == Some(Gone::Ended));
-        if let Some(wire) = core.wire.take() {
-            wire.close(in_order && all_ended);
-        }
-    }
-}
-
-impl Drop for Processes {
-    fn drop(&mut self) {
-        self.end(true);
     }
 }
 
@@ -294,7 +239,7 @@ impl Shared {
         core.runs.retain(|_, run| !run.is_over());
         drop(core);
         for (begun, news) in news {
-            news.into_iter().for_each(|news| begun.tell(news));
+            news.into_iter().for_each(|news| begun.tell(self, news));
         }
     }
 
@@ -343,12 +288,18 @@ impl Shared {
                 self.has_news.store(true, Ordering::SeqCst);
             }
             self.tell();
+            self.ask();
             thread::sleep(WATCH);
         }
     }
 }
 
 impl Core {
+    /// The other processes, by rank.
+    pub(crate) fn others(&self) -> impl Iterator<Item = (usize, &Peer)> {
+        self.peers.iter().enumerate().filter(|&(rank, _)| rank != self.rank)
+    }
+
     /// How often participants of other processes have moved, as far as they have said.
     pub(crate) fn moves(&self) -> u64 {
         self.peers.iter().map(|peer| peer.moves).fold(0, u64::wrapping_add)
@@ -367,21 +318,8 @@ impl Core {
 
     /// Sends a message to all other processes.
     pub(crate) fn post_to_all(&mut self, message: &Message) {
-        let Some(rank) = self.wire.as_ref().map(|wire| wire.rank()) else { return };
+        let rank = self.rank;
         (0..self.peers.len()).filter(|&to| to != rank).for_each(|to| self.post(to, message));
-    }
-
-    /// Sends the last message to all other processes that can be reached: those, too, that have said
-    /// theirs, since they wait for this one's.
-    fn say_goodbye(&mut self, bye: &Message) {
-        let Some(wire) = &mut self.wire else { return };
-        let rank = wire.rank();
-        for (to, peer) in self.peers.iter().enumerate() {
-            if to != rank && !matches!(peer.gone, Some(Gone::Lost(_))) {
-                // Whoever cannot hear it does not wait for it either.
-                let _ = wire.post(to, bye);
-            }
-        }
     }
 
     /// Takes what has come; whether runs have to be told of something.
@@ -401,6 +339,7 @@ impl Core {
                 }
             }
         }
+        self.take_folded();
         has_news
     }
 
@@ -436,6 +375,13 @@ impl Core {
                 }
                 true
             }
+            Head::Ask(question) => {
+                // A run that has not begun here has nobody who waits.
+                if let Some(run) = self.runs.get_mut(&question.run) {
+                    run.news.push(News::Asked(question));
+                }
+                true
+            }
             Head::Beat { moved } => {
                 if std::mem::replace(&mut self.peers[from].moves, moved) != moved {
                     let begun = self.runs.values().filter_map(|run| run.begun.as_ref());
@@ -447,8 +393,8 @@ impl Core {
                 self.parts.insert((sequence, from), message);
                 false
             }
-            Head::Bye => {
-                self.gone(from, Gone::Ended);
+            Head::Bye { in_order } => {
+                self.gone(from, if in_order { Gone::Ended } else { Gone::GaveUp });
                 true
             }
         }
@@ -474,8 +420,8 @@ impl Core {
     fn listen(&mut self, shared: &Shared) {
         let silence = shared.options.silence;
         let is_silent = |peer: &Peer| peer.gone.is_none() && peer.heard.elapsed() > silence;
-        let others = self.peers.iter().enumerate().filter(|&(rank, _)| rank != shared.rank);
-        let silent: Vec<usize> = others.filter(|(_, p)| is_silent(p)).map(|(r, _)| r).collect();
+        let silent: Vec<usize> =
+            self.others().filter(|(_, p)| is_silent(p)).map(|(rank, _)| rank).collect();
         let why = format!("has not been heard of for {silence:?}");
         silent.into_iter().for_each(|rank| self.lose(rank, why.clone()));
     }

@@ -6,9 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use helio::services::{Channel, Collectives};
-use helio::{Block, DeviceAssignment, Error, HostQueues, Literal, Participant, Result};
+use helio::{Block, DeviceAssignment, HostQueues, Literal, Participant, Result};
 
+use crate::deeds::Deeds;
 use crate::head::{Give, PointId};
+use crate::mutual::{Question, RemoteWait};
+use crate::processes::Shared;
 use crate::value;
 use crate::wire::Message;
 
@@ -25,6 +28,8 @@ pub(crate) struct Run {
     pub(crate) news: Vec<News>,
     /// Whose run has ended.
     left: HashSet<Participant>,
+    /// Who waits for a participant of another process.
+    pub(crate) waits: HashMap<Participant, RemoteWait>,
 }
 
 /// What a run is in this process.
@@ -33,6 +38,7 @@ pub(crate) struct Begun {
     pub(crate) collectives: Arc<dyn Collectives>,
     pub(crate) host: Arc<HostQueues>,
     pub(crate) assignment: Arc<DeviceAssignment>,
+    pub(crate) deeds: Arc<Deeds>,
 }
 
 /// What has happened in another process.
@@ -41,6 +47,8 @@ pub(crate) enum News {
     Left(Participant, Result<()>),
     /// A value for a channel.
     Value { channel: Channel, shape: String, sizes: Vec<u64>, body: Option<Arc<Block>> },
+    /// Another process asks for whom a participant waits.
+    Asked(Question),
 }
 
 /// Where the participants of a group give each other slices.
@@ -115,17 +123,31 @@ impl Run {
 }
 
 impl Begun {
+    /// The number of a participant.
+    pub(crate) fn number(&self, who: Participant) -> usize {
+        who.replica * self.assignment.partitions() + who.partition
+    }
+
+    /// How many participants the run has in all processes.
+    pub(crate) fn count(&self) -> usize {
+        self.assignment.participants()
+    }
+
     /// Tells of what has happened in another process. Not called with a lock held: whoever is told
     /// has locks of its own.
-    pub(crate) fn tell(&self, news: News) {
+    pub(crate) fn tell(&self, shared: &Shared, news: News) {
         match news {
+            News::Asked(question) => shared.answer(self, question),
             News::Left(who, outcome) => self.collectives.leave(who, outcome.as_ref().map(|&()| ())),
             News::Value { channel, shape, sizes, body } => {
                 let bytes = body.as_ref().map_or(&[][..], |block| block.as_slice());
                 let value = value::read(&shape, &sizes, bytes);
                 let delivered = value.and_then(|value: Literal| self.host.deliver(channel, value));
                 // Nobody who would receive it can be told; that it does not come, they notice.
-                drop::<Result<(), Error>>(delivered);
+                if let (Ok(()), Some((source, target))) = (delivered, channel.pair) {
+                    let [source, target] = [source, target].map(|i| self.assignment.participant(i));
+                    self.deeds.lock().note_delivered(source, target);
+                }
             }
         }
     }

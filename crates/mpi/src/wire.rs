@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
+use helio::services::Fold;
 use helio::{Block, Code, Error, Memory, Result};
 
 /// A message from one process to another.
@@ -33,6 +34,23 @@ pub trait Wire: Send {
 
     /// Whether all that was posted has left this process.
     fn has_sent(&self) -> bool;
+
+    /// Whether it can do a reduction over all processes itself.
+    fn can_fold(&self, _: Fold) -> bool {
+        false
+    }
+
+    /// Begins a reduction over all processes, of a block of each; all begin the same ones in the same
+    /// order. Errors: `Unimplemented` unless [`Wire::can_fold`] says that it can;
+    /// `FailedPrecondition` if one is under way.
+    fn begin_fold(&mut self, _: Fold, _: Block) -> Result<()> {
+        Err(Error::unimplemented("this wire does no reductions"))
+    }
+
+    /// The result of the reduction that is under way, if it is there. Errors: `Unavailable`.
+    fn folded(&mut self) -> Result<Option<Arc<Block>>> {
+        Ok(None)
+    }
 
     /// Ends the connection. With `in_order`, all processes do so and have received all that was sent;
     /// it may wait for them. Otherwise, some may be gone, and nothing is waited for.

@@ -2,12 +2,13 @@
 
 mod support;
 
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use helio::ir::text::print_literal;
-use helio::{Backend, Code, Error, Literal, Result, RunOptions};
-use helio_mpi::wire::{Faulty, Wire, among_threads};
+use helio::{Backend, Code, Error, Literal, Memory, Result, RunOptions};
+use helio_mpi::wire::{Faulty, Message, Wire, among_threads};
 use helio_mpi::{Options, Processes};
 use helio_testkit::collectives::model::Counts;
 use helio_testkit::collectives::{Kind, Program, elements, program};
@@ -188,6 +189,113 @@ fn a_replica_that_fails_ends_all_others() {
     for error in &errors[..3] {
         assert_eq!(error.code(), Code::Aborted);
         assert!(error.detail().contains("replica 3 has failed"), "{error}");
+    }
+}
+
+/// Who waits for each other in this program, in so many processes: `waits`, and no others.
+#[track_caller]
+fn expect_mutual_waits(text: &str, replicas: u32, processes: usize, waits: &[&str]) {
+    let args: Vec<_> = (0..replicas).map(|n| vec![Literal::scalar(n)]).collect();
+    let counts = (replicas as usize, 1);
+    let begin = Instant::now();
+    let outcomes = run(boxed(processes), text, counts, &args, Backend::Cpu, PATIENT);
+    // It is not the time that ends them.
+    assert!(begin.elapsed() < PATIENT.0, "{:?}", begin.elapsed());
+    let errors = errors(outcomes);
+    let cause = errors.iter().find(|e| e.code() == Code::FailedPrecondition).expect("a cause");
+    let found = cause.detail();
+    assert!(
+        found.contains(&format!("{} participants wait for each other", waits.len())),
+        "{found}"
+    );
+    assert!(waits.iter().all(|wait| found.contains(wait)), "{found}");
+}
+
+#[test]
+fn who_waits_for_each_other_in_different_operations_is_told_at_once() {
+    let text = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+      one { x = f32[] parameter(0) ROOT y = f32[] all-reduce(x), to_apply=add }
+      two { x = f32[] parameter(0) ROOT z = f32[] all-reduce(x), to_apply=add }
+      ENTRY e { n = u32[] parameter(0) k = u32[] constant(0) x = f32[] constant(1)
+        p = pred[] compare(n, k), direction=EQ
+        ROOT r = f32[] conditional(p, x, x), true_computation=one, false_computation=two }";
+    let waits = ["replica 0 in y for replica 1", "replica 1 in z for replica 0"];
+    expect_mutual_waits(text, 2, 2, &waits);
+}
+
+#[test]
+fn a_circle_of_waits_is_told_of_wherever_its_participants_run() {
+    let pair = |name: &str, groups: &str| {
+        format!(
+            "{name} {{ x = f32[] parameter(0)
+               ROOT in_{name} = f32[] all-reduce(x), replica_groups={groups}, to_apply=add }}"
+        )
+    };
+    let text = format!(
+        "add {{ a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }}
+         {} {} {}
+         ENTRY e {{ n = u32[] parameter(0) i = s32[] convert(n) x = f32[] constant(1)
+           ROOT r = f32[] conditional(i, x, x, x), branch_computations={{zero, one, two}} }}",
+        pair("zero", "{{0,1},{2}}"),
+        pair("one", "{{1,2},{0}}"),
+        pair("two", "{{2,0},{1}}")
+    );
+    let waits = [
+        "replica 0 in in_zero for replica 1",
+        "replica 1 in in_one for replica 2",
+        "replica 2 in in_two for replica 0",
+    ];
+    expect_mutual_waits(&text, 3, 3, &waits);
+    expect_mutual_waits(&text, 3, 2, &waits);
+}
+
+/// A wire that notes how it is closed.
+struct Closing<W>(W, Arc<Mutex<Vec<bool>>>);
+
+impl<W: Wire> Wire for Closing<W> {
+    fn rank(&self) -> usize {
+        self.0.rank()
+    }
+
+    fn size(&self) -> usize {
+        self.0.size()
+    }
+
+    fn post(&mut self, to: usize, message: &Message) -> Result<()> {
+        self.0.post(to, message)
+    }
+
+    fn poll(&mut self, memory: &Memory) -> Result<Option<(usize, Message)>> {
+        self.0.poll(memory)
+    }
+
+    fn has_sent(&self) -> bool {
+        self.0.has_sent()
+    }
+
+    fn close(self: Box<Self>, in_order: bool) {
+        self.1.lock().unwrap().push(in_order);
+        Box::new(self.0).close(in_order);
+    }
+}
+
+#[test]
+fn nobody_ends_in_order_when_one_has_given_up() {
+    for (gives_up, in_order) in [(None, vec![true; 3]), (Some(1), vec![false; 3])] {
+        let closed = Arc::default();
+        thread::scope(|scope| {
+            for (rank, wire) in among_threads(3).into_iter().enumerate() {
+                let wire = Closing(wire, Arc::clone(&closed));
+                scope.spawn(move || {
+                    let processes = Processes::new(Box::new(wire), options(PATIENT.1)).unwrap();
+                    match gives_up == Some(rank) {
+                        true => processes.abandon(),
+                        false => processes.close(),
+                    }
+                });
+            }
+        });
+        assert_eq!(*closed.lock().unwrap(), in_order, "{gives_up:?}");
     }
 }
 
