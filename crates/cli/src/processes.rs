@@ -15,22 +15,28 @@ use crate::failure::Failure;
 use crate::run::{Args, Prepared, in_run};
 use crate::{Source, interpreted};
 
-/// Errors: as for a run of threads, in the first process; in all of them if one is lost or they are told
-/// to end.
+/// Errors: those of MPI. What goes wrong in the run is printed, as for a run of threads, by the first
+/// process; by all of them if one is lost or they are told to end. All end with its exit status then.
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
-    let processes = helio_mpi::connect(Options::default())?;
+    let mut options = Options::default();
+    options.own_reduction = args.mpi_reduce;
+    let processes = helio_mpi::connect(options)?;
     let terminated = helio_mpi::on_termination()?;
     let here = Here { processes, terminated, max_wait: args.engine.limits().max_wait };
     let outcome = here.run(&args);
     let is_lost = here.processes.lost().is_some() || here.terminated.load(Ordering::SeqCst);
     let is_first = here.processes.rank() == 0;
+    if let (Err(failure), true) = (&outcome, is_first || is_lost) {
+        // Before others may end: when one ends with an error, `mpirun` kills those that are left.
+        failure.print();
+    }
     match is_lost {
         true => here.processes.abandon(),
         false => here.processes.close(),
     }
     match outcome {
-        Err(failure) if !is_first && !is_lost => exit(failure.parts().0.into()),
-        outcome => outcome,
+        Err(failure) => exit(failure.parts().0.into()),
+        Ok(()) => Ok(()),
     }
 }
 

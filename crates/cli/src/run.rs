@@ -58,6 +58,11 @@ pub(crate) struct Args {
     #[cfg(feature = "mpi")]
     #[arg(long, conflicts_with = "memory")]
     pub(crate) mpi: bool,
+    /// Let MPI do large all-reduces (sums and products over all processes, one replica in each) in an
+    /// order of its own: rounding may then differ from that of threads, and from run to run.
+    #[cfg(feature = "mpi")]
+    #[arg(long, requires = "mpi")]
+    pub(crate) mpi_reduce: bool,
     /// Print what memory the program takes, instead of running it.
     #[arg(long, conflicts_with_all = ["out", "expect", "json"])]
     memory: bool,
