@@ -7,6 +7,7 @@ const STEPS: &[(&str, &[&str])] = &[
     ("formatting", &["fmt", "--all", "--check"]),
     ("clippy", &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]),
     ("tests", &["test", "--workspace", "--locked"]),
+    ("tests of several processes", &["xtask", "mpi"]),
     ("documentation", &["doc", "--workspace", "--no-deps", "--locked"]),
     ("generated pages", &["xtask", "docs", "--check"]),
     ("JAX", &["xtask", "jax", "--profile", "dev"]),

@@ -32,20 +32,31 @@ fn install() -> Result<(), String> {
         command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
         command.status().is_ok_and(|status| status.success())
     };
-    if runs("mpirun") && runs("mpicc") {
+    let missing: Vec<&str> = ["mpirun", "mpicc"].into_iter().filter(|name| !runs(name)).collect();
+    if missing.is_empty() {
         return Ok(());
     }
     for args in [&["update"][..], &[&["install", "-y"], PACKAGES].concat()] {
-        let mut command = match runs("sudo") {
-            true => Command::new("sudo"),
-            false => Command::new("env"),
+        // Who may not install without a password is not asked for one.
+        let (program, before) = match runs("sudo") {
+            true => ("sudo", &["-n", "env"][..]),
+            false => ("env", &[][..]),
         };
-        command.args(["DEBIAN_FRONTEND=noninteractive", "apt-get"]).args(args);
+        let mut command = Command::new(program);
+        command.args(before).args(["DEBIAN_FRONTEND=noninteractive", "apt-get"]).args(args);
         println!("== apt-get {}", args.join(" "));
-        let status = command.stdout(Stdio::null()).status();
-        if !status.as_ref().is_ok_and(|status| status.success()) {
-            return Err(format!("MPI is missing, and apt-get {} failed", args.join(" ")));
-        }
+        let failure = match command.stdin(Stdio::null()).output() {
+            Ok(output) if output.status.success() => continue,
+            Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+            Err(error) => error.to_string(),
+        };
+        return Err(format!(
+            "the tests of several processes need MPI ({} missing), and apt-get {} failed:\n{failure}\n\
+             install it as the system's administrator: apt-get update; apt-get install -y {}",
+            missing.join(" and "),
+            args.join(" "),
+            PACKAGES.join(" ")
+        ));
     }
     Ok(())
 }
@@ -67,7 +78,7 @@ fn train() -> Result<(), String> {
     let drawing = std::env::temp_dir().join(format!("helio-loss-{}.svg", std::process::id()));
     for processes in ["4", "2"] {
         let mut command = Command::new("timeout");
-        command.args(["120", "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", processes]);
+        command.args(["300", "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", processes]);
         let status = command.arg(&program).arg("--mpi").arg(&drawing).status();
         let is_drawn = std::fs::read_to_string(&drawing).is_ok_and(|svg| svg.contains("</svg>"));
         let _ = std::fs::remove_file(&drawing);
