@@ -94,6 +94,19 @@ impl WindowDim {
         }
     }
 
+    /// If every point of the window lies over an element at this position, as what it covers there says,
+    /// and elements are neighbours: the first position behind it of which that is not so. (All these need
+    /// not be looked at one by one.)
+    fn end_of_whole(&self, position: usize, covered: Covered) -> Option<usize> {
+        if self.base_dilation != 1 || covered.count != self.size {
+            return None;
+        }
+        // (The window is inside of the array, so this overflows nothing.)
+        let last = covered.first + (self.size - 1) * self.window_dilation;
+        let more = (self.base - 1 - last) / self.stride;
+        Some(self.positions.min(position.saturating_add(more).saturating_add(1)))
+    }
+
     /// The distance of the elements that a window covers.
     fn apart(&self) -> usize {
         (self.window_dilation as i128
@@ -153,14 +166,22 @@ impl Dim {
             return None;
         }
         let mut runs: Vec<Run> = Vec::new();
-        for (i, next) in (0..dim.positions).map(|i| (i, dim.covered(i))) {
-            if runs.last_mut().is_some_and(|run| run.goes_on(next)) {
+        let mut position = 0;
+        while position < dim.positions {
+            let covered = dim.covered(position);
+            if let Some(end) = dim.end_of_whole(position, covered) {
+                let positions = position..end;
+                runs.push(Run { positions, covered, apart: dim.stride });
+                position = end;
                 continue;
             }
-            if runs.len() == MAX_RUNS {
-                return None;
+            if !runs.last_mut().is_some_and(|run| run.goes_on(covered)) {
+                if runs.len() == MAX_RUNS {
+                    return None;
+                }
+                runs.push(Run { positions: position..position + 1, covered, apart: 0 });
             }
-            runs.push(Run { positions: i..i + 1, covered: next, apart: 0 });
+            position += 1;
         }
         let apart = dim.apart().saturating_mul(step);
         Some(Dim { positions: dim.positions, runs, step, apart })
