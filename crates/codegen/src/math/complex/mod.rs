@@ -101,11 +101,13 @@ pub(crate) fn sign(b: &mut Builder, z: ComplexParts) -> ComplexParts {
     (c.select(zero, z.0, re), c.select(zero, z.1, im))
 }
 
-/// `a b + c d`, the error of a product kept (Kahan).
+/// `a b + c d`, the error of a product kept (Kahan), but for infinite products, whose error is NaN.
 fn sum_of_products(c: &mut Calc<'_>, [a, b]: [Value; 2], [p, q]: [Value; 2]) -> Value {
     let Pair { high, low } = c.product(p, q);
     let sum = c.fma(a, b, high);
-    c.add(sum, low)
+    let exact = c.add(sum, low);
+    let ordered = c.cmp(Cmp::Eq, exact, exact);
+    c.select(ordered, exact, sum)
 }
 
 /// `x / y`
@@ -182,7 +184,8 @@ fn corner(c: &mut Calc<'_>, x: Value) -> Value {
 }
 
 /// The root with real part not negative: the part with the larger magnitude, `sqrt((|x| + |z|) / 2)`,
-/// has no cancellation, and the other is half of `y` over it.
+/// has no cancellation, and the other is half of `y` over it: of `y` itself, as that may be nothing
+/// beside `x` and have a root's part that is an ordinary number.
 pub(crate) fn sqrt(b: &mut Builder, z: ComplexParts) -> ComplexParts {
     let c = &mut Calc::new(b, z.0);
     let (x, y) = z;
@@ -194,14 +197,11 @@ pub(crate) fn sqrt(b: &mut Builder, z: ComplexParts) -> ComplexParts {
     let sum = c.add(abs_re, near);
     let half = c.mul_k(sum, 0.5);
     let root = c.sqrt(half);
-    let half_im = c.mul_k(t.im, 0.5);
-    let other = c.div(half_im, root);
     let (outer, inner) = (c.sqrt(s.power), c.sqrt(t.power));
-    let mut rescale = |part: Value| {
-        let part = c.mul(part, inner);
-        c.mul(part, outer)
-    };
-    let (large, small) = (rescale(root), rescale(other));
+    let large = c.mul(root, inner);
+    let large = c.mul(large, outer);
+    let twice_small = c.div(y, large);
+    let small = c.mul_k(twice_small, 0.5);
     let abs_small = c.abs(small);
     let signs = c.sign(y);
     let signed = c.or_sign(large, signs);

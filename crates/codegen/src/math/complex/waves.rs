@@ -28,10 +28,13 @@ fn is_far(c: &mut Calc<'_>, x: Value) -> Value {
 /// infinite where the product is not.
 fn far_products(c: &mut Calc<'_>, x: Value, parts: [Value; 2]) -> [Value; 2] {
     let abs = c.abs(x);
-    let factors = exp::exp_in_factors(c, abs);
+    let [first, second, third] = exp::exp_in_factors(c, abs);
     parts.map(|part| {
-        let half = c.mul_k(part, 0.5);
-        factors.iter().fold(half, |part, &factor| c.mul(part, factor))
+        // Half of a subnormal number may be nothing: it is halved once it has grown.
+        let grown = c.mul(part, first);
+        let half = c.mul_k(grown, 0.5);
+        let more = c.mul(half, second);
+        c.mul(more, third)
     })
 }
 
