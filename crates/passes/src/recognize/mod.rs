@@ -10,4 +10,5 @@ mod reducer;
 
 pub use comparator::{SortKey, comparator};
 pub use counted_loop::{Counter, counted_loop};
+pub(crate) use reducer::commutes;
 pub use reducer::{is_ordered, reducer};

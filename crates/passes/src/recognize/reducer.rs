@@ -20,24 +20,43 @@ pub fn reducer(module: &Module, id: CompId, element: ElementType) -> Option<Bina
         return None;
     }
     let mut params = [param(root.operands[0])?, param(root.operands[1])?];
-    if op.is_commutative() {
+    if commutes(op, element) {
         params.sort_unstable();
     }
     (params == [0, 1]).then_some(op)
 }
 
-/// Whether a reducer is one operation of its parameters that gives something else if elements are
-/// folded with each other first, such as a difference. (Of longer reducers nothing is known.)
+/// Whether the operands of an operation on elements of this type may change places. Of two complex numbers
+/// with a NaN in them, the first is the greater, and the lesser.
+pub(crate) fn commutes(op: BinaryOp, element: ElementType) -> bool {
+    let chooses = matches!(op, BinaryOp::Maximum | BinaryOp::Minimum);
+    op.is_commutative() && !(chooses && element.is_complex())
+}
+
+/// Whether a reducer gives something else if elements are folded with each other first, as a difference
+/// does: whether any of its results is one operation of parameters, but not an associative and
+/// commutative one of its accumulator and its element. (Of longer reducers nothing is known.)
 pub fn is_ordered(module: &Module, id: CompId) -> bool {
     let computation = module.computation(id);
-    let root = computation.instr(computation.root());
+    let root = computation.root();
+    let results = match computation.instr(root).op {
+        Op::Tuple(_) => computation.instr(root).operands.as_slice(),
+        _ => std::slice::from_ref(&root),
+    };
     let param = |id: &InstrId| match computation.instr(*id).op {
         Op::Parameter(ref param) => Some(param.number),
         _ => None,
     };
-    let params: Option<Vec<usize>> = root.operands.iter().map(param).collect();
-    match (&root.op, params.as_deref()) {
-        (Op::Binary(op), Some(&[a, b])) => a == b || !op.is_commutative() || !op.is_associative(),
-        _ => false,
-    }
+    let is_ordered = |(leaf, &id): (usize, &InstrId)| {
+        let result = computation.instr(id);
+        let params: Option<Vec<usize>> = result.operands.iter().map(param).collect();
+        match (&result.op, params.as_deref()) {
+            (Op::Binary(op), Some(&[a, b])) => {
+                let own = [leaf, leaf + results.len()];
+                [a.min(b), a.max(b)] != own || !op.is_commutative() || !op.is_associative()
+            }
+            _ => false,
+        }
+    };
+    results.iter().enumerate().any(is_ordered)
 }

@@ -6,6 +6,7 @@ use helio_ir::{ArrayShape, BinaryOp, ElementType, InstrId, Number, Op, Result, S
 
 use super::value::{is, is_positive_zero};
 use super::{Simplifier, bits, convert, logic, power};
+use crate::recognize::commutes;
 
 pub(super) fn simpler(
     cx: &mut Simplifier<'_, '_>,
@@ -65,10 +66,7 @@ fn binary(
     result: &ArrayShape,
 ) -> Result<Option<InstrId>> {
     // Constants stand on the right, where all other rules look for them, and so do repeated scalars.
-    // (Of complex numbers, the greater of two with NaN is the first.)
-    let is_first =
-        matches!(op, BinaryOp::Maximum | BinaryOp::Minimum) && result.element().is_complex();
-    if op.is_commutative() && !is_first && weight(cx, a) > weight(cx, b) {
+    if commutes(op, result.element()) && weight(cx, a) > weight(cx, b) {
         return cx.add(op, &[b, a]).map(Some);
     }
     if op == BinaryOp::Complex {

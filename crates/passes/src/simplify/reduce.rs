@@ -6,7 +6,7 @@ use helio_ir::{ArrayShape, BinaryOp, CompId, ElementType, InstrId, Op, Result, S
 use super::Simplifier;
 use super::movement::follow_units;
 use super::value::is_positive_zero;
-use crate::recognize::reducer;
+use crate::recognize::{commutes, reducer};
 
 impl Simplifier<'_, '_> {
     /// Whether an instruction is a `reduce` by addition.
@@ -99,7 +99,7 @@ fn through_source(
         }
         // reduce(transpose(x)) → reduce(x), when what is kept is in order, and the order in which elements
         // are combined makes no difference but for rounding.
-        (Op::Transpose(transpose), Some(source)) if may_reorder(binary) => {
+        (Op::Transpose(transpose), Some(source)) if may_reorder(binary, result.element()) => {
             let kept: Vec<usize> = (0..dims.len())
                 .filter(|d| !others.contains(d))
                 .map(|d| transpose.permutation[d])
@@ -132,8 +132,8 @@ fn through_source(
 }
 
 /// Whether elements may be combined with a value in any order, but for rounding.
-fn may_reorder(op: BinaryOp) -> bool {
-    op.is_commutative() && op.is_associative() || op == BinaryOp::Subtract
+fn may_reorder(op: BinaryOp, element: ElementType) -> bool {
+    commutes(op, element) && op.is_associative() || op == BinaryOp::Subtract
 }
 
 /// Whether combining a value with itself gives the value.
