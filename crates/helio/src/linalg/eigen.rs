@@ -23,8 +23,13 @@ pub(super) fn gesdd<T: Element>(call: &mut Call<'_>) -> Result<()> {
     let (u_dims, vh_dims) = match vectors {
         SvdVectors::Full => ([m, m], [n, n]),
         SvdVectors::Thin => ([m, k], [k, n]),
-        // Nothing is written but zeros: both sizes are good.
-        SvdVectors::Omitted if batch.expect::<T>(call, 2, &[m, k]).is_ok() => ([m, k], [k, n]),
+        // Nothing is written but zeros: both sizes are good. One of the two results has the same in both.
+        SvdVectors::Omitted
+            if batch.expect::<T>(call, 2, &[m, k]).is_ok()
+                && batch.expect::<T>(call, 3, &[k, n]).is_ok() =>
+        {
+            ([m, k], [k, n])
+        }
         SvdVectors::Omitted => ([m, m], [n, n]),
     };
     batch.expect::<T>(call, 0, &dims)?;
