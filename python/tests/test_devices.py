@@ -167,3 +167,20 @@ def test_constraints_in_programs():
     y = f(x)
     np.testing.assert_allclose(y, 2 * np.sin(x), rtol=1e-5, atol=1e-6)
     assert y.sharding.shard_shape(y.shape) == (4, 4)
+
+
+def test_results_lie_as_their_operands_do():
+    grid = mesh(2, 2)
+    on = lambda *spec: NamedSharding(grid, P(*spec))
+    x = jax.device_put(np.arange(32.0, dtype=np.float32).reshape(8, 4), on("x", "y"))
+    w = jax.device_put(np.ones((4, 6), np.float32), on(None, "y"))
+    for function, arguments, spec in [
+        (lambda x: jnp.sin(x) + jnp.arange(4), (x,), ("x", "y")),
+        (lambda x: x.T - 1, (x,), ("y", "x")),
+        (lambda x: x.sum(axis=0), (x,), ("y",)),
+        (lambda x, w: x @ w, (jax.device_put(x, on("x")), w), ("x", "y")),
+        (lambda x: (x**2).sum(), (x,), ()),
+        (lambda x: jax.jit(jnp.exp)(x)[None], (x,), (None, "x", "y")),
+    ]:
+        result = jax.jit(function)(*arguments)
+        assert result.sharding.is_equivalent_to(on(*spec), result.ndim), (result.sharding, spec)

@@ -1,5 +1,7 @@
 //! Tilings: which part of an array each partition of a program has.
 
+use std::ops::Range;
+
 use helio_ir::sharding::{Devices, Placement, SubgroupKind, Subgroups, Tiles};
 use helio_ir::{Error, Result, Sharding};
 
@@ -114,6 +116,55 @@ impl Tiling {
             }
         });
         each.collect()
+    }
+
+    /// The tiling of an array whose dimension `d` is cut up as dimension `dims[d]` of this one is, or is
+    /// whole; summands are forgotten.
+    pub(crate) fn along(&self, dims: &[Option<usize>]) -> Self {
+        let pick = |list: &[usize], whole: usize| {
+            dims.iter().map(|dim| dim.map_or(whole, |dim| list[dim])).collect::<Vec<_>>()
+        };
+        Tiling {
+            tiles: pick(&self.tiles, 1),
+            tile_of: self.tile_of.iter().map(|tile| pick(tile, 0)).collect(),
+            summands: 1,
+            summand_of: vec![0; self.summand_of.len()],
+        }
+    }
+
+    /// The same, but along these dimensions cut up as another tiling of the same rank.
+    pub(crate) fn with(&self, other: &Tiling, dims: Range<usize>) -> Self {
+        let mut both = self.clone();
+        both.tiles[dims.clone()].copy_from_slice(&other.tiles[dims.clone()]);
+        for (tile, other) in both.tile_of.iter_mut().zip(&other.tile_of) {
+            tile[dims.clone()].copy_from_slice(&other[dims.clone()]);
+        }
+        both
+    }
+
+    /// The tiling of the first `rank` dimensions, whose tiles have a summand for each tile along the
+    /// others.
+    pub(crate) fn summed_from(&self, rank: usize) -> Self {
+        let first: Vec<Option<usize>> = (0..rank).map(Some).collect();
+        let place = |tile: &Vec<usize>| {
+            let others = tile[rank..].iter().zip(&self.tiles[rank..]);
+            others.fold(0, |place, (&at, &tiles)| place * tiles + at)
+        };
+        Tiling {
+            summands: self.tiles[rank..].iter().product(),
+            summand_of: self.tile_of.iter().map(place).collect(),
+            ..self.along(&first)
+        }
+    }
+
+    /// The tiling of a scalar with the same summands.
+    pub(crate) fn scalar(self) -> Self {
+        Tiling { tiles: Vec::new(), tile_of: vec![Vec::new(); self.tile_of.len()], ..self }
+    }
+
+    /// Whether some partition has each tile.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.partitions().iter().all(|partitions| !partitions.is_empty())
     }
 
     /// For each tile, the last dimension's fastest, the partitions that have it, and of copies of the

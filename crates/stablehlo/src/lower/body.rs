@@ -77,10 +77,6 @@ impl<'a, 'm> Body<'a, 'm> {
         self.values.insert(value, id);
     }
 
-    pub fn unbind(&mut self, value: ValueId) {
-        self.values.remove(&value);
-    }
-
     /// The instruction of a value. Errors: if the value is not one of this computation.
     pub fn value(&self, value: ValueId) -> Result<InstrId> {
         self.values.get(&value).copied().ok_or_else(|| {

@@ -1,16 +1,21 @@
 //! Programs for several partitions that say how arrays are cut up among them (Shardy's attributes).
 //!
-//! What is within `sdy.manual_computation` is for one partition already. Whatever is outside is computed
-//! by every partition as a whole: it gathers what it has a tile of, and takes its tile of what it needs
-//! one of. A value that goes from a manual computation to another, or is an argument or result, in the
-//! same tiles is never gathered.
+//! What is within `sdy.manual_computation` is for one partition already. Outside of it, what needs nothing
+//! but the tiles of its operands is done on tiles (`Local`): the result then is cut up as they are, unless
+//! the program says otherwise. Everything else is computed by every partition as a whole: it gathers what
+//! it has a tile of, and takes its tile of what it needs one of. A value that comes in the tiles in which
+//! it is needed is never gathered. What depends on no tiles (constants, and what is element by element
+//! made of them) is made in those that are needed.
 
-use std::collections::HashMap;
+use std::rc::Rc;
 
-use helio_ir::{Error, InstrId, Module as Hlo, Result, Shape, Sharding};
+use helio_ir::{ArrayShape, Error, InstrId, Module as Hlo, Result, Shape, Sharding};
 
 use super::body::Body;
+use super::checks::visit;
 use super::control::{captures, only_block};
+use super::forms::{Forms, Node, Recipe};
+use super::local::Local;
 use super::operation::Site;
 use super::{Lowering, entry, function_block, signature, types};
 use crate::interface::{Interface, ParameterInfo};
@@ -34,7 +39,8 @@ pub struct Partitioned {
 /// What a lowering knows of partitions.
 #[derive(Debug, Default)]
 pub(super) struct Partitions {
-    count: usize,
+    /// How many there are.
+    pub(super) count: usize,
     meshes: Meshes,
     /// The channel of the last collective that gathers tiles.
     pub(super) last_channel: i64,
@@ -42,13 +48,6 @@ pub(super) struct Partitions {
 
 /// Beyond the channels of programs.
 const FIRST_CHANNEL: i64 = 1 << 40;
-
-/// A tile of a value.
-#[derive(Clone)]
-struct Tile {
-    id: InstrId,
-    tiling: Tiling,
-}
 
 /// The module that computes a StableHLO module's entry on one of `partitions` partitions.
 ///
@@ -73,7 +72,7 @@ pub fn lower_partitioned(module: &mlir::Module, partitions: usize) -> Result<Par
     cx.partitions = Partitions { count: partitions, meshes, last_channel: FIRST_CHANNEL };
     let block = function_block(entry)?;
     let mut body = Body::new(&mut cx, "main");
-    let mut main = Main { tiles: HashMap::new(), replicated: 0 };
+    let mut main = Forms::default();
     let arguments: Vec<Tiling> = inputs
         .iter()
         .zip(arguments)
@@ -85,22 +84,16 @@ pub fn lower_partitioned(module: &mlir::Module, partitions: usize) -> Result<Par
         // What the program says of shardings is done here.
         let info = ParameterInfo { sharding: None, ..interface.parameters[number].clone() };
         body.describe(number, id, &info, outputs.len() > 1);
-        main.give(&mut body, value, Tile { id, tiling: tiling.clone() });
+        main.give(&body, value, tiling.clone(), id)?;
     }
     let given = main.block(&mut body, block)?;
     let (mut ids, mut results) = (Vec::new(), Vec::new());
-    for (value, wanted) in given.into_iter().zip(wanted) {
-        let (id, tiling) = match (main.tiles.get(&value).cloned(), wanted) {
-            (Some(tile), None) => (tile.id, tile.tiling),
-            (Some(tile), Some(wanted)) if tile.tiling == wanted => (tile.id, wanted),
-            (_, wanted) => {
-                let whole = main.whole(&mut body, value)?;
-                let rank = body.shape(whole).as_array().map_or(0, |array| array.rank());
-                let tiling = wanted.unwrap_or_else(|| Tiling::whole(rank, partitions));
-                (body.tile(whole, &tiling)?, tiling)
-            }
-        };
-        ids.push(id);
+    for (place, wanted) in given.into_iter().zip(wanted) {
+        let node = &main.nodes[place];
+        let is_there = node.forms.first().filter(|_| node.recipe.is_none());
+        let tiling = wanted.or_else(|| is_there.map(|form| form.0.clone()));
+        let tiling = tiling.unwrap_or_else(|| Tiling::whole(node.rank(), partitions));
+        ids.push(main.form(&mut body, place, &tiling)?);
         results.push(tiling);
     }
     let replicated = main.replicated;
@@ -121,40 +114,9 @@ fn local(shape: &Shape, tiling: &Tiling) -> Result<Shape> {
     }
 }
 
-/// The entry's body: which of its values are there in tiles.
-struct Main {
-    tiles: HashMap<ValueId, Tile>,
-    replicated: usize,
-}
-
-impl Main {
-    /// Notes a value of which there is a tile.
-    fn give(&mut self, body: &mut Body<'_, '_>, value: ValueId, tile: Tile) {
-        // In a function that is called again, it may have been gathered.
-        body.unbind(value);
-        if tile.tiling.is_whole() {
-            body.bind(value, tile.id);
-        }
-        self.tiles.insert(value, tile);
-    }
-
-    /// The whole of a value, gathered if need be.
-    fn whole(&mut self, body: &mut Body<'_, '_>, value: ValueId) -> Result<InstrId> {
-        if let Ok(id) = body.value(value) {
-            return Ok(id);
-        }
-        let Some(tile) = self.tiles.get(&value) else { return body.value(value) };
-        let id = body.gather_tiles(tile.id, &tile.tiling)?;
-        body.bind(value, id);
-        Ok(id)
-    }
-
-    /// The operations of a block; the values that it returns.
-    fn block<'m>(
-        &mut self,
-        body: &mut Body<'_, 'm>,
-        block: &'m mlir::Block,
-    ) -> Result<Vec<ValueId>> {
+impl<'m> Forms<'m> {
+    /// The operations of a block; the places of the values that it returns.
+    fn block(&mut self, body: &mut Body<'_, 'm>, block: &'m mlir::Block) -> Result<Vec<usize>> {
         let Some((last, rest)) = block.operations.split_last() else {
             return Err(Error::invalid("a block without operations"));
         };
@@ -163,94 +125,164 @@ impl Main {
                 "sdy.manual_computation" => {
                     self.manual(body, op).map_err(|e| e.at(op.at.clone()))?
                 }
-                "func.call" if calls_manual(body, op) => self.call(body, op)?,
-                // Where values lie is decided where they are cut up.
+                "func.call" if self.is_inlined(body, op) => self.call(body, op)?,
                 "builtin.unrealized_conversion_cast"
                 | "sdy.sharding_constraint"
                 | "sdy.reshard"
                     if op.operands.len() == op.results.len() =>
                 {
                     for (&from, &to) in op.operands.iter().zip(&op.results) {
-                        self.rename(body, from, to)?;
+                        self.constrain(body, op, from, to)?;
                     }
                 }
-                _ => {
-                    for &value in &op.operands {
-                        self.whole(body, value)?;
-                    }
-                    for value in op.regions.iter().flat_map(captures) {
-                        self.whole(body, value)?;
-                    }
-                    self.replicated += usize::from(op.name != "stablehlo.constant");
-                    body.operation(op)?;
-                }
+                _ => match Local::of(op, body.cx) {
+                    Some(local) => self.local(body, op, local)?,
+                    None => self.replicate(body, op)?,
+                },
             }
         }
         match last.name.as_str() {
-            "func.return" => Ok(last.operands.clone()),
+            "func.return" => last.operands.iter().map(|&value| self.place(value)).collect(),
             name => {
                 Err(Error::invalid(format!("a function ends with `return`, not with `{name}`")))
             }
         }
     }
 
-    /// A function whose body has manual computations, here.
-    fn call<'m>(&mut self, body: &mut Body<'_, 'm>, op: &'m Operation) -> Result<()> {
-        let function = callee(body, op).ok_or_else(|| Error::internal("a function is missing"))?;
-        let block = function_block(function)?;
-        let name = super::symbol_name(function).unwrap_or_default();
-        if body.cx.open.contains(&name) || body.cx.open.len() >= super::MAX_DEPTH {
-            return Err(Error::unimplemented(format!("function `{name}` calls itself")));
+    /// An operation that each partition does as a whole.
+    fn replicate(&mut self, body: &mut Body<'_, 'm>, op: &'m Operation) -> Result<()> {
+        for &value in &op.operands {
+            self.whole(body, value)?;
         }
-        body.cx.open.push(name);
-        for (&value, &operand) in block.arguments.iter().zip(&op.operands) {
-            self.rename(body, operand, value)?;
+        for value in op.regions.iter().flat_map(captures) {
+            self.whole(body, value)?;
         }
-        let results = self.block(body, block)?;
-        body.cx.open.pop();
-        for (&value, result) in op.results.iter().zip(results) {
-            self.rename(body, result, value)?;
+        self.replicated += usize::from(op.name != "stablehlo.constant");
+        body.operation(op)?;
+        for &value in &op.results {
+            let id = body.value(value)?;
+            let rank = body.shape(id).as_array().map_or(0, ArrayShape::rank);
+            self.give(body, value, Tiling::whole(rank, body.cx.partitions.count), id)?;
         }
         Ok(())
     }
 
-    /// Gives a value another name.
-    fn rename(&mut self, body: &mut Body<'_, '_>, from: ValueId, to: ValueId) -> Result<()> {
-        body.unbind(to);
-        match self.tiles.get(&from).cloned() {
-            Some(tile) => {
-                self.give(body, to, tile);
-                Ok(())
+    /// An operation that each partition does on its tiles, if its operands are there in tiles; or later,
+    /// when it is known which tiles are needed.
+    fn local(&mut self, body: &mut Body<'_, 'm>, op: &'m Operation, local: Local) -> Result<()> {
+        let operands = op.operands.iter().map(|&value| self.place(value));
+        let operands = operands.collect::<Result<Vec<_>>>()?;
+        let tilings: Vec<_> = operands.iter().map(|&place| self.nodes[place].tiles()).collect();
+        let shape = types::shape(body.cx.source.type_of(op.results[0]))?;
+        let dims = shape.as_array().map_or(&[][..], ArrayShape::dims);
+        let space = local.space(&tilings, dims.len());
+        let Some((space, tiling)) = space.map(|it| (it.clone(), it.summed_from(dims.len()))) else {
+            let is_known = |place: &usize| {
+                let node = &self.nodes[*place];
+                node.recipe.is_none() && node.rank() > 0 && !matches!(local, Local::Broadcast(_))
+            };
+            if !local.is_cheap() || operands.iter().any(is_known) {
+                return self.replicate(body, op);
             }
-            None => {
-                self.tiles.remove(&to);
-                let id = body.value(from)?;
-                body.bind(to, id);
-                Ok(())
-            }
+            self.places.insert(op.results[0], self.nodes.len());
+            let recipe = Some(Rc::new(Recipe { op, local, operands }));
+            self.nodes.push(Node { shape, forms: Vec::new(), recipe });
+            return Ok(());
+        };
+        let mut tiles = Vec::new();
+        for (number, &operand) in operands.iter().enumerate() {
+            let needed = self.needed(&local, number, operand, &space);
+            tiles.push(self.form(body, operand, &needed)?);
         }
+        for value in op.regions.iter().flat_map(captures) {
+            self.whole(body, value)?;
+        }
+        let ids = body.on_tiles(op, &local, tiles, &tiling)?;
+        for (&value, id) in op.results.iter().zip(ids) {
+            let id = body.sum_tiles(id, &tiling)?;
+            let summed = space.along(&(0..dims.len()).map(Some).collect::<Vec<_>>());
+            self.give(body, value, summed, id)?;
+        }
+        Ok(())
     }
 
-    fn manual<'m>(&mut self, body: &mut Body<'_, 'm>, op: &'m Operation) -> Result<()> {
+    /// Whether a function's operations stand for its call: it has manual computations, or is given what
+    /// is there in tiles or may be made in any.
+    fn is_inlined(&self, body: &mut Body<'_, 'm>, op: &Operation) -> bool {
+        let Some(function) = callee(body, op) else { return false };
+        let is_whole = |value: &ValueId| {
+            let node = self.places.get(value).map(|&place| &self.nodes[place]);
+            node.is_none_or(|node| {
+                node.rank() == 0 || node.recipe.is_none() && node.tiles().is_none()
+            })
+        };
+        if op.operands.iter().all(is_whole) && !calls_manual(function) {
+            return false;
+        }
+        let name = super::symbol_name(function).unwrap_or_default();
+        let is_open = body.cx.open.contains(&name) || body.cx.open.len() >= super::MAX_DEPTH;
+        visit(function, &mut |_| body.cx.inlined_operations += 1);
+        !is_open && body.cx.inlined_operations <= super::MAX_INLINED_OPERATIONS
+    }
+
+    /// A function's operations, here.
+    fn call(&mut self, body: &mut Body<'_, 'm>, op: &'m Operation) -> Result<()> {
+        let function = callee(body, op).ok_or_else(|| Error::internal("a function is missing"))?;
+        let block = function_block(function)?;
+        if block.arguments.len() != op.operands.len() {
+            let (found, needed) = (op.operands.len(), block.arguments.len());
+            return Err(Error::invalid(format!("{found} arguments for {needed}")));
+        }
+        for (&value, &operand) in block.arguments.iter().zip(&op.operands) {
+            self.places.insert(value, self.place(operand)?);
+        }
+        body.cx.open.push(super::symbol_name(function).unwrap_or_default());
+        let results = self.block(body, block);
+        body.cx.open.pop();
+        for (&value, place) in op.results.iter().zip(results?) {
+            self.places.insert(value, place);
+        }
+        Ok(())
+    }
+
+    /// A value that the program wants in certain tiles; it stays as it is if they are not the same on all
+    /// devices, or left open.
+    fn constrain(
+        &mut self,
+        body: &mut Body<'_, 'm>,
+        op: &Operation,
+        from: ValueId,
+        to: ValueId,
+    ) -> Result<()> {
+        let place = self.place(from)?;
+        self.places.insert(to, place);
+        let Some(Attribute::Other(text)) = op.attribute("sharding") else { return Ok(()) };
+        let (partitions, node) = (&body.cx.partitions, &self.nodes[place]);
+        let Some(dims) = node.shape.as_array().map(ArrayShape::dims) else { return Ok(()) };
+        let sharding = partitions.meshes.sharding(text).ok().filter(|_| !text.contains('?'));
+        let tiling = sharding.and_then(|it| Tiling::of(&it, dims.len(), partitions.count).ok());
+        let Some(tiling) = tiling.filter(|it| it.summands == 1 && it.local_dims(dims).is_ok())
+        else {
+            return Ok(());
+        };
+        let id = self.form(body, place, &tiling)?;
+        self.give(body, to, tiling, id)
+    }
+
+    fn manual(&mut self, body: &mut Body<'_, 'm>, op: &'m Operation) -> Result<()> {
         body.comes_from(op.at.clone(), op.location);
         let manual = body.manual(op)?;
         let mut inputs = Vec::new();
         for (&value, tiling) in op.operands.iter().zip(&manual.inputs) {
-            let id = match self.tiles.get(&value) {
-                Some(tile) if tile.tiling == *tiling => tile.id,
-                _ => {
-                    let whole = self.whole(body, value)?;
-                    body.tile(whole, tiling)?
-                }
-            };
-            inputs.push(id);
+            let place = self.place(value)?;
+            inputs.push(self.form(body, place, tiling)?);
         }
         for value in op.regions.iter().flat_map(captures) {
             self.whole(body, value)?;
         }
         let outputs = body.inside(op, &inputs)?;
         for ((&value, id), tiling) in op.results.iter().zip(outputs).zip(manual.outputs) {
-            self.give(body, value, Tile { id, tiling });
+            self.give(body, value, tiling, id)?;
         }
         Ok(())
     }
@@ -264,10 +296,10 @@ fn callee<'m>(body: &Body<'_, 'm>, op: &Operation) -> Option<&'m Operation> {
     }
 }
 
-/// Whether a function that is called has a manual computation in its own block.
-fn calls_manual(body: &Body<'_, '_>, op: &Operation) -> bool {
-    let blocks = callee(body, op).into_iter().flat_map(|function| &function.regions);
-    let mut operations = blocks.flat_map(|region| &region.blocks).flat_map(|b| &b.operations);
+/// Whether a function has a manual computation in its own block.
+fn calls_manual(function: &Operation) -> bool {
+    let blocks = function.regions.iter().flat_map(|region| &region.blocks);
+    let mut operations = blocks.flat_map(|b| &b.operations);
     operations.any(|op| op.name == "sdy.manual_computation")
 }
 

@@ -38,7 +38,7 @@ impl Body<'_, '_> {
     }
 
     /// The number that a list has for this partition.
-    fn of_partition<T: Native>(&mut self, list: Vec<T>) -> Result<InstrId> {
+    pub(super) fn of_partition<T: Native>(&mut self, list: Vec<T>) -> Result<InstrId> {
         if list.windows(2).all(|pair| pair[0] == pair[1]) {
             return self.scalar(list[0]);
         }
@@ -50,17 +50,9 @@ impl Body<'_, '_> {
 
     /// The whole of an array of which each partition has a tile or a summand of one.
     pub(super) fn gather_tiles(&mut self, id: InstrId, tiling: &Tiling) -> Result<InstrId> {
-        let mut id = id;
-        let mut rest = tiling.clone();
-        if rest.summands > 1 {
-            let to_apply = self.reducer(BinaryOp::Add, self.element(id)?)?;
-            let attrs = self.among(groups(&rest, |partition| {
-                (rest.tile_of[partition].clone(), rest.summand_of[partition])
-            }));
-            id = self.push(AllReduce { attrs, to_apply }, &[id])?;
-            rest.summands = 1;
-            rest.summand_of.fill(0);
-        }
+        let mut id = self.sum_tiles(id, tiling)?;
+        let mut rest =
+            Tiling { summands: 1, summand_of: vec![0; tiling.summand_of.len()], ..tiling.clone() };
         for dimension in 0..tiling.tiles.len() {
             let shard_count = rest.tiles[dimension];
             if shard_count == 1 {
@@ -76,6 +68,18 @@ impl Body<'_, '_> {
             rest.tile_of.iter_mut().for_each(|tile| tile[dimension] = 0);
         }
         Ok(id)
+    }
+
+    /// The tile of which each partition has a summand.
+    pub(super) fn sum_tiles(&mut self, id: InstrId, tiling: &Tiling) -> Result<InstrId> {
+        if tiling.summands == 1 {
+            return Ok(id);
+        }
+        let to_apply = self.reducer(BinaryOp::Add, self.element(id)?)?;
+        let attrs = self.among(groups(tiling, |partition| {
+            (tiling.tile_of[partition].clone(), tiling.summand_of[partition])
+        }));
+        self.push(AllReduce { attrs, to_apply }, &[id])
     }
 
     /// The attributes of a collective among groups of partitions.
