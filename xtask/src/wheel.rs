@@ -114,7 +114,7 @@ fn metadata(version: &str) -> String {
     format!(
         "Metadata-Version: 2.1\nName: jax-helio\nVersion: {version}\n\
          Summary: JAX on helio, a tensor compiler in pure Rust\n\
-         License: MIT OR Apache-2.0\nRequires-Python: >=3.11\nRequires-Dist: jax>=0.9.2,<0.11\n"
+         License: MIT OR Apache-2.0\nRequires-Python: >=3.11\nRequires-Dist: jax>=0.9.2,<=0.10.2\n"
     )
 }
 
