@@ -21,6 +21,7 @@ impl Parser<'_> {
                     ("sym_name".to_owned(), Attribute::String(symbol)),
                     ("mesh".to_owned(), Attribute::Other(mesh)),
                 ];
+                self.tail(&mut written, 0)?;
             }
             "sharding_constraint" | "reshard" => {
                 written.op.operands = vec![self.value()?];

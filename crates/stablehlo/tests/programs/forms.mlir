@@ -174,7 +174,7 @@ func.func @broadcasting() {
 
 // -----
 
-sdy.mesh @mesh = <["x"=1]>
+sdy.mesh @mesh = <["x"=1]> {stablehlo.mesh = {axes = [{name = "x", size = 1 : i64}]}}
 func.func @main(){
   %0 = stablehlo.constant dense<[1, 2]> : tensor<2xi8>
   %1 = sdy.sharding_constraint %0 <@mesh, [{"x"}]> : tensor<2xi8>
