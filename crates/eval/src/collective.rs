@@ -7,8 +7,7 @@ mod parts;
 mod tests;
 
 use helio_ir::ops::{CollectiveAttrs, GroupMode};
-use helio_ir::types::strides;
-use helio_ir::{Array, CompId, Error, InstrAt, Literal, Result, memory, ops};
+use helio_ir::{Array, ArrayShape, CompId, Error, InstrAt, Literal, Result, memory, ops};
 
 use self::parts::{copy_range, join, part, rows};
 
@@ -92,16 +91,21 @@ impl Exchange {
         self.given.iter().map(|values| array(values, i)).collect()
     }
 
-    /// Errors: unless there are as many participants as the shapes of the program say.
-    fn ensure_size(&self, expected: usize) -> Result<()> {
-        if self.size() == expected {
+    /// Errors: unless there are as many participants as the shapes of the program say, if they do.
+    fn ensure_size(&self, expected: Option<usize>) -> Result<()> {
+        let Some(expected) = expected.filter(|&expected| self.size() != expected) else {
             return Ok(());
-        }
+        };
         let found = self.size();
         Err(Error::invalid(format!(
             "the shapes are made for groups of {expected} participants, this one has {found}"
         )))
     }
+}
+
+/// The shapes of operands.
+fn shapes(args: &[Literal]) -> Result<Vec<&ArrayShape>> {
+    (0..args.len()).map(|i| Ok(array(args, i)?.shape())).collect()
 }
 
 /// For each operand what `f` makes of it, as the operation's result.
@@ -155,7 +159,7 @@ pub(crate) fn all_gather(
     at: InstrAt,
 ) -> Result<Literal> {
     let exchange = Exchange::required(&op.attrs, op.attrs.mode()?, evaluator, args, at)?;
-    exchange.ensure_size(op.shard_count)?;
+    exchange.ensure_size(op.group_size(&shapes(args)?))?;
     for_each_operand(args, |i| join(&exchange.operands(i)?, op.dimension))
 }
 
@@ -179,7 +183,7 @@ pub(crate) fn all_to_all(
             join(&parts.iter().collect::<Vec<_>>(), dim)
         }),
         None => {
-            exchange.ensure_size(args.len())?;
+            exchange.ensure_size(Some(args.len()))?;
             let mine = exchange.given.iter().map(|values| values[exchange.me].clone());
             Ok(Literal::Tuple(mine.collect()))
         }
@@ -216,7 +220,7 @@ pub(crate) fn reduce_scatter(
     at: InstrAt,
 ) -> Result<Literal> {
     let exchange = Exchange::required(&op.attrs, op.attrs.mode()?, evaluator, args, at)?;
-    exchange.ensure_size(op.shard_count)?;
+    exchange.ensure_size(op.group_size(&shapes(args)?))?;
     for_each_operand(args, |i| {
         let parts = exchange
             .operands(i)?
@@ -254,7 +258,8 @@ pub(crate) fn ragged_all_to_all(
     let exchange = Exchange::required(&op.attrs, mode, evaluator, args, at)?;
     let mut output = array(args, 1)?.clone();
     memory::ensure_available(output.shape().size_bytes())?;
-    let row = strides(output.dims()).first().copied().unwrap_or(1);
+    // Rows may be empty.
+    let row: usize = output.dims().iter().skip(1).product();
     for values in &exchange.given {
         let (input, lists) = (array(values, 0)?, [2, 3, 4].map(|i| array(values, i)));
         let [input_offsets, send_sizes, output_offsets] = lists;

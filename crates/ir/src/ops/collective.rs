@@ -55,20 +55,27 @@ fn read_dimension(attrs: &mut AttrReader<'_>) -> Result<Option<usize>> {
     attrs.one_size("dimensions")
 }
 
-/// Of `whole` and `part`, the sizes of the same dimension before and after it is split, how many
-/// parts there are; `otherwise` if that cannot be seen. XLA rounds up, so that a size that does not
-/// fit shows as a wrong shape rather than a wrong number of parts.
-fn shards(whole: Option<usize>, part: Option<usize>, otherwise: Option<usize>) -> usize {
-    match (whole, part) {
-        (Some(whole), Some(part)) if whole > 0 && part > 0 => whole.div_ceil(part),
-        _ => otherwise.unwrap_or(1),
-    }
+/// How many parts there are, of the sizes of a dimension before and after it is split: what the first
+/// arrays show in which it is not empty; `otherwise` if it is empty in all. XLA rounds up, so that a
+/// size that does not fit shows as a wrong shape rather than a wrong number of parts.
+fn shards(whole: &[usize], part: &[usize], otherwise: Option<usize>) -> usize {
+    let shown = whole.iter().zip(part).find(|&(&whole, &part)| whole > 0 && part > 0);
+    shown.map_or(otherwise.unwrap_or(1), |(whole, part)| whole.div_ceil(*part))
 }
 
-/// The size of a dimension of the first array in a shape.
-fn first_size(shape: Option<&Shape>, d: usize) -> Option<usize> {
-    let leaves = shape.map(Shape::leaves).unwrap_or_default();
-    leaves.first()?.as_array()?.dims().get(d).copied()
+/// The size of a dimension of each array in these shapes; 0 where there is no such dimension.
+fn sizes(shapes: &[&Shape], d: usize) -> Vec<usize> {
+    let arrays = shapes.iter().flat_map(|shape| shape.leaves()).filter_map(Shape::as_array);
+    arrays.map(|array| array.dims().get(d).copied().unwrap_or(0)).collect()
+}
+
+/// The size that groups must have for arrays to have `shard_count` parts along a dimension; `None` if
+/// it is empty in all of them, so that any number of parts is none.
+fn group_size(shard_count: usize, dimension: usize, arrays: &[&ArrayShape]) -> Option<usize> {
+    let is_empty = |array: &&ArrayShape| {
+        array.dims().get(dimension) == Some(&0) && array.kinds()[dimension] != DimKind::Unbounded
+    };
+    (!arrays.iter().all(is_empty)).then_some(shard_count)
 }
 
 /// Folds the operands of all participants, for each of them.
@@ -126,10 +133,16 @@ impl AllGather {
         let collective = CollectiveAttrs::read_with_ids(attrs)?;
         let dimension = read_dimension(attrs)?;
         let dimension = attrs.require("dimensions", dimension)?;
-        let operand = first_size(attrs.operands.first().copied(), dimension);
-        let shard_count =
-            shards(first_size(result, dimension), operand, collective.replica_groups.group_size());
+        let results = result.map_or(Vec::new(), |result| sizes(&[result], dimension));
+        let operands = sizes(attrs.operands, dimension);
+        let shard_count = shards(&results, &operands, collective.replica_groups.group_size());
         Ok(AllGather { attrs: collective, dimension, shard_count })
+    }
+
+    /// How many participants a group must have for operands of these shapes; `None` if any number
+    /// gives the same.
+    pub fn group_size(&self, operands: &[&ArrayShape]) -> Option<usize> {
+        group_size(self.shard_count, self.dimension, operands)
     }
 }
 
@@ -140,6 +153,7 @@ impl OpDef for AllGather {
     fn infer(&self, cx: &InferCx<'_>) -> Result<Shape> {
         let arrays = cx.arrays("all-gather.C1")?;
         let size = self.attrs.check(self.attrs.mode()?, GroupRule::EqualSizes, cx.module)?;
+        let size = size.filter(|_| self.group_size(&arrays).is_some());
         ensure_shard_count("all-gather.C3", self.shard_count, size)?;
         let result = |array: &ArrayShape| {
             ensure_dim("all-gather.C2", "dimensions", self.dimension, array)?;
@@ -327,6 +341,14 @@ pub struct ReduceScatter {
     pub to_apply: CompId,
 }
 
+impl ReduceScatter {
+    /// How many participants a group must have for operands of these shapes; `None` if any number
+    /// gives the same.
+    pub fn group_size(&self, operands: &[&ArrayShape]) -> Option<usize> {
+        group_size(self.shard_count, self.dimension, operands)
+    }
+}
+
 impl OpDef for ReduceScatter {
     const OPCODE: &'static str = "reduce-scatter";
     const ARITY: Arity = Arity::AtLeast(1);
@@ -335,6 +357,7 @@ impl OpDef for ReduceScatter {
         let arrays = cx.arrays("reduce-scatter.C1")?;
         ensure_fold(cx, self.to_apply, &arrays)?;
         let size = self.attrs.check(self.attrs.mode()?, GroupRule::EqualSizes, cx.module)?;
+        let size = size.filter(|_| self.group_size(&arrays).is_some());
         ensure_shard_count("reduce-scatter.C3", self.shard_count, size)?;
         let result = |array: &ArrayShape| {
             ensure_dim("reduce-scatter.C2", "dimensions", self.dimension, array)?;
@@ -359,10 +382,10 @@ impl OpDef for ReduceScatter {
         let collective = CollectiveAttrs::read_with_ids(attrs)?;
         let dimension = read_dimension(attrs)?;
         let dimension = attrs.require("dimensions", dimension)?;
-        let operand = first_size(attrs.operands.first().copied(), dimension);
-        let result = first_size(Some(attrs.result), dimension);
+        let (operands, results) =
+            (sizes(attrs.operands, dimension), sizes(&[attrs.result], dimension));
         Ok(ReduceScatter {
-            shard_count: shards(operand, result, collective.replica_groups.group_size()),
+            shard_count: shards(&operands, &results, collective.replica_groups.group_size()),
             attrs: collective,
             dimension,
             to_apply: attrs.needed("to_apply", AttrReader::computation)?,

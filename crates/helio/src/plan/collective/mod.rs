@@ -97,10 +97,10 @@ impl<'m> Planner<'m> {
             Op::ReduceScatter(op) => {
                 let Some(folds) = self.folds(op.to_apply, &operands)? else { return Ok(None) };
                 let kind = Kind::Fold { folds, is_scattered: true, known: Vec::new() };
-                (by_mode(&op.attrs)?, kind, op.dimension, Some(op.shard_count))
+                (by_mode(&op.attrs)?, kind, op.dimension, op.group_size(&operands))
             }
             Op::AllGather(op) | Op::AllGatherStart(AllGatherStart { op }) => {
-                (by_mode(&op.attrs)?, Kind::Gather, op.dimension, Some(op.shard_count))
+                (by_mode(&op.attrs)?, Kind::Gather, op.dimension, op.group_size(&operands))
             }
             Op::AllToAll(op) => match op.dimension {
                 Some(dim) => (by_channel(&op.attrs), Kind::Split, dim, None),
