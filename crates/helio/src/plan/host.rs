@@ -8,8 +8,8 @@ use helio_eval::{
     CallInfo, Context, DeepStack, Evaluator, Meter, Transfer, Work, call_depths, needs_deep_stack,
     perform, services::Workers,
 };
-use helio_ir::ops::Effect;
-use helio_ir::{Computation, Error, Instr, InstrAt, InstrId, Literal, Module, Op, Result};
+use helio_ir::ops::{Effect, Yield};
+use helio_ir::{Computation, Error, Instr, InstrAt, InstrId, Literal, Module, Op, Result, Shape};
 use helio_runtime::program::{Failure, HostCalls};
 use helio_runtime::{Memory, Threads};
 
@@ -95,6 +95,16 @@ impl Calls {
     }
 }
 
+/// Whether an instruction does nothing but give arrays without elements.
+fn gives_nothing(instr: &Instr) -> bool {
+    let is_empty = |shape: &Shape| {
+        shape.as_array().is_some_and(|array| array.is_static() && array.element_count() == 0)
+    };
+    instr.op.effect() == Effect::None
+        && instr.op.gives() != Yield::Passed
+        && instr.shape.leaves().into_iter().all(is_empty)
+}
+
 impl<'m> Planner<'m> {
     /// A step that calls the host.
     pub(super) fn host(
@@ -111,6 +121,9 @@ impl<'m> Planner<'m> {
         }
         self.position += 1;
         let outputs = self.fresh(frame.owner, &frame.computation.instr(id).shape)?;
+        if gives_nothing(frame.computation.instr(id)) {
+            return Ok(outputs);
+        }
         self.at = (frame.id, id);
         self.host_step(inputs, outputs, steps)
     }
