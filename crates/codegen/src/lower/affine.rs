@@ -126,9 +126,23 @@ pub(super) fn reshape(
         return Ok(vec![Affine::default(); to.len()]);
     }
     let mut result = Vec::with_capacity(to.len());
+    for (index, sizes) in linear_parts(exprs, from, to)? {
+        result.extend(split(index, sizes, bounds)?);
+    }
+    Ok(result)
+}
+
+/// The index that `exprs` give under the sizes `from` in parts, each a row-major index under some of
+/// the sizes `to`: the fewest dimensions of either that have the same number of elements. All sizes are
+/// positive.
+pub(super) fn linear_parts<'t>(
+    exprs: &[Affine],
+    from: &[usize],
+    to: &'t [usize],
+) -> Result<Vec<(Affine, &'t [usize])>, Stop> {
+    let mut parts = Vec::with_capacity(to.len());
     let (mut i, mut j) = (0, 0);
     while i < from.len() || j < to.len() {
-        // The fewest dimensions of either that have the same number of elements.
         let (from_start, to_start) = (i, j);
         let (mut from_count, mut to_count) = (1, 1);
         while from_count != to_count || (i, j) == (from_start, to_start) {
@@ -142,33 +156,27 @@ pub(super) fn reshape(
                 return Err(Stop::unsupported("a reshape to another number of elements"));
             }
         }
-        let group = Affine::linear(&exprs[from_start..i], &from[from_start..i]);
-        split(group, &to[to_start..j], bounds, &mut result)?;
+        let index = Affine::linear(&exprs[from_start..i], &from[from_start..i]);
+        parts.push((index, &to[to_start..j]));
     }
-    Ok(result)
+    Ok(parts)
 }
 
 /// Takes a row-major index apart into one index for each of `sizes`.
-fn split(
+pub(super) fn split(
     mut index: Affine,
     sizes: &[usize],
     bounds: DimBounds<'_>,
-    result: &mut Vec<Affine>,
-) -> Result<(), Stop> {
-    let at = result.len();
+) -> Result<Vec<Affine>, Stop> {
+    let mut result = vec![Affine::default(); sizes.len()];
     let leading = sizes.iter().take_while(|&&size| size == 1).count();
-    for &size in sizes.iter().skip(leading + 1).rev() {
-        let (quotient, rest) = divide(&index, size as i64, bounds)?;
-        result.insert(at, rest);
-        index = quotient;
+    for d in (leading + 1..sizes.len()).rev() {
+        (index, result[d]) = divide(&index, sizes[d] as i64, bounds)?;
     }
     if leading < sizes.len() {
-        result.insert(at, index);
+        result[leading] = index;
     }
-    for _ in 0..leading {
-        result.insert(at, Affine::default());
-    }
-    Ok(())
+    Ok(result)
 }
 
 /// `index / size` and `index mod size`.

@@ -4,10 +4,10 @@
 use std::iter::zip;
 
 use helio_ir::ops::{self, indices_dims};
-use helio_ir::{ArrayShape, Instr, Op};
+use helio_ir::{ArrayShape, BinaryOp, ElementType, Instr, Op};
 
 use super::Stop;
-use super::affine::{Affine, reshape};
+use super::affine::{Affine, linear_parts, reshape, split};
 use super::graph::{
     Folded, FrameId, Graph, Guard, MAX_ELEMENTS, MAX_WRITTEN_OUT, Node, NodeId, Reduction, Source,
 };
@@ -33,6 +33,12 @@ const MAX_OFFSET: u64 = MAX_ELEMENTS as u64;
 /// The most operands of a concatenation whose elements a kernel chooses from: each of them costs
 /// every element a comparison.
 const MAX_JOINED: usize = 16;
+
+/// What takes indices apart.
+static DIVIDE: Op = Op::Binary(BinaryOp::Divide);
+static REMAINDER: Op = Op::Binary(BinaryOp::Remainder);
+static SHIFT: Op = Op::Binary(BinaryOp::ShiftRightLogical);
+static AND: Op = Op::Binary(BinaryOp::And);
 
 type NodeResult = Result<NodeId, Stop>;
 
@@ -100,8 +106,7 @@ impl<'m> Graph<'m> {
                 self.push(load, place.shape.element())
             }
             Op::Reshape(_) => {
-                let from = self.operand_shape(place, 0)?.dims();
-                let map = reshape(place.map, place.shape.dims(), from, self.bounds())?;
+                let map = self.reshaped(place, self.operand_shape(place, 0)?.dims())?;
                 self.operand(place, 0, map)
             }
             Op::Bitcast(_) => {
@@ -112,7 +117,7 @@ impl<'m> Graph<'m> {
                 {
                     return Err(Stop::unsupported("a bitcast that is more than a reshape"));
                 }
-                let map = reshape(place.map, place.shape.dims(), from.dims(), self.bounds())?;
+                let map = self.reshaped(place, from.dims())?;
                 self.operand(place, 0, map)
             }
             Op::Copy(_) => self.operand(place, 0, place.map.to_vec()),
@@ -156,6 +161,57 @@ impl<'m> Graph<'m> {
             }
             op => self.elementwise(place, op),
         }
+    }
+
+    /// The index under the sizes `to` of the element that `place` names under its own. Where that is no
+    /// affine expression, and no loop can be split to make it one, it is computed by division.
+    fn reshaped(&mut self, place: LeafElement<'m, '_>, to: &[usize]) -> Result<Vec<Affine>, Stop> {
+        let from = place.shape.dims();
+        if from == to || from.contains(&0) {
+            return reshape(place.map, from, to, self.bounds());
+        }
+        let mut map = Vec::with_capacity(to.len());
+        for (index, sizes) in linear_parts(place.map, from, to)? {
+            map.extend(match split(index.clone(), sizes, self.bounds()) {
+                Err(Stop::Unsupported(_)) => self.divided(index, sizes)?,
+                split => split?,
+            });
+        }
+        Ok(map)
+    }
+
+    /// A row-major index taken apart, by division at run time, into one index for each of `sizes`.
+    fn divided(&mut self, index: Affine, sizes: &[usize]) -> Result<Vec<Affine>, Stop> {
+        const TY: ElementType = ElementType::U32;
+        if i32::try_from(sizes.iter().product::<usize>()).is_err() {
+            return Err(Stop::unsupported("division of an index of more than 32 bits"));
+        }
+        let leading = sizes.iter().take_while(|&&size| size == 1).count();
+        let mut map = vec![Affine::default(); sizes.len()];
+        let mut index = self.push(Node::Index(index), TY)?;
+        for d in (leading..sizes.len()).rev().filter(|&d| sizes[d] > 1) {
+            let (quotient, rest) = match sizes[d].is_power_of_two() {
+                true => {
+                    ((&SHIFT, u128::from(sizes[d].trailing_zeros())), (&AND, sizes[d] as u128 - 1))
+                }
+                false => ((&DIVIDE, sizes[d] as u128), (&REMAINDER, sizes[d] as u128)),
+            };
+            let mut apply = |(op, by): (&'static Op, u128)| {
+                if !self.target.supports(op, &[TY, TY], TY) {
+                    return Err(Stop::unsupported("a reshape that is not affine"));
+                }
+                let args = vec![index, self.literal(by, TY)?];
+                self.push(Node::Apply { op, args }, TY)
+            };
+            if d > leading {
+                let (rest, quotient) = (apply(rest)?, apply(quotient)?);
+                map[d] = self.symbol(rest, sizes[d] - 1)?;
+                index = quotient;
+            } else {
+                map[d] = self.symbol(index, sizes[d] - 1)?;
+            }
+        }
+        Ok(map)
     }
 
     fn elementwise(&mut self, place: LeafElement<'m, '_>, op: &'m Op) -> NodeResult {
