@@ -86,14 +86,35 @@ impl CallInfo {
         self.aliases.iter().any(|&(_, shared)| shared == operand)
     }
 
+    /// How many parts the operands have.
+    pub fn operand_count(&self) -> usize {
+        let count = |shape: &Shape| match shape {
+            Shape::Tuple(_) => shape.leaves().len(),
+            _ => 1,
+        };
+        self.operands.iter().map(count).sum()
+    }
+
     /// The arrays of the operands, by number; tokens are none.
     pub(super) fn operand_arrays(&self) -> Vec<Option<&ArrayShape>> {
-        self.operands.iter().flat_map(Shape::leaves).map(Shape::as_array).collect()
+        let mut arrays = Vec::with_capacity(self.operands.len());
+        self.operands.iter().for_each(|shape| push_arrays(shape, &mut arrays));
+        arrays
     }
 
     /// The arrays of the result, by number; tokens are none.
     pub(super) fn result_arrays(&self) -> Vec<Option<&ArrayShape>> {
-        self.result.leaves().into_iter().map(Shape::as_array).collect()
+        let mut arrays = Vec::new();
+        push_arrays(&self.result, &mut arrays);
+        arrays
+    }
+}
+
+/// Appends the parts of a shape, each an array or none.
+fn push_arrays<'s>(shape: &'s Shape, to: &mut Vec<Option<&'s ArrayShape>>) {
+    match shape {
+        Shape::Tuple(elements) => elements.iter().for_each(|element| push_arrays(element, to)),
+        part => to.push(part.as_array()),
     }
 }
 

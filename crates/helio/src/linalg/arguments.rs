@@ -67,8 +67,20 @@ impl Batch {
         Ok((Batch { dims, count }, last))
     }
 
-    fn shape_of<T: Plain>(&self, last: &[usize]) -> Result<ArrayShape> {
-        ArrayShape::new(T::TYPE, [&self.dims[..], last].concat())
+    /// Errors: the shape is not that of the batch with these dimensions behind it.
+    fn ensure_shape<T: Plain>(
+        &self,
+        shape: &ArrayShape,
+        last: &[usize],
+        what: &str,
+        number: usize,
+    ) -> Result<()> {
+        let dims = self.dims.iter().chain(last);
+        if shape.element() == T::TYPE && shape.is_static() && shape.dims().iter().eq(dims) {
+            return Ok(());
+        }
+        let wanted = ArrayShape::new(T::TYPE, [&self.dims[..], last].concat())?;
+        Err(Error::invalid(format!("{what} {number} must be {wanted}, is {shape}")))
     }
 
     /// The elements of an operand, problem by problem, matrices by columns. Errors: it is of another
@@ -80,12 +92,8 @@ impl Batch {
         last: &[usize],
     ) -> Result<Vec<T>> {
         let shape = operand_shape(call, number)?;
-        let wanted = self.shape_of::<T>(last)?;
-        if !shape.same(&wanted) {
-            let detail = format!("operand {number} must be {wanted}, is {}", shape);
-            return Err(Error::invalid(detail));
-        }
-        let order = Order::of(&shape, last.len())?;
+        self.ensure_shape::<T>(shape, last, "operand", number)?;
+        let order = Order::of(shape, last.len())?;
         memory::ensure_available(shape.size_bytes())?;
         match call.result_of(number) {
             Some(result) => {
@@ -109,18 +117,14 @@ impl Batch {
     }
 
     /// Errors: a result is of another shape than the batch with these dimensions.
-    pub(super) fn expect<T: Plain>(
+    pub(super) fn expect<'c, T: Plain>(
         &self,
-        call: &Call<'_>,
+        call: &Call<'c>,
         number: usize,
         last: &[usize],
-    ) -> Result<ArrayShape> {
+    ) -> Result<&'c ArrayShape> {
         let shape = result_shape(call, number)?;
-        let wanted = self.shape_of::<T>(last)?;
-        if shape.same(&wanted) {
-            return Ok(shape);
-        }
-        Err(Error::invalid(format!("result {number} must be {wanted}, is {shape}")))
+        self.ensure_shape::<T>(shape, last, "result", number).map(|()| shape)
     }
 
     /// Writes a result, problem by problem, matrices by columns.
@@ -132,7 +136,7 @@ impl Batch {
         from: &[T],
     ) -> Result<()> {
         let shape = self.expect::<T>(call, number, last)?;
-        let order = Order::of(&shape, last.len())?;
+        let order = Order::of(shape, last.len())?;
         order.write(last, from, call.result_mut(number)?.as_mut_slice::<T>()?);
         Ok(())
     }
@@ -181,22 +185,27 @@ impl Batch {
 }
 
 /// Errors: there is none of this number, or it is no array.
-pub(super) fn operand_shape(call: &Call<'_>, number: usize) -> Result<ArrayShape> {
-    array_of(call.info().operands.iter().flat_map(Shape::leaves), number, "operand")
+pub(super) fn operand_shape<'c>(call: &Call<'c>, number: usize) -> Result<&'c ArrayShape> {
+    array_of(&call.info().operands, number, "operand")
 }
 
 /// Errors: there is none of this number, or it is no array.
-pub(super) fn result_shape(call: &Call<'_>, number: usize) -> Result<ArrayShape> {
-    array_of(call.info().result.leaves().into_iter(), number, "result")
+pub(super) fn result_shape<'c>(call: &Call<'c>, number: usize) -> Result<&'c ArrayShape> {
+    let results = match &call.info().result {
+        Shape::Tuple(elements) => elements,
+        one => std::slice::from_ref(one),
+    };
+    array_of(results, number, "result")
 }
 
-fn array_of<'s>(
-    mut shapes: impl Iterator<Item = &'s Shape>,
-    number: usize,
-    what: &str,
-) -> Result<ArrayShape> {
-    let shape = shapes.nth(number);
-    shape.and_then(Shape::as_array).cloned().ok_or_else(|| {
+/// Errors: part `number` of these shapes, tuples taken apart, is missing or no array.
+fn array_of<'s>(shapes: &'s [Shape], number: usize, what: &str) -> Result<&'s ArrayShape> {
+    // Where there are no tuples, which is nearly always, parts are numbered as they stand.
+    let shape = match shapes.iter().any(|shape| matches!(shape, Shape::Tuple(_))) {
+        false => shapes.get(number),
+        true => shapes.iter().flat_map(Shape::leaves).nth(number),
+    };
+    shape.and_then(Shape::as_array).ok_or_else(|| {
         let found = shape.map_or_else(|| "missing".to_owned(), Shape::to_string);
         Error::invalid(format!("{what} {number} must be an array, is {found}"))
     })

@@ -280,9 +280,8 @@ impl<'a, 'e> Caller<'a, 'e> {
         outputs: &mut [&mut [u8]],
     ) -> Result<()> {
         let mut inputs = inputs.iter().copied();
-        let count: usize = info.operands.iter().map(|shape| shape.leaves().len()).sum();
         let own = |n| if info.is_shared(n) { Some(&[][..]) } else { inputs.next() };
-        let operands: Option<Vec<&[u8]>> = (0..count).map(own).collect();
+        let operands: Option<Vec<&[u8]>> = (0..info.operand_count()).map(own).collect();
         let mut operands = operands.ok_or_else(|| Error::internal("an operand is missing"))?;
         let Some(function) = self.cx.custom_calls.find(&info.target) else {
             // The interpreter wants operands and results apart.
