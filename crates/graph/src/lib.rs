@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod axis;
 mod call;
 #[cfg(feature = "data")]
 mod data;
@@ -34,6 +35,7 @@ mod sizes;
 mod tensor;
 
 pub use arguments::Arguments;
+pub use axis::Axis;
 #[cfg(feature = "data")]
 pub use data::Weights;
 pub use dim::Dim;

@@ -5,7 +5,7 @@ use std::ops::Deref;
 
 use helio::{Error, Result};
 
-use crate::Dim;
+use crate::{Axis, Dim};
 
 /// The dimensions of a tensor, outermost first; a scalar has none.
 ///
@@ -25,25 +25,37 @@ pub struct Shape(Vec<Dim>);
 
 impl Shape {
     /// The number of dimensions.
+    ///
+    /// ```
+    /// assert_eq!(helio_graph::Shape::from(("n", 2)).rank(), 2);
+    /// ```
     pub fn rank(&self) -> usize {
         self.0.len()
     }
 
     /// The dimensions.
+    ///
+    /// ```
+    /// use helio_graph::{Dim, Shape};
+    /// assert_eq!(Shape::from(("n", 2)).dims(), [Dim::from("n"), 2.into()]);
+    /// ```
     pub fn dims(&self) -> &[Dim] {
         &self.0
     }
 
     /// The number of elements.
+    ///
+    /// ```
+    /// assert_eq!(helio_graph::Shape::from(("n", 2)).element_count().to_string(), "2*n");
+    /// ```
     pub fn element_count(&self) -> Dim {
         self.0.iter().fold(Dim::from(1), |product, dim| product * dim)
     }
 
     /// The number of an axis, where -1 is the last. Errors: `shape.C1` if there is none such.
-    pub(crate) fn axis(&self, axis: isize) -> Result<usize> {
-        let rank = self.rank();
-        let found = if axis < 0 { rank.checked_add_signed(axis) } else { Some(axis as usize) };
-        found.filter(|&found| found < rank).ok_or_else(|| {
+    pub(crate) fn axis(&self, axis: impl Into<Axis>) -> Result<usize> {
+        let (axis, rank) = (axis.into(), self.rank());
+        axis.of(rank).ok_or_else(|| {
             let detail = match rank {
                 0 => format!("axis {axis} of a scalar, which has none"),
                 _ => format!(
@@ -56,7 +68,7 @@ impl Shape {
     }
 
     /// Several axes, each once. Errors: `shape.C1`.
-    pub(crate) fn axes(&self, axes: &[isize]) -> Result<Vec<usize>> {
+    pub(crate) fn axes(&self, axes: &[impl Into<Axis> + Copy]) -> Result<Vec<usize>> {
         let mut found = Vec::with_capacity(axes.len());
         for &axis in axes {
             let axis = self.axis(axis)?;

@@ -6,7 +6,7 @@ use helio::ir::ArrayShape;
 use helio::{Array, ElementType, Error, Result};
 
 use crate::graph::{Graph, TensorType, ValueId};
-use crate::{Dim, Shape};
+use crate::{Axis, Dim, Shape};
 
 /// A symbolic tensor: the value that an operation will have when the program is called.
 ///
@@ -137,7 +137,7 @@ impl Tensor {
     /// assert_eq!(x.dim(-1)?.size(), Some(2));
     /// # Ok::<(), Error>(())
     /// ```
-    pub fn dim(&self, axis: isize) -> Result<Dim> {
+    pub fn dim(&self, axis: impl Into<Axis>) -> Result<Dim> {
         let shape = self.shape()?;
         Ok(shape[shape.axis(axis)?].clone())
     }

@@ -2,7 +2,7 @@
 
 use helio::ir::types::{BF16, C64 as Complex, F16 as Half};
 use helio_graph::prelude::*;
-use helio_graph::{Axes, Tensors};
+use helio_graph::{Axes, Axis, Tensors};
 
 fn rule<T>(result: Result<T>) -> Option<&'static str> {
     result.err().and_then(|error| error.rule_id())
@@ -70,8 +70,28 @@ fn axes_are_numbers_of_any_type() {
     assert_eq!(x.max(0).eval().unwrap(), Array::from([3f32, 4.0]));
     assert_eq!(x.min(keep(1)).eval().unwrap(), Array::from([[1f32], [3.0]]));
     assert_eq!(x.maximum(2.5).minimum(3).eval().unwrap(), Array::from([[2.5f32, 2.5], [3.0, 3.0]]));
-    assert_eq!(rule(x.sum(usize::MAX).eval()), Some("shape.C1"));
     assert_eq!(Axes::from(1usize), Axes::from(1i32));
+    let (first, last) = (0u8, 1u64);
+    let columns = [
+        x.sort(last).slice(last, 0),
+        x.t().transpose(&[last, 0]).take(0, last),
+        x.swap_axes(first, last).move_axis(-1i8, 0i16).take(0, index),
+        concat(&[&x, &x], index).split::<4>(Axis::from(last))[0].squeeze([last]),
+        x.tensordot(x.slice(0, 0), &[index], &[0]) * 0 + x.cumsum(index).slice(last, 0),
+    ];
+    for column in columns {
+        assert_eq!(column.eval().unwrap(), Array::from([1f32, 3.0]));
+    }
+    assert_eq!(x.dim(1u32).unwrap(), x.dim(-1).unwrap());
+    let wrong: [fn(&Tensor) -> Tensor; 4] = [
+        |x| x.sum(usize::MAX),
+        |x| x.softmax(u64::MAX),
+        |x| x.transpose(&[0, -2]),
+        |x| x.move_axis(i64::MIN, 0),
+    ];
+    for wrong in wrong {
+        assert_eq!(rule(wrong(&Graph::new("wrong").ones(F32, (2, 2))).eval()), Some("shape.C1"));
+    }
 }
 
 #[test]

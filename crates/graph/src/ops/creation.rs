@@ -8,7 +8,7 @@ use crate::graph::TensorType;
 use crate::operand::{constant, resolve};
 use crate::ops::binary::ensure_type;
 use crate::ops::nonlinear::ensure_float;
-use crate::{Dim, Graph, Operand, Shape, Tensor, promote};
+use crate::{Axis, Dim, Graph, Operand, Shape, Tensor, promote};
 
 impl Graph {
     /// A value everywhere. Errors: `promotion.C1`, `promotion.C2` unless it takes the type;
@@ -70,7 +70,12 @@ impl Graph {
     /// # Ok::<(), Error>(())
     /// ```
     #[track_caller]
-    pub fn iota(&self, dtype: ElementType, shape: impl Into<Shape>, axis: isize) -> Tensor {
+    pub fn iota(
+        &self,
+        dtype: ElementType,
+        shape: impl Into<Shape>,
+        axis: impl Into<Axis>,
+    ) -> Tensor {
         self.call("iota", || {
             ensure_type(dtype, !dtype.is_pred(), "numbers")?;
             let ty = TensorType::new(dtype, shape);

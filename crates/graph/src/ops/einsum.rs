@@ -190,7 +190,7 @@ fn without_repeats(mut tensor: Tensor, mut labels: Vec<usize>) -> Result<(Tensor
         if shape[i] != shape[j] {
             return Err(differ(labels[i], &shape[i], &shape[j]));
         }
-        tensor = tensor.move_axis(i as isize, -1).move_axis(j as isize - 1, -1).diagonal(0);
+        tensor = tensor.move_axis(i, -1).move_axis(j - 1, -1).diagonal(0);
         let label = labels[i];
         labels.remove(j);
         labels.remove(i);

@@ -9,7 +9,7 @@ use helio::ir::ops::GatherDims;
 use helio::{ElementType, Error, Result};
 
 use crate::graph::TensorType;
-use crate::{Dim, Operand, Shape, Tensor};
+use crate::{Axis, Dim, Operand, Shape, Tensor};
 
 /// A row of `table` for each of `ids`: `table` with `ids` of shape `[…]` gives `[…, features]`.
 ///
@@ -52,7 +52,7 @@ impl Tensor {
     /// # Ok::<(), helio_graph::Error>(())
     /// ```
     #[track_caller]
-    pub fn take(&self, indices: impl Operand, axis: isize) -> Tensor {
+    pub fn take(&self, indices: impl Operand, axis: impl Into<Axis>) -> Tensor {
         self.call("take", |ty| {
             let indices = self.indices(indices)?;
             let (axis, found) = (ty.shape.axis(axis)?, indices.ty()?);
@@ -94,7 +94,12 @@ impl Tensor {
     /// # Ok::<(), Error>(())
     /// ```
     #[track_caller]
-    pub fn take_or(&self, indices: impl Operand, axis: isize, value: impl Operand) -> Tensor {
+    pub fn take_or(
+        &self,
+        indices: impl Operand,
+        axis: impl Into<Axis>,
+        value: impl Operand,
+    ) -> Tensor {
         self.call("take_or", |ty| {
             let indices = self.indices(indices)?;
             let axis = ty.shape.axis(axis)?;
@@ -107,7 +112,7 @@ impl Tensor {
             })?;
             let mut aligned = inside.shape()?.dims().to_vec();
             aligned.extend(vec![Dim::from(1); ty.shape.rank() - axis - 1]);
-            Ok(self.take(indices, axis as isize).where_(&inside.reshape(aligned), value))
+            Ok(self.take(indices, axis).where_(&inside.reshape(aligned), value))
         })
     }
 
@@ -126,7 +131,7 @@ impl Tensor {
     /// # Ok::<(), Error>(())
     /// ```
     #[track_caller]
-    pub fn take_along_axis(&self, indices: impl Operand, axis: isize) -> Tensor {
+    pub fn take_along_axis(&self, indices: impl Operand, axis: impl Into<Axis>) -> Tensor {
         self.call("take_along_axis", |ty| {
             let indices = self.indices(indices)?;
             let (axis, found) = (ty.shape.axis(axis)?, indices.ty()?);
@@ -283,7 +288,7 @@ impl Tensor {
         &self,
         start: impl Operand,
         size: impl Into<Dim>,
-        axis: isize,
+        axis: impl Into<Axis>,
     ) -> Tensor {
         self.call("dynamic_slice_in_dim", |ty| {
             let axis = ty.shape.axis(axis)?;
@@ -337,7 +342,7 @@ impl Tensor {
         &self,
         update: impl Operand,
         start: impl Operand,
-        axis: isize,
+        axis: impl Into<Axis>,
     ) -> Tensor {
         self.call("dynamic_update_slice_in_dim", |ty| {
             let starts = self.starts_in_dim(ty, start, ty.shape.axis(axis)?)?;

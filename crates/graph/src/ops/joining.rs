@@ -6,7 +6,7 @@ use helio::{Error, Result, XlaOp};
 use crate::graph::TensorType;
 use crate::lower::Emit;
 use crate::ops::binary::meet_all;
-use crate::{Dim, Graph, Operand, Shape, Tensor};
+use crate::{Axis, Dim, Graph, Operand, Shape, Tensor};
 
 /// Tensors one after the other along an axis that they have.
 ///
@@ -22,7 +22,7 @@ use crate::{Dim, Graph, Operand, Shape, Tensor};
 /// # Ok::<(), helio_graph::Error>(())
 /// ```
 #[track_caller]
-pub fn concat(tensors: &[impl AsRef<Tensor>], axis: isize) -> Tensor {
+pub fn concat(tensors: &[impl AsRef<Tensor>], axis: impl Into<Axis>) -> Tensor {
     join("concat", tensors, |first, tensors| {
         let axis = first.shape.axis(axis)?;
         let (tensors, dtype) = meet_all(tensors)?;
@@ -63,7 +63,7 @@ pub fn concat(tensors: &[impl AsRef<Tensor>], axis: isize) -> Tensor {
 /// # Ok::<(), Error>(())
 /// ```
 #[track_caller]
-pub fn stack(tensors: &[impl AsRef<Tensor>], axis: isize) -> Tensor {
+pub fn stack(tensors: &[impl AsRef<Tensor>], axis: impl Into<Axis>) -> Tensor {
     join("stack", tensors, |first, tensors| {
         for tensor in tensors {
             let found = tensor.shape()?;
@@ -76,6 +76,7 @@ pub fn stack(tensors: &[impl AsRef<Tensor>], axis: isize) -> Tensor {
                 return Err(Error::rule("stack.C1", detail));
             }
         }
+        let axis = axis.into();
         let tensors: Vec<Tensor> = tensors.iter().map(|x| x.expand_dims(axis)).collect();
         Ok(concat(&tensors, axis))
     })
@@ -319,7 +320,7 @@ impl Tensor {
     /// # Ok::<(), Error>(())
     /// ```
     #[track_caller]
-    pub fn repeat(&self, times: impl Into<Dim>, axis: isize) -> Tensor {
+    pub fn repeat(&self, times: impl Into<Dim>, axis: impl Into<Axis>) -> Tensor {
         self.call("repeat", |ty| {
             let (times, axis) = (times.into(), ty.shape.axis(axis)?);
             times.ensure_valid()?;
@@ -357,7 +358,7 @@ impl Tensor {
     /// # Ok::<(), Error>(())
     /// ```
     #[track_caller]
-    pub fn roll(&self, shift: impl Into<Dim>, axis: isize) -> Tensor {
+    pub fn roll(&self, shift: impl Into<Dim>, axis: impl Into<Axis>) -> Tensor {
         self.call("roll", |ty| {
             let (shift, axis) = (shift.into(), ty.shape.axis(axis)?);
             let dim = ty.shape[axis].clone();

@@ -3,7 +3,7 @@
 use helio::{Error, Result};
 
 use crate::graph::TensorType;
-use crate::{Axes, Dim, Shape, Tensor};
+use crate::{Axes, Axis, Dim, Shape, Tensor};
 
 impl Tensor {
     /// Repeats the tensor to a shape: dimensions are added in front, and those of size 1 stretch.
@@ -130,7 +130,7 @@ impl Tensor {
     /// # Ok::<(), Error>(())
     /// ```
     #[track_caller]
-    pub fn transpose(&self, permutation: &[isize]) -> Tensor {
+    pub fn transpose(&self, permutation: &[impl Into<Axis> + Copy]) -> Tensor {
         self.call("transpose", |ty| {
             let permutation = ty.shape.axes(permutation)?;
             if permutation.len() != ty.shape.rank() {
@@ -173,7 +173,7 @@ impl Tensor {
     /// # Ok::<(), Error>(())
     /// ```
     #[track_caller]
-    pub fn swap_axes(&self, a: isize, b: isize) -> Tensor {
+    pub fn swap_axes(&self, a: impl Into<Axis>, b: impl Into<Axis>) -> Tensor {
         self.call("swap_axes", |ty| {
             let mut permutation: Vec<usize> = (0..ty.shape.rank()).collect();
             permutation.swap(ty.shape.axis(a)?, ty.shape.axis(b)?);
@@ -192,7 +192,7 @@ impl Tensor {
     /// # Ok::<(), Error>(())
     /// ```
     #[track_caller]
-    pub fn move_axis(&self, from: isize, to: isize) -> Tensor {
+    pub fn move_axis(&self, from: impl Into<Axis>, to: impl Into<Axis>) -> Tensor {
         self.call("move_axis", |ty| {
             let mut permutation: Vec<usize> = (0..ty.shape.rank()).collect();
             let (from, to) = (ty.shape.axis(from)?, ty.shape.axis(to)?);
@@ -261,7 +261,7 @@ impl Tensor {
     /// ```
     #[doc(alias = "unsqueeze")]
     #[track_caller]
-    pub fn expand_dims(&self, axis: isize) -> Tensor {
+    pub fn expand_dims(&self, axis: impl Into<Axis>) -> Tensor {
         self.call("expand_dims", |ty| Ok(self.reshape(ty.shape.expanded(axis)?)))
     }
 
@@ -285,7 +285,7 @@ impl Tensor {
 
 impl Shape {
     /// The shape with an axis of size 1 in this place of the result. Errors: `shape.C1`.
-    pub(crate) fn expanded(&self, axis: isize) -> Result<Shape> {
+    pub(crate) fn expanded(&self, axis: impl Into<Axis>) -> Result<Shape> {
         let one = Dim::from(1);
         let longer: Shape = self.iter().chain([&one]).cloned().collect();
         let axis = longer.axis(axis)?;

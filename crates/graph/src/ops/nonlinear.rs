@@ -11,7 +11,7 @@ use crate::graph::TensorType;
 use crate::operand::constant;
 use crate::ops::binary::ensure_type;
 use crate::ops::erfc::erfc;
-use crate::{Graph, Tensor};
+use crate::{Axis, Graph, Tensor};
 
 /// How [`Tensor::gelu_with`] computes the normal distribution. Source: MAX's `approximate`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -257,9 +257,9 @@ impl Tensor {
     /// # Ok::<(), Error>(())
     /// ```
     #[track_caller]
-    pub fn softmax(&self, axis: isize) -> Tensor {
+    pub fn softmax(&self, axis: impl Into<Axis>) -> Tensor {
         self.call("softmax", |ty| {
-            let axis = ty.shape.axis(axis)? as isize;
+            let axis = ty.shape.axis(axis)?;
             self.in_f32(ty, |x| {
                 let exp = x.less_greatest(axis).exp();
                 Ok(&exp / exp.sum(crate::keep(axis)))
@@ -278,9 +278,9 @@ impl Tensor {
     /// # Ok::<(), Error>(())
     /// ```
     #[track_caller]
-    pub fn logsoftmax(&self, axis: isize) -> Tensor {
+    pub fn logsoftmax(&self, axis: impl Into<Axis>) -> Tensor {
         self.call("logsoftmax", |ty| {
-            let axis = ty.shape.axis(axis)? as isize;
+            let axis = ty.shape.axis(axis)?;
             self.in_f32(ty, |x| {
                 let shifted = x.less_greatest(axis);
                 Ok(&shifted - shifted.exp().sum(crate::keep(axis)).log())
@@ -289,7 +289,7 @@ impl Tensor {
     }
 
     /// The differences to the greatest element along an axis.
-    fn less_greatest(&self, axis: isize) -> Tensor {
+    fn less_greatest(&self, axis: usize) -> Tensor {
         self - self.max(crate::keep(axis))
     }
 

@@ -11,7 +11,7 @@ use helio::{Array, ElementType, Error, Result};
 use crate::graph::TensorType;
 use crate::lower::Emit;
 use crate::ops::binary::{ensure_real, ensure_type};
-use crate::{Dim, Tensor};
+use crate::{Axis, Dim, Tensor};
 
 /// Which element comes first.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ macro_rules! sorts {
             ///
             /// Errors: `shape.C1`, `elementwise.C1` for complex numbers.
             #[track_caller]
-            pub fn $name(&self, axis: isize) -> Tensor {
+            pub fn $name(&self, axis: impl Into<Axis>) -> Tensor {
                 self.call(stringify!($name), |ty| {
                     ensure_sortable(ty.dtype)?;
                     self.$sort(ty, ty.shape.axis(axis)?, First::$first)
@@ -120,7 +120,7 @@ impl Tensor {
     /// # Ok::<(), helio_graph::Error>(())
     /// ```
     #[track_caller]
-    pub fn top_k(&self, k: impl Into<Dim>, axis: isize) -> [Tensor; 2] {
+    pub fn top_k(&self, k: impl Into<Dim>, axis: impl Into<Axis>) -> [Tensor; 2] {
         self.call_many("top_k", |ty| {
             ensure_sortable(ty.dtype)?;
             let (k, axis) = (k.into(), ty.shape.axis(axis)?);

@@ -9,7 +9,7 @@ use helio::{ElementType, Error, Result};
 
 use crate::graph::TensorType;
 use crate::ops::binary::{ensure_type, factor_type, is_narrow};
-use crate::{Dim, Operand, Shape, Tensor};
+use crate::{Axis, Dim, Operand, Shape, Tensor};
 
 impl Tensor {
     /// The product of matrices, the last two axes of each operand; the others are broadcast. A
@@ -109,7 +109,12 @@ impl Tensor {
     /// # Ok::<(), Error>(())
     /// ```
     #[track_caller]
-    pub fn tensordot(&self, rhs: impl Operand, lhs_axes: &[isize], rhs_axes: &[isize]) -> Tensor {
+    pub fn tensordot(
+        &self,
+        rhs: impl Operand,
+        lhs_axes: &[impl Into<Axis> + Copy],
+        rhs_axes: &[impl Into<Axis> + Copy],
+    ) -> Tensor {
         self.call("tensordot", |_| {
             let (lhs, rhs, _) = self.factors(rhs)?;
             let (left, right) = (lhs.shape()?, rhs.shape()?);
@@ -215,7 +220,7 @@ impl Labeled {
     fn without(
         self,
         dropped: impl Fn(usize) -> bool,
-        drop: impl FnOnce(&Tensor, &[isize]) -> Tensor,
+        drop: impl FnOnce(&Tensor, &[usize]) -> Tensor,
     ) -> Self {
         let (gone, labels): (Vec<_>, Vec<_>) =
             (0..).zip(self.labels).partition(|&(_, label)| dropped(label));
@@ -223,7 +228,7 @@ impl Labeled {
         if gone.is_empty() {
             return Labeled { tensor: self.tensor, labels };
         }
-        let gone: Vec<isize> = gone.into_iter().map(|(axis, _): (isize, _)| axis).collect();
+        let gone: Vec<usize> = gone.into_iter().map(|(axis, _)| axis).collect();
         Labeled { tensor: drop(&self.tensor, &gone), labels }
     }
 }

@@ -6,14 +6,13 @@ use helio::{ElementType, Result};
 
 use crate::graph::TensorType;
 use crate::ops::binary::ensure_type;
-use crate::{Dim, Shape, Tensor};
+use crate::{Axis, Dim, Shape, Tensor};
 
-/// The axes of a reduction: a number, -1 for the last axis; an array, slice or vector of them; or `..`
-/// for all. They are dropped from the shape; [`keep`] leaves them with size 1.
+/// The axes of a reduction: an [`Axis`]; an array, slice or vector of them; or `..` for all. They are dropped from the shape; [`keep`] leaves them with size 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axes {
     /// `None` for all.
-    axes: Option<Vec<isize>>,
+    axes: Option<Vec<Axis>>,
     keep: bool,
 }
 
@@ -30,36 +29,40 @@ pub fn keep(axes: impl Into<Axes>) -> Axes {
     Axes { keep: true, ..axes.into() }
 }
 
-macro_rules! from_integers {
-    ($($integer:ty)*) => {$(
-        impl From<$integer> for Axes {
-            fn from(axis: $integer) -> Self {
+macro_rules! from_numbers {
+    ($($number:ty)*) => {$(
+        impl From<$number> for Axes {
+            fn from(axis: $number) -> Self {
                 [axis].into()
-            }
-        }
-
-        impl From<&[$integer]> for Axes {
-            fn from(axes: &[$integer]) -> Self {
-                // What no axis can be called stays one that there is not.
-                let axis = |&axis: &$integer| isize::try_from(axis).unwrap_or(isize::MAX);
-                Axes { axes: Some(axes.iter().map(axis).collect()), keep: false }
-            }
-        }
-
-        impl From<Vec<$integer>> for Axes {
-            fn from(axes: Vec<$integer>) -> Self {
-                axes.as_slice().into()
-            }
-        }
-
-        impl<const N: usize> From<[$integer; N]> for Axes {
-            fn from(axes: [$integer; N]) -> Self {
-                axes.as_slice().into()
             }
         }
     )*};
 }
-from_integers! { i32 i64 isize u32 usize }
+from_numbers! { i8 i16 i32 i64 isize u8 u16 u32 u64 usize Axis }
+
+impl<A: Into<Axis> + Copy> From<&[A]> for Axes {
+    fn from(axes: &[A]) -> Self {
+        Axes { axes: Some(axes.iter().map(|&axis| axis.into()).collect()), keep: false }
+    }
+}
+
+impl<A: Into<Axis> + Copy> From<Vec<A>> for Axes {
+    fn from(axes: Vec<A>) -> Self {
+        axes.as_slice().into()
+    }
+}
+
+impl<A: Into<Axis> + Copy, const N: usize> From<[A; N]> for Axes {
+    fn from(axes: [A; N]) -> Self {
+        axes.as_slice().into()
+    }
+}
+
+impl<A: Into<Axis> + Copy, const N: usize> From<&[A; N]> for Axes {
+    fn from(axes: &[A; N]) -> Self {
+        axes.as_slice().into()
+    }
+}
 
 impl From<std::ops::RangeFull> for Axes {
     fn from(_: std::ops::RangeFull) -> Self {

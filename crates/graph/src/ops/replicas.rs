@@ -6,7 +6,7 @@ use helio::{ElementType, Result};
 
 use crate::graph::TensorType;
 use crate::ops::binary::ensure_type;
-use crate::{Graph, Tensor};
+use crate::{Axis, Graph, Tensor};
 
 /// Which of the replicas that run a program act together.
 ///
@@ -35,11 +35,26 @@ impl Replicas {
     }
 
     /// Groups of replicas, by number: each acts by itself, and each replica is in one.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let pairs = Replicas::groups([[0, 1], [2, 3]]);
+    /// let sum = g.compile_with(g.replica_id().replica_sum(&pairs), &ProgramOptions::replicas(4)?)?;
+    /// let results = sum.run_all(&[const { Vec::<Array>::new() }; 4], &Default::default())?;
+    /// let sums = results.iter().map(|own| own[0].get([]).map(Number::to_f64));
+    /// assert_eq!(sums.collect::<Vec<_>>(), [1.0, 1.0, 5.0, 5.0].map(Some));
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn groups(groups: impl IntoIterator<Item = impl IntoIterator<Item = usize>>) -> Self {
         Replicas { groups: groups.into_iter().map(|group| group.into_iter().collect()).collect() }
     }
 
     /// How many replicas there are in all groups.
+    ///
+    /// ```
+    /// assert_eq!(helio_graph::Replicas::groups([[0, 1], [2, 3]]).count(), 4);
+    /// ```
     pub fn count(&self) -> usize {
         self.groups.iter().map(Vec::len).sum()
     }
@@ -189,7 +204,7 @@ impl Tensor {
     /// # Ok::<(), Error>(())
     /// ```
     #[track_caller]
-    pub fn replica_concat(&self, axis: isize, replicas: &Replicas) -> Tensor {
+    pub fn replica_concat(&self, axis: impl Into<Axis>, replicas: &Replicas) -> Tensor {
         self.call("replica_concat", |ty| {
             let (axis, count) = (ty.shape.axis(axis)?, replicas.group_size()?);
             let shape = ty.shape.with(axis, &ty.shape[axis] * count);
@@ -215,7 +230,7 @@ impl Tensor {
     /// # Ok::<(), Error>(())
     /// ```
     #[track_caller]
-    pub fn replica_sum_part(&self, axis: isize, replicas: &Replicas) -> Tensor {
+    pub fn replica_sum_part(&self, axis: impl Into<Axis>, replicas: &Replicas) -> Tensor {
         self.call("replica_sum_part", |ty| {
             ensure_type(ty.dtype, !ty.dtype.is_pred(), "numbers")?;
             let (axis, count) = (ty.shape.axis(axis)?, replicas.group_size()?);
@@ -245,7 +260,12 @@ impl Tensor {
     /// # Ok::<(), Error>(())
     /// ```
     #[track_caller]
-    pub fn replica_transpose(&self, split: isize, concat: isize, replicas: &Replicas) -> Tensor {
+    pub fn replica_transpose(
+        &self,
+        split: impl Into<Axis>,
+        concat: impl Into<Axis>,
+        replicas: &Replicas,
+    ) -> Tensor {
         self.call("replica_transpose", |ty| {
             let (split, concat) = (ty.shape.axis(split)?, ty.shape.axis(concat)?);
             let count = replicas.group_size()?;

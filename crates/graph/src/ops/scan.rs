@@ -6,10 +6,10 @@ use helio::builder::WindowSpec;
 use helio::ir::BinaryOp;
 use helio::ir::ops::PadDim;
 
-use crate::Tensor;
 use crate::graph::TensorType;
 use crate::ops::binary::{ensure_real, ensure_type, is_narrow};
 use crate::ops::reduce::Start;
+use crate::{Axis, Tensor};
 
 /// Which elements a cumulative fold is of, unless those up to each, and itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -27,7 +27,7 @@ macro_rules! scans {
             ///
             /// Errors: `shape.C1`, `elementwise.C1`.
             #[track_caller]
-            pub fn $name(&self, axis: isize) -> Tensor {
+            pub fn $name(&self, axis: impl Into<Axis>) -> Tensor {
                 self.call(stringify!($name), |_| Ok(self.$with(axis, Scan::default())))
             }
 
@@ -44,7 +44,7 @@ macro_rules! scans {
             /// # Ok::<(), Error>(())
             /// ```
             #[track_caller]
-            pub fn $with(&self, axis: isize, scan: Scan) -> Tensor {
+            pub fn $with(&self, axis: impl Into<Axis>, scan: Scan) -> Tensor {
                 self.call(stringify!($name), |ty| {
                     let order = matches!(BinaryOp::$op, BinaryOp::Maximum | BinaryOp::Minimum);
                     match order {
@@ -54,7 +54,7 @@ macro_rules! scans {
                             ensure_type(ty.dtype, accepted, "numbers")?;
                         }
                     }
-                    self.scan(ty, axis, BinaryOp::$op, Start::$start, scan)
+                    self.scan(ty, ty.shape.axis(axis)?, BinaryOp::$op, Start::$start, scan)
                 })
             }
         )*}
@@ -111,12 +111,11 @@ impl Tensor {
     fn scan(
         &self,
         ty: &TensorType,
-        axis: isize,
+        axis: usize,
         op: BinaryOp,
         start: Start,
         scan: Scan,
     ) -> Result<Tensor> {
-        let axis = ty.shape.axis(axis)?;
         let dtype = ty.dtype;
         let wide = if is_narrow(dtype) { ElementType::F32 } else { dtype };
         let shape = ty.shape.clone();

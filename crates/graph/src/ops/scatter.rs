@@ -9,7 +9,7 @@ use crate::graph::TensorType;
 use crate::lower::Emit;
 use crate::ops::binary::{ensure_real, ensure_type, is_narrow};
 use crate::ops::indexing::{from_start, taken};
-use crate::{Operand, Tensor};
+use crate::{Axis, Operand, Tensor};
 
 macro_rules! scatters {
     ($($(#[doc = $doc:literal])+ $name:ident: $how:expr;)*) => {
@@ -25,7 +25,7 @@ macro_rules! scatters {
                 &self,
                 indices: impl Operand,
                 updates: impl Operand,
-                axis: isize,
+                axis: impl Into<Axis>,
             ) -> Tensor {
                 self.call(stringify!($name), |_| {
                     self.scatter(indices, updates, axis, $how)
@@ -97,7 +97,7 @@ impl Tensor {
         &self,
         indices: impl Operand,
         updates: impl Operand,
-        axis: isize,
+        axis: impl Into<Axis>,
         how: Option<BinaryOp>,
     ) -> Result<Tensor> {
         let indices = self.indices(indices)?;

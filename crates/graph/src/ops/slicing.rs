@@ -5,7 +5,7 @@ use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToIncl
 use helio::{Error, Result};
 
 use crate::graph::TensorType;
-use crate::{Dim, Shape, Tensor};
+use crate::{Axis, Dim, Shape, Tensor};
 
 /// A part of an axis: a range, such as `1..3`, `..-1` or `..`, or a pair of bounds, such as `(1, -1)`,
 /// with [`step`] of every n-th element, or backwards; or an index, whose axis is dropped.
@@ -232,7 +232,7 @@ impl Tensor {
     /// # Ok::<(), helio_graph::Error>(())
     /// ```
     #[track_caller]
-    pub fn slice(&self, axis: isize, part: impl Into<Slice>) -> Tensor {
+    pub fn slice(&self, axis: impl Into<Axis>, part: impl Into<Slice>) -> Tensor {
         self.call("slice", |ty| {
             let mut parts = vec![Slice::ALL; ty.shape.rank()];
             parts[ty.shape.axis(axis)?] = part.into();
@@ -317,9 +317,10 @@ impl Tensor {
     /// # Ok::<(), helio_graph::Error>(())
     /// ```
     #[track_caller]
-    pub fn split<const N: usize>(&self, axis: isize) -> [Tensor; N] {
+    pub fn split<const N: usize>(&self, axis: impl Into<Axis>) -> [Tensor; N] {
         self.call_many("split", |ty| {
-            let dim = &ty.shape[ty.shape.axis(axis)?];
+            let axis = ty.shape.axis(axis)?;
+            let dim = &ty.shape[axis];
             let parts = i64::try_from(N).unwrap_or(i64::MAX);
             let size = dim / parts;
             size.ensure_valid()?;
@@ -358,10 +359,11 @@ impl Tensor {
     pub fn split_sizes<const N: usize>(
         &self,
         sizes: [impl Into<Dim>; N],
-        axis: isize,
+        axis: impl Into<Axis>,
     ) -> [Tensor; N] {
         self.call_many("split_sizes", |ty| {
-            let dim = &ty.shape[ty.shape.axis(axis)?];
+            let axis = ty.shape.axis(axis)?;
+            let dim = &ty.shape[axis];
             let sizes = sizes.map(Into::into);
             sizes.iter().try_for_each(Dim::ensure_valid)?;
             let sum = sizes.iter().fold(Dim::from(0), |sum, size| sum + size);
@@ -387,10 +389,11 @@ impl Tensor {
     /// ```
     #[doc(alias = "chunk")]
     #[track_caller]
-    pub fn array_split(&self, parts: usize, axis: isize) -> Vec<Tensor> {
+    pub fn array_split(&self, parts: usize, axis: impl Into<Axis>) -> Vec<Tensor> {
         let made = self.graph().perform("array_split", || {
             let ty = self.usable()?;
-            let dim = &ty.shape[ty.shape.axis(axis)?];
+            let axis = ty.shape.axis(axis)?;
+            let dim = &ty.shape[axis];
             if !(1..=1 << 16).contains(&parts) {
                 let detail = format!("{parts} pieces; there can be 1 to 65536");
                 return Err(Error::rule("split.C1", detail));
@@ -402,8 +405,7 @@ impl Tensor {
         made.unwrap_or_else(|| vec![Tensor::void(self.graph())])
     }
 
-    fn pieces(&self, ty: &TensorType, axis: isize, sizes: &[Dim]) -> Result<Vec<Tensor>> {
-        let axis = ty.shape.axis(axis)?;
+    fn pieces(&self, ty: &TensorType, axis: usize, sizes: &[Dim]) -> Result<Vec<Tensor>> {
         let mut start = Dim::from(0);
         let piece = |size: &Dim| {
             let stop = &start + size;
