@@ -295,6 +295,8 @@ fn metadata(node: &Node) -> Metadata {
         Location::Rust { file, line, .. } => (Some(file.to_owned()), Some(i64::from(line))),
         Location::Text { .. } => (None, None),
     };
-    let name = (!node.name.is_empty()).then(|| node.name.to_owned());
+    // A parameter has the name of its input already.
+    let is_named = !node.name.is_empty() && !matches!(node.kind, Kind::Input(_));
+    let name = is_named.then(|| node.name.to_owned());
     Metadata { op_name: name, source_file: file, source_line: line, ..Metadata::default() }
 }
