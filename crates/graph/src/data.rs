@@ -28,7 +28,7 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// Reads a file. Errors: `InvalidArgument` if it cannot be read or is damaged, or an array's
+    /// Reads a file; [`Weights`] has an example. Errors: `InvalidArgument` if it cannot be read or is damaged, or an array's
     /// type is not one of helio's; `ResourceExhausted`.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
@@ -48,7 +48,7 @@ impl Weights {
         Ok(Weights { arrays })
     }
 
-    /// Writes a file; the path's extension says of which kind. Errors: `InvalidArgument` if it cannot
+    /// Writes a file; the path's extension says of which kind. [`Weights`] has an example. Errors: `InvalidArgument` if it cannot
     /// be written, or cannot hold an array's type; an `.npy` holds one array.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let arrays = self.arrays.iter();
@@ -57,11 +57,27 @@ impl Weights {
     }
 
     /// Puts in an array under a name; gives what was there before.
+    ///
+    /// ```
+    /// use helio_graph::prelude::*;
+    /// let mut weights = Weights::default();
+    /// assert_eq!(weights.insert("b", [1f32]), None);
+    /// assert_eq!(weights.insert("b", [2f32]), Some([1f32].into()));
+    /// ```
     pub fn insert(&mut self, name: impl Into<String>, array: impl Into<Array>) -> Option<Array> {
         self.arrays.insert(name.into(), array.into())
     }
 
     /// The array of this name. Errors: `InvalidArgument`, with the names that there are.
+    ///
+    /// ```
+    /// use helio_graph::prelude::*;
+    /// let weights = Weights::from_iter([("w", [1f32]), ("b", [2f32])]);
+    /// assert_eq!(weights.get("w")?, [1f32].into());
+    /// let error = weights.get("v").expect_err("no such name");
+    /// assert!(error.detail().ends_with("there are \"b\", \"w\""), "{error}");
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn get(&self, name: &str) -> Result<Array> {
         self.arrays.get(name).cloned().ok_or_else(|| {
             const SHOWN: usize = 20;
@@ -75,11 +91,23 @@ impl Weights {
     }
 
     /// The arrays and their names, in the order of the names.
+    ///
+    /// ```
+    /// use helio_graph::prelude::*;
+    /// let weights = Weights::from_iter([("w", [1f32, 2.0]), ("b", [3.0, 4.0])]);
+    /// let shapes: Vec<_> = weights.iter().map(|(name, array)| (name, array.dims())).collect();
+    /// assert_eq!(shapes, [("b", &[2][..]), ("w", &[2])]);
+    /// ```
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Array)> {
         self.arrays.iter().map(|(name, array)| (name.as_str(), array))
     }
 
     /// The names, in alphabetical order.
+    ///
+    /// ```
+    /// use helio_graph::prelude::*;
+    /// assert!(Weights::from_iter([("w", [1f32]), ("b", [2f32])]).names().eq(["b", "w"]));
+    /// ```
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.arrays.keys().map(String::as_str)
     }

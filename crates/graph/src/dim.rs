@@ -53,6 +53,12 @@ enum Repr {
 
 impl Dim {
     /// The size, if it is known when the graph is made.
+    ///
+    /// ```
+    /// use helio_graph::Dim;
+    /// assert_eq!((Dim::from(3) * 2).size(), Some(6));
+    /// assert_eq!((Dim::from("n") * 2).size(), None);
+    /// ```
     pub fn size(&self) -> Option<usize> {
         match self.0 {
             Repr::Size(size) => usize::try_from(size).ok(),
@@ -61,6 +67,12 @@ impl Dim {
     }
 
     /// The name, if it is nothing else.
+    ///
+    /// ```
+    /// use helio_graph::Dim;
+    /// assert_eq!((Dim::from("n") + 1 - 1).name(), Some("n"));
+    /// assert_eq!((Dim::from("n") * 2).name(), None);
+    /// ```
     pub fn name(&self) -> Option<&str> {
         match &self.0 {
             Repr::Expression(polynomial) => polynomial.as_symbol().map(|name| &**name),

@@ -172,6 +172,13 @@ impl Source {
 
 impl Graph {
     /// A graph without operations.
+    ///
+    /// ```
+    /// use helio_graph::prelude::*;
+    /// let g = Graph::new("empty");
+    /// assert!(g.compile([] as [Tensor; 0])?.run(&[])?.is_empty());
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn new(name: &str) -> Self {
         let state = State {
             name: name.to_owned(),
@@ -193,6 +200,15 @@ impl Graph {
     /// Dimensions that are names or expressions get their sizes when the program is called: the
     /// same name must stand for the same size everywhere. Errors: `graph.C1` if there is an input of
     /// this name, `graph.C2` inside of a loop or branch, `dim.C1`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let (x, y) = (g.input("x", F32, ("n", 2)), g.input("y", F32, "n"));
+    /// let scaled = g.compile(x * y.expand_dims(1))?;
+    /// assert_eq!(scaled.to_string(), "example(x: f32[n, 2], y: f32[n]) -> (f32[n, 2])");
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn input(&self, name: &str, dtype: ElementType, shape: impl Into<Shape>) -> Tensor {
         self.call("input", || {
@@ -218,6 +234,13 @@ impl Graph {
     }
 
     /// A tensor that is part of the program, such as a network's weights.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// assert_eq!(g.constant([[1, 2], [3, 4]]).eval()?, [[1, 2], [3, 4]].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn constant(&self, array: impl Into<Array>) -> Tensor {
         self.call("constant", || {
@@ -228,6 +251,15 @@ impl Graph {
     }
 
     /// The value of a dimension, a scalar of type `s64`. Errors: `dim.C1`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.input("x", F32, "n");
+    /// let twice = g.compile(g.dim(2 * x.dim(0)?))?;
+    /// assert_eq!(twice.run(&[Array::from([0f32; 3])])?, [6i64.into()]);
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn dim(&self, dim: impl Into<Dim>) -> Tensor {
         self.call("dim", || {
@@ -291,12 +323,31 @@ impl Graph {
     ///
     /// Errors: the first error of any call; `graph.C3` if nothing says what a name stands for;
     /// `ResourceExhausted`.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.input("x", S32, 2);
+    /// let both = g.compile((&x + 1, x.sum(0)))?;
+    /// assert_eq!(both.run(&[Array::from([1, 2])])?, [[2, 3].into(), 3.into()]);
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn compile(&self, outputs: impl Tensors) -> Result<Program> {
         self.compile_with(outputs, &ProgramOptions::default())
     }
 
     /// The same with options. Errors: as for [`Graph::compile`].
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let client = Client::new(&helio_graph::ClientOptions::default().with_threads(1));
+    /// let x = g.input("x", S32, 2);
+    /// let program = g.compile_with(x + 1, &ProgramOptions::default().with_client(client))?;
+    /// assert_eq!(program.run(&[Array::from([1, 2])])?, [[2, 3].into()]);
+    /// # Ok::<(), Error>(())
+    /// ```
     #[track_caller]
     pub fn compile_with(&self, outputs: impl Tensors, options: &ProgramOptions) -> Result<Program> {
         let outputs = outputs.tensors();
@@ -332,6 +383,14 @@ impl Graph {
     }
 
     /// The first error so far.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.zeros(F32, 2) + g.zeros(F32, 3);
+    /// let error = g.error().expect("shapes that do not broadcast");
+    /// assert_eq!((error.rule_id(), x.eval()), (Some("broadcast.C1"), Err(error)));
+    /// ```
     pub fn error(&self) -> Option<Error> {
         self.state.borrow().error.clone()
     }

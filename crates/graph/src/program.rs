@@ -61,7 +61,14 @@ impl ProgramOptions {
         self
     }
 
-    /// For a program that so many replicas run, each on a device of a new client. Errors: 0 or too many.
+    /// For a program that `count` replicas run, each on a device of a new client. Errors: 0 or too many.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// assert_eq!(ProgramOptions::replicas(4)?.client.devices().len(), 4);
+    /// assert!(ProgramOptions::replicas(0).is_err());
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn replicas(count: usize) -> Result<Self> {
         DeviceAssignment::iota(count, 1).map(Self::assigned)
     }
@@ -112,6 +119,15 @@ impl Program {
     ///
     /// Errors: `call.C1` to `call.C3` if the arguments do not fit the inputs or each other, and
     /// those of compiling and running.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let (x, y) = (g.input("x", F32, "n"), g.input("y", F32, ()));
+    /// let axpy = g.compile(x * y)?;
+    /// assert_eq!(axpy.run(&[Array::from([1f32, 2.0]), 10f32.into()])?, [[10f32, 20.0].into()]);
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn run(&self, arguments: impl Arguments) -> Result<Vec<Array>> {
         self.run_with(arguments, &RunOptions::default())
     }
@@ -159,6 +175,16 @@ impl Program {
     }
 
     /// The same with options. Errors: as for [`Program::run`].
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.input("x", F32, "n");
+    /// let double = g.compile(2 * x)?;
+    /// let options = RunOptions::default().with_threads(1);
+    /// assert_eq!(double.run_with(&[Array::from([1f32])], &options)?, [[2f32].into()]);
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn run_with(&self, arguments: impl Arguments, options: &RunOptions) -> Result<Vec<Array>> {
         let arguments = arguments.into_arrays();
         let shapes: Vec<&ArrayShape> = arguments.iter().map(Array::shape).collect();
@@ -173,6 +199,16 @@ impl Program {
     ///
     /// Errors: as for [`Program::run`]; `InvalidArgument` for another number of lists than replicas;
     /// what ends a wait for others (see [`Executable::run_all`]).
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.input("x", F32, ());
+    /// let total = g.compile_with(x.replica_sum(&Replicas::all(2)), &ProgramOptions::replicas(2)?)?;
+    /// let results = total.run_all(&[vec![Array::from(1f32)], vec![2f32.into()]], &Default::default())?;
+    /// assert_eq!(results, [[Array::from(3f32)], [3f32.into()]]);
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn run_all(
         &self,
         arguments: &[Vec<impl Borrow<Array>>],
@@ -191,6 +227,18 @@ impl Program {
 
     /// Calls the program on buffers of its client's devices; nothing is copied. Errors: as for
     /// [`Program::run`]; see [`Executable::execute`] for those of asynchronous calls.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let x = g.input("x", F32, "n");
+    /// let double = g.compile(2 * x)?;
+    /// let options = ExecuteOptions::default().with_asynchronous(true);
+    /// let once = double.execute(&[&double.client().buffer(&[1f32, 2.0].into())?], &options)?;
+    /// let twice = double.execute(&[&once[0]], &options)?; // does not wait
+    /// assert_eq!(twice[0].to_array()?, [4f32, 8.0].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn execute(&self, arguments: &[&Buffer], options: &ExecuteOptions) -> Result<Vec<Buffer>> {
         let shapes: Vec<&ArrayShape> = arguments.iter().map(|buffer| buffer.shape()).collect();
         self.specialize(&shapes)?.execute(arguments, options)
@@ -198,17 +246,44 @@ impl Program {
 
     /// The program for arguments of these shapes, compiled if it is not yet. Errors: as for
     /// [`Program::run`].
+    ///
+    /// ```
+    /// # use helio_graph::{ArrayShape, prelude::*};
+    /// # let g = Graph::new("example");
+    /// let x = g.input("x", F32, "n");
+    /// let double = g.compile(2 * x)?;
+    /// let of_three = double.specialize(&[&ArrayShape::new(F32, [3])?])?;
+    /// assert_eq!(of_three.to_string(), "example(x: f32[3]) -> f32[3]");
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn specialize(&self, arguments: &[&ArrayShape]) -> Result<Executable> {
         self.executable(self.sizes(arguments)?)
     }
 
     /// The program for arguments of these shapes in HLO, before any optimisation. Errors: as for
     /// [`Program::run`].
+    ///
+    /// ```
+    /// # use helio_graph::{ArrayShape, prelude::*};
+    /// # let g = Graph::new("example");
+    /// let x = g.input("x", F32, "n");
+    /// let text = helio::print(&g.compile(x.exp())?.hlo(&[&ArrayShape::new(F32, [3])?])?);
+    /// assert!(text.contains("f32[3] exponential(x"), "{text}");
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn hlo(&self, arguments: &[&ArrayShape]) -> Result<Module> {
         lower(&self.shared.source, &self.sizes(arguments)?)
     }
 
     /// The client whose memory, threads and devices it uses.
+    ///
+    /// ```
+    /// # use helio_graph::prelude::*;
+    /// # let g = Graph::new("example");
+    /// let program = g.compile(g.zeros(F32, 2))?;
+    /// assert_eq!(program.client().buffer(&[1, 2].into())?.to_array()?, [1, 2].into());
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn client(&self) -> &Client {
         &self.shared.options.client
     }
