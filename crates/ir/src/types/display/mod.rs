@@ -28,6 +28,8 @@ pub struct ArrayDisplay<'a> {
     precision: usize,
     threshold: usize,
     edge: usize,
+    /// Leading axes show their first index only, as many of them as it takes for this many elements.
+    most: usize,
 }
 
 /// Characters in a line of elements.
@@ -36,7 +38,7 @@ const LINE_WIDTH: usize = 75;
 impl Array {
     /// The array as text, with a choice of how much is shown.
     pub fn display(&self) -> ArrayDisplay<'_> {
-        ArrayDisplay { array: self, precision: 8, threshold: 1000, edge: 3 }
+        ArrayDisplay { array: self, precision: 8, threshold: 1000, edge: 3, most: usize::MAX }
     }
 }
 
@@ -81,7 +83,8 @@ impl fmt::Display for Array {
 impl fmt::Debug for Array {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 20;
-        let elements = self.display().with_threshold(SHOWN).with_edge(2).to_string();
+        let display = self.display().with_threshold(SHOWN).with_edge(2);
+        let elements = ArrayDisplay { most: SHOWN, ..display }.to_string();
         let elements: Vec<&str> = elements.split_whitespace().collect();
         let shape = self.shape().clone().without_layout();
         write!(f, "Array({shape} {})", elements.join(" ").replace("[ ", "[").replace(" ]", "]"))
@@ -99,7 +102,9 @@ impl fmt::Display for ArrayDisplay<'_> {
             return f.write_str("[]");
         }
         let edge = (count > self.threshold).then_some(self.edge);
-        let shown = Shown { array: self.array, edge, strides: strides(self.array.dims()) };
+        let strides = strides(self.array.dims());
+        let mut shown = Shown { array: self.array, edge, first_only: 0, strides };
+        shown.first_only = shown.axes_beyond(self.most);
         let style = Style::of(&shown, self.precision);
         let mut text = String::new();
         shown.write(&style, Place { axis: 0, at: 0 }, LINE_WIDTH, &mut text);
@@ -130,6 +135,8 @@ struct Shown<'a> {
     array: &'a Array,
     /// How many elements at each end of an axis; `None` for all.
     edge: Option<usize>,
+    /// As many leading axes show their first index only.
+    first_only: usize,
     strides: Vec<usize>,
 }
 
@@ -146,10 +153,24 @@ impl Shown<'_> {
     /// The indices along an axis; `None` stands for those left out.
     fn indices(&self, axis: usize) -> impl Iterator<Item = Option<usize>> {
         let size = self.array.sizes()[axis];
-        let edge = self.edge.filter(|&edge| edge < size.div_ceil(2));
-        let head = 0..edge.unwrap_or(size);
-        let tail = size - edge.unwrap_or(0)..size;
-        head.map(Some).chain(edge.map(|_| None)).chain(tail.map(Some))
+        let (head, tail) = match self.edge.filter(|&edge| edge < size.div_ceil(2)) {
+            _ if axis < self.first_only => (1, 0),
+            Some(edge) => (edge, edge),
+            None => (size, 0),
+        };
+        let left_out = (head + tail < size).then_some(None);
+        (0..head).map(Some).chain(left_out).chain((size - tail..size).map(Some))
+    }
+
+    /// How many leading axes there are beside those that show at most this many elements.
+    fn axes_beyond(&self, most: usize) -> usize {
+        let mut count = 1usize;
+        let shown = |axis: &usize| {
+            count = count.saturating_mul(self.indices(*axis).flatten().count());
+            count <= most
+        };
+        let rank = self.array.sizes().len();
+        rank - (0..rank).rev().take_while(shown).count()
     }
 
     /// All elements that are shown.

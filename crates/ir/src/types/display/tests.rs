@@ -164,6 +164,19 @@ fn debug_is_one_line() {
     assert_eq!(format!("{array:?}"), "Array(f32[2,2] [[1. 2.] [3. 4.5]])");
     assert!(format!("{:?}", iota(&[64, 64])).len() < 200);
     assert_eq!(format!("{:?}", Array::from(1i8)), "Array(s8[] 1)");
+    let short = format!("{:?}", iota(&[2; 12]));
+    assert!(
+        short.ends_with(
+            "[[[[[[[[[[[[0 1] [2 3]] [[4 5] [6 7]]] [[[8 9] [10 11]] [[12 13] [14 15]]]] ...] \
+                             ...] ...] ...] ...] ...] ...] ...])"
+        ),
+        "{short}"
+    );
+    let cubes = "Array(s32[3,3,3] [[[0 1 2] [3 4 5] [6 7 8]] ...])";
+    assert_eq!(format!("{:?}", iota(&[3, 3, 3])), cubes);
+    let planes = "Array(s32[9,9,9] [[[0 1 ... 7 8] [9 10 ... 16 17] ... [63 64 ... 70 71] \
+                  [72 73 ... 79 80]] ...])";
+    assert_eq!(format!("{:?}", iota(&[9, 9, 9])), planes);
 }
 
 #[test]
