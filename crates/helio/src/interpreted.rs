@@ -60,6 +60,8 @@ pub enum Reason {
     Rng,
     /// No kernel and no recipe covers the operation with these element types and attributes.
     NoKernel,
+    /// helio was built without its kernels: without the feature `fft`.
+    NotBuilt,
     /// The fused computation cannot be lowered to kernels.
     NotLowered,
     /// Optimisation level 0 makes no kernels of single instructions.
@@ -86,6 +88,7 @@ impl Reason {
         Reason::Replicas,
         Reason::Rng,
         Reason::NoKernel,
+        Reason::NotBuilt,
         Reason::NotLowered,
         Reason::LevelZero,
         Reason::NoMachineCode,
@@ -105,6 +108,7 @@ impl Reason {
             Reason::Replicas => "replicas",
             Reason::Rng => "rng",
             Reason::NoKernel => "no-kernel",
+            Reason::NotBuilt => "not-built",
             Reason::NotLowered => "not-lowered",
             Reason::LevelZero => "level-zero",
             Reason::NoMachineCode => "no-machine-code",
@@ -142,6 +146,7 @@ impl Reason {
                 Op::Fusion(_) => Reason::NotLowered,
                 // These have steps of their own, or are gone, where there is room.
                 Op::Call(_) | Op::While(_) | Op::Conditional(_) => Reason::Growth,
+                Op::Fft(_) if !cfg!(feature = "fft") => Reason::NotBuilt,
                 _ if level_zero => Reason::LevelZero,
                 _ => Reason::NoKernel,
             },
@@ -161,6 +166,7 @@ impl fmt::Display for Reason {
             Reason::Replicas => "it is about other replicas",
             Reason::Rng => "it draws from the run's stream of random numbers",
             Reason::NoKernel => "no kernel covers these element types and attributes",
+            Reason::NotBuilt => "helio was built without its kernels",
             Reason::NotLowered => "the fused computation cannot be lowered to kernels",
             Reason::LevelZero => "level 0 makes no kernels of single instructions",
             Reason::NoMachineCode => "the back end has no code for its kernel",

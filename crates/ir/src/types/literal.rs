@@ -531,5 +531,9 @@ impl From<Array> for Literal {
 }
 
 mod convert;
+#[cfg(feature = "ndarray")]
+mod nd;
+#[cfg(feature = "serde")]
+mod serial;
 #[cfg(test)]
 mod tests;

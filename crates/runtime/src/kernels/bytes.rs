@@ -1,6 +1,7 @@
 //! Bytes taken for elements of a type and back, and working memory of kernels handed out in typed
 //! pieces.
 
+#[cfg(feature = "fft")]
 use helio_fft::num_complex::Complex;
 
 use crate::Threads;
@@ -19,6 +20,7 @@ macro_rules! plain {
     )* };
 }
 
+#[cfg(feature = "fft")]
 plain!(Complex<f32>, Complex<f64>);
 plain!(
     u8, u16, u32, u64, u128, i8, i16, i32, i64, f32, f64, [u32; 2], [f32; 2], [f64; 2], [u64; 2]

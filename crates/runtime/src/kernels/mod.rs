@@ -12,6 +12,7 @@
 pub mod bytes;
 pub mod copy;
 mod disjoint;
+#[cfg(feature = "fft")]
 pub mod fft;
 mod fold_code;
 pub mod gemm;

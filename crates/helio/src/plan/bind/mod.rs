@@ -9,6 +9,7 @@ mod movement;
 mod order;
 mod product;
 mod random;
+#[cfg(feature = "fft")]
 mod transform;
 mod window;
 
@@ -223,6 +224,7 @@ fn bind(site: &InstrShapes<'_>, code: &mut Codes<'_>) -> Option<Bound> {
         Op::RngBitGenerator(op) => random::rng_bit_generator(site, op),
         Op::Cholesky(op) => linalg::cholesky(site, op),
         Op::TriangularSolve(op) => linalg::triangular_solve(site, op),
+        #[cfg(feature = "fft")]
         Op::Fft(op) => transform::fft(site, op),
         Op::Dot(op) => product::dot(site, op),
         Op::ReduceWindow(op) => window::reduce_window(site, op, code),

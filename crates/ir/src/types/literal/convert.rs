@@ -83,7 +83,7 @@ impl Array {
         }
     }
 
-    fn not_of<T: Native>(&self) -> Error {
+    pub(super) fn not_of<T: Native>(&self) -> Error {
         let (shape, asked) = (self.shape.clone().without_layout(), T::TYPE);
         Error::invalid(format!("elements of {shape} are asked for as {asked}"))
     }
