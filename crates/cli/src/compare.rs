@@ -44,8 +44,8 @@ pub(crate) struct Comparison {
 /// dimension nothing is compared).
 pub(crate) fn compare(found: &Array, expected: &Array, tolerance: Tolerance) -> Comparison {
     let mut result = Comparison { elements: 0, differing: 0, first: None, max_distance: 0.0 };
-    let strides = helio::ir::types::strides(found.dims());
-    let mut points = helio::ir::types::IndexIter::new(found.sizes());
+    let strides = helio::unstable::ir::types::strides(found.dims());
+    let mut points = helio::unstable::ir::types::IndexIter::new(found.sizes());
     while let Some(point) = points.next_point() {
         let at = point.iter().zip(&strides).map(|(&i, &stride)| i * stride).sum();
         let (x, y) = (found.number(at), expected.number(at));

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use helio::CompileOptions;
-use helio::codegen::tile::Portable;
 use helio::passes::watch::Watch;
 use helio::passes::{OptLevel, PARTS, PIPELINE, Pass, PassCx, find_pass, run_passes};
+use helio::unstable::codegen::tile::Portable;
 use serde_json::json;
 
 use crate::engine::Bounds;

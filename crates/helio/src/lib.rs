@@ -37,6 +37,7 @@ mod event;
 mod execute;
 mod host;
 mod interpreted;
+pub mod ir;
 mod launch;
 mod linalg;
 mod meetings;
@@ -59,9 +60,7 @@ pub use custom_call::CustomCallRegistry;
 pub use device::{Device, MemoryKind};
 pub use event::{Completer, Event};
 pub use execute::{ExecuteOptions, Keep};
-pub use helio_codegen as codegen;
 pub use helio_eval::Limits;
-pub use helio_ir as ir;
 pub use helio_ir::builder::{self, Padding, XlaBuilder, XlaComputation, XlaOp};
 pub use helio_ir::text::print;
 
@@ -94,6 +93,14 @@ pub mod passes {
         OptLevel, PARTS, PIPELINE, Pass, PassCx, PassObserver, find_pass, optimize, run_passes,
         watch,
     };
+}
+
+/// Whole crates that helio is made of, for its tools and for back ends of one's own. Any version may
+/// change what is in them.
+#[doc(hidden)]
+pub mod unstable {
+    pub use helio_codegen as codegen;
+    pub use helio_ir as ir;
 }
 
 /// StableHLO programs that check themselves, and what runs them.
@@ -424,3 +431,8 @@ impl RunOptions {
         context
     }
 }
+
+/// The code in the page about devices.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/devices.md")]
+struct Devices;

@@ -61,10 +61,10 @@ impl Cost {
             Op::Parameter(_) | Op::Constant(_) | Op::Tuple(_) | Op::GetTupleElement(_) => {
                 return Cost::default();
             }
-            Op::Unary(op) if op.cost() == helio::ir::ops::Cost::Transcendental => {
+            Op::Unary(op) if op.cost() == helio::unstable::ir::ops::Cost::Transcendental => {
                 cost.transcendentals = count;
             }
-            Op::Binary(op) if op.cost() == helio::ir::ops::Cost::Transcendental => {
+            Op::Binary(op) if op.cost() == helio::unstable::ir::ops::Cost::Transcendental => {
                 cost.transcendentals = count;
             }
             Op::Unary(_)

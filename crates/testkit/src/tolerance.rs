@@ -47,10 +47,10 @@ impl Tolerance {
             ));
         }
         let place = |array: &Array, point: &[usize]| -> usize {
-            let strides = helio::ir::types::strides(array.dims());
+            let strides = helio::unstable::ir::types::strides(array.dims());
             point.iter().zip(strides).map(|(&i, stride)| i * stride).sum()
         };
-        let mut points = helio::ir::types::IndexIter::new(found.sizes());
+        let mut points = helio::unstable::ir::types::IndexIter::new(found.sizes());
         while let Some(point) = points.next_point() {
             let (i, j) = (place(found, point), place(expected, point));
             let (x, y) = (found.number(i), expected.number(j));

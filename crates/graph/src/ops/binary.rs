@@ -3,7 +3,8 @@
 
 use helio::builder::XlaOp;
 use helio::ir::BinaryOp;
-use helio::ir::ops::{Accepts, Direction, Order};
+use helio::ir::ops::{Direction, Order};
+use helio::unstable::ir::ops::Accepts;
 use helio::{ElementType, Error, Result};
 
 use crate::graph::TensorType;

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use helio::ir::Op;
-use helio::ir::ops::OpInfo;
+use helio::unstable::ir::ops::OpInfo;
 use oorandom::Rand32;
 
 static OPERATIONS: LazyLock<Vec<OpInfo>> = LazyLock::new(Op::table);

@@ -5,11 +5,11 @@
 //! come, which shows what the narrow ones lose, and some with made-up errors of a few units in the
 //! last place, different for each element, wherever engines may round differently.
 
-use helio::ir::types::{C128, IndexIter, strides};
 use helio::ir::{
     ArrayShape, BinaryOp, Computation, Instr, InstrId, Module, Native, Number, Op, UnaryOp,
     Verified, dispatch_type,
 };
+use helio::unstable::ir::types::{C128, IndexIter, strides};
 use helio::{Array, ElementType, Literal, Shape};
 use oorandom::Rand32;
 

@@ -1,0 +1,69 @@
+//! Programs as data: modules, computations and instructions, operations with their attributes, types and
+//! values, HLO text.
+//!
+//! ```
+//! use helio::ir::{Op, text};
+//! let module = helio::parse("ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] negate(x) }")?;
+//! let entry = module.entry();
+//! let root = entry.instr(entry.root());
+//! assert!(matches!(root.op, Op::Unary(helio::ir::UnaryOp::Negate)));
+//! assert_eq!(root.shape, text::parse_shape("f32[2]")?);
+//! # Ok::<(), helio::Errors>(())
+//! ```
+
+#[doc(inline)]
+pub use helio_ir::{
+    AliasKind, Array, ArrayData, ArrayShape, Attribute, BackendConfig, BinaryOp, Code, CompId,
+    Computation, ConfigValue, Dictionary, DimKind, ElementType, Error, Errors, Extra,
+    InputOutputAlias, Instr, InstrAt, InstrId, Layout, Literal, Location, Metadata, Module,
+    ModuleConfig, Native, Number, Op, ProgramShape, Result, Shape, Sharding, UnaryOp, Verified,
+    verify,
+};
+#[doc(inline)]
+pub use helio_ir::{dispatch, dispatch_type};
+
+/// What participants of a run would wait for in vain.
+pub mod communication {
+    #[doc(inline)]
+    pub use helio_ir::communication::warnings;
+}
+
+/// The attributes of operations: a struct for each of [`Op`]'s variants, and what these are made of.
+pub mod ops {
+    #[doc(inline)]
+    pub use helio_ir::ops::{
+        AddDependency, AfterAll, AllGather, AllGatherDone, AllGatherStart, AllReduce,
+        AllReduceDone, AllReduceStart, AllToAll, ApiVersion, AsyncDone, AsyncStart, AsyncUpdate,
+        BatchNormGrad, BatchNormInference, BatchNormTraining, BinaryOp, Bitcast, BitcastConvert,
+        Broadcast, Call, Cholesky, Clamp, CollectiveAttrs, CollectiveBroadcast, CollectivePermute,
+        CollectivePermuteDone, CollectivePermuteStart, Compare, Concatenate, Conditional, Constant,
+        ConvDims, Convert, Convolution, Copy, CopyDone, CopyStart, CustomCall, Direction,
+        Distribution, Domain, Dot, DotDims, DynamicReshape, DynamicSlice, DynamicUpdateSlice, Fft,
+        FftKind, Fusion, Gather, GatherDims, GetDimensionSize, GetTupleElement, GroupMode, Infeed,
+        Iota, Map, OptimizationBarrier, Order, Outfeed, OutputOperandAlias, Pad, PadDim, Parameter,
+        PartitionId, Precision, RaggedAllToAll, RaggedDot, RaggedMode, Recv, RecvDone, Reduce,
+        ReducePrecision, ReduceScatter, ReduceWindow, ReplicaGroups, ReplicaId, Reshape, Reverse,
+        Rng, RngAlgorithm, RngBitGenerator, RngGetAndUpdateState, Scatter, ScatterDims, Select,
+        SelectAndScatter, Send, SendDone, SetDimensionSize, Slice, Sort, StochasticConvert, TopK,
+        Transpose, TransposeA, TriangularSolve, Tuple, UnaryOp, While, Window, WindowDim,
+    };
+}
+
+/// HLO text, in and out.
+pub mod text {
+    #[doc(inline)]
+    pub use helio_ir::text::{
+        PrintOptions, parse, parse_and_verify, parse_literal, parse_shape, print, print_literal,
+        print_with,
+    };
+}
+
+/// Element types and the Rust types that hold their elements, shapes, arrays.
+pub mod types {
+    #[doc(inline)]
+    pub use helio_ir::types::{
+        Array, ArrayData, ArrayDisplay, ArrayShape, BF16, C64, C128, DimKind, ElementType,
+        F4E2M1FN, F8E3M4, F8E4M3, F8E4M3B11FNUZ, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ,
+        F8E8M0FNU, F16, I2, I4, Layout, Literal, MAX_RANK, Native, Number, Plain, Shape, U2, U4,
+    };
+}
