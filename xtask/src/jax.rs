@@ -70,11 +70,11 @@ fn command(command: &mut Command) -> Result<(), String> {
 }
 
 /// pytest in the virtual environment, on helio. A test that ends the process is a failure like others,
-/// since another process runs the tests.
+/// since another process runs the tests. JAX is the one installed, whatever is in the current folder.
 fn pytest(python: &Path) -> Command {
     let mut pytest = Command::new(python);
     pytest
-        .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "1"])
+        .args(["-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "1"])
         .arg(format!("--timeout={TEST_SECONDS}"))
         .env("JAX_PLATFORMS", "helio,cpu");
     pytest
