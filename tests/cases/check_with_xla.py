@@ -42,7 +42,7 @@ lapack.prepare_lapack_call("potrf_ffi", np.float32)  # Finds LAPACK, for all cus
 # Directives whose value may go on over several lines, and those whose value is the rest of the line.
 BRACKETED = ("input", "expect", "infeed", "outfeed")
 PLAIN = ("source", "tolerance", "error", "round-trip", "replicas", "no-run", "warning", "interpreted", "XLA:CPU differs",
-         "XLA:CPU crashes", "XLA rejects")
+         "XLA:CPU crashes", "XLA rejects", "subnormals")
 DIRECTIVE = re.compile(r"^//\s*(" + "|".join(map(re.escape, BRACKETED + PLAIN)) + r")(?:\[(\d+)\])?:\s*(.*)$")
 # What has the form of a directive.
 LIKE_ONE = re.compile(r"^//\s*([\w-]+(?:\[[^\]]*\])?):")

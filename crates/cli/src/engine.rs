@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use helio::{
     Backend, CheckEngine, Client, ClientOptions, CompileOptions, DeviceAssignment, Error, Errors,
-    Executable, Limits, Module, OptLevel,
+    Executable, Limits, Module, OptLevel, Subnormals,
 };
 
 /// What turns a program into results, and with what means.
@@ -19,11 +19,30 @@ pub(crate) struct Engine {
     /// How much work goes into making the program fast, 0 to 3; the interpreter runs it as it is.
     #[arg(long, value_name = "LEVEL", default_value = "2", value_parser = opt_level)]
     opt_level: OptLevel,
+    #[command(flatten)]
+    arithmetic: Arithmetic,
     /// How many threads may work at once [default: as many as the process may use].
     #[arg(long, value_name = "T")]
     threads: Option<NonZeroUsize>,
     #[command(flatten)]
     bounds: Bounds,
+}
+
+/// How programs compute.
+#[derive(clap::Args)]
+pub(crate) struct Arithmetic {
+    /// What arithmetic does with numbers so close to zero that their mantissa is not full: flush takes
+    /// them for zeros and gives zeros for them, as XLA does; keep computes with them as with any other,
+    /// which takes processors up to a hundred times as long.
+    #[arg(long, value_name = "flush|keep", default_value = "flush", value_parser = subnormals)]
+    subnormals: Subnormals,
+}
+
+impl Arithmetic {
+    /// Says so to a compilation.
+    pub(crate) fn set(&self, options: &mut CompileOptions) {
+        options.subnormals = self.subnormals;
+    }
 }
 
 /// What compilations and runs may take.
@@ -116,6 +135,7 @@ impl Engine {
         let mut options = CompileOptions::default();
         options.backend = Backend::named(&self.backend)?;
         options.opt_level = self.opt_level;
+        self.arithmetic.set(&mut options);
         Ok(options)
     }
 }
@@ -123,6 +143,10 @@ impl Engine {
 /// A name that [`Backend::named`] knows.
 fn backend(name: &str) -> Result<String, String> {
     Backend::named(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
+}
+
+fn subnormals(text: &str) -> Result<Subnormals, String> {
+    Subnormals::named(text).ok_or_else(|| "must be flush or keep".to_owned())
 }
 
 fn opt_level(text: &str) -> Result<OptLevel, String> {

@@ -10,7 +10,7 @@ use helio::passes::{OptLevel, PARTS, PIPELINE, Pass, PassCx, find_pass, run_pass
 use helio::unstable::codegen::tile::Portable;
 use serde_json::json;
 
-use crate::engine::Bounds;
+use crate::engine::{Arithmetic, Bounds};
 use crate::failure::Failure;
 use crate::{Source, interpreted, say};
 
@@ -32,6 +32,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Emit::Hlo)]
     emit: Emit,
 
+    #[command(flatten)]
+    arithmetic: Arithmetic,
     #[command(flatten)]
     bounds: Bounds,
 
@@ -72,6 +74,7 @@ pub(crate) fn opt(args: Args) -> Result<(), Failure> {
     // What has no native code is known for the passes that compilation runs, at their level.
     let mut options = CompileOptions::default();
     options.opt_level = level;
+    args.arithmetic.set(&mut options);
     options.limits.clone_from(&limits);
     let program = match args.passes.is_empty() {
         true => {
@@ -82,7 +85,7 @@ pub(crate) fn opt(args: Args) -> Result<(), Failure> {
     };
     let watch = Watch::new(&verified, &limits);
     let backend = options.backend.compiler().unwrap_or_else(|| Arc::new(Portable));
-    let cx = PassCx::new(&watch, &*backend);
+    let cx = PassCx { subnormals: options.subnormals, ..PassCx::new(&watch, &*backend) };
     let module = run_passes(verified, passes, &cx).map_err(|e| in_program(e.into()))?;
     let Emit::Hlo = args.emit;
     let hlo = helio::print(&module);

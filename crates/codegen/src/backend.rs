@@ -64,6 +64,10 @@ pub struct CodeOptions {
     /// Whether code compares each access to memory with the size of its buffer, and ends with an error
     /// where one would leave it. Code that does so anyway need not ask.
     pub bounds_checks: bool,
+    /// Whether arithmetic takes subnormal numbers for zeros of their sign, and gives such zeros for them.
+    /// Whoever calls the code sees to the mode of the processor, where it has one for this: code
+    /// of a back end need do nothing for it, unless its results depend on more than that mode.
+    pub flushes_subnormals: bool,
 }
 
 /// What a back end makes of a kernel.

@@ -23,7 +23,7 @@ fn bits(array: &Array) -> Box<dyn Iterator<Item = u128> + '_> {
 /// By value: see [`Native::from_number`].
 pub(crate) fn convert(
     op: &ops::Convert,
-    _: &Evaluator<'_>,
+    evaluator: &Evaluator<'_>,
     args: &[Literal],
     shape: &Shape,
 ) -> Result<Literal> {
@@ -32,7 +32,9 @@ pub(crate) fn convert(
         // Not through a number, which has no place for the payload of a NaN.
         operand.data().clone()
     } else {
-        dispatch_type!(op.element, T => T::wrap(numbers(operand).map(T::from_number).collect()))
+        let flush = evaluator.cx.subnormals.of_conversion(operand.element(), op.element);
+        let numbers = numbers(operand).map(|number| flush.number(number));
+        dispatch_type!(op.element, T => T::wrap(numbers.map(T::from_number).collect()))
     };
     dynamic::like(array_shape(shape)?, data, &[operand])
 }

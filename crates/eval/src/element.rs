@@ -14,6 +14,7 @@ use helio_ir::{ElementType, Error, Native, Number, Result};
 use crate::class::{dispatch_complex, dispatch_float, dispatch_integer};
 use crate::math::integer::IntType;
 use crate::math::{complex, integer, real};
+use crate::subnormals::{Flush, Subnormals};
 
 /// What to do with a function of one element.
 pub(crate) trait Use1 {
@@ -75,7 +76,12 @@ enum Complex1 {
 
 /// Passes the function of `op` on elements of this type to `with`. Errors: `Internal` if there is
 /// none (the verifier has seen to it).
-pub(crate) fn unary<U: Use1>(op: UnaryOp, element: ElementType, with: U) -> Result<U::Output> {
+pub(crate) fn unary<U: Use1>(
+    op: UnaryOp,
+    element: ElementType,
+    subnormals: Subnormals,
+    with: U,
+) -> Result<U::Output> {
     let none = || unsupported(op.name(), element);
     if element.is_pred() {
         let Some(f) = pred_unary(op) else { return none() };
@@ -90,7 +96,10 @@ pub(crate) fn unary<U: Use1>(op: UnaryOp, element: ElementType, with: U) -> Resu
     if let Some(format) = element.float_format() {
         return match float_unary(op) {
             None => none(),
-            Some(Float1::Value(f)) => map_float(element, f, with),
+            Some(Float1::Value(f)) => {
+                let flush = subnormals.of(element);
+                map_float(element, move |x| flush.real(f(flush.real(x))), with)
+            }
             Some(Float1::Sign(f)) => dispatch_float!(element, T => {
                 with.with(move |x: T| <T as Native>::from_bits(f(Native::to_bits(x), format)))
             }, else none()),
@@ -99,14 +108,22 @@ pub(crate) fn unary<U: Use1>(op: UnaryOp, element: ElementType, with: U) -> Resu
             }
         };
     }
+    let flush = match op {
+        UnaryOp::Negate | UnaryOp::Real | UnaryOp::Imag => Flush::NOTHING,
+        _ => subnormals.of(element),
+    };
     match complex_unary(op) {
         None => none(),
-        Some(Complex1::Value(f)) => dispatch_complex!(element,
-            T => with.with(move |x: T| from_cplx::<T>(f(cplx(x)))), else none()),
-        Some(Complex1::Part(f)) => match element {
-            ElementType::C64 => with.with(move |x: C64| from_float::<f32>(f(cplx(x)))),
-            _ => with.with(f),
-        },
+        Some(Complex1::Value(f)) => dispatch_complex!(element, T => {
+            with.with(move |x: T| from_cplx::<T>(flush.complex(f(flush.complex(cplx(x))))))
+        }, else none()),
+        Some(Complex1::Part(f)) => {
+            let f = move |z: C128| flush.real(f(flush.complex(z)));
+            match element {
+                ElementType::C64 => with.with(move |x: C64| from_float::<f32>(f(cplx(x)))),
+                _ => with.with(f),
+            }
+        }
     }
 }
 
@@ -219,6 +236,7 @@ fn float_unary(op: UnaryOp) -> Option<Float1> {
     Some(Float1::Value(match op {
         UnaryOp::Abs => return Some(Float1::Sign(clear_sign)),
         UnaryOp::Negate => return Some(Float1::Sign(flip_sign)),
+        UnaryOp::Real => return Some(Float1::Sign(|bits, _| bits)),
         UnaryOp::IsFinite => return Some(Float1::Test(f64::is_finite)),
         UnaryOp::Acos => libm::acos,
         UnaryOp::Acosh => real::acosh,
@@ -238,7 +256,6 @@ fn float_unary(op: UnaryOp) -> Option<Float1> {
         UnaryOp::Log => libm::log,
         UnaryOp::Log1p => libm::log1p,
         UnaryOp::Logistic => real::logistic,
-        UnaryOp::Real => |x| x,
         UnaryOp::RoundNearestAfz => f64::round,
         UnaryOp::RoundNearestEven => f64::round_ties_even,
         UnaryOp::Rsqrt => real::rsqrt,
@@ -316,7 +333,12 @@ fn flip_sign(bits: u128, format: FloatFormat) -> u128 {
 }
 
 /// Passes the function of `op` on elements of this type to `with`. Errors: as for [`unary`].
-pub(crate) fn binary<U: Use2>(op: BinaryOp, element: ElementType, with: U) -> Result<U::Output> {
+pub(crate) fn binary<U: Use2>(
+    op: BinaryOp,
+    element: ElementType,
+    subnormals: Subnormals,
+    with: U,
+) -> Result<U::Output> {
     let none = || unsupported(op.name(), element);
     if op == BinaryOp::Complex {
         return match element {
@@ -335,12 +357,15 @@ pub(crate) fn binary<U: Use2>(op: BinaryOp, element: ElementType, with: U) -> Re
         return dispatch_integer!(element,
             T => with.with(move |x: T, y: T| from_int::<T>(f(int(x), int(y), ty))), else none());
     }
+    let flush = subnormals.of(element);
     if element.is_float() {
         let Some(f) = float_binary(op) else { return none() };
+        let f = move |x, y| flush.real(f(flush.real(x), flush.real(y)));
         return dispatch_float!(element,
             T => with.with(move |x: T, y: T| from_float::<T>(f(float(x), float(y)))), else none());
     }
     let Some(f) = complex_binary(op) else { return none() };
+    let f = move |x, y| flush.complex(f(flush.complex(x), flush.complex(y)));
     dispatch_complex!(element,
         T => with.with(move |x: T, y: T| from_cplx::<T>(f(cplx(x), cplx(y)))), else none())
 }
@@ -429,7 +454,12 @@ fn complex_binary(op: BinaryOp) -> Option<fn(C128, C128) -> C128> {
 }
 
 /// Passes the function of `op` on elements of this type to `with`.
-pub(crate) fn compare<U: Use2>(op: Compare, element: ElementType, with: U) -> Result<U::Output> {
+pub(crate) fn compare<U: Use2>(
+    op: Compare,
+    element: ElementType,
+    subnormals: Subnormals,
+    with: U,
+) -> Result<U::Output> {
     let none = || unsupported("compare", element);
     let direction = op.direction;
     if element.is_pred() {
@@ -440,10 +470,11 @@ pub(crate) fn compare<U: Use2>(op: Compare, element: ElementType, with: U) -> Re
             holds(direction, Some(int(x).cmp(&int(y))))
         }), else none());
     }
+    let flush = subnormals.of(element);
     if let Some(format) = element.float_format() {
         return match op.order {
             Order::Default => dispatch_float!(element, T => with.with(move |x: T, y: T| {
-                holds(direction, float(x).partial_cmp(&float(y)))
+                holds(direction, flush.real(float(x)).partial_cmp(&flush.real(float(y))))
             }), else none()),
             Order::Total => dispatch_float!(element, T => with.with(move |x: T, y: T| {
                 holds(direction, Some(total_rank(Native::to_bits(x), format).cmp(&total_rank(Native::to_bits(y), format))))
@@ -453,10 +484,13 @@ pub(crate) fn compare<U: Use2>(op: Compare, element: ElementType, with: U) -> Re
     dispatch_complex!(element, T => with.with(move |x: T, y: T| {
         // By the real, then by the imaginary part.
         holds(direction, match op.order {
-            Order::Default => match x.re.partial_cmp(&y.re) {
-                Some(Ordering::Equal) => x.im.partial_cmp(&y.im),
-                other => other,
-            },
+            Order::Default => {
+                let (x, y) = (flush.complex(cplx(x)), flush.complex(cplx(y)));
+                match x.re.partial_cmp(&y.re) {
+                    Some(Ordering::Equal) => x.im.partial_cmp(&y.im),
+                    other => other,
+                }
+            }
             Order::Total => Some(x.re.total_cmp(&y.re).then(x.im.total_cmp(&y.im))),
         })
     }), else none())

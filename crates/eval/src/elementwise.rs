@@ -43,36 +43,36 @@ impl Use2 for Zip<'_> {
 /// Any operation of [`ops::UnaryOp`].
 pub(crate) fn unary(
     op: ops::UnaryOp,
-    _: &Evaluator<'_>,
+    evaluator: &Evaluator<'_>,
     args: &[Literal],
     shape: &Shape,
 ) -> Result<Literal> {
     let operand = array(args, 0)?;
-    let data = element::unary(op, operand.element(), Map(operand))?;
+    let data = element::unary(op, operand.element(), evaluator.cx.subnormals, Map(operand))?;
     dynamic::like(array_shape(shape)?, data, &[operand])
 }
 
 /// Any operation of [`ops::BinaryOp`].
 pub(crate) fn binary(
     op: ops::BinaryOp,
-    _: &Evaluator<'_>,
+    evaluator: &Evaluator<'_>,
     args: &[Literal],
     shape: &Shape,
 ) -> Result<Literal> {
     let (lhs, rhs) = (array(args, 0)?, array(args, 1)?);
-    let data = element::binary(op, lhs.element(), Zip(lhs, rhs))?;
+    let data = element::binary(op, lhs.element(), evaluator.cx.subnormals, Zip(lhs, rhs))?;
     dynamic::like(array_shape(shape)?, data, &[lhs, rhs])
 }
 
 /// IEEE or total order; complex numbers by real, then imaginary part.
 pub(crate) fn compare(
     op: &ops::Compare,
-    _: &Evaluator<'_>,
+    evaluator: &Evaluator<'_>,
     args: &[Literal],
     shape: &Shape,
 ) -> Result<Literal> {
     let (lhs, rhs) = (array(args, 0)?, array(args, 1)?);
-    let data = element::compare(*op, lhs.element(), Zip(lhs, rhs))?;
+    let data = element::compare(*op, lhs.element(), evaluator.cx.subnormals, Zip(lhs, rhs))?;
     dynamic::like(array_shape(shape)?, data, &[lhs, rhs])
 }
 
@@ -102,14 +102,14 @@ pub(crate) fn select(
 /// `min(max(x, lo), hi)`, so that NaN in any operand gives NaN and `hi` wins over `lo`.
 pub(crate) fn clamp(
     _: &ops::Clamp,
-    _: &Evaluator<'_>,
+    evaluator: &Evaluator<'_>,
     args: &[Literal],
     shape: &Shape,
 ) -> Result<Literal> {
     let (lo, x, hi) = (array(args, 0)?, array(args, 1)?, array(args, 2)?);
-    let element = x.element();
-    let raised = element::binary(ops::BinaryOp::Maximum, element, Zip(x, lo))?;
+    let (element, subnormals) = (x.element(), evaluator.cx.subnormals);
+    let raised = element::binary(ops::BinaryOp::Maximum, element, subnormals, Zip(x, lo))?;
     let raised = Array::from_data(x.shape().clone(), raised)?;
-    let data = element::binary(ops::BinaryOp::Minimum, element, Zip(&raised, hi))?;
+    let data = element::binary(ops::BinaryOp::Minimum, element, subnormals, Zip(&raised, hi))?;
     dynamic::like(array_shape(shape)?, data, &[lo, x, hi])
 }

@@ -14,9 +14,9 @@ use crate::deep_stack::on_deep_stack;
 use crate::services::Context;
 use crate::values::Values;
 use crate::{
-    batch_norm, collective, control, convert, convolution, custom_call, dot, dynamic_slice,
-    elementwise, fft, gather, linalg, movement, reduce, reshape, rng, scatter, slice, sort,
-    transfer, window,
+    Subnormals, batch_norm, collective, control, convert, convolution, custom_call, dot,
+    dynamic_slice, elementwise, fft, gather, linalg, movement, reduce, reshape, rng, scatter,
+    slice, sort, transfer, window,
 };
 
 pub use helio_limits::{Limits, Meter, Stopped};
@@ -157,7 +157,13 @@ impl<'a> Evaluator<'a> {
         if !forwards(op) {
             memory::ensure_available(shape.size_bytes())?;
         }
-        self.apply(computation, instr, op, operands, shape)
+        let subnormals = self.cx.subnormals;
+        if subnormals == Subnormals::Keep || !computes_with_arrays(op) {
+            return self.apply(computation, instr, op, operands, shape);
+        }
+        let operands = operands.into_iter().map(|operand| subnormals.in_arrays(operand));
+        let operands = operands.collect::<Result<_>>()?;
+        subnormals.in_arrays(self.apply(computation, instr, op, operands, shape)?)
     }
 
     /// Counts the work of the run, and says when it is to stop.
@@ -303,6 +309,23 @@ impl<'a> Evaluator<'a> {
         let operand = operand.ok_or_else(|| Error::internal("an operand is missing"))?;
         Ok(&computation.instr(*operand).shape)
     }
+}
+
+/// Whether an operation does arithmetic of its own on whole arrays, rather than by functions of elements or
+/// computations that it calls.
+fn computes_with_arrays(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Dot(_)
+            | Op::RaggedDot(_)
+            | Op::Convolution(_)
+            | Op::BatchNormTraining(_)
+            | Op::BatchNormInference(_)
+            | Op::BatchNormGrad(_)
+            | Op::Cholesky(_)
+            | Op::TriangularSolve(_)
+            | Op::Fft(_)
+    )
 }
 
 /// Whether the result is made of operands, so that it needs no memory of its own.

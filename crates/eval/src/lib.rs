@@ -19,6 +19,7 @@ mod math;
 mod program;
 mod scalar;
 pub mod services;
+mod subnormals;
 mod user;
 mod values;
 
@@ -55,5 +56,6 @@ pub use custom_call::{
 pub use deep_stack::{DeepStack, call_depths, needs_deep_stack};
 pub use frame::{Evaluator, Limits, Meter, Stopped, check_arguments, evaluate};
 pub use services::Context;
+pub use subnormals::Subnormals;
 pub use transfer::Transfer;
 pub use user::guarded;

@@ -10,9 +10,9 @@ use helio_ir::{
     dispatch_type,
 };
 
-use crate::Evaluator;
 use crate::element::{self, Use1, Use2};
 use crate::scalar::Scalar;
+use crate::{Evaluator, Subnormals};
 
 /// A function of the bits of up to three operands; further ones are ignored.
 type BitsFn = Box<dyn Fn([u128; 3]) -> u128>;
@@ -127,7 +127,7 @@ impl ScalarProgram {
                             self.registers.push(constant.bits(0));
                             Value::Scalar(constant.element(), self.registers.len() - 1)
                         }
-                        _ => self.step(instr, &values)?,
+                        _ => self.step(evaluator.cx.subnormals, instr, &values)?,
                     }
                 }
             };
@@ -137,7 +137,7 @@ impl ScalarProgram {
     }
 
     /// Adds the step for an element-wise operation.
-    fn step(&mut self, instr: &Instr, values: &[Value]) -> Option<Value> {
+    fn step(&mut self, subnormals: Subnormals, instr: &Instr, values: &[Value]) -> Option<Value> {
         let shape = instr.shape.as_array().filter(|shape| shape.is_scalar())?;
         let mut operands = [0; 3];
         let mut element = shape.element();
@@ -149,7 +149,7 @@ impl ScalarProgram {
             let Value::Scalar(ty, register) = values[id.index()] else { return None };
             (*operand, element) = (register, ty);
         }
-        let function = bits_fn(&instr.op, element)?;
+        let function = bits_fn(&instr.op, element, subnormals)?;
         self.registers.push(0);
         let result = self.registers.len() - 1;
         self.steps.push(Step { function, operands, result });
@@ -202,11 +202,11 @@ const MAX_INSTRUCTIONS: u64 = 4096;
 
 /// The function of bits that an operation is, on operands of this type; `None` if it is not one
 /// of scalars.
-fn bits_fn(op: &Op, element: ElementType) -> Option<BitsFn> {
+fn bits_fn(op: &Op, element: ElementType, subnormals: Subnormals) -> Option<BitsFn> {
     match op {
-        Op::Unary(op) => element::unary(*op, element, OnBits).ok(),
-        Op::Binary(op) => element::binary(*op, element, OnBits).ok(),
-        Op::Compare(op) => element::compare(*op, element, OnBits).ok(),
+        Op::Unary(op) => element::unary(*op, element, subnormals, OnBits).ok(),
+        Op::Binary(op) => element::binary(*op, element, subnormals, OnBits).ok(),
+        Op::Compare(op) => element::compare(*op, element, subnormals, OnBits).ok(),
         Op::ReducePrecision(op) => element::reduce_precision(*op, element, OnBits).ok(),
         Op::Select(_) => {
             Some(Box::new(
@@ -216,8 +216,8 @@ fn bits_fn(op: &Op, element: ElementType) -> Option<BitsFn> {
             ))
         }
         Op::Clamp(_) => {
-            let maximum = element::binary(BinaryOp::Maximum, element, OnBits).ok()?;
-            let minimum = element::binary(BinaryOp::Minimum, element, OnBits).ok()?;
+            let maximum = element::binary(BinaryOp::Maximum, element, subnormals, OnBits).ok()?;
+            let minimum = element::binary(BinaryOp::Minimum, element, subnormals, OnBits).ok()?;
             Some(Box::new(move |[lo, x, hi]| minimum([maximum([x, lo, 0]), hi, 0])))
         }
         Op::Convert(op) if op.element == element => Some(Box::new(|[x, _, _]| x)),
@@ -228,7 +228,8 @@ fn bits_fn(op: &Op, element: ElementType) -> Option<BitsFn> {
             let from_number = dispatch_type!(op.element, T => {
                 |number| Native::to_bits(T::from_number(number))
             } as fn(Number) -> u128);
-            Some(Box::new(move |[x, _, _]| from_number(to_number(x))))
+            let flush = subnormals.of_conversion(element, op.element);
+            Some(Box::new(move |[x, _, _]| from_number(flush.number(to_number(x)))))
         }
         Op::BitcastConvert(op) if op.element.bits() == element.bits() => {
             // Through the type: `pred` has fewer values than its bits.

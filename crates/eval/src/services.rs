@@ -17,7 +17,7 @@ pub use collectives::{
 };
 pub use transfers::{Channel, Host, NoHost, Waiter};
 
-use crate::{Call, Limits};
+use crate::{Call, Limits, Subnormals};
 
 /// Which participant of an execution this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -108,12 +108,14 @@ pub struct Context {
     pub observer: Option<Arc<dyn Observer>>,
     /// Seed of `rng`: the same seed gives the same numbers.
     pub seed: u64,
+    /// What arithmetic does with subnormal numbers.
+    pub subnormals: Subnormals,
     /// What the run may use.
     pub limits: Limits,
 }
 
 impl Default for Context {
-    /// One replica, one partition, no host, no custom calls, seed 0.
+    /// One replica, one partition, no host, no custom calls, seed 0; subnormal numbers are kept.
     fn default() -> Self {
         Context {
             me: Participant { replica: 0, partition: 0 },
@@ -125,6 +127,7 @@ impl Default for Context {
             custom_calls: Arc::new(NoCustomCalls),
             observer: None,
             seed: 0,
+            subnormals: Subnormals::Keep,
             limits: Limits::default(),
         }
     }

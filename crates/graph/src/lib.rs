@@ -44,7 +44,7 @@ pub use helio::ir::{ArrayShape, Native, Number};
 pub use helio::{
     Array, Buffer, Client, ClientOptions, CompileOptions, DeviceAssignment, ElementType, Error,
     Errors, Executable, ExecuteOptions, Keep, Limits, Literal, Module, OptLevel, Result,
-    RunOptions,
+    RunOptions, Subnormals,
 };
 pub use operand::Operand;
 #[doc(hidden)]

@@ -214,13 +214,13 @@ fn reference(op: &str, approximate: Option<&str>, [x, y]: [f64; 2]) -> f64 {
     }
 }
 
-/// The number rounded to a type, and the least number that it has.
+/// The number rounded to a type, and the least number that is not flushed to zero.
 fn rounded(to: ElementType, v: f64) -> (f64, f64) {
     match to {
         ElementType::F16 => (f64::from(F16::from_f64(v)), f64::powi(2.0, -24)),
-        ElementType::BF16 => (f64::from(BF16::from_f64(v)), f64::powi(2.0, -133)),
-        ElementType::F32 => (f64::from(v as f32), f64::powi(2.0, -149)),
-        _ => (v, f64::from_bits(1)),
+        ElementType::BF16 => (f64::from(BF16::from_f64(v)), f64::from(f32::MIN_POSITIVE)),
+        ElementType::F32 => (f64::from(v as f32), f64::from(f32::MIN_POSITIVE)),
+        _ => (v, f64::MIN_POSITIVE),
     }
 }
 

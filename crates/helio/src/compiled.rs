@@ -9,12 +9,12 @@ use helio_passes::watch::Watch as CompileWatch;
 use helio_runtime::Block;
 use helio_runtime::program::{self, Argument, Run, RunError, StepId, StepProgram};
 
+use crate::CompileOptions;
 use crate::backend::Chosen;
 use crate::client::Client;
 use crate::interpreted::{Interpreted, Reason};
 use crate::observe::{Observer, StepInfo, StepWatcher};
 use crate::plan::{self, Caller, NoPlan, Plan, Target};
-use crate::{CompileOptions, OptLevel};
 
 /// A module and its plan.
 #[derive(Debug)]
@@ -37,9 +37,8 @@ impl Compiled {
         client: Client,
         watch: &CompileWatch,
     ) -> Result<Result<Self, Interpreted>> {
-        let is_level_zero = options.opt_level == OptLevel::None;
         let Chosen { backend, fallback } = chosen;
-        let target = Target::new(&**backend, *fallback, is_level_zero, options.bounds_checks)?;
+        let target = Target::new(&**backend, *fallback, options)?;
         let mut plan = plan::plan(&module, &target, &client, watch);
         // Some systems let no new code be run.
         if matches!(plan, Err(NoPlan::NoCode)) {

@@ -3,7 +3,7 @@
 use helio_eval::Context;
 use helio_ir::{AliasKind, Array, ArrayShape, Error, Literal, Module, ProgramShape, Result, Shape};
 use helio_runtime::program::Argument;
-use helio_runtime::{Block, View};
+use helio_runtime::{Block, FloatMode, View};
 
 use crate::buffer::{Claim, Value};
 use crate::{Executable, RunOptions, plan};
@@ -160,6 +160,7 @@ impl Executable {
         let params = &self.program_shape.params;
         let args = params.iter().map(|shape| assemble(shape, &mut leaves));
         let args = args.collect::<Result<Vec<Literal>>>()?;
+        let _mode = FloatMode::Ieee.enter();
         let result = helio_eval::evaluate(&self.module, &args, cx)?;
         let arrays = result.leaves().into_iter().filter_map(Literal::as_array);
         arrays.map(|array| self.client.value_of(array)).collect()

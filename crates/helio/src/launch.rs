@@ -108,7 +108,7 @@ impl Executable {
             return Ok(executions.into_iter().flat_map(|execution| execution.outputs).collect());
         };
         let claims = self.claims(&[args], &options.keep)?.remove(0);
-        let cx = options.run.context(&self.client, device.id());
+        let cx = self.context(&options.run, device.id());
         let values = self.perform(claims, &cx, &options.run)?;
         drop(turn);
         let buffer =
@@ -201,7 +201,7 @@ impl Executable {
         }
         let Some(turn) = device.turn() else { return Ok(None) };
         let claims = self.claims(&[args], &options.keep)?.remove(0);
-        let cx = options.run.context(&self.client, device.id());
+        let cx = self.context(&options.run, device.id());
         let work = AssertUnwindSafe(|| self.perform(claims, &cx, &options.run));
         let values = catch_unwind(work).unwrap_or_else(|_| Err(panicked()));
         drop(turn);
@@ -455,7 +455,7 @@ impl Executable {
             replica_count: self.assignment.replicas(),
             partition_count: self.assignment.partitions(),
             collectives: world.collectives.clone(),
-            ..options.context(&self.client, self.assignment.devices()[participant])
+            ..self.context(options, self.assignment.devices()[participant])
         };
         cx.limits.abort = Some(world.abort.clone());
         let seat = Seat { me, collectives: world.collectives.clone(), has_left: false };

@@ -60,7 +60,7 @@ pub use custom_call::CustomCallRegistry;
 pub use device::{Device, MemoryKind};
 pub use event::{Completer, Event};
 pub use execute::{ExecuteOptions, Keep};
-pub use helio_eval::Limits;
+pub use helio_eval::{Limits, Subnormals};
 pub use helio_ir::builder::{self, Padding, XlaBuilder, XlaComputation, XlaOp};
 pub use helio_ir::text::print;
 
@@ -114,6 +114,7 @@ use helio_eval::Context;
 use helio_ir::Verified;
 use helio_passes::watch::Watch;
 use helio_passes::{PassCx, PassObserver};
+use helio_runtime::FloatMode;
 use observe::InstrWatcher;
 
 /// Reads HLO text. Errors: all that were found, as [`ir::text::parse`] says; of MLIR,
@@ -139,6 +140,8 @@ pub struct CompileOptions {
     /// Whether generated code checks each of its accesses to memory, so that one outside of its buffer
     /// is an error of kind `Internal`: for tests, as it takes several times as long.
     pub bounds_checks: bool,
+    /// What arithmetic does with subnormal numbers, on every back end and where constants are folded.
+    pub subnormals: Subnormals,
     /// How many replicas and partitions run, and on which devices of the client; `None` for as many as
     /// the module's first line says, on the first devices.
     pub assignment: Option<DeviceAssignment>,
@@ -153,6 +156,7 @@ helio_ir::with_methods! { CompileOptions {
     with_backend(backend: Backend);
     with_opt_level(opt_level: OptLevel);
     with_bounds_checks(bounds_checks: bool);
+    with_subnormals(subnormals: Subnormals);
     with_assignment(assignment: impl Into<Option<DeviceAssignment>>);
     with_limits(limits: Limits);
     with_observer(observer: impl Into<Option<Arc<dyn PassObserver>>>);
@@ -200,6 +204,7 @@ pub struct Executable {
     program_shape: ProgramShape,
     assignment: Arc<DeviceAssignment>,
     signature: Arc<Signature>,
+    subnormals: Subnormals,
     /// The compiled program; without one, it is interpreted as a whole.
     compiled: Result<Arc<Compiled>, Whole>,
 }
@@ -216,6 +221,9 @@ enum Whole {
 impl Executable {
     fn new(client: Client, mut module: Module, options: &CompileOptions) -> Result<Self, Errors> {
         let _account = client.enter_account();
+        // What is folded is so by the interpreter, whatever mode the caller has.
+        let _mode = FloatMode::Ieee.enter();
+        let subnormals = options.subnormals;
         let assignment = assign(&mut module, options)?;
         let module = helio_ir::verify(module)?;
         let program_shape = module.entry().program_shape();
@@ -227,7 +235,7 @@ impl Executable {
                 let watch = Watch::new(&module, &options.limits);
                 let level = options.opt_level;
                 let observer = options.observer.as_deref();
-                let cx = PassCx { observer, ..PassCx::new(&watch, &*chosen.backend) };
+                let cx = PassCx { observer, subnormals, ..PassCx::new(&watch, &*chosen.backend) };
                 let optimized = helio_passes::optimize(module.clone(), level, &cx);
                 let compiled = optimized.and_then(|module| {
                     Compiled::new(module, options, &chosen, client.clone(), &watch)
@@ -238,7 +246,15 @@ impl Executable {
         };
         let signature = Arc::new(Signature::of(&module, &program_shape));
         let (module, assignment) = (Arc::new(module), Arc::new(assignment));
-        Ok(Executable { client, module, program_shape, assignment, signature, compiled })
+        Ok(Executable {
+            client,
+            module,
+            program_shape,
+            assignment,
+            signature,
+            subnormals,
+            compiled,
+        })
     }
 
     /// How many replicas and partitions of it run, and on which devices.
@@ -311,6 +327,22 @@ impl Executable {
         warnings(&self.module, self.client.custom_calls())
     }
 
+    /// What surrounds a run on a device.
+    fn context(&self, options: &RunOptions, device: usize) -> Context {
+        let mut context = Context {
+            device,
+            seed: options.seed,
+            subnormals: self.subnormals,
+            limits: options.limits.clone(),
+            custom_calls: self.client.custom_calls().clone(),
+            ..Context::default()
+        };
+        if let Some(host) = &options.host {
+            context.host = host.clone();
+        }
+        context
+    }
+
     /// What surrounds a run by the interpreter.
     fn observed(&self, cx: Context, options: &RunOptions) -> Context {
         let Some(observer) = &options.observer else { return cx };
@@ -335,7 +367,7 @@ impl Executable {
             return Ok(self.run_all(&[args], options)?.remove(0));
         }
         let device = self.assignment.devices()[0];
-        self.run_in(args, &options.context(&self.client, device), options)
+        self.run_in(args, &self.context(options, device), options)
     }
 
     /// Runs it once as one participant.
@@ -349,6 +381,7 @@ impl Executable {
             }
             Err(_) => {
                 let cx = self.observed(cx.clone(), options);
+                let _mode = FloatMode::Ieee.enter();
                 helio_eval::evaluate(&self.module, args, &cx)
             }
         }
@@ -413,23 +446,6 @@ pub fn warnings(module: &Verified<Module>, functions: &CustomCallRegistry) -> Ve
     let mut warnings = functions.missing(module);
     warnings.extend(helio_ir::communication::warnings(module));
     warnings
-}
-
-impl RunOptions {
-    /// What surrounds a run on a device.
-    fn context(&self, client: &Client, device: usize) -> Context {
-        let mut context = Context {
-            device,
-            seed: self.seed,
-            limits: self.limits.clone(),
-            custom_calls: client.custom_calls().clone(),
-            ..Context::default()
-        };
-        if let Some(host) = &self.host {
-            context.host = host.clone();
-        }
-        context
-    }
 }
 
 /// The code in the page about devices.

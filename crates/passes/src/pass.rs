@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use helio_eval::Subnormals;
 use helio_ir::{Capabilities, Error, Module, Result, Verified, verify};
 
 use crate::watch::Watch;
@@ -29,6 +30,8 @@ pub struct PassCx<'a> {
     pub watch: &'a Watch,
     /// What the kernels of the back end can compute; no pass asks which back end it is.
     pub capabilities: &'a dyn Capabilities,
+    /// What arithmetic does with subnormal numbers, when it is done now as in a run.
+    pub subnormals: Subnormals,
     /// Is shown what each pass has made.
     pub observer: Option<&'a dyn PassObserver>,
 }
@@ -40,9 +43,10 @@ pub trait PassObserver: fmt::Debug + Send + Sync {
 }
 
 impl<'a> PassCx<'a> {
-    /// Passes within the limits of `watch`, for a back end with these capabilities.
+    /// Passes within the limits of `watch`, for a back end with these capabilities; subnormal numbers
+    /// are flushed.
     pub fn new(watch: &'a Watch, capabilities: &'a dyn Capabilities) -> Self {
-        PassCx { watch, capabilities, observer: None }
+        PassCx { watch, capabilities, subnormals: Subnormals::Flush, observer: None }
     }
 }
 

@@ -115,6 +115,7 @@ impl Compiled {
             return Err(Error::invalid(detail));
         }
         options.assignment = Some(assignment.clone());
+        options.subnormals = given.subnormals()?;
         let program = program::read(&source.format, &source.code, assignment.partitions())?;
         let (memories, tilings) = (program.memories, program.tilings);
         let executable = shared.client.compile(program.module, &options);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use helio::{DeviceAssignment, Error, Result};
+use helio::{DeviceAssignment, Error, Result, Subnormals};
 use prost::Message;
 
 /// `xla.CompileOptionsProto`
@@ -70,6 +70,9 @@ struct ComputationDevices {
     ids: Vec<i64>,
 }
 
+/// The option that says what arithmetic does with subnormal numbers: `flush` or `keep`.
+const SUBNORMALS: &str = "helio_subnormals";
+
 /// Options of XLA's compiler that frameworks pass and that change nothing here.
 const IGNORED_PREFIXES: &[&str] = &["xla_"];
 
@@ -100,13 +103,29 @@ impl CompileOptions {
         let options = Self::decode(bytes).map_err(|e| {
             Error::invalid(format!("the compile options are no xla.CompileOptionsProto: {e}"))
         })?;
-        options.overrides.iter().try_for_each(|(name, value)| value.check(name))?;
+        let others = options.overrides.iter().filter(|(name, _)| *name != SUBNORMALS);
+        others.into_iter().try_for_each(|(name, value)| value.check(name))?;
+        options.subnormals()?;
         Ok(options)
     }
 
     /// Whether the program may run on any device.
     pub(crate) fn is_portable(&self) -> bool {
         self.portable
+    }
+
+    /// What arithmetic does with subnormal numbers. Errors: neither `flush` nor `keep`.
+    pub(crate) fn subnormals(&self) -> Result<Subnormals> {
+        let Some(given) = self.overrides.get(SUBNORMALS) else { return Ok(Subnormals::default()) };
+        let text = match &given.value {
+            Some(OverrideValue::Text(text)) => text.as_str(),
+            _ => "",
+        };
+        Subnormals::named(text).ok_or_else(|| {
+            Error::invalid(format!(
+                "While setting option {SUBNORMALS}, '{text}' is neither 'flush' nor 'keep'."
+            ))
+        })
     }
 
     /// Which devices run what. Errors: counts that are none, devices that do not fit them.
@@ -227,5 +246,11 @@ mod tests {
         );
         assert_eq!(read("xla_embed_ir_in_executable", "true"), Ok(()));
         assert_eq!(read("xla_dump_to", "maybe"), Ok(()));
+        assert_eq!(
+            read("helio_subnormals", "lose"),
+            Err("While setting option helio_subnormals, 'lose' is neither 'flush' nor 'keep'."
+                .to_owned())
+        );
+        assert_eq!(read("helio_subnormals", "keep"), Ok(()));
     }
 }

@@ -5,10 +5,10 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use helio_runtime::Threads;
 use helio_runtime::kernels::bytes::{bytes_of, bytes_of_mut};
 use helio_runtime::kernels::gemm::conv::{Convolution, Spatial};
 use helio_runtime::kernels::gemm::{Contraction, Dim, ProductType, Types};
+use helio_runtime::{FloatMode, Threads};
 
 /// The shortest of several runs, in seconds.
 fn shortest(mut run: impl FnMut()) -> f64 {
@@ -198,6 +198,8 @@ impl Bench {
 }
 
 fn main() {
+    // As programs run, unless they ask for something else.
+    let _mode = FloatMode::FlushToZero.enter();
     let filter = std::env::args().skip(1).find(|arg| !arg.starts_with('-')).unwrap_or_default();
     let bench = Bench { filter, peak: peak() };
     println!("peak {:.1} GFLOP/s", bench.peak / 1e9);

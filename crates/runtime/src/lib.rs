@@ -9,6 +9,7 @@ mod board;
 mod bounds;
 mod c_call;
 mod exec;
+mod float_mode;
 mod jit;
 pub mod kernels;
 mod memory;
@@ -21,6 +22,7 @@ pub use c_call::{
     CArguments, CFailure, CFunction, COperand, CallStatus, Tree,
     helio_custom_call_status_set_failure,
 };
+pub use float_mode::{FloatMode, FloatModeGuard};
 pub use jit::{CallError, Jit, JitArg, JitBatch, JitFunction, LateFunction};
 pub use memory::{Block, Memory, OutOfMemory, View};
 pub use queue::{Closed, Queue};

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use helio::ir::{Module, Verified};
 use helio::{
     Backend, Client, ClientOptions, CompileOptions, Error, Errors, Executable, Interpreted,
-    Literal, OptLevel, RunOptions,
+    Literal, OptLevel, RunOptions, Subnormals,
 };
 
 /// Something that runs modules.
@@ -82,7 +82,17 @@ impl Engine {
 
     /// Makes a module ready to run. The plan of a compiled program has been replayed.
     pub fn compile(&self, module: &Verified<Module>) -> Result<Executable, Error> {
+        self.compile_with(module, Subnormals::default())
+    }
+
+    /// As [`Engine::compile`], with this said of subnormal numbers.
+    pub fn compile_with(
+        &self,
+        module: &Verified<Module>,
+        subnormals: Subnormals,
+    ) -> Result<Executable, Error> {
         let mut compile = CompileOptions::default();
+        compile.subnormals = subnormals;
         let module = match self.way {
             EngineKind::InterpretReparsed => helio::parse(&helio::print(module)).map_err(first)?,
             _ => module.clone().into_inner(),

@@ -92,7 +92,9 @@ fn in_lanes(b: &mut Builder, op: UnaryOp, float: FloatKind, x: Value) -> Elem {
             let abs = math::abs(b, x);
             let unit = math::copy_sign(b, one, x);
             let nonzero = b.compare(Cmp::Gt, abs, zero);
-            b.select(nonzero, unit, x)
+            // Zero or NaN; but where subnormal numbers count as zero, `x` may be one.
+            let itself = b.add(x, x);
+            b.select(nonzero, unit, itself)
         }
         UnaryOp::Sqrt => {
             let root = b.un(UnOp::Sqrt, x);

@@ -148,7 +148,9 @@ pub(super) fn log1p_sum(c: &mut Calc<'_>, x: Value, rest: Value) -> Value {
     let (one, minus_e) = (c.k(1.0), c.neg(e));
     let scale = c.b.bin(BinOp::Scale, one, minus_e);
     let less_one = c.add_k(scale, -1.0);
-    let f = c.fma(x, scale, less_one);
+    // Not `x scale`, which is the same unless `scale` is subnormal and taken for zero.
+    let moved = c.b.bin(BinOp::Scale, x, minus_e);
+    let f = c.add(moved, less_one);
     let f = c.fma(rest, scale, f);
     let result = log_of_parts(c, e, f);
     let result = special(c, one_more, result);

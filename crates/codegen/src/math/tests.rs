@@ -1,6 +1,7 @@
 //! Sweeps of the `F32` recipes against `f64` functions, which have 29 bits more.
 
 use super::*;
+use crate::CodeOptions;
 use crate::kernel::{Addr, Kernel, Mem};
 use crate::tile::{FunctionArg, Tile};
 
@@ -29,7 +30,7 @@ fn run(kernel: &Kernel, inputs: &[&[f32]]) -> Vec<f32> {
     let mut out = vec![0; 4 * n];
     let mut args: Vec<FunctionArg<'_>> = inputs.iter().map(|x| FunctionArg::Read(x)).collect();
     args.push(FunctionArg::Write(&mut out));
-    Tile::new(kernel).unwrap().run(&mut args, 0, n as i64).unwrap();
+    Tile::new(kernel, &CodeOptions::default()).unwrap().run(&mut args, 0, n as i64).unwrap();
     out.chunks_exact(4).map(|x| f32::from_ne_bytes(x.try_into().unwrap())).collect()
 }
 

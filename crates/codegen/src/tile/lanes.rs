@@ -15,12 +15,14 @@ pub(super) struct Bank<T> {
     chunks: Vec<[T; CHUNK]>,
     /// Chunks of each vector.
     each: usize,
+    /// Whether arithmetic takes subnormal numbers for zeros, and gives zeros for them.
+    pub(super) flushes: bool,
 }
 
 impl<T: Copy + Default> Bank<T> {
-    pub(super) fn new(vectors: usize, lanes: usize) -> Self {
+    pub(super) fn new(vectors: usize, lanes: usize, flushes: bool) -> Self {
         let each = lanes.div_ceil(CHUNK);
-        Bank { chunks: vec![[T::default(); CHUNK]; vectors * each], each }
+        Bank { chunks: vec![[T::default(); CHUNK]; vectors * each], each, flushes }
     }
 
     pub(super) fn get(&self, vector: usize, lane: usize) -> T {
@@ -123,6 +125,8 @@ pub(super) trait Word:
     fn float(self) -> Self::Float;
     fn of(float: Self::Float) -> Self;
     fn signed(self) -> Self::Signed;
+    /// The bits of the zero of its sign, if they are those of a subnormal float; else the same.
+    fn flushed(self) -> Self;
     fn add(self, other: Self) -> Self;
     fn sub(self, other: Self) -> Self;
     fn mul(self, other: Self) -> Self;
@@ -162,6 +166,10 @@ macro_rules! words {
             fn float(self) -> $float { $float::from_bits(self) }
             fn of(float: $float) -> Self { float.to_bits() }
             fn signed(self) -> $signed { self as $signed }
+            fn flushed(self) -> Self {
+                let (exponent, sign) = ($float::INFINITY.to_bits(), 1 << ($word::BITS - 1));
+                if self & exponent == 0 { self & sign } else { self }
+            }
             fn add(self, other: Self) -> Self { self.wrapping_add(other) }
             fn sub(self, other: Self) -> Self { self.wrapping_sub(other) }
             fn mul(self, other: Self) -> Self { self.wrapping_mul(other) }
@@ -196,33 +204,62 @@ fn extremum<W: Word>(x: W, y: W, wanted: Ordering, equal: W) -> W {
 }
 
 impl<W: Word> Bank<W> {
+    /// A number as arithmetic takes it.
+    pub(super) fn taken(&self, x: W) -> W {
+        if self.flushes { x.flushed() } else { x }
+    }
+
+    /// Arithmetic on floats.
+    fn float1(&mut self, dst: usize, a: usize, f: impl Fn(W) -> W) {
+        match self.flushes {
+            true => self.map1(dst, a, |x| f(x.flushed()).flushed()),
+            false => self.map1(dst, a, f),
+        }
+    }
+
+    fn float2(&mut self, dst: usize, from: [usize; 2], f: impl Fn(W, W) -> W) {
+        match self.flushes {
+            true => self.map2(dst, from, |x, y| f(x.flushed(), y.flushed()).flushed()),
+            false => self.map2(dst, from, f),
+        }
+    }
+
+    fn float3(&mut self, dst: usize, from: [usize; 3], f: impl Fn(W, W, W) -> W) {
+        match self.flushes {
+            true => {
+                self.map3(dst, from, |x, y, z| f(x.flushed(), y.flushed(), z.flushed()).flushed())
+            }
+            false => self.map3(dst, from, f),
+        }
+    }
+
     pub(super) fn un(&mut self, op: UnOp, dst: usize, a: usize) {
         match op {
             UnOp::PopCount => self.map1(dst, a, W::pop_count),
             UnOp::CountLeadingZeros => self.map1(dst, a, W::leading_zeros),
             // One loop for each operation, so that each compiles to vectors.
-            UnOp::Sqrt => self.map1(dst, a, |x| W::of(x.float().un(UnOp::Sqrt))),
-            UnOp::RoundEven => self.map1(dst, a, |x| W::of(x.float().un(UnOp::RoundEven))),
-            UnOp::Floor => self.map1(dst, a, |x| W::of(x.float().un(UnOp::Floor))),
-            UnOp::Ceil => self.map1(dst, a, |x| W::of(x.float().un(UnOp::Ceil))),
-            UnOp::Trunc => self.map1(dst, a, |x| W::of(x.float().un(UnOp::Trunc))),
-            UnOp::RoundF16 => self.map1(dst, a, |x| W::of(x.float().un(UnOp::RoundF16))),
+            UnOp::Sqrt => self.float1(dst, a, |x| W::of(x.float().un(UnOp::Sqrt))),
+            UnOp::RoundEven => self.float1(dst, a, |x| W::of(x.float().un(UnOp::RoundEven))),
+            UnOp::Floor => self.float1(dst, a, |x| W::of(x.float().un(UnOp::Floor))),
+            UnOp::Ceil => self.float1(dst, a, |x| W::of(x.float().un(UnOp::Ceil))),
+            UnOp::Trunc => self.float1(dst, a, |x| W::of(x.float().un(UnOp::Trunc))),
+            UnOp::RoundF16 => self.float1(dst, a, |x| W::of(x.float().un(UnOp::RoundF16))),
         }
     }
 
     pub(super) fn bin(&mut self, op: BinOp, float: bool, dst: usize, from: [usize; 2]) {
         // NaN is neither less nor greater, so these give `y` for it, as they should.
         match (op, float) {
-            (BinOp::Add, true) => self.map2(dst, from, |x, y| W::of(x.float() + y.float())),
-            (BinOp::Sub, true) => self.map2(dst, from, |x, y| W::of(x.float() - y.float())),
-            (BinOp::Mul, true) => self.map2(dst, from, |x, y| W::of(x.float() * y.float())),
-            (BinOp::Div, _) => self.map2(dst, from, |x, y| W::of(x.float() / y.float())),
-            (BinOp::Scale, _) => self.map2(dst, from, |x, y| W::of(x.float().scale(y.float()))),
+            (BinOp::Add, true) => self.float2(dst, from, |x, y| W::of(x.float() + y.float())),
+            (BinOp::Sub, true) => self.float2(dst, from, |x, y| W::of(x.float() - y.float())),
+            (BinOp::Mul, true) => self.float2(dst, from, |x, y| W::of(x.float() * y.float())),
+            (BinOp::Div, _) => self.float2(dst, from, |x, y| W::of(x.float() / y.float())),
+            (BinOp::Scale, _) => self.float2(dst, from, |x, y| W::of(x.float().scale(y.float()))),
             (BinOp::Min, true) => {
-                self.map2(dst, from, |x, y| if x.float() < y.float() { x } else { y });
+                self.float2(dst, from, |x, y| if x.float() < y.float() { x } else { y });
             }
             (BinOp::Max, true) => {
-                self.map2(dst, from, |x, y| if x.float() > y.float() { x } else { y });
+                self.float2(dst, from, |x, y| if x.float() > y.float() { x } else { y });
             }
             (BinOp::Add, false) => self.map2(dst, from, W::add),
             (BinOp::Sub, false) => self.map2(dst, from, W::sub),
@@ -236,10 +273,10 @@ impl<W: Word> Bank<W> {
             (BinOp::MinU, _) => self.map2(dst, from, |x, y| x.min(y)),
             (BinOp::MaxU, _) => self.map2(dst, from, |x, y| x.max(y)),
             (BinOp::Minimum, _) => {
-                self.map2(dst, from, |x, y| extremum(x, y, Ordering::Less, x | y))
+                self.float2(dst, from, |x, y| extremum(x, y, Ordering::Less, x | y))
             }
             (BinOp::Maximum, _) => {
-                self.map2(dst, from, |x, y| extremum(x, y, Ordering::Greater, x & y));
+                self.float2(dst, from, |x, y| extremum(x, y, Ordering::Greater, x & y));
             }
             (BinOp::MulWide, _) => self.map2(dst, from, W::mul_wide),
             (BinOp::And, _) => self.map2(dst, from, |x, y| x & y),
@@ -253,7 +290,7 @@ impl<W: Word> Bank<W> {
     }
 
     pub(super) fn fma(&mut self, dst: usize, from: [usize; 3]) {
-        self.map3(dst, from, |a, b, c| W::of(a.float().fma(b.float(), c.float())));
+        self.float3(dst, from, |a, b, c| W::of(a.float().fma(b.float(), c.float())));
     }
 }
 
@@ -267,13 +304,16 @@ impl Bank<bool> {
         from: [usize; 2],
     ) {
         if float {
+            let mut holds = |f: fn(W::Float, W::Float) -> bool| {
+                self.from2(dst, bank, from, |x, y| f(bank.taken(x).float(), bank.taken(y).float()));
+            };
             return match op {
-                Cmp::Eq => self.from2(dst, bank, from, |x, y| x.float() == y.float()),
-                Cmp::Ne => self.from2(dst, bank, from, |x, y| x.float() != y.float()),
-                Cmp::Lt | Cmp::LtU => self.from2(dst, bank, from, |x, y| x.float() < y.float()),
-                Cmp::Le | Cmp::LeU => self.from2(dst, bank, from, |x, y| x.float() <= y.float()),
-                Cmp::Gt | Cmp::GtU => self.from2(dst, bank, from, |x, y| x.float() > y.float()),
-                Cmp::Ge | Cmp::GeU => self.from2(dst, bank, from, |x, y| x.float() >= y.float()),
+                Cmp::Eq => holds(|x, y| x == y),
+                Cmp::Ne => holds(|x, y| x != y),
+                Cmp::Lt | Cmp::LtU => holds(|x, y| x < y),
+                Cmp::Le | Cmp::LeU => holds(|x, y| x <= y),
+                Cmp::Gt | Cmp::GtU => holds(|x, y| x > y),
+                Cmp::Ge | Cmp::GeU => holds(|x, y| x >= y),
             };
         }
         match op {

@@ -26,15 +26,19 @@ use state::State;
 pub struct Tile {
     kernel: Kernel,
     steps: Vec<Step>,
+    /// Whether arithmetic takes subnormal numbers for zeros, and gives zeros for them.
+    flushes_subnormals: bool,
 }
 
 impl Tile {
     /// Prepares a kernel. The error says why it is not well formed.
-    pub fn new(kernel: &Kernel) -> Result<Tile> {
+    ///
+    /// Of the options it looks at [`CodeOptions::flushes_subnormals`] alone: it checks accesses anyway.
+    pub fn new(kernel: &Kernel, options: &CodeOptions) -> Result<Tile> {
         kernel.check().map_err(Error::internal)?;
         let (steps, types) = prepare::flatten(kernel);
         let kernel = Kernel { types, body: Default::default(), ..kernel.clone() };
-        Ok(Tile { kernel, steps })
+        Ok(Tile { kernel, steps, flushes_subnormals: options.flushes_subnormals })
     }
 
     /// Runs a piece of the range over the caller's buffers.
@@ -43,7 +47,7 @@ impl Tile {
     /// written, or an access lies outside of it. What was written by then stays written.
     pub fn run(&self, args: &mut [FunctionArg<'_>], begin: i64, end: i64) -> Result<()> {
         let mut memory = TileMemory::new(&self.kernel, args)?;
-        let mut state = State::new(&self.kernel);
+        let mut state = State::new(&self.kernel, self.flushes_subnormals);
         let mut at = 0;
         while let Some(step) = self.steps.get(at) {
             at += 1;
@@ -115,14 +119,14 @@ impl Backend for Portable {
         false
     }
 
-    fn compile(&self, kernel: &Vouched<Kernel>, _: &CodeOptions) -> Result<Code> {
-        Ok(Code::Function(Arc::new(Tile::new(kernel)?)))
+    fn compile(&self, kernel: &Vouched<Kernel>, options: &CodeOptions) -> Result<Code> {
+        Ok(Code::Function(Arc::new(Tile::new(kernel, options)?)))
     }
 }
 
-/// Prepares a kernel and runs it once; see [`Tile`].
+/// Prepares a kernel and runs it once, with default options; see [`Tile`].
 pub fn run(kernel: &Kernel, args: &mut [FunctionArg<'_>], begin: i64, end: i64) -> Result<()> {
-    Tile::new(kernel)?.run(args, begin, end)
+    Tile::new(kernel, &CodeOptions::default())?.run(args, begin, end)
 }
 
 impl IndexOp {

@@ -21,7 +21,7 @@ pub(super) struct State<'k> {
 }
 
 impl<'k> State<'k> {
-    pub(super) fn new(kernel: &'k Kernel) -> Self {
+    pub(super) fn new(kernel: &'k Kernel, flushes_subnormals: bool) -> Self {
         let [mut narrow, mut wide, mut masks, mut indices] = [0; 4];
         let mut slot = |ty: &Ty| {
             let next = match ty {
@@ -37,9 +37,9 @@ impl<'k> State<'k> {
         State {
             kernel,
             slots,
-            narrow: Bank::new(narrow, kernel.lanes),
-            wide: Bank::new(wide, kernel.lanes),
-            masks: Bank::new(masks, kernel.lanes),
+            narrow: Bank::new(narrow, kernel.lanes, flushes_subnormals),
+            wide: Bank::new(wide, kernel.lanes, flushes_subnormals),
+            masks: Bank::new(masks, kernel.lanes, flushes_subnormals),
             indices: vec![0; indices],
         }
     }
@@ -258,10 +258,14 @@ impl<'k> State<'k> {
             }
             (Conv::Value, Lane::I64, _) => wide.map1(dst, a, |x| (x as i64 as f64).to_bits()),
             (Conv::Value, Lane::F32, _) => {
-                wide.from1(dst, narrow, a, |x| f64::from(f32::from_bits(x)).to_bits())
+                wide.from1(dst, narrow, a, |x| f64::from(f32::from_bits(narrow.taken(x))).to_bits())
             }
             (Conv::Value, Lane::F64, _) => {
-                narrow.from1(dst, wide, a, |x| (f64::from_bits(x) as f32).to_bits())
+                let flushes = narrow.flushes;
+                narrow.from1(dst, wide, a, |x| {
+                    let bits = (f64::from_bits(wide.taken(x)) as f32).to_bits();
+                    if flushes { bits.flushed() } else { bits }
+                });
             }
             (Conv::ValueU, Lane::I32, Lane::F64) => {
                 wide.from1(dst, narrow, a, |x| f64::from(x).to_bits())
@@ -342,7 +346,7 @@ impl<'k> State<'k> {
 fn reduce<W: Word>(bank: &mut Bank<W>, lanes: usize, op: BinOp, float: bool, dst: usize, a: usize) {
     bank.map1(dst, a, |x| x);
     let mut half = lanes / 2;
-    let mut pair: Bank<W> = Bank::new(2, 1);
+    let mut pair: Bank<W> = Bank::new(2, 1, bank.flushes);
     while half > 0 {
         for l in 0..half {
             pair.set(0, 0, bank.get(dst, l));

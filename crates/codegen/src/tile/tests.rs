@@ -1,7 +1,7 @@
 //! Loops, memory and lanes; what operations compute is tested where they are used.
 
 use super::*;
-use crate::kernel::{Addr, BinOp, Buf, Builder, Cmp, Conv, Fold, Lane, Mem, Value};
+use crate::kernel::{Addr, BinOp, Buf, Builder, Cmp, Conv, Fold, Lane, Mem, UnOp, Value};
 
 fn at(buf: Buf, terms: &[(Value, i64)], lane_stride: i64) -> Addr {
     Addr { buf, offset: 0, terms: terms.to_vec(), lane_stride }
@@ -211,4 +211,72 @@ fn stores_to_one_element_take_lane_0_and_masks_are_kept() {
     let mut found = [9; 4];
     run(&b.finish(), &mut [FunctionArg::Write(&mut found)], 0, 1).unwrap();
     assert_eq!(found, [9, 2, 11, 9]);
+}
+
+#[test]
+fn subnormal_numbers_are_flushed_if_that_is_asked() {
+    type Recipe = fn(&mut Builder, Value) -> Value;
+    let recipes: [Recipe; 7] = [
+        |b, x| b.add(x, x),
+        |b, x| {
+            let half = b.float(Lane::F32, 0.5);
+            b.bin(BinOp::Mul, x, half)
+        },
+        |b, x| b.un(UnOp::Floor, x),
+        |b, x| b.bin(BinOp::Maximum, x, x),
+        |b, x| {
+            let wide = b.convert(Conv::Value, Lane::F64, x);
+            b.convert(Conv::Value, Lane::F32, wide)
+        },
+        |b, x| {
+            let zero = b.float(Lane::F32, 0.0);
+            let equal = b.compare(Cmp::Eq, x, zero);
+            let one = b.float(Lane::F32, 1.0);
+            b.select(equal, one, zero)
+        },
+        // What moves keeps all bits.
+        |b, x| {
+            let equal = b.compare(Cmp::Eq, x, x);
+            let zero = b.float(Lane::F32, 0.0);
+            b.select(equal, x, zero)
+        },
+    ];
+    let values = [0x0040_0000u32, 0x8040_0000, 0x0080_0000, 1];
+    let run = |recipe: Recipe, flushes_subnormals: bool| -> Vec<u32> {
+        let kernel = mapped(4, values.len(), |b, x| {
+            let x = b.convert(Conv::Bits, Lane::F32, x);
+            let y = recipe(b, x);
+            b.convert(Conv::Bits, Lane::I32, y)
+        });
+        let data: Vec<u8> = values.iter().flat_map(|x| x.to_ne_bytes()).collect();
+        let mut out = vec![0; data.len()];
+        let options = CodeOptions { flushes_subnormals, ..CodeOptions::default() };
+        let tile = Tile::new(&kernel, &options).unwrap();
+        tile.run(&mut [FunctionArg::Read(&data), FunctionArg::Write(&mut out)], 0, 4).unwrap();
+        out.chunks_exact(4).map(|x| u32::from_ne_bytes(x.try_into().unwrap())).collect()
+    };
+    let (minus_zero, one) = (0x8000_0000u32, 0x3f80_0000u32);
+    let least = 0x0080_0000;
+    let kept = [
+        [least, least | minus_zero, 2 * least, 2],
+        [least / 4, least / 4 | minus_zero, least / 2, 0],
+        [0, one | minus_zero, 0, 0],
+        values,
+        values,
+        [0; 4],
+        values,
+    ];
+    let flushed = [
+        [0, minus_zero, 2 * least, 0],
+        [0, minus_zero, 0, 0],
+        [0, minus_zero, 0, 0],
+        [0, minus_zero, least, 0],
+        [0, minus_zero, least, 0],
+        [one, one, 0, one],
+        values,
+    ];
+    for (recipe, (kept, flushed)) in recipes.into_iter().zip(kept.into_iter().zip(flushed)) {
+        assert_eq!(run(recipe, false), kept);
+        assert_eq!(run(recipe, true), flushed);
+    }
 }

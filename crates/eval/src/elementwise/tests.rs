@@ -7,15 +7,17 @@ use helio_ir::types::{BF16, C64, C128, F8E4M3FNUZ, F8E5M2, F8E8M0FNU, F16, I2, I
 use helio_ir::{BinaryOp, ElementType, UnaryOp};
 
 use super::*;
+use crate::Subnormals;
 use crate::testing::{bounded, of, on_evaluator, resized, run, shape, values};
 
 fn map<A: Native, R: Native>(op: UnaryOp, x: A) -> R {
-    R::slice(&element::unary(op, A::TYPE, Map(&Array::scalar(x))).unwrap()).unwrap()[0]
+    R::slice(&element::unary(op, A::TYPE, Subnormals::Keep, Map(&Array::scalar(x))).unwrap())
+        .unwrap()[0]
 }
 
 fn zip<A: Native, R: Native>(op: BinaryOp, x: A, y: A) -> R {
     let (x, y) = (Array::scalar(x), Array::scalar(y));
-    R::slice(&element::binary(op, A::TYPE, Zip(&x, &y)).unwrap()).unwrap()[0]
+    R::slice(&element::binary(op, A::TYPE, Subnormals::Keep, Zip(&x, &y)).unwrap()).unwrap()[0]
 }
 
 /// Checks a row of semantics §1: operation, operands, result.
@@ -293,10 +295,10 @@ fn every_accepted_type_has_a_function() {
     for &element in ElementType::ALL {
         let operand = Array::zeros(shape(element, &[1])).unwrap();
         for &op in UnaryOp::ALL.iter().filter(|op| op.accepts().includes(element)) {
-            element::unary(op, element, Map(&operand)).unwrap();
+            element::unary(op, element, Subnormals::Keep, Map(&operand)).unwrap();
         }
         for &op in BinaryOp::ALL.iter().filter(|op| op.accepts().includes(element)) {
-            element::binary(op, element, Zip(&operand, &operand)).unwrap();
+            element::binary(op, element, Subnormals::Keep, Zip(&operand, &operand)).unwrap();
         }
     }
 }

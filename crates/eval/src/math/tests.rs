@@ -5,19 +5,20 @@ use std::collections::BTreeSet;
 use helio_ir::types::{C64, C128};
 use helio_ir::{Array, BinaryOp, ElementType, Native, UnaryOp, dispatch, dispatch_type};
 
+use crate::Subnormals;
 use crate::element;
 use crate::elementwise::{Map, Zip};
 
 /// What an operation does to one number.
 fn apply<A: Native, R: Native>(op: UnaryOp, x: A) -> R {
-    let data = element::unary(op, A::TYPE, Map(&Array::scalar(x))).unwrap();
+    let data = element::unary(op, A::TYPE, Subnormals::Keep, Map(&Array::scalar(x))).unwrap();
     R::slice(&data).unwrap()[0]
 }
 
 /// What an operation does to two numbers.
 fn apply2<A: Native, R: Native>(op: BinaryOp, x: A, y: A) -> R {
     let (x, y) = (Array::scalar(x), Array::scalar(y));
-    let data = element::binary(op, A::TYPE, Zip(&x, &y)).unwrap();
+    let data = element::binary(op, A::TYPE, Subnormals::Keep, Zip(&x, &y)).unwrap();
     R::slice(&data).unwrap()[0]
 }
 
@@ -145,8 +146,13 @@ fn every_value_of_narrow_floats() {
         let operand = dispatch_type!(element, T => {
             Array::new([codes.end as usize], codes.map(<T as Native>::from_bits).collect()).unwrap()
         });
-        let data =
-            element::unary(UnaryOp::from_name(name).unwrap(), element, Map(&operand)).unwrap();
+        let data = element::unary(
+            UnaryOp::from_name(name).unwrap(),
+            element,
+            Subnormals::Keep,
+            Map(&operand),
+        )
+        .unwrap();
         let found = dispatch!(&data, values => hash(values.iter().map(|&value| {
             let nan = value.to_number().to_f64().is_nan();
             if nan { 0xffff } else { Native::to_bits(value) as u16 }

@@ -11,7 +11,7 @@ use helio_eval::{
 use helio_ir::ops::{Effect, Yield};
 use helio_ir::{Computation, Error, Instr, InstrAt, InstrId, Literal, Module, Op, Result, Shape};
 use helio_runtime::program::{Failure, HostCalls};
-use helio_runtime::{Memory, Threads};
+use helio_runtime::{FloatMode, Memory, Threads};
 
 use super::collective::{Collective, Seat, Surroundings};
 use super::{Action, Frame, Planned, Planner, Step, StorageId, arrays};
@@ -255,6 +255,7 @@ impl<'a, 'e> Caller<'a, 'e> {
         let operands = operands.map(|shape| Literal::from_leaves(shape, &mut inputs));
         let operands = operands.collect::<Result<Vec<Literal>>>()?;
         let (computation, instr) = at;
+        let _mode = FloatMode::Ieee.enter();
         let result = if is_deep {
             let deep = match &mut self.deep {
                 Some(deep) => deep,

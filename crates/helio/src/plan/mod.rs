@@ -510,15 +510,25 @@ impl<'m> Planner<'m> {
         self.proofs.check(&steps, &|id| self.find(id));
         let assignment = place::place(&self);
         let results = results.into_iter().map(|id| assignment.slot(id)).collect();
-        let Planner { arguments, constants, calls, machine_code, interpreted, steps: log, .. } =
-            self;
+        let Planner {
+            target,
+            arguments,
+            constants,
+            calls,
+            machine_code,
+            interpreted,
+            steps: log,
+            ..
+        } = self;
         let (steps, infos) = log.finish(steps, &assignment);
         machine_code.install().map_err(|error| match error.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported => NoPlan::NoCode,
             _ => Error::exhausted(format!("no pages for generated code: {error}")).into(),
         })?;
         let place::BufferAssignment { slots, arena_bytes, .. } = assignment;
-        let parts = ProgramParts { arguments, constants, slots, results, arena_bytes, steps };
+        let float_mode = target.float_mode();
+        let parts =
+            ProgramParts { arguments, constants, slots, results, arena_bytes, float_mode, steps };
         let program = StepProgram::new(parts);
         let program = program.map_err(|e| Error::internal(format!("a plan is wrong: {e}")))?;
         Ok(Plan { program, calls, interpreted, steps: infos })

@@ -7,8 +7,10 @@ use helio_codegen::kernel::Kernel;
 use helio_codegen::tile::{Portable, Tile};
 use helio_codegen::{Backend, Code, CodeOptions, Vouched, lower};
 use helio_ir::{Code as ErrorCode, Error};
+use helio_runtime::FloatMode;
 
 use crate::interpreted::Reason;
+use crate::{CompileOptions, OptLevel, Subnormals};
 
 /// A back end, and what is known of the compilation besides.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +22,8 @@ pub(crate) struct Target<'b> {
     pub(crate) is_level_zero: bool,
     /// Whether code checks that its accesses stay inside of its buffers.
     pub(crate) bounds_checks: bool,
+    /// What arithmetic does with subnormal numbers.
+    pub(crate) subnormals: Subnormals,
 }
 
 /// The code of a kernel.
@@ -34,8 +38,7 @@ impl<'b> Target<'b> {
     pub(crate) fn new(
         backend: &'b dyn Backend,
         fallback: Option<Reason>,
-        is_level_zero: bool,
-        bounds_checks: bool,
+        options: &CompileOptions,
     ) -> Result<Self, Error> {
         let bytes = backend.vector_bytes();
         if !(VECTOR_BYTES.contains(&bytes) && bytes.is_power_of_two()) {
@@ -46,13 +49,26 @@ impl<'b> Target<'b> {
                 VECTOR_BYTES.end()
             )));
         }
-        Ok(Target { backend, fallback, is_level_zero, bounds_checks })
+        Ok(Target {
+            backend,
+            fallback,
+            is_level_zero: options.opt_level == OptLevel::None,
+            bounds_checks: options.bounds_checks,
+            subnormals: options.subnormals,
+        })
     }
 
     /// The same, where no code of the back end can be run.
     pub(crate) fn portable(self, reason: Reason) -> Target<'static> {
-        let Target { is_level_zero, bounds_checks, .. } = self;
-        Target { backend: &Portable, fallback: Some(reason), is_level_zero, bounds_checks }
+        Target { backend: &Portable, fallback: Some(reason), ..self }
+    }
+
+    /// The mode of the processor in which code computes.
+    pub(super) fn float_mode(&self) -> FloatMode {
+        match self.subnormals {
+            Subnormals::Flush => FloatMode::FlushToZero,
+            Subnormals::Keep => FloatMode::Ieee,
+        }
     }
 
     /// What kernels are lowered for; `wide` as [`lower::Target`] has it.
@@ -65,10 +81,11 @@ impl<'b> Target<'b> {
     pub(super) fn code(&self, kernel: &Vouched<Kernel>) -> Result<KernelCode, Error> {
         let mut options = CodeOptions::default();
         options.bounds_checks = self.bounds_checks;
+        options.flushes_subnormals = self.subnormals == Subnormals::Flush;
         match self.backend.compile(kernel, &options) {
             Ok(code) => Ok(KernelCode { code, fallback: self.fallback }),
             Err(error) if error.code() == ErrorCode::Unimplemented => {
-                let code = Code::Function(Arc::new(Tile::new(kernel)?));
+                let code = Code::Function(Arc::new(Tile::new(kernel, &options)?));
                 Ok(KernelCode { code, fallback: Some(Reason::NoMachineCode) })
             }
             Err(error) => Err(error.context(format_args!("back end {}", self.backend.name()))),

@@ -76,7 +76,9 @@ fn evaluated(
         .collect();
     let Some(literals) = literals else { return Ok(None) };
     // What the interpreter cannot compute is left for the run to report.
-    let Ok(Literal::Array(value)) = evaluate(op, literals, shape) else { return Ok(None) };
+    let surroundings = Context { subnormals: cx.subnormals, ..Context::default() };
+    let value = evaluate(op, literals, shape, &surroundings);
+    let Ok(Literal::Array(value)) = value else { return Ok(None) };
     let value = value.with_shape(result.clone().without_layout())?;
     cx.add(Constant::new(value), &[]).map(Some)
 }
@@ -90,7 +92,7 @@ fn may_fold(op: &Op) -> bool {
     }
 }
 
-fn evaluate(op: &Op, args: Vec<Literal>, shape: &Shape) -> Result<Literal> {
+fn evaluate(op: &Op, args: Vec<Literal>, shape: &Shape, cx: &Context) -> Result<Literal> {
     let mut computation = Computation::new("fold");
     let mut operands = Vec::with_capacity(args.len());
     for (number, arg) in args.iter().enumerate() {
@@ -101,5 +103,5 @@ fn evaluate(op: &Op, args: Vec<Literal>, shape: &Shape) -> Result<Literal> {
     computation.push(unnamed(op.clone(), &operands, shape.clone()))?;
     let mut module = Module::new("fold");
     let id = module.push(computation)?;
-    Evaluator::new(&module, &Context::default()).call(id, args)
+    Evaluator::new(&module, cx).call(id, args)
 }

@@ -26,6 +26,7 @@ mod transpose;
 mod tuple;
 mod value;
 
+use helio_eval::Subnormals;
 use helio_ir::{Instr, InstrId, Module, Op, Result, Shape};
 
 use crate::draft::{Draft, renumber, unnamed};
@@ -86,7 +87,7 @@ pub(crate) fn simplify(module: Module, cx: &PassCx<'_>) -> Result<Module> {
 fn run(module: Module, cx: &PassCx<'_>, rules: Rules) -> Result<Module> {
     let module = rebuild(module, cx.watch, |new, computation| {
         let (mut draft, old) = Draft::replacing(new, computation);
-        let mut simplifier = Simplifier::new(&mut draft, rules);
+        let mut simplifier = Simplifier::new(&mut draft, rules, cx.subnormals);
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
         for mut instr in old.instrs {
             renumber(&mut instr, &map);
@@ -103,6 +104,8 @@ fn run(module: Module, cx: &PassCx<'_>, rules: Rules) -> Result<Module> {
 struct Simplifier<'d, 'm> {
     draft: &'d mut Draft<'m>,
     rules: Rules,
+    /// What constants that are subnormal become in arithmetic.
+    subnormals: Subnormals,
     numbering: Numbering,
     /// How many rules are at work within each other.
     depth: usize,
@@ -112,8 +115,8 @@ struct Simplifier<'d, 'm> {
 const MAX_DEPTH: usize = 24;
 
 impl<'d, 'm> Simplifier<'d, 'm> {
-    fn new(draft: &'d mut Draft<'m>, rules: Rules) -> Self {
-        Simplifier { draft, rules, numbering: Numbering::default(), depth: 0 }
+    fn new(draft: &'d mut Draft<'m>, rules: Rules, subnormals: Subnormals) -> Self {
+        Simplifier { draft, rules, subnormals, numbering: Numbering::default(), depth: 0 }
     }
 
     /// Adds an instruction, or what is simpler, and gives what has its value.

@@ -23,6 +23,7 @@ use helio_limits::Stopped;
 use smallvec::SmallVec;
 
 use crate::Threads;
+use crate::float_mode::FloatMode;
 use crate::jit::CallError;
 use crate::memory::{OutOfMemory, View};
 
@@ -413,6 +414,8 @@ pub struct ProgramParts {
     pub results: Vec<SlotId>,
     /// The size of the arena.
     pub arena_bytes: usize,
+    /// How its code computes with floats; calls of the host and observers have the caller's mode.
+    pub float_mode: FloatMode,
     /// What is done.
     pub steps: Vec<Step>,
 }

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::Threads;
 use crate::bounds::Bounds;
+use crate::float_mode::FloatModeGuard;
 use crate::jit::{Addresses, CallError};
 use crate::memory::{Block, Memory, View};
 
@@ -77,6 +78,8 @@ struct Executor<'p, 'r> {
     program: &'p StepProgram,
     places: SmallVec<[SlotAddress; 32]>,
     run: Run<'r>,
+    /// That of the program.
+    mode: FloatModeGuard,
 }
 
 impl StepProgram {
@@ -110,7 +113,8 @@ impl StepProgram {
             }
         });
         let places = places.collect();
-        let mut executor = Executor { program: self, places, run };
+        let mode = parts.float_mode.enter();
+        let mut executor = Executor { program: self, places, run, mode };
         executor.steps(&parts.steps)?;
         // Its last step may have been left undone.
         let stopped = executor.run.meter.stopped();
@@ -202,7 +206,7 @@ impl Executor<'_, '_> {
     fn step(&mut self, step: &Step) -> Result<(), RunError> {
         self.count(step.id)?;
         if let Some(observer) = &mut self.run.observer {
-            observer.before(step.id);
+            self.mode.outside(|| observer.before(step.id));
         }
         self.perform(step)?;
         if self.run.observer.is_some() {
@@ -224,7 +228,7 @@ impl Executor<'_, '_> {
         };
         let written: SmallVec<[(SlotId, &[u8]); 4]> = slots.iter().map(bytes).collect();
         if let Some(observer) = &mut self.run.observer {
-            observer.after(step.id, &written);
+            self.mode.outside(|| observer.after(step.id, &written));
         }
     }
 
@@ -262,7 +266,8 @@ impl Executor<'_, '_> {
                 let (mut read, mut written) = (Slices::new(), SlicesMut::new());
                 // SAFETY: `check` has seen that the outputs overlap nothing (see `slices`).
                 unsafe { self.slices(inputs, outputs, &mut read, &mut written) };
-                self.run.host.call(*call, &read, &mut written).map_err(failed)
+                let host = &mut self.run.host;
+                self.mode.outside(|| host.call(*call, &read, &mut written)).map_err(failed)
             }
             Action::Copy { from, to } => {
                 let bytes = self.program.parts.slots[to.index()].bytes;

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use super::Threads;
 use crate::bounds::Bounds;
+use crate::float_mode::{Control, FloatModeGuard};
 
 /// How long a thread that waits looks for news before it sleeps: a few times what it costs to be
 /// woken (8 µs measured), so that workers stay awake between the kernels of a program.
@@ -70,6 +71,8 @@ struct Job<'a> {
     may_begin: &'a (dyn Fn() -> bool + Sync),
     /// What the work is bounded by, for the threads that help.
     bounds: Option<Arc<Bounds>>,
+    /// How its caller computes with floats, for the threads that help.
+    float_control: Control,
     tasks: usize,
     /// The next task to begin.
     next: AtomicUsize,
@@ -136,6 +139,7 @@ impl Pool {
             body,
             may_begin,
             bounds: Bounds::current(),
+            float_control: Control::current(),
             tasks,
             next: AtomicUsize::new(0),
             workers: AtomicUsize::new(0),
@@ -195,6 +199,7 @@ impl Job<'_> {
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let _in_task = InTask::enter();
             let _bounds = Bounds::enter(self.bounds.clone());
+            let _mode = FloatModeGuard::enter(self.float_control);
             loop {
                 let task = self.next.fetch_add(1, Ordering::Relaxed);
                 if task >= self.tasks {

@@ -48,6 +48,7 @@ impl Case {
         let named = |e: String| format!("{} ({}): {e}", self.name, self.source);
         let mut options = CompileOptions::default();
         options.backend = backend.clone();
+        options.subnormals = self.subnormals;
         let program = helio::compile(module.into_inner(), &options);
         let program = program.map_err(|errors| named(format!("{errors:?}")))?;
         let run = |args: &[&[Literal]], options: &RunOptions| program.run_all(args, options);
@@ -61,7 +62,8 @@ impl Case {
             Ready::Compare(module, worlds) => (module, worlds),
         };
         for engine in ENGINES {
-            let program = engine.compile(&module).map_err(|e| format!("{}: {e}", engine.name))?;
+            let program = engine.compile_with(&module, self.subnormals);
+            let program = program.map_err(|e| format!("{}: {e}", engine.name))?;
             let run = |args: &[&[Literal]], options: &RunOptions| {
                 engine.run_replicas(&program, args, options)
             };

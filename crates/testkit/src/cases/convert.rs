@@ -42,7 +42,9 @@ impl Case {
         let converted = converted.map_err(|errors| named(format!("{errors:?}")))?;
         let Some(worlds) = worlds else { return Ok(Some(Converted::Verifies)) };
         let [interpreter, ..] = ENGINES else { return Err("no engine".to_owned()) };
-        let program = interpreter.compile(&converted).map_err(|e| named(e.to_string()))?;
+        let program = interpreter
+            .compile_with(&converted, self.subnormals)
+            .map_err(|e| named(e.to_string()))?;
         let shape = module.entry().program_shape().result;
         let run = |args: &[&[Literal]], options: &RunOptions| {
             let flat = args.iter().map(|args| args.iter().flat_map(leaves).collect::<Vec<_>>());

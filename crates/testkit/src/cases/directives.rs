@@ -34,6 +34,7 @@ const KNOWN: &[(&str, About)] = &[
     ("tolerance", About::Program),
     ("round-trip", About::Program),
     ("replicas", About::Program),
+    ("subnormals", About::Program),
     ("infeed", About::Replica),
     ("outfeed", About::Replica),
     ("interpreted", About::Program),

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use helio::Reason;
+use helio::{Reason, Subnormals};
 
 pub use check::Shown;
 pub use convert::Converted;
@@ -40,6 +40,8 @@ pub struct Case {
     pub round_trip: bool,
     /// How many replicas it takes.
     pub replicas: usize,
+    /// What arithmetic does with subnormal numbers.
+    pub subnormals: Subnormals,
     /// The operations that have no native code where the program is compiled.
     pub interpreted: Vec<(String, Reason)>,
     /// What may go wrong when it communicates: rules, each maybe with words of the message.
@@ -177,6 +179,7 @@ fn case(name: &str, text: &str, source: &str, all: Vec<Directive>) -> Result<Cas
         outfeed: PerReplica::default(),
         round_trip: true,
         replicas: 1,
+        subnormals: Subnormals::default(),
         interpreted: Vec::new(),
         warnings: Vec::new(),
     };
@@ -205,6 +208,9 @@ fn case(name: &str, text: &str, source: &str, all: Vec<Directive>) -> Result<Cas
             "warning" => case.warnings.push(rule(value)),
             "tolerance" => case.tolerance = tolerance(value).map_err(wrong)?,
             "round-trip" => case.round_trip = find(&[false], |_| "no", value).map_err(wrong)?,
+            "subnormals" => {
+                case.subnormals = find(&Subnormals::ALL, Subnormals::name, value).map_err(wrong)?;
+            }
             "replicas" => case.replicas = count(value).map_err(wrong)?,
             "interpreted" => case.interpreted.push(interpreted(value).map_err(wrong)?),
             // These concern another engine.

@@ -7,7 +7,7 @@ use helio_ir::ops::{Convert, Parameter};
 use helio_ir::{
     ArrayShape, CompId, Computation, ElementType, Error, Instr, Module, Result, Shape, Verified,
 };
-use helio_runtime::{Block, Memory};
+use helio_runtime::{Block, FloatMode, Memory};
 
 use super::super::code::ScalarCode;
 use super::super::{Planned, Planner};
@@ -46,6 +46,8 @@ pub(in crate::plan) struct ScalarFold {
     accumulator_bytes: usize,
     /// For arrays of another type than the computation's.
     conversion: Option<Conversion>,
+    /// Calls of the host, which exchanges are, have the caller's mode.
+    float_mode: FloatMode,
 }
 
 /// What makes accumulators of elements, and elements of accumulators.
@@ -145,6 +147,7 @@ fn folds(
             element_bytes: element.size_bytes(),
             accumulator_bytes: accumulator.size_bytes(),
             conversion,
+            float_mode: codes.target.float_mode(),
         });
     }
     Ok(Some(result))
@@ -188,6 +191,7 @@ impl ScalarFold {
             to.copy_from_slice(arrays(0));
             return Ok(());
         }
+        let _mode = self.float_mode.enter();
         let mut begin = 0;
         for to in to.chunks_mut(self.piece_bytes()) {
             let size = to.len();

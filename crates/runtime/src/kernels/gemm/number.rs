@@ -101,12 +101,16 @@ impl Bf16 {
 impl F16 {
     #[inline(always)]
     pub(in crate::kernels) fn to_f32(self) -> f32 {
-        // With the exponent in place and 112 too small, a multiplication sets it right, also for
-        // subnormal numbers; infinities and NaNs need all ones.
+        // With the exponent in place it is 112 too small; infinities and NaNs need all ones. The
+        // mantissa of a subnormal number is put behind that of the smallest normal one, which is
+        // then taken away. (No `f32` here is subnormal, which the processor might take for zero.)
         let magnitude = u32::from(self.0 & 0x7fff) << 13;
-        let scaled = f32::from_bits(magnitude) * f32::from_bits(0x7780_0000);
+        let least = f32::from_bits(0x3880_0000);
+        let subnormal = f32::from_bits(magnitude | least.to_bits()) - least;
+        let normal = magnitude.wrapping_add(0x3800_0000);
         let special = magnitude | 0x7f80_0000;
-        let bits = if magnitude >= 0x0f80_0000 { special } else { scaled.to_bits() };
+        let bits = if magnitude < 0x0080_0000 { subnormal.to_bits() } else { normal };
+        let bits = if magnitude >= 0x0f80_0000 { special } else { bits };
         f32::from_bits(bits | u32::from(self.0 & 0x8000) << 16)
     }
 

@@ -1,8 +1,8 @@
 //! Products against plain loops, on every instruction set of the machine.
 
 use super::*;
-use crate::Pool;
 use crate::kernels::bytes::{Aligned, bytes_of, bytes_of_mut};
+use crate::{FloatMode, Pool};
 
 /// Small whole numbers, whose sums of products no rounding touches.
 fn numbers(count: usize, seed: usize) -> Vec<i32> {
@@ -40,6 +40,8 @@ fn len(dims: [&[Dim]; 4], operand: usize) -> usize {
 
 /// Compares all ways to compute this product.
 fn check(dims: [&[Dim]; 4]) {
+    // As in programs, unless they ask for something else: with the instructions for `bf16`.
+    let _mode = FloatMode::FlushToZero.enter();
     let (lhs, rhs) = (numbers(len(dims, 0), 1), numbers(len(dims, 1), 2));
     let mut want = vec![77; len(dims, 2)];
     expected(dims, &lhs, &rhs, &mut want);

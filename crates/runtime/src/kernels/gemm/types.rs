@@ -10,6 +10,7 @@ use super::number::{Bf16, ProductType, Types};
 use super::operand::{Complex, Each, Operand};
 use super::{Contraction, Epilogue, Finish, Out};
 use crate::Threads;
+use crate::float_mode::FloatMode;
 use crate::kernels::bytes::{cast, cast_mut};
 use crate::kernels::isa::Isa;
 
@@ -73,8 +74,8 @@ impl Contraction {
     /// Computes the product of arrays of these types, given as bytes. Rows are given to `finish` once
     /// they are complete, as by [`Contraction::f32`], but as bytes and at which byte they begin.
     ///
-    /// Products of two `bf16` may take subnormal numbers for zero, as processors' instructions for
-    /// them do.
+    /// Where subnormal numbers are flushed to zero ([`FloatMode`]), products of two `bf16` are computed by
+    /// the instructions that processors have for them, which do so always.
     ///
     /// # Panics
     /// If the types do not [`multiply`](Types::multiply), bytes are not aligned for their type, an
@@ -169,7 +170,8 @@ impl Contraction {
     fn compute_bf16(&self, call: &Call<'_>, out: &mut [u8]) -> bool {
         let &Call { isa, types, epilogue, threads, .. } = call;
         #[cfg(target_arch = "x86_64")]
-        if let Some(simd) = super::simd::Avx512Bf16::get(isa)
+        if FloatMode::current() == FloatMode::FlushToZero
+            && let Some(simd) = super::simd::Avx512Bf16::get(isa)
             && (types.lhs, types.rhs) == (ProductType::Bf16, ProductType::Bf16)
         {
             let joined = |bytes| Joined { data: cast::<Bf16>(bytes), flip: Bf16(0) };

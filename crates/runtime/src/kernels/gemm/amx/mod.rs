@@ -32,6 +32,7 @@ use super::simd::MulAdd;
 use super::tile::{BLOCK, Format, Tile, TileArgs, Tiled};
 use super::types::Call;
 use super::{Contraction, arithmetic::Arithmetic};
+use crate::float_mode::FloatMode;
 use crate::kernels::bytes::cast;
 
 /// Rows of a tile register.
@@ -287,10 +288,13 @@ pub(super) trait WithTiles {
 }
 
 /// Calls `body` with tiles of the processor, if it has them, both operands are `bf16` or bytes, and
-/// sums have 32 bits; otherwise returns false.
+/// sums have 32 bits; otherwise returns false. Of `bf16` only where subnormal numbers are flushed, as they
+/// are by its instructions in any case.
 pub(super) fn with_tiles(types: Types, body: impl WithTiles) -> bool {
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-    if hardware::works() {
+    if hardware::works()
+        && (types.lhs != ProductType::Bf16 || FloatMode::current() == FloatMode::FlushToZero)
+    {
         return with_tiles_of::<Hardware>(types, body);
     }
     let _ = (types, body);

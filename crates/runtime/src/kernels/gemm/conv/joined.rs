@@ -11,6 +11,7 @@ use super::phases::{Phase, PlacesFrom};
 use super::words::Joined;
 use super::{Convolution, Route};
 use crate::Threads;
+use crate::float_mode::FloatMode;
 use crate::kernels::bytes::{cast, cast_mut};
 use crate::kernels::gemm::amx::{self, WithTiles};
 use crate::kernels::gemm::arithmetic::Arithmetic;
@@ -50,7 +51,9 @@ impl Convolution {
         use crate::kernels::gemm::simd::{Avx512Bf16, Avx512Vnni};
         let types = call.types;
         match (types.lhs, types.rhs) {
-            (ProductType::Bf16, ProductType::Bf16) if f32::makes(types.out) => {
+            (ProductType::Bf16, ProductType::Bf16)
+                if f32::makes(types.out) && FloatMode::current() == FloatMode::FlushToZero =>
+            {
                 Avx512Bf16::get(call.isa)
                     .is_some_and(|tiled| self.join::<_, Bf16>(tiled, call, None, out))
             }

@@ -2,12 +2,12 @@
 
 use super::joined::OnTiles;
 use super::*;
-use crate::Pool;
 use crate::kernels::bytes::Aligned;
 use crate::kernels::gemm::amx;
 use crate::kernels::gemm::number::{ProductType, Types};
 use crate::kernels::gemm::tests::encode;
 use crate::kernels::gemm::types::Call;
+use crate::{FloatMode, Pool};
 
 /// Of a spatial dimension: input, kernel, stride, padding before and after, dilations, reversal.
 type Sizes = (usize, usize, usize, [i64; 2], [usize; 2], bool);
@@ -39,6 +39,8 @@ fn strides(sizes: &[usize], order: &[usize]) -> Vec<usize> {
 
 impl Case {
     fn check(&self) {
+        // As in programs, unless they ask for something else: with the instructions for `bf16`.
+        let _mode = FloatMode::FlushToZero.enter();
         let spatial = &self.spatial;
         let output = |&(input, kernel, stride, pad, [base, window], _): &Sizes| {
             let dilated = |n: usize, by: usize| if n == 0 { 0 } else { (n - 1) * by + 1 } as i64;
