@@ -6,11 +6,10 @@ use std::fmt;
 use super::{Dictionary, read};
 use crate::text::attrs::{Scan, quote};
 
-/// What an instruction tells the back end or the function that it calls: read once, and printed as it
-/// was written.
+/// What an instruction tells the back end or the function that it calls: a string, read once.
 #[derive(Clone, Debug)]
 pub struct BackendConfig {
-    /// As HLO text has it: a quoted string with its quotes, or something in braces.
+    /// The string, without quotes and escapes.
     text: String,
     value: ConfigValue,
 }
@@ -19,20 +18,22 @@ pub struct BackendConfig {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ConfigValue {
-    /// A string that only the function understands, without quotes and escapes.
-    Opaque(String),
+    /// Something that only the function understands ([`BackendConfig::as_str`]).
+    Opaque,
     /// JSON: `{"name": 1}`.
     Json(Dictionary),
     /// Attributes in MLIR's notation: `{name = 1 : i64}`.
     Typed(Dictionary),
-    /// Something else in braces, kept as written.
-    Other,
+    /// Something else in braces.
+    Braced,
 }
 
 impl BackendConfig {
-    /// A string that only the function understands.
-    pub fn opaque(text: &str) -> Self {
-        BackendConfig { text: quote(text), value: ConfigValue::Opaque(text.to_owned()) }
+    /// The string that a back end or function gets: JSON, attributes in MLIR's notation, or anything that
+    /// only the function understands.
+    pub fn of(text: &str) -> Self {
+        let value = dictionary(text).unwrap_or(ConfigValue::Opaque);
+        BackendConfig { text: text.to_owned(), value }
     }
 
     /// Attributes, as custom calls of `API_VERSION_TYPED_FFI` have them.
@@ -40,23 +41,17 @@ impl BackendConfig {
         BackendConfig { text: attributes.to_string(), value: ConfigValue::Typed(attributes) }
     }
 
-    /// What HLO text has behind `backend_config=`: a quoted string, or something in braces.
+    /// What HLO text has behind `backend_config=`: a quoted string, or something in braces. Both are the
+    /// same string, so quotes around a dictionary mean nothing.
     pub fn read(text: &str) -> Self {
-        let value = if text.starts_with('{') {
-            braced(text).unwrap_or(ConfigValue::Other)
-        } else {
-            // Front ends quote whole dictionaries, too.
-            match Scan::new(text).string() {
-                Ok(inner) => match braced(&inner) {
-                    Some(ConfigValue::Typed(attributes)) if inner.starts_with('{') => {
-                        ConfigValue::Typed(attributes)
-                    }
-                    _ => ConfigValue::Opaque(inner),
-                },
-                Err(_) => ConfigValue::Other,
-            }
+        let braced = || BackendConfig {
+            text: text.to_owned(),
+            value: dictionary(text).unwrap_or(ConfigValue::Braced),
         };
-        BackendConfig { text: text.to_owned(), value }
+        match text.starts_with('{') {
+            true => braced(),
+            false => Scan::new(text).string().map_or_else(|_| braced(), |inner| Self::of(&inner)),
+        }
     }
 
     /// What it says.
@@ -68,22 +63,21 @@ impl BackendConfig {
     pub fn attributes(&self) -> Option<&Dictionary> {
         match &self.value {
             ConfigValue::Json(attributes) | ConfigValue::Typed(attributes) => Some(attributes),
-            ConfigValue::Opaque(_) | ConfigValue::Other => None,
+            ConfigValue::Opaque | ConfigValue::Braced => None,
         }
     }
 
-    /// The bytes that a function gets which takes one string: an opaque string without quotes and
-    /// escapes, all else as written.
+    /// The string that a function gets which takes one, without quotes and escapes.
     pub fn as_str(&self) -> &str {
-        match &self.value {
-            ConfigValue::Opaque(text) => text,
-            ConfigValue::Json(_) | ConfigValue::Typed(_) | ConfigValue::Other => &self.text,
-        }
+        &self.text
     }
 }
 
-/// What stands in braces, if it is of a known form.
-fn braced(text: &str) -> Option<ConfigValue> {
+/// The attributes that stand in braces, if the text is of a known form.
+fn dictionary(text: &str) -> Option<ConfigValue> {
+    if !text.starts_with('{') {
+        return None;
+    }
     if let Some(json) = read::json(text) {
         return Some(ConfigValue::Json(json));
     }
@@ -98,9 +92,12 @@ impl PartialEq for BackendConfig {
 
 impl Eq for BackendConfig {}
 
-/// As it was written.
+/// As HLO text has it: dictionaries as they are, all else in quotes.
 impl fmt::Display for BackendConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        match self.value {
+            ConfigValue::Opaque => f.write_str(&quote(&self.text)),
+            _ => f.write_str(&self.text),
+        }
     }
 }

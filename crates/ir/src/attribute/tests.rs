@@ -64,29 +64,38 @@ fn attributes_in_mlirs_notation() {
 }
 
 #[test]
-fn configurations_are_printed_as_written() {
+fn configurations_are_strings() {
+    // As XLA prints them: a quoted dictionary is no other string than one without quotes.
     let kinds = [
         (r#"{"a": [1, 2.5, null, true], "b": {"c": "\u00e9\"}"}}"#, "json"),
         ("{}", "json"),
         ("{ a  =  1 }", "typed"),
-        (r#""{a = 1 : i64}""#, "typed"),
         (r#""a \"b\"""#, "opaque"),
-        (r#""{\"a\": 1}""#, "opaque"),
-        ("{a b}", "other"),
-        ("{a = 1, a = 2}", "other"),
-        (r#"{"a": 1,}"#, "other"),
-        (r#"{"a": 1e999}"#, "other"),
+        ("{a b}", "braced"),
+        ("{a = 1, a = 2}", "braced"),
+        (r#"{"a": 1,}"#, "braced"),
+        (r#"{"a": 1e999}"#, "braced"),
     ];
     for (text, kind) in kinds {
         let config = BackendConfig::read(text);
         let found = match config.value() {
             ConfigValue::Json(_) => "json",
             ConfigValue::Typed(_) => "typed",
-            ConfigValue::Opaque(_) => "opaque",
-            ConfigValue::Other => "other",
+            ConfigValue::Opaque => "opaque",
+            ConfigValue::Braced => "braced",
         };
         assert_eq!((found, config.to_string().as_str()), (kind, text));
     }
+    for (quoted, text) in
+        [(r#""{a = 1 : i64}""#, "{a = 1 : i64}"), (r#""{\"a\": 1}""#, r#"{"a": 1}"#)]
+    {
+        let config = BackendConfig::read(quoted);
+        assert_eq!((config.as_str(), config.to_string().as_str()), (text, text));
+        assert_eq!(config, BackendConfig::read(text));
+        assert_eq!(config.value(), BackendConfig::of(text).value());
+        assert!(config.attributes().is_some());
+    }
+    assert_eq!(BackendConfig::read(r#""a \"b\"""#).as_str(), "a \"b\"");
     let json = BackendConfig::read(kinds[0].0);
     let json = json.attributes().unwrap();
     assert_eq!(json.dictionary("b").unwrap().string("c").unwrap(), "é\"}");

@@ -245,7 +245,7 @@ impl XlaOp {
     /// Gives this instruction a configuration for the back end: a string, kept as it is.
     #[track_caller]
     pub fn set_backend_config(&self, config: &str) {
-        self.configure(BackendConfig::opaque(config));
+        self.configure(BackendConfig::of(config));
     }
 
     /// Gives this instruction a configuration for the back end, or the function that it calls.

@@ -39,7 +39,8 @@ impl<'m> Body<'_, 'm> {
         let call = self.push(op, &site.operands)?;
         let config = match attrs.get("mhlo.backend_config").or(attrs.get("backend_config")) {
             Some(Attribute::String(text)) if text.is_empty() => None,
-            Some(Attribute::String(text)) => Some(BackendConfig::opaque(text)),
+            Some(Attribute::Dictionary(fields)) if fields.is_empty() => None,
+            Some(Attribute::String(text)) => Some(BackendConfig::of(text)),
             Some(Attribute::Dictionary(fields)) => Some(BackendConfig::typed(dictionary(fields)?)),
             Some(_) => return Err(Error::unimplemented("a backend_config of another kind")),
             None => None,

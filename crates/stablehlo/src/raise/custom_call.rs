@@ -25,7 +25,7 @@ impl Frame<'_, '_, '_> {
             ("has_side_effect".to_owned(), Attribute::Bool(op.has_side_effect)),
         ];
         let config = instr.extra.as_ref().and_then(|extra| extra.backend_config.as_ref());
-        attributes.extend(backend_config(config)?);
+        attributes.extend(backend_config(config, op.api_version)?);
         let version = match op.api_version {
             ApiVersion::Original => 1,
             ApiVersion::StatusReturning => 2,
@@ -53,11 +53,18 @@ impl Frame<'_, '_, '_> {
     }
 }
 
-fn backend_config(config: Option<&BackendConfig>) -> Result<Option<Field>> {
-    let Some(config) = config else { return Ok(None) };
-    let attribute = match config.value() {
-        ConfigValue::Typed(dictionary) => Attribute::Dictionary(fields(dictionary)?),
-        _ => Attribute::String(config.as_str().to_owned()),
+/// A typed call has a dictionary always, others a string if they have any.
+fn backend_config(config: Option<&BackendConfig>, version: ApiVersion) -> Result<Option<Field>> {
+    let is_typed = version == ApiVersion::TypedFfi;
+    let text = |config: &BackendConfig| Attribute::String(config.as_str().to_owned());
+    let attribute = match config.map(|config| (config, config.value())) {
+        None if is_typed => Attribute::Dictionary(Vec::new()),
+        None => return Ok(None),
+        Some((_, ConfigValue::Typed(dictionary))) => Attribute::Dictionary(fields(dictionary)?),
+        Some((config, ConfigValue::Json(dictionary))) if is_typed => {
+            fields(dictionary).map_or_else(|_| text(config), Attribute::Dictionary)
+        }
+        Some((config, _)) => text(config),
     };
     Ok(Some(("backend_config".to_owned(), attribute)))
 }

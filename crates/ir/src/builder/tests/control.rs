@@ -127,7 +127,7 @@ fn custom_calls() {
             let [x, y] = parameters(b, ["f32[2]", "f32[2,3]"]);
             b.custom_call("myfunc", &[&x, &y], shape("f32[3,3]"));
             let options = CustomCallOptions {
-                backend_config: Some(BackendConfig::opaque("a \"b\"")),
+                backend_config: Some(BackendConfig::of("a \"b\"")),
                 has_side_effect: true,
                 api_version: ApiVersion::StatusReturning,
                 called_computations: vec![scalar(BinaryOp::Add, F32)],
