@@ -214,7 +214,8 @@ impl OpDef for CustomCall {
             }
         }
         op.has_side_effect = attrs.flag("custom_call_has_side_effect")?.unwrap_or(false);
-        let api_version = attrs.parse("api_version", |scan| ApiVersion::from_word(scan.word()?))?;
+        let api_version =
+            attrs.parse("api_version", |scan| ApiVersion::from_word_of_any_case(scan.word()?))?;
         op.api_version = api_version.unwrap_or_default();
         let one = attrs.computation("to_apply")?;
         let many = attrs.computations("called_computations")?;

@@ -26,6 +26,12 @@ macro_rules! words {
                     ))),
                 }
             }
+
+            /// The one with this word in letters of either case. Errors: as for [`Self::from_word`].
+            pub fn from_word_of_any_case(word: &str) -> $crate::Result<Self> {
+                let found = Self::ALL.iter().find(|each| each.word().eq_ignore_ascii_case(word));
+                found.map_or_else(|| Self::from_word(word), |&found| Ok(found))
+            }
         }
 
         impl std::fmt::Display for $name {

@@ -51,7 +51,7 @@ impl OpDef for Rng {
 
     fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
         let distribution = |attrs: &mut AttrReader<'_>, name: &str| {
-            attrs.parse(name, |scan| Distribution::from_word(scan.word()?))
+            attrs.parse(name, |scan| Distribution::from_word_of_any_case(scan.word()?))
         };
         Ok(Rng {
             distribution: attrs.needed("distribution", distribution)?,
@@ -108,7 +108,7 @@ impl OpDef for RngBitGenerator {
 
     fn read(attrs: &mut AttrReader<'_>) -> Result<Self> {
         let algorithm = |attrs: &mut AttrReader<'_>, name: &str| {
-            attrs.parse(name, |scan| RngAlgorithm::from_word(scan.word()?))
+            attrs.parse(name, |scan| RngAlgorithm::from_word_of_any_case(scan.word()?))
         };
         let bits = match attrs.result {
             Shape::Tuple(elements) => elements.get(1),

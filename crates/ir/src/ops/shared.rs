@@ -83,7 +83,7 @@ impl Precision {
         let words = attrs.words("operand_precision")?.unwrap_or_default();
         let list: Vec<_> = words
             .into_iter()
-            .map(Precision::from_word)
+            .map(Precision::from_word_of_any_case)
             .collect::<Result<_>>()
             .map_err(|e| e.context("attribute operand_precision"))?;
         let is_default = list.iter().all(|&precision| precision == Precision::Default);
@@ -126,10 +126,10 @@ pub const DOT_ALGORITHMS: &[&str] = &[
     "dot_f64_f64_f64",
 ];
 
-/// Reads `algorithm=dot_bf16_bf16_f32`; `unset` is the same as none.
+/// Reads `algorithm=dot_bf16_bf16_f32`, in letters of either case; `unset` is the same as none.
 pub(crate) fn read_algorithm(attrs: &mut AttrReader<'_>) -> Result<Option<String>> {
-    let word = attrs.word("algorithm")?.filter(|&word| word != "unset");
-    Ok(word.map(str::to_owned))
+    let word = attrs.word("algorithm")?.map(str::to_ascii_lowercase);
+    Ok(word.filter(|word| word != "unset"))
 }
 
 /// Writes what [`read_algorithm`] reads.

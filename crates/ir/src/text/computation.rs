@@ -118,7 +118,8 @@ impl<'a> Parser<'a> {
         if !self.cursor.eat(")") {
             loop {
                 self.cursor.name("the name of a parameter")?;
-                self.cursor.expect(":")?;
+                // The colon is the end of a name in XLA's grammar, which none needs.
+                self.cursor.eat(":");
                 params.push(shape(&mut self.cursor)?);
                 if !self.cursor.eat(",") {
                     break;

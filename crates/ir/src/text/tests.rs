@@ -54,6 +54,33 @@ fn a_module_without_its_first_line() {
 }
 
 #[test]
+fn words_of_either_case_and_signatures_without_colons() {
+    // As XLA's parser reads them.
+    check(
+        "ENTRY e (x f32[2,2], k: u64[2]) -> f32[2,2] { x = f32[2,2] parameter(0) k = u64[2] parameter(1)
+         b = (u64[2], u32[2]) rng-bit-generator(k), algorithm=RNG_PHILOX
+         l = f32[] constant(0)
+         u = f32[2] rng(l, l), distribution=RNG_NORMAL
+         c = f32[2] custom-call(u), custom_call_target=\"f\", api_version=api_version_typed_ffi
+         ROOT d = f32[2,2] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0},
+           operand_precision={HIGH,Highest}, algorithm=DOT_F32_F32_F32 }",
+        "
+        HloModule module_e
+
+        ENTRY e {
+          x = f32[2,2] parameter(0)
+          k = u64[2] parameter(1)
+          b = (u64[2], u32[2]) rng-bit-generator(k), algorithm=rng_philox
+          l = f32[] constant(0)
+          u = f32[2] rng(l, l), distribution=rng_normal
+          c = f32[2] custom-call(u), custom_call_target=\"f\", api_version=API_VERSION_TYPED_FFI
+          ROOT d = f32[2,2] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, \
+           operand_precision={high,highest}, algorithm=dot_f32_f32_f32
+        }",
+    );
+}
+
+#[test]
 fn the_first_line() {
     check(
         &dedent(
