@@ -1,6 +1,6 @@
 //! Lists of attributes in text: `, name=value, name=value`.
 
-use helio_ir::text::attrs::{Scan, quote};
+use helio_ir::text::attrs::{Scan, quote_unless_braced};
 use helio_ir::{Error, Result};
 
 /// Cuts `, a={1,2}, b="x, y", c=3` into names and values.
@@ -41,37 +41,7 @@ pub(crate) fn unquoted(text: &str) -> Result<String> {
 pub(crate) fn configuration(bytes: &[u8], what: &str) -> Result<String> {
     let text = std::str::from_utf8(bytes)
         .map_err(|_| Error::unimplemented(format!("{what} that is not UTF-8")))?;
-    Ok(as_written(text))
-}
-
-/// A value as text has it: braced as it is, all else in quotes.
-pub(crate) fn as_written(text: &str) -> String {
-    if text.starts_with('{') && is_balanced(text) { text.to_owned() } else { quote(text) }
-}
-
-/// Whether each bracket is closed, and the last one ends the text.
-fn is_balanced(text: &str) -> bool {
-    let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
-    let mut ended = false;
-    for c in text.chars() {
-        if ended && !c.is_whitespace() {
-            return false;
-        }
-        match c {
-            _ if escaped => escaped = false,
-            '\\' if quoted => escaped = true,
-            '"' => quoted = !quoted,
-            _ if quoted => {}
-            '{' | '[' => depth += 1,
-            '}' | ']' if depth == 0 => return false,
-            '}' | ']' => {
-                depth -= 1;
-                ended = depth == 0;
-            }
-            _ => {}
-        }
-    }
-    ended
+    Ok(quote_unless_braced(text))
 }
 
 #[cfg(test)]
@@ -88,12 +58,5 @@ mod tests {
             ("d", "b01f_01io->b01f"),
         ];
         assert_eq!(split(text), wanted);
-    }
-
-    #[test]
-    fn json_stays_as_it_is() {
-        assert_eq!(configuration(br#"{"a":"}"}"#, "it").unwrap(), r#"{"a":"}"}"#);
-        assert_eq!(configuration(b"{a", "it").unwrap(), r#""{a""#);
-        assert_eq!(configuration(b"x\"y", "it").unwrap(), r#""x\"y""#);
     }
 }

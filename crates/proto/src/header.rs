@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use helio_ir::stack_frames::{FileLocation, StackFrame, StackFrames};
+use helio_ir::text::attrs::quote_unless_braced;
 use helio_ir::{AliasKind, Error, InputOutputAlias, Metadata, ModuleConfig, Result};
 
-use crate::fields::{as_written, unquoted};
+use crate::fields::unquoted;
 use crate::messages::{
     AliasEntryProto, BufferDonorEntryProto, ComputationDevice, DeviceAssignmentProto,
     FileLocationProto, FrontendAttributes, HloBufferDonorProto, HloInputOutputAliasProto,
@@ -45,6 +46,7 @@ pub(crate) fn read(proto: &HloModuleProto) -> Result<ModuleConfig> {
         config.replica_count = count(assignment.replica_count, "the number of replicas")?;
         config.num_partitions = count(assignment.computation_count, "the number of partitions")?;
     }
+    config.is_scheduled = proto.schedule.is_some();
     config.frontend_attributes = read_frontend(proto.frontend_attributes.as_ref());
     if let Some(index) = &proto.stack_frame_index {
         config.stack_frames = Some(Arc::new(read_frames(index)));
@@ -111,7 +113,7 @@ fn write_assignment(config: &ModuleConfig) -> Result<Option<DeviceAssignmentProt
 /// The attributes of the front end; values are braced, or in quotes.
 pub(crate) fn read_frontend(proto: Option<&FrontendAttributes>) -> Vec<(String, String)> {
     let map = proto.into_iter().flat_map(|proto| &proto.map);
-    map.map(|(name, value)| (name.clone(), as_written(value))).collect()
+    map.map(|(name, value)| (name.clone(), quote_unless_braced(value))).collect()
 }
 
 /// The message for attributes of the front end; `None` if there are none.

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use helio_ir::types::strides;
-use helio_ir::{Array, ArrayShape, ElementType, Error, Literal, Result, Shape};
+use helio_ir::{Array, ArrayShape, ElementType, Error, Layout, Literal, Result, Shape};
 
-use crate::messages::LiteralProto;
+use crate::messages::{LayoutProto, LiteralProto};
 use crate::shape;
 
 /// The value of a literal.
@@ -149,8 +149,13 @@ pub(crate) fn write(literal: &Literal, stated: &Shape) -> LiteralProto {
 }
 
 fn write_array(array: &Array, stated: &ArrayShape) -> LiteralProto {
-    let mut proto =
-        LiteralProto { shape: Some(shape::write_array(stated)), ..LiteralProto::default() };
+    let mut shape = shape::write_array(stated);
+    if let Some(layout) = &mut shape.layout {
+        // Literals lie in the order of dimensions that the shape states, and know no tiles and memories.
+        let minor_to_major = std::mem::take(&mut layout.minor_to_major);
+        **layout = LayoutProto { minor_to_major, ..shape::write_layout(&Layout::descending(0)) };
+    }
+    let mut proto = LiteralProto { shape: Some(shape), ..LiteralProto::default() };
     let element = array.element();
     let rows = array.to_bytes();
     let bytes = match layout_order(stated) {

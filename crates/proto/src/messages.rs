@@ -26,6 +26,8 @@ pub struct HloModuleProto {
     pub id: i64,
     #[prost(int64, tag = "6")]
     pub entry_computation_id: i64,
+    #[prost(message, optional, tag = "7")]
+    pub schedule: Option<HloScheduleProto>,
     #[prost(message, optional, tag = "8")]
     pub input_output_alias: Option<HloInputOutputAliasProto>,
     #[prost(bool, tag = "11")]
@@ -38,6 +40,20 @@ pub struct HloModuleProto {
     pub buffer_donor: Option<HloBufferDonorProto>,
     #[prost(message, optional, tag = "19")]
     pub frontend_attributes: Option<FrontendAttributes>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct HloScheduleProto {
+    /// By the number of the computation.
+    #[prost(btree_map = "int64, message", tag = "1")]
+    pub sequences: BTreeMap<i64, InstructionSequence>,
+}
+
+/// The numbers of a computation's instructions in the order in which they run.
+#[derive(Clone, PartialEq, Message)]
+pub struct InstructionSequence {
+    #[prost(int64, repeated, tag = "1")]
+    pub instruction_ids: Vec<i64>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -173,6 +189,8 @@ pub struct HloInstructionProto {
     pub triangular_solve_options: Option<TriangularSolveOptions>,
     #[prost(bool, tag = "60")]
     pub is_stable: bool,
+    #[prost(message, optional, tag = "61")]
+    pub parameter_replication: Option<ParameterReplication>,
     #[prost(message, optional, tag = "62")]
     pub cholesky_options: Option<CholeskyOptions>,
     #[prost(string, tag = "63")]
@@ -330,6 +348,13 @@ pub struct LiteralProto {
     pub f4e2m1fns: Vec<u8>,
     #[prost(bytes = "vec", tag = "33")]
     pub f8e8m0fnus: Vec<u8>,
+}
+
+/// Whether each array of a parameter is the same for all replicas.
+#[derive(Clone, PartialEq, Message)]
+pub struct ParameterReplication {
+    #[prost(bool, repeated, tag = "1")]
+    pub replicated_at_leaf_buffers: Vec<bool>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -572,6 +597,14 @@ pub struct OpSharding {
     pub iota_reshape_dims: Vec<i64>,
     #[prost(int32, repeated, tag = "10")]
     pub iota_transpose_perm: Vec<i32>,
+    #[prost(message, repeated, tag = "7")]
+    pub metadata: Vec<OpMetadata>,
+    #[prost(bool, tag = "11")]
+    pub is_shard_group: bool,
+    #[prost(int64, tag = "12")]
+    pub shard_group_id: i64,
+    #[prost(int32, tag = "13")]
+    pub shard_group_type: i32,
 }
 
 #[derive(Clone, PartialEq, Message)]

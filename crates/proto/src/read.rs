@@ -11,11 +11,13 @@ use helio_ir::{
 };
 use prost::Message;
 
-use crate::messages::{HloComputationProto, HloInstructionProto, HloModuleProto, HloProto};
+use crate::messages::{
+    HloComputationProto, HloInstructionProto, HloModuleProto, HloProto, InstructionSequence,
+};
 use crate::{attributes, fields, header, literal, shape, sharding, words};
 
-/// Reads a serialized `xla.HloModuleProto`, or the `xla.HloProto` around one. Schedules are passed
-/// over: instructions stay in the order of the message.
+/// Reads a serialized `xla.HloModuleProto`, or the `xla.HloProto` around one. Instructions are in the
+/// order of the schedule if there is one, else in that of the message.
 ///
 /// Errors: `InvalidArgument` if it is neither, or for a module that cannot be; `Unimplemented` for
 /// operations and attributes that helio does not have. The module has yet to be verified.
@@ -50,7 +52,8 @@ pub fn read_message(proto: &HloModuleProto) -> Result<Module> {
     let mut computations = HashMap::new();
     let mut entry = None;
     for computation in &proto.computations {
-        let read = read_computation(computation, &computations);
+        let schedule = proto.schedule.as_ref().and_then(|s| s.sequences.get(&computation.id));
+        let read = read_computation(computation, schedule, &computations);
         let read = read.map_err(|e| e.context(format_args!("computation {}", computation.name)))?;
         let id = module.push(read)?;
         if computations.insert(computation.id, id).is_some() {
@@ -71,6 +74,7 @@ pub fn read_message(proto: &HloModuleProto) -> Result<Module> {
 
 fn read_computation(
     proto: &HloComputationProto,
+    schedule: Option<&InstructionSequence>,
     computations: &HashMap<i64, CompId>,
 ) -> Result<Computation> {
     let mut computation = Computation::new(proto.name.clone());
@@ -79,7 +83,7 @@ fn read_computation(
         computation.attributes.push(("execution_thread".to_owned(), thread));
     }
     let mut instrs = HashMap::new();
-    for instr in &proto.instructions {
+    for instr in scheduled(proto, schedule)? {
         let named = |e: Error| e.in_instruction(&instr.name);
         let read = read_instr(instr, &computation, &instrs, computations).map_err(named)?;
         let id = computation.push(read)?;
@@ -93,6 +97,23 @@ fn read_computation(
     })?;
     computation.set_root(*root);
     Ok(computation)
+}
+
+/// The instructions of a computation in the order in which they run. Errors: the schedule has not each of
+/// them once.
+fn scheduled<'p>(
+    proto: &'p HloComputationProto,
+    schedule: Option<&InstructionSequence>,
+) -> Result<Vec<&'p HloInstructionProto>> {
+    let Some(InstructionSequence { instruction_ids }) = schedule else {
+        return Ok(proto.instructions.iter().collect());
+    };
+    let mut left: HashMap<i64, _> = proto.instructions.iter().map(|i| (i.id, i)).collect();
+    let (listed, count) = (instruction_ids.len(), proto.instructions.len());
+    let order: Option<Vec<_>> = instruction_ids.iter().map(|id| left.remove(id)).collect();
+    order.filter(|order| order.len() == count).ok_or_else(|| {
+        Error::invalid(format!("a schedule of {listed} that are not its {count} instructions"))
+    })
 }
 
 fn read_instr(
@@ -170,6 +191,16 @@ fn calls(proto: &HloInstructionProto) -> Vec<(&'static str, String)> {
     names.iter().zip(ids).map(|(&name, id)| (name, id.to_string())).collect()
 }
 
+/// `parameter_replication={true,false}`
+fn replication(proto: &HloInstructionProto) -> Vec<(String, String)> {
+    let known = proto.parameter_replication.as_ref();
+    let known = known.map(|replication| {
+        let text = helio_ir::text::attrs::braced(&replication.replicated_at_leaf_buffers);
+        ("parameter_replication".to_owned(), text)
+    });
+    known.into_iter().collect()
+}
+
 fn read_extra(
     proto: &HloInstructionProto,
     find: &dyn Fn(&i64) -> Result<InstrId>,
@@ -195,6 +226,6 @@ fn read_extra(
             .iter()
             .map(find)
             .collect::<Result<_>>()?,
-        other: Vec::new(),
+        other: replication(proto),
     })
 }

@@ -120,7 +120,7 @@ pub(crate) fn write_array(array: &ArrayShape) -> ShapeProto {
 }
 
 /// Tiles, sizes and memory spaces are written; what else a layout's text says is left out.
-fn write_layout(layout: &Layout) -> LayoutProto {
+pub(crate) fn write_layout(layout: &Layout) -> LayoutProto {
     let mut proto = LayoutProto {
         minor_to_major: ints(&layout.minor_to_major),
         tail_padding_alignment_in_elements: 1,

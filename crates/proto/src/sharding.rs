@@ -1,8 +1,10 @@
 //! Shardings: as messages, and as the text between the braces of `sharding={…}`.
 
-use helio_ir::text::attrs::{Scan, braced};
-use helio_ir::{Error, Result};
+use helio_ir::sharding::{Devices, Placement, ShardGroup, SubgroupKind, Subgroups, Tiles};
+use helio_ir::text::{parse_metadata, print_metadata};
+use helio_ir::{Error, Result, Sharding};
 
+use crate::header::{read_metadata, write_metadata};
 use crate::messages::OpSharding;
 use crate::words::{self, SUBGROUP};
 
@@ -22,6 +24,9 @@ const PLAIN: words::Words = &[
     (UNREDUCED, "unreduced"),
 ];
 
+/// What ties a sharding to those of its group.
+const SHARD_GROUP: words::Words = &[(0, "shard_as"), (1, "shard_like")];
+
 /// `[2,1]`, of numbers.
 fn bracketed<T: ToString>(numbers: &[T]) -> String {
     format!("[{}]", joined(numbers))
@@ -33,13 +38,13 @@ fn joined<T: ToString>(numbers: &[T]) -> String {
 
 /// The text of a sharding, without the outer braces.
 pub(crate) fn read(proto: &OpSharding) -> Result<String> {
-    Ok(match proto.kind {
+    let mut text = match proto.kind {
         TUPLE => {
             let parts = proto.tuple_shardings.iter().map(|part| match part.kind {
                 TUPLE => Err(Error::invalid("a sharding of a tuple inside of one")),
                 _ => read(part).map(|text| format!("{{{text}}}")),
             });
-            parts.collect::<Result<Vec<_>>>()?.join(", ")
+            return Ok(parts.collect::<Result<Vec<_>>>()?.join(", "));
         }
         MAXIMAL => {
             let device = proto.tile_assignment_devices.first().copied().unwrap_or(0);
@@ -47,7 +52,18 @@ pub(crate) fn read(proto: &OpSharding) -> Result<String> {
         }
         OTHER => tiled(proto)?,
         kind => words::word(PLAIN, kind, "a sharding of kind")?.to_owned(),
-    })
+    };
+    if proto.is_shard_group {
+        let kind = words::word(SHARD_GROUP, proto.shard_group_type, "a group of shardings")?;
+        text += &format!(" {kind} {}", proto.shard_group_id);
+    }
+    let metadata = proto.metadata.iter().map(|metadata| print_metadata(&read_metadata(metadata)));
+    match &metadata.collect::<Vec<_>>()[..] {
+        [] => {}
+        [one] => text += &format!(" metadata={one}"),
+        several => text += &format!(" metadata={{{}}}", several.join(", ")),
+    }
+    Ok(text)
 }
 
 /// `devices=[2,1]<=[2]T(1,0) last_tile_dim_replicate`
@@ -73,62 +89,69 @@ fn tiled(proto: &OpSharding) -> Result<String> {
     Ok(text)
 }
 
-/// The message for the text of a sharding. Errors: `Unimplemented` for one that is not of these
-/// forms.
-pub(crate) fn write(text: &str) -> Result<OpSharding> {
-    let unknown = || Error::unimplemented(format!("sharding={{{text}}} as a message"));
-    let mut scan = Scan::new(text);
-    if scan.rest().starts_with('{') {
-        let list = braced(&[text]);
-        let mut scan = Scan::new(&list);
-        let parts = scan.list('{', '}', |scan| {
-            scan.expect("{")?;
-            let part = one(scan)?;
-            scan.expect("}")?;
-            Ok(part)
-        });
-        let tuple_shardings = parts.map_err(|_| unknown())?;
-        return Ok(OpSharding { kind: TUPLE, tuple_shardings, ..OpSharding::default() });
+/// The message for a sharding. Errors: `Unimplemented` for one that messages do not have.
+pub(crate) fn write(sharding: &Sharding) -> Result<OpSharding> {
+    let unknown = || Error::unimplemented(format!("sharding={sharding} as a message"));
+    let mut proto = OpSharding::default();
+    proto.kind = match &sharding.placement {
+        Placement::Replicated => REPLICATED,
+        Placement::Manual => MANUAL,
+        Placement::Unknown => UNKNOWN,
+        Placement::Unreduced => UNREDUCED,
+        Placement::Maximal { device } => {
+            proto.tile_assignment_dimensions = vec![1];
+            proto.tile_assignment_devices = vec![*device as i64];
+            MAXIMAL
+        }
+        Placement::Tiled(tiles) => {
+            write_tiles(tiles, &mut proto)?;
+            OTHER
+        }
+        Placement::Tuple(parts) => {
+            let is_tuple = |part: &Sharding| matches!(part.placement, Placement::Tuple(_));
+            if parts.iter().any(is_tuple) {
+                return Err(unknown());
+            }
+            proto.tuple_shardings = parts.iter().map(write).collect::<Result<_>>()?;
+            TUPLE
+        }
+        _ => return Err(unknown()),
+    };
+    if let Some(group) = sharding.group {
+        let (ShardGroup::As(id) | ShardGroup::Like(id)) = group;
+        let kind = if matches!(group, ShardGroup::As(_)) { "shard_as" } else { "shard_like" };
+        proto.is_shard_group = true;
+        proto.shard_group_id = id;
+        proto.shard_group_type = words::number(SHARD_GROUP, kind, "a group of shardings")?;
     }
-    let sharding = one(&mut scan).map_err(|_| unknown())?;
-    scan.end().map_err(|_| unknown())?;
-    Ok(sharding)
+    if let Some(metadata) = &sharding.metadata {
+        let metadata = parse_metadata(metadata)?;
+        proto.metadata = metadata.iter().map(write_metadata).collect::<Result<_>>()?;
+    }
+    Ok(proto)
 }
 
-fn one(scan: &mut Scan<'_>) -> Result<OpSharding> {
-    let mut sharding = OpSharding::default();
-    if scan.eat("maximal") {
-        scan.expect("device=")?;
-        sharding.kind = MAXIMAL;
-        sharding.tile_assignment_dimensions = vec![1];
-        sharding.tile_assignment_devices = vec![scan.int()?];
-        return Ok(sharding);
-    }
-    if !scan.eat("devices=") {
-        sharding.kind = words::number(PLAIN, scan.word()?, "a sharding")?;
-        return Ok(sharding);
-    }
-    sharding.kind = OTHER;
-    sharding.tile_assignment_dimensions = scan.list('[', ']', Scan::int)?;
-    if scan.eat("<=") {
-        sharding.iota_reshape_dims = scan.list('[', ']', Scan::int)?;
-        sharding.iota_transpose_perm = match scan.eat("T") {
-            true => scan.list('(', ')', |scan| Ok(scan.size()? as i32))?,
-            false => (0..sharding.iota_reshape_dims.len() as i32).collect(),
-        };
-    } else {
-        sharding.tile_assignment_devices.push(scan.int()?);
-        while scan.eat(",") {
-            sharding.tile_assignment_devices.push(scan.int()?);
+fn write_tiles(tiles: &Tiles, proto: &mut OpSharding) -> Result<()> {
+    proto.tile_assignment_dimensions = words::ints(&tiles.dims);
+    match &tiles.devices {
+        Devices::List(devices) => proto.tile_assignment_devices = words::ints(devices),
+        Devices::Iota { dims, transpose } => {
+            proto.iota_reshape_dims = words::ints(dims);
+            proto.iota_transpose_perm = match transpose {
+                Some(order) => order.iter().map(|&d| d as i32).collect(),
+                None => (0..dims.len() as i32).collect(),
+            };
         }
     }
-    if scan.eat("last_tile_dim_replicate") {
-        sharding.replicate_on_last_tile_dim = true;
-    } else if scan.eat("last_tile_dims=") {
-        let kind = |scan: &mut Scan<'_>| words::number(SUBGROUP, scan.word()?, "a subgroup");
-        sharding.last_tile_dims = scan.list('{', '}', kind)?;
+    match &tiles.subgroups {
+        Subgroups::None => {}
+        Subgroups::ReplicateLast => proto.replicate_on_last_tile_dim = true,
+        Subgroups::Kinds(kinds) => {
+            let number = |kind: &SubgroupKind| words::number(SUBGROUP, kind.word(), "a subgroup");
+            proto.last_tile_dims = kinds.iter().map(number).collect::<Result<_>>()?;
+        }
     }
-    Ok(sharding)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -145,10 +168,14 @@ mod tests {
             "devices=[2,2]<=[4]",
             "devices=[2,1,2]<=[2,2]T(1,0) last_tile_dim_replicate",
             "devices=[2,1,2]<=[4] last_tile_dims={manual, replicated}",
-            "{replicated}, {devices=[2]0,1}",
+            "{replicated}, {devices=[2]0,1 shard_as 3}",
+            "replicated shard_like -1",
+            "devices=[2]<=[2] shard_as 1 metadata={op_name=\"a\"}",
+            "devices=[2]<=[2] metadata={{op_name=\"a\" source_line=3}, {op_type=\"b\"}}",
         ] {
-            assert_eq!(read(&write(text).unwrap()).unwrap(), text);
+            let sharding = Sharding::read(text).unwrap();
+            assert_eq!(read(&write(&sharding).unwrap()).unwrap(), text);
         }
-        assert!(write("devices=[2").is_err());
+        assert!(write(&Sharding::read("mesh['a'=2], [{'a'}]").unwrap()).is_err());
     }
 }

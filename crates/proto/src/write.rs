@@ -3,14 +3,17 @@
 use std::collections::{HashMap, HashSet};
 
 use helio_ir::ops::ApiVersion;
-use helio_ir::text::attrs::AttrWriter;
+use helio_ir::text::attrs::{AttrWriter, Scan};
 use helio_ir::{
     CompId, Computation, Error, Extra, Instr, InstrId, Module, Op, ProgramShape, Result, Shape,
 };
 use prost::Message;
 
 use crate::attributes::CALLS;
-use crate::messages::{HloComputationProto, HloInstructionProto, HloModuleProto};
+use crate::messages::{
+    HloComputationProto, HloInstructionProto, HloModuleProto, HloScheduleProto,
+    InstructionSequence, ParameterReplication,
+};
 use crate::{attributes, fields, header, literal, shape, sharding};
 
 /// Writes a module as a serialized `xla.HloModuleProto`, which XLA reads. Errors: `Unimplemented`
@@ -32,6 +35,7 @@ pub fn write_message(module: &Module) -> Result<HloModuleProto> {
         ..HloModuleProto::default()
     };
     header::write(&module.config, &mut proto)?;
+    proto.schedule = module.config.is_scheduled.then(HloScheduleProto::default);
     let program = match &module.config.entry_layout {
         Some(program) => program.clone(),
         None => module.entry().program_shape(),
@@ -48,6 +52,10 @@ pub fn write_message(module: &Module) -> Result<HloModuleProto> {
             names.make_unique(&mut instr.name);
         }
         written.is_fusion_computation = fused.contains(&id);
+        if let Some(schedule) = proto.schedule.as_mut().filter(|_| !fused.contains(&id)) {
+            let instruction_ids = written.instructions.iter().map(|instr| instr.id).collect();
+            schedule.sequences.insert(written.id, InstructionSequence { instruction_ids });
+        }
         proto.computations.push(written);
         first += computation.instrs().len() as i64;
     }
@@ -180,6 +188,9 @@ fn write_op(
         proto.called_computation_ids.extend(numbers);
     }
     // What a message must say where text may be silent.
+    if matches!(op, Op::Convolution(_) | Op::ReduceWindow(_) | Op::SelectAndScatter(_)) {
+        proto.window.get_or_insert_default();
+    }
     if matches!(op, Op::Convolution(_) | Op::CustomCall(_)) {
         proto.feature_group_count = proto.feature_group_count.max(1);
         proto.batch_group_count = proto.batch_group_count.max(1);
@@ -200,13 +211,16 @@ fn write_extra(
     let metadata = extra.metadata.as_deref().map(header::write_metadata).transpose()?;
     proto.metadata = metadata.map(Box::new);
     if let Some(sharding) = &extra.sharding {
-        let text = sharding.to_string();
-        let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
-        proto.sharding = Some(Box::new(sharding::write(inner.unwrap_or(&text))?));
+        proto.sharding = Some(Box::new(sharding::write(sharding)?));
     }
     proto.frontend_attributes = header::write_frontend(&extra.frontend_attributes)?;
     if let Some(config) = &extra.backend_config {
-        proto.backend_config = fields::unquoted(&config.to_string())?.into_bytes();
+        proto.backend_config = config.as_str().as_bytes().to_vec();
+    }
+    if let Some((_, value)) = extra.other.iter().find(|(name, _)| name == "parameter_replication") {
+        let flag = |scan: &mut Scan<'_>| Ok(scan.word()? == "true");
+        let replicated_at_leaf_buffers = Scan::new(value).list('{', '}', flag)?;
+        proto.parameter_replication = Some(ParameterReplication { replicated_at_leaf_buffers });
     }
     proto.control_predecessor_ids = extra.control_predecessors.iter().map(|&id| ids(id)).collect();
     Ok(())

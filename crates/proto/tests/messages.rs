@@ -85,6 +85,58 @@ fn how_many_run_is_read_back() {
 }
 
 #[test]
+fn schedules_shardings_and_layouts_are_read_back() {
+    // Instructions in another order than that of their use, a group of shardings with where it comes from,
+    // replication; a window without dimensions, and a constant whose elements lie in their own width.
+    let text = r#"HloModule m, is_scheduled=true
+add {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT r = f32[] add(x, y)
+}
+ENTRY e {
+  b = f32[] parameter(1)
+  a = f32[] parameter(0), sharding={replicated shard_as 1 metadata={op_name="n" source_line=3}}, parameter_replication={true}
+  c = s4[2]{0:E(4)} constant({1, -2})
+  w = f32[] reduce-window(a, b), to_apply=add
+  ROOT r = (f32[], s4[2]{0:E(4)}) tuple(w, c), sharding={{replicated shard_like 2}, {maximal device=0}}
+}
+"#;
+    let module = parse(text).expect("a module");
+    let mut message = helio_proto::write_message(&module).expect("a message");
+    let entry = &mut message.computations[1];
+    assert!(entry.instructions[3].window.is_some());
+    let literal = entry.instructions[2].literal.as_ref().and_then(|literal| literal.shape.as_ref());
+    let layout = literal.and_then(|shape| shape.layout.as_ref()).expect("a layout");
+    assert_eq!((layout.element_size_in_bits, &layout.minor_to_major[..]), (0, &[0][..]));
+    // XLA lists operands before users, in its own order.
+    entry.instructions.swap(0, 1);
+    let again = read(&message.encode_to_vec()).expect("a module");
+    for part in [
+        "is_scheduled=true",
+        r#"sharding={replicated shard_as 1 metadata={op_name="n" source_line=3}}"#,
+        "parameter_replication={true}",
+        "sharding={{replicated shard_like 2}, {maximal device=0}}",
+    ] {
+        assert!(print(&again).contains(part), "no {part} in\n{}", print(&again));
+    }
+    let names = |module: &Module| -> Vec<String> {
+        module
+            .entry()
+            .instrs()
+            .iter()
+            .map(|instr| instr.name.split('.').next().unwrap_or_default().to_owned())
+            .collect()
+    };
+    assert_eq!(names(&again), names(&module));
+    let schedule =
+        message.schedule.as_mut().and_then(|s| s.sequences.get_mut(&2)).expect("a schedule");
+    schedule.instruction_ids.pop();
+    let error = read(&message.encode_to_vec()).expect_err("an instruction is missing");
+    assert!(error.detail().contains("a schedule of 4 that are not its 5 instructions"), "{error}");
+}
+
+#[test]
 fn no_two_instructions_have_one_name() {
     let text = "sum {\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT r = f32[] add(x, y)\n}\n\
                 most {\n  x = f32[] parameter(0)\n  x.1 = f32[] parameter(1)\n  ROOT r = f32[] maximum(x, x.1)\n}\n\

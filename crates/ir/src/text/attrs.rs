@@ -7,7 +7,7 @@
 use std::fmt::{Display, Write as _};
 
 use super::scan::shorten;
-pub use super::scan::{Scan, quote};
+pub use super::scan::{Scan, quote, quote_unless_braced};
 use crate::{ArrayShape, CompId, Error, Location, Result, Shape};
 
 /// One attribute: its name, its value as written, and where the value begins.

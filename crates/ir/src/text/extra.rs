@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::attrs::{Scan, quote};
 use super::frames;
 use super::instruction::RawAttr;
-use super::lexer::Cursor;
+use super::lexer::{Cursor, Lines};
 use super::names::{Named, Names};
 use super::parser::Failure;
 use crate::{BackendConfig, Extra, InstrId, Location, Metadata, Result, Sharding};
@@ -117,6 +117,32 @@ pub(super) fn metadata(cursor: &mut Cursor<'_>) -> Result<Metadata> {
     Ok(metadata)
 }
 
+/// Reads metadata as text has it: `{op_name="x"}`, or a list of them in braces, as shardings have. Errors:
+/// `InvalidArgument` for anything else.
+pub fn parse_metadata(text: &str) -> Result<Vec<Metadata>> {
+    let lines = Lines::new(text)?;
+    let mut cursor = Cursor::new(&lines);
+    let mut inside = cursor;
+    let is_list = inside.eat("{") && inside.peek() == Some(b'{');
+    let mut all = Vec::new();
+    if is_list {
+        cursor.expect("{")?;
+        while !cursor.eat("}") {
+            all.push(metadata(&mut cursor)?);
+            cursor.eat(",");
+        }
+    } else {
+        all.push(metadata(&mut cursor)?);
+    }
+    cursor.expect_end()?;
+    Ok(all)
+}
+
+/// Writes metadata as [`parse_metadata`] reads it.
+pub fn print_metadata(metadata: &Metadata) -> String {
+    format!("{{{}}}", metadata_text(metadata))
+}
+
 /// `, sharding={…}, metadata={…}`, in XLA's order.
 pub(super) fn write(
     extra: &Extra,
@@ -139,7 +165,7 @@ pub(super) fn write(
         put("control-predecessors", &format!("{{{}}}", names.join(", ")));
     }
     if with_metadata && let Some(metadata) = &extra.metadata {
-        put("metadata", &format!("{{{}}}", metadata_text(metadata)));
+        put("metadata", &print_metadata(metadata));
     }
     if let Some(config) = &extra.backend_config {
         put("backend_config", &config.to_string());

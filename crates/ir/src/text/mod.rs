@@ -37,6 +37,7 @@ mod shape;
 #[cfg(test)]
 mod tests;
 
+pub use extra::{parse_metadata, print_metadata};
 pub(crate) use lexer::is_name;
 pub use literal::{MAX_ELIDED_BYTES, parse_literal, print_literal};
 pub use parser::{MAX_ERRORS, MAX_INFERRED_LEAVES, parse, parse_and_verify};

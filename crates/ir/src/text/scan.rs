@@ -212,6 +212,36 @@ pub fn quote(text: &str) -> String {
     quoted
 }
 
+/// A value as text has it: balanced braces as they are, all else in quotes.
+pub fn quote_unless_braced(text: &str) -> String {
+    if text.starts_with('{') && is_balanced(text) { text.to_owned() } else { quote(text) }
+}
+
+/// Whether each bracket is closed, and the last one ends the text.
+fn is_balanced(text: &str) -> bool {
+    let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
+    let mut ended = false;
+    for c in text.chars() {
+        if ended && !c.is_whitespace() {
+            return false;
+        }
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            _ if quoted => {}
+            '{' | '[' => depth += 1,
+            '}' | ']' if depth == 0 => return false,
+            '}' | ']' => {
+                depth -= 1;
+                ended = depth == 0;
+            }
+            _ => {}
+        }
+    }
+    ended
+}
+
 /// At most 60 characters of a value, for messages.
 pub(super) fn shorten(value: &str) -> String {
     match value.char_indices().nth(60) {
@@ -223,6 +253,14 @@ pub(super) fn shorten(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn braces_stay_as_they_are() {
+        assert_eq!(quote_unless_braced(r#"{"a":"}"}"#), r#"{"a":"}"}"#);
+        assert_eq!(quote_unless_braced("{a"), r#""{a""#);
+        assert_eq!(quote_unless_braced("{a}}"), r#""{a}}""#);
+        assert_eq!(quote_unless_braced("x\"y"), r#""x\"y""#);
+    }
 
     #[test]
     fn strings() {
