@@ -12,7 +12,7 @@ use helio_ir::{BinaryOp, ElementType, InstrId, Result, UnaryOp};
 use super::body::Body;
 use super::coefficients::{
     BESSEL_FAR, BESSEL_NEAR, ERF_INV_F32, ERF_INV_F64, ERFC_FAR, ERFC_NEAR, ERFC_P, ERFC_Q, ERFC_R,
-    ERFC_S, LANCZOS, LANCZOS_BASE, LANCZOS_G, Range, ZETA,
+    ERFC_S, LANCZOS, LANCZOS_BASE, LANCZOS_G, LGAMMA_NEAR, Range, ZETA,
 };
 
 impl Body<'_, '_> {
@@ -114,9 +114,32 @@ impl Body<'_, '_> {
         let finite = self.unary(UnaryOp::IsFinite, log_sine)?;
         let reflected = self.select(finite, reflected, pole)?;
         let result = self.select(reflect, reflected, log_y)?;
+        let result = self.lgamma_near_zeros(x, result)?;
         let infinity = self.like(x, f64::INFINITY)?;
         let endless = self.compare(Direction::Eq, magnitude, infinity)?;
         self.select(endless, infinity, result)
+    }
+
+    /// log Γ between 1/2 and 5/2, where it vanishes at 1 and at 2, and `elsewhere` outside: the series around
+    /// 2, of which log1p takes that around 1, is exact to its last digits at both.
+    fn lgamma_near_zeros(&mut self, x: InstrId, elsewhere: InstrId) -> Result<InstrId> {
+        let is_lower = self.below(x, 1.5)?;
+        let (one, two) = (self.like(x, 1.0)?, self.like(x, 2.0)?);
+        let root = self.select(is_lower, one, two)?;
+        let z = self.sub(x, root)?;
+        // In single precision the last terms do not matter.
+        let is_double = self.element(x)? == ElementType::F64;
+        let terms = if is_double { &LGAMMA_NEAR[..] } else { &LGAMMA_NEAR[14..] };
+        let series = self.polynomial(z, terms)?;
+        let upper = self.mul(z, series)?;
+        let log = self.unary(UnaryOp::Log1p, z)?;
+        let lower = self.sub(upper, log)?;
+        let near = self.select(is_lower, lower, upper)?;
+        let half = self.like(x, 0.5)?;
+        let starts = self.compare(Direction::Ge, x, half)?;
+        let ends = self.below(x, 2.5)?;
+        let is_near = self.binary(BinaryOp::And, starts, ends)?;
+        self.select(is_near, near, elsewhere)
     }
 
     /// The derivative of the logarithm of the gamma function.
@@ -270,24 +293,33 @@ impl Body<'_, '_> {
         let less = self.plus(s, -1.0)?;
         let scaled = self.mul(term, a)?;
         let integral = self.div(scaled, less)?;
-        sum = self.add(sum, integral)?;
+        let whole = self.add(sum, integral)?;
         let half = self.times(term, 0.5)?;
-        sum = self.sub(sum, half)?;
-        let (mut factor, mut power) = (self.like(s, 1.0)?, self.div(term, a)?);
-        let mut k = 0.0;
-        for coefficient in ZETA {
-            let next = self.plus(s, k)?;
-            factor = self.mul(factor, next)?;
-            let product = self.mul(factor, power)?;
-            let coefficient = self.like(s, coefficient)?;
-            let part = self.div(product, coefficient)?;
-            sum = self.add(sum, part)?;
-            let next = self.plus(s, k + 1.0)?;
-            factor = self.mul(factor, next)?;
-            let square = self.mul(a, a)?;
-            power = self.div(power, square)?;
-            k += 2.0;
+        let whole = self.sub(whole, half)?;
+        // The powers of 1 / a grow with those of s from the inside out: apart, either would overflow.
+        let one = self.like(s, 1.0)?;
+        let inverse = self.div(one, a)?;
+        let square = self.mul(inverse, inverse)?;
+        let mut inner = self.like(s, 0.0)?;
+        for (i, divisor) in ZETA.iter().enumerate().rev() {
+            let k = 2.0 * i as f64;
+            let (first, second) = (self.plus(s, k + 1.0)?, self.plus(s, k + 2.0)?);
+            let product = self.mul(first, second)?;
+            let factor = self.mul(product, square)?;
+            inner = self.mul(factor, inner)?;
+            inner = self.plus(inner, 1.0 / divisor)?;
         }
+        let scaled = self.mul(s, term)?;
+        let scaled = self.mul(scaled, inverse)?;
+        let correction = self.mul(scaled, inner)?;
+        let whole = self.add(whole, correction)?;
+        // Where the last term and all that follow it do not matter, factors of corrections may overflow.
+        let (last, rest) = (self.unary(UnaryOp::Abs, term)?, self.unary(UnaryOp::Abs, integral)?);
+        let (size, size_of_sum) = (self.add(last, rest)?, self.unary(UnaryOp::Abs, sum)?);
+        let epsilon = if self.element(s)? == ElementType::F64 { f64::EPSILON } else { 1e-7 };
+        let least = self.times(size_of_sum, epsilon)?;
+        let is_enough = self.compare(Direction::Le, size, least)?;
+        sum = self.select(is_enough, sum, whole)?;
         self.zeta_domain(s, q, sum)
     }
 

@@ -122,6 +122,32 @@ func.func @places() {
 
 // -----
 
+// log Γ near its zeros, and ζ where powers of s or of 1 / q leave the range of the type (by hand, with 40
+// digits).
+func.func @special_functions_to_their_last_digits() {
+  %x = stablehlo.constant dense<[1.0, 2.0, 1.0000001, 1.99, 2.25, 0.75, 1.5, 1.25]> : tensor<8xf64>
+  %expected = stablehlo.constant dense<[0.0, 0.0, -5.772155829918507e-08, -0.004195529088791668, 0.1248717148923966, 0.20328095143129538, -0.12078223763524522, -0.09827183642181316]> : tensor<8xf64>
+  %lgamma = chlo.lgamma %x : tensor<8xf64> -> tensor<8xf64>
+  check.expect_close %lgamma, %expected, max_ulp_difference = 8 : tensor<8xf64>, tensor<8xf64>
+  %x32 = stablehlo.constant dense<[1.0, 2.0, 1.99, 2.25, 0.75, 1.5]> : tensor<6xf32>
+  %expected32 = stablehlo.constant dense<[0.0, 0.0, -0.00419552, 0.1248717148923966, 0.20328095143129538, -0.12078223763524522]> : tensor<6xf32>
+  %lgamma32 = chlo.lgamma %x32 : tensor<6xf32> -> tensor<6xf32>
+  check.expect_close %lgamma32, %expected32, max_ulp_difference = 32 : tensor<6xf32>, tensor<6xf32>
+  %s = stablehlo.constant dense<[100.0, 50.0, 1.0000001, 12.0]> : tensor<4xf64>
+  %q = stablehlo.constant dense<[1.5, 100.0, 1.0e-8, 1000.0]> : tensor<4xf64>
+  %zeta_expected = stablehlo.constant dense<[2.4596544265798292e-18, 2.58230007191163e-100, 110000184.77835418, 9.141009090605759e-35]> : tensor<4xf64>
+  %zeta = chlo.zeta %s, %q : tensor<4xf64>, tensor<4xf64> -> tensor<4xf64>
+  check.expect_close %zeta, %zeta_expected, max_ulp_difference = 64 : tensor<4xf64>, tensor<4xf64>
+  %s32 = stablehlo.constant dense<[100.0, 171.0, 170.6, 89.0, 12.0]> : tensor<5xf32>
+  %q32 = stablehlo.constant dense<[1.5, 1.0e-30, 7.9999, 170.6, 1000.0]> : tensor<5xf32>
+  %zeta_expected32 = stablehlo.constant dense<[2.4596544e-18, 0x7F800000, 0.0, 0.0, 9.141009e-35]> : tensor<5xf32>
+  %zeta32 = chlo.zeta %s32, %q32 : tensor<5xf32>, tensor<5xf32> -> tensor<5xf32>
+  check.expect_close %zeta32, %zeta_expected32, max_ulp_difference = 64 : tensor<5xf32>, tensor<5xf32>
+  func.return
+}
+
+// -----
+
 func.func @special_functions() {
   %lgamma_x = stablehlo.constant dense<[0.5, 10.0, -0.5]> : tensor<3xf64>
   %lgamma_expected = stablehlo.constant dense<[0.5723649429247, 12.801827480081469, 1.2655121234846454]> : tensor<3xf64>
