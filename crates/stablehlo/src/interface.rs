@@ -5,6 +5,7 @@ use std::collections::btree_map::Entry;
 
 use helio_ir::{Error, Literal, Result, Sharding};
 
+use crate::front_end;
 use crate::lower::{self, Attrs};
 use crate::mlir::{Attribute, Field, LocId, Location, Module, Operation};
 use crate::sharding::Meshes;
@@ -164,9 +165,7 @@ fn result(attrs: &Attrs<'_>, meshes: &Meshes) -> Result<ResultInfo> {
 
 fn sharding(attrs: &Attrs<'_>, meshes: &Meshes) -> Result<Option<Sharding>> {
     if let Some(text) = attrs.string("mhlo.sharding")? {
-        let text = text.trim();
-        let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
-        return Sharding::read(inner.unwrap_or(text)).map(Some);
+        return front_end::read_sharding(text).map(Some);
     }
     match attrs.get("sdy.sharding") {
         None => Ok(None),

@@ -16,6 +16,7 @@
 pub mod bytecode;
 mod checks;
 pub mod export;
+mod front_end;
 mod interface;
 mod lower;
 pub mod mlir;

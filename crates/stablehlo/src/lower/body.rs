@@ -24,6 +24,8 @@ pub(super) struct Body<'a, 'm> {
     /// Where the operation being lowered stands.
     pub at: Option<Location>,
     metadata: Option<std::sync::Arc<Metadata>>,
+    /// What the front end says of the operation being lowered.
+    frontend_attributes: Vec<(String, String)>,
     /// Whether it is the entry of a program that is run for its checks.
     pub is_entry: bool,
     /// What `check` operations have found to compare.
@@ -42,6 +44,7 @@ impl<'a, 'm> Body<'a, 'm> {
             values: HashMap::new(),
             at: None,
             metadata: None,
+            frontend_attributes: Vec::new(),
             is_entry: false,
             checks: Vec::new(),
             probes: HashMap::new(),
@@ -71,6 +74,11 @@ impl<'a, 'm> Body<'a, 'm> {
     pub fn comes_from(&mut self, at: Option<Location>, location: LocId) {
         self.at = at;
         self.metadata = self.cx.sources.metadata(self.cx.source, location);
+    }
+
+    /// Notes what the front end says of what is lowered next.
+    pub fn has_attributes(&mut self, frontend_attributes: Vec<(String, String)>) {
+        self.frontend_attributes = frontend_attributes;
     }
 
     pub fn bind(&mut self, value: ValueId, id: InstrId) {
@@ -118,8 +126,12 @@ impl<'a, 'm> Body<'a, 'm> {
     ) -> Result<InstrId> {
         let mut instr = Instr::new(op, operands, shape);
         instr.name = name;
-        let metadata = self.metadata.clone().map(Some);
-        instr.extra = metadata.map(|metadata| Box::new(Extra { metadata, ..Extra::default() }));
+        let (metadata, frontend_attributes) =
+            (self.metadata.clone(), self.frontend_attributes.clone());
+        if metadata.is_some() || !frontend_attributes.is_empty() {
+            let extra = Extra { metadata, frontend_attributes, ..Extra::default() };
+            instr.extra = Some(Box::new(extra));
+        }
         instr.at = self.at.clone();
         self.comp.push(instr)
     }

@@ -1,6 +1,7 @@
 //! Exchange with the host and with other programs.
 
 use helio_ir::ops::{Infeed, Outfeed, Recv, RecvDone, SEND_RECV_PAIRS, Send, SendDone};
+use helio_ir::text::attrs::quote;
 use helio_ir::{Error, InstrId, Result, Shape};
 
 use super::body::Body;
@@ -23,7 +24,7 @@ impl<'m> Body<'_, 'm> {
         };
         let config = |name: &str| {
             let text = attrs.string(name)?.filter(|text| !text.is_empty());
-            Ok::<_, Error>(text.map(|text| format!("{text:?}")))
+            Ok::<_, Error>(text.map(quote))
         };
         let (channel_id, is_host_transfer) = self.channel(site)?;
         let (all, done) = match name {
@@ -73,6 +74,7 @@ impl<'m> Body<'_, 'm> {
         let pairs = format!("{{{}}}", pairs.join(","));
         for id in transfer {
             let extra = self.comp.instr_mut(id).extra.get_or_insert_default();
+            extra.frontend_attributes.retain(|(name, _)| name != SEND_RECV_PAIRS);
             extra.frontend_attributes.push((SEND_RECV_PAIRS.to_owned(), pairs.clone()));
         }
         Ok(())

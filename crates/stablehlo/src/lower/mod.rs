@@ -45,6 +45,7 @@ use helio_ir::{
     Shape,
 };
 
+use crate::front_end;
 use crate::interface::{Interface, ParameterInfo};
 use crate::mlir::{self, Attribute, Operation, Type};
 use crate::names::Names;
@@ -208,6 +209,7 @@ impl<'m> Lowering<'m> {
         let count = |name: &str| Ok::<_, Error>(attrs.integer(name)?.map(|n| n.max(1) as usize));
         output.config.replica_count = count("mhlo.num_replicas")?.filter(|&n| n > 1);
         output.config.num_partitions = count("mhlo.num_partitions")?.filter(|&n| n > 1);
+        output.config.frontend_attributes = front_end::attributes(&source.attributes);
         let inlined = checks::functions_to_inline(&functions);
         Ok(Lowering {
             source,
@@ -275,7 +277,16 @@ impl<'m> Lowering<'m> {
             let mut body = Body::new(cx, &name);
             let mut number = 0;
             let infos = interface.parameters.iter();
-            for ((&value, argument), info) in block.arguments.iter().zip(arguments).zip(infos) {
+            let said = match entry.attribute("arg_attrs") {
+                Some(Attribute::Array(list)) => &list[..],
+                _ => &[],
+            };
+            let arguments = block.arguments.iter().zip(arguments).zip(infos).enumerate();
+            for (i, ((&value, argument), info)) in arguments {
+                body.has_attributes(match said.get(i) {
+                    Some(Attribute::Dictionary(fields)) => front_end::attributes(fields),
+                    _ => Vec::new(),
+                });
                 let location = body.cx.source.argument_locations.get(&value).copied();
                 body.comes_from(None, location.unwrap_or(mlir::LocId::UNKNOWN));
                 let id = match argument {

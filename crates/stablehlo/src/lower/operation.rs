@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
-use helio_ir::{CompId, Error, InstrId, Op, Result, Shape};
+use helio_ir::{CompId, Error, InstrId, Op, Result, Shape, Sharding};
 
 use super::attrs::Attrs;
 use super::body::Body;
 use super::{quantized, source, types};
+use crate::front_end;
 use crate::mlir::{Operation, Type};
 use crate::table;
 
@@ -68,6 +69,7 @@ impl<'m> Body<'_, 'm> {
     /// Lowers an operation and binds its results. Errors: with its name and its place.
     pub fn operation(&mut self, op: &'m Operation) -> Result<()> {
         self.comes_from(op.at.clone(), op.location);
+        self.has_attributes(front_end::attributes(&op.attributes));
         self.operation_here(op).map_err(|e| {
             let place = match (&op.at, source::innermost(self.cx.source, op.location)) {
                 (None, Some(place)) => format!("{} at {place}", op.name),
@@ -78,6 +80,7 @@ impl<'m> Body<'_, 'm> {
     }
 
     fn operation_here(&mut self, op: &'m Operation) -> Result<()> {
+        let first = self.comp.instrs().len();
         let attrs = Attrs::new(&op.attributes);
         let source = self.cx.source;
         let carried = op.results.iter().map(|&value| source.type_of(value));
@@ -112,10 +115,29 @@ impl<'m> Body<'_, 'm> {
                 return Err(Error::invalid(detail));
             }
         }
+        if let Some(sharding) = front_end::sharding(&op.attributes)? {
+            self.spread(&results, first, sharding);
+        }
         for (&value, id) in op.results.iter().zip(results) {
             self.bind(value, id);
         }
         Ok(())
+    }
+
+    /// Notes how the results of an operation, which are no instructions before `first`, are spread over
+    /// devices; of several that is said of their tuple. A program for one of several partitions is in
+    /// tiles already.
+    pub fn spread(&mut self, results: &[InstrId], first: usize, sharding: Sharding) {
+        let id = match *results {
+            [one] => one,
+            [one, ..] if matches!(self.comp.instr(one).op, Op::GetTupleElement(_)) => {
+                self.comp.instr(one).operands[0]
+            }
+            _ => return,
+        };
+        if id.index() >= first && self.cx.partitions.is_whole() {
+            self.comp.instr_mut(id).extra.get_or_insert_default().sharding = Some(sharding);
+        }
     }
 
     /// The results of an operation on values that are not quantized, or as if they were not.

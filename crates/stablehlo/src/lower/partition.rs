@@ -46,6 +46,13 @@ pub(super) struct Partitions {
     pub(super) last_channel: i64,
 }
 
+impl Partitions {
+    /// Whether the program is not cut up.
+    pub(super) fn is_whole(&self) -> bool {
+        self.count == 0
+    }
+}
+
 /// Beyond the channels of programs.
 const FIRST_CHANNEL: i64 = 1 << 40;
 

@@ -1,8 +1,11 @@
 //! Computations as blocks: one instruction after the other.
 
-use helio_ir::{CompId, Computation, Error, Instr, InstrId, Result, Shape};
+use std::collections::HashSet;
+
+use helio_ir::{CompId, Computation, Error, Instr, InstrId, Op, Result, Shape};
 
 use super::{MAX_DEPTH, Raising, Value, types};
+use crate::front_end;
 use crate::mlir::{Attribute, Block, Field, LocId, Operation, Region, Type, ValueId};
 
 /// A computation whose instructions become operations of a block.
@@ -15,6 +18,8 @@ pub(super) struct Frame<'r, 'b, 'h> {
     arguments: Vec<Value>,
     location: LocId,
     depth: usize,
+    /// The `recv`s that are made where they are done, once that has been asked.
+    pub(super) received_later: Option<HashSet<InstrId>>,
 }
 
 impl<'h> Raising<'h> {
@@ -34,13 +39,24 @@ impl<'h> Raising<'h> {
         }
         let values = vec![None; computation.instrs().len()];
         let location = LocId::UNKNOWN;
-        let mut frame =
-            Frame { raising: self, block, computation, values, arguments, location, depth };
+        let received_later = None;
+        let mut frame = Frame {
+            raising: self,
+            block,
+            computation,
+            values,
+            arguments,
+            location,
+            depth,
+            received_later,
+        };
         for id in computation.ids() {
             let instr = computation.instr(id);
             frame.location = frame.raising.location(instr)?;
+            let first = frame.block.operations.len();
             let value = frame
                 .instruction(id, instr)
+                .and_then(|value| frame.say(first, instr).map(|()| value))
                 .map_err(|e| e.in_instruction(&instr.name).at(instr.at.clone()))?;
             frame.values[id.index()] = Some(value);
         }
@@ -52,6 +68,20 @@ impl<'h> Raising<'h> {
 }
 
 impl<'h> Frame<'_, '_, 'h> {
+    /// Notes what the front end says of an instruction at the last operation that it has become, counted
+    /// from `first`. (Constants beside others stand for what back ends keep.)
+    fn say(&mut self, first: usize, instr: &Instr) -> Result<()> {
+        let Some(extra) = &instr.extra else { return Ok(()) };
+        let fields = front_end::fields(extra)?;
+        let is_constant = matches!(instr.op, Op::Constant(_));
+        let made = self.block.operations[first..].iter_mut();
+        let mut made = made.filter(|made| is_constant || made.name != "stablehlo.constant");
+        if let Some(operation) = made.next_back() {
+            operation.attributes.extend(fields);
+        }
+        Ok(())
+    }
+
     /// The value of an instruction that has been raised.
     pub(super) fn value(&self, id: InstrId) -> Result<Value> {
         let value = self.values.get(id.index()).cloned().flatten();

@@ -1,11 +1,14 @@
 //! Exchange with the host and among participants, also when it is begun and ended in two.
 
-use helio_ir::ops::{AllGather, AllToAll, CollectiveAttrs, ReduceScatter, transfer_pairs};
+use std::collections::HashMap;
+
+use helio_ir::ops::{AllGather, AllToAll, CollectiveAttrs, Recv, ReduceScatter, transfer_pairs};
 use helio_ir::{Array, Error, Instr, InstrId, Literal, Op, Result, Shape};
 
 use super::Value;
 use super::computation::Frame;
 use super::operation::part;
+use crate::front_end;
 use crate::mlir::{Attribute, Field};
 use crate::table::{Collective, Pairs, Writing, channel_handle};
 
@@ -19,17 +22,17 @@ impl Frame<'_, '_, '_> {
     /// where the program has begun it.
     pub(super) fn host(&mut self, id: InstrId, instr: &Instr) -> Result<Value> {
         let text = |config: &Option<String>| {
-            let text = config.as_deref().unwrap_or_default().trim_matches('"');
-            Attribute::String(text.to_owned())
+            let text = config.as_deref().map(front_end::unquoted).transpose();
+            text.map(|text| Attribute::String(text.unwrap_or_default()))
         };
         match &instr.op {
             Op::Infeed(op) => {
-                let attributes = vec![("infeed_config".to_owned(), text(&op.config))];
+                let attributes = vec![("infeed_config".to_owned(), text(&op.config)?)];
                 let operands = self.leaves(instr)?;
                 self.emit_shape("stablehlo.infeed", operands, attributes, &instr.shape, Vec::new())
             }
             Op::Outfeed(op) => {
-                let attributes = vec![("outfeed_config".to_owned(), text(&op.config))];
+                let attributes = vec![("outfeed_config".to_owned(), text(&op.config)?)];
                 let operands = self.leaves(instr)?;
                 self.emit_shape("stablehlo.outfeed", operands, attributes, &instr.shape, Vec::new())
             }
@@ -42,22 +45,58 @@ impl Frame<'_, '_, '_> {
                 let (value, context) = (self.operand(instr, 0)?, self.context(&instr.shape, 1)?);
                 Ok(Value::Tuple(vec![value, context, token]))
             }
+            Op::Recv(_) if self.is_received_later(id) => Ok(Value::Tuple(Vec::new())),
             Op::Recv(op) => {
-                let attributes = transfer(instr, op.channel_id, op.is_host_transfer, FROM_HOST)?;
-                let operands = self.leaves(instr)?;
-                let both = Shape::Tuple(vec![op.shape.clone(), Shape::Token]);
-                let name = "stablehlo.recv";
-                let both = self.emit_shape(name, operands, attributes, &both, Vec::new())?;
+                let both = self.receive(op, instr)?;
                 let context = self.context(&instr.shape, 1)?;
                 Ok(Value::Tuple(vec![part(both.clone(), 0)?, context, part(both, 1)?]))
             }
             Op::SendDone(_) => part(self.operand(instr, 0)?, 2),
             Op::RecvDone(_) => {
+                let begun = instr.operands[0];
+                let begin = self.computation.instr(begun);
+                if let Op::Recv(op) = &begin.op
+                    && self.is_received_later(begun)
+                {
+                    return self.receive(op, begin);
+                }
                 let all = self.operand(instr, 0)?;
                 Ok(Value::Tuple(vec![part(all.clone(), 0)?, part(all, 2)?]))
             }
             _ => Err(Error::internal(format!("instruction {} is no transfer", id.index()))),
         }
+    }
+
+    /// The value and the token of a transfer that an instruction begins.
+    fn receive(&mut self, op: &Recv, begin: &Instr) -> Result<Value> {
+        let attributes = transfer(begin, op.channel_id, op.is_host_transfer, FROM_HOST)?;
+        let operands = self.leaves(begin)?;
+        let both = Shape::Tuple(vec![op.shape.clone(), Shape::Token]);
+        self.emit_shape("stablehlo.recv", operands, attributes, &both, Vec::new())
+    }
+
+    /// Whether a `recv` is used by one `recv-done` of this computation and nothing else. Such a one is made
+    /// where it is done, since in StableHLO it waits: what stands between, as the `send` of another
+    /// participant's `recv`, comes first.
+    fn is_received_later(&mut self, id: InstrId) -> bool {
+        let computation = self.computation;
+        let later = self.received_later.get_or_insert_with(|| {
+            let mut uses: HashMap<InstrId, (usize, bool)> = HashMap::new();
+            for user in computation.instrs() {
+                for &operand in &user.operands {
+                    if matches!(computation.instr(operand).op, Op::Recv(_)) {
+                        let (count, is_done) = uses.entry(operand).or_insert((0, true));
+                        *count += 1;
+                        *is_done &= matches!(user.op, Op::RecvDone(_));
+                    }
+                }
+            }
+            let once = uses
+                .into_iter()
+                .filter(|&(id, uses)| uses == (1, true) && id != computation.root());
+            once.map(|(id, _)| id).collect()
+        });
+        later.contains(&id)
     }
 
     /// The zero that stands for what a back end keeps between begin and end: an element of this shape.

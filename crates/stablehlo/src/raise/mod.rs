@@ -18,6 +18,7 @@ use std::collections::HashMap;
 
 use helio_ir::{CompId, Computation, Error, Instr, Module as Hlo, Result, Shape};
 
+use crate::front_end;
 use crate::mlir::{Attribute, Block, Field, LocId, Module, Operation, Region, Type, ValueId};
 use crate::names::Names;
 
@@ -51,6 +52,8 @@ pub fn raise(module: &Hlo, chlo: bool) -> Result<Module> {
         let attribute = Attribute::Integer { value, ty: Type::signless(32) };
         raising.output.attributes.push((name.to_owned(), attribute));
     }
+    let attributes = front_end::attributes_field(&config.frontend_attributes)?;
+    raising.output.attributes.extend(attributes);
     let entry = raising.function(module.entry_id(), "main", true)?;
     raising.output.operations.push(entry);
     // Functions that are called; raising one may name others.
@@ -156,7 +159,7 @@ impl<'h> Raising<'h> {
             for leaf in value.leaves() {
                 self.output.locate_argument(leaf, location);
                 let attributes = match is_entry {
-                    true => self.parameter_attributes(instr, number),
+                    true => self.parameter_attributes(instr, number)?,
                     false => Vec::new(),
                 };
                 argument_attributes.push(Attribute::Dictionary(attributes));
@@ -185,11 +188,11 @@ impl<'h> Raising<'h> {
     }
 
     /// What is said of a parameter of the entry, which is an array: donation and sharding.
-    fn parameter_attributes(&self, instr: &Instr, number: usize) -> Vec<Field> {
+    fn parameter_attributes(&self, instr: &Instr, number: usize) -> Result<Vec<Field>> {
         let config = &self.hlo.config;
         let mut attributes = Vec::new();
         if matches!(instr.shape, Shape::Tuple(_)) {
-            return attributes;
+            return Ok(attributes);
         }
         let aliases = config.input_output_alias.iter();
         let alias = aliases.clone().find(|alias| alias.parameter == number);
@@ -204,11 +207,10 @@ impl<'h> Raising<'h> {
         } else if config.buffer_donors.iter().any(|(parameter, _)| *parameter == number) {
             attributes.push(("jax.buffer_donor".to_owned(), Attribute::Bool(true)));
         }
-        if let Some(sharding) = instr.extra.as_ref().and_then(|extra| extra.sharding.as_ref()) {
-            let text = Attribute::String(sharding.to_string());
-            attributes.push(("mhlo.sharding".to_owned(), text));
+        if let Some(extra) = &instr.extra {
+            attributes.extend(front_end::fields(extra)?);
         }
-        attributes
+        Ok(attributes)
     }
 
     /// New arguments of a block for a value of this shape.

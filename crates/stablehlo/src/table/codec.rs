@@ -372,9 +372,11 @@ impl Algorithm {
             Some(rest) => (rest, true),
             None => (name.as_str(), false),
         };
+        // Any will do; XLA's own conversion has this one.
+        let rest = rest.replace("any_f8", "f8E5M2");
         let (rest, operations) = match rest.rsplit_once("_x") {
             Some((rest, count)) => (rest, count.parse::<i64>().map_err(|_| bad())?),
-            None => (rest, 1),
+            None => (rest.as_str(), 1),
         };
         let mut types = Vec::new();
         for part in rest.strip_prefix("dot_").ok_or_else(bad)?.split('_') {
