@@ -53,14 +53,16 @@ impl Frame<'_, '_, '_> {
     }
 }
 
-/// A typed call has a dictionary always, others a string if they have any.
+/// StableHLO's verifier wants a dictionary of a typed call, and at most a string of others.
 fn backend_config(config: Option<&BackendConfig>, version: ApiVersion) -> Result<Option<Field>> {
     let is_typed = version == ApiVersion::TypedFfi;
     let text = |config: &BackendConfig| Attribute::String(config.as_str().to_owned());
     let attribute = match config.map(|config| (config, config.value())) {
         None if is_typed => Attribute::Dictionary(Vec::new()),
         None => return Ok(None),
-        Some((_, ConfigValue::Typed(dictionary))) => Attribute::Dictionary(fields(dictionary)?),
+        Some((_, ConfigValue::Typed(dictionary))) if is_typed => {
+            Attribute::Dictionary(fields(dictionary)?)
+        }
         Some((config, ConfigValue::Json(dictionary))) if is_typed => {
             fields(dictionary).map_or_else(|_| text(config), Attribute::Dictionary)
         }
