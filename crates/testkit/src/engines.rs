@@ -80,9 +80,10 @@ impl Engine {
         }
     }
 
-    /// Makes a module ready to run. The plan of a compiled program has been replayed.
+    /// Makes a module ready to run. The plan of a compiled program has been replayed. Subnormal numbers are
+    /// kept, so that what is left out because it changes nothing changes nothing in them, either.
     pub fn compile(&self, module: &Verified<Module>) -> Result<Executable, Error> {
-        self.compile_with(module, Subnormals::default())
+        self.compile_with(module, Subnormals::Keep)
     }
 
     /// As [`Engine::compile`], with this said of subnormal numbers.
