@@ -1,6 +1,7 @@
-//! Chores of the repository: `cargo xtask docs | ci | mpi | corpus DIR | sanitize | abi FILE | wheel | jax`.
+//! Chores of the repository: `cargo xtask docs | ci | mpi | corpus DIR | bench | sanitize | abi FILE | wheel | jax`.
 
 mod abi;
+mod bench;
 mod ci;
 mod corpus;
 mod jax;
@@ -43,6 +44,8 @@ enum Chore {
         /// The description, in JSON.
         file: PathBuf,
     },
+    /// Time programs, beside XLA where there is a Python with jax, and say what became slower.
+    Bench(bench::Options),
     /// Build the wheel of JAX's plugin.
     Wheel,
     /// Run JAX on helio: our Python tests, and files of JAX's own.
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Chore::Mpi => mpi::run(),
         Chore::Corpus { dir } => corpus::run(&dir),
         Chore::Abi { file } => abi::write(&file),
+        Chore::Bench(options) => bench::run(&options),
         Chore::Wheel => {
             wheel::build(wheel::Profile::Release).map(|path| println!("{}", path.display()))
         }

@@ -5,18 +5,18 @@ use super::super::copy::Copy;
 use super::super::isa::vectorised;
 use super::super::scratch;
 use super::panel::{self, ROWS, Row, WIDTH};
-use super::{Real, RealType};
+use super::{Field, FieldType, with_field};
 use crate::Threads;
 
-/// Factors batches of symmetric positive definite matrices: `l * transpose(l)` is the matrix, of
-/// which one triangle is read; the other one of the result is zero. A matrix that is not positive
+/// Factors batches of Hermitian positive definite matrices: `l * adjoint(l)` is the matrix, of
+/// which one triangle is read, without imaginary parts on the diagonal; the other one of the result is zero. A matrix that is not positive
 /// definite gives NaN everywhere.
 ///
 /// Columns are eliminated in blocks: the block on the diagonal by plain loops, the rows below by
 /// forward substitution, and then their products are subtracted from what is left.
 #[derive(Clone, Debug)]
 pub struct Cholesky {
-    ty: RealType,
+    ty: FieldType,
     batch: usize,
     n: usize,
     /// Transposes, if the upper triangle is read and written.
@@ -31,11 +31,8 @@ const MIN_SHARED: usize = 256;
 impl Cholesky {
     /// A plan for `batch` matrices `n`×`n`, whose lower or upper triangle is read and written.
     /// `None` if sizes overflow.
-    pub fn new(ty: RealType, batch: usize, n: usize, lower: bool) -> Option<Self> {
-        let size = match ty {
-            RealType::F32 => 4,
-            RealType::F64 => 8,
-        };
+    pub fn new(ty: FieldType, batch: usize, n: usize, lower: bool) -> Option<Self> {
+        let size = ty.size();
         isize::try_from(batch.checked_mul(n.checked_mul(n)?)?.checked_mul(size)?).ok()?;
         let transpose = match lower {
             true => None,
@@ -47,10 +44,7 @@ impl Cholesky {
     /// How much working memory [`Cholesky::run`] needs.
     pub fn scratch_bytes(&self) -> usize {
         let count = if self.transpose.is_some() { self.batch * self.n * self.n } else { 0 };
-        match self.ty {
-            RealType::F32 => scratch_for::<f32>(count),
-            RealType::F64 => scratch_for::<f64>(count),
-        }
+        with_field!(self.ty, T => scratch_for::<T>(count))
     }
 
     /// Writes the factors to `to`.
@@ -62,26 +56,24 @@ impl Cholesky {
         if self.batch * self.n == 0 {
             return;
         }
-        match self.ty {
-            RealType::F32 => self.typed::<f32>(cast(a), cast_mut(to), scratch, threads),
-            RealType::F64 => self.typed::<f64>(cast(a), cast_mut(to), scratch, threads),
-        }
+        with_field!(self.ty, T => self.typed::<T>(cast(a), cast_mut(to), scratch, threads));
     }
 
-    fn typed<T: Real>(&self, a: &[T], to: &mut [T], scratch: &mut [u8], threads: Threads<'_>) {
+    fn typed<T: Field>(&self, a: &[T], to: &mut [T], scratch: &mut [u8], threads: Threads<'_>) {
         let len = self.batch * self.n * self.n;
         let (a, to) = (&a[..len], &mut to[..len]);
         let Some(transpose) = &self.transpose else {
             to.copy_from_slice(a);
             return self.factor_all(to, threads);
         };
+        // The upper factor of a matrix is the transposed lower one of the transposed matrix.
         let work = Scratch::new(scratch).take::<T>(len);
         transpose.run((bytes_of(a), 0), (bytes_of_mut(work), 0), threads);
         self.factor_all(work, threads);
         transpose.run((bytes_of(work), 0), (bytes_of_mut(to), 0), threads);
     }
 
-    fn factor_all<T: Real>(&self, matrices: &mut [T], threads: Threads<'_>) {
+    fn factor_all<T: Field>(&self, matrices: &mut [T], threads: Threads<'_>) {
         threads.for_chunks(matrices, self.n * self.n, &|_, matrix| {
             // Several matrices are shared out; of one, the remainders are.
             let threads = if self.batch > 1 { Threads::single() } else { threads };
@@ -93,7 +85,7 @@ impl Cholesky {
 }
 
 /// Replaces a matrix, of which the lower triangle is read, by its factor.
-fn factor<T: Real>(matrix: &mut [T], n: usize, panels: &mut [Row<T>], threads: Threads<'_>) {
+fn factor<T: Field>(matrix: &mut [T], n: usize, panels: &mut [Row<T>], threads: Threads<'_>) {
     for first in (0..n).step_by(BLOCK) {
         let width = BLOCK.min(n - first);
         let (above, below) = matrix.split_at_mut((first + width) * n);
@@ -139,15 +131,11 @@ fn factor<T: Real>(matrix: &mut [T], n: usize, panels: &mut [Row<T>], threads: T
 /// Factors the first `width` columns of a matrix whose rows are `n` apart; whether it is positive
 /// definite.
 #[inline(always)]
-fn factor_block<T: Real>(matrix: &mut [T], n: usize, width: usize) -> bool {
+fn factor_block<T: Field>(matrix: &mut [T], n: usize, width: usize) -> bool {
     let mut column = [T::ZERO; BLOCK];
     for j in 0..width {
         let pivot = matrix[j * n + j];
-        // NaN is not above zero either.
-        if !matches!(pivot.partial_cmp(&T::ZERO), Some(std::cmp::Ordering::Greater)) {
-            return false;
-        }
-        let root = pivot.sqrt();
+        let Some(root) = pivot.root_of_pivot() else { return false };
         matrix[j * n + j] = root;
         for i in j + 1..width {
             let v = matrix[i * n + j] / root;
@@ -158,20 +146,20 @@ fn factor_block<T: Real>(matrix: &mut [T], n: usize, width: usize) -> bool {
             let factor = column[i];
             let row = &mut matrix[i * n + j + 1..=i * n + i];
             for (v, &other) in row.iter_mut().zip(&column[j + 1..]) {
-                *v = *v - factor * other;
+                *v = *v - factor * other.conj();
             }
         }
     }
     true
 }
 
-/// Lays columns of some rows out as rows of a panel: those from `first` on, one for each row.
+/// Lays columns of some rows out as rows of a panel, conjugate: those from `first` on, one for each row.
 #[inline(always)]
-fn gather<T: Real>(rows: &[T], n: usize, first: usize, panel: &mut [Row<T>]) {
+fn gather<T: Field>(rows: &[T], n: usize, first: usize, panel: &mut [Row<T>]) {
     let width = panel.len();
     for (i, row) in rows.chunks_exact(n).enumerate() {
         for (panel, &v) in panel.iter_mut().zip(&row[first..first + width]) {
-            panel[i] = v;
+            panel[i] = v.conj();
         }
     }
     for panel in panel {
@@ -181,19 +169,19 @@ fn gather<T: Real>(rows: &[T], n: usize, first: usize, panel: &mut [Row<T>]) {
 
 /// The reverse of [`gather`].
 #[inline(always)]
-fn put_back<T: Real>(panel: &[Row<T>], n: usize, first: usize, rows: &mut [T]) {
+fn put_back<T: Field>(panel: &[Row<T>], n: usize, first: usize, rows: &mut [T]) {
     for (i, row) in rows.chunks_exact_mut(n).enumerate() {
         for (v, panel) in row[first..].iter_mut().zip(panel) {
-            *v = panel[i];
+            *v = panel[i].conj();
         }
     }
 }
 
-/// Subtracts from up to [`ROWS`] rows their products with all rows up to their own. The rows begin
+/// Subtracts from up to [`ROWS`] rows their products with the conjugates of all rows up to their own. The rows begin
 /// at the column that belongs to the first of these; `own` and `place` are the panel that the rows
 /// have become and where in it they are.
 #[inline(always)]
-fn update<T: Real>(
+fn update<T: Field>(
     panels: &[Row<T>],
     (own, place): (usize, usize),
     width: usize,
@@ -207,7 +195,7 @@ fn update<T: Real>(
             let row = &row[part(row)];
             sums[..row.len()].copy_from_slice(row);
         }
-        panel::subtract_product(&mut sums, panel, |i, p| factors[p][place + i]);
+        panel::subtract_product(&mut sums, panel, |i, p| factors[p][place + i].conj());
         for (sums, row) in sums.iter().zip(&mut *rows) {
             let part = part(row);
             row[part.clone()].copy_from_slice(&sums[..part.len()]);

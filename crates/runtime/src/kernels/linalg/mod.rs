@@ -1,9 +1,10 @@
-//! Triangular systems and Cholesky's factors, of real matrices.
+//! Triangular systems and Cholesky's factors, of real and complex matrices.
 //!
 //! Both come down to one loop, `panel::solve`: forward substitution for as many right sides at
 //! once as vectors hold.
 
 mod cholesky;
+mod complex;
 mod panel;
 mod triangular;
 
@@ -14,34 +15,73 @@ use super::bytes::Plain;
 
 /// The types of matrices that can be factored and solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RealType {
-    /// 32 bits.
+pub enum FieldType {
+    /// Real numbers of 32 bits.
     F32,
-    /// 64 bits.
+    /// Real numbers of 64 bits.
     F64,
+    /// Complex numbers of two parts of 32 bits.
+    C64,
+    /// Complex numbers of two parts of 64 bits.
+    C128,
 }
 
-/// A real number.
-trait Real:
-    Plain
-    + PartialOrd
-    + std::ops::Add<Output = Self>
-    + std::ops::Sub<Output = Self>
-    + std::ops::Mul<Output = Self>
-    + std::ops::Div<Output = Self>
+impl FieldType {
+    /// The bytes of a number.
+    fn size(self) -> usize {
+        with_field!(self, T => size_of::<T>())
+    }
+}
+
+/// Evaluates an expression with `$T` standing for the [`Field`] of this type.
+macro_rules! with_field {
+    ($ty:expr, $T:ident => $body:expr) => {
+        match $ty {
+            $crate::kernels::linalg::FieldType::F32 => {
+                type $T = f32;
+                $body
+            }
+            $crate::kernels::linalg::FieldType::F64 => {
+                type $T = f64;
+                $body
+            }
+            $crate::kernels::linalg::FieldType::C64 => {
+                type $T = $crate::kernels::linalg::complex::Complex<f32>;
+                $body
+            }
+            $crate::kernels::linalg::FieldType::C128 => {
+                type $T = $crate::kernels::linalg::complex::Complex<f64>;
+                $body
+            }
+        }
+    };
+}
+use with_field;
+
+/// A real or complex number.
+trait Field:
+    Plain + std::ops::Sub<Output = Self> + std::ops::Mul<Output = Self> + std::ops::Div<Output = Self>
 {
     const ZERO: Self;
     const NAN: Self;
-    fn sqrt(self) -> Self;
+    /// The conjugate: of a real number the number itself.
+    fn conj(self) -> Self;
+    /// The root of the real part, if that is positive.
+    fn root_of_pivot(self) -> Option<Self>;
 }
 
 macro_rules! reals {
     ($($ty:ty)*) => { $(
-        impl Real for $ty {
+        impl Field for $ty {
             const ZERO: Self = 0.0;
             const NAN: Self = <$ty>::NAN;
-            fn sqrt(self) -> Self {
-                self.sqrt()
+            #[inline(always)]
+            fn conj(self) -> Self {
+                self
+            }
+            #[inline(always)]
+            fn root_of_pivot(self) -> Option<Self> {
+                (self > 0.0).then(|| self.sqrt())
             }
         }
     )* };

@@ -1,6 +1,6 @@
 //! Panels: a few columns of a matrix, row by row.
 
-use super::Real;
+use super::Field;
 
 /// The columns of a panel.
 pub(super) const WIDTH: usize = 32;
@@ -13,7 +13,7 @@ pub(super) type Row<T> = [T; WIDTH];
 /// Solves `l x = b` in place for the lower triangle of a matrix whose rows are `row_size` apart:
 /// `x` is `b` at first. The diagonal may be taken for ones.
 #[inline(always)]
-pub(super) fn solve<T: Real>(l: &[T], row_size: usize, unit_diagonal: bool, x: &mut [Row<T>]) {
+pub(super) fn solve<T: Field>(l: &[T], row_size: usize, unit_diagonal: bool, x: &mut [Row<T>]) {
     for first in (0..x.len()).step_by(ROWS) {
         let (known, rest) = x.split_at_mut(first);
         let rows = rest.len().min(ROWS);
@@ -45,7 +45,7 @@ pub(super) fn solve<T: Real>(l: &[T], row_size: usize, unit_diagonal: bool, x: &
 
 /// `sums[i] -= Σ factor(i, p) * rows[p]`, in order of `p`.
 #[inline(always)]
-pub(super) fn subtract_product<T: Real>(
+pub(super) fn subtract_product<T: Field>(
     sums: &mut [Row<T>; ROWS],
     rows: &[Row<T>],
     factor: impl Fn(usize, usize) -> T,
@@ -60,7 +60,7 @@ pub(super) fn subtract_product<T: Real>(
 }
 
 #[inline(always)]
-fn subtract<T: Real>(row: &mut Row<T>, known: &Row<T>, factor: T) {
+fn subtract<T: Field>(row: &mut Row<T>, known: &Row<T>, factor: T) {
     for (v, &known) in row.iter_mut().zip(known) {
         *v = *v - factor * known;
     }

@@ -1,6 +1,7 @@
 //! Factors and solutions put back into their equations.
 
 use super::super::bytes::{Aligned, bytes_of, bytes_of_mut};
+use super::complex::Complex;
 use super::*;
 use crate::{Pool, Threads};
 
@@ -28,7 +29,7 @@ fn solved(batch: usize, n: usize, columns: usize, flags: TriangularFlags) {
         }
     }
     let b = numbers(batch * n * columns, 2);
-    let plan = TriangularSolve::new(RealType::F64, batch, n, columns, flags).unwrap();
+    let plan = TriangularSolve::new(FieldType::F64, batch, n, columns, flags).unwrap();
     let pool = Pool::new(2);
     let [x, same] = [Threads::single(), pool.threads(2)].map(|threads| {
         let mut x = vec![0.0; b.len()];
@@ -69,7 +70,8 @@ fn solutions_solve() {
     for bits in 0..16 {
         let [left_side, lower, unit_diagonal, transpose_a] =
             [1, 2, 4, 8].map(|bit| bits & bit != 0);
-        let flags = TriangularFlags { left_side, lower, unit_diagonal, transpose_a };
+        let conjugate_a = false;
+        let flags = TriangularFlags { left_side, lower, unit_diagonal, transpose_a, conjugate_a };
         for (batch, n, columns) in [(1, 1, 1), (2, 3, 2), (1, 37, 33), (2, 8, 64), (1, 70, 5)] {
             if cfg!(miri) && n > 3 {
                 continue; // Miri interprets: small ones are enough for it.
@@ -83,9 +85,14 @@ fn solutions_solve() {
 
 #[test]
 fn singular_systems_have_infinities() {
-    let flags =
-        TriangularFlags { left_side: true, lower: true, unit_diagonal: false, transpose_a: false };
-    let plan = TriangularSolve::new(RealType::F32, 1, 2, 1, flags).unwrap();
+    let flags = TriangularFlags {
+        left_side: true,
+        lower: true,
+        unit_diagonal: false,
+        transpose_a: false,
+        conjugate_a: false,
+    };
+    let plan = TriangularSolve::new(FieldType::F32, 1, 2, 1, flags).unwrap();
     let mut x = [0f32; 2];
     let mut scratch = Aligned::filled(0, plan.scratch_bytes());
     let a = [0f32, 0.0, 0.0, 1.0];
@@ -106,7 +113,7 @@ fn factored(batch: usize, n: usize, lower: bool, threads: Threads<'_>) -> (Vec<f
         let sum = (0..n).map(product).sum::<f64>() + if row == column { 1.0 } else { 0.0 };
         *v = if is_read { sum } else { f64::NAN };
     }
-    let plan = Cholesky::new(RealType::F64, batch, n, lower).unwrap();
+    let plan = Cholesky::new(FieldType::F64, batch, n, lower).unwrap();
     let mut found = vec![7.0; a.len()];
     let mut scratch = Aligned::filled(0xff, plan.scratch_bytes());
     plan.run(bytes_of(&a), bytes_of_mut(&mut found), &mut scratch, threads);
@@ -142,10 +149,98 @@ fn factors_squared_are_the_matrix() {
 
 #[test]
 fn matrices_that_are_not_positive_definite_become_nan() {
-    let plan = Cholesky::new(RealType::F32, 3, 2, true).unwrap();
+    let plan = Cholesky::new(FieldType::F32, 3, 2, true).unwrap();
     let a = [1f32, 0.0, 2.0, 1.0, 4.0, 0.0, 0.0, 9.0, 1.0, 0.0, f32::NAN, 1.0];
     let mut found = [0f32; 12];
     plan.run(bytes_of(&a), bytes_of_mut(&mut found), &mut [0; 64], Threads::single());
     assert!(found[..4].iter().chain(&found[8..]).all(|v| v.is_nan()));
     assert_eq!(found[4..8], [2.0, 0.0, 0.0, 3.0]);
+}
+
+type C = Complex<f64>;
+
+fn complex_numbers(count: usize, seed: u64) -> Vec<C> {
+    let parts = numbers(2 * count, seed);
+    parts.as_chunks::<2>().0.iter().map(|&[re, im]| Complex { re, im }).collect()
+}
+
+fn sum(terms: impl Iterator<Item = C>) -> C {
+    terms.fold(C::ZERO, |sum, term| Complex { re: sum.re + term.re, im: sum.im + term.im })
+}
+
+fn are_close(x: C, y: C) -> bool {
+    let difference = x - y;
+    difference.re.hypot(difference.im) < 1e-9
+}
+
+/// The factor of a Hermitian matrix, whose square is compared with it.
+fn complex_factor(n: usize, lower: bool) -> Vec<C> {
+    let m = complex_numbers(n * n, 4);
+    let matrix = |i: usize, j: usize| {
+        let one = Complex { re: f64::from(u8::from(i == j)), im: 0.0 };
+        sum((0..n).map(|k| m[i * n + k] * m[j * n + k].conj()).chain([one]))
+    };
+    let given = |(i, j): (usize, usize)| match (i == j, (j < i) == lower) {
+        // What a diagonal has of imaginary parts counts for nothing.
+        (true, _) => Complex { re: matrix(i, i).re, im: 5.0 },
+        (_, true) => matrix(i, j),
+        (_, false) => C::NAN,
+    };
+    let a: Vec<C> = (0..n * n).map(|at| given((at / n, at % n))).collect();
+    let plan = Cholesky::new(FieldType::C128, 1, n, lower).unwrap();
+    let mut found = vec![C::NAN; n * n];
+    let mut scratch = Aligned::filled(0xff, plan.scratch_bytes());
+    let pool = Pool::new(2);
+    plan.run(bytes_of(&a), bytes_of_mut(&mut found), &mut scratch, pool.threads(2));
+    let factor = |i: usize, j: usize| match lower {
+        true => found[i * n + j],
+        false => found[j * n + i].conj(),
+    };
+    for (i, j) in (0..n * n).map(|at| (at / n, at % n)) {
+        let square = sum((0..n).map(|k| factor(i, k) * factor(j, k).conj()));
+        assert!(are_close(square, matrix(i, j)), "{n} {lower} {i} {j}: {square:?}");
+        assert!(j <= i || factor(i, j) == C::ZERO);
+    }
+    found
+}
+
+#[test]
+fn complex_factors_and_solutions() {
+    for (n, columns, lower) in
+        [(1, 1, true), (5, 3, true), (5, 3, false), (65, 2, true), (130, 33, false)]
+    {
+        if cfg!(miri) && n > 5 {
+            continue; // Miri interprets: small ones are enough for it.
+        }
+        let a = complex_factor(n, lower);
+        let b = complex_numbers(n * columns, 5);
+        for bits in 0..8 {
+            let [left_side, transpose_a, conjugate_a] = [1, 2, 4].map(|bit| bits & bit != 0);
+            let flags = TriangularFlags {
+                left_side,
+                lower,
+                unit_diagonal: false,
+                transpose_a,
+                conjugate_a,
+            };
+            let plan = TriangularSolve::new(FieldType::C128, 1, n, columns, flags).unwrap();
+            let mut x = vec![C::NAN; b.len()];
+            let mut scratch = Aligned::filled(0xff, plan.scratch_bytes());
+            let threads = Threads::single();
+            plan.run(bytes_of(&a), bytes_of(&b), bytes_of_mut(&mut x), &mut scratch, threads);
+            let op = |i: usize, j: usize| {
+                let v = if transpose_a { a[j * n + i] } else { a[i * n + j] };
+                if conjugate_a { v.conj() } else { v }
+            };
+            for (i, column) in (0..n * columns).map(|at| (at / columns, at % columns)) {
+                let at = |i: usize| if left_side { i * columns + column } else { column * n + i };
+                let term = |j: usize| match left_side {
+                    true => op(i, j) * x[at(j)],
+                    false => x[at(j)] * op(j, i),
+                };
+                let found = sum((0..n).map(term));
+                assert!(are_close(found, b[at(i)]), "{flags:?} {n} {i} {column}: {found:?}");
+            }
+        }
+    }
 }

@@ -4,7 +4,7 @@ use super::super::bytes::{Scratch, bytes_of, bytes_of_mut, cast, cast_mut, scrat
 use super::super::copy::{Axis, Copy};
 use super::super::isa::vectorised;
 use super::panel::{self, Row, WIDTH};
-use super::{Real, RealType};
+use super::{Field, FieldType, with_field};
 use crate::Threads;
 
 /// What is solved: `op(a) x = b`, or `x op(a) = b`.
@@ -18,6 +18,8 @@ pub struct TriangularFlags {
     pub unit_diagonal: bool,
     /// Whether `op` transposes.
     pub transpose_a: bool,
+    /// Whether `op` takes conjugates.
+    pub conjugate_a: bool,
 }
 
 /// Solves batches of triangular systems.
@@ -26,12 +28,13 @@ pub struct TriangularFlags {
 /// panels of columns. Each column's sums are formed in the same order, whatever panel it is in.
 #[derive(Clone, Debug)]
 pub struct TriangularSolve {
-    ty: RealType,
+    ty: FieldType,
     batch: usize,
     n: usize,
     /// How many right sides there are.
     columns: usize,
     unit_diagonal: bool,
+    conjugate_a: bool,
     matrix: BlockCopy,
     /// Full panels, and the last one, if it has fewer columns.
     panels: BlockCopy,
@@ -90,16 +93,13 @@ impl TriangularSolve {
     /// A plan for `batch` matrices `n`×`n` and their right sides: `n`×`columns`, or `columns`×`n` if
     /// `a` is on the right. `None` if sizes overflow.
     pub fn new(
-        ty: RealType,
+        ty: FieldType,
         batch: usize,
         n: usize,
         columns: usize,
         flags: TriangularFlags,
     ) -> Option<Self> {
-        let size = match ty {
-            RealType::F32 => 4,
-            RealType::F64 => 8,
-        };
+        let size = ty.size();
         isize::try_from(batch.checked_mul(n.checked_mul(n.max(columns.checked_add(WIDTH)?))?)?)
             .ok()?;
         // `x op(a) = b` is `transpose(op(a)) transpose(x) = transpose(b)`.
@@ -137,6 +137,7 @@ impl TriangularSolve {
             n,
             columns,
             unit_diagonal: flags.unit_diagonal,
+            conjugate_a: flags.conjugate_a,
             matrix,
             panels,
             panels_back,
@@ -146,10 +147,7 @@ impl TriangularSolve {
 
     /// How much working memory [`TriangularSolve::run`] needs.
     pub fn scratch_bytes(&self) -> usize {
-        match self.ty {
-            RealType::F32 => self.scratch_of::<f32>(),
-            RealType::F64 => self.scratch_of::<f64>(),
-        }
+        with_field!(self.ty, T => self.scratch_of::<T>())
     }
 
     fn scratch_of<T>(&self) -> usize {
@@ -170,13 +168,12 @@ impl TriangularSolve {
         if self.n == 0 || self.panel_count() == 0 {
             return;
         }
-        match self.ty {
-            RealType::F32 => self.typed::<f32>(cast(a), cast(b), cast_mut(x), scratch, threads),
-            RealType::F64 => self.typed::<f64>(cast(a), cast(b), cast_mut(x), scratch, threads),
-        }
+        with_field!(self.ty, T => {
+            self.typed::<T>(cast(a), cast(b), cast_mut(x), scratch, threads)
+        });
     }
 
-    fn typed<T: Real>(
+    fn typed<T: Field>(
         &self,
         a: &[T],
         b: &[T],
@@ -189,6 +186,9 @@ impl TriangularSolve {
         let panels = scratch.take::<T>(self.panel_count() * self.n * WIDTH);
         let of_batch = self.panel_count() / self.batch;
         self.matrix.run(a, matrices, threads);
+        if self.conjugate_a {
+            matrices.iter_mut().for_each(|v| *v = v.conj());
+        }
         self.panels.run(b, panels, threads);
         if let Some((rest, _)) = &self.rest {
             // The columns that are missing are solved for zero.
@@ -214,7 +214,7 @@ impl TriangularSolve {
 }
 
 impl BlockCopy {
-    fn run<T: Real>(&self, from: &[T], to: &mut [T], threads: Threads<'_>) {
+    fn run<T: Field>(&self, from: &[T], to: &mut [T], threads: Threads<'_>) {
         let (first, target) = (self.from * size_of::<T>(), self.to * size_of::<T>());
         self.copy.run((bytes_of(from), first), (bytes_of_mut(to), target), threads);
     }
