@@ -10,6 +10,11 @@ const STEPS: &[(&str, &[&str])] = &[
     ("tests of several processes", &["xtask", "mpi"]),
     ("documentation", &["doc", "--workspace", "--no-deps", "--locked"]),
     ("generated pages", &["xtask", "docs", "--check"]),
+    // Packed, not built once more: what is packed is what the tests have built.
+    (
+        "packages",
+        &["publish", "--workspace", "--dry-run", "--no-verify", "--allow-dirty", "--locked"],
+    ),
     ("JAX", &["xtask", "jax", "--profile", "dev"]),
 ];
 
