@@ -12,13 +12,14 @@ const MAX_WORK: usize = 200_000;
 
 impl Generator {
     pub(super) fn fold(&mut self) {
-        match self.below(12) {
+        match self.below(13) {
             0..=3 => drop(self.reduce()),
             4 => drop(self.arg_reduce()),
             5 => drop(self.reduce_window()),
             6..=8 => drop(self.dot()),
             9 => drop(self.convolution()),
             10 => drop(self.sort()),
+            11 => drop(self.reduce_windows()),
             _ => drop(self.sort_pairs()),
         }
     }
@@ -146,15 +147,17 @@ impl Generator {
         ))
     }
 
-    /// Pools, or sums up along a dimension.
-    fn reduce_window(&mut self) -> Option<Value> {
-        let value = self.choose(|value| value.rank() >= 1)?;
-        let along = self.below(value.rank());
-        let running = self.chance(1, 2);
+    /// A window over an array of these sizes, as text, with the sizes of the result and the points of the
+    /// window: one that pools, or all along a dimension, up to each position or from it on. `None` if
+    /// there would be too much to fold.
+    fn window(&mut self, of: &[usize]) -> Option<(String, Vec<usize>, usize)> {
+        let along = self.below(of.len());
+        let (running, backwards) = (self.chance(1, 2), self.chance(1, 2));
         let (mut dims, mut sizes, mut strides, mut pads) = (vec![], vec![], vec![], vec![]);
         let mut count = 1;
-        for (d, &size) in value.dims.iter().enumerate() {
+        for (d, &size) in of.iter().enumerate() {
             let (window, stride, [low, high]) = match (running, d == along) {
+                (true, true) if backwards => (size.max(1), 1, [0, size.saturating_sub(1)]),
                 (true, true) => (size.max(1), 1, [size.saturating_sub(1), 0]),
                 (true, false) => (1, 1, [0, 0]),
                 (false, _) => {
@@ -169,26 +172,58 @@ impl Generator {
             strides.push(stride.to_string());
             pads.push(format!("{low}_{high}"));
         }
-        if count * dims.iter().product::<usize>() > MAX_WORK {
-            return None;
-        }
+        let [sizes, strides, pads] = [sizes, strides, pads].map(|all| all.join("x"));
+        let text = format!("window={{size={sizes} stride={strides} pad={pads}}}");
+        (count * dims.iter().product::<usize>() <= MAX_WORK).then_some((text, dims, count))
+    }
+
+    /// Pools, or sums up along a dimension.
+    fn reduce_window(&mut self) -> Option<Value> {
+        let value = self.choose(|value| value.rank() >= 1)?;
+        let (window, dims, count) = self.window(&value.dims)?;
         let (op, initial, bound) = self.folding(&value, count)?;
         let initial = self.scalar(value.element, initial);
         let callee = self.reducer(op, value.element);
-        let attributes = format!(
-            ", window={{size={} stride={} pad={}}}, to_apply={callee}",
-            sizes.join("x"),
-            strides.join("x"),
-            pads.join("x")
-        );
         Some(self.block.push(
             value.element,
             &dims,
             "reduce-window",
             &[&value, &initial],
-            &attributes,
+            &format!(", {window}, to_apply={callee}"),
             bound,
         ))
+    }
+
+    /// As [`Self::reduce_window`], of two arrays of integers at once, each by an operation of its own for
+    /// which the order may matter.
+    fn reduce_windows(&mut self) -> Option<Value> {
+        use BinaryOp::{Add, Maximum, Multiply, ShiftLeft, Subtract, Xor};
+        let x = self.choose(|value| value.rank() >= 1 && value.element.is_integer())?;
+        let y = self.choose(|value| value.dims == x.dims && value.element.is_integer())?;
+        let (window, dims, _) = self.window(&x.dims)?;
+        let ops = [Add, Maximum, Multiply, ShiftLeft, Subtract, Xor];
+        let [first, second] = [0; 2].map(|_| self.pick(&ops).name());
+        let [tx, ty] = [&x, &y].map(|value| shape(value.element, &[]));
+        let callee = self.computation(format!("{first} {tx} {second} {ty}"), |name| {
+            format!(
+                "{name} {{\n  a = {tx} parameter(0)\n  b = {ty} parameter(1)\n  c = {tx} parameter(2)\n  \
+                 d = {ty} parameter(3)\n  x = {tx} {first}(a, c)\n  y = {ty} {second}(b, d)\n  \
+                 ROOT r = ({tx}, {ty}) tuple(x, y)\n}}\n\n"
+            )
+        });
+        let [begin, start] = [&x, &y].map(|value| self.scalar(value.element, 1));
+        let operands = [&x, &y, &begin, &start];
+        let names: Vec<String> = operands.iter().map(|operand| operand.name()).collect();
+        let text = format!(
+            "({}, {}) reduce-window({}), {window}, to_apply={callee}",
+            shape(x.element, &dims),
+            shape(y.element, &dims),
+            names.join(", ")
+        );
+        let lines: Vec<usize> = operands.iter().map(|operand| operand.line).collect();
+        let tuple = self.block.push_tuple(text, &lines);
+        self.block.element(tuple, 0, x.element, &dims, Bound::any(x.element));
+        Some(self.block.element(tuple, 1, y.element, &dims, Bound::any(y.element)))
     }
 
     /// What `count` products of elements of two values sum up to.
