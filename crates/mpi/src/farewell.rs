@@ -103,6 +103,7 @@ impl Core {
     /// Sends the last message to all other processes that can be reached: those, too, that have said
     /// theirs, since they wait for this one's.
     fn say_goodbye(&mut self, bye: &Message) {
+        self.has_said_bye = true;
         let waits = |gone: &Option<Gone>| matches!(gone, None | Some(Gone::Ended));
         let to = self.others().filter(|(_, peer)| waits(&peer.gone)).map(|(rank, _)| rank);
         let to: Vec<usize> = to.collect();

@@ -86,6 +86,8 @@ pub(crate) struct Core {
     pub(crate) next_part: u64,
     /// A reduction of the wire.
     pub(crate) folding: Option<Folding>,
+    /// Whether this process has said its last message.
+    pub(crate) has_said_bye: bool,
 }
 
 /// Another process.
@@ -121,6 +123,7 @@ impl Processes {
             parts: HashMap::new(),
             next_part: 0,
             folding: None,
+            has_said_bye: false,
         };
         let shared = Arc::new(Shared {
             rank,
@@ -283,7 +286,7 @@ impl Shared {
                 let beat = Head::Beat { moved: self.moves.load(Ordering::SeqCst) };
                 let beat = Message { head: beat.write(), body: None };
                 let mut core = self.lock();
-                core.post_to_all(&beat);
+                core.beat(&beat);
                 core.listen(self);
                 self.has_news.store(true, Ordering::SeqCst);
             }
@@ -320,6 +323,25 @@ impl Core {
     pub(crate) fn post_to_all(&mut self, message: &Message) {
         let rank = self.rank;
         (0..self.peers.len()).filter(|&to| to != rank).for_each(|to| self.post(to, message));
+    }
+
+    /// Says to all who listen that this process lives: also to those that have ended, since they wait
+    /// until this one does. Nothing follows what it has said last.
+    fn beat(&mut self, beat: &Message) {
+        let Some(wire) = &mut self.wire else { return };
+        if self.has_said_bye {
+            return;
+        }
+        let (rank, mut failed) = (self.rank, Vec::new());
+        for (to, peer) in self.peers.iter().enumerate() {
+            if to == rank || !matches!(peer.gone, None | Some(Gone::Ended)) {
+                continue;
+            }
+            if let Err(error) = wire.post(to, beat) {
+                failed.push((to, format!("cannot be reached: {}", error.detail())));
+            }
+        }
+        failed.into_iter().for_each(|(to, why)| self.lose(to, why));
     }
 
     /// Takes what has come; whether runs have to be told of something.

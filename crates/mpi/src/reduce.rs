@@ -16,6 +16,9 @@ use crate::processes::Core;
 /// The bytes of an operand from which on meeting first costs little beside the reduction.
 const LEAST_BYTES: usize = 256 << 10;
 
+/// The most bytes of an operand: MPI counts in 31 bits.
+const MOST_BYTES: usize = i32::MAX as usize;
+
 /// A reduction of the wire that is under way, and its result.
 pub(crate) struct Folding {
     pub(crate) is_done: Arc<AtomicBool>,
@@ -32,7 +35,7 @@ impl Distributed {
         mine: &[&[u8]],
     ) -> bool {
         let (count, processes) = (at.group.len(), self.shared.size);
-        let is_large = |bytes: &&[u8]| bytes.len() >= LEAST_BYTES;
+        let is_large = |bytes: &&[u8]| (LEAST_BYTES..=MOST_BYTES).contains(&bytes.len());
         self.shared.options.own_reduction
             && count == processes
             && count == self.here.count()
@@ -73,7 +76,8 @@ impl Distributed {
             if !self.shared.spin(&is_there) {
                 let ready = Looked::ready(&self.shared, is_there, &Verdict::default());
                 let (instruction, from) = (at.instruction, None);
-                let wait = Wait { me, instruction, from, is_open: false, ready: &ready };
+                // All have come; what is left is up to the wire, also if the others' runs have ended.
+                let wait = Wait { me, instruction, from, is_open: true, ready: &ready };
                 self.here.collectives.wait(&wait, meter)?;
             }
             let result = self.shared.lock().folding.take().and_then(|folding| folding.result);

@@ -25,8 +25,12 @@ const REPLICAS: usize = 4;
 /// How long a run may wait for others who do not move.
 const MAX_WAIT: Duration = Duration::from_millis(4000);
 
-/// How long a process may be silent: less, so that this is what is said of a process that is cut off.
-const SILENCE: Duration = Duration::from_millis(1500);
+/// How long a process may be silent where one is cut off.
+const SILENCE: Duration = Duration::from_millis(3000);
+
+/// How long both may last where nothing depends on it: less than [`BOUND`], so that a wait in vain says
+/// who waited.
+const PATIENT: Duration = Duration::from_secs(45);
 
 /// How long a run may take to its end, whatever happens: machines are busy.
 const BOUND: Duration = Duration::from_secs(60);
@@ -164,6 +168,19 @@ fn threads() -> Option<usize> {
     Some(std::fs::read_dir("/proc/self/task").ok()?.count())
 }
 
+/// How many threads this process has, once there are no more than `most`, or after a while: the system
+/// lists a thread that has been joined until it has put it away.
+fn threads_at_most(most: Option<usize>) -> Option<usize> {
+    let begin = Instant::now();
+    loop {
+        let found = threads();
+        if found <= most || begin.elapsed() > Duration::from_secs(10) {
+            return found;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// The process that runs a replica.
 fn process_of(replica: usize, processes: usize) -> usize {
     ((replica + 1) * processes - 1) / REPLICAS
@@ -172,10 +189,10 @@ fn process_of(replica: usize, processes: usize) -> usize {
 /// What the process of a wire gives.
 fn run_part(program: &Executable, wire: Box<dyn Wire>, plan: Plan) -> Result<Vec<Literal>> {
     let mut options = Options::default();
-    options.silence = SILENCE;
+    options.silence = if matches!(plan.fault, Fault::Cut(_)) { SILENCE } else { PATIENT };
     let processes = Processes::new(wire, options)?;
     let mut options = RunOptions::default();
-    options.limits.max_wait = Some(MAX_WAIT);
+    options.limits.max_wait = Some(if plan.fault == Fault::Drop { MAX_WAIT } else { PATIENT });
     processes.connect(&mut options, program.assignment());
     let distributed = options.collectives.take().expect("what connects processes");
     options.collectives = Some(CollectivesLayer::new(move |inner| {
@@ -238,7 +255,9 @@ fn run(programs: &[Executable], plan: Plan) -> std::result::Result<(), String> {
         };
         let waits = text.contains(&format!("for {who}")) && text.contains("nobody has moved");
         match plan.fault {
-            Fault::Drop => waits,
+            // At the permutation (the second of four meetings of a round), who has no business with it
+            // goes on, and may be the first to find that nobody moves: it names whom it waits for itself.
+            Fault::Drop => waits || plan.at % 4 == 1 && text.contains("nobody has moved"),
             // It may be delayed for longer than was planned: machines are busy.
             Fault::Delay(_) => waits,
             Fault::Kill => text.contains(&who) && text.contains("panicked: killed"),
@@ -263,8 +282,16 @@ fn every_run_of_several_processes_with_a_fault_ends_and_names_who_is_to_blame() 
     // What participants that are killed say is no news here.
     std::panic::set_hook(Box::new(|_| {}));
     let programs: Vec<Vec<Executable>> = (2..=4).map(compile).collect();
+    let mut failures = Vec::new();
+    // Among the first few hundred random plans there is next to none of these.
+    for (processes, at) in [(2, 0), (4, 7)] {
+        let plan = Plan { fault: Fault::Drop, replica: 1, at, processes };
+        if let Err(error) = run(&programs[processes - 2], plan) {
+            failures.push(format!("{plan:?}: {error}"));
+        }
+    }
     let (mut random, begin) = (Rand32::new(12), Instant::now());
-    let (mut done, mut before, mut failures) = (0, None, Vec::new());
+    let (mut done, mut before) = (0, None);
     for i in 0..runs {
         if begin.elapsed() > Duration::from_secs(seconds) {
             break;
@@ -288,6 +315,7 @@ fn every_run_of_several_processes_with_a_fault_ends_and_names_who_is_to_blame() 
         done += 1;
         // The first runs start threads of the clients.
         if i == 20 {
+            thread::sleep(Duration::from_millis(100));
             before = threads();
         }
     }
@@ -302,6 +330,7 @@ fn every_run_of_several_processes_with_a_fault_ends_and_names_who_is_to_blame() 
     assert!(done > 20, "{done} runs");
     // Threads of other tests of this process come and go; there are none in this file.
     if done > 20 {
-        assert_eq!(threads(), before, "threads were left");
+        let left = threads_at_most(before);
+        assert!(left <= before, "threads were left: {left:?} after {before:?}");
     }
 }

@@ -242,7 +242,7 @@ fn worker_rounds_until_signals_end() {
 #[test]
 fn a_process_that_is_killed_ends_all_others_who_say_for_whom_they_waited() {
     // It stops first, for as long as the others need to come to where they wait for it.
-    let signals = "sleep 0.2; kill -STOP PID; sleep 3; kill -9 PID";
+    let signals = "sleep 0.2; kill -STOP PID; sleep 8; kill -9 PID";
     let kill = [("HELIO_VICTIM", "2"), ("HELIO_SIGNALS", signals), ("HELIO_SILENCE", "120000")];
     let output = mpirun(4, "worker_rounds", &PATIENT, &kill);
     let text = texts(&output);
@@ -261,13 +261,13 @@ fn a_process_that_is_silent_is_named_where_mpirun_lets_others_live() {
     let stop = [
         ("HELIO_VICTIM", "1"),
         ("HELIO_SIGNALS", "sleep 0.2; kill -STOP PID"),
-        ("HELIO_SILENCE", "5000"),
+        ("HELIO_SILENCE", "15000"),
     ];
     let output = mpirun(4, "worker_rounds", &[], &stop);
     let text = texts(&output);
     assert!(!output.status.success(), "{text}");
     assert!(text.contains("waits in total for replica 1"), "{text}");
-    assert!(text.contains("process 1 has not been heard of for 5s"), "{text}");
+    assert!(text.contains("process 1 has not been heard of for 15s"), "{text}");
 }
 
 #[test]

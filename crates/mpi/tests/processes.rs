@@ -372,3 +372,22 @@ fn parts_are_gathered_and_given_to_all() {
         }
     });
 }
+
+#[test]
+fn who_ends_waits_for_one_that_is_busy_for_longer_than_it_may_be_silent() {
+    let silence = Duration::from_secs(2);
+    let closed = Arc::default();
+    thread::scope(|scope| {
+        for (rank, wire) in among_threads(2).into_iter().enumerate() {
+            let wire = Closing(wire, Arc::clone(&closed));
+            scope.spawn(move || {
+                let processes = Processes::new(Box::new(wire), options(silence)).unwrap();
+                if rank == 0 {
+                    thread::sleep(3 * silence);
+                }
+                processes.close();
+            });
+        }
+    });
+    assert_eq!(*closed.lock().unwrap(), [true; 2]);
+}

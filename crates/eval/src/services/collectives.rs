@@ -180,8 +180,8 @@ pub trait Collectives: Send + Sync {
 
     /// Folds arrays over all participants of the group, each its own way, in an order that is not that of
     /// the group, if the user has allowed this and the means of transport knows how; whether it has.
-    /// `mine` and `outputs` have an array for each fold, of the same sizes for all participants. All get
-    /// the same results. Errors: as for [`Collectives::exchange`].
+    /// `mine` and `outputs` have an array for each fold, of the same sizes for all participants. Whether
+    /// all get the same bits is up to the means of transport. Errors: as for [`Collectives::exchange`].
     fn fold(
         &self,
         _at: &Rendezvous<'_>,
