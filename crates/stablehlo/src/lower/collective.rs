@@ -1,5 +1,7 @@
 //! StableHLO's collectives lowered to HLO's.
 
+use std::iter::zip;
+
 use helio_ir::ops::{
     AllGather, AllReduce, AllToAll, CollectiveAttrs, Direction, DynamicSlice, PartitionId,
     ReduceScatter, ReplicaGroups, ReplicaId,
@@ -8,6 +10,8 @@ use helio_ir::{BinaryOp, ElementType, Error, InstrId, Result};
 
 use super::body::Body;
 use super::operation::Site;
+use super::types;
+use crate::mlir::Type;
 use crate::table::Collective;
 
 impl<'m> Body<'_, 'm> {
@@ -148,14 +152,18 @@ impl<'m> Body<'_, 'm> {
         Ok(results)
     }
 
-    /// How many times longer a dimension of the larger of operand and result is than of the other.
+    /// How many times longer a dimension of the larger of operand and result is than of the other, as
+    /// the first of them show in which it is not empty.
     fn ratio(&self, site: &Site<'_, 'm>, dimension: usize) -> Result<Option<usize>> {
-        let [x] = site.operands()?;
-        let (from, to) = (self.array(x)?, site.result_array()?);
-        let sizes = from.dims().get(dimension).zip(to.dims().get(dimension));
-        Ok(sizes
-            .filter(|&(&a, &b)| a > 0 && b > 0 && to.is_static())
-            .map(|(&a, &b)| a.max(b) / a.min(b)))
+        for (&x, ty) in zip(&site.operands, &site.result_types) {
+            let Type::Tensor(tensor) = &**ty else { continue };
+            let (from, to) = (self.array(x)?, types::array(tensor)?);
+            let sizes = from.dims().get(dimension).zip(to.dims().get(dimension));
+            if let Some((&a, &b)) = sizes.filter(|&(&a, &b)| a > 0 && b > 0 && to.is_static()) {
+                return Ok(Some(a.max(b) / a.min(b)));
+            }
+        }
+        Ok(None)
     }
 
     /// HLO splits and joins the same dimension; what is joined along another is moved there.
