@@ -7,7 +7,6 @@ const STEPS: &[(&str, &[&str])] = &[
     ("formatting", &["fmt", "--all", "--check"]),
     ("clippy", &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]),
     ("tests", &["test", "--workspace", "--locked"]),
-    ("tests of several processes", &["xtask", "mpi"]),
     ("documentation", &["doc", "--workspace", "--no-deps", "--locked"]),
     ("generated pages", &["xtask", "docs", "--check"]),
     // Packed, not built once more: what is packed is what the tests have built.
@@ -15,6 +14,8 @@ const STEPS: &[(&str, &[&str])] = &[
         "packages",
         &["publish", "--workspace", "--dry-run", "--no-verify", "--allow-dirty", "--locked"],
     ),
+    // Last what needs more of a machine than Rust.
+    ("tests of several processes", &["xtask", "mpi"]),
     ("JAX", &["xtask", "jax", "--profile", "dev"]),
 ];
 

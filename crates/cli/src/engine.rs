@@ -33,15 +33,16 @@ pub(crate) struct Engine {
 pub(crate) struct Arithmetic {
     /// What arithmetic does with numbers so close to zero that their mantissa is not full: flush takes
     /// them for zeros and gives zeros for them, as XLA does; keep computes with them as with any other,
-    /// which takes processors up to a hundred times as long.
-    #[arg(long, value_name = "flush|keep", default_value = "flush", value_parser = subnormals)]
-    subnormals: Subnormals,
+    /// which takes processors up to a hundred times as long [default: flush; keep for programs that check
+    /// themselves, as StableHLO's do, since what they expect has subnormal numbers].
+    #[arg(long, value_name = "flush|keep", value_parser = subnormals)]
+    subnormals: Option<Subnormals>,
 }
 
 impl Arithmetic {
     /// Says so to a compilation.
     pub(crate) fn set(&self, options: &mut CompileOptions) {
-        options.subnormals = self.subnormals;
+        options.subnormals = self.subnormals.unwrap_or_default();
     }
 }
 
@@ -124,7 +125,9 @@ impl Engine {
 
     /// What runs programs that check themselves. Errors: there is no such back end.
     pub(crate) fn checks(&self) -> Result<CheckEngine, Error> {
-        let mut engine = CheckEngine::new(self.options()?);
+        let mut options = self.options()?;
+        options.subnormals = self.arithmetic.subnormals.unwrap_or(Subnormals::Keep);
+        let mut engine = CheckEngine::new(options);
         engine.client = self.client(1);
         engine.run.limits = self.limits();
         Ok(engine)

@@ -129,6 +129,7 @@ impl Flush {
     }
 
     /// [`Flush::number`] of each value; `None` if that is the value.
+    #[expect(clippy::eq_op, reason = "of all numbers only NaN is unlike itself")]
     fn values<T: Native>(self, values: &[T]) -> Option<ArrayData> {
         let changed = |x: T| {
             let number = x.to_number();

@@ -28,8 +28,8 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// Reads a file; [`Weights`] has an example. Errors: `InvalidArgument` if it cannot be read or is damaged, or an array's
-    /// type is not one of helio's; `ResourceExhausted`.
+    /// Reads a file; [`Weights`] has an example. Errors: `InvalidArgument` if it cannot be read or is
+    /// damaged, or an array's type is not one of helio's; `ResourceExhausted`.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let array = |(name, tensor): (String, data::Tensor)| {
@@ -48,8 +48,8 @@ impl Weights {
         Ok(Weights { arrays })
     }
 
-    /// Writes a file; the path's extension says of which kind. [`Weights`] has an example. Errors: `InvalidArgument` if it cannot
-    /// be written, or cannot hold an array's type; an `.npy` holds one array.
+    /// Writes a file; the path's extension says of which kind. [`Weights`] has an example. Errors:
+    /// `InvalidArgument` if it cannot be written, or cannot hold an array's type; an `.npy` holds one array.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let arrays = self.arrays.iter();
         let tensors = arrays.map(|(name, array)| (name.clone(), data::Tensor::from_array(array)));

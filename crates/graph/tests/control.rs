@@ -155,6 +155,8 @@ fn erfc_keeps_its_digits() {
     for ((found, expected), x) in common::numbers(&found).zip(expected).zip(x) {
         let error = (found - expected).abs();
         let tolerance = 3e-7 * (1.0 + x.abs().min(10.0).powi(2)) * expected;
-        assert!(error <= tolerance.max(2e-45), "erfc({x}) = {found}, not {expected}");
+        // Subnormal numbers are flushed to zero.
+        let tolerance = tolerance.max(f32::MIN_POSITIVE.into());
+        assert!(error <= tolerance, "erfc({x}) = {found}, not {expected}");
     }
 }

@@ -77,11 +77,13 @@ fn axes_are_numbers_of_any_type() {
         x.t().transpose(&[last, 0]).take(0, last),
         x.swap_axes(first, last).move_axis(-1i8, 0i16).take(0, index),
         concat(&[&x, &x], index).split::<4>(Axis::from(last))[0].squeeze([last]),
-        x.tensordot(x.slice(0, 0), &[index], &[0]) * 0 + x.cumsum(index).slice(last, 0),
+        x.cumsum(index).slice(last, 0),
     ];
     for column in columns {
         assert_eq!(column.eval().unwrap(), Array::from([1f32, 3.0]));
     }
+    let products = x.tensordot(x.slice(0, 0), &[index], &[0]);
+    assert_eq!(products.eval().unwrap(), Array::from([5f32, 11.0]));
     assert_eq!(x.dim(1u32).unwrap(), x.dim(-1).unwrap());
     let wrong: [fn(&Tensor) -> Tensor; 4] = [
         |x| x.sum(usize::MAX),

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use helio_codegen::elementwise::Recipes;
-use helio_eval::{Context, Limits, evaluate};
+use helio_eval::{Context, Limits, Subnormals, evaluate};
 use helio_ir::text::{parse, print};
 use helio_ir::{
     Array, ElementType, Error, Literal, Module, Native, Number, Shape, Verified, dispatch_type,
@@ -74,7 +74,8 @@ fn run_passes<'p>(
     passes: impl IntoIterator<Item = &'p Pass>,
 ) -> Verified<Module> {
     let watch = Watch::new(&module, &Limits::default());
-    let cx = PassCx::new(&watch, &Recipes);
+    // As the interpreter that the results are compared by.
+    let cx = PassCx { subnormals: Subnormals::Keep, ..PassCx::new(&watch, &Recipes) };
     helio_passes::run_passes(module, passes, &cx).expect("the passes run")
 }
 

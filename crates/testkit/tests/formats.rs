@@ -24,15 +24,7 @@ fn through(module: &Module, format: ProgramFormat) -> Result<Module, Error> {
 /// Cases that do not hold in StableHLO, and why. One that holds in every format is to be taken off the list.
 const KNOWN: &[(&str, &str)] = &[
     ("semantics/convert#95", "of a complex number StableHLO converts the real part alone to `i1`"),
-    (
-        "linalg/approx_top_k#1",
-        "a configuration in JSON becomes a string of `stablehlo.custom_call`",
-    ),
     ("semantics/empty#11", "a stride of 2^64-1 does not fit the 64 bits with sign of StableHLO's"),
-    (
-        "replicas/streams#1",
-        "StableHLO's recv waits where it begins, so that programs that send to each other all wait",
-    ),
 ];
 
 #[test]

@@ -36,7 +36,7 @@ fn array(ty: ElementType, bits: &[u128]) -> Literal {
     let data = dispatch_type!(ty, T => {
         T::wrap(bits.iter().map(|&bits| <T as Native>::from_bits(bits)).collect())
     });
-    Literal::Array(Array::from_data(ArrayShape::new(ty, &[bits.len()]).unwrap(), data).unwrap())
+    Literal::Array(Array::from_data(ArrayShape::new(ty, [bits.len()]).unwrap(), data).unwrap())
 }
 
 /// Numbers of a result; with `least`, what is smaller is zero.
@@ -81,7 +81,7 @@ fn compare(text: &str, args: &[Literal], ty: ElementType) -> usize {
                 };
                 let bound = epsilon * expected.abs() + 2.0 * step;
                 let is_close = found == expected || (found - expected).abs() <= bound;
-                if !is_close && !(found.is_nan() && expected.is_nan()) {
+                if !(is_close || found.is_nan() && expected.is_nan()) {
                     let at = |arg: &Literal| arg.as_array().expect("an array").number(i);
                     let operands: Vec<Number> = args.iter().map(at).collect();
                     panic!(

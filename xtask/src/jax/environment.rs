@@ -1,4 +1,4 @@
-//! The virtual environment in which JAX runs: pinned packages from the registry, and the wheel.
+//! The virtual environment in which JAX runs: JAX of one version, what tests need, and the wheel.
 
 use std::fs;
 use std::path::{Path, PathBuf};

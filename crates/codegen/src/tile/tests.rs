@@ -259,7 +259,7 @@ fn subnormal_numbers_are_flushed_if_that_is_asked() {
     let least = 0x0080_0000;
     let kept = [
         [least, least | minus_zero, 2 * least, 2],
-        [least / 4, least / 4 | minus_zero, least / 2, 0],
+        [least / 4, (least / 4) | minus_zero, least / 2, 0],
         [0, one | minus_zero, 0, 0],
         values,
         values,

@@ -8,7 +8,8 @@ use crate::graph::TensorType;
 use crate::ops::binary::ensure_type;
 use crate::{Axis, Dim, Shape, Tensor};
 
-/// The axes of a reduction: an [`Axis`]; an array, slice or vector of them; or `..` for all. They are dropped from the shape; [`keep`] leaves them with size 1.
+/// The axes of a reduction: an [`Axis`]; an array, slice or vector of them; or `..` for all. They are
+/// dropped from the shape; [`keep`] leaves them with size 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axes {
     /// `None` for all.

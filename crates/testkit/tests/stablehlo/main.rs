@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use helio::stablehlo::{run_checks, text};
-use helio::{Backend, CheckEngine, CompileOptions};
+use helio::{Backend, CheckEngine, CompileOptions, Subnormals};
 use helio_testkit::tally::report;
 
 /// The files of a folder of `../shared` with this extension, in order; none if it is not there.
@@ -36,9 +36,11 @@ const FOLDERS: [&str; 6] = [
     "pjrt/programs",
 ];
 
+/// What runs programs that check themselves, whose expected results have subnormal numbers.
 fn engine(backend: Backend) -> CheckEngine {
     let mut options = CompileOptions::default();
     options.backend = backend;
+    options.subnormals = Subnormals::Keep;
     CheckEngine::new(options)
 }
 

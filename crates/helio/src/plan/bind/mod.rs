@@ -191,6 +191,7 @@ impl Bound {
     }
 
     /// A function that cannot fail and takes memory of its own.
+    #[cfg(feature = "fft")]
     fn with_own_memory(
         name: &'static str,
         own_memory: OwnMemory,
