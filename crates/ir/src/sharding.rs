@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::ops::words;
 use crate::text::MAX_DEPTH;
-use crate::text::attrs::Scan;
+use crate::text::attrs::{Scan, is_balanced};
 use crate::{Error, Result, ensure};
 
 /// How a value is spread over devices.
@@ -125,13 +125,15 @@ pub enum ShardGroup {
 
 impl Sharding {
     /// What HLO text has between the braces of a sharding. What is of no known form is kept as
-    /// written. Errors: `sharding.C1`.
+    /// written. Errors: `sharding.C1`; brackets that are not closed, or not opened.
     pub fn read(text: &str) -> Result<Self> {
         let text = text.trim();
         let mut scan = Scan::new(text);
         match Self::inner(&mut scan, 0).and_then(|sharding| scan.end().map(|()| sharding)) {
             Ok(sharding) => Ok(sharding),
             Err(error) if error.rule_id().is_some() => Err(error),
+            // The braces around it would end elsewhere.
+            Err(error) if !is_balanced(&format!("{{{text}}}")) => Err(error),
             Err(_) => Ok(Self::of(Placement::Other(text.to_owned()))),
         }
     }

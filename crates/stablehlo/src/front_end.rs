@@ -5,7 +5,7 @@ use helio_ir::ops::SEND_RECV_PAIRS;
 use helio_ir::text::attrs::{Scan, quote_unless_braced};
 use helio_ir::{Extra, Result, Sharding};
 
-use crate::mlir::{Attribute, Field};
+use crate::mlir::{Attribute, Field, Operation};
 
 const ATTRIBUTES: &str = "mhlo.frontend_attributes";
 const SHARDING: &str = "mhlo.sharding";
@@ -20,6 +20,17 @@ pub(crate) fn attributes(fields: &[Field]) -> Vec<(String, String)> {
         _ => None,
     };
     entries.iter().filter_map(entry).collect()
+}
+
+/// Those of an argument of a function.
+pub(crate) fn attributes_of_argument(function: &Operation, number: usize) -> Vec<(String, String)> {
+    let Some(Attribute::Array(arguments)) = function.attribute("arg_attrs") else {
+        return Vec::new();
+    };
+    match arguments.get(number) {
+        Some(Attribute::Dictionary(fields)) => attributes(fields),
+        _ => Vec::new(),
+    }
 }
 
 fn is_name(name: &str) -> bool {

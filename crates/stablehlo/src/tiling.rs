@@ -41,7 +41,7 @@ impl Tiling {
 
     /// What a sharding says for an array of this rank. A value that lies on one device is whole on all.
     /// Errors: `Unimplemented` for shardings that say nothing; tiles of another rank, or for devices that
-    /// are not there.
+    /// are not there or are named twice.
     pub fn of(sharding: &Sharding, rank: usize, partitions: usize) -> Result<Self> {
         let tiles = match &sharding.placement {
             Placement::Replicated | Placement::Manual | Placement::Maximal { .. } => {
@@ -73,11 +73,15 @@ impl Tiling {
         let mut tiling = Tiling { tiles: dims.to_vec(), ..Self::whole(rank, partitions) };
         let summed = groups.iter().filter(|group| group.1 == SubgroupKind::Unreduced);
         tiling.summands = summed.map(|group| group.0).product();
+        let mut is_named = vec![false; partitions];
         for (mut place, device) in devices.into_iter().enumerate() {
             let Some(tile) = tiling.tile_of.get_mut(device) else {
                 let detail = format!("{sharding} names device {device} of {partitions}");
                 return Err(Error::invalid(detail));
             };
+            if std::mem::replace(&mut is_named[device], true) {
+                return Err(Error::invalid(format!("{sharding} names device {device} twice")));
+            }
             let mut summands = 1;
             for &(size, kind) in groups.iter().rev() {
                 if kind == SubgroupKind::Unreduced {
@@ -250,7 +254,9 @@ mod tests {
         for (text, rank) in [("devices=[2,2]<=[4]", 1), ("devices=[2]<=[2]", 1), ("unknown", 1)] {
             assert!(tiling(text, rank, 4).is_err(), "{text}");
         }
-        assert!(tiling("devices=[4]0,1,2,7", 1, 4).is_err());
+        for devices in ["[4]0,1,2,7", "[4]0,1,2,2", "[2,2]0,0,0,0 last_tile_dims={unreduced}"] {
+            assert!(tiling(&format!("devices={devices}"), 1, 4).is_err(), "{devices}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 use std::fmt::{Display, Write as _};
 
+pub(crate) use super::scan::is_balanced;
 use super::scan::shorten;
 pub use super::scan::{Scan, quote, quote_unless_braced};
 use crate::{ArrayShape, CompId, Error, Location, Result, Shape};

@@ -217,12 +217,12 @@ pub fn quote_unless_braced(text: &str) -> String {
     if text.starts_with('{') && is_balanced(text) { text.to_owned() } else { quote(text) }
 }
 
-/// Whether each bracket is closed, and the last one ends the text.
-fn is_balanced(text: &str) -> bool {
+/// Whether each bracket is closed, and the last one ends the text, which has no comments.
+pub(crate) fn is_balanced(text: &str) -> bool {
     let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
-    let mut ended = false;
+    let (mut ended, mut before) = (false, ' ');
     for c in text.chars() {
-        if ended && !c.is_whitespace() {
+        if ended {
             return false;
         }
         match c {
@@ -230,6 +230,8 @@ fn is_balanced(text: &str) -> bool {
             '\\' if quoted => escaped = true,
             '"' => quoted = !quoted,
             _ if quoted => {}
+            // A comment, which hides what closes a bracket.
+            '/' | '*' if before == '/' => return false,
             '{' | '[' => depth += 1,
             '}' | ']' if depth == 0 => return false,
             '}' | ']' => {
@@ -238,6 +240,7 @@ fn is_balanced(text: &str) -> bool {
             }
             _ => {}
         }
+        before = c;
     }
     ended
 }
@@ -260,6 +263,8 @@ mod tests {
         assert_eq!(quote_unless_braced("{a"), r#""{a""#);
         assert_eq!(quote_unless_braced("{a}}"), r#""{a}}""#);
         assert_eq!(quote_unless_braced("x\"y"), r#""x\"y""#);
+        assert_eq!(quote_unless_braced("{// }"), r#""{// }""#);
+        assert_eq!(quote_unless_braced(r#"{"http://a/*"}"#), r#"{"http://a/*"}"#);
     }
 
     #[test]

@@ -76,9 +76,9 @@ impl<'a, 'm> Body<'a, 'm> {
         self.metadata = self.cx.sources.metadata(self.cx.source, location);
     }
 
-    /// Notes what the front end says of what is lowered next.
-    pub fn has_attributes(&mut self, frontend_attributes: Vec<(String, String)>) {
-        self.frontend_attributes = frontend_attributes;
+    /// Notes what the front end says of what is lowered next; what it said before.
+    pub fn has_attributes(&mut self, attributes: Vec<(String, String)>) -> Vec<(String, String)> {
+        std::mem::replace(&mut self.frontend_attributes, attributes)
     }
 
     pub fn bind(&mut self, value: ValueId, id: InstrId) {

@@ -20,7 +20,15 @@ pub(super) struct Forms<'m> {
     pub(super) nodes: Vec<Node<'m>>,
     /// How many operations every partition has done as a whole.
     pub(super) replicated: usize,
+    /// How many operations functions have had that were inlined, each time they were.
+    pub(super) inlined_operations: usize,
+    /// How often it was asked for tiles of a value that can be made in any.
+    asked: usize,
 }
+
+/// How often values may be made anew in other tiles; those of further ones are cut out of the whole.
+/// (A program of n operations may ask for each of them in n tilings.)
+const MAX_ASKED: usize = 1 << 18;
 
 /// A value: the instructions that have it whole or in tiles, the first of which is how it came to be.
 pub(super) struct Node<'m> {
@@ -68,6 +76,16 @@ impl<'m> Forms<'m> {
         Ok(())
     }
 
+    /// Gives a value that is there another name. Errors: it is of another type.
+    pub(super) fn name(&mut self, body: &Body<'_, 'm>, place: usize, value: ValueId) -> Result<()> {
+        let (found, ty) = (&self.nodes[place].shape, body.cx.source.type_of(value));
+        if !types::agrees(found, ty) {
+            return Err(Error::invalid(format!("a value {found} for one of type {ty}")));
+        }
+        self.places.insert(value, place);
+        Ok(())
+    }
+
     pub(super) fn place(&self, value: ValueId) -> Result<usize> {
         let place = self.places.get(&value).copied();
         place.ok_or_else(|| Error::unimplemented("a value that is used where it is not known"))
@@ -83,35 +101,43 @@ impl<'m> Forms<'m> {
         if let Some(id) = self.nodes[place].form(tiling) {
             return Ok(id);
         }
-        if self.nodes[place].recipe.is_none() || tiling.summands > 1 {
+        if self.nodes[place].recipe.is_none() || tiling.summands > 1 || self.is_cut(tiling) {
             return self.cut(body, place, tiling);
         }
         // Which tiles are needed of what is not there: users first, and then the other way round.
         let mut pending = BTreeMap::from([(place, vec![tiling.clone()])]);
         let mut order = Vec::new();
-        while let Some((place, tilings)) = pending.pop_last() {
-            for tiling in tilings {
-                let node = &self.nodes[place];
-                if node.form(&tiling).is_some() {
+        while let Some((user, tilings)) = pending.pop_last() {
+            for space in tilings {
+                if self.nodes[user].form(&space).is_some() {
                     continue;
                 }
-                if let Some(recipe) = &node.recipe {
+                self.asked += 1;
+                if self.is_cut(tiling) {
+                    return self.cut(body, place, tiling);
+                }
+                if let Some(recipe) = &self.nodes[user].recipe {
                     for (number, &operand) in recipe.operands.iter().enumerate() {
-                        let needed = self.needed(&recipe.local, number, operand, &tiling);
+                        let needed = self.needed(&recipe.local, number, operand, &space);
                         let list: &mut Vec<_> = pending.entry(operand).or_default();
                         if !list.contains(&needed) {
                             list.push(needed);
                         }
                     }
                 }
-                order.push((place, tiling));
+                order.push((user, space));
             }
         }
-        for (place, tiling) in order.into_iter().rev() {
-            self.make(body, place, &tiling)?;
+        for (user, space) in order.into_iter().rev() {
+            self.make(body, user, &space)?;
         }
         let id = self.nodes[place].form(tiling);
         id.ok_or_else(|| Error::internal("tiles of a value have not been made"))
+    }
+
+    /// Whether it has been asked for so many tiles that these are cut out.
+    fn is_cut(&self, tiling: &Tiling) -> bool {
+        self.asked > MAX_ASKED && !tiling.is_whole()
     }
 
     /// The tiling in which an operand is needed.

@@ -9,6 +9,7 @@ use super::attrs::Attrs;
 use super::body::Body;
 use super::operation::Site;
 use super::types::{self, Elements};
+use crate::front_end;
 use crate::mlir::{Attribute, Operation, Type};
 use crate::tiling::Tiling;
 
@@ -71,7 +72,7 @@ impl Local {
             "stablehlo.reduce" => Local::Reduce(sizes("dimensions")?, is_sum(op, result.element())),
             "stablehlo.concatenate" => Local::Concatenate(attrs.size("dimension").ok()?),
             "stablehlo.dot_general" => Local::Dot(Dot::of(&attrs, &operands)?),
-            _ if is_elementwise(op, cx, result.element()) => Local::Elementwise,
+            _ if is_elementwise(op, cx, &operands) => Local::Elementwise,
             _ => return None,
         };
         local.is_sound(&operands, &results).then_some(local)
@@ -83,9 +84,11 @@ impl Local {
         let fits = |dims: &[usize], rank: usize| dims.iter().all(|&dim| dim < rank);
         match (self, operands) {
             (Local::Elementwise, _) => {
-                let is_like =
-                    |shape: &ArrayShape| shape.rank() == 0 || shape.dims() == results[0].dims();
-                results.len() == 1 && !operands.is_empty() && operands.iter().all(is_like)
+                let dims = results[0].dims();
+                let is_like = |shape: &ArrayShape| shape.rank() == 0 || shape.dims() == dims;
+                // (An array of the bits of a scalar has elements that no scalar is.)
+                let has_all = operands.iter().any(|shape| shape.dims() == dims);
+                results.len() == 1 && has_all && operands.iter().all(is_like)
             }
             (Local::Splat, []) => true,
             (Local::Iota(dim), []) => *dim < rank,
@@ -117,7 +120,8 @@ impl Local {
             (Local::Dot(dot), [lhs, rhs]) => {
                 let known = dot.batch[0].len() + dot.free[0].len() + dot.free[1].len();
                 let all = |side: usize| [&dot.batch[side][..], &dot.summed[side]].concat();
-                let is_even = dot.summed[0].len() == dot.summed[1].len();
+                let mut lists = [&dot.batch, &dot.summed].into_iter();
+                let is_even = lists.all(|lists| lists[0].len() == lists[1].len());
                 fits(&all(0), lhs.rank()) && fits(&all(1), rhs.rank()) && is_even && known == rank
             }
             _ => false,
@@ -270,12 +274,15 @@ fn plain(ty: &Type) -> Option<ArrayShape> {
     types::array(tensor).ok().filter(|shape| is_plain && shape.is_static())
 }
 
-fn is_elementwise(op: &Operation, cx: &Lowering<'_>, element: ElementType) -> bool {
+fn is_elementwise(op: &Operation, cx: &Lowering<'_>, operands: &[ArrayShape]) -> bool {
     match op.name.as_str() {
         "stablehlo.composite" => {
             let Some(Attribute::String(name)) = op.attribute("name") else { return false };
-            let is_native = |op: &Op| match op {
-                Op::Unary(op) => op.accepts().includes(element) && !element.is_complex(),
+            // Else its decomposition is called, which is for whole arrays.
+            let is_native = |op: &Op| match (op, operands) {
+                (Op::Unary(op), [x]) => {
+                    op.accepts().includes(x.element()) && !x.element().is_complex()
+                }
                 _ => false,
             };
             name.starts_with("chlo.") && cx.elementwise.get(name.as_str()).is_some_and(is_native)
@@ -297,7 +304,9 @@ impl<'m> Body<'_, 'm> {
         tiling: &Tiling,
     ) -> Result<Vec<InstrId>> {
         self.comes_from(op.at.clone(), op.location);
+        let around = self.has_attributes(front_end::attributes(&op.attributes));
         let results = self.tiles_of(op, local, operands, tiling);
+        self.has_attributes(around);
         results.map_err(|e| e.in_instruction(&op.name).at(op.at.clone()))
     }
 

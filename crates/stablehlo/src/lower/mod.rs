@@ -277,16 +277,9 @@ impl<'m> Lowering<'m> {
             let mut body = Body::new(cx, &name);
             let mut number = 0;
             let infos = interface.parameters.iter();
-            let said = match entry.attribute("arg_attrs") {
-                Some(Attribute::Array(list)) => &list[..],
-                _ => &[],
-            };
             let arguments = block.arguments.iter().zip(arguments).zip(infos).enumerate();
             for (i, ((&value, argument), info)) in arguments {
-                body.has_attributes(match said.get(i) {
-                    Some(Attribute::Dictionary(fields)) => front_end::attributes(fields),
-                    _ => Vec::new(),
-                });
+                body.has_attributes(front_end::attributes_of_argument(entry, i));
                 let location = body.cx.source.argument_locations.get(&value).copied();
                 body.comes_from(None, location.unwrap_or(mlir::LocId::UNKNOWN));
                 let id = match argument {
@@ -301,6 +294,7 @@ impl<'m> Lowering<'m> {
                 };
                 body.bind(value, id);
             }
+            body.has_attributes(Vec::new());
             let results = body.block(block)?;
             body.finish(results)
         })?;

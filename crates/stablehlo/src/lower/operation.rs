@@ -69,8 +69,10 @@ impl<'m> Body<'_, 'm> {
     /// Lowers an operation and binds its results. Errors: with its name and its place.
     pub fn operation(&mut self, op: &'m Operation) -> Result<()> {
         self.comes_from(op.at.clone(), op.location);
-        self.has_attributes(front_end::attributes(&op.attributes));
-        self.operation_here(op).map_err(|e| {
+        let around = self.has_attributes(front_end::attributes(&op.attributes));
+        let result = self.operation_here(op);
+        self.has_attributes(around);
+        result.map_err(|e| {
             let place = match (&op.at, source::innermost(self.cx.source, op.location)) {
                 (None, Some(place)) => format!("{} at {place}", op.name),
                 _ => op.name.clone(),
@@ -128,14 +130,21 @@ impl<'m> Body<'_, 'm> {
     /// devices; of several that is said of their tuple. A program for one of several partitions is in
     /// tiles already.
     pub fn spread(&mut self, results: &[InstrId], first: usize, sharding: Sharding) {
-        let id = match *results {
-            [one] => one,
-            [one, ..] if matches!(self.comp.instr(one).op, Op::GetTupleElement(_)) => {
-                self.comp.instr(one).operands[0]
-            }
-            _ => return,
+        let tuple_of = |id: InstrId| match self.comp.instr(id).op {
+            Op::GetTupleElement(_) => Some(self.comp.instr(id).operands[0]),
+            _ => None,
         };
-        if id.index() >= first && self.cx.partitions.is_whole() {
+        // A loop's tuple may have more elements than it has results.
+        let has_all = |&tuple: &InstrId| {
+            let elements = self.shape(tuple).as_tuple().map(<[Shape]>::len);
+            elements == Some(results.len()) && results.iter().all(|&id| tuple_of(id) == Some(tuple))
+        };
+        let id = match *results {
+            [one] => Some(one),
+            [one, ..] => tuple_of(one).filter(has_all),
+            [] => None,
+        };
+        if let Some(id) = id.filter(|id| id.index() >= first && self.cx.partitions.is_whole()) {
             self.comp.instr_mut(id).extra.get_or_insert_default().sharding = Some(sharding);
         }
     }

@@ -18,6 +18,7 @@ use super::forms::{Forms, Node, Recipe};
 use super::local::Local;
 use super::operation::Site;
 use super::{Lowering, entry, function_block, signature, types};
+use crate::front_end;
 use crate::interface::{Interface, ParameterInfo};
 use crate::mlir::{self, Attribute, Operation, Type, ValueId};
 use crate::sharding::{self, Meshes};
@@ -87,7 +88,9 @@ pub fn lower_partitioned(module: &mlir::Module, partitions: usize) -> Result<Par
         .collect();
     for (number, (&value, tiling)) in block.arguments.iter().zip(&arguments).enumerate() {
         let shape = local(&types::shape(&inputs[number])?, tiling)?;
+        body.has_attributes(front_end::attributes_of_argument(entry, number));
         let id = body.parameter(number, shape, &format!("arg{number}"))?;
+        body.has_attributes(Vec::new());
         // What the program says of shardings is done here.
         let info = ParameterInfo { sharding: None, ..interface.parameters[number].clone() };
         body.describe(number, id, &info, outputs.len() > 1);
@@ -215,7 +218,7 @@ impl<'m> Forms<'m> {
 
     /// Whether a function's operations stand for its call: it has manual computations, or is given what
     /// is there in tiles or may be made in any.
-    fn is_inlined(&self, body: &mut Body<'_, 'm>, op: &Operation) -> bool {
+    fn is_inlined(&mut self, body: &Body<'_, 'm>, op: &Operation) -> bool {
         let Some(function) = callee(body, op) else { return false };
         let is_whole = |value: &ValueId| {
             let node = self.places.get(value).map(|&place| &self.nodes[place]);
@@ -228,8 +231,11 @@ impl<'m> Forms<'m> {
         }
         let name = super::symbol_name(function).unwrap_or_default();
         let is_open = body.cx.open.contains(&name) || body.cx.open.len() >= super::MAX_DEPTH;
-        visit(function, &mut |_| body.cx.inlined_operations += 1);
-        !is_open && body.cx.inlined_operations <= super::MAX_INLINED_OPERATIONS
+        if is_open || self.inlined_operations > super::MAX_INLINED_OPERATIONS {
+            return false;
+        }
+        visit(function, &mut |_| self.inlined_operations += 1);
+        self.inlined_operations <= super::MAX_INLINED_OPERATIONS
     }
 
     /// A function's operations, here.
@@ -241,13 +247,14 @@ impl<'m> Forms<'m> {
             return Err(Error::invalid(format!("{found} arguments for {needed}")));
         }
         for (&value, &operand) in block.arguments.iter().zip(&op.operands) {
-            self.places.insert(value, self.place(operand)?);
+            let place = self.place(operand)?;
+            self.name(body, place, value)?;
         }
         body.cx.open.push(super::symbol_name(function).unwrap_or_default());
         let results = self.block(body, block);
         body.cx.open.pop();
         for (&value, place) in op.results.iter().zip(results?) {
-            self.places.insert(value, place);
+            self.name(body, place, value)?;
         }
         Ok(())
     }
@@ -262,7 +269,7 @@ impl<'m> Forms<'m> {
         to: ValueId,
     ) -> Result<()> {
         let place = self.place(from)?;
-        self.places.insert(to, place);
+        self.name(body, place, to)?;
         let Some(Attribute::Other(text)) = op.attribute("sharding") else { return Ok(()) };
         let (partitions, node) = (&body.cx.partitions, &self.nodes[place]);
         let Some(dims) = node.shape.as_array().map(ArrayShape::dims) else { return Ok(()) };
@@ -289,6 +296,13 @@ impl<'m> Forms<'m> {
         }
         let outputs = body.inside(op, &inputs)?;
         for ((&value, id), tiling) in op.results.iter().zip(outputs).zip(manual.outputs) {
+            let (found, ty) = (body.shape(id), body.cx.source.type_of(value));
+            let needed = local(&types::shape(ty)?, &tiling)?;
+            if !found.same(&needed) {
+                return Err(Error::invalid(format!(
+                    "a tile {found} of a result {ty}, not {needed}"
+                )));
+            }
             self.give(body, value, tiling, id)?;
         }
         Ok(())

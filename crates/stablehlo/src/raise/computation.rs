@@ -70,13 +70,15 @@ impl<'h> Raising<'h> {
 impl<'h> Frame<'_, '_, 'h> {
     /// Notes what the front end says of an instruction at the last operation that it has become, counted
     /// from `first`. (Constants beside others stand for what back ends keep.)
-    fn say(&mut self, first: usize, instr: &Instr) -> Result<()> {
+    pub(super) fn say(&mut self, first: usize, instr: &Instr) -> Result<()> {
         let Some(extra) = &instr.extra else { return Ok(()) };
         let fields = front_end::fields(extra)?;
         let is_constant = matches!(instr.op, Op::Constant(_));
         let made = self.block.operations[first..].iter_mut();
         let mut made = made.filter(|made| is_constant || made.name != "stablehlo.constant");
         if let Some(operation) = made.next_back() {
+            let is_kept = |(name, _): &Field| !fields.iter().any(|field| field.0 == *name);
+            operation.attributes.retain(is_kept);
             operation.attributes.extend(fields);
         }
         Ok(())

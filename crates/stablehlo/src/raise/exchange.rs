@@ -72,7 +72,10 @@ impl Frame<'_, '_, '_> {
         let attributes = transfer(begin, op.channel_id, op.is_host_transfer, FROM_HOST)?;
         let operands = self.leaves(begin)?;
         let both = Shape::Tuple(vec![op.shape.clone(), Shape::Token]);
-        self.emit_shape("stablehlo.recv", operands, attributes, &both, Vec::new())
+        let first = self.block.operations.len();
+        let both = self.emit_shape("stablehlo.recv", operands, attributes, &both, Vec::new())?;
+        self.say(first, begin)?;
+        Ok(both)
     }
 
     /// Whether a `recv` is used by one `recv-done` of this computation and nothing else. Such a one is made
