@@ -34,6 +34,41 @@ const PROGRAMS: &[(&str, &str)] = &[
          o = f32[64] add(r, a) z = f32[8,14,14,64] sort(y), dimensions={3}, to_apply=lt
          ROOT rr = (f32[8,14,14,64], f32[64]) tuple(z, o) }",
     ),
+    (
+        "rows of an operand that is overwritten, some of them with an addend: [4,8] and [1,8]",
+        "lt { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = pred[] compare(a, b), direction=LT }
+         ENTRY e { b = f32[4,8] parameter(0) a = f32[1,8] parameter(1) zero = f32[] constant(0)
+         s = f32[4,8] sort(b), dimensions={1}, to_apply=lt
+         p = f32[4,8] pad(a, zero), padding=2_1x0_0 ROOT r = f32[4,8] add(s, p) }",
+    ),
+    (
+        "rows of an operand that is overwritten, some of them with an addend: [4,4] and [1,4]",
+        "lt { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = pred[] compare(a, b), direction=LT }
+         ENTRY e { b = f32[4,4] parameter(0) a = f32[1,4] parameter(1) zero = f32[] constant(0)
+         s = f32[4,4] sort(b), dimensions={1}, to_apply=lt
+         p = f32[4,4] pad(a, zero), padding=2_1x0_0 ROOT r = f32[4,4] add(s, p) }",
+    ),
+    (
+        "rows of an operand that is overwritten, some of them with an addend: [2000,5,8] and [2000,1,8]",
+        "lt { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = pred[] compare(a, b), direction=LT }
+         ENTRY e { b = f32[2000,5,8] parameter(0) a = f32[2000,1,8] parameter(1) zero = f32[] constant(0)
+         s = f32[2000,5,8] sort(b), dimensions={1}, to_apply=lt
+         p = f32[2000,5,8] pad(a, zero), padding=0_0x4_0x0_0 ROOT r = f32[2000,5,8] add(s, p) }",
+    ),
+    (
+        "rows of an operand that is overwritten, some of them with an addend: [50,40,33] and [40,30,33]",
+        "lt { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = pred[] compare(a, b), direction=LT }
+         ENTRY e { b = f32[50,40,33] parameter(0) a = f32[40,30,33] parameter(1) zero = f32[] constant(0)
+         s = f32[50,40,33] sort(b), dimensions={1}, to_apply=lt
+         p = f32[50,40,33] pad(a, zero), padding=5_5x5_5x0_0 ROOT r = f32[50,40,33] add(s, p) }",
+    ),
+    (
+        "rows of an operand that is overwritten, some of them with an addend: [64,64] and [62,62]",
+        "lt { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = pred[] compare(a, b), direction=LT }
+         ENTRY e { b = f32[64,64] parameter(0) a = f32[62,62] parameter(1) zero = f32[] constant(0)
+         s = f32[64,64] sort(b), dimensions={1}, to_apply=lt
+         p = f32[64,64] pad(a, zero), padding=1_1x1_1 ROOT r = f32[64,64] add(s, p) }",
+    ),
 ];
 
 fn arrays(result: &Literal) -> Vec<Vec<f32>> {

@@ -45,6 +45,12 @@ impl Form {
         Form::default().plus(self, factor)
     }
 
+    /// The positive number of which this is the product with another form, if there is one.
+    pub fn multiple_of(&self, other: &Form) -> Option<i128> {
+        let by = other.terms.iter().next().map_or(1, |(&atom, factor)| self.factor(atom) / factor);
+        (by > 0 && *self == other.times(by)).then_some(by)
+    }
+
     /// The factor of an atom.
     pub fn factor(&self, atom: AtomId) -> i128 {
         self.terms.get(&atom).copied().unwrap_or(0)

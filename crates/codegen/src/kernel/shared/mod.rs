@@ -149,8 +149,12 @@ impl AddressDifference {
                 DifferenceKind::Lanes => meeting.lanes_equal = true,
                 DifferenceKind::Pair => {}
             }
+            // This difference being zero, smaller ones have to make up for the rest.
+            if low.saturating_sub(smaller) > 0 || high.saturating_add(smaller) < 0 {
+                return None;
+            }
         }
-        (low <= 0 && 0 <= high).then_some(meeting)
+        Some(meeting)
     }
 }
 
@@ -198,9 +202,31 @@ impl Pairs<'_, '_> {
         if !common.iter().all(is_equal) {
             return Err("another iteration may have written it".to_owned());
         }
-        // In the same iteration, but other lanes.
-        let apart = || lanes.is_some_and(|lanes| lanes.is_apart(walk, both, &common));
+        // In the same iteration, but other lanes, or one of the two only.
+        let apart = || {
+            lanes.is_some_and(|lanes| lanes.is_apart(walk, both, &common))
+                || self.are_in_other_segments(both, &meeting)
+        };
         if load_is_first || apart() { Ok(()) } else { Err("it is written before".to_owned()) }
+    }
+
+    /// Whether two accesses that meet stand in segments of one loop that have no number in common, so that
+    /// an iteration of that loop does but one of them.
+    fn are_in_other_segments(&self, (load, store): (&Access, &Access), meeting: &Meeting) -> bool {
+        let Walk { atoms, loops, .. } = self.walk;
+        let ends_before = |low: usize, high: usize| {
+            let begin = loops[high].lowers.iter().filter_map(Form::number).max();
+            let end = loops[low].uppers.iter().filter_map(Form::number).min();
+            begin.zip(end).is_some_and(|(begin, end)| end <= begin)
+        };
+        load.path.iter().any(|&n| {
+            let number = atoms.expand(&Form::atom(loops[n].var));
+            self.is_equal(&number, meeting)
+                && store.path.iter().any(|&m| {
+                    atoms.expand(&Form::atom(loops[m].var)) == number
+                        && (ends_before(n, m) || ends_before(m, n))
+                })
+        })
     }
 
     /// What is known of a load and a store if they touch the same bytes, and how their lanes lie if these
@@ -217,9 +243,9 @@ impl Pairs<'_, '_> {
             let alike = scale(a).is_none() || scale(b).is_none() || scale(a) == scale(b);
             a.stride == b.stride && alike
         });
-        let mut difference =
-            AddressDifference { terms: Vec::new(), rest: (1 - store.width, load.width - 1) };
+        let rest = (1 - store.width, load.width - 1);
         let Some((a, b)) = spreads else {
+            let mut difference = AddressDifference { terms: Vec::new(), rest };
             let span = |access: &Access| {
                 let end = access.lane_stride * (access.lanes - 1);
                 (end.min(0), end.max(0))
@@ -230,15 +256,22 @@ impl Pairs<'_, '_> {
             self.differences(&from, &to, &mut difference);
             return Some((difference.solve()?, None));
         };
-        let (mut from, to) = (a.rest.clone(), b.rest.clone());
-        // Addresses that are whole strides apart are `by` lanes apart.
-        let by = (from.constant - to.constant) / a.stride;
-        from.constant -= by * a.stride;
-        let lanes = LanePair::new(walk, (a, load), (b, store), (by.max(0), (-by).max(0)))?;
-        let (factor, reach) = (lanes.load.stride, lanes.reach());
-        difference.terms.push(DifferenceTerm { factor, reach, of: DifferenceKind::Lanes });
-        self.differences(&from, &to, &mut difference);
-        Some((difference.solve()?, Some(lanes)))
+        // What is known if the addresses, without lanes, are taken for `by` lanes apart.
+        let known = |by: i128| {
+            let offsets = (by.max(0), (-by).max(0));
+            let lanes = LanePair::new(walk, (a.clone(), load), (b.clone(), store), offsets)?;
+            let (factor, reach) = (a.stride, lanes.reach());
+            let terms = vec![DifferenceTerm { factor, reach, of: DifferenceKind::Lanes }];
+            let mut difference = AddressDifference { terms, rest };
+            let from = a.rest.plus(&Form::constant(by * a.stride), -1);
+            self.differences(&from, &b.rest, &mut difference);
+            Some((difference.solve()?, lanes))
+        };
+        // Whole strides may be lanes, or the distance of two places: what either view shows is so.
+        let (beside, _) = known(0)?;
+        let (mut meeting, lanes) = known((a.rest.constant - b.rest.constant) / a.stride)?;
+        meeting.equal.extend(beside.equal);
+        Some((meeting, Some(lanes)))
     }
 
     /// Whether a number is the same at two accesses that meet, all that is below it being.
@@ -278,6 +311,11 @@ impl Pairs<'_, '_> {
             match theirs.iter().position(|other| other.0 == factor) {
                 Some(n) => {
                     let (_, low, high) = theirs.swap_remove(n);
+                    // Segments of a loop: one of the variables is always the greater.
+                    if greatest < low || high < least {
+                        difference.plus(ends(factor, least - high, greatest - low));
+                        continue;
+                    }
                     let reach = greatest.max(high) - least.min(low);
                     difference.terms.push(DifferenceTerm {
                         factor,

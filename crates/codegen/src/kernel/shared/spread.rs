@@ -5,6 +5,7 @@ use super::walk::{Access, Limit, Loop, Walk};
 
 /// An address as `stride · x + rest`, where `x`, counted in lanes, is in the loop over lanes:
 /// `x = scale · variable + offset + lane`.
+#[derive(Clone)]
 pub(super) struct Spread {
     /// Bytes from one lane to the next.
     pub(super) stride: i128,

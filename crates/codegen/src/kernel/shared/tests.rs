@@ -195,3 +195,34 @@ fn pieces_that_read_what_another_writes_are_found() {
     assert_eq!(updating(0).check_pieces(), Ok(()));
     assert!(updating(1).check_pieces().is_err());
 }
+
+/// Segments of rows: a number of the range is in one of them, unless they overlap.
+#[test]
+fn segments_exclude_each_other() {
+    let segments = |second: i64| {
+        kernel(64 * 32, |b, from, to| {
+            b.set_range(64, 1);
+            let (begin, end) = (b.begin(), b.end());
+            b.for_loop(begin, end, 1, &[], |b, row, _| {
+                let one = b.index(1);
+                let next = b.index_op(IndexOp::Add, row, one);
+                for (first, last) in [(0, 40), (second, 64)] {
+                    let (first, last) = (b.index(first), b.index(last));
+                    let lo = b.index_op(IndexOp::Max, row, first);
+                    let hi = b.index_op(IndexOp::Min, next, last);
+                    let hi = b.index_op(IndexOp::Max, lo, hi);
+                    b.for_loop(lo, hi, 1, &[], |b, row, _| {
+                        let (zero, eight) = (b.index(0), b.index(8));
+                        let mask = Some(b.mask_below(zero, eight));
+                        let some = b.load(Mem::F32, at(from, 0, &[(row, 32)], 4), mask);
+                        b.store(some, Mem::F32, at(to, 0, &[(row, 32)], 4), mask);
+                        Vec::new()
+                    });
+                }
+                Vec::new()
+            });
+        })
+    };
+    assert_eq!(segments(40).check_shared(0, 1), Ok(()));
+    fails(&segments(39), "before");
+}

@@ -126,10 +126,14 @@ impl<'k> Walk<'k> {
             }
             Inst::MaskBelow { dst, index, end } => {
                 let end = self.form(*end);
-                // Where a loop runs at all, its end is not beyond what its variable is less than.
+                // Where a loop runs at all, its end is not beyond what its variable is less than; nor is a
+                // multiple of it, where two loops are in lanes.
                 let around = self.path.iter().rev().map(|&n| &self.loops[n].uppers);
-                let ends = around.into_iter().find(|uppers| uppers.first() == Some(&end));
-                let ends = ends.cloned().unwrap_or_else(|| vec![end]);
+                let ends = around.into_iter().find_map(|uppers| {
+                    let by = end.multiple_of(uppers.first()?)?;
+                    Some(uppers.iter().map(|upper| upper.times(by)).collect::<Vec<Form>>())
+                });
+                let ends = ends.unwrap_or_else(|| vec![end]);
                 self.limits.insert(*dst, vec![Limit { index: self.form(*index), ends }]);
             }
             Inst::Mask { dst, op: MaskOp::And, a, b } => {
