@@ -114,6 +114,8 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
         if is_loss {
             fallen.push(timed.name.clone());
         }
+        // Without XLA nothing is known of the ratio, which stays on record.
+        let now = Record { ratio: now.ratio.or(before.and_then(|before| before.ratio)), ..now };
         records.set(&kind, options.threads, &timed.name, now);
     }
     let _ = fs::remove_dir_all(&scratch);
@@ -150,7 +152,11 @@ fn line(timed: &Timed, now: Record, before: Option<Record>, is_loss: bool) -> St
 fn time(options: &Options, binary: &Path, program: &Path, scratch: &Path) -> Result<Timed, String> {
     let name = name(program);
     let beside = program.with_extension("npz");
-    let inputs = if beside.exists() { beside } else { scratch.join(format!("{name}.npz")) };
+    let inputs = if beside.exists() {
+        beside
+    } else {
+        scratch.join(format!("{}.npz", name.replace('/', "-")))
+    };
     let mut xla = match &options.python {
         Some(python) => {
             Some(Xla::start(python, program, &inputs, options.threads, options.seconds)?)
@@ -170,8 +176,13 @@ fn time(options: &Options, binary: &Path, program: &Path, scratch: &Path) -> Res
     Ok(timed)
 }
 
+/// A program's directory and file: sets have programs of one name.
 fn name(program: &Path) -> String {
-    program.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    let stem = program.file_stem().unwrap_or_default().to_string_lossy();
+    match program.parent().and_then(Path::file_name) {
+        Some(set) => format!("{}/{stem}", set.to_string_lossy()),
+        None => stem.into_owned(),
+    }
 }
 
 /// All programs in these places.

@@ -17,7 +17,7 @@ pub(super) struct Record {
 
 impl Record {
     /// How much slower this is than it was, as a part of that: by the ratios to XLA if both have one, by
-    /// times if neither has.
+    /// times if this has none.
     pub(super) fn loss_since(self, before: Record) -> Option<f64> {
         match (self.ratio, before.ratio) {
             (Some(now), Some(before)) => Some(before / now - 1.0),
