@@ -138,7 +138,8 @@ mod register {
         // read from the register, and differ from what it held at most in FTZ, DAZ (which every x86-64 that
         // still runs Linux has) and flags, so it is no reserved bit that is set. What follows from the mode
         // is argued above.
-        unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const bits, options(nostack, preserves_flags)) };
+        // (The flags that it may change are in MXCSR as well, so they are not preserved.)
+        unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const bits, options(nostack)) };
     }
 }
 

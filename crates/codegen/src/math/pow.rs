@@ -186,9 +186,10 @@ pub(super) fn cbrt(b: &mut Builder, x: Value) -> Value {
     let unscaled = c.mul_k(root, 2f64.powi(-up));
     let root = c.select(small, unscaled, root);
     let root = c.or_sign(root, signs);
-    // Zeros, infinities and NaN are their own.
+    // Zeros, infinities and NaN are their own; but where subnormal numbers count as zero, `x` may be one.
     let positive = c.cmp_k(Cmp::Gt, abs, 0.0);
     let finite = c.cmp_k(Cmp::Lt, abs, f64::INFINITY);
     let ordinary = c.both(positive, finite);
-    c.select(ordinary, root, x)
+    let itself = c.add(x, x);
+    c.select(ordinary, root, itself)
 }

@@ -98,7 +98,9 @@ pub(crate) fn sign(b: &mut Builder, z: ComplexParts) -> ComplexParts {
     let near = c.select(infinite, infinity, near);
     let (re, im) = (c.div(s.re, near), c.div(s.im, near));
     let zero = c.cmp_k(Cmp::Eq, near, 0.0);
-    (c.select(zero, z.0, re), c.select(zero, z.1, im))
+    // Parts that count as zero may be subnormal numbers.
+    let (no_re, no_im) = (c.add(z.0, z.0), c.add(z.1, z.1));
+    (c.select(zero, no_re, re), c.select(zero, no_im, im))
 }
 
 /// `a b + c d`, the error of a product kept (Kahan), but for infinite products, whose error is NaN.
@@ -211,7 +213,9 @@ pub(crate) fn sqrt(b: &mut Builder, z: ComplexParts) -> ComplexParts {
     // Zeros and infinities.
     let (zero, infinity, nan) = (c.k(0.0), c.k(f64::INFINITY), c.k(f64::NAN));
     let at_zero = c.cmp_k(Cmp::Eq, near, 0.0);
-    let (re, im) = (c.select(at_zero, zero, re), c.select(at_zero, y, im));
+    // (Not `y`, which may be a subnormal number that counts as zero.)
+    let no_im = c.or_sign(zero, signs);
+    let (re, im) = (c.select(at_zero, zero, re), c.select(at_zero, no_im, im));
     let x_abs = c.abs(x);
     let x_infinite = c.cmp_k(Cmp::Eq, x_abs, f64::INFINITY);
     let y_ordered = c.cmp(Cmp::Eq, y, y);

@@ -6,9 +6,10 @@ use helio_runtime::kernels::bytes::cast_mut;
 use helio_runtime::kernels::sort::{KeyOrder, Lanes, MergeSort, PAIRS, Pairs, Sort, SortKey, TopK};
 
 use super::{Bound, Codes, Failed, InstrShapes};
+use crate::Subnormals;
 
 /// How elements compare by their bits, in IEEE's total order or as numbers.
-fn order(element: ElementType, total: bool) -> Option<KeyOrder> {
+fn order(element: ElementType, total: bool, subnormals: Subnormals) -> Option<KeyOrder> {
     if element.is_signed_integer() {
         // Narrower ones have their sign in the middle of a byte.
         return (element.bits() >= 8).then_some(KeyOrder::Signed);
@@ -16,14 +17,16 @@ fn order(element: ElementType, total: bool) -> Option<KeyOrder> {
     if element.is_unsigned_integer() || element.is_pred() {
         return Some(KeyOrder::Unsigned);
     }
-    let largest = match element {
-        ElementType::F64 => f64::INFINITY.to_bits(),
-        ElementType::F32 => f32::INFINITY.to_bits().into(),
-        ElementType::F16 => 0x7c00,
-        ElementType::BF16 => 0x7f80,
+    // The bits of the least number that is flushed never, and of infinity.
+    let (least, largest) = match element {
+        ElementType::F64 => (f64::MIN_POSITIVE.to_bits(), f64::INFINITY.to_bits()),
+        ElementType::F32 => (f32::MIN_POSITIVE.to_bits().into(), f32::INFINITY.to_bits().into()),
+        ElementType::F16 => (1, 0x7c00),
+        ElementType::BF16 => (0x0080, 0x7f80),
         _ => return None,
     };
-    Some(if total { KeyOrder::Total } else { KeyOrder::Numeric { largest } })
+    let least = if subnormals == Subnormals::Keep { 1 } else { least };
+    Some(if total { KeyOrder::Total } else { KeyOrder::Numeric { least, largest } })
 }
 
 pub(super) fn sort(site: &InstrShapes<'_>, op: &ops::Sort, code: &mut Codes<'_>) -> Option<Bound> {
@@ -33,7 +36,7 @@ pub(super) fn sort(site: &InstrShapes<'_>, op: &ops::Sort, code: &mut Codes<'_>)
     if !found.eq(site.operands.iter().flat_map(|shape| [Some(shape.element()); 2])) {
         return None;
     }
-    by_keys(site, op).or_else(|| by_comparator(site, op, code))
+    by_keys(site, op, code.target.subnormals).or_else(|| by_comparator(site, op, code))
 }
 
 fn lanes(site: &InstrShapes<'_>, op: &ops::Sort) -> Lanes {
@@ -50,11 +53,11 @@ fn element_sizes(site: &InstrShapes<'_>) -> Vec<usize> {
 }
 
 /// By keys, if the comparator is a lexicographic order of operands.
-fn by_keys(site: &InstrShapes<'_>, op: &ops::Sort) -> Option<Bound> {
+fn by_keys(site: &InstrShapes<'_>, op: &ops::Sort, subnormals: Subnormals) -> Option<Bound> {
     let keys = recognize::comparator(site.module, op.to_apply)?;
     let key = |key: recognize::SortKey| {
         let element = site.operands.get(key.operand)?.element();
-        let order = order(element, key.total_order)?;
+        let order = order(element, key.total_order, subnormals)?;
         Some(SortKey { operand: key.operand, order, descending: key.descending })
     };
     let keys = keys.into_iter().map(key).collect::<Option<Vec<_>>>()?;
@@ -100,8 +103,8 @@ pub(super) fn top_k(site: &InstrShapes<'_>, op: &ops::TopK) -> Option<Bound> {
     let shape = site.operands[0];
     let (&row_size, outer) = shape.dims().split_last()?;
     let rows = outer.iter().product();
-    // As the interpreter does: floats in total order.
-    let order = order(shape.element(), true)?;
+    // As the interpreter does: floats in total order, in which no number counts as another.
+    let order = order(shape.element(), true, Subnormals::Keep)?;
     let size = shape.element().size_bytes();
     let top = TopK::new((rows, row_size), op.k, size, order, op.largest)?;
     let scratch = top.scratch_bytes(site.threads.count());

@@ -41,23 +41,31 @@ macro_rules! complex {
 
         impl Div for Complex<$part> {
             type Output = Self;
-            /// By a quotient of the parts of `other`, whose squares might leave the range (Smith).
+            /// By a quotient of the parts of `other`, whose squares might leave the range (Smith). Over
+            /// zero, parts are infinite or NaN.
             #[inline(always)]
             fn div(self, other: Self) -> Self {
-                let is_flat = other.re.abs() >= other.im.abs();
-                let (large, small) =
-                    if is_flat { (other.re, other.im) } else { (other.im, other.re) };
-                // 0 over 0 where the divisor is zero: the quotient then has NaN in it.
+                if other.re == 0.0 && other.im == 0.0 {
+                    let infinity = $part::INFINITY.copysign(other.re);
+                    return Complex { re: infinity * self.re, im: infinity * self.im };
+                }
+                // Sums of large numbers might leave the range, too. (If one number is that large and the
+                // other so small that its half is none, the quotient is infinite or zero anyway.)
+                let most = |z: Self| z.re.abs().max(z.im.abs());
+                let scale = if most(self).max(most(other)) > 1e-8 * $part::MAX { 0.5 } else { 1.0 };
+                let [x, y] = [self, other].map(|z| Complex { re: scale * z.re, im: scale * z.im });
+                let is_flat = y.re.abs() >= y.im.abs();
+                let (large, small) = if is_flat { (y.re, y.im) } else { (y.im, y.re) };
                 let ratio = small / large;
                 let norm = large + small * ratio;
                 match is_flat {
                     true => Complex {
-                        re: (self.re + self.im * ratio) / norm,
-                        im: (self.im - self.re * ratio) / norm,
+                        re: (x.re + x.im * ratio) / norm,
+                        im: (x.im - x.re * ratio) / norm,
                     },
                     false => Complex {
-                        re: (self.re * ratio + self.im) / norm,
-                        im: (self.im * ratio - self.re) / norm,
+                        re: (x.re * ratio + x.im) / norm,
+                        im: (x.im * ratio - x.re) / norm,
                     },
                 }
             }

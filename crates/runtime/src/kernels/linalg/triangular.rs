@@ -187,7 +187,9 @@ impl TriangularSolve {
         let of_batch = self.panel_count() / self.batch;
         self.matrix.run(a, matrices, threads);
         if self.conjugate_a {
-            matrices.iter_mut().for_each(|v| *v = v.conj());
+            threads.for_chunks(matrices, self.n * self.n, &|_, matrix| {
+                matrix.iter_mut().for_each(|v| *v = v.conj());
+            });
         }
         self.panels.run(b, panels, threads);
         if let Some((rest, _)) = &self.rest {

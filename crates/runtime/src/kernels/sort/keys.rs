@@ -16,6 +16,9 @@ pub enum KeyOrder {
     Total,
     /// Floats as numbers: the zeros are equal, and all NaNs are equal and above everything else.
     Numeric {
+        /// The bits of the least magnitude that does not count as zero: 1, or, where subnormal numbers do,
+        /// those of the least normal number.
+        least: u64,
         /// The bits of the largest magnitude that is not NaN: infinity, if the type has it.
         largest: u64,
     },
@@ -69,8 +72,8 @@ bits!(u8, u16, u32, u64);
 /// are vector code.
 #[derive(Clone, Copy)]
 pub(super) struct Ranks<T> {
-    /// Bits that stand for the same as zero.
-    alias: T,
+    /// The least magnitude that does not stand for the same as zero.
+    least: T,
     /// The largest magnitude that is a number.
     largest: T,
     /// The bits that are flipped in all numbers, and those that are flipped besides in negative ones.
@@ -85,13 +88,13 @@ impl<T: Bits> Ranks<T> {
             KeyOrder::Signed => (T::SIGN, T::SIGN),
             KeyOrder::Total | KeyOrder::Numeric { .. } => (T::ALL, T::SIGN),
         };
-        let (alias, largest) = match order {
-            KeyOrder::Numeric { largest } => (T::SIGN, T::narrow(largest)),
+        let (least, largest) = match order {
+            KeyOrder::Numeric { least, largest } => (T::narrow(least), T::narrow(largest)),
             _ => (T::ZERO, T::ALL),
         };
         let reversal = if descending { T::ALL } else { T::ZERO };
         let flipped = flip_positive ^ reversal;
-        Ranks { alias, largest, flipped, otherwise: flip_negative ^ flip_positive }
+        Ranks { least, largest, flipped, otherwise: flip_negative ^ flip_positive }
     }
 
     #[inline(always)]
@@ -99,12 +102,17 @@ impl<T: Bits> Ranks<T> {
         bits & !T::SIGN > self.largest
     }
 
+    #[inline(always)]
+    fn is_zero(&self, bits: T) -> bool {
+        bits & !T::SIGN < self.least
+    }
+
     /// Of two elements, the one that comes first has the lower rank.
     #[inline(always)]
     pub(super) fn rank(&self, bits: T) -> T {
         // All NaNs become the one with the largest bits; its rank is above infinity's.
         let bits = if self.is_nan(bits) { !T::SIGN } else { bits };
-        let bits = if bits == self.alias { T::ZERO } else { bits };
+        let bits = if self.is_zero(bits) { T::ZERO } else { bits };
         bits ^ self.flipped ^ self.of_negative(bits)
     }
 
@@ -126,8 +134,8 @@ impl<T: Bits> Ranks<T> {
     /// Whether the rank does not tell all about some element.
     #[inline(always)]
     fn loses(&self, elements: &[T]) -> bool {
-        let lost = |bits: T| self.is_nan(bits) | (bits == T::SIGN);
-        self.alias != T::ZERO && elements.iter().fold(false, |any, &v| any | lost(v))
+        let lost = |bits: T| self.is_nan(bits) | (self.is_zero(bits) & (bits != T::ZERO));
+        self.least != T::ZERO && elements.iter().fold(false, |any, &v| any | lost(v))
     }
 
     /// Puts the very bits of zeros and NaNs among elements in order that were made of ranks; they
@@ -139,7 +147,7 @@ impl<T: Bits> Ranks<T> {
         ) {
             return;
         }
-        let is_zero = |bits: T| bits & !T::SIGN == T::ZERO;
+        let is_zero = |bits: T| self.is_zero(bits);
         let is_nan = |bits: T| self.is_nan(bits);
         for (is_one, rank) in
             [(&is_zero as &dyn Fn(T) -> bool, self.rank(T::ZERO)), (&is_nan, self.rank(!T::SIGN))]

@@ -6,7 +6,7 @@ use super::super::bytes::{Aligned, bytes_of, bytes_of_mut};
 use super::*;
 use crate::Pool;
 
-const F32: KeyOrder = KeyOrder::Numeric { largest: 0x7f80_0000 };
+const F32: KeyOrder = KeyOrder::Numeric { least: 1, largest: 0x7f80_0000 };
 
 struct Random(u64);
 

@@ -176,7 +176,7 @@ impl Dim {
                 continue;
             }
             if !runs.last_mut().is_some_and(|run| run.goes_on(covered)) {
-                if runs.len() == MAX_RUNS {
+                if runs.len() >= MAX_RUNS {
                     return None;
                 }
                 runs.push(Run { positions: position..position + 1, covered, apart: 0 });

@@ -42,7 +42,7 @@ fn as_a_stable_sort_has_it() {
                 let narrow: Vec<u8> = words.iter().map(|&v| v as u8).collect();
                 check(rows, &narrow, KeyOrder::Unsigned, k, true);
                 let halves: Vec<u16> = words.iter().map(|&v| (v >> 13) as u16).collect();
-                check(rows, &halves, KeyOrder::Numeric { largest: 0x7c00 }, k, false);
+                check(rows, &halves, KeyOrder::Numeric { least: 1, largest: 0x7c00 }, k, false);
             }
         }
     }
