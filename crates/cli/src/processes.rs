@@ -16,8 +16,8 @@ use crate::run::{Args, Prepared, in_run};
 use crate::{Source, interpreted};
 
 /// Errors: those of MPI. What goes wrong in the run is printed, as for a run of threads, by the first
-/// process; by all of them if one is lost or they are told to end. Each process ends with the status of its own failure,
-/// the first one with that of the run.
+/// process; by all of them if one is lost or they are told to end. Each process ends with the status of
+/// its own failure, the first one with that of the run.
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let mut options = Options::default();
     options.own_reduction = args.mpi_reduce;

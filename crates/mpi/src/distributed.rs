@@ -326,8 +326,7 @@ impl Collectives for Distributed {
             return Ok(false);
         }
         let seat = self.kept_seat(at, me)?;
-        self.fold_by_wire((at, seat, me), folds, mine, outputs, meter)?;
-        Ok(true)
+        self.fold_by_wire((at, seat, me), folds, mine, outputs, meter)
     }
 
     fn wait(&self, wait: &Wait<'_>, meter: &Meter) -> Result<()> {

@@ -15,7 +15,7 @@ use helio::{
 use crate::distributed::Distributed;
 use crate::farewell::Gone;
 use crate::head::Head;
-use crate::reduce::Folding;
+use crate::reduce::Folds;
 use crate::run::{Begun, News, Run};
 use crate::wire::{Message, Wire};
 
@@ -84,8 +84,8 @@ pub(crate) struct Core {
     /// What other processes have given outside of runs, by its number and theirs.
     pub(crate) parts: HashMap<(u64, usize), Message>,
     pub(crate) next_part: u64,
-    /// A reduction of the wire.
-    pub(crate) folding: Option<Folding>,
+    /// Reductions of the wire.
+    pub(crate) folds: Folds,
     /// Whether this process has said its last message.
     pub(crate) has_said_bye: bool,
 }
@@ -122,7 +122,7 @@ impl Processes {
             peers: (0..size).map(|_| peer()).collect(),
             parts: HashMap::new(),
             next_part: 0,
-            folding: None,
+            folds: Folds::default(),
             has_said_bye: false,
         };
         let shared = Arc::new(Shared {

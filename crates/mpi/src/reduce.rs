@@ -1,7 +1,9 @@
 //! Reductions that the wire does itself, in an order of its own, where the user allows that.
 //!
 //! A wire's reduction is begun by all processes in the same order, and nothing says what happens if they
-//! begin different ones, or some none. So the participants meet first, and say what they are about to fold.
+//! begin different ones, or some none. So the participants meet first, and say what they are about to fold,
+//! and which reduction of their wire that would be. Where these numbers differ, it is folded in the ordinary
+//! way.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +13,7 @@ use helio::{Block, Error, Participant, Result};
 
 use crate::distributed::{Distributed, Looked, Seat};
 use crate::mutual::Verdict;
-use crate::processes::Core;
+use crate::processes::{Core, Shared};
 
 /// The bytes of an operand from which on meeting first costs little beside the reduction.
 const LEAST_BYTES: usize = 256 << 10;
@@ -19,10 +21,49 @@ const LEAST_BYTES: usize = 256 << 10;
 /// The most bytes of an operand: MPI counts in 31 bits.
 const MOST_BYTES: usize = i32::MAX as usize;
 
-/// A reduction of the wire that is under way, and its result.
-pub(crate) struct Folding {
-    pub(crate) is_done: Arc<AtomicBool>,
-    pub(crate) result: Option<Arc<Block>>,
+/// The number of the next reduction where there can be none.
+const NO_NUMBER: u64 = u64::MAX;
+
+/// The reductions of a wire, one at a time.
+#[derive(Default)]
+pub(crate) struct Folds {
+    /// How many have been begun: processes' reductions pair up by their order.
+    begun: u64,
+    /// Whether a participant is about to begin one, or waits for its result.
+    is_claimed: bool,
+    /// The last one, until its result is taken.
+    last: Option<Folding>,
+}
+
+/// A reduction, and what has become of it.
+struct Folding {
+    is_done: Arc<AtomicBool>,
+    result: Option<Result<Arc<Block>>>,
+}
+
+/// Leave to begin the reductions of one operation.
+struct Claim<'a> {
+    shared: &'a Shared,
+    /// The number of the first of them; nothing if others of this process are under way.
+    number: Option<u64>,
+}
+
+impl<'a> Claim<'a> {
+    fn new(shared: &'a Shared) -> Self {
+        let folds = &mut shared.lock().folds;
+        let is_under_way = folds.last.as_ref().is_some_and(|last| last.result.is_none());
+        let number = (!is_under_way && !folds.is_claimed).then_some(folds.begun);
+        folds.is_claimed |= number.is_some();
+        Claim { shared, number }
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        if self.number.is_some() {
+            self.shared.lock().folds.is_claimed = false;
+        }
+    }
 }
 
 impl Distributed {
@@ -43,8 +84,10 @@ impl Distributed {
             && folds.iter().all(|&fold| self.shared.lock().can_fold(fold))
     }
 
-    /// Folds operands by the wire. Errors: as for `Collectives::exchange`; `InvalidArgument` if
-    /// participants are about to fold different things.
+    /// Folds operands by the wire; whether it has. It has not where another run folds, or one that was
+    /// stopped has begun reductions in some processes only: the next one would be paired with those.
+    /// Errors: as for `Collectives::exchange`; `InvalidArgument` if participants are about to fold
+    /// different things.
     pub(crate) fn fold_by_wire(
         &self,
         (at, seat, me): (&Rendezvous<'_>, &Seat, Participant),
@@ -52,24 +95,14 @@ impl Distributed {
         mine: &[&[u8]],
         outputs: &mut [&mut [u8]],
         meter: &Meter,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         // What could fail here does so before others rely on it.
         let copy = |bytes: &&[u8]| self.shared.memory.copy_of(bytes).map_err(Error::from);
         let blocks: Vec<Block> = mine.iter().map(copy).collect::<Result<_>>()?;
-        let sizes = mine.iter().map(|bytes| bytes.len());
-        let said = folds.iter().zip(sizes).map(|(fold, bytes)| format!("{fold:?} {bytes}"));
-        let said: String = said.collect::<Vec<_>>().join("; ");
-        let meeting = Rendezvous { reads: Reads::All, ..*at };
-        self.meet(seat, &meeting, me, &[said.as_bytes()], meter, &mut |given| {
-            let all = (0..given.participants()).map(|position| given.of(position));
-            match all.clone().all(|theirs| theirs == [said.as_bytes()]) {
-                true => Ok(()),
-                false => Err(Error::invalid(format!(
-                    "participants are about to fold different arrays: this one {said}; or \
-                     Options::own_reduction differs from process to process"
-                ))),
-            }
-        })?;
+        let claim = Claim::new(&self.shared);
+        if !self.agree((at, seat, me), &claim, folds, mine, meter)? {
+            return Ok(false);
+        }
         for ((fold, block), output) in folds.iter().zip(blocks).zip(outputs) {
             let is_done = self.shared.lock().begin_fold(*fold, block)?;
             let is_there = move || is_done.load(Ordering::SeqCst);
@@ -80,12 +113,45 @@ impl Distributed {
                 let wait = Wait { me, instruction, from, is_open: true, ready: &ready };
                 self.here.collectives.wait(&wait, meter)?;
             }
-            let result = self.shared.lock().folding.take().and_then(|folding| folding.result);
+            let result = self.shared.lock().folds.last.take().and_then(|folding| folding.result);
             let missing = || Error::internal("a reduction without a result");
-            output.copy_from_slice(result.ok_or_else(missing)?.as_slice());
+            output.copy_from_slice(result.ok_or_else(missing)??.as_slice());
         }
         self.shared.moves.fetch_add(1, Ordering::Relaxed);
-        Ok(())
+        Ok(true)
+    }
+
+    /// Meets the others before a reduction; whether it is the next one for all of them. All see the same
+    /// numbers, and decide alike. Errors: as for [`Distributed::fold_by_wire`].
+    fn agree(
+        &self,
+        (at, seat, me): (&Rendezvous<'_>, &Seat, Participant),
+        claim: &Claim<'_>,
+        folds: &[Fold],
+        mine: &[&[u8]],
+        meter: &Meter,
+    ) -> Result<bool> {
+        let sizes = mine.iter().map(|bytes| bytes.len());
+        let said = folds.iter().zip(sizes).map(|(fold, bytes)| format!("{fold:?} {bytes}"));
+        let said: String = said.collect::<Vec<_>>().join("; ");
+        let number = claim.number.unwrap_or(NO_NUMBER).to_ne_bytes();
+        let mut is_next = claim.number.is_some();
+        let meeting = Rendezvous { reads: Reads::All, ..*at };
+        self.meet(seat, &meeting, me, &[said.as_bytes(), &number], meter, &mut |given| {
+            for position in 0..given.participants() {
+                match given.of(position) {
+                    [theirs, next] if *theirs == said.as_bytes() => is_next &= *next == number,
+                    _ => {
+                        return Err(Error::invalid(format!(
+                            "participants are about to fold different arrays: this one {said}; or \
+                             Options::own_reduction differs from process to process"
+                        )));
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        Ok(is_next)
     }
 }
 
@@ -97,21 +163,22 @@ impl Core {
 
     /// Begins a reduction of the wire; what tells whether it is done. Errors: `FailedPrecondition` if one is
     /// under way, of a run that has been stopped; as the wire says.
-    pub(crate) fn begin_fold(&mut self, fold: Fold, block: Block) -> Result<Arc<AtomicBool>> {
+    fn begin_fold(&mut self, fold: Fold, block: Block) -> Result<Arc<AtomicBool>> {
         let Some(wire) = &mut self.wire else { return Err(Error::internal("a wire is closed")) };
         wire.begin_fold(fold, block)?;
+        self.folds.begun += 1;
         let is_done = Arc::new(AtomicBool::new(false));
-        self.folding = Some(Folding { is_done: is_done.clone(), result: None });
+        self.folds.last = Some(Folding { is_done: is_done.clone(), result: None });
         Ok(is_done)
     }
 
-    /// Takes the result of a reduction, if it is there. What goes wrong with it shows in that it is not.
+    /// Takes the result of a reduction, or why there is none, if it has ended.
     pub(crate) fn take_folded(&mut self) {
-        if let (Some(folding), Some(wire)) = (&mut self.folding, &mut self.wire)
+        if let (Some(folding), Some(wire)) = (&mut self.folds.last, &mut self.wire)
             && folding.result.is_none()
-            && let Ok(Some(block)) = wire.folded()
+            && let Some(result) = wire.folded().transpose()
         {
-            folding.result = Some(block);
+            folding.result = Some(result);
             folding.is_done.store(true, Ordering::SeqCst);
         }
     }

@@ -25,6 +25,8 @@ struct Adding<W> {
     given: Arc<Mutex<Vec<Parts>>>,
     begun: usize,
     is_open: bool,
+    /// How many reductions it fails to begin.
+    failures: usize,
 }
 
 impl<W: Wire> Wire for Adding<W> {
@@ -53,6 +55,10 @@ impl<W: Wire> Wire for Adding<W> {
     }
 
     fn begin_fold(&mut self, _: Fold, block: Block) -> Result<()> {
+        if self.failures > 0 {
+            self.failures -= 1;
+            return Err(Error::new(Code::Unavailable, "the wire is busy"));
+        }
         let chunks = block.as_slice().as_chunks().0.iter();
         let values = chunks.map(|&bytes| f32::from_le_bytes(bytes)).collect();
         let mut given = self.given.lock().unwrap();
@@ -106,7 +112,7 @@ fn a_wire_reduces_what_it_is_allowed_to() {
         let outcomes: Vec<Result<Vec<Literal>>> = thread::scope(|scope| {
             let each = among_threads(processes).into_iter().map(|inner| {
                 let (given, args) = (Arc::clone(&given), &args);
-                let wire = Adding { inner, given, begun: 0, is_open: false };
+                let wire = Adding { inner, given, begun: 0, is_open: false, failures: 0 };
                 scope.spawn(move || {
                     let mut options = Options::default();
                     options.silence = SILENCE;
@@ -139,7 +145,7 @@ fn who_is_about_to_reduce_something_else_is_told() {
     let outcomes: Vec<Result<Vec<Literal>>> = thread::scope(|scope| {
         let each = among_threads(2).into_iter().map(|inner| {
             let (given, args) = (Arc::clone(&given), &args);
-            let wire = Adding { inner, given, begun: 0, is_open: false };
+            let wire = Adding { inner, given, begun: 0, is_open: false, failures: 0 };
             scope.spawn(move || {
                 let mut options = Options::default();
                 options.silence = SILENCE;
@@ -155,4 +161,37 @@ fn who_is_about_to_reduce_something_else_is_told() {
     assert_eq!(errors.len(), 2);
     assert!(errors.iter().any(|error| error.code() == Code::InvalidArgument), "{errors:?}");
     assert!(given.lock().unwrap().is_empty(), "nothing was begun");
+}
+
+#[test]
+fn a_reduction_that_only_some_have_begun_is_paired_with_no_other() {
+    let text = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+      ENTRY e { x = f32[70000] parameter(0) ROOT s = f32[70000] all-reduce(x), to_apply=add }";
+    let args = |value: f32| vec![vec![Literal::array([70000], vec![value; 70000]).unwrap()]; 2];
+    let given = Arc::default();
+    let outcomes: Vec<[Result<Vec<Literal>>; 2]> = thread::scope(|scope| {
+        let each = among_threads(2).into_iter().map(|inner| {
+            let (given, failures) = (Arc::clone(&given), inner.rank());
+            let wire = Adding { inner, given, begun: 0, is_open: false, failures };
+            scope.spawn(move || {
+                let mut options = Options::default();
+                options.silence = SILENCE;
+                options.own_reduction = true;
+                let processes = Processes::new(Box::new(wire), options).unwrap();
+                [1.0, 3.0].map(|value| {
+                    let run = RunOptions::default();
+                    run_part(&processes, text, (2, 1), &args(value), Backend::Cpu, run)
+                })
+            })
+        });
+        let each: Vec<_> = each.collect();
+        each.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+    });
+    let expected = Literal::array([70000], vec![6f32; 70000]).unwrap();
+    for [first, second] in outcomes {
+        let error = first.unwrap_err();
+        assert!(error.to_string().contains("the wire is busy"), "{error}");
+        assert!(second.unwrap().iter().all(|found| found.same_bits(&expected)));
+    }
+    assert_eq!(given.lock().unwrap().len(), 1, "the second is done as always");
 }
