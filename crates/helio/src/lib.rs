@@ -140,6 +140,10 @@ pub struct CompileOptions {
     /// Whether generated code checks each of its accesses to memory, so that one outside of its buffer
     /// is an error of kind `Internal`: for tests, as it takes several times as long.
     pub bounds_checks: bool,
+    /// Whether it is proved of each step that changes an operand in place that nobody reads what it
+    /// overwrites; where no proof is found, compilation is an error of kind `Internal`: for tests, as
+    /// it takes time, and a proof may be missing for a program that is right.
+    pub proofs: bool,
     /// What arithmetic does with subnormal numbers, on every back end and where constants are folded.
     pub subnormals: Subnormals,
     /// How many replicas and partitions run, and on which devices of the client; `None` for as many as
@@ -156,6 +160,7 @@ helio_ir::with_methods! { CompileOptions {
     with_backend(backend: Backend);
     with_opt_level(opt_level: OptLevel);
     with_bounds_checks(bounds_checks: bool);
+    with_proofs(proofs: bool);
     with_subnormals(subnormals: Subnormals);
     with_assignment(assignment: impl Into<Option<DeviceAssignment>>);
     with_limits(limits: Limits);

@@ -94,6 +94,7 @@ impl Engine {
     ) -> Result<Executable, Error> {
         let mut compile = CompileOptions::default();
         compile.subnormals = subnormals;
+        compile.proofs = true;
         let module = match self.way {
             EngineKind::InterpretReparsed => helio::parse(&helio::print(module)).map_err(first)?,
             _ => module.clone().into_inner(),

@@ -77,6 +77,7 @@ fn run(text: &str, backend: &str, threads: usize) -> (usize, Literal) {
     let module = helio::parse(text).unwrap_or_else(|e| panic!("{text}: {e:?}"));
     let mut options = CompileOptions::default();
     options.backend = Backend::named(backend).unwrap();
+    options.proofs = true;
     let program = helio::compile(module, &options).unwrap_or_else(|e| panic!("{text}: {e:?}"));
     let plan = program.plan().expect("a plan");
     plan.replay().unwrap_or_else(|e| panic!("{text}: {e}"));

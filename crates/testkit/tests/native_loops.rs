@@ -68,7 +68,7 @@ fn check(text: &str, tolerance: Tolerance) -> Option<usize> {
         let same = tolerance.compare(&found, &expected);
         same.unwrap_or_else(|e| panic!("{}: {text}: {e}", engine.name));
     }
-    let program = helio::compile(module.into_inner(), &CompileOptions::default());
+    let program = helio::compile(module.into_inner(), &CompileOptions::default().with_proofs(true));
     let program = program.unwrap_or_else(|e| panic!("{text}: {e:?}"));
     has_code().then(|| program.plan().expect("a plan").parts().steps.len())
 }

@@ -73,7 +73,7 @@ fn results_are_the_same_for_any_number_of_threads() {
     let client = Client::new(&options);
     for (name, text) in PROGRAMS {
         let module = helio::parse(text).unwrap_or_else(|e| panic!("{name}: {e:?}"));
-        let program = client.compile(module, &CompileOptions::default());
+        let program = client.compile(module, &CompileOptions::default().with_proofs(true));
         let program = program.unwrap_or_else(|e| panic!("{name}: {e:?}"));
         assert!(not_compiled(&program).is_empty(), "{name}: {:?}", program.interpreted());
         let arguments = random_arguments(&program.program_shape().params, 7).expect("arguments");

@@ -11,7 +11,7 @@ use helio_runtime::kernels::STREAM_BYTES;
 use helio_runtime::program::{Finished, RawKernel};
 
 use super::arrays::ArrayId;
-use super::{Action, Frame, Planned, Planner, Step, StorageId, proof};
+use super::{Action, Frame, Planned, Planner, Step, StorageId};
 
 /// What has been made of fused computations: several fusions may have the same.
 #[derive(Default)]
@@ -70,7 +70,7 @@ impl<'m> Planner<'m> {
             shared[leaf].is_some_and(|result| result == self.find(operands[operand]))
         };
         let pairs: Vec<_> = in_place.iter().chain(updates).filter(shares).copied().collect();
-        proof::check_lowered(lowered, &pairs);
+        self.proofs.check_lowered(lowered, &pairs)?;
         self.position += 1;
         let shapes = frame.computation.instr(id).shape.leaves();
         let given = |(given, shape): (Option<StorageId>, &Shape)| match given {

@@ -108,7 +108,7 @@ pub(crate) fn plan(
         loops: Vec::new(),
         compact: None,
         written: Vec::new(),
-        proofs: proof::Proofs::default(),
+        proofs: proof::Proofs::new(target.proofs),
         depth: 0,
         position: 0,
         at: (module.entry_id(), module.entry().root()),
@@ -507,7 +507,7 @@ impl<'m> Planner<'m> {
     }
 
     fn finish(self, results: Vec<StorageId>, steps: Vec<Step>) -> Planned<Plan> {
-        self.proofs.check(&steps, &|id| self.find(id));
+        self.proofs.check(&steps, &|id| self.find(id))?;
         let assignment = place::place(&self);
         let results = results.into_iter().map(|id| assignment.slot(id)).collect();
         let Planner {

@@ -1,51 +1,57 @@
 //! Proofs that steps change operands in place only where nobody reads what is overwritten: for each
 //! kernel that gets one storage twice, from its own loads and stores
-//! (`docs/design/in-place.md`). They are made where assertions are.
+//! (`docs/design/in-place.md`). They are made where [`CompileOptions::proofs`] asks for them.
+//!
+//! [`CompileOptions::proofs`]: crate::CompileOptions::proofs
 
 use std::sync::Arc;
 
 use helio_codegen::kernel::Kernel;
 use helio_codegen::lower::Lowered;
+use helio_ir::Error;
 use helio_runtime::program::{Finished, RawKernel, Signature};
 
 use super::{Action, Step, StorageId};
 
-/// The kernels of a plan, as they were before they became machine code.
-#[derive(Default)]
-pub(super) struct Proofs {
-    kernels: Vec<(Arc<dyn RawKernel>, Kernel)>,
-}
-
-/// Proves that the kernels of a fusion may write these results over these operands.
-///
-/// # Panics
-/// As [`Proofs::check`].
-pub(super) fn check_lowered(lowered: &Lowered, shared: &[(usize, usize)]) {
-    if cfg!(debug_assertions)
-        && let Err(why) = lowered.check_in_place(shared)
-    {
-        panic!("a fusion may overwrite what it still reads: {why}");
-    }
-}
+/// The kernels of a plan, as they were before they became machine code; nothing if no proofs are asked for.
+pub(super) struct Proofs(Option<Vec<(Arc<dyn RawKernel>, Kernel)>>);
 
 impl Proofs {
+    pub(super) fn new(are_wanted: bool) -> Self {
+        Proofs(are_wanted.then(Vec::new))
+    }
+
+    /// Proves that the kernels of a fusion may write these results over these operands. Errors:
+    /// `Internal` if there is no proof.
+    pub(super) fn check_lowered(
+        &self,
+        lowered: &Lowered,
+        shared: &[(usize, usize)],
+    ) -> Result<(), Error> {
+        let proof = self.0.as_ref().map_or(Ok(()), |_| lowered.check_in_place(shared));
+        proof.map_err(|why| {
+            Error::internal(format!("a fusion may overwrite what it still reads: {why}"))
+        })
+    }
+
     /// Keeps a kernel for its proof, if there are to be any.
     pub(super) fn keep(&mut self, code: &Arc<dyn RawKernel>, kernel: &Kernel) {
-        if cfg!(debug_assertions) {
-            self.kernels.push((Arc::clone(code), kernel.clone()));
+        if let Some(kernels) = &mut self.0 {
+            kernels.push((Arc::clone(code), kernel.clone()));
         }
     }
 
-    /// Proves it for all of these steps. `find` gives what a storage was merged with.
-    ///
-    /// # Panics
-    /// If there is no proof, with assertions only: the plan gives wrong results.
-    pub(super) fn check(&self, steps: &[Step], find: &dyn Fn(StorageId) -> StorageId) {
-        if cfg!(debug_assertions)
-            && let Err(why) = self.steps(steps, find)
-        {
-            panic!("a step may overwrite what is still read: {why}");
-        }
+    /// Proves it for all of these steps. `find` gives what a storage was merged with. Errors: `Internal`
+    /// if there is no proof.
+    pub(super) fn check(
+        &self,
+        steps: &[Step],
+        find: &dyn Fn(StorageId) -> StorageId,
+    ) -> Result<(), Error> {
+        let proof = self.0.as_ref().map_or(Ok(()), |_| self.steps(steps, find));
+        proof.map_err(|why| {
+            Error::internal(format!("a step may overwrite what is still read: {why}"))
+        })
     }
 
     fn steps(&self, steps: &[Step], find: &dyn Fn(StorageId) -> StorageId) -> Result<(), String> {
@@ -64,7 +70,7 @@ impl Proofs {
 
     fn kernel(&self, code: &dyn RawKernel) -> Result<&Kernel, String> {
         let is_this = |kept: &&(Arc<dyn RawKernel>, Kernel)| std::ptr::addr_eq(&*kept.0, code);
-        let kept = self.kernels.iter().find(is_this);
+        let kept = self.0.iter().flatten().find(is_this);
         Ok(&kept.ok_or_else(|| format!("no {} was made", code.signature().name))?.1)
     }
 

@@ -22,6 +22,8 @@ pub(crate) struct Target<'b> {
     pub(crate) is_level_zero: bool,
     /// Whether code checks that its accesses stay inside of its buffers.
     pub(crate) bounds_checks: bool,
+    /// Whether what is changed in place has to be proved right.
+    pub(crate) proofs: bool,
     /// What arithmetic does with subnormal numbers.
     pub(crate) subnormals: Subnormals,
 }
@@ -54,6 +56,7 @@ impl<'b> Target<'b> {
             fallback,
             is_level_zero: options.opt_level == OptLevel::None,
             bounds_checks: options.bounds_checks,
+            proofs: options.proofs,
             subnormals: options.subnormals,
         })
     }

@@ -180,9 +180,9 @@ impl<'m> Planner<'m> {
     /// then, but for what computes the condition between calls, if there are several.
     pub(super) fn put_together(&mut self, steps: &Steps<'_>) -> Planned<Option<LoopCode>> {
         let Some(native) = self.native_loop(steps) else { return Ok(None) };
-        [steps.cond, steps.body]
-            .into_iter()
-            .for_each(|s| self.proofs.check(s, &|id| self.find(id)));
+        for steps in [steps.cond, steps.body] {
+            self.proofs.check(steps, &|id| self.find(id))?;
+        }
         let Native { code, slots, cycles, is_whole, local } = native;
         let kept = if is_whole { steps.before } else { steps.before_body };
         for id in local.into_iter().filter(|id| id.index() >= kept.storages) {
