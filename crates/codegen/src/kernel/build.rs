@@ -22,6 +22,7 @@ enum Key {
     Const(Lane, u64),
     Splat(Lane, Value),
     Numbers(Lane, Box<[i64]>),
+    Lookup(Lane, Box<[u32; 16]>, Value),
     Un(UnOp, Value),
     Bin(BinOp, Value, Value),
     Fma(Value, Value, Value),
@@ -275,6 +276,14 @@ impl Builder {
         let numbers: Box<[i64]> = numbers.into();
         let key = Key::Numbers(lane, numbers.clone());
         self.pure(Ty::Vector(lane), &[], key, |dst| Inst::Numbers { dst, numbers })
+    }
+
+    /// For each lane, number `8 + index` of a table of bits; see [`Inst::Lookup`].
+    pub fn lookup(&mut self, lane: Lane, table: [u32; 16], index: Value) -> Value {
+        let table = Box::new(table);
+        let key = Key::Lookup(lane, table.clone(), index);
+        let make = |dst| Inst::Lookup { dst, table, index };
+        self.pure(Ty::Vector(lane), &[index], key, make)
     }
 
     /// An operation of one vector.

@@ -141,6 +141,13 @@ impl Checker<'_> {
                 require(count == lanes, || format!("{count} numbers in {lanes} lanes"))?;
                 self.define(*dst, ty)
             }
+            Inst::Lookup { dst, index, .. } => {
+                self.is(*index, Ty::Vector(Lane::I32))?;
+                let ty = self.kernel.ty(*dst);
+                let narrow = matches!(ty, Ty::Vector(lane) if lane.bytes() == 4);
+                require(narrow, || format!("a table of {ty:?}"))?;
+                self.define(*dst, ty)
+            }
             Inst::Un { dst, a, .. } | Inst::Reduce { dst, a, .. } => {
                 let lane = self.vector(*a)?;
                 self.define(*dst, Ty::Vector(lane))

@@ -357,6 +357,9 @@ pub enum Inst {
     Splat { dst: Value, src: Value },
     /// A number in each lane, of an integer vector type.
     Numbers { dst: Value, numbers: Box<[i64]> },
+    /// For each lane, number `8 + index` of 16 (by their bits), with an index from -8 to 7; of any other
+    /// index, some bits. `dst` and `index` have 32-bit lanes, those of `index` integers.
+    Lookup { dst: Value, table: Box<[u32; 16]>, index: Value },
     /// An operation of one vector.
     Un { dst: Value, op: UnOp, a: Value },
     /// An operation of two vectors.

@@ -18,6 +18,7 @@ impl Inst {
             Inst::IndexLoad { addr, .. } => address(f, addr),
             Inst::Extract { src: a, .. }
             | Inst::Splat { src: a, .. }
+            | Inst::Lookup { index: a, .. }
             | Inst::Un { a, .. }
             | Inst::Convert { a, .. }
             | Inst::MaskAny { a, .. }
@@ -74,6 +75,7 @@ impl Inst {
             | Inst::Const { dst, .. }
             | Inst::Splat { dst, .. }
             | Inst::Numbers { dst, .. }
+            | Inst::Lookup { dst, .. }
             | Inst::Un { dst, .. }
             | Inst::Bin { dst, .. }
             | Inst::Fma { dst, .. }

@@ -68,6 +68,9 @@ impl<'k> Inline<'k> {
             Inst::Const { dst, bits } => b.bits(self.lane(*dst), *bits),
             Inst::Splat { dst, src } => b.splat(self.lane(*dst), self.get(*src)),
             Inst::Numbers { dst, numbers } => b.numbers(self.lane(*dst), numbers),
+            Inst::Lookup { dst, table, index } => {
+                b.lookup(self.lane(*dst), **table, self.get(*index))
+            }
             Inst::Un { op, a, .. } => b.un(*op, self.get(*a)),
             Inst::Bin { op, a, b: other, .. } => b.bin(*op, self.get(*a), self.get(*other)),
             Inst::Fma { a, b: by, c, .. } => b.fma(self.get(*a), self.get(*by), self.get(*c)),

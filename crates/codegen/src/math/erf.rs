@@ -1,22 +1,16 @@
 //! The error function.
 //!
-//! Near zero it is `x + x P(x²)`; further out `1 - 2^g(|x|)`, where the polynomial `g` is near the
-//! binary logarithm of its complement. The complement is small there, and so is what an error of it does.
+//! In 32-bit lanes it comes from a table. In 64-bit lanes, near zero it is `x + x P(x²)`; further out
+//! `1 - 2^g(|x|)`, where the polynomial `g` is near the binary logarithm of its complement. The complement is
+//! small there, and so is what an error of it does.
 
 use super::calc::Calc;
 use super::exp::exp2;
+use super::table;
 use crate::kernel::{Builder, Cmp, Value};
 
-/// Minimax for `erf x / x - 1` in `x²` up to 0.93 and to 1; off by 2^-26 and 2^-63 of the function.
-const NEAR32: &[f64] = &[
-    0.128_379_147_689_794_28,
-    -0.376_124_811_004_083_57,
-    0.112_816_825_554_610_85,
-    -0.026_761_720_524_898_017,
-    0.004_985_941_619_230_509,
-    -0.000_595_374_687_997_373_2,
-];
-const NEAR64: &[f64] = &[
+/// Minimax for `erf x / x - 1` in `x²` up to 1; off by 2^-63 of the function.
+const NEAR: &[f64] = &[
     0.128_379_167_095_512_6,
     -0.376_126_389_031_837_5,
     0.112_837_916_709_548_57,
@@ -32,18 +26,8 @@ const NEAR64: &[f64] = &[
     5.945_254_923_289_818e-11,
 ];
 
-/// Minimax for `log₂(1 - erf x)` from 0.92 to 4 and from 0.98 to 6; the function is then off by 2^-29
-/// and 2^-59.
-const FAR32: &[f64] = &[
-    -0.000_282_336_474_133_971_4,
-    -1.626_891_876_629_546_4,
-    -0.919_259_947_597_83,
-    -0.149_941_339_737_349_9,
-    0.032_066_534_527_776_74,
-    -0.004_390_398_923_632_205,
-    0.000_282_673_774_134_071,
-];
-const FAR64: &[f64] = &[
+/// Minimax for `log₂(1 - erf x)` from 0.98 to 6; the function is then off by 2^-59.
+const FAR: &[f64] = &[
     -7.612_489_110_994_524e-08,
     -1.627_906_303_852_679_5,
     -0.918_451_263_764_222_7,
@@ -70,17 +54,20 @@ const FAR64: &[f64] = &[
 /// `erf x`
 pub(super) fn erf(b: &mut Builder, x: Value) -> Value {
     let c = &mut Calc::new(b, x);
+    if !c.is_wide() {
+        return table::ERF.apply(c, x);
+    }
     let (abs, signs) = (c.abs(x), c.sign(x));
     let square = c.mul(x, x);
-    let p = c.poly(square, c.either(NEAR32, NEAR64));
+    let p = c.poly(square, NEAR);
     let near = c.fma(p, x, x);
     // Where it rounds to 1.
-    let bounded = c.at_most(abs, c.either(4.0, 6.0));
-    let g = c.poly(bounded, c.either(FAR32, FAR64));
+    let bounded = c.at_most(abs, 6.0);
+    let g = c.poly(bounded, FAR);
     let complement = exp2(c, g);
     let one = c.k(1.0);
     let far = c.sub(one, complement);
     let far = c.or_sign(far, signs);
-    let is_near = c.cmp_k(Cmp::Le, abs, c.either(0.925, 0.99));
+    let is_near = c.cmp_k(Cmp::Le, abs, 0.99);
     c.select(is_near, near, far)
 }

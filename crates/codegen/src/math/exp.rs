@@ -4,6 +4,7 @@
 //! at most `ln 2 / 2` and `e^r - 1 = r + r² Q(r)`.
 
 use super::calc::Calc;
+use super::table;
 use crate::kernel::{BinOp, Builder, Cmp, UnOp, Value};
 
 /// Minimax for `(e^r - 1 - r) / r²` on ±0.3467; relative to `e^r` off by 2^-28 and, for `F64`,
@@ -235,15 +236,8 @@ pub(super) fn logistic(b: &mut Builder, x: Value) -> Value {
     c.fma(quotient, missing, quotient)
 }
 
-/// Minimax for `(tanh x - x) / x³` in `x²`, `x` up to 0.55; off by 2^-29 and 2^-60.
-const TANH32: &[f64] = &[
-    -0.333_333_172_907_539_3,
-    0.133_325_761_164_934_25,
-    -0.053_851_171_831_949_98,
-    0.021_066_662_213_793_115,
-    -0.006_266_706_616_288_413,
-];
-const TANH64: &[f64] = &[
+/// Minimax for `(tanh x - x) / x³` in `x²`, `x` up to 0.55; off by 2^-60.
+const TANH: &[f64] = &[
     -0.333_333_333_333_333,
     0.133_333_333_333_263_9,
     -0.053_968_253_963_622_814,
@@ -257,13 +251,17 @@ const TANH64: &[f64] = &[
     -1.944_723_017_619_857_2e-5,
 ];
 
-/// A polynomial near zero; further out `1 - 2 / (e^2|x| + 1)` with the sign of `x`.
+/// In 32-bit lanes from a table. In 64-bit lanes a polynomial near zero; further out `1 - 2 / (e^2|x| + 1)`
+/// with the sign of `x`.
 pub(super) fn tanh(b: &mut Builder, x: Value) -> Value {
     let c = &mut Calc::new(b, x);
+    if !c.is_wide() {
+        return table::TANH.apply(c, x);
+    }
     let (abs, signs) = (c.abs(x), c.sign(x));
-    let near = c.odd(x, c.either(TANH32, TANH64));
+    let near = c.odd(x, TANH);
     // Beyond, it rounds to 1.
-    let bounded = c.at_most(abs, c.either(10.0, 20.0));
+    let bounded = c.at_most(abs, 20.0);
     let power = exp2_of_multiple(c, bounded, 2.0 * std::f64::consts::LOG2_E);
     let denominator = c.add_k(power, 1.0);
     let minus_two = c.k(-2.0);

@@ -13,6 +13,7 @@ mod exp;
 mod log;
 mod pow;
 mod rem;
+mod table;
 #[cfg(test)]
 mod tests;
 mod trig;

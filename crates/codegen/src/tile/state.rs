@@ -149,6 +149,12 @@ impl<'k> State<'k> {
             Inst::Numbers { dst, numbers } => {
                 (0..lanes).for_each(|l| self.set(*dst, l, numbers[l] as u64));
             }
+            Inst::Lookup { dst, table, index } => {
+                for l in 0..lanes {
+                    let number = table[(self.get_signed(*index, l).wrapping_add(8) & 15) as usize];
+                    self.set(*dst, l, number.into());
+                }
+            }
             Inst::Un { dst, op, a } => {
                 let (to, from) = (self.slot(*dst), self.slot(*a));
                 match self.lane(*dst).bytes() {

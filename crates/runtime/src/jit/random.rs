@@ -170,6 +170,16 @@ impl Maker {
                     }
                 }
             }
+            10 if self.below(2) == 0 => {
+                let x = self.vector(Lane::I32);
+                let bits = self.b.int(Lane::I32, 15);
+                let x = self.b.bin(BinOp::And, x, bits);
+                let eight = self.b.int(Lane::I32, 8);
+                let index = self.b.sub(x, eight);
+                let table = [(); 16].map(|()| (self.below(200) as f32 - 99.5).to_bits());
+                let lane = self.pick(&[Lane::F32, Lane::I32]);
+                self.b.lookup(lane, table, index)
+            }
             10 => {
                 let index = self.index();
                 let lane = if self.wide { self.pick(&[Lane::I32, Lane::I64]) } else { Lane::I32 };

@@ -366,6 +366,7 @@ impl Select<'_> {
                 self.bind(*dst, reg);
                 self.numbers.insert(*dst, numbers.clone());
             }
+            K::Lookup { dst, table, index } => self.lookup(*dst, table, *index),
             K::Un { dst, op, a } => self.unary(*dst, *op, *a),
             K::Bin { dst, op, a, b } => self.binary(*dst, *op, *a, *b),
             K::Fma { dst, a, b, c } => self.fma(*dst, *a, *b, *c),

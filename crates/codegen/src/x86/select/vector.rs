@@ -17,6 +17,33 @@ impl Select<'_> {
         self.push(Inst::Fma { op: ops::fma(lane), len: self.len(lane), dst, a, b, c });
     }
 
+    /// Numbers of a table: a permutation of it, however few lanes there are. Permutations look at the low
+    /// bits of an index, so the numbers for negative ones come last; where registers hold eight numbers,
+    /// there are two permutations, of which the signs of the index's bytes choose.
+    pub(super) fn lookup(&mut self, dst: Value, table: &[u32; 16], index: Value) {
+        let lane = self.lane(dst);
+        let (len, index, permute) = (self.len(lane), self.reg(index), ops::permute(false));
+        let bytes = |numbers: &[u32]| numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
+        let (negative, positive) = table.split_at(8);
+        match self.isa {
+            Isa::Avx512 => {
+                let table = self.table(Len::Z, bytes(&[positive, negative].concat()));
+                let to = self.define(dst);
+                self.op2(permute, Len::Z, to, index, table);
+            }
+            Isa::Avx2 => {
+                let [t, f] = [negative, positive].map(|half| {
+                    let half = self.table(Len::Y, bytes(half));
+                    let found = self.vector(Len::Y);
+                    self.op2(permute, Len::Y, found, index, half);
+                    found
+                });
+                let to = self.define(dst);
+                self.push(Inst::Blend { len, dst: to, mask: index, t, f });
+            }
+        }
+    }
+
     pub(super) fn unary(&mut self, dst: Value, op: UnOp, a: Value) {
         let lane = self.lane(a);
         let (len, from) = (self.len(lane), self.reg(a));
