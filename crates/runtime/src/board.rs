@@ -157,10 +157,10 @@ impl Board {
             // thread to end the visit, longer than `slices` lives (`read` cannot keep them, whatever
             // their lifetime).
             let theirs = unsafe { &*place.slices.get() };
-            // SAFETY: the slices are borrowed by the member's call of `meet`, which waits for this thread.
-            let each =
-                theirs.iter().map(|&(start, len)| unsafe { slice::from_raw_parts(start, len) });
-            slices.extend(each);
+            slices.extend(theirs.iter().map(|&(start, len)| {
+                // SAFETY: the slices are borrowed by the member's call of `meet`, which waits for this thread.
+                unsafe { slice::from_raw_parts(start, len) }
+            }));
             ends.push(slices.len());
         }
         read(&slices, &ends).map_err(NotMet::Failed)

@@ -30,7 +30,9 @@ impl FloatMode {
         }
     }
 
-    /// Makes this the mode of the calling thread until the guard is dropped. It takes some nanoseconds.
+    /// Makes this the mode of the calling thread until the guard is dropped, which then gives it the mode
+    /// that it has now. So guards that a thread has at the same time are dropped in the reverse order. It
+    /// takes some nanoseconds.
     pub fn enter(self) -> FloatModeGuard {
         FloatModeGuard::enter(Control::current().in_mode(self))
     }
@@ -106,13 +108,13 @@ impl fmt::Debug for FloatModeGuard {
 }
 
 // What writes such a register owes an argument, for all that is compiled supposes its usual content. Rust
-// and LLVM may compute with floats beforehand, move arithmetic on them, or leave it out, as if
-// subnormal numbers were kept. What that can change is which number a computation gives where a subnormal one takes
-// part: a value of its type either way. No address, length or branch on which the soundness of
-// unsafe code rests depends on such a number, in this crate or in those that it calls. And the arithmetic
-// that is meant lies behind calls of generated code or of trait objects, which are made
-// between the two writes: these are `asm!` blocks that may access memory, so no call moves past them. All but the
-// bits of the mode (rounding, masks of exceptions) stays as it is, and is what compiled code supposes.
+// and LLVM may compute with floats beforehand, move arithmetic on them, or leave it out, as if subnormal
+// numbers were kept. What that can change is which number a computation gives where a subnormal one takes
+// part: a value of its type either way. No address, length or branch on which the soundness of unsafe code
+// rests depends on such a number, in this crate or in those that it calls. And the arithmetic that is meant
+// lies behind calls of generated code or of trait objects, which are made between the two writes: these are
+// `asm!` blocks that may access memory, so no call moves past them. All but the bits of the mode (rounding,
+// masks of exceptions) stays as it is, and is what compiled code supposes.
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod register {
@@ -134,11 +136,11 @@ mod register {
 
     #[inline]
     pub(super) fn write(bits: Bits) {
+        // (The flags that this may change are in MXCSR as well, so they are not said to be preserved.)
         // SAFETY: every x86-64 has the instruction, which reads four bytes from the place given. They were
         // read from the register, and differ from what it held at most in FTZ, DAZ (which every x86-64 that
         // still runs Linux has) and flags, so it is no reserved bit that is set. What follows from the mode
         // is argued above.
-        // (The flags that it may change are in MXCSR as well, so they are not preserved.)
         unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const bits, options(nostack)) };
     }
 }

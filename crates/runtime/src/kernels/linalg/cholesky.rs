@@ -9,8 +9,8 @@ use super::{Field, FieldType, with_field};
 use crate::Threads;
 
 /// Factors batches of Hermitian positive definite matrices: `l * adjoint(l)` is the matrix, of
-/// which one triangle is read, without imaginary parts on the diagonal; the other one of the result is zero. A matrix that is not positive
-/// definite gives NaN everywhere.
+/// which one triangle is read, without imaginary parts on the diagonal; the other one of the result
+/// is zero. A matrix that is not positive definite gives NaN everywhere.
 ///
 /// Columns are eliminated in blocks: the block on the diagonal by plain loops, the rows below by
 /// forward substitution, and then their products are subtracted from what is left.
@@ -177,9 +177,9 @@ fn put_back<T: Field>(panel: &[Row<T>], n: usize, first: usize, rows: &mut [T]) 
     }
 }
 
-/// Subtracts from up to [`ROWS`] rows their products with the conjugates of all rows up to their own. The rows begin
-/// at the column that belongs to the first of these; `own` and `place` are the panel that the rows
-/// have become and where in it they are.
+/// Subtracts from up to [`ROWS`] rows their products with the conjugates of all rows up to their own. The
+/// rows begin at the column that belongs to the first of these; `own` and `place` are the panel that the
+/// rows have become and where in it they are.
 #[inline(always)]
 fn update<T: Field>(
     panels: &[Row<T>],
