@@ -232,19 +232,7 @@ fn executables_are_serialized_and_described() {
         call(api().PJRT_Executable_GetCostAnalysis, |args| args.executable = given(program))
             .unwrap();
     assert_eq!(costs.num_properties, 3);
-    // Asked for its size first, the program comes as HLO.
-    let mut code = sized::<PJRT_Program>();
-    let fetch = |code: &mut PJRT_Program| {
-        call(api().PJRT_Executable_OptimizedProgram, |args| {
-            (args.executable, args.program) = (given(program), code);
-        })
-        .map(drop)
-    };
-    fetch(&mut code).unwrap();
-    let mut bytes = vec![0u8; code.code_size];
-    code.code = bytes.as_mut_ptr().cast();
-    fetch(&mut code).unwrap();
-    let hlo = compile_format(client, "hlo_with_config", &bytes, &[]).unwrap();
+    let hlo = compile_format(client, "hlo_with_config", &optimized(program), &[]).unwrap();
     let (results, _) = execute(hlo, &[vec![x]], &[]).unwrap();
     assert_eq!(read::<f32>(results[0][0]), Ok(vec![2.0, 3.0, 4.0]));
 }

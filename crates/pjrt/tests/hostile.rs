@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use helio_pjrt::abi::*;
 use helio_pjrt::api;
-use helio_pjrt::client::PJRT_Client;
 use helio_pjrt::executable::PJRT_LoadedExecutable;
 use helio_pjrt::raw::Out;
 use oorandom::Rand64;
@@ -122,27 +121,10 @@ const SHARDED: &str = "sdy.mesh @m = <[\"x\"=2]>
 /// A compiler option, as frameworks pass it.
 const OVERRIDE: &[u8] = b"\x3a\x20\x0a\x18xla_cpu_enable_fast_math\x12\x04\x0a\x02no";
 
-/// A program as `xla.HloModuleProtoWithConfig`.
-fn with_config(client: Out<PJRT_Client>) -> Vec<u8> {
-    let program = executable(compile(client, TEXT, &[]).unwrap());
-    let mut code = sized::<PJRT_Program>();
-    let fetch = |code: &mut PJRT_Program| {
-        call(api().PJRT_Executable_OptimizedProgram, |args| {
-            (args.executable, args.program) = (given(program), code);
-        })
-        .map(drop)
-    };
-    fetch(&mut code).unwrap();
-    let mut bytes = vec![0u8; code.code_size];
-    code.code = bytes.as_mut_ptr().cast();
-    fetch(&mut code).unwrap();
-    bytes
-}
-
 #[test]
 fn mutated_programs_and_options_are_errors_at_most() {
     let client = client(2);
-    let proto = with_config(client);
+    let proto = optimized(executable(compile(client, TEXT, &[]).unwrap()));
     let programs: [(&str, &[u8]); 5] = [
         ("mlir", include_bytes!("../../stablehlo/tests/artifacts/shard_map.1.13.0.mlirbc")),
         ("mlir", include_bytes!("../../stablehlo/tests/artifacts/mixed.1.13.0.mlirbc")),

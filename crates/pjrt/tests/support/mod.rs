@@ -149,6 +149,23 @@ pub fn executable(loaded: Out<PJRT_LoadedExecutable>) -> Out<PJRT_Executable> {
     args.unwrap().executable
 }
 
+/// A program after all passes, as `xla.HloModuleProtoWithConfig`: asked for its size first, then for
+/// itself.
+pub fn optimized(program: Out<PJRT_Executable>) -> Vec<u8> {
+    let mut code = sized::<PJRT_Program>();
+    let fetch = |code: &mut PJRT_Program| {
+        call(api().PJRT_Executable_OptimizedProgram, |args| {
+            (args.executable, args.program) = (given(program), code);
+        })
+        .map(drop)
+    };
+    fetch(&mut code).unwrap();
+    let mut bytes = vec![0u8; code.code_size];
+    code.code = bytes.as_mut_ptr().cast();
+    fetch(&mut code).unwrap();
+    bytes
+}
+
 /// An array on a device; the event completes when the host's memory is not used any more.
 pub fn put<T>(
     client: Out<PJRT_Client>,
