@@ -303,20 +303,6 @@ impl<'m> Body<'_, 'm> {
         operands: Vec<InstrId>,
         tiling: &Tiling,
     ) -> Result<Vec<InstrId>> {
-        self.comes_from(op.at.clone(), op.location);
-        let around = self.has_attributes(front_end::attributes(&op.attributes));
-        let results = self.tiles_of(op, local, operands, tiling);
-        self.has_attributes(around);
-        results.map_err(|e| e.in_instruction(&op.name).at(op.at.clone()))
-    }
-
-    fn tiles_of(
-        &mut self,
-        op: &'m Operation,
-        local: &Local,
-        operands: Vec<InstrId>,
-        tiling: &Tiling,
-    ) -> Result<Vec<InstrId>> {
         let attrs = Attrs::new(&op.attributes);
         let source = self.cx.source;
         let types = |values: &[_]| values.iter().map(|&value| source.type_of(value)).collect();
@@ -328,6 +314,20 @@ impl<'m> Body<'_, 'm> {
             operand_types: types(&op.operands),
             result_types: result_types.iter().map(|&ty| Cow::Borrowed(ty)).collect(),
         };
+        self.comes_from(op.at.clone(), op.location);
+        let around = self.has_attributes(front_end::attributes(&op.attributes));
+        let results = self.tiles_of(&site, local, tiling);
+        self.has_attributes(around);
+        results.map_err(|e| e.in_instruction(&op.name).at(op.at.clone()))
+    }
+
+    fn tiles_of(
+        &mut self,
+        site: &Site<'_, 'm>,
+        local: &Local,
+        tiling: &Tiling,
+    ) -> Result<Vec<InstrId>> {
+        let (op, attrs) = (site.op, site.attrs);
         let whole = site.result_array()?;
         let shape = ArrayShape::new(whole.element(), tiling.local_dims(whole.dims())?)?;
         let ids = match local {
@@ -351,7 +351,7 @@ impl<'m> Body<'_, 'm> {
                 let [operand] = site.operands()?;
                 vec![self.broadcast(operand, shape.clone(), dims)?]
             }
-            _ => self.plain(&site)?,
+            _ => self.plain(site)?,
         };
         attrs.finish()?;
         for (&id, ty) in ids.iter().zip(&site.result_types) {

@@ -5,7 +5,8 @@
 //! the program says otherwise. Everything else is computed by every partition as a whole: it gathers what
 //! it has a tile of, and takes its tile of what it needs one of. A value that comes in the tiles in which
 //! it is needed is never gathered. What depends on no tiles (constants, and what is element by element
-//! made of them) is made in those that are needed.
+//! made of them) is made in those that are needed; if nobody needs it, not at all, and then what is wrong
+//! with it is not found.
 
 use std::rc::Rc;
 
