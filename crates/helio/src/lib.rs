@@ -73,8 +73,8 @@ pub use helio_ir::{
 };
 pub use helio_passes::OptLevel;
 pub use helio_runtime::{
-    Block, CFunction, CallStatus, Closed, Memory, OutOfMemory, Queue, Tree, View,
-    helio_custom_call_status_set_failure,
+    Block, CArguments, CFailure, CFunction, COperand, CallStatus, Closed, Memory, OutOfMemory,
+    Queue, Tree, View, helio_custom_call_status_set_failure,
 };
 pub use host::{HostQueues, infeed_shapes};
 pub use interpreted::{Interpreted, Reason};
@@ -89,6 +89,7 @@ pub use transfer::{HostBytes, HostLayout, TypedView};
 
 /// The passes of the compiler, for those who run them by themselves.
 pub mod passes {
+    pub use helio_ir::Capabilities;
     pub use helio_passes::{
         OptLevel, PARTS, PIPELINE, Pass, PassCx, PassObserver, find_pass, optimize, run_passes,
         watch,
@@ -282,7 +283,9 @@ impl Executable {
         &self.program_shape
     }
 
-    /// The steps of the compiled program and their memory; `None` if it is interpreted.
+    /// The steps of the compiled program and their memory; `None` if it is interpreted. For tools, as
+    /// [`unstable`] is.
+    #[doc(hidden)]
     pub fn plan(&self) -> Option<&helio_runtime::program::StepProgram> {
         self.compiled.as_deref().ok().map(Compiled::program)
     }
