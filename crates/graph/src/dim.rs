@@ -212,12 +212,6 @@ impl From<&Dim> for Dim {
     }
 }
 
-impl From<&usize> for Dim {
-    fn from(size: &usize) -> Self {
-        (*size).into()
-    }
-}
-
 macro_rules! from_integer {
     ($($integer:ty),*) => {$(
         impl From<$integer> for Dim {
@@ -228,9 +222,15 @@ macro_rules! from_integer {
                 }
             }
         }
+
+        impl From<&$integer> for Dim {
+            fn from(size: &$integer) -> Self {
+                (*size).into()
+            }
+        }
     )*};
 }
-from_integer!(i32, i64, isize, u32, usize);
+from_integer!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize);
 
 macro_rules! operator {
     ($($trait:ident $method:ident, $doc:literal, $sizes:expr, $polynomials:expr;)*) => {$(

@@ -40,6 +40,8 @@ pub use axis::Axis;
 pub use data::Weights;
 pub use dim::Dim;
 pub use graph::Graph;
+/// The compiler, for all that programs made with graphs have to do with it beyond what is here.
+pub use helio;
 pub use helio::ir::{ArrayShape, Native, Number};
 pub use helio::{
     Array, Buffer, Client, ClientOptions, CompileOptions, DeviceAssignment, ElementType, Error,

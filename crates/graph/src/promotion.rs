@@ -6,7 +6,7 @@
 //! width. A candidate that is neither operand's type always fails one of the two, so it is one of
 //! them.
 
-use helio::unstable::ir::types::{FloatFormat, FloatSpecials};
+use helio::ir::types::{FloatFormat, FloatSpecials};
 use helio::{ElementType, Error, Result};
 
 /// The type that operands of two types are converted to before an operation.

@@ -228,7 +228,7 @@ macro_rules! from_dims {
         }
     )*};
 }
-from_dims! { i32 i64 isize u32 usize &str String Dim &Dim }
+from_dims! { i8 i16 i32 i64 isize u8 u16 u32 u64 usize &str String Dim &Dim }
 
 macro_rules! from_tuples {
     ($($first:ident $($rest:ident)*;)*) => {$(

@@ -3,8 +3,7 @@
 
 use helio::builder::XlaOp;
 use helio::ir::BinaryOp;
-use helio::ir::ops::{Direction, Order};
-use helio::unstable::ir::ops::Accepts;
+use helio::ir::ops::{Accepts, Direction, Order};
 use helio::{ElementType, Error, Result};
 
 use crate::graph::TensorType;
@@ -394,19 +393,19 @@ impl Tensor {
     /// # use helio_graph::{ElementType, Graph};
     /// # let g = Graph::new("clip");
     /// let x = g.input("x", ElementType::F32, ("n",));
-    /// let without_nan = x.where_(&x.is_finite(), 0.0);
+    /// let without_nan = x.where_(x.is_finite(), 0.0);
     /// # assert!(g.compile(without_nan).is_ok());
     /// ```
     #[track_caller]
-    pub fn where_(&self, condition: &Tensor, otherwise: impl Operand) -> Tensor {
+    pub fn where_(&self, condition: impl Operand, otherwise: impl Operand) -> Tensor {
         self.call("where", |_| {
-            self.graph().operand(condition)?;
+            let condition = resolve(condition, self.graph(), ElementType::Pred)?;
             let found = condition.ty()?;
             ensure_type(found.dtype, found.dtype.is_pred(), "a condition of bool (pred)")?;
             let (on_true, on_false, ty) = self.meet(otherwise)?;
             let shape = ty.shape.broadcast(&found.shape)?;
             let ty = TensorType::new(ty.dtype, shape);
-            let operands = [condition, &on_true, &on_false].map(|x| x.broadcast_to(&ty.shape));
+            let operands = [condition, on_true, on_false].map(|x| x.broadcast_to(&ty.shape));
             self.graph().emit(&operands.each_ref(), ty, |_, x| Ok(x[0].select(&x[1], &x[2])))
         })
     }

@@ -122,19 +122,19 @@ impl Graph {
     /// # let g = Graph::new("maybe_sort");
     /// let x = g.input("x", ElementType::F32, ("n",));
     /// let total = x.sum(0);
-    /// let y = g.cond(&total.greater(0.0), || &x / &total, || x.clone());
+    /// let y = g.cond(total.greater(0.0), || &x / &total, || x.clone());
     /// # assert!(g.compile(y).is_ok());
     /// ```
     #[track_caller]
     pub fn cond<S: TensorList>(
         &self,
-        predicate: &Tensor,
+        predicate: impl Operand,
         mut on_true: impl FnMut() -> S,
         on_false: impl FnOnce() -> S,
     ) -> S {
         let mut results = None;
         let made = self.perform("cond", || {
-            self.operand(predicate)?;
+            let predicate = resolve(predicate, self, ElementType::Pred)?;
             let found = predicate.ty()?;
             if found != TensorType::new(ElementType::Pred, ()) {
                 let detail = format!("the predicate must be one pred[], found {found}");
@@ -162,14 +162,18 @@ impl Graph {
     /// # let g = Graph::new("example");
     /// let x = g.constant(3f32);
     /// let [double, square] = [&x * 2, x.square()];
-    /// let chosen = g.switch(&g.constant(1), &[&|| vec![double.clone()], &|| vec![square.clone()]]);
+    /// let chosen = g.switch(g.constant(1), &[&|| vec![double.clone()], &|| vec![square.clone()]]);
     /// assert_eq!(chosen[0].eval()?, 9f32.into());
     /// # Ok::<(), Error>(())
     /// ```
     #[track_caller]
-    pub fn switch(&self, index: &Tensor, branches: &[&dyn Fn() -> Vec<Tensor>]) -> Vec<Tensor> {
+    pub fn switch(
+        &self,
+        index: impl Operand,
+        branches: &[&dyn Fn() -> Vec<Tensor>],
+    ) -> Vec<Tensor> {
         let made = self.perform("switch", || {
-            self.operand(index)?;
+            let index = resolve(index, self, ElementType::S64)?;
             let found = index.ty()?;
             if !found.dtype.is_integer() || found.shape.rank() != 0 || branches.is_empty() {
                 let detail = format!(

@@ -188,7 +188,7 @@ impl Graph {
             let size = size.into();
             let shape = Shape::from([&size, &size]);
             let (one, zero) = (constant(self, Number::Int(1), dtype)?, self.zeros(dtype, ()));
-            Ok(one.where_(&self.places(&shape, 0, Direction::Eq)?, zero))
+            Ok(one.where_(self.places(&shape, 0, Direction::Eq)?, zero))
         })
     }
 
@@ -240,7 +240,7 @@ impl Tensor {
     fn where_places(&self, ty: &TensorType, offset: i64, direction: Direction) -> Result<Tensor> {
         ensure_matrices(ty)?;
         let places = self.graph().places(&ty.shape, offset, direction)?;
-        Ok(self.where_(&places, self.graph().zeros(ty.dtype, ())))
+        Ok(self.where_(places, self.graph().zeros(ty.dtype, ())))
     }
 
     /// Diagonal `offset` of the tensor's matrices, its last two axes, as the last axis: 0 is the main

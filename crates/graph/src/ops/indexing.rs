@@ -20,11 +20,12 @@ use crate::{Axis, Dim, Operand, Shape, Tensor};
 /// # use helio_graph::prelude::*;
 /// # let g = Graph::new("example");
 /// let table = g.constant([[1, 2], [3, 4]]);
-/// assert_eq!(embedding(&table, g.constant([1, 0])).eval()?, [[3, 4], [1, 2]].into());
+/// assert_eq!(embedding(table, g.constant([1, 0])).eval()?, [[3, 4], [1, 2]].into());
 /// # Ok::<(), Error>(())
 /// ```
 #[track_caller]
-pub fn embedding(table: &Tensor, ids: impl Operand) -> Tensor {
+pub fn embedding(table: impl AsRef<Tensor>, ids: impl Operand) -> Tensor {
+    let table = table.as_ref();
     table.call("embedding", |ty| {
         if ty.shape.rank() != 2 {
             let detail = format!("the table must be a matrix, is {ty}");
@@ -112,7 +113,7 @@ impl Tensor {
             })?;
             let mut aligned = inside.shape()?.dims().to_vec();
             aligned.extend(vec![Dim::from(1); ty.shape.rank() - axis - 1]);
-            Ok(self.take(indices, axis).where_(&inside.reshape(aligned), value))
+            Ok(self.take(indices, axis).where_(inside.reshape(aligned), value))
         })
     }
 

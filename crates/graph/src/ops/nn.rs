@@ -4,8 +4,9 @@
 
 use helio::{ElementType, Error};
 
+use crate::operand::resolve;
 use crate::ops::nonlinear::{ensure_float, lowest};
-use crate::{Axes, Random, Shape, Tensor, keep};
+use crate::{Axes, Operand, Random, Shape, Tensor, keep};
 
 impl Tensor {
     /// The tensor with mean 0 and variance 1 along axes: `(x - mean) / sqrt(variance + epsilon)`.
@@ -87,14 +88,14 @@ impl Tensor {
     /// # use helio_graph::prelude::*;
     /// # let g = Graph::new("example");
     /// let logits = g.constant([[0f32, 0.0]]);
-    /// assert_eq!(format!("{:.3}", logits.cross_entropy(&g.constant([1])).eval()?), "[0.693]");
+    /// assert_eq!(format!("{:.3}", logits.cross_entropy(g.constant([1])).eval()?), "[0.693]");
     /// # Ok::<(), Error>(())
     /// ```
     #[track_caller]
-    pub fn cross_entropy(&self, labels: &Tensor) -> Tensor {
+    pub fn cross_entropy(&self, labels: impl Operand) -> Tensor {
         self.call("cross_entropy", |ty| {
             ensure_float(ty)?;
-            self.graph().operand(labels)?;
+            let labels = resolve(labels, self.graph(), ElementType::S64)?;
             let last = ty.shape.axis(-1)?;
             let (wanted, found) = (ty.shape.without(&[last]), labels.ty()?);
             if !found.dtype.is_integer() || found.shape != wanted {
@@ -107,8 +108,8 @@ impl Tensor {
             let numbers = self.graph().arange(ElementType::S64, classes);
             let is_label = numbers.equal(labels.expand_dims(-1));
             let valid = labels.greater_equal(0).logical_and(labels.less(classes));
-            let picked = self.logsoftmax(-1).where_(&is_label, 0.0).sum(-1);
-            Ok((-picked).where_(&valid, f64::NAN))
+            let picked = self.logsoftmax(-1).where_(is_label, 0.0).sum(-1);
+            Ok((-picked).where_(valid, f64::NAN))
         })
     }
 }
@@ -140,11 +141,17 @@ pub enum Mask {
 /// # let g = Graph::new("example");
 /// use helio_graph::{Mask, attention};
 /// let x = g.ones(F32, (1, 2, 3, 4));
-/// assert_eq!(attention(&x, &x, &x, &Mask::None).eval()?, x.eval()?);
+/// assert_eq!(attention(&x, &x, x.clone(), &Mask::None).eval()?, x.eval()?);
 /// # Ok::<(), Error>(())
 /// ```
 #[track_caller]
-pub fn attention(query: &Tensor, key: &Tensor, value: &Tensor, mask: &Mask) -> Tensor {
+pub fn attention(
+    query: impl AsRef<Tensor>,
+    key: impl AsRef<Tensor>,
+    value: impl AsRef<Tensor>,
+    mask: &Mask,
+) -> Tensor {
+    let (query, key, value) = (query.as_ref(), key.as_ref(), value.as_ref());
     query.call("attention", |ty| {
         ensure_float(ty)?;
         let graph = query.graph();
@@ -168,7 +175,7 @@ pub fn attention(query: &Tensor, key: &Tensor, value: &Tensor, mask: &Mask) -> T
                 let axes = shape.rank().saturating_sub(2);
                 let last = Shape::from(&shape[axes..]);
                 let [row, column] = [0, 1].map(|axis| graph.iota(ElementType::S64, &last, axis));
-                scores.where_(&column.less_equal(&row), lowest)
+                scores.where_(column.less_equal(&row), lowest)
             }
         };
         let weights = scores.softmax(-1).cast(products.dtype()?);

@@ -175,7 +175,7 @@ impl Tensor {
     pub fn leaky_relu(&self, slope: f64) -> Tensor {
         self.call("leaky_relu", |ty| {
             ensure_float(ty)?;
-            Ok(self.where_(&self.greater_equal(0.0), self * slope))
+            Ok(self.where_(self.greater_equal(0.0), self * slope))
         })
     }
 
@@ -193,7 +193,7 @@ impl Tensor {
     pub fn elu(&self, alpha: f64) -> Tensor {
         self.call("elu", |ty| {
             ensure_float(ty)?;
-            Ok(self.where_(&self.greater(0.0), alpha * self.minimum(0.0).expm1()))
+            Ok(self.where_(self.greater(0.0), alpha * self.minimum(0.0).expm1()))
         })
     }
 

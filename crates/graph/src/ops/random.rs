@@ -8,7 +8,7 @@ use helio::ir::ops::RngAlgorithm;
 use helio::{Array, ElementType, Error, Result};
 
 use crate::graph::TensorType;
-use crate::operand::constant;
+use crate::operand::{constant, resolve};
 use crate::ops::binary::ensure_type;
 use crate::ops::nonlinear::ensure_float;
 use crate::{Graph, Operand, Shape, Tensor};
@@ -55,20 +55,20 @@ impl Graph {
     /// ```
     /// # use helio_graph::prelude::*;
     /// # let g = Graph::new("example");
-    /// let random = g.random_from(&g.constant([42u64, 0]));
+    /// let random = g.random_from(g.constant([42u64, 0]));
     /// assert_eq!(random.uniform(F32, 3).eval()?.dims(), [3]);
     /// # Ok::<(), Error>(())
     /// ```
     #[track_caller]
-    pub fn random_from(&self, state: &Tensor) -> Random {
+    pub fn random_from(&self, state: impl Operand) -> Random {
         let state = self.call("random_from", || {
-            self.operand(state)?;
+            let state = resolve(state, self, ElementType::U64)?;
             let ty = state.ty()?;
             if ty != TensorType::new(ElementType::U64, [2]) {
                 let detail = format!("the state must be u64[2], found {ty}");
                 return Err(Error::rule("random.C1", detail));
             }
-            Ok(state.clone())
+            Ok(state)
         });
         Random { state: RefCell::new(state) }
     }

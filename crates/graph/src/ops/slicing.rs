@@ -104,7 +104,7 @@ macro_rules! indices {
         }
     )*};
 }
-indices!(i32, i64, isize, u32, usize, Dim, &Dim);
+indices!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, Dim, &Dim);
 
 /// A part of each axis, from the first on: a tuple or array of what [`Slice`] can be made from.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -46,7 +46,7 @@ impl Tensor {
             self.in_f32(ty, |x| {
                 let greatest = x.max(keep(axes.clone()));
                 // The difference of infinities is NaN.
-                let greatest = greatest.where_(&greatest.is_finite(), 0.0);
+                let greatest = greatest.where_(greatest.is_finite(), 0.0);
                 let sum = (x - &greatest).exp().sum(axes);
                 let greatest = greatest.reshape(sum.shape()?);
                 Ok(sum.log() + greatest)
@@ -127,7 +127,7 @@ impl Tensor {
             let at = |place: Dim| sorted.slice(-1, place).cast(wide);
             let middle = at((&count - 1) / 2) * 0.5 + at(&count / 2) * 0.5;
             let last = at(&count - 1);
-            let median = last.where_(&last.is_nan(), middle);
+            let median = last.where_(last.is_nan(), middle);
             Ok(median.cast(dtype).reshape(left))
         })
     }

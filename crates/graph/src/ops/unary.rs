@@ -1,7 +1,7 @@
 //! Element-wise operations of one operand that HLO has, or that are a few instructions.
 
 use helio::ir::UnaryOp;
-use helio::unstable::ir::ops::Accepts;
+use helio::ir::ops::Accepts;
 use helio::{ElementType, Result, XlaOp};
 
 use crate::Tensor;
