@@ -85,13 +85,14 @@ impl Arguments {
         file: &ProgramFile,
     ) -> Result<(Module, Given), Failure> {
         let mut given = Given::default();
-        if let Some(path) = &self.inputs {
-            given.arrays = Some(files::read_arrays(path)?);
-        }
         let in_program = |errors: helio::Errors| Failure::in_program(source, &errors);
         let shapes = file.argument_shapes().map_err(|e| in_program(e.into()))?;
-        if let Some(tensors) = &mut given.arrays {
-            number_by_name(tensors, &file.interface().map_err(|e| in_program(e.into()))?);
+        if let Some(path) = &self.inputs {
+            let mut tensors = files::read_arrays(path)?;
+            let interface = file.interface().map_err(|e| in_program(e.into()))?;
+            let numbered = number_by_name(&mut tensors, &interface, &shapes);
+            numbered.map_err(|e| e.context(path.display()))?;
+            given.arrays = Some(tensors);
         }
         if !shapes.iter().any(is_open) {
             return Ok((file.module().map_err(in_program)?, given));
@@ -147,18 +148,33 @@ pub(crate) struct Given {
 }
 
 /// Gives arrays that have the name of a parameter, or NumPy's name of a position (`arr_0`), the
-/// parameter's number instead, as `in0`.
-fn number_by_name(tensors: &mut BTreeMap<String, Tensor>, interface: &Interface) {
-    for (i, info) in interface.parameters.iter().enumerate() {
+/// parameter's number instead, as `in0`. Errors: a parameter, all of them being arrays, has none.
+fn number_by_name(
+    tensors: &mut BTreeMap<String, Tensor>,
+    interface: &Interface,
+    shapes: &[Shape],
+) -> helio::Result<()> {
+    let has = names(tensors);
+    // Tuples are taken apart, so that other arrays have other numbers than their parameters.
+    let is_all_arrays = shapes.iter().all(|shape| shape.as_array().is_some());
+    for (i, (info, shape)) in interface.parameters.iter().zip(shapes).enumerate() {
         let number = format!("in{i}");
         if tensors.contains_key(&number) {
             continue;
         }
         let named = info.name.as_ref().and_then(|name| tensors.remove(name));
-        if let Some(tensor) = named.or_else(|| tensors.remove(&format!("arr_{i}"))) {
-            tensors.insert(number, tensor);
+        match named.or_else(|| tensors.remove(&format!("arr_{i}"))) {
+            Some(tensor) => drop(tensors.insert(number, tensor)),
+            None if is_all_arrays => {
+                let name = info.name.as_ref().map(|name| format!(" or {name}")).unwrap_or_default();
+                let shape = shape.without_layout();
+                let detail = format!("no array in{i}, arr_{i}{name} ({shape}); the file has {has}");
+                return Err(helio::Error::invalid(detail));
+            }
+            None => {}
         }
     }
+    Ok(())
 }
 
 fn is_open(shape: &Shape) -> bool {
@@ -228,15 +244,17 @@ pub(crate) fn missing(
     name: &str,
     shape: &ArrayShape,
 ) -> helio::Error {
-    let shape = shape.clone().without_layout();
-    let has = match tensors.len() {
-        0 => "no arrays".to_owned(),
-        count => {
-            let some: Vec<_> = tensors.keys().take(10).map(String::as_str).collect();
-            format!("{}{}", some.join(", "), if count > some.len() { ", …" } else { "" })
-        }
-    };
+    let (shape, has) = (shape.clone().without_layout(), names(tensors));
     helio::Error::invalid(format!("no array {name} ({shape}); the file has {has}"))
+}
+
+/// The names of some arrays.
+fn names(tensors: &BTreeMap<String, Tensor>) -> String {
+    let some: Vec<_> = tensors.keys().take(10).map(String::as_str).collect();
+    match some.len() {
+        0 => "no arrays".to_owned(),
+        count => format!("{}{}", some.join(", "), if tensors.len() > count { ", …" } else { "" }),
+    }
 }
 
 /// What a participant gets of arrays `prefix{next}` and following, as a literal of this shape, tuples

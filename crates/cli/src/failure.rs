@@ -229,13 +229,19 @@ fn excerpt(source: &Source, lines: &LineStarts, error: &Error, severity: Severit
     let word = shown.chars().skip(place);
     let word = word.take_while(|c| !c.is_whitespace() && !",(){}[]=".contains(*c)).count().max(1);
     let span = byte_of(place)..byte_of(place + word);
+    let path = source.path.display().to_string();
     let snippet = Snippet::source(shown.as_str())
         .line_start(line as usize)
         .annotation(AnnotationKind::Primary.span(span));
-    // Not the snippet's own origin, which counts the column in what is shown.
-    let origin =
-        Origin::path(source.path.display().to_string()).line(line as usize).char_column(column + 1);
-    let report = [severity.level().primary_title(message).element(origin).element(snippet)];
+    let title = severity.level().primary_title(message);
+    let report = [match first {
+        0 => title.element(snippet.path(path)),
+        // Its own origin would count the column in what is shown.
+        _ => {
+            let origin = Origin::path(path).line(line as usize).char_column(column + 1);
+            title.element(origin).element(snippet)
+        }
+    }];
     let renderer = if is_coloured() { Renderer::styled() } else { Renderer::plain() };
     renderer.term_width(SHOWN + MARGIN).render(&report)
 }

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use helio::Array;
 use helio::ir::Number;
+use helio::{Array, ElementType};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -74,7 +74,8 @@ impl Show {
 /// The elements below an index.
 fn nested(array: &Array, index: &mut Vec<usize>) -> Value {
     let Some(&size) = array.sizes().get(index.len()) else {
-        return array.get(&index[..]).map_or(Value::Null, value);
+        let is_wide = matches!(array.element(), ElementType::F64 | ElementType::C128);
+        return array.get(&index[..]).map_or(Value::Null, |number| value(number, is_wide));
     };
     let elements = (0..size).map(|i| {
         index.push(i);
@@ -85,8 +86,9 @@ fn nested(array: &Array, index: &mut Vec<usize>) -> Value {
     elements.collect()
 }
 
-/// A number; of what JSON has no numbers, its name.
-fn value(number: Number) -> Value {
+/// A number, with the digits that tell it from others of its type, `f64` or narrower ones; of what JSON
+/// has no numbers, its name.
+fn value(number: Number, is_wide: bool) -> Value {
     match number {
         Number::Pred(value) => value.into(),
         Number::Int(value) => match (u64::try_from(value), i64::try_from(value)) {
@@ -94,10 +96,14 @@ fn value(number: Number) -> Value {
             (_, Ok(value)) => value.into(),
             _ => value.to_string().into(),
         },
+        Number::Float(value) if value.is_finite() && !is_wide => {
+            (value as f32).to_string().parse().map_or(Value::Null, |value: f64| value.into())
+        }
         Number::Float(value) if value.is_finite() => value.into(),
         Number::Float(value) => value.to_string().to_lowercase().into(),
         Number::Complex(parts) => {
-            json!([value(Number::Float(parts.re)), value(Number::Float(parts.im))])
+            let part = |part| value(Number::Float(part), is_wide);
+            json!([part(parts.re), part(parts.im)])
         }
     }
 }
