@@ -67,6 +67,11 @@ fn arguments_have_names_or_positions() {
         expect_status(&output, 0);
         assert!(stdout(&output).ends_with("[2. 1. 0.]\n"), "{names:?}: {}", stdout(&output));
     }
+    let inputs = scratch.arrays("in.npz", &[("y", y), ("z", x)]);
+    let output = helio(&["run", path(&module), "--inputs", path(&inputs)]);
+    expect_status(&output, 2);
+    let wanted = "in.npz: no array in0, arr_0 or x (f32[3]); the file has y, z";
+    assert!(stderr(&output).contains(wanted), "{}", stderr(&output));
 }
 
 #[test]
@@ -88,11 +93,17 @@ fn results_are_shown_as_asked() {
     };
     assert!(values(&["--json"]).is_null());
     assert_eq!(values(&["--json", "--full"])[1999], 1999.0);
-    let module =
-        scratch.text("c.hlo", "ENTRY e { ROOT x = c64[2] constant({(1, nan), (-inf, 0)}) }");
-    let output = helio(&["run", path(&module), "--json"]);
-    let report: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
-    assert_eq!(report["outputs"][0]["values"], serde_json::json!([[1.0, "nan"], ["-inf", 0.0]]));
+    // With the digits that the type has.
+    for (constant, values) in [
+        ("c64[2] constant({(0.1, nan), (-inf, 0)})", "[[0.1,\"nan\"],[\"-inf\",0.0]]"),
+        ("f32[3] constant({0.1, 1e-40, 3e38})", "[0.1,1e-40,3e38]"),
+        ("f64[] constant(0.1)", "0.1"),
+    ] {
+        let module = scratch.text("c.hlo", &format!("ENTRY e {{ ROOT x = {constant} }}"));
+        let output = helio(&["run", path(&module), "--json"]);
+        let wanted = format!("\"values\":{values}");
+        assert!(stdout(&output).contains(&wanted), "{wanted}: {}", stdout(&output));
+    }
 }
 
 #[test]
@@ -132,6 +143,8 @@ ENTRY main {
     let text = stderr(&output);
     let places: Vec<_> = [":4:", ":5:", ":6:", "3 errors"].iter().map(|at| text.find(at)).collect();
     assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{text}");
+    let excerpt = format!("--> {}:4:3\n  |\n4 |   y = f32[4] add(x, x)\n  |   ^\n", path(&module));
+    assert!(text.contains(&excerpt), "{text}");
 }
 
 #[test]
