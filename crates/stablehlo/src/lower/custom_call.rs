@@ -142,7 +142,10 @@ impl<'m> Body<'_, 'm> {
         match value.as_ref().and_then(Literal::as_array).map(|array| array.number(0)) {
             Some(Number::Pred(true)) => Ok(Vec::new()),
             Some(_) => Err(Error::invalid(self.with_values(message, &site.operands[1..])?)),
-            None => Err(Error::unimplemented("an assertion on sizes that are not known")),
+            None => Err(Error::unimplemented(
+                "an assertion on sizes that the program leaves open\n  help: state the shapes of its \
+                 arguments, as ProgramFile::module_for and helio run --inputs do",
+            )),
         }
     }
 }
