@@ -41,6 +41,11 @@ pub struct Options {
     pub own_reduction: bool,
 }
 
+helio::unstable::ir::with_methods! { Options {
+    with_silence(silence: Duration);
+    with_own_reduction(own_reduction: bool);
+} }
+
 impl Default for Options {
     /// Ten seconds; the order of reductions is that of the group.
     fn default() -> Self {

@@ -2,6 +2,7 @@
 
 use helio::builder::ConvOptions;
 use helio::ir::ops::ConvDims;
+use helio::unstable::ir::with_methods;
 use helio::{ElementType, Error, Result};
 
 use crate::graph::TensorType;
@@ -10,6 +11,16 @@ use crate::ops::window::{Amounts, Channels, Edges, WindowAxis, dilated, ensure_l
 use crate::{Operand, Shape, Tensor};
 
 /// How a kernel moves; lists have a number for each spatial axis, or are empty.
+///
+/// ```
+/// # use helio_graph::prelude::*;
+/// # let g = Graph::new("example");
+/// use helio_graph::Conv;
+/// let (x, kernel) = (g.ones(F32, (1, 1, 5)), g.ones(F32, (1, 1, 2)));
+/// let apart = Conv::default().with_strides([3]);
+/// assert_eq!(x.conv(kernel, &apart).eval()?, [[[2f32, 2.0]]].into());
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Conv {
     /// How far apart positions of the window are; 1 unless given.
@@ -23,6 +34,14 @@ pub struct Conv {
     /// Where the channels are.
     pub channels: Channels,
 }
+
+with_methods! { Conv {
+    with_strides(strides: impl Into<Vec<usize>>);
+    with_edges(edges: Edges);
+    with_dilation(dilation: impl Into<Vec<usize>>);
+    with_groups(groups: usize);
+    with_channels(channels: Channels);
+} }
 
 impl Default for Conv {
     fn default() -> Self {

@@ -2,6 +2,7 @@
 
 use helio::builder::WindowSpec;
 use helio::ir::BinaryOp;
+use helio::unstable::ir::with_methods;
 use helio::{Error, Result};
 
 use crate::graph::TensorType;
@@ -14,6 +15,16 @@ use crate::ops::window::{
 use crate::{Dim, Shape, Tensor};
 
 /// How a pooling window moves; lists have a number for each spatial axis, or are empty.
+///
+/// ```
+/// # use helio_graph::prelude::*;
+/// # let g = Graph::new("example");
+/// use helio_graph::Pool;
+/// let x = g.constant([[[1f32, 4.0, 2.0, 3.0]]]);
+/// let overlapping = Pool::default().with_strides([1]);
+/// assert_eq!(x.max_pool(&[2], &overlapping).eval()?, [[[4f32, 4.0, 3.0]]].into());
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Pool {
     /// How far apart positions of the window are; as far as it is large unless given.
@@ -27,6 +38,14 @@ pub struct Pool {
     /// Whether an average is of the elements inside of the operand only.
     pub skip_edges: bool,
 }
+
+with_methods! { Pool {
+    with_strides(strides: impl Into<Vec<usize>>);
+    with_edges(edges: Edges);
+    with_dilation(dilation: impl Into<Vec<usize>>);
+    with_channels(channels: Channels);
+    with_skip_edges(skip_edges: bool);
+} }
 
 impl Tensor {
     /// The greatest element of each position of a window over the spatial axes, NaN if there is one.

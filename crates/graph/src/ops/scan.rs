@@ -5,6 +5,7 @@ use helio::Result;
 use helio::builder::WindowSpec;
 use helio::ir::BinaryOp;
 use helio::ir::ops::PadDim;
+use helio::unstable::ir::with_methods;
 
 use crate::graph::TensorType;
 use crate::ops::binary::{ensure_real, ensure_type, is_narrow};
@@ -12,6 +13,16 @@ use crate::ops::reduce::Start;
 use crate::{Axis, Tensor};
 
 /// Which elements a cumulative fold is of, unless those up to each, and itself.
+///
+/// ```
+/// # use helio_graph::prelude::*;
+/// # let g = Graph::new("example");
+/// use helio_graph::Scan;
+/// let x = g.constant([3, 1, 2]);
+/// let before = x.cumsum_with(0, Scan::default().with_exclusive(true));
+/// assert_eq!(before.eval()?, [0, 3, 4].into());
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Scan {
     /// From the end: those behind each, and itself. Source: JAX's `reverse`.
@@ -19,6 +30,11 @@ pub struct Scan {
     /// Not itself; the first has the fold of none.
     pub exclusive: bool,
 }
+
+with_methods! { Scan {
+    with_reverse(reverse: bool);
+    with_exclusive(exclusive: bool);
+} }
 
 macro_rules! scans {
     ($($(#[doc = $doc:literal])+ $name:ident $with:ident: $op:ident, $start:ident;)*) => {
@@ -38,7 +54,7 @@ macro_rules! scans {
             /// # use helio_graph::{Scan, prelude::*};
             /// # let g = Graph::new("example");
             /// let x = g.constant([3, 1, 2]);
-            /// let from_end = Scan { reverse: true, exclusive: false };
+            /// let from_end = Scan::default().with_reverse(true);
             #[doc = concat!("let y = x.", stringify!($with), "(0, from_end);")]
             #[doc = concat!("assert_eq!(y.eval()?, x.flip(0).", stringify!($name), "(0).flip(0).eval()?);")]
             /// # Ok::<(), Error>(())

@@ -6,6 +6,17 @@ use crate::Dim;
 use crate::lower::Emit;
 
 /// Where the channels of a tensor are; the batch is its first axis.
+///
+/// ```
+/// # use helio_graph::prelude::*;
+/// # let g = Graph::new("example");
+/// use helio_graph::{Channels, Conv};
+/// let image = g.zeros(F32, ("n", 8, 8, 3));
+/// let last = Conv::default().with_channels(Channels::Last);
+/// let y = image.conv(g.ones(F32, (3, 3, 3, 16)), &last);
+/// assert_eq!(y.shape()?, ("n", 6, 6, 16).into());
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Channels {
     /// `[batch, channels, space…]`, kernels `[output channels, input channels, window…]`; JAX's and
@@ -18,6 +29,16 @@ pub enum Channels {
 }
 
 /// What is added around the spatial axes.
+///
+/// ```
+/// # use helio_graph::prelude::*;
+/// # let g = Graph::new("example");
+/// use helio_graph::{Conv, Edges};
+/// let (x, kernel) = (g.ones(F32, (1, 1, 4)), g.ones(F32, (1, 1, 3)));
+/// let same = Conv::default().with_edges(Edges::Same);
+/// assert_eq!(x.conv(kernel, &same).eval()?, [[[2f32, 3.0, 3.0, 2.0]]].into());
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Edges {
     /// Nothing: windows lie inside.
