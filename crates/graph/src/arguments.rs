@@ -5,7 +5,18 @@ use std::borrow::Borrow;
 use helio::Array;
 
 /// The arguments of a call, one array for each input: an array, a slice or a vector of arrays, or of
-/// references to arrays, by value or by reference. `&[]` are no arguments.
+/// references to arrays, by value or by reference. `&[]` are no arguments. An array that is made on the
+/// spot is written `Array::from(…)`, since what `….into()` alone gives could be either.
+///
+/// ```
+/// # use helio_graph::prelude::*;
+/// # let g = Graph::new("example");
+/// let x = g.input("x", F32, 2);
+/// let double = g.compile(2.0 * x)?;
+/// let x = Array::from([1f32, 2.0]);
+/// assert_eq!(double.run(&[&x])?, double.run(vec![x])?);
+/// # Ok::<(), Error>(())
+/// ```
 pub trait Arguments {
     /// The arrays, in order.
     #[doc(hidden)]

@@ -19,6 +19,15 @@ use crate::{Dim, Graph, Tensor};
 ///   Errors: `promotion.C2`.
 ///
 /// Source: what MAX does with Python's numbers.
+///
+/// ```
+/// # use helio_graph::prelude::*;
+/// # let g = Graph::new("example");
+/// let x = g.constant([1f32, 2.0]);
+/// let y = x.add(1).mul(&x).maximum(Array::from([3f32, 5.0]));
+/// assert_eq!(y.eval()?, [3f32, 6.0].into());
+/// # Ok::<(), Error>(())
+/// ```
 pub trait Operand {
     /// What it is.
     #[doc(hidden)]

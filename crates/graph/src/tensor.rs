@@ -183,6 +183,16 @@ impl fmt::Debug for Tensor {
 
 /// Tensors that are passed together: one tensor, or an array, a slice, a vector or a tuple of such
 /// tensors, or a reference to them.
+///
+/// ```
+/// # use helio_graph::prelude::*;
+/// # let g = Graph::new("example");
+/// let (x, y) = (g.input("x", F32, 2), g.input("y", F32, 2));
+/// let program = g.compile((&x + &y, [&x - &y, y]))?; // three results
+/// let arguments = [[3f32, 4.0], [1.0, 1.0]].map(Array::from);
+/// assert_eq!(program.run(&arguments)?.len(), 3);
+/// # Ok::<(), Error>(())
+/// ```
 pub trait Tensors {
     /// The tensors, in order.
     fn tensors(&self) -> Vec<Tensor>;
@@ -190,6 +200,15 @@ pub trait Tensors {
 
 /// Tensors that a loop or a branch takes and gives in the same form: one tensor, or an array, a vector
 /// or a tuple of tensor lists.
+///
+/// ```
+/// # use helio_graph::prelude::*;
+/// # let g = Graph::new("example");
+/// let start = (g.constant(1), g.constant(0));
+/// let (power, steps) = g.while_loop(start, |(p, _)| p.less(100), |(p, n)| (p * 2, n + 1));
+/// assert_eq!((power.eval()?, steps.eval()?), (128.into(), 7.into()));
+/// # Ok::<(), Error>(())
+/// ```
 pub trait TensorList: Tensors + Sized {
     /// A list of the same form whose tensors are what `next` gives, in order: as many as
     /// [`Tensors::tensors`] gives.

@@ -16,6 +16,16 @@ use crate::event::{Completer, Event};
 /// A buffer never changes. It ends when it is deleted or given away to an execution ("donated");
 /// whoever uses it after that gets an error. If what was to fill it fails, all that use it fail with
 /// the same error.
+///
+/// ```
+/// let client = helio::Client::default();
+/// let x = client.buffer(&[[1f32, 2.0], [3.0, 4.0]].into())?;
+/// assert_eq!((x.shape().dims(), x.size_bytes()), (&[2, 2][..], 16));
+/// assert_eq!(x.to_array()?.to_vec::<f32>()?, [1.0, 2.0, 3.0, 4.0]);
+/// x.delete();
+/// assert!(x.to_array().is_err());
+/// # Ok::<(), helio::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Buffer {
     shared: Arc<Shared>,
@@ -54,6 +64,16 @@ pub(crate) struct Value {
 }
 
 /// Fills a buffer. Dropping it without a word makes the buffer fail, so that nobody waits for ever.
+///
+/// ```
+/// let client = helio::Client::default();
+/// let shape = helio::ir::ArrayShape::new(helio::ElementType::U8, [4])?;
+/// let (x, promise) = client.promised_buffer(&shape, client.default_device())?;
+/// assert!(!x.ready().is_ready());
+/// promise.fill(client.memory().copy_of(&[1, 2, 3, 4]).map_err(Into::into))?;
+/// assert_eq!(x.to_array()?, [1u8, 2, 3, 4].into());
+/// # Ok::<(), helio::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Promise {
     buffer: Buffer,

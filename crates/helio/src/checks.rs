@@ -9,6 +9,19 @@ use helio_stablehlo::{Engine, Process};
 use crate::{Client, ClientOptions, CompileOptions, Executable, HostQueues, RunOptions};
 
 /// Runs the modules of [`ProgramFile::run_checks`](crate::ProgramFile::run_checks).
+///
+/// ```
+/// let text = "func.func @main() {
+///     %c = stablehlo.constant dense<[1, 2]> : tensor<2xi32>
+///     %d = stablehlo.add %c, %c : tensor<2xi32>
+///     check.expect_eq_const %d, dense<[2, 4]> : tensor<2xi32>
+///     return
+/// }";
+/// let file = helio::ProgramFile::read(text.as_bytes())?;
+/// let engine = helio::CheckEngine::new(helio::CompileOptions::default());
+/// assert!(file.run_checks(&engine).iter().all(|(_, outcome)| outcome.is_ok()));
+/// # Ok::<(), helio::Errors>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct CheckEngine {
     /// Compiles and runs what is one program.

@@ -14,6 +14,14 @@ use crate::device::{Device, Line};
 use crate::{CompileOptions, CustomCallRegistry, Executable};
 
 /// What a client is made of.
+///
+/// ```
+/// let options = helio::ClientOptions::default().with_threads(1).with_memory_limit(1 << 20);
+/// let client = helio::Client::new(&options);
+/// assert_eq!(client.threads(), 1);
+/// let large = helio::Array::from(vec![0f32; 1 << 20]);
+/// assert!(client.buffer(&large).is_err());
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ClientOptions {
@@ -86,6 +94,13 @@ struct Shared {
 }
 
 /// How much memory a client uses, literals that its runs have made included.
+///
+/// ```
+/// let client = helio::Client::default();
+/// let x = client.buffer(&vec![0f32; 1000].into())?;
+/// assert!(client.memory_stats().live_bytes >= x.size_bytes());
+/// # Ok::<(), helio::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryStats {

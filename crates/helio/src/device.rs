@@ -19,6 +19,14 @@ const LOOKS: usize = 16;
 const SPINS: usize = 32;
 
 /// A device of a client.
+///
+/// ```
+/// let client = helio::Client::new(&helio::ClientOptions::default().with_devices(2));
+/// let device = client.device(1).expect("the second");
+/// let x = client.buffer_from_array(&[1f32, 2.0].into(), device.clone())?;
+/// assert_eq!((x.device(), device.id(), device.kind()), (&device, 1, "cpu"));
+/// # Ok::<(), helio::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Device {
     client: Client,
@@ -26,6 +34,16 @@ pub struct Device {
 }
 
 /// A memory of a device. All of them are the machine's own: programs read and write buffers in any.
+///
+/// ```
+/// use helio::MemoryKind;
+/// assert_eq!(MemoryKind::from_name("pinned_host"), Some(MemoryKind::PinnedHost));
+/// let client = helio::Client::default();
+/// let x = client.buffer(&[1f32, 2.0].into())?;
+/// let x = x.copy_to_memory(&client.default_device(), MemoryKind::PinnedHost)?;
+/// assert_eq!(x.memory_kind().name(), "pinned_host");
+/// # Ok::<(), helio::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MemoryKind {

@@ -6,6 +6,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use helio_ir::{Code, Error, Result};
 
 /// Something that completes once, well or with an error; cloning gives another handle to it.
+///
+/// ```
+/// let (event, completer) = helio::Event::new();
+/// event.on_ready(|outcome| assert!(outcome.is_ok()));
+/// std::thread::spawn(|| completer.complete(Ok(())));
+/// event.wait()?;
+/// assert!(event.is_ready());
+/// # Ok::<(), helio::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Event {
     /// `None` for one that has completed well from the beginning.
@@ -22,6 +31,12 @@ type Callback = Box<dyn FnOnce(&Result<()>) + Send>;
 
 /// Completes an event. Dropping it without a word completes the event with an error, so that nobody
 /// waits for ever.
+///
+/// ```
+/// let (event, completer) = helio::Event::new();
+/// drop(completer);
+/// assert!(event.wait().is_err());
+/// ```
 #[derive(Debug)]
 pub struct Completer {
     event: Event,

@@ -9,6 +9,17 @@ use crate::buffer::{Claim, Value};
 use crate::{Executable, RunOptions, plan};
 
 /// How to execute.
+///
+/// ```
+/// let module = helio::parse("ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] add(x, x) }")?;
+/// let double = helio::compile(module, &helio::CompileOptions::default())?;
+/// let x = double.client().buffer(&[1f32, 2.0].into())?;
+/// let options = helio::ExecuteOptions::default().with_asynchronous(true);
+/// let y = double.execute(&[&x], &options)?.remove(0); // does not wait
+/// let z = double.execute(&[&y], &options)?.remove(0);
+/// assert_eq!(z.to_array()?, [4f32, 8.0].into()); // waits
+/// # Ok::<(), helio::Errors>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ExecuteOptions {
@@ -39,6 +50,19 @@ helio_ir::with_methods! { ExecuteOptions {
 } }
 
 /// Which arguments an execution must leave alone.
+///
+/// ```
+/// use helio::{ExecuteOptions, Keep};
+/// let text = "HloModule double, input_output_alias={ {}: (0, {}, may-alias) }
+///     ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] add(x, x) }";
+/// let double = helio::compile(helio::parse(text)?, &helio::CompileOptions::default())?;
+/// let x = double.client().buffer(&[1f32, 2.0].into())?;
+/// double.execute(&[&x], &ExecuteOptions::default().with_keep(Keep::All))?;
+/// assert!(!x.is_deleted());
+/// double.execute(&[&x], &ExecuteOptions::default())?; // takes the memory of `x` over
+/// assert!(x.is_deleted());
+/// # Ok::<(), helio::Errors>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Keep {
     /// None: the program may take over the memory of those that it may write.

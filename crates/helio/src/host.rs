@@ -13,6 +13,16 @@ type Shared = Arc<Queue<Literal>>;
 
 /// The shapes of what the program reads from its infeed, one for each `infeed` in the order of the
 /// text. (An infeed of the empty tuple reads nothing.)
+///
+/// ```
+/// let text = "ENTRY e {
+///     t = token[] after-all()  fed = (f32[2], token[]) infeed(t)
+///     ROOT x = f32[2] get-tuple-element(fed), index=0
+/// }";
+/// let shapes = helio::infeed_shapes(&helio::parse(text)?);
+/// assert_eq!(shapes, [helio::Shape::array(helio::ElementType::F32, [2])?]);
+/// # Ok::<(), helio::Errors>(())
+/// ```
 pub fn infeed_shapes(module: &Module) -> Vec<Shape> {
     let instrs = module.computations().iter().flat_map(|computation| computation.instrs());
     let shapes = instrs.filter_map(|instr| match &instr.op {

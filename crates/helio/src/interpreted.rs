@@ -9,6 +9,17 @@ use helio_ir::{InstrAt, Module, Op};
 ///
 /// Instructions are those of the module after the passes: a fusion stands for all that was fused, and
 /// what was expanded goes by the name of its parts.
+///
+/// ```
+/// let text = "ENTRY e {
+///     low = f32[] constant(0)  high = f32[] constant(1)
+///     ROOT y = f32[2] rng(low, high), distribution=rng_uniform
+/// }";
+/// let program = helio::compile(helio::parse(text)?, &helio::CompileOptions::default())?;
+/// let interpreted = program.interpreted()[0].to_string();
+/// assert_eq!(interpreted, "y (rng): it draws from the run's stream of random numbers");
+/// # Ok::<(), helio::Errors>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Interpreted {
@@ -36,6 +47,13 @@ impl fmt::Display for Interpreted {
 
 /// Why an instruction, or a whole program, has no native code. There are no other reasons: a
 /// defect of the compiler is an error, and so is lack of memory.
+///
+/// ```
+/// use helio::Reason;
+/// assert_eq!(Reason::from_name("custom-call"), Some(Reason::CustomCall));
+/// assert_eq!(Reason::CustomCall.to_string(), "it calls a function of the host");
+/// assert!(!Reason::CustomCall.concerns_program());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Reason {

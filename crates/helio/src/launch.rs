@@ -17,6 +17,16 @@ use crate::meetings::Meetings;
 use crate::{Executable, RunOptions};
 
 /// What one participant of a program gives.
+///
+/// ```
+/// let text = "HloModule ids, replica_count=2  ENTRY e { ROOT id = u32[] replica-id() }";
+/// let client = helio::Client::new(&helio::ClientOptions::default().with_devices(2));
+/// let ids = client.compile(helio::parse(text)?, &helio::CompileOptions::default())?;
+/// let executions = ids.execute_all(&[vec![], vec![]], &helio::ExecuteOptions::default())?;
+/// executions[1].done.wait()?;
+/// assert_eq!(executions[1].outputs[0].to_array()?, 1u32.into());
+/// # Ok::<(), helio::Errors>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Execution {
     /// The arrays of its result, tuples taken apart, on the participant's device.

@@ -120,6 +120,14 @@ use observe::InstrWatcher;
 
 /// Reads HLO text. Errors: all that were found, as [`ir::text::parse`] says; of MLIR,
 /// what reads it.
+///
+/// ```
+/// let module = helio::parse("ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] negate(x) }")?;
+/// assert_eq!(module.entry().program_shape().result.to_string(), "f32[2]");
+/// let errors = helio::parse("ENTRY e { ROOT y = f32[2] nothing() }").unwrap_err();
+/// println!("{errors}"); // what was found, and where
+/// # Ok::<(), helio::Errors>(())
+/// ```
 pub fn parse(text: &str) -> Result<Module, Errors> {
     helio_ir::text::parse(text).map_err(|errors| match helio_stablehlo::text::is_mlir(text) {
         true => {
@@ -131,6 +139,16 @@ pub fn parse(text: &str) -> Result<Module, Errors> {
 }
 
 /// How to compile.
+///
+/// ```
+/// use helio::{Backend, CompileOptions, Subnormals};
+/// let options = CompileOptions::default().with_subnormals(Subnormals::Keep);
+/// let text = "ENTRY e { x = f32[] parameter(0) ROOT y = f32[] multiply(x, x) }";
+/// let square = helio::compile(helio::parse(text)?, &options)?;
+/// let oracle = helio::compile(helio::parse(text)?, &options.with_backend(Backend::Interpreter))?;
+/// assert_eq!(square.run(&[1e-20f32.into()])?, oracle.run(&[1e-20f32.into()])?);
+/// # Ok::<(), helio::Errors>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct CompileOptions {
@@ -169,6 +187,16 @@ helio_ir::with_methods! { CompileOptions {
 } }
 
 /// What surrounds a run.
+///
+/// ```
+/// let module = helio::parse("ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] add(x, x) }")?;
+/// let double = helio::compile(module, &helio::CompileOptions::default())?;
+/// use std::time::{Duration, Instant};
+/// let limits = helio::Limits::default().with_deadline(Instant::now() + Duration::from_secs(60));
+/// let options = helio::RunOptions::default().with_threads(1).with_limits(limits);
+/// assert_eq!(double.run_with(&[vec![1f32, 2.0].into()], &options)?, vec![2f32, 4.0].into());
+/// # Ok::<(), helio::Errors>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RunOptions {
@@ -198,6 +226,13 @@ helio_ir::with_methods! { RunOptions {
 } }
 
 /// Checks a program and makes it ready to run. Errors: everything that is wrong with it.
+///
+/// ```
+/// let module = helio::parse("ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] add(x, x) }")?;
+/// let double = helio::compile(module, &helio::CompileOptions::default())?;
+/// assert_eq!(double.run(&[vec![1f32, 2.0].into()])?, vec![2f32, 4.0].into());
+/// # Ok::<(), helio::Errors>(())
+/// ```
 pub fn compile(module: Module, options: &CompileOptions) -> Result<Executable, Errors> {
     Client::shared().compile(module, options)
 }
@@ -450,6 +485,14 @@ impl fmt::Display for Executable {
 }
 
 /// What [`Executable::warnings`] gives for the executable of a module, with these functions.
+///
+/// ```
+/// let text = "ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] custom-call(x), custom_call_target=\"f\" }";
+/// let module = helio::ir::verify(helio::parse(text)?)?;
+/// let warnings = helio::warnings(&module, &helio::CustomCallRegistry::new());
+/// assert_eq!(warnings.len(), 1); // nobody defines `f`
+/// # Ok::<(), helio::Errors>(())
+/// ```
 pub fn warnings(module: &Verified<Module>, functions: &CustomCallRegistry) -> Vec<Error> {
     let mut warnings = functions.missing(module);
     warnings.extend(helio_ir::communication::warnings(module));

@@ -14,6 +14,14 @@ use crate::Executable;
 /// the same account; it is stated for generated code and transforms, and for others counted only then
 /// (products pack some hundred kilobytes on each thread). Instructions that are interpreted take memory
 /// besides.
+///
+/// ```
+/// let module = helio::parse("ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] add(x, x) }")?;
+/// let double = helio::compile(module, &helio::CompileOptions::default())?;
+/// let plan = double.memory_plan().expect("it is compiled");
+/// assert_eq!((plan.arguments, plan.blocks, plan.arena_bytes), (vec![8], vec![8], 0));
+/// # Ok::<(), helio::Errors>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryPlan {

@@ -62,6 +62,16 @@ pub trait Observer: fmt::Debug + Send + Sync {
 }
 
 /// What is known of a step: of a compiled program, or an instruction of an interpreted one.
+///
+/// ```
+/// let module = helio::parse("ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] add(x, x) }")?;
+/// let double = helio::compile(module, &helio::CompileOptions::default())?;
+/// let steps: Vec<_> = double.steps().collect();
+/// assert_eq!(steps.len(), 1);
+/// assert_eq!(steps[0].output_shapes()[0].to_string(), "f32[2]{0}");
+/// assert_eq!(steps[0].origins()[0].instruction, "y");
+/// # Ok::<(), helio::Errors>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct StepInfo<'p> {
     id: u32,
@@ -179,6 +189,21 @@ impl fmt::Debug for StepInfo<'_> {
 }
 
 /// An array that a step has left, where it lies.
+///
+/// ```
+/// use helio::{Observer, OutputView, StepInfo};
+/// #[derive(Debug)]
+/// struct Printer;
+///
+/// impl Observer for Printer {
+///     fn after(&self, step: &StepInfo<'_>, outputs: &[OutputView<'_>], _: std::time::Duration) {
+///         for output in outputs {
+///             println!("{}: {} bytes of {}", step.instruction(), output.bytes().len(), output.shape());
+///         }
+///     }
+/// }
+/// # let _ = Printer;
+/// ```
 #[derive(Clone, Debug)]
 pub struct OutputView<'a> {
     shape: &'a ArrayShape,

@@ -227,6 +227,13 @@ impl ProgramFile {
 /// as custom calls by the names that XLA knows.
 ///
 /// Errors: `Unimplemented` for what the format cannot say, and for formats that are only read.
+///
+/// ```
+/// let module = helio::parse("ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] add(x, x) }")?;
+/// let text = helio::write_program(&module, helio::ProgramFormat::StableHloText)?;
+/// assert!(String::from_utf8_lossy(&text).contains("stablehlo.add"));
+/// # Ok::<(), helio::Errors>(())
+/// ```
 pub fn write_program(module: &Module, format: ProgramFormat) -> Result<Vec<u8>> {
     match format {
         ProgramFormat::HloText => Ok(helio_ir::text::print(module).into_bytes()),
@@ -243,6 +250,16 @@ pub fn write_program(module: &Module, format: ProgramFormat) -> Result<Vec<u8>> 
 }
 
 /// The line where a module begins, and how it has fared.
+///
+/// ```
+/// let engine = helio::CheckEngine::new(helio::CompileOptions::default());
+/// let file = helio::ProgramFile::read(b"func.func @main() { return }")?;
+/// let judged: Vec<helio::Judged> = file.run_checks(&engine);
+/// for (line, outcome) in judged {
+///     println!("line {line}: {}", if outcome.is_ok() { "well" } else { "badly" });
+/// }
+/// # Ok::<(), helio::Errors>(())
+/// ```
 pub type Judged = (u32, Result<(), stablehlo::CheckFailure>);
 
 /// The text of a file. Errors: the byte that is none of UTF-8.

@@ -10,6 +10,14 @@ use oorandom::Rand64;
 /// integers lie in 0..100, so that they serve as indices; `pred` is a coin toss.
 ///
 /// Errors: `ResourceExhausted` if memory does not suffice; `Unimplemented` for opaque shapes.
+///
+/// ```
+/// let shape = helio::Shape::array(helio::ElementType::F32, [2, 3])?;
+/// let arguments = helio::random_arguments(std::slice::from_ref(&shape), 1)?;
+/// assert_eq!(arguments[0].shape(), shape);
+/// assert_eq!(helio::random_arguments(&[shape], 1)?, arguments);
+/// # Ok::<(), helio::Error>(())
+/// ```
 pub fn random_arguments(shapes: &[Shape], seed: u64) -> Result<Vec<Literal>> {
     let mut rng = Rand64::new(seed.into());
     shapes.iter().map(|shape| random_literal(shape, &mut rng)).collect()

@@ -15,6 +15,12 @@ use crate::device::Device;
 use crate::event::{Completer, Event};
 
 /// Memory of the host that a buffer may lie in.
+///
+/// ```
+/// use std::sync::Arc;
+/// let bytes: helio::HostBytes = Arc::new(vec![1u8, 2, 3, 4]);
+/// assert_eq!((*bytes).as_ref(), [1, 2, 3, 4]);
+/// ```
 pub type HostBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
 /// Where the elements of an array lie in bytes of the host.
@@ -264,6 +270,14 @@ impl Buffer {
 }
 
 /// The elements of a buffer as a slice; they stay as long as it lives.
+///
+/// ```
+/// let client = helio::Client::default();
+/// let x = client.buffer(&[1f32, 2.0].into())?;
+/// let view: helio::TypedView<f32> = x.view_as()?; // the buffer's own memory
+/// assert_eq!(&view[..], [1.0, 2.0]);
+/// # Ok::<(), helio::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct TypedView<T> {
     view: View,

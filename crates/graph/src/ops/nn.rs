@@ -115,6 +115,16 @@ impl Tensor {
 }
 
 /// Which keys a query of [`attention`] sees.
+///
+/// ```
+/// # use helio_graph::prelude::*;
+/// # let g = Graph::new("example");
+/// use helio_graph::{Mask, attention};
+/// let (ones, values) = (g.ones(F32, (2, 1)), g.constant([[1f32], [3.0]]));
+/// let seen = attention(&ones, &ones, &values, &Mask::Causal);
+/// assert_eq!(seen.eval()?, [[1f32], [2.0]].into());
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub enum Mask {
     /// All.

@@ -14,6 +14,15 @@ use crate::ops::erfc::erfc;
 use crate::{Axis, Graph, Tensor};
 
 /// How [`Tensor::gelu_with`] computes the normal distribution. Source: MAX's `approximate`.
+///
+/// ```
+/// # use helio_graph::prelude::*;
+/// # let g = Graph::new("example");
+/// use helio_graph::Gelu;
+/// let x = g.constant([0f32, 10.0]);
+/// assert_eq!(x.gelu_with(Gelu::Quick).eval()?, [0f32, 10.0].into());
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Gelu {
     /// By the error function.

@@ -10,6 +10,16 @@ use crate::{Axis, Dim, Shape, Tensor};
 
 /// The axes of a reduction: an [`Axis`]; an array, slice or vector of them; or `..` for all. They are
 /// dropped from the shape; [`keep`] leaves them with size 1.
+///
+/// ```
+/// # use helio_graph::prelude::*;
+/// # let g = Graph::new("example");
+/// let x = g.constant([[1, 2], [3, 4]]);
+/// assert_eq!(x.sum(0).eval()?, [4, 6].into());
+/// assert_eq!(x.sum([0, 1]).eval()?, x.sum(..).eval()?);
+/// assert_eq!(x.sum(keep(-1)).eval()?, [[3], [7]].into());
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axes {
     /// `None` for all.

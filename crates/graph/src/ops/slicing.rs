@@ -13,6 +13,17 @@ use crate::{Axis, Dim, Shape, Tensor};
 /// Bounds are numbers, negative ones from the end, or [`Dim`]s, which count from the start. A pair
 /// means the same as a range, but its bounds may be of two types, and Clippy, which takes `1..-1`
 /// for a mistake, accepts it.
+///
+/// ```
+/// # use helio_graph::prelude::*;
+/// # let g = Graph::new("example");
+/// use helio_graph::Slice;
+/// let x = g.constant([1, 2, 3, 4, 5]);
+/// assert_eq!(x.slice(0, (1, -1)).eval()?, [2, 3, 4].into());
+/// let every_other: Slice = step(.., 2);
+/// assert_eq!(x.slice(0, every_other).eval()?, [1, 3, 5].into());
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slice(AxisSlice);
 
@@ -107,6 +118,15 @@ macro_rules! indices {
 indices!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, Dim, &Dim);
 
 /// A part of each axis, from the first on: a tuple or array of what [`Slice`] can be made from.
+///
+/// ```
+/// # use helio_graph::prelude::*;
+/// # let g = Graph::new("example");
+/// let x = g.constant([[1, 2, 3], [4, 5, 6]]);
+/// assert_eq!(x.slice_axes((.., 1..)).eval()?, [[2, 3], [5, 6]].into());
+/// assert_eq!(x.slice_axes([1, -1]).eval()?, 6.into());
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slices(Vec<Slice>);
 

@@ -19,6 +19,15 @@ use helio_ir::types::{DimKind, IndexIter};
 use helio_ir::{Array, ArrayShape, ElementType, Error, Result};
 
 /// An array as a file has it: sizes, a type (or only a width) and bytes.
+///
+/// ```
+/// use helio::data::Tensor;
+/// let array = helio::Array::from([[1f32, 2.0], [3.0, 4.0]]);
+/// let tensor = Tensor::from_array(&array);
+/// assert_eq!((&tensor.dims[..], tensor.bytes.len()), (&[2, 2][..], 16));
+/// assert_eq!(tensor.to_array(array.shape())?, array);
+/// # Ok::<(), helio::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Tensor {
     /// The size of each dimension.
@@ -30,6 +39,15 @@ pub struct Tensor {
 }
 
 /// What a file says of the elements' type.
+///
+/// ```
+/// use helio::data::{Tensor, TensorElement};
+/// // Two bytes each, of a type that NumPy lacks: the program's shape says which.
+/// let tensor = Tensor { dims: vec![1], element: TensorElement::Raw(2), bytes: vec![0x80, 0x3f] };
+/// let shape = helio::ir::ArrayShape::new(helio::ElementType::BF16, [1])?;
+/// assert_eq!(tensor.to_array(&shape)?.to_vec::<f32>()?, [1.0]);
+/// # Ok::<(), helio::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TensorElement {
     /// A type that HLO has, too.
@@ -154,6 +172,17 @@ fn copy_box(
 ///
 /// Errors: `InvalidArgument` if the file cannot be read, is of another kind, damaged, or cut short;
 /// `ResourceExhausted` if it does not fit memory.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use helio::data::{self, Tensor};
+/// let path = std::env::temp_dir().join(format!("helio-read-{}.npz", std::process::id()));
+/// let arrays = BTreeMap::from([("x".to_owned(), Tensor::from_array(&[1f32, 2.0].into()))]);
+/// data::write(&path, &arrays)?;
+/// assert_eq!(data::read(&path)?["x"].dims, [2]);
+/// # std::fs::remove_file(&path).ok();
+/// # Ok::<(), helio::Error>(())
+/// ```
 pub fn read(path: &Path) -> Result<BTreeMap<String, Tensor>> {
     let format = Format::of(path)?;
     File::open(path)
@@ -163,6 +192,12 @@ pub fn read(path: &Path) -> Result<BTreeMap<String, Tensor>> {
 }
 
 /// Reads all arrays of a file that is open, or in memory. Errors: as for [`read`].
+///
+/// ```
+/// use helio::data::{Format, read_from};
+/// let damaged = std::io::Cursor::new(b"no zip");
+/// assert!(read_from(Format::Npz, damaged).is_err());
+/// ```
 pub fn read_from(format: Format, reader: impl Read + Seek) -> Result<BTreeMap<String, Tensor>> {
     match format {
         Format::Npz => npz::read_npz(reader),
@@ -174,6 +209,17 @@ pub fn read_from(format: Format, reader: impl Read + Seek) -> Result<BTreeMap<St
 /// Writes arrays to an `.npz` or `.safetensors` file, or a single one to an `.npy`.
 ///
 /// Errors: `InvalidArgument` if the file cannot be written or cannot hold an array's type.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use helio::data::{self, Tensor};
+/// let path = std::env::temp_dir().join(format!("helio-write-{}.npz", std::process::id()));
+/// let arrays = BTreeMap::from([("x".to_owned(), Tensor::from_array(&[1f32, 2.0].into()))]);
+/// data::write(&path, &arrays)?;
+/// assert_eq!(data::read(&path)?["x"].dims, [2]);
+/// # std::fs::remove_file(&path).ok();
+/// # Ok::<(), helio::Error>(())
+/// ```
 pub fn write(path: &Path, tensors: &BTreeMap<String, Tensor>) -> Result<()> {
     let describe = |e: Error| e.context(path.display());
     match Format::of(path)? {
@@ -184,6 +230,14 @@ pub fn write(path: &Path, tensors: &BTreeMap<String, Tensor>) -> Result<()> {
 }
 
 /// The format of a file with arrays.
+///
+/// ```
+/// use std::path::Path;
+/// use helio::data::Format;
+/// assert_eq!(Format::of(Path::new("weights.safetensors"))?, Format::Safetensors);
+/// assert!(Format::of(Path::new("weights.txt")).is_err());
+/// # Ok::<(), helio::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
