@@ -10,6 +10,7 @@
 //! counts it; if there is none, the run stops.
 
 pub mod bytes;
+mod cache;
 pub mod copy;
 mod disjoint;
 #[cfg(feature = "fft")]

@@ -13,12 +13,14 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::axis::Axis;
+use super::block::{Lhs, Offsets, SumRows, TileBlock};
 use super::cut::{Tiles, chunks, even_parts};
 use super::pack::{InPlace, MAX_WIDTH, Source};
 use super::panels::{block_steps, pack_rhs, step_chunks};
-use super::tile::{MAX_ROWS, Run, TileArgs, Tiled};
+use super::tile::{Ahead, MAX_ROWS, Run, Tiled};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
+use crate::kernels::cache::third_level_bytes;
 use crate::kernels::scratch;
 
 /// Rows of a block, in tiles: the block should take about a third of the second-level cache. If it
@@ -28,12 +30,17 @@ const MAX_TIMES: usize = 8;
 /// Columns of rhs packed at once: they should fit the last level of cache.
 const BLOCK_COLUMNS: usize = 2048;
 /// Columns that a task takes at least, and at which an epilogue is called at the latest.
-const GROUP_COLUMNS: usize = 512;
+pub(super) const GROUP_COLUMNS: usize = 512;
 /// Rows whose sums are kept until they are converted.
 const BLOCK_SUMS: usize = 2048;
 /// The most tiles of rows for which rhs is read where it lies: packing it would take longer than its
 /// reuse saves.
 const UNPACKED_TILES: usize = 24;
+/// The same for an rhs larger than the second-level cache where the third level is not near.
+const FAR_UNPACKED_TILES: usize = 4;
+/// Bytes of the largest third-level cache that is near: tiles can read rows from it that have no room in
+/// the sets of the second level, and not wait.
+const NEAR_BYTES: usize = 128 << 20;
 /// The most bytes of an rhs that is read where it lies for any number of tiles, if its rows have at
 /// most [`SHORT_ROW_BYTES`].
 const UNPACKED_BYTES: usize = 1 << 20;
@@ -45,7 +52,7 @@ const ROWS_AHEAD: usize = 32;
 /// place: they should still be in the second-level cache.
 const DONE_BYTES: usize = 256 << 10;
 /// Multiplications that take longer than waking a thread.
-const TASK_WORK: usize = 1 << 17;
+pub(super) const TASK_WORK: usize = 1 << 17;
 
 /// A matrix product: `rows` of lhs with `cols` of rhs, over `steps`.
 pub(super) struct Product<'a, W, A> {
@@ -119,50 +126,6 @@ unsafe impl<T> Sync for Shared<T> {}
 // SAFETY: as an address it is any thread's; who accesses memory there states why it may.
 unsafe impl<T> Send for Shared<T> {}
 
-/// The rows of memory that sums are accumulated in.
-#[derive(Clone, Copy)]
-struct SumRows<'a, T> {
-    /// Of row 0 and column 0, which need not be there.
-    origin: Shared<T>,
-    rows: &'a Axis,
-}
-
-/// How far rows are from where their tiles begin.
-struct Offsets {
-    /// From row to row, if all neighbours are equally far apart.
-    stride: Option<usize>,
-    /// If they are, of the rows of any tile from its first; otherwise of the rows of each tile from
-    /// the first row of all.
-    tiles: SmallVec<[[usize; MAX_ROWS]; 1]>,
-}
-
-impl Offsets {
-    fn even(stride: usize) -> Self {
-        let rows = std::array::from_fn(|i| i * stride);
-        Offsets { stride: Some(stride), tiles: SmallVec::from_buf([rows]) }
-    }
-
-    fn of(axis: &Axis, tiles: Tiles) -> Self {
-        if let Some(stride) = axis.stride() {
-            return Offsets::even(stride);
-        }
-        let offsets = |tile: Range<usize>| {
-            let mut rows = [0; MAX_ROWS];
-            axis.offsets(tile.start, &mut rows[..tile.len()]);
-            rows
-        };
-        Offsets { stride: None, tiles: tiles.map(offsets).collect() }
-    }
-
-    /// Where a tile begins, by its number and first row, and how far from there its rows are.
-    fn tile(&self, number: usize, first: usize) -> (usize, &[usize; MAX_ROWS]) {
-        match self.stride {
-            Some(stride) => (first * stride, &self.tiles[0]),
-            None => (0, &self.tiles[number]),
-        }
-    }
-}
-
 /// rhs for a block of steps and columns.
 #[derive(Clone, Copy)]
 enum BlockRhs<W> {
@@ -192,11 +155,14 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
             // SAFETY: the caller's promise.
             Sink::Memory { start, rows, .. } => unsafe {
                 let place = SumRows { origin: start, rows };
-                self.run_columns(0..self.rows, BLOCK_COLUMNS, threads, |_| place);
+                let is_streamed = self.streamed_rhs(self.rows).is_some();
+                let block = if is_streamed { self.cols } else { BLOCK_COLUMNS };
+                self.run_columns(0..self.rows, block, threads, |_| place);
             },
             Sink::Function(_) => {
                 let (blocks, rows) = even_parts(self.rows, BLOCK_SUMS);
-                let width = self.cols.min(GROUP_COLUMNS);
+                let groups = self.streamed_rhs(rows).map_or(1, |_| BLOCK_SUMS / rows);
+                let width = self.cols.min(groups * GROUP_COLUMNS);
                 let dense = Axis::new([(self.rows.max(2), width)]); // one row has a stride, too
                 for block in 0..blocks {
                     let rows = block * rows..self.rows.min((block + 1) * rows);
@@ -205,7 +171,7 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
                         // SAFETY: the caller's promise for the operands; `sums` has a place for
                         // each row of the block and column of a group.
                         unsafe {
-                            self.run_columns(rows.clone(), GROUP_COLUMNS, threads, |col| SumRows {
+                            self.run_columns(rows.clone(), width, threads, |col| SumRows {
                                 origin: Shared(start.wrapping_sub(col)),
                                 rows: &dense,
                             });
@@ -228,28 +194,34 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
         place: impl Fn(usize) -> SumRows<'p, A>,
     ) {
         let format = self.tiled.format();
+        let streamed = self.streamed_rhs(rows.len());
         let plain = self.unpacked_rhs(rows.len());
+        let most_steps = streamed.map_or(block_steps::<W>(), |(_, steps)| steps);
         for cols in chunks(0..self.cols, block) {
             let place = place(cols.start);
-            for steps in step_chunks::<W>(format, self.steps) {
-                let mut part = ProductBlock {
+            for steps in step_chunks(format, self.steps, most_steps) {
+                let part = ProductBlock {
                     rows: rows.clone(),
                     cols: cols.clone(),
                     steps: steps.clone(),
-                    rhs: BlockRhs::Packed { start: Shared(std::ptr::null_mut()), col: cols.start },
                     place,
                     add: self.add || steps.start > 0,
                     last: steps.end >= self.steps,
                 };
-                match (&self.rhs, plain) {
+                let rhs = match (&self.rhs, plain) {
                     (Rhs::Packed(whole), _) => {
                         let width = self.cols.next_multiple_of(format.width());
                         let start = whole[steps.start * width..].as_ptr().cast_mut();
-                        part.rhs = BlockRhs::Packed { start: Shared(start), col: 0 };
+                        BlockRhs::Packed { start: Shared(start), col: 0 }
+                    }
+                    (Rhs::Source(source), _) if streamed.is_some() => {
+                        // SAFETY: the caller's promise.
+                        unsafe { self.run_streamed(&part, *source, threads) };
+                        continue;
                     }
                     (Rhs::Source(_), Some((start, step_stride))) => {
                         let start = start.wrapping_add(steps.start * step_stride).cast_mut();
-                        part.rhs = BlockRhs::Plain { start: Shared(start), step_stride };
+                        BlockRhs::Plain { start: Shared(start), step_stride }
                     }
                     (Rhs::Source(source), None) => {
                         let width = cols.len().next_multiple_of(format.width());
@@ -257,22 +229,22 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
                             let which = (cols.clone(), steps.clone());
                             pack_rhs(format, *source, self.steps, which, packed, threads);
                             let start = Shared(packed.as_mut_ptr());
-                            part.rhs = BlockRhs::Packed { start, col: cols.start };
+                            let rhs = BlockRhs::Packed { start, col: cols.start };
                             // SAFETY: the caller's promise.
-                            unsafe { self.run_part(&part, threads) };
+                            unsafe { self.run_part(&part, rhs, threads) };
                         });
                         continue;
                     }
-                }
+                };
                 // SAFETY: the caller's promise.
-                unsafe { self.run_part(&part, threads) };
+                unsafe { self.run_part(&part, rhs, threads) };
             }
         }
     }
 
     /// The first element of rhs and its distance from step to step, if tiles should read rhs where it
     /// lies rather than have it packed for `rows` rows of the result.
-    fn unpacked_rhs(&self, rows: usize) -> Option<(*const W, usize)> {
+    pub(super) fn unpacked_rhs(&self, rows: usize) -> Option<(*const W, usize)> {
         let Rhs::Source(source) = self.rhs else { return None };
         let format = self.tiled.format();
         let plain = source.in_place().filter(|_| !format.in_blocks)?;
@@ -280,7 +252,9 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
         let step_stride = plain.steps.stride()?;
         let row_bytes = step_stride.saturating_mul(size_of::<W>());
         let small = row_bytes.saturating_mul(self.steps) <= UNPACKED_BYTES;
-        let few = rows <= UNPACKED_TILES * format.rows() || small && row_bytes <= SHORT_ROW_BYTES;
+        let is_far = self.is_rhs_large() && third_level_bytes() > NEAR_BYTES;
+        let tiles = if is_far { FAR_UNPACKED_TILES } else { UNPACKED_TILES };
+        let few = rows <= tiles * format.rows() || small && row_bytes <= SHORT_ROW_BYTES;
         (row && few).then_some((plain.start.get().cast_const(), step_stride))
     }
 
@@ -288,7 +262,7 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
     ///
     /// # Safety
     /// As for [`Product::run`], for the part.
-    unsafe fn run_part(&self, part: &ProductBlock<'_, W, A>, threads: Threads<'_>) {
+    unsafe fn run_part(&self, part: &ProductBlock<'_, A>, rhs: BlockRhs<W>, threads: Threads<'_>) {
         let (height, panel) = (self.tiled.format().rows(), self.tiled.format().width());
         let work = part.rows.len().saturating_mul(part.cols.len());
         let work = work.saturating_mul(part.steps.len()) / TASK_WORK;
@@ -296,7 +270,7 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
         let is_end = part.last && part.cols.end == self.cols;
         if work == 0 && part.cols.len() <= GROUP_COLUMNS {
             // SAFETY: the caller's promise.
-            unsafe { self.run_task(part, part.rows.clone(), part.cols.clone()) };
+            unsafe { self.run_task(part, rhs, part.rows.clone(), part.cols.clone()) };
             if is_end {
                 self.done(part.rows.clone());
             }
@@ -332,7 +306,7 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
             let first = part.cols.start + group * width;
             let cols = first..part.cols.end.min(first + width);
             // SAFETY: the caller's promise; tasks have different rows or columns.
-            unsafe { self.run_task(part, rows.clone(), cols) };
+            unsafe { self.run_task(part, rhs, rows.clone(), cols) };
             if is_end && are_whole_rows {
                 self.done(rows);
             }
@@ -355,7 +329,8 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
     /// As for [`Product::run`], for the block.
     unsafe fn run_task(
         &self,
-        part: &ProductBlock<'_, W, A>,
+        part: &ProductBlock<'_, A>,
+        rhs: BlockRhs<W>,
         rows: Range<usize>,
         cols: Range<usize>,
     ) {
@@ -375,7 +350,7 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
             let offsets = Offsets::of(plain.items, tiles.clone());
             let lhs = Lhs { packed: false, start, offsets, runs: &runs, step: lhs_step };
             // SAFETY: the caller's promise; the pointers are to rows of lhs.
-            unsafe { self.run_tiles(part, tiles, cols, lhs) };
+            unsafe { self.run_tiles(part, rhs, tiles, cols, lhs) };
             return;
         }
         let steps = part.steps.len();
@@ -394,7 +369,7 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
             let (offsets, runs) = (Offsets::even(steps), [Run { offset: 0, len: steps }]);
             let lhs = Lhs { packed: true, start, offsets, runs: &runs, step: 0 };
             // SAFETY: the caller's promise; the pointers are to the panels just packed.
-            unsafe { self.run_tiles(part, tiles, cols, lhs) };
+            unsafe { self.run_tiles(part, rhs, tiles, cols, lhs) };
         });
     }
 
@@ -404,20 +379,20 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
     /// As for [`Product::run`], for the tiles and columns; what `lhs` tells may be read.
     unsafe fn run_tiles(
         &self,
-        part: &ProductBlock<'_, W, A>,
+        part: &ProductBlock<'_, A>,
+        rhs: BlockRhs<W>,
         tiles: Tiles,
         cols: Range<usize>,
         lhs: Lhs<'_, W>,
     ) {
         let all_rows = tiles.rows.clone();
-        let (session, format) = (self.tiled.session(), self.tiled.format());
-        let out_offsets = Offsets::of(part.place.rows, tiles.clone());
-        let tiles: SmallVec<[Range<usize>; 16]> = tiles.collect();
+        let format = self.tiled.format();
+        let block = TileBlock::new(self.tiled, part, tiles, lhs);
+        let count = block.tiles.len();
         for group in chunks(cols, GROUP_COLUMNS) {
             for cols in chunks(group.clone(), format.width()) {
-                let vecs = cols.len().div_ceil(format.lanes);
                 let steps = part.steps.len();
-                let (rhs, rhs_step) = match part.rhs {
+                let (start, step) = match rhs {
                     BlockRhs::Packed { start, col } => {
                         (start.get().wrapping_add((cols.start - col) * steps), format.width())
                     }
@@ -425,43 +400,23 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
                         (start.get().wrapping_add(cols.start), step_stride)
                     }
                 };
-                let bytes = rhs_step * size_of::<W>();
-                let ahead = |tile: usize| match part.rhs {
+                let (bytes, at) = (step * size_of::<W>(), start.cast::<u8>().cast_const());
+                let one = 1 << 32;
+                let ahead = |tile: usize| match rhs {
                     // While tiles read a panel the next one comes closer, a share with each.
                     BlockRhs::Packed { .. } => {
-                        let share = bytes / tiles.len();
-                        (rhs.cast::<u8>().wrapping_add(bytes * steps + share * steps * tile), share)
+                        let share = bytes / count;
+                        let from = at.wrapping_add(bytes * steps + share * steps * tile);
+                        Ahead::rows(from, share, one)
                     }
                     // The first tile fetches the panel, whose rows lie apart.
                     BlockRhs::Plain { .. } if tile == 0 && steps > ROWS_AHEAD => {
-                        (rhs.cast::<u8>().wrapping_add(bytes * ROWS_AHEAD), bytes)
+                        Ahead::rows(at.wrapping_add(bytes * ROWS_AHEAD), bytes, one)
                     }
-                    BlockRhs::Plain { .. } => (rhs.cast::<u8>(), 0),
+                    BlockRhs::Plain { .. } => Ahead::nothing(at),
                 };
-                for (i, tile) in tiles.iter().enumerate() {
-                    let (lhs_start, lhs_rows) = lhs.offsets.tile(i, tile.start);
-                    let (out, out_rows) = out_offsets.tile(i, tile.start);
-                    let (ahead, ahead_step) = ahead(i);
-                    let args = TileArgs {
-                        session: &*session,
-                        rows: tile.len(),
-                        vecs,
-                        lhs: lhs.start.wrapping_add(lhs_start),
-                        lhs_rows,
-                        runs: lhs.runs,
-                        lhs_step: lhs.step,
-                        rhs,
-                        rhs_step,
-                        out: part.place.origin.get().wrapping_add(out + cols.start),
-                        out_rows,
-                        last_lanes: cols.len() - (vecs - 1) * format.lanes,
-                        add: part.add,
-                        ahead,
-                        ahead_step,
-                    };
-                    // SAFETY: the caller's promise; `self.tiled` proves the features.
-                    unsafe { self.tiled.tile(tile.len(), vecs, lhs.packed)(&args) };
-                }
+                // SAFETY: the caller's promise.
+                unsafe { block.run(cols, (start, step), ahead) };
             }
             if part.last {
                 // SAFETY: the caller's promise; the sums of the group are this task's.
@@ -474,7 +429,12 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
     ///
     /// # Safety
     /// The sums may be read.
-    unsafe fn finish(&self, part: &ProductBlock<'_, W, A>, rows: Range<usize>, cols: Range<usize>) {
+    pub(super) unsafe fn finish(
+        &self,
+        part: &ProductBlock<'_, A>,
+        rows: Range<usize>,
+        cols: Range<usize>,
+    ) {
         for row in rows {
             match self.sink {
                 Sink::Memory { finish: None, .. } => return,
@@ -491,28 +451,15 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
 }
 
 /// A block of steps of some rows and columns.
-struct ProductBlock<'p, W, A> {
-    rows: Range<usize>,
-    cols: Range<usize>,
-    steps: Range<usize>,
-    rhs: BlockRhs<W>,
-    place: SumRows<'p, A>,
+pub(super) struct ProductBlock<'p, A> {
+    pub rows: Range<usize>,
+    pub cols: Range<usize>,
+    pub steps: Range<usize>,
+    pub place: SumRows<'p, A>,
     /// Whether there were steps before.
-    add: bool,
+    pub add: bool,
     /// Whether there are no more.
-    last: bool,
-}
-
-/// lhs for a block of steps and rows.
-struct Lhs<'a, W> {
-    packed: bool,
-    /// The first step of row 0, which need not be there.
-    start: *const W,
-    /// Where tiles find their rows, or their panels.
-    offsets: Offsets,
-    runs: &'a [Run],
-    /// From step to step in a run.
-    step: usize,
+    pub last: bool,
 }
 
 /// Whether tiles should read lhs where it lies, rather than have it packed, for `cols` columns of the

@@ -7,6 +7,7 @@
 mod amx;
 mod arithmetic;
 mod axis;
+mod block;
 mod bytes8;
 pub mod conv;
 mod cut;
@@ -20,6 +21,7 @@ mod pack;
 mod panels;
 mod simd;
 mod small;
+mod streamed;
 mod sweep;
 mod tile;
 mod transpose;

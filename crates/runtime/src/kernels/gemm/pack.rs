@@ -12,7 +12,7 @@ use super::tile::BLOCK;
 use super::transpose::Rows;
 use crate::kernels::bytes::Plain;
 use crate::kernels::isa::Isa;
-use crate::kernels::isa::prefetch_line;
+use crate::kernels::isa::prefetch_far;
 
 /// No tile has more items of an operand.
 pub(super) const MAX_WIDTH: usize = 64;
@@ -198,12 +198,16 @@ fn copy_rows_of<const WIDTH: usize, W, T: Element<W>>(
     steps: usize,
     to: &mut [W],
 ) {
-    // Rows are far apart; the processor sees no pattern in their addresses.
+    // Rows are far apart; the processor sees no pattern in their addresses. They may all belong to one set
+    // of the first-level cache, so they are asked for in the second. What lies beyond the block has perhaps
+    // been asked for already.
     const AHEAD: usize = 8;
     for (k, row) in to.as_chunks_mut::<WIDTH>().0.iter_mut().enumerate().take(steps) {
-        let ahead = data.as_ptr().wrapping_add((k + AHEAD) * stride);
-        for offset in (0..size_of::<[T; WIDTH]>()).step_by(64) {
-            prefetch_line(ahead.cast::<u8>().wrapping_add(offset));
+        if k + AHEAD < steps {
+            let ahead = data.as_ptr().wrapping_add((k + AHEAD) * stride);
+            for offset in (0..size_of::<[T; WIDTH]>()).step_by(64) {
+                prefetch_far(ahead.cast::<u8>().wrapping_add(offset));
+            }
         }
         let from: &[T; WIDTH] = data[k * stride..].first_chunk().expect("the row lies in memory");
         convert(from, row);
@@ -212,6 +216,13 @@ fn copy_rows_of<const WIDTH: usize, W, T: Element<W>>(
 
 #[inline(always)]
 fn convert<W, T: Element<W>>(from: &[T], to: &mut [W]) {
+    if T::SAME {
+        assert_eq!(from.len(), to.len(), "a word for each element");
+        // SAFETY: element and word are the same type, and there are as many of either. (Of a few
+        // elements the compiler would copy one by one.)
+        unsafe { to.as_mut_ptr().cast::<T>().copy_from_nonoverlapping(from.as_ptr(), to.len()) };
+        return;
+    }
     for (word, &element) in to.iter_mut().zip(from) {
         *word = element.word();
     }

@@ -20,10 +20,14 @@ pub(super) fn whole_len(format: Format, cols: usize, steps: usize) -> usize {
     cols.next_multiple_of(format.width()) * format.whole_steps(steps)
 }
 
-/// Blocks of steps, of which the last may go beyond those that there are.
-pub(super) fn step_chunks<W>(format: Format, steps: usize) -> impl Iterator<Item = Range<usize>> {
+/// Blocks of about `most` steps, of which the last may go beyond those that there are.
+pub(super) fn step_chunks(
+    format: Format,
+    steps: usize,
+    most: usize,
+) -> impl Iterator<Item = Range<usize>> {
     let total = format.whole_steps(steps);
-    let (parts, size) = even_parts(total, block_steps::<W>());
+    let (parts, size) = even_parts(total, most);
     let size = format.whole_steps(size);
     (0..parts).map(move |part| (part * size).min(total)..total.min((part + 1) * size))
 }
@@ -44,7 +48,7 @@ pub(super) fn pack_whole<W: Plain + Default>(
 ) {
     let width = cols.next_multiple_of(format.width());
     let mut rest = packed;
-    for chunk in step_chunks::<W>(format, steps) {
+    for chunk in step_chunks(format, steps, block_steps::<W>()) {
         let (packed, later) = rest.split_at_mut(chunk.len() * width);
         pack_rhs(format, source, steps, (0..cols, chunk), packed, threads);
         rest = later;

@@ -12,7 +12,7 @@ use super::engine::Shared;
 use super::operand::Operand;
 use super::pack::{Block, Elements, Items, MAX_WIDTH, check_bounds};
 use super::simd::Loops;
-use super::tile::{MAX_ROWS, Run, Tile, TileArgs, Tiled};
+use super::tile::{Ahead, MAX_ROWS, Run, Tile, TileArgs, Tiled};
 use super::{Contraction, Out};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
@@ -270,8 +270,7 @@ impl<W: Plain + Default, A> SmallBatch<'_, W, A> {
                             out_rows: &out_rows,
                             last_lanes: position.last_lanes,
                             add: false,
-                            ahead: rhs.cast(),
-                            ahead_step: 0,
+                            ahead: Ahead::nothing(rhs.cast()),
                         };
                         // SAFETY: `tiled` proves the features; the caller promises that operands lie
                         // in memory and the result may be written, each product by one task, and a

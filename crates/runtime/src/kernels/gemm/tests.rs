@@ -208,6 +208,35 @@ fn sizes_around_tiles_and_blocks() {
 }
 
 #[test]
+fn rhs_larger_than_the_caches() {
+    // One tile and several, one block of steps and several, with last panels and lines that are not whole.
+    for (rows, steps, cols) in [(5, 300, 901), (17, 1100, 270), (350, 570, 470)] {
+        let pool = Pool::new(2);
+        let (lhs, rhs) = (numbers(rows * steps, 1), numbers(steps * cols, 2));
+        for [col, step] in [[1, cols], [steps, 1]] {
+            let row = [dim(rows, [steps, 0, cols])];
+            let dims = [dim(cols, [0, col, 1])];
+            let dims = [&[], &row[..], &dims, &[dim(steps, [1, step, 0])]];
+            let mut want = vec![0; rows * cols];
+            expected(dims, &lhs, &rhs, &mut want);
+            let product = Contraction::new(dims[0], dims[1], dims[2], dims[3]);
+            for number in [ProductType::F32, ProductType::Bf16, ProductType::S16] {
+                let out =
+                    if number == ProductType::S16 { ProductType::S32 } else { ProductType::F32 };
+                let types = Types { lhs: number, rhs: number, out };
+                let [lhs, rhs] = [&lhs, &rhs].map(|values| encode(values, number));
+                let (operands, want) = ([&*lhs, &*rhs], encode(&want, out));
+                for (isa, count) in Isa::all().zip([1, 2, 1].into_iter().cycle()) {
+                    let mut sums = encode(&vec![77; rows * cols], out);
+                    product.compute_on(isa, types, operands, &mut sums, None, pool.threads(count));
+                    assert!(*sums == *want, "{types:?} on {isa:?}, {rows} by {steps} by {cols}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn batches_of_small_products() {
     for i in 1..=20 {
         check_sizes(2 + i % 3, i, 1 + i % 7, 21 - i);

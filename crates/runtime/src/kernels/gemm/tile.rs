@@ -97,10 +97,40 @@ pub(super) struct TileArgs<'a, W, A> {
     pub last_lanes: usize,
     /// Whether to add to the result.
     pub add: bool,
-    /// A row of rhs that is wanted in the second-level cache: each step asks for one.
-    pub ahead: *const u8,
-    /// From what one step asks for to what the next does, in bytes.
-    pub ahead_step: usize,
+    /// What is wanted in the second-level cache meanwhile.
+    pub ahead: Ahead,
+}
+
+/// Memory that a tile asks for while it runs, so that it has come nearer when it is needed: places as
+/// long as a row of rhs, as many as go by in the tile's steps. The places are at the same distance from
+/// each other, or are those of a column, followed by the ones next to them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ahead {
+    /// The first place.
+    pub start: *const u8,
+    /// By how many places a step goes on, in 2^-32 of a place.
+    pub pace: u64,
+    /// From a place of a column to the next, in bytes.
+    pub stride: usize,
+    /// The logarithm, base 2, of how many places a column has.
+    pub column_log2: u32,
+    /// From a column to the next, in bytes.
+    pub next_column: usize,
+}
+
+impl Ahead {
+    /// The logarithm of places that no tile goes beyond.
+    const ONE_COLUMN: u32 = usize::BITS - 1;
+
+    /// The same place in each step; best one that is in the first-level cache.
+    pub(super) fn nothing(place: *const u8) -> Self {
+        Ahead::rows(place, 0, 0)
+    }
+
+    /// Places that are `stride` bytes apart, a step going on by `pace` of them, in 2^-32.
+    pub(super) fn rows(start: *const u8, stride: usize, pace: u64) -> Self {
+        Ahead { start, pace, stride, column_log2: Ahead::ONE_COLUMN, next_column: 0 }
+    }
 }
 
 /// Steps that follow each other at the same distance in lhs.
@@ -145,7 +175,9 @@ pub(super) unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PA
             prefetch_line(args.out.wrapping_add(row + v * S::LANES).cast());
         }
     }
-    let mut ahead = args.ahead;
+    let Ahead { start, pace, stride, column_log2, next_column } = args.ahead;
+    let in_column = (1_usize << column_log2) - 1;
+    let mut passed = 0_u64;
     for run in args.runs {
         let mut offset = run.offset;
         for _ in 0..run.len {
@@ -166,10 +198,13 @@ pub(super) unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PA
                     }
                 }
             }
+            let place = (passed >> 32) as usize;
+            let ahead = start.wrapping_add((place & in_column).wrapping_mul(stride));
+            let ahead = ahead.wrapping_add((place >> column_log2).wrapping_mul(next_column));
             for v in 0..VECS {
                 prefetch_far(ahead.wrapping_add(v * size_of::<S::Words>()));
             }
-            ahead = ahead.wrapping_add(args.ahead_step);
+            passed = passed.wrapping_add(pace);
             offset += lhs_step;
             rhs = rhs.wrapping_add(rhs_step);
         }

@@ -73,36 +73,83 @@ mod avx512 {
     pub(super) unsafe fn transpose<T>(rows: &Rows<'_, T>, data: *const T, to: *mut i32) {
         let width = rows.offsets.len() + rows.padding;
         for step in (0..rows.steps).step_by(16) {
-            let count = (rows.steps - step).min(16);
-            let part = ((1_u32 << count) - 1) as __mmask16;
             for first in (0..width).step_by(16) {
-                let items = (width - first).min(16);
-                let keep = ((1_u32 << items) - 1) as __mmask16;
-                let mut block = [_mm512_setzero_si512(); 16];
                 let offsets = rows.offsets.get(first..).unwrap_or_default();
-                for (row, offset) in block.iter_mut().zip(offsets) {
-                    let from = data.wrapping_add(offset + rows.start).cast::<i32>();
-                    let from = from.wrapping_add(step);
-                    // SAFETY: `count` words, all within the row, are read.
-                    *row = unsafe { _mm512_maskz_loadu_epi32(part, from) };
-                    // Rows may be too many for the sets of the first-level cache.
-                    prefetch_far(from.wrapping_add(AHEAD).cast());
-                }
-                turn(&mut block);
-                for (k, row) in block.iter().enumerate().take(count) {
-                    let to = to.wrapping_add((step + k) * rows.pitch + first);
-                    // SAFETY: `items` words within row `step + k` of the result are written.
-                    unsafe {
-                        // A store under a mask, even one of all lanes, reads the line that it
-                        // writes to.
-                        if items == 16 {
-                            _mm512_storeu_epi32(to, *row);
-                        } else {
-                            _mm512_mask_storeu_epi32(to, keep, *row);
-                        }
-                    }
+                let to = to.wrapping_add(step * rows.pitch + first);
+                match offsets.first_chunk() {
+                    // SAFETY: the caller's promise: there are 16 steps of 16 rows.
+                    Some(offsets) if step + 16 <= rows.steps => unsafe {
+                        whole_block(rows, offsets, data, step, to);
+                    },
+                    // SAFETY: the caller's promise.
+                    _ => unsafe { part_block(rows, offsets, data, step, (to, width - first)) },
                 }
             }
+        }
+    }
+
+    /// Where the words of a row from `step` on are. Asks for those that come later.
+    #[inline(always)]
+    fn words<T>(rows: &Rows<'_, T>, offset: usize, data: *const T, step: usize) -> *const i32 {
+        let from = data.wrapping_add(offset + rows.start).cast::<i32>().wrapping_add(step);
+        // Rows may be too many for the sets of the first-level cache. What lies beyond the block has
+        // perhaps been asked for already.
+        if step + AHEAD < rows.steps {
+            prefetch_far(from.wrapping_add(AHEAD).cast());
+        }
+        from
+    }
+
+    /// Writes 16 steps of 16 rows. (Apart from [`part_block`], so that they stay in registers.)
+    ///
+    /// # Safety
+    /// The features are there; these words may be read in `data`, and their places written in `to`.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    unsafe fn whole_block<T>(
+        rows: &Rows<'_, T>,
+        offsets: &[usize; 16],
+        data: *const T,
+        step: usize,
+        to: *mut i32,
+    ) {
+        let mut block = [_mm512_setzero_si512(); 16];
+        // (Not by `map`, into which nothing is inlined that needs the features.)
+        for (row, &offset) in block.iter_mut().zip(offsets) {
+            // SAFETY: the caller's promise.
+            *row = unsafe { _mm512_loadu_epi32(words(rows, offset, data, step)) };
+        }
+        turn(&mut block);
+        for (k, row) in block.iter().enumerate() {
+            // A store under a mask, even one of all lanes, reads the line that it writes to.
+            // SAFETY: the caller's promise.
+            unsafe { _mm512_storeu_epi32(to.wrapping_add(k * rows.pitch), *row) };
+        }
+    }
+
+    /// Writes up to 16 steps of up to 16 rows, and zeros for those of `width` columns that have no rows.
+    ///
+    /// # Safety
+    /// The features are there; these words may be read in `data`, and their places written in `to`.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    unsafe fn part_block<T>(
+        rows: &Rows<'_, T>,
+        offsets: &[usize],
+        data: *const T,
+        step: usize,
+        (to, width): (*mut i32, usize),
+    ) {
+        let (count, items) = ((rows.steps - step).min(16), width.min(16));
+        let [part, keep] = [count, items].map(|lanes| ((1_u32 << lanes) - 1) as __mmask16);
+        let mut block = [_mm512_setzero_si512(); 16];
+        for (row, offset) in block.iter_mut().zip(offsets) {
+            // SAFETY: `count` words, all within the row, are read.
+            *row = unsafe { _mm512_maskz_loadu_epi32(part, words(rows, *offset, data, step)) };
+        }
+        turn(&mut block);
+        for (k, row) in block.iter().enumerate().take(count) {
+            // SAFETY: `items` words within row `step + k` of the result are written.
+            unsafe { _mm512_mask_storeu_epi32(to.wrapping_add(k * rows.pitch), keep, *row) };
         }
     }
 

@@ -1,0 +1,137 @@
+//! The tiles of a block of rows: where each finds its rows of lhs and of the result.
+
+use std::any::Any;
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+use super::axis::Axis;
+use super::cut::Tiles;
+use super::engine::{ProductBlock, Shared};
+use super::tile::{Ahead, MAX_ROWS, Run, TileArgs, Tiled};
+
+/// The rows of memory that sums are accumulated in.
+#[derive(Clone, Copy)]
+pub(super) struct SumRows<'a, T> {
+    /// Of row 0 and column 0, which need not be there.
+    pub origin: Shared<T>,
+    pub rows: &'a Axis,
+}
+
+/// How far rows are from where their tiles begin.
+pub(super) struct Offsets {
+    /// From row to row, if all neighbours are equally far apart.
+    stride: Option<usize>,
+    /// If they are, of the rows of any tile from its first; otherwise of the rows of each tile from
+    /// the first row of all.
+    tiles: SmallVec<[[usize; MAX_ROWS]; 1]>,
+}
+
+impl Offsets {
+    pub(super) fn even(stride: usize) -> Self {
+        let rows = std::array::from_fn(|i| i * stride);
+        Offsets { stride: Some(stride), tiles: SmallVec::from_buf([rows]) }
+    }
+
+    pub(super) fn of(axis: &Axis, tiles: Tiles) -> Self {
+        if let Some(stride) = axis.stride() {
+            return Offsets::even(stride);
+        }
+        let offsets = |tile: Range<usize>| {
+            let mut rows = [0; MAX_ROWS];
+            axis.offsets(tile.start, &mut rows[..tile.len()]);
+            rows
+        };
+        Offsets { stride: None, tiles: tiles.map(offsets).collect() }
+    }
+
+    /// Where a tile begins, by its number and first row, and how far from there its rows are.
+    fn tile(&self, number: usize, first: usize) -> (usize, &[usize; MAX_ROWS]) {
+        match self.stride {
+            Some(stride) => (first * stride, &self.tiles[0]),
+            None => (0, &self.tiles[number]),
+        }
+    }
+}
+
+/// lhs for a block of steps and rows.
+pub(super) struct Lhs<'a, W> {
+    pub packed: bool,
+    /// The first step of row 0, which need not be there.
+    pub start: *const W,
+    /// Where tiles find their rows, or their panels.
+    pub offsets: Offsets,
+    pub runs: &'a [Run],
+    /// From step to step in a run.
+    pub step: usize,
+}
+
+/// The tiles of some rows and a block of steps, to be computed for one panel of rhs after the other.
+pub(super) struct TileBlock<'a, W, A> {
+    tiled: &'a dyn Tiled<W, A>,
+    session: Box<dyn Any>,
+    /// The rows of each tile.
+    pub tiles: SmallVec<[Range<usize>; 16]>,
+    lhs: Lhs<'a, W>,
+    out: Offsets,
+    origin: Shared<A>,
+    add: bool,
+}
+
+impl<'a, W, A> TileBlock<'a, W, A> {
+    pub(super) fn new(
+        tiled: &'a dyn Tiled<W, A>,
+        part: &ProductBlock<'_, A>,
+        tiles: Tiles,
+        lhs: Lhs<'a, W>,
+    ) -> Self {
+        TileBlock {
+            tiled,
+            session: tiled.session(),
+            lhs,
+            out: Offsets::of(part.place.rows, tiles.clone()),
+            tiles: tiles.collect(),
+            origin: part.place.origin,
+            add: part.add,
+        }
+    }
+
+    /// Computes `cols`, at most as many as a tile has, of all rows. rhs is where its first row begins, and
+    /// how far its rows are apart. `ahead` is called before each tile, by its number, and says what the tile
+    /// asks for.
+    ///
+    /// # Safety
+    /// What lhs and rhs tell may be read, and the sums of these rows and columns read and written, which
+    /// nothing else accesses.
+    pub(super) unsafe fn run(
+        &self,
+        cols: Range<usize>,
+        (rhs, rhs_step): (*const W, usize),
+        mut ahead: impl FnMut(usize) -> Ahead,
+    ) {
+        let lanes = self.tiled.format().lanes;
+        let vecs = cols.len().div_ceil(lanes);
+        for (i, tile) in self.tiles.iter().enumerate() {
+            let (lhs_start, lhs_rows) = self.lhs.offsets.tile(i, tile.start);
+            let (out, out_rows) = self.out.tile(i, tile.start);
+            let args = TileArgs {
+                session: &*self.session,
+                rows: tile.len(),
+                vecs,
+                lhs: self.lhs.start.wrapping_add(lhs_start),
+                lhs_rows,
+                runs: self.lhs.runs,
+                lhs_step: self.lhs.step,
+                rhs,
+                rhs_step,
+                out: self.origin.get().wrapping_add(out + cols.start),
+                out_rows,
+                last_lanes: cols.len() - (vecs - 1) * lanes,
+                add: self.add,
+                ahead: ahead(i),
+            };
+            // SAFETY: the caller's promise; `self.tiled` proves the features.
+            unsafe { self.tiled.tile(tile.len(), vecs, self.lhs.packed)(&args) };
+        }
+    }
+}

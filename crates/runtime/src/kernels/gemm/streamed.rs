@@ -1,0 +1,209 @@
+//! Products of some rows with an rhs that is larger than the caches, such as a layer's weights.
+//!
+//! Such an rhs is read once, from memory. Packing all of it before the tiles begin would wait for
+//! memory first, and let go by the last level of cache what could stay in the second. So a task packs
+//! one panel of columns at a time, just before the tiles of all rows read it. While these run they ask for
+//! the next panel, and between them it is packed, a share after each tile: no more than the sets of the
+//! second-level cache hold of rows that are far apart. lhs is packed once for all tasks, in blocks of steps
+//! that stay in the second-level cache beside two panels.
+//! (docs/design/products.md has the measurements.)
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+use super::block::{Lhs, Offsets, TileBlock};
+use super::cut::{Tiles, chunks};
+use super::engine::{GROUP_COLUMNS, Product, ProductBlock, Rhs, TASK_WORK};
+use super::pack::{InPlace, Source};
+use super::panels::block_steps;
+use super::tile::{Ahead, Format, Run};
+use crate::Threads;
+use crate::kernels::bytes::Plain;
+use crate::kernels::cache::second_level_bytes;
+use crate::kernels::disjoint::Disjoint;
+use crate::kernels::scratch;
+
+/// The fewest steps of a block, unless there are fewer: with less, reading and writing sums shows.
+const LEAST_STEPS: usize = 256;
+/// Words that are worth a task of packing lhs.
+const PACK_WORDS: usize = 1 << 14;
+
+impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
+    /// rhs, and how many steps a block should have, if its panels should be packed just before tiles read
+    /// them, for this many rows.
+    pub(super) fn streamed_rhs(&self, rows: usize) -> Option<(&dyn Source<W>, usize)> {
+        let Rhs::Source(source) = self.rhs else { return None };
+        let format = self.tiled.format();
+        // lhs should take up to five eighths of the second-level cache; the panels have the rest.
+        let steps = second_level_bytes() / 8 * 5 / size_of::<W>() / rows.max(1);
+        let steps = steps.min(block_steps::<W>());
+        let fits = steps >= LEAST_STEPS.min(self.steps) && self.steps >= format.width();
+        let is_wanted = self.is_rhs_large() && fits && !format.in_blocks && self.done.is_none();
+        (is_wanted && self.unpacked_rhs(rows).is_none()).then_some((source, steps))
+    }
+
+    /// Whether rhs takes more than half of the second-level cache. (Otherwise it could as well be packed at
+    /// once.)
+    pub(super) fn is_rhs_large(&self) -> bool {
+        self.steps.saturating_mul(self.cols) > second_level_bytes() / 2 / size_of::<W>()
+    }
+
+    /// Computes a part.
+    ///
+    /// # Safety
+    /// As for [`Product::run`], for the part.
+    pub(super) unsafe fn run_streamed(
+        &self,
+        part: &ProductBlock<'_, A>,
+        source: &dyn Source<W>,
+        threads: Threads<'_>,
+    ) {
+        let (format, steps) = (self.tiled.format(), part.steps.len());
+        let tiles = Tiles::new(part.rows.clone(), format.heights);
+        let work = part.rows.len().saturating_mul(part.cols.len()).saturating_mul(steps);
+        let tasks = (work / TASK_WORK).clamp(1, self.tasks);
+        let width = part.cols.len().div_ceil(tasks).next_multiple_of(format.width());
+        scratch::with(part.rows.len() * steps, |packed: &mut [W]| {
+            self.pack_lhs(part, tiles.clone(), packed, threads);
+            let packed = &*packed;
+            threads.for_ranges(part.cols.len(), width, &|cols| {
+                let cols = part.cols.start + cols.start..part.cols.start + cols.end;
+                let start = packed.as_ptr().wrapping_sub(part.rows.start * steps);
+                let (offsets, runs) = (Offsets::even(steps), [Run { offset: 0, len: steps }]);
+                let lhs = Lhs { packed: true, start, offsets, runs: &runs, step: 0 };
+                let block = TileBlock::new(self.tiled, part, tiles.clone(), lhs);
+                // SAFETY: the caller's promise; lhs was just packed; tasks have different columns.
+                unsafe { self.run_stream(part, &block, source, cols) };
+            });
+        });
+    }
+
+    /// Packs the rows of a part, a tile's after the other's.
+    fn pack_lhs(
+        &self,
+        part: &ProductBlock<'_, A>,
+        tiles: Tiles,
+        packed: &mut [W],
+        threads: Threads<'_>,
+    ) {
+        let steps = part.steps.len();
+        let tiles: SmallVec<[Range<usize>; 16]> = tiles.collect();
+        let panels = Disjoint::new(packed);
+        let grain = PACK_WORDS / (self.tiled.format().rows() * steps).max(1);
+        threads.for_ranges(tiles.len(), grain, &|range| {
+            for tile in &tiles[range] {
+                let (first, count) = (tile.start - part.rows.start, tile.len());
+                // SAFETY: tiles have different rows.
+                let panel = unsafe { panels.part(first * steps, count * steps) };
+                self.lhs.pack(tile.clone(), part.steps.clone(), count, panel);
+            }
+        });
+    }
+
+    /// Computes some columns of a part.
+    ///
+    /// # Safety
+    /// As for [`Product::run`], for these columns; the block may be computed.
+    unsafe fn run_stream(
+        &self,
+        part: &ProductBlock<'_, A>,
+        block: &TileBlock<'_, W, A>,
+        source: &dyn Source<W>,
+        cols: Range<usize>,
+    ) {
+        let (format, steps) = (self.tiled.format(), &part.steps);
+        let (width, panel) = (format.width(), format.width() * steps.len());
+        scratch::with(2 * panel, |panels: &mut [W]| {
+            let (mut now, mut next) = panels.split_at_mut(panel);
+            source.pack(cols.start..cols.end.min(cols.start + width), steps.clone(), width, now);
+            for group in chunks(cols.clone(), GROUP_COLUMNS) {
+                for panel_cols in chunks(group.clone(), width) {
+                    // What follows in the part, even if it is another task's: that may be ours as well.
+                    let first = panel_cols.end;
+                    let following = first..part.cols.end.min(first + width);
+                    let ours = if first < cols.end { following.clone() } else { first..first };
+                    let shares = Shares { source, format, steps, tiles: block.tiles.len() };
+                    let ahead = |tile: usize| {
+                        if tile > 0 {
+                            shares.pack(tile - 1, ours.clone(), next);
+                        }
+                        shares.ahead(tile, following.clone(), now)
+                    };
+                    // SAFETY: the caller's promise; the panel is packed.
+                    unsafe { block.run(panel_cols, (now.as_ptr(), width), ahead) };
+                    shares.pack(block.tiles.len() - 1, ours.clone(), next);
+                    std::mem::swap(&mut now, &mut next);
+                }
+                if part.last {
+                    // SAFETY: the caller's promise; the sums of the group are complete.
+                    unsafe { self.finish(part, part.rows.clone(), group) };
+                }
+            }
+        });
+    }
+}
+
+/// How the steps of a panel are shared among the tiles that run before it is needed.
+struct Shares<'a, W> {
+    source: &'a dyn Source<W>,
+    format: Format,
+    steps: &'a Range<usize>,
+    tiles: usize,
+}
+
+impl<W: Plain> Shares<'_, W> {
+    /// The steps of the share of a tile: whole cache lines of each column, if a column's steps are
+    /// neighbours.
+    fn steps(&self, tile: usize) -> Range<usize> {
+        let unit = self.format.width();
+        let units = self.steps.len().div_ceil(unit);
+        let bound =
+            |tile: usize| (self.steps.start + units * tile / self.tiles * unit).min(self.steps.end);
+        bound(tile)..bound(tile + 1)
+    }
+
+    /// Packs the share of a tile into its place in a panel.
+    fn pack(&self, tile: usize, cols: Range<usize>, panel: &mut [W]) {
+        let (steps, width) = (self.steps(tile), self.format.width());
+        if !cols.is_empty() && !steps.is_empty() {
+            let first = (steps.start - self.steps.start) * width;
+            let share = &mut panel[first..][..steps.len() * width];
+            self.source.pack(cols, steps, width, share);
+        }
+    }
+
+    /// The memory of the share of a tile, at the pace at which its steps go by; or if that cannot be told,
+    /// the panel that the tile reads.
+    fn ahead(&self, tile: usize, cols: Range<usize>, now: &[W]) -> Ahead {
+        let steps = self.steps(tile);
+        let place = self.source.in_place().filter(|_| !cols.is_empty() && !steps.is_empty());
+        let memory = place.and_then(|place| self.memory(&place, cols, steps));
+        memory.unwrap_or(Ahead::nothing(now.as_ptr().cast()))
+    }
+
+    fn memory(
+        &self,
+        place: &InPlace<'_, W>,
+        cols: Range<usize>,
+        steps: Range<usize>,
+    ) -> Option<Ahead> {
+        let (width, size) = (self.format.width(), size_of::<W>());
+        let at = |offset: usize| place.start.get().wrapping_add(offset).cast::<u8>().cast_const();
+        let pace = |places: usize| ((places as u64) << 32) / self.steps.len() as u64;
+        match (place.items.stride(), place.steps.stride()) {
+            (Some(1), Some(stride)) => {
+                let start = at(cols.start + steps.start * stride);
+                Some(Ahead::rows(start, stride * size, pace(steps.len())))
+            }
+            (Some(stride), Some(1)) if width.is_power_of_two() => Some(Ahead {
+                start: at(cols.start * stride + steps.start),
+                pace: pace(steps.len().div_ceil(width) * width),
+                stride: stride * size,
+                column_log2: width.ilog2(),
+                next_column: width * size,
+            }),
+            _ => None,
+        }
+    }
+}
