@@ -151,7 +151,8 @@ impl Client {
     }
 
     /// The functions that custom calls of its programs name; they may be registered at any time before
-    /// a run comes to the call.
+    /// a run comes to the call, but those that replace functions of linear algebra before the program is
+    /// compiled.
     pub fn custom_calls(&self) -> &Arc<CustomCallRegistry> {
         &self.shared.custom_calls
     }

@@ -13,7 +13,8 @@ use crate::linalg;
 
 /// Functions by the name under which custom calls find them: those of a client
 /// ([`Client::custom_calls`](crate::Client::custom_calls)). Every registry has those of linear algebra
-/// (`lapack_sgesdd_ffi` and such), which registered ones of the same name replace.
+/// (`lapack_sgesdd_ffi` and such), which registered ones of the same name replace in programs that are
+/// compiled afterwards.
 ///
 /// ```
 /// # fn main() -> Result<(), helio::Errors> {
@@ -70,6 +71,11 @@ impl CustomCallRegistry {
     /// Whether there is a function of this name.
     pub fn contains(&self, target: &str) -> bool {
         self.find(target).is_some()
+    }
+
+    /// Whether a function of this name has been registered, if only in the place of one of linear algebra.
+    pub(crate) fn is_replaced(&self, target: &str) -> bool {
+        self.functions.read().unwrap_or_else(PoisonError::into_inner).contains_key(target)
     }
 
     /// The calls of a module for which there is no function: for each target, the error that a run

@@ -40,6 +40,10 @@ pub(crate) fn columns<T: Send>(
         return;
     }
     let group = (TASK_ELEMENTS / work.max(1)).max(1);
+    if matrix.len() <= rows.saturating_mul(group) {
+        let all = matrix.chunks_mut(rows).enumerate();
+        return all.for_each(|(number, column)| body(number, column));
+    }
     let groups: Vec<_> = matrix.chunks_mut(rows * group).map(Mutex::new).collect();
     run.for_each(groups.len(), &|task| {
         let mut columns = groups[task].lock().unwrap_or_else(PoisonError::into_inner);

@@ -23,7 +23,7 @@ impl Run for OfCall<'_> {
 }
 
 /// How many operations a task should do at least, so that handing it out is worth while.
-const TASK_OPERATIONS: usize = 200_000;
+pub(crate) const TASK_OPERATIONS: usize = 200_000;
 
 /// The dimensions that all arrays of a call begin with: a batch of problems.
 #[derive(Clone, Debug)]
@@ -278,6 +278,11 @@ fn transpose<T: Copy>(rows: usize, columns: usize, from: &[T], to: &mut [T]) {
     }
 }
 
+/// Whether matrices of an array lie by rows or by columns, as functions take them.
+pub(crate) fn is_by_rows_or_columns(shape: &ArrayShape) -> bool {
+    Order::of(shape, 2).is_ok()
+}
+
 /// An attribute that is one of some letters, as the number of its ASCII character. Errors: it is missing
 /// or another.
 pub(super) fn letter(call: &Call<'_>, name: &str, allowed: &str) -> Result<char> {
@@ -301,6 +306,6 @@ pub(super) fn square([rows, columns]: [usize; 2]) -> Result<usize> {
 }
 
 /// A product of sizes, for estimates.
-pub(super) fn operations(sizes: &[usize]) -> usize {
+pub(crate) fn operations(sizes: &[usize]) -> usize {
     sizes.iter().fold(1, |product: usize, &size| product.saturating_mul(size))
 }

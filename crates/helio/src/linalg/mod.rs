@@ -20,6 +20,8 @@ use helio_ir::types::Plain;
 use helio_ir::{ElementType, Error, Result};
 use helio_linalg::{Complex, Lapack};
 
+pub(crate) use arguments::{TASK_OPERATIONS, is_by_rows_or_columns, operations};
+
 /// The function of a target, if it is one of linear algebra.
 pub(crate) fn find(target: &str) -> Option<&'static Arc<CustomFunction>> {
     static FUNCTIONS: LazyLock<HashMap<String, Arc<CustomFunction>>> = LazyLock::new(functions);
@@ -30,7 +32,7 @@ pub(crate) fn find(target: &str) -> Option<&'static Arc<CustomFunction>> {
 type Function = fn(&mut Call<'_>) -> Result<()>;
 
 /// Element types of matrices.
-trait Element: Lapack<Real: Plain> + Plain {}
+pub(crate) trait Element: Lapack<Real: Plain> + Plain {}
 
 impl<T: Lapack<Real: Plain> + Plain> Element for T {}
 

@@ -4,6 +4,7 @@
 mod convolution;
 mod fold;
 mod indexed;
+mod lapack;
 mod linalg;
 mod movement;
 mod order;
@@ -24,6 +25,7 @@ use helio_runtime::{JitBatch, Threads};
 
 use super::code::ScalarCode;
 use super::{Action, Frame, Owner, Planned, Planner, Step, StorageId, Target, arrays};
+use crate::CustomCallRegistry;
 use crate::interpreted::Reason;
 
 /// An instruction and the shapes around it.
@@ -39,6 +41,8 @@ struct InstrShapes<'s> {
     is_splat: bool,
     /// How many threads a run may have.
     threads: Threads<'s>,
+    /// The functions that custom calls find.
+    custom_calls: &'s CustomCallRegistry,
 }
 
 /// Where generated code goes that kernels call.
@@ -225,6 +229,7 @@ fn bind(site: &InstrShapes<'_>, code: &mut Codes<'_>) -> Option<Bound> {
         Op::RngBitGenerator(op) => random::rng_bit_generator(site, op),
         Op::Cholesky(op) => linalg::cholesky(site, op),
         Op::TriangularSolve(op) => linalg::triangular_solve(site, op),
+        Op::CustomCall(op) => lapack::custom_call(site, op),
         #[cfg(feature = "fft")]
         Op::Fft(op) => transform::fft(site, op),
         Op::Dot(op) => product::dot(site, op),
@@ -267,6 +272,7 @@ impl<'m> Planner<'m> {
             results,
             is_splat: arrays::splat_updates(frame.computation, id).is_some(),
             threads: self.threads,
+            custom_calls: self.client.custom_calls(),
         };
         let (target, batch) = (self.target, &mut self.machine_code);
         let mut codes = Codes { target, batch, error: None, fallback: None };

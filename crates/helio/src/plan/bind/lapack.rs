@@ -1,0 +1,322 @@
+//! LAPACK's functions on small matrices, by the names that JAX gives them: kernels on the arrays where they
+//! lie, where a call of the host's function ([`crate::linalg`]) would take much longer than its arithmetic.
+//!
+//! Arrays are row-major, and routines take matrices by columns: what they see is the transposed matrix. Cholesky's
+//! factor and triangular systems are computed of that, with the triangles and the sides exchanged; for
+//! others matrices are transposed into working memory. The order in which the program has the function see its
+//! operands makes no difference to what they are.
+
+use helio_ir::types::Plain;
+use helio_ir::{ArrayShape, BackendConfig, Dictionary, ElementType, ops};
+use helio_linalg::{Alone, Complex, Reflectors, Side, Solve, Transpose, Triangle};
+use helio_runtime::program::Failure;
+
+use super::{Bound, InstrShapes};
+use crate::linalg::{Element, TASK_OPERATIONS, is_by_rows_or_columns, operations};
+
+/// The kernel of a call; `None` if it is none of these functions, is more than one thread should do at
+/// once, or has other operands, results or attributes than the function takes, which that reports.
+pub(super) fn custom_call(site: &InstrShapes<'_>, op: &ops::CustomCall) -> Option<Bound> {
+    let name = op.target.strip_prefix("lapack_")?.strip_suffix("_ffi")?;
+    let (letter, name) = name.split_at_checked(1)?;
+    if site.custom_calls.is_replaced(&op.target) || op.has_side_effect {
+        return None;
+    }
+    let seen = op.operand_layouts.iter().flatten().chain([&op.shape]);
+    let mut seen = seen.flat_map(|shape| shape.leaves());
+    if !seen.all(|shape| shape.as_array().is_some_and(is_by_rows_or_columns)) {
+        return None;
+    }
+    let call = Site { site };
+    match letter {
+        "s" => call.bind::<f32>(name),
+        "d" => call.bind::<f64>(name),
+        "c" => call.bind::<Complex<f32>>(name),
+        "z" => call.bind::<Complex<f64>>(name),
+        _ => None,
+    }
+}
+
+/// The arrays and attributes of a call.
+struct Site<'s> {
+    site: &'s InstrShapes<'s>,
+}
+
+impl Site<'_> {
+    fn bind<T: Element>(&self, name: &str) -> Option<Bound> {
+        match name {
+            "potrf" => self.potrf::<T>(),
+            "getrf" => self.getrf::<T>(),
+            "geqrf" => self.geqrf::<T>(),
+            "orgqr" if !T::IS_COMPLEX => self.orgqr::<T>(),
+            "ungqr" if T::IS_COMPLEX => self.orgqr::<T>(),
+            "ormqr" if !T::IS_COMPLEX => self.ormqr::<T>(),
+            "unmqr" if T::IS_COMPLEX => self.ormqr::<T>(),
+            "trsm" => self.trsm::<T>(),
+            _ => None,
+        }
+    }
+
+    /// An attribute that is one of some letters, as the number of its ASCII character.
+    fn letter(&self, name: &str, allowed: &str) -> Option<char> {
+        let value = self.attributes()?.integer(name).ok()?;
+        let letter = u8::try_from(value).map(char::from).ok()?;
+        allowed.contains(letter).then_some(letter)
+    }
+
+    fn attributes(&self) -> Option<&Dictionary> {
+        let extra = self.site.instr.extra.as_ref()?;
+        extra.backend_config.as_ref().and_then(BackendConfig::attributes)
+    }
+
+    /// The dimensions of operand `of` behind those of the batch, and how many problems there are, of
+    /// `operations` each, if a thread should do them all at once.
+    fn batch<const RANK: usize>(&self, of: usize) -> Option<(Batch<'_>, [usize; RANK])> {
+        let shape = self.site.operands.get(of)?;
+        let (dims, last) = shape.dims().split_at(shape.rank().checked_sub(RANK)?);
+        let last: [usize; RANK] = last.try_into().ok()?;
+        let some = !last.contains(&0) && !dims.contains(&0);
+        some.then_some((Batch { dims, count: operations(dims) }, last))
+    }
+
+    /// Whether the call has these operands and results, of a type and with the dimensions behind those of
+    /// the batch.
+    fn has(&self, batch: &Batch<'_>, operands: &[Part], results: &[Part]) -> bool {
+        let all = |parts: &[Part], shapes: &[&ArrayShape]| {
+            parts.len() == shapes.len() && parts.iter().zip(shapes).all(|(p, s)| p.is(batch, s))
+        };
+        all(operands, &self.site.operands) && all(results, &self.site.results)
+    }
+
+    fn potrf<T: Element>(&self) -> Option<Bound> {
+        let (batch, [n, columns]) = self.batch(0)?;
+        let matrix = Part::matrix::<T>(n, n);
+        let fits = n == columns && batch.is_small(operations(&[n, n, n]) / 3);
+        if !fits || !self.has(&batch, &[matrix], &[matrix, Part::number::<i32>()]) {
+            return None;
+        }
+        let seen = match self.letter("uplo", "LU")? {
+            'L' => Triangle::Upper,
+            _ => Triangle::Lower,
+        };
+        Some(Bound::fallible("potrf", move |inputs, outputs, _| {
+            let [factor, info, ..] = outputs else { return Ok(()) };
+            factor.copy_from_slice(inputs[0]);
+            let (factor, info) = (elements_mut::<T>(factor)?, elements_mut::<i32>(info)?);
+            for (a, info) in factor.chunks_exact_mut(n * n).zip(info) {
+                *info = T::potrf(&Alone, seen, n, a);
+            }
+            Ok(())
+        }))
+    }
+
+    fn trsm<T: Element>(&self) -> Option<Bound> {
+        let (batch, [m, n]) = self.batch(1)?;
+        let side = self.letter("side", "LR")?;
+        let order = if side == 'L' { m } else { n };
+        let (a, b) = (Part::matrix::<T>(order, order), Part::matrix::<T>(m, n));
+        if !batch.is_small(operations(&[m, n, order])) || !self.has(&batch, &[a, b], &[b]) {
+            return None;
+        }
+        let mut how = Solve {
+            side: if side == 'L' { Side::Right } else { Side::Left },
+            triangle: match self.letter("uplo", "LU")? {
+                'L' => Triangle::Upper,
+                _ => Triangle::Lower,
+            },
+            transpose: match self.letter("trans_x", "NTC")? {
+                'N' => Transpose::None,
+                'C' if T::IS_COMPLEX => Transpose::Adjoint,
+                _ => Transpose::Transpose,
+            },
+            is_unit: self.letter("diag", "NU")? == 'U',
+        };
+        let (mut rows, mut columns) = (n, m);
+        if side == 'L' && n == 1 && how.transpose != Transpose::Adjoint {
+            // One column lies as one row does, and is solved for faster.
+            (rows, columns) = (m, 1);
+            how.side = Side::Left;
+            how.transpose = match how.transpose {
+                Transpose::None => Transpose::Transpose,
+                _ => Transpose::None,
+            };
+        }
+        Some(Bound::fallible("trsm", move |inputs, outputs, _| {
+            let [x, ..] = outputs else { return Ok(()) };
+            x.copy_from_slice(inputs[1]);
+            let (a, x) = (elements::<T>(inputs[0])?, elements_mut::<T>(x)?);
+            for (a, x) in a.chunks_exact(order * order).zip(x.chunks_exact_mut(m * n)) {
+                T::trsm(&Alone, how, rows, columns, a, x);
+            }
+            Ok(())
+        }))
+    }
+
+    fn getrf<T: Element>(&self) -> Option<Bound> {
+        let (batch, [m, n]) = self.batch(0)?;
+        let k = m.min(n);
+        let matrix = Part::matrix::<T>(m, n);
+        let results = [matrix, Part::vector::<i32>(k), Part::number::<i32>()];
+        if !batch.is_small(operations(&[m, n, k])) || !self.has(&batch, &[matrix], &results) {
+            return None;
+        }
+        let bound = Bound::fallible("getrf", move |inputs, outputs, _| {
+            let [lu, pivots, info, work] = outputs else { return Ok(()) };
+            let (from, lu) = (elements::<T>(inputs[0])?, elements_mut::<T>(lu)?);
+            let (pivots, info) = (elements_mut::<i32>(pivots)?, elements_mut::<i32>(info)?);
+            let work = elements_mut::<T>(work)?;
+            let problems = from.chunks_exact(m * n).zip(lu.chunks_exact_mut(m * n));
+            let problems = problems.zip(pivots.chunks_exact_mut(k)).zip(info);
+            for (((from, lu), pivots), info) in problems {
+                transpose(m, n, from, work);
+                *info = T::getrf(&Alone, m, n, work, pivots);
+                transpose(n, m, work, lu);
+            }
+            Ok(())
+        });
+        Some(bound.with_scratch(m * n * size_of::<T>()))
+    }
+
+    fn geqrf<T: Element>(&self) -> Option<Bound> {
+        let (batch, [m, n]) = self.batch(0)?;
+        let k = m.min(n);
+        let matrix = Part::matrix::<T>(m, n);
+        let results = [matrix, Part::vector::<T>(k)];
+        if !batch.is_small(operations(&[2, m, n, k])) || !self.has(&batch, &[matrix], &results) {
+            return None;
+        }
+        let bound = Bound::fallible("geqrf", move |inputs, outputs, _| {
+            let [packed, tau, work] = outputs else { return Ok(()) };
+            let (from, packed) = (elements::<T>(inputs[0])?, elements_mut::<T>(packed)?);
+            let (tau, work) = (elements_mut::<T>(tau)?, elements_mut::<T>(work)?);
+            let problems = from.chunks_exact(m * n).zip(packed.chunks_exact_mut(m * n));
+            for ((from, packed), tau) in problems.zip(tau.chunks_exact_mut(k)) {
+                transpose(m, n, from, work);
+                T::geqrf(&Alone, m, n, work, tau);
+                transpose(n, m, work, packed);
+            }
+            Ok(())
+        });
+        Some(bound.with_scratch(m * n * size_of::<T>()))
+    }
+
+    fn orgqr<T: Element>(&self) -> Option<Bound> {
+        let (batch, [m, n]) = self.batch(0)?;
+        let (_, [k]) = self.batch(1)?;
+        let matrix = Part::matrix::<T>(m, n);
+        let operands = [matrix, Part::vector::<T>(k)];
+        let fits = m >= n && k <= n && batch.is_small(operations(&[4, m, n, k]));
+        if !fits || !self.has(&batch, &operands, &[matrix]) {
+            return None;
+        }
+        let bound = Bound::fallible("orgqr", move |inputs, outputs, _| {
+            let [q, work] = outputs else { return Ok(()) };
+            let (packed, tau) = (elements::<T>(inputs[0])?, elements::<T>(inputs[1])?);
+            let (q, work) = (elements_mut::<T>(q)?, elements_mut::<T>(work)?);
+            let problems = packed.chunks_exact(m * n).zip(q.chunks_exact_mut(m * n));
+            for ((packed, q), tau) in problems.zip(tau.chunks_exact(k)) {
+                transpose(m, n, packed, work);
+                T::orgqr(&Alone, m, n, work, tau);
+                transpose(n, m, work, q);
+            }
+            Ok(())
+        });
+        Some(bound.with_scratch(m * n * size_of::<T>()))
+    }
+
+    fn ormqr<T: Element>(&self) -> Option<Bound> {
+        let (batch, [m, n]) = self.batch(2)?;
+        let (_, [rows, columns]) = self.batch(0)?;
+        let (_, [k]) = self.batch(1)?;
+        let attributes = self.attributes()?;
+        let is_left = attributes.bool("left").ok()?;
+        let is_adjoint = attributes.bool("transpose").ok()?;
+        let (side, order) = if is_left { (Side::Left, m) } else { (Side::Right, n) };
+        let (packed, c) = (Part::matrix::<T>(rows, columns), Part::matrix::<T>(m, n));
+        let fits = rows == order && k <= rows.min(columns);
+        let fits = fits && batch.is_small(operations(&[4, m, n, k]));
+        if !fits || !self.has(&batch, &[packed, Part::vector::<T>(k), c], &[c]) {
+            return None;
+        }
+        let bound = Bound::fallible("ormqr", move |inputs, outputs, _| {
+            let [product, work] = outputs else { return Ok(()) };
+            let (packed, tau) = (elements::<T>(inputs[0])?, elements::<T>(inputs[1])?);
+            let (c, product) = (elements::<T>(inputs[2])?, elements_mut::<T>(product)?);
+            let (a, work) = elements_mut::<T>(work)?.split_at_mut(rows * columns);
+            let problems = packed.chunks_exact(rows * columns).zip(tau.chunks_exact(k));
+            let problems = problems.zip(c.chunks_exact(m * n).zip(product.chunks_exact_mut(m * n)));
+            for ((packed, tau), (c, product)) in problems {
+                transpose(rows, columns, packed, a);
+                transpose(m, n, c, work);
+                T::ormqr(&Alone, side, is_adjoint, m, n, Reflectors { packed: a, tau }, work);
+                transpose(n, m, work, product);
+            }
+            Ok(())
+        });
+        Some(bound.with_scratch((rows * columns + m * n) * size_of::<T>()))
+    }
+}
+
+/// The dimensions that all arrays of a call begin with: a batch of problems.
+struct Batch<'s> {
+    dims: &'s [usize],
+    count: usize,
+}
+
+impl Batch<'_> {
+    /// Whether one thread should do it all at once, if a problem takes this many operations.
+    fn is_small(&self, operations: usize) -> bool {
+        operations.saturating_mul(self.count) <= TASK_OPERATIONS
+    }
+}
+
+/// The elements of an array of a call, and its dimensions behind those of the batch.
+#[derive(Clone, Copy)]
+struct Part {
+    element: ElementType,
+    dims: [usize; 2],
+    rank: usize,
+}
+
+impl Part {
+    fn matrix<T: Plain>(rows: usize, columns: usize) -> Self {
+        Part { element: T::TYPE, dims: [rows, columns], rank: 2 }
+    }
+
+    fn vector<T: Plain>(len: usize) -> Self {
+        Part { element: T::TYPE, dims: [len, 1], rank: 1 }
+    }
+
+    fn number<T: Plain>() -> Self {
+        Part { element: T::TYPE, dims: [1, 1], rank: 0 }
+    }
+
+    fn is(&self, batch: &Batch<'_>, shape: &ArrayShape) -> bool {
+        let dims = batch.dims.iter().chain(&self.dims[..self.rank]);
+        shape.element() == self.element && shape.is_static() && shape.dims().iter().eq(dims)
+    }
+}
+
+/// The elements of an operand. Errors: its memory is not aligned for them.
+fn elements<T: Plain>(bytes: &[u8]) -> Result<&[T], Failure> {
+    T::from_bytes(bytes).ok_or_else(|| misaligned(bytes.len()))
+}
+
+/// The elements of a result. Errors: as for [`elements`].
+fn elements_mut<T: Plain>(bytes: &mut [u8]) -> Result<&mut [T], Failure> {
+    let len = bytes.len();
+    T::from_bytes_mut(bytes).ok_or_else(|| misaligned(len))
+}
+
+fn misaligned(bytes: usize) -> Failure {
+    format!("{bytes} bytes are not aligned for their elements").into()
+}
+
+/// Writes the matrix of `rows` rows, which lie one after the other, by its columns.
+fn transpose<T: Copy>(rows: usize, columns: usize, from: &[T], to: &mut [T]) {
+    for (i, row) in from.chunks_exact(columns).enumerate() {
+        for (to, &x) in to[i..].iter_mut().step_by(rows).zip(row) {
+            *to = x;
+        }
+    }
+}
