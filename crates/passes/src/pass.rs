@@ -90,6 +90,8 @@ pub const PIPELINE: &[Pass] = &[
     UNROLL_LOOPS,
     INLINE,
     SIMPLIFY,
+    // Conditionals whose branch is known by now are calls.
+    INLINE,
     REMOVE_DEAD_CODE,
     FUSE,
 ];

@@ -25,7 +25,7 @@ pub(super) fn simpler(
     }
 }
 
-/// conditional(true, x, y) → call(x), which inlining then takes apart.
+/// conditional(true, x, y) → call(x), which inlining then takes apart; conditional(i, x) → call(x).
 fn taken_branch(
     cx: &mut Simplifier<'_, '_>,
     op: &Conditional,
@@ -33,6 +33,7 @@ fn taken_branch(
 ) -> Result<Option<InstrId>> {
     let last = op.branches.len() - 1;
     let branch = match cx.splat(operands[0]) {
+        _ if last == 0 => 0,
         Some(Number::Pred(true)) => 0,
         Some(Number::Pred(false)) => 1,
         // An index outside means the last branch.
