@@ -20,7 +20,9 @@ use smallvec::SmallVec;
 
 use crate::bounds;
 use crate::exec::Pages;
-use crate::program::{RawParam, Signature};
+#[cfg(target_arch = "x86_64")]
+use crate::program::Entry;
+use crate::program::{RawParam, Signature, WholeCode};
 use crate::threads::Threads;
 
 /// What the address of a piece of code and of its scratch is a multiple of.
@@ -110,7 +112,8 @@ impl Jit {
             let checked = code.accesses().iter().map(in_words).collect();
             let pages = Arc::clone(&pages);
             let most = most_len(nanos);
-            JitFunction { pages, start, signature, task, most, checked }
+            let is_short = signature.range as f64 * nanos <= TASK_NANOS;
+            JitFunction { pages, start, signature, task, most, is_short, checked }
         };
         Ok(all.into_iter().zip(starts).map(function).collect())
     }
@@ -155,6 +158,8 @@ pub struct JitFunction {
     task: i64,
     /// How much of it takes about [`MAX_TASK_NANOS`].
     most: i64,
+    /// Whether all of the range is a short task.
+    is_short: bool,
     /// What the code's accesses are, in words, if it checks them. It then gives two numbers, in `rax`
     /// and `rdx`: 0, or from 1 on which access would have left its buffer, and at which byte of it.
     checked: Arc<[String]>,
@@ -263,6 +268,24 @@ impl JitFunction {
         Ok(at)
     }
 
+    /// As [`RawKernel::whole_code`](crate::program::RawKernel::whole_code) has it.
+    #[cfg(target_arch = "x86_64")]
+    fn whole_code(&self) -> Option<WholeCode> {
+        let Signature { range, scratch_bytes, .. } = *self.signature;
+        let is_plain = scratch_bytes == 0 && self.checked.is_empty();
+        if !self.is_short || self.task < range || !is_plain {
+            return None;
+        }
+        // SAFETY: the code at `start` has this type, as its maker says.
+        let entry = unsafe { std::mem::transmute::<*const u8, Entry>(self.pages.at(self.start)) };
+        Some(WholeCode { entry, range })
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn whole_code(&self) -> Option<WholeCode> {
+        None
+    }
+
     /// Calls the function for a piece of its range.
     ///
     /// # Safety
@@ -350,7 +373,6 @@ impl JitFunction {
         end: i64,
         scratch: *mut u8,
     ) -> Option<Checked> {
-        type Entry = unsafe extern "sysv64" fn(*const *mut u8, i64, i64, *mut u8);
         type CheckedEntry = unsafe extern "sysv64" fn(*const *mut u8, i64, i64, *mut u8) -> Checked;
         let code = self.pages.at(self.start);
         if self.checked.is_empty() {
@@ -393,7 +415,7 @@ impl<'a> Addresses<'a> {
 unsafe impl Sync for Addresses<'_> {}
 
 /// The address of no memory, aligned to [`ALIGN`].
-fn no_scratch() -> *mut u8 {
+pub(crate) fn no_scratch() -> *mut u8 {
     std::ptr::without_provenance_mut(ALIGN)
 }
 

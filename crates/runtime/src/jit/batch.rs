@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::{CallError, Jit, JitArg, JitFunction};
-use crate::program::{RawKernel, Signature};
+use crate::program::{RawKernel, Signature, WholeCode};
 use crate::threads::Threads;
 
 /// Functions that are put into one mapping together, once the last has been added.
@@ -88,5 +88,9 @@ unsafe impl RawKernel for LateFunction {
     ) -> Result<(), CallError> {
         // SAFETY: the caller's promise; the function has the same parameters and range.
         unsafe { self.function().call_raw(at, piece, threads) }
+    }
+
+    fn whole_code(&self) -> Option<WholeCode> {
+        self.function.get()?.whole_code()
     }
 }

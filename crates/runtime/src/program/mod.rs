@@ -11,6 +11,7 @@
 //! themselves, which is why those are `unsafe` to implement.
 
 mod check;
+mod direct;
 mod rename;
 mod replay;
 mod run;
@@ -27,7 +28,12 @@ use crate::float_mode::FloatMode;
 use crate::jit::CallError;
 use crate::memory::{OutOfMemory, View};
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) use direct::Entry;
+pub use direct::WholeCode;
 pub use run::{Argument, Observer, Run};
+
+use direct::Groups;
 
 /// What a step reports when it fails.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -170,7 +176,8 @@ pub struct Signature {
 /// no memory of its caller but what the signature says: of each parameter the first
 /// [`RawParam::bytes`], written only where [`RawParam::write`] says so. Two pieces of the range that do
 /// not overlap touch nothing that the other writes, so that they may run at the same time, on several
-/// threads. All that is written is initialised.
+/// threads. All that is written is initialised. [`RawKernel::whole_code`] does what
+/// [`RawKernel::call_whole`] does.
 pub unsafe trait RawKernel: Send + Sync {
     /// What it is called with.
     fn signature(&self) -> &Signature;
@@ -204,6 +211,13 @@ pub unsafe trait RawKernel: Send + Sync {
     unsafe fn call_whole(&self, at: &[*mut u8], threads: Threads<'_>) -> Result<(), CallError> {
         // SAFETY: the caller's promise; the piece is the range.
         unsafe { self.call(at, 0..self.signature().range, threads) }
+    }
+
+    /// The machine code of [`RawKernel::call_whole`], if that is a task of some microseconds on the
+    /// caller's thread, without scratch, that cannot fail. It can be called as long as the kernel is
+    /// there.
+    fn whole_code(&self) -> Option<WholeCode> {
+        None
     }
 }
 
@@ -425,13 +439,16 @@ pub struct StepProgram {
     parts: ProgramParts,
     /// Block number → its size.
     block_bytes: Vec<usize>,
+    /// Which of its steps are called as groups.
+    groups: Groups,
 }
 
 impl StepProgram {
     /// The program of these parts. Errors: what is wrong with them.
     pub fn new(parts: ProgramParts) -> Result<Self, String> {
         let block_bytes = check::check(&parts)?;
-        Ok(StepProgram { parts, block_bytes })
+        let groups = Groups::of(&parts.steps);
+        Ok(StepProgram { parts, block_bytes, groups })
     }
 
     /// What it is made of.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use helio_limits::Meter;
 use smallvec::SmallVec;
 
+use super::direct::{Group, Groups, MAX_SLOTS, WholeCode};
 use super::{
     Action, Failure, Finished, Home, HostCalls, LENT_ALIGN, RunError, Selector, SlotId, Step,
     StepId, StepProgram, While,
@@ -12,7 +13,7 @@ use super::{
 use crate::Threads;
 use crate::bounds::Bounds;
 use crate::float_mode::FloatModeGuard;
-use crate::jit::{Addresses, CallError};
+use crate::jit::{Addresses, CallError, no_scratch};
 use crate::memory::{Block, Memory, View};
 
 /// An argument of a run.
@@ -76,6 +77,8 @@ type SlicesMut<'a> = SmallVec<[&'a mut [u8]; 4]>;
 
 struct Executor<'p, 'r> {
     program: &'p StepProgram,
+    /// Steps that are called as groups: none if each is to be seen.
+    groups: Option<&'p Groups>,
     places: SmallVec<[SlotAddress; 32]>,
     run: Run<'r>,
     /// That of the program.
@@ -114,7 +117,8 @@ impl StepProgram {
         });
         let places = places.collect();
         let mode = parts.float_mode.enter();
-        let mut executor = Executor { program: self, places, run, mode };
+        let groups = run.observer.is_none().then_some(&self.groups);
+        let mut executor = Executor { program: self, groups, places, run, mode };
         executor.steps(&parts.steps)?;
         // Its last step may have been left undone.
         let stopped = executor.run.meter.stopped();
@@ -190,10 +194,46 @@ fn allocate(memory: &Memory, bytes: usize) -> Result<Block, RunError> {
 
 impl Executor<'_, '_> {
     fn steps(&mut self, steps: &[Step]) -> Result<(), RunError> {
-        for step in steps {
-            self.step(step)?;
+        let mut rest = steps;
+        while let [step, others @ ..] = rest {
+            match self.groups.and_then(|groups| groups.of_first(step)) {
+                Some(group) => {
+                    self.count(step.id)?;
+                    if self.run.meter.steps() == 0 {
+                        self.calls(group);
+                        rest = &rest[group.calls.len()..];
+                    } else {
+                        // Steps are limited, so each has to be counted.
+                        self.perform(step)?;
+                        rest = others;
+                    }
+                }
+                None => {
+                    self.step(step)?;
+                    rest = others;
+                }
+            }
         }
         Ok(())
+    }
+
+    /// Calls the kernels of a group.
+    fn calls(&self, group: &Group) {
+        let mut at = [std::ptr::null_mut(); MAX_SLOTS];
+        let mut slots = &group.slots[..];
+        for call in &group.calls {
+            let (own, others) = slots.split_at(call.slots as usize);
+            slots = others;
+            for (at, &slot) in at.iter_mut().zip(own) {
+                *at = self.places[slot as usize].at;
+            }
+            let WholeCode { entry, range } = call.code;
+            // SAFETY: the group is of steps of the program, which keep the code alive. `check` has
+            // compared each slot's size with what the code declares to touch, written slots are
+            // writable and overlap no other parameter except where a slot stands twice, and all
+            // memory outlives this call. The code takes no scratch.
+            unsafe { entry(at.as_ptr(), 0, range, no_scratch()) };
+        }
     }
 
     /// Counts an instruction's work.

@@ -307,3 +307,76 @@ fn observers_see_every_step_and_errors_say_which() {
     assert_eq!(all[4..8], [(102, &[5][..]), (2, none), (102, &[6]), (101, none)]);
     assert_eq!(all[8..], [(0, none), (100, &[4]), (1, none)]);
 }
+
+/// Code that adds 3, and can be entered as machine code is.
+#[cfg(target_arch = "x86_64")]
+struct Entered(Add);
+
+#[cfg(target_arch = "x86_64")]
+unsafe extern "sysv64" fn add_three(at: *const *mut u8, begin: i64, end: i64, _: *mut u8) {
+    for n in begin as usize..end as usize {
+        // SAFETY: the caller gives two addresses of as many bytes as the range has numbers.
+        unsafe { (*at.add(1)).add(n).write((*at).add(n).read().wrapping_add(3)) };
+    }
+}
+
+// SAFETY: as for `Add`, which adds 3, and `add_three` does the same.
+#[cfg(target_arch = "x86_64")]
+unsafe impl RawKernel for Entered {
+    fn signature(&self) -> &Signature {
+        self.0.signature()
+    }
+
+    unsafe fn call(
+        &self,
+        at: &[*mut u8],
+        piece: Range<i64>,
+        threads: Threads<'_>,
+    ) -> Result<(), CallError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.call(at, piece, threads) }
+    }
+
+    fn whole_code(&self) -> Option<WholeCode> {
+        Some(WholeCode { entry: add_three, range: BYTES as i64 })
+    }
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn neighbouring_kernels_are_called_as_a_group() {
+    let add = |id, slots: [u32; 2]| {
+        let kernel = Arc::new(Entered(Add::new(BYTES, 3, false, None)));
+        let slots = slots.map(SlotId).to_vec();
+        Step { id: StepId(id), action: Action::Raw { kernel, slots } }
+    };
+    let each = While {
+        cond: Vec::new(),
+        go: SlotId(0),
+        trips: Some(3),
+        body: vec![add(3, [1, 2])],
+        rotate: vec![vec![SlotId(1), SlotId(2)]],
+    };
+    let each = Step { id: StepId(2), action: Action::While(Box::new(each)) };
+    let parts = ProgramParts {
+        slots: slots(&[Home::Argument(0), Home::Block(0), Home::Block(1)]),
+        ..parts(vec![add(0, [0, 1]), add(1, [1, 2]), each])
+    };
+    let program = StepProgram::new(parts).unwrap();
+    let calls = |step: &Step| program.groups.of_first(step).map(|group| group.calls.len());
+    let Action::While(each) = &program.parts.steps[2].action else { panic!("the loop") };
+    let all: Vec<_> = program.parts.steps.iter().chain(&each.body).map(calls).collect();
+    assert_eq!(all, [Some(2), None, None, Some(1)]);
+    let run = |max_steps: Option<u64>| {
+        let meter = Arc::new(Meter::new(Limits { max_steps, ..Limits::default() }));
+        let (memory, threads, host) = (Memory::new(), Threads::single(), &mut Copies);
+        let run = Run { memory: &memory, threads, meter: &meter, host, observer: None };
+        let results = program.run(vec![Argument::Lent(&[5; BYTES])], run);
+        results.map(|results| results[0].as_slice().to_vec())
+    };
+    // Two steps, the loop, and its three iterations of one step each.
+    for max_steps in [None, Some(9)] {
+        assert_eq!(run(max_steps).unwrap(), [5 + 12; BYTES]);
+    }
+    assert!(matches!(run(Some(8)), Err(RunError::Stopped { at: Some(StepId(3)), .. })));
+}
