@@ -7,7 +7,7 @@ const STEPS: &[(&str, &[&str])] = &[
     ("formatting", &["fmt", "--all", "--check"]),
     ("clippy", &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]),
     ("tests", &["test", "--workspace", "--locked"]),
-    ("documentation", &["doc", "--workspace", "--no-deps", "--locked"]),
+    ("documentation and what is public", &["xtask", "api", "--check"]),
     ("generated pages", &["xtask", "docs", "--check"]),
     // Packed, not built once more: what is packed is what the tests have built.
     (

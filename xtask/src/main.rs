@@ -1,6 +1,7 @@
-//! Chores of the repository: `cargo xtask docs | ci | mpi | corpus DIR | bench | sanitize | abi FILE | wheel | jax`.
+//! Chores of the repository: `cargo xtask docs | api | ci | mpi | corpus DIR | bench | sanitize | abi FILE | wheel | jax`.
 
 mod abi;
+mod api;
 mod bench;
 mod ci;
 mod corpus;
@@ -27,6 +28,12 @@ enum Chore {
     /// Write docs/operations.md from the table of operations.
     Docs {
         /// Write nothing; fail if it is out of date.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Record the public items of the crates that programs depend on, in docs/api.
+    Api {
+        /// Write no records; fail if one is not what is public.
         #[arg(long)]
         check: bool,
     },
@@ -64,6 +71,7 @@ enum Chore {
 fn main() -> ExitCode {
     let result = match Args::parse().chore {
         Chore::Docs { check } => operations::write(check),
+        Chore::Api { check } => api::run(check),
         Chore::Ci => ci::run(),
         Chore::Mpi => mpi::run(),
         Chore::Corpus { dir } => corpus::run(&dir),
