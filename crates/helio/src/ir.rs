@@ -55,7 +55,9 @@ pub mod ops {
 /// How values are spread over devices.
 pub mod sharding {
     #[doc(inline)]
-    pub use helio_ir::sharding::{Devices, Placement, ShardGroup, Sharding, Subgroups, Tiles};
+    pub use helio_ir::sharding::{
+        Devices, Placement, ShardGroup, Sharding, SubgroupKind, Subgroups, Tiles,
+    };
 }
 
 /// Where in the framework's program instructions come from: calls, and the lines that make them.

@@ -60,7 +60,7 @@ pub use custom_call::CustomCallRegistry;
 pub use device::{Device, MemoryKind};
 pub use event::{Completer, Event};
 pub use execute::{ExecuteOptions, Keep};
-pub use helio_eval::{Limits, Subnormals};
+pub use helio_eval::{Limits, Stopped, Subnormals};
 pub use helio_ir::builder::{self, Padding, XlaBuilder, XlaComputation, XlaOp};
 pub use helio_ir::text::print;
 
@@ -74,7 +74,7 @@ pub use helio_ir::{
 pub use helio_passes::OptLevel;
 pub use helio_runtime::{
     Block, CArguments, CFailure, CFunction, COperand, CallStatus, Closed, Memory, OutOfMemory,
-    Queue, Tree, View, helio_custom_call_status_set_failure,
+    Queue, Reclaim, Tree, View, helio_custom_call_status_set_failure,
 };
 pub use host::{HostQueues, infeed_shapes};
 pub use interpreted::{Interpreted, Reason};
@@ -104,9 +104,10 @@ pub mod unstable {
     pub use helio_ir as ir;
 }
 
-/// StableHLO programs that check themselves, and what runs them.
+/// StableHLO: its modules in memory, their readers and writers, programs that check themselves and what
+/// runs them.
 pub mod stablehlo {
-    pub use helio_stablehlo::{CheckFailure, Engine, Process, bytecode, run_checks, text};
+    pub use helio_stablehlo::{CheckFailure, Engine, Process, bytecode, mlir, run_checks, text};
 }
 
 use compiled::Compiled;

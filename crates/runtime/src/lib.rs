@@ -23,6 +23,7 @@ pub use c_call::{
     helio_custom_call_status_set_failure,
 };
 pub use float_mode::{FloatMode, FloatModeGuard};
+pub use helio_limits::Reclaim;
 pub use jit::{CallError, Jit, JitArg, JitBatch, JitFunction, LateFunction};
 pub use memory::{Block, Memory, OutOfMemory, View};
 pub use queue::{Closed, Queue};
