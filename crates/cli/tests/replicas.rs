@@ -259,7 +259,8 @@ fn a_partner_that_computes_for_ever_is_not_waited_for() {
     for backend in ["cpu", "interpreter"] {
         let base = ["run", &module, "--replicas", "2", "--backend", backend];
         let (_, err) = run(&[&base[..], &["--max-wait", "0.2"]].concat(), 4);
-        let wanted = "replica 0 waits in s for replica 1, and nobody has moved for 200ms";
+        let wanted = "replica 0 waits in s for replica 1; replica 1 waits for no other, and \
+                      nobody has moved for 200ms";
         assert!(err.contains(wanted) && err.contains("late.hlo:10:"), "{err}");
     }
 }

@@ -7,17 +7,14 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use helio::services::{
-    Channel, Collectives, Fold, Given, Memo, Meter, Reads, Ready, Rendezvous, Sink, Sleeper, Wait,
+    Channel, Collectives, Fold, Given, Memo, Meter, Reads, Rendezvous, Sink, Sleeper, Wait,
 };
 use helio::{Code, Error, Literal, Participant, Result};
 use smallvec::SmallVec;
 
-use crate::farewell::Gone;
 use crate::head::{Give, Head, PointId};
-use crate::mutual::Verdict;
 use crate::processes::{Shared, process_of};
 use crate::run::{Arrivals, Begun, Slices, layout};
 use crate::value;
@@ -32,21 +29,21 @@ const ALIGN: usize = helio::Block::ALIGN;
 /// The collectives of a run, of which this process has a part.
 pub(crate) struct Distributed {
     pub(crate) shared: Arc<Shared>,
-    run: u64,
+    pub(crate) run: u64,
     pub(crate) here: Begun,
 }
 
 /// What a participant knows of a rendezvous.
 pub(crate) struct Seat {
-    point: PointId,
+    pub(crate) point: PointId,
     /// Its position in the group.
-    position: usize,
+    pub(crate) position: usize,
     /// For each position, whether it is here.
     is_here: Vec<bool>,
     /// The participants of the group that are here, in its order.
     here: Vec<Participant>,
     visits: Arc<AtomicU64>,
-    arrivals: Arc<Arrivals>,
+    pub(crate) arrivals: Arc<Arrivals>,
     /// For those who are here among themselves.
     memo: Memo,
     /// Who gets what, for each kind of meeting that the operation consists of.
@@ -57,10 +54,10 @@ pub(crate) struct Seat {
 type PlanKey = (bool, usize);
 
 /// What a participant sends to whom, and for whom it waits.
-struct Plan {
+pub(crate) struct Plan {
     sends: Vec<Sending>,
     /// The positions elsewhere of those from whom it reads, or who read from it.
-    awaited: Vec<usize>,
+    pub(crate) awaited: Vec<usize>,
 }
 
 /// Slices that go to processes.
@@ -77,11 +74,7 @@ impl Distributed {
         Distributed { shared, run, here }
     }
 
-    fn is_here(&self, who: Participant) -> bool {
-        self.here.assignment.here().contains(&self.here.number(who))
-    }
-
-    fn process_of(&self, who: Participant) -> usize {
+    pub(crate) fn process_of(&self, who: Participant) -> usize {
         process_of(self.here.number(who), self.shared.size, self.here.count())
     }
 
@@ -97,8 +90,8 @@ impl Distributed {
         let run = run.ok_or_else(|| Error::internal("a run that is over"))?;
         let arrivals = run.arrivals(point, at.group.len());
         drop(core);
-        let is_here: Vec<bool> = at.group.iter().map(|&who| self.is_here(who)).collect();
-        let here = at.group.iter().copied().filter(|&who| self.is_here(who)).collect();
+        let is_here: Vec<bool> = at.group.iter().map(|&who| self.here.is_here(who)).collect();
+        let here = at.group.iter().copied().filter(|&who| self.here.is_here(who)).collect();
         let (memo, plans) = (Memo::default(), Mutex::default());
         Ok(Seat { point, position, is_here, here, visits, arrivals, memo, plans })
     }
@@ -191,52 +184,6 @@ impl Distributed {
         Ok(())
     }
 
-    /// Waits for what the participant at a position gives. Errors: as for [`Collectives::exchange`].
-    fn wait_for(
-        &self,
-        seat: &Seat,
-        at: &Rendezvous<'_>,
-        (position, visit): (usize, u64),
-        meter: &Meter,
-    ) -> Result<()> {
-        let arrivals = seat.arrivals.clone();
-        let is_there = move || arrivals[position].load(Ordering::Acquire) > visit;
-        if self.shared.spin(&is_there) {
-            return Ok(());
-        }
-        let (me, from) = (at.group[seat.position], at.group[position]);
-        let verdict = Verdict::default();
-        let _noted =
-            self.shared.note_wait(self.run, (me, from), Some((seat.point, visit)), &verdict);
-        let ready = Looked::ready(&self.shared, is_there, &verdict);
-        let instruction = at.instruction;
-        let wait = Wait { me, instruction, from: Some(from), is_open: false, ready: &ready };
-        let waited = self.here.collectives.wait(&wait, meter);
-        waited.map_err(|error| self.explain(error, me, instruction, from))?;
-        verdict.check()
-    }
-
-    /// Why a wait for a participant has ended: that it is lost, if it is.
-    fn explain(
-        &self,
-        error: Error,
-        me: Participant,
-        instruction: &str,
-        from: Participant,
-    ) -> Error {
-        let process = self.process_of(from);
-        let gone = self.shared.lock().peers.get(process).and_then(|peer| peer.gone.clone());
-        match gone {
-            Some(Gone::Lost(why)) if error.code() == Code::Aborted => {
-                let [me, from] = [me, from].map(|who| self.here.assignment.name(who));
-                let detail =
-                    format!("{me} waits in {instruction} for {from}: process {process} {why}");
-                Error::new(Code::Unavailable, detail)
-            }
-            _ => error,
-        }
-    }
-
     /// What those at the awaited positions gave at a visit.
     fn take(&self, seat: &Seat, plan: &Plan, visit: u64) -> Result<Vec<(usize, Arc<Slices>)>> {
         let mut core = self.shared.lock();
@@ -267,9 +214,7 @@ impl Distributed {
         let plan = self.plan(seat, at, mine.len());
         let visit = seat.visits.fetch_add(1, Ordering::SeqCst);
         self.give(seat, &plan, visit, mine)?;
-        for &position in &plan.awaited {
-            self.wait_for(seat, at, (position, visit), meter)?;
-        }
+        self.wait_for_all(seat, &plan, at, visit, meter)?;
         let others = self.take(seat, &plan, visit)?;
         let within = Rendezvous { group: &seat.here, memo: &seat.memo, ..*at };
         self.here.collectives.exchange(&within, me, mine, meter, &mut |given| {
@@ -330,22 +275,7 @@ impl Collectives for Distributed {
     }
 
     fn wait(&self, wait: &Wait<'_>, meter: &Meter) -> Result<()> {
-        let theirs = wait.ready.clone();
-        let is_there = move || theirs.is_ready();
-        if self.shared.spin(&is_there) {
-            return Ok(());
-        }
-        let verdict = Verdict::default();
-        let from = wait.from.filter(|&from| !wait.is_open && !self.is_here(from));
-        let _noted =
-            from.map(|from| self.shared.note_wait(self.run, (wait.me, from), None, &verdict));
-        let ready = Looked::ready(&self.shared, is_there, &verdict);
-        let waited = self.here.collectives.wait(&Wait { ready: &ready, ..*wait }, meter);
-        waited.map_err(|error| match wait.from {
-            Some(from) => self.explain(error, wait.me, wait.instruction, from),
-            None => error,
-        })?;
-        verdict.check()
+        self.wait_for(wait, meter)
     }
 
     fn is_elsewhere(&self, channel: Channel) -> bool {
@@ -411,33 +341,5 @@ impl Begun {
         // Of no process that runs none; then the first of all.
         let (count, here) = (self.assignment.participants(), self.assignment.here().len());
         self.assignment.participant((process * here).min(count - 1))
-    }
-}
-
-/// Something that is waited for, or a verdict, while messages are looked for.
-pub(crate) struct Looked {
-    shared: Arc<Shared>,
-    ready: Box<dyn Fn() -> bool + Send + Sync>,
-}
-
-impl Looked {
-    pub(crate) fn ready(
-        shared: &Arc<Shared>,
-        is_there: impl Fn() -> bool + Send + Sync + 'static,
-        verdict: &Verdict,
-    ) -> Arc<dyn Ready> {
-        let verdict = verdict.clone();
-        let ready = Box::new(move || is_there() || verdict.is_there());
-        Arc::new(Looked { shared: shared.clone(), ready })
-    }
-}
-
-impl Ready for Looked {
-    fn is_ready(&self) -> bool {
-        (self.ready)()
-    }
-
-    fn wait(&self, at_most: Duration) -> bool {
-        self.shared.look_until(&self.ready, at_most)
     }
 }

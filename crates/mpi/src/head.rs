@@ -4,7 +4,7 @@
 use helio::services::{Channel, RendezvousId};
 use helio::{Code, Error, Participant, Result};
 
-use crate::mutual::{Awaited, Question};
+use crate::mutual::{Answer, Awaited, Origin, Question};
 
 /// What a message says.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +19,8 @@ pub(crate) enum Head {
     Beat { moved: u64 },
     /// For whom does a participant wait?
     Ask(Question),
+    /// Where a wait leads.
+    Answer(Answer),
     /// What the process gives all, or the first, outside of runs: the body.
     Part { sequence: u64 },
     /// The process ends; nothing comes from it any more. Whether it waits until all others end, too.
@@ -94,11 +96,14 @@ impl Head {
                 out.number(4).number(*sequence);
             }
             Head::Ask(question) => {
-                out.number(6);
+                out.number(5);
                 question.write(&mut out);
             }
+            Head::Answer(Answer { run, origin, chain }) => {
+                out.number(6).number(*run).origin(*origin).texts(chain);
+            }
             Head::Bye { in_order } => {
-                out.number(5).number((*in_order).into());
+                out.number(7).number((*in_order).into());
             }
         }
         out.0
@@ -126,16 +131,12 @@ impl Give {
 
 impl Question {
     fn write(&self, out: &mut Writer) {
-        out.number(self.run).participant(self.origin.0).number(self.origin.1);
-        out.participant(self.waiter).participant(self.from);
+        out.number(self.run).origin(self.origin).participant(self.waiter).participant(self.from);
         match self.awaited {
             Awaited::Visit(point, before) => out.number(0).point(point).number(before),
             Awaited::Value(before) => out.number(1).number(before),
         };
-        out.number(self.chain.len() as u64);
-        for wait in &self.chain {
-            out.text(wait);
-        }
+        out.texts(&self.chain);
     }
 }
 
@@ -152,6 +153,11 @@ impl Writer {
         self
     }
 
+    fn texts(&mut self, texts: &[String]) -> &mut Self {
+        self.number(texts.len() as u64);
+        texts.iter().fold(self, |out, text| out.text(text))
+    }
+
     fn point(&mut self, point: PointId) -> &mut Self {
         let (kind, a, b) = match point.operation {
             RendezvousId::Channel(channel) => (0, channel as u64, 0),
@@ -162,6 +168,10 @@ impl Writer {
 
     fn participant(&mut self, who: Participant) -> &mut Self {
         self.number(who.replica as u64).number(who.partition as u64)
+    }
+
+    fn origin(&mut self, origin: Origin) -> &mut Self {
+        self.participant(origin.who).number(origin.wait).participant(origin.about)
     }
 }
 
@@ -194,6 +204,16 @@ impl Reader<'_> {
         Some(String::from_utf8_lossy(text).into_owned())
     }
 
+    fn texts(&mut self) -> Option<Vec<String>> {
+        let count = self.length(8)?;
+        (0..count).map(|_| self.text()).collect()
+    }
+
+    fn origin(&mut self) -> Option<Origin> {
+        let (who, wait) = (self.participant()?, self.number()?);
+        Some(Origin { who, wait, about: self.participant()? })
+    }
+
     fn participant(&mut self) -> Option<Participant> {
         Some(Participant { replica: self.size()?, partition: self.size()? })
     }
@@ -220,8 +240,12 @@ impl Reader<'_> {
             }
             3 => Head::Beat { moved: self.number()? },
             4 => Head::Part { sequence: self.number()? },
-            6 => Head::Ask(self.question()?),
-            5 => Head::Bye { in_order: self.number()? != 0 },
+            5 => Head::Ask(self.question()?),
+            6 => {
+                let (run, origin) = (self.number()?, self.origin()?);
+                Head::Answer(Answer { run, origin, chain: self.texts()? })
+            }
+            7 => Head::Bye { in_order: self.number()? != 0 },
             _ => return None,
         })
     }
@@ -235,14 +259,13 @@ impl Reader<'_> {
     }
 
     fn question(&mut self) -> Option<Question> {
-        let (run, origin) = (self.number()?, (self.participant()?, self.number()?));
+        let (run, origin) = (self.number()?, self.origin()?);
         let (waiter, from) = (self.participant()?, self.participant()?);
         let awaited = match self.number()? {
             0 => Awaited::Visit(self.point()?, self.number()?),
             _ => Awaited::Value(self.number()?),
         };
-        let count = self.length(8)?;
-        let chain = (0..count).map(|_| self.text()).collect::<Option<_>>()?;
+        let chain = self.texts()?;
         Some(Question { run, origin, chain, waiter, from, awaited })
     }
 
@@ -275,10 +298,12 @@ mod tests {
             slices: 9,
             sent: vec![(0, 12), (8, 1 << 40)],
         };
+        let origin = Origin { who, wait: 9, about: Participant::from(0) };
+        let chain = vec!["replica 3 in y for replica 0".to_owned(); 2];
         let question = |awaited| Question {
             run: 1,
-            origin: (who, 9),
-            chain: vec!["replica 3 in y for replica 0".to_owned(); 2],
+            origin,
+            chain: chain.clone(),
             waiter: who,
             from: Participant::from(0),
             awaited,
@@ -296,6 +321,7 @@ mod tests {
             Head::Part { sequence: 6 },
             Head::Ask(question(Awaited::Visit(point, 3))),
             Head::Ask(question(Awaited::Value(4))),
+            Head::Answer(Answer { run: 2, origin, chain: chain.clone() }),
             Head::Bye { in_order: true },
             Head::Bye { in_order: false },
         ] {

@@ -25,6 +25,7 @@ mod processes;
 mod reduce;
 mod run;
 mod value;
+mod waits;
 pub mod wire;
 
 #[cfg(feature = "mpi")]

@@ -409,6 +409,10 @@ impl Core {
                 }
                 true
             }
+            Head::Answer(answer) => {
+                self.answered(answer);
+                false
+            }
             Head::Beat { moved } => {
                 if std::mem::replace(&mut self.peers[from].moves, moved) != moved {
                     let begun = self.runs.values().filter_map(|run| run.begun.as_ref());

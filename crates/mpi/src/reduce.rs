@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use helio::services::{Fold, Meter, Reads, Rendezvous, Wait};
 use helio::{Block, Error, Participant, Result};
 
-use crate::distributed::{Distributed, Looked, Seat};
-use crate::mutual::Verdict;
+use crate::distributed::{Distributed, Seat};
 use crate::processes::{Core, Shared};
+use crate::waits::Looked;
 
 /// The bytes of an operand from which on meeting first costs little beside the reduction.
 const LEAST_BYTES: usize = 256 << 10;
@@ -107,7 +107,7 @@ impl Distributed {
             let is_done = self.shared.lock().begin_fold(*fold, block)?;
             let is_there = move || is_done.load(Ordering::SeqCst);
             if !self.shared.spin(&is_there) {
-                let ready = Looked::ready(&self.shared, is_there, &Verdict::default());
+                let ready = Looked::ready(&self.shared, is_there);
                 let (instruction, from) = (at.instruction, None);
                 // All have come; what is left is up to the wire, also if the others' runs have ended.
                 let wait = Wait { me, instruction, from, is_open: true, ready: &ready };

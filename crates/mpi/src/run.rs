@@ -128,6 +128,11 @@ impl Begun {
         who.replica * self.assignment.partitions() + who.partition
     }
 
+    /// Whether this process runs a participant.
+    pub(crate) fn is_here(&self, who: Participant) -> bool {
+        self.assignment.here().contains(&self.number(who))
+    }
+
     /// How many participants the run has in all processes.
     pub(crate) fn count(&self) -> usize {
         self.assignment.participants()

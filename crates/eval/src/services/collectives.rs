@@ -118,6 +118,16 @@ pub trait Ready: Send + Sync {
     fn is_ready(&self) -> bool;
     /// Waits until it is there, but not longer than this; whether it is.
     fn wait(&self, at_most: Duration) -> bool;
+    /// The participants that have yet to do something for it, where these are others than the one that
+    /// [`Wait::from`] names.
+    fn missing(&self) -> Option<Vec<Participant>> {
+        None
+    }
+    /// Where other processes run those it waits for: what is known of the waits of the first of these, of
+    /// the one for whom that one waits, and so on, for messages.
+    fn elsewhere(&self) -> Option<Vec<String>> {
+        None
+    }
 }
 
 /// A wait for something other than an exchange.
@@ -142,8 +152,9 @@ pub struct Sleeper {
     pub who: Participant,
     /// In which instruction.
     pub instruction: String,
-    /// For whom: each of them has to do something before the wait ends.
-    pub missing: Vec<Participant>,
+    /// For whom: the first of those who have yet to do something before the wait ends; none if it is not
+    /// known who they are.
+    pub from: Option<Participant>,
 }
 
 /// A reduction of numbers, which a means of transport may know how to do.
@@ -219,8 +230,8 @@ pub trait Collectives: Send + Sync {
     /// ended with one, all others do.
     fn leave(&self, me: Participant, outcome: Result<(), &Error>);
 
-    /// All who sleep at this moment of `who`, those for whom it waits, those for whom these wait and so on,
-    /// as far as they run in this process; `who` first. None if `who` does not sleep, or may be woken by
+    /// `who`, the first for whom it waits, the first for whom that one waits, and so on: those who sleep at
+    /// this moment, as far as they run in this process. None if `who` does not sleep, or may be woken by
     /// somebody outside of the run.
     fn sleepers(&self, _who: Participant) -> Vec<Sleeper> {
         Vec::new()

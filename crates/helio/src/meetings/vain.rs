@@ -36,7 +36,17 @@ impl Waiting {
                 let late = members.filter(|&(i, _)| point.board.visits(i) < *visits);
                 late.map(|(_, &who)| who).collect()
             }
-            Awaited::Value { from, .. } => from.iter().copied().collect(),
+            Awaited::Value { from, ready, .. } => {
+                ready.missing().unwrap_or_else(|| from.iter().copied().collect())
+            }
+        }
+    }
+
+    /// What is known of the waits of those it waits for, if other processes run them.
+    fn elsewhere(&self) -> Option<Vec<String>> {
+        match &self.awaited {
+            Awaited::Meeting(..) => None,
+            Awaited::Value { ready, .. } => ready.elsewhere(),
         }
     }
 }
@@ -82,17 +92,12 @@ impl Meetings {
     /// [`Collectives::sleepers`]: helio_eval::services::Collectives::sleepers
     pub(super) fn sleepers_from(&self, who: Participant) -> Vec<Sleeper> {
         let state = self.lock();
-        let (mut found, mut next) = (Vec::<Sleeper>::new(), vec![who]);
-        while let Some(who) = next.pop() {
-            let is_stuck = |w: &&Waiting| w.who == who && !w.is_over() && !w.is_open();
-            let Some(waiting) = state.waiting.iter().find(is_stuck) else { continue };
-            if found.iter().all(|known| known.who != who) {
-                let missing = waiting.missing();
-                next.extend(&missing);
-                found.push(Sleeper { who, instruction: waiting.instruction.clone(), missing });
-            }
-        }
-        found
+        let sleeper = |waiting: &Waiting| Sleeper {
+            who: waiting.who,
+            instruction: waiting.instruction.clone(),
+            from: waiting.missing().first().copied(),
+        };
+        waits_from(&state, who).into_iter().map(sleeper).collect()
     }
 
     /// That one participant alone waits in vain.
@@ -114,10 +119,30 @@ impl Meetings {
         format!("{}{verb} {} for {names}", self.name(waiting.who), waiting.instruction)
     }
 
-    /// What a participant that sleeps waits for.
+    /// What a participant that sleeps waits for, and the waits of the first for whom it does, of the first
+    /// for whom that one does, and so on, to one that waits for no other: that one is to blame.
     pub(super) fn what_awaits(&self, state: &State, me: Participant) -> String {
-        let waiting = state.waiting.iter().find(|waiting| waiting.who == me);
-        waiting.map_or_else(|| self.name(me), |waiting| self.awaits(waiting, " waits in"))
+        let Some(own) = state.waiting.iter().find(|waiting| waiting.who == me) else {
+            return self.name(me);
+        };
+        let mut text = self.awaits(own, " waits in");
+        let first = own.missing().first().copied();
+        let others = first.map_or_else(Vec::new, |first| waits_from(state, first));
+        let others = others.iter().take_while(|waiting| waiting.who != me).take(LISTED);
+        let others: Vec<&Waiting> = others.copied().collect();
+        others.iter().for_each(|waiting| text += &format!("; {}", self.awaits(waiting, " in")));
+        let last = others.last().copied().unwrap_or(own);
+        let end = match (last.elsewhere(), last.missing().first()) {
+            (Some(known), _) => known,
+            (None, Some(&who)) => match state.waiting.iter().find(|waiting| waiting.who == who) {
+                None => vec![format!("{} waits for no other", self.name(who))],
+                Some(waiting) if waiting.is_open() => vec![self.awaits(waiting, " in")],
+                Some(_) => Vec::new(),
+            },
+            (None, None) => Vec::new(),
+        };
+        end.iter().for_each(|wait| text += &format!("; {wait}"));
+        text
     }
 
     fn names(&self, mut all: impl Iterator<Item = Participant>) -> String {
@@ -129,6 +154,19 @@ impl Meetings {
         }
         text
     }
+}
+
+/// `who`, the first for whom it waits, and so on, as far as they sleep until other participants come: each
+/// once.
+fn waits_from(state: &State, who: Participant) -> Vec<&Waiting> {
+    let (mut found, mut next) = (Vec::<&Waiting>::new(), Some(who));
+    while let Some(who) = next.filter(|&who| found.iter().all(|known| known.who != who)) {
+        let is_stuck = |w: &&Waiting| w.who == who && !w.is_over() && !w.is_open();
+        let waiting = state.waiting.iter().find(is_stuck);
+        next = waiting.and_then(|waiting| waiting.missing().first().copied());
+        found.extend(waiting);
+    }
+    found
 }
 
 /// Those who wait for somebody that cannot come.
