@@ -4,23 +4,24 @@
 //!
 //! `HELIO_FAULTS=10000` runs as many.
 
-mod support;
-
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use helio::services::{Channel, Collectives, Meter, Participant, Rendezvous, Sink, Sleeper, Wait};
 use helio::{
-    Client, ClientOptions, CollectivesLayer, CompileOptions, DeviceAssignment, Error, Executable,
-    Literal, Result, RunOptions,
+    Client, ClientOptions, CollectivesLayer, CompileOptions, DeviceAssignment, Executable, Literal,
+    Result, RunOptions,
 };
 use helio_mpi::wire::{Faulty, Wire, among_threads};
 use helio_mpi::{Options, Processes};
+use helio_testkit::faults::Fault::{Delay, Drop, Fail, Kill, KillReading};
+use helio_testkit::faults::{self, Planned, Rounds, threads, threads_at_most};
 use oorandom::Rand32;
 
 const REPLICAS: usize = 4;
+
+/// The large all-reduce is cut.
+const ROUNDS: Rounds = Rounds { replicas: REPLICAS, rounds: 3, elements: 66000 };
 
 /// How long a run may wait for others who do not move.
 const MAX_WAIT: Duration = Duration::from_millis(4000);
@@ -38,21 +39,15 @@ const BOUND: Duration = Duration::from_secs(60);
 /// What happens to a replica when it comes to a collective, or to a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
-    /// The replica never comes, until the run is stopped.
-    Drop,
-    /// It comes later.
-    Delay(Duration),
-    /// Its thread panics.
-    Kill,
-    /// It fails.
-    Fail,
+    /// To the replica.
+    Of(faults::Fault),
     /// Nothing comes from its process, nor to it, after so many messages.
     Cut(usize),
     /// Messages to its process are as many looks late.
     Late(usize),
 }
 
-/// A fault of one replica at the n-th collective that it comes to.
+/// A fault of one replica at the n-th meeting that it comes to, or of its process.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     fault: Fault,
@@ -61,92 +56,15 @@ struct Plan {
     processes: usize,
 }
 
-/// Collectives that carry out a plan.
-struct Planned {
-    inner: Arc<dyn Collectives>,
-    plan: Plan,
-    come: AtomicUsize,
-}
-
-impl Collectives for Planned {
-    fn exchange(
-        &self,
-        at: &Rendezvous<'_>,
-        me: Participant,
-        mine: &[&[u8]],
-        meter: &Meter,
-        sink: &mut Sink<'_>,
-    ) -> Result<()> {
-        let is_it = me.replica == self.plan.replica
-            && self.come.fetch_add(1, Ordering::SeqCst) == self.plan.at;
-        match self.plan.fault {
-            Fault::Drop if is_it => loop {
-                meter.check()?;
-                thread::sleep(Duration::from_millis(1));
-            },
-            Fault::Delay(time) if is_it => thread::sleep(time),
-            Fault::Kill if is_it => panic!("killed"),
-            Fault::Fail if is_it => return Err(Error::invalid("a planned fault")),
-            _ => {}
+impl Plan {
+    /// What happens to the replica, if it is the replica to which something happens.
+    fn of_replica(&self) -> Option<faults::Plan> {
+        match self.fault {
+            Fault::Of(fault) => Some(faults::Plan { fault, replica: self.replica, at: self.at }),
+            Fault::Cut(_) | Fault::Late(_) => None,
         }
-        self.inner.exchange(at, me, mine, meter, sink)
-    }
-
-    fn wait(&self, wait: &Wait<'_>, meter: &Meter) -> Result<()> {
-        self.inner.wait(wait, meter)
-    }
-
-    fn is_elsewhere(&self, channel: Channel) -> bool {
-        self.inner.is_elsewhere(channel)
-    }
-
-    fn send(&self, channel: Channel, value: Literal) -> Result<()> {
-        self.inner.send(channel, value)
-    }
-
-    fn moved(&self, me: Participant) {
-        self.inner.moved(me);
-    }
-
-    fn leave(&self, me: Participant, outcome: Result<(), &Error>) {
-        self.inner.leave(me, outcome);
-    }
-
-    fn sleepers(&self, who: Participant) -> Vec<Sleeper> {
-        self.inner.sleepers(who)
-    }
-
-    fn failure(&self) -> Option<Error> {
-        self.inner.failure()
     }
 }
-
-/// Three rounds of a loop with three collectives in each: twelve meetings, as the large all-reduce is cut
-/// and so takes two.
-const PROGRAM: &str =
-    "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
-cond { s = (u32[], f32[3], f32[66000]) parameter(0) i = u32[] get-tuple-element(s), index=0
-  z = u32[] constant(3) ROOT p = pred[] compare(i, z), direction=LT }
-body { s = (u32[], f32[3], f32[66000]) parameter(0) i = u32[] get-tuple-element(s), index=0
-  x = f32[3] get-tuple-element(s), index=1
-  big = f32[66000] get-tuple-element(s), index=2
-  sum = f32[3] all-reduce(x), to_apply=add
-  moved = f32[3] collective-permute(sum), source_target_pairs={{0,1},{1,2},{2,3},{3,0}}
-  total = f32[66000] all-reduce(big), to_apply=add
-  o = u32[] constant(1) j = u32[] add(i, o)
-  ROOT t = (u32[], f32[3], f32[66000]) tuple(j, moved, total) }
-ENTRY e { x = f32[3] parameter(0) z = u32[] constant(0) c = f32[] constant(1)
-  big = f32[66000] broadcast(c), dimensions={}
-  s = (u32[], f32[3], f32[66000]) tuple(z, x, big)
-  w = (u32[], f32[3], f32[66000]) while(s), condition=cond, body=body
-  y = f32[3] get-tuple-element(w), index=1
-  b = f32[66000] get-tuple-element(w), index=2
-  last = f32[1] slice(b), slice={[65999:66000]}
-  ROOT r = (f32[3], f32[1]) tuple(y, last) }";
-
-/// What each replica gives: 1 + 2 + 3 + 4, four times as much in each further round; 1, four times as much
-/// in each round.
-const RESULT: (f32, f32) = (160.0, 64.0);
 
 /// The program in each of so many processes.
 fn compile(processes: usize) -> Vec<Executable> {
@@ -157,28 +75,10 @@ fn compile(processes: usize) -> Vec<Executable> {
         let client = Client::new(&options);
         let mut options = CompileOptions::default();
         options.assignment = Some(DeviceAssignment::part(REPLICAS, 1, here).expect("a part"));
-        let module = helio::parse(PROGRAM).expect("a program");
+        let module = helio::parse(&ROUNDS.text()).expect("a program");
         client.compile(module, &options).unwrap_or_else(|e| panic!("{e:?}"))
     };
     (0..processes).map(part).collect()
-}
-
-/// How many threads this process has.
-fn threads() -> Option<usize> {
-    Some(std::fs::read_dir("/proc/self/task").ok()?.count())
-}
-
-/// How many threads this process has, once there are no more than `most`, or after a while: the system
-/// lists a thread that has been joined until it has put it away.
-fn threads_at_most(most: Option<usize>) -> Option<usize> {
-    let begin = Instant::now();
-    loop {
-        let found = threads();
-        if found <= most || begin.elapsed() > Duration::from_secs(10) {
-            return found;
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// The process that runs a replica.
@@ -192,16 +92,16 @@ fn run_part(program: &Executable, wire: Box<dyn Wire>, plan: Plan) -> Result<Vec
     options.silence = if matches!(plan.fault, Fault::Cut(_)) { SILENCE } else { PATIENT };
     let processes = Processes::new(wire, options)?;
     let mut options = RunOptions::default();
-    options.limits.max_wait = Some(if plan.fault == Fault::Drop { MAX_WAIT } else { PATIENT });
+    let is_dropped = plan.fault == Fault::Of(Drop);
+    options.limits.max_wait = Some(if is_dropped { MAX_WAIT } else { PATIENT });
     processes.connect(&mut options, program.assignment());
-    let distributed = options.collectives.take().expect("what connects processes");
-    options.collectives = Some(CollectivesLayer::new(move |inner| {
-        let inner = distributed.over(inner);
-        Arc::new(Planned { inner, plan, come: AtomicUsize::new(0) })
-    }));
-    let args = program.assignment().here().map(|replica| {
-        [Literal::array([3], vec![replica as f32 + 1.0; 3]).expect("three numbers")]
-    });
+    if let Some(plan) = plan.of_replica() {
+        let distributed = options.collectives.take().expect("what connects processes");
+        options.collectives = Some(CollectivesLayer::new(move |inner| {
+            Arc::new(Planned::new(distributed.over(inner), plan))
+        }));
+    }
+    let args = program.assignment().here().map(|replica| [ROUNDS.arg(replica)]);
     let args: Vec<[Literal; 1]> = args.collect();
     let args: Vec<&[Literal]> = args.iter().map(|args| &args[..]).collect();
     let outcome = program.run_all(&args, &options);
@@ -231,13 +131,6 @@ fn outcomes(programs: &[Executable], plan: Plan) -> Vec<Result<Vec<Literal>>> {
     })
 }
 
-fn is_right(results: &[Literal]) -> bool {
-    let sums = Literal::array([3], vec![RESULT.0; 3]).expect("three numbers");
-    let last = Literal::array([1], vec![RESULT.1]).expect("one number");
-    let all = Literal::Tuple(vec![sums, last]);
-    results.iter().all(|result| result.same_bits(&all))
-}
-
 /// Runs with a fault. Errors: it did not end as it should.
 fn run(programs: &[Executable], plan: Plan) -> std::result::Result<(), String> {
     let begin = Instant::now();
@@ -246,28 +139,21 @@ fn run(programs: &[Executable], plan: Plan) -> std::result::Result<(), String> {
         return Err(format!("it took {:?}", begin.elapsed()));
     }
     let victim = process_of(plan.replica, plan.processes);
-    let who = format!("replica {}", plan.replica);
     let fine = |(rank, outcome): (usize, &Result<Vec<Literal>>)| {
         let text = match outcome {
             Err(error) => error.to_string(),
             // The fault came too late, or was none in the end.
-            Ok(results) => return is_right(results),
+            Ok(results) => return results.iter().all(|r| r.same_bits(&ROUNDS.result())),
         };
-        let waits = text.contains(&format!("for {who}")) && text.contains("nobody has moved");
         match plan.fault {
-            // At the permutation (the second of four meetings of a round), who has no business with it
-            // goes on, and may be the first to find that nobody moves: it names whom it waits for itself.
-            Fault::Drop => waits || plan.at % 4 == 1 && text.contains("nobody has moved"),
-            // It may be delayed for longer than was planned: machines are busy.
-            Fault::Delay(_) => waits,
-            Fault::Kill => text.contains(&who) && text.contains("panicked: killed"),
-            Fault::Fail => text.contains(&who) && text.contains("a planned fault"),
+            Fault::Of(_) => plan.of_replica().is_some_and(|plan| plan.is_told(&text)),
             Fault::Cut(_) if rank == victim => text.contains("has not been heard of"),
             Fault::Cut(_) => text.contains(&format!("process {victim} has not been heard of")),
             Fault::Late(_) => false,
         }
     };
-    let must_fail = matches!(plan.fault, Fault::Drop | Fault::Kill | Fault::Fail) && plan.at < 12;
+    let may_end = !matches!(plan.fault, Fault::Of(fault) if !matches!(fault, Delay(_)));
+    let must_fail = !may_end && plan.at < ROUNDS.meetings();
     let has_failed = outcomes.iter().any(Result::is_err);
     match outcomes.iter().enumerate().all(fine) && (has_failed || !must_fail) {
         true => Ok(()),
@@ -284,8 +170,8 @@ fn every_run_of_several_processes_with_a_fault_ends_and_names_who_is_to_blame() 
     let programs: Vec<Vec<Executable>> = (2..=4).map(compile).collect();
     let mut failures = Vec::new();
     // Among the first few hundred random plans there is next to none of these.
-    for (processes, at) in [(2, 0), (4, 7)] {
-        let plan = Plan { fault: Fault::Drop, replica: 1, at, processes };
+    for (processes, at) in [(2, 0), (4, 7), (4, 5)] {
+        let plan = Plan { fault: Fault::Of(Drop), replica: 1, at, processes };
         if let Err(error) = run(&programs[processes - 2], plan) {
             failures.push(format!("{plan:?}: {error}"));
         }
@@ -298,12 +184,13 @@ fn every_run_of_several_processes_with_a_fault_ends_and_names_who_is_to_blame() 
         }
         // Waits take their time, so they are fewer.
         let fault = match random.rand_range(0..192) {
-            0 => Fault::Drop,
+            0 => Fault::Of(Drop),
             1 | 2 => Fault::Cut(random.rand_range(0..60) as usize),
-            3..50 => Fault::Delay(Duration::from_millis(random.rand_range(0..10).into())),
+            3..50 => Fault::Of(Delay(Duration::from_millis(random.rand_range(0..10).into()))),
             50..90 => Fault::Late(random.rand_range(1..20) as usize),
-            90..130 => Fault::Kill,
-            _ => Fault::Fail,
+            90..120 => Fault::Of(Kill),
+            120..135 => Fault::Of(KillReading),
+            _ => Fault::Of(Fail),
         };
         let replica = random.rand_range(0..REPLICAS as u32) as usize;
         let at = random.rand_range(0..14) as usize;

@@ -3,6 +3,7 @@
 //! - [`cases`]: the case files under `tests/cases`, run on every engine.
 //! - [`collectives`]: collective operations on every element type, with directly computed results.
 //! - [`engines`]: the list of engines.
+//! - [`faults`]: replicas that are dropped, delayed or killed, and a program to try it on.
 //! - [`mutants`]: programs changed a little, run on every engine.
 //! - [`random`]: random well-typed programs.
 //! - [`tally`]: what tests have run, counted and printed.
@@ -13,6 +14,7 @@
 pub mod cases;
 pub mod collectives;
 pub mod engines;
+pub mod faults;
 pub mod hostile;
 pub mod mutants;
 pub mod random;
