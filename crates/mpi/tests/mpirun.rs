@@ -14,7 +14,7 @@ use helio::{Backend, Error, Literal, Result, RunOptions};
 use helio_mpi::{Options, Processes};
 use helio_testkit::collectives::model::Counts;
 use helio_testkit::collectives::{Kind, elements, program};
-use support::{Known, rounds, rounds_of, run_part, sums, sums_of};
+use support::{Known, numbers, rounds, run_part, sums, sums_of, values, values_in_rounds};
 
 /// The longest that a run may take: machines are busy, and nothing here depends on how fast they are.
 const BOUND: Duration = Duration::from_secs(300);
@@ -181,7 +181,7 @@ fn say(line: std::fmt::Arguments<'_>) {
 
 /// Runs as many rounds of a sum for each replica as are said, in four replicas.
 fn run_rounds(processes: &Processes, each: [u32; 4], options: RunOptions) -> Result<Vec<Literal>> {
-    run_part(processes, &rounds(), (4, 1), &rounds_of(each), Backend::Cpu, options)
+    run_part(processes, &rounds(), (4, 1), &numbers(&each), Backend::Cpu, options)
 }
 
 /// In the process that `HELIO_VICTIM` names, begins the script `HELIO_SIGNALS`, in which PID stands for
@@ -206,9 +206,8 @@ fn worker_rounds() {
     work(|processes| {
         let mut options = RunOptions::default();
         options.limits.cancel = Some(helio_mpi::on_termination()?);
-        let each = std::env::var("HELIO_ROUNDS").unwrap_or_default();
-        let each: Vec<u32> = each.split(',').filter_map(|n| n.parse().ok()).collect();
         begin_signals(processes)?;
+        let each = numbers_of("HELIO_ROUNDS");
         let found = run_rounds(processes, each.try_into().unwrap_or([u32::MAX; 4]), options)?;
         say(format_args!("process {}: {}", processes.rank(), print_literal(&found[0])));
         Ok(())
@@ -252,7 +251,7 @@ fn a_process_that_is_killed_ends_all_others_who_say_for_whom_they_waited() {
         let said = text.lines().find(|line| line.starts_with(&format!("process {rank}: ")));
         let said = said.unwrap_or_else(|| panic!("process {rank} says nothing: {text}"));
         // It has waited itself, or hears of another that has.
-        assert!(said.contains("waits in total for replica 2"), "{said}");
+        assert!(said.contains("in total for replica 2"), "{said}");
     }
 }
 
@@ -287,6 +286,59 @@ fn a_process_whose_replica_comes_more_often_is_told_for_whom_it_waits() {
     assert!(!output.status.success(), "{text}");
     assert!(text.contains("replica 2 waits in total for replica"), "{text}");
     assert!(text.contains("whose run has ended without it"), "{text}");
+}
+
+/// The numbers that a variable lists.
+fn numbers_of(variable: &str) -> Vec<u32> {
+    let text = std::env::var(variable).unwrap_or_default();
+    text.split(',').filter_map(|n| n.parse().ok()).collect()
+}
+
+/// Two replicas of which one waits for a value, and the other does what `HELIO_VALUES` says.
+#[test]
+#[ignore = "run by mpirun"]
+fn worker_values() {
+    work(|processes| {
+        let args = numbers(&numbers_of("HELIO_VALUES"));
+        let options = RunOptions::default();
+        run_part(processes, &values(), (2, 1), &args, Backend::Cpu, options).map(drop)
+    });
+}
+
+/// Two replicas that send each other values without end.
+#[test]
+#[ignore = "run by mpirun"]
+fn worker_values_in_rounds() {
+    work(|processes| {
+        let mut options = RunOptions::default();
+        options.limits.cancel = Some(helio_mpi::on_termination()?);
+        begin_signals(processes)?;
+        let args = numbers(&[u32::MAX; 2]);
+        run_part(processes, &values_in_rounds(), (2, 1), &args, Backend::Cpu, options).map(drop)
+    });
+}
+
+#[test]
+fn who_waits_for_a_value_that_never_comes_is_told_why() {
+    for (values, why) in [
+        ("0,1", "replica 1 in z for replica 0"),
+        ("0,2", "replica 0 waits in w for replica 1, whose run has ended without it"),
+    ] {
+        let begin = Instant::now();
+        let text = texts(&mpirun(2, "worker_values", &[], &[("HELIO_VALUES", values)]));
+        assert!(text.contains(why), "{text}");
+        assert!(begin.elapsed() < BOUND, "{:?}", begin.elapsed());
+    }
+}
+
+#[test]
+fn who_waits_for_a_value_of_a_process_that_is_killed_says_so() {
+    let signals = "sleep 0.2; kill -STOP PID; sleep 8; kill -9 PID";
+    let kill = [("HELIO_VICTIM", "1"), ("HELIO_SIGNALS", signals), ("HELIO_SILENCE", "120000")];
+    let text = texts(&mpirun(2, "worker_values_in_rounds", &PATIENT, &kill));
+    let said = text.lines().find(|line| line.starts_with("process 0: "));
+    let said = said.unwrap_or_else(|| panic!("process 0 says nothing: {text}"));
+    assert!(said.contains("waits in w for replica 1"), "{said}");
 }
 
 /// Runs a script for `sh`; whether it succeeds.

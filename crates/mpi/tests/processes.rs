@@ -12,7 +12,7 @@ use helio_mpi::wire::{Faulty, Message, Wire, among_threads};
 use helio_mpi::{Options, Processes};
 use helio_testkit::collectives::model::Counts;
 use helio_testkit::collectives::{Kind, Program, elements, program};
-use support::{Known, rounds, rounds_of, run_part, sums, sums_of};
+use support::{Known, numbers, rounds, run_part, sums, sums_of, values, values_in_rounds};
 
 /// How processes of these tests watch each other.
 fn options(silence: Duration) -> Options {
@@ -135,7 +135,7 @@ fn errors(outcomes: Vec<Result<Vec<Literal>>>) -> Vec<Error> {
 #[test]
 fn who_comes_more_often_than_others_is_told_for_whom_it_waits() {
     for processes in [2, 4] {
-        let args = rounds_of([5, 5, 9, 5]);
+        let args = numbers(&[5, 5, 9, 5]);
         let (begin, backend) = (Instant::now(), Backend::Cpu);
         let outcomes = run(boxed(processes), &rounds(), (4, 1), &args, backend, PATIENT);
         let errors: Vec<Error> = outcomes.into_iter().filter_map(Result::err).collect();
@@ -162,7 +162,7 @@ fn who_does_not_come_ends_the_wait_of_others() {
            less = u32[] subtract(spun, long) n = u32[] add(n0, less)",
     );
     let begin = Instant::now();
-    let args = rounds_of([5, 5, 5, 3]);
+    let args = numbers(&[5, 5, 5, 3]);
     let limits = (wait, PATIENT.1);
     let outcomes = run(boxed(2), &text, (4, 1), &args, Backend::Interpreter, limits);
     assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
@@ -182,7 +182,7 @@ fn a_replica_that_fails_ends_all_others() {
         p = pred[] compare(n, k), direction=EQ
         y = f32[] conditional(p, x, x), true_computation=yes, false_computation=no
         ROOT r = f32[] all-reduce(y), to_apply=add }";
-    let args = rounds_of([1, 1, 1, 3]);
+    let args = numbers(&[1, 1, 1, 3]);
     let outcomes = run(boxed(4), text, (4, 1), &args, Backend::Cpu, PATIENT);
     let errors = errors(outcomes);
     assert!(errors[3].to_string().contains("none"), "{}", errors[3]);
@@ -195,7 +195,7 @@ fn a_replica_that_fails_ends_all_others() {
 /// Who waits for each other in this program, in so many processes: `waits`, and no others.
 #[track_caller]
 fn expect_mutual_waits(text: &str, replicas: u32, processes: usize, waits: &[&str]) {
-    let args: Vec<_> = (0..replicas).map(|n| vec![Literal::scalar(n)]).collect();
+    let args = numbers(&(0..replicas).collect::<Vec<_>>());
     let counts = (replicas as usize, 1);
     let begin = Instant::now();
     let outcomes = run(boxed(processes), text, counts, &args, Backend::Cpu, PATIENT);
@@ -247,6 +247,70 @@ fn a_circle_of_waits_is_told_of_wherever_its_participants_run() {
     ];
     expect_mutual_waits(&text, 3, 3, &waits);
     expect_mutual_waits(&text, 3, 2, &waits);
+}
+
+#[test]
+fn who_waits_for_a_value_of_one_that_waits_for_it_is_told_at_once() {
+    let waits = ["replica 0 in w for replica 1", "replica 1 in z for replica 0"];
+    expect_mutual_waits(&values(), 2, 2, &waits);
+}
+
+#[test]
+fn who_waits_for_a_value_of_one_that_has_ended_is_told_so() {
+    let args = numbers(&[0, 2]);
+    let begin = Instant::now();
+    let outcomes = run(boxed(2), &values(), (2, 1), &args, Backend::Cpu, PATIENT);
+    assert!(begin.elapsed() < PATIENT.0, "{:?}", begin.elapsed());
+    let error = outcomes[0].as_ref().expect_err("nothing was sent");
+    assert_eq!(error.code(), Code::FailedPrecondition);
+    let wait = "replica 0 waits in w for replica 1, whose run has ended without it";
+    assert!(error.detail().contains(wait), "{error}");
+}
+
+#[test]
+fn who_waits_for_a_value_for_too_long_is_told_where_its_wait_leads() {
+    // Replica 1 waits for replica 2, which goes round a loop of its own for longer than others wait.
+    let text = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+      gets { x = f32[] parameter(0) t = token[] after-all()
+        r = (f32[], u32[], token[]) recv(t), channel_id=1,
+          frontend_attributes={_xla_send_recv_source_target_pairs={{1,0}}}
+        w = (f32[], token[]) recv-done(r), channel_id=1 ROOT v = f32[] get-tuple-element(w), index=0 }
+      gives { x = f32[] parameter(0)
+        z = f32[] all-reduce(x), replica_groups={{1,2},{0}}, to_apply=add
+        t = token[] after-all() s = (f32[], u32[], token[]) send(z, t), channel_id=1,
+          frontend_attributes={_xla_send_recv_source_target_pairs={{1,0}}}
+        d = token[] send-done(s), channel_id=1 ROOT q = f32[] copy(z) }
+      yes { x = f32[] parameter(0) ROOT p = pred[] constant(true) }
+      same { x = f32[] parameter(0) y = f32[] cosine(x) ROOT z = f32[] copy(y) }
+      spins { x = f32[] parameter(0) ROOT y = f32[] while(x), condition=yes, body=same }
+      ENTRY e { n = u32[] parameter(0) i = s32[] convert(n) x = f32[] constant(1)
+        ROOT r = f32[] conditional(i, x, x, x), branch_computations={gets, gives, spins} }";
+    let args = numbers(&[0, 1, 2]);
+    let limits = (Duration::from_millis(1500), PATIENT.1);
+    let outcomes = run(boxed(3), text, (3, 1), &args, Backend::Interpreter, limits);
+    let errors = errors(outcomes);
+    let cause = errors.iter().find(|e| e.code() == Code::DeadlineExceeded).expect("a cause");
+    let found = cause.detail();
+    assert!(
+        found.contains("replica 1 in z for replica 2; replica 2 waits for no other")
+            || found.contains("replica 1 waits in z for replica 2; replica 2 waits for no other"),
+        "{cause}"
+    );
+}
+
+#[test]
+fn who_waits_for_a_value_of_a_process_that_is_lost_is_told_so() {
+    let silence = Duration::from_millis(1500);
+    let wires = among_threads(2).into_iter().enumerate().map(|(rank, wire)| {
+        let posts = if rank == 1 { 30 } else { usize::MAX };
+        Box::new(Faulty::new(wire, posts, 0)) as Box<dyn Wire>
+    });
+    let args = numbers(&[100_000; 2]);
+    let limits = (PATIENT.0, silence);
+    let outcomes = run(wires.collect(), &values_in_rounds(), (2, 1), &args, Backend::Cpu, limits);
+    let error = errors(outcomes).swap_remove(0).to_string();
+    assert!(error.contains("replica 0 waits in w for replica 1"), "{error}");
+    assert!(error.contains("process 1 has not been heard of for 1.5s"), "{error}");
 }
 
 /// A wire that notes how it is closed.
@@ -313,7 +377,7 @@ fn a_process_that_is_lost_is_named_by_those_who_wait_for_it() {
     let silence = Duration::from_millis(1500);
     for (victim, posts) in [(1, 0), (2, 7), (3, 20), (0, 50)] {
         let begin = Instant::now();
-        let args = rounds_of([40; 4]);
+        let args = numbers(&[40; 4]);
         let limits = (Duration::from_secs(30), silence);
         let outcomes = run(cut(victim, posts, 0), &rounds(), (4, 1), &args, Backend::Cpu, limits);
         assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
@@ -333,7 +397,7 @@ fn a_process_that_is_lost_is_named_by_those_who_wait_for_it() {
 
 #[test]
 fn delays_change_nothing() {
-    let args = rounds_of([10; 4]);
+    let args = numbers(&[10; 4]);
     for delay in [1, 50] {
         let outcomes =
             run(cut(0, usize::MAX, delay), &rounds(), (4, 1), &args, Backend::Cpu, PATIENT);

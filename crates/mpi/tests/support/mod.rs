@@ -122,6 +122,56 @@ pub fn rounds() -> String {
     )
 }
 
-pub fn rounds_of(each: [u32; 4]) -> Vec<Vec<Literal>> {
-    each.into_iter().map(|n| vec![Literal::scalar(n)]).collect()
+/// Which of the pairs of replicas a channel connects.
+fn pairs(pairs: &str) -> String {
+    format!("channel_id=1, frontend_attributes={{_xla_send_recv_source_target_pairs={pairs}}}")
+}
+
+/// Each of two replicas does what its argument says. Replica 0 (with 0) receives a value of replica 1 and
+/// then sums it over both. Replica 1 (with 1) sums first and then sends, so that they wait for each other;
+/// or (with 2) ends without sending.
+pub fn values() -> String {
+    let channel = pairs("{{1,0}}");
+    format!(
+        "{ADD}
+         gets {{ x = f32[3] parameter(0) t = token[] after-all()
+           r = (f32[3], u32[], token[]) recv(t), {channel}
+           w = (f32[3], token[]) recv-done(r), channel_id=1
+           v = f32[3] get-tuple-element(w), index=0
+           ROOT y = f32[3] all-reduce(v), channel_id=7, to_apply=add }}
+         gives {{ x = f32[3] parameter(0) z = f32[3] all-reduce(x), channel_id=7, to_apply=add
+           t = token[] after-all() s = (f32[3], u32[], token[]) send(z, t), {channel}
+           d = token[] send-done(s), channel_id=1 ROOT q = f32[3] copy(z) }}
+         ends {{ ROOT x = f32[3] parameter(0) }}
+         ENTRY e {{ n = u32[] parameter(0) i = s32[] convert(n) o = f32[] constant(1)
+           x = f32[3] broadcast(o), dimensions={{}}
+           ROOT r = f32[3] conditional(i, x, x, x), branch_computations={{gets, gives, ends}} }}"
+    )
+}
+
+/// Two replicas that send each other values, in as many rounds as their arguments say.
+pub fn values_in_rounds() -> String {
+    let channel = pairs("{{0,1},{1,0}}");
+    format!(
+        "cond {{ s = (u32[], u32[], f32[3]) parameter(0) i = u32[] get-tuple-element(s), index=0
+           n = u32[] get-tuple-element(s), index=1 ROOT p = pred[] compare(i, n), direction=LT }}
+         body {{ s = (u32[], u32[], f32[3]) parameter(0) i = u32[] get-tuple-element(s), index=0
+           n = u32[] get-tuple-element(s), index=1 x = f32[3] get-tuple-element(s), index=2
+           t = token[] after-all() g = (f32[3], u32[], token[]) send(x, t), {channel}
+           d = token[] send-done(g), channel_id=1
+           r = (f32[3], u32[], token[]) recv(t), {channel}
+           w = (f32[3], token[]) recv-done(r), channel_id=1
+           v = f32[3] get-tuple-element(w), index=0
+           o = u32[] constant(1) j = u32[] add(i, o)
+           ROOT u = (u32[], u32[], f32[3]) tuple(j, n, v) }}
+         ENTRY e {{ n = u32[] parameter(0) z = u32[] constant(0) f = f32[] convert(n)
+           x = f32[3] broadcast(f), dimensions={{}} s = (u32[], u32[], f32[3]) tuple(z, n, x)
+           w = (u32[], u32[], f32[3]) while(s), condition=cond, body=body
+           ROOT r = f32[3] get-tuple-element(w), index=2 }}"
+    )
+}
+
+/// A number as the argument of each replica.
+pub fn numbers(each: &[u32]) -> Vec<Vec<Literal>> {
+    each.iter().map(|&n| vec![Literal::scalar(n)]).collect()
 }
