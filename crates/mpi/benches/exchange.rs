@@ -1,12 +1,12 @@
-//! Exchange between two processes: how long a small all-reduce takes and how fast a large one is, beside
-//! MPI's own calls in the same run.
+//! Exchange between two processes: how long a permutation and an all-reduce of arrays of several sizes take,
+//! beside MPI's own calls in the same run.
 //!
 //! `cargo bench -p helio-mpi --features mpi --bench exchange [-- --json]`, which starts itself by `mpirun`
 //! (with the words of `HELIO_MPIRUN`, if there are any, as further options).
 //!
-//! Times are the least of many, since what disturbs only adds. MPI's calls are the pattern of the OSU
-//! benchmarks: an exchange with the other process, and a sum over both. Latency of helio's is that of one
-//! of 2000 all-reduces in a loop, without what the loop takes.
+//! Times are the least of many, since what disturbs only adds; each is that of one of a number of rounds.
+//! MPI's calls are the pattern of the OSU benchmarks: an exchange with the other process, and a sum over
+//! both. Helio's are a loop in a program, without what the loop takes by itself.
 
 use std::hint::black_box;
 use std::process::Command;
@@ -18,13 +18,22 @@ use helio::{
 };
 use helio_mpi::{Bare, Options, Processes};
 
-const ROUNDS: usize = 2000;
+/// What is exchanged.
+struct Size {
+    name: &'static str,
+    floats: usize,
+    /// How often in one run.
+    rounds: usize,
+    /// How many runs.
+    times: usize,
+}
 
-/// The floats of 64 MiB.
-const LARGE: usize = 16 << 20;
-
-/// How often large arrays are exchanged.
-const TIMES: usize = 15;
+const SIZES: [Size; 4] = [
+    Size { name: "4 bytes", floats: 1, rounds: 2000, times: 20 },
+    Size { name: "64 KiB", floats: 16 << 10, rounds: 400, times: 20 },
+    Size { name: "1 MiB", floats: 256 << 10, rounds: 50, times: 20 },
+    Size { name: "64 MiB", floats: 16 << 20, rounds: 2, times: 10 },
+];
 
 /// The least time of a number of calls.
 fn least(times: usize, mut f: impl FnMut() -> Result<()>) -> Result<Duration> {
@@ -37,10 +46,23 @@ fn least(times: usize, mut f: impl FnMut() -> Result<()>) -> Result<Duration> {
     Ok(least)
 }
 
-/// The least time of a run on arrays of so many floats.
-fn program(processes: &Processes, text: &str, floats: usize, times: usize) -> Result<Duration> {
-    let add = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }";
-    let module = helio::parse(&format!("{add}\n{text}"))?;
+/// The least time of a run of a loop with `step` in each round, which makes `y` of `x`.
+fn program(processes: &Processes, size: &Size, step: &str) -> Result<Duration> {
+    let Size { floats, rounds, times, .. } = *size;
+    let text = format!(
+        "add {{ a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }}
+         cond {{ s = (s32[], f32[{floats}]) parameter(0) i = s32[] get-tuple-element(s), index=0
+           n = s32[] constant({rounds}) ROOT p = pred[] compare(i, n), direction=LT }}
+         body {{ s = (s32[], f32[{floats}]) parameter(0) i = s32[] get-tuple-element(s), index=0
+           x = f32[{floats}] get-tuple-element(s), index=1 y = f32[{floats}] {step}
+           o = s32[] constant(1) j = s32[] add(i, o)
+           ROOT t = (s32[], f32[{floats}]) tuple(j, y) }}
+         ENTRY e {{ x = f32[{floats}] parameter(0) z = s32[] constant(0)
+           s = (s32[], f32[{floats}]) tuple(z, x)
+           w = (s32[], f32[{floats}]) while(s), condition=cond, body=body
+           ROOT r = f32[{floats}] get-tuple-element(w), index=1 }}"
+    );
+    let module = helio::parse(&text)?;
     let assignment: DeviceAssignment = processes.assign(processes.size(), 1)?;
     let mut client = ClientOptions::default();
     client.devices = assignment.here().len();
@@ -48,7 +70,7 @@ fn program(processes: &Processes, text: &str, floats: usize, times: usize) -> Re
     let mut compile = CompileOptions::default();
     compile.assignment = Some(assignment.clone());
     let program = client.compile(module, &compile)?;
-    let array = Array::new([floats], vec![1f32; floats])?;
+    let array = Array::new([floats], vec![0f32; floats])?;
     let buffer: Buffer = client.buffer_from_array(&array, client.default_device())?;
     let mut options = ExecuteOptions::default();
     options.keep = Keep::All;
@@ -56,59 +78,57 @@ fn program(processes: &Processes, text: &str, floats: usize, times: usize) -> Re
     least(times, || program.execute_all(&[vec![&buffer]], &options).map(|e| drop(black_box(e))))
 }
 
-/// A loop with `step` in each round, which makes `y` of `x`.
-fn looped(step: &str) -> String {
-    format!(
-        "cond {{ s = (s32[], f32[1]) parameter(0) i = s32[] get-tuple-element(s), index=0
-           n = s32[] constant({ROUNDS}) ROOT p = pred[] compare(i, n), direction=LT }}
-         body {{ s = (s32[], f32[1]) parameter(0) i = s32[] get-tuple-element(s), index=0
-           x = f32[1] get-tuple-element(s), index=1 {step}
-           o = s32[] constant(1) j = s32[] add(i, o) ROOT t = (s32[], f32[1]) tuple(j, y) }}
-         ENTRY e {{ x = f32[1] parameter(0) z = s32[] constant(0)
-           s = (s32[], f32[1]) tuple(z, x) w = (s32[], f32[1]) while(s), condition=cond, body=body
-           ROOT r = f32[1] get-tuple-element(w), index=1 }}"
-    )
+/// The microseconds of each of so many rounds.
+fn each(time: Duration, rounds: usize) -> f64 {
+    time.as_secs_f64() * 1e6 / rounds as f64
+}
+
+/// For each size, an exchange and a sum over both processes by MPI's own calls.
+fn bare(bare: &mut Bare) -> Result<Vec<[f64; 2]>> {
+    let (rank, size) = bare.place();
+    let other = size - 1 - rank;
+    let most = SIZES.iter().map(|size| size.floats).max().unwrap_or(0);
+    let (from, mut to) = (vec![0f32; most], vec![0f32; most]);
+    let (bytes, mut room) = (vec![1u8; 4 * most], vec![0u8; 4 * most]);
+    let measured = SIZES.iter().map(|&Size { floats, rounds, times, .. }| {
+        let range = ..4 * floats;
+        let exchange = least(times, || {
+            (0..rounds).try_for_each(|_| bare.exchange(&bytes[range], &mut room[range], other))
+        })?;
+        let sum = least(times, || {
+            (0..rounds).try_for_each(|_| bare.sum(&from[..floats], &mut to[..floats]))
+        })?;
+        Ok([exchange, sum].map(|time| each(time, rounds)))
+    });
+    measured.collect()
 }
 
 fn measure(is_json: bool) -> Result<()> {
-    let mut bare = Bare::new()?;
-    let (rank, size) = bare.place();
-    let mut lines: Vec<(&str, f64, &str)> = Vec::new();
-    let us = |time: Duration| time.as_secs_f64() * 1e6 / ROUNDS as f64;
-    let ms = |time: Duration| time.as_secs_f64() * 1e3;
-    let (from, mut to) = (vec![1f32; LARGE], vec![0f32; LARGE]);
-    let (bytes, mut room) = (vec![1u8; 4 * LARGE], vec![0u8; 4 * LARGE]);
-    let other = size - 1 - rank;
-    let time = least(20, || {
-        (0..ROUNDS).try_for_each(|_| bare.exchange(&bytes[..4], &mut room[..4], other))
-    })?;
-    lines.push(("MPI: exchange of 4 bytes", us(time), "us"));
-    let time = least(20, || (0..ROUNDS).try_for_each(|_| bare.sum(&from[..1], &mut to[..1])))?;
-    lines.push(("MPI: all-reduce of 4 bytes", us(time), "us"));
-    let time = least(TIMES, || bare.exchange(&bytes, &mut room, other))?;
-    lines.push(("MPI: exchange of 64 MiB", ms(time), "ms"));
-    let time = least(TIMES, || bare.sum(&from, &mut to))?;
-    lines.push(("MPI: all-reduce of 64 MiB", ms(time), "ms"));
-    let processes = bare.connect(Options::default())?;
-    let empty = program(&processes, &looped("y = f32[1] add(x, x)"), 1, 20)?;
-    let all_reduce = looped("y = f32[1] all-reduce(x), to_apply=add");
-    let time = program(&processes, &all_reduce, 1, 20)?;
-    lines.push(("helio: all-reduce of 4 bytes", us(time.saturating_sub(empty)), "us"));
-    for (name, operation) in [
-        (
-            "helio: collective-permute of 64 MiB",
-            "ROOT y = f32[16777216] collective-permute(x), source_target_pairs={{0,1},{1,0}}",
-        ),
-        ("helio: all-reduce of 64 MiB", "ROOT y = f32[16777216] all-reduce(x), to_apply=add"),
-    ] {
-        let text = format!("ENTRY e {{ x = f32[16777216] parameter(0) {operation} }}");
-        lines.push((name, ms(program(&processes, &text, LARGE, TIMES)?), "ms"));
+    let mut own = Bare::new()?;
+    let rank = own.place().0;
+    let bare = bare(&mut own)?;
+    let processes = own.connect(Options::default())?;
+    let empty = program(&processes, &SIZES[0], "add(x, x)")?;
+    let permute = "collective-permute(x), source_target_pairs={{0,1},{1,0}}";
+    let mut lines = Vec::new();
+    for (size, bare) in SIZES.iter().zip(bare) {
+        let alone = empty * size.rounds as u32 / SIZES[0].rounds as u32;
+        for ((name, step), bare) in
+            [("exchange", permute), ("all-reduce", "all-reduce(x), to_apply=add")]
+                .into_iter()
+                .zip(bare)
+        {
+            let time = program(&processes, size, step)?.saturating_sub(alone);
+            lines.push((format!("{name} of {}", size.name), bare, each(time, size.rounds)));
+        }
     }
     processes.close();
-    for (name, value, unit) in lines.into_iter().filter(|_| rank == 0) {
+    for (name, bare, helio) in lines.into_iter().filter(|_| rank == 0) {
         match is_json {
-            true => println!("{{\"name\": \"{name}\", \"{unit}\": {value:.4}}}"),
-            false => println!("{name:40} {value:10.3} {unit}"),
+            true => println!(
+                "{{\"name\": \"{name}\", \"mpi_us\": {bare:.4}, \"helio_us\": {helio:.4}}}"
+            ),
+            false => println!("{name:25} MPI {bare:12.2} us   helio {helio:12.2} us"),
         }
     }
     Ok(())
