@@ -13,12 +13,16 @@ use super::pack::Source;
 use super::simd::{Loops, Simd};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
+use crate::kernels::cache::second_level_bytes;
+use crate::kernels::isa::prefetch_far;
 use crate::kernels::scratch;
 
 /// Items of the operand with few that are multiplied at once.
 pub(super) const FEW: usize = 4;
 /// Items of the other operand at once.
 const MANY: usize = 4;
+/// Bytes of an item that is short in this sense: [`Dots::asks_ahead`].
+const SHORT_BYTES: usize = 8 << 10;
 /// Words that are worth a task.
 const TASK_WORDS: usize = 1 << 16;
 
@@ -34,6 +38,9 @@ pub(super) struct Dots<'a, W, A> {
     pub many: Shared<W>,
     pub many_items: &'a Axis,
     pub many_range: Range<usize>,
+    /// Whether its items come from memory and are so short that the processor does not see in time where
+    /// the next ones begin.
+    pub asks_ahead: bool,
     pub steps: usize,
     /// The result, and its rows.
     pub start: Shared<A>,
@@ -69,6 +76,9 @@ impl<W: Plain + Default, A: Plain> Product<'_, W, A> {
         let Some(many) = many.in_place() else { return false };
         let steps = self.steps;
         let few_stride = steps.next_multiple_of(loops.format().lanes);
+        let (item_bytes, cached) = (steps * size_of::<W>(), second_level_bytes() / 2);
+        let asks_ahead =
+            item_bytes <= SHORT_BYTES && many_count.saturating_mul(item_bytes) > cached;
         scratch::with(few_count * few_stride, |words: &mut [W]| {
             for (i, row) in words.chunks_exact_mut(few_stride.max(1)).enumerate() {
                 few.pack(i..i + 1, 0..steps, 1, &mut row[..steps]);
@@ -83,6 +93,7 @@ impl<W: Plain + Default, A: Plain> Product<'_, W, A> {
                     many: many.start,
                     many_items: many.items,
                     many_range,
+                    asks_ahead,
                     steps,
                     start,
                     rows,
@@ -136,7 +147,15 @@ impl<W, A> Dots<'_, W, A> {
         let rows = offsets.map(|offset| self.many.get().cast_const().wrapping_add(offset));
         let mut sums = [[S::zero(); MANY]; COUNT];
         let whole = self.steps / S::LANES * S::LANES;
+        // What the next block reads is asked for.
+        let stride = self.many_items.stride().filter(|_| self.asks_ahead);
+        let ahead = stride.map(|stride| MANY * stride);
         for step in (0..whole).step_by(S::LANES) {
+            if let Some(ahead) = ahead {
+                for row in rows {
+                    prefetch_far(row.wrapping_add(ahead + step).cast());
+                }
+            }
             // SAFETY: the caller's promise: these steps of all rows may be read.
             unsafe {
                 let words = rows.map(|row| S::load(row.wrapping_add(step)));

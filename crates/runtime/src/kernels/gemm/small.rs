@@ -210,6 +210,7 @@ impl<W: Plain + Default, A> SmallBatch<'_, W, A> {
                     few: few.0,
                     few_stride: few.1.stride().unwrap_or_default(),
                     few_count: few.2,
+                    asks_ahead: false,
                     many: many.0,
                     many_items: many.1,
                     many_range: 0..many.2,
