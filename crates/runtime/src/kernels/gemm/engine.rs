@@ -36,8 +36,10 @@ const BLOCK_SUMS: usize = 2048;
 /// The most tiles of rows for which rhs is read where it lies: packing it would take longer than its
 /// reuse saves.
 const UNPACKED_TILES: usize = 24;
-/// The same for an rhs larger than the second-level cache where the third level is not near.
-const FAR_UNPACKED_TILES: usize = 4;
+/// The same for an rhs larger than the second-level cache where the third level is not near, or whose rows
+/// do not begin with cache lines, so that each vector is read from two.
+const SLOW_UNPACKED_TILES: usize = 2;
+const LINE_BYTES: usize = 64;
 /// Bytes of the largest third-level cache that is near: tiles can read rows from it that have no room in
 /// the sets of the second level, and not wait.
 const NEAR_BYTES: usize = 128 << 20;
@@ -252,8 +254,9 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
         let step_stride = plain.steps.stride()?;
         let row_bytes = step_stride.saturating_mul(size_of::<W>());
         let small = row_bytes.saturating_mul(self.steps) <= UNPACKED_BYTES;
-        let is_far = self.is_rhs_large() && third_level_bytes() > NEAR_BYTES;
-        let tiles = if is_far { FAR_UNPACKED_TILES } else { UNPACKED_TILES };
+        let is_split = row_bytes % LINE_BYTES != 0 || plain.start.get().addr() % LINE_BYTES != 0;
+        let is_slow = self.is_rhs_large() && (is_split || third_level_bytes() > NEAR_BYTES);
+        let tiles = if is_slow { SLOW_UNPACKED_TILES } else { UNPACKED_TILES };
         let few = rows <= tiles * format.rows() || small && row_bytes <= SHORT_ROW_BYTES;
         (row && few).then_some((plain.start.get().cast_const(), step_stride))
     }
@@ -410,9 +413,11 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
                         Ahead::rows(from, share, one)
                     }
                     // The first tile fetches the panel, whose rows lie apart.
-                    BlockRhs::Plain { .. } if tile == 0 && steps > ROWS_AHEAD => {
-                        Ahead::rows(at.wrapping_add(bytes * ROWS_AHEAD), bytes, one)
-                    }
+                    BlockRhs::Plain { .. } if tile == 0 && steps > ROWS_AHEAD => Ahead::rows(
+                        at.wrapping_add(bytes * ROWS_AHEAD + Ahead::LINE_END),
+                        bytes,
+                        one,
+                    ),
                     BlockRhs::Plain { .. } => Ahead::nothing(at),
                 };
                 // SAFETY: the caller's promise.

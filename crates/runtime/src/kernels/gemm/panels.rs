@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::cut::even_parts;
 use super::pack::Source;
-use super::tile::Format;
+use super::tile::{BLOCK, Format};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
 
@@ -20,15 +20,16 @@ pub(super) fn whole_len(format: Format, cols: usize, steps: usize) -> usize {
     cols.next_multiple_of(format.width()) * format.whole_steps(steps)
 }
 
-/// Blocks of about `most` steps, of which the last may go beyond those that there are.
+/// Blocks of about `most` steps, of which the last may go beyond those that there are; one empty block if
+/// there are none. All but the last are whole blocks of the copies that turn columns into rows.
 pub(super) fn step_chunks(
     format: Format,
     steps: usize,
     most: usize,
 ) -> impl Iterator<Item = Range<usize>> {
     let total = format.whole_steps(steps);
-    let (parts, size) = even_parts(total, most);
-    let size = format.whole_steps(size);
+    let size = even_parts(total, most).1.next_multiple_of(BLOCK);
+    let parts = total.div_ceil(size).max(1);
     (0..parts).map(move |part| (part * size).min(total)..total.min((part + 1) * size))
 }
 

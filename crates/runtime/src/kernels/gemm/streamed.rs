@@ -24,8 +24,9 @@ use crate::kernels::cache::second_level_bytes;
 use crate::kernels::disjoint::Disjoint;
 use crate::kernels::scratch;
 
-/// The fewest steps of a block, unless there are fewer: with less, reading and writing sums shows.
-const LEAST_STEPS: usize = 256;
+/// The fewest steps of a block, unless there are fewer: with less, reading and writing sums shows, and
+/// packing rhs whole for these many rows is as fast.
+const LEAST_STEPS: usize = 512;
 /// Words that are worth a task of packing lhs.
 const PACK_WORDS: usize = 1 << 14;
 
@@ -189,7 +190,10 @@ impl<W: Plain> Shares<'_, W> {
         steps: Range<usize>,
     ) -> Option<Ahead> {
         let (width, size) = (self.format.width(), size_of::<W>());
-        let at = |offset: usize| place.start.get().wrapping_add(offset).cast::<u8>().cast_const();
+        let at = |offset: usize| {
+            let place = place.start.get().wrapping_add(offset).cast::<u8>().cast_const();
+            place.wrapping_add(Ahead::LINE_END)
+        };
         let pace = |places: usize| ((places as u64) << 32) / self.steps.len() as u64;
         match (place.items.stride(), place.steps.stride()) {
             (Some(1), Some(stride)) => {

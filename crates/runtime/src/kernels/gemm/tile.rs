@@ -119,6 +119,9 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
+    /// From where a place begins to where it is best asked for, if it need not begin with a cache line: to
+    /// the lines in which its vectors end. That in which it begins is the end of the place before it.
+    pub(super) const LINE_END: usize = 63;
     /// The logarithm of places that no tile goes beyond.
     const ONE_COLUMN: u32 = usize::BITS - 1;
 
