@@ -17,8 +17,8 @@ pub(super) fn third_level_bytes() -> usize {
     *BYTES.get_or_init(|| found(3).unwrap_or(0))
 }
 
-/// Bytes of the cache of data of this level, if the processor says.
-#[cfg(target_arch = "x86_64")]
+/// Bytes of the cache of data of this level, if the processor says. (Miri has no instruction that asks it.)
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 fn found(level: u32) -> Option<usize> {
     use std::arch::x86_64::{__cpuid, __cpuid_count};
     // Intel's list of caches and AMD's, of the same form: an entry without a kind ends it, and so does
@@ -35,7 +35,7 @@ fn found(level: u32) -> Option<usize> {
     })
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
 fn found(_: u32) -> Option<usize> {
     None
 }
