@@ -284,6 +284,83 @@ fn loops_nest() {
     }
 }
 
+/// A loop in a loop, whose number of iterations only its condition knows, and a branch in each.
+const SEARCH: &str = "
+    grow { x = s32[9] parameter(0) two = s32[] constant(2) b = s32[9] broadcast(two), dimensions={}
+     ROOT y = s32[9] multiply(x, b) }
+    turn { x = s32[9] parameter(0) ROOT y = s32[9] reverse(x), dimensions={0} }
+    keep { x = s32[9] parameter(0) m = s32[9] iota(), iota_dimension=0 ROOT y = s32[9] add(x, m) }
+    step { t = (s32[], s32[9], s32[]) parameter(0) i = s32[] get-tuple-element(t), index=0
+     x = s32[9] get-tuple-element(t), index=1 l = s32[] get-tuple-element(t), index=2
+     two = s32[] constant(2) p = s32[] and(i, two) no = s32[] constant(0)
+     c = pred[] compare(p, no), direction=EQ
+     y = s32[9] conditional(c, x, x), true_computation=turn, false_computation=keep
+     one = s32[] constant(1) j = s32[] add(i, one) ROOT n = (s32[], s32[9], s32[]) tuple(j, y, l) }
+    below { t = (s32[], s32[9], s32[]) parameter(0) i = s32[] get-tuple-element(t), index=0
+     l = s32[] get-tuple-element(t), index=2 ROOT r = pred[] compare(i, l), direction=LT }
+    outer { t = (s32[], s32[9], s32[], s32[40]) parameter(0) i = s32[] get-tuple-element(t), index=0
+     x = s32[9] get-tuple-element(t), index=1 l = s32[] get-tuple-element(t), index=2
+     o = s32[40] get-tuple-element(t), index=3
+     three = s32[] constant(3) k = s32[] remainder(i, three)
+     a = s32[9] conditional(k, x, x, x), branch_computations={grow, turn, keep}
+     no = s32[] constant(0) s = (s32[], s32[9], s32[]) tuple(no, a, l)
+     w = (s32[], s32[9], s32[]) while(s), condition=below, body=step
+     v = s32[9] get-tuple-element(w), index=1 e = s32[1] slice(v), slice={[3:4]}
+     p = s32[40] dynamic-update-slice(o, e, i)
+     one = s32[] constant(1) j = s32[] add(i, one)
+     seven = s32[] constant(7) q = s32[] multiply(j, seven) m = s32[] constant(LIMIT)
+     n1 = s32[] remainder(q, m) ROOT n = (s32[], s32[9], s32[], s32[40]) tuple(j, v, n1, p) }
+    more { t = (s32[], s32[9], s32[], s32[40]) parameter(0) i = s32[] get-tuple-element(t), index=0
+     o = s32[40] get-tuple-element(t), index=3 f = s32[1] slice(o), slice={[39:40]}
+     g = s32[] reshape(f) no = s32[] constant(1234567) a = pred[] compare(g, no), direction=NE
+     m = s32[] constant(30) b = pred[] compare(i, m), direction=LT ROOT r = pred[] and(a, b) }
+    ENTRY e { z = s32[] constant(0) x = s32[9] parameter(0) o = s32[40] parameter(1)
+     l = s32[] constant(FIRST) s = (s32[], s32[9], s32[], s32[40]) tuple(z, x, l, o)
+     ROOT w = (s32[], s32[9], s32[], s32[40]) while(s), condition=more, body=outer }";
+
+fn search(first: i64, limit: i64) -> String {
+    SEARCH.replace("FIRST", &first.to_string()).replace("LIMIT", &limit.to_string())
+}
+
+/// A call may end in the middle of an iteration: there the next one goes on.
+#[test]
+fn loops_in_loops_are_one_kernel() {
+    // A few iterations of the inner loop each time, and so many that there are several calls.
+    for limit in [11, 40_000] {
+        let steps = check(&search(5, limit), Tolerance::Exact);
+        // The condition, copies of the state, zeros for what is kept between calls.
+        assert!(steps.is_none_or(|steps| steps <= 16), "{steps:?} steps");
+        if steps.is_some() {
+            let program = helio::parse(&search(5, limit)).expect("a module");
+            let program = helio::compile(program, &CompileOptions::default()).expect("a program");
+            let plan = program.plan().expect("a plan");
+            assert_eq!(loops(&plan.parts().steps), [1], "one loop, of one kernel");
+        }
+    }
+}
+
+/// How many steps the body of each loop has.
+fn loops(steps: &[helio_runtime::program::Step]) -> Vec<usize> {
+    use helio_runtime::program::Action;
+    let body = |step: &helio_runtime::program::Step| match &step.action {
+        Action::While(each) => Some(each.body.len()),
+        _ => None,
+    };
+    steps.iter().filter_map(body).collect()
+}
+
+#[test]
+fn an_inner_loop_without_end_can_be_stopped() {
+    let module = helio::parse(&search(i32::MAX.into(), 11)).expect("a module");
+    let program = helio::compile(module, &CompileOptions::default()).expect("a program");
+    let shape = helio::parse(&search(1, 11)).expect("a module").entry().program_shape();
+    let arguments = random_arguments(&shape.params, 5).expect("arguments");
+    let mut options = RunOptions::default();
+    options.limits.max_steps = Some(500);
+    let error = program.run_with(&arguments, &options).expect_err("too many steps").to_string();
+    assert!(error.contains("500 steps"), "{error}");
+}
+
 /// `x[j] = 3 x[n - 1 - j] + 1`, as long as the counter differs from its limit.
 const LONG: &str = "
     body { t = (s32[], s32[40]) parameter(0) i = s32[] get-tuple-element(t), index=0

@@ -7,12 +7,13 @@
 //! nobody writes, is made or read before the loop, once for all of them.
 
 mod inline;
+mod write;
 
 use std::iter::zip;
 
 use crate::Vouched;
-use crate::kernel::{Addr, Buf, Builder, Cmp, Kernel, Lane, MaskOp, Mem};
-use inline::Inline;
+use crate::kernel::{Buf, Builder, Kernel};
+use write::{Region, Writer, copy};
 
 /// A piece of memory of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,8 @@ pub enum Role {
     Held,
     /// In scratch, and nothing outside of an iteration sees it.
     Local,
+    /// Likewise, and the caller keeps it from call to call.
+    Kept,
 }
 
 /// One of the steps that an iteration runs in order.
@@ -46,17 +49,82 @@ pub enum LoopStep<'k> {
         /// What is written.
         to: usize,
     },
+    /// One of several lists of steps.
+    Branch(Branch<'k>),
+    /// A loop in the iteration. It stands in the iteration of a loop that is [`Until::Suspended`], not in
+    /// another one or in a branch.
+    Repeat(Repeat<'k>),
+}
+
+/// Which of several lists of steps is run.
+#[derive(Clone, Debug)]
+pub struct Branch<'k> {
+    /// The buffer whose first byte, or 32-bit integer, says which.
+    pub selector: usize,
+    /// Whether it is a byte: the first list is run unless it is zero, else the second. If not, it is the
+    /// number of the list, and any that is none means the last.
+    pub is_pred: bool,
+    /// The lists.
+    pub branches: Vec<Vec<LoopStep<'k>>>,
+}
+
+/// A loop whose number of iterations is not known.
+#[derive(Clone, Debug)]
+pub struct Repeat<'k> {
+    /// What computes the byte before each iteration.
+    pub cond: Vec<LoopStep<'k>>,
+    /// The buffer that it is the first of.
+    pub go: usize,
+    /// An iteration.
+    pub body: Vec<LoopStep<'k>>,
+    /// What is copied at the end of an iteration, from and to; all at once.
+    pub next: Vec<(usize, usize)>,
+    /// The work of an iteration, in processor cycles, estimated.
+    pub cycles: i64,
 }
 
 impl LoopStep<'_> {
-    /// The buffers that it names, and whether it writes them.
-    fn buffers(&self) -> Vec<(usize, bool)> {
+    /// Calls `visit` with each buffer that it names, and whether it writes it.
+    fn each_buffer(&self, visit: &mut impl FnMut(usize, bool)) {
         match self {
             LoopStep::Kernel(kernel, buffers) => {
-                let writes = kernel.params.iter().map(|param| param.write);
-                buffers.iter().copied().zip(writes).collect()
+                zip(buffers, &kernel.params).for_each(|(&n, param)| visit(n, param.write));
             }
-            LoopStep::Copy { from, to } => vec![(*from, false), (*to, true)],
+            LoopStep::Copy { from, to } => {
+                [(*from, false), (*to, true)].into_iter().for_each(|(n, writes)| visit(n, writes))
+            }
+            LoopStep::Branch(branch) => {
+                visit(branch.selector, false);
+                branch.branches.iter().flatten().for_each(|step| step.each_buffer(visit));
+            }
+            LoopStep::Repeat(repeat) => {
+                let steps = repeat.cond.iter().chain(&repeat.body);
+                steps.for_each(|step| step.each_buffer(visit));
+                let copies = repeat.next.iter().flat_map(|&(from, to)| [(from, false), (to, true)]);
+                copies.chain([(repeat.go, false)]).for_each(|(n, writes)| visit(n, writes));
+            }
+        }
+    }
+
+    /// The buffers that it names, and whether it writes them.
+    fn buffers(&self) -> Vec<(usize, bool)> {
+        let mut buffers = Vec::new();
+        self.each_buffer(&mut |n, writes| buffers.push((n, writes)));
+        buffers
+    }
+
+    /// Calls `visit` with each kernel.
+    fn each_kernel<'s>(&'s self, visit: &mut impl FnMut(&'s Vouched<Kernel>)) {
+        match self {
+            LoopStep::Kernel(kernel, _) => visit(kernel),
+            LoopStep::Copy { .. } => {}
+            LoopStep::Branch(branch) => {
+                branch.branches.iter().flatten().for_each(|step| step.each_kernel(visit));
+            }
+            LoopStep::Repeat(repeat) => {
+                let steps = repeat.cond.iter().chain(&repeat.body);
+                steps.for_each(|step| step.each_kernel(visit));
+            }
         }
     }
 
@@ -73,6 +141,16 @@ impl LoopStep<'_> {
         match self {
             LoopStep::Kernel(_, buffers) => buffers.iter_mut().for_each(one),
             LoopStep::Copy { from, to } => [from, to].into_iter().for_each(one),
+            LoopStep::Branch(branch) => {
+                one(&mut branch.selector);
+                branch.branches.iter_mut().flatten().for_each(|step| step.replace(old, new));
+            }
+            LoopStep::Repeat(repeat) => {
+                one(&mut repeat.go);
+                repeat.next.iter_mut().for_each(|(from, to)| [from, to].into_iter().for_each(one));
+                let steps = repeat.cond.iter_mut().chain(&mut repeat.body);
+                steps.for_each(|step| step.replace(old, new));
+            }
         }
     }
 }
@@ -91,6 +169,40 @@ pub enum Until<'k> {
         /// The most iterations of a call: between calls, a loop without end can be stopped.
         most: i64,
     },
+    /// Likewise, with loops in its iterations: a call ends after so much work wherever it is, and the
+    /// next one goes on there. So all buffers keep what they hold from call to call. The condition is
+    /// computed at the end of an iteration, and before the first by the caller.
+    Suspended {
+        /// What computes the byte.
+        cond: Vec<LoopStep<'k>>,
+        /// The buffer that it is the first of.
+        go: usize,
+        /// The buffer of the 32-bit number of the step, of those that a call may end before, that comes
+        /// next: at first 0.
+        at: usize,
+        /// The work of an iteration besides its loops, in processor cycles, estimated,
+        cycles: i64,
+        /// and that of a call.
+        most: i64,
+    },
+}
+
+impl<'k> Until<'k> {
+    fn cond(&self) -> &[LoopStep<'k>] {
+        match self {
+            Until::Count(_) => &[],
+            Until::Test { cond, .. } | Until::Suspended { cond, .. } => cond,
+        }
+    }
+
+    /// The buffers that it names besides, and whether it writes them.
+    fn buffers(&self) -> Vec<(usize, bool)> {
+        match *self {
+            Until::Count(_) => Vec::new(),
+            Until::Test { go, .. } => vec![(go, false)],
+            Until::Suspended { go, at, .. } => vec![(go, false), (at, true)],
+        }
+    }
 }
 
 /// A loop.
@@ -108,8 +220,6 @@ pub struct KernelLoop<'k> {
     pub next: Vec<(usize, usize)>,
 }
 
-/// Copies of more vectors than this are loops.
-const MAX_WRITTEN_OUT: i64 = 8;
 /// The most bytes of scratch: with more, the loop's arguments would not fit the first-level cache
 /// besides.
 const MAX_SCRATCH: usize = 24 << 10;
@@ -126,27 +236,21 @@ impl KernelLoop<'_> {
             return None;
         }
         self.compute_in_place();
-        let cond = match &self.until {
-            Until::Count(_) => &[][..],
-            Until::Test { cond, .. } => cond,
-        };
-        let mut values = 0;
-        for part in cond.iter().chain(&self.body) {
-            let LoopStep::Kernel(kernel, _) = part else { continue };
+        let cond = self.until.cond();
+        let (mut values, mut same_lanes) = (0, true);
+        let mut measure = |kernel: &Vouched<Kernel>| {
             values += kernel.types.len();
-            if kernel.lanes != self.lanes || values > MAX_VALUES {
-                return None;
-            }
+            same_lanes &= kernel.lanes == self.lanes;
+        };
+        cond.iter().chain(&self.body).for_each(|step| step.each_kernel(&mut measure));
+        if !same_lanes || values > MAX_VALUES {
+            return None;
         }
         // For each buffer, whether it is written; nothing if it has no use.
         let mut written: Vec<Option<bool>> = vec![None; self.buffers.len()];
         let parts = cond.iter().chain(&self.body).flat_map(LoopStep::buffers);
         let ends = self.next.iter().flat_map(|&(from, to)| [(from, false), (to, true)]);
-        let go = match self.until {
-            Until::Count(_) => None,
-            Until::Test { go, .. } => Some((go, false)),
-        };
-        for (n, writes) in parts.chain(ends).chain(go) {
+        for (n, writes) in parts.chain(ends).chain(self.until.buffers()) {
             *written[n].get_or_insert(false) |= writes;
         }
 
@@ -186,25 +290,50 @@ impl KernelLoop<'_> {
     fn fits_together(&self) -> bool {
         let bytes = |n: usize| self.buffers.get(n).map(|buffer| buffer.bytes);
         let same = |(from, to)| bytes(from).is_some() && bytes(from) == bytes(to);
-        let part = |part: &LoopStep<'_>| match part {
+        let at_least = |n: usize, least: usize| bytes(n).is_some_and(|bytes| bytes >= least);
+        let part = |part: &LoopStep<'_>, is_nested: bool| self.fits(part, is_nested);
+        let until = match self.until {
+            Until::Count(_) => true,
+            Until::Test { go, .. } => at_least(go, 1),
+            Until::Suspended { go, at, .. } => {
+                at_least(go, 1)
+                    && at_least(at, 4)
+                    && self.buffers.iter().all(|buffer| buffer.role != Role::Local)
+                    && self.body.iter().any(|step| matches!(step, LoopStep::Repeat(_)))
+            }
+        };
+        let is_suspended = matches!(self.until, Until::Suspended { .. });
+        let is_small = |buffer: &Buffer| buffer.role == Role::Param || buffer.bytes <= MAX_SCRATCH;
+        until
+            && self.until.cond().iter().all(|step| part(step, true))
+            && self.buffers.iter().all(is_small)
+            && self.body.iter().all(|step| part(step, !is_suspended))
+            && self.next.iter().copied().all(same)
+    }
+
+    /// Whether each buffer that a step names is there and large enough, and loops stand where they may.
+    fn fits(&self, step: &LoopStep<'_>, is_nested: bool) -> bool {
+        let bytes = |n: usize| self.buffers.get(n).map(|buffer| buffer.bytes);
+        let same = |(from, to)| bytes(from).is_some() && bytes(from) == bytes(to);
+        let at_least = |n: usize, least: usize| bytes(n).is_some_and(|bytes| bytes >= least);
+        match step {
             LoopStep::Copy { from, to } => same((*from, *to)),
             LoopStep::Kernel(kernel, buffers) => {
                 kernel.params.len() == buffers.len()
-                    && zip(&kernel.params, buffers)
-                        .all(|(param, &n)| bytes(n).is_some_and(|bytes| bytes >= param.bytes))
+                    && zip(&kernel.params, buffers).all(|(param, &n)| at_least(n, param.bytes))
             }
-        };
-        let until = match &self.until {
-            Until::Count(_) => true,
-            Until::Test { cond, go, .. } => {
-                bytes(*go).is_some_and(|bytes| bytes > 0) && cond.iter().all(part)
+            LoopStep::Branch(Branch { selector, is_pred, branches }) => {
+                at_least(*selector, if *is_pred { 1 } else { 4 })
+                    && (branches.len() == 2 || !is_pred && !branches.is_empty())
+                    && branches.iter().flatten().all(|step| self.fits(step, true))
             }
-        };
-        let is_small = |buffer: &Buffer| buffer.role == Role::Param || buffer.bytes <= MAX_SCRATCH;
-        until
-            && self.buffers.iter().all(is_small)
-            && self.body.iter().all(part)
-            && self.next.iter().copied().all(same)
+            LoopStep::Repeat(Repeat { cond, go, body, next, .. }) => {
+                !is_nested
+                    && at_least(*go, 1)
+                    && cond.iter().chain(body).all(|step| self.fits(step, true))
+                    && next.iter().copied().all(same)
+            }
+        }
     }
 
     /// Lets the next state be made where the state is, if nothing reads that any more.
@@ -215,7 +344,7 @@ impl KernelLoop<'_> {
             let sources = |n: usize| all.iter().filter(|&&(source, _)| source == n).count();
             let made = self.body.iter().position(|part| part.names(from));
             let read = self.body.iter().rposition(|part| part.names(to));
-            let is_free = self.buffers[from].role == Role::Local
+            let is_free = matches!(self.buffers[from].role, Role::Local | Role::Kept)
                 && sources(from) == 1
                 && sources(to) == 0
                 && read.is_none_or(|read| made.is_some_and(|made| read < made));
@@ -225,129 +354,5 @@ impl KernelLoop<'_> {
             !is_free
         });
         self.next = next;
-    }
-}
-
-/// Where bytes begin.
-#[derive(Clone, Copy)]
-struct Region {
-    buf: Buf,
-    offset: i64,
-}
-
-impl Region {
-    /// The address `offset` bytes further on, of lanes that are `lane_stride` bytes apart.
-    fn at(self, offset: i64, lane_stride: i64) -> Addr {
-        Addr { buf: self.buf, offset: self.offset + offset, terms: Vec::new(), lane_stride }
-    }
-}
-
-/// Copies bytes between regions that are the same or do not overlap.
-fn copy(b: &mut Builder, from: Region, to: Region, bytes: usize) {
-    let mem = if bytes.is_multiple_of(4) { Mem::I32 } else { Mem::U8 };
-    let (size, lanes) = (mem.bytes() as i64, b.lanes() as i64);
-    let elements = bytes as i64 / size;
-    if elements == 1 {
-        let one = b.load(mem, from.at(0, 0), None);
-        return b.store(one, mem, to.at(0, 0), None);
-    }
-    let whole = elements / lanes;
-    if whole > MAX_WRITTEN_OUT {
-        let (lo, hi) = (b.index(0), b.index(whole));
-        b.for_loop(lo, hi, 1, &[], |b, var, _| {
-            let moved = |addr: Addr| Addr { terms: vec![(var, lanes * size)], ..addr };
-            let some = b.load(mem, moved(from.at(0, size)), None);
-            b.store(some, mem, moved(to.at(0, size)), None);
-            Vec::new()
-        });
-    } else {
-        for n in 0..whole {
-            let some = b.load(mem, from.at(n * lanes * size, size), None);
-            b.store(some, mem, to.at(n * lanes * size, size), None);
-        }
-    }
-    let left = elements - whole * lanes;
-    if left > 0 {
-        let (zero, end) = (b.index(0), b.index(left));
-        let mask = Some(b.mask_below(zero, end));
-        let some = b.load(mem, from.at(whole * lanes * size, size), mask);
-        b.store(some, mem, to.at(whole * lanes * size, size), mask);
-    }
-}
-
-/// Writes the loop.
-struct Writer<'l> {
-    of: &'l KernelLoop<'l>,
-    /// Where each buffer is.
-    regions: Vec<Region>,
-}
-
-impl Writer<'_> {
-    fn run(&self, b: &mut Builder) {
-        match &self.of.until {
-            Until::Count(count) => {
-                let (lo, hi) = (b.index(0), b.index(*count));
-                b.for_loop(lo, hi, 1, &[], |b, _, _| {
-                    self.iteration(b);
-                    Vec::new()
-                });
-            }
-            Until::Test { cond, go, most } => {
-                let (one, most) = (b.int(Lane::I32, 1), b.int(Lane::I32, *most));
-                let none = b.int(Lane::I32, 0);
-                b.while_loop(
-                    &[none],
-                    |b, values| {
-                        self.parts(b, cond);
-                        let go = b.load(Mem::U8, self.regions[*go].at(0, 0), None);
-                        let zero = b.int(Lane::I32, 0);
-                        let go = b.compare(Cmp::Ne, go, zero);
-                        let early = b.compare(Cmp::Lt, values[0], most);
-                        b.mask_op(MaskOp::And, go, early)
-                    },
-                    |b, values| {
-                        self.iteration(b);
-                        vec![b.add(values[0], one)]
-                    },
-                );
-            }
-        }
-    }
-
-    fn iteration(&self, b: &mut Builder) {
-        self.parts(b, &self.of.body);
-        let bytes = |n: usize| self.of.buffers[n].bytes;
-        // What is also written is put aside first.
-        let mut next = self.of.next.clone();
-        let mut aside = Vec::new();
-        for (i, &(from, _)) in self.of.next.iter().enumerate() {
-            if self.of.next[..i].iter().any(|&(_, to)| to == from) {
-                let offset = b.scratch(bytes(from));
-                let place = Region { buf: Buf::Scratch, offset };
-                copy(b, self.regions[from], place, bytes(from));
-                aside.push((i, place));
-            }
-        }
-        for (i, (from, to)) in next.drain(..).enumerate() {
-            let other = aside.iter().find(|&&(n, _)| n == i);
-            let from_region = other.map_or(self.regions[from], |&(_, place)| place);
-            copy(b, from_region, self.regions[to], bytes(from));
-        }
-    }
-
-    fn parts(&self, b: &mut Builder, parts: &[LoopStep<'_>]) {
-        for part in parts {
-            match part {
-                LoopStep::Copy { from, to } => {
-                    copy(b, self.regions[*from], self.regions[*to], self.of.buffers[*from].bytes);
-                }
-                LoopStep::Kernel(kernel, buffers) => {
-                    let params = buffers.iter().map(|&n| self.regions[n]).collect();
-                    let offset = b.scratch(kernel.scratch_bytes);
-                    let scratch = Region { buf: Buf::Scratch, offset };
-                    Inline::new(kernel, params, scratch).run(b);
-                }
-            }
-        }
     }
 }

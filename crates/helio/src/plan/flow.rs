@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use helio_codegen::state_loop::state_loop;
-use helio_ir::{InstrId, Number, Op, ops};
+use helio_ir::{Array, ArrayShape, ElementType, InstrId, Literal, Number, Op, ops};
 use helio_passes::recognize;
 use helio_runtime::program::{Branch, Selector, While};
 
@@ -41,8 +41,14 @@ impl<'m> Planner<'m> {
         let invariant = self.invariant(op, origins.len());
         let state = self.loop_state(frame, id, &invariant, steps);
         let outer = self.compact;
+        let before = self.mark();
         let mut code = self.in_registers(op, &invariant, trips, &state)?;
-        if let Some(LoopCode { actions, slots, is_whole: true }) = code {
+        if outer.is_some() && code.as_ref().is_some_and(|code| !code.is_whole) {
+            // The outer loop can be one kernel only if this one's steps are known.
+            self.forget_code(before);
+            code = None;
+        }
+        if let Some(LoopCode { actions, slots, is_whole: true, .. }) = code {
             actions.into_iter().for_each(|action| self.push(steps, action, &slots));
             self.give_state(frame.owner, &state, &invariant);
             return Ok(state);
@@ -54,14 +60,18 @@ impl<'m> Planner<'m> {
         self.position += 1;
         let begin = self.position;
         self.loops.push(Loop { touched: Vec::new() });
-        let planned = self.loop_steps(op, trips, (&state, &invariant), &mut code)?;
-        let LoopSteps { cond, go, mut body, mut next } = planned;
+        let of = (&state[..], &invariant[..]);
+        let planned = self.loop_steps(op, trips, of, outer.is_some(), &mut code)?;
+        let LoopSteps { mut cond, go, mut body, mut next } = planned;
         self.compact = outer;
         if outer.is_none() {
             self.written.clear();
+            self.inner.clear();
+            self.in_scratch.clear();
         }
         let trips = trips.filter(|_| code.is_none());
-        if let Some(LoopCode { actions, slots, is_whole }) = code {
+        let mut zero = Vec::new();
+        if let Some(LoopCode { actions, slots, is_whole, suspended }) = code {
             // The state stays where it is.
             next.clone_from(&state);
             if is_whole {
@@ -72,6 +82,12 @@ impl<'m> Planner<'m> {
             }
             body.clear();
             actions.into_iter().for_each(|action| self.push(&mut body, action, &slots));
+            if let Some(kept) = suspended {
+                // The code computes the condition after each iteration.
+                steps.append(&mut cond);
+                zero = kept;
+                zero.retain(|&id| self.find(id) != self.find(go));
+            }
         }
         let rotate = self.cycles(&state, &next);
         self.touch(go);
@@ -81,6 +97,9 @@ impl<'m> Planner<'m> {
             self.storages[storage.index()].block = true;
         }
         self.give_state(frame.owner, &state, &invariant);
+        for id in zero {
+            self.clear(id, steps)?;
+        }
         let action = Action::While(Box::new(While { cond, go, trips, body, rotate }));
         steps.push(self.steps.step(action));
         Ok(state)
@@ -93,6 +112,7 @@ impl<'m> Planner<'m> {
         op: &ops::While,
         trips: Option<u64>,
         (state, invariant): (&[StorageId], &[bool]),
+        is_inner: bool,
         code: &mut Option<LoopCode>,
     ) -> Planned<LoopSteps> {
         let before = self.mark();
@@ -115,7 +135,7 @@ impl<'m> Planner<'m> {
             let outcome = self.computation(op.body, params(), &mut body)?;
             next = self.next_state(state, invariant, outcome.owner, outcome.values, &mut body);
             let (cond, body, next) = (&cond, &body, &next);
-            let all = Steps { cond, go, trips, body, state, next, before, before_body };
+            let all = Steps { is_inner, cond, go, trips, body, state, next, before, before_body };
             *code = self.put_together(&all)?;
         }
         Ok(LoopSteps { cond, go, body, next })
@@ -172,7 +192,16 @@ impl<'m> Planner<'m> {
             actions.push(self.kernel_step(kernel, cost, state.to_vec())?);
         }
         let is_whole = trips.is_some_and(|trips| trips <= most);
-        Ok(Some(LoopCode { actions, slots: state.to_vec(), is_whole }))
+        Ok(Some(LoopCode { actions, slots: state.to_vec(), is_whole, suspended: None }))
+    }
+
+    /// Fills a storage with zeros.
+    fn clear(&mut self, id: StorageId, steps: &mut Vec<Step>) -> Planned<()> {
+        let bytes = self.storages[self.find(id).index()].bytes;
+        let zeros = ArrayShape::new(ElementType::U8, [bytes])?;
+        let zeros = self.constant(&Literal::Array(Array::zeros(zeros)?))?;
+        self.copy(zeros, id, steps);
+        Ok(())
     }
 
     /// After a loop its state is the caller's, except for what the loop passed on unchanged.

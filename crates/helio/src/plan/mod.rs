@@ -25,6 +25,7 @@ mod proof;
 mod steps;
 mod target;
 
+use std::collections::HashMap;
 use std::io;
 
 use helio_ir::{
@@ -108,6 +109,8 @@ pub(crate) fn plan(
         loops: Vec::new(),
         compact: None,
         written: Vec::new(),
+        inner: Vec::new(),
+        in_scratch: HashMap::new(),
         proofs: proof::Proofs::new(target.proofs),
         depth: 0,
         position: 0,
@@ -220,6 +223,10 @@ struct Planner<'m> {
     compact: Option<bool>,
     /// The kernels of the loops that are being planned.
     written: Vec<native::Written>,
+    /// The loops in them that are one kernel each already,
+    inner: Vec<native::Inner>,
+    /// and the sizes of storages that these have in scratch, which have no bytes any more.
+    in_scratch: HashMap<StorageId, usize>,
     /// What is needed to prove that steps may change operands in place.
     proofs: proof::Proofs,
     depth: usize,

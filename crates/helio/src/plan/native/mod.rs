@@ -12,13 +12,13 @@ use std::iter::zip;
 use std::sync::Arc;
 
 use helio_codegen::kernel::Kernel;
-use helio_codegen::kernel_loop::{Buffer, KernelLoop, LoopStep, Role, Until};
+use helio_codegen::kernel_loop::{self, Buffer, KernelLoop, LoopStep, Repeat, Role, Until};
 use helio_codegen::{Vouched, elementwise};
 use helio_ir::ops::Reads;
 use helio_ir::{ArrayShape, CompId, Computation, ElementType, Instr, InstrId, Op, ops};
-use helio_runtime::program::RawKernel;
+use helio_runtime::program::{Branch, RawKernel, Selector, While};
 
-use super::{Action, Planned, Planner, Source, Step, Storage, StorageId};
+use super::{Action, Owner, Planned, Planner, Source, Step, Storage, StorageId};
 
 /// Elements that an iteration of a compact loop computes at most, operation by operation: with more,
 /// calls take none of the time to speak of.
@@ -53,8 +53,21 @@ impl Written {
     }
 }
 
+/// A loop in a loop that may become one kernel: it is one itself, which ends after a bounded number of
+/// iterations, and the steps that it was made of, of which the outer loop may be made.
+pub(super) struct Inner {
+    kernel: Arc<dyn RawKernel>,
+    cond: Vec<Step>,
+    go: StorageId,
+    body: Vec<Step>,
+    /// What an iteration copies at its end, from and to.
+    next: Vec<(StorageId, StorageId)>,
+}
+
 /// A loop whose steps are known.
 pub(super) struct Steps<'s> {
+    /// Whether it is in the body of another loop that may become one kernel.
+    pub(super) is_inner: bool,
     pub(super) cond: &'s [Step],
     pub(super) go: StorageId,
     /// How often it runs, if that is known.
@@ -77,6 +90,9 @@ pub(super) struct LoopCode {
     pub(super) slots: Vec<StorageId>,
     /// Whether a call is the whole loop; if not, calls are repeated as long as the condition holds.
     pub(super) is_whole: bool,
+    /// If a call may end in the middle of an iteration: what has to be zero before the first. The
+    /// condition is computed then, and by the code after that.
+    pub(super) suspended: Option<Vec<StorageId>>,
 }
 
 /// A loop as one kernel.
@@ -88,6 +104,8 @@ struct Native {
     is_whole: bool,
     /// What is in its scratch.
     local: Vec<StorageId>,
+    /// If a call may end in the middle of an iteration: what it keeps until the next one.
+    suspended: Option<Vec<StorageId>>,
 }
 
 /// What is known of a computation.
@@ -117,6 +135,13 @@ impl<'m> Planner<'m> {
             written: self.written.len(),
             interpreted: self.interpreted.len(),
         }
+    }
+
+    /// Drops the code that was made since.
+    pub(super) fn forget_code(&mut self, since: PlanMark) {
+        self.machine_code.truncate(since.functions);
+        self.written.truncate(since.written);
+        self.interpreted.truncate(since.interpreted);
     }
 
     /// Whether the steps of a loop might become one kernel; `Some(true)` if some of its elements are
@@ -151,6 +176,12 @@ impl<'m> Planner<'m> {
                     self.measure(op.body, depth + 1, size)?;
                     continue;
                 }
+                Op::Conditional(op) => {
+                    for &branch in &op.branches {
+                        self.measure(branch, depth + 1, size)?;
+                    }
+                    continue;
+                }
                 Op::Constant(_) => 0,
                 Op::Dot(op) => products(op, computation, instr)?,
                 Op::Reduce(_) => array(computation, *instr.operands.first()?)?.element_count(),
@@ -179,23 +210,58 @@ impl<'m> Planner<'m> {
     /// One step for all steps of a loop, if they can be one kernel. What was made for them is gone
     /// then, but for what computes the condition between calls, if there are several.
     pub(super) fn put_together(&mut self, steps: &Steps<'_>) -> Planned<Option<LoopCode>> {
-        let Some(native) = self.native_loop(steps) else { return Ok(None) };
+        let has_loops = steps.body.iter().any(|step| matches!(step.action, Action::While(_)));
+        let at = has_loops.then(|| self.storage(4, Owner::Nobody));
+        let Some(native) = self.native_loop(steps, at) else { return Ok(None) };
         for steps in [steps.cond, steps.body] {
             self.proofs.check(steps, &|id| self.find(id))?;
         }
-        let Native { code, slots, cycles, is_whole, local } = native;
+        let Native { code, slots, cycles, is_whole, local, suspended } = native;
         let kept = if is_whole { steps.before } else { steps.before_body };
         for id in local.into_iter().filter(|id| id.index() >= kept.storages) {
-            self.storages[id.index()].bytes = 0;
+            let bytes = std::mem::take(&mut self.storages[id.index()].bytes);
+            if steps.is_inner && bytes > 0 {
+                self.in_scratch.insert(id, bytes);
+            }
+        }
+        for &id in suspended.iter().flatten() {
+            if let Some(bytes) = self.in_scratch.remove(&id) {
+                self.storages[id.index()].bytes = bytes;
+            }
+            // What a call leaves there the next one takes up.
+            if let Some(this) = self.loops.last_mut() {
+                this.touched.push(id);
+            }
         }
         self.machine_code.truncate(kept.functions);
-        self.written.truncate(kept.written);
+        if !steps.is_inner {
+            self.written.truncate(kept.written);
+        }
         self.interpreted.truncate(kept.interpreted);
         let action = self.kernel_step(code, cycles, slots.clone())?;
-        Ok(Some(LoopCode { actions: vec![action], slots, is_whole }))
+        if let (Action::Raw { kernel, .. }, None, true, false) =
+            (&action, &suspended, steps.is_inner, is_whole)
+        {
+            self.inner.push(Inner {
+                kernel: Arc::clone(kernel),
+                cond: steps.cond.to_vec(),
+                go: steps.go,
+                body: steps.body.to_vec(),
+                next: self.copied(steps),
+            });
+        }
+        Ok(Some(LoopCode { actions: vec![action], slots, is_whole, suspended }))
     }
 
-    fn native_loop(&self, steps: &Steps<'_>) -> Option<Native> {
+    /// What an iteration copies at its end, from and to.
+    fn copied(&self, steps: &Steps<'_>) -> Vec<(StorageId, StorageId)> {
+        let all = zip(steps.next, steps.state).map(|(&from, &to)| (self.find(from), self.find(to)));
+        all.filter(|(from, to)| from != to).collect()
+    }
+
+    /// The kernel of a loop; `at` is where it keeps its place in an iteration, if there are loops in
+    /// its body.
+    fn native_loop(&self, steps: &Steps<'_>, at: Option<StorageId>) -> Option<Native> {
         let wide = self.compact?;
         let mut buffers = Buffers::default();
         let mut cycles = 10;
@@ -205,28 +271,29 @@ impl<'m> Planner<'m> {
             return None;
         }
         let go = buffers.number(self.find(steps.go));
-        let mut next = Vec::new();
-        for (&state, &value) in zip(steps.state, steps.next) {
-            let (to, from) = (self.find(state), self.find(value));
-            if from != to {
-                next.push((buffers.number(from), buffers.number(to)));
+        let next = buffers.pairs(self.copied(steps));
+        let most = (CALL_CYCLES / cycles).max(1);
+        let whole = steps.trips.filter(|&trips| trips <= most && at.is_none());
+        let until = match (whole, at) {
+            (Some(trips), _) => Until::Count(trips as i64),
+            (None, None) => Until::Test { cond, go, most: most as i64 },
+            (None, Some(at)) => {
+                let (at, cycles) = (buffers.number(at), cycles as i64);
+                Until::Suspended { cond, go, at, cycles, most: CALL_CYCLES as i64 }
             }
-        }
+        };
         let state: HashSet<StorageId> = steps.state.iter().map(|&id| self.find(id)).collect();
         let role = |&id: &StorageId| {
             let Storage { bytes, source, .. } = self.storages[id.index()];
-            let role = match source {
+            let bytes = self.in_scratch.get(&id).copied().unwrap_or(bytes);
+            let is_own = source == Source::Nothing && id.index() >= steps.before.storages;
+            let role = match at {
                 _ if state.contains(&id) && bytes <= MAX_HELD => Role::Held,
-                Source::Nothing if id.index() >= steps.before.storages => Role::Local,
+                None if is_own => Role::Local,
+                Some(at) if is_own && id != at && bytes <= MAX_HELD => Role::Kept,
                 _ => Role::Param,
             };
             Buffer { bytes, role }
-        };
-        let most = (CALL_CYCLES / cycles).max(1);
-        let whole = steps.trips.filter(|&trips| trips <= most);
-        let until = match whole {
-            Some(trips) => Until::Count(trips as i64),
-            None => Until::Test { cond, go, most: most as i64 },
         };
         let all: Vec<Buffer> = buffers.ids.iter().map(role).collect();
         let lanes = self.target.backend.vector_bytes() / if wide { 8 } else { 4 };
@@ -234,16 +301,18 @@ impl<'m> Planner<'m> {
             |(&id, buffer): (&StorageId, &Buffer)| (buffer.role == Role::Local).then_some(id);
         let local = zip(&buffers.ids, &all).filter_map(local).collect();
         let (code, params) = KernelLoop { lanes, buffers: all, until, body, next }.kernel()?;
-        Some(Native {
-            code,
-            slots: params.into_iter().map(|n| buffers.ids[n]).collect(),
-            cycles: cycles.saturating_mul(whole.unwrap_or(most)),
-            is_whole: whole.is_some(),
-            local,
-        })
+        let slots: Vec<StorageId> = params.into_iter().map(|n| buffers.ids[n]).collect();
+        let is_kept = |id: &&StorageId| {
+            let is_own = self.storages[id.index()].source == Source::Nothing;
+            is_own && id.index() >= steps.before.storages && !state.contains(id)
+        };
+        let suspended = at.map(|_| slots.iter().filter(is_kept).copied().collect());
+        let work = if at.is_some() { CALL_CYCLES } else { whole.unwrap_or(most) * cycles };
+        Some(Native { code, slots, cycles: work, is_whole: whole.is_some(), local, suspended })
     }
 
-    /// Steps as parts of a loop, if they are all kernels and copies; adds up their work.
+    /// Steps as parts of a loop, if they are all kernels and copies, or branches and loops of such;
+    /// adds up their work, without that of loops.
     fn parts<'s>(
         &'s self,
         steps: &[Step],
@@ -263,13 +332,53 @@ impl<'m> Planner<'m> {
                 *cycles = cycles.saturating_add(self.storages[from.index()].bytes as u64 / 16);
                 Some(LoopStep::Copy { from: buffers.number(from), to: buffers.number(to) })
             }
-            Action::Kernel { .. }
-            | Action::Finished(_)
-            | Action::Host { .. }
-            | Action::While(_)
-            | Action::Branch(_) => None,
+            Action::Branch(branch) => self.branch(branch, buffers, cycles),
+            Action::While(each) => self.repeat(each, buffers),
+            Action::Kernel { .. } | Action::Finished(_) | Action::Host { .. } => None,
         };
         steps.iter().map(&mut part).collect()
+    }
+
+    /// A branch as a part of a loop; adds the work of the longest.
+    fn branch<'s>(
+        &'s self,
+        branch: &Branch<StorageId>,
+        buffers: &mut Buffers,
+        cycles: &mut u64,
+    ) -> Option<LoopStep<'s>> {
+        let (selector, is_pred) = match branch.selector {
+            Selector::Pred(id) => (id, true),
+            Selector::Index(id) => (id, false),
+        };
+        let selector = buffers.number(self.find(selector));
+        let (mut branches, mut longest) = (Vec::with_capacity(branch.branches.len()), 0);
+        for steps in &branch.branches {
+            let mut work = 0;
+            branches.push(self.parts(steps, buffers, &mut work)?);
+            longest = longest.max(work);
+        }
+        *cycles = cycles.saturating_add(longest).saturating_add(10);
+        Some(LoopStep::Branch(kernel_loop::Branch { selector, is_pred, branches }))
+    }
+
+    /// A loop in a loop as a part of that.
+    fn repeat<'s>(
+        &'s self,
+        each: &While<StorageId>,
+        buffers: &mut Buffers,
+    ) -> Option<LoopStep<'s>> {
+        let [Step { action: Action::Raw { kernel, .. }, .. }] = &each.body[..] else { return None };
+        let inner = self.inner.iter().rev().find(|inner| Arc::ptr_eq(&inner.kernel, kernel))?;
+        let mut cycles = 10;
+        let cond = self.parts(&inner.cond, buffers, &mut cycles)?;
+        let body = self.parts(&inner.body, buffers, &mut cycles)?;
+        if cycles > MAX_CYCLES {
+            return None;
+        }
+        let go = buffers.number(self.find(inner.go));
+        let next = inner.next.iter().map(|&(from, to)| (self.find(from), self.find(to)));
+        let next = buffers.pairs(next.collect());
+        Some(LoopStep::Repeat(Repeat { cond, go, body, next, cycles: cycles as i64 }))
     }
 }
 
@@ -286,6 +395,10 @@ impl Buffers {
             self.ids.push(id);
             self.ids.len() - 1
         })
+    }
+
+    fn pairs(&mut self, pairs: Vec<(StorageId, StorageId)>) -> Vec<(usize, usize)> {
+        pairs.into_iter().map(|(from, to)| (self.number(from), self.number(to))).collect()
     }
 }
 
