@@ -6,20 +6,24 @@ use std::process::Command;
 
 use super::command;
 
-/// What is installed besides JAX and the wheel. What depends on JAX may be older for an older JAX.
+/// What is installed besides JAX and the wheel. What depends on JAX may be older for an older JAX; the
+/// versions of all others are in `CONSTRAINTS`.
 const PACKAGES: &[&str] = &[
-    "pytest<9",
+    "pytest",
     "pytest-xdist",
     "pytest-timeout",
-    "hypothesis==6.142.1",
-    "mpmath==1.3.0",
+    "hypothesis",
+    "mpmath",
     "absl-py",
     "portpicker",
     "cloudpickle",
     "flatbuffers",
     "flax<=0.12.8",
-    "optax<=0.2.8",
+    "optax",
 ];
+
+/// The versions of packages, and of what they need, as pip reads them.
+const CONSTRAINTS: &str = "xtask/src/jax/constraints.txt";
 
 /// In the environment: the packages that have been installed there. It is written last.
 const INSTALLED: &str = "installed.txt";
@@ -35,9 +39,12 @@ pub(super) fn make(python: &str, jax: &str, wheel: &Path) -> Result<PathBuf, Str
     let mut packages = vec![format!("jax=={jax}")];
     packages.extend(PACKAGES.iter().map(|&package| package.to_owned()));
     let installed = folder.join(INSTALLED);
-    let list = packages.join("\n");
+    let constraints = crate::root().join(CONSTRAINTS);
+    let versions =
+        fs::read_to_string(&constraints).map_err(|e| format!("{}: {e}", constraints.display()))?;
+    let list = format!("{}\n{versions}", packages.join("\n"));
     if !fs::read_to_string(&installed).is_ok_and(|found| found == list) {
-        fill(python, &folder, &packages)?;
+        fill(python, &folder, &packages, &constraints)?;
         fs::write(&installed, list).map_err(|e| format!("{}: {e}", installed.display()))?;
     }
     command(pip(&inside).args(["--no-index", "--no-deps", "--force-reinstall"]).arg(wheel))?;
@@ -45,13 +52,20 @@ pub(super) fn make(python: &str, jax: &str, wheel: &Path) -> Result<PathBuf, Str
 }
 
 /// Makes the environment anew, with these packages.
-fn fill(python: &str, folder: &Path, packages: &[String]) -> Result<(), String> {
+fn fill(
+    python: &str,
+    folder: &Path,
+    packages: &[String],
+    constraints: &Path,
+) -> Result<(), String> {
     command(Command::new(python).args(["-c", IS_NEW_ENOUGH]))
         .map_err(|e| format!("{e}\nPython 3.11 or newer is needed; `--python` says where it is"))?;
     command(Command::new(python).args(["-m", "venv", "--clear"]).arg(folder)).map_err(|e| {
         format!("{e}\nPython's modules `venv` and `ensurepip` are needed (Debian: python3-venv)")
     })?;
-    command(pip(&folder.join("bin/python")).args(packages)).map_err(|e| {
+    let mut install = pip(&folder.join("bin/python"));
+    install.arg("--constraint").arg(constraints).args(packages);
+    command(&mut install).map_err(|e| {
         format!(
             "{e}\nthe packages come from the registry that pip is set up for (`pip config list`), \
              which has to be reachable: {}",
