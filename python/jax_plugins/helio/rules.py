@@ -2,6 +2,7 @@
 
 import functools
 
+from jax._src.export import _export
 from jax._src.interpreters import mlir
 from jax._src.lib.mlir import ir
 
@@ -45,7 +46,29 @@ class _CpuRules(dict):
         return _without_sharding_rules(rule)
 
 
+def _as_on_cpu(entry, platform):
+    """The rule for calls of exported functions, which on helio may have been exported for CPUs."""
+
+    @functools.wraps(entry.rule)
+    def rule(ctx, *args, exported):
+        names = exported.platforms
+        is_meant = platform not in names and "cpu" in names
+        here = ctx.module_context.platforms
+        if platform not in here or not is_meant:
+            return entry.rule(ctx, *args, exported=exported)
+        platforms = tuple("cpu" if name == platform else name for name in here)
+        called = ctx.replace(module_context=ctx.module_context.replace(platforms=platforms))
+        results = entry.rule(called, *args, exported=exported)
+        if called.tokens_out is not None:
+            ctx.set_tokens_out(called.tokens_out)
+        return results
+
+    return mlir.LoweringRuleEntry(rule, entry.inline)
+
+
 def install(platform):
     """Gives the platform its rules, keeping those that it has already."""
     table = mlir._platform_specific_lowerings
     table[platform] = _CpuRules(table.get(platform, {}))
+    calls = _export.call_exported_p
+    mlir._lowerings[calls] = _as_on_cpu(mlir._lowerings[calls], platform)
