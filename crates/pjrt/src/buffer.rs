@@ -25,6 +25,8 @@ pub struct PJRT_Buffer {
     /// The number of its memory among those of the client.
     memory: usize,
     dims: Arc<[i64]>,
+    /// PJRT's number for the type of its elements; for a token, that of tokens.
+    element: u32,
     /// What the caller reads without a copy: once for each count.
     lent: Mutex<Vec<View>>,
 }
@@ -36,7 +38,14 @@ impl PJRT_Buffer {
         memory: usize,
         dims: Arc<[i64]>,
     ) -> Self {
-        PJRT_Buffer { shared, buffer, memory, dims, lent: Mutex::new(Vec::new()) }
+        let element = element::number(buffer.shape().element());
+        PJRT_Buffer { shared, buffer, memory, dims, element, lent: Mutex::new(Vec::new()) }
+    }
+
+    /// The same, for a caller who takes it for a token: it is one, of which nothing is read.
+    pub(crate) fn token(shared: Arc<Shared>, buffer: Buffer, memory: usize) -> Self {
+        let token = PJRT_Buffer::new(shared, buffer, memory, Arc::new([]));
+        PJRT_Buffer { element: PJRT_Buffer_Type_TOKEN, ..token }
     }
 
     /// A buffer of the client's, in this memory.
@@ -241,7 +250,7 @@ impl Call for PJRT_Buffer_Destroy_Args {
 impl Call for PJRT_Buffer_ElementType_Args {
     fn call(&mut self) -> Result<()> {
         let buffer = self.buffer;
-        self.type_ = element::number(buffer.get("a buffer")?.buffer.shape().element());
+        self.type_ = buffer.get("a buffer")?.element;
         Ok(())
     }
 }

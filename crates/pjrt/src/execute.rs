@@ -150,19 +150,17 @@ impl PJRT_LoadedExecutable_Execute_Args {
             }
             let mut arrays = outputs.into_iter();
             for (i, output) in compiled.outputs.iter().enumerate() {
-                let (buffer, dims) = match output.is_token {
-                    true => {
-                        let device = compiled.device(device, self.execute_device.optional());
-                        (token(device, &done)?, [0].into())
-                    }
-                    false => {
-                        let array = arrays.next();
-                        let array = array.ok_or_else(|| Error::internal("a result is missing"))?;
-                        (array, output.dims.clone())
-                    }
+                let buffer = if output.is_token {
+                    let device = compiled.device(device, self.execute_device.optional());
+                    let token = token(device, &done)?;
+                    let memory = shared.memory_of(token.device().id(), output.kind);
+                    PJRT_Buffer::token(shared.clone(), token, memory)
+                } else {
+                    let array = arrays.next();
+                    let array = array.ok_or_else(|| Error::internal("a result is missing"))?;
+                    let memory = shared.memory_of(array.device().id(), output.kind);
+                    PJRT_Buffer::new(shared.clone(), array, memory, output.dims.clone())
                 };
-                let memory = shared.memory_of(buffer.device().id(), output.kind);
-                let buffer = PJRT_Buffer::new(shared.clone(), buffer, memory, dims);
                 // SAFETY: the list has a place for each result of the program, which is the caller's to
                 // be written.
                 unsafe { list.add(i).write(Out::give(buffer)) };
