@@ -57,6 +57,38 @@ fn attributes_and_shardings_are_kept() {
 }
 
 #[test]
+fn tuples_of_one_array_lie_as_it_does() {
+    let hlo = "ENTRY e {
+           x = f32[4] parameter(0)
+           t = (f32[4]) tuple(x)
+           w = (f32[4]) while(t), condition={
+             s = (f32[4]) parameter(0) ROOT c = pred[] constant(false) }, body={
+             ROOT s = (f32[4]) parameter(0) }, sharding={{devices=[2]<=[2]}}
+           ROOT r = f32[4] get-tuple-element(w), index=0
+         }";
+    for found in ways_back(hlo) {
+        let line = found.lines().find(|line| line.contains(" while(")).unwrap();
+        assert!(line.contains("sharding={{devices=[2]<=[2]}}"), "{found}");
+    }
+    let of = |sharding: &str| {
+        let program = format!(
+            "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{
+               %0 = stablehlo.negate %x {{mhlo.sharding = \"{sharding}\"}} : tensor<4xf32>
+               return %0 : tensor<4xf32>
+             }}"
+        );
+        print(&lower(&text::parse(&program).unwrap()).unwrap())
+    };
+    for sharding in ["{devices=[2]<=[2]}", "{{devices=[2]<=[2]}}"] {
+        let found = of(sharding);
+        assert!(
+            found.contains("negate") && found.contains(", sharding={devices=[2]<=[2]}"),
+            "{found}"
+        );
+    }
+}
+
+#[test]
 fn configurations_are_what_they_were() {
     let call = |attributes: &str| {
         format!(

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use helio_ir::sharding::Placement;
 use helio_ir::{CompId, Error, InstrId, Op, Result, Shape, Sharding};
 
 use super::attrs::Attrs;
@@ -140,13 +141,28 @@ impl<'m> Body<'_, 'm> {
             elements == Some(results.len()) && results.iter().all(|&id| tuple_of(id) == Some(tuple))
         };
         let id = match *results {
-            [one] => Some(one),
+            // The only element of a tuple is said to lie as the tuple does.
+            [one] => tuple_of(one).filter(has_all).or(Some(one)),
             [one, ..] => tuple_of(one).filter(has_all),
             [] => None,
         };
-        if let Some(id) = id.filter(|id| id.index() >= first && self.cx.partitions.is_whole()) {
-            self.comp.instr_mut(id).extra.get_or_insert_default().sharding = Some(sharding);
-        }
+        let Some(id) = id.filter(|id| id.index() >= first && self.cx.partitions.is_whole()) else {
+            return;
+        };
+        let sharding = match (self.shape(id), sharding) {
+            (Shape::Array(_), Sharding { placement: Placement::Tuple(mut list), .. })
+                if list.len() == 1 =>
+            {
+                list.remove(0)
+            }
+            (Shape::Tuple(elements), one)
+                if elements.len() == 1 && !matches!(one.placement, Placement::Tuple(_)) =>
+            {
+                Sharding::of(Placement::Tuple(vec![one]))
+            }
+            (_, sharding) => sharding,
+        };
+        self.comp.instr_mut(id).extra.get_or_insert_default().sharding = Some(sharding);
     }
 
     /// The results of an operation on values that are not quantized, or as if they were not.
