@@ -58,6 +58,11 @@ impl Meshes {
     /// `#sdy.sharding<@mesh, [{"x"}, {}], replicated={"y"}>` in HLO's terms. Errors: it is of another
     /// form, or names a mesh or an axis that is not there.
     pub(crate) fn sharding(&self, text: &str) -> Result<Sharding> {
+        self.open_sharding(text).map(|found| found.0)
+    }
+
+    /// The same, and of each dimension whether it may be cut up further. Errors: as for `sharding`.
+    pub(crate) fn open_sharding(&self, text: &str) -> Result<(Sharding, Vec<bool>)> {
         let inner = text.strip_prefix("#sdy.sharding<").and_then(|text| text.strip_suffix('>'));
         let inner = inner.ok_or_else(|| Error::invalid(format!("`{text}` is no sharding")))?;
         let mut scan = Scan::new(inner);
@@ -88,7 +93,8 @@ impl Meshes {
             }
         }
         scan.end()?;
-        mesh.tiled(&dims, &summed)
+        let (dims, is_open): (Vec<_>, Vec<_>) = dims.into_iter().unzip();
+        Ok((mesh.tiled(&dims, &summed)?, is_open))
     }
 }
 
@@ -119,8 +125,16 @@ pub(crate) fn list(text: &str) -> Result<Vec<&str>> {
     Ok(parts)
 }
 
-/// `{"x", "y", ?}p1`: the axes of a dimension.
-fn dimension(scan: &mut Scan<'_>, mesh: &Mesh) -> Result<Vec<Part>> {
+/// Of one of a list of shardings, `<@m, [{"x"}]>`, and the axes of a mesh, `{"x", "y"}`: the sharding of an
+/// array whose one dimension is cut up along all of them. `None` if they have no such form.
+pub(crate) fn along_axes(sharding: &str, axes: &str) -> Option<String> {
+    let mesh = sharding.strip_prefix('<')?.split(", [").next()?;
+    let axes = axes.get(axes.find('{')?..=axes.rfind('}')?)?;
+    Some(format!("#sdy.sharding<{mesh}, [{axes}]>"))
+}
+
+/// `{"x", "y", ?}p1`: the axes of a dimension, and whether it may be cut up further.
+fn dimension(scan: &mut Scan<'_>, mesh: &Mesh) -> Result<(Vec<Part>, bool)> {
     let axes = scan.list('{', '}', |scan| match scan.eat("?") {
         true => Ok(None),
         false => axis(scan, mesh).map(Some),
@@ -128,7 +142,8 @@ fn dimension(scan: &mut Scan<'_>, mesh: &Mesh) -> Result<Vec<Part>> {
     if scan.rest().starts_with('p') {
         scan.word()?;
     }
-    Ok(axes.into_iter().flatten().collect())
+    let is_open = axes.iter().any(Option::is_none);
+    Ok((axes.into_iter().flatten().collect(), is_open))
 }
 
 /// `"x"` or `"x":(2)4`

@@ -1,6 +1,6 @@
 //! Tilings: which part of an array each partition of a program has.
 
-use std::ops::Range;
+use std::collections::HashSet;
 
 use helio_ir::sharding::{Devices, Placement, SubgroupKind, Subgroups, Tiles};
 use helio_ir::{Error, Result, Sharding};
@@ -136,14 +136,52 @@ impl Tiling {
         }
     }
 
-    /// The same, but along these dimensions cut up as another tiling of the same rank.
-    pub(crate) fn with(&self, other: &Tiling, dims: Range<usize>) -> Self {
-        let mut both = self.clone();
-        both.tiles[dims.clone()].copy_from_slice(&other.tiles[dims.clone()]);
-        for (tile, other) in both.tile_of.iter_mut().zip(&other.tile_of) {
-            tile[dims.clone()].copy_from_slice(&other[dims.clone()]);
+    /// The same, but along this dimension cut up as another tiling is along its dimension `from`.
+    pub(crate) fn cut_as(&self, dim: usize, other: &Tiling, from: usize) -> Self {
+        let mut cut = self.clone();
+        cut.tiles[dim] = other.tiles[from];
+        for (tile, other) in cut.tile_of.iter_mut().zip(&other.tile_of) {
+            tile[dim] = other[from];
         }
-        both
+        cut
+    }
+
+    /// The same, but whole along this dimension.
+    pub(crate) fn joined(&self, dim: usize) -> Self {
+        let mut joined = self.clone();
+        joined.tiles[dim] = 1;
+        joined.tile_of.iter_mut().for_each(|tile| tile[dim] = 0);
+        joined
+    }
+
+    /// How the tiles of `parts`, along this dimension, are cut up to become those of this tiling: in how
+    /// many, and of each partition the place of its own. `None` if they do not consist of these.
+    pub(crate) fn within(&self, parts: &Tiling, dim: usize) -> Option<(usize, Vec<usize>)> {
+        let (fine, coarse) = (self.tiles[dim], parts.tiles[dim]);
+        let count = fine.checked_div(coarse).filter(|count| count * coarse == fine)?;
+        let pairs = || self.tile_of.iter().zip(&parts.tile_of);
+        let is_part = |(of, part): (&Vec<usize>, &Vec<usize>)| of[dim] / count.max(1) == part[dim];
+        let places = || pairs().map(|(of, _)| of[dim] % count.max(1)).collect();
+        pairs().all(is_part).then(|| (count, places()))
+    }
+
+    /// Whether tiles in another tiling can be made of these without gathering all of them.
+    pub(crate) fn is_kept_by(&self, other: &Tiling) -> bool {
+        let is_kept = |dim: usize| self.tiles[dim] > 1 && other.within(self, dim).is_some();
+        (0..self.tiles.len()).any(is_kept)
+    }
+
+    /// The tiling of an array whose tiles in `self` are cut up so.
+    pub(crate) fn cut_further(&self, inner: &Tiling) -> Self {
+        let place = |(outer, inner_of): (&Vec<usize>, &Vec<usize>)| {
+            let dims = outer.iter().zip(inner_of).zip(&inner.tiles);
+            dims.map(|((outer, place), tiles)| outer * tiles + place).collect()
+        };
+        Tiling {
+            tiles: self.tiles.iter().zip(&inner.tiles).map(|(a, b)| a * b).collect(),
+            tile_of: self.tile_of.iter().zip(&inner.tile_of).map(place).collect(),
+            ..self.clone()
+        }
     }
 
     /// The tiling of the first `rank` dimensions, whose tiles have a summand for each tile along the
@@ -166,9 +204,17 @@ impl Tiling {
         Tiling { tiles: Vec::new(), tile_of: vec![Vec::new(); self.tile_of.len()], ..self }
     }
 
-    /// Whether some partition has each tile.
-    pub(crate) fn is_complete(&self) -> bool {
-        self.partitions().iter().all(|partitions| !partitions.is_empty())
+    /// Whether in each group of partitions, whose numbers these are, some partition has each tile.
+    pub(crate) fn is_complete(&self, groups: &[usize]) -> bool {
+        let count = self.tiles.iter().try_fold(1_usize, |count, &n| count.checked_mul(n));
+        let Some(count) = count.filter(|&count| count <= self.tile_of.len()) else { return false };
+        let number = |tile: &Vec<usize>| {
+            tile.iter().zip(&self.tiles).fold(0, |n, (&at, &tiles)| n * tiles + at)
+        };
+        let tiles = self.tile_of.iter().zip(groups);
+        let found: HashSet<_> = tiles.map(|(tile, &group)| (group, number(tile))).collect();
+        let groups: HashSet<_> = groups.iter().collect();
+        found.len() == groups.len() * count
     }
 
     /// For each tile, the last dimension's fastest, the partitions that have it, and of copies of the

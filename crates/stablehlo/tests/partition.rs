@@ -75,13 +75,159 @@ fn products_have_a_tile_for_each_pair_of_partitions() {
     }
 }
 
+/// What touches dimensions along which `x` is whole: each line gives `%0` of this type, in two tiles along
+/// its first dimension.
+#[test]
+fn what_touches_only_whole_dimensions_is_done_on_tiles() {
+    let kept = "tensor<8x4xf32>";
+    let programs = [
+        (
+            "%0 = \"stablehlo.sort\"(%x) <{dimension = 1 : i64}> ({
+               ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+                 %c = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+                 stablehlo.return %c : tensor<i1>
+             }) : (tensor<8x4xf32>) -> tensor<8x4xf32>",
+            kept,
+        ),
+        ("%0 = stablehlo.reverse %x, dims = [1] : tensor<8x4xf32>", kept),
+        ("%0 = stablehlo.slice %x [0:8, 1:4:2] : (tensor<8x4xf32>) -> tensor<8x2xf32>", "tensor<8x2xf32>"),
+        (
+            "%0 = stablehlo.pad %x, %z, low = [0, 1], high = [0, -1], interior = [0, 2]
+               : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x10xf32>",
+            "tensor<8x10xf32>",
+        ),
+        (
+            "%0 = stablehlo.dynamic_slice %x, %i, %i, sizes = [8, 2]
+               : (tensor<8x4xf32>, tensor<i32>, tensor<i32>) -> tensor<8x2xf32>",
+            "tensor<8x2xf32>",
+        ),
+        (
+            "%u = stablehlo.slice %x [0:8, 0:1] : (tensor<8x4xf32>) -> tensor<8x1xf32>
+             %0 = stablehlo.dynamic_update_slice %x, %u, %i, %i
+               : (tensor<8x4xf32>, tensor<8x1xf32>, tensor<i32>, tensor<i32>) -> tensor<8x4xf32>",
+            kept,
+        ),
+        (
+            "%k = stablehlo.constant dense<[[3], [0], [9]]> : tensor<3x1xi32>
+             %0 = \"stablehlo.gather\"(%x, %k) <{
+               dimension_numbers = #stablehlo.gather<offset_dims = [0], collapsed_slice_dims = [1],
+                 start_index_map = [1], index_vector_dim = 1>,
+               slice_sizes = array<i64: 8, 1>}>
+               : (tensor<8x4xf32>, tensor<3x1xi32>) -> tensor<8x3xf32>",
+            "tensor<8x3xf32>",
+        ),
+        (
+            "%c = stablehlo.convert %x : (tensor<8x4xf32>) -> tensor<8x4xi32>
+             %t = stablehlo.constant dense<1.0> : tensor<5xf32>
+             %0 = \"stablehlo.gather\"(%t, %c) <{
+               dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0],
+                 start_index_map = [0], index_vector_dim = 2>,
+               slice_sizes = array<i64: 1>}>
+               : (tensor<5xf32>, tensor<8x4xi32>) -> tensor<8x4xf32>",
+            kept,
+        ),
+        (
+            "%0 = \"stablehlo.reduce_window\"(%x, %z) <{
+               window_dimensions = array<i64: 1, 4>, padding = dense<[[0, 0], [3, 0]]> : tensor<2x2xi64>}> ({
+               ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+                 %c = stablehlo.add %a, %b : tensor<f32>
+                 stablehlo.return %c : tensor<f32>
+             }) : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>",
+            kept,
+        ),
+        ("%0 = stablehlo.reshape %x : (tensor<8x4xf32>) -> tensor<4x1x2x4xf32>", "tensor<4x1x2x4xf32>"),
+        ("%0 = stablehlo.reshape %x : (tensor<8x4xf32>) -> tensor<16x2xf32>", "tensor<16x2xf32>"),
+        ("%0 = stablehlo.optimization_barrier %x : tensor<8x4xf32>", kept),
+    ];
+    for (line, ty) in programs {
+        let lines = format!(
+            "%z = stablehlo.constant dense<0.0> : tensor<f32>
+             %i = stablehlo.constant dense<1> : tensor<i32>
+             {line}
+             return %0 : {ty}"
+        );
+        let (lowered, text) = lowered(&lines, ty);
+        assert!(!text.contains("all-"), "{line}: {text}");
+        assert_eq!((lowered.replicated, lowered.results[0].tiles[0]), (0, 2), "{line}: {text}");
+    }
+}
+
+#[test]
+fn what_touches_a_dimension_in_tiles_keeps_the_others() {
+    let lines = "%y = sdy.sharding_constraint %x <@m, [{\"a\"}, {\"b\"}]> : tensor<8x4xf32>
+        %0 = stablehlo.concatenate %y, %y, dim = 1
+          : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x8xf32>
+        return %0 : tensor<8x8xf32>";
+    let (lowered, text) = lowered(lines, "tensor<8x8xf32>");
+    assert_eq!((lowered.replicated, &lowered.results[0].tiles[..]), (0, &[2, 1][..]));
+    assert!(text.contains("f32[4,4] all-gather("), "{text}");
+}
+
+#[test]
+fn the_greatest_of_all_tiles_is_the_greatest() {
+    let lines = "%z = stablehlo.constant dense<0.0> : tensor<f32>
+        %0 = stablehlo.reduce(%x init: %z) applies stablehlo.maximum across dimensions = [0, 1]
+          : (tensor<8x4xf32>, tensor<f32>) -> tensor<f32>
+        return %0 : tensor<f32>";
+    let (lowered, text) = lowered(lines, "tensor<f32>");
+    assert_eq!(lowered.replicated, 0);
+    assert!(text.contains(" maximum(") && text.contains(" all-reduce("), "{text}");
+    assert!(!text.contains("all-gather"), "{text}");
+}
+
+#[test]
+fn tiles_that_all_users_want_are_made() {
+    let lines =
+        "%w = stablehlo.constant dense<\"0x0000803F000000400000404000008040\"> : tensor<4xf32>
+        %r = stablehlo.reverse %w, dims = [0] : tensor<4xf32>
+        %s = stablehlo.broadcast_in_dim %r, dims = [1] : (tensor<4xf32>) -> tensor<8x4xf32>
+        %t = stablehlo.slice %s [0:8, 0:2] : (tensor<8x4xf32>) -> tensor<8x2xf32>
+        return %t : tensor<8x2xf32>";
+    let result = "(tensor<8x2xf32> {sdy.sharding = #sdy.sharding<@m, [{\"b\"}, {}]>})";
+    let (lowered, text) = lowered(lines, result);
+    assert_eq!(lowered.results[0].tiles, [2, 1]);
+    // Rows are cut out of the constant's, not of the result's.
+    assert!(text.contains("f32[4,2] slice(") && !text.contains("f32[8,"), "{text}");
+}
+
+#[test]
+fn manual_computations_are_in_tiles_along_other_axes() {
+    let lines = "%0 = sdy.manual_computation(%x) in_shardings=[<@m, [{?}, {\"b\", ?}]>]
+          out_shardings=[<@m, [{?}, {\"b\", ?}]>] manual_axes={\"b\"} (%y: tensor<8x2xf32>) {
+            %1 = stablehlo.multiply %y, %y : tensor<8x2xf32>
+            %z = stablehlo.constant dense<0.0> : tensor<f32>
+            %2 = stablehlo.reduce(%1 init: %z) applies stablehlo.add across dimensions = [0]
+              : (tensor<8x2xf32>, tensor<f32>) -> tensor<2xf32>
+            %3 = stablehlo.broadcast_in_dim %2, dims = [1] : (tensor<2xf32>) -> tensor<8x2xf32>
+            %4 = stablehlo.add %1, %3 : tensor<8x2xf32>
+            sdy.return %4 : tensor<8x2xf32>
+          } : (tensor<8x4xf32>) -> tensor<8x4xf32>
+        return %0 : tensor<8x4xf32>";
+    let (lowered, text) = lowered(lines, "tensor<8x4xf32>");
+    assert_eq!((lowered.replicated, &lowered.results[0].tiles[..]), (0, &[2, 2][..]), "{text}");
+    // Sums are among those that have the same columns.
+    assert!(text.contains("replica_groups={{0,2},{1,3}}"), "{text}");
+    assert!(!text.contains("all-gather"), "{text}");
+}
+
+#[test]
+fn what_nobody_needs_is_looked_at() {
+    let program = "func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+          %c = stablehlo.constant dense<1.0> : tensor<4xf32>
+          %u = \"stablehlo.add\"(%c, %c) <{bogus = 1 : i64}> : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+          return %x : tensor<4xf32>
+        }";
+    let error = lower_partitioned(&text::parse(program).unwrap(), 2).unwrap_err();
+    assert!(error.to_string().contains("`bogus`"), "{error}");
+}
+
 #[test]
 fn what_needs_whole_arrays_gathers_them_once() {
-    let lines = "%0 = stablehlo.reverse %x, dims = [0] : tensor<8x4xf32>
-        %1 = stablehlo.reverse %x, dims = [1] : tensor<8x4xf32>
-        %2 = stablehlo.add %0, %1 : tensor<8x4xf32>
-        return %2 : tensor<8x4xf32>";
-    let (lowered, text) = lowered(lines, "tensor<8x4xf32>");
+    let lines = "%0 = stablehlo.slice %x [1:3, 0:4] : (tensor<8x4xf32>) -> tensor<2x4xf32>
+        %1 = stablehlo.slice %x [0:4:2, 0:4] : (tensor<8x4xf32>) -> tensor<2x4xf32>
+        %2 = stablehlo.add %0, %1 : tensor<2x4xf32>
+        return %2 : tensor<2x4xf32>";
+    let (lowered, text) = lowered(lines, "tensor<2x4xf32>");
     assert_eq!(text.matches(" all-gather(").count(), 1, "{text}");
     assert_eq!((lowered.replicated, lowered.results[0].is_whole()), (3, true));
 }

@@ -9,6 +9,7 @@ use helio_ir::{ArrayShape, Error, InstrId, Result, Shape};
 use super::body::Body;
 use super::local::Local;
 use super::types;
+use super::wishes::Wishes;
 use crate::mlir::{Operation, ValueId};
 use crate::tiling::Tiling;
 
@@ -22,6 +23,8 @@ pub(super) struct Forms<'m> {
     pub(super) replicated: usize,
     /// How many operations functions have had that were inlined, each time they were.
     pub(super) inlined_operations: usize,
+    /// In which tiles values are wanted.
+    pub(super) wishes: Wishes,
     /// How often it was asked for tiles of a value that can be made in any.
     asked: usize,
 }
@@ -118,7 +121,7 @@ impl<'m> Forms<'m> {
                 }
                 if let Some(recipe) = &self.nodes[user].recipe {
                     for (number, &operand) in recipe.operands.iter().enumerate() {
-                        let needed = self.needed(&recipe.local, number, operand, &space);
+                        let needed = recipe.local.operand(number, &space);
                         let list: &mut Vec<_> = pending.entry(operand).or_default();
                         if !list.contains(&needed) {
                             list.push(needed);
@@ -140,20 +143,6 @@ impl<'m> Forms<'m> {
         self.asked > MAX_ASKED && !tiling.is_whole()
     }
 
-    /// The tiling in which an operand is needed.
-    pub(super) fn needed(
-        &self,
-        local: &Local,
-        number: usize,
-        operand: usize,
-        space: &Tiling,
-    ) -> Tiling {
-        match self.nodes[operand].shape.as_array() {
-            Some(shape) => local.operand(number, shape, space),
-            None => Tiling::whole(0, space.tile_of.len()),
-        }
-    }
-
     /// Makes a form of a value whose operands are there in what it needs.
     fn make(&mut self, body: &mut Body<'_, 'm>, place: usize, tiling: &Tiling) -> Result<()> {
         let Some(recipe) = self.nodes[place].recipe.clone() else {
@@ -161,7 +150,7 @@ impl<'m> Forms<'m> {
         };
         let mut operands = Vec::new();
         for (number, &operand) in recipe.operands.iter().enumerate() {
-            let needed = self.needed(&recipe.local, number, operand, tiling);
+            let needed = recipe.local.operand(number, tiling);
             operands.push(match self.nodes[operand].form(&needed) {
                 Some(id) => id,
                 None => self.cut(body, operand, &needed)?,
@@ -178,24 +167,44 @@ impl<'m> Forms<'m> {
     /// A form of a value that is there in another one.
     fn cut(&mut self, body: &mut Body<'_, 'm>, place: usize, tiling: &Tiling) -> Result<InstrId> {
         let whole = Tiling::whole(self.nodes[place].rank(), body.cx.partitions.count);
-        let id = match self.nodes[place].form(&whole) {
-            Some(id) => id,
-            None if self.nodes[place].recipe.is_some() => self.form(body, place, &whole)?,
+        let node = &self.nodes[place];
+        let from = match node.form(&whole) {
+            Some(id) => (whole, id),
+            None if node.recipe.is_some() => (whole.clone(), self.form(body, place, &whole)?),
             None => {
-                let first = self.nodes[place].forms.first().cloned();
-                let (tiling, id) =
-                    first.ok_or_else(|| Error::internal("a value without a form"))?;
-                let id = body.gather_tiles(id, &tiling)?;
-                self.nodes[place].forms.push((whole.clone(), id));
-                id
+                let first = node.forms.first().cloned();
+                let first = first.ok_or_else(|| Error::internal("a value without a form"))?;
+                match first.0.is_kept_by(tiling) {
+                    true => first,
+                    // Others may need the whole, too.
+                    false => {
+                        let id = body.gather_tiles(first.1, &first.0)?;
+                        self.nodes[place].forms.push((whole.clone(), id));
+                        (whole, id)
+                    }
+                }
             }
         };
-        if *tiling == whole {
-            return Ok(id);
+        if from.0 == *tiling {
+            return Ok(from.1);
         }
-        let id = body.tile(id, tiling)?;
+        let id = body.other_tiles(from.1, &from.0, tiling)?;
         self.nodes[place].forms.push((tiling.clone(), id));
         Ok(id)
+    }
+
+    /// Makes what nobody needs, so that what is wrong with it is said; passes drop it.
+    pub(super) fn make_the_rest(&mut self, body: &mut Body<'_, 'm>) -> Result<()> {
+        let replicated = self.replicated;
+        for place in 0..self.nodes.len() {
+            let node = &self.nodes[place];
+            if node.recipe.is_some() && node.forms.is_empty() {
+                let whole = Tiling::whole(node.rank(), body.cx.partitions.count);
+                self.form(body, place, &whole)?;
+            }
+        }
+        self.replicated = replicated;
+        Ok(())
     }
 
     /// The whole of a value, for what is done on whole arrays.

@@ -25,6 +25,7 @@ mod host;
 mod indexing;
 mod linalg;
 mod local;
+mod manual;
 mod movement;
 mod operation;
 mod partition;
@@ -37,6 +38,7 @@ mod source;
 mod special;
 mod tiles;
 mod types;
+mod wishes;
 
 use std::collections::{HashMap, HashSet};
 

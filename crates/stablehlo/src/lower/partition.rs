@@ -1,28 +1,29 @@
 //! Programs for several partitions that say how arrays are cut up among them (Shardy's attributes).
 //!
-//! What is within `sdy.manual_computation` is for one partition already. Outside of it, what needs nothing
-//! but the tiles of its operands is done on tiles (`Local`): the result then is cut up as they are, unless
-//! the program says otherwise. Everything else is computed by every partition as a whole: it gathers what
-//! it has a tile of, and takes its tile of what it needs one of. A value that comes in the tiles in which
-//! it is needed is never gathered. What depends on no tiles (constants, and what is element by element
-//! made of them) is made in those that are needed; if nobody needs it, not at all, and then what is wrong
-//! with it is not found.
+//! What is within `sdy.manual_computation` is for one partition already, along the axes that it names
+//! (`manual`). Outside of it, what needs nothing but the tiles of its operands is done on tiles (`Local`): the
+//! result then is cut up as they are, unless the program says otherwise. Everything else is computed by every
+//! partition as a whole: it gathers what it has a tile of, and takes its tile of what it needs one of. A value
+//! that comes in the tiles in which it is needed is never gathered. Where operands are whole, tiles are made
+//! that all users want (`wishes`). What depends on no tiles (constants, and what is element by element made
+//! of them) is made in those that are needed; if nobody needs it, as a whole, for what may be wrong with it.
 
 use std::rc::Rc;
 
-use helio_ir::{ArrayShape, Error, InstrId, Module as Hlo, Result, Shape, Sharding};
+use helio_ir::ops::OptimizationBarrier;
+use helio_ir::{ArrayShape, Error, Module as Hlo, Result, Shape, Sharding};
 
 use super::body::Body;
 use super::checks::visit;
-use super::control::{captures, only_block};
+use super::control::captures;
 use super::forms::{Forms, Node, Recipe};
 use super::local::Local;
-use super::operation::Site;
+use super::wishes::Wishes;
 use super::{Lowering, entry, function_block, signature, types};
 use crate::front_end;
 use crate::interface::{Interface, ParameterInfo};
 use crate::mlir::{self, Attribute, Operation, Type, ValueId};
-use crate::sharding::{self, Meshes};
+use crate::sharding::Meshes;
 use crate::tiling::Tiling;
 
 /// A program for one of several partitions.
@@ -43,9 +44,12 @@ pub struct Partitioned {
 pub(super) struct Partitions {
     /// How many there are.
     pub(super) count: usize,
-    meshes: Meshes,
+    pub(super) meshes: Meshes,
     /// The channel of the last collective that gathers tiles.
     pub(super) last_channel: i64,
+    /// The number of each partition's group, in which an array is in tiles: all of them outside of manual
+    /// computations, and those that are at the same place along its axes inside of one.
+    pub(super) groups: Vec<usize>,
 }
 
 impl Partitions {
@@ -78,7 +82,8 @@ pub fn lower_partitioned(module: &mlir::Module, partitions: usize) -> Result<Par
     let wanted = wanted.map(|(info, ty)| of(info.sharding.as_ref(), ty));
     let wanted = wanted.collect::<Result<Vec<_>>>()?;
     let meshes = Meshes::of(module)?;
-    cx.partitions = Partitions { count: partitions, meshes, last_channel: FIRST_CHANNEL };
+    let groups = vec![0; partitions];
+    cx.partitions = Partitions { count: partitions, meshes, last_channel: FIRST_CHANNEL, groups };
     let block = function_block(entry)?;
     let mut body = Body::new(&mut cx, "main");
     let mut main = Forms::default();
@@ -97,6 +102,7 @@ pub fn lower_partitioned(module: &mlir::Module, partitions: usize) -> Result<Par
         body.describe(number, id, &info, outputs.len() > 1);
         main.give(&body, value, tiling.clone(), id)?;
     }
+    main.wishes = Wishes::of(body.cx, block, &wanted);
     let given = main.block(&mut body, block)?;
     let (mut ids, mut results) = (Vec::new(), Vec::new());
     for (place, wanted) in given.into_iter().zip(wanted) {
@@ -107,18 +113,19 @@ pub fn lower_partitioned(module: &mlir::Module, partitions: usize) -> Result<Par
         ids.push(main.form(&mut body, place, &tiling)?);
         results.push(tiling);
     }
+    main.make_the_rest(&mut body)?;
     let replicated = main.replicated;
     let id = body.finish(ids)?;
     cx.output.set_entry(id);
     Ok(Partitioned { module: cx.finish(), arguments, results, replicated })
 }
 
-fn rank(ty: &Type) -> usize {
+pub(super) fn rank(ty: &Type) -> usize {
     ty.as_tensor().map_or(0, |tensor| tensor.dims.len())
 }
 
 /// The shape of a tile.
-fn local(shape: &Shape, tiling: &Tiling) -> Result<Shape> {
+pub(super) fn local(shape: &Shape, tiling: &Tiling) -> Result<Shape> {
     match shape {
         Shape::Array(array) => Shape::array(array.element(), tiling.local_dims(array.dims())?),
         other => Ok(other.clone()),
@@ -127,7 +134,11 @@ fn local(shape: &Shape, tiling: &Tiling) -> Result<Shape> {
 
 impl<'m> Forms<'m> {
     /// The operations of a block; the places of the values that it returns.
-    fn block(&mut self, body: &mut Body<'_, 'm>, block: &'m mlir::Block) -> Result<Vec<usize>> {
+    pub(super) fn block(
+        &mut self,
+        body: &mut Body<'_, 'm>,
+        block: &'m mlir::Block,
+    ) -> Result<Vec<usize>> {
         let Some((last, rest)) = block.operations.split_last() else {
             return Err(Error::invalid("a block without operations"));
         };
@@ -137,6 +148,9 @@ impl<'m> Forms<'m> {
                     self.manual(body, op).map_err(|e| e.at(op.at.clone()))?
                 }
                 "func.call" if self.is_inlined(body, op) => self.call(body, op)?,
+                "stablehlo.optimization_barrier" if op.operands.len() == op.results.len() => {
+                    self.barrier(body, op).map_err(|e| e.at(op.at.clone()))?
+                }
                 "builtin.unrealized_conversion_cast"
                 | "sdy.sharding_constraint"
                 | "sdy.reshard"
@@ -153,7 +167,9 @@ impl<'m> Forms<'m> {
             }
         }
         match last.name.as_str() {
-            "func.return" => last.operands.iter().map(|&value| self.place(value)).collect(),
+            "func.return" | "sdy.return" => {
+                last.operands.iter().map(|&value| self.place(value)).collect()
+            }
             name => {
                 Err(Error::invalid(format!("a function ends with `return`, not with `{name}`")))
             }
@@ -185,24 +201,24 @@ impl<'m> Forms<'m> {
         let operands = operands.collect::<Result<Vec<_>>>()?;
         let tilings: Vec<_> = operands.iter().map(|&place| self.nodes[place].tiles()).collect();
         let shape = types::shape(body.cx.source.type_of(op.results[0]))?;
-        let dims = shape.as_array().map_or(&[][..], ArrayShape::dims);
-        let space = local.space(&tilings, dims.len());
-        let Some((space, tiling)) = space.map(|it| (it.clone(), it.summed_from(dims.len()))) else {
-            let is_known = |place: &usize| {
-                let node = &self.nodes[*place];
-                node.recipe.is_none() && node.rank() > 0 && !matches!(local, Local::Broadcast(_))
-            };
-            if !local.is_cheap() || operands.iter().any(is_known) {
-                return self.replicate(body, op);
-            }
+        let rank = shape.as_array().map_or(0, ArrayShape::rank);
+        let is_known = |place: &usize| {
+            let node = &self.nodes[*place];
+            node.recipe.is_none() && node.rank() > 0 && !local.repeats()
+        };
+        let space = local.space(&tilings, &body.cx.partitions.groups);
+        if space.is_none() && local.is_cheap() && !operands.iter().any(is_known) {
             self.places.insert(op.results[0], self.nodes.len());
             let recipe = Some(Rc::new(Recipe { op, local, operands }));
             self.nodes.push(Node { shape, forms: Vec::new(), recipe });
             return Ok(());
-        };
+        }
+        let wish = self.wishes.of_result(op).and_then(|wish| local.space_for(wish));
+        let Some(space) = space.or(wish) else { return self.replicate(body, op) };
+        let tiling = space.summed_from(rank);
         let mut tiles = Vec::new();
         for (number, &operand) in operands.iter().enumerate() {
-            let needed = self.needed(&local, number, operand, &space);
+            let needed = local.operand(number, &space);
             tiles.push(self.form(body, operand, &needed)?);
         }
         for value in op.regions.iter().flat_map(captures) {
@@ -210,9 +226,34 @@ impl<'m> Forms<'m> {
         }
         let ids = body.on_tiles(op, &local, tiles, &tiling)?;
         for (&value, id) in op.results.iter().zip(ids) {
-            let id = body.sum_tiles(id, &tiling)?;
-            let summed = space.along(&(0..dims.len()).map(Some).collect::<Vec<_>>());
-            self.give(body, value, summed, id)?;
+            let id = body.combine_tiles(id, &tiling, local.combine())?;
+            let tiles = space.along(&(0..rank).map(Some).collect::<Vec<_>>());
+            self.give(body, value, tiles, id)?;
+        }
+        Ok(())
+    }
+
+    /// Values after which others are made: in the forms in which they are there.
+    fn barrier(&mut self, body: &mut Body<'_, 'm>, op: &'m Operation) -> Result<()> {
+        body.comes_from(op.at.clone(), op.location);
+        let (mut ids, mut tilings) = (Vec::new(), Vec::new());
+        for &value in &op.operands {
+            let place = self.place(value)?;
+            let node = &self.nodes[place];
+            let whole = Tiling::whole(node.rank(), body.cx.partitions.count);
+            let tiling = node.tiles().cloned().unwrap_or(whole);
+            ids.push(self.form(body, place, &tiling)?);
+            tilings.push(tiling);
+        }
+        if let [_, _, ..] = ids[..] {
+            let tuple = body.tuple(&ids)?;
+            let barrier = body.push(OptimizationBarrier, &[tuple])?;
+            ids = body.unpack(barrier, ids.len())?;
+        } else if let [id] = &mut ids[..] {
+            *id = body.push(OptimizationBarrier, &[*id])?;
+        }
+        for ((&value, tiling), id) in op.results.iter().zip(tilings).zip(ids) {
+            self.give(body, value, tiling, id)?;
         }
         Ok(())
     }
@@ -261,7 +302,7 @@ impl<'m> Forms<'m> {
     }
 
     /// A value that the program wants in certain tiles; it stays as it is if they are not the same on all
-    /// devices, or left open.
+    /// devices.
     fn constrain(
         &mut self,
         body: &mut Body<'_, 'm>,
@@ -271,42 +312,42 @@ impl<'m> Forms<'m> {
     ) -> Result<()> {
         let place = self.place(from)?;
         self.name(body, place, to)?;
-        let Some(Attribute::Other(text)) = op.attribute("sharding") else { return Ok(()) };
-        let (partitions, node) = (&body.cx.partitions, &self.nodes[place]);
-        let Some(dims) = node.shape.as_array().map(ArrayShape::dims) else { return Ok(()) };
-        let sharding = partitions.meshes.sharding(text).ok().filter(|_| !text.contains('?'));
-        let tiling = sharding.and_then(|it| Tiling::of(&it, dims.len(), partitions.count).ok());
-        let Some(tiling) = tiling.filter(|it| it.summands == 1 && it.local_dims(dims).is_ok())
-        else {
-            return Ok(());
-        };
+        let node = &self.nodes[place];
+        let is_there = node.tiles();
+        let Some(shape) = node.shape.as_array() else { return Ok(()) };
+        let Some(tiling) = body.cx.constraint(op, shape, is_there) else { return Ok(()) };
         let id = self.form(body, place, &tiling)?;
         self.give(body, to, tiling, id)
     }
+}
 
-    fn manual(&mut self, body: &mut Body<'_, 'm>, op: &'m Operation) -> Result<()> {
-        body.comes_from(op.at.clone(), op.location);
-        let manual = body.manual(op)?;
-        let mut inputs = Vec::new();
-        for (&value, tiling) in op.operands.iter().zip(&manual.inputs) {
-            let place = self.place(value)?;
-            inputs.push(self.form(body, place, tiling)?);
+impl Lowering<'_> {
+    /// The tiles in which an operation wants an array that may be there in some: dimensions that it leaves
+    /// open stay as they are. `None` if it says none, or such as cannot be.
+    pub(super) fn constraint(
+        &self,
+        op: &Operation,
+        shape: &ArrayShape,
+        is_there: Option<&Tiling>,
+    ) -> Option<Tiling> {
+        let Some(Attribute::Other(text)) = op.attribute("sharding") else { return None };
+        let partitions = &self.partitions;
+        let (sharding, is_open) = partitions.meshes.open_sharding(text).ok()?;
+        let mut tiling = Tiling::of(&sharding, shape.rank(), partitions.count).ok()?;
+        let is_possible = |tiling: &Tiling| {
+            tiling.is_complete(&partitions.groups) && tiling.local_dims(shape.dims()).is_ok()
+        };
+        if tiling.summands > 1 || !is_possible(&tiling) {
+            return None;
         }
-        for value in op.regions.iter().flat_map(captures) {
-            self.whole(body, value)?;
+        let is_open = |d: &usize| is_open.get(*d) == Some(&true);
+        for dim in
+            (0..shape.rank()).filter(is_open).filter(|&d| tiling.tiles[d] == 1).collect::<Vec<_>>()
+        {
+            let cut = is_there.map(|there| tiling.cut_as(dim, there, dim));
+            tiling = cut.filter(is_possible).unwrap_or(tiling);
         }
-        let outputs = body.inside(op, &inputs)?;
-        for ((&value, id), tiling) in op.results.iter().zip(outputs).zip(manual.outputs) {
-            let (found, ty) = (body.shape(id), body.cx.source.type_of(value));
-            let needed = local(&types::shape(ty)?, &tiling)?;
-            if !found.same(&needed) {
-                return Err(Error::invalid(format!(
-                    "a tile {found} of a result {ty}, not {needed}"
-                )));
-            }
-            self.give(body, value, tiling, id)?;
-        }
-        Ok(())
+        Some(tiling)
     }
 }
 
@@ -323,73 +364,4 @@ fn calls_manual(function: &Operation) -> bool {
     let blocks = function.regions.iter().flat_map(|region| &region.blocks);
     let mut operations = blocks.flat_map(|b| &b.operations);
     operations.any(|op| op.name == "sdy.manual_computation")
-}
-
-/// How the operands and results of a manual computation are cut up.
-struct Manual {
-    inputs: Vec<Tiling>,
-    outputs: Vec<Tiling>,
-}
-
-impl<'m> Body<'_, 'm> {
-    /// A manual computation on whole values.
-    pub(super) fn manual_computation(&mut self, site: &Site<'_, 'm>) -> Result<Vec<InstrId>> {
-        for name in ["in_shardings", "out_shardings", "manual_axes"] {
-            site.attrs.get(name);
-        }
-        let manual = self.manual(site.op)?;
-        let mut inputs = Vec::new();
-        for (&id, tiling) in site.operands.iter().zip(&manual.inputs) {
-            inputs.push(self.tile(id, tiling)?);
-        }
-        let outputs = self.inside(site.op, &inputs)?;
-        let gathered = outputs.iter().zip(&manual.outputs);
-        gathered.map(|(&id, tiling)| self.gather_tiles(id, tiling)).collect()
-    }
-
-    fn manual(&self, op: &Operation) -> Result<Manual> {
-        let source = self.cx.source;
-        let text = |name: &str| match op.attribute(name) {
-            Some(Attribute::Other(text)) => Ok(text.as_str()),
-            _ => {
-                Err(Error::invalid(format!("attribute `{name}` of a manual computation is needed")))
-            }
-        };
-        let partitions = &self.cx.partitions;
-        let of = |name: &str, values: &[ValueId]| {
-            let shardings = sharding::list(text(name)?)?;
-            if shardings.len() != values.len() {
-                let (found, needed) = (shardings.len(), values.len());
-                return Err(Error::invalid(format!("`{name}` has {found} shardings for {needed}")));
-            }
-            let tiling = |(text, &value): (&&str, &ValueId)| {
-                let sharding = partitions.meshes.sharding(&format!("#sdy.sharding{text}"))?;
-                Tiling::of(&sharding, rank(source.type_of(value)), partitions.count)
-            };
-            shardings.iter().zip(values).map(tiling).collect::<Result<Vec<_>>>()
-        };
-        Ok(Manual {
-            inputs: of("in_shardings", &op.operands)?,
-            outputs: of("out_shardings", &op.results)?,
-        })
-    }
-
-    /// What a manual computation makes of tiles.
-    fn inside(&mut self, op: &'m Operation, inputs: &[InstrId]) -> Result<Vec<InstrId>> {
-        let region = op.regions.first();
-        let region = region.ok_or_else(|| Error::invalid("a manual computation has a region"))?;
-        let block = only_block(region)?;
-        if block.arguments.len() != inputs.len() {
-            let (found, needed) = (inputs.len(), block.arguments.len());
-            return Err(Error::invalid(format!("{found} operands for a block of {needed}")));
-        }
-        for (&value, &id) in block.arguments.iter().zip(inputs) {
-            if !types::agrees(self.shape(id), self.cx.source.type_of(value)) {
-                let (found, ty) = (self.shape(id), self.cx.source.type_of(value));
-                return Err(Error::invalid(format!("a tile {found} for an argument {ty}")));
-            }
-            self.bind(value, id);
-        }
-        self.deeper(|body| body.block(block))
-    }
 }

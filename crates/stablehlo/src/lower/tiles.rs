@@ -50,66 +50,94 @@ impl Body<'_, '_> {
 
     /// The whole of an array of which each partition has a tile or a summand of one.
     pub(super) fn gather_tiles(&mut self, id: InstrId, tiling: &Tiling) -> Result<InstrId> {
-        let mut id = self.sum_tiles(id, tiling)?;
-        let mut rest =
-            Tiling { summands: 1, summand_of: vec![0; tiling.summand_of.len()], ..tiling.clone() };
-        for dimension in 0..tiling.tiles.len() {
-            let shard_count = rest.tiles[dimension];
-            if shard_count == 1 {
-                continue;
-            }
-            let attrs = self.among(groups(&rest, |partition| {
-                let mut others = rest.tile_of[partition].clone();
-                let tile = std::mem::take(&mut others[dimension]);
-                (others, tile)
-            }));
-            id = self.push(AllGather { attrs, dimension, shard_count }, &[id])?;
-            rest.tiles[dimension] = 1;
-            rest.tile_of.iter_mut().for_each(|tile| tile[dimension] = 0);
-        }
-        Ok(id)
+        let whole = Tiling::whole(tiling.tiles.len(), tiling.tile_of.len());
+        self.other_tiles(id, tiling, &whole)
     }
 
-    /// The tile of which each partition has a summand.
-    pub(super) fn sum_tiles(&mut self, id: InstrId, tiling: &Tiling) -> Result<InstrId> {
+    /// The tiles of an array of which each partition has other tiles or a summand of one. Gathered is what
+    /// is cut up otherwise.
+    pub(super) fn other_tiles(
+        &mut self,
+        id: InstrId,
+        from: &Tiling,
+        to: &Tiling,
+    ) -> Result<InstrId> {
+        let mut id = self.combine_tiles(id, from, BinaryOp::Add)?;
+        let mut rest =
+            Tiling { summands: 1, summand_of: vec![0; from.summand_of.len()], ..from.clone() };
+        // Each partition's tile within what it has then.
+        let mut within = to.clone();
+        for dimension in 0..from.tiles.len() {
+            let (tiles, places) = match to.within(&rest, dimension) {
+                Some(part) => part,
+                None => {
+                    id = self.gather_along(id, &rest, dimension)?;
+                    rest = rest.joined(dimension);
+                    continue;
+                }
+            };
+            within.tiles[dimension] = tiles;
+            for (tile, place) in within.tile_of.iter_mut().zip(places) {
+                tile[dimension] = place;
+            }
+        }
+        self.tile(id, &within)
+    }
+
+    fn gather_along(&mut self, id: InstrId, tiling: &Tiling, dimension: usize) -> Result<InstrId> {
+        let attrs = self.among(tiling, |partition| {
+            let mut others = tiling.tile_of[partition].clone();
+            let tile = std::mem::take(&mut others[dimension]);
+            (others, tile)
+        });
+        let shard_count = tiling.tiles[dimension];
+        self.push(AllGather { attrs, dimension, shard_count }, &[id])
+    }
+
+    /// The tile of which each partition has a part, which are combined so.
+    pub(super) fn combine_tiles(
+        &mut self,
+        id: InstrId,
+        tiling: &Tiling,
+        combine: BinaryOp,
+    ) -> Result<InstrId> {
         if tiling.summands == 1 {
             return Ok(id);
         }
-        let to_apply = self.reducer(BinaryOp::Add, self.element(id)?)?;
-        let attrs = self.among(groups(tiling, |partition| {
+        let to_apply = self.reducer(combine, self.element(id)?)?;
+        let attrs = self.among(tiling, |partition| {
             (tiling.tile_of[partition].clone(), tiling.summand_of[partition])
-        }));
+        });
         self.push(AllReduce { attrs, to_apply }, &[id])
     }
 
-    /// The attributes of a collective among groups of partitions.
-    fn among(&mut self, groups: Vec<Vec<usize>>) -> CollectiveAttrs {
+    /// The attributes of a collective among groups of partitions, one for each place in a row:
+    /// `row_and_place` says of a partition what all of its group have in common, and its place there. Where
+    /// several have the same place, there are as many groups.
+    fn among(
+        &mut self,
+        tiling: &Tiling,
+        row_and_place: impl Fn(usize) -> (Vec<usize>, usize),
+    ) -> CollectiveAttrs {
         let partitions = &mut self.cx.partitions;
         partitions.last_channel += 1;
+        let mut rows: BTreeMap<_, BTreeMap<usize, Vec<usize>>> = BTreeMap::new();
+        for partition in 0..tiling.tile_of.len() {
+            let (row, place) = row_and_place(partition);
+            let row = rows.entry((partitions.groups[partition], row)).or_default();
+            row.entry(place).or_default().push(partition);
+        }
+        let group = |row: &BTreeMap<usize, Vec<usize>>, n: usize| {
+            row.values().filter_map(|having| having.get(n).copied()).collect()
+        };
+        let count =
+            |row: &BTreeMap<usize, Vec<usize>>| row.values().map(Vec::len).max().unwrap_or(0);
+        let each = rows.values().flat_map(|row| (0..count(row)).map(move |n| group(row, n)));
         CollectiveAttrs {
-            replica_groups: ReplicaGroups::List(groups),
+            replica_groups: ReplicaGroups::List(each.collect()),
             channel_id: Some(partitions.last_channel),
             use_global_device_ids: true,
             constrain_layout: false,
         }
     }
-}
-
-/// Groups of partitions, one for each place in a row: `row_and_place` says of a partition what all of its
-/// group have in common, and its place there. Where several have the same place, there are as many groups.
-fn groups(
-    tiling: &Tiling,
-    row_and_place: impl Fn(usize) -> (Vec<usize>, usize),
-) -> Vec<Vec<usize>> {
-    let mut rows: BTreeMap<Vec<usize>, BTreeMap<usize, Vec<usize>>> = BTreeMap::new();
-    for partition in 0..tiling.tile_of.len() {
-        let (row, place) = row_and_place(partition);
-        rows.entry(row).or_default().entry(place).or_default().push(partition);
-    }
-    let group = |row: &BTreeMap<usize, Vec<usize>>, n: usize| {
-        row.values().filter_map(|having| having.get(n).copied()).collect()
-    };
-    let count = |row: &BTreeMap<usize, Vec<usize>>| row.values().map(Vec::len).max().unwrap_or(0);
-    let each = rows.values().flat_map(|row| (0..count(row)).map(move |n| group(row, n)));
-    each.collect()
 }

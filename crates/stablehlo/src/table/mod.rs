@@ -23,10 +23,9 @@ use codec::*;
 pub(crate) use codec::{Algorithm, pad_dims, precision};
 use collective::Channel;
 pub(crate) use collective::{Collective, Pairs, channel_handle};
-use structs::ScatterDimensions;
-pub(crate) use structs::{ConvDimensions, DotDimensions, GatherDimensions};
-pub(crate) use window::conv_window;
-use window::{ArrayWindow, ConvWindow};
+pub(crate) use structs::{ConvDimensions, DotDimensions, GatherDimensions, ScatterDimensions};
+use window::ConvWindow;
+pub(crate) use window::{ArrayWindow, conv_window};
 
 /// What an operation is read from, besides its name.
 pub(crate) struct Reading<'s, 'm> {

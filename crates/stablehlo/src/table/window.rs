@@ -9,10 +9,10 @@ use super::{Reading, Writing};
 use crate::mlir::Attribute;
 
 /// The window of a reduction, with an entry for each dimension of the operand.
-pub(super) struct ArrayWindow;
+pub(crate) struct ArrayWindow;
 
 impl ArrayWindow {
-    pub(super) fn read(&self, from: &Reading<'_, '_>) -> Result<Window> {
+    pub(crate) fn read(&self, from: &Reading<'_, '_>) -> Result<Window> {
         let rank = from.operands.first().and_then(|shape| shape.as_array()).map_or(0, |a| a.rank());
         let sizes = from.attrs.sizes("window_dimensions")?;
         let rank = if sizes.is_empty() { rank } else { sizes.len() };

@@ -1,0 +1,111 @@
+//! Operations that a partition does on its tiles alone: how tiles of the operands give tiles of the result.
+//!
+//! What is cut up is the space of what an operation computes: the dimensions of its result, and then those
+//! along which it combines elements. `rules` says of each operation which dimension of its operands is
+//! which of the space; `emit` makes the instructions.
+
+mod emit;
+mod indexing;
+mod rules;
+
+use helio_ir::BinaryOp;
+
+use crate::tiling::Tiling;
+
+/// How an operation is done on tiles.
+#[derive(Debug)]
+pub(super) struct Local {
+    kind: Kind,
+    /// For each dimension of each operand, which dimension of the space it is; `None` if all of it is
+    /// needed for every element.
+    operands: Vec<Vec<Option<usize>>>,
+    /// For each dimension of the space, what its number of tiles divides; 1 where it stays whole.
+    cuts: Vec<usize>,
+    /// How many dimensions the results have, which come first in the space.
+    rank: usize,
+    /// How elements are combined along the other dimensions of the space.
+    combine: Option<BinaryOp>,
+}
+
+/// What is different about an operation on tiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Nothing: the tiles' shapes say all. Each element is made from those at its place; scalars are the
+    /// same for all.
+    Elementwise,
+    /// Nothing: the tiles' shapes say all.
+    Plain,
+    /// A constant whose elements are the same.
+    Splat,
+    /// Places along this dimension are those in the whole.
+    Iota(usize),
+    /// Its result has the tile's shape.
+    Broadcast,
+    /// Its result has the tile's shape.
+    Reshape,
+    /// Where all of a dimension is taken, all of the tile is.
+    Slice,
+    /// Where all of a dimension is taken, all of the tile is.
+    DynamicSlice,
+    /// Where all of a dimension is taken, all of the tile is.
+    Gather,
+    /// As many operands are reduced as there are first values, with which one of the parts begins.
+    Reduce,
+}
+
+impl Local {
+    /// Whether it costs no more to do it again for other tiles than to cut them out.
+    pub(super) fn is_cheap(&self) -> bool {
+        matches!(self.kind, Kind::Elementwise | Kind::Splat | Kind::Iota(_) | Kind::Broadcast)
+    }
+
+    /// Whether the result is cheap although the operands are known: they have fewer elements.
+    pub(super) fn repeats(&self) -> bool {
+        self.kind == Kind::Broadcast
+    }
+
+    /// How parts of a result are combined.
+    pub(super) fn combine(&self) -> BinaryOp {
+        self.combine.unwrap_or(BinaryOp::Add)
+    }
+
+    /// How the operand of this number is cut up if the space is cut up so.
+    pub(super) fn operand(&self, number: usize, space: &Tiling) -> Tiling {
+        let is_first_value = self.kind == Kind::Reduce && number >= self.operands.len() / 2;
+        // A sum begins with its first value once, in whichever part of it; others may with each part.
+        if is_first_value && self.combine == Some(BinaryOp::Add) {
+            return space.summed_from(self.rank).scalar();
+        }
+        self.operands.get(number).map_or_else(|| space.along(&[]), |dims| space.along(dims))
+    }
+
+    /// How the space is cut up for operands in these tiles, of which some may be anything (`None`): as each
+    /// of them is in turn, as far as those before it and the groups of partitions allow. `None` if it is
+    /// best not cut up.
+    pub(super) fn space(&self, operands: &[Option<&Tiling>], groups: &[usize]) -> Option<Tiling> {
+        let mut space = Tiling::whole(self.cuts.len(), groups.len());
+        // Results that are combined cost an exchange more than operands in tiles.
+        for part in [0..self.rank, self.rank..self.cuts.len()] {
+            for (dims, tiling) in self.operands.iter().zip(operands) {
+                let Some(tiling) = tiling else { continue };
+                for (from, dim) in dims.iter().enumerate() {
+                    let Some(dim) = dim.filter(|dim| part.contains(dim)) else { continue };
+                    let is_cut = tiling.tiles[from] > 1 && space.tiles[dim] == 1;
+                    if is_cut && self.cuts[dim].is_multiple_of(tiling.tiles[from]) {
+                        let cut = space.cut_as(dim, tiling, from);
+                        space = if cut.is_complete(groups) { cut } else { space };
+                    }
+                }
+            }
+        }
+        (!space.is_whole()).then_some(space)
+    }
+
+    /// How the space is cut up for a result in these tiles. `None` if it is not made in them alone.
+    pub(super) fn space_for(&self, result: &Tiling) -> Option<Tiling> {
+        let dims = (0..self.cuts.len()).map(|dim| Some(dim).filter(|&dim| dim < self.rank));
+        let space = result.along(&dims.collect::<Vec<_>>());
+        let fits = self.cuts.iter().zip(&space.tiles).all(|(n, &tiles)| n.is_multiple_of(tiles));
+        (result.summands == 1 && fits).then_some(space)
+    }
+}
