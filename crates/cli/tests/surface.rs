@@ -96,7 +96,7 @@ fn results_are_shown_as_asked() {
     // With the digits that the type has.
     for (constant, values) in [
         ("c64[2] constant({(0.1, nan), (-inf, 0)})", "[[0.1,\"nan\"],[\"-inf\",0.0]]"),
-        ("f32[3] constant({0.1, 1e-40, 3e38})", "[0.1,1e-40,3e38]"),
+        ("f32[3] constant({0.1, 1e-40, 3e38})", "[0.1,1e-40,3e+38]"),
         ("f64[] constant(0.1)", "0.1"),
     ] {
         let module = scratch.text("c.hlo", &format!("ENTRY e {{ ROOT x = {constant} }}"));

@@ -19,8 +19,8 @@ use crate::{Axis, Graph, Tensor};
 /// # use helio_graph::prelude::*;
 /// # let g = Graph::new("example");
 /// use helio_graph::Gelu;
-/// let x = g.constant([0f32, 10.0]);
-/// assert_eq!(x.gelu_with(Gelu::Quick).eval()?, [0f32, 10.0].into());
+/// let x = g.constant([0f32, 100.0]);
+/// assert_eq!(x.gelu_with(Gelu::Quick).eval()?, [0f32, 100.0].into());
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
