@@ -312,6 +312,8 @@ fn observers_see_every_step_and_errors_say_which() {
 #[cfg(target_arch = "x86_64")]
 struct Entered(Add);
 
+/// # Safety
+/// There are two addresses, of as many bytes as the range has numbers, to be read and written.
 #[cfg(target_arch = "x86_64")]
 unsafe extern "sysv64" fn add_three(at: *const *mut u8, begin: i64, end: i64, _: *mut u8) {
     for n in begin as usize..end as usize {
