@@ -40,6 +40,11 @@ pub(super) trait Source<W>: Sync {
     fn in_place(&self) -> Option<InPlace<'_, W>> {
         None
     }
+
+    /// Whether a few steps of a panel are packed as fast as all of them, each.
+    fn packs_in_parts(&self) -> bool {
+        true
+    }
 }
 
 /// Calls `fill` with the item, the first step and the place of each row of the blocks of a panel

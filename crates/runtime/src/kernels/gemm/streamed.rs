@@ -5,7 +5,8 @@
 //! one panel of columns at a time, just before the tiles of all rows read it. While these run they ask for
 //! the next panel, and between them it is packed, a share after each tile: no more than the sets of the
 //! second-level cache hold of rows that are far apart. lhs is packed once for all tasks, in blocks of steps
-//! that stay in the second-level cache beside two panels.
+//! that stay in the second-level cache beside two panels. (Patches of a convolution are not packed in
+//! parts, and smaller than the weights, which are lhs there.)
 //! (docs/design/products.md has the measurements.)
 
 use std::ops::Range;
@@ -41,6 +42,7 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
         let steps = steps.min(block_steps::<W>());
         let fits = steps >= LEAST_STEPS.min(self.steps) && self.steps >= format.width();
         let is_wanted = self.is_rhs_large() && fits && !format.in_blocks && self.done.is_none();
+        let is_wanted = is_wanted && source.packs_in_parts();
         (is_wanted && self.unpacked_rhs(rows).is_none()).then_some((source, steps))
     }
 

@@ -36,11 +36,11 @@ struct PhasePositions<'c> {
 impl Convolution {
     /// Computes anew what zeros in the place of elements that there are not have spoiled.
     pub(in crate::kernels::gemm) fn skip_holes<T: Float>(&self, call: &Call<'_>, out: &mut [u8]) {
-        if call.rhs.len() <= out.len() && are_finite(call.types.rhs, call.rhs) {
-            return;
-        }
         let mut parts = Vec::new();
         self.beyond((0, 0), &mut parts);
+        if parts.is_empty() || self.are_unspoiled(call, out) {
+            return;
+        }
         let is_spoiled = match call.types.out {
             ProductType::F32 => any(&parts, call, cast::<f32>(out), &|v| v.is_nan()),
             ProductType::F64 => any(&parts, call, cast::<f64>(out), &|v| v.is_nan()),
@@ -71,6 +71,15 @@ impl Convolution {
         });
     }
 
+    /// Whether all weights are finite or no result is NaN, by a look at whichever are fewer, in the order in
+    /// which they lie in memory. The look at results takes in those that no zeros can have spoiled.
+    fn are_unspoiled(&self, call: &Call<'_>, out: &[u8]) -> bool {
+        if call.rhs.len() <= out.len() {
+            return all(call.types.rhs, call.rhs, Kind::Finite);
+        }
+        all(call.types.out, out, Kind::NotNan)
+    }
+
     /// Adds the positions with a tap that meets no element, each once.
     fn beyond<'c>(&'c self, (rhs, out): (usize, usize), parts: &mut Vec<PhasePositions<'c>>) {
         match &self.route {
@@ -81,7 +90,12 @@ impl Convolution {
                 }
                 return;
             }
-            Route::Product { .. } | Route::Tasks | Route::Grouped | Route::Loops => {}
+            Route::Product { .. }
+            | Route::Tasks
+            | Route::Patches
+            | Route::Planes
+            | Route::Grouped
+            | Route::Loops => {}
         }
         let whole: Vec<Range<usize>> = self.spatial.iter().map(inside).collect();
         for (d, inside) in whole.iter().enumerate() {
@@ -118,17 +132,28 @@ fn inside(dim: &Spatial) -> Range<usize> {
     start as usize..end.clamp(start, output) as usize
 }
 
-/// Whether all numbers are known to be finite. (All are looked at, so that neighbours become vector
+/// What numbers are looked at for.
+#[derive(Clone, Copy)]
+enum Kind {
+    Finite,
+    NotNan,
+}
+
+/// Whether all numbers are known to be of this kind. (All are looked at, so that neighbours become vector
 /// code.)
-fn are_finite(number: ProductType, bytes: &[u8]) -> bool {
-    fn all<E: Plain>(values: &[E], is: impl Fn(E) -> bool) -> bool {
+fn all(number: ProductType, bytes: &[u8], kind: Kind) -> bool {
+    fn each<E: Plain>(values: &[E], is: impl Fn(E) -> bool) -> bool {
         values.chunks(1 << 12).all(|some| some.iter().fold(true, |all, &v| all & is(v)))
     }
-    match number {
-        ProductType::F32 => all(cast::<f32>(bytes), |v| v.is_finite()),
-        ProductType::F64 => all(cast::<f64>(bytes), |v| v.is_finite()),
-        ProductType::F16 => all(cast::<u16>(bytes), |v| v & 0x7c00 != 0x7c00),
-        ProductType::Bf16 => all(cast::<u16>(bytes), |v| v & 0x7f80 != 0x7f80),
+    match (number, kind) {
+        (ProductType::F32, Kind::Finite) => each(cast::<f32>(bytes), |v| v.is_finite()),
+        (ProductType::F32, Kind::NotNan) => each(cast::<f32>(bytes), |v| !v.is_nan()),
+        (ProductType::F64, Kind::Finite) => each(cast::<f64>(bytes), |v| v.is_finite()),
+        (ProductType::F64, Kind::NotNan) => each(cast::<f64>(bytes), |v| !v.is_nan()),
+        (ProductType::F16, Kind::Finite) => each(cast::<u16>(bytes), |v| v & 0x7c00 != 0x7c00),
+        (ProductType::F16, Kind::NotNan) => each(cast::<u16>(bytes), |v| v & 0x7fff <= 0x7c00),
+        (ProductType::Bf16, Kind::Finite) => each(cast::<u16>(bytes), |v| v & 0x7f80 != 0x7f80),
+        (ProductType::Bf16, Kind::NotNan) => each(cast::<u16>(bytes), |v| v & 0x7fff <= 0x7f80),
         _ => false,
     }
 }

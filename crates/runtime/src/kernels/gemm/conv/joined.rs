@@ -114,7 +114,7 @@ impl Convolution {
             Route::Product { swapped, .. } => !swapped,
             Route::Tasks | Route::Zeros => true,
             Route::Phases(phases) => phases.iter().all(|phase| phase.conv.has_tiles()),
-            Route::Grouped | Route::Loops => false,
+            Route::Patches | Route::Planes | Route::Grouped | Route::Loops => false,
         }
     }
 

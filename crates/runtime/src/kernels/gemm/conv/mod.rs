@@ -7,14 +7,19 @@
 //! nothing left to decide in inner loops; the copy also brings features (or whatever varies
 //! fastest) to where they are neighbours. A kernel with few features in each of many groups works
 //! on vectors of groups instead (`grouped`). An input with holes is taken apart first (`phases`).
+//! With channels first it is the other way round: columns are positions, as which rows of the input are
+//! copied (`patches`), and vectors of a kernel with many groups are positions, too (`planes`).
 //! Results that zeros in the place of padding have spoiled are computed anew (`holes`).
 //! Numbers of 8 and 16 bits are joined if there are instructions for several (`joined`, `words`).
+//! (docs/design/convolutions.md has the measurements.)
 
 mod grouped;
 mod holes;
 mod joined;
+mod patches;
 mod phases;
 mod pieces;
+mod planes;
 mod region;
 mod tasks;
 mod words;
@@ -25,6 +30,7 @@ mod tests;
 pub(super) use self::grouped::Channels;
 use self::holes::Positions;
 use self::phases::{From, Phase, PlacesFrom};
+pub(super) use self::planes::Plane;
 use self::region::Window;
 use super::arithmetic::{Arithmetic, Float};
 use super::axis::Axis;
@@ -110,8 +116,13 @@ enum Route {
     Product { lhs: usize, product: Box<Contraction>, swapped: bool },
     /// In tasks with regions, with vectors of features.
     Tasks,
+    /// As the kernel times patches of the input, with vectors of positions.
+    Patches,
     /// In tasks with regions, with vectors of groups.
     Grouped,
+    /// Plane by plane, with vectors of positions, if no element has to be converted; else as
+    /// [`Route::Grouped`].
+    Planes,
     /// Phase by phase.
     Phases(Vec<Phase>),
     /// By plain loops: for windows whose taps are far apart, of which a packed region would mostly be
@@ -128,6 +139,11 @@ impl Convolution {
     /// If two elements of the result are one in memory, or dimensions reach further than memory does.
     pub fn new(group: Dim, batch: Dim, features: Dim, outputs: Dim, spatial: &[Spatial]) -> Self {
         let mut spatial = spatial.to_vec();
+        // Dimensions of one position that one tap meets say nothing.
+        spatial.retain(|dim| {
+            let sizes = [dim.input, dim.kernel, dim.output];
+            sizes != [1; 3] || dim.pad_low != 0
+        });
         if spatial.is_empty() {
             spatial.push(POINT);
         }
@@ -153,7 +169,11 @@ impl Convolution {
             return Route::Phases(phases);
         }
         if self.vectors_of_groups() {
-            return if self.regions_are_small() { Route::Grouped } else { Route::Loops };
+            return match self.regions_are_small() {
+                true if self.has_planes() => Route::Planes,
+                true => Route::Grouped,
+                false => Route::Loops,
+            };
         }
         let reversed = self.spatial.iter().any(|dim| dim.reversed && dim.kernel > 1);
         let windows = self.spatial.iter().map(Window);
@@ -162,8 +182,12 @@ impl Convolution {
         });
         if let (Some(offset), false) = (offset, reversed)
             && let Some(route) = self.as_product(offset)
+            && !(self.has_patches() && self.are_better_packed(&route))
         {
             return route;
+        }
+        if self.has_patches() {
+            return Route::Patches;
         }
         if self.regions_are_small() { Route::Tasks } else { Route::Loops }
     }
@@ -262,6 +286,24 @@ impl Convolution {
                 // SAFETY: the caller's promise; the result lies in its memory, as asserted above,
                 // and none of its elements is another, as `new` did.
                 unsafe { self.run_tasks((loops, isa), lhs, rhs, None, out.places, threads) }
+            }),
+            Route::Patches => self.turn(rhs, |rhs| {
+                // SAFETY: the caller's promise; the result lies in its memory and none of its elements
+                // is another.
+                unsafe { self.run_patches((loops, isa), lhs, rhs, out.places, threads) }
+            }),
+            Route::Planes => self.turn(rhs, |rhs| {
+                match (lhs.words(), rhs.words(), out.places.sums()) {
+                    // SAFETY: the caller's promise; the result lies in its memory and none of its
+                    // elements is another.
+                    (Some(lhs), Some(rhs), Some(sums)) => unsafe {
+                        self.run_planes((loops, isa), [lhs, rhs], sums, threads);
+                    },
+                    // SAFETY: as above.
+                    _ => unsafe {
+                        self.run_grouped((loops, isa), lhs, rhs, out.places, threads);
+                    },
+                }
             }),
             Route::Grouped => self.turn(rhs, |rhs| {
                 // SAFETY: the caller's promise; the result lies in its memory and none of its elements

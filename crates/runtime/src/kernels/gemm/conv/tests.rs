@@ -311,6 +311,24 @@ fn windows_of_all_kinds() {
 }
 
 #[test]
+fn channels_first() {
+    let orders = || [vec![0, 1, 2, 3], vec![1, 0, 2, 3], vec![0, 1, 2, 3]];
+    let check = |spatial: [Sizes; 2], sizes| {
+        Case { orders: orders(), spatial: spatial.to_vec(), ..case(sizes) }.check();
+    };
+    let odd = (11, 3, 2, [1, 1], [1, 1], false);
+    check([odd, odd], [1, 2, 3, 5]);
+    check([odd, odd], [8, 2, 1, 1]);
+    // Rows of one position, several in a vector.
+    check([odd, (3, 3, 2, [0, 0], [1, 1], false)], [1, 5, 2, 3]);
+    // More planes' rows than a strip has.
+    check([(4200, 3, 1, [1, 1], [1, 1], false), odd], [8, 1, 1, 1]);
+    // Several blocks of columns, with positions of two images, and of steps.
+    let padded = (23, 3, 1, [1, 1], [1, 1], false);
+    check([padded, padded], [1, 2, 120, 3]);
+}
+
+#[test]
 fn inputs_with_holes() {
     let windows = [
         (6, 4, 1, [2, 2], [2, 1], false),

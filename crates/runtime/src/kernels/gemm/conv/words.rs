@@ -74,7 +74,7 @@ impl Joined {
             Dim { lhs: 0, rhs: 1, ..conv.outputs },
             &spatial,
         );
-        if matches!(joined.route, Route::Product { swapped: true, .. })
+        if matches!(joined.route, Route::Product { swapped: true, .. } | Route::Patches)
             && joined.regions_are_small()
         {
             joined.route = Route::Tasks;

@@ -12,7 +12,7 @@ pub(super) use avx2::{Avx2F32, Avx2F64, Avx2I32, Avx2I64};
 pub(super) use avx512::{Avx512Bf16, Avx512F32, Avx512F64, Avx512I32, Avx512I64, Avx512Vnni};
 pub(super) use portable::{MulAdd, Portable};
 
-use super::conv::Channels;
+use super::conv::{Channels, Plane};
 use super::dots::Dots;
 use super::sweep::Sweep;
 use super::tile::Tiled;
@@ -114,6 +114,12 @@ pub(super) trait Loops<W, A>: Tiled<W, A> {
     /// # Safety
     /// As for [`Channels::run`], but for the features.
     unsafe fn channels(&self, channels: &Channels<'_, W, A>);
+
+    /// Computes rows of one output.
+    ///
+    /// # Safety
+    /// As for [`Plane::run`], but for the features.
+    unsafe fn plane(&self, plane: &Plane<'_, W, A>);
 }
 
 impl<S: Simd + Tiled<S::Word, S::Acc>> Loops<S::Word, S::Acc> for S {
@@ -138,6 +144,14 @@ impl<S: Simd + Tiled<S::Word, S::Acc>> Loops<S::Word, S::Acc> for S {
             #[inline(always)]
             // SAFETY: the caller's promise; `self` proves the features.
             || unsafe { channels.run::<S>() },
+        );
+    }
+
+    unsafe fn plane(&self, plane: &Plane<'_, S::Word, S::Acc>) {
+        self.vectorise(
+            #[inline(always)]
+            // SAFETY: the caller's promise; `self` proves the features.
+            || unsafe { plane.run::<S>() },
         );
     }
 }

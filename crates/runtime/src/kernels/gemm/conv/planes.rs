@@ -1,0 +1,337 @@
+//! Convolutions of many small groups whose results have neighbouring positions, as depthwise ones with
+//! channels first: vectors hold neighbouring positions of a row.
+//!
+//! A task copies a strip of a group's planes with the padding around it, then each tap is a weight times
+//! vectors of that copy. Where the window moves by several elements, elements that many apart are put
+//! side by side, so that vectors are neighbours there, too.
+
+use std::ops::Range;
+
+use super::{Convolution, POINT, Spatial};
+use crate::Threads;
+use crate::kernels::bytes::Plain;
+use crate::kernels::gemm::axis::Axis;
+use crate::kernels::gemm::cut::even_chunks;
+use crate::kernels::gemm::engine::Shared;
+use crate::kernels::gemm::pack::check_bounds;
+use crate::kernels::gemm::simd::{Loops, Simd};
+use crate::kernels::isa::Isa;
+use crate::kernels::scratch;
+
+/// Words of a strip with its padding: with the result's they should fit the second-level cache.
+const STRIP_WORDS: usize = 1 << 16;
+/// Multiplications that a task has at least.
+const TASK_WORK: usize = 1 << 18;
+/// Positions of a row below which vectors of groups are better filled.
+const FEW_POSITIONS: usize = 5;
+/// No vector has more lanes.
+const MAX_LANES: usize = 16;
+
+/// The two spatial dimensions, and how a strip of rows of the result is copied.
+struct Layout {
+    rows: Spatial,
+    columns: Spatial,
+    /// Rows of the result in a strip at most.
+    strip: usize,
+    /// From a row of the copy to the next.
+    pitch: usize,
+    /// Within a row, from the elements that are met by one tap to those of the next.
+    phase: usize,
+    /// From the plane of a feature to the next.
+    plane: usize,
+}
+
+impl Convolution {
+    /// Whether rows of input and result are neighbours, and long enough to be vectors.
+    pub(super) fn has_planes(&self) -> bool {
+        self.layout().is_some()
+    }
+
+    fn layout(&self) -> Option<Layout> {
+        let (rows, columns) = match self.spatial[..] {
+            [columns] => (POINT, columns),
+            [rows, columns] => (rows, columns),
+            _ => return None,
+        };
+        let is_plain = |dim: &Spatial| {
+            let has_holes = dim.lhs_dilation > 1 && dim.input > 1;
+            !has_holes
+                && (dim.stride > 0 || dim.output <= 1)
+                && dim.pad_low.unsigned_abs() < 1 << 40
+        };
+        let are_rows = (columns.lhs, columns.out) == (1, 1) && columns.output >= FEW_POSITIONS;
+        if !are_rows || ![rows, columns].iter().all(is_plain) {
+            return None;
+        }
+        let extent = |dim: &Spatial, outputs: usize| {
+            let taps = (dim.kernel - 1).checked_mul(dim.rhs_dilation)?;
+            (outputs - 1).checked_mul(dim.stride)?.checked_add(taps)?.checked_add(1)
+        };
+        // The last vector of a row may go beyond what is met.
+        let width = extent(&columns, columns.output.next_multiple_of(MAX_LANES))?;
+        let phase = width.div_ceil(columns.stride.max(1));
+        let pitch = phase.checked_mul(columns.stride.max(1))?;
+        let most = (STRIP_WORDS / pitch / self.features.size.max(1)).max(1);
+        let taps = extent(&rows, 1)?;
+        let strip = (most.saturating_sub(taps) / rows.stride.max(1)).max(1).min(rows.output);
+        let plane = extent(&rows, strip)?.checked_mul(pitch)?;
+        let words = plane.checked_mul(self.features.size)?;
+        (words <= 4 * STRIP_WORDS).then_some(Layout { rows, columns, strip, pitch, phase, plane })
+    }
+
+    /// Computes the convolution with vectors of neighbouring positions.
+    ///
+    /// # Safety
+    /// As for [`Convolution::run_tasks`].
+    pub(super) unsafe fn run_planes<W: Plain + Default, A: Plain + Default>(
+        &self,
+        (loops, isa): (&dyn Loops<W, A>, Isa),
+        [lhs, rhs]: [&[W]; 2],
+        out: Shared<A>,
+        threads: Threads<'_>,
+    ) {
+        let layout = self.layout().expect("checked when the route was chosen");
+        let spatial = || self.spatial.iter();
+        let input = [(self.group.size, self.group.lhs), (self.batch.size, self.batch.lhs)];
+        let input = Axis::new(input.into_iter().chain(spatial().map(|dim| (dim.input, dim.lhs))));
+        let features = Axis::new([(self.features.size, self.features.lhs)]);
+        check_bounds(lhs.len(), 0, &input, &features);
+        let outputs = [(self.group.size, self.group.rhs), (self.outputs.size, self.outputs.rhs)];
+        let steps = [(self.features.size, self.features.rhs)];
+        let steps = Axis::new(steps.into_iter().chain(spatial().map(|dim| (dim.kernel, dim.rhs))));
+        check_bounds(rhs.len(), 0, &Axis::new(outputs), &steps);
+        let taps = layout.taps(&steps);
+        let strips: Vec<_> = even_chunks(layout.rows.output, layout.strip).collect();
+        let planes = self.batch.size * self.group.size;
+        let work = taps.len() * self.outputs.size * layout.strip * layout.columns.output;
+        let chunks: Vec<_> = even_chunks(planes, (TASK_WORK / work.max(1)).max(1)).collect();
+        let planes = Planes { conv: self, layout: &layout, loops, isa, lhs, rhs, taps: &taps, out };
+        threads.for_each(strips.len() * chunks.len(), &|task| {
+            let (strip, chunk) = (&strips[task / chunks.len()], &chunks[task % chunks.len()]);
+            scratch::with(layout.plane * self.features.size, |region: &mut [W]| {
+                // What is padding for one plane is for all.
+                region.fill_with(W::default);
+                for plane in chunk.clone() {
+                    let at = (plane / self.group.size, plane % self.group.size);
+                    // SAFETY: the caller's promise; each task has other rows.
+                    unsafe { planes.run(at, strip, region) };
+                }
+            });
+        });
+    }
+}
+
+/// What the tasks of a convolution share.
+struct Planes<'a, W, A> {
+    conv: &'a Convolution,
+    layout: &'a Layout,
+    loops: &'a dyn Loops<W, A>,
+    isa: Isa,
+    /// The input.
+    lhs: &'a [W],
+    /// The kernel: all taps of all outputs lie in it.
+    rhs: &'a [W],
+    taps: &'a [Tap],
+    out: Shared<A>,
+}
+
+impl<W: Plain, A> Planes<'_, W, A> {
+    /// Computes a strip of rows of the outputs of a group, for one of the batch.
+    ///
+    /// # Safety
+    /// As for [`Convolution::run_tasks`], for these rows.
+    unsafe fn run(&self, (batch, group): (usize, usize), strip: &Range<usize>, region: &mut [W]) {
+        let (conv, layout) = (self.conv, self.layout);
+        let start = batch * conv.batch.lhs + group * conv.group.lhs;
+        for (feature, region) in region.chunks_exact_mut(layout.plane).enumerate() {
+            let input = self.lhs.get(start + feature * conv.features.lhs..).unwrap_or_default();
+            layout.fill(self.isa, input, strip, region);
+        }
+        for output in 0..conv.outputs.size {
+            let kernel = group * conv.group.rhs + output * conv.outputs.rhs;
+            let to = batch * conv.batch.out
+                + group * conv.group.out
+                + output * conv.outputs.out
+                + strip.start * layout.rows.out;
+            let plane = Plane {
+                taps: self.taps,
+                region: region.as_ptr(),
+                move_by: layout.rows.stride * layout.pitch,
+                kernel: self.rhs[kernel..].as_ptr(),
+                start: self.out.get().wrapping_add(to),
+                stride: layout.rows.out,
+                rows: strip.len(),
+                width: layout.columns.output,
+            };
+            // SAFETY: the taps of the last vector of the last row are within the region, whose extents
+            // were made for them; those in the kernel were checked by `run_planes`; the caller promises
+            // that the result may be written.
+            unsafe { self.loops.plane(&plane) };
+        }
+    }
+}
+
+impl Layout {
+    /// The taps, `steps` being the features and then the positions of the kernel.
+    fn taps(&self, steps: &Axis) -> Vec<Tap> {
+        let (rows, columns) = (&self.rows, &self.columns);
+        let tap = |step| {
+            let (place, column) = (step / columns.kernel, step % columns.kernel);
+            let (feature, row) = (place / rows.kernel, place % rows.kernel);
+            let (row, column) = (row * rows.rhs_dilation, column * columns.rhs_dilation);
+            let stride = columns.stride.max(1);
+            let column = column % stride * self.phase + column / stride;
+            let region = feature * self.plane + row * self.pitch + column;
+            Tap { region, kernel: steps.offset(step) }
+        };
+        (0..steps.len()).map(tap).collect()
+    }
+
+    /// Copies the elements that a strip of rows of the result meets in the plane of a feature; padding
+    /// stays as it is.
+    fn fill<W: Plain>(&self, isa: Isa, input: &[W], strip: &Range<usize>, region: &mut [W]) {
+        let (rows, columns) = (&self.rows, &self.columns);
+        let first = (strip.start * rows.stride) as i64 - rows.pad_low;
+        let width = self.pitch;
+        // The first element that is met, and at which column of the copy it is.
+        let from = usize::try_from(-columns.pad_low).unwrap_or(0);
+        let to = usize::try_from(columns.pad_low).unwrap_or(0);
+        let count = columns.input.saturating_sub(from).min(width.saturating_sub(to));
+        if count == 0 {
+            return;
+        }
+        isa.run(
+            #[inline(always)]
+            || {
+                for (i, row) in region.chunks_exact_mut(self.pitch).enumerate() {
+                    let Some(at) =
+                        usize::try_from(first + i as i64).ok().filter(|&at| at < rows.input)
+                    else {
+                        continue;
+                    };
+                    let elements = &input[at * rows.lhs + from..][..count];
+                    self.fill_row(elements, to, row);
+                }
+            },
+        );
+    }
+
+    /// Copies elements that begin at column `to` of a row of the copy.
+    #[inline(always)]
+    fn fill_row<W: Plain>(&self, elements: &[W], to: usize, row: &mut [W]) {
+        let stride = self.columns.stride.max(1);
+        match stride {
+            1 => row[to..to + elements.len()].copy_from_slice(elements),
+            2 => {
+                let (even, odd) = row.split_at_mut(self.phase);
+                // The first element may be met by an odd tap.
+                let (even, odd, elements) = match to % 2 {
+                    0 => (&mut even[to / 2..], &mut odd[to / 2..], elements),
+                    _ => {
+                        odd[to / 2] = elements[0];
+                        (&mut even[to / 2 + 1..], &mut odd[to / 2 + 1..], &elements[1..])
+                    }
+                };
+                let (pairs, rest) = elements.as_chunks::<2>();
+                for ((even, odd), pair) in even.iter_mut().zip(odd).zip(pairs) {
+                    (*even, *odd) = (pair[0], pair[1]);
+                }
+                if let ([last], Some(word)) = (rest, even.get_mut(pairs.len())) {
+                    *word = *last;
+                }
+            }
+            _ => {
+                for offset in 0..stride.min(elements.len()) {
+                    let column = to + offset;
+                    let row = &mut row[column % stride * self.phase + column / stride..];
+                    let elements = elements[offset..].iter().step_by(stride);
+                    row.iter_mut().zip(elements).for_each(|(word, &element)| *word = element);
+                }
+            }
+        }
+    }
+}
+
+/// Where a tap is in a region and in the kernel.
+#[derive(Clone, Copy)]
+struct Tap {
+    region: usize,
+    kernel: usize,
+}
+
+/// Rows of the result of one output.
+pub(in crate::kernels::gemm) struct Plane<'a, W, A> {
+    taps: &'a [Tap],
+    region: *const W,
+    /// How far the region moves from row to row.
+    move_by: usize,
+    kernel: *const W,
+    /// The first row of the result.
+    start: *mut A,
+    /// From one to the next.
+    stride: usize,
+    rows: usize,
+    /// Positions in each.
+    width: usize,
+}
+
+impl<W, A> Plane<'_, W, A> {
+    /// Computes all rows.
+    ///
+    /// # Safety
+    /// The features are there; the taps may be read for all rows and whole vectors of positions, and the
+    /// result written.
+    #[inline(always)]
+    pub(in crate::kernels::gemm) unsafe fn run<S: Simd<Word = W, Acc = A>>(&self) {
+        for x in (0..self.width).step_by(S::LANES) {
+            let mut row = 0;
+            while row < self.rows {
+                // SAFETY: the caller's promise, for these rows and positions. Sums of as many rows hide the
+                // latency of additions.
+                unsafe {
+                    match self.rows - row {
+                        7.. => {
+                            self.sums::<S, 7>(row, x);
+                            row += 7;
+                        }
+                        4.. => {
+                            self.sums::<S, 4>(row, x);
+                            row += 4;
+                        }
+                        _ => {
+                            self.sums::<S, 1>(row, x);
+                            row += 1;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Computes a vector of positions from `x` on in some neighbouring rows.
+    ///
+    /// # Safety
+    /// As for [`Plane::run`].
+    #[inline(always)]
+    unsafe fn sums<S: Simd<Word = W, Acc = A>, const COUNT: usize>(&self, row: usize, x: usize) {
+        let mask = S::mask(S::LANES.min(self.width - x));
+        let region = self.region.wrapping_add(row * self.move_by + x);
+        let mut sums = [S::zero(); COUNT];
+        for tap in self.taps {
+            let region = region.wrapping_add(tap.region);
+            // SAFETY: the caller's promise.
+            unsafe {
+                let weight = S::splat(self.kernel.wrapping_add(tap.kernel));
+                for (i, sum) in sums.iter_mut().enumerate() {
+                    let words = S::load(region.wrapping_add(i * self.move_by));
+                    *sum = S::mul_add(words, weight, *sum);
+                }
+            }
+        }
+        for (i, sum) in sums.into_iter().enumerate() {
+            let to = self.start.wrapping_add((row + i) * self.stride + x);
+            // SAFETY: the caller's promise.
+            unsafe { S::store(to, mask, sum, false) };
+        }
+    }
+}
