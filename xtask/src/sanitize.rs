@@ -71,9 +71,9 @@ const NEIGHBOURS: Step = Step {
 /// machine code), and runs under AddressSanitizer.
 const MIRI: &[Step] = &[
     Step {
-        covers: "memory, threads, queues, programs, calls across the C ABI",
+        covers: "memory, threads, boards, queues, programs, calls across the C ABI",
         args: RUNTIME,
-        run: &["memory::", "threads::", "queue::", "c_call::", "program::"],
+        run: &["memory::", "threads::", "board::", "queue::", "c_call::", "program::"],
     },
     Step {
         covers: "products, convolutions and windows of small arrays",

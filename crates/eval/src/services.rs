@@ -12,8 +12,8 @@ pub use helio_limits::Meter;
 
 pub use carried::{Incoming, Outgoing};
 pub use collectives::{
-    Alone, Collectives, Fold, Given, Memo, Reads, Ready, Rendezvous, RendezvousId, Sink, Sleeper,
-    Wait, waited_too_long,
+    Alone, Collectives, Fold, Given, Memo, Reads, Ready, Rendezvous, RendezvousId, Sink,
+    SinkWithRoom, Sleeper, Wait, waited_too_long,
 };
 pub use transfers::{Channel, Host, NoHost, Waiter};
 

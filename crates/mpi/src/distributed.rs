@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use helio::services::{
-    Channel, Collectives, Fold, Given, Memo, Meter, Reads, Rendezvous, Sink, Sleeper, Wait,
+    Channel, Collectives, Fold, Given, Memo, Meter, Reads, Rendezvous, Sink, SinkWithRoom, Sleeper,
+    Wait,
 };
 use helio::{Code, Error, Literal, Participant, Result};
 use smallvec::SmallVec;
@@ -256,6 +257,26 @@ impl Collectives for Distributed {
         self.here.collectives.exchange(&within, me, mine, meter, sink)?;
         self.shared.moves.fetch_add(1, Ordering::Relaxed);
         Ok(())
+    }
+
+    fn exchange_with_room(
+        &self,
+        at: &Rendezvous<'_>,
+        me: Participant,
+        mine: &[&[u8]],
+        room: &mut [&mut [u8]],
+        meter: &Meter,
+        sink: &mut SinkWithRoom<'_>,
+    ) -> Result<bool> {
+        let seat = self.kept_seat(at, me)?;
+        if seat.here.len() < at.group.len() {
+            return Ok(false);
+        }
+        let within = Rendezvous { memo: &seat.memo, ..*at };
+        let done =
+            self.here.collectives.exchange_with_room(&within, me, mine, room, meter, sink)?;
+        self.shared.moves.fetch_add(1, Ordering::Relaxed);
+        Ok(done)
     }
 
     fn fold(

@@ -1,7 +1,8 @@
 //! Bytes that the threads of a group lend each other, again and again.
 //!
 //! Participants of a collective operation read each other's arrays where they lie: nothing is copied
-//! first, however large they are, and nothing is allocated from the second visit on.
+//! first, however large they are, and nothing is allocated from the second visit on. They may lend each
+//! other room to write to as well: a part of it for each.
 
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -29,12 +30,14 @@ pub struct Board {
 struct Place {
     /// [`STEPS`] for each visit that has ended, and the step of the present one.
     progress: AtomicU64,
-    /// Whether a call is under way: only its thread changes `slices`.
+    /// Whether a call is under way: only its thread changes `slices` and `room`.
     is_taken: AtomicBool,
     /// Whether the member has left a visit before all had read. Then it never comes again, and its
     /// slices are read no more.
     is_gone: AtomicBool,
     slices: UnsafeCell<Vec<(*const u8, usize)>>,
+    /// For each member, what it alone may write to; or nothing at all.
+    room: UnsafeCell<Vec<(*mut u8, usize)>>,
 }
 
 /// What a visit adds to [`Place::progress`] in all.
@@ -44,11 +47,13 @@ const CAME: u64 = 1;
 /// It reads the others' slices.
 const READS: u64 = 2;
 
-// SAFETY: the pointers are those of `&[u8]`, which may be read from any thread. `slices` is changed
-// only by the thread that has set `is_taken`, before it says `CAME`, and read by others only from then
-// until they end the visit, which `Board::meet` waits for before it changes them again or returns.
+// SAFETY: the pointers are those of `&[u8]`, which may be read from any thread, and of `&mut [u8]`, each of
+// which one thread alone uses. `slices` and `room` are changed only by the thread that has set `is_taken`,
+// before it says `CAME`, and read by others only from then until they end the visit, which
+// `Board::meet_with_room` waits for before it changes them again or returns.
 unsafe impl Send for Board {}
-// SAFETY: other threads only read `slices`, when the rules of `Send` let them; all else is atomic.
+// SAFETY: other threads only read `slices` and `room`, when the rules of `Send` let them; all else is
+// atomic.
 unsafe impl Sync for Board {}
 
 /// How a member waits for the others in [`Board::meet`].
@@ -108,6 +113,20 @@ impl Board {
         waits: &W,
         read: impl FnOnce(&[&[u8]], &[usize]) -> Result<(), W::Error>,
     ) -> Result<(), NotMet<W::Error>> {
+        self.meet_with_room(member, mine, &mut [], waits, |slices, ends, _| read(slices, ends))
+    }
+
+    /// The same, where each member lends `room` as well: a slice for each member, in order, to which that
+    /// one writes; or none at all. `read` also gets what each member lends to this one, in order; what one
+    /// without room lends is empty. Errors: as for [`Board::meet`].
+    pub fn meet_with_room<W: Waits>(
+        &self,
+        member: usize,
+        mine: &[&[u8]],
+        room: &mut [&mut [u8]],
+        waits: &W,
+        read: impl FnOnce(&[&[u8]], &[usize], &mut [&mut [u8]]) -> Result<(), W::Error>,
+    ) -> Result<(), NotMet<W::Error>> {
         let place = self.places.get(member).ok_or(NotMet::Taken)?;
         if place.is_gone.load(Ordering::SeqCst) {
             return Err(NotMet::Gone(member));
@@ -121,6 +140,10 @@ impl Board {
         let slices = unsafe { &mut *place.slices.get() };
         slices.clear();
         slices.extend(mine.iter().map(|slice| (slice.as_ptr(), slice.len())));
+        // SAFETY: as for `slices`.
+        let lent = unsafe { &mut *place.room.get() };
+        lent.clear();
+        lent.extend(room.iter_mut().map(|slice| (slice.as_mut_ptr(), slice.len())));
         let visit = Visit { board: self, member, before, is_whole: false };
         self.step(member, before + CAME, waits);
         let have_come = || self.have(before + CAME);
@@ -128,7 +151,7 @@ impl Board {
             waits.until_come(&have_come).map_err(NotMet::Failed)?;
         }
         place.progress.store(before + READS, Ordering::SeqCst);
-        self.read(read)?;
+        self.read(member, read)?;
         self.step(member, before + STEPS, waits);
         let have_read = || self.have(before + STEPS);
         while !have_read() {
@@ -141,7 +164,8 @@ impl Board {
     /// Reads the slices of all, of a thread that has said [`READS`] after all have come.
     fn read<E>(
         &self,
-        read: impl FnOnce(&[&[u8]], &[usize]) -> Result<(), E>,
+        member: usize,
+        read: impl FnOnce(&[&[u8]], &[usize], &mut [&mut [u8]]) -> Result<(), E>,
     ) -> Result<(), NotMet<E>> {
         let gone = self.places.iter().position(|place| place.is_gone.load(Ordering::SeqCst));
         if let Some(gone) = gone {
@@ -149,6 +173,7 @@ impl Board {
         }
         let mut slices = SmallVec::<[&[u8]; 16]>::new();
         let mut ends = SmallVec::<[usize; 8]>::new();
+        let mut rooms = SmallVec::<[&mut [u8]; 8]>::new();
         for place in &self.places {
             // SAFETY: the member has come and is not gone, so its slices are borrowed by a call of
             // `meet`. That call returns when all have ended the visit, or once it has set `is_gone`
@@ -162,8 +187,18 @@ impl Board {
                 unsafe { slice::from_raw_parts(start, len) }
             }));
             ends.push(slices.len());
+            // SAFETY: as for `slices`.
+            let room = unsafe { &*place.room.get() };
+            // SAFETY: the slice is borrowed mutably by the member's call, together with those for the other
+            // members, so it overlaps none of them; that call waits for this thread. Its position in the
+            // list is this thread's member, for which one call at a time is under way (`is_taken`), so that
+            // nobody else makes a slice of it.
+            let own = room
+                .get(member)
+                .map(|&(start, len)| unsafe { slice::from_raw_parts_mut(start, len) });
+            rooms.push(own.unwrap_or_default());
         }
-        read(&slices, &ends).map_err(NotMet::Failed)
+        read(&slices, &ends, &mut rooms).map_err(NotMet::Failed)
     }
 
     /// Whether every member has come to this progress.
@@ -279,6 +314,31 @@ mod tests {
     }
 
     #[test]
+    fn everybody_writes_to_the_part_that_everybody_lends_it() {
+        let (board, waits) = (Board::new(3), Looks::default());
+        let visits = if cfg!(miri) { 5 } else { 500 };
+        let member = |me: usize| {
+            for visit in 0..visits {
+                let mut own = [[0u8; 2]; 3];
+                // One of them lends nothing every now and then.
+                let lends = me != 1 || visit % 3 > 0;
+                let room = own.iter_mut().map(|part| &mut part[..]);
+                let mut room: Vec<&mut [u8]> = room.take(if lends { 3 } else { 0 }).collect();
+                let outcome = board.meet_with_room(me, &[], &mut room, &waits, |_, _, rooms| {
+                    let lengths: Vec<usize> = rooms.iter().map(|room| room.len()).collect();
+                    assert_eq!(lengths, [2, if visit % 3 > 0 { 2 } else { 0 }, 2]);
+                    rooms.iter_mut().for_each(|room| room.fill(visit as u8 + me as u8));
+                    Ok(())
+                });
+                assert_eq!(outcome, Ok(()));
+                let written = [0, 1, 2].map(|writer| [visit as u8 + writer; 2]);
+                assert_eq!(own, if lends { written } else { [[0; 2]; 3] });
+            }
+        };
+        thread::scope(|scope| (0..3).for_each(|me| drop(scope.spawn(move || member(me)))));
+    }
+
+    #[test]
     fn who_leaves_early_is_gone_and_is_read_no_more() {
         let (board, waits) = (Board::new(2), Looks::default());
         waits.gives_up.store(true, Ordering::SeqCst);
@@ -300,30 +360,34 @@ mod tests {
     }
 
     #[test]
-    fn whoever_leaves_by_a_panic_waits_for_those_who_read() {
+    fn whoever_leaves_by_a_panic_waits_for_those_who_read_and_write() {
         let (board, waits) = (Board::new(2), Looks::default());
         let (begun, begin) = channel();
-        let (done, is_done) = channel();
+        let mut own = [[0u8; 2]; 2];
         thread::scope(|scope| {
             let (board, waits) = (&board, &waits);
             scope.spawn(move || {
-                let outcome = board.meet(1, &[&[2]], waits, |slices, _| {
-                    begun.send(()).expect("a test");
-                    thread::sleep(Duration::from_millis(20));
-                    assert_eq!(slices, [&[1u8][..], &[2]]);
-                    done.send(()).expect("a test");
-                    Ok(())
-                });
+                let outcome =
+                    board.meet_with_room(1, &[&[2]], &mut [], waits, |slices, _, rooms| {
+                        begun.send(()).expect("a test");
+                        thread::sleep(Duration::from_millis(20));
+                        assert_eq!(slices, [&[1u8][..], &[2]]);
+                        assert_eq!([rooms[0].len(), rooms[1].len()], [2, 0]);
+                        rooms[0].fill(7);
+                        Ok(())
+                    });
                 assert_eq!(outcome, Ok(()));
             });
+            let room = own.iter_mut().map(|part| &mut part[..]);
+            let mut room: Vec<&mut [u8]> = room.collect();
             let fails = || {
-                board.meet(0, &[&[1u8][..]], waits, |_, _| {
+                board.meet_with_room(0, &[&[1u8][..]], &mut room, waits, |_, _, _| {
                     begin.recv().expect("a reader");
                     panic!("on purpose")
                 })
             };
             assert!(catch_unwind(AssertUnwindSafe(fails)).is_err());
-            assert_eq!(is_done.try_recv(), Ok(()), "the reader was done before");
+            assert_eq!(own, [[0, 0], [7, 7]], "the other was done before");
         });
         assert_eq!(board.meet(0, &[], &waits, |_, _| Ok(())), Err(NotMet::Gone(0)));
     }

@@ -7,7 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use helio::services::{
-    Channel, Collectives, Fold, Meter, Participant, Rendezvous, Sink, Sleeper, Wait,
+    Channel, Collectives, Fold, Given, Meter, Participant, Rendezvous, Sink, SinkWithRoom, Sleeper,
+    Wait,
 };
 use helio::{Error, Literal, Result};
 
@@ -106,6 +107,23 @@ impl Collectives for Planned {
             true => panic!("killed"),
             false => sink(given),
         })
+    }
+
+    fn exchange_with_room(
+        &self,
+        at: &Rendezvous<'_>,
+        me: Participant,
+        mine: &[&[u8]],
+        room: &mut [&mut [u8]],
+        meter: &Meter,
+        sink: &mut SinkWithRoom<'_>,
+    ) -> Result<bool> {
+        let is_killed = self.come(me, meter)?;
+        let mut sink = |given: Given<'_>, room: &mut [&mut [u8]]| match is_killed {
+            true => panic!("killed"),
+            false => sink(given, room),
+        };
+        self.inner.exchange_with_room(at, me, mine, room, meter, &mut sink)
     }
 
     fn fold(

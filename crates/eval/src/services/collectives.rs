@@ -112,6 +112,9 @@ impl<'a> Given<'a> {
 /// returns.
 pub type Sink<'a> = dyn FnMut(Given<'_>) -> Result<()> + 'a;
 
+/// The same, which also gets the room that each participant of the group lends to this one.
+pub type SinkWithRoom<'a> = dyn FnMut(Given<'_>, &mut [&mut [u8]]) -> Result<()> + 'a;
+
 /// Something that a participant waits for.
 pub trait Ready: Send + Sync {
     /// Whether it is there.
@@ -188,6 +191,22 @@ pub trait Collectives: Send + Sync {
         meter: &Meter,
         sink: &mut Sink<'_>,
     ) -> Result<()>;
+
+    /// [`Collectives::exchange`] where participants also lend each other room to write to, if they are
+    /// where they can; whether they are, which is the same for all of a group. `room` is a slice for each
+    /// of the group, in order; `sink` writes to all of what the participants lend to this one. Errors: as
+    /// for [`Collectives::exchange`].
+    fn exchange_with_room(
+        &self,
+        _at: &Rendezvous<'_>,
+        _me: Participant,
+        _mine: &[&[u8]],
+        _room: &mut [&mut [u8]],
+        _meter: &Meter,
+        _sink: &mut SinkWithRoom<'_>,
+    ) -> Result<bool> {
+        Ok(false)
+    }
 
     /// Folds arrays over all participants of the group, each its own way, in an order that is not that of
     /// the group, if the user has allowed this and the means of transport knows how; whether it has.

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use helio_eval::Meter;
 use helio_eval::services::{
-    Collectives, Given, Participant, Ready, Rendezvous, RendezvousId, Sink, Sleeper, Wait,
-    waited_too_long,
+    Collectives, Given, Participant, Ready, Rendezvous, RendezvousId, Sink, SinkWithRoom, Sleeper,
+    Wait, waited_too_long,
 };
 use helio_ir::{Code, Error, Result};
 use helio_runtime::{Board, NotMet, Waits};
@@ -270,18 +270,17 @@ struct Seat {
     position: usize,
 }
 
-impl Collectives for Meetings {
-    fn exchange(
+impl Meetings {
+    /// [`Collectives::exchange_with_room`], with room or without.
+    fn meet(
         &self,
         at: &Rendezvous<'_>,
         me: Participant,
         mine: &[&[u8]],
+        room: &mut [&mut [u8]],
         meter: &Meter,
-        sink: &mut Sink<'_>,
+        sink: &mut SinkWithRoom<'_>,
     ) -> Result<()> {
-        if at.group == [me] {
-            return sink(Given::new(mine, &[mine.len()]));
-        }
         if self.abort.load(Ordering::SeqCst)
             && let Some(failure) = self.failure()
         {
@@ -297,9 +296,10 @@ impl Collectives for Meetings {
         let Seat { point, position } = seat.ok_or_else(|| Error::internal("another's memo"))?;
         let before = point.board.visits(*position);
         let visit = Visit { meetings: self, point, me, instruction: at.instruction, before, meter };
-        let met = point
-            .board
-            .meet(*position, mine, &visit, |slices, ends| sink(Given::new(slices, ends)));
+        let met =
+            point.board.meet_with_room(*position, mine, room, &visit, |slices, ends, rooms| {
+                sink(Given::new(slices, ends), rooms)
+            });
         met.map_err(|error| match error {
             NotMet::Failed(error) => error,
             NotMet::Taken => Error::internal(format!("{} is in two places", self.name(me))),
@@ -309,6 +309,34 @@ impl Collectives for Meetings {
                 Error::new(Code::Aborted, detail)
             }),
         })
+    }
+}
+
+impl Collectives for Meetings {
+    fn exchange(
+        &self,
+        at: &Rendezvous<'_>,
+        me: Participant,
+        mine: &[&[u8]],
+        meter: &Meter,
+        sink: &mut Sink<'_>,
+    ) -> Result<()> {
+        if at.group == [me] {
+            return sink(Given::new(mine, &[mine.len()]));
+        }
+        self.meet(at, me, mine, &mut [], meter, &mut |given, _| sink(given))
+    }
+
+    fn exchange_with_room(
+        &self,
+        at: &Rendezvous<'_>,
+        me: Participant,
+        mine: &[&[u8]],
+        room: &mut [&mut [u8]],
+        meter: &Meter,
+        sink: &mut SinkWithRoom<'_>,
+    ) -> Result<bool> {
+        self.meet(at, me, mine, room, meter, sink).map(|()| true)
     }
 
     fn wait(&self, wait: &Wait<'_>, meter: &Meter) -> Result<()> {

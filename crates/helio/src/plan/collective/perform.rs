@@ -2,7 +2,7 @@
 //! of what all give.
 
 use helio_eval::services::{
-    Context, Fold, Given, Memo, Participant, Reads, Rendezvous, RendezvousId, Sink,
+    Context, Fold, Given, Memo, Participant, Reads, Rendezvous, RendezvousId, Sink, SinkWithRoom,
 };
 use helio_eval::{Meter, guarded};
 use helio_ir::{Error, Module, Result};
@@ -250,6 +250,20 @@ impl Visit<'_> {
         let Surroundings { cx, meter, .. } = *self.run;
         let at = self.rendezvous(reads);
         let exchange = || cx.collectives.exchange(&at, cx.me, mine, meter, sink);
+        guarded(|| "the exchange among participants".to_owned(), exchange)?
+    }
+
+    /// The same, where all lend each other room to write to, if they can; whether they can. Errors: those
+    /// of the exchange and of `sink`.
+    pub(super) fn meet_with_room(
+        &self,
+        mine: &[&[u8]],
+        room: &mut [&mut [u8]],
+        sink: &mut SinkWithRoom<'_>,
+    ) -> Result<bool> {
+        let Surroundings { cx, meter, .. } = *self.run;
+        let at = self.rendezvous(Reads::All);
+        let exchange = || cx.collectives.exchange_with_room(&at, cx.me, mine, room, meter, sink);
         guarded(|| "the exchange among participants".to_owned(), exchange)?
     }
 
