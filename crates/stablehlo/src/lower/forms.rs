@@ -104,6 +104,11 @@ impl<'m> Forms<'m> {
         if let Some(id) = self.nodes[place].form(tiling) {
             return Ok(id);
         }
+        let node = &self.nodes[place];
+        if tiling.tiles.len() != node.rank() {
+            let (shape, rank) = (&node.shape, tiling.tiles.len());
+            return Err(Error::invalid(format!("a value {shape} in tiles of {rank} dimensions")));
+        }
         if self.nodes[place].recipe.is_none() || tiling.summands > 1 || self.is_cut(tiling) {
             return self.cut(body, place, tiling);
         }

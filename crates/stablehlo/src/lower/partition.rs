@@ -340,6 +340,8 @@ impl Lowering<'_> {
         if tiling.summands > 1 || !is_possible(&tiling) {
             return None;
         }
+        // (A value may be of another type than the one that it is named for.)
+        let is_there = is_there.filter(|there| there.tiles.len() == shape.rank());
         let is_open = |d: &usize| is_open.get(*d) == Some(&true);
         for dim in
             (0..shape.rank()).filter(is_open).filter(|&d| tiling.tiles[d] == 1).collect::<Vec<_>>()

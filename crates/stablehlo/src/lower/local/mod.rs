@@ -103,6 +103,9 @@ impl Local {
 
     /// How the space is cut up for a result in these tiles. `None` if it is not made in them alone.
     pub(super) fn space_for(&self, result: &Tiling) -> Option<Tiling> {
+        if result.tiles.len() != self.rank {
+            return None;
+        }
         let dims = (0..self.cuts.len()).map(|dim| Some(dim).filter(|&dim| dim < self.rank));
         let space = result.along(&dims.collect::<Vec<_>>());
         let fits = self.cuts.iter().zip(&space.tiles).all(|(n, &tiles)| n.is_multiple_of(tiles));
