@@ -136,7 +136,7 @@ fn bad_input_is_status_2_with_a_reason() {
         (vec!["run", path(&module), "--inputs", path(&too_many)], "in7 is one array too many"),
         (
             vec!["run", path(&module), "--inputs", path(&other_names)],
-            "in0 (f32[3]); the file has z",
+            "no array in0, arr_0 or x (f32[3]); the file has z",
         ),
         (vec!["run", path(&module), "--random", "1", "--rtol", "0"], "--expect"),
         (vec!["run", path(&module), "--random", "x"], "--random"),

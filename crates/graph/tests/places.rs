@@ -37,7 +37,8 @@ fn every_operation_is_tried() {
             })?;
             let end =
                 name.find(|c: char| !c.is_ascii_lowercase() && c != '_' && !c.is_ascii_digit());
-            Some(name[..end?].to_owned())
+            // Options' own methods are no operations.
+            Some(name[..end?].to_owned()).filter(|name| !name.starts_with("with_"))
         });
         missing
             .extend(names.filter(|name| !name.is_empty() && !this.contains(&format!("{name}("))));

@@ -327,11 +327,11 @@ mod tests {
                 let outcome = board.meet_with_room(me, &[], &mut room, &waits, |_, _, rooms| {
                     let lengths: Vec<usize> = rooms.iter().map(|room| room.len()).collect();
                     assert_eq!(lengths, [2, if visit % 3 > 0 { 2 } else { 0 }, 2]);
-                    rooms.iter_mut().for_each(|room| room.fill(visit as u8 + me as u8));
+                    rooms.iter_mut().for_each(|room| room.fill((visit + me) as u8));
                     Ok(())
                 });
                 assert_eq!(outcome, Ok(()));
-                let written = [0, 1, 2].map(|writer| [visit as u8 + writer; 2]);
+                let written = [0, 1, 2].map(|writer| [(visit + writer) as u8; 2]);
                 assert_eq!(own, if lends { written } else { [[0; 2]; 3] });
             }
         };

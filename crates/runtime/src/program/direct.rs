@@ -113,7 +113,7 @@ fn count(steps: &[Step]) -> usize {
 }
 
 /// The code of a step, and its slots, if it can be one of a group.
-fn code(step: &Step) -> Option<(WholeCode, impl Iterator<Item = u32> + ExactSizeIterator + '_)> {
+fn code(step: &Step) -> Option<(WholeCode, impl ExactSizeIterator<Item = u32> + '_)> {
     let Action::Raw { kernel, slots } = &step.action else { return None };
     let fits = slots.len() <= MAX_SLOTS;
     let code = kernel.whole_code().filter(|_| fits)?;

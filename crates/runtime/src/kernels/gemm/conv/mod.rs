@@ -299,7 +299,8 @@ impl Convolution {
                     (Some(lhs), Some(rhs), Some(sums)) => unsafe {
                         self.run_planes((loops, isa), [lhs, rhs], sums, threads);
                     },
-                    // SAFETY: as above.
+                    // SAFETY: the caller's promise; the result lies in its memory and none of its
+                    // elements is another.
                     _ => unsafe {
                         self.run_grouped((loops, isa), lhs, rhs, out.places, threads);
                     },
