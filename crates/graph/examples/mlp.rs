@@ -28,7 +28,7 @@ fn forward(x: &Tensor, [w1, b1, w2, b2]: &Layers) -> [Tensor; 2] {
 fn step(x: &Tensor, labels: &Tensor, layers: Layers) -> Layers {
     let [hidden, logits] = forward(x, &layers);
     let d_logits = (logits.softmax(-1) - labels.one_hot(CLASSES, ElementType::F32)) / POINTS as f32;
-    let d_hidden = d_logits.matmul(layers[2].t()).where_(&hidden.greater(0.0), 0.0);
+    let d_hidden = d_logits.matmul(layers[2].t()).where_(hidden.greater(0.0), 0.0);
     let gradient =
         [x.t().matmul(&d_hidden), d_hidden.sum(0), hidden.t().matmul(&d_logits), d_logits.sum(0)];
     std::array::from_fn(|i| &layers[i] * 0.9999 - &gradient[i])

@@ -64,7 +64,7 @@ fn choices() -> Result<()> {
     let (y, one) = g.cond(
         &positive,
         || (&x + 1.0, x.max(0)),
-        || (-&x, g.cond(&i.less(0), || x.min(0), || x.sum(0))),
+        || (-&x, g.cond(i.less(0), || x.min(0), || x.sum(0))),
     );
     let double = || vec![&x * 2.0];
     let half = || vec![&x / 2.0];

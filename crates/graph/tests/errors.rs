@@ -199,7 +199,7 @@ fn messages() {
         "branches that differ",
         graph_error(|g| {
             let (x, y) = (floats(g, "x", (2,)), floats(g, "y", (3,)));
-            drop(g.cond(&g.input("p", ElementType::Pred, ()), || x.clone(), || y.clone()));
+            drop(g.cond(g.input("p", ElementType::Pred, ()), || x.clone(), || y.clone()));
         }),
     );
     say(
@@ -246,7 +246,7 @@ fn messages() {
     };
     say("a replica in two groups", replica_sum(vec![vec![0, 1], vec![1]]));
     say("groups of two sizes", replica_sum(vec![vec![0, 2], vec![1]]));
-    say("a state of a generator", graph_error(|g| drop(g.random_from(&floats(g, "x", (2,))))));
+    say("a state of a generator", graph_error(|g| drop(g.random_from(floats(g, "x", (2,))))));
     say(
         "integers without room",
         graph_error(|g| {

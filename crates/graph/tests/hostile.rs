@@ -240,7 +240,7 @@ impl Caller {
             13 => x.logical_and(y),
             14 => x.bitwise_xor(a),
             15 => x.cast(dtype),
-            16 => x.where_(&self.tensor_of(ElementType::Pred), self.float()),
+            16 => x.where_(self.tensor_of(ElementType::Pred), self.float()),
             17 => x.exp(),
             18 => x.log1p(),
             19 => x.abs(),
@@ -310,8 +310,8 @@ impl Caller {
             72 => x.max_pool(&self.sizes(), &self.pool()),
             73 => x.avg_pool(&self.sizes(), &self.pool()),
             74 => x.layer_norm(axis, self.float()),
-            75 => x.cross_entropy(&self.tensor_of(ElementType::S32)),
-            76 => attention(&x, &y, &self.tensor(), &Mask::Causal),
+            75 => x.cross_entropy(self.tensor_of(ElementType::S32)),
+            76 => attention(&x, &y, self.tensor(), &Mask::Causal),
             77 => x.matmul(y),
             78 => x.tensordot(y, &self.axes(), &self.axes()),
             79 => {
@@ -350,7 +350,7 @@ impl Caller {
             9 => g.random(a as u64).normal(dtype, self.shape()),
             10 => g.random(1).integers(dtype, a, self.number(), self.shape()),
             11 => g
-                .random_from(&self.tensor_of(ElementType::U64))
+                .random_from(self.tensor_of(ElementType::U64))
                 .bernoulli(self.float(), self.shape()),
             12 => {
                 let (start, end, state) = (self.dim(), self.number(), self.tensor());

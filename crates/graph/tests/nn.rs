@@ -38,7 +38,7 @@ fn cross_entropies() {
     cases().check("cross_entropy", "n 5; n", |_, x| x[0].cross_entropy(&x[1]));
     let g = Graph::new("wrong");
     let x = g.input("x", ElementType::F32, ("n", 5));
-    let wrong = x.cross_entropy(&g.input("labels", ElementType::S32, ("n", 1)));
+    let wrong = x.cross_entropy(g.input("labels", ElementType::S32, ("n", 1)));
     assert_error(&wrong, "cross_entropy.C1", &["integers of shape [n]", "s32[n, 1]"]);
 }
 

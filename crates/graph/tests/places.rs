@@ -209,15 +209,15 @@ const LEAKS: &[(&str, Leak)] = &[
     }),
     ("a branch", |g, x, out| {
         let keep = |x: Tensor| (out.replace(Some(x.clone())), x).1;
-        g.cond(&x.less(1.0), || keep(x.exp()), || x.clone());
+        g.cond(x.less(1.0), || keep(x.exp()), || x.clone());
     }),
     ("the other branch", |g, x, out| {
         let keep = |x: Tensor| (out.replace(Some(x.clone())), x).1;
-        g.cond(&x.less(1.0), || x.clone(), || keep(x.exp()));
+        g.cond(x.less(1.0), || x.clone(), || keep(x.exp()));
     }),
     ("a switch", |g, x, out| {
         let keep = |x: Tensor| (out.replace(Some(x.clone())), x).1;
-        g.switch(&x.cast(ElementType::S32), &[&|| vec![keep(x.exp())], &|| vec![x.clone()]]);
+        g.switch(x.cast(ElementType::S32), &[&|| vec![keep(x.exp())], &|| vec![x.clone()]]);
     }),
     ("a body in a body", |g, x, out| {
         let keep = |x: Tensor| (out.replace(Some(x.clone())), x).1;
@@ -257,10 +257,10 @@ const USES: &[(&str, Use)] = &[
         vec![g.for_loop(leaked.clone(), 3, x.clone(), |_, x| x + 1.0)]
     }),
     ("a branch's result", |g, x, leaked| {
-        vec![g.cond(&x.less(1.0), || leaked.clone(), || x.clone())]
+        vec![g.cond(x.less(1.0), || leaked.clone(), || x.clone())]
     }),
     ("the other branch's result", |g, x, leaked| {
-        vec![g.cond(&x.less(1.0), || x.clone(), || leaked.clone())]
+        vec![g.cond(x.less(1.0), || x.clone(), || leaked.clone())]
     }),
     ("a predicate", |g, x, leaked| vec![g.cond(leaked, || x.clone(), || x.clone())]),
     ("an index", |g, x, leaked| g.switch(leaked, &[&|| vec![x.clone()]])),
@@ -269,7 +269,7 @@ const USES: &[(&str, Use)] = &[
     ("by the standard library", |_, _, leaked| [leaked.clone()].iter().map(Tensor::relu).collect()),
     ("in a body in a body", |g, x, leaked| {
         vec![g.for_loop(0, 2, x.clone(), |_, x| {
-            g.cond(&x.less(1.0), || &x + leaked.cast(ElementType::F32), || x.clone())
+            g.cond(x.less(1.0), || &x + leaked.cast(ElementType::F32), || x.clone())
         })]
     }),
 ];
@@ -365,7 +365,7 @@ fn lists_must_take_what_they_give() {
         let looped = count % 2 == 0;
         let state = match looped {
             true => g.while_loop(odd, |_| x.less(1.0), |odd| odd),
-            false => g.cond(&x.less(1.0), || odd.clone(), || odd.clone()),
+            false => g.cond(x.less(1.0), || odd.clone(), || odd.clone()),
         };
         let error = g.compile(state).expect_err("an error");
         ensure_here(&error, &format!("{count} {taken}"));
@@ -389,9 +389,9 @@ fn a_panic_of_the_users_leaves_the_graph_as_it_was() {
             &|| drop(g.while_loop(x.clone(), |_| panic!("on purpose"), |x| x)),
             &|| drop(g.while_loop(x.clone(), |x| x.sum(0).less(1.0), |_| panic!("on purpose"))),
             &|| drop(g.for_loop(0, 3, x.clone(), |_, _| panic!("on purpose"))),
-            &|| drop(g.cond(&x.sum(0).less(1.0), || panic!("on purpose"), || x.clone())),
-            &|| drop(g.cond(&x.sum(0).less(1.0), || x.clone(), || panic!("on purpose"))),
-            &|| drop(g.switch(&x.sum(0).cast(ElementType::S32), &[&|| panic!("on purpose")])),
+            &|| drop(g.cond(x.sum(0).less(1.0), || panic!("on purpose"), || x.clone())),
+            &|| drop(g.cond(x.sum(0).less(1.0), || x.clone(), || panic!("on purpose"))),
+            &|| drop(g.switch(x.sum(0).cast(ElementType::S32), &[&|| panic!("on purpose")])),
             &|| drop(g.zeros(ElementType::F32, Bomb)),
             &|| drop(x.pad((0..2).map(|_| -> (i64, i64) { panic!("on purpose") }), 0.0)),
             &|| drop(g.for_loop(0, 3, odd(), |_, odd| odd)),

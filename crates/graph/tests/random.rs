@@ -109,7 +109,7 @@ impl Step {
             39 => x.sort(axis),
             40 => x.argmax(axis),
             41 => x.cumsum(axis),
-            42 => x.where_(&y.greater(0), 0),
+            42 => x.where_(y.greater(0), 0),
             43 => x.roll(b, axis),
             44 => x.tile(vec![Dim::from(b), Dim::from(2)]),
             45 => x.repeat(b, axis),
@@ -121,12 +121,12 @@ impl Step {
             48 => x.layer_norm(axis, 1e-5),
             49 => x.one_hot(3, ElementType::F32),
             50 => x.graph().for_loop(0, 3, x.clone(), |i, x| x + i.cast(ElementType::S8)),
-            51 => x.graph().cond(&y.sum(..).greater(0), || x + 1, || x - 1),
+            51 => x.graph().cond(y.sum(..).greater(0), || x + 1, || x - 1),
             52 => match x.shape() {
                 Ok(shape) => x.reshape(Shape::from([shape.element_count() / 2, Dim::from(2)])),
                 Err(_) => x.clone(),
             },
-            _ => x.where_(&y.cast(ElementType::Pred), y),
+            _ => x.where_(y.cast(ElementType::Pred), y),
         }
     }
 }

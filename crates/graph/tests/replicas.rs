@@ -44,7 +44,7 @@ fn replicas_fold() {
     assert_eq!(least, [[0.0], [10.0], [0.0], [10.0]]);
     // Summed in f32, rounded once: 1 + 3 * 2^-9 of bf16.
     let narrow = run(&[1], |_, x| {
-        let small = (x * 0.0 + 2f32.powi(-9)).where_(&x.greater(0.0), 1.0).cast(ElementType::BF16);
+        let small = (x * 0.0 + 2f32.powi(-9)).where_(x.greater(0.0), 1.0).cast(ElementType::BF16);
         small.replica_sum(&all).cast(ElementType::F32)
     });
     assert_eq!(narrow, vec![[1.0 + 2f32.powi(-7)]; 4]);

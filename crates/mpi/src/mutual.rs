@@ -192,7 +192,13 @@ impl Shared {
             let origin = Origin { who, wait, about: *about };
             // An earlier wait than this one asks nobody.
             if before.get(&who).is_some_and(|seen| seen.number == wait) {
-                self.pass_on(&begun, (run, origin), Vec::new(), (who, std::slice::from_ref(own)), &before);
+                self.pass_on(
+                    &begun,
+                    (run, origin),
+                    Vec::new(),
+                    (who, std::slice::from_ref(own)),
+                    &before,
+                );
             }
         }
     }

@@ -38,7 +38,7 @@ impl Operands {
             ints: input("ints", ElementType::S32, matrix()),
             yes: input("yes", ElementType::Pred, ().into()),
             number: input("number", ElementType::S32, ().into()),
-            random: g.random_from(&g.input("state", ElementType::U64, [2])),
+            random: g.random_from(g.input("state", ElementType::U64, [2])),
         }
     }
 
@@ -174,7 +174,7 @@ pub const OPERATIONS: &[Operation] = &[
     ("avg_pool", |o| vec![o.images.avg_pool(&[2, 2], &Pool::default())]),
     ("layer_norm rms_norm", |o| vec![o.x.layer_norm(-1, 1e-5), o.x.rms_norm(-1, 1e-5)]),
     ("dropout", |o| vec![o.x.dropout(0.5, &o.random)]),
-    ("cross_entropy", |o| vec![o.x.cross_entropy(&o.ints.slice(0, 0))]),
+    ("cross_entropy", |o| vec![o.x.cross_entropy(o.ints.slice(0, 0))]),
     ("attention", |o| {
         let mask = Mask::Where(o.pred.clone());
         vec![attention(&o.x, &o.y, &o.x, &mask), attention(&o.x, &o.y, &o.y, &Mask::Causal)]
@@ -190,7 +190,7 @@ pub const OPERATIONS: &[Operation] = &[
     ("normal", |o| vec![o.random.normal(ElementType::F32, [3])]),
     ("bernoulli", |o| vec![o.random.bernoulli(o.number.cast(ElementType::F32), [3])]),
     ("integers", |o| vec![o.random.integers(ElementType::S32, 0, 9, [3])]),
-    ("random_from state", |o| vec![o.g.random_from(&o.random.state()).bits(ElementType::U8, [2])]),
+    ("random_from state", |o| vec![o.g.random_from(o.random.state()).bits(ElementType::U8, [2])]),
     ("replica_id", |o| vec![o.g.replica_id().cast(ElementType::F32) * &o.x]),
     ("replica_sum replica_mean", |o| {
         let alone = Replicas::all(1);
