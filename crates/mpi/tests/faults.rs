@@ -15,7 +15,7 @@ use helio::{
 use helio_mpi::wire::{Faulty, Wire, among_threads};
 use helio_mpi::{Options, Processes};
 use helio_testkit::faults::Fault::{Delay, Drop, Fail, Kill, KillReading};
-use helio_testkit::faults::{self, Planned, Rounds, threads, threads_at_most};
+use helio_testkit::faults::{self, Planned, Rounds, many};
 use oorandom::Rand32;
 
 const REPLICAS: usize = 4;
@@ -163,25 +163,17 @@ fn run(programs: &[Executable], plan: Plan) -> std::result::Result<(), String> {
 
 #[test]
 fn every_run_of_several_processes_with_a_fault_ends_and_names_who_is_to_blame() {
-    let runs = std::env::var("HELIO_FAULTS").map_or(300, |n| n.parse().expect("a number"));
-    let seconds = if runs > 300 { u64::MAX } else { 20 };
-    // What participants that are killed say is no news here.
-    std::panic::set_hook(Box::new(|_| {}));
     let programs: Vec<Vec<Executable>> = (2..=4).map(compile).collect();
-    let mut failures = Vec::new();
     // Among the first few hundred random plans there is next to none of these.
-    for (processes, at) in [(2, 0), (4, 7), (4, 5)] {
-        let plan = Plan { fault: Fault::Of(Drop), replica: 1, at, processes };
-        if let Err(error) = run(&programs[processes - 2], plan) {
-            failures.push(format!("{plan:?}: {error}"));
-        }
-    }
-    let (mut random, begin) = (Rand32::new(12), Instant::now());
-    let (mut done, mut before) = (0, None);
-    for i in 0..runs {
-        if begin.elapsed() > Duration::from_secs(seconds) {
-            break;
-        }
+    let drops = [(2, 0), (4, 7), (4, 5)];
+    let drop = |&(processes, at): &(usize, usize)| Plan {
+        fault: Fault::Of(Drop),
+        replica: 1,
+        at,
+        processes,
+    };
+    let mut random = Rand32::new(12);
+    let mut plan = |i: usize| {
         // Waits take their time, so they are fewer.
         let fault = match random.rand_range(0..192) {
             0 => Fault::Of(Drop),
@@ -194,30 +186,10 @@ fn every_run_of_several_processes_with_a_fault_ends_and_names_who_is_to_blame() 
         };
         let replica = random.rand_range(0..REPLICAS as u32) as usize;
         let at = random.rand_range(0..14) as usize;
-        let processes = 2 + i % programs.len();
-        let plan = Plan { fault, replica, at, processes };
-        if let Err(error) = run(&programs[processes - 2], plan) {
-            failures.push(format!("{plan:?}: {error}"));
-        }
-        done += 1;
-        // The first runs start threads of the clients.
-        if i == 20 {
-            thread::sleep(Duration::from_millis(100));
-            before = threads();
-        }
-    }
-    let _ = std::panic::take_hook();
-    println!("{done} runs of several processes with faults in {:?}", begin.elapsed());
-    assert!(
-        failures.is_empty(),
-        "{} of {done}: {}",
-        failures.len(),
-        failures[..failures.len().min(9)].join("\n")
-    );
-    assert!(done > 20, "{done} runs");
-    // Threads of other tests of this process come and go; there are none in this file.
-    if done > 20 {
-        let left = threads_at_most(before);
-        assert!(left <= before, "threads were left: {left:?} after {before:?}");
-    }
+        Plan { fault, replica, at, processes: 2 + i % programs.len() }
+    };
+    many(Duration::from_secs(20), 20, |i| {
+        let plan = drops.get(i).map_or_else(|| plan(i), drop);
+        run(&programs[plan.processes - 2], plan).map_err(|error| format!("{plan:?}: {error}"))
+    });
 }

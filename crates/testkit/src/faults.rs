@@ -231,14 +231,48 @@ impl Rounds {
     }
 }
 
+/// The number of runs after which clients have started the threads that they keep.
+const FIRST_RUNS: usize = 20;
+
+/// Does many runs with faults, by their numbers: as many as the environment variable `HELIO_FAULTS` says,
+/// else up to 300 in `time`. `run` says what was not as it should be. No other test of the process may run
+/// meanwhile: threads are counted, and panics are not reported.
+///
+/// # Panics
+/// If a run was not as it should be, if no more than `least` were done, or if threads are left.
+pub fn many(time: Duration, least: usize, mut run: impl FnMut(usize) -> Result<(), String>) {
+    let runs = std::env::var("HELIO_FAULTS").map_or(300, |n| n.parse().expect("a number"));
+    let time = if runs > 300 { Duration::MAX } else { time };
+    // What participants that are killed say is no news here.
+    std::panic::set_hook(Box::new(|_| {}));
+    let begin = Instant::now();
+    let (mut done, mut before, mut failures) = (0, None, Vec::new());
+    while done < runs && begin.elapsed() <= time {
+        failures.extend(run(done).err());
+        // The first runs start threads of the clients.
+        if done == FIRST_RUNS {
+            thread::sleep(Duration::from_millis(100));
+            before = threads();
+        }
+        done += 1;
+    }
+    drop(std::panic::take_hook());
+    println!("{done} runs with faults in {:?}", begin.elapsed());
+    let shown = failures[..failures.len().min(9)].join("\n");
+    assert!(failures.is_empty(), "{} of {done}: {shown}", failures.len());
+    assert!(done > least.max(FIRST_RUNS), "{done} runs");
+    let left = threads_at_most(before);
+    assert!(left <= before, "threads were left: {left:?} after {before:?}");
+}
+
 /// How many threads this process has, if the system says so.
-pub fn threads() -> Option<usize> {
+fn threads() -> Option<usize> {
     Some(std::fs::read_dir("/proc/self/task").ok()?.count())
 }
 
 /// How many threads this process has, once there are no more than `most`, or after ten seconds: the system
 /// lists a thread that has been joined until it has put it away.
-pub fn threads_at_most(most: Option<usize>) -> Option<usize> {
+fn threads_at_most(most: Option<usize>) -> Option<usize> {
     let begin = Instant::now();
     loop {
         let found = threads();

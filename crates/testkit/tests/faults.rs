@@ -4,14 +4,13 @@
 //! `HELIO_FAULTS=10000` runs as many.
 
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use helio::{
     Backend, Client, ClientOptions, Code, CollectivesLayer, CompileOptions, DeviceAssignment,
     Executable, Literal, RunOptions,
 };
-use helio_testkit::faults::{Fault, Plan, Planned, Rounds, threads, threads_at_most};
+use helio_testkit::faults::{Fault, Plan, Planned, Rounds, many};
 use oorandom::Rand32;
 
 const REPLICAS: usize = 3;
@@ -68,20 +67,12 @@ fn run((rounds, program): &(Rounds, Executable), plan: Plan) -> Result<(), Strin
 
 #[test]
 fn every_run_with_a_fault_ends_and_names_who_is_to_blame() {
-    let runs = std::env::var("HELIO_FAULTS").map_or(300, |n| n.parse().expect("a number"));
-    let seconds = if runs > 300 { u64::MAX } else { 8 };
-    // What participants that are killed say is no news here.
-    std::panic::set_hook(Box::new(|_| {}));
     let mut options = ClientOptions::default();
     options.devices = REPLICAS;
     let client = Client::new(&options);
     let victims = [Backend::Cpu, Backend::Interpreter].map(|backend| compile(&client, backend));
-    let (mut random, begin) = (Rand32::new(7), Instant::now());
-    let (mut done, mut before, mut failures) = (0, None, Vec::new());
-    for i in 0..runs {
-        if begin.elapsed() > Duration::from_secs(seconds) {
-            break;
-        }
+    let mut random = Rand32::new(7);
+    many(Duration::from_secs(8), 30, |i| {
         // Waits take their time, so they are fewer.
         let fault = match random.rand_range(0..48) {
             0 => Fault::Drop,
@@ -96,26 +87,6 @@ fn every_run_with_a_fault_ends_and_names_who_is_to_blame() {
         let plan = Plan { fault, replica, at };
         // The interpreter takes its time, too.
         let victim = &victims[usize::from(i % 8 == 7)];
-        if let Err(error) = run(victim, plan) {
-            failures.push(format!("{plan:?}: {error}"));
-        }
-        done += 1;
-        // The first runs start threads of the client.
-        if i == 20 {
-            thread::sleep(Duration::from_millis(100));
-            before = threads();
-        }
-    }
-    let _ = std::panic::take_hook();
-    println!("{done} runs with faults in {:?}", begin.elapsed());
-    assert!(
-        failures.is_empty(),
-        "{} of {done}: {}",
-        failures.len(),
-        failures[..failures.len().min(9)].join("\n")
-    );
-    assert!(done > 30, "{done} runs");
-    // Threads of other tests of this process come and go; there are none in this file.
-    let left = threads_at_most(before);
-    assert!(left <= before, "threads were left: {left:?} after {before:?}");
+        run(victim, plan).map_err(|error| format!("{plan:?}: {error}"))
+    });
 }
