@@ -140,7 +140,7 @@ impl Board {
         let slices = unsafe { &mut *place.slices.get() };
         slices.clear();
         slices.extend(mine.iter().map(|slice| (slice.as_ptr(), slice.len())));
-        // SAFETY: as for `slices`.
+        // SAFETY: `is_taken` was false, so no other thread changes it; who reads it reads `slices` as well.
         let lent = unsafe { &mut *place.room.get() };
         lent.clear();
         lent.extend(room.iter_mut().map(|slice| (slice.as_mut_ptr(), slice.len())));
@@ -187,15 +187,15 @@ impl Board {
                 unsafe { slice::from_raw_parts(start, len) }
             }));
             ends.push(slices.len());
-            // SAFETY: as for `slices`.
+            // SAFETY: the member changes `room` together with `slices`, so it does not while this thread reads.
             let room = unsafe { &*place.room.get() };
-            // SAFETY: the slice is borrowed mutably by the member's call, together with those for the other
-            // members, so it overlaps none of them; that call waits for this thread. Its position in the
-            // list is this thread's member, for which one call at a time is under way (`is_taken`), so that
-            // nobody else makes a slice of it.
-            let own = room
-                .get(member)
-                .map(|&(start, len)| unsafe { slice::from_raw_parts_mut(start, len) });
+            let own = room.get(member).map(|&(start, len)| {
+                // SAFETY: the slice is borrowed mutably by the member's call, together with those for the
+                // other members, so it overlaps none of them; that call waits for this thread. Its position
+                // in the list is this thread's member, for which one call at a time is under way
+                // (`is_taken`), so that nobody else makes a slice of it.
+                unsafe { slice::from_raw_parts_mut(start, len) }
+            });
             rooms.push(own.unwrap_or_default());
         }
         read(&slices, &ends, &mut rooms).map_err(NotMet::Failed)
