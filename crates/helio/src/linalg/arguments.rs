@@ -258,8 +258,9 @@ impl Order {
     }
 }
 
-/// Writes the transposes of matrices that have `rows` rows and lie by columns.
-fn transpose<T: Copy>(rows: usize, columns: usize, from: &[T], to: &mut [T]) {
+/// Writes the transposes of matrices that have `rows` rows and lie by columns; in other words, by rows what
+/// lies by columns, or the other way round.
+pub(crate) fn transpose<T: Copy>(rows: usize, columns: usize, from: &[T], to: &mut [T]) {
     const BLOCK: usize = 16;
     let size = rows * columns;
     if size == 0 {

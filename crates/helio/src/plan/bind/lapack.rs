@@ -12,7 +12,7 @@ use helio_linalg::{Alone, Complex, Reflectors, Side, Solve, Transpose, Triangle}
 use helio_runtime::program::Failure;
 
 use super::{Bound, InstrShapes};
-use crate::linalg::{Element, TASK_OPERATIONS, is_by_rows_or_columns, operations};
+use crate::linalg::{Element, TASK_OPERATIONS, is_by_rows_or_columns, operations, transpose};
 
 /// The kernel of a call; `None` if it is none of these functions, is more than one thread should do at
 /// once, or has other operands, results or attributes than the function takes, which that reports.
@@ -168,9 +168,9 @@ impl Site<'_> {
             let problems = from.chunks_exact(m * n).zip(lu.chunks_exact_mut(m * n));
             let problems = problems.zip(pivots.chunks_exact_mut(k)).zip(info);
             for (((from, lu), pivots), info) in problems {
-                transpose(m, n, from, work);
+                transpose(n, m, from, work);
                 *info = T::getrf(&Alone, m, n, work, pivots);
-                transpose(n, m, work, lu);
+                transpose(m, n, work, lu);
             }
             Ok(())
         });
@@ -191,9 +191,9 @@ impl Site<'_> {
             let (tau, work) = (elements_mut::<T>(tau)?, elements_mut::<T>(work)?);
             let problems = from.chunks_exact(m * n).zip(packed.chunks_exact_mut(m * n));
             for ((from, packed), tau) in problems.zip(tau.chunks_exact_mut(k)) {
-                transpose(m, n, from, work);
+                transpose(n, m, from, work);
                 T::geqrf(&Alone, m, n, work, tau);
-                transpose(n, m, work, packed);
+                transpose(m, n, work, packed);
             }
             Ok(())
         });
@@ -215,9 +215,9 @@ impl Site<'_> {
             let (q, work) = (elements_mut::<T>(q)?, elements_mut::<T>(work)?);
             let problems = packed.chunks_exact(m * n).zip(q.chunks_exact_mut(m * n));
             for ((packed, q), tau) in problems.zip(tau.chunks_exact(k)) {
-                transpose(m, n, packed, work);
+                transpose(n, m, packed, work);
                 T::orgqr(&Alone, m, n, work, tau);
-                transpose(n, m, work, q);
+                transpose(m, n, work, q);
             }
             Ok(())
         });
@@ -246,10 +246,10 @@ impl Site<'_> {
             let problems = packed.chunks_exact(rows * columns).zip(tau.chunks_exact(k));
             let problems = problems.zip(c.chunks_exact(m * n).zip(product.chunks_exact_mut(m * n)));
             for ((packed, tau), (c, product)) in problems {
-                transpose(rows, columns, packed, a);
-                transpose(m, n, c, work);
+                transpose(columns, rows, packed, a);
+                transpose(n, m, c, work);
                 T::ormqr(&Alone, side, is_adjoint, m, n, Reflectors { packed: a, tau }, work);
-                transpose(n, m, work, product);
+                transpose(m, n, work, product);
             }
             Ok(())
         });
@@ -310,13 +310,4 @@ fn elements_mut<T: Plain>(bytes: &mut [u8]) -> Result<&mut [T], Failure> {
 
 fn misaligned(bytes: usize) -> Failure {
     format!("{bytes} bytes are not aligned for their elements").into()
-}
-
-/// Writes the matrix of `rows` rows, which lie one after the other, by its columns.
-fn transpose<T: Copy>(rows: usize, columns: usize, from: &[T], to: &mut [T]) {
-    for (i, row) in from.chunks_exact(columns).enumerate() {
-        for (to, &x) in to[i..].iter_mut().step_by(rows).zip(row) {
-            *to = x;
-        }
-    }
 }
