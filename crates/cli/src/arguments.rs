@@ -166,10 +166,11 @@ fn number_by_name(
         match named.or_else(|| tensors.remove(&format!("arr_{i}"))) {
             Some(tensor) => drop(tensors.insert(number, tensor)),
             None if is_all_arrays => {
-                let name = info.name.as_ref().map(|name| format!(" or {name}")).unwrap_or_default();
-                let shape = shape.without_layout();
-                let detail = format!("no array in{i}, arr_{i}{name} ({shape}); the file has {has}");
-                return Err(helio::Error::invalid(detail));
+                let all = match &info.name {
+                    Some(name) => format!("in{i}, arr_{i} or {name}"),
+                    None => format!("in{i} or arr_{i}"),
+                };
+                return Err(no_array(&all, &shape.without_layout(), &has));
             }
             None => {}
         }
@@ -244,7 +245,10 @@ pub(crate) fn missing(
     name: &str,
     shape: &ArrayShape,
 ) -> helio::Error {
-    let (shape, has) = (shape.clone().without_layout(), names(tensors));
+    no_array(name, &shape.clone().without_layout(), &names(tensors))
+}
+
+fn no_array(name: &str, shape: &dyn std::fmt::Display, has: &str) -> helio::Error {
     helio::Error::invalid(format!("no array {name} ({shape}); the file has {has}"))
 }
 
