@@ -69,6 +69,26 @@ const PROGRAMS: &[(&str, &str)] = &[
          s = f32[64,64] sort(b), dimensions={1}, to_apply=lt
          p = f32[64,64] pad(a, zero), padding=1_1x1_1 ROOT r = f32[64,64] add(s, p) }",
     ),
+    (
+        "rows of an operand that is overwritten, some of them with an addend: [2000,5,40] and [2000,3,37]",
+        "lt { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = pred[] compare(a, b), direction=LT }
+         ENTRY e { b = f32[2000,5,40] parameter(0) a = f32[2000,3,37] parameter(1) zero = f32[] constant(0)
+         s = f32[2000,5,40] sort(b), dimensions={1}, to_apply=lt
+         p = f32[2000,5,40] pad(a, zero), padding=0_0x1_1x1_2 ROOT r = f32[2000,5,40] add(s, p) }",
+    ),
+    (
+        "complex numbers of two parts of 4 bytes over numbers of 8 bytes, from a padded array",
+        "ENTRY e { x = f64[5,5] parameter(0) zero = f64[] constant(0)
+         p = f64[4,11] pad(x, zero), padding=0_-1_0x-1_-1_2 z = f64[4,11] broadcast(zero), dimensions={}
+         c = c128[4,11] complex(p, z) ROOT r = c64[4,11] convert(c) }",
+    ),
+    (
+        "complex numbers of two parts of 4 bytes over numbers of 8 bytes, from a gather",
+        "ENTRY e { x = f64[16,3] parameter(0) i = s32[16,9] parameter(1)
+         g = f64[16,9] gather(x, i), offset_dims={}, collapsed_slice_dims={1}, operand_batching_dims={0},
+             start_indices_batching_dims={0}, start_index_map={1}, index_vector_dim=2, slice_sizes={1,1}
+         c = c64[16,9] convert(g) a = f64[16,9] asinh(g) ROOT r = (c64[16,9], f64[16,9]) tuple(c, a) }",
+    ),
 ];
 
 fn arrays(result: &Literal) -> Vec<Vec<f32>> {

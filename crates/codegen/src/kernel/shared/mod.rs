@@ -86,12 +86,20 @@ impl Kernel {
 }
 
 /// A term of the difference of two addresses: a number of bytes, `factor`, times the difference of two
-/// integers, which is between `-reach` and `reach`.
+/// integers.
 struct DifferenceTerm {
     /// In bytes.
     factor: i128,
-    reach: i128,
+    /// The least and the greatest difference of the integers.
+    span: (i128, i128),
     of: DifferenceKind,
+}
+
+impl DifferenceTerm {
+    /// The least and the greatest value, in bytes.
+    fn range(&self) -> (i128, i128) {
+        ends(self.factor, self.span.0, self.span.1)
+    }
 }
 
 /// What a term is the difference of.
@@ -128,20 +136,22 @@ impl AddressDifference {
 
     /// What must be zero if the sum of all terms is; `None` if it cannot be.
     fn solve(mut self) -> Option<Meeting> {
-        self.terms.retain(|term| term.reach > 0 || term.of != DifferenceKind::Pair);
+        self.terms.retain(|term| term.span != (0, 0) || term.of != DifferenceKind::Pair);
         self.terms.sort_by_key(|term| term.factor.abs());
-        let spans = |term: &DifferenceTerm| term.factor.abs().saturating_mul(term.reach);
-        let total = self.terms.iter().fold(0i128, |sum, term| sum.saturating_add(spans(term)));
-        let (low, high) = self.rest;
-        if low.saturating_sub(total) > 0 || high.saturating_add(total) < 0 {
+        // For each term the range of all that is smaller.
+        let mut sum = self.rest;
+        let mut ranges = Vec::with_capacity(self.terms.len());
+        for (low, high) in self.terms.iter().map(DifferenceTerm::range) {
+            ranges.push(sum);
+            sum = (sum.0.saturating_add(low), sum.1.saturating_add(high));
+        }
+        let has_zero = |(low, high): (i128, i128)| low <= 0 && 0 <= high;
+        let mut meeting = Meeting { equal: FxHashSet::default(), lanes_equal: false };
+        if !has_zero(sum) {
             return None;
         }
-        let mut meeting = Meeting { equal: FxHashSet::default(), lanes_equal: false };
-        let mut smaller = total;
-        for term in self.terms.iter().rev() {
-            smaller -= spans(term);
-            let most = low.abs().max(high.abs()).saturating_add(smaller);
-            if term.reach > 0 && term.factor.abs() <= most {
+        for (term, (low, high)) in self.terms.iter().zip(ranges).rev() {
+            if term.span != (0, 0) && term.factor.abs() <= low.abs().max(high.abs()) {
                 return Some(meeting);
             }
             match term.of {
@@ -150,7 +160,7 @@ impl AddressDifference {
                 DifferenceKind::Pair => {}
             }
             // This difference being zero, smaller ones have to make up for the rest.
-            if low.saturating_sub(smaller) > 0 || high.saturating_add(smaller) < 0 {
+            if !has_zero(term.span) || !has_zero((low, high)) {
                 return None;
             }
         }
@@ -260,17 +270,25 @@ impl Pairs<'_, '_> {
         let known = |by: i128| {
             let offsets = (by.max(0), (-by).max(0));
             let lanes = LanePair::new(walk, (a.clone(), load), (b.clone(), store), offsets)?;
-            let (factor, reach) = (a.stride, lanes.reach());
-            let terms = vec![DifferenceTerm { factor, reach, of: DifferenceKind::Lanes }];
+            let (factor, span) = (a.stride, lanes.span());
+            let terms = vec![DifferenceTerm { factor, span, of: DifferenceKind::Lanes }];
             let mut difference = AddressDifference { terms, rest };
             let from = a.rest.plus(&Form::constant(by * a.stride), -1);
             self.differences(&from, &b.rest, &mut difference);
             Some((difference.solve()?, lanes))
         };
-        // Whole strides may be lanes, or the distance of two places: what either view shows is so.
-        let (beside, _) = known(0)?;
-        let (mut meeting, lanes) = known((a.rest.constant - b.rest.constant) / a.stride)?;
-        meeting.equal.extend(beside.equal);
+        // Whole strides may be lanes, or the distance of two places, and what is left may be of the lane
+        // before or of that after (parts of a complex number): what any view shows is so.
+        let (mut meeting, mut lanes) = known(0)?;
+        let distance = a.rest.constant - b.rest.constant;
+        let (by, left) = (distance.div_euclid(a.stride), distance.rem_euclid(a.stride));
+        for by in by..=by + i128::from(left > 0) {
+            let (seen, pair) = known(by)?;
+            if seen.lanes_equal || !meeting.lanes_equal {
+                (lanes, meeting.lanes_equal) = (pair, seen.lanes_equal);
+            }
+            meeting.equal.extend(seen.equal);
+        }
         Some((meeting, Some(lanes)))
     }
 
@@ -295,8 +313,8 @@ impl Pairs<'_, '_> {
                 true => {
                     let step = self.step(atom);
                     let reach = (greatest - least) / step;
-                    let of = DifferenceKind::Atom(atom);
-                    difference.terms.push(DifferenceTerm { factor: factor * step, reach, of });
+                    let (span, of) = ((-reach, reach), DifferenceKind::Atom(atom));
+                    difference.terms.push(DifferenceTerm { factor: factor * step, span, of });
                 }
                 false => ours.push((factor, least, greatest)),
             }
@@ -311,17 +329,15 @@ impl Pairs<'_, '_> {
             match theirs.iter().position(|other| other.0 == factor) {
                 Some(n) => {
                     let (_, low, high) = theirs.swap_remove(n);
+                    let span = (least - high, greatest - low);
                     // Segments of a loop: one of the variables is always the greater.
-                    if greatest < low || high < least {
-                        difference.plus(ends(factor, least - high, greatest - low));
-                        continue;
+                    match span.0 > 0 || span.1 < 0 {
+                        true => difference.plus(ends(factor, span.0, span.1)),
+                        false => {
+                            let of = DifferenceKind::Pair;
+                            difference.terms.push(DifferenceTerm { factor, span, of });
+                        }
                     }
-                    let reach = greatest.max(high) - least.min(low);
-                    difference.terms.push(DifferenceTerm {
-                        factor,
-                        reach,
-                        of: DifferenceKind::Pair,
-                    });
                 }
                 None => difference.plus(ends(factor, least, greatest)),
             }

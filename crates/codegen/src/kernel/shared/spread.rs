@@ -104,10 +104,10 @@ impl LanePair {
         Some(LanePair { load, store, offsets, ranges: (of_load, of_store) })
     }
 
-    /// How far apart an `x` of the load and one of the store are at most.
-    pub(super) fn reach(&self) -> i128 {
+    /// The least and the greatest difference of an `x` of the load and one of the store.
+    pub(super) fn span(&self) -> (i128, i128) {
         let (of_load, of_store) = self.ranges;
-        of_load.1.max(of_store.1) - of_load.0.min(of_store.0)
+        (of_load.0 - of_store.1, of_load.1 - of_store.0)
     }
 
     /// Whether no `x` of the load is one of the store.
