@@ -164,6 +164,15 @@ fn what_touches_a_dimension_in_tiles_keeps_the_others() {
 }
 
 #[test]
+fn tiles_are_turned_around() {
+    let lines = "%0 = stablehlo.reverse %x, dims = [0, 1] : tensor<8x4xf32>
+        return %0 : tensor<8x4xf32>";
+    let (lowered, text) = lowered(lines, "tensor<8x4xf32>");
+    assert_eq!((lowered.replicated, &lowered.results[0].tiles[..]), (0, &[2, 1][..]));
+    assert!(text.contains("source_target_pairs={{2,0},{3,1},{0,2},{1,3}}"), "{text}");
+}
+
+#[test]
 fn the_greatest_of_all_tiles_is_the_greatest() {
     let lines = "%z = stablehlo.constant dense<0.0> : tensor<f32>
         %0 = stablehlo.reduce(%x init: %z) applies stablehlo.maximum across dimensions = [0, 1]

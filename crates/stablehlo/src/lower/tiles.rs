@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use helio_ir::ops::{
-    AllGather, AllReduce, CollectiveAttrs, Direction, DynamicSlice, PartitionId, ReplicaGroups,
+    AllGather, AllReduce, CollectiveAttrs, CollectivePermute, Direction, DynamicSlice, PartitionId,
+    ReplicaGroups, Reverse,
 };
 use helio_ir::{Array, BinaryOp, InstrId, Literal, Native, Result};
 
@@ -94,6 +95,31 @@ impl Body<'_, '_> {
         self.push(AllGather { attrs, dimension, shard_count }, &[id])
     }
 
+    /// The tiles of an array that is turned around along these dimensions: those of the tile at the opposite
+    /// place, turned around. Where these are not on as many devices, what is turned is gathered.
+    pub(super) fn turned_tiles(
+        &mut self,
+        id: InstrId,
+        tiling: &Tiling,
+        dims: &[usize],
+    ) -> Result<InstrId> {
+        let turned = Reverse { dimensions: dims.to_vec() };
+        let is_cut = |&dim: &usize| tiling.tiles.get(dim).is_some_and(|&tiles| tiles > 1);
+        if !dims.iter().any(is_cut) || dims.iter().any(|&dim| dim >= tiling.tiles.len()) {
+            return self.push(turned, &[id]);
+        }
+        let Some(pairs) = opposite_tiles(tiling, dims, &self.cx.partitions.groups) else {
+            let joined = dims.iter().fold(tiling.clone(), |tiling, &dim| tiling.joined(dim));
+            let id = self.other_tiles(id, tiling, &joined)?;
+            let id = self.push(turned, &[id])?;
+            return self.other_tiles(id, &joined, tiling);
+        };
+        let id = self.push(turned, &[id])?;
+        self.cx.partitions.last_channel += 1;
+        let channel_id = Some(self.cx.partitions.last_channel);
+        self.push(CollectivePermute { pairs, channel_id }, &[id])
+    }
+
     /// The tile of which each partition has a part, which are combined so.
     pub(super) fn combine_tiles(
         &mut self,
@@ -140,4 +166,30 @@ impl Body<'_, '_> {
             constrain_layout: false,
         }
     }
+}
+
+/// From which partition each gets the tile at the place that is opposite along these dimensions: pairs of a
+/// source and a target. `None` if opposite tiles are not on as many partitions of each group.
+fn opposite_tiles(
+    tiling: &Tiling,
+    dims: &[usize],
+    groups: &[usize],
+) -> Option<Vec<(usize, usize)>> {
+    let mut having: BTreeMap<(usize, &[usize]), Vec<usize>> = BTreeMap::new();
+    for (partition, tile) in tiling.tile_of.iter().enumerate() {
+        having.entry((groups[partition], tile)).or_default().push(partition);
+    }
+    let mut pairs = Vec::new();
+    for ((group, tile), targets) in &having {
+        let mut opposite = tile.to_vec();
+        for &dim in dims {
+            opposite[dim] = tiling.tiles[dim] - 1 - tile[dim];
+        }
+        let sources = having.get(&(*group, &opposite[..]))?;
+        if sources.len() != targets.len() {
+            return None;
+        }
+        pairs.extend(sources.iter().copied().zip(targets.iter().copied()));
+    }
+    Some(pairs)
 }

@@ -75,6 +75,11 @@ impl<'m> Body<'_, 'm> {
                 let [operand] = site.operands()?;
                 vec![self.reshape(operand, shape.dims())?]
             }
+            Kind::Reverse => {
+                let dims = attrs.needed_sizes("dimensions")?;
+                let [operand] = site.operands()?;
+                vec![self.turned_tiles(operand, tiling, &dims)?]
+            }
             Kind::Slice | Kind::DynamicSlice | Kind::Gather => vec![self.slices(site, local)?],
             Kind::Elementwise | Kind::Plain | Kind::Reduce => self.plain(site)?,
         };

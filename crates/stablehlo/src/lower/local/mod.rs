@@ -39,6 +39,8 @@ enum Kind {
     Splat,
     /// Places along this dimension are those in the whole.
     Iota(usize),
+    /// Tiles change places along the dimensions that are turned around.
+    Reverse,
     /// Its result has the tile's shape.
     Broadcast,
     /// Its result has the tile's shape.

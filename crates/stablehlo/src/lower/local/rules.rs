@@ -99,6 +99,7 @@ impl Rule<'_, '_> {
             }
             "broadcast_in_dim" => self.broadcast(),
             "reshape" => of_kind(Kind::Reshape, vec![self.reshape()?]),
+            "reverse" => of_kind(Kind::Reverse, vec![(0..self.result.rank()).map(Some).collect()]),
             "reduce" => self.reduce(),
             "dot_general" => self.dot(),
             "slice" => of_kind(Kind::Slice, vec![self.kept()]),
@@ -122,10 +123,6 @@ impl Rule<'_, '_> {
                 let permutation = self.sizes("permutation")?;
                 let place = |d: usize| permutation.iter().position(|&dim| dim == d).map(Some);
                 vec![(0..rank).map(place).collect::<Option<Dims>>()?]
-            }
-            "reverse" => {
-                let turned = self.sizes("dimensions")?;
-                vec![without(all(), |d| turned.contains(&d))]
             }
             "concatenate" => {
                 let joined = self.attrs.size("dimension").ok()?;
