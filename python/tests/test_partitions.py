@@ -102,6 +102,33 @@ STEPS = {
     ).reshape(8, 8) / 4,
     "loop": lambda x, y, d: lax.fori_loop(0, 3, lambda i, z: jnp.sin(z) + y * i, x),
     "branch": lambda x, y, d: lax.cond(x.sum() > 0, jnp.sin, lambda x: x + y, x),
+    "loop_turned": lambda x, y, d: lax.fori_loop(0, 3, lambda i, z: jnp.sin(z).T + y, x),
+    "loop_until": lambda x, y, d: lax.while_loop(lambda z: jnp.abs(z).max() > 1.5, lambda z: z / 2, x),
+    "loop_in_loop": lambda x, y, d: lax.fori_loop(
+        0, 2, lambda i, z: lax.fori_loop(0, i + 1, lambda j, w: jnp.sin(w) + y.sum(axis=d), z), x
+    ),
+    "loop_from_nothing": lambda x, y, d: lax.fori_loop(
+        0, 8, lambda i, z: z.at[i].set(x[i] + y[:, d]), jnp.zeros((8, 8))
+    ),
+    "loop_in_part": lambda x, y, d: lax.fori_loop(0, 2, lambda i, z: in_part(z, d) / 2, x),
+    "scan_rows": lambda x, y, d: lax.scan(lambda c, row: (jnp.sin(c) + row, c - row), y[d], x)[1],
+    "scan_layers": lambda x, y, d: lax.scan(
+        lambda z, w: (jnp.tanh(z @ w), None), x, jnp.stack([y, y.T, x]) / 4
+    )[0],
+    "scan_gradient": lambda x, y, d: jax.grad(
+        lambda w: lax.scan(lambda z, b: (jnp.tanh(z @ w + b), None), x, jnp.stack([y, x]))[0].sum()
+    )(y / 4) / 8,
+    "branch_of_three": lambda x, y, d: lax.switch(
+        (x[0, 0] > 0).astype(int) + (y[0, 0] > 0), [lambda: jnp.cos(x), lambda: x.T, lambda: x + y[d]]
+    ),
+    "branch_in_loop": lambda x, y, d: lax.fori_loop(
+        0, 3, lambda i, z: lax.cond(i % 2 == 0, jnp.sin, lambda z: z + y.sum(axis=d), z), x
+    ),
+    "eigenvalues": lambda x, y, d: jnp.tile(
+        jnp.linalg.eigvalsh(x.reshape(2, 8, 2, 2)).transpose(1, 0, 2).reshape(8, 4), (1, 2)
+    ),
+    "triangles": lambda x, y, d: jnp.tile(jnp.linalg.qr(x.reshape(8, 4, 2))[1].reshape(8, 4), (1, 2)),
+    "greatest_four": lambda x, y, d: jnp.tile(lax.top_k(x, 4)[0], (1, 2)),
     "again": lambda x, y, d: jax.checkpoint(lambda x: jnp.sin(jnp.sin(x)))(x),
     "barrier": lambda x, y, d: sum(lax.optimization_barrier((x, y.T))),
     "outer": lambda x, y, d: jnp.clip(x[:, :1] * y[:1], -50, 50),

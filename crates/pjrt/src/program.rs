@@ -98,11 +98,12 @@ fn stablehlo(code: &[u8], partitions: usize) -> Result<Program> {
     let (module, tilings) = match partitions {
         1 => (helio_stablehlo::lower(&source)?, None),
         _ => {
-            let Partitioned { module, arguments, results, replicated } =
+            let Partitioned { module, arguments, results, replicated, exchanged } =
                 helio_stablehlo::lower_partitioned(&source, partitions)?;
             if replicated > 0 {
                 say_replicated(&module.name, replicated, partitions);
             }
+            say_exchanged(&module.name, &exchanged);
             (module, Some(Tilings { arguments, results }))
         }
     };
@@ -117,12 +118,23 @@ fn stablehlo(code: &[u8], partitions: usize) -> Result<Program> {
     Ok(Program { module, tilings, memories })
 }
 
+/// Says what loops give in other tiles than they get it, with `HELIO_LOG=1`.
+fn say_exchanged(name: &str, exchanged: &[String]) {
+    if logs() {
+        exchanged.iter().for_each(|line| eprintln!("helio: {name}: {line}"));
+    }
+}
+
+fn logs() -> bool {
+    std::env::var_os("HELIO_LOG").is_some_and(|value| value == "1")
+}
+
 /// Says that partitions do the same work: of the first program in the process, and of all with
 /// `HELIO_LOG=1`.
 fn say_replicated(name: &str, operations: usize, partitions: usize) {
     static IS_FIRST: AtomicBool = AtomicBool::new(true);
     let is_first = IS_FIRST.swap(false, Ordering::Relaxed);
-    if is_first || std::env::var_os("HELIO_LOG").is_some_and(|value| value == "1") {
+    if is_first || logs() {
         eprintln!(
             "helio: {name}: {operations} operations outside of manual computations are computed as a \
              whole by each of {partitions} devices"

@@ -136,6 +136,13 @@ impl Tiling {
         }
     }
 
+    /// The tiling of an array of this rank that is cut up so along its first dimensions, or as far as it has
+    /// them; summands are forgotten.
+    pub(crate) fn of_rank(&self, rank: usize) -> Self {
+        let dims = (0..rank).map(|dim| Some(dim).filter(|&dim| dim < self.tiles.len()));
+        self.along(&dims.collect::<Vec<_>>())
+    }
+
     /// The same, but along this dimension cut up as another tiling is along its dimension `from`.
     pub(crate) fn cut_as(&self, dim: usize, other: &Tiling, from: usize) -> Self {
         let mut cut = self.clone();

@@ -15,6 +15,11 @@ fn lowered(lines: &str, result: &str) -> (Partitioned, String) {
         func.func private @twice(%y: tensor<8x4xf32>) -> tensor<8x4xf32> {{
           %0 = stablehlo.add %y, %y : tensor<8x4xf32>
           return %0 : tensor<8x4xf32>
+        }}
+        func.func private @thrice(%y: tensor<8x4xf32>) -> tensor<8x4xf32> {{
+          %0 = stablehlo.add %y, %y : tensor<8x4xf32>
+          %1 = stablehlo.add %0, %y : tensor<8x4xf32>
+          return %1 : tensor<8x4xf32>
         }}"
     );
     let lowered = lower_partitioned(&text::parse(&program).unwrap(), 4).unwrap();
@@ -138,6 +143,24 @@ fn what_touches_only_whole_dimensions_is_done_on_tiles() {
         ("%0 = stablehlo.reshape %x : (tensor<8x4xf32>) -> tensor<4x1x2x4xf32>", "tensor<4x1x2x4xf32>"),
         ("%0 = stablehlo.reshape %x : (tensor<8x4xf32>) -> tensor<16x2xf32>", "tensor<16x2xf32>"),
         ("%0 = stablehlo.optimization_barrier %x : tensor<8x4xf32>", kept),
+        (
+            "%b = stablehlo.reshape %x : (tensor<8x4xf32>) -> tensor<8x2x2xf32>
+             %0, %tau = stablehlo.custom_call @Qr(%b) {
+               operand_layouts = [dense<[1, 2, 0]> : tensor<3xindex>],
+               result_layouts = [dense<[1, 2, 0]> : tensor<3xindex>, dense<[1, 0]> : tensor<2xindex>]
+             } : (tensor<8x2x2xf32>) -> (tensor<8x2x2xf32>, tensor<8x2xf32>)",
+            "tensor<8x2x2xf32>",
+        ),
+        (
+            "%0, %places = stablehlo.custom_call @mhlo.topk(%x) {mhlo.attributes = {k = 2 : i64, largest = true}}
+               : (tensor<8x4xf32>) -> (tensor<8x2xf32>, tensor<8x2xi32>)",
+            "tensor<8x2xf32>",
+        ),
+        (
+            "%0 = stablehlo.composite \"my.triple\" %x {decomposition = @thrice}
+               : (tensor<8x4xf32>) -> tensor<8x4xf32>",
+            kept,
+        ),
     ];
     for (line, ty) in programs {
         let lines = format!(
@@ -217,6 +240,157 @@ fn manual_computations_are_in_tiles_along_other_axes() {
     // Sums are among those that have the same columns.
     assert!(text.contains("replica_groups={{0,2},{1,3}}"), "{text}");
     assert!(!text.contains("all-gather"), "{text}");
+}
+
+#[test]
+fn results_of_other_types_than_stated_are_errors() {
+    let program = "sdy.mesh @m = <[\"a\"=2]>
+        func.func public @main(%x: tensor<4x2xf32> {sdy.sharding = #sdy.sharding<@m, [{\"a\"}, {}]>})
+            -> (tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{\"a\"}]>}) {
+          %0 = stablehlo.reverse %x, dims = [1] : tensor<4x2xf32>
+          return %0 : tensor<4x2xf32>
+        }";
+    let error = lower_partitioned(&text::parse(program).unwrap(), 2).unwrap_err();
+    assert!(error.to_string().contains("tiles of 1 dimensions"), "{error}");
+}
+
+/// A loop of three iterations that carries `%y` of this type, from `%init` on: `body` gives `%next`.
+fn looped(init: &str, ty: &str, body: &str) -> String {
+    format!(
+        "%zero = stablehlo.constant dense<0> : tensor<i32>
+        %one = stablehlo.constant dense<1> : tensor<i32>
+        %three = stablehlo.constant dense<3> : tensor<i32>
+        %init = {init} : {ty}
+        %0:2 = stablehlo.while(%i = %zero, %y = %init) : tensor<i32>, {ty}
+          cond {{
+            %c = stablehlo.compare LT, %i, %three : (tensor<i32>, tensor<i32>) -> tensor<i1>
+            stablehlo.return %c : tensor<i1>
+          }} do {{
+            {body}
+            %j = stablehlo.add %i, %one : tensor<i32>
+            stablehlo.return %j, %next : tensor<i32>, {ty}
+          }}
+        return %0#1 : {ty}"
+    )
+}
+
+#[test]
+fn what_a_loop_carries_stays_in_tiles() {
+    let kept = "tensor<8x4xf32>";
+    let body = "%1 = stablehlo.sine %y : tensor<8x4xf32>
+        %2 = func.call @twice(%x) : (tensor<8x4xf32>) -> tensor<8x4xf32>
+        %next = stablehlo.add %1, %2 : tensor<8x4xf32>";
+    // What begins as a whole, or in any tiles, is in those that an iteration gives.
+    for init in ["stablehlo.cosine %x", "stablehlo.constant dense<0.0>"] {
+        let (lowered, text) = lowered(&looped(init, kept, body), kept);
+        assert_eq!((lowered.replicated, &lowered.results[0].tiles[..]), (0, &[2, 1][..]), "{text}");
+        assert!(!text.contains("[8,4]") && !text.contains("all-"), "{text}");
+        assert!(text.contains(" while("), "{text}");
+        assert!(lowered.exchanged.is_empty(), "{:?}", lowered.exchanged);
+    }
+}
+
+#[test]
+fn slices_of_a_loop_are_put_together_in_tiles() {
+    let ty = "tensor<3x8x4xf32>";
+    let body = "%1 = stablehlo.reshape %x : (tensor<8x4xf32>) -> tensor<1x8x4xf32>
+        %next = stablehlo.dynamic_update_slice %y, %1, %i, %zero, %zero
+          : (tensor<3x8x4xf32>, tensor<1x8x4xf32>, tensor<i32>, tensor<i32>, tensor<i32>)
+            -> tensor<3x8x4xf32>";
+    let (lowered, text) = lowered(&looped("stablehlo.constant dense<0.0>", ty, body), ty);
+    assert_eq!((lowered.replicated, &lowered.results[0].tiles[..]), (0, &[1, 2, 1][..]), "{text}");
+    assert!(!text.contains("8,4]") && !text.contains("all-"), "{text}");
+}
+
+#[test]
+fn a_loop_sums_once_in_each_iteration() {
+    // A layer whose weights are in tiles along what is summed.
+    let kept = "tensor<8x4xf32>";
+    let body = "%a = stablehlo.dot_general %y, %x, contracting_dims = [1] x [1]
+          : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x8xf32>
+        %next = stablehlo.dot_general %a, %x, contracting_dims = [1] x [0]
+          : (tensor<8x8xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>";
+    let (lowered, text) = lowered(&looped("stablehlo.constant dense<1.0>", kept, body), kept);
+    assert_eq!((lowered.replicated, lowered.results[0].is_whole()), (0, true), "{text}");
+    assert_eq!(text.matches(" all-reduce(").count(), 1, "{text}");
+    assert!(text.contains("f32[8,4] all-reduce(") && !text.contains("all-gather"), "{text}");
+}
+
+#[test]
+fn what_iterations_need_whole_is_gathered_before_the_loop() {
+    let kept = "tensor<8x4xf32>";
+    let body = "%1 = stablehlo.slice %x [0:1, 0:4] : (tensor<8x4xf32>) -> tensor<1x4xf32>
+        %2 = stablehlo.broadcast_in_dim %1, dims = [0, 1] : (tensor<1x4xf32>) -> tensor<8x4xf32>
+        %next = stablehlo.add %y, %2 : tensor<8x4xf32>";
+    let (_, text) = lowered(&looped("stablehlo.cosine %x", kept, body), kept);
+    let (regions, entry) = text.split_once("ENTRY").unwrap();
+    assert!(!regions.contains("all-gather"), "{text}");
+    assert_eq!(entry.matches(" all-gather(").count(), 1, "{text}");
+}
+
+#[test]
+fn loops_that_change_tiles_are_named() {
+    let ty = "tensor<8x8xf32>";
+    let square = "%square = stablehlo.dot_general %x, %x, contracting_dims = [1] x [1]
+        : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x8xf32>";
+    let body =
+        "%next = stablehlo.transpose %y, dims = [1, 0] : (tensor<8x8xf32>) -> tensor<8x8xf32>";
+    let lines = looped("stablehlo.sine %square", ty, body);
+    let lines = format!("{square}\n{lines}");
+    let (lowered, text) = lowered(&lines, ty);
+    assert_eq!(&lowered.results[0].tiles[..], [2, 1], "{text}");
+    assert!(lowered.exchanged[0].contains("carried value 1, tensor<8x8xf32>"), "{lowered:?}");
+    let (regions, entry) = text.split_once("ENTRY").unwrap();
+    assert_eq!(regions.matches(" all-gather(").count(), 1, "{text}");
+    // That of the product's operand.
+    assert_eq!(entry.matches(" all-gather(").count(), 1, "{text}");
+}
+
+#[test]
+fn loops_within_loops_end_when_tiles_say_so() {
+    let kept = "tensor<8x4xf32>";
+    let body = "%bound = stablehlo.constant dense<100.0> : tensor<f32>
+        %none = stablehlo.constant dense<0.0> : tensor<f32>
+        %next = stablehlo.while(%z = %y) : tensor<8x4xf32>
+          cond {
+            %s = stablehlo.reduce(%z init: %none) applies stablehlo.add across dimensions = [0, 1]
+              : (tensor<8x4xf32>, tensor<f32>) -> tensor<f32>
+            %c = stablehlo.compare LT, %s, %bound : (tensor<f32>, tensor<f32>) -> tensor<i1>
+            stablehlo.return %c : tensor<i1>
+          } do {
+            %w = stablehlo.add %z, %x : tensor<8x4xf32>
+            stablehlo.return %w : tensor<8x4xf32>
+          }";
+    let (lowered, text) = lowered(&looped("stablehlo.constant dense<0.0>", kept, body), kept);
+    assert_eq!((lowered.replicated, &lowered.results[0].tiles[..]), (0, &[2, 1][..]), "{text}");
+    assert!(text.contains("f32[] all-reduce(") && !text.contains("[8,4]"), "{text}");
+    assert_eq!(text.matches(" while(").count(), 2, "{text}");
+}
+
+#[test]
+fn branches_are_in_tiles() {
+    let lines = "%none = stablehlo.constant dense<0.0> : tensor<f32>
+        %s = stablehlo.reduce(%x init: %none) applies stablehlo.add across dimensions = [0, 1]
+          : (tensor<8x4xf32>, tensor<f32>) -> tensor<f32>
+        %c = stablehlo.compare LT, %s, %none : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        %0 = \"stablehlo.if\"(%c) ({
+          %1 = stablehlo.sine %x : tensor<8x4xf32>
+          stablehlo.return %1 : tensor<8x4xf32>
+        }, {
+          %2 = stablehlo.constant dense<1.0> : tensor<8x4xf32>
+          %3 = stablehlo.slice %x [0:1, 0:4] : (tensor<8x4xf32>) -> tensor<1x4xf32>
+          %4 = stablehlo.broadcast_in_dim %3, dims = [0, 1] : (tensor<1x4xf32>) -> tensor<8x4xf32>
+          %5 = stablehlo.add %2, %4 : tensor<8x4xf32>
+          stablehlo.return %5 : tensor<8x4xf32>
+        }) : (tensor<i1>) -> tensor<8x4xf32>
+        return %0 : tensor<8x4xf32>";
+    let (lowered, text) = lowered(lines, "tensor<8x4xf32>");
+    assert_eq!(&lowered.results[0].tiles[..], [2, 1], "{text}");
+    assert!(text.contains("f32[] all-reduce("), "{text}");
+    // What only one branch needs whole is gathered in it.
+    let (regions, entry) = text.split_once("ENTRY").unwrap();
+    assert_eq!(regions.matches(" all-gather(").count(), 1, "{text}");
+    assert!(!entry.contains("all-gather") && !entry.contains("[8,4]"), "{text}");
 }
 
 #[test]

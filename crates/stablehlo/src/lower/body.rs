@@ -36,6 +36,12 @@ pub(super) struct Body<'a, 'm> {
     pub loop_records: HashMap<String, super::probes::Record>,
 }
 
+/// A computation put aside while another one is made.
+pub(super) struct Aside {
+    pub comp: Computation,
+    values: HashMap<ValueId, InstrId>,
+}
+
 impl<'a, 'm> Body<'a, 'm> {
     pub fn new(cx: &'a mut Lowering<'m>, name: &str) -> Self {
         Body {
@@ -58,6 +64,26 @@ impl<'a, 'm> Body<'a, 'm> {
         let mut body = Body::new(self.cx, &name);
         body.at = self.at.clone();
         body
+    }
+
+    /// Begins another computation; the one before, to come back to.
+    pub fn begin(&mut self, name: &str) -> Aside {
+        let comp = Computation::new(self.cx.unique_name(name));
+        let mut aside = Aside { comp, values: HashMap::new() };
+        self.swap(&mut aside);
+        aside
+    }
+
+    /// Goes on with a computation that was put aside, and puts aside the one being made.
+    pub fn swap(&mut self, aside: &mut Aside) {
+        std::mem::swap(&mut self.comp, &mut aside.comp);
+        std::mem::swap(&mut self.values, &mut aside.values);
+    }
+
+    /// Ends a computation that was put aside: its value is that of the root.
+    pub fn end(&mut self, mut aside: Aside, root: InstrId) -> Result<CompId> {
+        aside.comp.set_root(root);
+        self.cx.output.push(aside.comp)
     }
 
     /// Ends the computation: its value is that of the one result, or a tuple.

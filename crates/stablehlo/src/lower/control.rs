@@ -206,21 +206,25 @@ impl<'m> Body<'_, 'm> {
         let mut seen = HashSet::new();
         for &value in around.iter().filter(|&&value| seen.insert(value)) {
             let id = self.value(value)?;
-            let is_size = self.shape(id).as_array().is_some_and(|array| {
-                array.element().is_integer() && array.element_count() <= MAX_REPEATED_SIZES
-            });
-            let is_constant = match &self.comp.instr(id).op {
-                Op::Constant(_) => true,
-                // Sizes that later operations need while lowering.
-                _ => is_size,
-            };
-            let constant = if is_constant { self.repeatable(id)? } else { None };
-            match constant {
+            match self.repeated(id)? {
                 Some(constant) => taken.constants.push((value, constant)),
                 None => taken.values.push((value, id)),
             }
         }
         Ok(taken)
+    }
+
+    /// The constant that regions repeat instead of taking this value from around them.
+    pub(super) fn repeated(&self, id: InstrId) -> Result<Option<Elements>> {
+        let is_size = self.shape(id).as_array().is_some_and(|array| {
+            array.element().is_integer() && array.element_count() <= MAX_REPEATED_SIZES
+        });
+        let is_constant = match &self.comp.instr(id).op {
+            Op::Constant(_) => true,
+            // Sizes that later operations need while lowering.
+            _ => is_size,
+        };
+        if is_constant { self.repeatable(id) } else { Ok(None) }
     }
 
     /// What an instruction gives, if it depends on constants alone, to be a constant elsewhere.

@@ -8,22 +8,31 @@ use helio_ir::{ArrayShape, Error, InstrId, Result, Shape};
 
 use super::body::Body;
 use super::local::Local;
+use super::scopes::Scope;
 use super::types;
 use super::wishes::Wishes;
 use crate::mlir::{Operation, ValueId};
 use crate::tiling::Tiling;
 
-/// The values of an entry's body.
+/// The values of an entry's body, and of the regions in it that are being lowered.
 #[derive(Default)]
 pub(super) struct Forms<'m> {
     /// The place of each value in `nodes`. A function that is called again gives its values anew.
     pub(super) places: HashMap<ValueId, usize>,
     pub(super) nodes: Vec<Node<'m>>,
+    /// The regions being lowered, each within the one before.
+    pub(super) scopes: Vec<Scope>,
+    /// How many regions have been begun.
+    pub(super) regions: usize,
     /// How many operations every partition has done as a whole.
     pub(super) replicated: usize,
     /// How many operations functions have had that were inlined, each time they were.
     pub(super) inlined_operations: usize,
-    /// In which tiles values are wanted.
+    /// How many operations have been looked at for how what loops carry is spread.
+    pub(super) visited_operations: usize,
+    /// What is carried or given in other tiles than it comes in, and so exchanged: a line for each value.
+    pub(super) exchanged: Vec<String>,
+    /// In which tiles values of the innermost region are wanted.
     pub(super) wishes: Wishes,
     /// How often it was asked for tiles of a value that can be made in any.
     asked: usize,
@@ -33,11 +42,53 @@ pub(super) struct Forms<'m> {
 /// (A program of n operations may ask for each of them in n tilings.)
 const MAX_ASKED: usize = 1 << 18;
 
-/// A value: the instructions that have it whole or in tiles, the first of which is how it came to be.
+/// How a value is spread over partitions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Spread {
+    /// It can be made in any tiles.
+    Any,
+    /// Each partition has all of it, or a summand of that.
+    Whole,
+    /// Each partition has its tile of several.
+    Tiles(Tiling),
+}
+
+impl Spread {
+    /// Of a value that came to be so.
+    pub(super) fn of(tiling: Tiling) -> Self {
+        match tiling.is_whole() || tiling.summands > 1 {
+            true => Spread::Whole,
+            false => Spread::Tiles(tiling),
+        }
+    }
+
+    pub(super) fn tiles(&self) -> Option<&Tiling> {
+        match self {
+            Spread::Tiles(tiling) => Some(tiling),
+            _ => None,
+        }
+    }
+}
+
+/// A value in the computation of a region, or of the entry.
 pub(super) struct Node<'m> {
     pub(super) shape: Shape,
+    pub(super) spread: Spread,
+    /// The number of the region in whose computation it is; 0 for the entry.
+    pub(super) region: usize,
+    /// The instructions that have it whole or in tiles.
     pub(super) forms: Vec<(Tiling, InstrId)>,
-    pub(super) recipe: Option<Rc<Recipe<'m>>>,
+    pub(super) origin: Origin<'m>,
+}
+
+/// Where the forms of a value come from.
+pub(super) enum Origin<'m> {
+    /// From the first one, in which it came to be.
+    Form,
+    /// Any tiles of it can be made.
+    Recipe(Rc<Recipe<'m>>),
+    /// From the value at this place, which is one of the region around.
+    Around(usize),
 }
 
 /// How any tiles of a value are made, if nothing says yet which ones are needed.
@@ -48,7 +99,7 @@ pub(super) struct Recipe<'m> {
     pub(super) operands: Vec<usize>,
 }
 
-impl Node<'_> {
+impl<'m> Node<'m> {
     pub(super) fn rank(&self) -> usize {
         self.shape.as_array().map_or(0, ArrayShape::rank)
     }
@@ -59,8 +110,14 @@ impl Node<'_> {
 
     /// The tiles in which it is there; none if it is there as a whole, in summands or not at all.
     pub(super) fn tiles(&self) -> Option<&Tiling> {
-        let first = self.forms.first().map(|form| &form.0);
-        first.filter(|tiling| self.recipe.is_none() && !tiling.is_whole() && tiling.summands == 1)
+        self.spread.tiles()
+    }
+
+    fn recipe(&self) -> Option<&Rc<Recipe<'m>>> {
+        match &self.origin {
+            Origin::Recipe(recipe) => Some(recipe),
+            _ => None,
+        }
     }
 }
 
@@ -74,9 +131,22 @@ impl<'m> Forms<'m> {
         id: InstrId,
     ) -> Result<()> {
         let shape = types::shape(body.cx.source.type_of(value))?;
-        self.places.insert(value, self.nodes.len());
-        self.nodes.push(Node { shape, forms: vec![(tiling, id)], recipe: None });
+        let (region, spread) = (self.region(), Spread::of(tiling.clone()));
+        let (forms, origin) = (vec![(tiling, id)], Origin::Form);
+        self.add(value, Node { shape, spread, region, forms, origin });
         Ok(())
+    }
+
+    /// A value of which any tiles can be made.
+    pub(super) fn give_recipe(&mut self, value: ValueId, shape: Shape, recipe: Recipe<'m>) {
+        let (region, spread) = (self.region(), Spread::Any);
+        let origin = Origin::Recipe(Rc::new(recipe));
+        self.add(value, Node { shape, spread, region, forms: Vec::new(), origin });
+    }
+
+    fn add(&mut self, value: ValueId, node: Node<'m>) {
+        self.places.insert(value, self.nodes.len());
+        self.nodes.push(node);
     }
 
     /// Gives a value that is there another name. Errors: it is of another type.
@@ -87,11 +157,6 @@ impl<'m> Forms<'m> {
         }
         self.places.insert(value, place);
         Ok(())
-    }
-
-    pub(super) fn place(&self, value: ValueId) -> Result<usize> {
-        let place = self.places.get(&value).copied();
-        place.ok_or_else(|| Error::unimplemented("a value that is used where it is not known"))
     }
 
     /// The instruction that has a value in this form.
@@ -109,7 +174,7 @@ impl<'m> Forms<'m> {
             let (shape, rank) = (&node.shape, tiling.tiles.len());
             return Err(Error::invalid(format!("a value {shape} in tiles of {rank} dimensions")));
         }
-        if self.nodes[place].recipe.is_none() || tiling.summands > 1 || self.is_cut(tiling) {
+        if self.nodes[place].recipe().is_none() || tiling.summands > 1 || self.is_cut(tiling) {
             return self.cut(body, place, tiling);
         }
         // Which tiles are needed of what is not there: users first, and then the other way round.
@@ -124,7 +189,7 @@ impl<'m> Forms<'m> {
                 if self.is_cut(tiling) {
                     return self.cut(body, place, tiling);
                 }
-                if let Some(recipe) = &self.nodes[user].recipe {
+                if let Some(recipe) = self.nodes[user].recipe() {
                     for (number, &operand) in recipe.operands.iter().enumerate() {
                         let needed = recipe.local.operand(number, &space);
                         let list: &mut Vec<_> = pending.entry(operand).or_default();
@@ -150,7 +215,7 @@ impl<'m> Forms<'m> {
 
     /// Makes a form of a value whose operands are there in what it needs.
     fn make(&mut self, body: &mut Body<'_, 'm>, place: usize, tiling: &Tiling) -> Result<()> {
-        let Some(recipe) = self.nodes[place].recipe.clone() else {
+        let Some(recipe) = self.nodes[place].recipe().cloned() else {
             return self.cut(body, place, tiling).map(drop);
         };
         let mut operands = Vec::new();
@@ -172,10 +237,15 @@ impl<'m> Forms<'m> {
     /// A form of a value that is there in another one.
     fn cut(&mut self, body: &mut Body<'_, 'm>, place: usize, tiling: &Tiling) -> Result<InstrId> {
         let whole = Tiling::whole(self.nodes[place].rank(), body.cx.partitions.count);
+        if let Origin::Around(around) = self.nodes[place].origin
+            && let Some(id) = self.take(body, place, around, tiling)?
+        {
+            return Ok(id);
+        }
         let node = &self.nodes[place];
         let from = match node.form(&whole) {
             Some(id) => (whole, id),
-            None if node.recipe.is_some() => (whole.clone(), self.form(body, place, &whole)?),
+            None if node.recipe().is_some() => (whole.clone(), self.form(body, place, &whole)?),
             None => {
                 let first = node.forms.first().cloned();
                 let first = first.ok_or_else(|| Error::internal("a value without a form"))?;
@@ -198,12 +268,14 @@ impl<'m> Forms<'m> {
         Ok(id)
     }
 
-    /// Makes what nobody needs, so that what is wrong with it is said; passes drop it.
-    pub(super) fn make_the_rest(&mut self, body: &mut Body<'_, 'm>) -> Result<()> {
+    /// Makes what nobody needs of the innermost region, whose values begin at this place, so that what is
+    /// wrong with it is said; passes drop it.
+    pub(super) fn make_the_rest(&mut self, body: &mut Body<'_, 'm>, first: usize) -> Result<()> {
         let replicated = self.replicated;
-        for place in 0..self.nodes.len() {
+        for place in first..self.nodes.len() {
             let node = &self.nodes[place];
-            if node.recipe.is_some() && node.forms.is_empty() {
+            let is_here = node.region == self.region();
+            if is_here && node.recipe().is_some() && node.forms.is_empty() {
                 let whole = Tiling::whole(node.rank(), body.cx.partitions.count);
                 self.form(body, place, &whole)?;
             }

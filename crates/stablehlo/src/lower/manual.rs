@@ -8,7 +8,7 @@ use super::control::{captures, only_block};
 use super::forms::Forms;
 use super::operation::Site;
 use super::partition::{local, rank};
-use super::types;
+use super::{Lowering, types};
 use crate::mlir::{Attribute, Operation, ValueId};
 use crate::sharding;
 use crate::tiling::Tiling;
@@ -16,7 +16,7 @@ use crate::tiling::Tiling;
 /// How the operands and results of a manual computation are cut up along its axes.
 pub(super) struct Manual {
     pub(super) inputs: Vec<Tiling>,
-    outputs: Vec<Tiling>,
+    pub(super) outputs: Vec<Tiling>,
     /// Which dimensions of each may be cut up further along other axes.
     open_inputs: Vec<Vec<bool>>,
     open_outputs: Vec<Vec<bool>>,
@@ -36,7 +36,7 @@ impl Manual {
 impl<'m> Forms<'m> {
     pub(super) fn manual(&mut self, body: &mut Body<'_, 'm>, op: &'m Operation) -> Result<()> {
         body.comes_from(op.at.clone(), op.location);
-        let manual = body.manual(op)?;
+        let manual = body.cx.manual(op)?;
         for value in op.regions.iter().flat_map(captures) {
             self.whole(body, value)?;
         }
@@ -129,30 +129,16 @@ fn further(there: Option<&Tiling>, part: &Tiling, open: &[bool], groups: &[usize
     inner
 }
 
-impl<'m> Body<'_, 'm> {
-    /// A manual computation on whole values.
-    pub(super) fn manual_computation(&mut self, site: &Site<'_, 'm>) -> Result<Vec<InstrId>> {
-        for name in ["in_shardings", "out_shardings", "manual_axes"] {
-            site.attrs.get(name);
-        }
-        let manual = self.manual(site.op)?;
-        let mut inputs = Vec::new();
-        for (&id, tiling) in site.operands.iter().zip(&manual.inputs) {
-            inputs.push(self.tile(id, tiling)?);
-        }
-        let outputs = self.inside(site.op, &inputs)?;
-        let gathered = outputs.iter().zip(&manual.outputs);
-        gathered.map(|(&id, tiling)| self.gather_tiles(id, tiling)).collect()
-    }
-
-    fn manual(&self, op: &Operation) -> Result<Manual> {
+impl Lowering<'_> {
+    /// What an operation says of its manual computation.
+    pub(super) fn manual(&self, op: &Operation) -> Result<Manual> {
         let text = |name: &str| match op.attribute(name) {
             Some(Attribute::Other(text)) => Ok(text.as_str()),
             _ => {
                 Err(Error::invalid(format!("attribute `{name}` of a manual computation is needed")))
             }
         };
-        let (source, partitions) = (self.cx.source, &self.cx.partitions);
+        let (source, partitions) = (self.source, &self.partitions);
         let tiling = |sharding: &str, rank: usize| -> Result<(Tiling, Vec<bool>)> {
             let (sharding, open) = partitions.meshes.open_sharding(sharding)?;
             Ok((Tiling::of(&sharding, rank, partitions.count)?, open))
@@ -187,6 +173,23 @@ impl<'m> Body<'_, 'm> {
         let groups = groups.map(|(place, around)| around * partitions.count + place).collect();
         Ok(Manual { inputs, outputs, open_inputs, open_outputs, groups })
     }
+}
+
+impl<'m> Body<'_, 'm> {
+    /// A manual computation on whole values.
+    pub(super) fn manual_computation(&mut self, site: &Site<'_, 'm>) -> Result<Vec<InstrId>> {
+        for name in ["in_shardings", "out_shardings", "manual_axes"] {
+            site.attrs.get(name);
+        }
+        let manual = self.cx.manual(site.op)?;
+        let mut inputs = Vec::new();
+        for (&id, tiling) in site.operands.iter().zip(&manual.inputs) {
+            inputs.push(self.tile(id, tiling)?);
+        }
+        let outputs = self.inside(site.op, &inputs)?;
+        let gathered = outputs.iter().zip(&manual.outputs);
+        gathered.map(|(&id, tiling)| self.gather_tiles(id, tiling)).collect()
+    }
 
     /// What a manual computation makes of tiles.
     fn inside(&mut self, op: &'m Operation, inputs: &[InstrId]) -> Result<Vec<InstrId>> {
@@ -205,7 +208,7 @@ impl<'m> Body<'_, 'm> {
     }
 
     /// Errors: this is not the shape of a tile of a value.
-    fn is_tile(&self, value: ValueId, tiling: &Tiling, found: &Shape) -> Result<()> {
+    pub(super) fn is_tile(&self, value: ValueId, tiling: &Tiling, found: &Shape) -> Result<()> {
         let ty = self.cx.source.type_of(value);
         let needed = local(&types::shape(ty)?, tiling)?;
         match found.same(&needed) {

@@ -5,10 +5,8 @@
 //! result then is cut up as they are, unless the program says otherwise. Everything else is computed by every
 //! partition as a whole: it gathers what it has a tile of, and takes its tile of what it needs one of. A value
 //! that comes in the tiles in which it is needed is never gathered. Where operands are whole, tiles are made
-//! that all users want (`wishes`). What depends on no tiles (constants, and what is element by element made
+//! that all users want (`wishes`). Loops and branches are done on tiles, too (`loops`). What depends on no tiles (constants, and what is element by element made
 //! of them) is made in those that are needed; if nobody needs it, as a whole, for what may be wrong with it.
-
-use std::rc::Rc;
 
 use helio_ir::ops::OptimizationBarrier;
 use helio_ir::{ArrayShape, Error, Module as Hlo, Result, Shape, Sharding};
@@ -16,8 +14,9 @@ use helio_ir::{ArrayShape, Error, Module as Hlo, Result, Shape, Sharding};
 use super::body::Body;
 use super::checks::visit;
 use super::control::captures;
-use super::forms::{Forms, Node, Recipe};
-use super::local::Local;
+use super::forms::{Forms, Recipe, Spread};
+use super::local::{Choice, Local};
+use super::step::{Step, calls_manual};
 use super::wishes::Wishes;
 use super::{Lowering, entry, function_block, signature, types};
 use crate::front_end;
@@ -37,6 +36,9 @@ pub struct Partitioned {
     pub results: Vec<Tiling>,
     /// How many operations every partition computes as a whole.
     pub replicated: usize,
+    /// Of values that a loop gives in other tiles than it gets them, so that partitions exchange them in each
+    /// iteration: a line for each, which names the loop.
+    pub exchanged: Vec<String>,
 }
 
 /// What a lowering knows of partitions.
@@ -107,17 +109,17 @@ pub fn lower_partitioned(module: &mlir::Module, partitions: usize) -> Result<Par
     let (mut ids, mut results) = (Vec::new(), Vec::new());
     for (place, wanted) in given.into_iter().zip(wanted) {
         let node = &main.nodes[place];
-        let is_there = node.forms.first().filter(|_| node.recipe.is_none());
+        let is_there = node.forms.first().filter(|_| node.spread != Spread::Any);
         let tiling = wanted.or_else(|| is_there.map(|form| form.0.clone()));
         let tiling = tiling.unwrap_or_else(|| Tiling::whole(node.rank(), partitions));
         ids.push(main.form(&mut body, place, &tiling)?);
         results.push(tiling);
     }
-    main.make_the_rest(&mut body)?;
-    let replicated = main.replicated;
+    main.make_the_rest(&mut body, 0)?;
+    let Forms { replicated, exchanged, .. } = main;
     let id = body.finish(ids)?;
     cx.output.set_entry(id);
-    Ok(Partitioned { module: cx.finish(), arguments, results, replicated })
+    Ok(Partitioned { module: cx.finish(), arguments, results, replicated, exchanged })
 }
 
 pub(super) fn rank(ty: &Type) -> usize {
@@ -143,41 +145,35 @@ impl<'m> Forms<'m> {
             return Err(Error::invalid("a block without operations"));
         };
         for op in rest {
-            match op.name.as_str() {
-                "sdy.manual_computation" => {
-                    self.manual(body, op).map_err(|e| e.at(op.at.clone()))?
+            let result = match Step::of(op, body.cx) {
+                Step::Manual => self.manual(body, op),
+                Step::Call(function) if self.is_inlined(body, op, function) => {
+                    self.call(body, op, function)
                 }
-                "func.call" if self.is_inlined(body, op) => self.call(body, op)?,
-                "stablehlo.optimization_barrier" if op.operands.len() == op.results.len() => {
-                    self.barrier(body, op).map_err(|e| e.at(op.at.clone()))?
-                }
-                "builtin.unrealized_conversion_cast"
-                | "sdy.sharding_constraint"
-                | "sdy.reshard"
-                    if op.operands.len() == op.results.len() =>
-                {
-                    for (&from, &to) in op.operands.iter().zip(&op.results) {
-                        self.constrain(body, op, from, to)?;
-                    }
-                }
-                _ => match Local::of(op, body.cx) {
-                    Some(local) => self.local(body, op, local)?,
-                    None => self.replicate(body, op)?,
-                },
-            }
+                Step::Barrier => self.barrier(body, op),
+                Step::Constrain => op
+                    .operands
+                    .iter()
+                    .zip(&op.results)
+                    .try_for_each(|(&from, &to)| self.constrain(body, op, from, to)),
+                Step::Loop => self.while_loop(body, op),
+                Step::Branches => self.branches(body, op),
+                Step::Local(local) => self.local(body, op, local),
+                Step::Batches(local) => self.batches(body, op, &local),
+                Step::Call(_) | Step::Replicate => self.replicate(body, op),
+            };
+            result.map_err(|e| e.at(op.at.clone()))?;
         }
         match last.name.as_str() {
-            "func.return" | "sdy.return" => {
+            "func.return" | "sdy.return" | "stablehlo.return" => {
                 last.operands.iter().map(|&value| self.place(value)).collect()
             }
-            name => {
-                Err(Error::invalid(format!("a function ends with `return`, not with `{name}`")))
-            }
+            name => Err(Error::invalid(format!("a block ends with `return`, not with `{name}`"))),
         }
     }
 
     /// An operation that each partition does as a whole.
-    fn replicate(&mut self, body: &mut Body<'_, 'm>, op: &'m Operation) -> Result<()> {
+    pub(super) fn replicate(&mut self, body: &mut Body<'_, 'm>, op: &'m Operation) -> Result<()> {
         for &value in &op.operands {
             self.whole(body, value)?;
         }
@@ -199,22 +195,18 @@ impl<'m> Forms<'m> {
     fn local(&mut self, body: &mut Body<'_, 'm>, op: &'m Operation, local: Local) -> Result<()> {
         let operands = op.operands.iter().map(|&value| self.place(value));
         let operands = operands.collect::<Result<Vec<_>>>()?;
-        let tilings: Vec<_> = operands.iter().map(|&place| self.nodes[place].tiles()).collect();
         let shape = types::shape(body.cx.source.type_of(op.results[0]))?;
         let rank = shape.as_array().map_or(0, ArrayShape::rank);
-        let is_known = |place: &usize| {
-            let node = &self.nodes[*place];
-            node.recipe.is_none() && node.rank() > 0 && !local.repeats()
+        let spreads: Vec<_> = operands.iter().map(|&place| &self.nodes[place].spread).collect();
+        let space = match local.choice(&spreads, &body.cx.partitions.groups) {
+            Choice::Tiles(space) => Some(space),
+            Choice::Any => {
+                self.give_recipe(op.results[0], shape, Recipe { op, local, operands });
+                return Ok(());
+            }
+            Choice::Whole => self.wishes.of_result(op).and_then(|wish| local.space_for(wish)),
         };
-        let space = local.space(&tilings, &body.cx.partitions.groups);
-        if space.is_none() && local.is_cheap() && !operands.iter().any(is_known) {
-            self.places.insert(op.results[0], self.nodes.len());
-            let recipe = Some(Rc::new(Recipe { op, local, operands }));
-            self.nodes.push(Node { shape, forms: Vec::new(), recipe });
-            return Ok(());
-        }
-        let wish = self.wishes.of_result(op).and_then(|wish| local.space_for(wish));
-        let Some(space) = space.or(wish) else { return self.replicate(body, op) };
+        let Some(space) = space else { return self.replicate(body, op) };
         let tiling = space.summed_from(rank);
         let mut tiles = Vec::new();
         for (number, &operand) in operands.iter().enumerate() {
@@ -227,8 +219,29 @@ impl<'m> Forms<'m> {
         let ids = body.on_tiles(op, &local, tiles, &tiling)?;
         for (&value, id) in op.results.iter().zip(ids) {
             let id = body.combine_tiles(id, &tiling, local.combine())?;
-            let tiles = space.along(&(0..rank).map(Some).collect::<Vec<_>>());
-            self.give(body, value, tiles, id)?;
+            self.give(body, value, space.of_rank(rank), id)?;
+        }
+        Ok(())
+    }
+
+    /// A call that each partition does for some examples of a batch.
+    fn batches(&mut self, body: &mut Body<'_, 'm>, op: &'m Operation, local: &Local) -> Result<()> {
+        let operands = op.operands.iter().map(|&value| self.place(value));
+        let operands = operands.collect::<Result<Vec<_>>>()?;
+        let spreads: Vec<_> = operands.iter().map(|&place| &self.nodes[place].spread).collect();
+        let Choice::Tiles(space) = local.choice(&spreads, &body.cx.partitions.groups) else {
+            return self.replicate(body, op);
+        };
+        let mut tiles = Vec::new();
+        for (number, &operand) in operands.iter().enumerate() {
+            tiles.push(self.form(body, operand, &local.operand(number, &space))?);
+        }
+        let ranks = op.results.iter().map(|&value| rank(body.cx.source.type_of(value)));
+        let tilings: Vec<_> = ranks.map(|rank| space.of_rank(rank)).collect();
+        let ids = body.batches_on_tiles(op, tiles, &tilings)?;
+        for ((&value, tiling), id) in op.results.iter().zip(tilings).zip(ids) {
+            body.is_tile(value, &tiling, body.shape(id))?;
+            self.give(body, value, tiling, id)?;
         }
         Ok(())
     }
@@ -260,13 +273,10 @@ impl<'m> Forms<'m> {
 
     /// Whether a function's operations stand for its call: it has manual computations, or is given what
     /// is there in tiles or may be made in any.
-    fn is_inlined(&mut self, body: &Body<'_, 'm>, op: &Operation) -> bool {
-        let Some(function) = callee(body, op) else { return false };
+    fn is_inlined(&mut self, body: &Body<'_, 'm>, op: &Operation, function: &'m Operation) -> bool {
         let is_whole = |value: &ValueId| {
             let node = self.places.get(value).map(|&place| &self.nodes[place]);
-            node.is_none_or(|node| {
-                node.rank() == 0 || node.recipe.is_none() && node.tiles().is_none()
-            })
+            node.is_none_or(|node| node.rank() == 0 || node.spread == Spread::Whole)
         };
         if op.operands.iter().all(is_whole) && !calls_manual(function) {
             return false;
@@ -281,8 +291,12 @@ impl<'m> Forms<'m> {
     }
 
     /// A function's operations, here.
-    fn call(&mut self, body: &mut Body<'_, 'm>, op: &'m Operation) -> Result<()> {
-        let function = callee(body, op).ok_or_else(|| Error::internal("a function is missing"))?;
+    fn call(
+        &mut self,
+        body: &mut Body<'_, 'm>,
+        op: &'m Operation,
+        function: &'m Operation,
+    ) -> Result<()> {
         let block = function_block(function)?;
         if block.arguments.len() != op.operands.len() {
             let (found, needed) = (op.operands.len(), block.arguments.len());
@@ -351,19 +365,4 @@ impl Lowering<'_> {
         }
         Some(tiling)
     }
-}
-
-/// The function that an operation calls.
-fn callee<'m>(body: &Body<'_, 'm>, op: &Operation) -> Option<&'m Operation> {
-    match op.attribute("callee") {
-        Some(Attribute::Symbol(path)) => body.cx.functions.get(path.join("::").as_str()).copied(),
-        _ => None,
-    }
-}
-
-/// Whether a function has a manual computation in its own block.
-fn calls_manual(function: &Operation) -> bool {
-    let blocks = function.regions.iter().flat_map(|region| &region.blocks);
-    let mut operations = blocks.flat_map(|b| &b.operations);
-    operations.any(|op| op.name == "sdy.manual_computation")
 }

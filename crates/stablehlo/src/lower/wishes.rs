@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::Lowering;
 use super::control::captures;
-use super::local::Local;
+use super::step::Step;
 use super::types;
 use crate::mlir::{Block, Operation, ValueId};
 use crate::tiling::Tiling;
@@ -22,7 +22,7 @@ pub(super) struct Wishes {
 impl Wishes {
     /// Of the values of a block whose results are wanted in these tiles. What a function is given is not
     /// looked at.
-    pub(super) fn of(cx: &Lowering<'_>, block: &Block, results: &[Option<Tiling>]) -> Self {
+    pub(super) fn of<'m>(cx: &Lowering<'m>, block: &'m Block, results: &[Option<Tiling>]) -> Self {
         let mut wishes = Wishes::default();
         let Some((last, operations)) = block.operations.split_last() else { return wishes };
         for (&value, tiling) in last.operands.iter().zip(results) {
@@ -42,6 +42,11 @@ impl Wishes {
         op.results.iter().all(is_alike).then_some(wanted)
     }
 
+    /// The tiles in which all users want a value.
+    pub(super) fn of_value(&self, value: ValueId) -> Option<&Tiling> {
+        self.of.get(&value)?.as_ref()
+    }
+
     fn wish(&mut self, value: ValueId, tiling: Option<Tiling>) {
         let tiling = tiling.filter(|tiling| !tiling.is_whole());
         let known = self.of.entry(value).or_insert_with(|| tiling.clone());
@@ -51,45 +56,43 @@ impl Wishes {
     }
 
     /// What an operation wants of its operands.
-    fn go_on(&mut self, cx: &Lowering<'_>, op: &Operation) {
-        match op.name.as_str() {
-            "func.call" => {}
-            "stablehlo.optimization_barrier" => {
+    fn go_on<'m>(&mut self, cx: &Lowering<'m>, op: &'m Operation) {
+        let local = match Step::of(op, cx) {
+            Step::Call(_) => return,
+            Step::Barrier => {
                 for (&value, to) in op.operands.iter().zip(&op.results) {
-                    let wanted = self.of.get(to).cloned().flatten();
+                    let wanted = self.of_value(*to).cloned();
                     self.wish(value, wanted);
                 }
+                return;
             }
-            "builtin.unrealized_conversion_cast" | "sdy.sharding_constraint" | "sdy.reshard"
-                if op.operands.len() == op.results.len() =>
-            {
+            Step::Constrain => {
                 for (&from, to) in op.operands.iter().zip(&op.results) {
                     let shape = types::shape(cx.source.type_of(from)).ok();
                     let shape = shape.as_ref().and_then(|shape| shape.as_array());
-                    let wanted = self.of.get(to).cloned().flatten();
+                    let wanted = self.of_value(*to).cloned();
                     let said = shape.and_then(|shape| cx.constraint(op, shape, wanted.as_ref()));
                     self.wish(from, said.or(wanted));
                 }
+                return;
             }
-            _ => {
-                let is_used = op.results.iter().any(|value| self.of.contains_key(value));
-                let local = Local::of(op, cx);
-                let wanted = self.of_result(op);
-                let space =
-                    local.as_ref().zip(wanted).and_then(|(local, wish)| local.space_for(wish));
-                // Of a result that only calls use, nothing is known.
-                if local.is_some() && !is_used {
-                    return;
-                }
-                for (number, &value) in op.operands.iter().enumerate() {
-                    let tiling = local.as_ref().zip(space.as_ref());
-                    let tiling = tiling.map(|(local, space)| local.operand(number, space));
-                    self.wish(value, tiling);
-                }
-                for value in op.regions.iter().flat_map(captures) {
-                    self.wish(value, None);
-                }
-            }
+            Step::Local(local) => Some(local),
+            Step::Manual | Step::Loop | Step::Branches | Step::Batches(_) | Step::Replicate => None,
+        };
+        let is_used = op.results.iter().any(|value| self.of.contains_key(value));
+        // Of a result that only calls use, nothing is known.
+        if local.is_some() && !is_used {
+            return;
+        }
+        let space = local.as_ref().zip(self.of_result(op));
+        let space = space.and_then(|(local, wish)| local.space_for(wish));
+        for (number, &value) in op.operands.iter().enumerate() {
+            let tiling = local.as_ref().zip(space.as_ref());
+            let tiling = tiling.map(|(local, space)| local.operand(number, space));
+            self.wish(value, tiling);
+        }
+        for value in op.regions.iter().flat_map(captures) {
+            self.wish(value, None);
         }
     }
 }

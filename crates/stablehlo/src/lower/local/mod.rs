@@ -4,12 +4,14 @@
 //! along which it combines elements. `rules` says of each operation which dimension of its operands is
 //! which of the space; `emit` makes the instructions.
 
+mod batches;
 mod emit;
 mod indexing;
 mod rules;
 
 use helio_ir::BinaryOp;
 
+use super::forms::Spread;
 use crate::tiling::Tiling;
 
 /// How an operation is done on tiles.
@@ -55,14 +57,23 @@ enum Kind {
     Reduce,
 }
 
+/// How the space of an operation is cut up.
+pub(super) enum Choice {
+    Tiles(Tiling),
+    /// As its result is needed.
+    Any,
+    /// Not at all, as far as its operands say.
+    Whole,
+}
+
 impl Local {
     /// Whether it costs no more to do it again for other tiles than to cut them out.
-    pub(super) fn is_cheap(&self) -> bool {
+    fn is_cheap(&self) -> bool {
         matches!(self.kind, Kind::Elementwise | Kind::Splat | Kind::Iota(_) | Kind::Broadcast)
     }
 
     /// Whether the result is cheap although the operands are known: they have fewer elements.
-    pub(super) fn repeats(&self) -> bool {
+    fn repeats(&self) -> bool {
         self.kind == Kind::Broadcast
     }
 
@@ -81,15 +92,28 @@ impl Local {
         self.operands.get(number).map_or_else(|| space.along(&[]), |dims| space.along(dims))
     }
 
-    /// How the space is cut up for operands in these tiles, of which some may be anything (`None`): as each
-    /// of them is in turn, as far as those before it and the groups of partitions allow. `None` if it is
-    /// best not cut up.
-    pub(super) fn space(&self, operands: &[Option<&Tiling>], groups: &[usize]) -> Option<Tiling> {
+    /// How the space is cut up for operands that are spread so.
+    pub(super) fn choice(&self, operands: &[&Spread], groups: &[usize]) -> Choice {
+        if let Some(space) = self.space(operands, groups) {
+            return Choice::Tiles(space);
+        }
+        let is_known = |(dims, spread): (&Vec<_>, &&Spread)| {
+            **spread != Spread::Any && !dims.is_empty() && !self.repeats()
+        };
+        match self.is_cheap() && !self.operands.iter().zip(operands).any(is_known) {
+            true => Choice::Any,
+            false => Choice::Whole,
+        }
+    }
+
+    /// How the space is cut up for operands of which some are in tiles: as each of them is in turn, as far
+    /// as those before it and the groups of partitions allow. `None` if it is best not cut up.
+    fn space(&self, operands: &[&Spread], groups: &[usize]) -> Option<Tiling> {
         let mut space = Tiling::whole(self.cuts.len(), groups.len());
         // Results that are combined cost an exchange more than operands in tiles.
         for part in [0..self.rank, self.rank..self.cuts.len()] {
-            for (dims, tiling) in self.operands.iter().zip(operands) {
-                let Some(tiling) = tiling else { continue };
+            for (dims, spread) in self.operands.iter().zip(operands) {
+                let Spread::Tiles(tiling) = spread else { continue };
                 for (from, dim) in dims.iter().enumerate() {
                     let Some(dim) = dim.filter(|dim| part.contains(dim)) else { continue };
                     let is_cut = tiling.tiles[from] > 1 && space.tiles[dim] == 1;
@@ -108,8 +132,7 @@ impl Local {
         if result.tiles.len() != self.rank {
             return None;
         }
-        let dims = (0..self.cuts.len()).map(|dim| Some(dim).filter(|&dim| dim < self.rank));
-        let space = result.along(&dims.collect::<Vec<_>>());
+        let space = result.of_rank(self.cuts.len());
         let fits = self.cuts.iter().zip(&space.tiles).all(|(n, &tiles)| n.is_multiple_of(tiles));
         (result.summands == 1 && fits).then_some(space)
     }

@@ -57,7 +57,11 @@ impl Local {
         Local::new(answer?, &operands, result)
     }
 
-    fn new(answer: Answer, operands: &[ArrayShape], result: &ArrayShape) -> Option<Self> {
+    pub(super) fn new(
+        answer: Answer,
+        operands: &[ArrayShape],
+        result: &ArrayShape,
+    ) -> Option<Self> {
         let Answer(kind, dims, others, combine) = answer;
         let mut cuts = [result.dims(), &others].concat();
         let is_combined = |dim: usize| dim < result.rank() || combine.is_some();
@@ -373,7 +377,7 @@ fn combination(op: &Operation, element: ElementType) -> Option<BinaryOp> {
 }
 
 /// The shape of an array whose elements are what they seem and whose sizes are known.
-fn plain(ty: &Type) -> Option<ArrayShape> {
+pub(super) fn plain(ty: &Type) -> Option<ArrayShape> {
     let tensor = ty.as_tensor()?;
     let is_plain = types::quantized(ty).is_none() && !types::is_carried(ty);
     types::array(tensor).ok().filter(|shape| is_plain && shape.is_static())
