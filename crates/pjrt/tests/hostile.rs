@@ -118,6 +118,32 @@ const SHARDED: &str = "sdy.mesh @m = <[\"x\"=2]>
     return %2 : tensor<2xf32>
   }";
 
+/// A program with a loop and branches on tiles.
+const LOOPED: &str = "sdy.mesh @m = <[\"x\"=2]>
+  func.func public @main(%x: tensor<4x2xf32> {sdy.sharding = #sdy.sharding<@m, [{\"x\"}, {}]>})
+      -> (tensor<4x2xf32> {sdy.sharding = #sdy.sharding<@m, [{}, {\"x\"}]>}) {
+    %0 = stablehlo.constant dense<0> : tensor<i32>
+    %1 = stablehlo.constant dense<3> : tensor<i32>
+    %2 = stablehlo.constant dense<1> : tensor<i32>
+    %3 = stablehlo.constant dense<1.0> : tensor<4x2xf32>
+    %4:2 = stablehlo.while(%i = %0, %y = %3) : tensor<i32>, tensor<4x2xf32>
+      cond {
+        %5 = stablehlo.compare LT, %i, %1 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %5 : tensor<i1>
+      } do {
+        %6 = \"stablehlo.case\"(%i) ({
+          %7 = stablehlo.add %y, %x : tensor<4x2xf32>
+          stablehlo.return %7 : tensor<4x2xf32>
+        }, {
+          %8 = stablehlo.reverse %y, dims = [0] : tensor<4x2xf32>
+          stablehlo.return %8 : tensor<4x2xf32>
+        }) : (tensor<i32>) -> tensor<4x2xf32>
+        %9 = stablehlo.add %i, %2 : tensor<i32>
+        stablehlo.return %9, %6 : tensor<i32>, tensor<4x2xf32>
+      }
+    return %4#1 : tensor<4x2xf32>
+  }";
+
 /// A compiler option, as frameworks pass it.
 const OVERRIDE: &[u8] = b"\x3a\x20\x0a\x18xla_cpu_enable_fast_math\x12\x04\x0a\x02no";
 
@@ -125,13 +151,19 @@ const OVERRIDE: &[u8] = b"\x3a\x20\x0a\x18xla_cpu_enable_fast_math\x12\x04\x0a\x
 fn mutated_programs_and_options_are_errors_at_most() {
     let client = client(2);
     let proto = optimized(executable(compile(client, TEXT, &[]).unwrap()));
-    let programs: [(&str, &[u8]); 5] = [
+    let programs: [(&str, &[u8]); 6] = [
         ("mlir", include_bytes!("../../stablehlo/tests/artifacts/shard_map.1.13.0.mlirbc")),
         ("mlir", include_bytes!("../../stablehlo/tests/artifacts/mixed.1.13.0.mlirbc")),
         ("mlir", TEXT.as_bytes()),
         ("mlir", SHARDED.as_bytes()),
+        ("mlir", LOOPED.as_bytes()),
         ("hlo_with_config", &proto),
     ];
+    for text in [TEXT, SHARDED, LOOPED] {
+        let executable = compile_format(client, "mlir", text.as_bytes(), TWO).unwrap();
+        call(api().PJRT_LoadedExecutable_Destroy, |args| args.executable = given(executable))
+            .unwrap();
+    }
     let mut random = Random(Rand64::new(1));
     let mut tally = Tally::default();
     for number in 0..count() {

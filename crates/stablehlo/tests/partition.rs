@@ -1,5 +1,7 @@
 //! Programs for several partitions: what each does on its tiles, and what it gathers.
 
+use std::time::Instant;
+
 use helio_ir::text::print;
 use helio_stablehlo::{Partitioned, lower_partitioned, text};
 
@@ -365,6 +367,30 @@ fn loops_within_loops_end_when_tiles_say_so() {
     assert_eq!((lowered.replicated, &lowered.results[0].tiles[..]), (0, &[2, 1][..]), "{text}");
     assert!(text.contains("f32[] all-reduce(") && !text.contains("[8,4]"), "{text}");
     assert_eq!(text.matches(" while(").count(), 2, "{text}");
+}
+
+#[test]
+fn loops_in_many_loops_are_looked_at_so_often_and_no_more() {
+    // In each round of a loop the one in it has at least two.
+    let mut body = "%r0 = stablehlo.add %y0, %x : tensor<8x4xf32>".to_owned();
+    for depth in 0..40 {
+        let (y, r) = (format!("%y{depth}"), depth + 1);
+        body = format!(
+            "%r{r} = stablehlo.while({y} = %zeros) : tensor<8x4xf32>
+              cond {{ stablehlo.return %true : tensor<i1> }}
+              do {{ {body} stablehlo.return %r{depth} : tensor<8x4xf32> }}"
+        );
+    }
+    let lines = format!(
+        "%true = stablehlo.constant dense<true> : tensor<i1>
+        %zeros = stablehlo.constant dense<0.0> : tensor<8x4xf32>
+        {body}
+        return %r40 : tensor<8x4xf32>"
+    );
+    let begin = Instant::now();
+    let (_, text) = lowered(&lines, "tensor<8x4xf32>");
+    assert_eq!(text.matches(" while(").count(), 40);
+    assert!(begin.elapsed().as_secs() < 30, "{:?}", begin.elapsed());
 }
 
 #[test]

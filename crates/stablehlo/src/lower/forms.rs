@@ -104,6 +104,15 @@ impl<'m> Node<'m> {
         self.shape.as_array().map_or(0, ArrayShape::rank)
     }
 
+    /// Errors: the tiles are not those of an array of its rank.
+    fn has_rank_of(&self, tiling: &Tiling) -> Result<()> {
+        let (shape, rank) = (&self.shape, tiling.tiles.len());
+        match rank == self.rank() {
+            true => Ok(()),
+            false => Err(Error::invalid(format!("a value {shape} in tiles of {rank} dimensions"))),
+        }
+    }
+
     pub(super) fn form(&self, tiling: &Tiling) -> Option<InstrId> {
         self.forms.iter().find(|form| form.0 == *tiling).map(|form| form.1)
     }
@@ -132,8 +141,10 @@ impl<'m> Forms<'m> {
     ) -> Result<()> {
         let shape = types::shape(body.cx.source.type_of(value))?;
         let (region, spread) = (self.region(), Spread::of(tiling.clone()));
-        let (forms, origin) = (vec![(tiling, id)], Origin::Form);
-        self.add(value, Node { shape, spread, region, forms, origin });
+        let (forms, origin) = (vec![(tiling.clone(), id)], Origin::Form);
+        let node = Node { shape, spread, region, forms, origin };
+        node.has_rank_of(&tiling)?;
+        self.add(value, node);
         Ok(())
     }
 
@@ -169,11 +180,7 @@ impl<'m> Forms<'m> {
         if let Some(id) = self.nodes[place].form(tiling) {
             return Ok(id);
         }
-        let node = &self.nodes[place];
-        if tiling.tiles.len() != node.rank() {
-            let (shape, rank) = (&node.shape, tiling.tiles.len());
-            return Err(Error::invalid(format!("a value {shape} in tiles of {rank} dimensions")));
-        }
+        self.nodes[place].has_rank_of(tiling)?;
         if self.nodes[place].recipe().is_none() || tiling.summands > 1 || self.is_cut(tiling) {
             return self.cut(body, place, tiling);
         }

@@ -16,7 +16,7 @@ const MAX_ROUNDS: usize = 8;
 
 /// How many operations are looked at in a program. (Of n loops within each other, the innermost one is
 /// looked at `MAX_ROUNDS`^n times.)
-const MAX_VISITED: usize = 1 << 18;
+const MAX_VISITED: usize = 1 << 20;
 
 /// How the values of a region are spread that is yet to be lowered.
 pub(super) struct Propagation<'p, 'm> {
@@ -52,7 +52,7 @@ impl<'p, 'm> Propagation<'p, 'm> {
         let block = only_block(op.regions.get(1)?).ok()?;
         let init = self.operands(op);
         let mut spreads = init.clone();
-        let mut given = self.given(block, &spreads)?;
+        let mut given = self.given(block, &spreads, spreads.len())?;
         for _ in 1..MAX_ROUNDS {
             let next = spreads.iter().zip(&given).map(|(now, given)| now.joined_by(given));
             let next: Vec<Spread> = next.collect();
@@ -60,7 +60,7 @@ impl<'p, 'm> Propagation<'p, 'm> {
                 break;
             }
             spreads = next;
-            given = self.given(block, &spreads)?;
+            given = self.given(block, &spreads, spreads.len())?;
         }
         let mut exchanged = Vec::new();
         for (number, given) in given.iter().enumerate() {
@@ -81,27 +81,28 @@ impl<'p, 'm> Propagation<'p, 'm> {
     pub(super) fn branches(&mut self, op: &'m Operation) -> Option<Vec<Spread>> {
         let mut spreads = vec![Spread::Any; op.results.len()];
         for region in &op.regions {
-            let given = self.given(only_block(region).ok()?, &[])?;
-            if given.len() != spreads.len() {
-                return None;
-            }
+            let given = self.given(only_block(region).ok()?, &[], spreads.len())?;
             let pairs = spreads.iter().zip(&given);
             spreads = pairs.map(|(first, other)| first.joined_by(other)).collect();
         }
         Some(spreads)
     }
 
-    /// What a region's block gives for arguments that are spread so.
-    fn given(&mut self, block: &'m Block, arguments: &[Spread]) -> Option<Vec<Spread>> {
-        if block.arguments.len() != arguments.len() {
+    /// What a block gives for arguments that are spread so; `None` if these are not its arguments, or it
+    /// does not give so many values.
+    fn given(
+        &mut self,
+        block: &'m Block,
+        arguments: &[Spread],
+        count: usize,
+    ) -> Option<Vec<Spread>> {
+        let (last, operations) = block.operations.split_last()?;
+        if block.arguments.len() != arguments.len() || last.operands.len() != count {
             return None;
         }
-        self.of.extend(block.arguments.iter().copied().zip(arguments.iter().cloned()));
-        self.block(block)
-    }
-
-    fn block(&mut self, block: &'m Block) -> Option<Vec<Spread>> {
-        let (last, operations) = block.operations.split_last()?;
+        for (&value, spread) in block.arguments.iter().zip(arguments) {
+            self.note(value, spread.clone());
+        }
         operations.iter().try_for_each(|op| self.operation(op))?;
         Some(self.operands(last))
     }
@@ -147,10 +148,17 @@ impl<'p, 'm> Propagation<'p, 'm> {
             Step::Replicate => vec![Spread::Whole; op.results.len()],
         };
         for (&value, spread) in op.results.iter().zip(spreads) {
-            self.has_tiles |= matches!(spread, Spread::Tiles(_));
-            self.of.insert(value, spread);
+            self.note(value, spread);
         }
         Some(())
+    }
+
+    /// Notes how a value is spread; that it is whole, if it is said to be in tiles of another rank.
+    fn note(&mut self, value: ValueId, spread: Spread) {
+        let fits = spread.tiles().is_none_or(|tiling| tiling.tiles.len() == self.rank(value));
+        let spread = if fits { spread } else { Spread::Whole };
+        self.has_tiles |= spread.tiles().is_some();
+        self.of.insert(value, spread);
     }
 
     fn operands(&mut self, op: &Operation) -> Vec<Spread> {
@@ -160,7 +168,7 @@ impl<'p, 'm> Propagation<'p, 'm> {
     fn spread(&mut self, value: ValueId) -> Spread {
         let around = || Some(&self.forms.nodes[*self.forms.places.get(&value)?].spread);
         let spread = self.of.get(&value).or_else(around).cloned().unwrap_or(Spread::Whole);
-        self.has_tiles |= matches!(spread, Spread::Tiles(_));
+        self.has_tiles |= spread.tiles().is_some();
         spread
     }
 
@@ -184,15 +192,14 @@ impl<'p, 'm> Propagation<'p, 'm> {
     ) -> Option<Vec<Spread>> {
         let name = symbol_name(function).unwrap_or_default();
         let block = function_block(function).ok()?;
-        let whole = || Some(vec![Spread::Whole; block.operations.last()?.operands.len()]);
         let is_open = self.open.contains(&name) || self.open.len() >= MAX_DEPTH;
         let mut pairs = op.operands.iter().zip(&arguments);
         let is_inlined = pairs.any(|(&v, spread)| self.rank(v) > 0 && *spread != Spread::Whole);
         if is_open || !(is_inlined || calls_manual(function)) {
-            return whole();
+            return Some(vec![Spread::Whole; op.results.len()]);
         }
         self.open.push(name);
-        let results = self.given(block, &arguments);
+        let results = self.given(block, &arguments, op.results.len());
         self.open.pop();
         results
     }
