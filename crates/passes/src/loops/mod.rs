@@ -1,6 +1,7 @@
 //! What loops carry from one iteration to the next.
 
 mod plan;
+mod ranges;
 mod rewrite;
 
 use helio_ir::ops::{GetTupleElement, Tuple, While};
@@ -11,11 +12,13 @@ use crate::growth::Growth;
 use crate::pass::PassCx;
 use crate::rebuild::{contains, drop_unused, rebuild};
 use plan::{Fate, LoopAnalysis};
+use ranges::known_comparisons;
 use rewrite::{NewState, constant_chain};
 
 /// Takes out of a loop's state what nobody reads and what is the same constant in each iteration,
-/// computes before the loop what is the same in each iteration and takes work, and lets users of
-/// what does not change have what went in.
+/// computes before the loop what is the same in each iteration and takes work, puts the answer in the place of
+/// comparisons of what counts with what it never reaches, and lets users of what does not change have
+/// what went in.
 pub(crate) fn simplify_loops(module: Module, cx: &PassCx<'_>) -> Result<Module> {
     if !contains(&module, |op| matches!(op, Op::While(_))) {
         return Ok(module);
@@ -97,6 +100,8 @@ fn smaller_loop(
     let inits = draft.operands(init).to_vec();
     let Some(plan) = LoopAnalysis::new(draft, op, &inits, read) else { return Ok(None) };
     let changes = plan.fates.iter().any(|fate| !matches!(fate, Fate::Kept(_)));
+    let known = known_comparisons(draft, op, &inits);
+    let changes = changes || known.iter().any(Option::is_some);
     if !changes && plan.hoisted.is_empty() && !plan.has_read_invariant(read) {
         return Ok(None);
     }
@@ -110,7 +115,7 @@ fn smaller_loop(
         .map(|(&id, fate)| (*fate == Fate::Constant).then(|| constant_chain(draft, id)))
         .collect();
     let shape = draft.shape(state).clone();
-    let new_state = NewState { plan: &plan, constants, shape };
+    let new_state = NewState { plan: &plan, constants, known, shape };
     let (body, condition) =
         (new_state.body(draft, op.body)?, new_state.condition(draft, op.condition)?);
     let looped = draft.add(While { condition, body }, &[state])?;

@@ -1,7 +1,7 @@
 //! Bodies and conditions for a state of other elements.
 
-use helio_ir::ops::{GetTupleElement, Parameter, Tuple};
-use helio_ir::{CompId, Computation, Instr, InstrId, Op, Result, Shape};
+use helio_ir::ops::{Constant, GetTupleElement, Parameter, Tuple};
+use helio_ir::{Array, CompId, Computation, Instr, InstrId, Op, Result, Shape};
 
 use super::plan::{Fate, LoopAnalysis};
 use crate::draft::{Draft, parameter_number};
@@ -13,6 +13,8 @@ pub(super) struct NewState<'a> {
     /// For each old element that is a constant, the instructions that make it, each the operand of
     /// the next.
     pub constants: Vec<Option<Vec<Instr>>>,
+    /// For each instruction of the body, what it gives if it is a comparison that always gives the same.
+    pub known: Vec<Option<bool>>,
     /// The shape of the new state: what is kept, then what is computed before the loop.
     pub shape: Shape,
 }
@@ -52,10 +54,12 @@ impl NewState<'_> {
         for id in old.ids().filter(|&id| self.plan.is_computed(id)) {
             let instr = old.instr(id);
             new.stand_for(instr);
-            map[id.index()] = match self.element(&mut new, &old, instr, state)? {
-                Some(id) => id,
-                None => new.insert(instr.clone(), &map),
-            };
+            map[id.index()] =
+                match (self.known[id.index()], self.element(&mut new, &old, instr, state)?) {
+                    (Some(known), _) => new.add(Constant::new(Array::scalar(known)), &[])?,
+                    (None, Some(id)) => id,
+                    (None, None) => new.insert(instr.clone(), &map),
+                };
         }
         let kept = old.instr(old.root()).operands.iter().zip(&self.plan.fates);
         let kept = kept.filter(|(_, fate)| matches!(fate, Fate::Kept(_)));

@@ -7,7 +7,7 @@ use super::Simplifier;
 use super::value::is;
 
 /// The least and the greatest value of an integer type.
-pub(super) fn range(ty: ElementType) -> (i128, i128) {
+pub(crate) fn range(ty: ElementType) -> (i128, i128) {
     let bits = ty.bits() as u32;
     match ty.is_signed_integer() {
         true => (-(1 << (bits - 1)), (1 << (bits - 1)) - 1),

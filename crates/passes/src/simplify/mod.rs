@@ -20,6 +20,7 @@ mod numbering;
 mod power;
 mod reduce;
 mod reshape;
+mod scatter;
 mod sink;
 mod slice;
 mod transpose;
@@ -32,6 +33,7 @@ use helio_ir::{Instr, InstrId, Module, Op, Result, Shape};
 use crate::draft::{Draft, renumber, unnamed};
 use crate::pass::PassCx;
 use crate::rebuild::{drop_unused, rebuild};
+pub(crate) use bits::range as integer_range;
 use numbering::Numbering;
 pub(crate) use numbering::hash;
 

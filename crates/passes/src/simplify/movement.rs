@@ -3,7 +3,8 @@
 use helio_ir::{InstrId, Op, Result, Shape};
 
 use super::{
-    Simplifier, broadcast, convolution, dot, indexed, reduce, reshape, sink, slice, transpose,
+    Simplifier, broadcast, convolution, dot, indexed, reduce, reshape, scatter, sink, slice,
+    transpose,
 };
 
 pub(super) fn simpler(
@@ -36,7 +37,10 @@ pub(super) fn simpler(
         Op::Reduce(op) => reduce::simpler(cx, op, operands, shape),
         Op::ReduceWindow(op) => reduce::window(cx, op, operands),
         Op::Gather(op) => indexed::gather(cx, op, operands, shape),
-        Op::Scatter(op) => indexed::scatter(cx, op, operands),
+        Op::Scatter(op) => match scatter::simpler(cx, op, operands)? {
+            Some(id) => Ok(Some(id)),
+            None => indexed::scatter(cx, op, operands),
+        },
         Op::Dot(op) => dot::simpler(cx, op, operands),
         Op::Convolution(op) => convolution::simpler(cx, op, operands),
         _ => sink::simpler(cx, op, operands, result),

@@ -133,8 +133,15 @@ impl Generator {
             )
         });
         let steps = [&counter, &carried_in, &constant_in];
-        let (step, _) = self
-            .callee(&[steps[1], steps[2], steps[0]], |generator, params| generator.grow(params));
+        let (step, _) = self.callee(&[steps[1], steps[2], steps[0]], |generator, params| {
+            let grown = generator.grow(params);
+            if grown.dims.is_empty() || generator.chance(1, 2) {
+                return grown;
+            }
+            let is_like = params[1].element == grown.element;
+            let from = if is_like { &params[1] } else { &grown };
+            generator.scatter_at(&grown, from, &params[2])
+        });
         let (x, c) = (carried.shape(), constant.shape());
         let body = self.computation(format!("body {step} {state}"), |name| {
             format!(

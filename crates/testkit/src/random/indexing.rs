@@ -9,11 +9,12 @@ use super::{Fill, Generator};
 
 impl Generator {
     pub(super) fn indexing(&mut self) {
-        match self.below(9) {
+        match self.below(11) {
             0..=1 => drop(self.dynamic_slice()),
             2..=3 => drop(self.dynamic_update_slice()),
             4..=5 => drop(self.gather()),
             6 => drop(self.gather_batched()),
+            7..=8 => drop(self.scatter_somewhere()),
             _ => drop(self.scatter()),
         }
     }

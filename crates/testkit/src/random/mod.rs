@@ -17,6 +17,7 @@ mod folds;
 mod indexing;
 mod movement;
 mod neighbours;
+mod windows;
 
 use std::collections::BTreeMap;
 
