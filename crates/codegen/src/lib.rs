@@ -10,6 +10,7 @@ pub mod backend;
 pub mod elementwise;
 pub mod kernel;
 pub mod kernel_loop;
+pub mod linalg;
 pub mod lower;
 pub mod machine;
 pub mod math;

@@ -245,6 +245,63 @@ const CASES: &[Case] = &[
          n2 = T[20,3] dynamic-update-slice(s2, u, i, z)",
         CLOSE,
     ),
+    (
+        "scatters of one window, inside and beyond",
+        "f32",
+        40,
+        &["T[30,3]", "T[3]", "T[30]"],
+        "k = s32[1] reshape(i) n0 = T[30,3] scatter(s0, k, s1), update_window_dims={0},
+         inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=0, to_apply=max
+         h = T[] constant(0.5) b = T[3] broadcast(h), dimensions={} n1 = T[3] multiply(s1, b)
+         five = s32[1] constant({5}) m = s32[1] subtract(five, k) v = T[1] slice(s1), slice={[1:2]} w = T[] reshape(v)
+         n2 = T[30] scatter(s2, m, w), update_window_dims={}, inserted_window_dims={0},
+         scatter_dims_to_operand_dims={0}, index_vector_dim=0, to_apply=add",
+        Tolerance::Exact,
+    ),
+    (
+        "factors of a matrix, and a system with it",
+        "f32",
+        12,
+        &["T[4,4]", "T[4,3]", "T[3,4]"],
+        "d = T[4,4] dot(s0, s0), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+         rows = s32[4,4] iota(), iota_dimension=0 c = s32[4,4] iota(), iota_dimension=1
+         is = pred[4,4] compare(rows, c), direction=EQ e = T[4,4] convert(is) a = T[4,4] add(d, e)
+         n0 = T[4,4] cholesky(a), lower=true
+         n1 = T[4,3] triangular-solve(n0, s1), left_side=true, lower=true, unit_diagonal=false,
+         transpose_a=NO_TRANSPOSE
+         u = T[4,4] cholesky(a), lower=false
+         n2 = T[3,4] triangular-solve(u, s2), left_side=false, lower=false, unit_diagonal=true, transpose_a=TRANSPOSE",
+        CLOSE,
+    ),
+    (
+        "a batch of factors in 64 bits",
+        "f64",
+        9,
+        &["T[19,3,3]", "T[19,1,3]", "T[19,3,9]"],
+        "d = T[19,3,3] dot(s0, s0), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={1},
+         rhs_contracting_dims={1}
+         rows = s32[19,3,3] iota(), iota_dimension=1 c = s32[19,3,3] iota(), iota_dimension=2
+         is = pred[19,3,3] compare(rows, c), direction=EQ e = T[19,3,3] convert(is) a = T[19,3,3] add(d, e)
+         n0 = T[19,3,3] cholesky(a), lower=false
+         n1 = T[19,1,3] triangular-solve(n0, s1), left_side=false, lower=false, unit_diagonal=false,
+         transpose_a=NO_TRANSPOSE
+         n2 = T[19,3,9] triangular-solve(n0, s2), left_side=true, lower=false, unit_diagonal=false,
+         transpose_a=TRANSPOSE",
+        CLOSE,
+    ),
+    (
+        "LU factors with their pivots, by LAPACK's name",
+        "f32",
+        12,
+        &["T[2,3,4]", "s32[2,3]", "s32[2]", "T[3]"],
+        "q = (T[2,3,4]{1,2,0}, s32[2,3]{1,0}, s32[2]{0}) custom-call(s0), custom_call_target=\"lapack_sgetrf_ffi\",
+         operand_layout_constraints={T[2,3,4]{1,2,0}}, api_version=API_VERSION_TYPED_FFI, backend_config={}
+         f = T[2,3,4]{1,2,0} get-tuple-element(q), index=0 v = T[2,3,4] reverse(f), dimensions={1}
+         j2 = T[3] constant({1, 0.5, 0.25}) w = T[2,3,4] broadcast(j2), dimensions={1}
+         n0 = T[2,3,4] add(v, w) n1 = s32[2,3]{1,0} get-tuple-element(q), index=1
+         n2 = s32[2]{0} get-tuple-element(q), index=2 n3 = T[3] add(s3, j2)",
+        CLOSE,
+    ),
 ];
 
 #[test]

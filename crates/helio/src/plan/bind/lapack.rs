@@ -6,6 +6,8 @@
 //! others matrices are transposed into working memory. The order in which the program has the function see its
 //! operands makes no difference to what they are.
 
+use helio_codegen::kernel::Kernel;
+use helio_codegen::{Vouched, linalg as codegen};
 use helio_ir::types::Plain;
 use helio_ir::{ArrayShape, BackendConfig, Dictionary, ElementType, ops};
 use helio_linalg::{Alone, Complex, Reflectors, Side, Solve, Transpose, Triangle};
@@ -17,17 +19,7 @@ use crate::linalg::{Element, TASK_OPERATIONS, is_by_rows_or_columns, operations,
 /// The kernel of a call; `None` if it is none of these functions, is more than one thread should do at
 /// once, or has other operands, results or attributes than the function takes, which that reports.
 pub(super) fn custom_call(site: &InstrShapes<'_>, op: &ops::CustomCall) -> Option<Bound> {
-    let name = op.target.strip_prefix("lapack_")?.strip_suffix("_ffi")?;
-    let (letter, name) = name.split_at_checked(1)?;
-    if site.custom_calls.is_replaced(&op.target) || op.has_side_effect {
-        return None;
-    }
-    let seen = op.operand_layouts.iter().flatten().chain([&op.shape]);
-    let mut seen = seen.flat_map(|shape| shape.leaves());
-    if !seen.all(|shape| shape.as_array().is_some_and(is_by_rows_or_columns)) {
-        return None;
-    }
-    let call = Site { site };
+    let (call, letter, name) = call(site, op)?;
     match letter {
         "s" => call.bind::<f32>(name),
         "d" => call.bind::<f64>(name),
@@ -35,6 +27,57 @@ pub(super) fn custom_call(site: &InstrShapes<'_>, op: &ops::CustomCall) -> Optio
         "z" => call.bind::<Complex<f64>>(name),
         _ => None,
     }
+}
+
+/// Whether [`generated`] may have code for calls of a function.
+pub(super) fn is_generated(target: &str) -> bool {
+    let name = target.strip_prefix("lapack_").and_then(|name| name.strip_suffix("_ffi"));
+    name.is_some_and(|name| {
+        ["spotrf", "dpotrf", "sgetrf", "dgetrf", "strsm", "dtrsm"].contains(&name)
+    })
+}
+
+/// Generated code for the call, if matrices are small enough, for vectors of so many lanes, and its work in
+/// processor cycles; `None` as above, and for other functions.
+pub(super) fn generated(
+    site: &InstrShapes<'_>,
+    op: &ops::CustomCall,
+    lanes: usize,
+) -> Option<(Vouched<Kernel>, u64)> {
+    let (call, letter, name) = call(site, op)?;
+    match letter {
+        "s" => call.generated::<f32>(name, lanes),
+        "d" => call.generated::<f64>(name, lanes),
+        _ => None,
+    }
+}
+
+/// A call of one of LAPACK's functions, the letter of its type, and its name without that.
+fn call<'s>(
+    site: &'s InstrShapes<'s>,
+    op: &'s ops::CustomCall,
+) -> Option<(Site<'s>, &'s str, &'s str)> {
+    let name = op.target.strip_prefix("lapack_")?.strip_suffix("_ffi")?;
+    let (letter, name) = name.split_at_checked(1)?;
+    if site.custom_calls.is_replaced(&op.target) || op.has_side_effect {
+        return None;
+    }
+    let seen = op.operand_layouts.iter().flatten().chain([&op.shape]);
+    let mut seen = seen.flat_map(|shape| shape.leaves());
+    let is_seen = seen.all(|shape| shape.as_array().is_some_and(is_by_rows_or_columns));
+    is_seen.then_some((Site { site }, letter, name))
+}
+
+/// A call of `trsm`: a batch of systems of this order with right-hand sides of `m` rows and `n` columns.
+struct Trsm {
+    count: usize,
+    order: usize,
+    m: usize,
+    n: usize,
+    is_left: bool,
+    is_lower: bool,
+    transpose: Transpose,
+    is_unit: bool,
 }
 
 /// The arrays and attributes of a call.
@@ -88,17 +131,50 @@ impl Site<'_> {
         all(operands, &self.site.operands) && all(results, &self.site.results)
     }
 
-    fn potrf<T: Element>(&self) -> Option<Bound> {
+    fn generated<T: Element>(&self, name: &str, lanes: usize) -> Option<(Vouched<Kernel>, u64)> {
+        let element = T::TYPE;
+        match name {
+            "potrf" => {
+                let (count, n, lower) = self.potrf_of::<T>()?;
+                let leaves = codegen::Leaves::Info;
+                codegen::Cholesky { element, count, n, lower, leaves }.kernel(lanes)
+            }
+            "getrf" => {
+                let (count, [rows, columns]) = self.getrf_of::<T>()?;
+                codegen::Lu { element, count, rows, columns }.kernel(lanes)
+            }
+            "trsm" => {
+                let Trsm { count, order, m, n, is_left, is_lower, transpose, is_unit } =
+                    self.trsm_of::<T>()?;
+                let solve = codegen::TriangularSolve {
+                    element,
+                    count,
+                    order,
+                    free: if is_left { n } else { m },
+                    left_side: is_left,
+                    lower: is_lower,
+                    transpose: transpose != Transpose::None,
+                    unit_diagonal: is_unit,
+                };
+                solve.kernel(lanes)
+            }
+            _ => None,
+        }
+    }
+
+    /// How many matrices a `potrf` factors, their order, and whether the factor is the lower one.
+    fn potrf_of<T: Element>(&self) -> Option<(usize, usize, bool)> {
         let (batch, [n, columns]) = self.batch(0)?;
         let matrix = Part::matrix::<T>(n, n);
         let fits = n == columns && batch.is_small(operations(&[n, n, n]) / 3);
-        if !fits || !self.has(&batch, &[matrix], &[matrix, Part::number::<i32>()]) {
-            return None;
-        }
-        let seen = match self.letter("uplo", "LU")? {
-            'L' => Triangle::Upper,
-            _ => Triangle::Lower,
-        };
+        let fits = fits && self.has(&batch, &[matrix], &[matrix, Part::number::<i32>()]);
+        let is_lower = self.letter("uplo", "LU")? == 'L';
+        fits.then_some((batch.count, n, is_lower))
+    }
+
+    fn potrf<T: Element>(&self) -> Option<Bound> {
+        let (_, n, is_lower) = self.potrf_of::<T>()?;
+        let seen = if is_lower { Triangle::Upper } else { Triangle::Lower };
         Some(Bound::fallible("potrf", move |inputs, outputs, _| {
             let [factor, info, ..] = outputs else { return Ok(()) };
             factor.copy_from_slice(inputs[0]);
@@ -110,29 +186,41 @@ impl Site<'_> {
         }))
     }
 
-    fn trsm<T: Element>(&self) -> Option<Bound> {
+    fn trsm_of<T: Element>(&self) -> Option<Trsm> {
         let (batch, [m, n]) = self.batch(1)?;
-        let side = self.letter("side", "LR")?;
-        let order = if side == 'L' { m } else { n };
+        let is_left = self.letter("side", "LR")? == 'L';
+        let order = if is_left { m } else { n };
         let (a, b) = (Part::matrix::<T>(order, order), Part::matrix::<T>(m, n));
         if !batch.is_small(operations(&[m, n, order])) || !self.has(&batch, &[a, b], &[b]) {
             return None;
         }
-        let mut how = Solve {
-            side: if side == 'L' { Side::Right } else { Side::Left },
-            triangle: match self.letter("uplo", "LU")? {
-                'L' => Triangle::Upper,
-                _ => Triangle::Lower,
-            },
+        Some(Trsm {
+            count: batch.count,
+            order,
+            m,
+            n,
+            is_left,
+            is_lower: self.letter("uplo", "LU")? == 'L',
             transpose: match self.letter("trans_x", "NTC")? {
                 'N' => Transpose::None,
                 'C' if T::IS_COMPLEX => Transpose::Adjoint,
                 _ => Transpose::Transpose,
             },
             is_unit: self.letter("diag", "NU")? == 'U',
+        })
+    }
+
+    fn trsm<T: Element>(&self) -> Option<Bound> {
+        let Trsm { order, m, n, is_left, is_lower, transpose, is_unit, .. } =
+            self.trsm_of::<T>()?;
+        let mut how = Solve {
+            side: if is_left { Side::Right } else { Side::Left },
+            triangle: if is_lower { Triangle::Upper } else { Triangle::Lower },
+            transpose,
+            is_unit,
         };
         let (mut rows, mut columns) = (n, m);
-        if side == 'L' && n == 1 && how.transpose != Transpose::Adjoint {
+        if is_left && n == 1 && how.transpose != Transpose::Adjoint {
             // One column lies as one row does, and is solved for faster.
             (rows, columns) = (m, 1);
             how.side = Side::Left;
@@ -152,14 +240,19 @@ impl Site<'_> {
         }))
     }
 
-    fn getrf<T: Element>(&self) -> Option<Bound> {
+    /// How many matrices a `getrf` factors, and their rows and columns.
+    fn getrf_of<T: Element>(&self) -> Option<(usize, [usize; 2])> {
         let (batch, [m, n]) = self.batch(0)?;
         let k = m.min(n);
         let matrix = Part::matrix::<T>(m, n);
         let results = [matrix, Part::vector::<i32>(k), Part::number::<i32>()];
-        if !batch.is_small(operations(&[m, n, k])) || !self.has(&batch, &[matrix], &results) {
-            return None;
-        }
+        let fits = batch.is_small(operations(&[m, n, k])) && self.has(&batch, &[matrix], &results);
+        fits.then_some((batch.count, [m, n]))
+    }
+
+    fn getrf<T: Element>(&self) -> Option<Bound> {
+        let (_, [m, n]) = self.getrf_of::<T>()?;
+        let k = m.min(n);
         let bound = Bound::fallible("getrf", move |inputs, outputs, _| {
             let [lu, pivots, info, work] = outputs else { return Ok(()) };
             let (from, lu) = (elements::<T>(inputs[0])?, elements_mut::<T>(lu)?);

@@ -6,6 +6,7 @@ mod fold;
 mod indexed;
 mod lapack;
 mod linalg;
+mod matrix;
 mod movement;
 mod order;
 mod product;
@@ -22,6 +23,7 @@ use helio_runtime::kernels::FoldCode;
 use helio_runtime::kernels::sort::{PAIRS, Pairs};
 use helio_runtime::program::{Failure, OwnMemory, SliceKernel};
 use helio_runtime::{JitBatch, Threads};
+pub(super) use matrix::is_factored;
 
 use super::code::ScalarCode;
 use super::{Action, Frame, Owner, Planned, Planner, Step, StorageId, Target, arrays};
@@ -249,6 +251,30 @@ fn bind(site: &InstrShapes<'_>, code: &mut Codes<'_>) -> Option<Bound> {
 }
 
 impl<'m> Planner<'m> {
+    /// An instruction and the shapes around it; `None` if some are no arrays.
+    fn site<'f>(&self, frame: &'f Frame<'m>, id: InstrId) -> Option<InstrShapes<'f>>
+    where
+        'm: 'f,
+    {
+        let (module, client) = (self.module, self.client);
+        let instr = frame.computation.instr(id);
+        let shape = |&operand: &InstrId| &frame.computation.instr(operand).shape;
+        let operands = instr.operands.iter().flat_map(|o| shape(o).leaves());
+        let operands = operands.map(|s| s.as_array()).collect::<Option<Vec<_>>>()?;
+        let results = instr.shape.leaves().into_iter().map(|s| s.as_array());
+        let results = results.collect::<Option<Vec<_>>>()?;
+        Some(InstrShapes {
+            module,
+            instr,
+            operands,
+            used: (0..results.len()).map(|leaf| frame.leaves.is_leaf_used((id, leaf))).collect(),
+            results,
+            is_splat: arrays::splat_updates(frame.computation, id).is_some(),
+            threads: self.threads,
+            custom_calls: client.custom_calls(),
+        })
+    }
+
     /// Appends a tuned kernel's step, if there is one for this instruction.
     pub(super) fn bound(
         &mut self,
@@ -256,24 +282,7 @@ impl<'m> Planner<'m> {
         id: InstrId,
         steps: &mut Vec<Step>,
     ) -> Planned<Option<Vec<StorageId>>> {
-        let instr = frame.computation.instr(id);
-        let shape = |&operand: &InstrId| &frame.computation.instr(operand).shape;
-        let operands = instr.operands.iter().flat_map(|o| shape(o).leaves());
-        let Some(operands) = operands.map(|s| s.as_array()).collect::<Option<Vec<_>>>() else {
-            return Ok(None);
-        };
-        let results = instr.shape.leaves().into_iter().map(|s| s.as_array());
-        let Some(results) = results.collect::<Option<Vec<_>>>() else { return Ok(None) };
-        let site = InstrShapes {
-            module: self.module,
-            instr,
-            operands,
-            used: (0..results.len()).map(|leaf| frame.leaves.is_leaf_used((id, leaf))).collect(),
-            results,
-            is_splat: arrays::splat_updates(frame.computation, id).is_some(),
-            threads: self.threads,
-            custom_calls: self.client.custom_calls(),
-        };
+        let Some(site) = self.site(frame, id) else { return Ok(None) };
         let (target, batch) = (self.target, &mut self.machine_code);
         let mut codes = Codes { target, batch, error: None, fallback: None };
         let bound = bind(&site, &mut codes);

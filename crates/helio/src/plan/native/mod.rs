@@ -18,6 +18,7 @@ use helio_ir::ops::Reads;
 use helio_ir::{ArrayShape, CompId, Computation, ElementType, Instr, InstrId, Op, ops};
 use helio_runtime::program::{Branch, RawKernel, Selector, While};
 
+use super::bind::is_factored;
 use super::{Action, Owner, Planned, Planner, Source, Step, Storage, StorageId};
 
 /// Elements that an iteration of a compact loop computes at most, operation by operation: with more,
@@ -187,6 +188,11 @@ impl<'m> Planner<'m> {
                 Op::Reduce(_) => array(computation, *instr.operands.first()?)?.element_count(),
                 Op::DynamicUpdateSlice(_) => array(computation, instr.operands[1])?.element_count(),
                 op if is_movement(op) => instr.shape.as_array()?.element_count(),
+                _ if is_factored(computation, instr) => {
+                    let arrays = instr.shape.leaves().into_iter().map(|leaf| leaf.as_array());
+                    let sizes = arrays.map(|array| array.map(ArrayShape::element_count));
+                    sizes.sum::<Option<usize>>()?
+                }
                 op => {
                     let operands =
                         instr.operands.iter().map(|&o| Some(array(computation, o)?.element()));
