@@ -141,6 +141,19 @@ def test_branches_on_tiles(devices):
     assert BATCH not in sizes(run, *there)
 
 
+@pytest.mark.parametrize("devices", [2, 8])
+def test_rows_of_examples_in_tiles(devices):
+    """A table's gradient is the sum of those of all tiles of the examples."""
+    def train(table, places):
+        loss = lambda table, place: (jnp.tanh(table[place]).sum(axis=1) ** 2).sum()
+        step = lambda table, place: (table - 0.1 * jax.grad(loss)(table, place), None)
+        return lax.scan(step, table, places)[0]
+
+    places = np.random.RandomState(0).randint(0, HIDDEN, (STEPS, BATCH, LAYERS))
+    there, run, _ = check(train, (random(HIDDEN, WIDTH), places), (P(), P(None, "data")), grid(devices, 1))
+    assert exchanges(run, *there) == [("all-reduce", (HIDDEN, WIDTH))]
+
+
 def test_accumulated_gradients_lie_as_results_do():
     """What a loop begins with zeros for is in the tiles that the program's result is in."""
     def summed(xs):

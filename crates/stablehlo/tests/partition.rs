@@ -66,6 +66,26 @@ fn sums_are_finished_among_partitions() {
 }
 
 #[test]
+fn rows_that_are_added_are_summed_among_partitions() {
+    let lines = "%t = stablehlo.constant dense<1.0> : tensor<16x4xf32>
+        %i = stablehlo.convert %x : (tensor<8x4xf32>) -> tensor<8x4xi32>
+        %rows = stablehlo.slice %i [0:8, 0:1] : (tensor<8x4xi32>) -> tensor<8x1xi32>
+        %0 = \"stablehlo.scatter\"(%t, %rows, %x) <{
+          scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1],
+            inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+          ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+            %c = stablehlo.add %a, %b : tensor<f32>
+            stablehlo.return %c : tensor<f32>
+        }) : (tensor<16x4xf32>, tensor<8x1xi32>, tensor<8x4xf32>) -> tensor<16x4xf32>
+        return %0 : tensor<16x4xf32>";
+    let (lowered, text) = lowered(lines, "tensor<16x4xf32>");
+    assert_eq!((lowered.replicated, lowered.results[0].is_whole()), (0, true), "{text}");
+    assert!(text.contains("f32[16,4] all-reduce(") && !text.contains("all-gather"), "{text}");
+    // One of the summands begins with the operand.
+    assert!(text.contains("f32[16,4] select("), "{text}");
+}
+
+#[test]
 fn products_have_a_tile_for_each_pair_of_partitions() {
     // Both operands along the same axis would leave tiles that nobody has.
     for (axis, tiles) in [("b", [2, 2]), ("a", [2, 1])] {

@@ -16,7 +16,7 @@ const MAX_ROUNDS: usize = 8;
 
 /// How many operations are looked at in a program. (Of n loops within each other, the innermost one is
 /// looked at `MAX_ROUNDS`^n times.)
-const MAX_VISITED: usize = 1 << 20;
+const MAX_VISITED: usize = 1 << 19;
 
 /// How the values of a region are spread that is yet to be lowered.
 pub(super) struct Propagation<'p, 'm> {

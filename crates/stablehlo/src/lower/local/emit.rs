@@ -81,7 +81,7 @@ impl<'m> Body<'_, 'm> {
                 vec![self.turned_tiles(operand, tiling, &dims)?]
             }
             Kind::Slice | Kind::DynamicSlice | Kind::Gather => vec![self.slices(site, local)?],
-            Kind::Elementwise | Kind::Plain | Kind::Reduce => self.plain(site)?,
+            Kind::Elementwise | Kind::Plain | Kind::Reduce | Kind::Scatter => self.plain(site)?,
         };
         attrs.finish()?;
         for (&id, ty) in ids.iter().zip(&site.result_types) {

@@ -4,7 +4,7 @@ use helio_ir::Op;
 use helio_ir::ops::{Gather, GatherDims, ScatterDims, indices_dims};
 
 use super::Kind;
-use super::rules::{Answer, Dims, Rule};
+use super::rules::{Answer, Dims, Rule, combination};
 use crate::table;
 
 impl Rule<'_, '_> {
@@ -34,7 +34,8 @@ impl Rule<'_, '_> {
     }
 
     /// Dimensions of which updates have all stay what they are, and those that go along with ones of the
-    /// indices. What updates are to be put where is asked of all of them.
+    /// indices. Of updates that are summed, or of which the greatest counts, each partition puts its own in
+    /// place, and results are combined; else each asks of all updates where they are to be put.
     pub(super) fn scatter(&self) -> Option<Answer> {
         let from = |from: &table::Reading<'_, '_>| {
             table::ScatterDimensions("scatter_dimension_numbers").read(from)
@@ -61,9 +62,19 @@ impl Rule<'_, '_> {
             numbers[*of] = Some(d);
             *parts.get_mut(*of_updates.get(place)?)? = Some(d);
         }
+        let (combine, mut sizes) = (combination(self.op, self.result.element()), Vec::new());
+        if combine.is_some() {
+            for (&dim, &part) in of_indices.iter().zip(&of_updates) {
+                if numbers[dim].is_none() {
+                    let place = Some(self.result.rank() + sizes.len());
+                    (numbers[dim], parts[part]) = (place, place);
+                    sizes.push(indices.dims()[dim]);
+                }
+            }
+        }
         let mut all = vec![slices; count];
         all.push(numbers);
         all.extend(vec![parts; count]);
-        Some(Answer(Kind::Plain, all, Vec::new(), None))
+        Some(Answer(Kind::Scatter, all, sizes, combine))
     }
 }

@@ -55,6 +55,8 @@ enum Kind {
     Gather,
     /// As many operands are reduced as there are first values, with which one of the parts begins.
     Reduce,
+    /// A sum of updates begins with the operand in one of the parts.
+    Scatter,
 }
 
 /// How the space of an operation is cut up.
@@ -84,10 +86,14 @@ impl Local {
 
     /// How the operand of this number is cut up if the space is cut up so.
     pub(super) fn operand(&self, number: usize, space: &Tiling) -> Tiling {
-        let is_first_value = self.kind == Kind::Reduce && number >= self.operands.len() / 2;
         // A sum begins with its first value once, in whichever part of it; others may with each part.
-        if is_first_value && self.combine == Some(BinaryOp::Add) {
-            return space.summed_from(self.rank).scalar();
+        let is_sum = self.combine == Some(BinaryOp::Add);
+        match self.kind {
+            Kind::Reduce if is_sum && number >= self.operands.len() / 2 => {
+                return space.summed_from(self.rank).scalar();
+            }
+            Kind::Scatter if is_sum && number == 0 => return space.summed_from(self.rank),
+            _ => {}
         }
         self.operands.get(number).map_or_else(|| space.along(&[]), |dims| space.along(dims))
     }

@@ -360,7 +360,7 @@ fn gcd(a: usize, b: usize) -> usize {
 
 /// What a reduction does with two values, if parts of it can be combined so: a sum, or what gives the same
 /// however often a value is taken.
-fn combination(op: &Operation, element: ElementType) -> Option<BinaryOp> {
+pub(super) fn combination(op: &Operation, element: ElementType) -> Option<BinaryOp> {
     let blocks: Vec<_> = op.regions.iter().flat_map(|region| &region.blocks).collect();
     let [block] = blocks[..] else { return None };
     let [combine, end] = &block.operations[..] else { return None };
