@@ -37,6 +37,9 @@ const MANY_ROWS: usize = 192;
 const JOINED_POSITIONS: usize = 1024;
 /// Positions below which vectors of outputs are better filled.
 const FEW_POSITIONS: usize = 12;
+/// Taps of a window that are too many: where the words of each lie has to be found for every panel and every
+/// block of steps, and would be used for the features of the block alone, of which there would be one.
+const MANY_TAPS: usize = 512;
 
 impl Convolution {
     /// Whether the result has neighbouring positions, and those of a row of the input are neighbours,
@@ -55,7 +58,9 @@ impl Convolution {
                 + dim.kernel as u128 * dim.rhs_dilation as u128;
             outside * dim.lhs.max(1) as u128 <= 1 << 48
         };
-        is_dense && !holes && columns >= FEW_POSITIONS && self.spatial.iter().all(reach)
+        let taps = self.spatial.iter().map(|dim| dim.kernel).fold(1, usize::saturating_mul);
+        let is_small = taps <= MANY_TAPS && self.spatial.iter().all(reach);
+        is_dense && !holes && columns >= FEW_POSITIONS && is_small
     }
 
     /// Whether this product, if it is one of the kernel with the input, is faster with panels of patches:
@@ -200,31 +205,35 @@ impl Convolution {
 /// How many tasks a convolution should be, so that threads share it evenly.
 const TASKS: usize = 4;
 
-/// The patches of an image, or of several, as right operand: its items are positions, its steps
-/// features and taps.
-struct Patches<'a, W> {
-    conv: &'a Convolution,
-    isa: Isa,
+/// The patches of an image, or of several, as an operand: its items are positions, its steps features
+/// and taps.
+pub(super) struct Patches<'a, W> {
+    pub conv: &'a Convolution,
+    pub isa: Isa,
     /// The input. All elements of the convolution's dimensions lie in it.
-    words: &'a [W],
+    pub words: &'a [W],
     /// Where the first image begins.
-    start: usize,
+    pub start: usize,
     /// The position that is the first item.
-    first: usize,
+    pub first: usize,
     /// Positions of an image.
-    positions: usize,
+    pub positions: usize,
 }
 
 /// Lanes of a vector that lie in one row of the input.
 #[derive(Clone, Copy, Default)]
+#[repr(C)]
 struct Span {
     /// Where lane 0 would be, from the start of the first feature; a number modulo 2^64.
-    offset: usize,
-    /// Which lanes there are.
-    lanes: u16,
+    offset: u64,
     /// The words there, counted from lane 0: every second one if lanes lie two apart.
     words: u32,
+    /// Which lanes there are, of the lowest bits.
+    lanes: u32,
 }
+
+// SAFETY: numbers in this order leave no padding, and any bits are numbers.
+unsafe impl Plain for Span {}
 
 /// Neighbouring positions in one row of the result, and lanes of a panel.
 struct Segment {
@@ -236,10 +245,11 @@ struct Segment {
     position: SmallVec<[usize; 4]>,
 }
 
-/// For each tap and each vector of a panel, the same number of spans.
-struct Spans {
-    spans: SmallVec<[Span; 64]>,
-    /// Spans of a vector.
+/// Which words of the input each vector of a panel takes, for each tap:
+/// `spans[(tap * vectors + vector) * depth + n]` is the nth row of the input that it takes lanes from.
+/// Unused spans are empty.
+struct Spans<'a> {
+    spans: &'a [Span],
     depth: usize,
     vectors: usize,
     taps: usize,
@@ -267,8 +277,8 @@ impl<W> Patches<'_, W> {
         segments
     }
 
-    /// The spans of some items in a panel of `width`.
-    fn spans(&self, items: Range<usize>, width: usize) -> Spans {
+    /// Calls `body` with the spans of some items in a panel of `width`, if there is memory for them.
+    fn with_spans(&self, items: Range<usize>, width: usize, body: impl FnOnce(&Spans<'_>)) {
         let conv = self.conv;
         let segments = self.segments(items);
         let vectors = width.div_ceil(LANES);
@@ -281,28 +291,30 @@ impl<W> Patches<'_, W> {
         let lines: usize = outer.iter().map(|dim| dim.kernel).product();
         let taps = lines * last.kernel;
         let per_tap = vectors * depth;
-        let mut spans: SmallVec<[Span; 64]> = SmallVec::from_elem(Span::default(), taps * per_tap);
-        let (mut vector, mut nth) = (0, 0);
-        for segment in &segments {
-            if segment.lane / LANES != vector {
-                (vector, nth) = (segment.lane / LANES, 0);
-            }
-            let slot = vector * depth + nth;
-            nth += 1;
-            let in_line: SmallVec<[Span; 8]> =
-                (0..last.kernel).map(|k| Span::in_line(last, segment, k)).collect();
-            let mut tap: SmallVec<[usize; 4]> = SmallVec::from_elem(0, outer.len());
-            for line in 0..lines {
-                if let Some(offset) = self.line(segment, &tap) {
-                    for (k, span) in in_line.iter().enumerate() {
-                        let offset = span.offset.wrapping_add(offset);
-                        spans[(line * last.kernel + k) * per_tap + slot] = Span { offset, ..*span };
-                    }
+        scratch::with(taps * per_tap, |spans: &mut [Span]| {
+            spans.fill(Span::default());
+            let (mut vector, mut nth) = (0, 0);
+            for segment in &segments {
+                if segment.lane / LANES != vector {
+                    (vector, nth) = (segment.lane / LANES, 0);
                 }
-                super::advance(&mut tap, outer.iter().map(|dim| dim.kernel));
+                let slot = vector * depth + nth;
+                nth += 1;
+                let in_line: SmallVec<[Span; 8]> =
+                    (0..last.kernel).map(|k| Span::in_line(last, segment, k)).collect();
+                let mut tap: SmallVec<[usize; 4]> = SmallVec::from_elem(0, outer.len());
+                for line in spans.chunks_exact_mut(last.kernel * per_tap).take(lines) {
+                    if let Some(offset) = self.line(segment, &tap) {
+                        for (of_tap, span) in line.chunks_exact_mut(per_tap).zip(&in_line) {
+                            let offset = span.offset.wrapping_add(offset as u64);
+                            of_tap[slot] = Span { offset, ..*span };
+                        }
+                    }
+                    super::advance(&mut tap, outer.iter().map(|dim| dim.kernel));
+                }
             }
-        }
-        Spans { spans, depth, vectors, taps }
+            body(&Spans { spans, depth, vectors, taps });
+        });
     }
 
     /// Where the row begins that a tap, but for its last dimension, meets at the positions of a segment.
@@ -341,10 +353,10 @@ impl Span {
         }
         let lane = segment.lane % LANES;
         let (from, to) = (lane + before as usize, lane + end as usize);
-        let lanes = ((1_u32 << to) - (1_u32 << from)) as u16;
-        let words = if dim.stride == 2 { spread(lanes) } else { u32::from(lanes) };
-        let offset = (first - lane as i64 * stride) as isize as usize;
-        Span { offset, lanes, words }
+        let lanes = (1_u32 << to) - (1_u32 << from);
+        let words = if dim.stride == 2 { spread(lanes) } else { lanes };
+        let offset = (first - lane as i64 * stride).cast_unsigned();
+        Span { offset, words, lanes }
     }
 }
 
@@ -354,9 +366,9 @@ fn place(dim: &Spatial, position: usize, tap: usize) -> i64 {
     (position * dim.stride + tap * dim.rhs_dilation) as i64 - dim.pad_low
 }
 
-/// Every bit, followed by a zero.
-fn spread(lanes: u16) -> u32 {
-    let mut bits = u32::from(lanes);
+/// Every one of the lower 16 bits, followed by a zero.
+fn spread(lanes: u32) -> u32 {
+    let mut bits = lanes;
     for (shift, mask) in [(8, 0x00ff_00ff), (4, 0x0f0f_0f0f), (2, 0x3333_3333), (1, 0x5555_5555)] {
         bits = (bits | bits << shift) & mask;
     }
@@ -370,33 +382,35 @@ impl<W: Plain + Default> Source<W> for Patches<'_, W> {
     }
 
     fn pack(&self, items: Range<usize>, steps: Range<usize>, width: usize, panel: &mut [W]) {
-        let spans = self.spans(items, width);
-        let rows = panel.chunks_exact_mut(width);
+        self.with_spans(items, width, |spans| self.pack_spans(spans, steps, width, panel));
+    }
+}
+
+impl<W: Plain + Default> Patches<'_, W> {
+    /// Packs steps of the items whose spans these are.
+    fn pack_spans(&self, spans: &Spans<'_>, steps: Range<usize>, width: usize, panel: &mut [W]) {
         #[cfg(target_arch = "x86_64")]
-        if self.isa.kind() == Kind::Avx512
-            && size_of::<W>() == 4
-            && width.is_multiple_of(LANES)
-            && self.stride() <= 2
-        {
+        if self.isa.kind() == Kind::Avx512 && size_of::<W>() == 4 && self.stride() <= 2 {
             assert!(steps.len() * width <= panel.len(), "the panel has room");
             // SAFETY: an `Isa` of this kind proves the features; words have 4 bytes; those that spans
             // name are elements of the input, whose bounds `run_patches` checked, and the panel has
             // room, as just checked.
-            unsafe { avx512::pack(self, &spans, steps, (width, panel.as_mut_ptr().cast())) };
+            unsafe { avx512::pack(self, spans, steps, (width, panel.as_mut_ptr().cast())) };
             return;
         }
         let (mut feature, mut tap) = (steps.start / spans.taps, steps.start % spans.taps);
         let (per_tap, stride) = (spans.vectors * spans.depth, self.stride());
-        for row in rows.take(steps.len()) {
+        for row in panel.chunks_exact_mut(width).take(steps.len()) {
             let base = feature * self.conv.features.lhs;
             let vectors = spans.spans[tap * per_tap..][..per_tap].chunks_exact(spans.depth);
             for (to, spans) in row.chunks_mut(LANES).zip(vectors) {
                 to.fill_with(W::default);
                 for span in spans.iter().filter(|span| span.lanes != 0) {
                     let first = span.lanes.trailing_zeros() as usize;
-                    let from = base.wrapping_add(span.offset).wrapping_add(first * stride);
-                    let words = self.words[from..].iter().step_by(stride);
+                    let from = base.wrapping_add(span.offset as usize);
+                    let words = &self.words[from.wrapping_add(first * stride)..];
                     let count = span.lanes.count_ones() as usize;
+                    let words = words.iter().step_by(stride);
                     to[first..][..count].iter_mut().zip(words).for_each(|(to, &word)| *to = word);
                 }
             }
@@ -423,7 +437,7 @@ mod avx512 {
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     pub(super) unsafe fn pack<W>(
         patches: &Patches<'_, W>,
-        spans: &Spans,
+        spans: &Spans<'_>,
         steps: Range<usize>,
         (width, panel): (usize, *mut i32),
     ) {
@@ -434,22 +448,31 @@ mod avx512 {
         let mut rest = &spans.spans[steps.start % spans.taps * per_tap..];
         let even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
         let (is_dense, is_single) = (patches.stride() == 1, spans.depth == 1);
+        let (whole, tail) = (width / LANES, (1_u32 << (width % LANES)) - 1);
+        // A store under a mask, even one of all lanes, reads the line that it writes to.
+        let store = |to: *mut i32, v: usize, vector: __m512i| {
+            let to = to.wrapping_add(v * LANES);
+            if v < whole {
+                // SAFETY: the caller's promise: the row has `width` words.
+                unsafe { _mm512_storeu_epi32(to, vector) };
+            } else {
+                // SAFETY: as above; other lanes are not accessed.
+                unsafe { _mm512_mask_storeu_epi32(to, tail as __mmask16, vector) };
+            }
+        };
         let mut to = panel;
         for _ in steps {
             if rest.is_empty() {
-                (rest, from) = (&spans.spans, from.wrapping_add(stride));
+                (rest, from) = (spans.spans, from.wrapping_add(stride));
             }
             let (now, later) = rest.split_at(per_tap);
             rest = later;
             if is_dense && is_single {
                 for (v, span) in now.iter().enumerate() {
-                    let from = from.wrapping_add(span.offset);
-                    // SAFETY: the caller's promise; other lanes are not accessed; the row has `width`
-                    // words.
-                    unsafe {
-                        let vector = _mm512_maskz_loadu_epi32(span.lanes, from);
-                        _mm512_storeu_epi32(to.wrapping_add(v * LANES), vector);
-                    }
+                    let from = from.wrapping_add(span.offset as usize);
+                    // SAFETY: the caller's promise; other lanes are not accessed.
+                    let vector = unsafe { _mm512_maskz_loadu_epi32(span.lanes as u16, from) };
+                    store(to, v, vector);
                 }
                 to = to.wrapping_add(width);
                 continue;
@@ -457,11 +480,12 @@ mod avx512 {
             for (v, spans) in now.chunks_exact(spans.depth).enumerate() {
                 let mut vector = _mm512_setzero_si512();
                 for span in spans {
-                    let from = from.wrapping_add(span.offset);
+                    let from = from.wrapping_add(span.offset as usize);
                     // SAFETY: the caller's promise; other lanes are not accessed.
                     unsafe {
                         if is_dense {
-                            vector = _mm512_mask_loadu_epi32(vector, span.lanes, from);
+                            let lanes = span.lanes as u16;
+                            vector = _mm512_mask_loadu_epi32(vector, lanes, from);
                         } else {
                             let (low, high) = (span.words as u16, (span.words >> 16) as u16);
                             let low = _mm512_maskz_loadu_epi32(low, from);
@@ -471,8 +495,7 @@ mod avx512 {
                         }
                     }
                 }
-                // SAFETY: the caller's promise: the row has `width` words.
-                unsafe { _mm512_storeu_epi32(to.wrapping_add(v * LANES), vector) };
+                store(to, v, vector);
             }
             to = to.wrapping_add(width);
         }

@@ -39,6 +39,11 @@ fn strides(sizes: &[usize], order: &[usize]) -> Vec<usize> {
 
 impl Case {
     fn check(&self) {
+        self.check_by(|_| true);
+    }
+
+    /// Checks the convolution, which must be computed in the way that the test is about.
+    fn check_by(&self, is_meant: impl Fn(&Convolution) -> bool) {
         // As in programs, unless they ask for something else: with the instructions for `bf16`.
         let _mode = FloatMode::FlushToZero.enter();
         let spatial = &self.spatial;
@@ -93,6 +98,7 @@ impl Case {
             dim(self.outputs, 0, rhs[1], out[1]),
             &dims,
         );
+        assert!(is_meant(&conv), "by {:?}", conv.route);
         let numbers = |sizes: &[usize], seed: usize| -> Vec<f64> {
             let count = sizes.iter().product();
             (0..count).map(|i| ((i * 7919 + seed * 31) % 17) as f64 - 8.0).collect()
@@ -326,6 +332,20 @@ fn channels_first() {
     // Several blocks of columns, with positions of two images, and of steps.
     let padded = (23, 3, 1, [1, 1], [1, 1], false);
     check([padded, padded], [1, 2, 120, 3]);
+}
+
+#[test]
+fn large_windows_have_no_patches() {
+    // Where each of their taps lies would be found for every panel and block of steps: a window of 224 by
+    // 224, as in gradients of weights, took 50 times as long.
+    let orders = [vec![0, 1, 2, 3], vec![1, 0, 2, 3], vec![0, 1, 2, 3]];
+    for (size, has_patches) in [(22, true), (23, false)] {
+        let window = (size + 4, size, 1, [0, 1], [1, 1], false);
+        let case = Case { orders: orders.clone(), ..case([1, 1, 2, 5]) };
+        Case { spatial: vec![window; 2], ..case }.check_by(|conv| {
+            conv.has_patches() == has_patches && matches!(conv.route, Route::Patches) == has_patches
+        });
+    }
 }
 
 #[test]
