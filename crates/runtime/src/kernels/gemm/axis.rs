@@ -1,7 +1,7 @@
 //! Index arithmetic: what a row, a column or a step of a product is in memory.
 
 /// Nested dimensions that are run through as one, the last fastest: size and stride of each.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Axis {
     dims: Vec<(usize, usize)>,
 }

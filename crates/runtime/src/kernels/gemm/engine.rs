@@ -16,7 +16,7 @@ use super::axis::Axis;
 use super::block::{Lhs, Offsets, SumRows, TileBlock};
 use super::cut::{Tiles, chunks, even_parts};
 use super::pack::{InPlace, MAX_WIDTH, Source};
-use super::panels::{block_steps, pack_rhs, step_chunks};
+use super::panels::{block_steps, pack_rhs, step_chunks, whole_len};
 use super::tile::{Ahead, MAX_ROWS, Run, Tiled};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
@@ -76,8 +76,11 @@ pub(super) struct Product<'a, W, A> {
 pub(super) enum Rhs<'a, W> {
     /// To be packed, or read where it lies.
     Source(&'a dyn Source<W>),
-    /// What [`pack_whole`] packed.
+    /// What [`pack_whole`] packed for several products.
     Packed(&'a [W]),
+    /// The same, if all of its columns are for this product: best taken panel by panel, as those of a
+    /// large operand that is packed meanwhile.
+    Panels(&'a [W]),
 }
 
 /// What is called with the row, the first column and the number of columns of part of a row that is
@@ -131,8 +134,9 @@ unsafe impl<T> Send for Shared<T> {}
 /// rhs for a block of steps and columns.
 #[derive(Clone, Copy)]
 enum BlockRhs<W> {
-    /// Panels one after the other, the first for column `col`.
-    Packed { start: Shared<W>, col: usize },
+    /// Panels one after the other, the first for column `col`, each with this many steps, of which the
+    /// block's first is at `start`.
+    Packed { start: Shared<W>, col: usize, panel_steps: usize },
     /// Where it lies.
     Plain { start: Shared<W>, step_stride: usize },
 }
@@ -157,13 +161,13 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
             // SAFETY: the caller's promise.
             Sink::Memory { start, rows, .. } => unsafe {
                 let place = SumRows { origin: start, rows };
-                let is_streamed = self.streamed_rhs(self.rows).is_some();
+                let is_streamed = self.streamed_steps(self.rows).is_some();
                 let block = if is_streamed { self.cols } else { BLOCK_COLUMNS };
                 self.run_columns(0..self.rows, block, threads, |_| place);
             },
             Sink::Function(_) => {
                 let (blocks, rows) = even_parts(self.rows, BLOCK_SUMS);
-                let groups = self.streamed_rhs(rows).map_or(1, |_| BLOCK_SUMS / rows);
+                let groups = self.streamed_steps(rows).map_or(1, |_| BLOCK_SUMS / rows);
                 let width = self.cols.min(groups * GROUP_COLUMNS);
                 let dense = Axis::new([(self.rows.max(2), width)]); // one row has a stride, too
                 for block in 0..blocks {
@@ -196,9 +200,9 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
         place: impl Fn(usize) -> SumRows<'p, A>,
     ) {
         let format = self.tiled.format();
-        let streamed = self.streamed_rhs(rows.len());
+        let streamed = self.streamed_steps(rows.len());
         let plain = self.unpacked_rhs(rows.len());
-        let most_steps = streamed.map_or(block_steps::<W>(), |(_, steps)| steps);
+        let most_steps = streamed.unwrap_or(block_steps::<W>());
         for cols in chunks(0..self.cols, block) {
             let place = place(cols.start);
             for steps in step_chunks(format, self.steps, most_steps) {
@@ -210,16 +214,17 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
                     add: self.add || steps.start > 0,
                     last: steps.end >= self.steps,
                 };
+                if streamed.is_some() {
+                    // SAFETY: the caller's promise.
+                    unsafe { self.run_streamed(&part, threads) };
+                    continue;
+                }
                 let rhs = match (&self.rhs, plain) {
-                    (Rhs::Packed(whole), _) => {
-                        let width = self.cols.next_multiple_of(format.width());
-                        let start = whole[steps.start * width..].as_ptr().cast_mut();
-                        BlockRhs::Packed { start: Shared(start), col: 0 }
-                    }
-                    (Rhs::Source(source), _) if streamed.is_some() => {
-                        // SAFETY: the caller's promise.
-                        unsafe { self.run_streamed(&part, *source, threads) };
-                        continue;
+                    (Rhs::Packed(whole) | Rhs::Panels(whole), _) => {
+                        let panel_steps = format.whole_steps(self.steps);
+                        let needed = whole_len(format, self.cols, self.steps);
+                        let start = whole[..needed][steps.start * format.width()..].as_ptr();
+                        BlockRhs::Packed { start: Shared(start.cast_mut()), col: 0, panel_steps }
                     }
                     (Rhs::Source(_), Some((start, step_stride))) => {
                         let start = start.wrapping_add(steps.start * step_stride).cast_mut();
@@ -231,7 +236,8 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
                             let which = (cols.clone(), steps.clone());
                             pack_rhs(format, *source, self.steps, which, packed, threads);
                             let start = Shared(packed.as_mut_ptr());
-                            let rhs = BlockRhs::Packed { start, col: cols.start };
+                            let (col, panel_steps) = (cols.start, steps.len());
+                            let rhs = BlockRhs::Packed { start, col, panel_steps };
                             // SAFETY: the caller's promise.
                             unsafe { self.run_part(&part, rhs, threads) };
                         });
@@ -396,8 +402,9 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
             for cols in chunks(group.clone(), format.width()) {
                 let steps = part.steps.len();
                 let (start, step) = match rhs {
-                    BlockRhs::Packed { start, col } => {
-                        (start.get().wrapping_add((cols.start - col) * steps), format.width())
+                    BlockRhs::Packed { start, col, panel_steps } => {
+                        let panel = (cols.start - col) * panel_steps;
+                        (start.get().wrapping_add(panel), format.width())
                     }
                     BlockRhs::Plain { start, step_stride } => {
                         (start.get().wrapping_add(cols.start), step_stride)
@@ -407,9 +414,9 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
                 let one = 1 << 32;
                 let ahead = |tile: usize| match rhs {
                     // While tiles read a panel the next one comes closer, a share with each.
-                    BlockRhs::Packed { .. } => {
+                    BlockRhs::Packed { panel_steps, .. } => {
                         let share = bytes / count;
-                        let from = at.wrapping_add(bytes * steps + share * steps * tile);
+                        let from = at.wrapping_add(bytes * panel_steps + share * steps * tile);
                         Ahead::rows(from, share, one)
                     }
                     // The first tile fetches the panel, whose rows lie apart.

@@ -19,6 +19,7 @@ mod operand;
 mod output;
 mod pack;
 mod panels;
+mod prepared;
 mod simd;
 mod small;
 mod streamed;
@@ -39,6 +40,7 @@ pub(super) use self::number::{Bf16, F16};
 pub use self::number::{ProductType, Types};
 use self::operand::{Each, Operand};
 use self::output::Destination;
+pub use self::prepared::RightLayout;
 use self::tile::Tiled;
 use super::bytes::{Plain, cast_mut};
 use super::isa::Isa;
@@ -217,6 +219,23 @@ impl Contraction {
         epilogue: Epilogue<'_>,
         threads: Threads<'_>,
     ) {
+        let operands = (lhs, RightOperand::Operand(rhs));
+        // SAFETY: the caller's promise.
+        unsafe { self.run_with((tiled, isa), operands, out, epilogue, threads) };
+    }
+
+    /// Computes the product in tiles, of a right operand that may have been packed before.
+    ///
+    /// # Safety
+    /// Nothing else accesses the places of `out`.
+    unsafe fn run_with<W: Plain + Default, A: Plain + Default>(
+        &self,
+        (tiled, isa): (&dyn Tiled<W, A>, Isa),
+        (lhs, rhs): (&dyn Operand<W>, RightOperand<'_, W>),
+        out: Out<'_, A>,
+        epilogue: Epilogue<'_>,
+        threads: Threads<'_>,
+    ) {
         let (rows, cols) = (self.lhs_rows.len(), self.rhs_cols.len());
         let batches = self.batch[0].len();
         if batches == 0 || rows == 0 || cols == 0 {
@@ -226,6 +245,8 @@ impl Contraction {
         let last = last.and_then(|last| last.checked_add(cols - 1));
         assert!(last.is_some_and(|last| last < out.len), "the result lies in its memory");
         assert!(epilogue.rows.is_none() || self.row_len().is_some(), "the rows are neighbours");
+        let is_single = batches == 1 || matches!(rhs, RightOperand::Operand(_));
+        assert!(is_single, "panels are those of one product");
         let finish_rows = |batch: usize, rows: Range<usize>| {
             if let Some(finish) = epilogue.rows {
                 let at = self.batch[2].offset(batch) + self.out_rows.offset(rows.start);
@@ -236,7 +257,7 @@ impl Contraction {
                 finish(bytes.len() / count * at, bytes);
             }
         };
-        if epilogue.part.is_none() {
+        if let (None, RightOperand::Operand(rhs)) = (epilogue.part, rhs) {
             let done = |batch| finish_rows(batch, 0..rows);
             // SAFETY: the caller's promise; the result lies in its memory, as asserted above, and
             // its elements are apart, by the assertion of `new`.
@@ -278,18 +299,35 @@ impl Contraction {
                 None => Sink::Function(&convert),
             };
             lhs.with_source(isa, lhs_start, &self.lhs_rows, &self.lhs_steps, &mut |lhs| {
-                rhs.with_source(isa, rhs_start, &self.rhs_cols, &self.rhs_steps, &mut |rhs| {
-                    let rhs = Rhs::Source(rhs);
+                let run = |rhs: Rhs<'_, W>| {
                     let add = false;
                     let product =
                         Product { tiled, rows, cols, steps, lhs, rhs, sink, done, add, tasks };
                     // SAFETY: sources lie in memory, as they checked; so does the result, by the
                     // assertion above, and no two of its elements are one, by that of `new`.
                     unsafe { product.run(threads) };
-                });
+                };
+                let (cols, steps) = (&self.rhs_cols, &self.rhs_steps);
+                match rhs {
+                    RightOperand::Panels(panels) => run(Rhs::Panels(panels)),
+                    RightOperand::Operand(rhs) => {
+                        rhs.with_source(isa, rhs_start, cols, steps, &mut |rhs| {
+                            run(Rhs::Source(rhs));
+                        });
+                    }
+                }
             });
         });
     }
+}
+
+/// The right operand of a product.
+#[derive(Clone, Copy)]
+enum RightOperand<'a, W> {
+    /// Anything.
+    Operand(&'a dyn Operand<W>),
+    /// What a product without a batch has packed before.
+    Panels(&'a [W]),
 }
 
 /// Where the result of a product goes.

@@ -38,7 +38,8 @@ pub(super) const fn block_steps<W>() -> usize {
     BLOCK_BYTES / size_of::<W>()
 }
 
-/// Packs a right operand for several products, for [`Rhs::Packed`](super::engine::Rhs::Packed).
+/// Packs a right operand for several products, for [`Rhs::Packed`](super::engine::Rhs::Packed): panel after
+/// panel, each with all steps.
 pub(super) fn pack_whole<W: Plain + Default>(
     format: Format,
     source: &dyn Source<W>,
@@ -47,13 +48,8 @@ pub(super) fn pack_whole<W: Plain + Default>(
     packed: &mut [W],
     threads: Threads<'_>,
 ) {
-    let width = cols.next_multiple_of(format.width());
-    let mut rest = packed;
-    for chunk in step_chunks(format, steps, block_steps::<W>()) {
-        let (packed, later) = rest.split_at_mut(chunk.len() * width);
-        pack_rhs(format, source, steps, (0..cols, chunk), packed, threads);
-        rest = later;
-    }
+    let which = (0..cols, 0..format.whole_steps(steps));
+    pack_rhs(format, source, steps, which, packed, threads);
 }
 
 /// Packs columns `cols` and steps `steps` of rhs, panel after panel. What lies beyond the `total`

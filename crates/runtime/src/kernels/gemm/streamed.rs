@@ -17,7 +17,7 @@ use super::block::{Lhs, Offsets, TileBlock};
 use super::cut::{Tiles, chunks};
 use super::engine::{GROUP_COLUMNS, Product, ProductBlock, Rhs, TASK_WORK};
 use super::pack::{InPlace, Source};
-use super::panels::block_steps;
+use super::panels::{block_steps, whole_len};
 use super::tile::{Ahead, Format, Run};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
@@ -32,36 +32,33 @@ const LEAST_STEPS: usize = 512;
 const PACK_WORDS: usize = 1 << 14;
 
 impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
-    /// rhs, and how many steps a block should have, if its panels should be packed just before tiles read
-    /// them, for this many rows.
-    pub(super) fn streamed_rhs(&self, rows: usize) -> Option<(&dyn Source<W>, usize)> {
-        let Rhs::Source(source) = self.rhs else { return None };
+    /// How many steps a block should have, if the panels of rhs should pass one by one, for this many rows:
+    /// packed just before tiles read them, if they are not yet.
+    pub(super) fn streamed_steps(&self, rows: usize) -> Option<usize> {
+        let is_possible = match self.rhs {
+            Rhs::Source(source) => source.packs_in_parts(),
+            Rhs::Packed(_) => false,
+            Rhs::Panels(_) => true,
+        };
         let format = self.tiled.format();
         // lhs should take up to five eighths of the second-level cache; the panels have the rest.
         let steps = second_level_bytes() / 8 * 5 / size_of::<W>() / rows.max(1);
         let steps = steps.min(block_steps::<W>());
         let fits = steps >= LEAST_STEPS.min(self.steps) && self.steps >= format.width();
         let is_wanted = self.is_rhs_large() && fits && !format.in_blocks && self.done.is_none();
-        let is_wanted = is_wanted && source.packs_in_parts();
-        (is_wanted && self.unpacked_rhs(rows).is_none()).then_some((source, steps))
+        (is_possible && is_wanted && self.unpacked_rhs(rows).is_none()).then_some(steps)
     }
 
-    /// Whether rhs takes more than half of the second-level cache. (Otherwise it could as well be packed at
-    /// once.)
+    /// Whether rhs is [large](is_large).
     pub(super) fn is_rhs_large(&self) -> bool {
-        self.steps.saturating_mul(self.cols) > second_level_bytes() / 2 / size_of::<W>()
+        is_large::<W>(self.cols, self.steps)
     }
 
     /// Computes a part.
     ///
     /// # Safety
     /// As for [`Product::run`], for the part.
-    pub(super) unsafe fn run_streamed(
-        &self,
-        part: &ProductBlock<'_, A>,
-        source: &dyn Source<W>,
-        threads: Threads<'_>,
-    ) {
+    pub(super) unsafe fn run_streamed(&self, part: &ProductBlock<'_, A>, threads: Threads<'_>) {
         let (format, steps) = (self.tiled.format(), part.steps.len());
         let tiles = Tiles::new(part.rows.clone(), format.heights);
         let work = part.rows.len().saturating_mul(part.cols.len()).saturating_mul(steps);
@@ -76,8 +73,14 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
                 let (offsets, runs) = (Offsets::even(steps), [Run { offset: 0, len: steps }]);
                 let lhs = Lhs { packed: true, start, offsets, runs: &runs, step: 0 };
                 let block = TileBlock::new(self.tiled, part, tiles.clone(), lhs);
-                // SAFETY: the caller's promise; lhs was just packed; tasks have different columns.
-                unsafe { self.run_stream(part, &block, source, cols) };
+                match self.rhs {
+                    // SAFETY: the caller's promise; lhs was just packed; tasks have different columns.
+                    Rhs::Source(source) => unsafe { self.run_stream(part, &block, source, cols) },
+                    // SAFETY: as above.
+                    Rhs::Packed(panels) | Rhs::Panels(panels) => unsafe {
+                        self.run_panels(part, &block, panels, cols);
+                    },
+                }
             });
         });
     }
@@ -147,6 +150,60 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
     }
 }
 
+/// Whether an rhs takes more than half of the second-level cache. (Otherwise it could as well be packed at
+/// once.)
+pub(super) fn is_large<W>(cols: usize, steps: usize) -> bool {
+    steps.saturating_mul(cols) > second_level_bytes() / 2 / size_of::<W>()
+}
+
+impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
+    /// Computes some columns of a part from panels that are packed already.
+    ///
+    /// # Safety
+    /// As for [`Product::run`], for these columns; the block may be computed.
+    unsafe fn run_panels(
+        &self,
+        part: &ProductBlock<'_, A>,
+        block: &TileBlock<'_, W, A>,
+        panels: &[W],
+        cols: Range<usize>,
+    ) {
+        let (format, steps) = (self.tiled.format(), &part.steps);
+        let (width, panel_steps) = (format.width(), format.whole_steps(self.steps));
+        let panels = &panels[..whole_len(format, self.cols, self.steps)];
+        let at = |col: usize, step: usize| panels[col * panel_steps + step * width..].as_ptr();
+        for group in chunks(cols, GROUP_COLUMNS) {
+            for panel_cols in chunks(group.clone(), width) {
+                let now = at(panel_cols.start, steps.start);
+                // What comes next, even if it is another task's: that may be ours as well.
+                let next = match panel_cols.end < part.cols.end {
+                    true => at(panel_cols.end, steps.start),
+                    false if !part.last => at(part.cols.start, steps.end),
+                    false => now,
+                };
+                let row_bytes = width * size_of::<W>();
+                let ahead = |tile: usize| {
+                    let bound = |tile: usize| steps.len() * tile / block.tiles.len();
+                    let (first, end) = (bound(tile), bound(tile + 1));
+                    let place = next.cast::<u8>().wrapping_add(first * row_bytes);
+                    Ahead::rows(place, row_bytes, pace(end - first, steps.len()))
+                };
+                // SAFETY: the caller's promise; the panels hold these steps of these columns.
+                unsafe { block.run(panel_cols, (now, width), ahead) };
+            }
+            if part.last {
+                // SAFETY: the caller's promise; the sums of the group are complete.
+                unsafe { self.finish(part, part.rows.clone(), group) };
+            }
+        }
+    }
+}
+
+/// At which pace so many places are gone through in as many steps, as [`Ahead`] has it.
+fn pace(places: usize, steps: usize) -> u64 {
+    ((places as u64) << 32) / steps as u64
+}
+
 /// How the steps of a panel are shared among the tiles that run before it is needed.
 struct Shares<'a, W> {
     source: &'a dyn Source<W>,
@@ -196,7 +253,7 @@ impl<W: Plain> Shares<'_, W> {
             let place = place.start.get().wrapping_add(offset).cast::<u8>().cast_const();
             place.wrapping_add(Ahead::LINE_END)
         };
-        let pace = |places: usize| ((places as u64) << 32) / self.steps.len() as u64;
+        let pace = |places: usize| pace(places, self.steps.len());
         match (place.items.stride(), place.steps.stride()) {
             (Some(1), Some(stride)) => {
                 let start = at(cols.start + steps.start * stride);

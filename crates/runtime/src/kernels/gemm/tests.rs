@@ -1,7 +1,7 @@
 //! Products against plain loops, on every instruction set of the machine.
 
 use super::*;
-use crate::kernels::bytes::{Aligned, bytes_of, bytes_of_mut};
+use crate::kernels::bytes::{Aligned, bytes_of, bytes_of_mut, cast, cast_mut};
 use crate::{FloatMode, Pool};
 
 /// Small whole numbers, whose sums of products no rounding touches.
@@ -53,6 +53,14 @@ fn check(dims: [&[Dim]; 4]) {
             let mut out = vec![77.0; want.len()];
             product.float(isa, &f32s(&lhs), &f32s(&rhs), &mut out, None, threads);
             assert!(out == f32s(&want), "f32 on {isa:?}, {dims:?}");
+            if indices(dims[0]).len() == 1 {
+                let mut packed = vec![77.0; product.packed_len(isa)];
+                product.pack_on(isa, &f32s(&rhs), &mut packed, threads);
+                let mut out = vec![77.0; want.len()];
+                let operands = [&f32s(&lhs)[..], &packed];
+                product.compute_packed_on(isa, operands, &mut out, None, threads);
+                assert!(out == f32s(&want), "packed f32 on {isa:?}, {dims:?}");
+            }
             for types in TYPES {
                 // Where a type has no negative numbers there are none.
                 let [lhs, rhs] = [(&lhs, types.lhs), (&rhs, types.rhs)].map(|(values, number)| {
@@ -230,6 +238,15 @@ fn rhs_larger_than_the_caches() {
                     let mut sums = encode(&vec![77; rows * cols], out);
                     product.compute_on(isa, types, operands, &mut sums, None, pool.threads(count));
                     assert!(*sums == *want, "{types:?} on {isa:?}, {rows} by {steps} by {cols}");
+                    if number == ProductType::F32 {
+                        let threads = pool.threads(count);
+                        let mut packed = vec![77.0; product.packed_len(isa)];
+                        product.pack_on(isa, cast(&rhs), &mut packed, threads);
+                        let mut sums = encode(&vec![77; rows * cols], out);
+                        let (operands, out) = ([cast(&lhs), &packed], cast_mut(&mut sums));
+                        product.compute_packed_on(isa, operands, out, None, threads);
+                        assert!(*sums == *want, "packed on {isa:?}, {rows} by {steps} by {cols}");
+                    }
                 }
             }
         }
@@ -318,6 +335,19 @@ fn complete_sums_are_finished_once() {
             product.f32(&lhs, &rhs, &mut out, Some(&add_place), threads);
             for (i, sum) in out.into_iter().enumerate() {
                 assert_eq!(sum, (2 * steps + i) as f32);
+            }
+            if batch == 1 {
+                let mut packed = vec![0.0; product.packed_len(Isa::best())];
+                product.pack_on(Isa::best(), &rhs, &mut packed, threads);
+                let mut out = vec![0.0; rows * cols];
+                let finish = |from: usize, bytes: &mut [u8]| {
+                    add_place(from / size_of::<f32>(), cast_mut(bytes));
+                };
+                let operands = [&lhs[..], &packed];
+                product.compute_packed_on(Isa::best(), operands, &mut out, Some(&finish), threads);
+                for (i, sum) in out.into_iter().enumerate() {
+                    assert_eq!(sum, (2 * steps + i) as f32);
+                }
             }
         }
     }

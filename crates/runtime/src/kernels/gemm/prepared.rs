@@ -1,0 +1,103 @@
+//! Right operands that are packed once for any number of products: weights that do not change.
+//!
+//! What a product with many rows packs in each call, and asks memory for in rows that lie far apart, then
+//! lies in the order in which tiles read it.
+
+use super::arithmetic::Arithmetic;
+use super::axis::Axis;
+use super::engine::Shared;
+use super::number::{ProductType, Types};
+use super::operand::{Each, Operand};
+use super::panels::{pack_whole, whole_len};
+use super::streamed::is_large;
+use super::{Contraction, Epilogue, Finish, Out, RightOperand};
+use crate::Threads;
+use crate::kernels::bytes::{cast, cast_mut};
+use crate::kernels::isa::Isa;
+
+/// The fewest rows of a product whose right operand is packed: with fewer it is read where it lies, once.
+const LEAST_ROWS: usize = 5;
+/// The most: with more, packing takes no more than a hundredth of the product.
+const MOST_ROWS: usize = 1024;
+
+/// How the right operand of products lies in memory: what is packed of it is the same if this is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RightLayout {
+    pub(super) cols: Axis,
+    pub(super) steps: Axis,
+}
+
+impl Contraction {
+    /// How its right operand lies in memory.
+    pub fn right_layout(&self) -> RightLayout {
+        RightLayout { cols: self.rhs_cols.clone(), steps: self.rhs_steps.clone() }
+    }
+
+    /// The bytes that the right operand takes when it is packed ([`Contraction::pack`]), if products of
+    /// these types are faster with one that is.
+    pub fn packed_bytes(&self, types: Types) -> Option<usize> {
+        let (rows, cols, steps) = (self.lhs_rows.len(), self.rhs_cols.len(), self.rhs_steps.len());
+        let is_known = types == Types::same(ProductType::F32) && self.batch[0].len() == 1;
+        let is_turned = self.rhs_cols.stride() != Some(1);
+        let pays =
+            (LEAST_ROWS..=MOST_ROWS).contains(&rows) && is_turned && is_large::<f32>(cols, steps);
+        (is_known && pays).then(|| self.packed_len(Isa::best()) * size_of::<f32>())
+    }
+
+    /// Packs the right operand of products of `f32`, all of it.
+    ///
+    /// # Panics
+    /// If it is longer than its slice, bytes are not aligned for their type, or `packed` has not as many
+    /// bytes as [`Contraction::packed_bytes`] says.
+    pub fn pack(&self, rhs: &[u8], packed: &mut [u8], threads: Threads<'_>) {
+        self.pack_on(Isa::best(), cast(rhs), cast_mut(packed), threads);
+    }
+
+    /// Computes the product of `f32` from a right operand that [`Contraction::pack`] has packed. Else as
+    /// [`Contraction::compute`].
+    ///
+    /// # Panics
+    /// As there, if `packed` has not as many bytes as [`Contraction::packed_bytes`] says, and if there is a
+    /// batch of products.
+    pub fn compute_packed(
+        &self,
+        lhs: &[u8],
+        packed: &[u8],
+        out: &mut [u8],
+        finish: Option<Finish<'_, u8>>,
+        threads: Threads<'_>,
+    ) {
+        let operands = [cast(lhs), cast(packed)];
+        self.compute_packed_on(Isa::best(), operands, cast_mut(out), finish, threads);
+    }
+
+    /// The words that the right operand takes when it is packed.
+    pub(super) fn packed_len(&self, isa: Isa) -> usize {
+        whole_len(f32::instructions(isa).format(), self.rhs_cols.len(), self.rhs_steps.len())
+    }
+
+    pub(super) fn pack_on(&self, isa: Isa, rhs: &[f32], packed: &mut [f32], threads: Threads<'_>) {
+        assert_eq!(packed.len(), self.packed_len(isa), "room for the panels");
+        let (cols, steps) = (&self.rhs_cols, &self.rhs_steps);
+        let format = f32::instructions(isa).format();
+        Each::all(&rhs).with_source(isa, 0, cols, steps, &mut |source| {
+            pack_whole(format, source, cols.len(), steps.len(), packed, threads);
+        });
+    }
+
+    pub(super) fn compute_packed_on(
+        &self,
+        isa: Isa,
+        [lhs, packed]: [&[f32]; 2],
+        out: &mut [f32],
+        finish: Option<Finish<'_, u8>>,
+        threads: Threads<'_>,
+    ) {
+        assert_eq!(packed.len(), self.packed_len(isa), "all panels");
+        let out = Out { len: out.len(), places: &Shared(out.as_mut_ptr()) };
+        let epilogue = Epilogue { part: None, rows: finish };
+        let operands = (&Each::all(&lhs) as &dyn Operand<f32>, RightOperand::Panels(packed));
+        // SAFETY: `out` is borrowed mutably.
+        unsafe { self.run_with((f32::instructions(isa), isa), operands, out, epilogue, threads) };
+    }
+}
