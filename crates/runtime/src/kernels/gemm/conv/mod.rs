@@ -13,6 +13,7 @@
 //! Numbers of 8 and 16 bits are joined if there are instructions for several (`joined`, `words`).
 //! (docs/design/convolutions.md has the measurements.)
 
+mod few_positions;
 mod grouped;
 mod holes;
 mod joined;
@@ -27,6 +28,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+use self::few_positions::Kernel;
 pub(super) use self::grouped::Channels;
 use self::holes::Positions;
 use self::phases::{From, Phase, PlacesFrom};
@@ -290,7 +292,10 @@ impl Convolution {
             Route::Patches => self.turn(rhs, |rhs| {
                 // SAFETY: the caller's promise; the result lies in its memory and none of its elements
                 // is another.
-                unsafe { self.run_patches((loops, isa), lhs, rhs, out.places, threads) }
+                unsafe {
+                    let kernel = Kernel::Elements(rhs);
+                    self.run_patches((loops, isa), lhs, kernel, out.places, threads);
+                }
             }),
             Route::Planes => self.turn(rhs, |rhs| {
                 match (lhs.words(), rhs.words(), out.places.sums()) {

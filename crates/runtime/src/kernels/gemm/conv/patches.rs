@@ -10,6 +10,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
+use super::few_positions::Kernel;
 use super::{Convolution, Route, Spatial};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
@@ -24,7 +25,7 @@ use crate::kernels::isa::{Isa, Kind};
 use crate::kernels::scratch;
 
 /// Lanes of a vector that is copied at once.
-const LANES: usize = 16;
+pub(super) const LANES: usize = 16;
 /// Columns of a block at most: for as many a product reads weights where they lie.
 const BLOCK_COLUMNS: usize = 512;
 /// Words of a block with few rows: it stays in the second-level cache then.
@@ -58,20 +59,23 @@ impl Convolution {
                 + dim.kernel as u128 * dim.rhs_dilation as u128;
             outside * dim.lhs.max(1) as u128 <= 1 << 48
         };
+        let are_enough = columns >= FEW_POSITIONS || self.fills_vectors_with_outputs();
         let taps = self.spatial.iter().map(|dim| dim.kernel).fold(1, usize::saturating_mul);
         let is_small = taps <= MANY_TAPS && self.spatial.iter().all(reach);
-        is_dense && !holes && columns >= FEW_POSITIONS && is_small
+        is_dense && !holes && are_enough && is_small
     }
 
     /// Whether this product, if it is one of the kernel with the input, is faster with panels of patches:
-    /// its columns are not neighbours in the input, or several small images fill vectors better.
+    /// its columns are not neighbours in the input, several small images fill vectors better, or outputs do.
     pub(super) fn are_better_packed(&self, route: &Route) -> bool {
         let Route::Product { product, swapped: true, .. } = route else { return false };
-        product.rhs_cols.stride() != Some(1) || self.batch.size > 1 && self.joins_images(LANES)
+        product.rhs_cols.stride() != Some(1)
+            || self.batch.size > 1 && self.joins_images(LANES)
+            || self.fills_vectors_with_outputs()
     }
 
     /// Whether vectors of `width` lanes have positions of several images.
-    fn joins_images(&self, width: usize) -> bool {
+    pub(super) fn joins_images(&self, width: usize) -> bool {
         let positions: usize = self.spatial.iter().map(|dim| dim.output).product();
         positions <= JOINED_POSITIONS && !positions.is_multiple_of(width)
     }
@@ -94,7 +98,7 @@ impl Convolution {
         &self,
         (tiled, isa): (&dyn Tiled<W, A>, Isa),
         lhs: &dyn Elements<W>,
-        rhs: &dyn Elements<W>,
+        kernel: Kernel<'_, W>,
         out: &dyn Destination<A>,
         threads: Threads<'_>,
     ) {
@@ -110,7 +114,12 @@ impl Convolution {
         }
         // SAFETY: the caller's promise.
         let run = |words: &[W]| unsafe {
-            self.run_words_of_patches((tiled, isa), words, rhs, out, threads);
+            match kernel {
+                Kernel::Elements(kernel) if !self.fills_vectors_with_outputs() => {
+                    self.run_words_of_patches((tiled, isa), words, kernel, out, threads);
+                }
+                _ => self.run_few_positions((tiled, isa), words, kernel, out, threads),
+            }
         };
         if let Some(words) = lhs.words() {
             return run(words);
@@ -142,12 +151,10 @@ impl Convolution {
         let positions: usize = self.spatial.iter().map(|dim| dim.output).product();
         let width = tiled.format().width();
         let images = if self.joins_images(width) { self.batch.size } else { 1 };
-        let taps = self.spatial.iter().map(|dim| (dim.kernel, dim.rhs));
-        let kernel_steps =
-            Axis::new([(self.features.size, self.features.rhs)].into_iter().chain(taps));
+        let kernel_steps = self.kernel_steps();
         let columns = images * positions;
         let blocks = self.column_blocks::<W>(columns, kernel_steps.len(), width);
-        let outputs = Axis::new([(self.outputs.size, self.outputs.rhs)]);
+        let outputs = self.kernel_cols();
         let out_rows = Axis::new([(self.outputs.size, self.outputs.out)]);
         let each = self.batch.size / images;
         let tasks = TASKS.div_ceil(self.group.size * each * blocks.len());

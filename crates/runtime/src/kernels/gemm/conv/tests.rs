@@ -2,7 +2,7 @@
 
 use super::joined::OnTiles;
 use super::*;
-use crate::kernels::bytes::Aligned;
+use crate::kernels::bytes::{Aligned, cast};
 use crate::kernels::gemm::amx;
 use crate::kernels::gemm::number::{ProductType, Types};
 use crate::kernels::gemm::tests::encode;
@@ -180,6 +180,13 @@ fn check_infinite(conv: &Convolution, lhs: &[f64], rhs: &[f64], len: usize) {
             let mut got = float_bytes(&vec![7.0; len], to);
             conv.compute_call(&call, &mut got);
             check_floats(conv, &got, &want, types, isa);
+            if conv.takes_panels() && types == Types::same(ProductType::F32) {
+                let mut packed = vec![7.0; conv.packed_len(isa)];
+                conv.pack_on(isa, cast(&rhs), &mut packed, threads);
+                let mut got = float_bytes(&vec![7.0; len], to);
+                conv.compute_packed_on(&call, &packed, &mut got);
+                check_floats(conv, &got, &want, types, isa);
+            }
             if isa == Isa::best() && to == ProductType::F32 {
                 let mut done = false;
                 let mut got = float_bytes(&vec![7.0; len], to);
@@ -346,6 +353,31 @@ fn large_windows_have_no_patches() {
             conv.has_patches() == has_patches && matches!(conv.route, Route::Patches) == has_patches
         });
     }
+}
+
+#[test]
+fn few_positions() {
+    let orders = || [vec![0, 1, 2, 3], vec![1, 0, 2, 3], vec![0, 1, 2, 3]];
+    let is_meant = |conv: &Convolution| {
+        matches!(conv.route, Route::Patches) && conv.fills_vectors_with_outputs()
+    };
+    let check = |spatial: [Sizes; 2], sizes| {
+        let case = Case { orders: orders(), spatial: spatial.to_vec(), ..case(sizes) };
+        case.check_by(is_meant);
+    };
+    let padded = |input| (input, 3, 1, [1, 1], [1, 1], false);
+    check([padded(7), padded(7)], [1, 1, 15, 48]);
+    // Of two images, and of more groups than one.
+    check([padded(5), padded(5)], [2, 2, 16, 47]);
+    // No window, every second position, and so few that they are dots.
+    check([(7, 1, 1, [0, 0], [1, 1], false); 2], [1, 1, 131, 47]);
+    check([(9, 1, 2, [0, 0], [1, 1], false); 2], [1, 1, 131, 32]);
+    check([(9, 3, 2, [1, 1], [1, 1], false), padded(2)], [1, 1, 23, 32]);
+    check([(4, 2, 2, [0, 0], [1, 1], false); 2], [1, 1, 64, 16]);
+    // Every third, taps that lie apart, a kernel that is turned around.
+    check([(11, 3, 3, [1, 1], [1, 2], true), padded(4)], [1, 1, 17, 32]);
+    // Several blocks of steps, and a kernel that is read panel by panel.
+    check([padded(5), padded(5)], [1, 1, 131, 142]);
 }
 
 #[test]

@@ -1,0 +1,211 @@
+//! Convolutions with channels first and so few positions that they would leave many lanes of vectors
+//! empty, as the last layers of networks have: the patches of the input times the kernel.
+//!
+//! Rows are positions, of all images together; columns are outputs, steps features and taps in the order
+//! of the kernel. So the kernel is what the weights of a linear layer are, read from memory once and
+//! turned panel by panel while tiles run, or packed once for all runs. The sums are dense rows of outputs,
+//! and turned around at the end.
+
+use super::patches::{LANES, Patches};
+use super::tasks::store;
+use super::{Convolution, Route};
+use crate::Threads;
+use crate::kernels::bytes::{Plain, cast, cast_mut};
+use crate::kernels::gemm::Epilogue;
+use crate::kernels::gemm::arithmetic::Arithmetic;
+use crate::kernels::gemm::axis::Axis;
+use crate::kernels::gemm::engine::{Product, Rhs, Shared, Sink};
+use crate::kernels::gemm::number::{ProductType, Types};
+use crate::kernels::gemm::output::Destination;
+use crate::kernels::gemm::pack::{Elements, Strided};
+use crate::kernels::gemm::panels::{pack_whole, whole_len};
+use crate::kernels::gemm::prepared::RightLayout;
+use crate::kernels::gemm::streamed::is_large;
+use crate::kernels::gemm::tile::Tiled;
+use crate::kernels::gemm::types::Call;
+use crate::kernels::isa::Isa;
+use crate::kernels::scratch;
+
+/// Positions up to which a large kernel is read once, for all of them.
+const MOST_POSITIONS: usize = 320;
+/// Steps from which on turning the sums around does not show.
+const LEAST_STEPS: usize = 128;
+/// How many tasks a convolution should be, so that threads share it evenly.
+const TASKS: usize = 4;
+
+/// The kernel of a convolution.
+#[derive(Clone, Copy)]
+pub(super) enum Kernel<'a, W> {
+    /// As it lies in memory.
+    Elements(&'a dyn Elements<W>),
+    /// What [`Convolution::pack`] has made of it.
+    Panels(&'a [W]),
+}
+
+impl Convolution {
+    /// How the kernel of one group lies in memory, as the right operand of a product.
+    pub fn right_layout(&self) -> RightLayout {
+        RightLayout { cols: self.kernel_cols(), steps: self.kernel_steps() }
+    }
+
+    /// The bytes that the kernel takes when it is packed ([`Convolution::pack`]), if convolutions of these
+    /// types are faster with one that is.
+    pub fn packed_bytes(&self, types: Types) -> Option<usize> {
+        let pays = types == Types::same(ProductType::F32)
+            && self.takes_panels()
+            && is_large::<f32>(self.outputs.size, self.kernel_steps().len());
+        pays.then(|| self.packed_len(Isa::best()) * size_of::<f32>())
+    }
+
+    /// Whether its kernel is the right operand of one product, which can be packed.
+    pub(super) fn takes_panels(&self) -> bool {
+        matches!(self.route, Route::Patches)
+            && self.fills_vectors_with_outputs()
+            && self.group.size == 1
+            && self.spatial.iter().all(|dim| !dim.reversed || dim.kernel <= 1)
+    }
+
+    /// Packs the kernel of convolutions of `f32`.
+    ///
+    /// # Panics
+    /// If it is longer than its slice, bytes are not aligned for their type, or `packed` has not as many
+    /// bytes as [`Convolution::packed_bytes`] says.
+    pub fn pack(&self, rhs: &[u8], packed: &mut [u8], threads: Threads<'_>) {
+        self.pack_on(Isa::best(), cast(rhs), cast_mut(packed), threads);
+    }
+
+    /// Computes the convolution of arrays of `f32`, given as bytes, from the kernel and what
+    /// [`Convolution::pack`] has made of it.
+    ///
+    /// # Panics
+    /// As [`Convolution::compute`], and if [`Convolution::packed_bytes`] gives another number of bytes than
+    /// `packed` has, or none.
+    pub fn compute_packed(
+        &self,
+        lhs: &[u8],
+        (rhs, packed): (&[u8], &[u8]),
+        out: &mut [u8],
+        threads: Threads<'_>,
+    ) {
+        let (types, epilogue) = (Types::same(ProductType::F32), Epilogue::default());
+        assert_eq!(self.packed_bytes(types), Some(packed.len()), "a kernel that is packed");
+        let call = Call { isa: Isa::best(), types, lhs, rhs, epilogue, threads };
+        self.compute_packed_on(&call, cast(packed), out);
+    }
+
+    /// The words that the kernel takes when it is packed.
+    pub(super) fn packed_len(&self, isa: Isa) -> usize {
+        whole_len(f32::instructions(isa).format(), self.outputs.size, self.kernel_steps().len())
+    }
+
+    pub(super) fn pack_on(&self, isa: Isa, rhs: &[f32], packed: &mut [f32], threads: Threads<'_>) {
+        assert_eq!(packed.len(), self.packed_len(isa), "room for the panels");
+        let (cols, steps) = (self.kernel_cols(), self.kernel_steps());
+        let source = Strided::new(isa, &rhs, 0, &cols, &steps);
+        let format = f32::instructions(isa).format();
+        pack_whole(format, &source, cols.len(), steps.len(), packed, threads);
+    }
+
+    pub(super) fn compute_packed_on(&self, call: &Call<'_>, packed: &[f32], out: &mut [u8]) {
+        let &Call { isa, lhs, threads, .. } = call;
+        let kernel = Kernel::Panels(packed);
+        f32::with_places(ProductType::F32, out, &mut |out| {
+            assert!(self.out.last() < out.len, "the result lies in its memory");
+            let lhs = cast::<f32>(lhs);
+            // SAFETY: the result is borrowed mutably and lies in its memory; none of its elements is
+            // another.
+            unsafe {
+                let tiled = f32::instructions(isa);
+                self.run_patches((tiled, isa), &lhs, kernel, out.places, threads);
+            }
+        });
+        self.skip_holes::<f32>(call, out);
+    }
+
+    /// The outputs of a group in the kernel.
+    pub(super) fn kernel_cols(&self) -> Axis {
+        Axis::new([(self.outputs.size, self.outputs.rhs)])
+    }
+
+    /// Features and taps in the kernel, in its order.
+    pub(super) fn kernel_steps(&self) -> Axis {
+        let taps = self.spatial.iter().map(|dim| (dim.kernel, dim.rhs));
+        Axis::new([(self.features.size, self.features.rhs)].into_iter().chain(taps))
+    }
+
+    /// Whether outputs fill vectors and the positions do not, if the result has neighbouring positions.
+    pub(super) fn fills_vectors_with_outputs(&self) -> bool {
+        let positions = self.spatial.iter().map(|dim| dim.output);
+        let positions = positions.fold(self.batch.size, usize::saturating_mul);
+        let steps = self.spatial.iter().map(|dim| dim.kernel);
+        let steps = steps.fold(self.features.size, usize::saturating_mul);
+        let joined = self.batch.size == 1 || self.joins_images(LANES);
+        let leaves_lanes = |count: usize, part: usize| {
+            let lanes = count.next_multiple_of(LANES);
+            (lanes - count) * part > lanes
+        };
+        (1..=MOST_POSITIONS).contains(&positions)
+            && joined
+            && steps >= LEAST_STEPS
+            && leaves_lanes(positions, 10)
+            && !leaves_lanes(self.outputs.size, 20)
+    }
+
+    /// Computes the convolution as patches times the kernel, from an input of words, in which all elements
+    /// lie.
+    ///
+    /// # Safety
+    /// As for [`Convolution::run_tasks`].
+    pub(super) unsafe fn run_few_positions<W: Plain + Default, A: Plain + Default>(
+        &self,
+        (tiled, isa): (&dyn Tiled<W, A>, Isa),
+        words: &[W],
+        kernel: Kernel<'_, W>,
+        out: &dyn Destination<A>,
+        threads: Threads<'_>,
+    ) {
+        let positions: usize = self.spatial.iter().map(|dim| dim.output).product();
+        let (kernel_cols, kernel_steps) = (self.kernel_cols(), self.kernel_steps());
+        let (rows, cols) = (self.batch.size * positions, self.outputs.size);
+        let sum_rows = Axis::new([(rows.max(2), cols)]); // one row has a stride, too
+        let out_rows = Axis::new([(self.batch.size, self.batch.out), (positions, 1)]);
+        let out_cols = Axis::new([(cols, self.outputs.out)]);
+        let tasks = TASKS.div_ceil(self.group.size);
+        threads.for_each(self.group.size, &|group| {
+            let start = group * self.group.lhs;
+            let patches = Patches { conv: self, isa, words, start, first: 0, positions };
+            let compute = |sums: &mut [A], rhs: Rhs<'_, W>| {
+                let start = Shared(sums.as_mut_ptr());
+                let product = Product {
+                    tiled,
+                    rows,
+                    cols,
+                    steps: kernel_steps.len(),
+                    lhs: &patches,
+                    rhs,
+                    sink: Sink::Memory { start, rows: &sum_rows, finish: None },
+                    done: None,
+                    add: false,
+                    tasks,
+                };
+                // SAFETY: `Strided` checked that a kernel lies in its memory, and the product has all panels;
+                // patches are packed; the sums have a place for each row and column.
+                unsafe { product.run(threads) };
+            };
+            scratch::with(rows * cols, |sums: &mut [A]| {
+                match kernel {
+                    Kernel::Panels(panels) => compute(&mut *sums, Rhs::Panels(panels)),
+                    Kernel::Elements(elements) => {
+                        let start = group * self.group.rhs;
+                        let kernel =
+                            Strided::new(isa, elements, start, &kernel_cols, &kernel_steps);
+                        compute(&mut *sums, Rhs::Source(&kernel));
+                    }
+                }
+                let place = (out, group * self.group.out);
+                // SAFETY: the caller's promise: each group has other elements of the result.
+                unsafe { store(isa, sums, place, &out_rows, (&out_cols, 0..cols)) };
+            });
+        });
+    }
+}
