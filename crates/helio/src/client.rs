@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use helio_ir::memory::{Account, Entered};
 use helio_ir::{Array, ArrayShape, Error, Errors, Module, Result};
+use helio_runtime::kernels::gemm::RightLayout;
 use helio_runtime::program::{Argument, LENT_ALIGN};
 use helio_runtime::{Block, Memory, Pool, View};
 
 use crate::buffer::{Buffer, Promise, Value};
 use crate::constant::Constants;
 use crate::device::{Device, Line};
+use crate::packed::PackedConstant;
 use crate::{CompileOptions, CustomCallRegistry, Executable};
 
 /// What a client is made of.
@@ -282,6 +284,16 @@ impl Client {
     /// How many threads may compute at once.
     pub fn threads(&self) -> usize {
         self.shared.pool.size()
+    }
+
+    /// What products pack of a constant.
+    pub(crate) fn packed(
+        &self,
+        constant: &View,
+        layout: RightLayout,
+        bytes: usize,
+    ) -> Arc<PackedConstant> {
+        self.shared.constants.packed(constant, layout, bytes, self.memory())
     }
 
     /// The bytes of a program's constant. Errors: `ResourceExhausted`.

@@ -7,8 +7,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use helio_ir::Array;
+use helio_runtime::kernels::gemm::RightLayout;
 use helio_runtime::program::LENT_ALIGN;
 use helio_runtime::{Block, Memory, OutOfMemory, View};
+
+use crate::packed::PackedConstant;
 
 /// The bytes from which on a literal's own memory is read. Less fits into a core's caches, from which
 /// vectors are read the faster for being aligned.
@@ -30,6 +33,8 @@ struct Shared {
     by_address: HashMap<usize, Weak<Constant>>,
     /// At how many entries those no longer in use are removed.
     full: usize,
+    /// What is packed of constants, by their address and how products see them.
+    packed: HashMap<(usize, RightLayout), Weak<PackedConstant>>,
 }
 
 /// The elements of a literal, and perhaps a copy of them as bytes.
@@ -73,6 +78,25 @@ impl Constants {
         }
         shared.by_address.insert(address, Arc::downgrade(&constant));
         Ok(View::of_host(constant))
+    }
+
+    /// What products that see a constant in this way have packed of it, or will.
+    pub(crate) fn packed(
+        &self,
+        constant: &View,
+        layout: RightLayout,
+        bytes: usize,
+        memory: &Memory,
+    ) -> Arc<PackedConstant> {
+        let mut shared = self.lock();
+        let key = (constant.as_slice().as_ptr().addr(), layout);
+        if let Some(packed) = shared.packed.get(&key).and_then(Weak::upgrade) {
+            return packed;
+        }
+        shared.packed.retain(|_, packed| packed.strong_count() > 0);
+        let packed = Arc::new(PackedConstant::new(constant.clone(), bytes, memory.clone()));
+        shared.packed.insert(key, Arc::downgrade(&packed));
+        packed
     }
 
     /// What the lock guards is whole whenever it is free, so a panic elsewhere spoils nothing.

@@ -24,6 +24,7 @@
 
 mod assignment;
 mod backend;
+mod bind;
 mod buffer;
 mod checks;
 mod client;
@@ -43,6 +44,7 @@ mod linalg;
 mod meetings;
 mod memory_plan;
 mod observe;
+mod packed;
 mod plan;
 mod program_file;
 mod random;
@@ -53,6 +55,7 @@ use std::sync::Arc;
 
 pub use assignment::DeviceAssignment;
 pub use backend::Backend;
+pub use bind::bind;
 pub use buffer::{Buffer, Promise};
 pub use checks::CheckEngine;
 pub use client::{Client, ClientOptions, MemoryStats};

@@ -3,6 +3,7 @@
 use helio_ir::{ops, types::strides};
 use helio_runtime::kernels::gemm::Dim;
 use helio_runtime::kernels::gemm::conv::{Convolution, Spatial};
+use helio_runtime::program::OwnMemory;
 
 use super::{Bound, InstrShapes, product};
 
@@ -63,7 +64,24 @@ pub(super) fn convolution(site: &InstrShapes<'_>, op: &ops::Convolution) -> Opti
     let spatial: Vec<Spatial> = spatial.collect();
     let convolution = Convolution::new(group, batch, features, outputs, &spatial);
     let types = product::types(input, kernel, out).filter(|types| types.convolve())?;
-    Some(Bound::new("convolution", move |inputs, outputs, threads| {
-        convolution.compute(types, inputs[0], inputs[1], outputs[0], threads);
+    let constant = site.constants.get(1).and_then(Option::as_ref);
+    let packed = constant.and_then(|constant| {
+        let bytes = convolution.packed_bytes(types)?;
+        Some(site.client.packed(constant, convolution.right_layout(), bytes))
+    });
+    let table_bytes = packed.as_ref().map_or(0, |constant| constant.bytes());
+    let own_memory = OwnMemory { thread_bytes: 0, table_bytes };
+    Some(Bound::with_own_memory("convolution", own_memory, move |inputs, outputs, threads| {
+        let (lhs, rhs) = (inputs[0], inputs[1]);
+        let pack = |packed: &mut [u8]| {
+            convolution.pack(rhs, packed, threads);
+            !threads.is_stopped()
+        };
+        match packed.as_ref().and_then(|constant| constant.of(rhs, pack)) {
+            Some(packed) => {
+                convolution.compute_packed(lhs, (rhs, packed), outputs[0], threads);
+            }
+            None => convolution.compute(types, lhs, rhs, outputs[0], threads),
+        }
     }))
 }

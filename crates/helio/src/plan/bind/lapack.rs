@@ -59,7 +59,7 @@ fn call<'s>(
 ) -> Option<(Site<'s>, &'s str, &'s str)> {
     let name = op.target.strip_prefix("lapack_")?.strip_suffix("_ffi")?;
     let (letter, name) = name.split_at_checked(1)?;
-    if site.custom_calls.is_replaced(&op.target) || op.has_side_effect {
+    if site.client.custom_calls().is_replaced(&op.target) || op.has_side_effect {
         return None;
     }
     let seen = op.operand_layouts.iter().flatten().chain([&op.shape]);

@@ -22,12 +22,12 @@ use helio_ir::{ArrayShape, CompId, Error, Instr, InstrId, Module, Op, Verified};
 use helio_runtime::kernels::FoldCode;
 use helio_runtime::kernels::sort::{PAIRS, Pairs};
 use helio_runtime::program::{Failure, OwnMemory, SliceKernel};
-use helio_runtime::{JitBatch, Threads};
+use helio_runtime::{JitBatch, Threads, View};
 pub(super) use matrix::is_factored;
 
 use super::code::ScalarCode;
-use super::{Action, Frame, Owner, Planned, Planner, Step, StorageId, Target, arrays};
-use crate::CustomCallRegistry;
+use super::{Action, Frame, Owner, Planned, Planner, Source, Step, StorageId, Target, arrays};
+use crate::Client;
 use crate::interpreted::Reason;
 
 /// An instruction and the shapes around it.
@@ -43,8 +43,10 @@ struct InstrShapes<'s> {
     is_splat: bool,
     /// How many threads a run may have.
     threads: Threads<'s>,
-    /// The functions that custom calls find.
-    custom_calls: &'s CustomCallRegistry,
+    /// The client, for its functions that custom calls find and for what it keeps of constants.
+    client: &'s Client,
+    /// The elements of the operands that are constants.
+    constants: Vec<Option<View>>,
 }
 
 /// Where generated code goes that kernels call.
@@ -197,7 +199,6 @@ impl Bound {
     }
 
     /// A function that cannot fail and takes memory of its own.
-    #[cfg(feature = "fft")]
     fn with_own_memory(
         name: &'static str,
         own_memory: OwnMemory,
@@ -271,7 +272,8 @@ impl<'m> Planner<'m> {
             results,
             is_splat: arrays::splat_updates(frame.computation, id).is_some(),
             threads: self.threads,
-            custom_calls: client.custom_calls(),
+            client,
+            constants: frame.operands(id).into_iter().map(|operand| self.known(operand)).collect(),
         })
     }
 
@@ -344,6 +346,14 @@ impl<'m> Planner<'m> {
         let copy = self.storage(self.storages[value.index()].bytes, owner);
         self.copy(value, copy, steps);
         copy
+    }
+
+    /// The elements of a constant.
+    fn known(&self, value: StorageId) -> Option<View> {
+        match self.storages[self.find(value).index()].source {
+            Source::Constant(n) => self.constants.get(n).cloned(),
+            Source::Argument(_) | Source::Nothing => None,
+        }
     }
 
     /// The storage of `value`, if it may be written: if it dies here and the frame owns it.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use helio_ir::{ArrayShape, ElementType, ops, types::strides};
 use helio_runtime::Threads;
 use helio_runtime::kernels::gemm::{Contraction, Dim, ProductType, Types};
-use helio_runtime::program::{Failure, Finish, SliceKernel};
+use helio_runtime::program::{Failure, Finish, OwnMemory, SliceKernel};
 
 use super::{Bound, InstrShapes};
+use crate::packed::PackedConstant;
 
 /// The dimensions of a product, for either order of the operands.
 struct Dims {
@@ -91,7 +92,12 @@ pub(super) fn dot(site: &InstrShapes<'_>, op: &ops::Dot) -> Option<Bound> {
     let steps: usize = dims.steps.iter().map(|dim| dim.size).product();
     let row_bytes = product.row_len().map(|len| len * out.element().size_bytes());
     let row_bytes = row_bytes.filter(|_| steps <= MAX_FINISHED_STEPS);
-    Some(Bound::of(Arc::new(Product { product, types, left, right, row_bytes })))
+    let constant = site.constants.get(right).and_then(Option::as_ref);
+    let packed = constant.and_then(|constant| {
+        let bytes = product.packed_bytes(types)?;
+        Some(site.client.packed(constant, product.right_layout(), bytes))
+    });
+    Some(Bound::of(Arc::new(Product { product, types, left, right, packed, row_bytes })))
 }
 
 /// The most steps of a product whose rows are finished while they are in cache. Next to longer sums the
@@ -105,13 +111,40 @@ struct Product {
     /// Which inputs its operands are.
     left: usize,
     right: usize,
+    /// The right operand packed, if it is a constant and that pays.
+    packed: Option<Arc<PackedConstant>>,
     /// Bytes of a row of the result, if rows are handed over when they are complete.
     row_bytes: Option<usize>,
+}
+
+impl Product {
+    fn compute(
+        &self,
+        inputs: &[&[u8]],
+        output: &mut [u8],
+        finish: Option<Finish<'_>>,
+        threads: Threads<'_>,
+    ) {
+        let (lhs, rhs) = (inputs[self.left], inputs[self.right]);
+        let pack = |packed: &mut [u8]| {
+            self.product.pack(rhs, packed, threads);
+            !threads.is_stopped()
+        };
+        match self.packed.as_ref().and_then(|constant| constant.of(rhs, pack)) {
+            Some(packed) => self.product.compute_packed(lhs, packed, output, finish, threads),
+            None => self.product.compute(self.types, lhs, rhs, output, finish, threads),
+        }
+    }
 }
 
 impl SliceKernel for Product {
     fn name(&self) -> &str {
         "dot"
+    }
+
+    fn own_memory(&self) -> OwnMemory {
+        let table_bytes = self.packed.as_ref().map_or(0, |constant| constant.bytes());
+        OwnMemory { thread_bytes: 0, table_bytes }
     }
 
     fn run(
@@ -120,8 +153,7 @@ impl SliceKernel for Product {
         outputs: &mut [&mut [u8]],
         threads: Threads<'_>,
     ) -> Result<(), Failure> {
-        let (lhs, rhs) = (inputs[self.left], inputs[self.right]);
-        self.product.compute(self.types, lhs, rhs, outputs[0], None, threads);
+        self.compute(inputs, outputs[0], None, threads);
         Ok(())
     }
 
@@ -136,8 +168,7 @@ impl SliceKernel for Product {
         finish: Finish<'_>,
         threads: Threads<'_>,
     ) -> Result<(), Failure> {
-        let (lhs, rhs) = (inputs[self.left], inputs[self.right]);
-        self.product.compute(self.types, lhs, rhs, output, Some(finish), threads);
+        self.compute(inputs, output, Some(finish), threads);
         Ok(())
     }
 }
