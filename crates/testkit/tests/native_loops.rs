@@ -396,6 +396,53 @@ fn loops_in_loops_are_one_kernel() {
     }
 }
 
+/// Three loops within each other, the inner two of them in a branch, or not: what comes before and behind
+/// them in each, and how often they run, differs from iteration to iteration.
+const DEEP: &str = "
+    some { t = (s32[9], s32[], s32[40]) parameter(0) x = s32[9] get-tuple-element(t), index=0
+     l = s32[] get-tuple-element(t), index=1 o = s32[40] get-tuple-element(t), index=2
+     z = s32[] constant(21) k = s32[] constant(5) f = s32[] remainder(l, k) y = s32[] add(z, f)
+     s = (s32[], s32[9], s32[], s32[40]) tuple(y, x, l, o)
+     w = (s32[], s32[9], s32[], s32[40]) while(s), condition=more, body=outer
+     v = s32[9] get-tuple-element(w), index=1 m = s32[] get-tuple-element(w), index=2
+     p = s32[40] get-tuple-element(w), index=3 q = s32[40] reverse(p), dimensions={0}
+     ROOT n = (s32[9], s32[], s32[40]) tuple(v, m, q) }
+    none { t = (s32[9], s32[], s32[40]) parameter(0) x = s32[9] get-tuple-element(t), index=0
+     l = s32[] get-tuple-element(t), index=1 o = s32[40] get-tuple-element(t), index=2
+     y = s32[9] reverse(x), dimensions={0} ROOT n = (s32[9], s32[], s32[40]) tuple(y, l, o) }
+    top { t = (s32[], s32[9], s32[], s32[40]) parameter(0) i = s32[] get-tuple-element(t), index=0
+     x = s32[9] get-tuple-element(t), index=1 l = s32[] get-tuple-element(t), index=2
+     o = s32[40] get-tuple-element(t), index=3 two = s32[] constant(2) c = s32[] and(i, two)
+     s = (s32[9], s32[], s32[40]) tuple(x, l, o) CHOICE
+     v = s32[9] get-tuple-element(w), index=0 m = s32[] get-tuple-element(w), index=1
+     p = s32[40] get-tuple-element(w), index=2 e = s32[9] broadcast(i), dimensions={} u = s32[9] xor(v, e)
+     one = s32[] constant(1) j = s32[] add(i, one) ROOT n = (s32[], s32[9], s32[], s32[40]) tuple(j, u, m, p) }
+    limit { t = (s32[], s32[9], s32[], s32[40]) parameter(0) i = s32[] get-tuple-element(t), index=0
+     l = s32[] get-tuple-element(t), index=2 k = s32[] constant(-1) a = pred[] compare(l, k), direction=NE
+     m = s32[] constant(7) b = pred[] compare(i, m), direction=LT ROOT r = pred[] and(a, b) }
+    ENTRY e { z = s32[] constant(0) x = s32[9] parameter(0) o = s32[40] parameter(1)
+     l = s32[] constant(FIRST) s = (s32[], s32[9], s32[], s32[40]) tuple(z, x, l, o)
+     ROOT w = (s32[], s32[9], s32[], s32[40]) while(s), condition=limit, body=top }";
+
+#[test]
+fn loops_in_loops_and_branches_of_loops_are_one_kernel() {
+    let (inner, _) = SEARCH.split_once("ENTRY").expect("an entry");
+    let choices = [
+        "w = (s32[9], s32[], s32[40]) call(s), to_apply=some",
+        "w = (s32[9], s32[], s32[40]) conditional(c, s, s, s), branch_computations={some, none, some}",
+    ];
+    for (choice, limit) in choices.into_iter().flat_map(|choice| [(choice, 11), (choice, 20_000)]) {
+        let text = format!("{inner}{DEEP}").replace("CHOICE", choice);
+        let text = text.replace("FIRST", "5").replace("LIMIT", &limit.to_string());
+        if check(&text, Tolerance::Exact).is_some() {
+            let program = helio::parse(&text).expect("a module");
+            let program = helio::compile(program, &CompileOptions::default()).expect("a program");
+            let plan = program.plan().expect("a plan");
+            assert_eq!(loops(&plan.parts().steps), [1], "one loop, of one kernel");
+        }
+    }
+}
+
 /// How many steps the body of each loop has.
 fn loops(steps: &[helio_runtime::program::Step]) -> Vec<usize> {
     use helio_runtime::program::Action;

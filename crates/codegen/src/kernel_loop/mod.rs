@@ -51,8 +51,8 @@ pub enum LoopStep<'k> {
     },
     /// One of several lists of steps.
     Branch(Branch<'k>),
-    /// A loop in the iteration. It stands in the iteration of a loop that is [`Until::Suspended`], not in
-    /// another one or in a branch.
+    /// A loop in the iteration of a loop that is [`Until::Suspended`], or in another one or a branch there
+    /// that has a buffer for what comes next.
     Repeat(Repeat<'k>),
 }
 
@@ -66,6 +66,8 @@ pub struct Branch<'k> {
     pub is_pred: bool,
     /// The lists.
     pub branches: Vec<Vec<LoopStep<'k>>>,
+    /// If there are loops in them: the buffer of the 32-bit number of what comes next, outside of it 0.
+    pub at: Option<usize>,
 }
 
 /// A loop whose number of iterations is not known.
@@ -79,11 +81,22 @@ pub struct Repeat<'k> {
     pub body: Vec<LoopStep<'k>>,
     /// What is copied at the end of an iteration, from and to; all at once.
     pub next: Vec<(usize, usize)>,
-    /// The work of an iteration, in processor cycles, estimated.
+    /// The work of an iteration besides its loops, in processor cycles, estimated.
     pub cycles: i64,
+    /// If there are loops in an iteration: the buffer of the 32-bit number of what comes next, outside of it 0.
+    pub at: Option<usize>,
 }
 
 impl LoopStep<'_> {
+    /// Whether it is a loop, or has some.
+    fn has_loops(&self) -> bool {
+        match self {
+            LoopStep::Kernel(..) | LoopStep::Copy { .. } => false,
+            LoopStep::Branch(branch) => branch.at.is_some(),
+            LoopStep::Repeat(_) => true,
+        }
+    }
+
     /// Calls `visit` with each buffer that it names, and whether it writes it.
     fn each_buffer(&self, visit: &mut impl FnMut(usize, bool)) {
         match self {
@@ -95,6 +108,7 @@ impl LoopStep<'_> {
             }
             LoopStep::Branch(branch) => {
                 visit(branch.selector, false);
+                branch.at.into_iter().for_each(|at| visit(at, true));
                 branch.branches.iter().flatten().for_each(|step| step.each_buffer(visit));
             }
             LoopStep::Repeat(repeat) => {
@@ -102,6 +116,7 @@ impl LoopStep<'_> {
                 steps.for_each(|step| step.each_buffer(visit));
                 let copies = repeat.next.iter().flat_map(|&(from, to)| [(from, false), (to, true)]);
                 copies.chain([(repeat.go, false)]).for_each(|(n, writes)| visit(n, writes));
+                repeat.at.into_iter().for_each(|at| visit(at, true));
             }
         }
     }
@@ -143,10 +158,12 @@ impl LoopStep<'_> {
             LoopStep::Copy { from, to } => [from, to].into_iter().for_each(one),
             LoopStep::Branch(branch) => {
                 one(&mut branch.selector);
+                branch.at.iter_mut().for_each(one);
                 branch.branches.iter_mut().flatten().for_each(|step| step.replace(old, new));
             }
             LoopStep::Repeat(repeat) => {
                 one(&mut repeat.go);
+                repeat.at.iter_mut().for_each(one);
                 repeat.next.iter_mut().for_each(|(from, to)| [from, to].into_iter().for_each(one));
                 let steps = repeat.cond.iter_mut().chain(&mut repeat.body);
                 steps.for_each(|step| step.replace(old, new));
@@ -291,7 +308,7 @@ impl KernelLoop<'_> {
         let bytes = |n: usize| self.buffers.get(n).map(|buffer| buffer.bytes);
         let same = |(from, to)| bytes(from).is_some() && bytes(from) == bytes(to);
         let at_least = |n: usize, least: usize| bytes(n).is_some_and(|bytes| bytes >= least);
-        let part = |part: &LoopStep<'_>, is_nested: bool| self.fits(part, is_nested);
+        let part = |part: &LoopStep<'_>, may_loop: bool| self.fits(part, may_loop);
         let until = match self.until {
             Until::Count(_) => true,
             Until::Test { go, .. } => at_least(go, 1),
@@ -299,20 +316,20 @@ impl KernelLoop<'_> {
                 at_least(go, 1)
                     && at_least(at, 4)
                     && self.buffers.iter().all(|buffer| buffer.role != Role::Local)
-                    && self.body.iter().any(|step| matches!(step, LoopStep::Repeat(_)))
+                    && self.body.iter().any(LoopStep::has_loops)
             }
         };
         let is_suspended = matches!(self.until, Until::Suspended { .. });
         let is_small = |buffer: &Buffer| buffer.role == Role::Param || buffer.bytes <= MAX_SCRATCH;
         until
-            && self.until.cond().iter().all(|step| part(step, true))
+            && self.until.cond().iter().all(|step| part(step, false))
             && self.buffers.iter().all(is_small)
-            && self.body.iter().all(|step| part(step, !is_suspended))
+            && self.body.iter().all(|step| part(step, is_suspended))
             && self.next.iter().copied().all(same)
     }
 
     /// Whether each buffer that a step names is there and large enough, and loops stand where they may.
-    fn fits(&self, step: &LoopStep<'_>, is_nested: bool) -> bool {
+    fn fits(&self, step: &LoopStep<'_>, may_loop: bool) -> bool {
         let bytes = |n: usize| self.buffers.get(n).map(|buffer| buffer.bytes);
         let same = |(from, to)| bytes(from).is_some() && bytes(from) == bytes(to);
         let at_least = |n: usize, least: usize| bytes(n).is_some_and(|bytes| bytes >= least);
@@ -322,15 +339,19 @@ impl KernelLoop<'_> {
                 kernel.params.len() == buffers.len()
                     && zip(&kernel.params, buffers).all(|(param, &n)| at_least(n, param.bytes))
             }
-            LoopStep::Branch(Branch { selector, is_pred, branches }) => {
+            LoopStep::Branch(Branch { selector, is_pred, branches, at }) => {
+                let may_loop = may_loop && at.is_some();
                 at_least(*selector, if *is_pred { 1 } else { 4 })
+                    && at.is_none_or(|at| may_loop && at_least(at, 4))
                     && (branches.len() == 2 || !is_pred && !branches.is_empty())
-                    && branches.iter().flatten().all(|step| self.fits(step, true))
+                    && branches.iter().flatten().all(|step| self.fits(step, may_loop))
             }
-            LoopStep::Repeat(Repeat { cond, go, body, next, .. }) => {
-                !is_nested
+            LoopStep::Repeat(Repeat { cond, go, body, next, at, .. }) => {
+                may_loop
                     && at_least(*go, 1)
-                    && cond.iter().chain(body).all(|step| self.fits(step, true))
+                    && at.is_none_or(|at| at_least(at, 4))
+                    && cond.iter().all(|step| self.fits(step, false))
+                    && body.iter().all(|step| self.fits(step, at.is_some()))
                     && next.iter().copied().all(same)
             }
         }

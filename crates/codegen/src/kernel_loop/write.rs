@@ -54,6 +54,12 @@ pub(super) fn copy(b: &mut Builder, from: Region, to: Region, bytes: usize) {
     }
 }
 
+/// How many numbers steps take: those with loops one each, and what stands before, between and behind them.
+fn numbered(steps: &[LoopStep<'_>]) -> i64 {
+    let runs = steps.chunk_by(|a, b| !a.has_loops() && !b.has_loops());
+    runs.count() as i64
+}
+
 /// Writes the loop.
 pub(super) struct Writer<'l> {
     pub(super) of: &'l KernelLoop<'l>,
@@ -96,7 +102,8 @@ impl Writer<'_> {
                     &[left, place],
                     |b, values| self.goes_on(b, *go, values[0]),
                     |b, values| {
-                        let (left, place) = self.go_on(b, cond, values[0], values[1]);
+                        let of = (&self.of.body[..], &self.of.next[..], &cond[..]);
+                        let (left, place) = self.go_on(b, of, 0, values[0], values[1]);
                         vec![b.sub(left, cycles), place]
                     },
                 );
@@ -143,33 +150,20 @@ impl Writer<'_> {
                     Inline::new(kernel, params, scratch).run(b);
                 }
                 LoopStep::Branch(branch) => self.branch(b, branch),
-                LoopStep::Repeat(_) => unreachable!("loops stand in iterations that are suspended"),
+                LoopStep::Repeat(_) => unreachable!("loops stand where a call may end"),
             }
         }
     }
 
     /// Each list is a loop of one iteration or none.
     fn branch(&self, b: &mut Builder, branch: &Branch<'_>) {
-        let mem = if branch.is_pred { Mem::U8 } else { Mem::I32 };
-        let selector = b.load(mem, self.regions[branch.selector].at(0, 0), None);
         let (zero, one) = (b.int(Lane::I32, 0), b.int(Lane::I32, 1));
-        let last = branch.branches.len() - 1;
-        for (n, steps) in branch.branches.iter().enumerate() {
+        let taken: Vec<Value> =
+            (0..branch.branches.len()).map(|n| self.is_taken(b, branch, n)).collect();
+        for (steps, taken) in branch.branches.iter().zip(taken) {
             b.while_loop(
                 &[one],
                 |b, values| {
-                    let number = b.int(Lane::I32, n as i64);
-                    let taken = if branch.is_pred {
-                        let op = if n == 0 { Cmp::Ne } else { Cmp::Eq };
-                        b.compare(op, selector, zero)
-                    } else if n < last {
-                        b.compare(Cmp::Eq, selector, number)
-                    } else {
-                        let before = b.int(Lane::I32, last as i64 - 1);
-                        let below = b.compare(Cmp::Lt, selector, zero);
-                        let above = b.compare(Cmp::Lt, before, selector);
-                        b.mask_op(MaskOp::Or, below, above)
-                    };
                     let first = b.compare(Cmp::Ne, values[0], zero);
                     b.mask_op(MaskOp::And, taken, first)
                 },
@@ -181,35 +175,73 @@ impl Writer<'_> {
         }
     }
 
-    /// An iteration from `place` on, which is 0 at its beginning: what stands before, between and
-    /// behind its loops, and these, are numbered. Gives the work that is left of the call, and the
-    /// place that comes next.
+    /// Whether list `n` is the one to be run.
+    fn is_taken(&self, b: &mut Builder, branch: &Branch<'_>, n: usize) -> Value {
+        let mem = if branch.is_pred { Mem::U8 } else { Mem::I32 };
+        let selector = b.load(mem, self.regions[branch.selector].at(0, 0), None);
+        let (zero, last) = (b.int(Lane::I32, 0), branch.branches.len() - 1);
+        if branch.is_pred {
+            let op = if n == 0 { Cmp::Ne } else { Cmp::Eq };
+            b.compare(op, selector, zero)
+        } else if n < last {
+            let number = b.int(Lane::I32, n as i64);
+            b.compare(Cmp::Eq, selector, number)
+        } else {
+            let before = b.int(Lane::I32, last as i64 - 1);
+            let below = b.compare(Cmp::Lt, selector, zero);
+            let above = b.compare(Cmp::Lt, before, selector);
+            b.mask_op(MaskOp::Or, below, above)
+        }
+    }
+
+    /// An iteration from `place` on, which is `begin` at its beginning: its steps, what is copied at its end,
+    /// and the condition after that. Gives the work that is left of the call, and the place that comes
+    /// next.
     fn go_on(
         &self,
         b: &mut Builder,
-        cond: &[LoopStep<'_>],
+        (steps, next, cond): (&[LoopStep<'_>], &[(usize, usize)], &[LoopStep<'_>]),
+        begin: i64,
+        left: Value,
+        place: Value,
+    ) -> (Value, Value) {
+        let (left, place, end) = self.steps_from(b, steps, begin, left, place);
+        let place = self.once(b, place, (end, begin), |b| {
+            self.end(b, next);
+            self.parts(b, cond);
+        });
+        (left, place)
+    }
+
+    /// Steps from `place` on: what stands before, between and behind those with loops, and these, are
+    /// numbered from `number` on. Gives the work that is left of the call, the place that comes next, and
+    /// the number behind all.
+    fn steps_from(
+        &self,
+        b: &mut Builder,
+        steps: &[LoopStep<'_>],
+        mut number: i64,
         mut left: Value,
         mut place: Value,
-    ) -> (Value, Value) {
-        let (mut number, mut rest) = (0, &self.of.body[..]);
+    ) -> (Value, Value, i64) {
+        let mut rest = steps;
         while let [first, others @ ..] = rest {
-            if let LoopStep::Repeat(repeat) = first {
-                (left, place) = self.repeat(b, repeat, number, left, place);
+            if first.has_loops() {
+                (left, place) = match first {
+                    LoopStep::Repeat(repeat) => self.repeat(b, repeat, number, left, place),
+                    LoopStep::Branch(branch) => self.branches(b, branch, number, left, place),
+                    LoopStep::Kernel(..) | LoopStep::Copy { .. } => (left, place),
+                };
                 rest = others;
             } else {
-                let is_loop = |step: &LoopStep<'_>| matches!(step, LoopStep::Repeat(_));
-                let straight = rest.iter().position(is_loop).unwrap_or(rest.len());
+                let straight = rest.iter().position(LoopStep::has_loops).unwrap_or(rest.len());
                 let (now, others) = rest.split_at(straight);
                 place = self.once(b, place, (number, number + 1), |b| self.parts(b, now));
                 rest = others;
             }
             number += 1;
         }
-        let place = self.once(b, place, (number, 0), |b| {
-            self.end(b, &self.of.next);
-            self.parts(b, cond);
-        });
-        (left, place)
+        (left, place, number)
     }
 
     /// Does something if it is what comes next, and gives what comes then.
@@ -232,6 +264,31 @@ impl Writer<'_> {
         ends[0]
     }
 
+    /// Does something as long as it is what comes next and work is left: `body` gives the work that is left, and
+    /// whether it has ended.
+    fn while_next(
+        &self,
+        b: &mut Builder,
+        number: i64,
+        (left, place): (Value, Value),
+        body: impl FnOnce(&mut Builder, Value) -> (Value, Value),
+    ) -> (Value, Value) {
+        let (this, after) = (b.int(Lane::I32, number), b.int(Lane::I32, number + 1));
+        let ends = b.while_loop(
+            &[left, place],
+            |b, values| {
+                let is_next = b.compare(Cmp::Eq, values[1], this);
+                let has_left = self.is_positive(b, values[0]);
+                b.mask_op(MaskOp::And, is_next, has_left)
+            },
+            |b, values| {
+                let (left, has_ended) = body(b, values[0]);
+                vec![left, b.select(has_ended, after, this)]
+            },
+        );
+        (ends[0], ends[1])
+    }
+
     /// A loop in an iteration, if it is what comes next, until it ends or no work is left.
     fn repeat(
         &self,
@@ -241,33 +298,105 @@ impl Writer<'_> {
         left: Value,
         place: Value,
     ) -> (Value, Value) {
-        let (this, after) = (b.int(Lane::I32, number), b.int(Lane::I32, number + 1));
         let cycles = b.int(Lane::I32, repeat.cycles);
+        self.while_next(b, number, (left, place), |b, left| {
+            let left = match repeat.at {
+                None => self.short_iterations(b, repeat, left, cycles),
+                Some(at) => self.long_iterations(b, repeat, (left, cycles), self.regions[at]),
+            };
+            let go = self.is_set(b, repeat.go);
+            (left, b.mask_not(go))
+        })
+    }
+
+    /// Iterations without loops, after each of which a call may end. Gives the work that is left.
+    fn short_iterations(
+        &self,
+        b: &mut Builder,
+        repeat: &Repeat<'_>,
+        left: Value,
+        cycles: Value,
+    ) -> Value {
         let ends = b.while_loop(
-            &[left, place],
+            &[left],
             |b, values| {
-                let is_next = b.compare(Cmp::Eq, values[1], this);
-                let has_left = self.is_positive(b, values[0]);
-                b.mask_op(MaskOp::And, is_next, has_left)
+                self.parts(b, &repeat.cond);
+                self.goes_on(b, repeat.go, values[0])
             },
             |b, values| {
-                let ends = b.while_loop(
-                    &values[..1],
-                    |b, values| {
-                        self.parts(b, &repeat.cond);
-                        self.goes_on(b, repeat.go, values[0])
-                    },
-                    |b, values| {
-                        self.parts(b, &repeat.body);
-                        self.end(b, &repeat.next);
-                        vec![b.sub(values[0], cycles)]
-                    },
-                );
-                let go = self.is_set(b, repeat.go);
-                vec![ends[0], b.select(go, this, after)]
+                self.parts(b, &repeat.body);
+                self.end(b, &repeat.next);
+                vec![b.sub(values[0], cycles)]
             },
         );
-        (ends[0], ends[1])
+        ends[0]
+    }
+
+    /// Iterations with loops, within which a call may end too. Before the first, the condition is computed:
+    /// number 0. Gives the work that is left.
+    fn long_iterations(
+        &self,
+        b: &mut Builder,
+        repeat: &Repeat<'_>,
+        (left, cycles): (Value, Value),
+        at: Region,
+    ) -> Value {
+        let place = b.load(Mem::I32, at.at(0, 0), None);
+        let place = self.once(b, place, (0, 1), |b| self.parts(b, &repeat.cond));
+        let ends = b.while_loop(
+            &[left, place],
+            |b, values| self.goes_on(b, repeat.go, values[0]),
+            |b, values| {
+                let of = (&repeat.body[..], &repeat.next[..], &repeat.cond[..]);
+                let (left, place) = self.go_on(b, of, 1, values[0], values[1]);
+                vec![b.sub(left, cycles), place]
+            },
+        );
+        let (go, zero) = (self.is_set(b, repeat.go), b.int(Lane::I32, 0));
+        let place = b.select(go, ends[1], zero);
+        b.store(place, Mem::I32, at.at(0, 0), None);
+        ends[0]
+    }
+
+    /// A branch with loops in its lists, if it is what comes next. The steps of all lists are numbered, from 1
+    /// on; number 0 is the choice of the list.
+    fn branches(
+        &self,
+        b: &mut Builder,
+        branch: &Branch<'_>,
+        number: i64,
+        left: Value,
+        place: Value,
+    ) -> (Value, Value) {
+        let Some(at) = branch.at.map(|at| self.regions[at]) else { return (left, place) };
+        self.while_next(b, number, (left, place), |b, left| {
+            let zero = b.int(Lane::I32, 0);
+            let ended = b.int(Lane::I32, -1);
+            let mut place = b.load(Mem::I32, at.at(0, 0), None);
+            let is_new = b.compare(Cmp::Eq, place, zero);
+            // (Steps of a list may write over what has chosen it.)
+            let (mut begins, mut begin) = (Vec::with_capacity(branch.branches.len()), 1);
+            for (n, steps) in branch.branches.iter().enumerate() {
+                let taken = self.is_taken(b, branch, n);
+                let taken = b.mask_op(MaskOp::And, is_new, taken);
+                let first = b.int(Lane::I32, begin);
+                place = b.select(taken, first, place);
+                begins.push(begin);
+                begin += numbered(steps) + 1;
+            }
+            let mut left = left;
+            for (steps, begin) in branch.branches.iter().zip(begins) {
+                let end;
+                (left, place, end) = self.steps_from(b, steps, begin, left, place);
+                let last = b.int(Lane::I32, end);
+                let is_last = b.compare(Cmp::Eq, place, last);
+                place = b.select(is_last, ended, place);
+            }
+            let has_ended = b.compare(Cmp::Eq, place, ended);
+            let kept = b.select(has_ended, zero, place);
+            b.store(kept, Mem::I32, at.at(0, 0), None);
+            (left, has_ended)
+        })
     }
 
     /// Whether a loop goes on: its condition holds, and work is left.

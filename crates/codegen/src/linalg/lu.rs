@@ -68,8 +68,9 @@ impl Lu {
             for row in below {
                 let quotient = b.bin(BinOp::Div, row[j], top[j]);
                 row[j] = b.select(is_zero, row[j], quotient);
-                for c in j + 1..row.len() {
-                    row[c] = less_product(b, row[c], row[j], top[c]);
+                let factor = row[j];
+                for (x, &above) in row.iter_mut().zip(top).skip(j + 1) {
+                    *x = less_product(b, *x, factor, above);
                 }
             }
         }

@@ -70,7 +70,7 @@ impl<'m> Planner<'m> {
             self.in_scratch.clear();
         }
         let trips = trips.filter(|_| code.is_none());
-        let mut zero = Vec::new();
+        let (mut zero, mut prelude) = (Vec::new(), 0);
         if let Some(LoopCode { actions, slots, is_whole, suspended }) = code {
             // The state stays where it is.
             next.clone_from(&state);
@@ -84,6 +84,7 @@ impl<'m> Planner<'m> {
             actions.into_iter().for_each(|action| self.push(&mut body, action, &slots));
             if let Some(kept) = suspended {
                 // The code computes the condition after each iteration.
+                prelude = cond.len();
                 steps.append(&mut cond);
                 zero = kept;
                 zero.retain(|&id| self.find(id) != self.find(go));
@@ -97,6 +98,7 @@ impl<'m> Planner<'m> {
             self.storages[storage.index()].block = true;
         }
         self.give_state(frame.owner, &state, &invariant);
+        self.note_prelude(&body, prelude + zero.len());
         for id in zero {
             self.clear(id, steps)?;
         }

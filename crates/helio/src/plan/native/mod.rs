@@ -54,10 +54,12 @@ impl Written {
     }
 }
 
-/// A loop in a loop that may become one kernel: it is one itself, which ends after a bounded number of
-/// iterations, and the steps that it was made of, of which the outer loop may be made.
+/// A loop in a loop that may become one kernel: it is one itself, which ends after a bounded amount of
+/// work, and the steps that it was made of, of which the outer loop may be made.
 pub(super) struct Inner {
     kernel: Arc<dyn RawKernel>,
+    /// How many steps stand before it for its own kernel alone.
+    prelude: usize,
     cond: Vec<Step>,
     go: StorageId,
     body: Vec<Step>,
@@ -216,9 +218,9 @@ impl<'m> Planner<'m> {
     /// One step for all steps of a loop, if they can be one kernel. What was made for them is gone
     /// then, but for what computes the condition between calls, if there are several.
     pub(super) fn put_together(&mut self, steps: &Steps<'_>) -> Planned<Option<LoopCode>> {
-        let has_loops = steps.body.iter().any(|step| matches!(step.action, Action::While(_)));
-        let at = has_loops.then(|| self.storage(4, Owner::Nobody));
-        let Some(native) = self.native_loop(steps, at) else { return Ok(None) };
+        let places = self.places(steps.body);
+        let places: Vec<StorageId> = (0..places).map(|_| self.storage(4, Owner::Nobody)).collect();
+        let Some(native) = self.native_loop(steps, &places) else { return Ok(None) };
         for steps in [steps.cond, steps.body] {
             self.proofs.check(steps, &|id| self.find(id))?;
         }
@@ -245,11 +247,10 @@ impl<'m> Planner<'m> {
         }
         self.interpreted.truncate(kept.interpreted);
         let action = self.kernel_step(code, cycles, slots.clone())?;
-        if let (Action::Raw { kernel, .. }, None, true, false) =
-            (&action, &suspended, steps.is_inner, is_whole)
-        {
+        if let (Action::Raw { kernel, .. }, true, false) = (&action, steps.is_inner, is_whole) {
             self.inner.push(Inner {
                 kernel: Arc::clone(kernel),
+                prelude: 0,
                 cond: steps.cond.to_vec(),
                 go: steps.go,
                 body: steps.body.to_vec(),
@@ -259,17 +260,49 @@ impl<'m> Planner<'m> {
         Ok(Some(LoopCode { actions: vec![action], slots, is_whole, suspended }))
     }
 
+    /// Notes how many steps stand before a loop in a loop, whose iterations are `body`, for its own kernel
+    /// alone.
+    pub(super) fn note_prelude(&mut self, body: &[Step], steps: usize) {
+        if let [Step { action: Action::Raw { kernel, .. }, .. }] = body {
+            let mut inner = self.inner.iter_mut().rev();
+            if let Some(inner) = inner.find(|inner| Arc::ptr_eq(&inner.kernel, kernel)) {
+                inner.prelude = steps;
+            }
+        }
+    }
+
+    /// The loop in a loop that has become this step.
+    fn inner_loop(&self, each: &While<StorageId>) -> Option<&Inner> {
+        let [Step { action: Action::Raw { kernel, .. }, .. }] = &each.body[..] else { return None };
+        self.inner.iter().rev().find(|inner| Arc::ptr_eq(&inner.kernel, kernel))
+    }
+
+    /// How many places are needed to end a call within these steps: one, if there are loops in them, and those
+    /// of their loops and branches.
+    fn places(&self, steps: &[Step]) -> usize {
+        let has_loops = usize::from(steps.iter().any(has_loops));
+        let within = |step: &Step| match &step.action {
+            Action::While(each) => {
+                self.inner_loop(each).map_or(0, |inner| self.places(&inner.body))
+            }
+            Action::Branch(branch) => branch.branches.iter().map(|steps| self.places(steps)).sum(),
+            _ => 0,
+        };
+        has_loops + steps.iter().map(within).sum::<usize>()
+    }
+
     /// What an iteration copies at its end, from and to.
     fn copied(&self, steps: &Steps<'_>) -> Vec<(StorageId, StorageId)> {
         let all = zip(steps.next, steps.state).map(|(&from, &to)| (self.find(from), self.find(to)));
         all.filter(|(from, to)| from != to).collect()
     }
 
-    /// The kernel of a loop; `at` is where it keeps its place in an iteration, if there are loops in
-    /// its body.
-    fn native_loop(&self, steps: &Steps<'_>, at: Option<StorageId>) -> Option<Native> {
+    /// The kernel of a loop; `places` are where it keeps its places in its iteration, and in those of its loops,
+    /// if there are any.
+    fn native_loop(&self, steps: &Steps<'_>, places: &[StorageId]) -> Option<Native> {
         let wide = self.compact?;
-        let mut buffers = Buffers::default();
+        let mut buffers = Buffers { places: places.to_vec(), ..Buffers::default() };
+        let at = buffers.places.pop();
         let mut cycles = 10;
         let cond = self.parts(steps.cond, &mut buffers, &mut cycles)?;
         let body = self.parts(steps.body, &mut buffers, &mut cycles)?;
@@ -325,24 +358,34 @@ impl<'m> Planner<'m> {
         buffers: &mut Buffers,
         cycles: &mut u64,
     ) -> Option<Vec<LoopStep<'s>>> {
-        let mut part = |step: &Step| match &step.action {
-            Action::Raw { kernel, slots } => {
-                let written = self.written.iter().rev().find(|w| Arc::ptr_eq(&w.kernel, kernel))?;
-                let work = written.cost.saturating_mul(written.code.range.unsigned_abs());
-                *cycles = cycles.saturating_add(work);
-                let of = |&slot: &StorageId| buffers.number(self.find(slot));
-                Some(LoopStep::Kernel(&written.code, slots.iter().map(of).collect()))
-            }
-            Action::Copy { from, to } => {
-                let [from, to] = [from, to].map(|&id| self.find(id));
-                *cycles = cycles.saturating_add(self.storages[from.index()].bytes as u64 / 16);
-                Some(LoopStep::Copy { from: buffers.number(from), to: buffers.number(to) })
-            }
-            Action::Branch(branch) => self.branch(branch, buffers, cycles),
-            Action::While(each) => self.repeat(each, buffers),
-            Action::Kernel { .. } | Action::Finished(_) | Action::Host { .. } => None,
-        };
-        steps.iter().map(&mut part).collect()
+        let mut parts = Vec::with_capacity(steps.len());
+        for step in steps {
+            let part = match &step.action {
+                Action::Raw { kernel, slots } => {
+                    let mut written = self.written.iter().rev();
+                    let written = written.find(|w| Arc::ptr_eq(&w.kernel, kernel))?;
+                    let work = written.cost.saturating_mul(written.code.range.unsigned_abs());
+                    *cycles = cycles.saturating_add(work);
+                    let of = |&slot: &StorageId| buffers.number(self.find(slot));
+                    LoopStep::Kernel(&written.code, slots.iter().map(of).collect())
+                }
+                Action::Copy { from, to } => {
+                    let [from, to] = [from, to].map(|&id| self.find(id));
+                    let bytes = self.storages[from.index()].bytes as u64;
+                    *cycles = cycles.saturating_add(bytes / 16);
+                    LoopStep::Copy { from: buffers.number(from), to: buffers.number(to) }
+                }
+                Action::Branch(branch) => self.branch(branch, buffers, cycles)?,
+                Action::While(each) => {
+                    let inner = self.inner_loop(each)?;
+                    parts.truncate(parts.len().saturating_sub(inner.prelude));
+                    self.repeat(inner, buffers)?
+                }
+                Action::Kernel { .. } | Action::Finished(_) | Action::Host { .. } => return None,
+            };
+            parts.push(part);
+        }
+        Some(parts)
     }
 
     /// A branch as a part of a loop; adds the work of the longest.
@@ -357,6 +400,10 @@ impl<'m> Planner<'m> {
             Selector::Index(id) => (id, false),
         };
         let selector = buffers.number(self.find(selector));
+        let at = match branch.branches.iter().flatten().any(has_loops) {
+            true => Some(buffers.place()?),
+            false => None,
+        };
         let (mut branches, mut longest) = (Vec::with_capacity(branch.branches.len()), 0);
         for steps in &branch.branches {
             let mut work = 0;
@@ -364,17 +411,15 @@ impl<'m> Planner<'m> {
             longest = longest.max(work);
         }
         *cycles = cycles.saturating_add(longest).saturating_add(10);
-        Some(LoopStep::Branch(kernel_loop::Branch { selector, is_pred, branches }))
+        Some(LoopStep::Branch(kernel_loop::Branch { selector, is_pred, branches, at }))
     }
 
     /// A loop in a loop as a part of that.
-    fn repeat<'s>(
-        &'s self,
-        each: &While<StorageId>,
-        buffers: &mut Buffers,
-    ) -> Option<LoopStep<'s>> {
-        let [Step { action: Action::Raw { kernel, .. }, .. }] = &each.body[..] else { return None };
-        let inner = self.inner.iter().rev().find(|inner| Arc::ptr_eq(&inner.kernel, kernel))?;
+    fn repeat<'s>(&'s self, inner: &'s Inner, buffers: &mut Buffers) -> Option<LoopStep<'s>> {
+        let at = match inner.body.iter().any(has_loops) {
+            true => Some(buffers.place()?),
+            false => None,
+        };
         let mut cycles = 10;
         let cond = self.parts(&inner.cond, buffers, &mut cycles)?;
         let body = self.parts(&inner.body, buffers, &mut cycles)?;
@@ -384,7 +429,7 @@ impl<'m> Planner<'m> {
         let go = buffers.number(self.find(inner.go));
         let next = inner.next.iter().map(|&(from, to)| (self.find(from), self.find(to)));
         let next = buffers.pairs(next.collect());
-        Some(LoopStep::Repeat(Repeat { cond, go, body, next, cycles: cycles as i64 }))
+        Some(LoopStep::Repeat(Repeat { cond, go, body, next, cycles: cycles as i64, at }))
     }
 }
 
@@ -393,9 +438,16 @@ impl<'m> Planner<'m> {
 struct Buffers {
     ids: Vec<StorageId>,
     numbers: HashMap<StorageId, usize>,
+    /// Where lists of steps with loops may keep what comes next, as far as they are not taken.
+    places: Vec<StorageId>,
 }
 
 impl Buffers {
+    fn place(&mut self) -> Option<usize> {
+        let place = self.places.pop()?;
+        Some(self.number(place))
+    }
+
     fn number(&mut self, id: StorageId) -> usize {
         *self.numbers.entry(id).or_insert_with(|| {
             self.ids.push(id);
@@ -405,6 +457,15 @@ impl Buffers {
 
     fn pairs(&mut self, pairs: Vec<(StorageId, StorageId)>) -> Vec<(usize, usize)> {
         pairs.into_iter().map(|(from, to)| (self.number(from), self.number(to))).collect()
+    }
+}
+
+/// Whether a step is a loop, or has some in its branches.
+fn has_loops(step: &Step) -> bool {
+    match &step.action {
+        Action::While(_) => true,
+        Action::Branch(branch) => branch.branches.iter().flatten().any(has_loops),
+        _ => false,
     }
 }
 
