@@ -76,7 +76,7 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
                 match self.rhs {
                     // SAFETY: the caller's promise; lhs was just packed; tasks have different columns.
                     Rhs::Source(source) => unsafe { self.run_stream(part, &block, source, cols) },
-                    // SAFETY: as above.
+                    // SAFETY: the caller's promise; lhs was just packed; tasks have different columns.
                     Rhs::Packed(panels) | Rhs::Panels(panels) => unsafe {
                         self.run_panels(part, &block, panels, cols);
                     },

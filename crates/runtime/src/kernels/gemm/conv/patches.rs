@@ -463,7 +463,7 @@ mod avx512 {
                 // SAFETY: the caller's promise: the row has `width` words.
                 unsafe { _mm512_storeu_epi32(to, vector) };
             } else {
-                // SAFETY: as above; other lanes are not accessed.
+                // SAFETY: the caller's promise: these lanes are the last of the row's `width` words.
                 unsafe { _mm512_mask_storeu_epi32(to, tail as __mmask16, vector) };
             }
         };
