@@ -1,5 +1,7 @@
 //! Cholesky's factor of small matrices.
 
+use std::iter::zip;
+
 use helio_ir::ElementType;
 
 use super::{Lanes, MAX_ORDER, Part, each, less_product, mem, nan};
@@ -86,8 +88,7 @@ impl Cholesky {
             rows[j].push(root);
             for i in j + 1..n {
                 let mut x = matrix.load(b, lanes, self.place(i, j));
-                for k in 0..j {
-                    let (by, other) = (rows[i][k], rows[j][k]);
+                for (&by, &other) in zip(&rows[i], &rows[j]) {
                     x = less_product(b, x, by, other);
                 }
                 let x = b.mul(x, inverse);
