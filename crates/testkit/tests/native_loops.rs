@@ -500,6 +500,49 @@ fn a_long_loop_takes_several_calls() {
     assert!(result.leaves()[1].same_bits(&expected));
 }
 
+/// As long as an element of its state says so: the loop above, then `x = -x`; three times.
+const FLAGGED: &str = "
+    inner { t = (s32[], s32[40]) parameter(0) i = s32[] get-tuple-element(t), index=0
+     x = s32[40] get-tuple-element(t), index=1 one = s32[] constant(1) j = s32[] add(i, one)
+     r = s32[40] reverse(x), dimensions={0} three = s32[] constant(3)
+     b = s32[40] broadcast(three), dimensions={} o = s32[40] broadcast(one), dimensions={}
+     m = s32[40] multiply(r, b) y = s32[40] add(m, o) ROOT n = (s32[], s32[40]) tuple(j, y) }
+    more { t = (s32[], s32[40]) parameter(0) i = s32[] get-tuple-element(t), index=0
+     m = s32[] constant(TRIPS) ROOT r = pred[] compare(i, m), direction=NE }
+    outer { t = (pred[], s32[], s32[40]) parameter(0) i = s32[] get-tuple-element(t), index=1
+     x = s32[40] get-tuple-element(t), index=2 one = s32[] constant(1) j = s32[] add(i, one)
+     three = s32[] constant(3) go = pred[] compare(j, three), direction=LT
+     z = s32[] constant(0) s = (s32[], s32[40]) tuple(z, x)
+     w = (s32[], s32[40]) while(s), condition=more, body=inner
+     y = s32[40] get-tuple-element(w), index=1 n = s32[40] negate(y)
+     ROOT u = (pred[], s32[], s32[40]) tuple(go, j, n) }
+    flag { t = (pred[], s32[], s32[40]) parameter(0) ROOT r = pred[] get-tuple-element(t), index=0 }
+    ENTRY e { x = s32[40] parameter(0) z = s32[] constant(0) go = pred[] constant(true)
+     s = (pred[], s32[], s32[40]) tuple(go, z, x)
+     ROOT w = (pred[], s32[], s32[40]) while(s), condition=flag, body=outer }";
+
+#[test]
+fn a_loop_stops_in_an_iteration_whose_next_flag_is_there() {
+    const TRIPS: i32 = 300_000;
+    let module = helio::parse(&FLAGGED.replace("TRIPS", &TRIPS.to_string())).expect("a module");
+    let program = helio::compile(module, &CompileOptions::default()).expect("a program");
+    let argument = Literal::array([40], numbers()).expect("an array");
+    let result = program.run(&[argument]).expect("a result");
+    let mut x = numbers();
+    for _ in 0..3 {
+        for _ in 0..TRIPS {
+            x.reverse();
+            x.iter_mut().for_each(|x| *x = x.wrapping_mul(3).wrapping_add(1));
+        }
+        x.iter_mut().for_each(|x| *x = x.wrapping_neg());
+    }
+    let expected = Literal::array([40], x).expect("an array");
+    assert!(result.leaves()[2].same_bits(&expected));
+    if has_code() {
+        assert_eq!(loops(&program.plan().expect("a plan").parts().steps), [1]);
+    }
+}
+
 #[test]
 fn a_loop_without_end_can_be_stopped() {
     let arguments = [Literal::scalar(0i32), Literal::array([40], numbers()).expect("an array")];

@@ -33,7 +33,8 @@ pub enum Role {
     Held,
     /// In scratch, and nothing outside of an iteration sees it.
     Local,
-    /// Likewise, and the caller keeps it from call to call.
+    /// In scratch while a call runs, copied from and to the caller's memory at its ends: the next call goes
+    /// on in the middle of an iteration.
     Kept,
 }
 
@@ -192,7 +193,8 @@ pub enum Until<'k> {
     Suspended {
         /// What computes the byte.
         cond: Vec<LoopStep<'k>>,
-        /// The buffer that it is the first of.
+        /// The buffer that it is the first of. Nothing else writes it, as it is looked at in the middle of
+        /// iterations, too.
         go: usize,
         /// The buffer of the 32-bit number of the step, of those that a call may end before, that comes
         /// next: at first 0.
@@ -244,6 +246,12 @@ const MAX_SCRATCH: usize = 24 << 10;
 const MAX_COPIED: usize = 4 << 10;
 /// More values than this take longer to compile than loops run.
 const MAX_VALUES: usize = 20_000;
+
+/// Whether an iteration of these steps, or what is copied at its end, writes a buffer.
+fn writes(steps: &[LoopStep<'_>], next: &[(usize, usize)], buffer: usize) -> bool {
+    let mut buffers = steps.iter().flat_map(LoopStep::buffers);
+    buffers.any(|write| write == (buffer, true)) || next.iter().any(|&(_, to)| to == buffer)
+}
 
 impl KernelLoop<'_> {
     /// The kernel, and the buffers that are its parameters. `None` if its parts do not fit
@@ -314,6 +322,7 @@ impl KernelLoop<'_> {
             Until::Test { go, .. } => at_least(go, 1),
             Until::Suspended { go, at, .. } => {
                 at_least(go, 1)
+                    && !writes(&self.body, &self.next, go)
                     && at_least(at, 4)
                     && self.buffers.iter().all(|buffer| buffer.role != Role::Local)
                     && self.body.iter().any(LoopStep::has_loops)
@@ -349,7 +358,7 @@ impl KernelLoop<'_> {
             LoopStep::Repeat(Repeat { cond, go, body, next, at, .. }) => {
                 may_loop
                     && at_least(*go, 1)
-                    && at.is_none_or(|at| at_least(at, 4))
+                    && at.is_none_or(|at| at_least(at, 4) && !writes(body, next, *go))
                     && cond.iter().all(|step| self.fits(step, false))
                     && body.iter().all(|step| self.fits(step, at.is_some()))
                     && next.iter().copied().all(same)

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use helio_codegen::state_loop::state_loop;
-use helio_ir::{Array, ArrayShape, ElementType, InstrId, Literal, Number, Op, ops};
+use helio_ir::{Array, ArrayShape, CompId, ElementType, InstrId, Literal, Number, Op, ops};
 use helio_passes::recognize;
 use helio_runtime::program::{Branch, Selector, While};
 
@@ -121,7 +121,13 @@ impl<'m> Planner<'m> {
         let mut cond = Vec::new();
         let params = || vec![state.to_vec()];
         let outcome = self.computation(op.condition, params(), &mut cond)?;
-        let go = outcome.values[0];
+        let mut go = outcome.values[0];
+        if self.has_loops(op.body) {
+            // Such a loop may stop in the middle of an iteration, when a part of the next state may be there
+            // already: the condition is not to be one.
+            go = self.storage(1, Owner::Nobody);
+            self.copy(outcome.values[0], go, &mut cond);
+        }
         let before_body = self.mark();
         // What the loop's own frame may write is the state it does not keep.
         let owner = Owner::Frame(self.frames);
@@ -141,6 +147,16 @@ impl<'m> Planner<'m> {
             *code = self.put_together(&all)?;
         }
         Ok(LoopSteps { cond, go, body, next })
+    }
+
+    /// Whether a computation has loops, be it in branches.
+    fn has_loops(&self, computation: CompId) -> bool {
+        let instrs = self.module.computation(computation).instrs();
+        instrs.iter().any(|instr| match &instr.op {
+            Op::While(_) => true,
+            Op::Conditional(op) => op.branches.iter().any(|&branch| self.has_loops(branch)),
+            _ => false,
+        })
     }
 
     /// The storages of a loop's state, with the initial values.
