@@ -57,8 +57,13 @@ impl Convolution {
                 Avx512Bf16::get(call.isa)
                     .is_some_and(|tiled| self.join::<_, Bf16>(tiled, call, None, out))
             }
-            (ProductType::U8 | ProductType::S8, ProductType::S8) if i32::makes(types.out) => {
-                let correct = (types.lhs == ProductType::S8).then_some(corrections as Correct<i32>);
+            (ProductType::U8, ProductType::S8) if i32::makes(types.out) => {
+                Avx512Vnni::get(call.isa)
+                    .is_some_and(|tiled| self.join::<_, u8>(tiled, call, None, out))
+            }
+            // (Corrections are added to sums in their places: narrower results are not sums any more.)
+            (ProductType::S8, ProductType::S8) if types.out == ProductType::S32 => {
+                let correct = Some(corrections as Correct<i32>);
                 Avx512Vnni::get(call.isa)
                     .is_some_and(|tiled| self.join::<_, u8>(tiled, call, correct, out))
             }

@@ -235,7 +235,10 @@ fn is_nan(bytes: &[u8], number: ProductType) -> bool {
 fn check_joined(conv: &Convolution, lhs: &[f64], rhs: &[f64], len: usize) {
     for (lhs_type, rhs_type, out_type) in [
         (ProductType::S8, ProductType::S8, ProductType::S32),
+        (ProductType::S8, ProductType::S8, ProductType::S16),
+        (ProductType::S8, ProductType::S8, ProductType::S8),
         (ProductType::U8, ProductType::S8, ProductType::S32),
+        (ProductType::U8, ProductType::S8, ProductType::S16),
         (ProductType::Bf16, ProductType::Bf16, ProductType::F32),
     ] {
         let unsigned = |v: &f64| if lhs_type == ProductType::U8 { v.abs() } else { *v };
