@@ -32,12 +32,18 @@ struct Place {
     progress: AtomicU64,
     /// Whether a call is under way: only its thread changes `slices` and `room`.
     is_taken: AtomicBool,
-    /// Whether the member has left a visit before all had read. Then it never comes again, and its
-    /// slices are read no more.
-    is_gone: AtomicBool,
+    /// One more than `progress` was before the visit that the member left before all had read; 0 if it has
+    /// left none. Then it never comes again, and its slices are read no more.
+    left: AtomicU64,
     slices: UnsafeCell<Vec<(*const u8, usize)>>,
     /// For each member, what it alone may write to; or nothing at all.
     room: UnsafeCell<Vec<(*mut u8, usize)>>,
+}
+
+impl Place {
+    fn is_gone(&self) -> bool {
+        self.left.load(Ordering::SeqCst) > 0
+    }
 }
 
 /// What a visit adds to [`Place::progress`] in all.
@@ -118,7 +124,8 @@ impl Board {
 
     /// The same, where each member lends `room` as well: a slice for each member, in order, to which that
     /// one writes; or none at all. `read` also gets what each member lends to this one, in order; what one
-    /// without room lends is empty. Errors: as for [`Board::meet`].
+    /// without room lends is empty. Errors: as for [`Board::meet`]; of a member that lends room also if
+    /// another left this visit, as what that one had to write may be missing.
     pub fn meet_with_room<W: Waits>(
         &self,
         member: usize,
@@ -128,7 +135,7 @@ impl Board {
         read: impl FnOnce(&[&[u8]], &[usize], &mut [&mut [u8]]) -> Result<(), W::Error>,
     ) -> Result<(), NotMet<W::Error>> {
         let place = self.places.get(member).ok_or(NotMet::Taken)?;
-        if place.is_gone.load(Ordering::SeqCst) {
+        if place.is_gone() {
             return Err(NotMet::Gone(member));
         }
         if place.is_taken.swap(true, Ordering::SeqCst) {
@@ -157,6 +164,11 @@ impl Board {
         while !have_read() {
             waits.until_read(&have_read);
         }
+        // Who left has perhaps not written all that it should.
+        let left = |place: &Place| place.left.load(Ordering::SeqCst) == before + 1;
+        if let Some(gone) = self.places.iter().position(left).filter(|_| !room.is_empty()) {
+            return Err(NotMet::Gone(gone));
+        }
         visit.end();
         Ok(())
     }
@@ -167,8 +179,7 @@ impl Board {
         member: usize,
         read: impl FnOnce(&[&[u8]], &[usize], &mut [&mut [u8]]) -> Result<(), E>,
     ) -> Result<(), NotMet<E>> {
-        let gone = self.places.iter().position(|place| place.is_gone.load(Ordering::SeqCst));
-        if let Some(gone) = gone {
+        if let Some(gone) = self.places.iter().position(Place::is_gone) {
             return Err(NotMet::Gone(gone));
         }
         let mut slices = SmallVec::<[&[u8]; 16]>::new();
@@ -176,9 +187,9 @@ impl Board {
         let mut rooms = SmallVec::<[&mut [u8]; 8]>::new();
         for place in &self.places {
             // SAFETY: the member has come and is not gone, so its slices are borrowed by a call of
-            // `meet`. That call returns when all have ended the visit, or once it has set `is_gone`
+            // `meet`. That call returns when all have ended the visit, or once it has set `left`
             // and then seen that nobody reads: this thread said that it reads before it saw that
-            // `is_gone` is not set, so (both are sequentially consistent) that call waits for this
+            // `left` is not set, so (both are sequentially consistent) that call waits for this
             // thread to end the visit, longer than `slices` lives (`read` cannot keep them, whatever
             // their lifetime).
             let theirs = unsafe { &*place.slices.get() };
@@ -233,7 +244,7 @@ impl Drop for Visit<'_> {
             return;
         }
         let place = &self.board.places[self.member];
-        place.is_gone.store(true, Ordering::SeqCst);
+        place.left.store(self.before + 1, Ordering::SeqCst);
         // It reads nothing any more, for which others wait.
         place.progress.store(self.before + STEPS, Ordering::SeqCst);
         let reads = |other: &Place| other.progress.load(Ordering::SeqCst) == self.before + READS;
@@ -311,6 +322,30 @@ mod tests {
         };
         thread::scope(|scope| (0..3).for_each(|me| drop(scope.spawn(move || member(me)))));
         assert_eq!(board.progress(), 3 * STEPS * visits);
+    }
+
+    #[test]
+    fn room_that_somebody_did_not_fill_is_an_error_of_all() {
+        let (board, waits) = (Board::new(3), Looks::default());
+        let member = |me: usize| {
+            let mut own = [[0u8; 2]; 3];
+            let mut room: Vec<&mut [u8]> = own.iter_mut().map(|part| &mut part[..]).collect();
+            board.meet_with_room(me, &[], &mut room, &waits, |_, _, rooms| {
+                if me == 1 {
+                    return Err("half of it is not there");
+                }
+                rooms.iter_mut().for_each(|room| room.fill(1));
+                Ok(())
+            })
+        };
+        let outcomes = thread::scope(|scope| {
+            let all: Vec<_> = (0..3).map(|me| scope.spawn(move || member(me))).collect();
+            all.into_iter().map(|thread| thread.join().expect("a member")).collect::<Vec<_>>()
+        });
+        assert_eq!(outcomes[1], Err(NotMet::Failed("half of it is not there")));
+        // (Who finds that out is gone as well, for those who look later.)
+        assert!(matches!(outcomes[0], Err(NotMet::Gone(1 | 2))), "{outcomes:?}");
+        assert!(matches!(outcomes[2], Err(NotMet::Gone(0 | 1))), "{outcomes:?}");
     }
 
     #[test]
