@@ -359,7 +359,7 @@ struct Batch<'s> {
 impl Batch<'_> {
     /// Whether one thread should do it all at once, if a problem takes this many operations.
     fn is_small(&self, operations: usize) -> bool {
-        operations.saturating_mul(self.count) <= TASK_OPERATIONS
+        operations.max(1).saturating_mul(self.count) <= TASK_OPERATIONS
     }
 }
 
