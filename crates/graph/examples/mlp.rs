@@ -8,7 +8,7 @@
 use std::f64::consts::TAU;
 use std::time::Instant;
 
-use helio_graph::{Array, ElementType, Graph, Result, Tensor, stack};
+use helio_graph::prelude::*;
 
 const CLASSES: usize = 3;
 const POINTS: usize = 100 * CLASSES;
@@ -25,9 +25,9 @@ fn forward(x: &Tensor, [w1, b1, w2, b2]: &Layers) -> [Tensor; 2] {
 }
 
 /// A step down the gradient of the mean cross entropy.
-fn step(x: &Tensor, labels: &Tensor, layers: Layers) -> Layers {
+fn descend(x: &Tensor, labels: &Tensor, layers: Layers) -> Layers {
     let [hidden, logits] = forward(x, &layers);
-    let d_logits = (logits.softmax(-1) - labels.one_hot(CLASSES, ElementType::F32)) / POINTS as f32;
+    let d_logits = (logits.softmax(-1) - labels.one_hot(CLASSES, F32)) / POINTS as f32;
     let d_hidden = d_logits.matmul(layers[2].t()).where_(hidden.greater(0.0), 0.0);
     let gradient =
         [x.t().matmul(&d_hidden), d_hidden.sum(0), hidden.t().matmul(&d_logits), d_logits.sum(0)];
@@ -38,29 +38,29 @@ fn step(x: &Tensor, labels: &Tensor, layers: Layers) -> Layers {
 fn beginning() -> Result<Vec<Array>> {
     let g = Graph::new("beginning");
     let random = g.random(1);
-    let number = g.arange(ElementType::S32, POINTS);
+    let number = g.arange(S32, POINTS);
     let arm = number.modulo(CLASSES);
-    let radius = number.cast(ElementType::F64) / (POINTS as f64);
+    let radius = number.cast(F64) / (POINTS as f64);
     let angle = &radius * (0.7 * TAU)
-        + arm.cast(ElementType::F64) * (TAU / CLASSES as f64)
-        + random.normal(ElementType::F64, [POINTS]) * 0.12;
-    let points = stack(&[&radius * angle.sin(), &radius * angle.cos()], 1).cast(ElementType::F32);
+        + arm.cast(F64) * (TAU / CLASSES as f64)
+        + random.normal(F64, POINTS) * 0.12;
+    let points = stack(&[&radius * angle.sin(), &radius * angle.cos()], 1).cast(F32);
     let layers = [
-        random.normal(ElementType::F32, [2, HIDDEN]) * 0.5,
-        g.zeros(ElementType::F32, [HIDDEN]),
-        random.normal(ElementType::F32, [HIDDEN, CLASSES]) * 0.1,
-        g.zeros(ElementType::F32, [CLASSES]),
+        random.normal(F32, [2, HIDDEN]) * 0.5,
+        g.zeros(F32, HIDDEN),
+        random.normal(F32, [HIDDEN, CLASSES]) * 0.1,
+        g.zeros(F32, CLASSES),
     ];
-    g.compile((points, arm, layers))?.run(&[] as &[Array])
+    g.compile((points, arm, layers))?.run(&[])
 }
 
 /// The inputs of a graph that are the network's layers.
 fn layer_inputs(g: &Graph) -> Layers {
     [
-        g.input("w1", ElementType::F32, [2, HIDDEN]),
-        g.input("b1", ElementType::F32, [HIDDEN]),
-        g.input("w2", ElementType::F32, [HIDDEN, CLASSES]),
-        g.input("b2", ElementType::F32, [CLASSES]),
+        g.input("w1", F32, [2, HIDDEN]),
+        g.input("b1", F32, HIDDEN),
+        g.input("w2", F32, [HIDDEN, CLASSES]),
+        g.input("b2", F32, CLASSES),
     ]
 }
 
@@ -70,15 +70,15 @@ fn main() -> Result<()> {
     let mut layers = made[2..].to_vec();
 
     let g = Graph::new("train");
-    let x = g.input("x", ElementType::F32, [POINTS, 2]);
-    let y = g.input("labels", ElementType::S32, [POINTS]);
-    let trained = g.for_loop(0, 1000, layer_inputs(&g), |_, layers| step(&x, &y, layers));
+    let x = g.input("x", F32, [POINTS, 2]);
+    let y = g.input("labels", S32, POINTS);
+    let trained = g.for_loop(0, 1000, layer_inputs(&g), |_, layers| descend(&x, &y, layers));
     let [_, logits] = forward(&x, &trained);
     let loss = logits.cross_entropy(&y).mean(..);
     let train = g.compile((trained, loss))?;
 
     let g = Graph::new("classify");
-    let x = g.input("x", ElementType::F32, ("batch", 2));
+    let x = g.input("x", F32, ("batch", 2));
     let [_, logits] = forward(&x, &layer_inputs(&g));
     let classify = g.compile(logits.argmax(-1))?;
     let class_of = |points: &Array, layers: &[Array]| -> Result<Vec<i64>> {

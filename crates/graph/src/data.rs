@@ -49,11 +49,23 @@ impl Weights {
     }
 
     /// Writes a file; the path's extension says of which kind. [`Weights`] has an example. Errors:
-    /// `InvalidArgument` if it cannot be written, or cannot hold an array's type; an `.npy` holds one array.
+    /// `InvalidArgument` if it cannot be written, or cannot say which type an array has; an `.npy` holds one
+    /// array.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        let format = data::Format::of(path)?;
+        if let Some((name, array)) = self.iter().find(|(_, array)| !format.has(array.element())) {
+            let (element, file) = (array.element(), path.display());
+            let detail = format!("{file}: array {name:?}: the format has no type {element}");
+            let help = match data::Format::Safetensors.has(element) {
+                true => "save it as .safetensors",
+                false => "convert it to a wider type",
+            };
+            return Err(Error::invalid(format!("{detail}\n  help: {help}")));
+        }
         let arrays = self.arrays.iter();
         let tensors = arrays.map(|(name, array)| (name.clone(), data::Tensor::from_array(array)));
-        data::write(path.as_ref(), &tensors.collect())
+        data::write(path, &tensors.collect())
     }
 
     /// Puts in an array under a name; gives what was there before.

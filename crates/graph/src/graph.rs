@@ -370,16 +370,27 @@ impl Graph {
         Program::new(source, options).map_err(|error| error.at(Some(at)))
     }
 
-    /// Errors: `graph.C8` if there are inputs.
+    /// The program that computes a tensor that depends on no input, and so takes none. Errors: as for
+    /// [`Graph::compile`]; `graph.C8`.
     #[track_caller]
-    pub(crate) fn ensure_no_inputs(&self) -> Result<()> {
+    pub(crate) fn compile_without_inputs(&self, output: &Tensor) -> Result<Program> {
+        let at = self.caller().place;
+        self.error().map_or(Ok(()), Err)?;
+        let outputs = vec![self.output(output).map_err(|error| error.at(Some(at.clone())))?];
         let state = self.state.borrow();
-        let Some(input) = state.inputs.first() else { return Ok(()) };
-        let detail = format!(
-            "the graph has input {:?}, without which nothing has a value\n  help: compile and run it",
-            input.name
-        );
-        Err(Error::rule("graph.C8", detail).in_instruction("eval").at(Some(Location::caller())))
+        if let Some(input) = state.input_of(&outputs) {
+            let detail = format!(
+                "what is evaluated depends on input {:?}, without which it has no value\n  \
+                 help: compile and run it",
+                input.name
+            );
+            return Err(Error::rule("graph.C8", detail).in_instruction("eval").at(Some(at)));
+        }
+        let (name, nodes) = (state.name.clone(), state.nodes.clone());
+        drop(state);
+        let (inputs, equations, aliases) = Default::default();
+        let source = Source { name, nodes, inputs, equations, aliases, outputs };
+        Program::new(source, &ProgramOptions::default()).map_err(|error| error.at(Some(at)))
     }
 
     /// The first error so far.
@@ -451,6 +462,29 @@ impl Graph {
 }
 
 impl State {
+    /// An input on which values depend, be it by sizes that only its argument tells.
+    fn input_of(&self, values: &[ValueId]) -> Option<&Input> {
+        let mut seen = vec![false; self.nodes.len()];
+        let mut pending: Vec<u32> = values.iter().map(|value| value.node).collect();
+        while let Some(number) = pending.pop() {
+            if std::mem::replace(&mut seen[number as usize], true) {
+                continue;
+            }
+            let node = &self.nodes[number as usize];
+            let mut sizes = node.outputs.iter().flat_map(|output| output.shape.iter());
+            let bodies = match &node.kind {
+                Kind::Input(n) => return self.inputs.get(*n),
+                _ if sizes.any(|dim| dim.size().is_none()) => return self.inputs.first(),
+                Kind::While { condition, body } => vec![condition, body],
+                Kind::Select { branches } => branches.iter().collect(),
+                Kind::Parameter(_) | Kind::Lower(_) => Vec::new(),
+            };
+            let results = bodies.into_iter().flat_map(|body| &body.results);
+            pending.extend(node.operands.iter().chain(results).map(|value| value.node));
+        }
+        None
+    }
+
     /// The aliases of a program with these outputs. Errors: `graph.C7`.
     fn aliases(&self, outputs: &[ValueId]) -> Result<Vec<Alias>> {
         let mut aliases: Vec<Alias> = Vec::with_capacity(self.aliases.len());

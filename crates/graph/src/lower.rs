@@ -64,10 +64,9 @@ pub(crate) fn lower(source: &Source, sizes: &Sizes) -> Result<Module> {
     let lowering = Lowering::new(source, sizes);
     let builder = XlaBuilder::new(&source.name);
     let mut values = BTreeMap::new();
-    // The program takes all inputs, needed or not.
-    for (node, _) in
-        (0..).zip(&source.nodes).filter(|(_, node)| matches!(node.kind, Kind::Input(_)))
-    {
+    // The program takes all of its inputs, needed or not.
+    let is_input = |node: &Node| matches!(node.kind, Kind::Input(n) if n < source.inputs.len());
+    for (node, _) in (0..).zip(&source.nodes).filter(|(_, node)| is_input(node)) {
         lowering.write(&builder, node, &mut values)?;
     }
     lowering.fill(&builder, ScopeId::PROGRAM, &source.outputs, &mut values)?;

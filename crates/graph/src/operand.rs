@@ -18,6 +18,10 @@ use crate::{Dim, Graph, Tensor};
 ///   needs a float or complex type, to which it is rounded; a complex number a complex type.
 ///   Errors: `promotion.C2`.
 ///
+/// On the left of an operator stands a tensor, or a number as it is written: `2 * x`, `0.5 * x`. (Only `i64`
+/// and `f64` can, as Rust would not know otherwise which type `0.5` has.) A variable stands on the right,
+/// `x * rate`, or is converted, `f64::from(rate) * x`.
+///
 /// Source: what MAX does with Python's numbers.
 ///
 /// ```

@@ -119,11 +119,10 @@ impl Tensor {
     /// # Ok::<(), Error>(())
     /// ```
     ///
-    /// Errors: those of [`Graph::compile`], and `graph.C8` if the graph has inputs.
+    /// Errors: those of [`Graph::compile`], and `graph.C8` if it depends on an input.
     #[track_caller]
     pub fn eval(&self) -> Result<Array> {
-        self.graph.ensure_no_inputs()?;
-        let mut results = self.graph.compile(self)?.run(&[])?;
+        let mut results = self.graph.compile_without_inputs(self)?.run(&[])?;
         results.pop().ok_or_else(|| Error::internal("a program without its result"))
     }
 

@@ -138,12 +138,23 @@ fn operators_take_numbers_on_either_side() {
 }
 
 #[test]
-fn a_graph_with_inputs_has_no_value() {
+fn what_depends_on_an_input_has_no_value() {
     let g = Graph::new("open");
-    let x = g.input("x", F32, ());
-    let error = (x + 1).eval().expect_err("an error");
-    assert_eq!(error.rule_id(), Some("graph.C8"));
-    assert!(error.location().is_some_and(|at| at.to_string().contains("surface.rs")), "{error}");
+    let x = g.input("x", F32, "n");
+    let n = x.dim(0).expect("a dimension");
+    let inside = g.cond(g.constant(true), || x.sum(0), || g.zeros(F32, ()));
+    for open in [&x + 1, inside, g.zeros(S32, &n).sum(0)] {
+        let error = open.eval().expect_err("an error");
+        assert_eq!(error.rule_id(), Some("graph.C8"), "{error}");
+        let at = error.location().map(|at| at.to_string()).unwrap_or_default();
+        assert!(at.contains("surface.rs"), "{error}");
+    }
+    assert_eq!((g.constant(1) + &n).eval().expect_err("an error").rule_id(), Some("graph.C3"));
+    // Beside inputs that a value has no use for.
+    assert_eq!(g.zeros(F32, 2).eval().expect("a value"), [0f32, 0.0].into());
+    let next = g.cond(g.constant(false), || &x + 1, || &x + 2);
+    g.alias(&x, &next);
+    assert_eq!(g.constant(2).mul(3).eval().expect("a value"), 6.into());
 }
 
 /// A cache of 64 MB, of which each call writes a row.
