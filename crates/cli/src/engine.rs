@@ -55,7 +55,7 @@ pub(crate) struct Bounds {
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     memory_limit: Option<usize>,
     /// Stop a run with an error after N steps: instructions, and for those with much work its parts
-    /// (elements of a reduction if interpreted, tasks of some microseconds if compiled). A compilation
+    /// (elements of a reduction if interpreted, tasks of up to a millisecond if compiled). A compilation
     /// may look at N instructions, plus 1000 for each instruction of the program.
     #[arg(long, value_name = "N")]
     max_steps: Option<u64>,

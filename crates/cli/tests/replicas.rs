@@ -29,7 +29,7 @@ impl Scratch {
 
     fn arrays(&self, name: &str, arrays: &[(&str, Array)]) -> String {
         let tensors = arrays.iter().map(|(name, a)| ((*name).to_owned(), Tensor::from_array(a)));
-        data::write(self.path(name).as_ref(), &tensors.collect()).unwrap();
+        data::write(self.path(name), &tensors.collect()).unwrap();
         self.path(name)
     }
 }
@@ -58,7 +58,7 @@ fn floats(dims: &[usize], values: &[f32]) -> Array {
 }
 
 fn read(path: &str, name: &str) -> (Vec<usize>, Vec<u8>) {
-    let tensor = data::read(path.as_ref()).unwrap().remove(name).expect("an array");
+    let tensor = data::read(path).unwrap().remove(name).expect("an array");
     (tensor.dims, tensor.bytes)
 }
 
@@ -190,7 +190,7 @@ fn fed(scratch: &Scratch, name: &str, values: &[bool]) -> String {
         let array = Array::new([], vec![go]).unwrap();
         (format!("feed{i}"), Tensor::from_array(&array))
     });
-    data::write(scratch.path(name).as_ref(), &named.collect()).unwrap();
+    data::write(scratch.path(name), &named.collect()).unwrap();
     scratch.path(name)
 }
 

@@ -1,6 +1,7 @@
 //! Running computations: frames of values, calls, limits.
 
 use std::cell::Cell;
+use std::fmt::Display;
 use std::sync::Arc;
 
 use helio_ir::{
@@ -38,8 +39,12 @@ pub fn evaluate(module: &Verified<Module>, args: &[Literal], cx: &Context) -> Re
 pub fn check_arguments(program: &ProgramShape, args: &[Literal]) -> Result<()> {
     let params = &program.params;
     if params.len() != args.len() {
-        let (want, found) = (params.len(), args.len());
-        return Err(Error::invalid(format!("the program takes {want} arguments, found {found}")));
+        let (want, given) = (listed(params), listed(args.iter().map(Literal::shape)));
+        let (count, found) = (params.len(), args.len());
+        let s = if count == 1 { "" } else { "s" };
+        return Err(Error::invalid(format!(
+            "the program takes {count} argument{s}, found {found}\n  takes: {want}\n  found: {given}"
+        )));
     }
     for (i, (param, arg)) in params.iter().zip(args).enumerate() {
         if !param.same(&arg.shape()) {
@@ -49,6 +54,19 @@ pub fn check_arguments(program: &ProgramShape, args: &[Literal]) -> Result<()> {
         arg.ensure_whole()?;
     }
     Ok(())
+}
+
+/// The first 20 shapes, and how many more there are.
+fn listed<S: Display>(shapes: impl IntoIterator<Item = S>) -> String {
+    const SHOWN: usize = 20;
+    let mut shapes = shapes.into_iter().map(|shape| shape.to_string());
+    let mut shown: Vec<_> = shapes.by_ref().take(SHOWN).collect();
+    match shapes.count() {
+        0 if shown.is_empty() => return "none".to_owned(),
+        0 => {}
+        more => shown.push(format!("and {more} more")),
+    }
+    shown.join(", ")
 }
 
 /// Runs computations of one module for one participant.

@@ -57,6 +57,9 @@ impl fmt::Display for OutOfMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (needed, live) = (Bytes(self.needed), Bytes(self.live));
         match self.limit.map(Bytes) {
+            Some(limit) if self.live == 0 => {
+                write!(f, "{needed} of memory needed, more than the limit of {limit}")
+            }
             Some(limit) => {
                 write!(
                     f,

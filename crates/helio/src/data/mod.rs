@@ -183,7 +183,8 @@ fn copy_box(
 /// # std::fs::remove_file(&path).ok();
 /// # Ok::<(), helio::Error>(())
 /// ```
-pub fn read(path: &Path) -> Result<BTreeMap<String, Tensor>> {
+pub fn read(path: impl AsRef<Path>) -> Result<BTreeMap<String, Tensor>> {
+    let path = path.as_ref();
     let format = Format::of(path)?;
     File::open(path)
         .map_err(io_error)
@@ -220,7 +221,8 @@ pub fn read_from(format: Format, reader: impl Read + Seek) -> Result<BTreeMap<St
 /// # std::fs::remove_file(&path).ok();
 /// # Ok::<(), helio::Error>(())
 /// ```
-pub fn write(path: &Path, tensors: &BTreeMap<String, Tensor>) -> Result<()> {
+pub fn write(path: impl AsRef<Path>, tensors: &BTreeMap<String, Tensor>) -> Result<()> {
+    let path = path.as_ref();
     let describe = |e: Error| e.context(path.display());
     match Format::of(path)? {
         Format::Npz => npz::write_npz(path, tensors).map_err(describe),
@@ -250,6 +252,20 @@ pub enum Format {
 }
 
 impl Format {
+    /// Whether files of this format say of elements that they are of this type; others are written as raw
+    /// bits, which only a shape tells apart.
+    ///
+    /// ```
+    /// use helio::{ElementType, data::Format};
+    /// assert!(Format::Safetensors.has(ElementType::BF16) && !Format::Npz.has(ElementType::BF16));
+    /// ```
+    pub fn has(self, element: ElementType) -> bool {
+        match self {
+            Format::Npz | Format::Npy => npz::type_char(element).is_some(),
+            Format::Safetensors => safetensors::dtype_of(element).is_some(),
+        }
+    }
+
     /// The format that a path's extension names. Errors: `InvalidArgument` if it names none.
     pub fn of(path: &Path) -> Result<Self> {
         match path.extension().and_then(|extension| extension.to_str()) {

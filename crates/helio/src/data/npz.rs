@@ -43,10 +43,15 @@ fn element_of(ty: &TypeStr) -> Result<TensorElement> {
         .ok_or_else(|| Error::invalid(format!("arrays of NumPy type {ty} have no HLO type")))
 }
 
-pub(super) fn read_npz(reader: impl Read + Seek) -> Result<BTreeMap<String, Tensor>> {
+pub(super) fn read_npz(mut reader: impl Read + Seek) -> Result<BTreeMap<String, Tensor>> {
     let zip_error = |e: zip::result::ZipError| Error::invalid(e.to_string());
-    let mut archive = zip::ZipArchive::new(reader)
-        .map_err(|e| Error::invalid(format!("not an .npz file, or cut short ({e})")))?;
+    let size = reader.seek(SeekFrom::End(0)).map_err(io_error)?;
+    let mut archive = zip::ZipArchive::new(reader).map_err(|_| {
+        let detail = format!(
+            "not an .npz file (a zip, its directory at the end), or cut short: {size} bytes"
+        );
+        Error::invalid(detail)
+    })?;
     let mut tensors = BTreeMap::new();
     for i in 0..archive.len() {
         let entry = archive.by_index(i).map_err(zip_error)?;

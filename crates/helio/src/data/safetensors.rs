@@ -8,7 +8,7 @@ use std::path::Path;
 
 use helio_ir::{ElementType, Error, Result, memory};
 use safetensors::tensor::{Metadata, TensorInfo};
-use safetensors::{Dtype, SafeTensors};
+use safetensors::{Dtype, SafeTensorError, SafeTensors};
 
 use super::{Tensor, TensorElement, io_error};
 
@@ -20,7 +20,7 @@ fn element_of(dtype: Dtype) -> Result<ElementType> {
         .ok_or_else(|| Error::unimplemented(format!("arrays of safetensors type {dtype:?}")))
 }
 
-fn dtype_of(element: ElementType) -> Option<Dtype> {
+pub(super) fn dtype_of(element: ElementType) -> Option<Dtype> {
     use ElementType as E;
     Some(match element {
         E::Pred => Dtype::BOOL,
@@ -55,8 +55,7 @@ pub(super) fn read(mut reader: impl Read + Seek) -> Result<BTreeMap<String, Tens
     let mut file = Vec::new();
     // No further: a device may say that it is empty and never end.
     reader.take(len).read_to_end(&mut file).map_err(io_error)?;
-    let tensors =
-        SafeTensors::deserialize(&file).map_err(|e| Error::invalid(format!("safetensors: {e}")))?;
+    let tensors = SafeTensors::deserialize(&file).map_err(|e| damaged(&file, e))?;
     let convert = |(name, view): (&str, safetensors::tensor::TensorView<'_>)| {
         let element = element_of(view.dtype()).map_err(|e| e.context(name))?;
         let bytes = match view.dtype() {
@@ -67,6 +66,42 @@ pub(super) fn read(mut reader: impl Read + Seek) -> Result<BTreeMap<String, Tens
         Ok((name.to_owned(), Tensor { dims: view.shape().to_vec(), element, bytes }))
     };
     tensors.iter().map(convert).collect()
+}
+
+/// What is wrong with a file, in terms of the format.
+fn damaged(file: &[u8], error: SafeTensorError) -> Error {
+    use SafeTensorError as E;
+    let size = file.len();
+    let announced = || file.first_chunk().map_or(0, |length| u64::from_le_bytes(*length));
+    let what = match error {
+        E::HeaderTooSmall => {
+            format!(
+                "not a .safetensors file, or cut short: {size} bytes, the length of its header takes 8"
+            )
+        }
+        E::InvalidHeaderLength | E::HeaderTooLarge => {
+            let header = announced();
+            format!(
+                "not a .safetensors file, or cut short: a header of {header} bytes, the file has {size}"
+            )
+        }
+        E::InvalidHeader(_) | E::InvalidHeaderDeserialization(_) => {
+            format!("not a .safetensors file, or damaged: its header ({error})")
+        }
+        E::MetadataIncompleteBuffer => {
+            let data = (size as u64).saturating_sub(8).saturating_sub(announced());
+            format!("cut short, or damaged: its arrays do not take the {data} bytes of data it has")
+        }
+        E::TensorInvalidInfo => {
+            "damaged: sizes and type of an array do not take the bytes that its header gives it"
+                .into()
+        }
+        E::InvalidOffset(name) => {
+            format!("damaged: array {name:?} does not begin where another ends")
+        }
+        other => other.to_string(),
+    };
+    Error::invalid(what)
 }
 
 pub(super) fn write(path: &Path, tensors: &BTreeMap<String, Tensor>) -> Result<()> {

@@ -271,11 +271,9 @@ impl Array {
         T::slice(self.data())
     }
 
-    /// The elements. Errors: `Internal` if they have another type (the verifier has seen to that).
+    /// The elements. Errors: `InvalidArgument` if they have another type.
     pub fn values<T: Native>(&self) -> Result<&[T]> {
-        self.as_slice().ok_or_else(|| {
-            Error::internal(format!("elements of {} taken for {}", self.shape, T::TYPE))
-        })
+        self.as_slice().ok_or_else(|| self.not_of::<T>())
     }
 
     /// The element at this place in row-major order, which must be less than the element count.
