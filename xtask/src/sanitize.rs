@@ -59,13 +59,13 @@ impl Tool {
 
 const RUNTIME: &[&str] = &["test", "--package", "helio-runtime", "--lib"];
 const HELIO: &[&str] = &["test", "--package", "helio", "--test", "client", "--test", "services"];
-const RANDOM: &[&str] = &["run", "--package", "helio-testkit", "--example", "random"];
-/// Programs whose kernels overwrite operands, on 1, 2 and 8 threads.
-const NEIGHBOURS: Step = Step {
-    covers: "random programs that overwrite what others read, for a minute",
-    args: RANDOM,
-    run: &["60", "1", "neighbours"],
+/// For as long as [`RANDOM_SECONDS`] says.
+const RANDOM: Step = Step {
+    covers: "random programs, and those that overwrite what others read on 1, 2 and 8 threads",
+    args: &["test", "--package", "helio-testkit", "--test", "random"],
+    run: &[],
 };
+const RANDOM_SECONDS: &str = "60";
 
 /// Tests that the interpreter finishes in minutes; what is left out takes longer there (or needs
 /// machine code), and runs under AddressSanitizer.
@@ -119,8 +119,7 @@ const ADDRESS: &[Step] = &[
         run: &[],
     },
     Step { covers: "clients, buffers, events, queues, custom calls", args: HELIO, run: &[] },
-    Step { covers: "random programs, for a minute", args: RANDOM, run: &["60"] },
-    NEIGHBOURS,
+    RANDOM,
 ];
 
 const THREAD: &[Step] = &[
@@ -135,8 +134,7 @@ const THREAD: &[Step] = &[
         run: &[],
     },
     Step { covers: "clients, buffers, events, queues, custom calls", args: HELIO, run: &[] },
-    Step { covers: "random programs, for a minute", args: RANDOM, run: &["60"] },
-    NEIGHBOURS,
+    RANDOM,
 ];
 
 /// Runs some of the tools, or all if none is named, each of their parts for at most `minutes`
@@ -204,6 +202,7 @@ fn command(tool: Tool, step: &Step, host: &str, minutes: u64) -> Command {
     // A directory of its own: flags differ, and nothing else should be built anew for that.
     let dir = target_dir().join("sanitize").join(tool.name().to_lowercase());
     command.env("CARGO_TARGET_DIR", &dir).env("CARGO_INCREMENTAL", "0");
+    command.env("HELIO_SECONDS", RANDOM_SECONDS);
     match tool {
         Tool::Miri => {
             // Threads keep scratch for their next call, to the end of the process.

@@ -1,4 +1,4 @@
-//! Random programs on every engine, for a second or two.
+//! Random programs on every engine, for a second or two; `HELIO_SECONDS=60` says for how long.
 
 use std::time::{Duration, Instant};
 
@@ -6,11 +6,17 @@ use helio_testkit::engines::THREADS;
 use helio_testkit::random;
 use helio_testkit::tally::{Tally, report};
 
+/// How long each test goes on.
+fn duration() -> Duration {
+    let seconds = std::env::var("HELIO_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
+    Duration::from_secs_f64(seconds.unwrap_or(1.5))
+}
+
 #[test]
 fn random_programs_agree_on_every_engine() {
     let begin = Instant::now();
     let (mut seed, mut tally) = (0, Tally::default());
-    while begin.elapsed() < Duration::from_millis(1500) || seed < 20 {
+    while begin.elapsed() < duration() || seed < 20 {
         if let Err(report) = random::check(seed, &mut tally) {
             panic!("{report}");
         }
@@ -23,7 +29,7 @@ fn random_programs_agree_on_every_engine() {
 fn neighbours_do_not_overwrite_what_others_read() {
     let begin = Instant::now();
     let (mut seed, mut tally) = (0, Tally::default());
-    while begin.elapsed() < Duration::from_millis(1500) || seed < 4 {
+    while begin.elapsed() < duration() || seed < 4 {
         if let Err(report) = random::check_neighbours(seed, &mut tally) {
             panic!("{report}");
         }
