@@ -151,12 +151,19 @@ impl<'m> Planner<'m> {
 
     /// Whether a computation has loops, be it in branches.
     fn has_loops(&self, computation: CompId) -> bool {
-        let instrs = self.module.computation(computation).instrs();
-        instrs.iter().any(|instr| match &instr.op {
-            Op::While(_) => true,
-            Op::Conditional(op) => op.branches.iter().any(|&branch| self.has_loops(branch)),
-            _ => false,
-        })
+        let (mut pending, mut seen) = (vec![computation], HashSet::from([computation]));
+        while let Some(id) = pending.pop() {
+            for instr in self.module.computation(id).instrs() {
+                match &instr.op {
+                    Op::While(_) => return true,
+                    Op::Conditional(op) => {
+                        pending.extend(op.branches.iter().filter(|&&branch| seen.insert(branch)));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        false
     }
 
     /// The storages of a loop's state, with the initial values.
