@@ -1,6 +1,7 @@
 //! Graphs: the operations of a program, in the order of the calls that made them.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -167,6 +168,12 @@ pub(crate) struct Alias {
 impl Source {
     pub(crate) fn ty(&self, value: ValueId) -> &TensorType {
         &self.nodes[value.node as usize].outputs[value.output as usize]
+    }
+
+    /// The nodes of the program's inputs. (One without inputs may be a part of a graph that has some.)
+    pub(crate) fn input_nodes(&self) -> impl Iterator<Item = u32> {
+        let taken = |node: &Node| matches!(node.kind, Kind::Input(n) if n < self.inputs.len());
+        (0..).zip(&self.nodes).filter(move |(_, node)| taken(node)).map(|(number, _)| number)
     }
 }
 
@@ -461,28 +468,40 @@ impl Graph {
     }
 }
 
+/// The nodes on which values depend, those in bodies included, in order.
+pub(crate) fn needed_nodes(nodes: &[Arc<Node>], values: &[ValueId]) -> BTreeSet<u32> {
+    let mut needed = BTreeSet::new();
+    let mut pending: Vec<u32> = values.iter().map(|value| value.node).collect();
+    while let Some(number) = pending.pop() {
+        if !needed.insert(number) {
+            continue;
+        }
+        let node = &nodes[number as usize];
+        let bodies = match &node.kind {
+            Kind::While { condition, body } => vec![condition, body],
+            Kind::Select { branches } => branches.iter().collect(),
+            Kind::Input(_) | Kind::Parameter(_) | Kind::Lower(_) => Vec::new(),
+        };
+        let inside =
+            bodies.into_iter().flat_map(|body| body.parameters.iter().chain(&body.results));
+        pending.extend(node.operands.iter().chain(inside).map(|value| value.node));
+    }
+    needed
+}
+
 impl State {
     /// An input on which values depend, be it by sizes that only its argument tells.
     fn input_of(&self, values: &[ValueId]) -> Option<&Input> {
-        let mut seen = vec![false; self.nodes.len()];
-        let mut pending: Vec<u32> = values.iter().map(|value| value.node).collect();
-        while let Some(number) = pending.pop() {
-            if std::mem::replace(&mut seen[number as usize], true) {
-                continue;
-            }
+        let needed = needed_nodes(&self.nodes, values);
+        needed.into_iter().find_map(|number| {
             let node = &self.nodes[number as usize];
             let mut sizes = node.outputs.iter().flat_map(|output| output.shape.iter());
-            let bodies = match &node.kind {
-                Kind::Input(n) => return self.inputs.get(*n),
-                _ if sizes.any(|dim| dim.size().is_none()) => return self.inputs.first(),
-                Kind::While { condition, body } => vec![condition, body],
-                Kind::Select { branches } => branches.iter().collect(),
-                Kind::Parameter(_) | Kind::Lower(_) => Vec::new(),
-            };
-            let results = bodies.into_iter().flat_map(|body| &body.results);
-            pending.extend(node.operands.iter().chain(results).map(|value| value.node));
-        }
-        None
+            match node.kind {
+                Kind::Input(n) => self.inputs.get(n),
+                _ if sizes.any(|dim| dim.size().is_none()) => self.inputs.first(),
+                _ => None,
+            }
+        })
     }
 
     /// The aliases of a program with these outputs. Errors: `graph.C7`.

@@ -65,8 +65,7 @@ pub(crate) fn lower(source: &Source, sizes: &Sizes) -> Result<Module> {
     let builder = XlaBuilder::new(&source.name);
     let mut values = BTreeMap::new();
     // The program takes all of its inputs, needed or not.
-    let is_input = |node: &Node| matches!(node.kind, Kind::Input(n) if n < source.inputs.len());
-    for (node, _) in (0..).zip(&source.nodes).filter(|(_, node)| is_input(node)) {
+    for node in source.input_nodes() {
         lowering.write(&builder, node, &mut values)?;
     }
     lowering.fill(&builder, ScopeId::PROGRAM, &source.outputs, &mut values)?;

@@ -11,7 +11,7 @@ use helio::{Error, Result};
 use crate::Dim;
 use crate::dim::Monomial;
 
-use crate::graph::{Equation, Input, Source};
+use crate::graph::{Equation, Input, Source, needed_nodes};
 use explain::Explain;
 
 /// Names and their sizes.
@@ -121,10 +121,12 @@ impl Resolution {
     }
 
     fn ensure_all_known(&self, source: &Source, known: &[Arc<str>]) -> Result<()> {
-        let shapes = source
-            .nodes
-            .iter()
-            .flat_map(|node| node.outputs.iter().map(move |ty| (&ty.shape, node)));
+        let mut needed = needed_nodes(&source.nodes, &source.outputs);
+        needed.extend(source.input_nodes());
+        let shapes = needed.into_iter().flat_map(|number| {
+            let node = &source.nodes[number as usize];
+            node.outputs.iter().map(move |ty| (&ty.shape, node))
+        });
         for (shape, node) in shapes {
             let names = shape.iter().flat_map(|dim| dim.names());
             if let Some(name) = names.into_iter().find(|name| !known.contains(name)) {

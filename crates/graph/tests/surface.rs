@@ -149,7 +149,7 @@ fn what_depends_on_an_input_has_no_value() {
         let at = error.location().map(|at| at.to_string()).unwrap_or_default();
         assert!(at.contains("surface.rs"), "{error}");
     }
-    assert_eq!((g.constant(1) + &n).eval().expect_err("an error").rule_id(), Some("graph.C3"));
+    assert_eq!((g.constant(1) + &n).eval().expect_err("an error").rule_id(), Some("dim.C2"));
     // Beside inputs that a value has no use for.
     assert_eq!(g.zeros(F32, 2).eval().expect("a value"), [0f32, 0.0].into());
     let next = g.cond(g.constant(false), || &x + 1, || &x + 2);
