@@ -38,7 +38,7 @@ fn what_is_left_is_numbered_anew() {
     assert!(text.contains("entry_computation_layout={(f32[16,1040]{1,0})->"), "{text:.300}");
     let options = CompileOptions::default();
     let want = helio::compile(linear(), &options).expect("compiled").run(&arguments());
-    let got = helio::compile(bound, &options).expect("compiled").run(&[before.clone()]);
+    let got = helio::compile(bound, &options).expect("compiled").run(std::slice::from_ref(&before));
     assert_eq!(got.expect("a result"), want.expect("a result"));
     let bound = helio::bind(linear(), [(2, before)]).expect("a program");
     assert!(bound.config.input_output_alias.is_empty());

@@ -29,7 +29,7 @@ impl Scratch {
 
     pub fn arrays(&self, name: &str, arrays: &[(&str, Array)]) -> PathBuf {
         let tensors = arrays.iter().map(|(name, a)| ((*name).to_owned(), Tensor::from_array(a)));
-        data::write(&self.path(name), &tensors.collect()).unwrap();
+        data::write(self.path(name), &tensors.collect()).unwrap();
         self.path(name)
     }
 }
