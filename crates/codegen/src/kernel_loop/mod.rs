@@ -313,17 +313,13 @@ impl KernelLoop<'_> {
     /// Whether each buffer that is named is there, and as large as those who name it take it to be.
     /// The kernel stays within its own buffers then, since those it is made of stay within theirs.
     fn fits_together(&self) -> bool {
-        let bytes = |n: usize| self.buffers.get(n).map(|buffer| buffer.bytes);
-        let same = |(from, to)| bytes(from).is_some() && bytes(from) == bytes(to);
-        let at_least = |n: usize, least: usize| bytes(n).is_some_and(|bytes| bytes >= least);
-        let part = |part: &LoopStep<'_>, may_loop: bool| self.fits(part, may_loop);
         let until = match self.until {
             Until::Count(_) => true,
-            Until::Test { go, .. } => at_least(go, 1),
+            Until::Test { go, .. } => self.has_room(go, 1),
             Until::Suspended { go, at, .. } => {
-                at_least(go, 1)
+                self.has_room(go, 1)
                     && !writes(&self.body, &self.next, go)
-                    && at_least(at, 4)
+                    && self.has_room(at, 4)
                     && self.buffers.iter().all(|buffer| buffer.role != Role::Local)
                     && self.body.iter().any(LoopStep::has_loops)
             }
@@ -331,39 +327,47 @@ impl KernelLoop<'_> {
         let is_suspended = matches!(self.until, Until::Suspended { .. });
         let is_small = |buffer: &Buffer| buffer.role == Role::Param || buffer.bytes <= MAX_SCRATCH;
         until
-            && self.until.cond().iter().all(|step| part(step, false))
+            && self.until.cond().iter().all(|step| self.fits(step, false))
             && self.buffers.iter().all(is_small)
-            && self.body.iter().all(|step| part(step, is_suspended))
-            && self.next.iter().copied().all(same)
+            && self.body.iter().all(|step| self.fits(step, is_suspended))
+            && self.next.iter().all(|&pair| self.are_alike(pair))
     }
 
     /// Whether each buffer that a step names is there and large enough, and loops stand where they may.
     fn fits(&self, step: &LoopStep<'_>, may_loop: bool) -> bool {
-        let bytes = |n: usize| self.buffers.get(n).map(|buffer| buffer.bytes);
-        let same = |(from, to)| bytes(from).is_some() && bytes(from) == bytes(to);
-        let at_least = |n: usize, least: usize| bytes(n).is_some_and(|bytes| bytes >= least);
         match step {
-            LoopStep::Copy { from, to } => same((*from, *to)),
+            LoopStep::Copy { from, to } => self.are_alike((*from, *to)),
             LoopStep::Kernel(kernel, buffers) => {
                 kernel.params.len() == buffers.len()
-                    && zip(&kernel.params, buffers).all(|(param, &n)| at_least(n, param.bytes))
+                    && zip(&kernel.params, buffers).all(|(param, &n)| self.has_room(n, param.bytes))
             }
             LoopStep::Branch(Branch { selector, is_pred, branches, at }) => {
                 let may_loop = may_loop && at.is_some();
-                at_least(*selector, if *is_pred { 1 } else { 4 })
-                    && at.is_none_or(|at| may_loop && at_least(at, 4))
+                self.has_room(*selector, if *is_pred { 1 } else { 4 })
+                    && at.is_none_or(|at| may_loop && self.has_room(at, 4))
                     && (branches.len() == 2 || !is_pred && !branches.is_empty())
                     && branches.iter().flatten().all(|step| self.fits(step, may_loop))
             }
             LoopStep::Repeat(Repeat { cond, go, body, next, at, .. }) => {
                 may_loop
-                    && at_least(*go, 1)
-                    && at.is_none_or(|at| at_least(at, 4) && !writes(body, next, *go))
+                    && self.has_room(*go, 1)
+                    && at.is_none_or(|at| self.has_room(at, 4) && !writes(body, next, *go))
                     && cond.iter().all(|step| self.fits(step, false))
                     && body.iter().all(|step| self.fits(step, at.is_some()))
-                    && next.iter().copied().all(same)
+                    && next.iter().all(|&pair| self.are_alike(pair))
             }
         }
+    }
+
+    /// Whether a buffer is there and has this many bytes.
+    fn has_room(&self, n: usize, bytes: usize) -> bool {
+        self.buffers.get(n).is_some_and(|buffer| buffer.bytes >= bytes)
+    }
+
+    /// Whether two buffers are there and of one size.
+    fn are_alike(&self, (from, to): (usize, usize)) -> bool {
+        let pair = self.buffers.get(from).zip(self.buffers.get(to));
+        pair.is_some_and(|(from, to)| from.bytes == to.bytes)
     }
 
     /// Lets the next state be made where the state is, if nothing reads that any more.

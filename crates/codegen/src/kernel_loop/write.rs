@@ -1,4 +1,9 @@
 //! Writes a loop over kernels as one kernel.
+//!
+//! A call of a loop with loops in it ends after a bounded amount of work, wherever it is. The iteration of
+//! each such loop, and each branch with loops in it, keeps a number, its place: which of its runs of steps
+//! ([`numbered`]) comes next. The outermost loop's is 0 at the beginning of an iteration, that of others 0 while none
+//! is under way.
 
 use super::inline::Inline;
 use super::{Branch, KernelLoop, LoopStep, Repeat, Until};
@@ -100,10 +105,10 @@ impl Writer<'_> {
                 let place = b.load(Mem::I32, at.at(0, 0), None);
                 let ends = b.while_loop(
                     &[left, place],
-                    |b, values| self.goes_on(b, *go, values[0]),
+                    |b, values| self.may_continue(b, *go, values[0]),
                     |b, values| {
                         let of = (&self.of.body[..], &self.of.next[..], &cond[..]);
-                        let (left, place) = self.go_on(b, of, 0, values[0], values[1]);
+                        let (left, place) = self.iteration_from(b, of, 0, values[0], values[1]);
                         vec![b.sub(left, cycles), place]
                     },
                 );
@@ -197,7 +202,7 @@ impl Writer<'_> {
     /// An iteration from `place` on, which is `begin` at its beginning: its steps, what is copied at its end,
     /// and the condition after that. Gives the work that is left of the call, and the place that comes
     /// next.
-    fn go_on(
+    fn iteration_from(
         &self,
         b: &mut Builder,
         (steps, next, cond): (&[LoopStep<'_>], &[(usize, usize)], &[LoopStep<'_>]),
@@ -206,7 +211,7 @@ impl Writer<'_> {
         place: Value,
     ) -> (Value, Value) {
         let (left, place, end) = self.steps_from(b, steps, begin, left, place);
-        let place = self.once(b, place, (end, begin), |b| {
+        let place = self.if_next(b, place, (end, begin), |b| {
             self.end(b, next);
             self.parts(b, cond);
         });
@@ -236,7 +241,7 @@ impl Writer<'_> {
             } else {
                 let straight = rest.iter().position(LoopStep::has_loops).unwrap_or(rest.len());
                 let (now, others) = rest.split_at(straight);
-                place = self.once(b, place, (number, number + 1), |b| self.parts(b, now));
+                place = self.if_next(b, place, (number, number + 1), |b| self.parts(b, now));
                 rest = others;
             }
             number += 1;
@@ -245,7 +250,7 @@ impl Writer<'_> {
     }
 
     /// Does something if it is what comes next, and gives what comes then.
-    fn once(
+    fn if_next(
         &self,
         b: &mut Builder,
         place: Value,
@@ -321,7 +326,7 @@ impl Writer<'_> {
             &[left],
             |b, values| {
                 self.parts(b, &repeat.cond);
-                self.goes_on(b, repeat.go, values[0])
+                self.may_continue(b, repeat.go, values[0])
             },
             |b, values| {
                 self.parts(b, &repeat.body);
@@ -342,13 +347,13 @@ impl Writer<'_> {
         at: Region,
     ) -> Value {
         let place = b.load(Mem::I32, at.at(0, 0), None);
-        let place = self.once(b, place, (0, 1), |b| self.parts(b, &repeat.cond));
+        let place = self.if_next(b, place, (0, 1), |b| self.parts(b, &repeat.cond));
         let ends = b.while_loop(
             &[left, place],
-            |b, values| self.goes_on(b, repeat.go, values[0]),
+            |b, values| self.may_continue(b, repeat.go, values[0]),
             |b, values| {
                 let of = (&repeat.body[..], &repeat.next[..], &repeat.cond[..]);
-                let (left, place) = self.go_on(b, of, 1, values[0], values[1]);
+                let (left, place) = self.iteration_from(b, of, 1, values[0], values[1]);
                 vec![b.sub(left, cycles), place]
             },
         );
@@ -400,7 +405,7 @@ impl Writer<'_> {
     }
 
     /// Whether a loop goes on: its condition holds, and work is left.
-    fn goes_on(&self, b: &mut Builder, go: usize, left: Value) -> Value {
+    fn may_continue(&self, b: &mut Builder, go: usize, left: Value) -> Value {
         let go = self.is_set(b, go);
         let has_left = self.is_positive(b, left);
         b.mask_op(MaskOp::And, go, has_left)
