@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use helio_eval::{Call, Work};
 use helio_ir::types::Plain;
-use helio_ir::{ArrayShape, Error, Result, Shape, memory};
+use helio_ir::{ArrayShape, Dictionary, Error, Result, Shape, memory};
 use helio_linalg::Run;
 
 /// The threads of a call, for routines.
@@ -287,7 +287,12 @@ pub(crate) fn is_by_rows_or_columns(shape: &ArrayShape) -> bool {
 /// An attribute that is one of some letters, as the number of its ASCII character. Errors: it is missing
 /// or another.
 pub(super) fn letter(call: &Call<'_>, name: &str, allowed: &str) -> Result<char> {
-    let value = call.info().attributes()?.integer(name)?;
+    letter_of(call.info().attributes()?, name, allowed)
+}
+
+/// The same of a call's attributes.
+pub(crate) fn letter_of(attributes: &Dictionary, name: &str, allowed: &str) -> Result<char> {
+    let value = attributes.integer(name)?;
     let found = u8::try_from(value).map(char::from).ok();
     found.filter(|&letter| allowed.contains(letter)).ok_or_else(|| {
         let letters: Vec<String> =

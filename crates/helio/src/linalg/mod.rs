@@ -20,7 +20,9 @@ use helio_ir::types::Plain;
 use helio_ir::{ElementType, Error, Result};
 use helio_linalg::{Complex, Lapack};
 
-pub(crate) use arguments::{TASK_OPERATIONS, is_by_rows_or_columns, operations, transpose};
+pub(crate) use arguments::{
+    TASK_OPERATIONS, is_by_rows_or_columns, letter_of, operations, transpose,
+};
 
 /// The function of a target, if it is one of linear algebra.
 pub(crate) fn find(target: &str) -> Option<&'static Arc<CustomFunction>> {

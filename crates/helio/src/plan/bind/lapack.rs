@@ -14,7 +14,9 @@ use helio_linalg::{Alone, Complex, Reflectors, Side, Solve, Transpose, Triangle}
 use helio_runtime::program::Failure;
 
 use super::{Bound, InstrShapes};
-use crate::linalg::{Element, TASK_OPERATIONS, is_by_rows_or_columns, operations, transpose};
+use crate::linalg::{
+    Element, TASK_OPERATIONS, is_by_rows_or_columns, letter_of, operations, transpose,
+};
 
 /// The kernel of a call; `None` if it is none of these functions, is more than one thread should do at
 /// once, or has other operands, results or attributes than the function takes, which that reports.
@@ -102,9 +104,7 @@ impl Site<'_> {
 
     /// An attribute that is one of some letters, as the number of its ASCII character.
     fn letter(&self, name: &str, allowed: &str) -> Option<char> {
-        let value = self.attributes()?.integer(name).ok()?;
-        let letter = u8::try_from(value).map(char::from).ok()?;
-        allowed.contains(letter).then_some(letter)
+        letter_of(self.attributes()?, name, allowed).ok()
     }
 
     fn attributes(&self) -> Option<&Dictionary> {
@@ -403,4 +403,16 @@ fn elements_mut<T: Plain>(bytes: &mut [u8]) -> Result<&mut [T], Failure> {
 
 fn misaligned(bytes: usize) -> Failure {
     format!("{bytes} bytes are not aligned for their elements").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_of_problems_without_operations_are_not_small_whatever_they_hold() {
+        let of = |count| Batch { dims: &[], count };
+        assert!(of(1).is_small(0));
+        assert!(!of(TASK_OPERATIONS + 1).is_small(0));
+    }
 }
