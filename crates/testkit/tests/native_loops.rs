@@ -466,19 +466,31 @@ fn an_inner_loop_without_end_can_be_stopped() {
 }
 
 /// `x[j] = 3 x[n - 1 - j] + 1`, as long as the counter differs from its limit.
-const LONG: &str = "
+const STEPS: &str = "
     body { t = (s32[], s32[40]) parameter(0) i = s32[] get-tuple-element(t), index=0
      x = s32[40] get-tuple-element(t), index=1 one = s32[] constant(1) j = s32[] add(i, one)
      r = s32[40] reverse(x), dimensions={0} three = s32[] constant(3)
      b = s32[40] broadcast(three), dimensions={} o = s32[40] broadcast(one), dimensions={}
      m = s32[40] multiply(r, b) y = s32[40] add(m, o) ROOT n = (s32[], s32[40]) tuple(j, y) }
     cond { t = (s32[], s32[40]) parameter(0) i = s32[] get-tuple-element(t), index=0
-     m = s32[] constant(LIMIT) ROOT r = pred[] compare(i, m), direction=NE }
+     m = s32[] constant(LIMIT) ROOT r = pred[] compare(i, m), direction=NE }";
+
+/// A program of that loop, which begins at its first argument.
+const LONG: &str = "
     ENTRY e { z = s32[] parameter(0) x = s32[40] parameter(1) s = (s32[], s32[40]) tuple(z, x)
      ROOT w = (s32[], s32[40]) while(s), condition=cond, body=body }";
 
+/// What the body of [`STEPS`] makes of its array in this many iterations.
+fn take_steps(x: &mut [i32], times: i32) {
+    for _ in 0..times {
+        x.reverse();
+        x.iter_mut().for_each(|x| *x = x.wrapping_mul(3).wrapping_add(1));
+    }
+}
+
 fn long(limit: i64) -> helio::Executable {
-    let module = helio::parse(&LONG.replace("LIMIT", &limit.to_string())).expect("a module");
+    let module = helio::parse(&format!("{STEPS}{LONG}").replace("LIMIT", &limit.to_string()))
+        .expect("a module");
     helio::compile(module, &CompileOptions::default()).expect("a program")
 }
 
@@ -492,28 +504,18 @@ fn a_long_loop_takes_several_calls() {
     let arguments = [Literal::scalar(0i32), Literal::array([40], numbers()).expect("an array")];
     let result = long(TRIPS.into()).run(&arguments).expect("a result");
     let mut x = numbers();
-    for _ in 0..TRIPS {
-        x.reverse();
-        x.iter_mut().for_each(|x| *x = x.wrapping_mul(3).wrapping_add(1));
-    }
+    take_steps(&mut x, TRIPS);
     let expected = Literal::array([40], x).expect("an array");
     assert!(result.leaves()[1].same_bits(&expected));
 }
 
-/// As long as an element of its state says so: the loop above, then `x = -x`; three times.
+/// As long as an element of its state says so: the loop of [`STEPS`], then `x = -x`; three times.
 const FLAGGED: &str = "
-    inner { t = (s32[], s32[40]) parameter(0) i = s32[] get-tuple-element(t), index=0
-     x = s32[40] get-tuple-element(t), index=1 one = s32[] constant(1) j = s32[] add(i, one)
-     r = s32[40] reverse(x), dimensions={0} three = s32[] constant(3)
-     b = s32[40] broadcast(three), dimensions={} o = s32[40] broadcast(one), dimensions={}
-     m = s32[40] multiply(r, b) y = s32[40] add(m, o) ROOT n = (s32[], s32[40]) tuple(j, y) }
-    more { t = (s32[], s32[40]) parameter(0) i = s32[] get-tuple-element(t), index=0
-     m = s32[] constant(TRIPS) ROOT r = pred[] compare(i, m), direction=NE }
     outer { t = (pred[], s32[], s32[40]) parameter(0) i = s32[] get-tuple-element(t), index=1
      x = s32[40] get-tuple-element(t), index=2 one = s32[] constant(1) j = s32[] add(i, one)
      three = s32[] constant(3) go = pred[] compare(j, three), direction=LT
      z = s32[] constant(0) s = (s32[], s32[40]) tuple(z, x)
-     w = (s32[], s32[40]) while(s), condition=more, body=inner
+     w = (s32[], s32[40]) while(s), condition=cond, body=body
      y = s32[40] get-tuple-element(w), index=1 n = s32[40] negate(y)
      ROOT u = (pred[], s32[], s32[40]) tuple(go, j, n) }
     flag { t = (pred[], s32[], s32[40]) parameter(0) ROOT r = pred[] get-tuple-element(t), index=0 }
@@ -524,16 +526,14 @@ const FLAGGED: &str = "
 #[test]
 fn a_loop_stops_in_an_iteration_whose_next_flag_is_there() {
     const TRIPS: i32 = 300_000;
-    let module = helio::parse(&FLAGGED.replace("TRIPS", &TRIPS.to_string())).expect("a module");
+    let module = helio::parse(&format!("{STEPS}{FLAGGED}").replace("LIMIT", &TRIPS.to_string()))
+        .expect("a module");
     let program = helio::compile(module, &CompileOptions::default()).expect("a program");
     let argument = Literal::array([40], numbers()).expect("an array");
     let result = program.run(&[argument]).expect("a result");
     let mut x = numbers();
     for _ in 0..3 {
-        for _ in 0..TRIPS {
-            x.reverse();
-            x.iter_mut().for_each(|x| *x = x.wrapping_mul(3).wrapping_add(1));
-        }
+        take_steps(&mut x, TRIPS);
         x.iter_mut().for_each(|x| *x = x.wrapping_neg());
     }
     let expected = Literal::array([40], x).expect("an array");
