@@ -28,6 +28,8 @@ pub(super) struct Buckets {
     parts: usize,
     /// Elements of a part; the last may have fewer.
     part_len: usize,
+    /// Elements that no window leaves; a part is whole stretches.
+    stretch: usize,
     /// The number of chunks of the list of index vectors.
     chunks: usize,
     /// Index vectors of a chunk; the last may have fewer.
@@ -63,7 +65,7 @@ impl Buckets {
         let part_len = part_len.max(2); // The division by multiplication wants it.
         let chunk = CHUNK.max(count.div_ceil(MAX_CHUNKS).next_multiple_of(BLOCK));
         let (parts, chunks) = (len.div_ceil(part_len), count.div_ceil(chunk));
-        Some(Buckets { parts, part_len, chunks, chunk, count })
+        Some(Buckets { parts, part_len, stretch, chunks, chunk, count })
     }
 
     pub(super) fn parts(&self) -> usize {
@@ -72,6 +74,11 @@ impl Buckets {
 
     pub(super) fn part_len(&self) -> usize {
         self.part_len
+    }
+
+    /// Elements of a share of an array of `len` elements that is divided into `shares`, all whole stretches.
+    pub(super) fn share_len(&self, len: usize, shares: usize) -> usize {
+        (len / self.stretch).div_ceil(shares.max(1)) * self.stretch
     }
 
     /// How much working memory [`Buckets::sort`] needs.

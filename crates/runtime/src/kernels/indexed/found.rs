@@ -1,5 +1,7 @@
 //! The places of some windows.
 
+use std::ops::Range;
+
 /// Index vectors whose places are computed together, before their windows are moved.
 pub(super) const BLOCK: usize = 256;
 
@@ -75,6 +77,16 @@ impl WindowStarts {
         for ((array, list), (array_at, list_at)) in to.zip(places) {
             (*array, *list) = (array_at, list_at);
         }
+    }
+
+    /// Leaves out the windows that begin elsewhere in the array.
+    #[inline(always)]
+    pub(super) fn keep_within(&mut self, array: &Range<usize>) {
+        let mut flags = [0; BLOCK];
+        for (flag, at) in flags.iter_mut().zip(self.array()) {
+            *flag = u8::from(array.contains(at));
+        }
+        self.keep(&flags);
     }
 
     /// Leaves out the windows whose flag is 0; flags behind the last window are.

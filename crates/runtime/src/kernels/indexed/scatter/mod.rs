@@ -3,7 +3,7 @@
 //! Every element of the array gets its updates in the order of index vectors, whichever thread does
 //! it. So threads share the array, not the index vectors: by the indices of batching dimensions, by
 //! points of a window along axes on which windows do not move, or by stretches of the array that
-//! windows do not leave, for which windows are sorted first.
+//! windows do not leave: a few threads pass over other threads' windows, for more windows are sorted first.
 
 mod combine;
 
@@ -76,6 +76,8 @@ pub(super) enum Division {
     Points(usize),
     /// A task has this many elements of each row, for all index vectors.
     Columns(usize),
+    /// A task has this many elements of the array, and looks through all index vectors for windows there.
+    Shares(usize),
     /// A task has one of the parts of the array by which the windows are sorted.
     Parts,
 }
@@ -146,6 +148,14 @@ impl Scatter {
         if self.points.div_ceil(of_points) > 1 {
             return Division::Points(of_points);
         }
+        // Threads that change parts of one row take lines from each other that they have not asked for: the
+        // processor fetches a line's neighbours by itself.
+        if let Some(buckets) = &self.buckets
+            && at_point >= 2 * MIN_AT_PLACE
+            && threads < SORTING_THREADS
+        {
+            return Division::Shares(buckets.share_len(self.len, threads));
+        }
         let of_columns = row.div_ceil(threads).next_multiple_of(MIN_AT_PLACE);
         if *is_row_fixed && row.div_ceil(of_columns) >= threads {
             return Division::Columns(of_columns);
@@ -193,9 +203,10 @@ impl Scatter {
     pub(super) fn ways(&self) -> Vec<Division> {
         let columns = self.plan.is_row_fixed.then_some(Division::Columns(1));
         let parts = self.buckets.as_ref().map(|_| Division::Parts);
+        let shares = self.buckets.as_ref().map(|b| Division::Shares(b.share_len(self.len, 5)));
         let vectors = self.apart().filter(|&each| each > 0).map(Division::Vectors);
         let ways = [Division::Whole, Division::Points(1)].into_iter();
-        ways.chain(columns).chain(parts).chain(vectors).collect()
+        ways.chain(columns).chain(shares).chain(parts).chain(vectors).collect()
     }
 
     /// Whether windows, being single elements, are sorted along with their places.
@@ -321,28 +332,35 @@ impl Scatter {
         let rows_ahead = if is_far { ROWS_AHEAD } else { BLOCK };
         let whole = || Strip { points: 0..self.points, columns: 0..*row, window, rows_ahead };
         // Combines a strip of the windows of these vectors.
-        let combine_strip = |vectors: Range<usize>, strip: Strip<'_>| {
-            let mut found = WindowStarts::new();
-            let mut lookout = Lookout::default();
-            let size = strip.points.len().saturating_mul(strip.columns.len());
-            for first in vectors.clone().step_by(BLOCK) {
-                let block = first..vectors.end.min(first + BLOCK);
-                if !lookout.goes_on(size.saturating_add(8).saturating_mul(block.len())) {
-                    return;
+        let combine_strip =
+            |vectors: Range<usize>, strip: Strip<'_>, share: Option<Range<usize>>| {
+                let mut found = WindowStarts::new();
+                let mut lookout = Lookout::default();
+                let size = strip.points.len().saturating_mul(strip.columns.len());
+                for first in vectors.clone().step_by(BLOCK) {
+                    let block = first..vectors.end.min(first + BLOCK);
+                    if !lookout.goes_on(size.saturating_add(8).saturating_mul(block.len())) {
+                        return;
+                    }
+                    places.find(indices, block, OutOfBounds::Skip, &mut found);
+                    if let Some(share) = &share {
+                        found.keep_within(share);
+                    }
+                    self.combine_block(&found, &strip, updates, &to, combine);
                 }
-                places.find(indices, block, OutOfBounds::Skip, &mut found);
-                self.combine_block(&found, &strip, updates, &to, combine);
-            }
-        };
+            };
         match (way, &self.buckets, windows) {
             (Division::Vectors(grain), ..) => {
-                threads.for_ranges(count, grain, &|vectors| combine_strip(vectors, whole()));
+                threads.for_ranges(count, grain, &|vectors| combine_strip(vectors, whole(), None));
             }
             (Division::Points(grain), ..) => threads.for_ranges(self.points, grain, &|points| {
-                combine_strip(0..count, Strip { points, ..whole() });
+                combine_strip(0..count, Strip { points, ..whole() }, None);
             }),
             (Division::Columns(grain), ..) => threads.for_ranges(*row, grain, &|columns| {
-                combine_strip(0..count, Strip { columns, ..whole() });
+                combine_strip(0..count, Strip { columns, ..whole() }, None);
+            }),
+            (Division::Shares(len), ..) => threads.for_ranges(self.len, len, &|share| {
+                combine_strip(0..count, whole(), Some(share));
             }),
             (Division::Parts, Some(buckets), Some(Windows { sorted, carried })) => {
                 let len = buckets.part_len();
@@ -360,7 +378,7 @@ impl Scatter {
                     });
                 });
             }
-            (Division::Whole | Division::Parts, ..) => combine_strip(0..count, whole()),
+            (Division::Whole | Division::Parts, ..) => combine_strip(0..count, whole(), None),
         }
     }
 }
