@@ -180,6 +180,14 @@ def test_arrays_in_parts_are_donated():
 
 
 @several
+def test_what_no_result_can_take_is_not_donated():
+    x = jax.device_put(np.ones((8, 2), np.float32), sharding("x"))
+    y = jax.jit(lambda x: x @ x.T, donate_argnums=0)(x)
+    assert not x.is_deleted()
+    np.testing.assert_array_equal(y, np.full((8, 8), 2))
+
+
+@several
 def test_keys_of_random_numbers_lie_in_parts():
     keys = jax.device_put(jax.random.split(jax.random.key(0), 8), sharding(("x", "y")))
     values = jax.vmap(lambda key: jax.random.normal(key, (3,)))(keys)

@@ -84,6 +84,33 @@ fn donated_buffers_end_unless_they_are_kept() {
 }
 
 #[test]
+fn a_donor_ends_if_a_result_has_its_size() {
+    let client = Client::default();
+    let program = compile(
+        &client,
+        "HloModule m, input_output_alias={ {0}: (0, {}, may-alias) },
+           buffer_donor={ (1, {}), (2, {}), (3, {}) }
+         ENTRY e {
+           a = f32[2] parameter(0)
+           b = f32[2] parameter(1)
+           c = f32[2] parameter(2)
+           d = f32[3] parameter(3)
+           x = f32[2] add(a, b)
+           y = f32[2] multiply(b, c)
+           ROOT t = (f32[2], f32[2]) tuple(x, y)
+         }",
+    );
+    let buffers = [&[1.0, 2.0][..], &[3.0, 4.0], &[5.0, 6.0], &[7.0, 8.0, 9.0]];
+    let buffers = buffers.map(|values| floats(&client, values));
+    let results = program.execute(&buffers.each_ref(), &ExecuteOptions::default());
+    let results = results.expect("it runs");
+    assert_eq!(results.iter().map(values).collect::<Vec<_>>(), [[4.0, 6.0], [15.0, 24.0]]);
+    // The first result has the first argument's memory, the second one the second's; no other takes any.
+    assert_eq!(buffers.each_ref().map(|buffer| buffer.is_deleted()), [true, true, false, false]);
+    assert_eq!(values(&buffers[2]), [5.0, 6.0]);
+}
+
+#[test]
 fn what_must_be_given_away_cannot_be_kept() {
     let client = Client::default();
     let program = compile(&client, &STEP.replace("may-alias", "must-alias"));

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use helio_ir::ops::Yield;
-use helio_ir::{AliasKind, Computation, InstrId, Layout, ModuleConfig, Op, Shape};
+use helio_ir::{AliasKind, ArrayShape, Computation, InstrId, Layout, ModuleConfig, Op, Shape};
 use helio_passes::effects::Effects;
 
-/// Arguments, by parameter and leaf, that the caller may give away, or must.
+/// Arguments, by parameter and leaf, that the caller may give away, or must. A donor is given away for a result
+/// of its size for which no other argument is, as XLA does it: what no result can take stays the caller's.
 pub(crate) fn donated(
     config: &ModuleConfig,
     entry: &Computation,
@@ -14,13 +15,41 @@ pub(crate) fn donated(
     let params = entry.params();
     let aliases = config.input_output_alias.iter();
     let aliased = aliases.map(|alias| (alias.parameter, &alias.parameter_index, alias.kind));
-    let donors = config.buffer_donors.iter();
-    let donors = donors.map(|(parameter, index)| (*parameter, index, AliasKind::May));
     let leaf = |(parameter, index, kind): (usize, &Vec<usize>, AliasKind)| {
         let shape = &entry.instr(*params.get(&parameter)?).shape;
         Some(((parameter, leaf_at(shape, index)?), kind))
     };
-    aliased.chain(donors).filter_map(leaf).collect()
+    let mut donated: HashMap<_, _> = aliased.filter_map(leaf).collect();
+    let mut free = free_results(config, entry);
+    for (parameter, index) in &config.buffer_donors {
+        let Some((place, kind)) = leaf((*parameter, index, AliasKind::May)) else { continue };
+        let size = params.get(parameter).and_then(|&id| leaf_size(&entry.instr(id).shape, place.1));
+        let taken = size.and_then(|size| free.get_mut(&size)).filter(|count| **count > 0);
+        if let Some(count) = taken {
+            *count -= 1;
+            donated.insert(place, kind);
+        }
+    }
+    donated
+}
+
+/// How many results of each size are given no argument's memory.
+fn free_results(config: &ModuleConfig, entry: &Computation) -> HashMap<usize, usize> {
+    let result = &entry.instr(entry.root()).shape;
+    let aliases = config.input_output_alias.iter();
+    let taken: Vec<_> = aliases.filter_map(|alias| leaf_at(result, &alias.output)).collect();
+    let mut free = HashMap::new();
+    for leaf in (0..result.leaves().len()).filter(|leaf| !taken.contains(leaf)) {
+        if let Some(size) = leaf_size(result, leaf) {
+            *free.entry(size).or_default() += 1;
+        }
+    }
+    free
+}
+
+/// How many bytes an array among the leaves of a shape has.
+fn leaf_size(shape: &Shape, leaf: usize) -> Option<usize> {
+    shape.leaves().get(leaf)?.as_array().map(ArrayShape::size_bytes)
 }
 
 /// The number of the leaf at a path through nested tuples.
