@@ -1,6 +1,7 @@
 //! Which convolutions the runtime's kernel computes, and how it is called.
 
-use helio_ir::{ops, types::strides};
+use helio_ir::ops::{self, Precision};
+use helio_ir::types::strides;
 use helio_runtime::kernels::gemm::Dim;
 use helio_runtime::kernels::gemm::conv::{Convolution, Spatial};
 use helio_runtime::program::OwnMemory;
@@ -62,7 +63,11 @@ pub(super) fn convolution(site: &InstrShapes<'_>, op: &ops::Convolution) -> Opti
         }
     });
     let spatial: Vec<Spatial> = spatial.collect();
-    let convolution = Convolution::new(group, batch, features, outputs, &spatial);
+    let mut convolution = Convolution::new(group, batch, features, outputs, &spatial);
+    let is_default = op.precision.iter().all(|&precision| precision == Precision::Default);
+    if !is_default || op.algorithm.is_some() {
+        convolution = convolution.without_winograd();
+    }
     let types = product::types(input, kernel, out).filter(|types| types.convolve())?;
     let constant = site.constants.get(1).and_then(Option::as_ref);
     let packed = constant.and_then(|constant| {

@@ -3,6 +3,8 @@
 //! What a product with many rows packs in each call, and asks memory for in rows that lie far apart, then
 //! lies in the order in which tiles read it.
 
+use smallvec::SmallVec;
+
 use super::arithmetic::Arithmetic;
 use super::axis::Axis;
 use super::engine::Shared;
@@ -17,6 +19,9 @@ use crate::kernels::isa::Isa;
 
 /// The fewest rows of a product whose right operand is packed: with fewer it is read where it lies, once.
 const LEAST_ROWS: usize = 5;
+/// The same, of one whose rows are as the product wants them. With fewer rows it is read where it lies, about as
+/// fast, in half of the memory.
+const LEAST_ROWS_IN_ORDER: usize = 64;
 /// The most: with more, packing takes no more than a hundredth of the product.
 const MOST_ROWS: usize = 1024;
 
@@ -25,12 +30,23 @@ const MOST_ROWS: usize = 1024;
 pub struct RightLayout {
     pub(super) cols: Axis,
     pub(super) steps: Axis,
+    pub(super) form: Form,
+}
+
+/// What a right operand is packed as.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Form {
+    /// Panels of columns.
+    Panels,
+    /// Panels of sums of taps, whose windows are turned around in some dimensions.
+    Points { reversed: SmallVec<[bool; 2]> },
 }
 
 impl Contraction {
     /// How its right operand lies in memory.
     pub fn right_layout(&self) -> RightLayout {
-        RightLayout { cols: self.rhs_cols.clone(), steps: self.rhs_steps.clone() }
+        let (cols, steps) = (self.rhs_cols.clone(), self.rhs_steps.clone());
+        RightLayout { cols, steps, form: Form::Panels }
     }
 
     /// The bytes that the right operand takes when it is packed ([`Contraction::pack`]), if products of
@@ -38,9 +54,11 @@ impl Contraction {
     pub fn packed_bytes(&self, types: Types) -> Option<usize> {
         let (rows, cols, steps) = (self.lhs_rows.len(), self.rhs_cols.len(), self.rhs_steps.len());
         let is_known = types == Types::same(ProductType::F32) && self.batch[0].len() == 1;
-        let is_turned = self.rhs_cols.stride() != Some(1);
-        let pays =
-            (LEAST_ROWS..=MOST_ROWS).contains(&rows) && is_turned && is_large::<f32>(cols, steps);
+        let least = match self.rhs_cols.stride() {
+            Some(1) => LEAST_ROWS_IN_ORDER,
+            _ => LEAST_ROWS,
+        };
+        let pays = (least..=MOST_ROWS).contains(&rows) && is_large::<f32>(cols, steps);
         (is_known && pays).then(|| self.packed_len(Isa::best()) * size_of::<f32>())
     }
 

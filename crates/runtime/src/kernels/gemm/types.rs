@@ -207,6 +207,13 @@ impl Convolution {
     }
 
     pub(super) fn compute_call(&self, call: &Call<'_>, out: &mut [u8]) {
+        if !self.compute_winograd(call, out) {
+            self.compute_products(call, out);
+        }
+    }
+
+    /// Computes each product.
+    pub(super) fn compute_products(&self, call: &Call<'_>, out: &mut [u8]) {
         let sums = call.types.sums();
         match sums {
             Some(Sums::F32 | Sums::I32) if self.compute_joined(call, out) => {}

@@ -10,19 +10,12 @@ use super::patches::{LANES, Patches};
 use super::tasks::store;
 use super::{Convolution, Route};
 use crate::Threads;
-use crate::kernels::bytes::{Plain, cast, cast_mut};
-use crate::kernels::gemm::Epilogue;
-use crate::kernels::gemm::arithmetic::Arithmetic;
+use crate::kernels::bytes::Plain;
 use crate::kernels::gemm::axis::Axis;
 use crate::kernels::gemm::engine::{Product, Rhs, Shared, Sink};
-use crate::kernels::gemm::number::{ProductType, Types};
 use crate::kernels::gemm::output::Destination;
 use crate::kernels::gemm::pack::{Elements, Strided};
-use crate::kernels::gemm::panels::{pack_whole, whole_len};
-use crate::kernels::gemm::prepared::RightLayout;
-use crate::kernels::gemm::streamed::is_large;
 use crate::kernels::gemm::tile::Tiled;
-use crate::kernels::gemm::types::Call;
 use crate::kernels::isa::Isa;
 use crate::kernels::scratch;
 
@@ -38,88 +31,17 @@ const TASKS: usize = 4;
 pub(super) enum Kernel<'a, W> {
     /// As it lies in memory.
     Elements(&'a dyn Elements<W>),
-    /// What [`Convolution::pack`] has made of it.
+    /// In the panels of one product.
     Panels(&'a [W]),
 }
 
 impl Convolution {
-    /// How the kernel of one group lies in memory, as the right operand of a product.
-    pub fn right_layout(&self) -> RightLayout {
-        RightLayout { cols: self.kernel_cols(), steps: self.kernel_steps() }
-    }
-
-    /// The bytes that the kernel takes when it is packed ([`Convolution::pack`]), if convolutions of these
-    /// types are faster with one that is.
-    pub fn packed_bytes(&self, types: Types) -> Option<usize> {
-        let pays = types == Types::same(ProductType::F32)
-            && self.takes_panels()
-            && is_large::<f32>(self.outputs.size, self.kernel_steps().len());
-        pays.then(|| self.packed_len(Isa::best()) * size_of::<f32>())
-    }
-
     /// Whether its kernel is the right operand of one product, which can be packed.
     pub(super) fn takes_panels(&self) -> bool {
         matches!(self.route, Route::Patches)
             && self.fills_vectors_with_outputs()
             && self.group.size == 1
             && self.spatial.iter().all(|dim| !dim.reversed || dim.kernel <= 1)
-    }
-
-    /// Packs the kernel of convolutions of `f32`.
-    ///
-    /// # Panics
-    /// If it is longer than its slice, bytes are not aligned for their type, or `packed` has not as many
-    /// bytes as [`Convolution::packed_bytes`] says.
-    pub fn pack(&self, rhs: &[u8], packed: &mut [u8], threads: Threads<'_>) {
-        self.pack_on(Isa::best(), cast(rhs), cast_mut(packed), threads);
-    }
-
-    /// Computes the convolution of arrays of `f32`, given as bytes, from the kernel and what
-    /// [`Convolution::pack`] has made of it.
-    ///
-    /// # Panics
-    /// As [`Convolution::compute`], and if [`Convolution::packed_bytes`] gives another number of bytes than
-    /// `packed` has, or none.
-    pub fn compute_packed(
-        &self,
-        lhs: &[u8],
-        (rhs, packed): (&[u8], &[u8]),
-        out: &mut [u8],
-        threads: Threads<'_>,
-    ) {
-        let (types, epilogue) = (Types::same(ProductType::F32), Epilogue::default());
-        assert_eq!(self.packed_bytes(types), Some(packed.len()), "a kernel that is packed");
-        let call = Call { isa: Isa::best(), types, lhs, rhs, epilogue, threads };
-        self.compute_packed_on(&call, cast(packed), out);
-    }
-
-    /// The words that the kernel takes when it is packed.
-    pub(super) fn packed_len(&self, isa: Isa) -> usize {
-        whole_len(f32::instructions(isa).format(), self.outputs.size, self.kernel_steps().len())
-    }
-
-    pub(super) fn pack_on(&self, isa: Isa, rhs: &[f32], packed: &mut [f32], threads: Threads<'_>) {
-        assert_eq!(packed.len(), self.packed_len(isa), "room for the panels");
-        let (cols, steps) = (self.kernel_cols(), self.kernel_steps());
-        let source = Strided::new(isa, &rhs, 0, &cols, &steps);
-        let format = f32::instructions(isa).format();
-        pack_whole(format, &source, cols.len(), steps.len(), packed, threads);
-    }
-
-    pub(super) fn compute_packed_on(&self, call: &Call<'_>, packed: &[f32], out: &mut [u8]) {
-        let &Call { isa, lhs, threads, .. } = call;
-        let kernel = Kernel::Panels(packed);
-        f32::with_places(ProductType::F32, out, &mut |out| {
-            assert!(self.out.last() < out.len, "the result lies in its memory");
-            let lhs = cast::<f32>(lhs);
-            // SAFETY: the result is borrowed mutably and lies in its memory; none of its elements is
-            // another.
-            unsafe {
-                let tiled = f32::instructions(isa);
-                self.run_patches((tiled, isa), &lhs, kernel, out.places, threads);
-            }
-        });
-        self.skip_holes::<f32>(call, out);
     }
 
     /// The outputs of a group in the kernel.

@@ -9,6 +9,8 @@
 //! on vectors of groups instead (`grouped`). An input with holes is taken apart first (`phases`).
 //! With channels first it is the other way round: columns are positions, as which rows of the input are
 //! copied (`patches`), and vectors of a kernel with many groups are positions, too (`planes`).
+//! Windows of 3×3 with many features take products of sums instead, where these are fewer (`winograd`).
+//! Kernels that do not change are packed once (`prepared`).
 //! Results that zeros in the place of padding have spoiled are computed anew (`holes`).
 //! Numbers of 8 and 16 bits are joined if there are instructions for several (`joined`, `words`).
 //! (docs/design/convolutions.md has the measurements.)
@@ -21,8 +23,10 @@ mod patches;
 mod phases;
 mod pieces;
 mod planes;
+mod prepared;
 mod region;
 mod tasks;
+mod winograd;
 mod words;
 
 #[cfg(test)]
@@ -34,6 +38,7 @@ use self::holes::Positions;
 use self::phases::{From, Phase, PlacesFrom};
 pub(super) use self::planes::Plane;
 use self::region::Window;
+use self::winograd::Layout;
 use super::arithmetic::{Arithmetic, Float};
 use super::axis::Axis;
 use super::engine::Shared;
@@ -108,6 +113,8 @@ pub struct Convolution {
     /// All elements of the result.
     out: Axis,
     route: Route,
+    /// If 2×2 positions at once take fewer products, what vectors hold then.
+    winograd: Option<Layout>,
 }
 
 /// How a convolution is computed.
@@ -158,9 +165,18 @@ impl Convolution {
         let out = Axis::new(out.into_iter().chain(spatial.iter().map(|dim| (dim.output, dim.out))));
         assert!(out.len() == 0 || out.keeps_apart(1), "the elements of the result are apart");
         let route = Route::Loops;
-        let mut conv = Convolution { group, batch, features, outputs, spatial, out, route };
+        let winograd = None;
+        let mut conv =
+            Convolution { group, batch, features, outputs, spatial, out, route, winograd };
         conv.route = conv.choose_route();
+        conv.winograd = conv.winograd_layout().filter(|&layout| conv.pays_for_sums(layout));
         conv
+    }
+
+    /// The same, but each product is computed: none of sums of elements.
+    #[must_use]
+    pub fn without_winograd(self) -> Self {
+        Convolution { winograd: None, ..self }
     }
 
     fn choose_route(&self) -> Route {

@@ -120,6 +120,10 @@ impl Case {
                 assert!(got == f32s(&want), "f32 on {isa:?} by {:?}", conv.route);
             }
         }
+        if let winograd @ Some(_) = conv.winograd_layout() {
+            // Whether it pays or not.
+            check_winograd(&Convolution { winograd, ..conv.clone() }, &lhs, &rhs, &want);
+        }
         check_joined(&conv, &lhs, &rhs, want.len());
         check_infinite(&conv, &lhs, &rhs, want.len());
     }
@@ -154,6 +158,44 @@ unsafe fn by_loops(conv: &Convolution, lhs: &[f64], rhs: &[f64], places: &dyn De
     unsafe { conv.run_loops::<f64>(Isa::best(), &lhs, &rhs, places, &everywhere, threads) };
 }
 
+/// By sums of elements, with a kernel that lies as it is and one that is packed; and with elements of the
+/// input that are not finite.
+fn check_winograd(conv: &Convolution, lhs: &[f64], rhs: &[f64], want: &[f64]) {
+    let pool = Pool::new(2);
+    let types = Types::same(ProductType::F32);
+    let rhs_bytes = float_bytes(rhs, ProductType::F32);
+    for special in [None, Some(f64::INFINITY), Some(f64::NAN)] {
+        let (mut lhs, mut want) = (lhs.to_vec(), want.to_vec());
+        if let Some(special) = special {
+            let middle = lhs.len() / 2;
+            lhs[middle] = special;
+            // SAFETY: the result lies in `want`, which nothing else accesses.
+            unsafe { by_loops(conv, &lhs, rhs, &Shared(want.as_mut_ptr())) };
+        }
+        let lhs = float_bytes(&lhs, ProductType::F32);
+        for isa in Isa::all() {
+            for threads in [Threads::single(), pool.threads(2)] {
+                let (rhs, epilogue) = (&rhs_bytes, Epilogue::default());
+                let call = Call { isa, types, lhs: &lhs, rhs, epilogue, threads };
+                let mut got = float_bytes(&vec![7.0; want.len()], ProductType::F32);
+                let is_computed = conv.compute_winograd(&call, &mut got);
+                match special {
+                    None => assert_eq!(is_computed, conv.pays_for_sums_of_kernel()),
+                    // (No tile may meet the element.)
+                    Some(_) => assert!(!is_computed || want.iter().all(|v| v.is_finite())),
+                }
+                conv.compute_call(&call, &mut got);
+                check_floats(conv, &got, &want, types, isa);
+                let mut packed = vec![7.0; conv.packed_len(isa)];
+                conv.pack_on(isa, cast(rhs), &mut packed, threads);
+                let mut got = float_bytes(&vec![7.0; want.len()], ProductType::F32);
+                conv.compute_packed_on(&call, &packed, &mut got);
+                check_floats(conv, &got, &want, types, isa);
+            }
+        }
+    }
+}
+
 /// Some weights are infinite or NaN: taps that meet no element of the input are no products.
 fn check_infinite(conv: &Convolution, lhs: &[f64], rhs: &[f64], len: usize) {
     let special = |(i, &v): (usize, &f64)| match i % 23 {
@@ -180,7 +222,9 @@ fn check_infinite(conv: &Convolution, lhs: &[f64], rhs: &[f64], len: usize) {
             let mut got = float_bytes(&vec![7.0; len], to);
             conv.compute_call(&call, &mut got);
             check_floats(conv, &got, &want, types, isa);
-            if conv.takes_panels() && types == Types::same(ProductType::F32) {
+            if (conv.winograd.is_some() || conv.takes_panels())
+                && types == Types::same(ProductType::F32)
+            {
                 let mut packed = vec![7.0; conv.packed_len(isa)];
                 conv.pack_on(isa, cast(&rhs), &mut packed, threads);
                 let mut got = float_bytes(&vec![7.0; len], to);
@@ -447,4 +491,54 @@ fn nothing_to_compute_or_to_sum() {
 fn windows_too_sparse_for_a_region() {
     let sparse = (3, 2, 1 << 30, [0, 1 << 30], [1 << 29, 3], false);
     Case { spatial: vec![sparse, sparse], ..case([1, 1, 2, 3]) }.check_orders();
+}
+
+#[test]
+fn windows_of_three_by_three_by_sums_of_elements() {
+    let dim = |input, pad, reversed| (input, 3, 1, pad, [1, 1], reversed);
+    for (batch, features, outputs, spatial) in [
+        (1, 48, 48, vec![dim(12, [1, 1], false), dim(16, [1, 1], false)]),
+        (2, 53, 49, vec![dim(9, [0, 1], false), dim(15, [2, 0], false)]),
+        (4, 49, 66, vec![dim(7, [1, 1], true), dim(7, [1, 1], true)]),
+        (1, 56, 51, vec![dim(20, [-1, 2], false), dim(37, [3, -2], true)]),
+        (1, 48, 80, vec![dim(3, [4, 4], true), dim(70, [1, 1], false)]),
+        (7, 80, 48, vec![dim(5, [1, 1], false), dim(6, [1, 1], false)]),
+    ] {
+        let case = |orders: [&[usize]; 3]| Case {
+            groups: 1,
+            batch_groups: false,
+            batch,
+            features,
+            outputs,
+            spatial: spatial.clone(),
+            orders: orders.map(<[usize]>::to_vec),
+        };
+        let (first, last) = ([0, 1, 2, 3], [0, 2, 3, 1]);
+        // Kernels as PyTorch and as JAX have them.
+        for kernel in [[1, 0, 2, 3], [2, 3, 0, 1]] {
+            case([&first, &kernel, &first])
+                .check_by(|conv| conv.winograd == Some(Layout::ChannelsFirst));
+            case([&last, &kernel, &last])
+                .check_by(|conv| conv.winograd == Some(Layout::ChannelsLast));
+        }
+    }
+}
+
+#[test]
+fn sums_of_elements_are_left_out_where_they_save_nothing() {
+    let case = |batch, features, outputs, size| Case {
+        groups: 1,
+        batch_groups: false,
+        batch,
+        features,
+        outputs,
+        spatial: vec![(size, 3, 1, [1, 1], [1, 1], false), (size, 3, 1, [1, 1], [1, 1], false)],
+        orders: [vec![0, 1, 2, 3], vec![1, 0, 2, 3], vec![0, 1, 2, 3]],
+    };
+    case(1, 48, 48, 14).check_by(|conv| conv.winograd.is_some());
+    case(1, 47, 64, 14).check_by(|conv| conv.winograd.is_none());
+    case(1, 64, 47, 14).check_by(|conv| conv.winograd.is_none());
+    case(1, 48, 48, 13).check_by(|conv| conv.winograd.is_none());
+    // Four tiles for nine positions.
+    case(20, 48, 48, 3).check_by(|conv| conv.winograd.is_none());
 }

@@ -1,0 +1,123 @@
+//! Kernels that are packed once for any number of convolutions: weights that do not change.
+
+use super::Convolution;
+use super::few_positions::Kernel;
+use super::winograd;
+use crate::Threads;
+use crate::kernels::bytes::{cast, cast_mut};
+use crate::kernels::gemm::Epilogue;
+use crate::kernels::gemm::arithmetic::Arithmetic;
+use crate::kernels::gemm::number::{ProductType, Types};
+use crate::kernels::gemm::pack::Strided;
+use crate::kernels::gemm::panels::{pack_whole, whole_len};
+use crate::kernels::gemm::prepared::{Form, RightLayout};
+use crate::kernels::gemm::streamed::is_large;
+use crate::kernels::gemm::types::Call;
+use crate::kernels::isa::Isa;
+
+impl Convolution {
+    /// How the kernel of one group lies in memory, and what it is packed as.
+    pub fn right_layout(&self) -> RightLayout {
+        let form = match self.winograd {
+            Some(_) => {
+                Form::Points { reversed: self.spatial.iter().map(|dim| dim.reversed).collect() }
+            }
+            None => Form::Panels,
+        };
+        RightLayout { cols: self.kernel_cols(), steps: self.kernel_steps(), form }
+    }
+
+    /// The bytes that the kernel takes when it is packed ([`Convolution::pack`]), if convolutions of these
+    /// types are faster with one that is.
+    pub fn packed_bytes(&self, types: Types) -> Option<usize> {
+        let pays = self.winograd.is_some()
+            || self.takes_panels() && is_large::<f32>(self.outputs.size, self.kernel_steps().len());
+        let pays = pays && types == Types::same(ProductType::F32);
+        pays.then(|| self.packed_len(Isa::best()) * size_of::<f32>())
+    }
+
+    /// Packs the kernel of convolutions of `f32`.
+    ///
+    /// # Panics
+    /// If it is longer than its slice, bytes are not aligned for their type, or `packed` has not as many
+    /// bytes as [`Convolution::packed_bytes`] says.
+    pub fn pack(&self, rhs: &[u8], packed: &mut [u8], threads: Threads<'_>) {
+        self.pack_on(Isa::best(), cast(rhs), cast_mut(packed), threads);
+    }
+
+    /// Computes the convolution of arrays of `f32`, given as bytes, from the kernel and what
+    /// [`Convolution::pack`] has made of it.
+    ///
+    /// # Panics
+    /// As [`Convolution::compute`], and if [`Convolution::packed_bytes`] gives another number of bytes than
+    /// `packed` has, or none.
+    pub fn compute_packed(
+        &self,
+        lhs: &[u8],
+        (rhs, packed): (&[u8], &[u8]),
+        out: &mut [u8],
+        threads: Threads<'_>,
+    ) {
+        let (types, epilogue) = (Types::same(ProductType::F32), Epilogue::default());
+        assert_eq!(self.packed_bytes(types), Some(packed.len()), "a kernel that is packed");
+        let call = Call { isa: Isa::best(), types, lhs, rhs, epilogue, threads };
+        self.compute_packed_on(&call, cast(packed), out);
+    }
+
+    /// The words that the kernel takes when it is packed.
+    pub(super) fn packed_len(&self, isa: Isa) -> usize {
+        if let Some(layout) = self.winograd {
+            return self.points_len(isa, layout);
+        }
+        whole_len(f32::instructions(isa).format(), self.outputs.size, self.kernel_steps().len())
+    }
+
+    pub(super) fn pack_on(&self, isa: Isa, rhs: &[f32], packed: &mut [f32], threads: Threads<'_>) {
+        assert_eq!(packed.len(), self.packed_len(isa), "room for what is packed");
+        if self.winograd.is_some() {
+            return self.kernel_points(isa, rhs, packed, threads);
+        }
+        let (cols, steps) = (self.kernel_cols(), self.kernel_steps());
+        let source = Strided::new(isa, &rhs, 0, &cols, &steps);
+        let format = f32::instructions(isa).format();
+        pack_whole(format, &source, cols.len(), steps.len(), packed, threads);
+    }
+
+    pub(super) fn compute_packed_on(&self, call: &Call<'_>, packed: &[f32], out: &mut [u8]) {
+        let &Call { isa, lhs, threads, .. } = call;
+        if let Some(layout) = self.winograd {
+            let operands = (cast(lhs), winograd::Kernel::Points(packed));
+            if !self.run_winograd(isa, layout, operands, cast_mut(out), threads) {
+                self.compute_products(call, out);
+            }
+            return;
+        }
+        let kernel = Kernel::Panels(packed);
+        f32::with_places(ProductType::F32, out, &mut |out| {
+            assert!(self.out.last() < out.len, "the result lies in its memory");
+            let lhs = cast::<f32>(lhs);
+            // SAFETY: the result is borrowed mutably and lies in its memory; none of its elements is
+            // another.
+            unsafe {
+                let tiled = f32::instructions(isa);
+                self.run_patches((tiled, isa), &lhs, kernel, out.places, threads);
+            }
+        });
+        self.skip_holes::<f32>(call, out);
+    }
+
+    /// Computes the convolution of `f32` by Winograd's products, if it is one that is faster so. Returns
+    /// whether it is computed.
+    pub(in crate::kernels::gemm) fn compute_winograd(
+        &self,
+        call: &Call<'_>,
+        out: &mut [u8],
+    ) -> bool {
+        let Some(layout) = self.winograd else { return false };
+        if call.types != Types::same(ProductType::F32) || !self.pays_for_sums_of_kernel() {
+            return false;
+        }
+        let operands = (cast(call.lhs), winograd::Kernel::Elements(cast(call.rhs)));
+        self.run_winograd(call.isa, layout, operands, cast_mut(out), call.threads)
+    }
+}

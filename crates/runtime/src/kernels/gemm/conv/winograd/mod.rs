@@ -1,0 +1,414 @@
+//! Convolutions with windows of 3×3 by fewer multiplications: Winograd's F(2×2, 3×3).
+//!
+//! A tile of 2×2 positions of the result meets 4×4 elements of the input. In one dimension two results
+//! of three taps `g` take four products of sums instead of six of elements:
+//!
+//! ```text
+//! m0 = (d0 - d2) g0                    y0 = m0 + m1 + m2
+//! m1 = (d1 + d2) (g0 + g1 + g2) / 2    y1 = m1 - m2 - m3
+//! m2 = (d2 - d1) (g0 - g1 + g2) / 2
+//! m3 = (d1 - d3) g2
+//! ```
+//!
+//! In two, done in rows and columns, a tile takes 16 products instead of 36. Products of features are
+//! summed before the `m` are: for each of the 16 *points* there is a product of matrices, of the kernel's
+//! sums (outputs × features) and the input's (features × tiles).
+//!
+//! Sums of the input cancel, so errors are relative to the largest elements that a tile meets, not to each
+//! product: `docs/design/convolutions.md` has the bound. Where an element is not finite, so are all
+//! results of the tiles that meet it; such a result, and one whose sums overflowed, makes the caller compute
+//! the convolution from its products.
+
+mod input;
+mod kernel;
+mod output;
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use self::output::Out;
+use super::{Convolution, Route, Spatial};
+use crate::Threads;
+use crate::kernels::disjoint::Disjoint;
+use crate::kernels::gemm::arithmetic::Arithmetic;
+use crate::kernels::gemm::axis::Axis;
+use crate::kernels::gemm::cut::even_chunks;
+use crate::kernels::gemm::engine::{Product, Rhs, Shared, Sink};
+use crate::kernels::gemm::pack::Strided;
+use crate::kernels::gemm::panels::whole_len;
+use crate::kernels::isa::Isa;
+use crate::kernels::scratch;
+
+/// Products of a tile, for each pair of features.
+const POINTS: usize = 16;
+/// Numbers that loops take at once.
+const LANES: usize = 16;
+/// The fewest features and outputs: with fewer, the sums take as long as the products that they save.
+const LEAST_CHANNELS: usize = 48;
+/// Positions times features, or outputs if these are fewer, from which on sums are worth their time, if those
+/// of the kernel are there.
+const LEAST_SUMS: usize = 1 << 13;
+/// The same, if those of the kernel have to be computed,
+const LEAST_ALL_SUMS: usize = 1 << 15;
+/// and how many positions it has to be used for.
+const LEAST_POSITIONS: usize = 128;
+/// Words of the sums of a block of tiles, which should stay in the second-level cache.
+const BLOCK_WORDS: usize = 3 << 16;
+/// Tiles of a block at least, if there are as many: the kernel's sums are read for each block.
+const BLOCK_TILES: usize = 96;
+/// Words of the sums of a row of tiles that are too many for it to be computed at once.
+const WIDE_WORDS: usize = 1 << 24;
+/// Padding so large, or so negative, that where tiles begin may be no number.
+const FAR: u64 = 1 << 40;
+/// Elements of the input that are looked at first, for some that are not finite: where there are, there are
+/// often many, and what is computed until they show in results is lost.
+const LOOKED_AT: usize = 1 << 16;
+
+/// Which dimension of input and result has neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// Positions of a row. Vectors of the input hold tiles, so its sums are rows of features; results are
+    /// turned around at the end.
+    ChannelsFirst,
+    /// Features, and outputs. The input's sums are rows of tiles.
+    ChannelsLast,
+}
+
+/// The kernel of a convolution.
+#[derive(Clone, Copy)]
+pub(super) enum Kernel<'a> {
+    /// As it lies in memory.
+    Elements(&'a [f32]),
+    /// Its sums at all points.
+    Points(&'a [f32]),
+}
+
+/// Sizes of the sums of a convolution.
+struct Sizes {
+    layout: Layout,
+    features: usize,
+    outputs: usize,
+    /// Tiles in a row.
+    columns: usize,
+    /// Rows of tiles of an image.
+    rows: usize,
+}
+
+/// Some rows of tiles, of all images one after the other, and where their sums lie.
+struct Block {
+    rows: Range<usize>,
+    /// Words from a feature, or a tile, to the next.
+    input_pitch: usize,
+    /// Words from an output, or a tile, to the next.
+    output_pitch: usize,
+}
+
+impl Convolution {
+    /// How its tiles lie, if it is one of those that this computes.
+    pub(super) fn winograd_layout(&self) -> Option<Layout> {
+        let [rows, columns] = &self.spatial[..] else { return None };
+        let is_plain = |dim: &Spatial| {
+            let dilations = [dim.lhs_dilation, dim.rhs_dilation];
+            let is_near = dim.pad_low.unsigned_abs() < FAR;
+            dim.kernel == 3 && dim.stride == 1 && dilations == [1; 2] && dim.output > 0 && is_near
+        };
+        let is_known = !matches!(self.route, Route::Zeros | Route::Loops | Route::Phases(_));
+        let is_one = self.group.size == 1 && self.batch.size > 0;
+        if !(is_known && is_one && is_plain(rows) && is_plain(columns)) {
+            return None;
+        }
+        let layout = match (columns.lhs, columns.out, self.features.lhs, self.outputs.out) {
+            (1, 1, ..) => Layout::ChannelsFirst,
+            (_, _, 1, 1) => Layout::ChannelsLast,
+            _ => return None,
+        };
+        let sizes = self.sizes(layout);
+        let is_narrow = sizes.words_of_tile().saturating_mul(sizes.columns) <= WIDE_WORDS;
+        is_narrow.then_some(layout)
+    }
+
+    /// Whether it is faster so, if the kernel's sums are there.
+    pub(super) fn pays_for_sums(&self, layout: Layout) -> bool {
+        let positions = self.spatial.iter().map(|dim| dim.output).product();
+        self.features.size.min(self.outputs.size) >= LEAST_CHANNELS
+            && self.sizes(layout).save_products(positions)
+            && self.all_sums() >= LEAST_SUMS
+    }
+
+    /// Whether there is so much to compute that a kernel that is not packed is worth its sums.
+    pub(super) fn pays_for_sums_of_kernel(&self) -> bool {
+        self.all_positions() >= LEAST_POSITIONS && self.all_sums() >= LEAST_ALL_SUMS
+    }
+
+    /// Positions of all images.
+    fn all_positions(&self) -> usize {
+        let positions = self.spatial.iter().map(|dim| dim.output);
+        positions.fold(self.batch.size, usize::saturating_mul)
+    }
+
+    /// Positions times features, or outputs if these are fewer.
+    fn all_sums(&self) -> usize {
+        self.all_positions().saturating_mul(self.features.size.min(self.outputs.size))
+    }
+
+    /// The words of the kernel's sums.
+    pub(super) fn points_len(&self, isa: Isa, layout: Layout) -> usize {
+        POINTS * self.sizes(layout).kernel_len(isa)
+    }
+
+    fn sizes(&self, layout: Layout) -> Sizes {
+        let tiles = |dim: &Spatial| dim.output.div_ceil(2);
+        let (features, outputs) = (self.features.size, self.outputs.size);
+        let (rows, columns) = (tiles(&self.spatial[0]), tiles(&self.spatial[1]));
+        Sizes { layout, features, outputs, columns, rows }
+    }
+
+    /// Computes the convolution. Returns whether all results are finite; if not, some may be wrong, or not
+    /// written.
+    ///
+    /// # Panics
+    /// If an operand or the result is longer than its slice.
+    pub(super) fn run_winograd(
+        &self,
+        isa: Isa,
+        layout: Layout,
+        (lhs, kernel): (&[f32], Kernel<'_>),
+        out: &mut [f32],
+        threads: Threads<'_>,
+    ) -> bool {
+        let some = &lhs[..lhs.len().min(LOOKED_AT)];
+        if !isa.run(
+            #[inline(always)]
+            || are_finite(some),
+        ) {
+            return false;
+        }
+        let sizes = self.sizes(layout);
+        assert!(self.out.last() < out.len(), "the result lies in its memory");
+        let start = Shared(out.as_mut_ptr());
+        let out = Out { elements: Disjoint::new(out), start };
+        let is_finite = AtomicBool::new(true);
+        let blocks: Vec<_> = sizes.blocks(self.batch.size).collect();
+        let run = |points: &[f32]| {
+            threads.for_each(blocks.len(), &|i| {
+                if is_finite.load(Ordering::Relaxed) {
+                    let block = sizes.block(blocks[i].clone());
+                    // SAFETY: each block has other positions of the result.
+                    let is =
+                        unsafe { self.run_block(isa, &sizes, &block, (lhs, points), out, threads) };
+                    if !is {
+                        is_finite.store(false, Ordering::Relaxed);
+                    }
+                }
+            });
+        };
+        match kernel {
+            Kernel::Points(points) => run(points),
+            Kernel::Elements(rhs) => {
+                scratch::with(self.points_len(isa, layout), |points: &mut [f32]| {
+                    self.kernel_points(isa, rhs, points, threads);
+                    run(points);
+                });
+            }
+        }
+        is_finite.into_inner()
+    }
+
+    /// Computes the positions of a block. Returns whether all are finite.
+    ///
+    /// # Safety
+    /// Nothing else accesses these positions of the result.
+    unsafe fn run_block(
+        &self,
+        isa: Isa,
+        sizes: &Sizes,
+        block: &Block,
+        (lhs, points): (&[f32], &[f32]),
+        out: Out<'_>,
+        threads: Threads<'_>,
+    ) -> bool {
+        let mut is_finite = true;
+        let (inputs, outputs) = (sizes.input_len(block), sizes.output_len(block));
+        scratch::with(POINTS * (inputs + outputs), |sums: &mut [f32]| {
+            let (inputs, outputs) = sums.split_at_mut(POINTS * inputs);
+            self.input_points(isa, sizes, block, lhs, inputs, threads);
+            sizes.multiply(isa, block, inputs, points, outputs, threads);
+            // SAFETY: the caller's promise.
+            is_finite = unsafe { self.results(isa, sizes, block, outputs, out, threads) };
+        });
+        is_finite
+    }
+}
+
+impl Sizes {
+    /// Words of the sums and products of a tile.
+    fn words_of_tile(&self) -> usize {
+        POINTS.saturating_mul(self.features.saturating_add(self.outputs))
+    }
+
+    /// Rows of tiles that are computed at once, of all images one after the other.
+    fn blocks(&self, images: usize) -> impl Iterator<Item = Range<usize>> {
+        let tiles = (BLOCK_WORDS / self.words_of_tile()).max(BLOCK_TILES);
+        even_chunks(images * self.rows, tiles.div_ceil(self.columns))
+    }
+
+    /// Whether there are a quarter fewer products than without sums.
+    fn save_products(&self, positions: usize) -> bool {
+        let products = (POINTS * self.rows) as u128 * self.columns as u128;
+        4 * products <= 3 * 9 * positions as u128
+    }
+
+    fn block(&self, rows: Range<usize>) -> Block {
+        // An odd number of cache lines, so that rows spread over all sets of a cache.
+        let pitch = |words: usize| words.div_ceil(LANES) / 2 * 2 * LANES + LANES;
+        let input_pitch = match self.layout {
+            Layout::ChannelsFirst => {
+                // Vectors of tiles begin with rows of tiles, and may end behind the last.
+                let before = (rows.len() - 1) * self.columns;
+                pitch(before + self.columns.next_multiple_of(LANES))
+            }
+            Layout::ChannelsLast => pitch(self.features),
+        };
+        let output_pitch = pitch(self.outputs);
+        Block { rows, input_pitch, output_pitch }
+    }
+
+    /// Tiles of a block.
+    fn tiles(&self, block: &Block) -> usize {
+        block.rows.len() * self.columns
+    }
+
+    /// Words of the input's sums at a point.
+    fn input_len(&self, block: &Block) -> usize {
+        let rows = match self.layout {
+            Layout::ChannelsFirst => self.features,
+            Layout::ChannelsLast => self.tiles(block),
+        };
+        rows * block.input_pitch
+    }
+
+    /// Words of the products at a point.
+    fn output_len(&self, block: &Block) -> usize {
+        self.tiles(block) * block.output_pitch
+    }
+
+    /// Words of the kernel's sums at a point.
+    fn kernel_len(&self, isa: Isa) -> usize {
+        whole_len(f32::instructions(isa).format(), self.outputs, self.features)
+    }
+
+    /// Multiplies the sums of the input with those of the kernel, at all points.
+    fn multiply(
+        &self,
+        isa: Isa,
+        block: &Block,
+        inputs: &[f32],
+        kernel: &[f32],
+        outputs: &mut [f32],
+        threads: Threads<'_>,
+    ) {
+        let tiles = self.tiles(block);
+        let (input_len, kernel_len) = (self.input_len(block), self.kernel_len(isa));
+        let (row, step) = match self.layout {
+            Layout::ChannelsFirst => (1, block.input_pitch),
+            Layout::ChannelsLast => (block.input_pitch, 1),
+        };
+        let (rows, steps) = (Axis::new([(tiles, row)]), Axis::new([(self.features, step)]));
+        let sum_rows = Axis::new([(tiles.max(2), block.output_pitch)]); // one row has a stride, too
+        threads.for_chunks(outputs, self.output_len(block), &|point, outputs| {
+            let inputs = &inputs[point * input_len..][..input_len];
+            let kernel = &kernel[point * kernel_len..][..kernel_len];
+            let start = Shared(outputs.as_mut_ptr());
+            let product = Product {
+                tiled: f32::instructions(isa),
+                rows: tiles,
+                cols: self.outputs,
+                steps: self.features,
+                lhs: &Strided::new(isa, &inputs, 0, &rows, &steps),
+                rhs: Rhs::Packed(kernel),
+                sink: Sink::Memory { start, rows: &sum_rows, finish: None },
+                done: None,
+                add: false,
+                tasks: 1,
+            };
+            // SAFETY: `Strided` checked that the input's sums lie in their memory, and there are all panels; the
+            // products of a point have a place for each row and column.
+            unsafe { product.run(threads) };
+        });
+    }
+}
+
+/// Numbers that are computed at once.
+type Lanes = [f32; LANES];
+
+/// (A loop, not `from_fn`, whose closure may be left a function of its own, without the instructions.)
+#[inline(always)]
+fn each(a: Lanes, b: Lanes, what: impl Fn(f32, f32) -> f32) -> Lanes {
+    let mut lanes = a;
+    for i in 0..LANES {
+        lanes[i] = what(a[i], b[i]);
+    }
+    lanes
+}
+
+#[inline(always)]
+fn add(a: Lanes, b: Lanes) -> Lanes {
+    each(a, b, |a, b| a + b)
+}
+
+#[inline(always)]
+fn sub(a: Lanes, b: Lanes) -> Lanes {
+    each(a, b, |a, b| a - b)
+}
+
+#[inline(always)]
+fn half(a: Lanes) -> Lanes {
+    each(a, [0.5; LANES], |a, b| a * b)
+}
+
+/// The first `count` numbers, and zeros.
+#[inline(always)]
+fn load(from: &[f32], count: usize) -> Lanes {
+    match from.first_chunk() {
+        Some(lanes) if count == LANES => *lanes,
+        _ => {
+            let mut lanes = [0.0; LANES];
+            lanes[..count].copy_from_slice(&from[..count]);
+            lanes
+        }
+    }
+}
+
+/// Writes lanes to places, as many as there are.
+#[inline(always)]
+fn store(lanes: Lanes, to: &mut [f32]) {
+    match to.first_chunk_mut() {
+        Some(to) => *to = lanes,
+        None => to.copy_from_slice(&lanes[..to.len()]),
+    }
+}
+
+/// The sums of four neighbours of the input.
+#[inline(always)]
+fn of_input(d: [Lanes; 4]) -> [Lanes; 4] {
+    [sub(d[0], d[2]), add(d[1], d[2]), sub(d[2], d[1]), sub(d[1], d[3])]
+}
+
+/// The sums of three taps.
+#[inline(always)]
+fn of_taps(g: [Lanes; 3]) -> [Lanes; 4] {
+    let ends = add(g[0], g[2]);
+    [g[0], half(add(ends, g[1])), half(sub(ends, g[1])), g[2]]
+}
+
+/// Two neighbours of the result.
+#[inline(always)]
+fn of_products(m: [Lanes; 4]) -> [Lanes; 2] {
+    [add(add(m[0], m[1]), m[2]), sub(sub(m[1], m[2]), m[3])]
+}
+
+#[inline(always)]
+fn are_finite(values: &[f32]) -> bool {
+    // (All are looked at, so that neighbours become vector code.)
+    values.iter().fold(true, |all, value| all & value.is_finite())
+}
