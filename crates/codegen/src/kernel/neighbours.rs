@@ -11,21 +11,21 @@ pub(crate) struct Neighbours {
     pub lanes: u64,
 }
 
-/// As few blocks as hold the element of each lane.
-pub(crate) fn neighbours(elements: &[i64]) -> Vec<Neighbours> {
+/// As few blocks as hold the element of each lane that wants one.
+pub(crate) fn neighbours(elements: &[Option<i64>]) -> Vec<Neighbours> {
     let lanes = elements.len() as i64;
     let (least, greatest) =
-        elements.iter().fold((i64::MAX, i64::MIN), |(l, g), &e| (l.min(e), g.max(e)));
-    let last = (greatest + 1 - lanes).max(least);
-    let mut missing: Vec<usize> = (0..elements.len()).collect();
+        elements.iter().flatten().fold((i64::MAX, i64::MIN), |(l, g), &e| (l.min(e), g.max(e)));
+    let wants = elements.iter().enumerate().filter_map(|(l, &element)| Some((l, element?)));
+    let mut missing: Vec<(usize, i64)> = wants.collect();
     let mut blocks = Vec::new();
-    while let Some(first) = missing.iter().map(|&l| elements[l]).min() {
-        let first = first.min(last);
+    while let Some(first) = missing.iter().map(|&(_, element)| element).min() {
+        let first = first.min((greatest + 1 - lanes).max(least));
         let count = lanes.min(greatest + 1 - first);
-        let is_within = |&l: &usize| (first..first + count).contains(&elements[l]);
-        let within = missing.iter().filter(|l| is_within(l));
-        let within = within.fold(0, |bits, l| bits | 1 << l);
-        missing.retain(|l| !is_within(l));
+        let is_within = |&(_, element): &(usize, i64)| (first..first + count).contains(&element);
+        let within = missing.iter().filter(|wanted| is_within(wanted));
+        let within = within.fold(0, |bits, (l, _)| bits | 1 << l);
+        missing.retain(|wanted| !is_within(wanted));
         blocks.push(Neighbours { first, count, lanes: within });
     }
     blocks
@@ -47,18 +47,33 @@ mod tests {
             (&[-7, 0, 7, 14], 4),
         ];
         for (elements, count) in patterns {
-            let blocks = neighbours(elements);
-            assert_eq!(blocks.len(), count, "{elements:?}: {blocks:?}");
-            let (least, greatest) =
-                (elements.iter().min().unwrap(), elements.iter().max().unwrap());
-            for (l, element) in elements.iter().enumerate() {
-                let of: Vec<&Neighbours> =
-                    blocks.iter().filter(|b| b.lanes >> l & 1 == 1).collect();
-                let [block] = of[..] else { panic!("lane {l} of {elements:?} in {of:?}") };
-                assert!((block.first..block.first + block.count).contains(element));
-                assert!(block.first >= *least && block.first + block.count - 1 <= *greatest);
-                assert!(block.count <= elements.len() as i64);
-            }
+            check(&elements.iter().copied().map(Some).collect::<Vec<_>>(), count);
+        }
+    }
+
+    #[test]
+    fn lanes_that_want_nothing_have_no_block() {
+        check(&[Some(0), Some(3), None, None], 1);
+        check(&[None, Some(2), None, Some(9)], 2);
+        check(&[Some(0), Some(3), Some(6), None, None, None, None, None], 1);
+        check(&[None, None], 0);
+    }
+
+    fn check(elements: &[Option<i64>], count: usize) {
+        let blocks = neighbours(elements);
+        assert_eq!(blocks.len(), count, "{elements:?}: {blocks:?}");
+        let wanted = || elements.iter().flatten();
+        for (l, element) in elements.iter().enumerate() {
+            let of: Vec<&Neighbours> = blocks.iter().filter(|b| b.lanes >> l & 1 == 1).collect();
+            let Some(element) = element else {
+                assert!(of.is_empty(), "lane {l} of {elements:?} in {of:?}");
+                continue;
+            };
+            let [block] = of[..] else { panic!("lane {l} of {elements:?} in {of:?}") };
+            let end = block.first + block.count;
+            assert!((block.first..end).contains(element));
+            assert!(Some(&block.first) >= wanted().min() && Some(&(end - 1)) <= wanted().max());
+            assert!(block.count <= elements.len() as i64);
         }
     }
 }

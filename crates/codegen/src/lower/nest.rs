@@ -316,7 +316,10 @@ impl<'m> Domain<'m> {
                 _ if at.factor(outer) == 0 => 0.1,
                 Spread::Even { step: 0, .. } => 0.3,
                 Spread::Even { step, .. } => (step.unsigned_abs() as f64).min(lanes as f64),
-                Spread::Uneven(elements) => 1.0 + neighbours(&elements).len() as f64,
+                Spread::Uneven(elements) => {
+                    let elements: Vec<_> = elements.into_iter().map(Some).collect();
+                    1.0 + neighbours(&elements).len() as f64
+                }
             };
         }
         Some(cost)

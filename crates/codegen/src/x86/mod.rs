@@ -151,7 +151,7 @@ pub fn compile_checked(kernel: &Kernel, isa: Isa) -> Result<MachineCode> {
 
 fn code(kernel: &Kernel, isa: Isa, checked: bool) -> Result<MachineCode> {
     kernel.check().map_err(Error::internal)?;
-    let mut virtual_code = select::select(kernel, isa)?;
+    let mut virtual_code = select::select(kernel, isa, checked)?;
     if checked {
         bounds::add(&mut virtual_code, kernel);
     }

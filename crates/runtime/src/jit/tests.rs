@@ -112,6 +112,86 @@ fn elements_a_few_apart() {
     }
 }
 
+/// Likewise where only the first lanes have elements: the others are zero, and nothing of theirs is touched.
+#[test]
+fn elements_a_few_apart_of_some_lanes() {
+    use Mem::*;
+    for &isa in isas() {
+        for mem in [U8, I16, I32, I64, BF16, F32, F64] {
+            let size = mem.bytes() as i64;
+            let lanes = isa.lanes(mem.lane().bytes() == 8);
+            for apart in [2, 3, 4, 8, 9, 17, 40, -1, -3, -9] {
+                for on in [1, 2, lanes / 2 + 1, lanes - 1] {
+                    let stride = apart * size;
+                    let reach = stride * (on as i64 - 1);
+                    let span = (reach.abs() + size) as usize;
+                    let first = -reach.min(0);
+                    let addr =
+                        |buf| Addr { buf, offset: first, terms: vec![], lane_stride: stride };
+                    let mut b = Builder::new(lanes);
+                    let (x, y) = (b.param(span, true, false), b.param(span, false, true));
+                    let all = b.param(lanes * mem.bytes(), false, true);
+                    let (zero, end) = (b.index(0), b.index(on as i64));
+                    let mask = Some(b.mask_below(zero, end));
+                    let read = b.load(mem, addr(x), mask);
+                    b.store(read, mem, addr(y), mask);
+                    // Elements at places that are known, once more.
+                    let places: Vec<i64> = (0..lanes as i64).map(|l| l * apart).collect();
+                    let places = b.numbers(Lane::I32, &places);
+                    let of_lane_0 = Addr { lane_stride: 0, ..addr(x) };
+                    let found = b.gather(mem, of_lane_0, places, size, mask);
+                    let same = b.compare(Cmp::Eq, read, found);
+                    let twice = b.select(same, read, found);
+                    b.store(twice, mem, at(all, &[], size), None);
+                    let kernel = b.finish();
+                    let buffers = [(span, 7), (span, 8), (lanes * mem.bytes(), 9)];
+                    let buffers =
+                        buffers.map(|(bytes, seed)| elements(mem, bytes / mem.bytes(), seed));
+                    compare(&kernel, isa, &buffers, mem);
+                }
+            }
+        }
+    }
+}
+
+/// Narrow elements at places that are not known beforehand, up to the ends of small buffers and large ones, with
+/// all lanes and with some.
+#[test]
+fn narrow_elements_are_gathered() {
+    use Mem::*;
+    for &isa in isas() {
+        for (mem, wide) in [(U8, false), (I8, true), (U16, false), (I16, false), (BF16, true)] {
+            let (size, lanes) = (mem.bytes(), isa.lanes(wide));
+            for count in [1, 2, 3, 4, 5, 16, 100] {
+                let mut b = Builder::new(lanes);
+                let table = b.param(count * size, true, false);
+                let (places, y) =
+                    (b.param(4 * lanes, true, false), b.param(4 * lanes, false, true));
+                let index = b.load(I32, at(places, &[], 4), None);
+                let most = b.int(Lane::I32, count as i64 - 1);
+                let index = b.bin(BinOp::MinU, index, most);
+                let zero = b.int(Lane::I32, 0);
+                let some = b.compare(Cmp::Ne, index, zero);
+                let scale = size as i64;
+                // The same from further on, with places that are as much less.
+                let moved = Addr { offset: scale * (count as i64 - 1), ..at(table, &[], 0) };
+                let back = b.sub(index, most);
+                let all = b.gather(mem, at(table, &[], 0), index, scale, None);
+                let same = b.gather(mem, moved, back, scale, Some(some));
+                let sum = b.add(all, same);
+                let out = if mem.lane() == Lane::F32 { F32 } else { I32 };
+                b.store(sum, out, at(y, &[], 4), None);
+                let kernel = b.finish();
+                let numbers: Vec<u8> = (0..lanes as u32)
+                    .flat_map(|l| (l * 37 % (count as u32 + 3)).to_le_bytes())
+                    .collect();
+                let buffers = [elements(mem, count, 7), numbers, vec![0; 4 * lanes]];
+                compare(&kernel, isa, &buffers, out);
+            }
+        }
+    }
+}
+
 /// Runs a kernel as machine code, with its accesses checked and without, and on the tile machine, and
 /// compares all buffers, with bytes behind each that must not change. NaNs are equal.
 pub(super) fn compare(kernel: &Kernel, isa: Isa, buffers: &[Vec<u8>], mem: Mem) {

@@ -54,7 +54,7 @@ impl Select<'_> {
     }
 
     /// Where a buffer begins.
-    fn buffer(&mut self, buf: Buf) -> Reg {
+    pub(super) fn buffer(&mut self, buf: Buf) -> Reg {
         let Buf::Param(n) = buf else { return self.argument(EntryArgument::Scratch) };
         let known = self.params[n as usize];
         if known.is_some() {

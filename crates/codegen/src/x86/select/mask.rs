@@ -43,6 +43,18 @@ impl Select<'_> {
         (!all).then_some(reg)
     }
 
+    /// The lanes that a mask has on, as bits, if AVX-512's instructions are there and they are known;
+    /// without a mask, all.
+    pub(super) fn known_lanes(&self, mask: Option<Reg>) -> Option<u16> {
+        let all = u16::MAX >> (16 - self.kernel.lanes.min(16));
+        match mask.map(|mask| self.regs[mask.0 as usize].fixed) {
+            _ if self.isa != Isa::Avx512 => None,
+            None => Some(all),
+            Some(Some(Fixed::Mask(lanes))) => Some(lanes & all),
+            Some(_) => None,
+        }
+    }
+
     pub(super) fn mask_op(&mut self, dst: Value, op: MaskOp, a: Value, b: Value) {
         let (left, right) = (self.reg(a), self.reg(b));
         let to = self.define(dst);

@@ -6,7 +6,7 @@
 
 use super::Select;
 use super::address::displacement;
-use crate::kernel::{Addr, Buf, Lane, Mem, Value};
+use crate::kernel::{Addr, BinOp, Buf, Lane, Mem, Value};
 use crate::x86::Isa;
 use crate::x86::asm::Len;
 use crate::x86::mir::{Address, Alu, Inst, Operand, Reg, Region, Scalar, Src, VectorInst};
@@ -43,9 +43,7 @@ impl Select<'_> {
         let full = size >= 4;
         let done = (stride == size && self.contiguous_load(dst, mem, at, mask))
             || (stride == 0 && self.splat_load(dst, mem, at, mask))
-            || (mask.is_none()
-                && self.isa == Isa::Avx512
-                && self.strided_load(dst, mem, at, stride));
+            || self.known_lanes(mask).is_some_and(|on| self.strided_load(dst, mem, at, stride, on));
         if done {
             return;
         }
@@ -173,7 +171,7 @@ impl Select<'_> {
 
     /// 16-bit elements in 32-bit lanes moved to the high halves, which are `f32` of `bf16`.
     pub(super) fn move_to_high_half(&mut self, to: Reg, low: Reg) {
-        let (op, ext) = ops::shift(crate::kernel::BinOp::Shl, false).expect("a shift");
+        let (op, ext) = ops::shift(BinOp::Shl, false).expect("a shift");
         let len = self.len(Lane::F32);
         self.push(Inst::Shift { op, ext, len, dst: to, a: low, imm: 16 });
     }
@@ -189,16 +187,22 @@ impl Select<'_> {
     ) {
         let at = self.address(addr);
         let mask = self.access_mask(mask);
-        if let Some(numbers) = self.numbers.get(&index).filter(|_| mask.is_none()) {
+        if let Some((numbers, on)) = self.numbers.get(&index).zip(self.known_lanes(mask)) {
             let size = mem.bytes() as i64;
-            let element = |&n: &i64| (n * scale % size == 0).then_some(n * scale / size);
-            let elements: Option<Vec<i64>> = numbers.iter().map(element).collect();
+            let element = |(l, &n): (usize, &i64)| match on >> l & 1 {
+                0 => Some(None),
+                _ => (n * scale % size == 0).then_some(Some(n * scale / size)),
+            };
+            let elements: Option<Vec<_>> = numbers.iter().enumerate().map(element).collect();
             if elements.is_some_and(|elements| self.load_blocks(dst, mem, at, &elements)) {
                 return;
             }
         }
         let wide_index = self.lane(index).bytes() == 8;
         let index = self.reg(index);
+        if !wide_index && self.narrow_gather(dst, mem, addr, (index, scale), mask) {
+            return;
+        }
         let shift = matches!(scale, 1 | 2 | 4 | 8).then(|| scale.trailing_zeros() as u8);
         match shift {
             Some(shift) if mem.bytes() >= 4 && self.isa == Isa::Avx512 => {
@@ -220,12 +224,18 @@ impl Select<'_> {
         shift: u8,
         mask: Option<Reg>,
     ) {
-        let lane = mem.lane();
+        let base = self.flat(at);
+        let at = Address { index, shift, ..base };
+        let made = self.gathered(mem.lane(), at, wide_index, mask);
+        let to = self.define(dst);
+        self.push(Inst::Mov { dst: to, src: made });
+    }
+
+    /// Lanes from an address whose index is a vector; zero where the mask is not set.
+    fn gathered(&mut self, lane: Lane, mem: Address, wide_index: bool, mask: Option<Reg>) -> Reg {
         let wide = lane.bytes() == 8;
         let index_lane = if wide_index { Lane::I64 } else { Lane::I32 };
         let len = self.len(lane).max(self.len(index_lane));
-        let base = self.flat(at);
-        let mem = Address { index, shift, ..base };
         // The instruction clears its mask as it goes.
         let all = mask.unwrap_or_else(|| self.mask_const(true));
         let mask = self.mask_reg();
@@ -234,8 +244,71 @@ impl Select<'_> {
         let made = self.vector(self.len(lane));
         let op = ops::gather(wide, wide_index);
         self.push(Inst::Gather { op, len, dst: made, zero, mem, mask });
+        made
+    }
+
+    /// A gather of elements of 8 or 16 bits (AVX-512), by 32-bit indices; whether it was done. What is
+    /// gathered are the 32 bits that begin with the element or, at the buffer's end, end with the buffer.
+    fn narrow_gather(
+        &mut self,
+        dst: Value,
+        mem: Mem,
+        addr: &Addr,
+        (index, scale): (Reg, i64),
+        mask: Option<Reg>,
+    ) -> bool {
+        let bytes = match addr.buf {
+            Buf::Param(n) => self.kernel.params[n as usize].bytes,
+            Buf::Scratch => self.kernel.scratch_bytes,
+        };
+        let is_narrow =
+            matches!(mem, Mem::U8 | Mem::I8 | Mem::U16 | Mem::I16 | Mem::BF16 if bytes >= 4);
+        let (Ok(bytes), Ok(scale)) = (i32::try_from(bytes), i32::try_from(scale)) else {
+            return false;
+        };
+        // (It is always within the buffer, wherever the element is said to be, so that checks see nothing.)
+        if !is_narrow || self.is_checked || self.isa != Isa::Avx512 {
+            return false;
+        }
+        let lane = Lane::I32;
+        // How far each element is from the buffer's begin.
+        let scaled = if scale == 1 {
+            index
+        } else {
+            let by = self.bits(lane, scale as u32 as u64);
+            self.bin(BinOp::Mul, lane, index, by)
+        };
+        let at = self.address(addr);
+        let base = self.buffer(addr.buf);
+        let (first, from) = (self.general(), self.general());
+        self.push(Inst::Lea { dst: first, mem: at });
+        self.push(Inst::Alu { op: Alu::Sub, dst: from, a: first, b: Operand::Reg(base) });
+        let from_all = self.vector(self.len(lane));
+        self.splat_to(from_all, lane, from);
+        let place = self.bin(BinOp::Add, lane, scaled, from_all);
+        let last = self.bits(lane, (bytes - 4) as u64);
+        let begin = self.bin(BinOp::MinU, lane, place, last);
+        let of = Region::Buffer(addr.buf);
+        let words = Address { of, base, index: begin, shift: 0, disp: 0 };
+        let words = self.gathered(lane, words, false, mask);
+        let before = self.bin(BinOp::Sub, lane, place, begin);
+        let before = self.shifted(BinOp::Shl, lane, before, 3);
+        let low = self.bin(BinOp::ShrL, lane, words, before);
+        let unused = 32 - 8 * mem.bytes() as u8;
+        let made = match mem {
+            Mem::BF16 => self.shifted(BinOp::Shl, lane, low, unused),
+            Mem::I8 | Mem::I16 => {
+                let high = self.shifted(BinOp::Shl, lane, low, unused);
+                self.shifted(BinOp::ShrA, lane, high, unused)
+            }
+            _ => {
+                let kept = self.bits(lane, u64::from(u32::MAX >> unused));
+                self.bin(BinOp::And, lane, low, kept)
+            }
+        };
         let to = self.define(dst);
         self.push(Inst::Mov { dst: to, src: made });
+        true
     }
 
     /// An address without an index.
@@ -344,7 +417,8 @@ impl Select<'_> {
         let (size, stride) = (mem.bytes() as i64, addr.lane_stride);
         let lanes = self.kernel.lanes as i64;
         let lane = mem.lane();
-        let permutes = self.isa == Isa::Avx512 && self.len(lane) > Len::X && mask.is_none();
+        let on = self.known_lanes(mask).filter(|_| self.len(lane) > Len::X);
+        let permutes = on.is_some() && mask.is_none();
         let from = self.reg(src);
         if stride == size {
             let past = mask.is_none() && self.goes_past(addr, mem.bytes() * self.kernel.lanes);
@@ -356,7 +430,7 @@ impl Select<'_> {
             let back = self.vector(self.len(lane));
             self.op2(ops::permute(lane.bytes() == 8), self.len(lane), back, order, from);
             self.contiguous_store(back, mem, at.plus((-size * (lanes - 1)) as i32), None, false);
-        } else if permutes && self.strided_store(from, mem, at, stride) {
+        } else if on.is_some_and(|on| self.strided_store(from, mem, at, stride, on)) {
             // Written.
         } else if let Some(mask) = mask
             && size >= 4

@@ -26,8 +26,9 @@ use super::mir::{Alu, Fixed, Inst, Operand, Reg, RegClass, RegInfo, Src, VectorI
 use super::ops::{self, Op};
 use crate::kernel::{self, Block, Carried, IndexOp, Kernel, Lane, Ty, Value};
 
-/// The instructions of a kernel, before registers are given out.
-pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<VirtualCode> {
+/// The instructions of a kernel, before registers are given out; `is_checked` if checks of accesses will be
+/// added.
+pub(super) fn select(kernel: &Kernel, isa: Isa, is_checked: bool) -> Result<VirtualCode> {
     let wide = kernel.types.iter().any(|ty| matches!(ty, Ty::Vector(lane) if lane.bytes() == 8));
     let most = isa.lanes(wide);
     if kernel.lanes > most || kernel.lanes < 4 {
@@ -38,6 +39,7 @@ pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<VirtualCode> {
     let mut select = Select {
         kernel,
         isa,
+        is_checked,
         wide,
         regs: Vec::with_capacity(2 * values),
         tables: Vec::new(),
@@ -99,6 +101,8 @@ enum EntryArgument {
 struct Select<'k> {
     kernel: &'k Kernel,
     isa: Isa,
+    /// Whether accesses are going to be checked.
+    is_checked: bool,
     /// Whether any vector has 64-bit lanes.
     wide: bool,
     regs: Vec<RegInfo>,

@@ -10,9 +10,8 @@ use crate::x86::asm::Len;
 use crate::x86::mir::{Address, Inst, Reg, Src, VectorInst};
 use crate::x86::ops;
 
-/// The largest distance of elements of neighbouring lanes, in elements: beyond, a gather is as
-/// fast.
-const MAX_APART: i64 = 8;
+/// The most vectors that a vector's elements are spread over: with more, a scatter is as fast.
+const MOST_STORES: usize = 8;
 
 /// Where the elements of all lanes are.
 #[derive(Clone, Copy)]
@@ -31,7 +30,7 @@ impl Span {
     fn of(mem: Mem, at: Address, stride: i64, lanes: usize) -> Option<Self> {
         let size = mem.bytes() as i64;
         let apart = stride.checked_abs()? / size;
-        if stride % size != 0 || !(2..=MAX_APART).contains(&apart) {
+        if stride % size != 0 || apart < 2 {
             return None;
         }
         let backwards = stride < 0;
@@ -67,27 +66,37 @@ fn most_blocks(mem: Mem) -> usize {
 }
 
 impl Select<'_> {
-    /// Reads elements `stride` bytes apart (AVX-512, all lanes); whether it was done.
-    pub(super) fn strided_load(&mut self, dst: Value, mem: Mem, at: Address, stride: i64) -> bool {
+    /// Reads elements `stride` bytes apart (AVX-512) of the lanes in `on`, the others being zero; whether it
+    /// was done.
+    pub(super) fn strided_load(
+        &mut self,
+        dst: Value,
+        mem: Mem,
+        at: Address,
+        stride: i64,
+        on: u16,
+    ) -> bool {
         if let Some(span) = Span::of(mem, at, stride, self.kernel.lanes)
+            && self.known_lanes(None) == Some(on)
             && mem.bytes() < 4
             && self.strided_parts(dst, mem, span)
         {
             return true;
         }
         let size = mem.bytes() as i64;
-        let elements = (0..self.kernel.lanes as i64).map(|l| (stride / size).wrapping_mul(l));
-        stride % size == 0 && self.load_blocks(dst, mem, at, &elements.collect::<Vec<_>>())
+        let element = |l: i64| (on >> l & 1 == 1).then(|| (stride / size).wrapping_mul(l));
+        let elements: Vec<_> = (0..self.kernel.lanes as i64).map(element).collect();
+        stride % size == 0 && self.load_blocks(dst, mem, at, &elements)
     }
 
-    /// An element for each lane, counted in elements from an address, from blocks of neighbours;
-    /// whether it was done: not if that takes too many of them.
+    /// An element for each lane that has one, counted in elements from an address, from blocks of
+    /// neighbours, and zero for the others; whether it was done: not if that takes too many of them.
     pub(super) fn load_blocks(
         &mut self,
         dst: Value,
         mem: Mem,
         at: Address,
-        elements: &[i64],
+        elements: &[Option<i64>],
     ) -> bool {
         let lane = mem.lane();
         let (len, wide) = (self.len(lane), lane.bytes() == 8);
@@ -127,12 +136,12 @@ impl Select<'_> {
                 }
             }
             // Lanes of the block join those that are there already.
-            let is_wanted = |l: usize| wanted >> l & 1 == 1;
-            let order = |l: usize| match (is_wanted(l), made) {
-                (true, None) => elements[l] - first,
-                (true, Some(_)) => lanes + elements[l] - first,
-                (false, None) => 0,
-                (false, Some(_)) => l as i64,
+            let element = |l: usize| elements[l].filter(|_| wanted >> l & 1 == 1);
+            let order = |l: usize| match (element(l), made) {
+                (Some(element), None) => element - first,
+                (Some(element), Some(_)) => lanes + element - first,
+                (None, None) => 0,
+                (None, Some(_)) => l as i64,
             };
             let order = self.lanes_of(lane, order);
             let next = self.vector(len);
@@ -142,7 +151,15 @@ impl Select<'_> {
                     let (dst, imm) = (next, None);
                     self.push(Inst::Tied { op, len, dst, tied, a: order, b: block, imm });
                 }
-                None => self.op2(ops::permute(wide), len, next, order, block),
+                None if elements.iter().all(Option::is_some) => {
+                    self.op2(ops::permute(wide), len, next, order, block);
+                }
+                None => {
+                    let mask = self.mask_of(wanted as u16);
+                    let (op, b, imm) = (ops::permute(wide), Src::Reg(block), None);
+                    let all = VectorInst { op, len, dst: next, a: order, b, mask, zero: true, imm };
+                    self.push(Inst::Vector(all));
+                }
             }
             made = Some(next);
         }
@@ -225,21 +242,40 @@ impl Select<'_> {
         true
     }
 
-    /// Writes lanes `stride` bytes apart (AVX-512, all lanes, no lanes of 128 bits in all); whether it
+    /// Writes the lanes in `on` `stride` bytes apart (AVX-512, no lanes of 128 bits in all); whether it
     /// was done.
-    pub(super) fn strided_store(&mut self, src: Reg, mem: Mem, at: Address, stride: i64) -> bool {
+    pub(super) fn strided_store(
+        &mut self,
+        src: Reg,
+        mem: Mem,
+        at: Address,
+        stride: i64,
+        on: u16,
+    ) -> bool {
         let lanes = self.kernel.lanes;
         let span = Span::of(mem, at, stride, lanes).filter(|_| mem.bytes() >= 4);
         let Some(span) = span else { return false };
         let lane = mem.lane();
         let (len, wide) = (self.len(lane), lane.bytes() == 8);
-        for start in (0..span.elements()).step_by(lanes) {
+        let is_on = |l: usize| on >> l & 1 == 1;
+        let places = (0..lanes).filter(|&l| is_on(l)).map(|l| span.place(l));
+        let Some((first, last)) = places.clone().min().zip(places.max()) else { return true };
+        let starts = (first..last + 1).step_by(lanes);
+        let end = i64::try_from((last + lanes) * lane.bytes());
+        if starts.len() > MOST_STORES || end.ok().and_then(displacement).is_none() {
+            return false;
+        }
+        for start in starts {
             let lane_at = |l: usize| {
                 let (n, rest) = ((start + l) / span.apart, (start + l) % span.apart);
-                (rest == 0 && n < lanes).then(|| span.turned(n))
+                (rest == 0 && n < lanes).then(|| span.turned(n)).filter(|&l| is_on(l))
             };
             let there = (0..lanes).filter(|&l| lane_at(l).is_some());
-            let mask = self.mask_of(there.fold(0, |bits, l| bits | 1 << l));
+            let there = there.fold(0, |bits, l| bits | 1 << l);
+            if there == 0 {
+                continue;
+            }
+            let mask = self.mask_of(there);
             let order = self.lanes_of(lane, |l| lane_at(l).unwrap_or(0) as i64);
             let spread = self.vector(len);
             self.op2(ops::permute(wide), len, spread, order, src);
