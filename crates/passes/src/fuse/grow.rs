@@ -34,6 +34,9 @@ pub(super) struct Group {
     operands: BTreeSet<InstrId>,
     /// For each member and operand, the members that use it.
     uses: FxHashMap<InstrId, Vec<InstrId>>,
+    /// At how many places, which are not known beforehand, elements of a member are read, if it is more than
+    /// one of those that follow.
+    gathered: FxHashMap<InstrId, usize>,
     copies: usize,
 }
 
@@ -61,6 +64,10 @@ pub(super) struct Groups {
 const MAX_MEMBERS: usize = 200;
 /// The most arrays that a fusion reads and writes.
 const MAX_ARRAYS: usize = 24;
+/// What it takes to gather an element, in elements that are read or written one after the other.
+const GATHER_COST: usize = 10;
+/// To gather fewer elements takes no longer than to begin another kernel.
+const MIN_GATHERED: usize = 256;
 /// The most members of a fusion that other fusions compute, too.
 const MAX_COPIES: usize = 24;
 
@@ -207,6 +214,9 @@ impl Groups {
             group.roles.insert(id, group.role_of(computation, id));
             let paths = group.paths.at(computation, &self.classes, id, group.users(id));
             group.paths.insert(id, paths);
+            if let Some(places) = group.places_gathered(computation, id) {
+                group.gathered.insert(id, places);
+            }
             group.add_uses(computation, id);
             for &operand in &computation.instr(id).operands {
                 if !group.members.contains(&operand) {
@@ -269,6 +279,7 @@ impl Groups {
         let shape = instr.shape.as_array()?;
         if group.only_updates(computation, id)
             || group.reads_elsewhere(computation, id)
+            || group.gathers_much(computation, id, class)
             || group.members.len() >= MAX_MEMBERS
         {
             return None;
@@ -450,10 +461,45 @@ impl Group {
             paths: AccessPaths::of(root),
             operands: instr.operands.iter().copied().collect(),
             uses: FxHashMap::default(),
+            gathered: FxHashMap::default(),
             copies: 0,
         };
         group.add_uses(computation, root);
         Some(group)
+    }
+
+    /// At how many places that are not known beforehand members read elements of a value.
+    fn places_gathered(&self, computation: &Computation, id: InstrId) -> Option<usize> {
+        let places = |&user: &InstrId| {
+            let instr = computation.instr(user);
+            let gathers = matches!(instr.op, Op::Gather(_)) && instr.operands[0] == id;
+            let here = gathers.then(|| array(computation, user).map(|array| array.element_count()));
+            self.gathered.get(&user).copied().max(here.flatten())
+        };
+        self.users(id).iter().filter_map(places).max()
+    }
+
+    /// Whether it would take longer to compute a value wherever it is gathered than to store it and gather
+    /// that: of each operand the elements would be gathered.
+    fn gathers_much(&self, computation: &Computation, id: InstrId, class: FusionClass) -> bool {
+        let Some(shape) = array(computation, id) else { return false };
+        let Some(places) = self.places_gathered(computation, id) else { return false };
+        let is_read = |operand: &&InstrId| {
+            let instr = computation.instr(**operand);
+            match instr.op {
+                Op::Constant(_) | Op::Iota(_) => false,
+                Op::Broadcast(_) => array(computation, instr.operands[0])
+                    .is_some_and(|array| array.element_count() > 1),
+                _ => true,
+            }
+        };
+        let operands = &computation.instr(id).operands;
+        let reads = operands.iter().filter(is_read).collect::<BTreeSet<_>>().len();
+        let more = places.saturating_mul(reads.saturating_sub(1));
+        let passed = shape.element_count().saturating_mul(reads + 1);
+        matches!(class, FusionClass::Cheap | FusionClass::Costly)
+            && more >= MIN_GATHERED
+            && more.saturating_mul(GATHER_COST) > passed
     }
 
     /// The members that use a value.

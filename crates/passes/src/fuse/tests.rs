@@ -295,3 +295,23 @@ fn control_predecessors_stay_before() {
         "[exponential] dot dot [add negate] tuple",
     );
 }
+
+#[test]
+fn what_is_gathered_often_is_computed_before() {
+    let text = |places: usize, value: &str| {
+        format!(
+            "x = f32[144] parameter(0) y = f32[144] parameter(1) at = s32[{places}] parameter(2)
+             {value}
+             g = f32[{places}] gather(v, at), offset_dims={{}}, collapsed_slice_dims={{0}},
+             start_index_map={{0}}, index_vector_dim=1, slice_sizes={{1}}
+             ROOT r = f32[{places}] negate(g)"
+        )
+    };
+    outlines(&text(1000, "v = f32[144] maximum(x, y)"), "[maximum] [gather negate]");
+    // Few places need little of it, and of one array as much is gathered either way.
+    outlines(&text(20, "v = f32[144] maximum(x, y)"), "[maximum gather negate]");
+    outlines(&text(1000, "v = f32[144] maximum(x, x)"), "[maximum gather negate]");
+    // The same behind what moves no elements.
+    let two = "w = f32[144] maximum(x, y) v = f32[144] negate(w)";
+    outlines(&text(1000, two), "[maximum] [negate gather negate]");
+}
