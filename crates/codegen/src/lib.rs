@@ -14,6 +14,7 @@ pub mod linalg;
 pub mod lower;
 pub mod machine;
 pub mod math;
+pub mod scatter;
 pub mod state_loop;
 pub mod tile;
 mod vouched;

@@ -8,7 +8,7 @@ use helio::CompileOptions;
 /// The text of a program of this many parts.
 type Shape = fn(usize) -> String;
 
-const SHAPES: [(&str, Shape); 8] = [
+const SHAPES: [(&str, Shape); 9] = [
     ("a chain", chain),
     ("a recurrence and its values", recurrence),
     ("one value for many", fan),
@@ -17,6 +17,7 @@ const SHAPES: [(&str, Shape); 8] = [
     ("many parameters and a tuple of them", parameters),
     ("one concatenation", concatenation),
     ("loops one after the other", loops),
+    ("a loop with a long body", long_body),
 ];
 
 fn entry(body: &str) -> String {
@@ -148,6 +149,30 @@ fn loops(n: usize) -> String {
         );
     }
     entry(&text)
+}
+
+fn long_body(n: usize) -> String {
+    let mut body = "x0 = f32[9,3] copy(s)\n".to_owned();
+    for k in 1..n {
+        let before = k - 1;
+        let _ = writeln!(
+            body,
+            "a{k} = f32[9,1] slice(x{before}), slice={{[0:9], [1:2]}}
+             b{k} = f32[9,2] slice(x{before}), slice={{[0:9], [0:2]}}
+             c{k} = f32[9,3] concatenate(a{k}, b{k}), dimensions={{1}}
+             d{k} = f32[9,3] tanh(c{k}) x{k} = f32[9,3] reverse(d{k}), dimensions={{0}}"
+        );
+    }
+    format!(
+        "c {{ t = (s32[], f32[9,3]) parameter(0) i = s32[] get-tuple-element(t), index=0
+           n = s32[] constant(100) ROOT r = pred[] compare(i, n), direction=LT }}
+         w {{ t = (s32[], f32[9,3]) parameter(0) i = s32[] get-tuple-element(t), index=0
+           s = f32[9,3] get-tuple-element(t), index=1 one = s32[] constant(1) j = s32[] add(i, one)
+           {body} ROOT r = (s32[], f32[9,3]) tuple(j, x{}) }}
+         ENTRY e {{ s = f32[9,3] parameter(0) i = s32[] constant(0) t = (s32[], f32[9,3]) tuple(i, s)
+           ROOT w = (s32[], f32[9,3]) while(t), condition=c, body=w }}",
+        n - 1
+    )
 }
 
 /// The least time of a few compilations.

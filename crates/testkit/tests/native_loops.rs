@@ -13,6 +13,7 @@ use oorandom::Rand32;
 
 const ADD: &str = "add { a = T[] parameter(0) b = T[] parameter(1) ROOT c = T[] add(a, b) }
 max { a = T[] parameter(0) b = T[] parameter(1) ROOT c = T[] maximum(a, b) }
+set { a = T[] parameter(0) ROOT b = T[] parameter(1) }
 ";
 
 /// A loop that counts from 0 to `trips`: the types of its state besides the counter, and a body that
@@ -302,6 +303,56 @@ const CASES: &[Case] = &[
          n2 = s32[2]{0} get-tuple-element(q), index=2 n3 = T[3] add(s3, j2)",
         CLOSE,
     ),
+    (
+        "sums of rows by number, some of which there are not",
+        "f32",
+        20,
+        &["T[9,3]", "T[20,3]"],
+        "k = s32[20] iota(), iota_dimension=0 b = s32[20] broadcast(i), dimensions={} c = s32[] constant(12)
+         d = s32[20] broadcast(c), dimensions={} e = s32[20] add(k, b) at = s32[20] subtract(e, d)
+         n0 = T[9,3] scatter(s0, at, s1), update_window_dims={1}, inserted_window_dims={0},
+         scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add
+         n1 = T[20,3] reverse(s1), dimensions={0}",
+        CLOSE,
+    ),
+    (
+        "one element of each row is set",
+        "s32",
+        20,
+        &["T[132,12]", "T[132]"],
+        "k = s32[132] iota(), iota_dimension=0 b = s32[132] broadcast(i), dimensions={} e = s32[132] add(k, b)
+         c = s32[] constant(14) d = s32[132] broadcast(c), dimensions={} at = s32[132] remainder(e, d)
+         n0 = T[132,12] scatter(s0, at, s1), update_window_dims={}, inserted_window_dims={1},
+         scatter_dims_to_operand_dims={1}, input_batching_dims={0}, scatter_indices_batching_dims={0},
+         index_vector_dim=1, to_apply=set n1 = T[132] reverse(s1), dimensions={0}",
+        Tolerance::Exact,
+    ),
+    (
+        "windows that lie partly outside, in lanes of 64 bits",
+        "f64",
+        20,
+        &["T[2,9,40]", "T[18,2,3,19]"],
+        "k = s64[18,2] iota(), iota_dimension=0 w = s64[] convert(i) b = s64[18,2] broadcast(w), dimensions={}
+         c = s64[18,2] iota(), iota_dimension=1 e = s64[18,2] add(k, b) f = s64[18,2] multiply(e, c)
+         h = s64[] constant(9) g = s64[18,2] broadcast(h), dimensions={} m = s64[18,2] subtract(e, g)
+         at = s64[18,2] add(m, f)
+         n0 = T[2,9,40] scatter(s0, at, s1), update_window_dims={1,2,3}, inserted_window_dims={},
+         scatter_dims_to_operand_dims={1,2}, index_vector_dim=1, to_apply=max
+         n1 = T[18,2,3,19] negate(s1)",
+        Tolerance::Exact,
+    ),
+    (
+        "columns are multiplied by one number",
+        "u8",
+        20,
+        &["T[5,33]", "u32[17]"],
+        "c = T[] constant(3) u = T[5,17] broadcast(c), dimensions={}
+         n0 = T[5,33] scatter(s0, s1, u), update_window_dims={0}, inserted_window_dims={1},
+         scatter_dims_to_operand_dims={1}, index_vector_dim=1, to_apply=add
+         m = u32[] constant(61) d = u32[17] broadcast(m), dimensions={} k = u32[17] iota(), iota_dimension=0
+         e = u32[17] add(s1, k) n1 = u32[17] remainder(e, d)",
+        Tolerance::Exact,
+    ),
 ];
 
 #[test]
@@ -312,6 +363,28 @@ fn loops_are_right_and_native() {
             // The initial state is copied, and scalars may have a kernel of their own.
             assert!(steps <= state.len() + 3, "{name}: {steps} steps");
         }
+    }
+}
+
+/// The length of a body does not matter, and what its steps leave takes no more room than what is needed at
+/// once.
+#[test]
+fn loops_with_long_bodies_are_one_kernel() {
+    let (mut body, steps) = (String::new(), 1500);
+    let _ = writeln!(body, "x0 = T[9,3] copy(s0)");
+    for n in 1..=steps {
+        let before = n - 1;
+        let _ = writeln!(
+            body,
+            "a{n} = T[9,1] slice(x{before}), slice={{[0:9], [1:2]}} b{n} = T[9,2] slice(x{before}),
+             slice={{[0:9], [0:2]}} c{n} = T[9,3] concatenate(a{n}, b{n}), dimensions={{1}}
+             d{n} = T[9,3] add(c{n}, s1) x{n} = T[9,3] reverse(d{n}), dimensions={{0}}"
+        );
+    }
+    let _ = writeln!(body, "n0 = T[9,3] copy(x{steps}) n1 = T[9,3] reverse(s1), dimensions={{1}}");
+    let text = counted("s32", 40, &["T[9,3]", "T[9,3]"], &body);
+    if let Some(steps) = check(&text, Tolerance::Exact) {
+        assert!(steps <= 5, "{steps} steps");
     }
 }
 
@@ -604,6 +677,17 @@ fn random_loops_agree() {
                         "d{v} = T[6] reduce({a}, zero), dimensions={{1}}, to_apply=add"
                     );
                     format!("broadcast(d{v}), dimensions={{0}}")
+                }
+                (5, 3) => {
+                    let _ = writeln!(
+                        body,
+                        "c{v} = T[] constant(31) d{v} = T[17] broadcast(c{v}), dimensions={{}}
+                         f{v} = T[17] and({a}, d{v})"
+                    );
+                    format!(
+                        "scatter({b}, f{v}, {a}), update_window_dims={{}}, inserted_window_dims={{0}}, \
+                         scatter_dims_to_operand_dims={{0}}, index_vector_dim=1, to_apply=add"
+                    )
                 }
                 (5, 1) => {
                     let _ = writeln!(

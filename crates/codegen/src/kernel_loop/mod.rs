@@ -144,30 +144,23 @@ impl LoopStep<'_> {
         }
     }
 
-    fn names(&self, buffer: usize) -> bool {
-        self.buffers().iter().any(|&(n, _)| n == buffer)
-    }
-
-    fn replace(&mut self, old: usize, new: usize) {
-        let one = |n: &mut usize| {
-            if *n == old {
-                *n = new;
-            }
-        };
+    /// Gives buffers other numbers.
+    fn rename(&mut self, names: &[usize]) {
+        let one = |n: &mut usize| *n = names[*n];
         match self {
             LoopStep::Kernel(_, buffers) => buffers.iter_mut().for_each(one),
             LoopStep::Copy { from, to } => [from, to].into_iter().for_each(one),
             LoopStep::Branch(branch) => {
                 one(&mut branch.selector);
                 branch.at.iter_mut().for_each(one);
-                branch.branches.iter_mut().flatten().for_each(|step| step.replace(old, new));
+                branch.branches.iter_mut().flatten().for_each(|step| step.rename(names));
             }
             LoopStep::Repeat(repeat) => {
                 one(&mut repeat.go);
                 repeat.at.iter_mut().for_each(one);
                 repeat.next.iter_mut().for_each(|(from, to)| [from, to].into_iter().for_each(one));
                 let steps = repeat.cond.iter_mut().chain(&mut repeat.body);
-                steps.for_each(|step| step.replace(old, new));
+                steps.for_each(|step| step.rename(names));
             }
         }
     }
@@ -239,13 +232,14 @@ pub struct KernelLoop<'k> {
     pub next: Vec<(usize, usize)>,
 }
 
-/// The most bytes of scratch: with more, the loop's arguments would not fit the first-level cache
-/// besides.
-const MAX_SCRATCH: usize = 24 << 10;
+/// Buffers in scratch begin at multiples of this.
+const SCRATCH_ALIGN: usize = 64;
+/// The most bytes of scratch: with more, it would fill too much of the second-level cache.
+const MAX_SCRATCH: usize = 128 << 10;
 /// To copy more than this at the end of an iteration takes longer than to exchange addresses.
 const MAX_COPIED: usize = 4 << 10;
 /// More values than this take longer to compile than loops run.
-const MAX_VALUES: usize = 20_000;
+const MAX_VALUES: usize = 1 << 16;
 
 /// Whether an iteration of these steps, or what is copied at its end, writes a buffer.
 fn writes(steps: &[LoopStep<'_>], next: &[(usize, usize)], buffer: usize) -> bool {
@@ -262,10 +256,11 @@ impl KernelLoop<'_> {
         }
         self.compute_in_place();
         let cond = self.until.cond();
-        let (mut values, mut same_lanes) = (0, true);
+        let (mut values, mut same_lanes, mut most_scratch) = (0, true, 0);
         let mut measure = |kernel: &Vouched<Kernel>| {
             values += kernel.types.len();
             same_lanes &= kernel.lanes == self.lanes;
+            most_scratch = most_scratch.max(kernel.scratch_bytes);
         };
         cond.iter().chain(&self.body).for_each(|step| step.each_kernel(&mut measure));
         if !same_lanes || values > MAX_VALUES {
@@ -294,15 +289,22 @@ impl KernelLoop<'_> {
             // What nobody writes is read where it is: it may stay in registers.
             regions.push(match given {
                 Some(given) if role == Role::Param || !written => given,
-                given => {
+                Some(given) => {
                     let own = Region { buf: Buf::Scratch, offset: b.scratch(bytes) };
-                    held.extend(given.map(|given| (given, own, bytes)));
+                    held.push((given, own, bytes));
                     own
                 }
+                None => Region { buf: Buf::Scratch, offset: 0 },
             });
         }
+        let (places, bytes) = self.shared_places();
+        let offset = b.scratch(bytes);
+        for (n, place) in places {
+            regions[n].offset = offset + place as i64;
+        }
+        let scratch = Region { buf: Buf::Scratch, offset: b.scratch(most_scratch) };
         held.iter().for_each(|&(given, own, bytes)| copy(&mut b, given, own, bytes));
-        Writer { of: &self, regions }.run(&mut b);
+        Writer { of: &self, regions, scratch }.run(&mut b);
         held.into_iter().for_each(|(given, own, bytes)| copy(&mut b, own, given, bytes));
         let kernel = b.finish();
         let copied: usize = self.next.iter().map(|&(from, _)| self.buffers[from].bytes).sum();
@@ -372,21 +374,116 @@ impl KernelLoop<'_> {
 
     /// Lets the next state be made where the state is, if nothing reads that any more.
     fn compute_in_place(&mut self) {
-        let mut next = std::mem::take(&mut self.next);
-        let all = next.clone();
-        next.retain(|&(from, to)| {
-            let sources = |n: usize| all.iter().filter(|&&(source, _)| source == n).count();
-            let made = self.body.iter().position(|part| part.names(from));
-            let read = self.body.iter().rposition(|part| part.names(to));
+        let lives = lives(self.buffers.len(), [&[], &self.body], None, &[]);
+        let (mut sources, mut made) = (vec![0; self.buffers.len()], Vec::new());
+        self.next.iter().for_each(|&(from, _)| sources[from] += 1);
+        self.next.retain(|&(from, to)| {
             let is_free = matches!(self.buffers[from].role, Role::Local | Role::Kept)
-                && sources(from) == 1
-                && sources(to) == 0
-                && read.is_none_or(|read| made.is_some_and(|made| read < made));
+                && sources[from] == 1
+                && sources[to] == 0
+                && match (lives[from], lives[to]) {
+                    (_, None) => true,
+                    (Some(new), Some(old)) => old.last < new.first,
+                    (None, Some(_)) => false,
+                };
             if is_free {
-                self.body.iter_mut().for_each(|part| part.replace(from, to));
+                made.push((from, to));
             }
             !is_free
         });
-        self.next = next;
+        let mut names: Vec<usize> = (0..self.buffers.len()).collect();
+        made.into_iter().for_each(|(from, to)| names[from] = to);
+        self.body.iter_mut().for_each(|part| part.rename(&names));
+    }
+
+    /// Where buffers that nothing outside of an iteration sees lie in a piece of scratch, and its size.
+    /// Those that are never needed at once may lie in the same place.
+    fn shared_places(&self) -> (Vec<(usize, usize)>, usize) {
+        let go = self.until.buffers().first().map(|&(go, _)| go);
+        let lives = lives(self.buffers.len(), [self.until.cond(), &self.body], go, &self.next);
+        let is_local = |&n: &usize| self.buffers[n].role == Role::Local && lives[n].is_some();
+        let mut order: Vec<usize> = (0..self.buffers.len()).filter(is_local).collect();
+        let life = |n: usize| lives[n].unwrap_or_default();
+        order.sort_by_key(|&n| life(n).first);
+        // What is in use: where it begins and ends, and the last part that needs it; by place.
+        let mut used: Vec<(usize, usize, usize)> = Vec::new();
+        let (mut places, mut all) = (Vec::with_capacity(order.len()), 0);
+        for n in order {
+            let Life { first, last, is_made } = life(n);
+            // What is not made before it is read is not expected to be, but must not see others.
+            let (first, last) = if is_made { (first, last) } else { (0, usize::MAX) };
+            let size = self.buffers[n].bytes.next_multiple_of(SCRATCH_ALIGN);
+            used.retain(|&(_, _, until)| until >= first);
+            let mut place = if is_made { 0 } else { all };
+            let mut rank = if is_made { 0 } else { used.len() };
+            while let Some(&(begin, end, _)) = used.get(rank)
+                && begin < place + size
+            {
+                place = place.max(end);
+                rank += 1;
+            }
+            used.insert(rank, (place, place + size, last));
+            all = all.max(place + size);
+            places.push((n, place));
+        }
+        (places, all)
+    }
+}
+
+/// From which part of an iteration to which one a buffer is needed.
+#[derive(Clone, Copy, Default)]
+struct Life {
+    first: usize,
+    last: usize,
+    /// Whether the first part writes it.
+    is_made: bool,
+}
+
+/// The lives of so many buffers in an iteration: one list of steps, `go`, the other list, `next`.
+fn lives(
+    count: usize,
+    [cond, body]: [&[LoopStep<'_>]; 2],
+    go: Option<usize>,
+    next: &[(usize, usize)],
+) -> Vec<Option<Life>> {
+    let mut lives = Lives { of: vec![None; count], at: 0 };
+    lives.steps(cond);
+    go.into_iter().for_each(|go| lives.note(go, false));
+    lives.at += 1;
+    lives.steps(body);
+    next.iter().for_each(|&(from, to)| [from, to].into_iter().for_each(|n| lives.note(n, false)));
+    lives.of
+}
+
+struct Lives {
+    of: Vec<Option<Life>>,
+    /// The number of the next part.
+    at: usize,
+}
+
+impl Lives {
+    fn note(&mut self, buffer: usize, writes: bool) {
+        let new = Life { first: self.at, last: self.at, is_made: false };
+        let life = self.of[buffer].get_or_insert(new);
+        life.last = self.at;
+        life.is_made |= writes && life.first == self.at;
+    }
+
+    /// Steps one after the other. The lists of a branch, of which one runs, count as if all did; a loop's
+    /// steps are one part, since what stands first in it runs again after what stands last.
+    fn steps(&mut self, steps: &[LoopStep<'_>]) {
+        for step in steps {
+            match step {
+                LoopStep::Branch(Branch { selector, branches, at: None, .. }) => {
+                    self.note(*selector, false);
+                    self.at += 1;
+                    branches.iter().for_each(|steps| self.steps(steps));
+                }
+                step => {
+                    step.each_buffer(&mut |n, writes| self.note(n, writes));
+                    self.at += 1;
+                }
+            }
+        }
     }
 }

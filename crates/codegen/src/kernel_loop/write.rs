@@ -70,6 +70,8 @@ pub(super) struct Writer<'l> {
     pub(super) of: &'l KernelLoop<'l>,
     /// Where each buffer is.
     pub(super) regions: Vec<Region>,
+    /// Where the scratch of each of its kernels is: what one leaves there no other sees.
+    pub(super) scratch: Region,
 }
 
 impl Writer<'_> {
@@ -150,9 +152,7 @@ impl Writer<'_> {
                 }
                 LoopStep::Kernel(kernel, buffers) => {
                     let params = buffers.iter().map(|&n| self.regions[n]).collect();
-                    let offset = b.scratch(kernel.scratch_bytes);
-                    let scratch = Region { buf: Buf::Scratch, offset };
-                    Inline::new(kernel, params, scratch).run(b);
+                    Inline::new(kernel, params, self.scratch).run(b);
                 }
                 LoopStep::Branch(branch) => self.branch(b, branch),
                 LoopStep::Repeat(_) => unreachable!("loops stand where a call may end"),

@@ -5,6 +5,9 @@
 //! those go to the stack whose uses, weighted by the depth of their loops, are fewest for their
 //! length. A constant is not stored: its uses read it from behind the code.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use super::Isa;
 use super::mir::{Inst, Reg, RegClass, RegInfo, Role, VirtualCode};
 
@@ -257,8 +260,8 @@ fn place_on_stack(
     allocations: &mut [Allocation],
 ) -> usize {
     let mut bytes = code.stack_bytes.next_multiple_of(64);
-    // For each size of 8 << n bytes: slots, and when their last life ends.
-    let mut slots: [Vec<(u32, i32)>; 4] = Default::default();
+    // For each size of 8 << n bytes: when the last lives of slots end, and the slots.
+    let mut slots: [BinaryHeap<Reverse<(u32, i32)>>; 4] = Default::default();
     for &reg in order {
         let (place, about) = (&mut allocations[reg.0 as usize], &code.regs[reg.0 as usize]);
         if *place != Allocation::Stack(0) {
@@ -274,18 +277,18 @@ fn place_on_stack(
         };
         let life = lives[reg.0 as usize];
         let known = &mut slots[size.trailing_zeros() as usize - 3];
-        let at = match known.iter_mut().find(|(end, _)| *end < life.start) {
-            Some((end, at)) => {
-                *end = life.end;
-                *at
-            }
+        // What ends first may have ended: its slot is free then.
+        let is_free = known.peek().is_some_and(|Reverse((end, _))| *end < life.start);
+        let slot = if is_free { known.pop() } else { None };
+        let at = match slot {
+            Some(Reverse((_, at))) => at,
             None => {
                 let at = bytes.next_multiple_of(size);
                 bytes = at + size;
-                known.push((life.end, at as i32));
                 at as i32
             }
         };
+        known.push(Reverse((life.end, at)));
         *place = Allocation::Stack(at);
     }
     bytes.next_multiple_of(64)

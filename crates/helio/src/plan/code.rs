@@ -30,7 +30,18 @@ impl Planner<'_> {
         cost: u64,
         slots: Vec<StorageId>,
     ) -> Planned<Action> {
-        let KernelCode { code, fallback } = self.target.code(&kernel)?;
+        let made = self.target.code(&kernel)?;
+        self.code_step(made, kernel, cost, slots)
+    }
+
+    /// The same, of which the code is there already.
+    pub(super) fn code_step(
+        &mut self,
+        KernelCode { code, fallback }: KernelCode,
+        kernel: Vouched<kernel::Kernel>,
+        cost: u64,
+        slots: Vec<StorageId>,
+    ) -> Planned<Action> {
         if let Some(reason) = fallback {
             self.note(reason);
         }

@@ -28,6 +28,11 @@ impl<'m> Planner<'m> {
         {
             return Ok(values);
         }
+        if self.compact.is_some()
+            && let Some(values) = self.scattered(frame, id, steps)?
+        {
+            return Ok(values);
+        }
         if let Some(values) = self.bound(frame, id, steps)? {
             return Ok(values);
         }

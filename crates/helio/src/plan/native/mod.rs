@@ -6,6 +6,7 @@
 //! not, they stay steps.
 
 mod alone;
+mod scattered;
 
 use std::collections::{HashMap, HashSet};
 use std::iter::zip;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 
 use helio_codegen::kernel::Kernel;
 use helio_codegen::kernel_loop::{self, Buffer, KernelLoop, LoopStep, Repeat, Role, Until};
-use helio_codegen::{Vouched, elementwise};
+use helio_codegen::{Code, Vouched, elementwise};
 use helio_ir::ops::Reads;
 use helio_ir::{ArrayShape, CompId, Computation, ElementType, Instr, InstrId, Op, ops};
 use helio_runtime::program::{Branch, RawKernel, Selector, While};
@@ -21,16 +22,18 @@ use helio_runtime::program::{Branch, RawKernel, Selector, While};
 use super::bind::is_factored;
 use super::{Action, Owner, Planned, Planner, Source, Step, Storage, StorageId};
 
-/// Elements that an iteration of a compact loop computes at most, operation by operation: with more,
-/// calls take none of the time to speak of.
+/// Elements that an iteration of a compact loop computes at most, operation by operation,
 const MAX_ELEMENTS: usize = 1 << 15;
+/// and those that it may compute besides for each of its instructions: with more, calls take none of the
+/// time to speak of.
+const MEAN_ELEMENTS: usize = 512;
 /// Products of elements in a product of matrices that a kernel computes as fast as the tuned loop,
 /// which has to be called.
 const MAX_PRODUCTS: usize = 1 << 12;
 /// The deepest nesting of computations in the body of a loop that is measured,
 const MAX_NESTED: usize = 8;
 /// and the most instructions of all of them together.
-const MAX_INSTRS: usize = 4096;
+const MAX_INSTRS: usize = 1 << 15;
 /// The most work of an iteration, in processor cycles, estimated.
 const MAX_CYCLES: u64 = 1 << 16;
 /// The work of a call, in the same unit: about a millisecond, after which a run can be stopped.
@@ -154,7 +157,8 @@ impl<'m> Planner<'m> {
         let mut size = Size::default();
         self.measure(op.condition, 0, &mut size)?;
         self.measure(op.body, 0, &mut size)?;
-        Some(size.wide)
+        let most = MAX_ELEMENTS.saturating_add(size.instrs.saturating_mul(MEAN_ELEMENTS));
+        (size.elements <= most).then_some(size.wide)
     }
 
     /// Adds what a computation computes; `None` if that is too much, or has no kernel.
@@ -190,6 +194,7 @@ impl<'m> Planner<'m> {
                 Op::Reduce(_) => array(computation, *instr.operands.first()?)?.element_count(),
                 Op::DynamicUpdateSlice(_) => array(computation, instr.operands[1])?.element_count(),
                 op if is_movement(op) => instr.shape.as_array()?.element_count(),
+                Op::Scatter(_) => scattered::updates(self.module, computation, instr)?,
                 _ if is_factored(computation, instr) => {
                     let arrays = instr.shape.leaves().into_iter().map(|leaf| leaf.as_array());
                     let sizes = arrays.map(|array| array.map(ArrayShape::element_count));
@@ -210,7 +215,6 @@ impl<'m> Planner<'m> {
                 size.wide |= elementwise::lane_bytes(shape.element())? == 8;
             }
             size.elements = size.elements.saturating_add(elements);
-            (size.elements <= MAX_ELEMENTS).then_some(())?;
         }
         Some(())
     }
@@ -221,6 +225,11 @@ impl<'m> Planner<'m> {
         let places = self.places(steps.body);
         let places: Vec<StorageId> = (0..places).map(|_| self.storage(4, Owner::Nobody)).collect();
         let Some(native) = self.native_loop(steps, &places) else { return Ok(None) };
+        let made = self.target.code(&native.code)?;
+        if !matches!(made.code, Code::Machine(_)) {
+            // It is too large.
+            return Ok(None);
+        }
         for steps in [steps.cond, steps.body] {
             self.proofs.check(steps, &|id| self.find(id))?;
         }
@@ -246,7 +255,7 @@ impl<'m> Planner<'m> {
             self.written.truncate(kept.written);
         }
         self.interpreted.truncate(kept.interpreted);
-        let action = self.kernel_step(code, cycles, slots.clone())?;
+        let action = self.code_step(made, code, cycles, slots.clone())?;
         if let (Action::Raw { kernel, .. }, true, false) = (&action, steps.is_inner, is_whole) {
             self.inner.push(Inner {
                 kernel: Arc::clone(kernel),
