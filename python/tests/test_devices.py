@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.experimental import io_callback
 from jax.sharding import NamedSharding, PartitionSpec as P
 
 pytestmark = pytest.mark.skipif(len(jax.devices()) < 4, reason="HELIO_DEVICES < 4")
@@ -21,6 +22,72 @@ def test_pmap():
     x = np.arange(8.0, dtype=np.float32).reshape(4, 2)
     y = jax.pmap(lambda x: x / jax.lax.psum(x, "i"), axis_name="i")(x)
     np.testing.assert_allclose(y, x / x.sum(axis=0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("algorithm", ["PHILOX", "THREE_FRY", "DEFAULT"])
+@pytest.mark.parametrize("dtype, shape", [("uint32", (8, 6)), ("uint16", (4, 5, 4)), ("uint32", (12,))])
+def test_random_bits_in_parts_are_those_of_one_device(algorithm, dtype, shape):
+    algorithm = getattr(jax.lax.RandomAlgorithm, f"RNG_{algorithm}")
+    generate = lambda key: jax.lax.rng_bit_generator(key, shape, dtype=dtype, algorithm=algorithm)
+    parts, whole = (NamedSharding(mesh(4), spec) for spec in (P("x"), P()))
+    f = jax.jit(generate, in_shardings=whole, out_shardings=(whole, parts))
+    # The counter's low half ends within the first blocks.
+    for counter in ((1, 1), (2**32 - 2, 2**32 - 1)):
+        key = jnp.array([1, 2, *counter], jnp.uint32)
+        for found, wanted in zip(f(key), jax.jit(generate)(key)):
+            np.testing.assert_array_equal(found, wanted)
+    tile = (shape[0] // 4, *shape[1:])
+    odd = algorithm == jax.lax.RandomAlgorithm.RNG_THREE_FRY and tile[0] % 2
+    made = shape if odd or np.prod(tile) % 4 else tile
+    sizes = ",".join(map(str, made))
+    assert f"[{sizes}]" in next(
+        line for line in f.lower(key).compile().as_text().splitlines() if " rng-bit-generator(" in line
+    )
+
+
+def test_random_numbers_in_parts_are_those_of_one_device():
+    key = jax.random.key(0, impl="rbg")
+    draw = lambda key: jax.random.normal(key, (64, 16))
+    parts = jax.jit(draw, out_shardings=NamedSharding(mesh(4), P("x")))
+    np.testing.assert_array_equal(parts(key), jax.jit(draw)(key))
+    assert "[16,16]{1,0}) rng-bit-generator(" in parts.lower(key).compile().as_text()
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_callbacks_see_whole_arrays_once(ordered):
+    seen = []
+
+    @jax.jit
+    def f(x):
+        see = lambda i, x: seen.append((int(i), float(x.sum())))
+        io_callback(see, None, 0, x, ordered=ordered)
+        jax.lax.fori_loop(1, 3, lambda i, _: io_callback(see, None, i, x * 2, ordered=ordered), None)
+        return x + 1
+
+    x = jax.device_put(np.arange(8, dtype=np.float32), NamedSharding(mesh(4), P("x")))
+    for _ in range(2):
+        np.testing.assert_array_equal(f(x), np.arange(8) + 1)
+    jax.effects_barrier()
+    wanted = [(0, 28), (1, 56), (2, 56)] * 2
+    assert (seen if ordered else sorted(seen)) == (wanted if ordered else sorted(wanted))
+
+
+def test_ordered_callbacks_on_every_device():
+    seen = []
+
+    @jax.jit
+    @jax.shard_map(mesh=mesh(4), in_specs=P("x"), out_specs=P("x"))
+    def f(x):
+        see = lambda x: seen.append(float(x[0]))
+        io_callback(see, (), x, ordered=True)
+        io_callback(see, (), x + 10, ordered=True)
+        return x * 2
+
+    x = np.arange(4, dtype=np.float32)
+    np.testing.assert_array_equal(f(x), x * 2)
+    jax.effects_barrier()
+    assert sorted(seen) == [0, 1, 2, 3, 10, 11, 12, 13]
+    assert all(seen.index(i) < seen.index(i + 10) for i in range(4))
 
 
 def test_shard_map_with_collectives():

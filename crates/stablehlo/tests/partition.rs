@@ -22,6 +22,19 @@ fn lowered(lines: &str, result: &str) -> (Partitioned, String) {
           %0 = stablehlo.add %y, %y : tensor<8x4xf32>
           %1 = stablehlo.add %0, %y : tensor<8x4xf32>
           return %1 : tensor<8x4xf32>
+        }}
+        func.func private @cut(%y: tensor<8x4xf32>) -> tensor<8x4xf32> {{
+          %0 = sdy.sharding_constraint %y <@m, [{{\"a\"}}, {{}}]> : tensor<8x4xf32>
+          return %0 : tensor<8x4xf32>
+        }}
+        func.func private @calls_cut(%y: tensor<8x4xf32>) -> tensor<8x4xf32> {{
+          %0 = call @cut(%y) : (tensor<8x4xf32>) -> tensor<8x4xf32>
+          return %0 : tensor<8x4xf32>
+        }}
+        func.func private @is_greater(%a: tensor<f32>, %b: tensor<f32>, %i: tensor<i32>, %j: tensor<i32>)
+            -> tensor<i1> {{
+          %0 = stablehlo.compare GT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+          return %0 : tensor<i1>
         }}"
     );
     let lowered = lower_partitioned(&text::parse(&program).unwrap(), 4).unwrap();
@@ -179,6 +192,16 @@ fn what_touches_only_whole_dimensions_is_done_on_tiles() {
             "tensor<8x2xf32>",
         ),
         (
+            "%places = stablehlo.iota dim = 1 : tensor<8x4xi32>
+             %0, %at = stablehlo.custom_call @ApproxTopK(%x, %places, %z, %i) {
+               called_computations = [@is_greater],
+               mhlo.backend_config = {reduction_dim = 1 : i64, top_k = 2 : i64, is_fallback = true,
+                 recall_target = 0.95 : f32, aggregate_to_topk = true}
+             } : (tensor<8x4xf32>, tensor<8x4xi32>, tensor<f32>, tensor<i32>)
+               -> (tensor<8x2xf32>, tensor<8x2xi32>)",
+            "tensor<8x2xf32>",
+        ),
+        (
             "%0 = stablehlo.composite \"my.triple\" %x {decomposition = @thrice}
                : (tensor<8x4xf32>) -> tensor<8x4xf32>",
             kept,
@@ -194,6 +217,70 @@ fn what_touches_only_whole_dimensions_is_done_on_tiles() {
         let (lowered, text) = lowered(&lines, ty);
         assert!(!text.contains("all-"), "{line}: {text}");
         assert_eq!((lowered.replicated, lowered.results[0].tiles[0]), (0, 2), "{line}: {text}");
+    }
+}
+
+#[test]
+fn functions_say_how_what_is_whole_is_cut_up() {
+    let lines = "%w = sdy.sharding_constraint %x <@m, [{}, {}]> : tensor<8x4xf32>
+        %0 = call @calls_cut(%w) : (tensor<8x4xf32>) -> tensor<8x4xf32>
+        %1 = stablehlo.sine %0 : tensor<8x4xf32>
+        return %1 : tensor<8x4xf32>";
+    let (lowered, text) = lowered(lines, "tensor<8x4xf32>");
+    assert_eq!((lowered.replicated, &lowered.results[0].tiles[..]), (0, &[2, 1][..]));
+    assert!(text.contains("f32[4,4] sine("), "{text}");
+}
+
+#[test]
+fn what_a_function_gives_is_made_in_the_tiles_that_are_wanted() {
+    let lines =
+        "%w = stablehlo.constant dense<\"0x0000803F000000400000404000008040\"> : tensor<4xf32>
+        %r = stablehlo.reverse %w, dims = [0] : tensor<4xf32>
+        %s = stablehlo.broadcast_in_dim %r, dims = [1] : (tensor<4xf32>) -> tensor<8x4xf32>
+        %v = sdy.sharding_constraint %s <@m, [{}, {}]> : tensor<8x4xf32>
+        %0 = call @twice(%v) : (tensor<8x4xf32>) -> tensor<8x4xf32>
+        return %0 : tensor<8x4xf32>";
+    let result = "(tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@m, [{\"b\"}, {}]>})";
+    let (lowered, text) = lowered(lines, result);
+    assert_eq!(lowered.results[0].tiles, [2, 1]);
+    assert!(text.contains("f32[4,4] add(") && !text.contains("f32[8,4] add("), "{text}");
+}
+
+#[test]
+fn random_bits_are_made_in_the_tiles_that_are_wanted() {
+    let bits = |algorithm: &str, words: usize, ty: &str, wanted: &str| {
+        let state = format!("tensor<{words}xui64>");
+        let lines = format!(
+            "%s = stablehlo.constant dense<7> : {state}
+             %next, %0 = stablehlo.rng_bit_generator %s, algorithm = {algorithm} : ({state}) -> ({state}, {ty})
+             %1 = stablehlo.not %0 : {ty}
+             return %1, %next : {ty}, {state}"
+        );
+        let wanted = format!("{{sdy.sharding = #sdy.sharding<@m, {wanted}>}}");
+        lowered(&lines, &format!("({ty} {wanted}, {state})"))
+    };
+    let in_rows = [
+        ("PHILOX", 3, "tensor<8x2xui32>", "u32[4,2]", "u64[3]"),
+        ("DEFAULT", 2, "tensor<8x2xui32>", "u32[4,2]", "u64[3]"),
+        ("DEFAULT", 2, "tensor<4xui64>", "u64[2]", "u64[3]"),
+        ("THREE_FRY", 2, "tensor<4x3xui32>", "u32[2,3]", "u64[2]"),
+        ("THREE_FRY", 2, "tensor<2xui64>", "u64[1]", "u64[2]"),
+    ];
+    for (algorithm, words, ty, tile, state) in in_rows {
+        let wanted = if tile.contains(',') { "[{\"a\"}, {}]" } else { "[{\"a\"}]" };
+        let (lowered, text) = bits(algorithm, words, ty, wanted);
+        assert_eq!(lowered.replicated, 0, "{text}");
+        assert!(text.contains(&format!("({state}, {tile}) rng-bit-generator(")), "{text}");
+    }
+    let whole = [
+        // Tiles of columns, of half a block, and of what a block has two rows of.
+        ("PHILOX", 3, "tensor<8x4xui32>", "[{}, {\"a\"}]"),
+        ("PHILOX", 3, "tensor<4xui32>", "[{\"a\"}]"),
+        ("THREE_FRY", 2, "tensor<2x2xui32>", "[{\"a\"}, {}]"),
+    ];
+    for (algorithm, words, ty, wanted) in whole {
+        let (lowered, text) = bits(algorithm, words, ty, wanted);
+        assert_eq!(lowered.replicated, 1, "{text}");
     }
 }
 

@@ -189,6 +189,11 @@ impl<'a> Tables<'a> {
             (_, false) => Type::Other(data.zero_terminated("a type")?.to_owned()),
             ("builtin", true) => builtin::ty(self, &mut data)?,
             ("vhlo", true) => vhlo::ty(self, &mut data)?,
+            // Operations of Shardy's keep StableHLO's types in portable artifacts.
+            ("stablehlo", true) => match data.int("the kind of a StableHLO type")? {
+                0 => Type::Token,
+                kind => return Err(data.unknown(format!("a StableHLO type of kind {kind}"))),
+            },
             _ => return Err(unknown_dialect(&data, dialect, "type")),
         };
         data.expect_end()?;

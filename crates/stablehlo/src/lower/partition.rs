@@ -8,6 +8,8 @@
 //! that all users want (`wishes`). Loops and branches are done on tiles, too (`loops`). What depends on no tiles (constants, and what is element by element made
 //! of them) is made in those that are needed; if nobody needs it, as a whole, for what may be wrong with it.
 
+use std::collections::HashSet;
+
 use helio_ir::ops::OptimizationBarrier;
 use helio_ir::{ArrayShape, Error, Module as Hlo, Result, Shape, Sharding};
 
@@ -16,7 +18,7 @@ use super::checks::visit;
 use super::control::captures;
 use super::forms::{Forms, Recipe, Spread};
 use super::local::{Choice, Local};
-use super::step::{Step, calls_manual};
+use super::step::{Step, cutting};
 use super::wishes::Wishes;
 use super::{Lowering, entry, function_block, signature, types};
 use crate::front_end;
@@ -47,6 +49,8 @@ pub(super) struct Partitions {
     /// How many there are.
     pub(super) count: usize,
     pub(super) meshes: Meshes,
+    /// The functions that say how arrays are cut up, or call some that do.
+    pub(super) cutting: HashSet<String>,
     /// The channel of the last collective that gathers tiles.
     pub(super) last_channel: i64,
     /// The number of each partition's group, in which an array is in tiles: all of them outside of manual
@@ -85,7 +89,9 @@ pub fn lower_partitioned(module: &mlir::Module, partitions: usize) -> Result<Par
     let wanted = wanted.collect::<Result<Vec<_>>>()?;
     let meshes = Meshes::of(module)?;
     let groups = vec![0; partitions];
-    cx.partitions = Partitions { count: partitions, meshes, last_channel: FIRST_CHANNEL, groups };
+    let last_channel = FIRST_CHANNEL;
+    let cutting = cutting(&cx.functions);
+    cx.partitions = Partitions { count: partitions, meshes, cutting, last_channel, groups };
     let block = function_block(entry)?;
     let mut body = Body::new(&mut cx, "main");
     let mut main = Forms::default();
@@ -160,6 +166,7 @@ impl<'m> Forms<'m> {
                 Step::Branches => self.branches(body, op),
                 Step::Local(local) => self.local(body, op, local),
                 Step::Batches(local) => self.batches(body, op, &local),
+                Step::Random => self.random_bits(body, op),
                 Step::Call(_) | Step::Replicate => self.replicate(body, op),
             };
             result.map_err(|e| e.at(op.at.clone()))?;
@@ -271,17 +278,19 @@ impl<'m> Forms<'m> {
         Ok(())
     }
 
-    /// Whether a function's operations stand for its call: it has manual computations, or is given what
-    /// is there in tiles or may be made in any.
+    /// Whether a function's operations stand for its call: it says how arrays are cut up, its result is wanted
+    /// in tiles, or it is given what is there in tiles or may be made in any.
     fn is_inlined(&mut self, body: &Body<'_, 'm>, op: &Operation, function: &'m Operation) -> bool {
         let is_whole = |value: &ValueId| {
             let node = self.places.get(value).map(|&place| &self.nodes[place]);
             node.is_none_or(|node| node.rank() == 0 || node.spread == Spread::Whole)
         };
-        if op.operands.iter().all(is_whole) && !calls_manual(function) {
+        let name = super::symbol_name(function).unwrap_or_default();
+        let is_cut = op.results.iter().any(|&value| self.wishes.of_value(value).is_some())
+            || body.cx.partitions.cutting.contains(name);
+        if op.operands.iter().all(is_whole) && !is_cut {
             return false;
         }
-        let name = super::symbol_name(function).unwrap_or_default();
         let is_open = body.cx.open.contains(&name) || body.cx.open.len() >= super::MAX_DEPTH;
         if is_open || self.inlined_operations > super::MAX_INLINED_OPERATIONS {
             return false;
@@ -306,9 +315,13 @@ impl<'m> Forms<'m> {
             let place = self.place(operand)?;
             self.name(body, place, value)?;
         }
+        let wanted = op.results.iter().map(|&value| self.wishes.of_value(value).cloned());
+        let inside = Wishes::of(body.cx, block, &wanted.collect::<Vec<_>>());
+        let outside = std::mem::replace(&mut self.wishes, inside);
         body.cx.open.push(super::symbol_name(function).unwrap_or_default());
         let results = self.block(body, block);
         body.cx.open.pop();
+        self.wishes = outside;
         for (&value, place) in op.results.iter().zip(results?) {
             self.name(body, place, value)?;
         }

@@ -7,7 +7,7 @@ use super::control::only_block;
 use super::forms::{Forms, Spread};
 use super::local::Choice;
 use super::partition::rank;
-use super::step::{Step, calls_manual};
+use super::step::Step;
 use super::{Lowering, MAX_DEPTH, function_block, symbol_name, types};
 use crate::mlir::{Block, Operation, ValueId};
 
@@ -145,7 +145,7 @@ impl<'p, 'm> Propagation<'p, 'm> {
                 };
                 op.results.iter().map(spread).collect()
             }
-            Step::Replicate => vec![Spread::Whole; op.results.len()],
+            Step::Random | Step::Replicate => vec![Spread::Whole; op.results.len()],
         };
         for (&value, spread) in op.results.iter().zip(spreads) {
             self.note(value, spread);
@@ -195,7 +195,7 @@ impl<'p, 'm> Propagation<'p, 'm> {
         let is_open = self.open.contains(&name) || self.open.len() >= MAX_DEPTH;
         let mut pairs = op.operands.iter().zip(&arguments);
         let is_inlined = pairs.any(|(&v, spread)| self.rank(v) > 0 && *spread != Spread::Whole);
-        if is_open || !(is_inlined || calls_manual(function)) {
+        if is_open || !(is_inlined || self.cx.partitions.cutting.contains(name)) {
             return Some(vec![Spread::Whole; op.results.len()]);
         }
         self.open.push(name);

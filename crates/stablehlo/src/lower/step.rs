@@ -1,7 +1,10 @@
 //! What partitions do for an operation, by its name.
 
+use std::collections::{HashMap, HashSet};
+
+use super::Lowering;
+use super::checks::visit;
 use super::local::Local;
-use super::{Lowering, function_block};
 use crate::mlir::{Attribute, Operation};
 
 /// What partitions do for an operation.
@@ -20,6 +23,8 @@ pub(super) enum Step<'m> {
     Local(Local),
     /// The same on some examples of a batch.
     Batches(Local),
+    /// Random bits, in the tiles in which they are wanted.
+    Random,
     /// The same on whole arrays.
     Replicate,
 }
@@ -37,6 +42,7 @@ impl<'m> Step<'m> {
             }
             "stablehlo.while" if is_even => Step::Loop,
             "stablehlo.if" | "stablehlo.case" => Step::Branches,
+            "stablehlo.rng_bit_generator" => Step::Random,
             "stablehlo.custom_call" => {
                 Local::of_batches(op, cx).map_or(Step::Replicate, Step::Batches)
             }
@@ -67,8 +73,29 @@ fn callee<'m>(op: &Operation, cx: &Lowering<'m>) -> Option<&'m Operation> {
     }
 }
 
-/// Whether a function has a manual computation in its own block.
-pub(super) fn calls_manual(function: &Operation) -> bool {
-    let block = function_block(function).into_iter();
-    block.flat_map(|b| &b.operations).any(|op| op.name == "sdy.manual_computation")
+/// The functions that say how arrays are cut up, by a manual computation or a constraint, and those that call
+/// such functions.
+pub(super) fn cutting(functions: &HashMap<&str, &Operation>) -> HashSet<String> {
+    let mut callers: HashMap<String, Vec<&str>> = HashMap::new();
+    let mut pending = Vec::new();
+    for (&name, &function) in functions {
+        visit(function, &mut |op| match op.name.as_str() {
+            "sdy.manual_computation" | "sdy.sharding_constraint" | "sdy.reshard" => {
+                pending.push(name);
+            }
+            "func.call" => {
+                if let Some(Attribute::Symbol(path)) = op.attribute("callee") {
+                    callers.entry(path.join("::")).or_default().push(name);
+                }
+            }
+            _ => {}
+        });
+    }
+    let mut found = HashSet::new();
+    while let Some(name) = pending.pop() {
+        if found.insert(name.to_owned()) {
+            pending.extend(callers.get(name).into_iter().flatten());
+        }
+    }
+    found
 }

@@ -77,7 +77,12 @@ impl Wishes {
                 return;
             }
             Step::Local(local) => Some(local),
-            Step::Manual | Step::Loop | Step::Branches | Step::Batches(_) | Step::Replicate => None,
+            Step::Manual
+            | Step::Loop
+            | Step::Branches
+            | Step::Batches(_)
+            | Step::Random
+            | Step::Replicate => None,
         };
         let is_used = op.results.iter().any(|value| self.of.contains_key(value));
         // Of a result that only calls use, nothing is known.

@@ -17,15 +17,30 @@ use crate::tiling::Tiling;
 
 /// How many dimensions the first operand of a function has for one example; `None` for functions that are not
 /// known to take batches.
-fn example_rank(target: &str) -> Option<usize> {
+fn example_rank(target: &str, op: &Operation, rank: usize) -> Option<usize> {
     let lapack = target.strip_prefix("lapack_").and_then(|name| name.strip_suffix("_ffi"));
     match (lapack, target) {
         // The diagonals of a matrix; else a matrix.
         (Some(name), _) if name.ends_with("gtsv") => Some(1),
         (Some(_), _) | (_, "Qr" | "ProductOfElementaryHouseholderReflectors") => Some(2),
         (_, "mhlo.topk") => Some(1),
+        (_, APPROX_TOP_K) => {
+            let along = reduction_dim(op).and_then(|dim| usize::try_from(dim).ok());
+            (along.is_some() && along == rank.checked_sub(1)).then_some(1)
+        }
         _ => None,
     }
+}
+
+/// It calls a computation that compares two elements, whatever tiles they are in.
+const APPROX_TOP_K: &str = "ApproxTopK";
+
+/// Along which dimension a call looks for the greatest elements.
+fn reduction_dim(op: &Operation) -> Option<i64> {
+    let Some(Attribute::Dictionary(fields)) = op.attribute("mhlo.backend_config") else {
+        return None;
+    };
+    Attrs::new(fields).integer("reduction_dim").ok()?
 }
 
 impl Local {
@@ -41,12 +56,14 @@ impl Local {
         };
         let (operands, results) = (shapes(&op.operands)?, shapes(&op.results)?);
         let first = operands.first()?;
-        let rank = first.rank().checked_sub(example_rank(target)?).filter(|&rank| rank > 0)?;
+        let of_example = example_rank(target, op, first.rank())?;
+        let rank = first.rank().checked_sub(of_example).filter(|&rank| rank > 0)?;
         let batch = &first.dims()[..rank];
         let is_batch = |shape: &ArrayShape| shape.dims().starts_with(batch);
         let mut all = operands.iter().filter(|shape| shape.rank() > 0).chain(&results);
         let is_called = |name: &str| matches!(op.attribute(name), Some(Attribute::Array(list)) if !list.is_empty());
-        if !all.all(is_batch) || is_called("called_computations") {
+        let calls = is_called("called_computations") && target != APPROX_TOP_K;
+        if !all.all(is_batch) || calls {
             return None;
         }
         let dims =
