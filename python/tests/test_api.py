@@ -166,6 +166,19 @@ def test_branches_and_loops():
     assert jax.jit(lambda n: lax.fori_loop(3, n, lambda i, c: c + i, 0))(3) == 0
 
 
+def test_branches_by_platform():
+    choose = functools.partial(lax.platform_dependent, jnp.float32(2))
+    assert choose(helio=lambda x: x + 1, cpu=lambda x: x + 2, default=lambda x: x + 3) == 3
+    assert choose(cpu=lambda x: x + 2, default=lambda x: x + 3) == 5
+    # Nothing is said of platforms like this one.
+    f = lambda x: lax.platform_dependent(x, tpu=lambda x: x + 1, cpu=lambda x: x * x)
+    assert jax.jit(f)(2.0) == 4 and jax.grad(f)(2.0) == 4
+    np.testing.assert_array_equal(jax.vmap(f)(X), X * X)
+    assert lax.cond(True, f, lambda x: x, 3.0) == 9
+    with pytest.raises(NotImplementedError, match="platform_index"):
+        choose(tpu=lambda x: x + 1)
+
+
 def test_programs_without_compiling():
     with jax.disable_jit():
         f = jax.jit(lambda x: lax.fori_loop(0, 3, lambda i, x: x + i, x))

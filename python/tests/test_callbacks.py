@@ -63,6 +63,51 @@ def test_errors_of_callbacks_arrive():
         wrong(1.0).block_until_ready()
 
 
+@pytest.mark.parametrize("wrong", [lambda: np.float32(1), lambda x: x])
+def test_errors_of_callbacks_arrive_if_nobody_asks_for_results(wrong):
+    f = jax.jit(lambda: jax.pure_callback(wrong, jax.ShapeDtypeStruct((1,), jnp.float32)))
+    with pytest.raises(jax.errors.JaxRuntimeError, match="INTERNAL"):
+        f()
+        jax.effects_barrier()
+
+
+@pytest.mark.parametrize("result", [None, jax.ShapeDtypeStruct((8,), jnp.int32)])
+def test_ordered_callbacks_say_on_which_device_they_run(result):
+    seen = []
+
+    def host(x):
+        seen.append(int(x.sum()))
+        return None if result is None else x
+
+    def f(x):
+        io_callback(host, result, x, ordered=True)
+        io_callback(host, result, x + 1, ordered=True)
+        return x
+
+    mesh = jax.make_mesh((1,), ("d",))
+    whole = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("d"))
+    f = jax.jit(f, in_shardings=whole, out_shardings=whole)
+    x = jnp.arange(8, dtype=jnp.int32)
+    f(x)
+    f(x)
+    jax.effects_barrier()
+    assert seen == [28, 36] * 2
+    lines = [line for line in f.lower(x).as_text().splitlines() if "@helio_python_callback" in line]
+    assert len(lines) == 2
+    assert all("@maximal_mesh_0" in line for line in lines)
+
+
+def test_libraries_call_back():
+    from jax.experimental.sparse.linalg import spsolve
+
+    # The matrix [[2, 1], [0, 4]].
+    data, columns, rows = jnp.array([2.0, 1, 4]), jnp.array([0, 1, 1]), jnp.array([0, 2, 3])
+    solve = lambda b: spsolve(data, columns, rows, b)
+    b = jnp.array([4.0, 8])
+    np.testing.assert_allclose(solve(b), [1, 2], rtol=1e-6)
+    np.testing.assert_allclose(jax.grad(lambda b: solve(b)[0])(b), [0.5, -0.125], rtol=1e-6)
+
+
 def test_functions_live_as_long_as_their_programs_run():
     seen = []
     for i in range(20):

@@ -27,8 +27,9 @@ pub(crate) struct Options {
     /// A checkout of JAX at the tag of that version, for files of its tests.
     #[arg(long)]
     suite: Option<PathBuf>,
-    /// Files of JAX's tests, such as `lax_test`, or `lax_test+x64` with 64-bit types; all that are
-    /// recorded if none is named.
+    /// Files of JAX's tests, such as `lax_test`, or `lax_test+x64` with 64-bit types, or `lax_test+cpu`
+    /// (or `+cpu+x64`) with what they skip on platforms that they do not know; all that are recorded if
+    /// none is named.
     #[arg(long, requires = "suite")]
     file: Vec<String>,
     /// How many cases JAX's tests generate of each kind; without files that are named, only what is

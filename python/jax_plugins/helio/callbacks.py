@@ -18,6 +18,10 @@ import numpy as np
 from jax._src import callback as jax_callback
 from jax._src import core, dtypes, ffi
 from jax._src.interpreters import mlir
+from jax._src.lib import xla_client
+from jax._src.lib.mlir.dialects import hlo
+from jax._src.sharding_impls import SdyArray, SdyArrayList
+from jax.interpreters import mlir as public_mlir
 
 TARGET = "helio_python_callback"
 
@@ -41,15 +45,19 @@ _held, _holders = {}, collections.Counter()
 
 
 class _Function:
-    """A Python function, and the arrays that it takes and gives; `None` stands for a token."""
+    """A Python function, and the arrays that it takes and gives; `None` stands for a token. If it is called
+    on one device only, its last operand says which one of several is calling."""
 
-    def __init__(self, function, operands, results):
+    def __init__(self, function, operands, results, device=None):
         self.function = function
         self.operands = operands
         self.results = results
+        self.device = device
 
     def call(self, operands, results):
         """Calls it on the arrays at these addresses, and writes what it gives."""
+        if self.device is not None and _copy(operands.pop(), *self.operands[-1]) != self.device:
+            return
         arrays = [
             _copy(address, *spec)
             for address, spec in zip(operands, self.operands)
@@ -126,6 +134,29 @@ def _spec(aval):
     return tuple(aval.shape), dtype
 
 
+def _with_token(sharding):
+    """The shardings of a call's results, if they are said one by one, with one of a token before them."""
+    if not isinstance(sharding, SdyArrayList):
+        return sharding
+    devices = sharding.shardings[0].logical_device_ids
+    token = SdyArray(mesh_shape=(), dim_shardings=(), logical_device_ids=devices)
+    return SdyArrayList((token, *sharding.shardings))
+
+
+def _only_device(ctx, sharding):
+    """Which of several devices a call is for, if it is for one."""
+    if getattr(ctx.module_context.axis_context, "num_devices", 1) == 1:
+        return None
+    if isinstance(sharding, SdyArrayList):
+        devices = sharding.shardings[0].logical_device_ids
+    elif isinstance(sharding, xla_client.OpSharding):
+        is_one = sharding.type == xla_client.OpSharding.Type.MAXIMAL
+        devices = sharding.tile_assignment_devices if is_one else ()
+    else:
+        devices = ()
+    return devices[0] if devices and len(devices) == 1 else None
+
+
 def _emit(
     ctx,
     callback,
@@ -145,14 +176,24 @@ def _emit(
         raise ValueError("Partitioned callback not supported with return values.")
     avals_in, avals_out = list(operand_avals), list(result_avals)
     operands = list(operands)
+    # Every device of several does a call. Of what it gives, each needs its own.
+    device = None if partitioned or avals_out else _only_device(ctx, sharding)
+    if device is not None:
+        operands.append(hlo.partition_id())
+        avals_in.append(core.ShapedArray((), np.uint32))
     if token:
         operands = [token, *operands]
+        if avals_out:
+            sharding = _with_token(sharding)
         avals_in, avals_out = [core.abstract_token, *avals_in], [core.abstract_token, *avals_out]
-        sharding = None
-    function = _Function(callback, [_spec(a) for a in avals_in], [_spec(a) for a in avals_out])
+    function = _Function(
+        callback, [_spec(a) for a in avals_in], [_spec(a) for a in avals_out], device
+    )
     key = next(_keys)
     _functions[key] = function
     ctx.module_context.add_keepalive(function)
+    # JAX then waits in `effects_barrier` for a program of whose results nobody asks, and raises its errors.
+    ctx.module_context.add_host_callback(callback)
     lower = ffi.build_ffi_lowering_function(TARGET, has_side_effect=has_side_effect)
     call = lower(
         ctx.replace(avals_in=avals_in, avals_out=avals_out), *operands, key=np.uint64(key)
@@ -186,3 +227,5 @@ def install(platform, library):
         return (_emit if ours else of_jax)(ctx, *args, **kwargs)
 
     jax_callback.emit_python_callback = emit_python_callback
+    # Where libraries find it.
+    public_mlir.emit_python_callback = emit_python_callback

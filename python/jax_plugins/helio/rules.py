@@ -4,6 +4,7 @@ import functools
 
 from jax._src.export import _export
 from jax._src.interpreters import mlir
+from jax._src.lax.control_flow import conditionals
 from jax._src.lib.mlir import ir
 
 # What JAX lowers to custom calls of XLA's on every platform, and to LAPACK's functions on CPUs.
@@ -66,9 +67,30 @@ def _as_on_cpu(entry, platform):
     return mlir.LoweringRuleEntry(rule, entry.inline)
 
 
+def _by_platform(entry, platform, parameter):
+    """The rule for what differs by platform: without a branch for helio or for all others, that for CPUs."""
+
+    @functools.wraps(entry.rule)
+    def rule(ctx, *args, **params):
+        branches = params.get(parameter) or ((platform,),)
+        if None not in branches and not any(platform in names for names in branches):
+            params[parameter] = tuple(
+                (*names, platform) if "cpu" in names else names for names in branches
+            )
+        return entry.rule(ctx, *args, **params)
+
+    return mlir.LoweringRuleEntry(rule, entry.inline)
+
+
 def install(platform):
     """Gives the platform its rules, keeping those that it has already."""
     table = mlir._platform_specific_lowerings
     table[platform] = _CpuRules(table.get(platform, {}))
     calls = _export.call_exported_p
     mlir._lowerings[calls] = _as_on_cpu(mlir._lowerings[calls], platform)
+    for primitive, parameter in (
+        (conditionals.platform_index_p, "platforms"),
+        (conditionals.cond_p, "branches_platforms"),
+    ):
+        entry = mlir._lowerings[primitive]
+        mlir._lowerings[primitive] = _by_platform(entry, platform, parameter)

@@ -11,6 +11,13 @@ use super::{DEVICES, Options, pytest};
 /// After the name of a file of JAX's tests: with 64-bit types.
 const X64: &str = "+x64";
 
+/// After the name of a file of JAX's tests: they take helio for a CPU, and run what they skip on platforms
+/// that they do not know.
+const CPU: &str = "+cpu";
+
+/// The plugin of pytest by which they do, and its folder.
+const AS_CPU: (&str, &str) = ("as_cpu", "python/tests");
+
 /// Where the results of JAX's tests are recorded.
 const EXPECTED: &str = "python/tests/jax_suite.txt";
 
@@ -36,7 +43,7 @@ impl fmt::Display for Counts {
 pub(super) fn run(python: &Path, checkout: &Path, options: &Options) -> Result<(), String> {
     let path = crate::root().join(EXPECTED);
     let text = fs::read_to_string(&path).unwrap_or_default();
-    let mut recorded = read(&text);
+    let recorded = read(&text);
     let tests: Vec<Tests> = match &options.file[..] {
         [] => {
             let is_meant = |tests: &&Tests| options.cases.is_none_or(|cases| cases == tests.1);
@@ -59,8 +66,11 @@ pub(super) fn run(python: &Path, checkout: &Path, options: &Options) -> Result<(
         println!("{file:40} {cases:>5} {counts}  {} s  {note}", begin.elapsed().as_secs());
         failures.iter().for_each(|line| println!("    {line}"));
         if options.record {
+            // At once, so that an hour's results are there if the next file ends the process; and to what
+            // is there now, which another process may have recorded.
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            let mut recorded = read(&text);
             recorded.insert(tests, counts);
-            // At once, so that an hour's results are there if the next file ends the process.
             fs::write(&path, write(&text, &recorded)).map_err(|e| e.to_string())?;
         } else if known != Some(counts) {
             wrong.push(file.clone());
@@ -101,11 +111,13 @@ fn run_file(
     checkout: &Path,
     (file, cases): &Tests,
 ) -> Result<(Counts, Vec<String>), String> {
-    let (name, is_x64) = match file.strip_suffix(X64) {
-        Some(name) => (name, true),
-        None => (file.as_str(), false),
-    };
+    let (name, is_x64) = without(file, X64);
+    let (name, is_cpu) = without(name, CPU);
     let mut command = pytest(python);
+    if is_cpu {
+        let (plugin, folder) = AS_CPU;
+        command.env("PYTHONPATH", crate::root().join(folder)).args(["-p", plugin]);
+    }
     command
         .env("JAX_NUM_GENERATED_CASES", cases.to_string())
         .env("JAX_SKIP_SLOW_TESTS", "1")
@@ -125,8 +137,26 @@ fn run_file(
     Ok((counts, failures))
 }
 
+/// The name without the suffix, and whether it had it.
+fn without<'a>(name: &'a str, suffix: &str) -> (&'a str, bool) {
+    match name.strip_suffix(suffix) {
+        Some(rest) => (rest, true),
+        None => (name, false),
+    }
+}
+
+/// Whether the tests of a file ask for several devices.
 fn is_for_devices(file: &str) -> bool {
-    ["pmap_test", "shard_map_test", "pjit_test", "array_test"].contains(&file)
+    [
+        "array_test",
+        "debugging_primitives_test",
+        "export_test",
+        "pjit_test",
+        "pmap_test",
+        "python_callback_test",
+        "shard_map_test",
+    ]
+    .contains(&file)
 }
 
 /// The counts of pytest's last line: `3 failed, 541 passed, 49 skipped in 55.12s`.
