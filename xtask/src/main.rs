@@ -1,4 +1,4 @@
-//! Chores of the repository: `cargo xtask docs | api | ci | mpi | corpus DIR | bench | sanitize | abi FILE | wheel | jax`.
+//! Chores of the repository: `cargo xtask docs | api | ci | mpi | corpus DIR | semver | bench | sanitize | abi FILE | wheel | jax`.
 
 mod abi;
 mod api;
@@ -9,6 +9,7 @@ mod jax;
 mod mpi;
 mod operations;
 mod sanitize;
+mod semver;
 mod wheel;
 
 use std::path::PathBuf;
@@ -36,6 +37,12 @@ enum Chore {
         /// Write no records; fail if one is not what is public.
         #[arg(long)]
         check: bool,
+    },
+    /// Compare the public items with those of the last release, by `cargo semver-checks`.
+    Semver {
+        /// Only if the records in docs/api are others than those of that release.
+        #[arg(long)]
+        if_changed: bool,
     },
     /// Everything that CI runs.
     Ci,
@@ -72,6 +79,7 @@ fn main() -> ExitCode {
     let result = match Args::parse().chore {
         Chore::Docs { check } => operations::write(check),
         Chore::Api { check } => api::run(check),
+        Chore::Semver { if_changed } => semver::run(if_changed),
         Chore::Ci => ci::run(),
         Chore::Mpi => mpi::run(),
         Chore::Corpus { dir } => corpus::run(&dir),
