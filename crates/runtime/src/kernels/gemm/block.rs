@@ -25,24 +25,40 @@ pub(super) struct Offsets {
     /// If they are, of the rows of any tile from its first; otherwise of the rows of each tile from
     /// the first row of all.
     tiles: SmallVec<[[usize; MAX_ROWS]; 1]>,
+    /// Whether all rows of each tile are as far from each other.
+    is_even: SmallVec<[bool; 16]>,
 }
 
 impl Offsets {
     pub(super) fn even(stride: usize) -> Self {
         let rows = std::array::from_fn(|i| i * stride);
-        Offsets { stride: Some(stride), tiles: SmallVec::from_buf([rows]) }
+        Offsets {
+            stride: Some(stride),
+            tiles: SmallVec::from_buf([rows]),
+            is_even: SmallVec::new(),
+        }
     }
 
     pub(super) fn of(axis: &Axis, tiles: Tiles) -> Self {
         if let Some(stride) = axis.stride() {
             return Offsets::even(stride);
         }
+        let mut is_even = SmallVec::new();
         let offsets = |tile: Range<usize>| {
             let mut rows = [0; MAX_ROWS];
-            axis.offsets(tile.start, &mut rows[..tile.len()]);
+            let of_tile = &mut rows[..tile.len()];
+            axis.offsets(tile.start, of_tile);
+            is_even.push(
+                of_tile.windows(3).all(|w| w[2].wrapping_sub(w[1]) == w[1].wrapping_sub(w[0])),
+            );
             rows
         };
-        Offsets { stride: None, tiles: tiles.map(offsets).collect() }
+        Offsets { stride: None, tiles: tiles.map(offsets).collect(), is_even }
+    }
+
+    /// Whether all rows of a tile are as far from each other.
+    fn is_even(&self, number: usize) -> bool {
+        self.stride.is_some() || self.is_even[number]
     }
 
     /// Where a tile begins, by its number and first row, and how far from there its rows are.
@@ -109,8 +125,10 @@ impl<'a, W, A> TileBlock<'a, W, A> {
         (rhs, rhs_step): (*const W, usize),
         mut ahead: impl FnMut(usize) -> Ahead,
     ) {
-        let lanes = self.tiled.format().lanes;
+        let format = self.tiled.format();
+        let (lanes, row_bytes) = (format.lanes, format.width() * size_of::<W>());
         let vecs = cols.len().div_ceil(lanes);
+        let is_whole = cols.len() == format.width();
         for (i, tile) in self.tiles.iter().enumerate() {
             let (lhs_start, lhs_rows) = self.lhs.offsets.tile(i, tile.start);
             let (out, out_rows) = self.out.tile(i, tile.start);
@@ -130,8 +148,14 @@ impl<'a, W, A> TileBlock<'a, W, A> {
                 add: self.add,
                 ahead: ahead(i),
             };
+            let packed = self.lhs.packed;
+            let suits = is_whole
+                && (packed || self.lhs.offsets.is_even(i))
+                && args.ahead.suits_pairs(row_bytes);
+            let whole = if suits { self.tiled.whole_tile(tile.len(), packed) } else { None };
+            let compute = whole.unwrap_or_else(|| self.tiled.tile(tile.len(), vecs, packed));
             // SAFETY: the caller's promise; `self.tiled` proves the features.
-            unsafe { self.tiled.tile(tile.len(), vecs, self.lhs.packed)(&args) };
+            unsafe { compute(&args) };
         }
     }
 }

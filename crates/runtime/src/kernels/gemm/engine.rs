@@ -17,6 +17,7 @@ use super::block::{Lhs, Offsets, SumRows, TileBlock};
 use super::cut::{Tiles, chunks, even_parts};
 use super::pack::{InPlace, MAX_WIDTH, Source};
 use super::panels::{block_steps, pack_rhs, step_chunks, whole_len};
+use super::streamed::is_large;
 use super::tile::{Ahead, MAX_ROWS, Run, Tiled};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
@@ -398,6 +399,8 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
         let format = self.tiled.format();
         let block = TileBlock::new(self.tiled, part, tiles, lhs);
         let count = block.tiles.len();
+        // What was packed a moment ago is still in the second-level cache then.
+        let is_near = !is_large::<W>(part.cols.len(), part.steps.len());
         for group in chunks(cols, GROUP_COLUMNS) {
             for cols in chunks(group.clone(), format.width()) {
                 let steps = part.steps.len();
@@ -413,6 +416,7 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
                 let (bytes, at) = (step * size_of::<W>(), start.cast::<u8>().cast_const());
                 let one = 1 << 32;
                 let ahead = |tile: usize| match rhs {
+                    BlockRhs::Packed { .. } if is_near => Ahead::nothing(at),
                     // While tiles read a panel the next one comes closer, a share with each.
                     BlockRhs::Packed { panel_steps, .. } => {
                         let share = bytes / count;

@@ -362,3 +362,103 @@ fn complete_sums_are_finished_once() {
         }
     }
 }
+
+/// Compares tiles of whole vectors with those of any, bit by bit: wherever rows of lhs lie, whatever memory is asked
+/// for, and whether steps are one run or several.
+#[cfg(target_arch = "x86_64")]
+fn check_whole_tiles<W: Plain, A: Plain + Default + PartialEq + std::fmt::Debug>(
+    tiled: &dyn Tiled<W, A>,
+    word: impl Fn(usize) -> W,
+) {
+    use super::tile::{Ahead, MAX_ROWS, Run, TileArgs};
+    let format = tiled.format();
+    let (width, most) = (format.width(), 45);
+    let words: Vec<W> = (0..format.rows() * most * 2).map(&word).collect();
+    let rhs: Vec<W> = (0..width * most).map(|i| word(i + 3)).collect();
+    let mut compared = 0;
+    for &rows in format.heights {
+        for (packed, distance) in
+            [(true, 0), (false, most), (false, most + 5), (false, most.wrapping_neg())]
+        {
+            let Some(whole) = tiled.whole_tile(rows, packed) else { continue };
+            for lens in [&[1][..], &[2], &[8], &[17], &[most], &[3, 3, 3], &[9, 16], &[21, 1, 2]] {
+                let steps: usize = lens.iter().sum();
+                let mut runs = Vec::new();
+                for &len in lens {
+                    let offset = runs.last().map_or(0, |run: &Run| run.offset + run.len);
+                    runs.push(Run { offset, len });
+                }
+                let runs = if packed { vec![Run { offset: 0, len: steps }] } else { runs };
+                let first = if distance > most * 2 { (rows - 1) * most } else { 0 };
+                let lhs_rows: [usize; MAX_ROWS] =
+                    std::array::from_fn(|i| first.wrapping_add(i.wrapping_mul(distance)));
+                let out_rows: [usize; MAX_ROWS] = std::array::from_fn(|i| i * width);
+                let place = rhs.as_ptr().cast::<u8>();
+                let column = Ahead {
+                    start: place,
+                    pace: 1 << 31,
+                    stride: 64,
+                    column_log2: 2,
+                    next_column: 8,
+                };
+                for ahead in [Ahead::nothing(place), Ahead::rows(place, 16, 1 << 32), column] {
+                    assert!(ahead.suits_pairs(width * size_of::<W>()), "{ahead:?}");
+                    for add in [false, true] {
+                        let compute = |tile: super::tile::Tile<W, A>| {
+                            let mut out = vec![A::default(); rows * width];
+                            let args = TileArgs {
+                                session: &(),
+                                rows,
+                                vecs: format.vecs,
+                                lhs: words.as_ptr(),
+                                lhs_rows: &lhs_rows,
+                                runs: &runs,
+                                lhs_step: 1,
+                                rhs: rhs.as_ptr(),
+                                rhs_step: width,
+                                out: out.as_mut_ptr(),
+                                out_rows: &out_rows,
+                                last_lanes: format.lanes,
+                                add,
+                                ahead,
+                            };
+                            // SAFETY: the token proves the features; all steps of all rows are among the words.
+                            unsafe { tile(&args) };
+                            out
+                        };
+                        let want = compute(tiled.tile(rows, format.vecs, packed));
+                        assert_eq!(
+                            compute(whole),
+                            want,
+                            "{rows} rows, {packed}, {distance}, {lens:?}"
+                        );
+                        compared += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(compared > 100, "{compared}");
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn tiles_of_whole_vectors_are_tiles() {
+    use super::simd::{Avx512Bf16, Avx512F32, Avx512F64, Avx512Vnni};
+    let real = |i: usize| ((i * 7919) % 1009) as f32 / 97.0 - 5.0;
+    // Halves of words that are numbers of like size.
+    let pair = |i: usize| real(i).to_bits() >> 16 | real(i + 1).to_bits() & 0xffff_0000;
+    let isa = Isa::best();
+    if let Some(tiled) = Avx512F32::get(isa) {
+        check_whole_tiles::<f32, f32>(tiled, real);
+    }
+    if let Some(tiled) = Avx512F64::get(isa) {
+        check_whole_tiles::<f64, f64>(tiled, |i| real(i).into());
+    }
+    if let Some(tiled) = Avx512Bf16::get(isa) {
+        check_whole_tiles::<u32, f32>(tiled, pair);
+    }
+    if let Some(tiled) = Avx512Vnni::get(isa) {
+        check_whole_tiles::<u32, i32>(tiled, |i| (i as u32).wrapping_mul(0x9e37_79b9));
+    }
+}

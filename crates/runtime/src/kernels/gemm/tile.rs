@@ -20,6 +20,13 @@ pub(super) trait Tiled<W, A>: Send + Sync {
     /// The function for tiles of `rows` (one of the heights) by `vecs` (1 to the most) vectors.
     fn tile(&self, rows: usize, vecs: usize, packed: bool) -> Tile<W, A>;
 
+    /// The function for tiles of `rows` rows of whole vectors, as many as a tile may have, if there is one: see
+    /// [`run_whole`].
+    fn whole_tile(&self, rows: usize, packed: bool) -> Option<Tile<W, A>> {
+        let _ = (rows, packed);
+        None
+    }
+
     /// What a thread holds while it computes tiles.
     fn session(&self) -> Box<dyn Any> {
         Box::new(())
@@ -134,6 +141,21 @@ impl Ahead {
     pub(super) fn rows(start: *const u8, stride: usize, pace: u64) -> Self {
         Ahead { start, pace, stride, column_log2: Ahead::ONE_COLUMN, next_column: 0 }
     }
+
+    /// Whether nothing is left out if only every second step asks for a place of so many bytes: places go by
+    /// half as fast as steps, or overlap.
+    pub(super) fn suits_pairs(&self, place_bytes: usize) -> bool {
+        self.pace <= 1 << 31 || self.stride <= place_bytes / 2
+    }
+
+    /// The place that is asked for after `passed` places, in 2^-32.
+    #[inline(always)]
+    fn place(&self, passed: u64) -> *const u8 {
+        let place = (passed >> 32) as usize;
+        let in_column = place & ((1_usize << self.column_log2) - 1);
+        let start = self.start.wrapping_add(in_column.wrapping_mul(self.stride));
+        start.wrapping_add((place >> self.column_log2).wrapping_mul(self.next_column))
+    }
 }
 
 /// Steps that follow each other at the same distance in lhs.
@@ -178,8 +200,7 @@ pub(super) unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PA
             prefetch_line(args.out.wrapping_add(row + v * S::LANES).cast());
         }
     }
-    let Ahead { start, pace, stride, column_log2, next_column } = args.ahead;
-    let in_column = (1_usize << column_log2) - 1;
+    let ahead = args.ahead;
     let mut passed = 0_u64;
     for run in args.runs {
         let mut offset = run.offset;
@@ -201,13 +222,11 @@ pub(super) unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PA
                     }
                 }
             }
-            let place = (passed >> 32) as usize;
-            let ahead = start.wrapping_add((place & in_column).wrapping_mul(stride));
-            let ahead = ahead.wrapping_add((place >> column_log2).wrapping_mul(next_column));
+            let place = ahead.place(passed);
             for v in 0..VECS {
-                prefetch_far(ahead.wrapping_add(v * size_of::<S::Words>()));
+                prefetch_far(place.wrapping_add(v * size_of::<S::Words>()));
             }
-            passed = passed.wrapping_add(pace);
+            passed = passed.wrapping_add(ahead.pace);
             offset += lhs_step;
             rhs = rhs.wrapping_add(rhs_step);
         }
@@ -225,6 +244,124 @@ pub(super) unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PA
                     S::store(to, mask, sums, args.add);
                 }
             }
+        }
+    }
+}
+
+/// As [`run`], for a tile whose vectors all count, with rows of lhs that are as far from each other, and with
+/// memory ahead that [`Ahead::suits_pairs`]. There is less to do besides multiplications: a load under a
+/// mask takes one of the two ports that Intel's processors multiply vectors on, a pointer for each row of lhs is
+/// more than there are registers for, and memory is asked for once in two steps.
+///
+/// # Safety
+/// That of [`Tile`].
+#[inline(always)]
+pub(super) unsafe fn run_whole<
+    S: Simd,
+    const ROWS: usize,
+    const VECS: usize,
+    const PACKED: bool,
+>(
+    args: &TileArgs<'_, S::Word, S::Acc>,
+) {
+    let mut sums = [[S::zero(); VECS]; ROWS];
+    for row in &args.out_rows[..ROWS] {
+        for v in 0..VECS {
+            prefetch_line(args.out.wrapping_add(row + v * S::LANES).cast());
+        }
+    }
+    let [first, second] = if PACKED { [0, 1] } else { [args.lhs_rows[0], args.lhs_rows[1]] };
+    let mut lhs = LhsRows::new(second.wrapping_sub(first).wrapping_mul(size_of::<S::Word>()));
+    let lhs_step = if PACKED { ROWS } else { args.lhs_step };
+    let (mut rhs, rhs_step) = (args.rhs, args.rhs_step);
+    let (ahead, asks) = (args.ahead, args.ahead.pace != 0);
+    let mut passed = 0_u64;
+    for run in args.runs {
+        let mut at = args.lhs.wrapping_add(first.wrapping_add(run.offset));
+        let mut left = run.len;
+        while left > 0 {
+            let most = match (PACKED, asks) {
+                (true, _) => 2,
+                (false, true) => STEPS_AT_ONCE,
+                (false, false) => left,
+            };
+            let some = left.min(most);
+            for _ in 0..some {
+                // SAFETY: the caller promises that this step's words may be read; the pointers move past the
+                // last step's words without being read there.
+                unsafe { step::<S, ROWS, VECS, PACKED>(&mut sums, at, &mut lhs, rhs) };
+                at = at.wrapping_add(lhs_step);
+                rhs = rhs.wrapping_add(rhs_step);
+            }
+            left -= some;
+            if !asks {
+                continue;
+            }
+            for _ in 0..some.div_ceil(2) {
+                let place = ahead.place(passed);
+                (0..VECS).for_each(|v| prefetch_far(place.wrapping_add(v * size_of::<S::Words>())));
+                passed = passed.wrapping_add(ahead.pace.wrapping_mul(2));
+            }
+        }
+    }
+    let all = S::mask(S::LANES);
+    for (sums, row) in sums.iter().zip(args.out_rows) {
+        for (v, &sums) in sums.iter().enumerate() {
+            let to = args.out.wrapping_add(row + v * S::LANES);
+            // SAFETY: the caller promises that these sums may be read and written.
+            unsafe { S::store(to, all, sums, args.add) };
+        }
+    }
+}
+
+/// Adds the products of a step to a tile's sums.
+///
+/// # Safety
+/// The features are there; words of rhs may be read in all lanes, and one in each row of lhs.
+#[inline(always)]
+unsafe fn step<S: Simd, const ROWS: usize, const VECS: usize, const PACKED: bool>(
+    sums: &mut [[S::Vec; VECS]; ROWS],
+    at: *const S::Word,
+    lhs: &mut LhsRows,
+    rhs: *const S::Word,
+) {
+    if !PACKED {
+        lhs.0.iter_mut().for_each(opaque);
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        let row: [S::Words; VECS] =
+            std::array::from_fn(|v| S::load(rhs.wrapping_add(v * S::LANES)));
+        for (i, sums) in sums.iter_mut().enumerate() {
+            let from =
+                if PACKED { at.wrapping_add(i) } else { at.wrapping_byte_add(lhs.offset(i)) };
+            let number = S::splat(from);
+            for (sum, row) in sums.iter_mut().zip(&row) {
+                *sum = S::mul_add(number, *row, *sum);
+            }
+        }
+    }
+}
+
+/// Odd multiples of the distance from row to row, in bytes. With these as the index of an address, which
+/// instructions multiply by 1, 2, 4 or 8, fifteen rows are reached from one pointer.
+struct LhsRows([usize; 7]);
+
+/// Steps of a tile that reads lhs where it lies, after which it asks for memory: while it does, there are fewer
+/// registers for rows.
+const STEPS_AT_ONCE: usize = 8;
+
+impl LhsRows {
+    fn new(distance: usize) -> Self {
+        LhsRows(std::array::from_fn(|k| distance.wrapping_mul(2 * k + 1)))
+    }
+
+    /// How far a row below 15 is from the first.
+    #[inline(always)]
+    fn offset(&self, row: usize) -> usize {
+        match row.trailing_zeros() {
+            _ if row == 0 => 0,
+            twos => self.0[row >> twos >> 1] << twos,
         }
     }
 }

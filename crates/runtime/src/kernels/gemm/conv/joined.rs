@@ -54,7 +54,7 @@ impl Convolution {
             (ProductType::Bf16, ProductType::Bf16)
                 if f32::makes(types.out) && FloatMode::current() == FloatMode::FlushToZero =>
             {
-                Avx512Bf16::get(call.isa)
+                Avx512Bf16::if_faster(call.isa)
                     .is_some_and(|tiled| self.join::<_, Bf16>(tiled, call, None, out))
             }
             (ProductType::U8, ProductType::S8) if i32::makes(types.out) => {

@@ -1,6 +1,9 @@
 //! The vectors of AVX-512, 64 bytes long, for products.
 
 use std::arch::x86_64::*;
+use std::hint::black_box;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use super::{Loops, MulAdd, Simd};
 use crate::kernels::gemm::tile::{self, Format, Tile, TileArgs, Tiled, tiles};
@@ -10,7 +13,7 @@ use crate::kernels::isa::{Isa, Kind, vectorise};
 macro_rules! simd {
     (
         $(#[$doc:meta])* $name:ident if $found:expr, $features:literal,
-        tiles [$($height:literal)*], in place $in_place:tt, loops $loops:tt,
+        tiles [$($height:literal)*], whole [$($whole:literal)*], in place $in_place:tt, loops $loops:tt,
         $word:ty => $acc:ty, $lanes:literal, $words:ty => $vec:ty, $mask:ty,
         $load:ident, $load_masked:ident, $splat:ident, $fma:ident,
         $load_sums:ident, $add:ident, $store:ident, $total:ident
@@ -53,6 +56,25 @@ macro_rules! simd {
                     unsafe { tile::run::<S, ROWS, VECS, PACKED>(args) }
                 }
                 tiles!(run, (rows, vecs, packed), $in_place, [$($height)*], [1 2])
+            }
+
+            fn whole_tile(&self, rows: usize, packed: bool) -> Option<Tile<$word, $acc>> {
+                /// # Safety
+                /// That of [`Tile`].
+                #[target_feature(enable = $features)]
+                unsafe fn run<S: Simd, const ROWS: usize, const PACKED: bool>(
+                    args: &TileArgs<'_, S::Word, S::Acc>,
+                ) {
+                    // SAFETY: the caller's promise.
+                    unsafe { tile::run_whole::<S, ROWS, 2, PACKED>(args) }
+                }
+                match (rows, packed) {
+                    $(
+                        ($whole, true) => Some(run::<Self, $whole, true>),
+                        ($whole, false) => Some(run::<Self, $whole, false>),
+                    )*
+                    _ => None,
+                }
             }
 
             simd!(@loops $loops, $word, $acc);
@@ -153,7 +175,7 @@ splat_words!(f32 => f32, f64 => f64, i32 => i32, i64 => i64, u32 => i32);
 simd!(
     /// `f32`.
     Avx512F32 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
-    tiles [1 2 3 4 5 6 7 8 9 10 11 12 13 14], in place true, loops true,
+    tiles [1 2 3 4 5 6 7 8 9 10 11 12 13 14], whole [8 9 10 11 12 13 14], in place true, loops true,
     f32 => f32, 16, __m512 => __m512, __mmask16,
     _mm512_loadu_ps, _mm512_maskz_loadu_ps, _mm512_set1_ps, _mm512_fmadd_ps,
     _mm512_maskz_loadu_ps, _mm512_add_ps, _mm512_mask_storeu_ps,
@@ -162,7 +184,7 @@ simd!(
 simd!(
     /// `f64`.
     Avx512F64 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
-    tiles [1 2 4 6 8 10 12 14], in place true, loops true,
+    tiles [1 2 4 6 8 10 12 14], whole [8 10 12 14], in place true, loops true,
     f64 => f64, 8, __m512d => __m512d, __mmask8,
     _mm512_loadu_pd, _mm512_maskz_loadu_pd, _mm512_set1_pd, _mm512_fmadd_pd,
     _mm512_maskz_loadu_pd, _mm512_add_pd, _mm512_mask_storeu_pd,
@@ -171,7 +193,7 @@ simd!(
 simd!(
     /// `i32`, wrapping.
     Avx512I32 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
-    tiles [1 2 4 8], in place false, loops true,
+    tiles [1 2 4 8], whole [], in place false, loops true,
     i32 => i32, 16, __m512i => __m512i, __mmask16,
     _mm512_loadu_epi32, _mm512_maskz_loadu_epi32, _mm512_set1_epi32, mul_add_i32,
     _mm512_maskz_loadu_epi32, _mm512_add_epi32, _mm512_mask_storeu_epi32,
@@ -180,7 +202,7 @@ simd!(
 simd!(
     /// `i64`, wrapping.
     Avx512I64 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
-    tiles [1 2 4 8], in place false, loops true,
+    tiles [1 2 4 8], whole [], in place false, loops true,
     i64 => i64, 8, __m512i => __m512i, __mmask8,
     _mm512_loadu_epi64, _mm512_maskz_loadu_epi64, _mm512_set1_epi64, mul_add_i64,
     _mm512_maskz_loadu_epi64, _mm512_add_epi64, _mm512_mask_storeu_epi64,
@@ -190,7 +212,7 @@ simd!(
     /// Pairs of `bf16`, summed in `f32`. Subnormal numbers count as zero.
     Avx512Bf16 if is_x86_feature_detected!("avx512bf16"),
     "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16",
-    tiles [1 2 4 6 8 10 12 14], in place true, loops false,
+    tiles [1 2 4 6 8 10 12 14], whole [10 12 14], in place true, loops false,
     u32 => f32, 16, __m512i => __m512, __mmask16,
     _mm512_loadu_epi32, _mm512_maskz_loadu_epi32, _mm512_set1_epi32, mul_add_bf16,
     _mm512_maskz_loadu_ps, _mm512_add_ps, _mm512_mask_storeu_ps,
@@ -200,12 +222,59 @@ simd!(
     /// Four `u8` of lhs and four `i8` of rhs, summed in `i32`, wrapping.
     Avx512Vnni if is_x86_feature_detected!("avx512vnni"),
     "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni",
-    tiles [1 2 4 6 8 10 12 14], in place true, loops false,
+    tiles [1 2 4 6 8 10 12 14], whole [10 12 14], in place true, loops false,
     u32 => i32, 16, __m512i => __m512i, __mmask16,
     _mm512_loadu_epi32, _mm512_maskz_loadu_epi32, _mm512_set1_epi32, mul_add_bytes,
     _mm512_maskz_loadu_epi32, _mm512_add_epi32, _mm512_mask_storeu_epi32,
     _mm512_reduce_add_epi32
 );
+
+impl Avx512Bf16 {
+    /// The token, if the machine has the instructions and they are faster than products of the same numbers
+    /// as `f32`: some processors take four times as long for one as for a product of `f32`, which it should
+    /// replace two of.
+    pub(in crate::kernels::gemm) fn if_faster(isa: Isa) -> Option<&'static Self> {
+        static IS_FASTER: OnceLock<bool> = OnceLock::new();
+        let token = Self::get(isa)?;
+        // (Tests compute with them wherever they are there.)
+        IS_FASTER.get_or_init(|| cfg!(test) || token.is_faster()).then_some(token)
+    }
+
+    /// Measures it, in some 30 microseconds.
+    fn is_faster(self) -> bool {
+        const TRIALS: usize = 16;
+        let mut least = [Duration::MAX; 2];
+        for _ in 0..TRIALS {
+            // SAFETY: the token proves the features.
+            let times = unsafe { [time::<false>(), time::<true>()] };
+            least = std::array::from_fn(|i| least[i].min(times[i]));
+        }
+        let [f32, bf16] = least;
+        bf16 < f32 * 2
+    }
+}
+
+/// How long some thousand multiplications of vectors take that do not wait for each other: of pairs of `bf16`, or
+/// of `f32`.
+#[target_feature(enable = "avx512f,avx512bf16")]
+fn time<const BF16: bool>() -> Duration {
+    const SUMS: usize = 12;
+    const ROUNDS: usize = 256;
+    let factors = black_box([_mm512_setzero_si512(); 2]);
+    let mut sums = black_box([_mm512_setzero_ps(); SUMS]);
+    let begin = Instant::now();
+    for _ in 0..ROUNDS {
+        for sum in &mut sums {
+            let [a, b] = factors;
+            *sum = match BF16 {
+                true => mul_add_bf16(a, b, *sum),
+                false => _mm512_fmadd_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), *sum),
+            };
+        }
+    }
+    black_box(sums);
+    begin.elapsed()
+}
 
 #[inline]
 #[target_feature(enable = "avx512f")]
