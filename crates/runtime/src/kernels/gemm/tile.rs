@@ -251,7 +251,7 @@ pub(super) unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PA
 /// As [`run`], for a tile whose vectors all count, with rows of lhs that are as far from each other, and with
 /// memory ahead that [`Ahead::suits_pairs`]. There is less to do besides multiplications: a load under a
 /// mask takes one of the two ports that Intel's processors multiply vectors on, a pointer for each row of lhs is
-/// more than there are registers for, and memory is asked for once in two steps.
+/// more than there are registers for, and memory is asked for only now and then.
 ///
 /// # Safety
 /// That of [`Tile`].
@@ -280,12 +280,7 @@ pub(super) unsafe fn run_whole<
         let mut at = args.lhs.wrapping_add(first.wrapping_add(run.offset));
         let mut left = run.len;
         while left > 0 {
-            let most = match (PACKED, asks) {
-                (true, _) => 2,
-                (false, true) => STEPS_AT_ONCE,
-                (false, false) => left,
-            };
-            let some = left.min(most);
+            let some = if asks { left.min(STEPS_AT_ONCE) } else { left };
             for _ in 0..some {
                 // SAFETY: the caller promises that this step's words may be read; the pointers move past the
                 // last step's words without being read there.
@@ -347,8 +342,8 @@ unsafe fn step<S: Simd, const ROWS: usize, const VECS: usize, const PACKED: bool
 /// instructions multiply by 1, 2, 4 or 8, fifteen rows are reached from one pointer.
 struct LhsRows([usize; 7]);
 
-/// Steps of a tile that reads lhs where it lies, after which it asks for memory: while it does, there are fewer
-/// registers for rows.
+/// Steps after which a tile of whole vectors asks for memory, for all of them at once: to do so takes a dozen
+/// instructions, and registers that rows of lhs need.
 const STEPS_AT_ONCE: usize = 8;
 
 impl LhsRows {

@@ -17,6 +17,7 @@ use crate::kernels::gemm::arithmetic::Float;
 use crate::kernels::gemm::axis::Axis;
 use crate::kernels::gemm::number::ProductType;
 use crate::kernels::gemm::types::Call;
+use crate::kernels::isa::vectorised;
 
 /// Results that a task looks at.
 const TASK_RESULTS: usize = 1 << 15;
@@ -142,18 +143,36 @@ enum Kind {
 /// Whether all numbers are known to be of this kind. (All are looked at, so that neighbours become vector
 /// code.)
 fn all(number: ProductType, bytes: &[u8], kind: Kind) -> bool {
-    fn each<E: Plain>(values: &[E], is: impl Fn(E) -> bool) -> bool {
-        values.chunks(1 << 12).all(|some| some.iter().fold(true, |all, &v| all & is(v)))
+    // The greatest of all, as bits without a sign: those of infinity are followed by those of NaN.
+    fn greatest<E: Plain + Ord + Default>(
+        bytes: &[u8],
+        without_sign: impl Fn(E) -> E,
+        most: E,
+    ) -> bool {
+        let values = cast::<E>(bytes);
+        vectorised(
+            #[inline(always)]
+            || {
+                let most_of =
+                    |some: &[E]| some.iter().fold(E::default(), |m, &v| m.max(without_sign(v)));
+                values.chunks(1 << 12).all(|some| most_of(some) <= most)
+            },
+        )
     }
-    match (number, kind) {
-        (ProductType::F32, Kind::Finite) => each(cast::<f32>(bytes), |v| v.is_finite()),
-        (ProductType::F32, Kind::NotNan) => each(cast::<f32>(bytes), |v| !v.is_nan()),
-        (ProductType::F64, Kind::Finite) => each(cast::<f64>(bytes), |v| v.is_finite()),
-        (ProductType::F64, Kind::NotNan) => each(cast::<f64>(bytes), |v| !v.is_nan()),
-        (ProductType::F16, Kind::Finite) => each(cast::<u16>(bytes), |v| v & 0x7c00 != 0x7c00),
-        (ProductType::F16, Kind::NotNan) => each(cast::<u16>(bytes), |v| v & 0x7fff <= 0x7c00),
-        (ProductType::Bf16, Kind::Finite) => each(cast::<u16>(bytes), |v| v & 0x7f80 != 0x7f80),
-        (ProductType::Bf16, Kind::NotNan) => each(cast::<u16>(bytes), |v| v & 0x7fff <= 0x7f80),
+    let below = match kind {
+        Kind::Finite => 1,
+        Kind::NotNan => 0,
+    };
+    match number {
+        ProductType::F32 => {
+            greatest::<u32>(bytes, |v| v & 0x7fff_ffff, f32::INFINITY.to_bits() - below)
+        }
+        ProductType::F64 => {
+            let most = f64::INFINITY.to_bits() - u64::from(below);
+            greatest::<u64>(bytes, |v| v & (u64::MAX >> 1), most)
+        }
+        ProductType::F16 => greatest::<u16>(bytes, |v| v & 0x7fff, 0x7c00 - below as u16),
+        ProductType::Bf16 => greatest::<u16>(bytes, |v| v & 0x7fff, 0x7f80 - below as u16),
         _ => false,
     }
 }
