@@ -29,6 +29,11 @@ impl Iterator for Tiles {
         self.next += height;
         Some(start..self.next)
     }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let rest = self.rows.end - self.next;
+        (rest.div_ceil(self.heights.last().copied().unwrap_or(1)), Some(rest))
+    }
 }
 
 /// Numbers below `total` cut into as few pieces of at most `most` as possible, all of one size but
@@ -65,5 +70,6 @@ mod tests {
         assert_eq!(heights(13).collect::<Vec<_>>(), [6, 4, 2, 1]);
         assert_eq!(heights(8).collect::<Vec<_>>(), [4, 4]);
         assert_eq!(heights(0).count(), 0);
+        assert_eq!(heights(13).size_hint(), (3, Some(13)));
     }
 }
