@@ -15,12 +15,12 @@ pub(crate) struct Show {
     /// Print all elements of large arrays, with --json too.
     #[arg(long)]
     full: bool,
-    /// Print at most D digits behind the point [default: 8].
+    /// Print at most D digits behind the point [default: 8; with --json as many as tell a number from others].
     #[arg(long, value_name = "D")]
     precision: Option<usize>,
     /// Draw arrays of two dimensions with characters from the least value to the greatest; with
     /// =FILE.png, write the first of them to this file, in shades of grey.
-    #[arg(long, value_name = "FILE.png", num_args = 0..=1, require_equals = true)]
+    #[arg(long, value_name = "FILE.png", num_args = 0..=1, require_equals = true, value_parser = png_path)]
     show: Option<Option<PathBuf>>,
 }
 
@@ -47,7 +47,7 @@ impl Show {
             true => Value::Null,
             // One list: there may be more empty ones than anybody can write.
             false if count == 0 => json!([]),
-            false => nested(array, &mut Vec::new()),
+            false => nested(array, &mut Vec::new(), self.precision),
         }
     }
 
@@ -71,19 +71,45 @@ impl Show {
     }
 }
 
+/// A file for a picture. Errors: its name says that it is none that is written.
+fn png_path(name: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(name);
+    match path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("png")) {
+        true => Ok(path),
+        false => Err("pictures are PNG files, whose names end with .png".to_owned()),
+    }
+}
+
 /// The elements below an index.
-fn nested(array: &Array, index: &mut Vec<usize>) -> Value {
+fn nested(array: &Array, index: &mut Vec<usize>, precision: Option<usize>) -> Value {
     let Some(&size) = array.sizes().get(index.len()) else {
         let is_wide = matches!(array.element(), ElementType::F64 | ElementType::C128);
-        return array.get(&index[..]).map_or(Value::Null, |number| value(number, is_wide));
+        let number = array.get(&index[..]).map(|number| rounded(number, precision));
+        return number.map_or(Value::Null, |number| value(number, is_wide));
     };
     let elements = (0..size).map(|i| {
         index.push(i);
-        let element = nested(array, index);
+        let element = nested(array, index, precision);
         index.pop();
         element
     });
     elements.collect()
+}
+
+/// A number, of whose parts there are at most so many digits behind the point.
+fn rounded(number: Number, precision: Option<usize>) -> Number {
+    let Some(digits) = precision else { return number };
+    // (Of a double, no more than these are ever other than zero.)
+    let digits = digits.min(1074);
+    let part = |value: f64| format!("{value:.digits$}").parse().unwrap_or(value);
+    match number {
+        Number::Float(value) => Number::Float(part(value)),
+        Number::Complex(mut parts) => {
+            (parts.re, parts.im) = (part(parts.re), part(parts.im));
+            Number::Complex(parts)
+        }
+        Number::Pred(_) | Number::Int(_) => number,
+    }
 }
 
 /// A number, with the digits that tell it from others of its type, `f64` or narrower ones; of what JSON

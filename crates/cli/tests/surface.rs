@@ -104,6 +104,17 @@ fn results_are_shown_as_asked() {
         let wanted = format!("\"values\":{values}");
         assert!(stdout(&output).contains(&wanted), "{wanted}: {}", stdout(&output));
     }
+    // Or with fewer.
+    for (constant, values) in [
+        ("c64[2] constant({(0.126, nan), (-inf, 3.14159)})", "[[0.13,\"nan\"],[\"-inf\",3.14]]"),
+        ("f32[3] constant({0.1, 1e-40, 1234.567})", "[0.1,0.0,1234.57]"),
+        ("s32[] constant(12345)", "12345"),
+    ] {
+        let module = scratch.text("c.hlo", &format!("ENTRY e {{ ROOT x = {constant} }}"));
+        let output = helio(&["run", path(&module), "--json", "--precision", "2"]);
+        let wanted = format!("\"values\":{values}");
+        assert!(stdout(&output).contains(&wanted), "{wanted}: {}", stdout(&output));
+    }
 }
 
 #[test]
@@ -118,6 +129,10 @@ fn arrays_are_drawn() {
     let png = scratch.path("set.png");
     expect_status(&helio(&["run", example, &format!("--show={}", path(&png))]), 0);
     assert!(fs::read(&png).unwrap().starts_with(b"\x89PNG"));
+    let jpg = scratch.path("set.jpg");
+    let output = helio(&["run", example, &format!("--show={}", path(&jpg))]);
+    expect_status(&output, 2);
+    assert!(stderr(&output).contains("end with .png") && !jpg.exists(), "{}", stderr(&output));
     let module = scratch.text("iota.hlo", IOTA);
     let output = helio(&["run", path(&module), &format!("--show={}", path(&png))]);
     expect_status(&output, 2);
