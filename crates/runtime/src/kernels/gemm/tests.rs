@@ -370,7 +370,7 @@ fn check_whole_tiles<W: Plain, A: Plain + Default + PartialEq + std::fmt::Debug>
     tiled: &dyn Tiled<W, A>,
     word: impl Fn(usize) -> W,
 ) {
-    use super::tile::{Ahead, MAX_ROWS, Run, TileArgs};
+    use super::tile::{Ahead, MAX_ROWS, Run, Tile, TileArgs};
     let format = tiled.format();
     let (width, most) = (format.width(), 45);
     let words: Vec<W> = (0..format.rows() * most * 2).map(&word).collect();
@@ -404,7 +404,7 @@ fn check_whole_tiles<W: Plain, A: Plain + Default + PartialEq + std::fmt::Debug>
                 for ahead in [Ahead::nothing(place), Ahead::rows(place, 16, 1 << 32), column] {
                     assert!(ahead.suits_pairs(width * size_of::<W>()), "{ahead:?}");
                     for add in [false, true] {
-                        let compute = |tile: super::tile::Tile<W, A>| {
+                        let compute = |tile: Tile<W, A>| {
                             let mut out = vec![A::default(); rows * width];
                             let args = TileArgs {
                                 session: &(),
