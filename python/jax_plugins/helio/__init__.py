@@ -19,11 +19,11 @@ def library_path():
 
 
 def initialize():
-    """Registers the platform with JAX, and its lowering rules, callbacks and handlers."""
+    """Registers the platform with JAX, and its lowering rules, callbacks and handlers, and tells libraries of it."""
     from jax._src import config, xla_bridge
     from jax._src.interpreters import mlir
 
-    from . import callbacks, handlers, rules
+    from . import callbacks, handlers, libraries, rules
 
     path = library_path()
     # JAX's own callbacks hand arrays on through its CPU platform.
@@ -35,3 +35,4 @@ def initialize():
     rules.install(PLATFORM)
     callbacks.install(PLATFORM, path)
     handlers.install(PLATFORM, path)
+    libraries.install(PLATFORM)
