@@ -4,6 +4,7 @@
 use std::iter::zip;
 
 use helio_ir::ops::ScatterDims;
+use helio_ir::types::strides;
 use helio_ir::{ArrayShape, CompId, ElementType, Module, Op};
 
 use crate::Vouched;
@@ -101,7 +102,8 @@ impl Scatter<'_> {
             ElementType::S64 | ElementType::U64 => Mem::I64,
             _ => return None,
         };
-        let [of_operand, of_indices, of_updates] = [operand, indices, updates].map(strides);
+        let [of_operand, of_indices, of_updates] =
+            [operand, indices, updates].map(|shape| strides(shape.dims()));
         let of_updates = if self.is_splat { vec![0; updates.rank()] } else { of_updates };
         let numbered = (0..indices.rank()).filter(|&d| d != dims.index_vector_dim);
         let windows = zip(numbered, dims.scatter_dims(updates.rank())).map(|(of, update)| {
@@ -270,23 +272,6 @@ impl Scatter<'_> {
             elementwise::store(b, ty, new, array, mask);
         }
     }
-}
-
-/// How far apart elements are along each dimension, in elements.
-fn strides(shape: &ArrayShape) -> Vec<usize> {
-    let mut step = 1;
-    let mut strides: Vec<usize> = shape
-        .dims()
-        .iter()
-        .rev()
-        .map(|&dim| {
-            let this = step;
-            step *= dim;
-            this
-        })
-        .collect();
-    strides.reverse();
-    strides
 }
 
 /// The terms of an address: indices, and the bytes that a step of each moves.
