@@ -171,8 +171,8 @@ impl Contraction {
         let &Call { isa, types, epilogue, threads, .. } = call;
         #[cfg(target_arch = "x86_64")]
         if FloatMode::current() == FloatMode::FlushToZero
-            && let Some(simd) = super::simd::Avx512Bf16::if_faster(isa)
             && (types.lhs, types.rhs) == (ProductType::Bf16, ProductType::Bf16)
+            && let Some(simd) = super::simd::Avx512Bf16::if_faster(isa)
         {
             let joined = |bytes| Joined { data: cast::<Bf16>(bytes), flip: Bf16(0) };
             let (lhs, rhs) = (&joined(call.lhs), &joined(call.rhs));
