@@ -18,51 +18,46 @@ pub(super) struct SumRows<'a, T> {
     pub rows: &'a Axis,
 }
 
+/// The rows of a tile.
+struct TileRows {
+    /// How far each is from where the tile begins.
+    from: [usize; MAX_ROWS],
+    /// Whether all are as far from each other.
+    is_even: bool,
+}
+
 /// How far rows are from where their tiles begin.
 pub(super) struct Offsets {
     /// From row to row, if all neighbours are equally far apart.
     stride: Option<usize>,
-    /// If they are, of the rows of any tile from its first; otherwise of the rows of each tile from
-    /// the first row of all.
-    tiles: SmallVec<[[usize; MAX_ROWS]; 1]>,
-    /// Whether all rows of each tile are as far from each other.
-    is_even: SmallVec<[bool; 16]>,
+    /// If they are, the rows of any tile from its first; otherwise those of each tile from the first row of
+    /// all.
+    tiles: SmallVec<[TileRows; 1]>,
 }
 
 impl Offsets {
     pub(super) fn even(stride: usize) -> Self {
-        let rows = std::array::from_fn(|i| i * stride);
-        Offsets {
-            stride: Some(stride),
-            tiles: SmallVec::from_buf([rows]),
-            is_even: SmallVec::new(),
-        }
+        let rows = TileRows { from: std::array::from_fn(|i| i * stride), is_even: true };
+        Offsets { stride: Some(stride), tiles: SmallVec::from_buf([rows]) }
     }
 
     pub(super) fn of(axis: &Axis, tiles: Tiles) -> Self {
         if let Some(stride) = axis.stride() {
             return Offsets::even(stride);
         }
-        let mut is_even = SmallVec::new();
-        let offsets = |tile: Range<usize>| {
-            let mut rows = [0; MAX_ROWS];
-            let of_tile = &mut rows[..tile.len()];
+        let rows = |tile: Range<usize>| {
+            let mut from = [0; MAX_ROWS];
+            let of_tile = &mut from[..tile.len()];
             axis.offsets(tile.start, of_tile);
-            is_even.push(
-                of_tile.windows(3).all(|w| w[2].wrapping_sub(w[1]) == w[1].wrapping_sub(w[0])),
-            );
-            rows
+            let apart = |w: &[usize]| w[1].wrapping_sub(w[0]);
+            let is_even = of_tile.windows(3).all(|w| apart(&w[1..]) == apart(w));
+            TileRows { from, is_even }
         };
-        Offsets { stride: None, tiles: tiles.map(offsets).collect(), is_even }
+        Offsets { stride: None, tiles: tiles.map(rows).collect() }
     }
 
-    /// Whether all rows of a tile are as far from each other.
-    fn is_even(&self, number: usize) -> bool {
-        self.stride.is_some() || self.is_even[number]
-    }
-
-    /// Where a tile begins, by its number and first row, and how far from there its rows are.
-    fn tile(&self, number: usize, first: usize) -> (usize, &[usize; MAX_ROWS]) {
+    /// Where a tile begins, by its number and first row, and its rows from there.
+    fn tile(&self, number: usize, first: usize) -> (usize, &TileRows) {
         match self.stride {
             Some(stride) => (first * stride, &self.tiles[0]),
             None => (0, &self.tiles[number]),
@@ -137,24 +132,24 @@ impl<'a, W, A> TileBlock<'a, W, A> {
                 rows: tile.len(),
                 vecs,
                 lhs: self.lhs.start.wrapping_add(lhs_start),
-                lhs_rows,
+                lhs_rows: &lhs_rows.from,
                 runs: self.lhs.runs,
                 lhs_step: self.lhs.step,
                 rhs,
                 rhs_step,
                 out: self.origin.get().wrapping_add(out + cols.start),
-                out_rows,
+                out_rows: &out_rows.from,
                 last_lanes: cols.len() - (vecs - 1) * lanes,
                 add: self.add,
                 ahead: ahead(i),
             };
             let packed = self.lhs.packed;
-            let suits = is_whole
-                && (packed || self.lhs.offsets.is_even(i))
-                && args.ahead.suits_pairs(row_bytes);
+            let suits =
+                is_whole && (packed || lhs_rows.is_even) && args.ahead.suits_pairs(row_bytes);
             let whole = if suits { self.tiled.whole_tile(tile.len(), packed) } else { None };
             let compute = whole.unwrap_or_else(|| self.tiled.tile(tile.len(), vecs, packed));
-            // SAFETY: the caller's promise; `self.tiled` proves the features.
+            // SAFETY: the caller's promise; `self.tiled` proves the features; what whole tiles take for granted was
+            // just looked at.
             unsafe { compute(&args) };
         }
     }

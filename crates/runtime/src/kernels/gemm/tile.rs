@@ -20,8 +20,8 @@ pub(super) trait Tiled<W, A>: Send + Sync {
     /// The function for tiles of `rows` (one of the heights) by `vecs` (1 to the most) vectors.
     fn tile(&self, rows: usize, vecs: usize, packed: bool) -> Tile<W, A>;
 
-    /// The function for tiles of `rows` rows of whole vectors, as many as a tile may have, if there is one: see
-    /// [`run_whole`].
+    /// The function for tiles of `rows` rows of whole vectors, as many as a tile may have, if there is one. It
+    /// takes more for granted than [`Tiled::tile`]'s: see [`run_whole`].
     fn whole_tile(&self, rows: usize, packed: bool) -> Option<Tile<W, A>> {
         let _ = (rows, packed);
         None
@@ -194,12 +194,7 @@ pub(super) unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PA
     }
     let (mut rhs, rhs_step) = (args.rhs, args.rhs_step);
     let lhs_step = if PACKED { ROWS } else { args.lhs_step };
-    // The result is needed only at the end: by then it has come from memory.
-    for row in &args.out_rows[..ROWS] {
-        for v in 0..VECS {
-            prefetch_line(args.out.wrapping_add(row + v * S::LANES).cast());
-        }
-    }
+    ask_for_result::<S, ROWS, VECS>(args);
     let ahead = args.ahead;
     let mut passed = 0_u64;
     for run in args.runs {
@@ -248,13 +243,18 @@ pub(super) unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PA
     }
 }
 
+/// Steps after which a tile of whole vectors asks for memory, for all of them at once: to do so takes a dozen
+/// instructions, and registers that rows of lhs need.
+const STEPS_AT_ONCE: usize = 8;
+
 /// As [`run`], for a tile whose vectors all count, with rows of lhs that are as far from each other, and with
 /// memory ahead that [`Ahead::suits_pairs`]. There is less to do besides multiplications: a load under a
 /// mask takes one of the two ports that Intel's processors multiply vectors on, a pointer for each row of lhs is
 /// more than there are registers for, and memory is asked for only now and then.
 ///
 /// # Safety
-/// That of [`Tile`].
+/// That of [`Tile`]. The tile has `VECS` vectors, whose lanes all count, and unless lhs is packed, its rows are as
+/// far from each other as the first two.
 #[inline(always)]
 pub(super) unsafe fn run_whole<
     S: Simd,
@@ -265,11 +265,7 @@ pub(super) unsafe fn run_whole<
     args: &TileArgs<'_, S::Word, S::Acc>,
 ) {
     let mut sums = [[S::zero(); VECS]; ROWS];
-    for row in &args.out_rows[..ROWS] {
-        for v in 0..VECS {
-            prefetch_line(args.out.wrapping_add(row + v * S::LANES).cast());
-        }
-    }
+    ask_for_result::<S, ROWS, VECS>(args);
     let [first, second] = if PACKED { [0, 1] } else { [args.lhs_rows[0], args.lhs_rows[1]] };
     let mut lhs = LhsRows::new(second.wrapping_sub(first).wrapping_mul(size_of::<S::Word>()));
     let lhs_step = if PACKED { ROWS } else { args.lhs_step };
@@ -309,6 +305,18 @@ pub(super) unsafe fn run_whole<
     }
 }
 
+/// Asks for the memory of a tile's result, which is needed only at the end: by then it has come.
+#[inline(always)]
+fn ask_for_result<S: Simd, const ROWS: usize, const VECS: usize>(
+    args: &TileArgs<'_, S::Word, S::Acc>,
+) {
+    for row in &args.out_rows[..ROWS] {
+        for v in 0..VECS {
+            prefetch_line(args.out.wrapping_add(row + v * S::LANES).cast());
+        }
+    }
+}
+
 /// Adds the products of a step to a tile's sums.
 ///
 /// # Safety
@@ -341,10 +349,6 @@ unsafe fn step<S: Simd, const ROWS: usize, const VECS: usize, const PACKED: bool
 /// Odd multiples of the distance from row to row, in bytes. With these as the index of an address, which
 /// instructions multiply by 1, 2, 4 or 8, fifteen rows are reached from one pointer.
 struct LhsRows([usize; 7]);
-
-/// Steps after which a tile of whole vectors asks for memory, for all of them at once: to do so takes a dozen
-/// instructions, and registers that rows of lhs need.
-const STEPS_AT_ONCE: usize = 8;
 
 impl LhsRows {
     fn new(distance: usize) -> Self {

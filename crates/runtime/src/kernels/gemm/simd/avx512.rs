@@ -60,7 +60,7 @@ macro_rules! simd {
 
             fn whole_tile(&self, rows: usize, packed: bool) -> Option<Tile<$word, $acc>> {
                 /// # Safety
-                /// That of [`Tile`].
+                /// That of [`tile::run_whole`].
                 #[target_feature(enable = $features)]
                 unsafe fn run<S: Simd, const ROWS: usize, const PACKED: bool>(
                     args: &TileArgs<'_, S::Word, S::Acc>,
