@@ -36,8 +36,9 @@ pub struct ExecuteOptions {
     pub inline: bool,
     /// Arguments, by number, that are to be kept although the module lets them be given away (its
     /// `input_output_alias` and `buffer_donor` say which; a donor, if a result that is given no other
-    /// argument has its size). All other such arguments are given away: their buffers end. What is kept and written is copied; an argument that the module says
-    /// must be given away (`must-alias`) cannot be kept.
+    /// argument has its size). All other such arguments are given away: their buffers end. What is kept and
+    /// written is copied; an argument that the module says must be given away (`must-alias`) cannot be
+    /// kept.
     pub keep: Keep,
 }
 
