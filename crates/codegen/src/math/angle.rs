@@ -1,35 +1,23 @@
-//! Reduction of angles: `x` as `n` units and a rest of at most half a unit, which is π or π/2.
+//! Reduction of angles: `x` as `n` quarter turns and a rest of at most an eighth of a turn either way.
 //!
-//! Up to a limit the rest is found by subtracting `n` times the unit in three parts, with fused
-//! products: the first difference is exact, because it is a multiple of the unit's last place and
-//! less than two. Beyond it, `x` is an integer times a power of two; that integer times the bits of
-//! 2/π from where they matter on, as integers (Payne and Hanek), gives the rest. Few vectors have such
-//! angles, so a loop that runs once or not at all goes around that.
+//! Up to a limit the rest is found by subtracting `n` times π/2 in three parts, with fused
+//! products: the first difference is exact, because it is a multiple of its operands' last places and
+//! less than two. Beyond the limit, `x` is an integer times a power of two; that integer times the bits
+//! of 2/π from where they matter on, as integers (Payne and Hanek), gives the rest. Few vectors have
+//! such angles, so a loop that runs once or not at all goes around that.
 
 use super::calc::Calc;
 use super::wide::mulhi_unsigned;
 use crate::kernel::{BinOp, Builder, Cmp, Conv, Value};
 
-/// A reduced angle.
+/// A reduced angle, `n` quarter turns and `r + rest`.
 pub(super) struct Angle {
     /// Integers whose low two bits are those of `n`.
     pub(super) n: Value,
-    /// What is left.
+    /// What is left, of at most π/4 or a rounding more.
     pub(super) r: Value,
-    /// What rounding `r` has left out, if the unit is π/2: only tangents are steep enough for it to
-    /// matter.
+    /// What rounding `r` has left out.
     pub(super) rest: Value,
-}
-
-/// The unit that angles are reduced by.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
-    /// π.
-    Pi,
-    /// π, of `x + π/2`.
-    PiShifted,
-    /// π/2.
-    HalfPi,
 }
 
 /// The bits of 2/π after the point, and before them a word of zeros.
@@ -68,15 +56,15 @@ const WORDS64: &[u64] = &[
     0xf0cf_bc20_9af4_361d,
 ];
 
-/// π in parts, each what the ones before leave out.
-const PI32: [f64; 3] =
-    [3.141_592_741_012_573_2, -8.742_277_657_347_586e-8, -3.430_249_020_011_764e-15];
-const PI64: [f64; 3] =
-    [std::f64::consts::PI, 1.224_646_799_147_353_2e-16, -2.994_769_809_718_339_7e-33];
+/// π/2 in parts, each what the ones before leave out.
+const HALF_PI32: [f64; 3] =
+    [1.570_796_370_506_286_6, -4.371_138_828_673_793e-8, -1.715_124_510_005_882e-15];
+const HALF_PI64: [f64; 3] =
+    [std::f64::consts::FRAC_PI_2, 6.123_233_995_736_766e-17, -1.497_384_904_859_169_8e-33];
 
 /// Reduces any angle; what is infinite leaves NaN.
-pub(super) fn reduce(c: &mut Calc<'_>, x: Value, unit: Unit) -> Angle {
-    let fast = reduce_fast(c, x, unit);
+pub(super) fn reduce(c: &mut Calc<'_>, x: Value) -> Angle {
+    let fast = reduce_fast(c, x);
     let (limit, words) = c.either((2f64.powi(17), WORDS32), (2f64.powi(30), WORDS64));
     let (lane, nothing) = (c.lane, c.k(0.0));
     let is_large = |b: &mut Builder, x: Value| {
@@ -85,61 +73,40 @@ pub(super) fn reduce(c: &mut Calc<'_>, x: Value, unit: Unit) -> Angle {
         c.cmp_k(Cmp::Ge, abs, limit)
     };
     // The angle is carried, so that what is computed from it stays inside.
-    let mut init = vec![x, fast.n, fast.r];
-    if unit == Unit::HalfPi {
-        init.push(fast.rest);
-    }
     let last = c.b.while_loop(
-        &init,
+        &[x, fast.n, fast.r, fast.rest],
         |b, state| {
             let large = is_large(b, state[0]);
             b.mask_any(large)
         },
         |b, state| {
             let large = is_large(b, state[0]);
-            let slow = reduce_slow(&mut Calc { b, lane }, state[0], unit, words);
+            let slow = reduce_slow(&mut Calc { b, lane }, state[0], words);
             let slow = [slow.n, slow.r, slow.rest];
             let reduced =
                 state[1..].iter().zip(slow).map(|(&fast, slow)| b.select(large, slow, fast));
             [nothing].into_iter().chain(reduced).collect()
         },
     );
-    let rest = last.get(3).copied().unwrap_or(nothing);
-    Angle { n: last[1], r: last[2], rest }
+    Angle { n: last[1], r: last[2], rest: last[3] }
 }
 
-fn reduce_fast(c: &mut Calc<'_>, x: Value, unit: Unit) -> Angle {
-    let pi = c.either(PI32, PI64);
-    let size = if unit == Unit::HalfPi { 0.5 } else { 1.0 };
+fn reduce_fast(c: &mut Calc<'_>, x: Value) -> Angle {
+    let [first, second, third] = c.either(HALF_PI32, HALF_PI64).map(|part| -part);
     let rounder = c.k(c.rounder());
-    let per_unit = std::f64::consts::FRAC_1_PI / size;
-    let shifted = if unit == Unit::PiShifted {
-        let half = c.k(0.5);
-        let units = c.fma_k(x, per_unit, half);
-        c.add(units, rounder)
-    } else {
-        c.fma_k(x, per_unit, rounder)
-    };
-    let whole = c.sub(shifted, rounder);
-    let multiple = if unit == Unit::PiShifted { c.add_k(whole, -0.5) } else { whole };
-    let [first, second, third] = pi.map(|part| -part * size);
-    let n = c.bits(shifted);
-    let exact = c.fma_k(multiple, first, x);
-    if unit != Unit::HalfPi {
-        let near = c.fma_k(multiple, second, exact);
-        return Angle { n, r: c.fma_k(multiple, third, near), rest: c.k(0.0) };
-    }
+    let shifted = c.fma_k(x, std::f64::consts::FRAC_2_PI, rounder);
+    let turns = c.sub(shifted, rounder);
+    let exact = c.fma_k(turns, first, x);
     let second = c.k(second);
-    let second = c.product(multiple, second);
-    let (near, error) = c.two_sum(exact, second.high);
-    let error = c.add(error, second.low);
-    let error = c.fma_k(multiple, third, error);
-    let (r, rest) = c.fast_two_sum(near, error);
-    Angle { n, r, rest }
+    let second = c.product(turns, second);
+    // Exact unless `exact` is less than half of the product, then off by a rounding of the sum.
+    let (r, rest) = c.fast_two_sum(exact, second.high);
+    let low = c.fma_k(turns, third, second.low);
+    Angle { n: c.bits(shifted), r, rest: c.add(rest, low) }
 }
 
 /// For finite `|x|` of at least 2; NaN for others that are not finite.
-fn reduce_slow(c: &mut Calc<'_>, x: Value, unit: Unit, words: &[u64]) -> Angle {
+fn reduce_slow(c: &mut Calc<'_>, x: Value, words: &[u64]) -> Angle {
     let (width, mantissa) = (8 * c.lane.bytes() as i64, i64::from(c.mantissa()));
     let abs = c.abs(x);
     let bits = c.bits(abs);
@@ -168,13 +135,9 @@ fn reduce_slow(c: &mut Calc<'_>, x: Value, unit: Unit, words: &[u64]) -> Angle {
     let carry = c.select(carries, one, zero);
     let (high, low) = (mulhi_unsigned(c.b, m, t[1]), c.b.mul(m, t[0]));
     let p0 = c.b.add(high, low);
-    let mut p0 = c.b.add(p0, carry);
-    if unit == Unit::PiShifted {
-        // A quarter turn.
-        p0 = c.int_k(BinOp::Add, p0, 1 << (width - 2));
-    }
-    // The top bits count units; the rest, read as a signed number, is the fraction of one.
-    let counting = if unit == Unit::HalfPi { 2 } else { 1 };
+    let p0 = c.b.add(p0, carry);
+    // The top two bits count quarter turns; the others, read as a signed number, are the fraction of one.
+    let counting = 2;
     let shl = |c: &mut Calc<'_>, high: Value, low: Value| {
         let high = c.int_k(BinOp::Shl, high, counting);
         let low = c.int_k(BinOp::ShrL, low, width - counting);
@@ -184,15 +147,10 @@ fn reduce_slow(c: &mut Calc<'_>, x: Value, unit: Unit, words: &[u64]) -> Angle {
     let whole = c.int_k(BinOp::ShrL, p0, width - counting);
     let up = c.int_k(BinOp::ShrL, f0, width - 1);
     let n = c.b.add(whole, up);
-    let size = if unit == Unit::HalfPi { 0.5 } else { 1.0 };
-    let (r, rest) = fraction_of(c, f0, f1, size);
+    let (r, rest) = fraction_of(c, f0, f1);
     let infinite = c.cmp_k(Cmp::Eq, abs, f64::INFINITY);
     let nan = c.k(f64::NAN);
     let r = c.select(infinite, nan, r);
-    if unit == Unit::PiShifted {
-        // The cosine, for which it is, does not depend on the sign.
-        return Angle { n, r, rest };
-    }
     let signs = c.sign(x);
     let (r, rest) = (c.flip(r, signs), c.flip(rest, signs));
     let minus = c.b.sub(zero, n);
@@ -215,9 +173,8 @@ fn window(c: &mut Calc<'_>, index: Value, words: &[u64]) -> [Value; 4] {
     window
 }
 
-/// π times `size` times the signed number `f0.f1` as a fraction of 2^width, and what rounding that
-/// leaves out.
-fn fraction_of(c: &mut Calc<'_>, f0: Value, f1: Value, size: f64) -> (Value, Value) {
+/// π/2 times the signed number `f0.f1` as a fraction of 2^width, and what rounding that leaves out.
+fn fraction_of(c: &mut Calc<'_>, f0: Value, f1: Value) -> (Value, Value) {
     let width = 8 * c.lane.bytes() as i64;
     let precision = i64::from(c.mantissa()) + 1;
     let signs = c.int_k(BinOp::ShrA, f0, width - 1);
@@ -238,12 +195,12 @@ fn fraction_of(c: &mut Calc<'_>, f0: Value, f1: Value, size: f64) -> (Value, Val
     let (first, second, third) = (part(first, 1), part(second, 2), part(third, 3));
     let tail = c.add(second, third);
     let (sum, error) = c.fast_two_sum(first, tail);
-    let pi = c.either(PI32, PI64);
-    let low = c.mul_k(error, pi[0] * size);
-    let low = c.fma_k(sum, pi[1] * size, low);
-    let r = c.fma_k(sum, pi[0] * size, low);
+    let [high_part, low_part, _] = c.either(HALF_PI32, HALF_PI64);
+    let low = c.mul_k(error, high_part);
+    let low = c.fma_k(sum, low_part, low);
+    let r = c.fma_k(sum, high_part, low);
     let minus = c.neg(r);
-    let rest = c.fma_k(sum, pi[0] * size, minus);
+    let rest = c.fma_k(sum, high_part, minus);
     let rest = c.add(rest, low);
     let bits = c.int_k(BinOp::And, signs, i64::MIN >> (64 - width));
     let signs = c.of_bits(bits);

@@ -1,25 +1,19 @@
 //! Sine, cosine, tangent and their inverses.
 
-use super::angle::{self, Unit};
+use super::angle::{self, Angle};
 use super::calc::Calc;
 use crate::kernel::{BinOp, Builder, Cmp, Value};
 
-/// Minimax for `(sin r - r) / r³` in `r²` on ±π/2; off by 2^-27 and 2^-61 of the sine.
-const SIN32: &[f64] = &[
-    -0.166_666_595_472_744_7,
-    0.008_333_066_154_923_309,
-    -0.000_198_095_956_427_804_84,
-    2.605_763_451_408_446_7e-6,
-];
+/// Minimax for `(sin r - r) / r³` in `r²` on ±π/4; off by 2^-28 and 2^-57 of the sine.
+const SIN32: &[f64] =
+    &[-0.166_666_546_095_194_35, 0.008_332_160_759_844_07, -0.000_195_152_829_022_986_77];
 const SIN64: &[f64] = &[
-    -0.166_666_666_666_666_66,
-    0.008_333_333_333_333_194,
-    -0.000_198_412_698_412_091_7,
-    2.755_731_921_112_835_6e-6,
-    -2.505_210_687_196_861_4e-8,
-    1.605_893_966_325_854_2e-10,
-    -7.642_990_362_386_474e-13,
-    2.721_162_924_879_207_7e-15,
+    -0.166_666_666_666_666_3,
+    0.008_333_333_333_322_118,
+    -0.000_198_412_698_295_895_1,
+    2.755_731_362_137_400_4e-6,
+    -2.505_074_776_088_844_8e-8,
+    1.589_623_003_658_893e-10,
 ];
 
 /// Minimax for `(cos r - 1 + r²/2) / r⁴` in `r²` on ±π/4; off by 2^-32 and 2^-63 of the cosine.
@@ -131,59 +125,81 @@ fn half_pi(c: &Calc<'_>) -> (f64, f64) {
     )
 }
 
-/// `(-1)^n sin r`
-fn sine_of(c: &mut Calc<'_>, x: Value, unit: Unit) -> Value {
-    let angle = angle::reduce(c, x, unit);
-    let sine = c.odd(angle.r, c.either(SIN32, SIN64));
-    let last = 8 * c.lane.bytes() as i64 - 1;
-    let signs = c.int_k(BinOp::Shl, angle.n, last);
+/// The sine of `r + rest`, of at most π/4: `r + (rest cos r + r³ P(r²))`.
+fn octant_sine(c: &mut Calc<'_>, angle: &Angle, square: Value) -> Value {
+    let p = c.poly(square, c.either(SIN32, SIN64));
+    // The rest is below a unit of the last place: 1 - r²/2 is near enough to the cosine.
+    let one = c.k(1.0);
+    let slope = c.fma_k(square, -0.5, one);
+    let rest = c.mul(angle.rest, slope);
+    let cube = c.mul(square, angle.r);
+    let curved = c.fma(p, cube, rest);
+    c.add(angle.r, curved)
+}
+
+/// The cosine of `r + rest`, of at most π/4: `1 - r²/2`, rounded, and what that leaves out, less
+/// `r rest`, and `r⁴ P(r²)`.
+fn octant_cosine(c: &mut Calc<'_>, angle: &Angle, square: Value) -> Value {
+    let p = c.poly(square, c.either(COS32, COS64));
+    let one = c.k(1.0);
+    let near = c.fma_k(square, -0.5, one);
+    let missing = c.sub(one, near);
+    let missing = c.fma_k(square, -0.5, missing);
+    // What rounding the square has left out.
+    let minus_square = c.neg(square);
+    let square_error = c.fma(angle.r, angle.r, minus_square);
+    let missing = c.fma_k(square_error, -0.5, missing);
+    let missing = c.fnma(angle.r, angle.rest, missing);
+    let fourth = c.mul(square, square);
+    let curved = c.fma(p, fourth, missing);
+    c.add(near, curved)
+}
+
+/// The sine and the cosine of what is left of a reduced angle.
+fn octant(c: &mut Calc<'_>, angle: &Angle) -> (Value, Value) {
+    let square = c.mul(angle.r, angle.r);
+    (octant_sine(c, angle, square), octant_cosine(c, angle, square))
+}
+
+/// The sine of `n` quarter turns and an angle of this sine and cosine: `s`, `c`, `-s`, `-c`.
+fn turned(c: &mut Calc<'_>, n: Value, sine: Value, cosine: Value) -> Value {
+    let zero = c.int(0);
+    let last = c.int_k(BinOp::And, n, 1);
+    let is_even = c.b.compare(Cmp::Eq, last, zero);
+    let part = c.select(is_even, sine, cosine);
+    let top = 8 * c.lane.bytes() as i64 - 2;
+    let second = c.int_k(BinOp::And, n, 2);
+    let signs = c.int_k(BinOp::Shl, second, top);
     let signs = c.of_bits(signs);
-    c.flip(sine, signs)
+    c.flip(part, signs)
 }
 
 /// `sin x`
 pub(super) fn sin(b: &mut Builder, x: Value) -> Value {
     let c = &mut Calc::new(b, x);
-    sine_of(c, x, Unit::Pi)
+    let angle = angle::reduce(c, x);
+    let (sine, cosine) = octant(c, &angle);
+    turned(c, angle.n, sine, cosine)
 }
 
-/// `cos x = sin(x + π/2)`
+/// `cos x`, a quarter turn ahead of the sine.
 pub(super) fn cos(b: &mut Builder, x: Value) -> Value {
     let c = &mut Calc::new(b, x);
-    sine_of(c, x, Unit::PiShifted)
+    sin_cos(c, x).1
 }
 
 /// `sin x` and `cos x`, from one reduction.
 pub(super) fn sin_cos(c: &mut Calc<'_>, x: Value) -> (Value, Value) {
-    let angle = angle::reduce(c, x, Unit::HalfPi);
-    let r = angle.r;
-    let square = c.mul(r, r);
-    let sine = c.odd(r, c.either(SIN32, SIN64));
-    let p = c.poly(square, c.either(COS32, COS64));
-    let fourth = c.mul(square, square);
-    let minus_half = c.mul_k(square, -0.5);
-    let curved = c.fma(p, fourth, minus_half);
-    let cosine = c.add_k(curved, 1.0);
-    // Quarter turns: (s, c), (c, -s), (-s, -c), (-c, s).
-    let zero = c.int(0);
-    let last = c.int_k(BinOp::And, angle.n, 1);
-    let is_even = c.b.compare(Cmp::Eq, last, zero);
-    let (sin, cos) = (c.select(is_even, sine, cosine), c.select(is_even, cosine, sine));
-    let top = 8 * c.lane.bytes() as i64 - 2;
-    let next = c.int_k(BinOp::Add, angle.n, 1);
-    let mut flipped = |part: Value, n: Value| {
-        let second = c.int_k(BinOp::And, n, 2);
-        let signs = c.int_k(BinOp::Shl, second, top);
-        let signs = c.of_bits(signs);
-        c.flip(part, signs)
-    };
-    (flipped(sin, angle.n), flipped(cos, next))
+    let angle = angle::reduce(c, x);
+    let (sine, cosine) = octant(c, &angle);
+    let ahead = c.int_k(BinOp::Add, angle.n, 1);
+    (turned(c, angle.n, sine, cosine), turned(c, ahead, sine, cosine))
 }
 
 /// `tan r`, or `-1 / tan r` for odd `n`.
 pub(super) fn tan(b: &mut Builder, x: Value) -> Value {
     let c = &mut Calc::new(b, x);
-    let angle = angle::reduce(c, x, Unit::HalfPi);
+    let angle = angle::reduce(c, x);
     let r = angle.r;
     let square = c.mul(r, r);
     let p = c.poly(square, c.either(TAN32, TAN64));
