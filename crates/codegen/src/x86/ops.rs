@@ -222,6 +222,10 @@ pub(super) const EQUAL_64: Op = Op::new(2, P66, false, 0x29).commutes();
 pub(super) const GREATER_32: Op = Op::new(1, P66, false, 0x66);
 pub(super) const GREATER_64: Op = Op::new(2, P66, false, 0x37);
 pub(super) const SHUFFLE_BYTES: Op = Op::new(2, P66, false, 0x00);
+/// Halves of two vectors of 256 bits (VEX).
+pub(super) const PERMUTE_128: Op = Op::new(3, P66, false, 0x06);
+/// Of each 128 bits, those of both sources, the first's above, moved down by bytes.
+pub(super) const ALIGN_BYTES: Op = Op::new(3, P66, false, 0x0f);
 pub(super) const SHUFFLE_PAIR: Op = Op::new(1, NP, false, 0xc6);
 pub(super) const INTERLEAVE_32: Op = Op::new(1, P66, false, 0x62);
 pub(super) const INTERLEAVE_64: Op = Op::new(1, P66, true, 0x6c);

@@ -262,16 +262,19 @@ impl Select<'_> {
                 self.op2_imm(ops::align(wide), len, to, a, fill, imm);
             }
             Isa::Avx2 => {
-                // Both vectors in memory, and what lies between.
-                let size = len.bytes();
-                let low = self.stack(2 * size);
-                let (op, mask) = (ops::MOV_STORE, Reg::NONE);
-                self.push(Inst::Store { op, len, src: fill, mem: low, mask, imm: None });
-                let mem = low.plus(size as i32);
-                self.push(Inst::Store { op, len, src: a, mem, mask, imm: None });
-                let at = low.plus((size - by * lane.bytes()) as i32);
+                // Both vectors as one, moved down by bytes within each 128 bits, whose upper neighbours
+                // are the vector that starts 128 bits further up.
+                let down = len.bytes() - by * lane.bytes();
+                let (low, high) = match len {
+                    Len::X => (fill, a),
+                    _ => {
+                        let middle = self.vector(len);
+                        self.op2_imm(ops::PERMUTE_128, len, middle, fill, a, 0x21);
+                        if down < 16 { (fill, middle) } else { (middle, a) }
+                    }
+                };
                 let to = self.define(dst);
-                self.op1(ops::MOV_LOAD, len, to, crate::x86::mir::Src::Mem(at));
+                self.op2_imm(ops::ALIGN_BYTES, len, to, high, low, (down % 16) as u8);
             }
         }
     }
