@@ -209,7 +209,8 @@ fn functions_of_two_numbers() {
     }
 }
 
-/// Angles of every size, and those nearest to multiples of π/2, where the reduction cancels.
+/// Angles up to 2^39, the largest there is, and those nearest to multiples of π/2, where the reduction
+/// cancels.
 #[test]
 fn functions_of_wide_angles() {
     const N: usize = 1 << 14;
