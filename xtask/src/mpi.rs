@@ -10,7 +10,7 @@ const PACKAGES: &[&str] = &["libopenmpi-dev", "openmpi-bin", "iproute2"];
 /// The features that need MPI. The whole workspace is named so that the rest of it is built as it is for
 /// all other tests.
 const FEATURES: &[&str] =
-    &["--workspace", "--features", "helio-mpi/mpi,helio-cli/mpi,helio-graph/mpi", "--locked"];
+    &["--workspace", "--features", "helio-processes/mpi,helio-cli/mpi,helio-graph/mpi", "--locked"];
 
 /// Errors: MPI is missing and cannot be installed; a test failed.
 pub(crate) fn run() -> Result<(), String> {

@@ -67,7 +67,7 @@ impl Feeds {
             std::iter::from_fn(|| queue.try_pop()).collect::<Vec<_>>()
         });
         let written: Vec<Vec<Literal>> = written.collect();
-        let paths = self.outfeed.iter().skip(assignment.here().start);
+        let paths = assignment.here().filter_map(|participant| self.outfeed.get(participant));
         for (path, values) in paths.zip(&written) {
             let arrays = values.iter().flat_map(Literal::leaves).filter_map(Literal::as_array);
             let named = arrays.enumerate();

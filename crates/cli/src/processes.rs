@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use helio::{Code, Limits, Literal, Module};
-use helio_mpi::{Options, Processes, read_all, write_all};
+use helio_processes::{Options, Processes, read_all, write_all};
 
 use crate::failure::Failure;
 use crate::run::{Args, Prepared, in_run};
@@ -21,8 +21,8 @@ use crate::{Source, interpreted};
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let mut options = Options::default();
     options.own_reduction = args.mpi_reduce;
-    let processes = helio_mpi::connect(options)?;
-    let terminated = helio_mpi::on_termination()?;
+    let processes = helio_processes::connect(options)?;
+    let terminated = helio_processes::on_termination()?;
     let here = Here { processes, terminated, max_wait: args.engine.limits().max_wait };
     let outcome = here.run(&args);
     let is_lost = here.processes.lost().is_some() || here.terminated.load(Ordering::SeqCst);

@@ -169,7 +169,7 @@ fn svg(curves: &[(&str, &str, &[f32])]) -> String {
 /// of them.
 #[cfg(feature = "mpi")]
 fn train_over_mpi(made: &[Array]) -> Result<Option<Vec<f32>>> {
-    let processes = helio_mpi::connect(helio_mpi::Options::default())?;
+    let processes = helio_processes::connect(helio_processes::Options::default())?;
     let assignment = processes.assign(REPLICAS, 1)?;
     let mut options = RunOptions::default();
     processes.connect(&mut options, &assignment);

@@ -7,7 +7,7 @@ use helio_ir::{Error, ModuleConfig, Result};
 
 /// Which device runs which replica and partition of a program: a device of its own for each. Where
 /// several processes run a program together, each has an assignment for its own part of the
-/// participants ([`DeviceAssignment::part`]).
+/// participants ([`DeviceAssignment::part`], [`DeviceAssignment::placed`]).
 ///
 /// ```
 /// let four = helio::DeviceAssignment::iota(2, 2)?;
@@ -19,8 +19,9 @@ use helio_ir::{Error, ModuleConfig, Result};
 pub struct DeviceAssignment {
     replicas: usize,
     partitions: usize,
-    /// The number of the first participant that runs in this process.
-    first: usize,
+    /// The numbers of the participants that run in this process, in order.
+    here: Vec<usize>,
+    /// The device of each of them.
     devices: Vec<usize>,
 }
 
@@ -39,12 +40,36 @@ impl DeviceAssignment {
                  assigned"
             )));
         }
-        let mut sorted = devices.clone();
-        sorted.sort_unstable();
-        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(Error::invalid(format!("device {} is assigned twice", pair[0])));
+        ensure_distinct(&devices)?;
+        Ok(DeviceAssignment { replicas, partitions, here: (0..count).collect(), devices })
+    }
+
+    /// For each replica in turn, the devices of its partitions by id, or `None` for a participant that
+    /// runs in another process, which [`RunOptions::collectives`](crate::RunOptions::collectives) has to
+    /// reach. Errors: as for [`DeviceAssignment::new`]; `InvalidArgument` if none runs here.
+    ///
+    /// ```
+    /// let every_other = helio::DeviceAssignment::placed(1, 4, &[Some(0), None, Some(1), None])?;
+    /// assert_eq!(every_other.here().collect::<Vec<usize>>(), [0, 2]);
+    /// assert_eq!(every_other.device(0, 2), Some(1));
+    /// # Ok::<(), helio::Error>(())
+    /// ```
+    pub fn placed(replicas: usize, partitions: usize, devices: &[Option<usize>]) -> Result<Self> {
+        let count = participants(replicas, partitions)?;
+        if count != devices.len() {
+            let found = devices.len();
+            return Err(Error::invalid(format!(
+                "{replicas} replicas of {partitions} partitions are {count} participants; places of \
+                 {found} are given"
+            )));
         }
-        Ok(DeviceAssignment { replicas, partitions, first: 0, devices })
+        let ours = devices.iter().enumerate().filter_map(|(i, &device)| Some((i, device?)));
+        let (here, devices): (Vec<usize>, Vec<usize>) = ours.unzip();
+        if here.is_empty() {
+            return Err(Error::invalid(format!("none of {count} participants runs here")));
+        }
+        ensure_distinct(&devices)?;
+        Ok(DeviceAssignment { replicas, partitions, here, devices })
     }
 
     /// The first devices in order. Errors: `InvalidArgument` if a count is 0 or there are too many.
@@ -64,8 +89,8 @@ impl DeviceAssignment {
                 format!("participants {here:?} of {count}: at least one of them, no others");
             return Err(Error::invalid(detail));
         }
-        let (first, devices) = (here.start, (0..here.len()).collect());
-        Ok(DeviceAssignment { replicas, partitions, first, devices })
+        let devices = (0..here.len()).collect();
+        Ok(DeviceAssignment { replicas, partitions, here: here.collect(), devices })
     }
 
     /// The assignment of a module that is compiled without one: as many replicas and partitions as
@@ -122,10 +147,21 @@ impl DeviceAssignment {
         self.replicas * self.partitions
     }
 
-    /// The numbers of the participants that run in this process; all of them, except in
-    /// [`DeviceAssignment::part`].
-    pub fn here(&self) -> Range<usize> {
-        self.first..self.first + self.devices.len()
+    /// The numbers of the participants that run in this process, in order; all of them, except in
+    /// [`DeviceAssignment::part`] and [`DeviceAssignment::placed`].
+    pub fn here(&self) -> impl ExactSizeIterator<Item = usize> + Clone + use<'_> {
+        self.here.iter().copied()
+    }
+
+    /// Whether the participant with this number runs in this process.
+    pub fn is_here(&self, number: usize) -> bool {
+        self.here.binary_search(&number).is_ok()
+    }
+
+    /// The number of the participant that the device at this position of
+    /// [`DeviceAssignment::devices`] runs.
+    pub(crate) fn number(&self, position: usize) -> usize {
+        self.here[position]
     }
 
     /// The place of a participant by number: `replica * partitions + partition`.
@@ -148,8 +184,18 @@ impl DeviceAssignment {
     /// The id of the device that runs a partition of a replica; `None` if it runs in another process.
     pub fn device(&self, replica: usize, partition: usize) -> Option<usize> {
         let number = replica.checked_mul(self.partitions)?.checked_add(partition)?;
-        let here = number.checked_sub(self.first)?;
-        (partition < self.partitions).then(|| self.devices.get(here).copied())?
+        let position = self.here.binary_search(&number).ok()?;
+        (partition < self.partitions).then(|| self.devices[position])
+    }
+}
+
+/// Errors: `InvalidArgument` if a device stands twice.
+fn ensure_distinct(devices: &[usize]) -> Result<()> {
+    let mut sorted = devices.to_vec();
+    sorted.sort_unstable();
+    match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(Error::invalid(format!("device {} is assigned twice", pair[0]))),
+        None => Ok(()),
     }
 }
 
@@ -202,12 +248,31 @@ mod tests {
     #[test]
     fn a_process_may_run_a_part() {
         let part = DeviceAssignment::part(2, 2, 1..3).unwrap();
-        assert_eq!((part.participants(), part.here(), part.devices()), (4, 1..3, &[0, 1][..]));
+        assert_eq!((part.participants(), part.devices()), (4, &[0, 1][..]));
+        assert_eq!(part.here().collect::<Vec<usize>>(), [1, 2]);
         let devices = [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(r, p)| part.device(r, p));
         assert_eq!(devices, [None, Some(0), Some(1), None]);
         for wrong in [0..0, 3..5, 4..4] {
             assert!(DeviceAssignment::part(2, 2, wrong).is_err());
         }
+    }
+
+    #[test]
+    fn participants_of_a_process_may_stand_anywhere() {
+        let placed = |devices: &[Option<usize>]| DeviceAssignment::placed(2, 2, devices);
+        let outer = placed(&[Some(7), None, None, Some(3)]).unwrap();
+        assert_eq!((outer.here().collect(), outer.devices()), (vec![0, 3], &[7, 3][..]));
+        assert_eq!(
+            [outer.device(1, 1), outer.device(0, 1), outer.device(0, 3)],
+            [Some(3), None, None]
+        );
+        assert_eq!([0, 1, 4].map(|number| outer.is_here(number)), [true, false, false]);
+        let part = placed(&[None, Some(0), Some(1), None]).unwrap();
+        assert_eq!(part, DeviceAssignment::part(2, 2, 1..3).unwrap());
+        let detail = |devices: &[Option<usize>]| placed(devices).unwrap_err().detail().to_owned();
+        assert_eq!(detail(&[None; 4]), "none of 4 participants runs here");
+        assert_eq!(detail(&[Some(1), None, Some(1), None]), "device 1 is assigned twice");
+        assert!(detail(&[Some(1)]).contains("places of 1 are given"));
     }
 
     #[test]

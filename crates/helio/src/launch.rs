@@ -255,7 +255,9 @@ impl Executable {
                 .map_err(|e| self.about(participant, e))?;
         }
         ensure_may_wait()?;
-        let world = self.world(options)?;
+        devices.iter().try_for_each(Device::start)?;
+        self.ensure_reached(options)?;
+        let world = self.world(options);
         let (send, results) = std::sync::mpsc::channel();
         let tasks = args.iter().enumerate().map(|(participant, args)| {
             let (program, args, send) = (self.clone(), args.to_vec(), send.clone());
@@ -267,7 +269,7 @@ impl Executable {
         });
         let tasks: Vec<Task<Literal>> = tasks.collect();
         drop(send);
-        self.enqueue(devices, tasks)?;
+        self.enqueue(devices, tasks);
         let lost = || Err(Error::internal("a participant has gone without a word"));
         let mut outcomes: Vec<Result<Literal>> = args.iter().map(|_| lost()).collect();
         results.iter().for_each(|(participant, outcome)| outcomes[participant] = outcome);
@@ -277,7 +279,7 @@ impl Executable {
     /// Errors: it is a program for another number of participants.
     pub(crate) fn ensure_participants(&self, found: usize) -> Result<()> {
         let (replicas, partitions) = (self.assignment.replicas(), self.assignment.partitions());
-        let here = self.assignment.here();
+        let here = self.assignment.devices();
         if here.len() == found {
             return Ok(());
         }
@@ -392,8 +394,10 @@ impl Executable {
         options: &ExecuteOptions,
     ) -> Result<Vec<Execution>> {
         devices.iter().try_for_each(Device::start)?;
-        let world = self.world(&options.run)?;
+        self.ensure_reached(&options.run)?;
         let claims = self.claims(args, &options.keep)?;
+        // Nothing fails from here on: other processes count this run.
+        let world = self.world(&options.run);
         let (mut executions, mut tasks) = (Vec::new(), Vec::new());
         for (participant, (claims, device)) in claims.into_iter().zip(&devices).enumerate() {
             let results = self.signature.results.iter();
@@ -412,32 +416,32 @@ impl Executable {
             tasks.push(task);
             executions.push(Execution { outputs, done });
         }
-        self.enqueue(devices, tasks)?;
+        self.enqueue(devices, tasks);
         Ok(executions)
     }
 
-    /// Puts a task into the line of each device. Errors: the system has no thread for a device; then
-    /// nothing has begun.
-    fn enqueue<T: 'static>(&self, devices: Vec<Device>, tasks: Vec<Task<T>>) -> Result<()> {
-        devices.iter().try_for_each(Device::start)?;
+    /// Puts a task into the line of each device, which has been started.
+    fn enqueue<T: 'static>(&self, devices: Vec<Device>, tasks: Vec<Task<T>>) {
         let _launching = (devices.len() > 1).then(|| self.client.launching());
         for (device, task) in devices.iter().zip(tasks) {
             device.enqueue(Box::new(|| task.perform()));
         }
-        Ok(())
     }
 
-    /// How the participants of a run exchange bytes, and what stops them all. Errors: some run in
-    /// other processes, and nothing reaches them.
-    fn world(&self, options: &RunOptions) -> Result<World> {
-        let (here, count) = (self.assignment.here(), self.assignment.participants());
-        if here.len() < count && options.collectives.is_none() {
-            return Err(Error::invalid(format!(
-                "{} of {count} participants run here, and nothing reaches the others\n  \
-                 help: RunOptions::collectives says how data is exchanged with other processes",
-                here.len()
-            )));
+    /// Errors: `InvalidArgument` if some participants run in other processes, and nothing reaches them.
+    fn ensure_reached(&self, options: &RunOptions) -> Result<()> {
+        let (here, count) = (self.assignment.devices().len(), self.assignment.participants());
+        if here == count || options.collectives.is_some() {
+            return Ok(());
         }
+        Err(Error::invalid(format!(
+            "{here} of {count} participants run here, and nothing reaches the others\n  \
+             help: RunOptions::collectives says how data is exchanged with other processes"
+        )))
+    }
+
+    /// How the participants of a run exchange bytes, and what stops them all.
+    fn world(&self, options: &RunOptions) -> World {
         let abort = Arc::default();
         let collectives: Arc<dyn Collectives> =
             match (self.assignment.replicas(), self.assignment.partitions()) {
@@ -448,7 +452,7 @@ impl Executable {
             Some(layer) => layer.over(collectives),
             None => collectives,
         };
-        Ok(World { collectives, abort })
+        World { collectives, abort }
     }
 
     fn task<T>(
@@ -459,7 +463,7 @@ impl Executable {
         work: impl FnOnce(&Context) -> Result<T> + Send + 'static,
         deliver: impl FnOnce(Result<T>) + Send + 'static,
     ) -> (Task<T>, Event) {
-        let me = self.assignment.participant(self.assignment.here().start + participant);
+        let me = self.assignment.participant(self.assignment.number(participant));
         let mut cx = Context {
             me,
             replica_count: self.assignment.replicas(),
@@ -478,7 +482,7 @@ impl Executable {
         match self.assignment.participants() {
             1 => error,
             _ => {
-                let number = self.assignment.here().start + participant;
+                let number = self.assignment.number(participant);
                 error.context(self.assignment.name(self.assignment.participant(number)))
             }
         }

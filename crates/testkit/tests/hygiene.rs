@@ -58,7 +58,7 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("helio-graph", &["helio"]),
-    ("helio-mpi", &["helio"]),
+    ("helio-processes", &["helio"]),
     ("helio-pjrt", &["helio", "helio-proto", "helio-stablehlo"]),
     ("helio-cli", &["helio"]),
     ("helio-testkit", &["helio", "helio-eval"]),

@@ -61,7 +61,7 @@ impl Distributed {
         }
         let core = self.shared.lock();
         let lost = missing.iter().find_map(|&from| {
-            let process = self.process_of(from);
+            let process = self.here.process_of(from);
             match &core.peers.get(process)?.gone {
                 Some(Gone::Lost(why)) => Some((from, process, why.clone())),
                 _ => None,

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 use helio::services::Sleeper;
 use helio::{Code, Error, Participant, Result};
 
-use crate::head::{Head, PointId};
-use crate::processes::{Core, Shared, process_of};
+use crate::head::{Head, PointId, RunId};
+use crate::processes::{Core, Shared};
 use crate::run::Begun;
 use crate::wire::Message;
 
@@ -104,7 +104,7 @@ pub(crate) struct Origin {
 /// Whether somebody who is waited for waits, too.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Question {
-    pub(crate) run: u64,
+    pub(crate) run: RunId,
     pub(crate) origin: Origin,
     /// The waits from there on, as text: `replica 0 in y for replica 1`.
     pub(crate) chain: Vec<String>,
@@ -118,7 +118,7 @@ pub(crate) struct Question {
 /// That a question has come to somebody who waits for no other.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Answer {
-    pub(crate) run: u64,
+    pub(crate) run: RunId,
     /// Whose question it was.
     pub(crate) origin: Origin,
     /// The waits after that of the origin, as text, and who waits for no other.
@@ -134,7 +134,7 @@ struct Seen {
 /// A wait that is known to [`Shared::ask`] while this lives.
 pub(crate) struct Noted<'a> {
     shared: &'a Shared,
-    run: u64,
+    run: RunId,
     who: Participant,
 }
 
@@ -151,7 +151,7 @@ impl Shared {
     /// moving. `known` gets what is found out of where the wait leads.
     pub(crate) fn note_wait(
         &self,
-        run: u64,
+        run: RunId,
         who: Participant,
         what: Remote,
         max_wait: Duration,
@@ -230,7 +230,7 @@ impl Shared {
     fn pass_on(
         &self,
         begun: &Begun,
-        (run, origin): (u64, Origin),
+        (run, origin): (RunId, Origin),
         mut chain: Vec<String>,
         (to, waits): (Participant, &[Sleeper]),
         before: &HashMap<Participant, Seen>,
@@ -238,7 +238,7 @@ impl Shared {
         let Some(end) = waits.last().map_or(Some(to), |last| last.from) else { return };
         chain.extend(waits.iter().filter_map(|wait| begun.link(wait)));
         let is_known = waits.iter().any(|sleeper| sleeper.who == end);
-        let process = |who| process_of(begun.number(who), self.size, begun.count());
+        let process = |who| begun.process_of(who);
         let mut core = self.lock();
         match waits.last() {
             _ if chain.len() > LONGEST || is_known => {}
@@ -265,7 +265,7 @@ impl Shared {
     }
 
     /// The waits of this process's participants for those of others.
-    fn remote_waits(&self, begun: &Begun, run: u64) -> HashMap<Participant, Seen> {
+    fn remote_waits(&self, begun: &Begun, run: RunId) -> HashMap<Participant, Seen> {
         let core = self.lock();
         let deeds = begun.deeds.lock();
         let seen = |(&who, wait): (&Participant, &RemoteWait)| {
@@ -281,7 +281,7 @@ impl Shared {
 
 impl Core {
     /// The wait of a participant, if it is the one of this number still.
-    fn wait(&self, run: u64, who: Participant, number: u64) -> Option<&RemoteWait> {
+    fn wait(&self, run: RunId, who: Participant, number: u64) -> Option<&RemoteWait> {
         self.runs.get(&run)?.waits.get(&who).filter(|wait| wait.number == number)
     }
 

@@ -22,36 +22,40 @@ const TEXT_BYTES: usize = 1024;
 
 // SAFETY: these are the functions of `calls.c`, with the types that they have there.
 unsafe extern "C" {
-    fn helio_mpi_begin(rank: *mut c_int, size: *mut c_int, state: *mut c_int) -> c_int;
-    fn helio_mpi_end() -> c_int;
-    fn helio_mpi_send(
+    fn helio_processes_begin(rank: *mut c_int, size: *mut c_int, state: *mut c_int) -> c_int;
+    fn helio_processes_end() -> c_int;
+    fn helio_processes_send(
         bytes: *const c_void,
         count: c_int,
         to: c_int,
         tag: c_int,
         request: *mut *mut c_void,
     ) -> c_int;
-    fn helio_mpi_receive(
+    fn helio_processes_receive(
         bytes: *mut c_void,
         count: c_int,
         from: c_int,
         tag: c_int,
         request: *mut *mut c_void,
     ) -> c_int;
-    fn helio_mpi_reduce(
+    fn helio_processes_reduce(
         bytes: *mut c_void,
         count: c_int,
         element: c_int,
         is_product: c_int,
         request: *mut *mut c_void,
     ) -> c_int;
-    fn helio_mpi_test(request: *mut c_void, is_complete: *mut c_int, source: *mut c_int) -> c_int;
-    fn helio_mpi_cancel(request: *mut c_void) -> c_int;
-    fn helio_mpi_error(code: c_int, text: *mut c_char, room: c_int);
-    safe fn helio_mpi_note_termination() -> c_int;
-    safe fn helio_mpi_is_terminated() -> c_int;
-    fn helio_mpi_bare_sum(from: *const f32, to: *mut f32, count: c_int) -> c_int;
-    fn helio_mpi_bare_exchange(
+    fn helio_processes_test(
+        request: *mut c_void,
+        is_complete: *mut c_int,
+        source: *mut c_int,
+    ) -> c_int;
+    fn helio_processes_cancel(request: *mut c_void) -> c_int;
+    fn helio_processes_error(code: c_int, text: *mut c_char, room: c_int);
+    safe fn helio_processes_note_termination() -> c_int;
+    safe fn helio_processes_is_terminated() -> c_int;
+    fn helio_processes_bare_sum(from: *const f32, to: *mut f32, count: c_int) -> c_int;
+    fn helio_processes_bare_exchange(
         from: *const c_void,
         to: *mut c_void,
         count: c_int,
@@ -71,7 +75,7 @@ impl Mpi {
     pub(crate) fn begin() -> Result<Self> {
         let (mut rank, mut size, mut state) = (0, 0, 0);
         // SAFETY: all three are there to be written to.
-        check(unsafe { helio_mpi_begin(&mut rank, &mut size, &mut state) })?;
+        check(unsafe { helio_processes_begin(&mut rank, &mut size, &mut state) })?;
         let refused = |detail| Err(Error::new(Code::FailedPrecondition, detail));
         match state {
             0 => Ok(Mpi { rank: rank as usize, size: size as usize }),
@@ -83,7 +87,7 @@ impl Mpi {
     /// Ends it in order, which waits for all processes. Errors: as MPI says.
     pub(crate) fn end(self) -> Result<()> {
         // SAFETY: it has been initialised, and `self` is the only one there is.
-        check(unsafe { helio_mpi_end() })
+        check(unsafe { helio_processes_end() })
     }
 
     /// Begins to send the first `len` bytes of a block, as one message or several. Errors: as MPI says.
@@ -99,7 +103,7 @@ impl Mpi {
             let (start, len) = (bytes.as_ptr().cast::<c_void>(), bytes.len() as c_int);
             // SAFETY: the bytes live and do not change before the request is complete, because it has a
             // share of the block (see `Request`), and blocks that are shared cannot be changed.
-            unsafe { helio_mpi_send(start, len, to as c_int, tag, request) }
+            unsafe { helio_processes_send(start, len, to as c_int, tag, request) }
         })
     }
 
@@ -118,7 +122,7 @@ impl Mpi {
             let start = block.as_ptr().as_ptr().wrapping_add(range.start).cast::<c_void>();
             // SAFETY: `range` is within the block, which lives until the request is complete (see
             // `Request`); until then nobody reads it, because `Transfer` gives it out only then.
-            unsafe { helio_mpi_receive(start, range.len() as c_int, from, tag, request) }
+            unsafe { helio_processes_receive(start, range.len() as c_int, from, tag, request) }
         })
     }
 
@@ -134,7 +138,8 @@ impl Mpi {
         // SAFETY: `count` numbers are within the block, which lives until the request is complete (see
         // `Request`); nobody else has a share of it, nor gets one before, so that MPI alone reads and
         // writes it until then.
-        let code = unsafe { helio_mpi_reduce(start, count, element, is_product.into(), &mut raw) };
+        let code =
+            unsafe { helio_processes_reduce(start, count, element, is_product.into(), &mut raw) };
         check(code)?;
         let request = Request { raw, block: ManuallyDrop::new(block.clone()) };
         Ok(Transfer { block, requests: vec![request], source: 0 })
@@ -144,7 +149,7 @@ impl Mpi {
     pub(crate) fn bare_sum(&mut self, from: &[f32], to: &mut [f32]) -> Result<()> {
         let count = one_count(from.len(), to.len())?;
         // SAFETY: both have `count` numbers, and MPI is done with them when it returns.
-        check(unsafe { helio_mpi_bare_sum(from.as_ptr(), to.as_mut_ptr(), count) })
+        check(unsafe { helio_processes_bare_sum(from.as_ptr(), to.as_mut_ptr(), count) })
     }
 
     /// Exchanges bytes with another process, which does the same. Errors: other sizes; as MPI says.
@@ -152,7 +157,7 @@ impl Mpi {
         let count = one_count(from.len(), to.len())?;
         let (from, to) = (from.as_ptr().cast::<c_void>(), to.as_mut_ptr().cast::<c_void>());
         // SAFETY: both have `count` bytes, and MPI is done with them when it returns.
-        check(unsafe { helio_mpi_bare_exchange(from, to, count, other as c_int) })
+        check(unsafe { helio_processes_bare_exchange(from, to, count, other as c_int) })
     }
 }
 
@@ -164,12 +169,12 @@ fn one_count(from: usize, to: usize) -> Result<c_int> {
 
 /// Whether SIGTERM is noted from now on, instead of ending the process.
 pub(crate) fn note_termination() -> bool {
-    helio_mpi_note_termination() != 0
+    helio_processes_note_termination() != 0
 }
 
 /// Whether SIGTERM has come since.
 pub(crate) fn is_terminated() -> bool {
-    helio_mpi_is_terminated() != 0
+    helio_processes_is_terminated() != 0
 }
 
 /// A reduction that MPI does.
@@ -271,7 +276,7 @@ impl Request {
         if !self.raw.is_null() {
             // SAFETY: the request was begun and is not complete yet, for then it would be null; both
             // results are there to be written to.
-            check(unsafe { helio_mpi_test(self.raw, &mut is_complete, &mut source) })?;
+            check(unsafe { helio_processes_test(self.raw, &mut is_complete, &mut source) })?;
         }
         if is_complete == 0 {
             return Ok(None);
@@ -285,7 +290,7 @@ impl Request {
             return Ok(());
         }
         // SAFETY: it was begun, and is not complete yet.
-        check(unsafe { helio_mpi_cancel(self.raw) })
+        check(unsafe { helio_processes_cancel(self.raw) })
     }
 }
 
@@ -306,7 +311,7 @@ fn check(code: c_int) -> Result<()> {
     }
     let mut text = [0u8; TEXT_BYTES];
     // SAFETY: the text has as much room as is said.
-    unsafe { helio_mpi_error(code, text.as_mut_ptr().cast(), TEXT_BYTES as c_int) };
+    unsafe { helio_processes_error(code, text.as_mut_ptr().cast(), TEXT_BYTES as c_int) };
     let text = CStr::from_bytes_until_nul(&text).unwrap_or_default().to_string_lossy();
     Err(Error::new(Code::Unavailable, format!("MPI: {text}")))
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use helio::services::{Channel, Collectives};
-use helio::{Block, DeviceAssignment, HostQueues, Literal, Participant, Result};
+use helio::{Block, DeviceAssignment, Error, HostQueues, Literal, Participant, Result};
 
 use crate::deeds::Deeds;
-use crate::head::{Give, PointId};
+use crate::head::{Give, PointId, hash};
 use crate::mutual::{Question, RemoteWait};
 use crate::processes::Shared;
 use crate::value;
@@ -38,7 +38,61 @@ pub(crate) struct Begun {
     pub(crate) collectives: Arc<dyn Collectives>,
     pub(crate) host: Arc<HostQueues>,
     pub(crate) assignment: Arc<DeviceAssignment>,
+    pub(crate) places: Arc<Places>,
     pub(crate) deeds: Arc<Deeds>,
+}
+
+/// Which process runs each participant of a run.
+pub(crate) struct Places {
+    /// The process of each participant, by number.
+    pub(crate) of: Vec<usize>,
+    /// The processes that run any, in order.
+    pub(crate) processes: Vec<usize>,
+    /// These processes as a hash, by which they know their runs.
+    pub(crate) id: u64,
+}
+
+impl Places {
+    /// Those of the participants of a run, by number.
+    pub(crate) fn new(of: Vec<usize>) -> Self {
+        let mut processes = of.clone();
+        processes.sort_unstable();
+        processes.dedup();
+        let id = hash(processes.iter().map(|&process| process as u64));
+        Places { of, processes, id }
+    }
+
+    /// Errors: `InvalidArgument` unless the participants that `rank`, one of `size` processes, runs are
+    /// those that the assignment has here.
+    pub(crate) fn check(
+        &self,
+        assignment: &DeviceAssignment,
+        rank: usize,
+        size: usize,
+    ) -> Result<()> {
+        let (count, found) = (assignment.participants(), self.of.len());
+        if count != found {
+            return Err(Error::invalid(format!(
+                "places of {found} participants, which are {count}"
+            )));
+        }
+        if let Some(&process) = self.processes.iter().find(|&&process| process >= size) {
+            let detail = format!("a participant in process {process}, of {size} from 0");
+            return Err(Error::invalid(detail));
+        }
+        let differs = |number: &usize| assignment.is_here(*number) != (self.of[*number] == rank);
+        match (0..count).find(differs) {
+            None => Ok(()),
+            Some(number) => {
+                let is_here = if assignment.is_here(number) { "has it" } else { "lacks it" };
+                Err(Error::invalid(format!(
+                    "participant {number} runs in process {}; the assignment of process {rank} \
+                     {is_here}",
+                    self.of[number]
+                )))
+            }
+        }
+    }
 }
 
 /// What has happened in another process.
@@ -130,12 +184,7 @@ impl Begun {
 
     /// Whether this process runs a participant.
     pub(crate) fn is_here(&self, who: Participant) -> bool {
-        self.assignment.here().contains(&self.number(who))
-    }
-
-    /// How many participants the run has in all processes.
-    pub(crate) fn count(&self) -> usize {
-        self.assignment.participants()
+        self.assignment.is_here(self.number(who))
     }
 
     /// Tells of what has happened in another process. Not called with a lock held: whoever is told

@@ -23,7 +23,7 @@ mod mpi {
                  apt-get install -y libopenmpi-dev openmpi-bin"
             )
         });
-        cc::Build::new().compiler(COMPILER).file("src/calls.c").compile("helio_mpi_calls");
+        cc::Build::new().compiler(COMPILER).file("src/calls.c").compile("helio_processes_calls");
         for word in String::from_utf8_lossy(&shown.stdout).split_whitespace() {
             if let Some(directory) = word.strip_prefix("-L") {
                 println!("cargo::rustc-link-search=native={directory}");

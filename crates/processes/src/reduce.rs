@@ -79,7 +79,8 @@ impl Distributed {
         let is_large = |bytes: &&[u8]| (LEAST_BYTES..=MOST_BYTES).contains(&bytes.len());
         self.shared.options.own_reduction
             && count == processes
-            && count == self.here.count()
+            && count == self.here.places.of.len()
+            && processes == self.here.places.processes.len()
             && mine.iter().all(is_large)
             && folds.iter().all(|&fold| self.shared.lock().can_fold(fold))
     }

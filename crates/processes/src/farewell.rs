@@ -8,7 +8,7 @@ use crate::head::Head;
 use crate::processes::{Core, NAP, Processes, Shared, WATCH};
 use crate::wire::Message;
 
-/// How long a process that ends waits for its last messages to leave it, once all others are gone.
+/// How long a process that ends waits for its last messages to leave it, once it waits for no other.
 const FAREWELL: Duration = Duration::from_secs(10);
 
 /// How long a process that gives up waits for its last messages to leave it.
@@ -37,7 +37,8 @@ impl Gone {
 }
 
 impl Processes {
-    /// Ends the connection: waits until all others do or are lost, and all that was sent has arrived.
+    /// Ends the connection: waits until all that was sent has arrived and, where the wire demands that
+    /// ([`Wire::ends_together`](crate::wire::Wire::ends_together)), until all others end or are lost.
     pub fn close(self) {
         drop(self);
     }
@@ -52,10 +53,14 @@ impl Processes {
         let Some(watch) = self.watch.take() else { return };
         let shared = &self.shared;
         let bye = Message { head: Head::Bye { in_order }.write(), body: None };
-        shared.lock().say_goodbye(&bye);
-        match in_order {
-            true => shared.await_farewells(),
-            false => shared.await_sent(LAST_WORDS),
+        let mut core = shared.lock();
+        core.say_goodbye(&bye);
+        let ends_together = core.wire.as_ref().is_some_and(|wire| wire.ends_together());
+        drop(core);
+        match (in_order, ends_together) {
+            (true, true) => shared.await_farewells(),
+            (true, false) => shared.await_sent(FAREWELL),
+            (false, _) => shared.await_sent(LAST_WORDS),
         }
         shared.is_ending.store(true, Ordering::SeqCst);
         // What watches ends by itself; if it has panicked, there is nothing left to do.

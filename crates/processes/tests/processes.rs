@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use helio::ir::text::print_literal;
 use helio::{Backend, Code, Error, Literal, Memory, Result, RunOptions};
-use helio_mpi::wire::{Faulty, Message, Wire, among_threads};
-use helio_mpi::{Options, Processes};
+use helio_processes::wire::{Arrival, Faulty, Message, Wire, among_threads};
+use helio_processes::{Options, Processes};
 use helio_testkit::collectives::model::Counts;
 use helio_testkit::collectives::{Kind, Program, elements, program};
 use support::{Known, numbers, rounds, run_part, sums, sums_of, values, values_in_rounds};
@@ -329,7 +329,7 @@ impl<W: Wire> Wire for Closing<W> {
         self.0.post(to, message)
     }
 
-    fn poll(&mut self, memory: &Memory) -> Result<Option<(usize, Message)>> {
+    fn poll(&mut self, memory: &Memory) -> Result<Option<(usize, Arrival)>> {
         self.0.poll(memory)
     }
 

@@ -9,8 +9,8 @@ use std::time::Duration;
 use helio::ir::BinaryOp;
 use helio::services::Fold;
 use helio::{Backend, Block, Code, ElementType, Error, Literal, Memory, Result, RunOptions};
-use helio_mpi::wire::{Message, Wire, among_threads};
-use helio_mpi::{Options, Processes};
+use helio_processes::wire::{Arrival, Message, Wire, among_threads};
+use helio_processes::{Options, Processes};
 use support::run_part;
 
 /// How long a process may be silent: machines are busy.
@@ -42,7 +42,7 @@ impl<W: Wire> Wire for Adding<W> {
         self.inner.post(to, message)
     }
 
-    fn poll(&mut self, memory: &Memory) -> Result<Option<(usize, Message)>> {
+    fn poll(&mut self, memory: &Memory) -> Result<Option<(usize, Arrival)>> {
         self.inner.poll(memory)
     }
 

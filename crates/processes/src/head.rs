@@ -12,9 +12,9 @@ pub(crate) enum Head {
     /// What a participant gives at a rendezvous.
     Give(Give),
     /// The run of a participant has ended: how.
-    Leave { run: u64, who: Participant, error: Option<(Code, String)> },
+    Leave { run: RunId, who: Participant, error: Option<(Code, String)> },
     /// A value for a participant's channel; its arrays are in the body.
-    Send { run: u64, channel: Channel, shape: String, sizes: Vec<u64> },
+    Send { run: RunId, channel: Channel, shape: String, sizes: Vec<u64> },
     /// The process lives; a number that grows whenever one of its participants moves.
     Beat { moved: u64 },
     /// For whom does a participant wait?
@@ -30,7 +30,7 @@ pub(crate) enum Head {
 /// What a participant gives at a rendezvous.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Give {
-    pub(crate) run: u64,
+    pub(crate) run: RunId,
     pub(crate) point: PointId,
     /// How many are in the group.
     pub(crate) group: u32,
@@ -46,6 +46,15 @@ pub(crate) struct Give {
     pub(crate) sent: Vec<(u32, u64)>,
 }
 
+/// A run, by which all processes that have a part in it know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct RunId {
+    /// Which processes have a part in it, as a hash.
+    pub(crate) processes: u64,
+    /// How many runs these have begun before.
+    pub(crate) number: u64,
+}
+
 /// A rendezvous of a run: its operation, and which of the operation's groups it is, as a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PointId {
@@ -56,11 +65,16 @@ pub(crate) struct PointId {
 impl PointId {
     /// That of an operation and a group.
     pub(crate) fn new(operation: RendezvousId, group: &[Participant]) -> Self {
-        // FNV-1a: groups of one operation differ in their first participant, or are few.
+        // Groups of one operation differ in their first participant, or are few.
         let numbers = group.iter().flat_map(|who| [who.replica as u64, who.partition as u64]);
-        let hash = |hash: u64, number: u64| (hash ^ number).wrapping_mul(0x0100_0000_01b3);
-        PointId { operation, group: numbers.fold(0xcbf2_9ce4_8422_2325, hash) }
+        PointId { operation, group: hash(numbers) }
     }
+}
+
+/// The same number for the same numbers, in every process: FNV-1a.
+pub(crate) fn hash(numbers: impl Iterator<Item = u64>) -> u64 {
+    numbers
+        .fold(0xcbf2_9ce4_8422_2325, |hash, number| (hash ^ number).wrapping_mul(0x0100_0000_01b3))
 }
 
 impl Head {
@@ -73,7 +87,7 @@ impl Head {
                 give.write(&mut out);
             }
             Head::Leave { run, who, error } => {
-                out.number(1).number(*run).participant(*who);
+                out.number(1).run(*run).participant(*who);
                 match error {
                     None => out.number(0),
                     Some((code, text)) => out.number(*code as u64).text(text),
@@ -81,7 +95,7 @@ impl Head {
             }
             Head::Send { run, channel, shape, sizes } => {
                 let (source, target) = channel.pair.unwrap_or((usize::MAX, usize::MAX));
-                out.number(2).number(*run).number(channel.id as u64);
+                out.number(2).run(*run).number(channel.id as u64);
                 out.number(channel.is_host_transfer.into());
                 out.number(source as u64).number(target as u64).text(shape);
                 out.number(sizes.len() as u64);
@@ -100,7 +114,7 @@ impl Head {
                 question.write(&mut out);
             }
             Head::Answer(Answer { run, origin, chain }) => {
-                out.number(6).number(*run).origin(*origin).texts(chain);
+                out.number(6).run(*run).origin(*origin).texts(chain);
             }
             Head::Bye { in_order } => {
                 out.number(7).number((*in_order).into());
@@ -120,7 +134,7 @@ impl Head {
 
 impl Give {
     fn write(&self, out: &mut Writer) {
-        out.number(self.run).point(self.point);
+        out.run(self.run).point(self.point);
         out.number(self.group.into()).number(self.from.into()).number(self.visit);
         out.number(self.takers.into()).number(self.slices.into()).number(self.sent.len() as u64);
         for &(slice, bytes) in &self.sent {
@@ -131,7 +145,7 @@ impl Give {
 
 impl Question {
     fn write(&self, out: &mut Writer) {
-        out.number(self.run).origin(self.origin).participant(self.waiter).participant(self.from);
+        out.run(self.run).origin(self.origin).participant(self.waiter).participant(self.from);
         match self.awaited {
             Awaited::Visit(point, before) => out.number(0).point(point).number(before),
             Awaited::Value(before) => out.number(1).number(before),
@@ -146,6 +160,10 @@ impl Writer {
     fn number(&mut self, number: u64) -> &mut Self {
         self.0.extend(number.to_ne_bytes());
         self
+    }
+
+    fn run(&mut self, run: RunId) -> &mut Self {
+        self.number(run.processes).number(run.number)
     }
 
     fn text(&mut self, text: &str) -> &mut Self {
@@ -182,6 +200,10 @@ impl Reader<'_> {
         let (number, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(u64::from_ne_bytes(*number))
+    }
+
+    fn run(&mut self) -> Option<RunId> {
+        Some(RunId { processes: self.number()?, number: self.number()? })
     }
 
     fn small(&mut self) -> Option<u32> {
@@ -222,7 +244,7 @@ impl Reader<'_> {
         Some(match self.number()? {
             0 => Head::Give(self.give()?),
             1 => {
-                let (run, who) = (self.number()?, self.participant()?);
+                let (run, who) = (self.run()?, self.participant()?);
                 let error = match self.number()? {
                     0 => None,
                     code => Some((Code::from_number(code)?, self.text()?)),
@@ -230,7 +252,7 @@ impl Reader<'_> {
                 Head::Leave { run, who, error }
             }
             2 => {
-                let (run, id) = (self.number()?, self.number()? as i64);
+                let (run, id) = (self.run()?, self.number()? as i64);
                 let is_host_transfer = self.number()? != 0;
                 let (source, target) = (self.size()?, self.size()?);
                 let pair = (source != usize::MAX).then_some((source, target));
@@ -242,7 +264,7 @@ impl Reader<'_> {
             4 => Head::Part { sequence: self.number()? },
             5 => Head::Ask(self.question()?),
             6 => {
-                let (run, origin) = (self.number()?, self.origin()?);
+                let (run, origin) = (self.run()?, self.origin()?);
                 Head::Answer(Answer { run, origin, chain: self.texts()? })
             }
             7 => Head::Bye { in_order: self.number()? != 0 },
@@ -259,7 +281,7 @@ impl Reader<'_> {
     }
 
     fn question(&mut self) -> Option<Question> {
-        let (run, origin) = (self.number()?, self.origin()?);
+        let (run, origin) = (self.run()?, self.origin()?);
         let (waiter, from) = (self.participant()?, self.participant()?);
         let awaited = match self.number()? {
             0 => Awaited::Visit(self.point()?, self.number()?),
@@ -270,7 +292,7 @@ impl Reader<'_> {
     }
 
     fn give(&mut self) -> Option<Give> {
-        let (run, point) = (self.number()?, self.point()?);
+        let (run, point) = (self.run()?, self.point()?);
         let (group, from, visit) = (self.small()?, self.small()?, self.number()?);
         let (takers, slices, sent) = (self.small()?, self.small()?, self.length(16)?);
         let sent = (0..sent).map(|_| Some((self.small()?, self.number()?)));
@@ -286,10 +308,11 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let who = Participant { replica: 3, partition: 1 };
+        let run = |number| RunId { processes: hash([0, 3].into_iter()), number };
         let place = PointId::new(RendezvousId::Place(4, 7), &[who, Participant::from(0)]);
         let point = PointId::new(RendezvousId::Channel(-1), &[who]);
         let give = |point| Give {
-            run: 2,
+            run: run(2),
             point,
             group: 4,
             from: 3,
@@ -301,7 +324,7 @@ mod tests {
         let origin = Origin { who, wait: 9, about: Participant::from(0) };
         let chain = vec!["replica 3 in y for replica 0".to_owned(); 2];
         let question = |awaited| Question {
-            run: 1,
+            run: run(1),
             origin,
             chain: chain.clone(),
             waiter: who,
@@ -314,14 +337,14 @@ mod tests {
         for head in [
             Head::Give(give(place)),
             Head::Give(give(point)),
-            Head::Leave { run: 1, who, error },
-            Head::Leave { run: 1, who, error: None },
-            Head::Send { run: 0, channel, shape, sizes: vec![2] },
+            Head::Leave { run: run(1), who, error },
+            Head::Leave { run: run(1), who, error: None },
+            Head::Send { run: run(0), channel, shape, sizes: vec![2] },
             Head::Beat { moved: 77 },
             Head::Part { sequence: 6 },
             Head::Ask(question(Awaited::Visit(point, 3))),
             Head::Ask(question(Awaited::Value(4))),
-            Head::Answer(Answer { run: 2, origin, chain: chain.clone() }),
+            Head::Answer(Answer { run: run(2), origin, chain: chain.clone() }),
             Head::Bye { in_order: true },
             Head::Bye { in_order: false },
         ] {

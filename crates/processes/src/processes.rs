@@ -14,9 +14,9 @@ use helio::{
 
 use crate::distributed::Distributed;
 use crate::farewell::Gone;
-use crate::head::Head;
+use crate::head::{Head, RunId};
 use crate::reduce::Folds;
-use crate::run::{Begun, News, Run};
+use crate::run::{Begun, News, Places, Run};
 use crate::wire::{Message, Wire};
 
 /// How long a participant looks for messages again and again before it sleeps between looks.
@@ -82,8 +82,9 @@ pub(crate) struct Shared {
 pub(crate) struct Core {
     pub(crate) wire: Option<Box<dyn Wire>>,
     rank: usize,
-    pub(crate) runs: HashMap<u64, Run>,
-    next_run: u64,
+    pub(crate) runs: HashMap<RunId, Run>,
+    /// How many runs have begun here in which these processes have a part.
+    begun: HashMap<u64, u64>,
     pub(crate) next_wait: u64,
     pub(crate) peers: Vec<Peer>,
     /// What other processes have given outside of runs, by its number and theirs.
@@ -122,7 +123,7 @@ impl Processes {
             wire: Some(wire),
             rank,
             runs: HashMap::new(),
-            next_run: 0,
+            begun: HashMap::new(),
             next_wait: 0,
             peers: (0..size).map(|_| peer()).collect(),
             parts: HashMap::new(),
@@ -142,7 +143,7 @@ impl Processes {
             is_ending: AtomicBool::new(false),
         });
         let watched = shared.clone();
-        let watch = thread::Builder::new().name("helio-mpi".to_owned());
+        let watch = thread::Builder::new().name("helio-messages".to_owned());
         let watch = watch.spawn(move || watched.watch()).map_err(|e| {
             Error::exhausted(format!("no thread that watches for messages of other processes: {e}"))
         })?;
@@ -178,11 +179,33 @@ impl Processes {
     /// Has the participants of runs with these options exchange data with those of the other processes.
     /// `assignment` is that of the program, as [`Processes::assign`] gives it.
     pub fn connect(&self, options: &mut RunOptions, assignment: &DeviceAssignment) {
+        let count = assignment.participants();
+        let places = (0..count).map(|number| process_of(number, self.size(), count)).collect();
+        self.connect_run(options, assignment, Places::new(places));
+    }
+
+    /// The same for participants that run anywhere: `places` has the process of each, by number. Only
+    /// processes that run some take part, and only these have to begin the same runs in the same order.
+    /// Errors: `InvalidArgument` unless the assignment has here what is said to run here.
+    pub fn connect_placed(
+        &self,
+        options: &mut RunOptions,
+        assignment: &DeviceAssignment,
+        places: Vec<usize>,
+    ) -> Result<()> {
+        let places = Places::new(places);
+        places.check(assignment, self.rank(), self.size())?;
+        self.connect_run(options, assignment, places);
+        Ok(())
+    }
+
+    fn connect_run(&self, options: &mut RunOptions, assignment: &DeviceAssignment, places: Places) {
         let host = options.host.get_or_insert_with(|| Arc::new(HostQueues::new())).clone();
         let (shared, assignment) = (self.shared.clone(), Arc::new(assignment.clone()));
+        let places = Arc::new(places);
         options.collectives = Some(CollectivesLayer::new(move |collectives| {
-            let (host, assignment) = (host.clone(), assignment.clone());
-            let begun = Begun { collectives, host, assignment, deeds: Arc::default() };
+            let (host, assignment, places) = (host.clone(), assignment.clone(), places.clone());
+            let begun = Begun { collectives, host, assignment, places, deeds: Arc::default() };
             Arc::new(Distributed::new(shared.clone(), begun))
         }));
     }
@@ -204,18 +227,20 @@ impl Shared {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a run here; its number, by which all processes know it.
-    pub(crate) fn begin(&self, begun: Begun) -> u64 {
+    /// Begins a run here; by what all processes know it.
+    pub(crate) fn begin(&self, begun: Begun) -> RunId {
         let mut core = self.lock();
-        let number = core.next_run;
-        core.next_run += 1;
-        core.runs.entry(number).or_default().begun = Some(begun);
+        let processes = begun.places.id;
+        let next = core.begun.entry(processes).or_default();
+        let id = RunId { processes, number: *next };
+        *next += 1;
+        core.runs.entry(id).or_default().begun = Some(begun);
         let gone = core.peers.iter().enumerate();
         let gone: Vec<_> = gone.filter_map(|(rank, p)| Some((rank, p.gone.clone()?))).collect();
         gone.into_iter().for_each(|(rank, gone)| core.end_participants(rank, &gone));
         drop(core);
         self.has_news.store(true, Ordering::SeqCst);
-        number
+        id
     }
 
     /// Takes what has come from other processes, unless somebody does so at the moment. Runs are told
@@ -326,8 +351,14 @@ impl Core {
 
     /// Sends a message to all other processes.
     pub(crate) fn post_to_all(&mut self, message: &Message) {
+        let all: Vec<usize> = (0..self.peers.len()).collect();
+        self.post_to_others(&all, message);
+    }
+
+    /// Sends a message to those of these processes that are others.
+    pub(crate) fn post_to_others(&mut self, processes: &[usize], message: &Message) {
         let rank = self.rank;
-        (0..self.peers.len()).filter(|&to| to != rank).for_each(|to| self.post(to, message));
+        processes.iter().filter(|&&to| to != rank).for_each(|&to| self.post(to, message));
     }
 
     /// Says to all who listen that this process lives: also to those that have ended, since they wait
@@ -356,7 +387,11 @@ impl Core {
         for _ in 0..256 {
             let Some(wire) = &mut self.wire else { break };
             match wire.poll(&shared.memory) {
-                Ok(Some((from, message))) => has_news |= self.take(from, message),
+                Ok(Some((from, Ok(message)))) => has_news |= self.take(from, message),
+                Ok(Some((from, Err(error)))) => {
+                    self.lose(from, error.detail().to_owned());
+                    has_news = true;
+                }
                 Ok(None) => break,
                 Err(error) => {
                     let why = format!("cannot be heard any more: {}", error.detail());
@@ -432,14 +467,14 @@ impl Core {
     }
 
     /// A run that is under way, or will be.
-    fn run(&mut self, number: u64) -> Option<&mut Run> {
-        match number < self.next_run {
-            true => self.runs.get_mut(&number),
-            false => Some(self.runs.entry(number).or_default()),
+    fn run(&mut self, id: RunId) -> Option<&mut Run> {
+        match id.number < self.begun.get(&id.processes).copied().unwrap_or(0) {
+            true => self.runs.get_mut(&id),
+            false => Some(self.runs.entry(id).or_default()),
         }
     }
 
-    fn left(&mut self, run: u64, who: Participant, outcome: Result<()>) {
+    fn left(&mut self, run: RunId, who: Participant, outcome: Result<()>) {
         if let Some(run) = self.run(run)
             && run.leave(who)
         {
@@ -472,11 +507,10 @@ impl Core {
 
     /// The runs of a process's participants have ended with it.
     fn end_participants(&mut self, rank: usize, gone: &Gone) {
-        let size = self.peers.len();
         for run in self.runs.values_mut() {
             let Some(begun) = &run.begun else { continue };
-            let assignment = begun.assignment.clone();
-            for number in participants_of(rank, size, assignment.participants()) {
+            let (assignment, places) = (begun.assignment.clone(), begun.places.clone());
+            for (number, _) in places.of.iter().enumerate().filter(|&(_, &of)| of == rank) {
                 let who = assignment.participant(number);
                 let why = format!("process {rank} {}", gone.verb());
                 if run.leave(who) {

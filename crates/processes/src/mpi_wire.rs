@@ -13,7 +13,7 @@ use helio::services::Fold;
 use helio::{Block, Code, Error, Memory, Result};
 
 use crate::calls::{self, Mpi, Reduction, Transfer};
-use crate::wire::{Message, Wire, no_process};
+use crate::wire::{Arrival, Message, Wire, no_process};
 use crate::{Options, Processes};
 
 /// Frames, and what follows them.
@@ -46,7 +46,7 @@ pub fn connect(options: Options) -> Result<Processes> {
 pub fn on_termination() -> Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     let (set, refused) = (flag.clone(), |what| Error::new(Code::FailedPrecondition, what));
-    let watch = thread::Builder::new().name("helio-mpi-end".to_owned()).spawn(move || {
+    let watch = thread::Builder::new().name("helio-end".to_owned()).spawn(move || {
         while !set.load(Ordering::SeqCst) {
             thread::sleep(LOOK);
             set.store(calls::is_terminated(), Ordering::SeqCst);
@@ -250,11 +250,11 @@ impl Wire for MpiWire {
         Ok(())
     }
 
-    fn poll(&mut self, memory: &Memory) -> Result<Option<(usize, Message)>> {
+    fn poll(&mut self, memory: &Memory) -> Result<Option<(usize, Arrival)>> {
         if self.whole.is_empty() {
             self.advance(memory)?;
         }
-        Ok(self.whole.pop_front())
+        Ok(self.whole.pop_front().map(|(from, message)| (from, Ok(message))))
     }
 
     fn has_sent(&self) -> bool {

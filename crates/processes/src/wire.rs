@@ -16,6 +16,10 @@ pub struct Message {
     pub body: Option<Arc<Block>>,
 }
 
+/// A message that has come whole, whose body lies in the memory that [`Wire::poll`] was given; or why
+/// nothing comes from that process any more.
+pub type Arrival = Result<Message>;
+
 /// Carries messages among processes, which have numbers from 0. Those from one process to another
 /// arrive in the order in which they were posted. Nothing here waits.
 pub trait Wire: Send {
@@ -28,9 +32,9 @@ pub trait Wire: Send {
     /// Begins to send a message. Errors: `Unavailable` if the other process cannot be reached.
     fn post(&mut self, to: usize, message: &Message) -> Result<()>;
 
-    /// Moves what is under way. A message that has come whole, and who sent it; its body lies in
-    /// `memory`. Errors: `Unavailable` if nothing can be received any more; `ResourceExhausted`.
-    fn poll(&mut self, memory: &Memory) -> Result<Option<(usize, Message)>>;
+    /// Moves what is under way. What has come, and from whom. Errors: `Unavailable` if nothing can be
+    /// received any more from anybody; `ResourceExhausted`.
+    fn poll(&mut self, memory: &Memory) -> Result<Option<(usize, Arrival)>>;
 
     /// Whether all that was posted has left this process.
     fn has_sent(&self) -> bool;
@@ -50,6 +54,12 @@ pub trait Wire: Send {
     /// The result of the reduction that is under way, if it is there. Errors: `Unavailable`.
     fn folded(&mut self) -> Result<Option<Arc<Block>>> {
         Ok(None)
+    }
+
+    /// Whether all processes have to end the connection together, as MPI demands; otherwise what a
+    /// process has sent arrives although it has ended.
+    fn ends_together(&self) -> bool {
+        true
     }
 
     /// Ends the connection. With `in_order`, all processes do so and have received all that was sent;
@@ -87,9 +97,9 @@ impl Wire for ThreadWire {
         Ok(())
     }
 
-    fn poll(&mut self, _: &Memory) -> Result<Option<(usize, Message)>> {
+    fn poll(&mut self, _: &Memory) -> Result<Option<(usize, Arrival)>> {
         match self.receiver.try_recv() {
-            Ok(message) => Ok(Some(message)),
+            Ok((from, message)) => Ok(Some((from, Ok(message)))),
             Err(TryRecvError::Empty) => Ok(None),
             Err(TryRecvError::Disconnected) => {
                 Err(Error::new(Code::Unavailable, "all other processes are gone"))
@@ -116,7 +126,7 @@ pub struct Faulty<W> {
     posts_left: usize,
     /// How many polls pass before a message that has come is handed out.
     delay_polls: usize,
-    late: VecDeque<(usize, (usize, Message))>,
+    late: VecDeque<(usize, (usize, Arrival))>,
     polls: usize,
 }
 
@@ -146,7 +156,7 @@ impl<W: Wire> Wire for Faulty<W> {
         }
     }
 
-    fn poll(&mut self, memory: &Memory) -> Result<Option<(usize, Message)>> {
+    fn poll(&mut self, memory: &Memory) -> Result<Option<(usize, Arrival)>> {
         self.polls += 1;
         if let Some(message) = self.inner.poll(memory)? {
             self.late.push_back((self.polls + self.delay_polls, message));

@@ -1,7 +1,7 @@
 //! Exchange between two processes: how long a permutation and an all-reduce of arrays of several sizes take,
 //! beside MPI's own calls in the same run.
 //!
-//! `cargo bench -p helio-mpi --features mpi --bench exchange [-- --json]`, which starts itself by `mpirun`
+//! `cargo bench -p helio-processes --features mpi --bench exchange [-- --json]`, which starts itself by `mpirun`
 //! (with the words of `HELIO_MPIRUN`, if there are any, as further options).
 //!
 //! Times are the least of many, since what disturbs only adds; each is that of one of a number of rounds.
@@ -16,7 +16,7 @@ use helio::{
     Array, Buffer, Client, ClientOptions, CompileOptions, DeviceAssignment, ExecuteOptions, Keep,
     Result,
 };
-use helio_mpi::{Bare, Options, Processes};
+use helio_processes::{Bare, Options, Processes};
 
 /// What is exchanged.
 struct Size {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use helio::ir::text::print_literal;
 use helio::{Backend, Error, Literal, Result, RunOptions};
-use helio_mpi::{Options, Processes};
+use helio_processes::{Options, Processes};
 use helio_testkit::collectives::model::Counts;
 use helio_testkit::collectives::{Kind, elements, program};
 use support::{Known, numbers, rounds, run_part, sums, sums_of, values, values_in_rounds};
@@ -58,7 +58,7 @@ fn work(f: impl FnOnce(&Processes) -> Result<()>) {
         options.silence = Duration::from_millis(ms as u64);
     }
     options.own_reduction = variable("HELIO_OWN_REDUCTION").is_some();
-    let processes = helio_mpi::connect(options).expect("MPI");
+    let processes = helio_processes::connect(options).expect("MPI");
     match f(&processes) {
         Ok(()) => processes.close(),
         Err(error) => {
@@ -83,7 +83,8 @@ fn worker_collectives() {
                 let backend = if j % 4 == 0 { Backend::Interpreter } else { Backend::Cpu };
                 let (run, counts) = (RunOptions::default(), (replicas, partitions));
                 let found = run_part(processes, &program.text, counts, &known.args, backend, run)?;
-                let first = processes.assign(replicas, partitions)?.here().start;
+                let assignment = processes.assign(replicas, partitions)?;
+                let first = assignment.here().next().unwrap_or(0);
                 known.compare(first, &found).map_err(Error::internal)?;
                 ran += 1;
             }
@@ -100,9 +101,9 @@ fn worker_collectives() {
         let module = helio::parse(&sums())?;
         let threads = helio::Client::new(&options).compile(module, &compile);
         let threads = threads?.run_all(&lists, &RunOptions::default())?;
-        let here = processes.assign(4, 1)?.here();
-        for (found, expected) in found.iter().zip(&threads[here]) {
-            if !found.same_bits(expected) {
+        let assignment = processes.assign(4, 1)?;
+        for (found, number) in found.iter().zip(assignment.here()) {
+            if !found.same_bits(&threads[number]) {
                 return Err(Error::internal("sums differ from those of threads"));
             }
         }
@@ -205,7 +206,7 @@ fn begin_signals(processes: &Processes) -> Result<Option<Child>> {
 fn worker_rounds() {
     work(|processes| {
         let mut options = RunOptions::default();
-        options.limits.cancel = Some(helio_mpi::on_termination()?);
+        options.limits.cancel = Some(helio_processes::on_termination()?);
         begin_signals(processes)?;
         let each = numbers_of("HELIO_ROUNDS");
         let found = run_rounds(processes, each.try_into().unwrap_or([u32::MAX; 4]), options)?;
@@ -311,7 +312,7 @@ fn worker_values() {
 fn worker_values_in_rounds() {
     work(|processes| {
         let mut options = RunOptions::default();
-        options.limits.cancel = Some(helio_mpi::on_termination()?);
+        options.limits.cancel = Some(helio_processes::on_termination()?);
         begin_signals(processes)?;
         let args = numbers(&[u32::MAX; 2]);
         run_part(processes, &values_in_rounds(), (2, 1), &args, Backend::Cpu, options).map(drop)

@@ -15,8 +15,8 @@ use helio::services::{
 use helio::{Code, Error, Literal, Participant, Result};
 use smallvec::SmallVec;
 
-use crate::head::{Give, Head, PointId};
-use crate::processes::{Shared, process_of};
+use crate::head::{Give, Head, PointId, RunId};
+use crate::processes::Shared;
 use crate::run::{Arrivals, Begun, Slices, layout};
 use crate::value;
 use crate::wire::Message;
@@ -30,7 +30,7 @@ const ALIGN: usize = helio::Block::ALIGN;
 /// The collectives of a run, of which this process has a part.
 pub(crate) struct Distributed {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) run: u64,
+    pub(crate) run: RunId,
     pub(crate) here: Begun,
 }
 
@@ -73,10 +73,6 @@ impl Distributed {
     pub(crate) fn new(shared: Arc<Shared>, here: Begun) -> Self {
         let run = shared.begin(here.clone());
         Distributed { shared, run, here }
-    }
-
-    pub(crate) fn process_of(&self, who: Participant) -> usize {
-        process_of(self.here.number(who), self.shared.size, self.here.count())
     }
 
     /// Errors: the participant is not of the group.
@@ -124,7 +120,7 @@ impl Distributed {
         let awaited: Vec<usize> = met.collect();
         let mut each: Vec<(usize, u32, Vec<usize>)> = Vec::new();
         for &other in &awaited {
-            let process = self.process_of(at.group[other]);
+            let process = self.here.process_of(at.group[other]);
             let wanted = (0..slices).filter(|&slice| at.reads.includes(me, other, slice));
             match each.iter_mut().find(|(known, ..)| *known == process) {
                 Some((_, takers, all)) => {
@@ -302,9 +298,8 @@ impl Collectives for Distributed {
     fn is_elsewhere(&self, channel: Channel) -> bool {
         let assignment = &self.here.assignment;
         let target = channel.pair.filter(|_| !channel.is_host_transfer).map(|(_, target)| target);
-        target.is_some_and(|target| {
-            target < assignment.participants() && !assignment.here().contains(&target)
-        })
+        target
+            .is_some_and(|target| target < assignment.participants() && !assignment.is_here(target))
     }
 
     fn send(&self, channel: Channel, value: Literal) -> Result<()> {
@@ -315,7 +310,7 @@ impl Collectives for Distributed {
         let head = Head::Send { run: self.run, channel, shape, sizes }.write();
         let body = Some(Arc::new(block)).filter(|block| !block.is_empty());
         let [source, target] = [source, target].map(|i| self.here.assignment.participant(i));
-        self.shared.lock().post(self.process_of(target), &Message { head, body });
+        self.shared.lock().post(self.here.process_of(target), &Message { head, body });
         self.here.deeds.lock().note_sent(source, target);
         Ok(())
     }
@@ -338,7 +333,10 @@ impl Collectives for Distributed {
         });
         let leave = Head::Leave { run: self.run, who: me, error };
         let mut core = self.shared.lock();
-        core.post_to_all(&Message { head: leave.write(), body: None });
+        core.post_to_others(
+            &self.here.places.processes,
+            &Message { head: leave.write(), body: None },
+        );
         if let Some(run) = core.runs.get_mut(&self.run) {
             run.leave(me);
             if run.is_over() {
@@ -357,10 +355,14 @@ impl Collectives for Distributed {
 }
 
 impl Begun {
-    /// The first participant of a process.
+    /// The process that runs a participant.
+    pub(crate) fn process_of(&self, who: Participant) -> usize {
+        self.places.of[self.number(who)]
+    }
+
+    /// The first participant of a process, if it runs any; else the first of all.
     pub(crate) fn first_of(&self, process: usize) -> Participant {
-        // Of no process that runs none; then the first of all.
-        let (count, here) = (self.assignment.participants(), self.assignment.here().len());
-        self.assignment.participant((process * here).min(count - 1))
+        let first = self.places.of.iter().position(|&of| of == process);
+        self.assignment.participant(first.unwrap_or(0))
     }
 }

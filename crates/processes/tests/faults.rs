@@ -12,8 +12,8 @@ use helio::{
     Client, ClientOptions, CollectivesLayer, CompileOptions, DeviceAssignment, Executable, Literal,
     Result, RunOptions,
 };
-use helio_mpi::wire::{Faulty, Wire, among_threads};
-use helio_mpi::{Options, Processes};
+use helio_processes::wire::{Faulty, Wire, among_threads};
+use helio_processes::{Options, Processes};
 use helio_testkit::faults::Fault::{Delay, Drop, Fail, Kill, KillReading};
 use helio_testkit::faults::{self, Planned, Rounds, many};
 use oorandom::Rand32;

@@ -24,6 +24,7 @@ mod mutual;
 mod processes;
 mod reduce;
 mod run;
+pub mod tcp;
 mod value;
 mod waits;
 pub mod wire;

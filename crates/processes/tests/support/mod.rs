@@ -6,7 +6,7 @@ use helio::{
     Backend, Client, ClientOptions, CompileOptions, DeviceAssignment, Literal, Result, RunOptions,
     Shape,
 };
-use helio_mpi::Processes;
+use helio_processes::Processes;
 use helio_testkit::collectives::Program;
 
 /// What a program gives for the participants of one process.
@@ -29,7 +29,7 @@ pub fn run_part(
     let module = helio::parse(text)?;
     let program = client.compile(module, &compile)?;
     processes.connect(&mut options, &assignment);
-    let args: Vec<&[Literal]> = args[assignment.here()].iter().map(Vec::as_slice).collect();
+    let args: Vec<&[Literal]> = assignment.here().map(|number| args[number].as_slice()).collect();
     program.run_all(&args, &options)
 }
 
