@@ -143,6 +143,14 @@ const POINTERS: &[(&str, &str)] = &[
     ("default_assignment", "*mut i32"),
     ("PJRT_Layouts_Extension.", FUNCTION),
     ("PJRT_Shardings_Extension.", FUNCTION),
+    ("kv_get_callback", "Option<Function<PJRT_KeyValueGetCallback_Args>>"),
+    ("kv_put_callback", "Option<Function<PJRT_KeyValuePutCallback_Args>>"),
+    ("callback_error", "*const CallbackError"),
+    ("value_deleter_callback", "Option<unsafe extern \"C\" fn(*mut u8)>"),
+    ("PJRT_KeyValue.key", "Out<u8>"),
+    ("PJRT_KeyValuePut.value", "Out<u8>"),
+    ("PJRT_KeyValueGet.value", "*mut u8"),
+    ("PJRT_KeyValueTryGet.value", "*mut u8"),
     ("on_delete_callback", "Option<unsafe extern \"C\" fn(*mut c_void, *mut c_void)>"),
     (
         "PJRT_Event_OnReady_Args.callback",
@@ -254,7 +262,7 @@ fn module(description: &Value) -> Result<String, String> {
          //! Written by `cargo xtask abi`; do not edit. Names are those of the API.\n\
          #![allow(missing_docs, non_camel_case_types, non_snake_case, non_upper_case_globals)]\n#![allow(unused_qualifications)]\n\n\
          use std::ffi::c_void;\nuse std::mem::{{offset_of, size_of}};\n\n\
-         use crate::handles::*;\nuse crate::raw::{{Function, In, Layout, Out}};\n\n"
+         use crate::handles::*;\nuse crate::raw::{{CallbackError, Function, In, Layout, Out}};\n\n"
     );
     for (name, value) in &constants {
         // What is named as a function is its place in the table.

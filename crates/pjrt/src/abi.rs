@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use std::mem::{offset_of, size_of};
 
 use crate::handles::*;
-use crate::raw::{Function, In, Layout, Out};
+use crate::raw::{CallbackError, Function, In, Layout, Out};
 
 pub const PJRT_API_MAJOR: i32 = 0;
 pub const PJRT_API_MINOR: i32 = 114;
@@ -1152,9 +1152,9 @@ pub struct PJRT_Client_Create_Args {
     pub extension_start: *mut PJRT_Extension_Base,
     pub create_options: In<PJRT_NamedValue>,
     pub num_options: usize,
-    pub kv_get_callback: *mut c_void,
+    pub kv_get_callback: Option<Function<PJRT_KeyValueGetCallback_Args>>,
     pub kv_get_user_arg: *mut c_void,
-    pub kv_put_callback: *mut c_void,
+    pub kv_put_callback: Option<Function<PJRT_KeyValuePutCallback_Args>>,
     pub kv_put_user_arg: *mut c_void,
     pub client: Out<PJRT_Client>,
     pub kv_try_get_callback: *mut c_void,
@@ -2583,14 +2583,14 @@ const _: () = assert!(size_of::<PJRT_HloOutputCallbackInfo>() == 32);
 pub struct PJRT_KeyValueGetCallback_Args {
     pub struct_size: usize,
     pub extension_start: *mut PJRT_Extension_Base,
-    pub key: *mut c_void,
+    pub key: Out<u8>,
     pub key_size: usize,
     pub timeout_in_ms: i32,
-    pub callback_error: *mut c_void,
+    pub callback_error: *const CallbackError,
     pub user_arg: *mut c_void,
-    pub value: *mut c_void,
+    pub value: *mut u8,
     pub value_size: usize,
-    pub value_deleter_callback: *mut c_void,
+    pub value_deleter_callback: Option<unsafe extern "C" fn(*mut u8)>,
 }
 
 const _: () = assert!(size_of::<PJRT_KeyValueGetCallback_Args>() == 80);
@@ -2608,11 +2608,11 @@ unsafe impl Layout for PJRT_KeyValueGetCallback_Args {
 pub struct PJRT_KeyValuePutCallback_Args {
     pub struct_size: usize,
     pub extension_start: *mut PJRT_Extension_Base,
-    pub key: *mut c_void,
+    pub key: Out<u8>,
     pub key_size: usize,
-    pub value: *mut c_void,
+    pub value: Out<u8>,
     pub value_size: usize,
-    pub callback_error: *mut c_void,
+    pub callback_error: *const CallbackError,
     pub user_arg: *mut c_void,
 }
 
@@ -2631,13 +2631,13 @@ unsafe impl Layout for PJRT_KeyValuePutCallback_Args {
 pub struct PJRT_KeyValueTryGetCallback_Args {
     pub struct_size: usize,
     pub extension_start: *mut PJRT_Extension_Base,
-    pub key: *mut c_void,
+    pub key: Out<u8>,
     pub key_size: usize,
-    pub callback_error: *mut c_void,
+    pub callback_error: *const CallbackError,
     pub user_arg: *mut c_void,
-    pub value: *mut c_void,
+    pub value: *mut u8,
     pub value_size: usize,
-    pub value_deleter_callback: *mut c_void,
+    pub value_deleter_callback: Option<unsafe extern "C" fn(*mut u8)>,
 }
 
 const _: () = assert!(size_of::<PJRT_KeyValueTryGetCallback_Args>() == 72);

@@ -144,7 +144,7 @@ impl Call for PJRT_Client_BufferFromHostBuffer_Args {
         if self.data.is_null() && placement.len > 0 {
             return Err(Error::invalid(format!("data of {shape} is needed, found null")));
         }
-        let device = shared.device_of(memory).device.clone();
+        let device = shared.computing(memory)?;
         let stays = self.host_buffer_semantics >= PJRT_HostBufferSemantics_kImmutableZeroCopy;
         // An array without elements may have no address.
         let (address, len) = match placement.len {
@@ -186,7 +186,7 @@ impl Call for PJRT_Client_CreateViewOfDeviceBuffer_Args {
         // SAFETY (of `HostMemory`): the caller keeps the memory until its callback is called, which is
         // when this is dropped.
         let bytes: HostBytes = Arc::new(HostMemory { address: Address(address), len });
-        let device = shared.device_of(memory).device.clone();
+        let device = shared.computing(memory)?;
         let (buffer, done) = shared.client.buffer_from_host_until(&shape, bytes, device)?;
         let (memory_address, user) =
             (Address(self.device_buffer_ptr), Address(self.on_delete_callback_arg));
@@ -213,7 +213,7 @@ impl Call for PJRT_Client_CreateErrorBuffer_Args {
         };
         // SAFETY: the header says that the message has this size.
         let text = unsafe { text.text(self.error_message_size, "an error's message")? };
-        let device = shared.device_of(memory).device.clone();
+        let device = shared.computing(memory)?;
         let (buffer, promise) = shared.client.promised_buffer(&shape, device)?;
         promise.fill(Err(Error::new(error::code(self.error_code), text)))?;
         self.buffer = PJRT_Buffer::give(shared, buffer, memory);
@@ -230,7 +230,7 @@ impl Call for PJRT_Client_CreateUninitializedBuffer_Args {
         let shape = unsafe {
             element::shape(self.shape_element_type, self.shape_dims, self.shape_num_dims)?
         };
-        let device = shared.device_of(memory).device.clone();
+        let device = shared.computing(memory)?;
         let (buffer, promise) = shared.client.promised_buffer(&shape, device)?;
         let block = shared.client.memory().allocate(shape.size_bytes()).map_err(Error::from);
         promise.fill(block)?;
@@ -342,7 +342,7 @@ impl Call for PJRT_Buffer_CopyToDevice_Args {
     fn call(&mut self) -> Result<()> {
         let (buffer, device) = (self.buffer, self.dst_device);
         let (buffer, device) = (buffer.get("a buffer")?, device.get("a device")?);
-        let memory = buffer.shared.memory_of(device.device.id(), helio::MemoryKind::default());
+        let memory = buffer.shared.memory_of(device.own()?.id(), helio::MemoryKind::default());
         self.dst_buffer = buffer.copy_to(memory)?;
         Ok(())
     }
@@ -358,8 +358,8 @@ impl Call for PJRT_Buffer_CopyToMemory_Args {
 
 impl PJRT_Buffer {
     fn copy_to(&self, memory: usize) -> Result<Out<PJRT_Buffer>> {
-        let (device, kind) = (self.shared.device_of(memory), self.shared.memories[memory].kind);
-        let copy = self.buffer.copy_to_memory(&device.device, kind)?;
+        let (device, kind) = (self.shared.computing(memory)?, self.shared.memories[memory].kind);
+        let copy = self.buffer.copy_to_memory(&device, kind)?;
         Ok(PJRT_Buffer::give(&self.shared, copy, memory))
     }
 }

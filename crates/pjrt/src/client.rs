@@ -1,14 +1,17 @@
 //! Clients, and their devices and memories.
 #![allow(non_camel_case_types)]
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use helio::{Client, ClientOptions, Code, Device, Error, MemoryKind, Result};
+use helio::{Client, ClientOptions, Code, Device, DeviceAssignment, Error, MemoryKind, Result};
 
 use crate::abi::*;
 use crate::callback::functions;
 use crate::named::{self, NamedValues, Value};
+use crate::peers::{MAX_PROCESSES, Part, Peers};
 use crate::raw::{Call, In, Out};
+use crate::store::Store;
 use crate::topology::PJRT_TopologyDescription;
 
 /// The name of the platform, under which frameworks register the plugin.
@@ -29,9 +32,13 @@ pub struct PJRT_Client {
 
 /// What a client's handles share; it lives as long as any of them.
 pub(crate) struct Shared {
+    /// What computes on the devices of this process.
     pub(crate) client: Client,
+    /// Where there are several processes, the others.
+    peers: Option<Peers>,
+    /// The devices of all processes, by id.
     pub(crate) devices: Box<[PJRT_Device]>,
-    /// For each device in turn, its memories.
+    /// For each device of this process in turn, its memories.
     pub(crate) memories: Box<[PJRT_Memory]>,
     device_handles: Vec<Out<PJRT_Device>>,
     memory_handles: Vec<Out<PJRT_Memory>>,
@@ -41,12 +48,15 @@ pub(crate) struct Shared {
 /// What is known of a device.
 pub struct PJRT_DeviceDescription {
     id: i32,
+    /// The process that has it.
+    process: i32,
     text: String,
 }
 
 /// A device.
 pub struct PJRT_Device {
-    pub(crate) device: Device,
+    /// What computes, unless it is in another process.
+    device: Option<Device>,
     pub(crate) description: PJRT_DeviceDescription,
     memories: OnceLock<Vec<Out<PJRT_Memory>>>,
 }
@@ -56,8 +66,10 @@ pub struct PJRT_Device {
 pub struct PJRT_Memory {
     /// Null: it has no table of functions of its own.
     vtable: usize,
-    /// Its number among the memories of the client.
+    /// Its number among the memories of this process.
     pub(crate) index: usize,
+    /// Its number among those of all processes.
+    id: i32,
     pub(crate) kind: MemoryKind,
     text: String,
     devices: OnceLock<[Out<PJRT_Device>; 1]>,
@@ -68,13 +80,20 @@ pub struct PJRT_Memory {
 pub struct PJRT_Device_Attributes;
 
 impl Shared {
-    fn new(options: &ClientOptions) -> Arc<Self> {
+    fn new(options: &ClientOptions, peers: Option<Peers>) -> Arc<Self> {
         let client = Client::new(options);
-        let devices: Box<[PJRT_Device]> = client.devices().map(PJRT_Device::new).collect();
+        let first = peers.as_ref().map_or(0, Peers::first_device);
+        let count = peers.as_ref().map_or(options.devices, Peers::device_count);
+        let device = |id: usize| {
+            let process = peers.as_ref().map_or(0, |peers| peers.process_of(id));
+            let own = id.checked_sub(first).and_then(|index| client.device(index));
+            PJRT_Device::new(id, process, own)
+        };
+        let devices: Box<[PJRT_Device]> = (0..count).map(device).collect();
         let kinds = MemoryKind::ALL.len();
-        let memories: Box<[PJRT_Memory]> =
-            (0..devices.len() * kinds).map(PJRT_Memory::new).collect();
-        for (device, memories) in devices.iter().zip(memories.chunks(kinds)) {
+        let memory = |index| PJRT_Memory::new(index, first);
+        let memories: Box<[PJRT_Memory]> = (0..options.devices * kinds).map(memory).collect();
+        for (device, memories) in devices[first..].iter().zip(memories.chunks(kinds)) {
             let handles = memories.iter().map(Out::of).collect();
             device.memories.get_or_init(|| handles);
             for memory in memories {
@@ -84,6 +103,7 @@ impl Shared {
         let descriptions = devices.iter().map(|device| Out::of(&device.description)).collect();
         Arc::new(Shared {
             client,
+            peers,
             device_handles: devices.iter().map(Out::of).collect(),
             memory_handles: memories.iter().map(Out::of).collect(),
             topology: PJRT_TopologyDescription { descriptions },
@@ -101,12 +121,47 @@ impl Shared {
         })
     }
 
-    /// The device of a memory, by the memory's number.
-    pub(crate) fn device_of(&self, memory: usize) -> &PJRT_Device {
-        &self.devices[memory / MemoryKind::ALL.len()]
+    /// The number of this process.
+    fn process(&self) -> usize {
+        self.peers.as_ref().map_or(0, Peers::rank)
     }
 
-    /// The number of the memory of this kind of a device.
+    /// The ids of the devices of this process.
+    fn own(&self) -> Range<usize> {
+        let first = self.peers.as_ref().map_or(0, Peers::first_device);
+        first..first + self.client.devices().len()
+    }
+
+    /// The device of this process with this number among them, which is that of [`Self::client`].
+    pub(crate) fn own_device(&self, number: usize) -> &PJRT_Device {
+        &self.devices[self.own().start + number]
+    }
+
+    /// The part of an assignment, by ids of devices, that this process has. Errors: there are no such
+    /// devices.
+    pub(crate) fn part(&self, assignment: &DeviceAssignment) -> Result<Part> {
+        let count = self.devices.len();
+        if let Some(&missing) = assignment.devices().iter().find(|&&id| id >= count) {
+            let detail = format!("the program is for device {missing}; the client has {count}");
+            return Err(Error::invalid(detail));
+        }
+        match &self.peers {
+            Some(peers) => peers.part(assignment),
+            None => Ok(Part::whole(assignment.clone())),
+        }
+    }
+
+    /// The device of a memory, by the memory's number.
+    pub(crate) fn device_of(&self, memory: usize) -> &PJRT_Device {
+        self.own_device(memory / MemoryKind::ALL.len())
+    }
+
+    /// What computes on the device of a memory, by the memory's number.
+    pub(crate) fn computing(&self, memory: usize) -> Result<Device> {
+        self.device_of(memory).own().cloned()
+    }
+
+    /// The number of the memory of this kind of a device of [`Self::client`].
     pub(crate) fn memory_of(&self, device: usize, kind: MemoryKind) -> usize {
         let position = MemoryKind::ALL.iter().position(|&each| each == kind);
         device * MemoryKind::ALL.len() + position.unwrap_or(0)
@@ -123,34 +178,51 @@ impl Shared {
             Some(memory) => Ok(memory.index),
             None => {
                 let device = device.get("a device or a memory")?;
-                Ok(self.memory_of(device.device.id(), MemoryKind::default()))
+                Ok(self.memory_of(device.own()?.id(), MemoryKind::default()))
             }
         }
     }
 }
 
 impl PJRT_Device {
-    fn new(device: Device) -> Self {
-        let id = device.id();
-        let description =
-            PJRT_DeviceDescription { id: id as i32, text: format!("HelioDevice(id={id})") };
+    fn new(id: usize, process: usize, device: Option<Device>) -> Self {
+        let (number, process) = (id as i32, process as i32);
+        let text = format!("HelioDevice(id={id})");
+        let description = PJRT_DeviceDescription { id: number, process, text };
         PJRT_Device { device, description, memories: OnceLock::new() }
+    }
+
+    /// Its id, which no other device of any process has.
+    pub(crate) fn id(&self) -> usize {
+        self.description.id as usize
+    }
+
+    /// What computes on it. Errors: `InvalidArgument` if it is in another process.
+    pub(crate) fn own(&self) -> Result<&Device> {
+        self.device.as_ref().ok_or_else(|| {
+            let PJRT_DeviceDescription { id, process, .. } = self.description;
+            let detail = format!("device {id} is in process {process}, and not to be used here");
+            Error::invalid(detail)
+        })
     }
 }
 
 impl PJRT_Memory {
-    fn new(index: usize) -> Self {
+    /// The one with a number among those of this process, whose first device has this id.
+    fn new(index: usize, first_device: usize) -> Self {
         let kinds = MemoryKind::ALL;
-        let (device, kind) = (index / kinds.len(), kinds[index % kinds.len()]);
+        let (device, kind) = (first_device + index / kinds.len(), kinds[index % kinds.len()]);
         let text = format!("HelioMemory(device={device}, kind={})", kind.name());
-        PJRT_Memory { vtable: 0, index, kind, text, devices: OnceLock::new() }
+        let id = (first_device * kinds.len() + index) as i32;
+        PJRT_Memory { vtable: 0, index, id, kind, text, devices: OnceLock::new() }
     }
 }
 
-/// What the options say, and where they say nothing, the environment. Errors: options that are not
-/// known, or no numbers.
-fn client_options(given: &[(String, Value)]) -> Result<ClientOptions> {
+/// What the options say, and where they say nothing, the environment; and which process this is of how
+/// many. Errors: options that are not known, or no numbers.
+fn client_options(given: &[(String, Value)]) -> Result<(ClientOptions, (usize, usize))> {
     let mut options = ClientOptions::default();
+    let (mut rank, mut size) = (0, 1);
     options.custom_calls = functions().clone();
     let mut all = Vec::new();
     for (variable, option) in
@@ -172,16 +244,10 @@ fn client_options(given: &[(String, Value)]) -> Result<ClientOptions> {
                 options.memory_limit = Some(bytes);
             }
             // What JAX gives to every plugin when its distributed service is there.
-            "num_nodes" => {
-                let count = number()?;
-                if count > 1 {
-                    let detail = format!("a client is for one process, not for {count} ({name})");
-                    return Err(Error::unimplemented(detail));
-                }
-            }
-            "node_id" => {}
+            "num_nodes" => size = number()?,
+            "node_id" => rank = number()?,
             _ => {
-                let known = "num_devices, threads, memory";
+                let known = "num_devices, threads, memory, node_id, num_nodes";
                 return Err(Error::invalid(format!(
                     "no option is named {name}; there are {known}"
                 )));
@@ -194,7 +260,12 @@ fn client_options(given: &[(String, Value)]) -> Result<ClientOptions> {
             "a client has 1 to {MAX_DEVICES} devices, found {found}"
         )));
     }
-    Ok(options)
+    if !(1..=MAX_PROCESSES).contains(&size) || rank >= size {
+        return Err(Error::invalid(format!(
+            "process {rank} of {size} (node_id, num_nodes): there are 1 to {MAX_PROCESSES}, from 0"
+        )));
+    }
+    Ok((options, (rank, size)))
 }
 
 impl Call for PJRT_Plugin_Initialize_Args {
@@ -222,8 +293,12 @@ impl Call for PJRT_Client_Create_Args {
     fn call(&mut self) -> Result<()> {
         // SAFETY: the header says that there are so many options.
         let options = unsafe { named::options(self.create_options, self.num_options)? };
-        let shared = Shared::new(&client_options(&options)?);
-        self.client = Out::give(PJRT_Client { shared });
+        let (options, (rank, size)) = client_options(&options)?;
+        let peers = match size {
+            1 => None,
+            _ => Some(Peers::join(&Store::of(self)?, rank, size, options.devices)?),
+        };
+        self.client = Out::give(PJRT_Client { shared: Shared::new(&options, peers) });
         Ok(())
     }
 }
@@ -252,14 +327,15 @@ impl Call for PJRT_Client_PlatformVersion_Args {
 
 impl Call for PJRT_Client_ProcessIndex_Args {
     fn call(&mut self) -> Result<()> {
-        self.process_index = 0;
+        let client = self.client;
+        self.process_index = client.get("a client")?.shared.process() as i32;
         Ok(())
     }
 }
 
 impl Call for PJRT_Client_UpdateGlobalProcessInfo_Args {
     fn call(&mut self) -> Result<()> {
-        // There is one process.
+        // What is known of the others, they say themselves.
         let client = self.client;
         client.get("a client").map(drop)
     }
@@ -277,7 +353,8 @@ impl Call for PJRT_Client_Devices_Args {
 impl Call for PJRT_Client_AddressableDevices_Args {
     fn call(&mut self) -> Result<()> {
         let client = self.client;
-        let handles = &client.get("a client")?.shared.device_handles;
+        let shared = &client.get("a client")?.shared;
+        let handles = &shared.device_handles[shared.own()];
         (self.addressable_devices, self.num_addressable_devices) =
             (Out::list(handles), handles.len());
         Ok(())
@@ -305,8 +382,14 @@ impl Call for PJRT_Client_LookupDevice_Args {
 impl Call for PJRT_Client_LookupAddressableDevice_Args {
     fn call(&mut self) -> Result<()> {
         let client = self.client;
-        let device = client.get("a client")?.shared.device(self.local_hardware_id)?;
-        self.addressable_device = Out::of(device);
+        let shared = &client.get("a client")?.shared;
+        let (own, wanted) = (shared.own(), self.local_hardware_id);
+        let number = usize::try_from(wanted).ok().filter(|&number| number < own.len());
+        let number = number.ok_or_else(|| {
+            let count = own.len();
+            Error::invalid(format!("there is no device {wanted} here; this process has {count}"))
+        })?;
+        self.addressable_device = Out::of(shared.own_device(number));
         Ok(())
     }
 }
@@ -347,7 +430,8 @@ impl Call for PJRT_DeviceDescription_Id_Args {
 
 impl Call for PJRT_DeviceDescription_ProcessIndex_Args {
     fn call(&mut self) -> Result<()> {
-        self.process_index = 0;
+        let description = self.device_description;
+        self.process_index = description.get("a device's description")?.process;
         Ok(())
     }
 }
@@ -394,7 +478,8 @@ impl Call for PJRT_Device_GetDescription_Args {
 
 impl Call for PJRT_Device_IsAddressable_Args {
     fn call(&mut self) -> Result<()> {
-        self.is_addressable = 1;
+        let device = self.device;
+        self.is_addressable = device.get("a device")?.device.is_some().into();
         Ok(())
     }
 }
@@ -402,7 +487,8 @@ impl Call for PJRT_Device_IsAddressable_Args {
 impl Call for PJRT_Device_LocalHardwareId_Args {
     fn call(&mut self) -> Result<()> {
         let device = self.device;
-        self.local_hardware_id = device.get("a device")?.description.id;
+        let own = &device.get("a device")?.device;
+        self.local_hardware_id = own.as_ref().map_or(-1, |device| device.id() as i32);
         Ok(())
     }
 }
@@ -421,6 +507,7 @@ impl Call for PJRT_Device_DefaultMemory_Args {
         let device = self.device;
         let memories = device.get("a device")?.memories.get();
         let first = memories.and_then(|memories| memories.first()).copied();
+        device.get("a device")?.own()?;
         self.memory = first.ok_or_else(|| Error::internal("a device without a memory"))?;
         Ok(())
     }
@@ -446,7 +533,7 @@ impl Call for PJRT_Device_MemoryStats_Args {
     fn call(&mut self) -> Result<()> {
         let device = self.device;
         // All devices of a client have one memory.
-        let stats = device.get("a device")?.device.client().memory_stats();
+        let stats = device.get("a device")?.own()?.client().memory_stats();
         let number = |bytes: usize| i64::try_from(bytes).unwrap_or(i64::MAX);
         self.bytes_in_use = number(stats.live_bytes);
         (self.peak_bytes_in_use, self.peak_bytes_in_use_is_set) = (number(stats.peak_bytes), 1);
@@ -471,7 +558,7 @@ impl Call for PJRT_Device_MemoryStats_Args {
 impl Call for PJRT_Device_ClearMemoryStats_Args {
     fn call(&mut self) -> Result<()> {
         let device = self.device;
-        device.get("a device")?.device.client().reset_peak();
+        device.get("a device")?.own()?.client().reset_peak();
         Ok(())
     }
 }
@@ -502,7 +589,7 @@ impl Call for PJRT_Device_PoisonExecution_Args {
 impl Call for PJRT_Memory_Id_Args {
     fn call(&mut self) -> Result<()> {
         let memory = self.memory;
-        self.id = memory.get("a memory")?.index as i32;
+        self.id = memory.get("a memory")?.id;
         Ok(())
     }
 }

@@ -36,6 +36,12 @@ impl PJRT_Error {
     }
 }
 
+impl From<Box<PJRT_Error>> for Error {
+    fn from(error: Box<PJRT_Error>) -> Self {
+        Error::new(error.code, error.message)
+    }
+}
+
 /// An error without its code, which has a field of its own.
 fn message(error: &Error) -> String {
     let mut text = String::new();

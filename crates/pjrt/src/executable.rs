@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use helio::ir::ArrayShape;
-use helio::{CompileOptions, Error, Executable, MemoryKind, Result};
+use helio::{CompileOptions, DeviceAssignment, Error, Executable, MemoryKind, Result, RunOptions};
 use prost::Message;
 
 use crate::abi::*;
@@ -16,6 +16,7 @@ use crate::cost::Cost;
 use crate::extensions::Sharded;
 use crate::named::NamedValues;
 use crate::options::{self, AssignmentProto};
+use crate::peers::Part;
 use crate::program::{self, WithConfig};
 use crate::raw::{Call, In, Out, give_bytes};
 use crate::{element, error};
@@ -35,6 +36,10 @@ pub struct PJRT_LoadedExecutable {
 pub(crate) struct Compiled {
     pub(crate) shared: Arc<Shared>,
     pub(crate) executable: Executable,
+    /// The devices that run it, by id, in all processes.
+    pub(crate) assignment: DeviceAssignment,
+    /// What surrounds its runs, if some of these devices are in other processes.
+    pub(crate) run: Option<RunOptions>,
     /// The program and its options as they were given, by which it is made again.
     source: Source,
     /// Whether it may run on any device.
@@ -45,7 +50,8 @@ pub(crate) struct Compiled {
     /// The numbers of the arguments that are tokens: callers pass a buffer, of which nothing is read.
     pub(crate) token_arguments: Vec<usize>,
     lists: Lists,
-    devices: Vec<Out<PJRT_Device>>,
+    /// Those of this process.
+    pub(crate) devices: Vec<Out<PJRT_Device>>,
     logical_ids: Vec<PJRT_LogicalDeviceIds>,
     fingerprint: String,
     costs: NamedValues,
@@ -109,12 +115,8 @@ impl Compiled {
         let given = options::CompileOptions::read(&source.options)?;
         let mut options = CompileOptions::default();
         let assignment = given.assignment()?;
-        let count = shared.devices.len();
-        if let Some(&missing) = assignment.devices().iter().find(|&&id| id >= count) {
-            let detail = format!("the program is for device {missing}; the client has {count}");
-            return Err(Error::invalid(detail));
-        }
-        options.assignment = Some(assignment.clone());
+        let Part { assignment: part, run, is_here } = shared.part(&assignment)?;
+        options.assignment = Some(part.clone());
         options.subnormals = given.subnormals()?;
         let program = program::read(&source.format, &source.code, assignment.partitions())?;
         let (memories, tilings) = (program.memories, program.tilings);
@@ -157,8 +159,10 @@ impl Compiled {
         let participants = assignment.participants();
         let result_ranks = ranks(std::slice::from_ref(&shape.result));
         let cost = Cost::of(executable.module());
-        let devices = assignment.devices().iter().map(|&id| Out::of(&shared.devices[id])).collect();
-        let logical_ids = (0..assignment.participants()).map(|participant| PJRT_LogicalDeviceIds {
+        let count_here = if is_here { part.devices().len() } else { 0 };
+        let devices = part.devices().iter().take(count_here);
+        let devices = devices.map(|&number| Out::of(shared.own_device(number)));
+        let logical_ids = part.here().take(count_here).map(|participant| PJRT_LogicalDeviceIds {
             replica: (participant / assignment.partitions()) as i32,
             partition: (participant % assignment.partitions()) as i32,
         });
@@ -168,7 +172,7 @@ impl Compiled {
             is_portable: given.is_portable() && assignment.participants() == 1,
             is_brief: cost.is_brief(),
             lists,
-            devices,
+            devices: devices.collect(),
             logical_ids: logical_ids.collect(),
             fingerprint: format!("helio-{}-{fingerprint:016x}", env!("CARGO_PKG_VERSION")),
             costs: cost.named(),
@@ -177,6 +181,8 @@ impl Compiled {
             optimized: OnceLock::new(),
             outputs,
             token_arguments,
+            assignment,
+            run,
             executable,
             source,
         }))
@@ -189,7 +195,7 @@ impl Compiled {
         said: Option<&'a PJRT_Device>,
     ) -> &'a PJRT_Device {
         let assigned = self.executable.assignment().devices()[participant];
-        said.unwrap_or(&self.shared.devices[assigned])
+        said.unwrap_or_else(|| self.shared.own_device(assigned))
     }
 
     /// The program as `xla.HloModuleProtoWithConfig`.
@@ -377,7 +383,7 @@ impl Call for PJRT_LoadedExecutable_GetDeviceAssignment_Args {
     fn call(&mut self) -> Result<()> {
         let executable = self.executable;
         let compiled = &executable.get("an executable")?.compiled;
-        let proto = AssignmentProto::of(compiled.executable.assignment());
+        let proto = AssignmentProto::of(&compiled.assignment);
         (
             self.serialized_bytes,
             self.serialized_bytes_size,

@@ -45,6 +45,10 @@ impl Call for PJRT_LoadedExecutable_Execute_Args {
         let lists = self.argument_lists;
         // SAFETY: the header says that there is a list for each device.
         let lists = unsafe { lists.slice(self.num_devices, "lists of arguments")? };
+        if lists.is_empty() && compiled.devices.is_empty() {
+            // It runs in other processes.
+            return Ok(());
+        }
         // Most programs are for one device, and a list is no allocation then.
         let executions = match lists {
             [only] => {
@@ -84,8 +88,9 @@ unsafe fn arguments<'a>(
 /// The buffer that stands for a token: an array without elements, there once the execution has ended.
 fn token(device: &PJRT_Device, done: &Event) -> Result<Buffer> {
     let shape = ArrayShape::new(ElementType::Pred, [0])?;
-    let client = device.device.client().clone();
-    let (buffer, promise) = client.promised_buffer(&shape, device.device.clone())?;
+    let device = device.own()?;
+    let client = device.client().clone();
+    let (buffer, promise) = client.promised_buffer(&shape, device.clone())?;
     done.on_ready(move |outcome| {
         let nothing = outcome.clone().and_then(|()| Ok(client.memory().allocate(0)?));
         // An array without elements has the size that it should have.
@@ -99,14 +104,17 @@ impl PJRT_LoadedExecutable_Execute_Args {
         let mut options = ExecuteOptions::default();
         options.asynchronous = true;
         options.inline = compiled.is_brief;
+        if let Some(run) = &compiled.run {
+            options.run = run.clone();
+        }
         if let Some(device) = self.execute_device.optional() {
-            let assigned = compiled.executable.assignment().devices();
-            let id = device.device.id();
+            let assigned = compiled.assignment.devices();
+            let id = device.id();
             if !compiled.is_portable && assigned != [id] {
                 let detail = format!("a program for devices {assigned:?} on device {id}");
                 return Err(Error::invalid(detail));
             }
-            options.device = Some(id);
+            options.device = Some(device.own()?.id());
         }
         let Some(given) = self.options.optional() else { return Ok(options) };
         if given.num_send_ops != 0 || given.num_recv_ops != 0 {

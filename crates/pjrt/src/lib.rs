@@ -25,8 +25,10 @@ pub mod ffi;
 mod handles;
 mod named;
 mod options;
+mod peers;
 mod program;
 pub mod raw;
+mod store;
 mod topology;
 mod unimplemented;
 

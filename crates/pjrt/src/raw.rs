@@ -26,6 +26,9 @@ pub unsafe trait Layout: Copy {
 /// A function of the API, as C calls it: it takes a pointer to its arguments, and gives null or an error.
 pub type Function<A> = unsafe extern "C" fn(*mut A) -> Out<PJRT_Error>;
 
+/// What makes an error of its code and message, for callbacks that fail.
+pub type CallbackError = unsafe extern "C" fn(u32, *const u8, usize) -> Out<PJRT_Error>;
+
 /// A function of the table, by its arguments.
 pub trait Call: Layout {
     /// Reads the arguments and writes the results.
@@ -52,6 +55,15 @@ fn panicked(panic: &(dyn std::any::Any + Send), name: &str) -> Error {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
     Error::internal(format!("helio panicked in the function of {name}: {text}"))
+}
+
+/// A struct of zeros that says its size.
+pub fn sized<A: Layout>() -> A {
+    let mut args = MaybeUninit::<A>::zeroed();
+    // SAFETY: a struct of the API begins with its size, as `Layout` states.
+    unsafe { args.as_mut_ptr().cast::<usize>().write(A::SIZE) };
+    // SAFETY: zeros are valid, as `Layout` states.
+    unsafe { args.assume_init() }
 }
 
 /// Calls `function` with C's struct, or with a copy of it that has zeros where an older caller's struct

@@ -6,7 +6,8 @@
 //! it as a thread does. A process that dies, fails or waits in vain ends the runs of all others with an
 //! error that says who waited for whom.
 //!
-//! With the feature `mpi`, messages go over MPI (`connect`); `docs/distributed.md` has how to run it.
+//! Messages go over TCP ([`tcp`]), or with the feature `mpi` over MPI (`connect`); `docs/distributed.md` has
+//! how to run it.
 #![cfg_attr(not(feature = "mpi"), forbid(unsafe_code))]
 #![deny(unsafe_code)]
 

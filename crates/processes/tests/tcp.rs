@@ -205,7 +205,7 @@ fn pass(from: &mut TcpWire, to: &mut TcpWire, head: Vec<u8>, body: &[u8]) -> Mes
 fn messages_of_all_sizes_arrive_as_they_were_sent() {
     let mut wires = wires(2);
     let (mut b, mut a) = (wires.pop().unwrap(), wires.pop().unwrap());
-    let bytes = |count: usize| (0..count).map(|i| (i * i >> 3) as u8).collect::<Vec<u8>>();
+    let bytes = |count: usize| (0..count).map(|i| ((i * i) >> 3) as u8).collect::<Vec<u8>>();
     // Around the sizes of the reader's buffer, and of what it takes at once.
     let sizes =
         [0, 1, 15, 16, 17, 65_519, 65_520, 65_521, 65_536, 200_000, (8 << 20) + 1, 40 << 20];

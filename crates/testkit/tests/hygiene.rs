@@ -59,7 +59,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("helio-graph", &["helio"]),
     ("helio-processes", &["helio"]),
-    ("helio-pjrt", &["helio", "helio-proto", "helio-stablehlo"]),
+    ("helio-pjrt", &["helio", "helio-processes", "helio-proto", "helio-stablehlo"]),
     ("helio-cli", &["helio"]),
     ("helio-testkit", &["helio", "helio-eval"]),
     ("xtask", &["helio-ir"]),

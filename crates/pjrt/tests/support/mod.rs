@@ -2,7 +2,6 @@
 #![allow(dead_code)] // Each test file uses a part.
 
 use std::ffi::c_void;
-use std::mem::MaybeUninit;
 
 use helio_pjrt::abi::*;
 use helio_pjrt::api;
@@ -11,6 +10,7 @@ use helio_pjrt::client::{PJRT_Client, PJRT_Device};
 use helio_pjrt::error::PJRT_Error;
 use helio_pjrt::event::PJRT_Event;
 use helio_pjrt::executable::{PJRT_Executable, PJRT_LoadedExecutable};
+pub use helio_pjrt::raw::sized;
 use helio_pjrt::raw::{In, Layout, Out};
 
 /// A function of the table.
@@ -29,15 +29,6 @@ pub fn given<T>(out: Out<T>) -> In<T> {
 pub fn list<T>(values: &[T]) -> In<T> {
     // SAFETY: the slices of tests live longer than the calls.
     unsafe { In::new(values.as_ptr()) }
-}
-
-/// A struct of zeros that says its size.
-pub fn sized<A: Layout>() -> A {
-    let mut args = MaybeUninit::<A>::zeroed();
-    // SAFETY: a struct of the API begins with its size.
-    unsafe { args.as_mut_ptr().cast::<usize>().write(A::SIZE) };
-    // SAFETY: zeros are valid, as `Layout` states.
-    unsafe { args.assume_init() }
 }
 
 /// Calls a function with arguments; gives them with the results.
