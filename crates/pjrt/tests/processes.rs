@@ -45,6 +45,10 @@ fn last(key: Out<u8>, size: usize) -> String {
     text(key, size).rsplit('/').next().unwrap().to_owned()
 }
 
+/// Keeps a value.
+///
+/// # Safety
+/// The plugin calls it with the user's argument of a client's maker, the address of a [`Store`].
 unsafe extern "C" fn put_value(args: *mut PJRT_KeyValuePutCallback_Args) -> Out<PJRT_Error> {
     // SAFETY: the plugin calls it with arguments that live during the call.
     let args = unsafe { &*args };
@@ -56,6 +60,10 @@ unsafe extern "C" fn put_value(args: *mut PJRT_KeyValuePutCallback_Args) -> Out<
     Out::null()
 }
 
+/// Gives a value, when it is there.
+///
+/// # Safety
+/// As for [`put_value`].
 unsafe extern "C" fn get_value(args: *mut PJRT_KeyValueGetCallback_Args) -> Out<PJRT_Error> {
     // SAFETY: the plugin calls it with arguments that live during the call.
     let args = unsafe { &mut *args };
@@ -79,6 +87,9 @@ unsafe extern "C" fn get_value(args: *mut PJRT_KeyValueGetCallback_Args) -> Out<
 }
 
 /// Values leak in tests: what matters is that the plugin calls this with the value's address.
+///
+/// # Safety
+/// It may be called with any address.
 unsafe extern "C" fn delete(value: *mut u8) {
     assert!(!value.is_null());
 }

@@ -314,7 +314,10 @@ impl Contact {
         let ways = self.ways(&own.machine);
         let greeting =
             [&MAGIC[..], &self.token.0, &own.token.0, &(rank as u64).to_le_bytes()].concat();
-        let mut last = "it has no address that leads there".to_owned();
+        let mut last =
+            "it has named no address but its machine's own\n  help: Listener::new takes \
+                        one (HELIO_HOST under JAX)"
+                .to_owned();
         while !ways.is_empty() {
             for address in &ways {
                 match greet(address, &greeting, own.token, deadline) {
