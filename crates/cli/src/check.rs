@@ -38,16 +38,14 @@ pub(crate) fn check(args: Args) -> Result<(), Failure> {
 /// The program. Errors: all that is wrong with it; of HLO text that cannot be read, also with what of it
 /// could.
 fn read(source: &Source) -> Result<ProgramFile, Failure> {
-    match ProgramFormat::of(&source.bytes) {
-        ProgramFormat::HloText if !source.text().is_empty() => {
-            let verified = helio::ir::text::parse_and_verify(source.text());
-            source.program().map_err(|failure| match verified {
-                Err(errors) => Failure::in_program(source, &errors),
-                Ok(_) => failure,
-            })
+    let is_text = ProgramFormat::of(&source.bytes) == ProgramFormat::HloText;
+    source.program().map_err(|failure| {
+        let verified = is_text.then(|| helio::ir::text::parse_and_verify(source.text()));
+        match verified {
+            Some(Err(errors)) => Failure::in_program(source, &errors),
+            _ => failure,
         }
-        _ => source.program(),
-    }
+    })
 }
 
 fn check_one(path: PathBuf, participants: &Participants) -> Result<String, Failure> {

@@ -1,8 +1,10 @@
 //! A module that a pass is writing, computation by computation, from the one that it reads.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::hash_map::Entry;
+use std::hash::BuildHasher;
 
 use helio_ir::{CompId, Computation, Error, Instr, Module, Op, OriginSet, Result};
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::effects::Effects;
 use crate::watch::Watch;
@@ -154,37 +156,61 @@ fn needed(module: &Module) -> Vec<bool> {
 /// The names of one scope.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    taken: HashSet<String>,
+    /// How many have each hash: where two have the same, the second only gets a number that it does
+    /// not need.
+    taken: FxHashMap<u64, u32>,
     /// For each base, the number that its next variant tries.
-    next: HashMap<String, usize>,
+    next: FxHashMap<String, usize>,
 }
 
 impl Names {
     fn reserve(&mut self, name: &str) {
-        self.taken.insert(name.to_owned());
+        *self.taken.entry(hash(name)).or_default() += 1;
     }
 
     fn release(&mut self, name: &str) {
-        self.taken.remove(name);
+        if let Entry::Occupied(mut taken) = self.taken.entry(hash(name)) {
+            *taken.get_mut() -= 1;
+            if *taken.get() == 0 {
+                taken.remove();
+            }
+        }
     }
 
     /// The name if it is free, else one with another number at its end.
     pub(crate) fn unique(&mut self, name: String) -> String {
-        if !self.taken.contains(&name) {
-            self.taken.insert(name.clone());
+        if take(&mut self.taken, &name) {
             return name;
         }
         let base = match name.rsplit_once('.') {
             Some((base, number)) if number.bytes().all(|b| b.is_ascii_digit()) => base,
             _ => &name,
         };
-        let next = self.next.entry(base.to_owned()).or_insert(1);
+        if !self.next.contains_key(base) {
+            self.next.insert(base.to_owned(), 1);
+        }
+        let Some(next) = self.next.get_mut(base) else { return name };
         loop {
             let variant = format!("{base}.{next}");
             *next += 1;
-            if self.taken.insert(variant.clone()) {
+            if take(&mut self.taken, &variant) {
                 return variant;
             }
         }
     }
+}
+
+/// Takes a name, if it is free.
+fn take(taken: &mut FxHashMap<u64, u32>, name: &str) -> bool {
+    match taken.entry(hash(name)) {
+        Entry::Occupied(_) => false,
+        Entry::Vacant(free) => {
+            free.insert(1);
+            true
+        }
+    }
+}
+
+fn hash(name: &str) -> u64 {
+    FxBuildHasher.hash_one(name)
 }

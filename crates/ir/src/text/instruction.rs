@@ -94,7 +94,7 @@ pub(super) enum Role<'a> {
 struct InstrText<'a> {
     declared: Option<Shape>,
     opcode: &'a str,
-    opcode_at: Location,
+    opcode_at: Cursor<'a>,
     /// Which part of an asynchronous operation its opcode names, if it does.
     stage: Option<Stage<'a>>,
     /// The operation, if it has a value in place of operands.
@@ -150,7 +150,8 @@ impl<'a> Parser<'a> {
             Ok(meaning) => meaning,
             Err(Failure(e)) => {
                 let line = self.source_line(&text.attrs);
-                return Err(Failure(e.map(|e| e.at(Some(text.opcode_at)).from_line(line))));
+                let at = text.opcode_at.location();
+                return Err(Failure(e.map(|e| e.at(Some(at)).from_line(line))));
             }
         };
         let id = InstrId(scope.computation.instrs().len() as u32); // `push` sees that it fits
@@ -196,7 +197,6 @@ impl<'a> Parser<'a> {
             Role::Operand => Vec::new(),
             _ => self.attributes(&base)?,
         };
-        let opcode_at = opcode_at.location();
         Ok(InstrText { declared, opcode, opcode_at, stage, given, operands, base, attrs })
     }
 

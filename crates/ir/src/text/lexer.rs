@@ -1,5 +1,7 @@
 //! A cursor over HLO text: white space, comments, words, strings, balanced values, places.
 
+use std::cell::Cell;
+
 use super::MAX_DEPTH;
 use crate::{Error, Location, Result};
 
@@ -10,6 +12,8 @@ pub(crate) struct Lines<'a> {
     /// The characters before each block of [`BLOCK`] bytes; empty if all are ASCII. So a column
     /// costs one block to count, even if the whole text is one line.
     chars: Vec<u32>,
+    /// The line that was found last: places are mostly asked for in order.
+    last: Cell<usize>,
 }
 
 const BLOCK: usize = 256;
@@ -31,14 +35,28 @@ impl<'a> Lines<'a> {
                 before += count_chars(block);
             }
         }
-        Ok(Lines { text, starts, chars })
+        Ok(Lines { text, starts, chars, last: Cell::new(0) })
     }
 
     pub(crate) fn location(&self, pos: usize) -> Location {
-        let line = self.starts.partition_point(|&start| start as usize <= pos);
-        let start = self.starts[line - 1] as usize;
+        let line = self.line(pos);
+        let start = self.starts[line] as usize;
         let column = self.chars_before(pos) - self.chars_before(start) + 1;
-        Location::Text { line: line as u32, column }
+        Location::Text { line: line as u32 + 1, column }
+    }
+
+    /// The line of a position, from 0.
+    fn line(&self, pos: usize) -> usize {
+        let last = self.last.get();
+        let has = |line: usize| {
+            let end = self.starts.get(line + 1).map_or(usize::MAX, |&start| start as usize);
+            self.starts.get(line).is_some_and(|&start| start as usize <= pos) && pos < end
+        };
+        let near = [last, last + 1].into_iter().find(|&line| has(line));
+        let line =
+            near.unwrap_or_else(|| self.starts.partition_point(|&start| start as usize <= pos) - 1);
+        self.last.set(line);
+        line
     }
 
     fn chars_before(&self, pos: usize) -> u32 {
@@ -157,6 +175,13 @@ impl<'a> Cursor<'a> {
 
     /// Passes white space and comments. (A comment without its end stays; nothing matches there.)
     fn skip(&mut self) {
+        // Mostly, what comes next is no space, or one of them.
+        if self.byte(0) == Some(b' ') {
+            self.pos += 1;
+        }
+        if self.byte(0).is_some_and(|byte| byte > b' ' && byte != b'/') {
+            return;
+        }
         loop {
             match (self.byte(0), self.byte(1)) {
                 (Some(b' ' | b'\t' | b'\n' | b'\r'), _) => self.pos += 1,
