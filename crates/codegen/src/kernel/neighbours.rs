@@ -1,6 +1,6 @@
 //! Elements that lanes want, as blocks of neighbours.
 
-/// Neighbours in memory, as many as there are lanes or fewer, and the lanes that want one of them.
+/// Neighbours in memory, as many as a block has or fewer, and the lanes that want one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Neighbours {
     /// The first of the neighbours.
@@ -11,17 +11,16 @@ pub(crate) struct Neighbours {
     pub lanes: u64,
 }
 
-/// As few blocks as hold the element of each lane that wants one.
-pub(crate) fn neighbours(elements: &[Option<i64>]) -> Vec<Neighbours> {
-    let lanes = elements.len() as i64;
+/// As few blocks of `most` neighbours as hold the element of each lane that wants one.
+pub(crate) fn neighbours(elements: &[Option<i64>], most: i64) -> Vec<Neighbours> {
     let (least, greatest) =
         elements.iter().flatten().fold((i64::MAX, i64::MIN), |(l, g), &e| (l.min(e), g.max(e)));
     let wants = elements.iter().enumerate().filter_map(|(l, &element)| Some((l, element?)));
     let mut missing: Vec<(usize, i64)> = wants.collect();
     let mut blocks = Vec::new();
     while let Some(first) = missing.iter().map(|&(_, element)| element).min() {
-        let first = first.min((greatest + 1 - lanes).max(least));
-        let count = lanes.min(greatest + 1 - first);
+        let first = first.min((greatest + 1 - most).max(least));
+        let count = most.min(greatest + 1 - first);
         let is_within = |&(_, element): &(usize, i64)| (first..first + count).contains(&element);
         let within = missing.iter().filter(|wanted| is_within(wanted));
         let within = within.fold(0, |bits, (l, _)| bits | 1 << l);
@@ -60,7 +59,7 @@ mod tests {
     }
 
     fn check(elements: &[Option<i64>], count: usize) {
-        let blocks = neighbours(elements);
+        let blocks = neighbours(elements, elements.len() as i64);
         assert_eq!(blocks.len(), count, "{elements:?}: {blocks:?}");
         let wanted = || elements.iter().flatten();
         for (l, element) in elements.iter().enumerate() {

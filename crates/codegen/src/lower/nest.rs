@@ -318,7 +318,7 @@ impl<'m> Domain<'m> {
                 Spread::Even { step, .. } => (step.unsigned_abs() as f64).min(lanes as f64),
                 Spread::Uneven(elements) => {
                     let elements: Vec<_> = elements.into_iter().map(Some).collect();
-                    1.0 + neighbours(&elements).len() as f64
+                    1.0 + neighbours(&elements, lanes).len() as f64
                 }
             };
         }

@@ -156,6 +156,16 @@ pub(super) const TO_GENERAL: Op = Op::new(1, P66, false, 0x7e).bytes(4);
 pub(super) const TO_GENERAL_64: Op = Op::new(1, P66, true, 0x7e).bytes(8);
 pub(super) const EXTRACT_256: Op = Op::new(3, P66, true, 0x1b).part(1);
 pub(super) const EXTRACT_128: Op = Op::new(3, P66, false, 0x19).bytes(16);
+/// 128 bits of the second source in place of the first's upper ones.
+pub(super) const INSERT_128: Op = Op::new(3, P66, false, 0x18).bytes(16);
+/// Likewise 256 bits (EVEX).
+pub(super) const INSERT_256: Op = Op::new(3, P66, true, 0x1a).part(1);
+/// One element in place of another of 128 bits.
+pub(super) const INSERT_8: Op = Op::new(3, P66, false, 0x20).bytes(1);
+pub(super) const INSERT_16: Op = Op::new(1, P66, false, 0xc4).bytes(2);
+/// The place is in bits 4 and 5 of the immediate operand; a source in a register is its lane 0.
+pub(super) const INSERT_32: Op = Op::new(3, P66, false, 0x21).bytes(4);
+pub(super) const INSERT_64: Op = Op::new(3, P66, true, 0x22).bytes(8);
 pub(super) const STORE_64: Op = Op::new(1, P66, true, 0xd6).bytes(8);
 pub(super) const STORE_LANE_32: Op = Op::new(1, PF3, false, 0x11).bytes(4);
 pub(super) const STORE_LANE_64: Op = Op::new(1, PF2, true, 0x11).bytes(8);
@@ -227,6 +237,8 @@ pub(super) const PERMUTE_128: Op = Op::new(3, P66, false, 0x06);
 /// Of each 128 bits, those of both sources, the first's above, moved down by bytes.
 pub(super) const ALIGN_BYTES: Op = Op::new(3, P66, false, 0x0f);
 pub(super) const SHUFFLE_PAIR: Op = Op::new(1, NP, false, 0xc6);
+/// 64-bit lanes in the order that the immediate operand says (VEX).
+pub(super) const PERMUTE_FIXED_64: Op = Op::new(3, P66, true, 0x00);
 pub(super) const INTERLEAVE_32: Op = Op::new(1, P66, false, 0x62);
 pub(super) const INTERLEAVE_64: Op = Op::new(1, P66, true, 0x6c);
 pub(super) const SUM_BYTES: Op = Op::new(1, P66, false, 0xf6);
@@ -262,6 +274,21 @@ pub(super) fn splat(wide: bool) -> Op {
 /// A general register for all lanes (EVEX).
 pub(super) fn splat_general(wide: bool) -> Op {
     SPLAT_GENERAL.sized(wide)
+}
+
+/// Lanes of the second source where bits of the immediate operand are set (VEX).
+pub(super) fn blend_fixed(wide: bool) -> Op {
+    Op::new(3, P66, false, 0x0c | u8::from(wide)).vex_only()
+}
+
+/// Reads an element into the first lane of a vector; narrow ones into all.
+pub(super) fn splat_first(bytes: usize) -> Op {
+    match bytes {
+        1 => SPLAT_BYTE,
+        2 => SPLAT_WORD,
+        4 => FROM_GENERAL,
+        _ => FROM_GENERAL_64,
+    }
 }
 
 /// Lanes of the second source where the mask is set (EVEX).

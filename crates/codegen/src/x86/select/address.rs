@@ -14,7 +14,7 @@ pub(super) fn displacement(bytes: i64) -> Option<i32> {
 }
 
 /// The shift that multiplies an index by `bytes`, if addresses have it.
-fn shift_of(bytes: i64) -> Option<u8> {
+pub(super) fn shift_of(bytes: i64) -> Option<u8> {
     matches!(bytes, 1 | 2 | 4 | 8).then(|| bytes.trailing_zeros() as u8)
 }
 

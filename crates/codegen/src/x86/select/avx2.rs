@@ -3,7 +3,7 @@
 use super::Select;
 use crate::kernel::{BinOp, Cmp, Conv, Lane, Mem, Value};
 use crate::x86::asm::Len;
-use crate::x86::mir::{Address, Inst, Reg, Scalar, Src};
+use crate::x86::mir::{Address, Inst, Reg, Src};
 use crate::x86::ops::{self, Op};
 
 impl Select<'_> {
@@ -305,30 +305,31 @@ impl Select<'_> {
         dst
     }
 
-    /// A conversion between lanes and general registers, lane by lane, through the stack.
+    /// A conversion between lanes and general registers, lane by lane.
     fn lanewise(&mut self, op: Op, src: Reg, from: Lane, to: Lane) -> Reg {
         let buffer = self.stack(128);
-        let result = buffer.plus(64);
         self.spill_to(buffer, self.len(from), src);
+        let per_part = 16 / to.bytes();
+        let zero = self.fixed_zero(Len::X);
+        let mut parts = vec![zero; self.kernel.lanes.div_ceil(per_part)];
         for l in 0..self.kernel.lanes {
-            let one = buffer.plus((l * from.bytes()) as i32);
-            let at = result.plus((l * to.bytes()) as i32);
-            let number = self.general();
-            if to.is_float() {
-                self.push(Inst::Load { dst: number, mem: one, scalar: Scalar::I64 });
-                let zero = self.bits_of(to, Len::X, 0);
-                let float = self.vector(Len::X);
-                self.op2(op, Len::X, float, zero, number);
-                let (op, mask, imm) = (ops::STORE_LANE_32, Reg::NONE, None);
-                self.push(Inst::Store { op, len: Len::X, src: float, mem: at, mask, imm });
-            } else {
-                self.op1(op, Len::X, number, Src::Mem(one));
-                self.push(Inst::StoreScalar { src: number, mem: at, scalar: Scalar::I64 });
+            let one = Src::Mem(buffer.plus((l * from.bytes()) as i32));
+            let (part, place) = (&mut parts[l / per_part], l % per_part);
+            let number = if to.is_float() { self.vector(Len::X) } else { self.general() };
+            let a = if to.is_float() { zero } else { Reg::NONE };
+            self.op2(op, Len::X, number, a, one);
+            let before = *part;
+            *part = match (place, to.is_float()) {
+                (0, true) => number,
+                _ => self.vector(Len::X),
+            };
+            match (place, to.is_float()) {
+                (0, true) => {}
+                (0, false) => self.op1(ops::FROM_GENERAL_64, Len::X, *part, number),
+                _ => self.insert(*part, before, to.bytes(), place, number.into()),
             }
         }
-        let dst = self.vector(self.len(to));
-        self.op1(ops::MOV_LOAD, self.len(to), dst, Src::Mem(result));
-        dst
+        self.joined(&parts)
     }
 
     /// A contiguous store of lanes, whose low bits are the elements of a narrow format but for `F16`.

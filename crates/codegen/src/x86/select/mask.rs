@@ -43,14 +43,17 @@ impl Select<'_> {
         (!all).then_some(reg)
     }
 
-    /// The lanes that a mask has on, as bits, if AVX-512's instructions are there and they are known;
-    /// without a mask, all.
+    /// The lanes that a mask has on, as bits, if they are known; without a mask, all.
     pub(super) fn known_lanes(&self, mask: Option<Reg>) -> Option<u16> {
         let all = u16::MAX >> (16 - self.kernel.lanes.min(16));
         match mask.map(|mask| self.regs[mask.0 as usize].fixed) {
-            _ if self.isa != Isa::Avx512 => None,
             None => Some(all),
             Some(Some(Fixed::Mask(lanes))) => Some(lanes & all),
+            Some(Some(Fixed::Bits32(0) | Fixed::Bits64(0))) => Some(0),
+            Some(Some(Fixed::Table(n))) => {
+                let lanes = self.tables[n as usize].chunks(self.mask_lane().bytes()).enumerate();
+                Some(lanes.fold(0, |on, (l, bytes)| on | u16::from(bytes[0] != 0) << l))
+            }
             Some(_) => None,
         }
     }

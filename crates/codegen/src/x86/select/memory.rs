@@ -1,26 +1,16 @@
 //! Loads and stores.
 //!
-//! What no instruction does goes through memory on the stack: a load collects its elements there one
-//! by one and then reads them as a contiguous vector, a store the other way round. No access touches
-//! what it should not, so nothing is read "to the next multiple" either.
+//! What no instruction does is done lane by lane (`collect`). No access touches what it should not, so
+//! nothing is read "to the next multiple" either.
 
 use super::Select;
-use super::address::displacement;
+use super::address::shift_of;
+use super::collect::{Elements, scalar};
 use crate::kernel::{Addr, BinOp, Buf, Lane, Mem, Value};
 use crate::x86::Isa;
 use crate::x86::asm::Len;
-use crate::x86::mir::{Address, Alu, Inst, Operand, Reg, Region, Scalar, Src, VectorInst};
+use crate::x86::mir::{Address, Alu, Inst, Operand, Reg, Region, Src, VectorInst};
 use crate::x86::ops::{self, Op};
-
-/// The scalar that copies an element.
-fn scalar(bytes: usize) -> Scalar {
-    match bytes {
-        1 => Scalar::U8,
-        2 => Scalar::U16,
-        4 => Scalar::U32,
-        _ => Scalar::I64,
-    }
-}
 
 impl Select<'_> {
     /// Memory on the stack, for use within one instruction of the kernel.
@@ -52,7 +42,7 @@ impl Select<'_> {
             let index = self.lanes_of(index_lane, |l| l as i64 * stride);
             self.gather_by(dst, mem, at, index, false, 0, mask);
         } else {
-            self.collect(dst, mem, at, mask, Elements::Strided(stride));
+            self.load_collected(dst, mem, at, mask, Elements::Strided(stride));
         }
     }
 
@@ -125,8 +115,11 @@ impl Select<'_> {
 
     /// One element in every lane; whether it was done.
     fn splat_load(&mut self, dst: Value, mem: Mem, at: Address, mask: Option<Reg>) -> bool {
-        if mask.is_some() && self.isa == Isa::Avx2 {
-            return false;
+        if let Some(mask) = mask
+            && self.isa == Isa::Avx2
+        {
+            self.masked_splat(dst, mem, at, mask);
+            return true;
         }
         let len = self.len(mem.lane());
         let mask = mask.unwrap_or(Reg::NONE);
@@ -157,8 +150,39 @@ impl Select<'_> {
         true
     }
 
+    /// One element in the lanes that are on (AVX2), zero in the others.
+    fn masked_splat(&mut self, dst: Value, mem: Mem, at: Address, mask: Reg) {
+        let lane = mem.lane();
+        let (lane_mask, zero) = (self.mask_for(mask, lane), self.fixed_zero(Len::X));
+        // Zero in any case, then overwritten.
+        let one = self.vector(Len::X);
+        if !self.never_empty.contains(&mask) {
+            self.push(Inst::Mov { dst: one, src: zero });
+        }
+        let open = self.if_any(mask);
+        let (op, b) = (ops::splat_first(mem.bytes()), Src::Mem(at));
+        self.op1(op, Len::X, one, b);
+        self.end_if_any(open);
+        let all = match mem.bytes() {
+            4 | 8 => {
+                let all = self.vector(self.len(lane));
+                let op = if mem.bytes() == 8 { ops::SPLAT_64 } else { ops::SPLAT_32 };
+                self.op1(op, self.len(lane), all, one);
+                all
+            }
+            _ => {
+                let all = self.vector(self.len(lane));
+                self.widen(all, mem, one);
+                all
+            }
+        };
+        let made = self.bin(BinOp::And, lane, all, lane_mask);
+        let to = self.define(dst);
+        self.push(Inst::Mov { dst: to, src: made });
+    }
+
     /// The elements of a narrow vector, as a contiguous load would give them.
-    fn widen(&mut self, to: Reg, mem: Mem, from: Reg) {
+    pub(super) fn widen(&mut self, to: Reg, mem: Mem, from: Reg) {
         let len = self.len(mem.lane());
         if mem == Mem::BF16 {
             let low = self.vector(len);
@@ -203,12 +227,31 @@ impl Select<'_> {
         if !wide_index && self.narrow_gather(dst, mem, addr, (index, scale), mask) {
             return;
         }
-        let shift = matches!(scale, 1 | 2 | 4 | 8).then(|| scale.trailing_zeros() as u8);
-        match shift {
+        match shift_of(scale) {
             Some(shift) if mem.bytes() >= 4 && self.isa == Isa::Avx512 => {
                 self.gather_by(dst, mem, at, index, wide_index, shift, mask);
             }
-            _ => self.collect(dst, mem, at, mask, Elements::Indexed { index, wide_index, scale }),
+            _ => {
+                let elements = Elements::Indexed { index, wide_index, scale };
+                self.load_collected(dst, mem, at, mask, elements);
+            }
+        }
+    }
+
+    /// A load of elements one by one.
+    fn load_collected(
+        &mut self,
+        dst: Value,
+        mem: Mem,
+        at: Address,
+        mask: Option<Reg>,
+        elements: Elements,
+    ) {
+        let made = self.collect(mem, at, mask, elements);
+        let to = self.define(dst);
+        match mem.bytes() {
+            1 | 2 => self.widen(to, mem, made),
+            _ => self.push(Inst::Mov { dst: to, src: made }),
         }
     }
 
@@ -311,106 +354,6 @@ impl Select<'_> {
         true
     }
 
-    /// An address without an index.
-    fn flat(&mut self, at: Address) -> Address {
-        if !at.index.is_some() {
-            return at;
-        }
-        let base = self.general();
-        self.push(Inst::Lea { dst: base, mem: Address { disp: 0, ..at } });
-        Address { base, index: Reg::NONE, shift: 0, ..at }
-    }
-
-    /// Copies elements that are anywhere to the stack, and loads them from there.
-    fn collect(
-        &mut self,
-        dst: Value,
-        mem: Mem,
-        at: Address,
-        mask: Option<Reg>,
-        elements: Elements,
-    ) {
-        let size = mem.bytes();
-        let buffer = self.stack(128);
-        if mask.is_some() {
-            let len = self.len_of(size * self.kernel.lanes);
-            let zero = self.fixed_zero(len);
-            self.spill_to(buffer, len, zero);
-        }
-        self.each_lane(at, mask, elements, buffer.plus(64), |this, l, at| {
-            let one = this.general();
-            this.push(Inst::Load { dst: one, mem: at, scalar: scalar(size) });
-            let mem = buffer.plus((l * size) as i32);
-            this.push(Inst::StoreScalar { src: one, mem, scalar: scalar(size) });
-        });
-        let to = self.define(dst);
-        self.load_to(to, mem, buffer);
-    }
-
-    /// Calls `f` with the number and address of each lane, where the mask is set. `spare` is memory on
-    /// the stack for a vector.
-    fn each_lane(
-        &mut self,
-        at: Address,
-        mask: Option<Reg>,
-        elements: Elements,
-        spare: Address,
-        mut f: impl FnMut(&mut Self, usize, Address),
-    ) {
-        let at = self.flat(at);
-        let bits = mask.map(|mask| self.mask_bits(mask));
-        let lanes = self.kernel.lanes;
-        if let Elements::Indexed { index, wide_index, .. } = elements {
-            let lane = if wide_index { Lane::I64 } else { Lane::I32 };
-            self.spill_to(spare, self.len(lane), index);
-        }
-        // Constants are made before any branch, as in `store_first`.
-        let apart: Vec<Apart> = match elements {
-            Elements::Strided(stride) => {
-                let apart = |l: usize| {
-                    let bytes = stride.wrapping_mul(l as i64);
-                    displacement(bytes).map_or_else(|| Apart::Far(self.int(bytes)), Apart::Near)
-                };
-                (0..lanes).map(apart).collect()
-            }
-            Elements::Indexed { .. } => vec![Apart::Near(0); lanes],
-        };
-        let scale = match elements {
-            Elements::Indexed { scale, .. } => self.operand(scale),
-            Elements::Strided(_) => Operand::Imm(1),
-        };
-        for (l, apart) in apart.into_iter().enumerate() {
-            let next = bits.map(|a| {
-                let to = self.label();
-                self.push(Inst::UnlessBit { a, bit: l as u8, to });
-                to
-            });
-            let at = match (elements, apart) {
-                (Elements::Strided(_), Apart::Far(bytes)) => {
-                    let dst = self.general();
-                    let b = Operand::Reg(bytes);
-                    self.push(Inst::Alu { op: Alu::Add, dst, a: at.base, b });
-                    Address { base: dst, ..at }
-                }
-                (Elements::Strided(_), Apart::Near(bytes)) => at.plus(bytes),
-                (Elements::Indexed { wide_index, .. }, _) => {
-                    let (size, scalar) =
-                        if wide_index { (8, Scalar::I64) } else { (4, Scalar::I32) };
-                    let number = self.general();
-                    let mem = spare.plus(l as i32 * size);
-                    self.push(Inst::Load { dst: number, mem, scalar });
-                    let moved = self.general();
-                    self.push(Inst::Alu { op: Alu::Mul, dst: moved, a: number, b: scale });
-                    Address { index: moved, ..at }
-                }
-            };
-            f(self, l, at);
-            if let Some(at) = next {
-                self.push(Inst::Label { at });
-            }
-        }
-    }
-
     pub(super) fn store(&mut self, src: Value, mem: Mem, addr: &Addr, mask: Option<Value>) {
         let at = self.address(addr);
         let mask = self.access_mask(mask);
@@ -418,17 +361,14 @@ impl Select<'_> {
         let lanes = self.kernel.lanes as i64;
         let lane = mem.lane();
         let on = self.known_lanes(mask).filter(|_| self.len(lane) > Len::X);
-        let permutes = on.is_some() && mask.is_none();
         let from = self.reg(src);
         if stride == size {
             let past = mask.is_none() && self.goes_past(addr, mem.bytes() * self.kernel.lanes);
             self.contiguous_store(from, mem, at, mask, past);
         } else if stride == 0 {
             self.store_first(from, mem, at, mask);
-        } else if stride == -size && permutes {
-            let order = self.lanes_of(lane, |l| lanes - 1 - l as i64);
-            let back = self.vector(self.len(lane));
-            self.op2(ops::permute(lane.bytes() == 8), self.len(lane), back, order, from);
+        } else if stride == -size && mask.is_none() && (on.is_some() || self.isa == Isa::Avx2) {
+            let back = self.permuted(lane, from.into(), |l| self.kernel.lanes - 1 - l);
             self.contiguous_store(back, mem, at.plus((-size * (lanes - 1)) as i32), None, false);
         } else if on.is_some_and(|on| self.strided_store(from, mem, at, stride, on)) {
             // Written.
@@ -448,32 +388,6 @@ impl Select<'_> {
         }
     }
 
-    /// Stores a contiguous vector to the stack and copies its elements to where they belong.
-    fn spread(&mut self, src: Reg, mem: Mem, at: Address, mask: Option<Reg>, stride: i64) {
-        let buffer = self.stack(128);
-        self.contiguous_store(src, mem, buffer, None, false);
-        self.spread_from(buffer, mem, at, mask, stride);
-    }
-
-    /// Copies the elements of a contiguous vector on the stack to where they belong.
-    pub(super) fn spread_from(
-        &mut self,
-        buffer: Address,
-        mem: Mem,
-        at: Address,
-        mask: Option<Reg>,
-        stride: i64,
-    ) {
-        let size = mem.bytes();
-        let (elements, spare) = (Elements::Strided(stride), buffer.plus(64));
-        self.each_lane(at, mask, elements, spare, |this, l, at| {
-            let one = this.general();
-            let mem = buffer.plus((l * size) as i32);
-            this.push(Inst::Load { dst: one, mem, scalar: scalar(size) });
-            this.push(Inst::StoreScalar { src: one, mem: at, scalar: scalar(size) });
-        });
-    }
-
     /// Whether a vector of `bytes` bytes should be written past the caches, and can be.
     fn goes_past(&mut self, addr: &Addr, bytes: usize) -> bool {
         let Buf::Param(param) = addr.buf else { return false };
@@ -489,7 +403,14 @@ impl Select<'_> {
     }
 
     /// A store of elements side by side; with `past`, past the caches, to an aligned address.
-    fn contiguous_store(&mut self, src: Reg, mem: Mem, at: Address, mask: Option<Reg>, past: bool) {
+    pub(super) fn contiguous_store(
+        &mut self,
+        src: Reg,
+        mem: Mem,
+        at: Address,
+        mask: Option<Reg>,
+        past: bool,
+    ) {
         let len = self.len(mem.lane());
         let src = self.narrowed(mem, src);
         if past && mem.bytes() >= 4 {
@@ -584,26 +505,4 @@ impl Select<'_> {
             self.push(Inst::Label { at });
         }
     }
-
-    fn fixed_zero(&mut self, len: Len) -> Reg {
-        use crate::x86::mir::{Fixed, RegClass};
-        self.fixed(RegClass::Vector, len, Fixed::Bits32(0))
-    }
-}
-
-/// How many bytes an element is from the first.
-#[derive(Clone, Copy)]
-enum Apart {
-    Near(i32),
-    /// As a register says.
-    Far(Reg),
-}
-
-/// Where the elements of a vector are.
-#[derive(Clone, Copy)]
-enum Elements {
-    /// At a fixed distance in bytes from lane to lane.
-    Strided(i64),
-    /// At indices times a scale.
-    Indexed { index: Reg, wide_index: bool, scale: i64 },
 }

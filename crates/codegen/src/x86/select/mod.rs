@@ -10,10 +10,12 @@
 mod address;
 mod avx2;
 mod carry;
+mod collect;
 mod convert;
 mod mask;
 mod memory;
 mod multiple;
+mod permuted;
 mod strided;
 mod vector;
 

@@ -66,7 +66,7 @@ fn most_blocks(mem: Mem) -> usize {
 }
 
 impl Select<'_> {
-    /// Reads elements `stride` bytes apart (AVX-512) of the lanes in `on`, the others being zero; whether it
+    /// Reads elements `stride` bytes apart of the lanes in `on`, the others being zero; whether it
     /// was done.
     pub(super) fn strided_load(
         &mut self,
@@ -79,6 +79,7 @@ impl Select<'_> {
         if let Some(span) = Span::of(mem, at, stride, self.kernel.lanes)
             && self.known_lanes(None) == Some(on)
             && mem.bytes() < 4
+            && self.isa == Isa::Avx512
             && self.strided_parts(dst, mem, span)
         {
             return true;
@@ -98,14 +99,16 @@ impl Select<'_> {
         at: Address,
         elements: &[Option<i64>],
     ) -> bool {
+        if self.isa == Isa::Avx2 {
+            return self.load_permuted(dst, mem, at, elements);
+        }
         let lane = mem.lane();
         let (len, wide) = (self.len(lane), lane.bytes() == 8);
         let lanes = self.kernel.lanes as i64;
-        let blocks = neighbours(elements);
+        let blocks = neighbours(elements, lanes);
         let near = |first: i64| displacement(first.checked_mul(mem.bytes() as i64)?);
         // There are no permutations of 128 bits.
-        if self.isa != Isa::Avx512
-            || len == Len::X
+        if len == Len::X
             || blocks.len() > most_blocks(mem)
             || blocks.iter().any(|block| near(block.first).is_none())
         {
@@ -253,7 +256,8 @@ impl Select<'_> {
         on: u16,
     ) -> bool {
         let lanes = self.kernel.lanes;
-        let span = Span::of(mem, at, stride, lanes).filter(|_| mem.bytes() >= 4);
+        let span = Span::of(mem, at, stride, lanes);
+        let span = span.filter(|_| mem.bytes() >= 4 && self.isa == Isa::Avx512);
         let Some(span) = span else { return false };
         let lane = mem.lane();
         let (len, wide) = (self.len(lane), lane.bytes() == 8);
