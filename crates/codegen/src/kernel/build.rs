@@ -61,11 +61,17 @@ pub struct Builder {
     constants: FxHashMap<Value, u64>,
     /// The number that each constant index is.
     ints: FxHashMap<Value, i64>,
+    vector_bytes: usize,
 }
 
 impl Builder {
-    /// An empty kernel over vectors of `lanes` lanes.
+    /// An empty kernel over vectors of `lanes` lanes, for a processor whose vectors have as many of 32 bits.
     pub fn new(lanes: usize) -> Self {
+        Builder::of(lanes, 4 * lanes)
+    }
+
+    /// An empty kernel over vectors of `lanes` lanes, for a processor with vectors of `vector_bytes` bytes.
+    pub fn of(lanes: usize, vector_bytes: usize) -> Self {
         let kernel = Kernel {
             lanes,
             params: Vec::new(),
@@ -83,7 +89,15 @@ impl Builder {
             open: vec![Open::default()],
             constants: FxHashMap::default(),
             ints: FxHashMap::default(),
+            vector_bytes,
         }
+    }
+
+    /// Whether a vector of the processor holds a table ([`Builder::lookup`]), so that a number of it takes
+    /// one permutation. Where it does not, recipes go without tables, and without [`BinOp::Scale`]:
+    /// processors with such short vectors have no instruction for that either.
+    pub(crate) fn holds_tables(&self) -> bool {
+        self.vector_bytes >= 64
     }
 
     /// Lanes of every vector.

@@ -146,6 +146,8 @@ struct Lanes {
     /// The widest integer lanes, of which a vector has room for `count`: indices in vectors have
     /// them.
     index: Lane,
+    /// Bytes of the processor's vectors.
+    vector_bytes: usize,
 }
 
 /// The fewest independent folds of a reduction that are shared among threads as they are; of fewer,
@@ -341,10 +343,10 @@ impl<'t> Lowering<'t> {
         let bytes = self.target.vector_bytes;
         let nest = Nest::new(domain, bytes / 4);
         if domain.widest(nest.lane_loops()) <= 4 && !self.target.wide {
-            return (nest, Lanes { count: bytes / 4, index: Lane::I32 });
+            return (nest, Lanes { count: bytes / 4, index: Lane::I32, vector_bytes: bytes });
         }
         let nest = Nest::new(domain, bytes / 8);
-        (nest, Lanes { count: bytes / 8, index: Lane::I64 })
+        (nest, Lanes { count: bytes / 8, index: Lane::I64, vector_bytes: bytes })
     }
 
     /// Adds a temporary buffer; gives its number.

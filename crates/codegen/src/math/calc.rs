@@ -26,6 +26,11 @@ impl<'b> Calc<'b> {
         self.lane == Lane::F64
     }
 
+    /// Whether results come from tables and are scaled by an instruction; see [`Builder::holds_tables`].
+    pub(super) fn has_tables(&self) -> bool {
+        self.b.holds_tables()
+    }
+
     /// The first for 32-bit, the second for 64-bit lanes.
     pub(super) fn either<T>(&self, narrow: T, wide: T) -> T {
         if self.is_wide() { wide } else { narrow }
@@ -109,6 +114,25 @@ impl<'b> Calc<'b> {
             let c = self.k(c);
             self.b.fma(sum, x, c)
         })
+    }
+
+    /// The same by pairs of coefficients, then pairs of these (Estrin's scheme): some multiplications more, of
+    /// which few wait for each other. Where there are no tables, recipes have long chains of operations,
+    /// and processors with short vectors do not look ahead far enough to fill them.
+    pub(super) fn poly_by_pairs(&mut self, x: Value, coefficients: &[f64]) -> Value {
+        let mut power = x;
+        let mut parts: Vec<Value> = coefficients.iter().map(|&c| self.k(c)).collect();
+        loop {
+            let pairs = parts.chunks(2).map(|pair| match *pair {
+                [low, high] => self.fma(high, power, low),
+                _ => pair[0],
+            });
+            parts = pairs.collect();
+            if let [all] = parts[..] {
+                return all;
+            }
+            power = self.mul(power, power);
+        }
     }
 
     /// `x + x³ P(x²)`

@@ -32,42 +32,77 @@ const Q64: &[f64] = &[
 
 /// `n` and `r`.
 struct Reduced {
+    /// What has `n` in its low bits.
+    shifted: Value,
     n: Value,
     r: Value,
 }
 
 impl Reduced {
+    /// `Q(r)`
+    fn q(&self, c: &mut Calc<'_>) -> Value {
+        let coefficients = c.either(Q32, Q64);
+        match c.has_tables() || c.is_wide() {
+            true => c.poly(self.r, coefficients),
+            false => c.poly_by_pairs(self.r, coefficients),
+        }
+    }
+
     /// `e^r - 1`, accurate relative to itself.
     fn less_one(&self, c: &mut Calc<'_>) -> Value {
-        let q = c.poly(self.r, c.either(Q32, Q64));
+        let q = self.q(c);
         let square = c.mul(self.r, self.r);
         c.fma(q, square, self.r)
     }
 
     /// `e^r`
     fn power(&self, c: &mut Calc<'_>) -> Value {
-        let one = c.k(1.0);
-        let q = c.poly(self.r, c.either(Q32, Q64));
+        let (one, q) = (c.k(1.0), self.q(c));
         let slope = c.fma(q, self.r, one);
         c.fma(slope, self.r, one)
     }
+
+    /// `x 2^n`, for an `n` that [`BinOp::Scale`] takes.
+    fn scaled(&self, c: &mut Calc<'_>, x: Value) -> Value {
+        if c.has_tables() {
+            return c.b.bin(BinOp::Scale, x, self.n);
+        }
+        // By two factors whose exponents add up to n.
+        let bits = c.bits(self.shifted);
+        let half = c.int_k(BinOp::ShrL, bits, 1);
+        let rest = c.b.sub(bits, half);
+        [half, rest].into_iter().fold(x, |product, exponent| {
+            let factor = power_by_bits(c, exponent, 1.0);
+            c.mul(product, factor)
+        })
+    }
+}
+
+/// `k 2^n` where the low bits of an integer are `n`, the exponent of a normal number after that of `k`.
+fn power_by_bits(c: &mut Calc<'_>, n: Value, k: f64) -> Value {
+    let exponent = c.int_k(BinOp::Shl, n, c.mantissa().into());
+    let k = c.either(i64::from((k as f32).to_bits()), k.to_bits() as i64);
+    let bits = c.int_k(BinOp::Add, exponent, k);
+    c.of_bits(bits)
 }
 
 /// For `x` whose `n` is an exponent that [`BinOp::Scale`] takes.
 fn reduce(c: &mut Calc<'_>, x: Value) -> Reduced {
+    let Reduced { shifted, n, r } = reduce_roughly(c, x);
+    // What ln 2 has beyond the digits of a float.
+    let low = c.either(-1.904_654_299_957_768e-9, 2.319_046_813_846_299_6e-17);
+    let r = c.fma_k(n, -low, r);
+    Reduced { shifted, n, r }
+}
+
+/// The same with ln 2 rounded.
+fn reduce_roughly(c: &mut Calc<'_>, x: Value) -> Reduced {
     let rounder = c.k(c.rounder());
     let shifted = c.fma_k(x, std::f64::consts::LOG2_E, rounder);
     let n = c.sub(shifted, rounder);
-    reduce_by(c, x, n)
-}
-
-fn reduce_by(c: &mut Calc<'_>, x: Value, n: Value) -> Reduced {
-    // The high part is ln 2 rounded, the low part what that leaves out.
-    let high = c.either(f64::from(std::f32::consts::LN_2), std::f64::consts::LN_2);
-    let low = c.either(-1.904_654_299_957_768e-9, 2.319_046_813_846_299_6e-17);
-    let r = c.fma_k(n, -high, x);
-    let r = c.fma_k(n, -low, r);
-    Reduced { n, r }
+    let ln_2 = c.either(f64::from(std::f32::consts::LN_2), std::f64::consts::LN_2);
+    let r = c.fma_k(n, -ln_2, x);
+    Reduced { shifted, n, r }
 }
 
 /// `e^x`
@@ -83,7 +118,7 @@ pub(super) fn exp(b: &mut Builder, x: Value) -> Value {
 pub(super) fn exp_within(c: &mut Calc<'_>, x: Value) -> Value {
     let reduced = reduce(c, x);
     let power = reduced.power(c);
-    c.b.bin(BinOp::Scale, power, reduced.n)
+    reduced.scaled(c, power)
 }
 
 /// `e^(x + low)`, `low` being small, for `x` as in [`exp_within`].
@@ -92,7 +127,7 @@ pub(super) fn exp_of_sum(c: &mut Calc<'_>, x: Value, low: Value) -> Value {
     let mut reduced = reduce(c, x);
     reduced.r = c.add(reduced.r, low);
     let power = reduced.power(c);
-    c.b.bin(BinOp::Scale, power, reduced.n)
+    reduced.scaled(c, power)
 }
 
 /// Three factors of `e^x` that are ordinary numbers wherever `e^x` times a float of at most 1 may be
@@ -158,7 +193,7 @@ fn exp2_of_multiple(c: &mut Calc<'_>, x: Value, k: f64) -> Value {
     let shifted = c.fma_k(x, k, rounder);
     let (n, minus_n) = (c.sub(shifted, rounder), c.sub(rounder, shifted));
     let r = c.fma_k(x, k, minus_n);
-    exp2_of_sum(c, n, r)
+    exp2_of_sum(c, shifted, n, r)
 }
 
 /// `2^x`, of moderate size.
@@ -167,15 +202,20 @@ pub(super) fn exp2(c: &mut Calc<'_>, x: Value) -> Value {
     let shifted = c.add(x, rounder);
     let n = c.sub(shifted, rounder);
     let r = c.sub(x, n);
-    exp2_of_sum(c, n, r)
+    exp2_of_sum(c, shifted, n, r)
 }
 
-/// `2^(n + r)`
-fn exp2_of_sum(c: &mut Calc<'_>, n: Value, r: Value) -> Value {
+/// `2^(n + r)`; `shifted` has `n` in its low bits.
+fn exp2_of_sum(c: &mut Calc<'_>, shifted: Value, n: Value, r: Value) -> Value {
     let one = c.k(1.0);
     let slope = c.poly(r, c.either(EXP2_32, EXP2_64));
     let power = c.fma(slope, r, one);
-    c.b.bin(BinOp::Scale, power, n)
+    if c.has_tables() {
+        return c.b.bin(BinOp::Scale, power, n);
+    }
+    let bits = c.bits(shifted);
+    let factor = power_by_bits(c, bits, 1.0);
+    c.mul(power, factor)
 }
 
 /// `2^n` for integers that are exponents of normal numbers.
@@ -208,8 +248,13 @@ fn itself_if_tiny(c: &mut Calc<'_>, x: Value, result: Value) -> Value {
 fn half_expm1(c: &mut Calc<'_>, x: Value) -> Value {
     let reduced = reduce(c, x);
     let less_one = reduced.less_one(c);
-    let before = c.add_k(reduced.n, -1.0);
-    let scale = power_of_two(c, before);
+    let scale = if c.has_tables() {
+        let before = c.add_k(reduced.n, -1.0);
+        power_of_two(c, before)
+    } else {
+        let bits = c.bits(reduced.shifted);
+        power_by_bits(c, bits, 0.5)
+    };
     let whole = c.add_k(scale, -0.5);
     c.fma(scale, less_one, whole)
 }
@@ -251,12 +296,45 @@ const TANH: &[f64] = &[
     -1.944_723_017_619_857_2e-5,
 ];
 
-/// In 32-bit lanes from a table. In 64-bit lanes a polynomial near zero; further out `1 - 2 / (e^2|x| + 1)`
-/// with the sign of `x`.
+/// `e^x - 1` of `x` that is not positive, nor so far below zero that `e^x` is no normal number. (The farther
+/// `x` is from zero, the less its power counts beside 1: ln 2 need have no more digits than a float.)
+pub(super) fn expm1_within(c: &mut Calc<'_>, x: Value) -> Value {
+    let reduced = reduce_roughly(c, x);
+    let (less_one, bits) = (reduced.less_one(c), c.bits(reduced.shifted));
+    let scale = power_by_bits(c, bits, 1.0);
+    let whole = c.add_k(scale, -1.0);
+    c.fma(scale, less_one, whole)
+}
+
+/// `-t / (t + 2)` of `t = e^-2|x| - 1`, with the sign of `x`, for 32-bit lanes; off by at most 2 units of
+/// the last place.
+fn tanh_by_quotient(c: &mut Calc<'_>, x: Value) -> Value {
+    let (abs, signs) = (c.abs(x), c.sign(x));
+    // Beyond, it rounds to 1.
+    let bounded = c.at_most(abs, 9.1);
+    let power = c.mul_k(bounded, -2.0);
+    let t = expm1_within(c, power);
+    let minus_two = c.k(-2.0);
+    let denominator = c.sub(minus_two, t);
+    let quotient = c.div(t, denominator);
+    // What the quotient lacks is what it leaves of t, and what rounding has taken from the denominator,
+    // over the denominator; the inverse of that is near half of the quotient's distance from -1.
+    let kept = c.sub(minus_two, denominator);
+    let taken = c.sub(t, kept);
+    let left = c.fnma(quotient, denominator, t);
+    let left = c.fma(quotient, taken, left);
+    let minus_half = c.k(-0.5);
+    let inverse = c.fma(quotient, minus_half, minus_half);
+    let result = c.fma(left, inverse, quotient);
+    c.or_sign(result, signs)
+}
+
+/// In 32-bit lanes from a table or by one quotient. In 64-bit lanes a polynomial near zero; further out
+/// `1 - 2 / (e^2|x| + 1)` with the sign of `x`.
 pub(super) fn tanh(b: &mut Builder, x: Value) -> Value {
     let c = &mut Calc::new(b, x);
     if !c.is_wide() {
-        return table::TANH.apply(c, x);
+        return if c.has_tables() { table::TANH.apply(c, x) } else { tanh_by_quotient(c, x) };
     }
     let (abs, signs) = (c.abs(x), c.sign(x));
     let near = c.odd(x, TANH);

@@ -8,14 +8,19 @@ use crate::tile::{FunctionArg, Tile};
 
 const LANES: i64 = 64;
 
-/// A kernel for `f` over `n` numbers, a multiple of [`LANES`], of the type `mem`.
+/// Recipes with tables, and those without them.
+const VECTOR_BYTES: [usize; 2] = [64, 32];
+
+/// A kernel for `f` over `n` numbers, a multiple of [`LANES`], of the type `mem`, for processors with vectors
+/// of `vector_bytes` bytes.
 fn mapped(
+    vector_bytes: usize,
     mem: Mem,
     inputs: usize,
     n: usize,
     f: impl Fn(&mut Builder, &[Value]) -> Value,
 ) -> Kernel {
-    let mut b = Builder::new(LANES as usize);
+    let mut b = Builder::of(LANES as usize, vector_bytes);
     let bufs: Vec<_> = (0..inputs).map(|_| b.param(mem.bytes() * n, true, false)).collect();
     let out = b.param(mem.bytes() * n, false, true);
     let stride = mem.bytes() as i64;
@@ -71,9 +76,14 @@ fn error(found: f32, expected: f64) -> f64 {
 }
 
 /// The greatest error over every `step`-th bit pattern.
-fn sweep(op: UnaryOp, step: usize, expected: impl Fn(f64) -> f64) -> (f64, f32) {
+fn sweep(
+    vector_bytes: usize,
+    op: UnaryOp,
+    step: usize,
+    expected: impl Fn(f64) -> f64,
+) -> (f64, f32) {
     const BATCH: usize = 1 << 14;
-    let kernel = mapped(Mem::F32, 1, BATCH, |b, x| unary(b, op, x[0]));
+    let kernel = mapped(vector_bytes, Mem::F32, 1, BATCH, |b, x| unary(b, op, x[0]));
     let mut worst = (0.0, 0.0);
     let mut patterns = (0..=u32::MAX).step_by(step).peekable();
     while patterns.peek().is_some() {
@@ -130,9 +140,13 @@ fn check_unary(step: usize) {
     let mut report = String::new();
     let mut failed = false;
     for &op in UnaryOp::ALL.iter().filter(|&&op| has_unary(op)) {
-        let (error, at) = sweep(op, step, reference(op).expect("a reference for each recipe"));
-        failed |= error > bound(op);
-        report += &format!("{}: {error:.3} at {at:e} = {:#x}\n", op.name(), at.to_bits());
+        for bytes in VECTOR_BYTES {
+            let expected = reference(op).expect("a reference for each recipe");
+            let (error, at) = sweep(bytes, op, step, expected);
+            failed |= error > bound(op);
+            let (name, bits) = (op.name(), at.to_bits());
+            report += &format!("{name}, {bytes} bytes: {error:.3} at {at:e} = {bits:#x}\n");
+        }
     }
     println!("{report}");
     assert!(!failed, "more units off than allowed:\n{report}");
@@ -195,17 +209,19 @@ fn functions_of_two_numbers() {
     for (op, expected) in
         [(BinaryOp::Power, f64::powf as fn(f64, f64) -> f64), (BinaryOp::Atan2, f64::atan2)]
     {
-        let kernel = mapped(Mem::F32, 2, N, |b, args| binary(b, op, args[0], args[1]));
-        let found = run(&kernel, &[&x, &y]);
-        let mut worst = (0.0, (0.0, 0.0));
-        for (&(x, y), found) in pairs.iter().zip(found) {
-            let error = error(found, expected(x.into(), y.into()));
-            if error > worst.0 {
-                worst = (error, (x, y));
+        for bytes in VECTOR_BYTES {
+            let kernel = mapped(bytes, Mem::F32, 2, N, |b, args| binary(b, op, args[0], args[1]));
+            let found = run(&kernel, &[&x, &y]);
+            let mut worst = (0.0, (0.0, 0.0));
+            for (&(x, y), found) in pairs.iter().zip(found) {
+                let error = error(found, expected(x.into(), y.into()));
+                if error > worst.0 {
+                    worst = (error, (x, y));
+                }
             }
+            println!("{}: {:.3} at {:?}", op.name(), worst.0, worst.1);
+            assert!(worst.0 <= 2.0, "{}: {} units at {:?}", op.name(), worst.0, worst.1);
         }
-        println!("{}: {:.3} at {:?}", op.name(), worst.0, worst.1);
-        assert!(worst.0 <= 2.0, "{}: {} units at {:?}", op.name(), worst.0, worst.1);
     }
 }
 
@@ -235,7 +251,7 @@ fn functions_of_wide_angles() {
         (UnaryOp::Cos, libm::cos),
         (UnaryOp::Tan, libm::tan),
     ] {
-        let kernel = mapped(Mem::F64, 1, N, |b, x| unary(b, op, x[0]));
+        let kernel = mapped(64, Mem::F64, 1, N, |b, x| unary(b, op, x[0]));
         for (&x, found) in angles.iter().zip(run_wide(&kernel, &angles)) {
             let expected = expected(x);
             if expected.is_nan() {
@@ -249,13 +265,66 @@ fn functions_of_wide_angles() {
     }
 }
 
+/// Powers of two that are two factors give the bits that those by an instruction give.
+#[test]
+fn scaling_by_factors() {
+    const N: usize = 1 << 14;
+    let spread = |n: usize| (n as f64 - N as f64 / 2.0) * 0.1;
+    let mut numbers: Vec<f64> = (0..N).map(spread).collect();
+    numbers[..8].copy_from_slice(&[
+        0.0,
+        -0.0,
+        f64::NAN,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        5e-324,
+        1e-300,
+        -745.0,
+    ]);
+    use UnaryOp::{Erf, Exp, Expm1, Logistic, Tanh};
+    for op in [Erf, Exp, Expm1, Logistic, Tanh] {
+        let [by_instruction, by_factors] = VECTOR_BYTES.map(|bytes| {
+            let kernel = mapped(bytes, Mem::F64, 1, N, |b, x| unary(b, op, x[0]));
+            run_wide(&kernel, &numbers)
+        });
+        for ((x, y), z) in numbers.iter().zip(by_instruction).zip(by_factors) {
+            let same = y.to_bits() == z.to_bits() || y.is_nan() && z.is_nan();
+            assert!(same, "{op:?} of {x:e}: {y:e} and {z:e}");
+        }
+    }
+}
+
+/// Without tables, too, these functions grow with their operand, up to 1 and no further.
+#[test]
+fn functions_that_level_off() {
+    const N: usize = 1 << 16;
+    for (op, bytes) in
+        [UnaryOp::Tanh, UnaryOp::Erf].map(|op| VECTOR_BYTES.map(|b| (op, b))).concat()
+    {
+        let kernel = mapped(bytes, Mem::F32, 1, N, |b, x| unary(b, op, x[0]));
+        let numbers: Vec<f32> = (0..N).map(|n| n as f32 * (10.0 / N as f32)).collect();
+        let found = run(&kernel, &[&numbers]);
+        let mirrored: Vec<f32> = numbers.iter().map(|x| -x).collect();
+        let mirrored = run(&kernel, &[&mirrored]);
+        assert_eq!(found[N - 1], 1.0);
+        for n in 1..N {
+            assert!(found[n] <= 1.0);
+            assert!(found[n] >= found[n - 1].next_down().next_down(), "{op:?} of {}", numbers[n]);
+            assert_eq!(found[n], -mirrored[n], "{op:?} of {}", numbers[n]);
+        }
+    }
+}
+
 #[test]
 fn odd_functions_keep_the_sign_of_zero() {
-    for op in [UnaryOp::Sin, UnaryOp::Tan, UnaryOp::Tanh, UnaryOp::Sinh, UnaryOp::Atan] {
-        let kernel = mapped(Mem::F32, 1, LANES as usize, |b, x| unary(b, op, x[0]));
-        for zero in [0.0f32, -0.0] {
-            let found = run(&kernel, &[&[zero; LANES as usize]]);
-            assert_eq!(found[0].to_bits(), zero.to_bits(), "{op:?}");
+    use UnaryOp::{Atan, Erf, Sin, Sinh, Tan, Tanh};
+    for op in [Sin, Tan, Tanh, Sinh, Atan, Erf] {
+        for bytes in VECTOR_BYTES {
+            let kernel = mapped(bytes, Mem::F32, 1, LANES as usize, |b, x| unary(b, op, x[0]));
+            for zero in [0.0f32, -0.0] {
+                let found = run(&kernel, &[&[zero; LANES as usize]]);
+                assert_eq!(found[0].to_bits(), zero.to_bits(), "{op:?}, {bytes} bytes");
+            }
         }
     }
 }

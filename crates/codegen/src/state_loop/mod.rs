@@ -175,7 +175,7 @@ impl StateLoopPlan<'_> {
             (count > 1 && count < self.lanes).then(|| b.mask_below(zero, end))
         };
         if count <= self.lanes {
-            let mut b = Builder::new(self.lanes);
+            let mut b = Builder::of(self.lanes, self.target.vector_bytes);
             let buffers = self.params(&mut b, CarriedValues::All);
             let mask = mask(&mut b);
             let form = Form::Lanes { count, at: None, mask };
@@ -202,7 +202,7 @@ impl StateLoopPlan<'_> {
         };
         let copies = 1 << copies.clamp(1, 4).ilog2();
 
-        let mut b = Builder::new(self.lanes);
+        let mut b = Builder::of(self.lanes, self.target.vector_bytes);
         let buffers = self.params(&mut b, CarriedValues::Arrays);
         let lanes = self.lanes as i64;
         let step = lanes * copies;
@@ -232,7 +232,7 @@ impl StateLoopPlan<'_> {
         }
         let mut kernels = vec![Vouched::new(b.finish())];
         if carried().any(|(shape, _)| shape.element_count() == 1) {
-            let mut b = Builder::new(self.lanes);
+            let mut b = Builder::of(self.lanes, self.target.vector_bytes);
             let buffers = self.params(&mut b, CarriedValues::Scalars);
             let form = Form::Lanes { count, at: None, mask: None };
             self.write(&mut b, &buffers, &[form], CarriedValues::Scalars, most)?;
@@ -250,7 +250,7 @@ impl StateLoopPlan<'_> {
         if !fits || counts.iter().sum::<usize>() > MAX_CARRIED {
             return None;
         }
-        let mut b = Builder::new(self.lanes);
+        let mut b = Builder::of(self.lanes, self.target.vector_bytes);
         let buffers = self.params(&mut b, CarriedValues::All);
         self.write(&mut b, &buffers, &[Form::Elements], CarriedValues::All, MAX_TRIPS)?;
         let cost = 4 * self.instrs as u64;

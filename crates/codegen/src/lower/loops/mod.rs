@@ -77,7 +77,7 @@ pub(super) fn kernel(
     lanes: Lanes,
     sizes: &dyn Fn(Arg) -> usize,
 ) -> Stage {
-    let mut b = Builder::new(lanes.count);
+    let mut b = Builder::of(lanes.count, lanes.vector_bytes);
     let emit = Emit::new(&domain.graph, nest, lanes, sizes);
     let lanes = lanes.count;
     let segments = segments::of(domain, nest, work);
