@@ -112,7 +112,6 @@ unsafe fn add_rows<S: Simd>(
     add: bool,
 ) {
     let whole = cols / S::LANES * S::LANES;
-    let all = S::mask(S::LANES);
     for col in (0..whole).step_by(S::LANES) {
         let mut sum = S::zero();
         for (row, element) in vector.iter().enumerate() {
@@ -121,7 +120,7 @@ unsafe fn add_rows<S: Simd>(
             sum = unsafe { S::mul_add(S::splat(element), S::load(row), sum) };
         }
         // SAFETY: the caller's promise.
-        unsafe { S::store(out.wrapping_add(col), all, sum, add) };
+        unsafe { S::store_all(out.wrapping_add(col), sum, add) };
     }
     if whole < cols {
         let mask = S::mask(cols - whole);

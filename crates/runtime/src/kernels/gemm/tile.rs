@@ -226,15 +226,16 @@ pub(super) unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PA
             rhs = rhs.wrapping_add(rhs_step);
         }
     }
-    // A store under a mask, even one of all lanes, reads the line that it writes to.
-    let (full, is_full) = (S::mask(S::LANES), args.last_lanes == S::LANES);
+    // A store under a mask, even one of all lanes, reads the line that it writes to, and takes processors
+    // without AVX-512 a dozen cycles.
+    let is_full = args.last_lanes == S::LANES;
     for (sums, row) in sums.iter().zip(args.out_rows) {
         for (v, &sums) in sums.iter().enumerate() {
             let to = args.out.wrapping_add(row + v * S::LANES);
             // SAFETY: the caller promises that these sums may be read and written.
             unsafe {
                 if v + 1 < VECS || is_full {
-                    S::store(to, full, sums, args.add);
+                    S::store_all(to, sums, args.add);
                 } else {
                     S::store(to, mask, sums, args.add);
                 }
@@ -295,12 +296,11 @@ pub(super) unsafe fn run_whole<
             }
         }
     }
-    let all = S::mask(S::LANES);
     for (sums, row) in sums.iter().zip(args.out_rows) {
         for (v, &sums) in sums.iter().enumerate() {
             let to = args.out.wrapping_add(row + v * S::LANES);
             // SAFETY: the caller promises that these sums may be read and written.
-            unsafe { S::store(to, all, sums, args.add) };
+            unsafe { S::store_all(to, sums, args.add) };
         }
     }
 }

@@ -271,7 +271,8 @@ impl<W, A> Channels<'_, W, A> {
         out: *mut A,
         stride: usize,
     ) {
-        let mask = S::mask(S::LANES.min(self.count - channel));
+        let lanes = S::LANES.min(self.count - channel);
+        let mask = S::mask(lanes);
         let kernel = self.kernel.wrapping_add(channel);
         let mut sums = [S::zero(); COUNT];
         for tap in self.taps {
@@ -287,7 +288,13 @@ impl<W, A> Channels<'_, W, A> {
         }
         for (i, sum) in sums.into_iter().enumerate() {
             // SAFETY: the caller's promise.
-            unsafe { S::store(out.wrapping_add(i * stride), mask, sum, self.add) };
+            unsafe {
+                let to = out.wrapping_add(i * stride);
+                match lanes == S::LANES {
+                    true => S::store_all(to, sum, self.add),
+                    false => S::store(to, mask, sum, self.add),
+                }
+            }
         }
     }
 }

@@ -314,7 +314,8 @@ impl<W, A> Plane<'_, W, A> {
     /// As for [`Plane::run`].
     #[inline(always)]
     unsafe fn sums<S: Simd<Word = W, Acc = A>, const COUNT: usize>(&self, row: usize, x: usize) {
-        let mask = S::mask(S::LANES.min(self.width - x));
+        let lanes = S::LANES.min(self.width - x);
+        let mask = S::mask(lanes);
         let region = self.region.wrapping_add(row * self.move_by + x);
         let mut sums = [S::zero(); COUNT];
         for tap in self.taps {
@@ -331,7 +332,12 @@ impl<W, A> Plane<'_, W, A> {
         for (i, sum) in sums.into_iter().enumerate() {
             let to = self.start.wrapping_add((row + i) * self.stride + x);
             // SAFETY: the caller's promise.
-            unsafe { S::store(to, mask, sum, false) };
+            unsafe {
+                match lanes == S::LANES {
+                    true => S::store_all(to, sum, false),
+                    false => S::store(to, mask, sum, false),
+                }
+            }
         }
     }
 }

@@ -19,12 +19,24 @@ unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PACKED: bool>
 /// All bits of the lanes that count, then none; a mask is a window into it.
 static LANES: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
 
-/// A [`Simd`] of numbers that are words and sums alike.
+/// # Safety
+/// That of [`tile::run_whole`].
+#[target_feature(enable = "avx2,fma")]
+unsafe fn run_whole<S: Simd, const ROWS: usize, const PACKED: bool>(
+    args: &TileArgs<'_, S::Word, S::Acc>,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { tile::run_whole::<S, ROWS, 2, PACKED>(args) }
+}
+
+/// A [`Simd`] whose words and sums have as many bits, so that vectors have as many of either.
 macro_rules! simd {
     (
-        $(#[$doc:meta])* $name:ident, tiles [$($height:literal)*], in place $in_place:tt,
-        $number:ty, $lanes:literal, $vec:ty,
-        $load:ident, $load_masked:ident, $splat:ident, $fma:ident, $add:ident, $store:ident
+        $(#[$doc:meta])* $name:ident, tiles [$($height:literal)*], whole [$($whole:literal)*],
+        in place $in_place:tt, loops $loops:tt,
+        $word:ty => $acc:ty, $lanes:literal, $words:ty => $vec:ty,
+        $load:ident, $load_masked:ident, $splat:ident, $fma:ident,
+        $load_sums:ident, $load_sums_masked:ident, $add:ident, $store:ident, $store_masked:ident
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy)]
@@ -37,7 +49,7 @@ macro_rules! simd {
             }
         }
 
-        impl Tiled<$number, $number> for $name {
+        impl Tiled<$word, $acc> for $name {
             fn format(&self) -> Format {
                 Format {
                     lanes: $lanes,
@@ -48,20 +60,28 @@ macro_rules! simd {
                 }
             }
 
-            fn tile(&self, rows: usize, vecs: usize, packed: bool) -> Tile<$number, $number> {
+            fn tile(&self, rows: usize, vecs: usize, packed: bool) -> Tile<$word, $acc> {
                 tiles!(run, (rows, vecs, packed), $in_place, [$($height)*], [1 2])
             }
 
-            fn loops(&self) -> Option<&dyn Loops<$number, $number>> {
-                Some(self)
+            fn whole_tile(&self, rows: usize, packed: bool) -> Option<Tile<$word, $acc>> {
+                match (rows, packed) {
+                    $(
+                        ($whole, true) => Some(run_whole::<Self, $whole, true>),
+                        ($whole, false) if $in_place => Some(run_whole::<Self, $whole, false>),
+                    )*
+                    _ => None,
+                }
             }
+
+            simd!(@loops $loops, $word, $acc);
         }
 
         impl Simd for $name {
-            type Word = $number;
-            type Acc = $number;
+            type Word = $word;
+            type Acc = $acc;
             type Vec = $vec;
-            type Words = $vec;
+            type Words = $words;
             type Mask = __m256i;
 
             const LANES: usize = $lanes;
@@ -84,19 +104,19 @@ macro_rules! simd {
             #[inline(always)]
             unsafe fn load(from: *const Self::Word) -> Self::Words {
                 // SAFETY: the caller's promise; no alignment is needed.
-                unsafe { $load(from) }
+                unsafe { $load(from.cast()) }
             }
 
             #[inline(always)]
             unsafe fn load_masked(from: *const Self::Word, mask: Self::Mask) -> Self::Words {
                 // SAFETY: the caller's promise; lanes outside the mask are not accessed.
-                unsafe { $load_masked(from, mask) }
+                unsafe { $load_masked(from.cast(), mask) }
             }
 
             #[inline(always)]
             unsafe fn splat(from: *const Self::Word) -> Self::Words {
                 // SAFETY: the caller's promise.
-                unsafe { $splat(from.read()) }
+                unsafe { $splat(from.cast::<$acc>().read()) }
             }
 
             #[inline(always)]
@@ -109,39 +129,57 @@ macro_rules! simd {
             unsafe fn store(to: *mut Self::Acc, mask: Self::Mask, sums: Self::Vec, add: bool) {
                 // SAFETY: the caller's promise; lanes outside the mask are not accessed.
                 unsafe {
-                    let sums = if add { $add($load_masked(to, mask), sums) } else { sums };
-                    $store(to, mask, sums)
+                    let sums = if add { $add($load_sums_masked(to, mask), sums) } else { sums };
+                    $store_masked(to, mask, sums)
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn store_all(to: *mut Self::Acc, sums: Self::Vec, add: bool) {
+                // SAFETY: the caller's promise; no alignment is needed.
+                unsafe {
+                    let sums = if add { $add($load_sums(to), sums) } else { sums };
+                    $store(to, sums)
                 }
             }
         }
     };
+    (@loops true, $word:ty, $acc:ty) => {
+        fn loops(&self) -> Option<&dyn Loops<$word, $acc>> {
+            Some(self)
+        }
+    };
+    (@loops false, $word:ty, $acc:ty) => {};
 }
 
 simd!(
     /// `f32` with AVX2 and FMA.
-    Avx2F32, tiles [1 2 3 4 5 6], in place true,
-    f32, 8, __m256, _mm256_loadu_ps, _mm256_maskload_ps, _mm256_set1_ps, _mm256_fmadd_ps,
-    _mm256_add_ps, _mm256_maskstore_ps
+    Avx2F32, tiles [1 2 3 4 5 6], whole [4 5 6], in place true, loops true,
+    f32 => f32, 8, __m256 => __m256,
+    _mm256_loadu_ps, _mm256_maskload_ps, _mm256_set1_ps, _mm256_fmadd_ps,
+    _mm256_loadu_ps, _mm256_maskload_ps, _mm256_add_ps, _mm256_storeu_ps, _mm256_maskstore_ps
 );
 simd!(
     /// `f64` with AVX2 and FMA.
-    Avx2F64, tiles [1 2 4 6], in place true,
-    f64, 4, __m256d, _mm256_loadu_pd, _mm256_maskload_pd, _mm256_set1_pd,
-    _mm256_fmadd_pd, _mm256_add_pd, _mm256_maskstore_pd
+    Avx2F64, tiles [1 2 4 6], whole [4 6], in place true, loops true,
+    f64 => f64, 4, __m256d => __m256d,
+    _mm256_loadu_pd, _mm256_maskload_pd, _mm256_set1_pd, _mm256_fmadd_pd,
+    _mm256_loadu_pd, _mm256_maskload_pd, _mm256_add_pd, _mm256_storeu_pd, _mm256_maskstore_pd
 );
 simd!(
     /// `i32`, wrapping, with AVX2.
-    Avx2I32, tiles [1 2 4], in place false,
-    i32, 8, __m256i, load_i32, _mm256_maskload_epi32, _mm256_set1_epi32, mul_add_i32,
-    _mm256_add_epi32, _mm256_maskstore_epi32
+    Avx2I32, tiles [1 2 4], whole [], in place false, loops true,
+    i32 => i32, 8, __m256i => __m256i,
+    load_i32, _mm256_maskload_epi32, _mm256_set1_epi32, mul_add_i32,
+    load_i32, _mm256_maskload_epi32, _mm256_add_epi32, store_i32, _mm256_maskstore_epi32
 );
 simd!(
     /// `i64`, wrapping, with AVX2.
-    Avx2I64, tiles [1 2 4], in place false,
-    i64, 4, __m256i, load_i64, _mm256_maskload_epi64, _mm256_set1_epi64x, mul_add_i64,
-    _mm256_add_epi64, _mm256_maskstore_epi64
+    Avx2I64, tiles [1 2 4], whole [], in place false, loops true,
+    i64 => i64, 4, __m256i => __m256i,
+    load_i64, _mm256_maskload_epi64, _mm256_set1_epi64x, mul_add_i64,
+    load_i64, _mm256_maskload_epi64, _mm256_add_epi64, store_i64, _mm256_maskstore_epi64
 );
-
 /// # Safety
 /// The features are there, and 8 numbers may be read.
 #[inline]
@@ -158,6 +196,24 @@ unsafe fn load_i32(from: *const i32) -> __m256i {
 unsafe fn load_i64(from: *const i64) -> __m256i {
     // SAFETY: the caller's promise.
     unsafe { _mm256_loadu_si256(from.cast()) }
+}
+
+/// # Safety
+/// The features are there, and 8 numbers may be written.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn store_i32(to: *mut i32, numbers: __m256i) {
+    // SAFETY: the caller's promise.
+    unsafe { _mm256_storeu_si256(to.cast(), numbers) }
+}
+
+/// # Safety
+/// The features are there, and 4 numbers may be written.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn store_i64(to: *mut i64, numbers: __m256i) {
+    // SAFETY: the caller's promise.
+    unsafe { _mm256_storeu_si256(to.cast(), numbers) }
 }
 
 #[inline]

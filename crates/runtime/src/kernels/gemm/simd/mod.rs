@@ -76,7 +76,7 @@ pub(super) trait Simd: Copy + Send + Sync + 'static {
     unsafe fn store_total(to: *mut Self::Acc, sums: Self::Vec, add: bool) {
         let mut lanes = [Self::Acc::default(); 16];
         // SAFETY: no vector has more lanes; the caller's promise for the features.
-        unsafe { Self::store(lanes.as_mut_ptr(), Self::mask(Self::LANES), sums, false) };
+        unsafe { Self::store_all(lanes.as_mut_ptr(), sums, false) };
         let mut count = Self::LANES;
         while count > 1 {
             count /= 2;
@@ -93,6 +93,16 @@ pub(super) trait Simd: Copy + Send + Sync + 'static {
     /// # Safety
     /// The processor has the instructions, and the sums of these lanes may be read and written.
     unsafe fn store(to: *mut Self::Acc, mask: Self::Mask, sums: Self::Vec, add: bool);
+
+    /// Writes all lanes, added to what is there if `add`.
+    ///
+    /// # Safety
+    /// As for [`Simd::store`].
+    #[inline(always)]
+    unsafe fn store_all(to: *mut Self::Acc, sums: Self::Vec, add: bool) {
+        // SAFETY: the caller's promise.
+        unsafe { Self::store(to, Self::mask(Self::LANES), sums, add) };
+    }
 }
 
 /// Products that need no tiles.
