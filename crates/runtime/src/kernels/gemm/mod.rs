@@ -18,6 +18,7 @@ mod number;
 mod operand;
 mod output;
 mod pack;
+mod pairs;
 mod panels;
 mod prepared;
 mod simd;

@@ -93,7 +93,7 @@ fn check(dims: [&[Dim]; 4]) {
     check_complex(dims, &product);
 }
 
-const TYPES: [Types; 14] = {
+const TYPES: [Types; 16] = {
     use ProductType::*;
     const fn types(lhs: ProductType, rhs: ProductType, out: ProductType) -> Types {
         Types { lhs, rhs, out }
@@ -110,6 +110,8 @@ const TYPES: [Types; 14] = {
         types(U8, S8, U32),
         types(S8, U8, S32),
         types(S8, U8, S8),
+        types(S16, S8, S32),
+        types(S16, S16, S16),
         types(U16, S32, S32),
         types(U32, S16, U64),
         types(S64, S64, S64),

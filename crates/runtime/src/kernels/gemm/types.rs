@@ -115,7 +115,7 @@ impl Contraction {
             }
             Sums::F64 => self.compute_as::<f64>(&call, out),
             Sums::I32 => {
-                if !self.compute_bytes(&call, out) {
+                if !self.compute_bytes(&call, out) && !self.compute_pairs(&call, out) {
                     self.compute_as::<i32>(&call, out);
                 }
             }

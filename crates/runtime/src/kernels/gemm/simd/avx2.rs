@@ -180,6 +180,14 @@ simd!(
     load_i64, _mm256_maskload_epi64, _mm256_set1_epi64x, mul_add_i64,
     load_i64, _mm256_maskload_epi64, _mm256_add_epi64, store_i64, _mm256_maskstore_epi64
 );
+simd!(
+    /// Pairs of `i16`, summed in `i32`, wrapping, with AVX2.
+    Avx2Pairs, tiles [1 2 4 6], whole [4 6], in place false, loops false,
+    u32 => i32, 8, __m256i => __m256i,
+    load_i32, _mm256_maskload_epi32, _mm256_set1_epi32, mul_add_pairs,
+    load_i32, _mm256_maskload_epi32, _mm256_add_epi32, store_i32, _mm256_maskstore_epi32
+);
+
 /// # Safety
 /// The features are there, and 8 numbers may be read.
 #[inline]
@@ -214,6 +222,12 @@ unsafe fn store_i32(to: *mut i32, numbers: __m256i) {
 unsafe fn store_i64(to: *mut i64, numbers: __m256i) {
     // SAFETY: the caller's promise.
     unsafe { _mm256_storeu_si256(to.cast(), numbers) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn mul_add_pairs(a: __m256i, b: __m256i, sum: __m256i) -> __m256i {
+    _mm256_add_epi32(_mm256_madd_epi16(a, b), sum)
 }
 
 #[inline]
