@@ -33,7 +33,7 @@
 use std::collections::VecDeque;
 use std::fmt::{self, Write as _};
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{ErrorKind, IoSlice, Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{
     IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs,
     UdpSocket,
@@ -553,9 +553,12 @@ impl Outgoing {
     /// Sends what the system takes; whether that was all.
     fn write(&mut self, mut stream: &TcpStream) -> std::io::Result<bool> {
         let body = self.body.as_ref().map_or(&[][..], |body| body.as_slice());
-        let front = self.front.get(self.sent..).unwrap_or_default();
-        let rest = &body[self.sent.saturating_sub(self.front.len()).min(body.len())..];
-        let sent = stream.write_vectored(&[IoSlice::new(front), IoSlice::new(rest)])?;
+        // (Not both at once by `write_vectored`: where the other end is gone, that sends this process a
+        // signal that ends it unless it is ignored; `write` does not.)
+        let sent = match self.sent.checked_sub(self.front.len()) {
+            None => stream.write(&self.front[self.sent..])?,
+            Some(sent) => stream.write(&body[sent..])?,
+        };
         if sent == 0 {
             return Err(ErrorKind::WriteZero.into());
         }
