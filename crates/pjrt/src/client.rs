@@ -17,8 +17,8 @@ use crate::topology::PJRT_TopologyDescription;
 /// The name of the platform, under which frameworks register the plugin.
 pub const PLATFORM_NAME: &str = "helio";
 
-/// How many devices a client has at most.
-const MAX_DEVICES: usize = 4096;
+/// How many devices a process of a client has at most.
+pub(crate) const MAX_DEVICES: usize = 4096;
 
 /// The version of helio.
 pub(crate) fn platform_version() -> &'static str {

@@ -45,9 +45,14 @@ impl Call for PJRT_LoadedExecutable_Execute_Args {
         let lists = self.argument_lists;
         // SAFETY: the header says that there is a list for each device.
         let lists = unsafe { lists.slice(self.num_devices, "lists of arguments")? };
-        if lists.is_empty() && compiled.devices.is_empty() {
+        if compiled.devices.is_empty() {
             // It runs in other processes.
-            return Ok(());
+            return match lists.len() {
+                0 => Ok(()),
+                found => Err(Error::invalid(format!(
+                    "{found} lists of arguments for a program that has no device in this process"
+                ))),
+            };
         }
         // Most programs are for one device, and a list is no allocation then.
         let executions = match lists {

@@ -8,6 +8,7 @@ use helio::{DeviceAssignment, Error, Result, RunOptions};
 use helio_processes::tcp::Listener;
 use helio_processes::{Options, Processes};
 
+use crate::client::MAX_DEVICES;
 use crate::store::Store;
 
 /// How long the processes wait for each other when a client is made.
@@ -65,12 +66,13 @@ impl Peers {
             let said = store.get(&key(process), PATIENCE);
             let said = said.map_err(|e| e.context(format_args!("process {process}")))?;
             let (count, contact) = said.split_once(' ').unwrap_or_default();
-            let total =
-                count.parse().ok().and_then(|count| last(&first_devices).checked_add(count));
-            let total = total.filter(|&total| total <= i32::MAX as usize).ok_or_else(|| {
-                Error::invalid(format!("process {process} has {count:?} devices"))
+            let number = count.parse().ok().filter(|number| (1..=MAX_DEVICES).contains(number));
+            let number = number.ok_or_else(|| {
+                let detail =
+                    format!("process {process} has {count:?} devices, not 1 to {MAX_DEVICES}");
+                Error::invalid(detail)
             })?;
-            first_devices.push(total);
+            first_devices.push(last(&first_devices) + number);
             contacts.push(contact.to_owned());
         }
         let wire = listener.connect(rank, &contacts, PATIENCE)?;

@@ -62,6 +62,9 @@ const NAP: Duration = Duration::from_millis(2);
 /// How long one who has connected may take to greet.
 const GREETING: Duration = Duration::from_secs(10);
 
+/// The longest time that processes wait for each other, which any clock can tell: a year.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// What a message begins with: how many bytes head and body have.
 const SIZES: usize = 16;
 
@@ -175,7 +178,7 @@ impl Listener {
     /// version, or of which number `rank` is not this one's; `Unavailable` if one cannot be reached;
     /// `DeadlineExceeded` if one has not come.
     pub fn connect(self, rank: usize, contacts: &[String], at_most: Duration) -> Result<TcpWire> {
-        let deadline = Instant::now() + at_most;
+        let deadline = Instant::now() + at_most.min(LONGEST);
         let contacts = contacts.iter().enumerate();
         let contacts = contacts.map(|(from, text)| {
             Contact::read(text)
