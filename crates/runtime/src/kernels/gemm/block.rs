@@ -139,6 +139,7 @@ impl<'a, W, A> TileBlock<'a, W, A> {
                 rhs_step,
                 out: self.origin.get().wrapping_add(out + cols.start),
                 out_rows: &out_rows.from,
+                out_is_even: out_rows.is_even,
                 last_lanes: cols.len() - (vecs - 1) * lanes,
                 add: self.add,
                 ahead: ahead(i),

@@ -16,9 +16,10 @@ use super::axis::Axis;
 use super::block::{Lhs, Offsets, SumRows, TileBlock};
 use super::cut::{Tiles, chunks, even_parts};
 use super::pack::{InPlace, MAX_WIDTH, Source};
-use super::panels::{block_steps, pack_rhs, step_chunks, whole_len};
+use super::panels::{pack_rhs, step_chunks, whole_len};
 use super::streamed::is_large;
-use super::tile::{Ahead, MAX_ROWS, Run, Tiled};
+use super::sub_blocks::SUB_STEPS;
+use super::tile::{Ahead, MAX_ROWS, Run, Tiled, block_steps};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
 use crate::kernels::cache::third_level_bytes;
@@ -166,6 +167,12 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
                 let block = if is_streamed { self.cols } else { BLOCK_COLUMNS };
                 self.run_columns(0..self.rows, block, threads, |_| place);
             },
+            // The sums have a place until they are complete.
+            Sink::Function(_) if self.has_sub_blocks() => unsafe {
+                let nowhere = Axis::new([(self.rows, 0)]);
+                let place = SumRows { origin: Shared(std::ptr::null_mut()), rows: &nowhere };
+                self.run_columns(0..self.rows, BLOCK_COLUMNS, threads, |_| place);
+            },
             Sink::Function(_) => {
                 let (blocks, rows) = even_parts(self.rows, BLOCK_SUMS);
                 let groups = self.streamed_steps(rows).map_or(1, |_| BLOCK_SUMS / rows);
@@ -203,7 +210,7 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
         let format = self.tiled.format();
         let streamed = self.streamed_steps(rows.len());
         let plain = self.unpacked_rhs(rows.len());
-        let most_steps = streamed.unwrap_or(block_steps::<W>());
+        let most_steps = streamed.unwrap_or(format.most_steps);
         for cols in chunks(0..self.cols, block) {
             let place = place(cols.start);
             for steps in step_chunks(format, self.steps, most_steps) {
@@ -374,6 +381,16 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
                     let width = tile.len();
                     self.lhs.pack(tile, part.steps.clone(), width, panel);
                 }
+            }
+            if let (BlockRhs::Packed { start, col, panel_steps }, Some(column)) =
+                (rhs, self.tiled.column().filter(|_| steps > SUB_STEPS))
+            {
+                let panel = |first: usize| {
+                    start.get().wrapping_add((first - col) * panel_steps).cast_const()
+                };
+                // SAFETY: the caller's promise; lhs was just packed.
+                unsafe { self.run_sub_blocks(part, packed, tiles, cols, (column, &panel)) };
+                return;
             }
             let start = packed.as_ptr().wrapping_sub(rows.start * steps);
             let (offsets, runs) = (Offsets::even(steps), [Run { offset: 0, len: steps }]);

@@ -24,6 +24,7 @@ mod prepared;
 mod simd;
 mod small;
 mod streamed;
+mod sub_blocks;
 mod sweep;
 mod tile;
 mod transpose;

@@ -6,10 +6,11 @@ use std::ops::Range;
 use super::axis::Axis;
 use super::number::Bf16;
 use super::operand::Operand;
-use super::pack::{MAX_WIDTH, Source, check_bounds, each_block_row};
+use super::pack::{MAX_WIDTH, Source, check_bounds, each_panel};
+use super::tile::BLOCK;
 use super::transpose::Rows;
-use crate::kernels::bytes::Plain;
-use crate::kernels::isa::Isa;
+use crate::kernels::bytes::{Plain, bytes_of, bytes_of_mut};
+use crate::kernels::isa::{Isa, prefetch_far};
 
 /// A number that shares a word with those of the next steps.
 pub(super) trait Narrow: Plain + Default {
@@ -18,12 +19,21 @@ pub(super) trait Narrow: Plain + Default {
 
     /// The bits of the number, from the lowest on.
     fn bits(self) -> u32;
+
+    /// Writes the words of neighbours, made of numbers in [`PER_WORD`](Narrow::PER_WORD) rows of `data`
+    /// that are `stride` apart, with the bits of `flip` changed.
+    fn join_row(data: &[Self], stride: usize, words: &mut [u32], flip: u32);
 }
 
 impl Narrow for Bf16 {
     #[inline(always)]
     fn bits(self) -> u32 {
         self.0.into()
+    }
+
+    #[inline(always)]
+    fn join_row(data: &[Self], stride: usize, words: &mut [u32], flip: u32) {
+        join_row_of::<2, _>(data, stride, words, flip);
     }
 }
 
@@ -32,7 +42,48 @@ impl Narrow for u8 {
     fn bits(self) -> u32 {
         self.into()
     }
+
+    #[inline(always)]
+    fn join_row(data: &[Self], stride: usize, words: &mut [u32], flip: u32) {
+        join_row_of::<4, _>(data, stride, words, flip);
+    }
 }
+
+/// [`Narrow::join_row`] for a number of numbers in a word.
+#[inline(always)]
+fn join_row_of<const PER_WORD: usize, T: Narrow>(
+    data: &[T],
+    stride: usize,
+    words: &mut [u32],
+    flip: u32,
+) {
+    let join = |numbers: [T; PER_WORD]| {
+        let bits = 32 / PER_WORD as u32;
+        numbers.iter().rev().fold(0, |word, number| word << bits | number.bits()) ^ flip
+    };
+    // Nearly all rows are those of a whole panel; knowing it spares the compiler's loop its tail.
+    if let Ok(words) = <&mut [u32; 32]>::try_from(&mut *words) {
+        let row = |i: usize| -> &[T; 32] {
+            data[i * stride..].first_chunk().expect("the row lies in memory")
+        };
+        let rows: [_; PER_WORD] = std::array::from_fn(row);
+        // (Into an array of its own: what is written to may overlap nothing that is read.)
+        let mut joined = [0; 32];
+        for (at, word) in joined.iter_mut().enumerate() {
+            *word = join(rows.map(|row| row[at]));
+        }
+        *words = joined;
+        return;
+    }
+    let rows: [_; PER_WORD] = std::array::from_fn(|i| &data[i * stride..][..words.len()]);
+    for (at, word) in words.iter_mut().enumerate() {
+        *word = join(rows.map(|row| row[at]));
+    }
+}
+
+/// Rows of words from the one that is packed to the one whose numbers are asked for. (The processor sees no
+/// pattern in their addresses.)
+const ROWS_AHEAD: usize = 16;
 
 /// Numbers in memory that become words of several.
 pub(super) struct Joined<'a, T> {
@@ -75,59 +126,185 @@ impl<T: Narrow> Source<u32> for JoinedSource<'_, T> {
         let mut offsets = [0; MAX_WIDTH];
         let offsets = &mut offsets[..items.len()];
         self.items.offsets(items.start, offsets);
-        let bits = 8 * size_of::<T>();
-        // The change for whole words, and for the numbers of a last word that is not full.
-        let flip = (0..T::PER_WORD).fold(0, |flip, i| flip | self.flip << (i * bits));
         let steps = words.start * T::PER_WORD..self.steps.len().min(words.end * T::PER_WORD);
         if steps.is_empty() {
             return;
         }
         let (offset, len, stride) = self.steps.run(steps.start, steps.len());
-        let whole = len / T::PER_WORD;
-        if stride == 1 && len == steps.len() && whole > 0 {
-            let (data, start, padding) = (self.data, self.start + offset, width - offsets.len());
-            let rows =
-                Rows { data, offsets: &*offsets, start, steps: whole, padding, pitch: width };
-            let (full, rest) = panel.split_at_mut(whole * width);
-            if rows.transpose(self.isa, full) {
-                if flip != 0 {
-                    for row in full.chunks_exact_mut(width) {
-                        row[..offsets.len()].iter_mut().for_each(|word| *word ^= flip);
+        let whole = if len == steps.len() { len / T::PER_WORD } else { 0 };
+        let (full, rest) = panel.split_at_mut(whole * width);
+        let start = self.start + offset;
+        let is_done = if stride == 1 {
+            self.turn(offsets, start, width, full)
+        } else {
+            self.join_rows(offsets, (start, stride), width, full)
+        };
+        if is_done {
+            self.join(offsets, steps.start + whole * T::PER_WORD..steps.end, width, rest);
+        } else {
+            self.join(offsets, steps, width, panel);
+        }
+    }
+
+    fn packs_rows(&self) -> bool {
+        self.items.stride() == Some(1) && self.steps.stride().is_some()
+    }
+
+    fn pack_panels(
+        &self,
+        items: Range<usize>,
+        words: Range<usize>,
+        (width, panel): (usize, usize),
+        packed: &mut [u32],
+    ) {
+        let steps = words.start * T::PER_WORD..self.steps.len().min(words.end * T::PER_WORD);
+        let (true, Some(stride)) = (self.packs_rows(), self.steps.stride()) else {
+            return each_panel(self, items, words, (width, panel), packed);
+        };
+        let flip = self.flip_all();
+        let whole = steps.len() / T::PER_WORD;
+        let cols = || items.clone().step_by(width).enumerate();
+        self.isa.run(
+            #[inline(always)]
+            || {
+                for row in 0..whole {
+                    let from = self.start + (steps.start + row * T::PER_WORD) * stride;
+                    for (i, first) in cols() {
+                        let words = &mut packed[i * panel + row * width..][..width];
+                        let data = &self.data[from + first..];
+                        if items.end - first >= width {
+                            T::join_row(data, stride, words, flip);
+                        } else {
+                            let (words, beyond) = words.split_at_mut(items.end - first);
+                            T::join_row(data, stride, words, flip);
+                            beyond.fill(0);
+                        }
                     }
                 }
-                self.join(offsets, steps.start + whole * T::PER_WORD..steps.end, width, rest);
-                return;
+            },
+        );
+        let last = words.start + whole..words.end;
+        if !last.is_empty() {
+            for (i, first) in cols() {
+                let row = &mut packed[i * panel + whole * width..][..last.len() * width];
+                self.pack(first..items.end.min(first + width), last.clone(), width, row);
             }
         }
-        self.join(offsets, steps, width, panel);
     }
 
     fn pack_blocks(&self, items: Range<usize>, words: Range<usize>, panel: &mut [u32]) {
-        let bits = 8 * size_of::<T>();
-        let flip = (0..T::PER_WORD).fold(0, |flip, i| flip | self.flip << (i * bits));
-        each_block_row(items, words, panel, |item, word, row| {
-            let start = self.start + self.items.offset(item);
-            let first = word * T::PER_WORD;
-            let count = self.steps.len().min(first + row.len() * T::PER_WORD) - first;
-            let (offset, len, stride) = self.steps.run(first, count);
-            if stride == 1 && len == count && count == row.len() * T::PER_WORD {
-                let numbers = &self.data[start + offset..][..count];
-                for (word, numbers) in row.iter_mut().zip(numbers.chunks_exact(T::PER_WORD)) {
-                    let joined = numbers.iter().rev().fold(0, |word, n| word << bits | n.bits());
-                    *word = joined ^ flip;
+        let mut offsets = [0; MAX_WIDTH];
+        let offsets = &mut offsets[..items.len()];
+        self.items.offsets(items.start, offsets);
+        let blocks = panel.chunks_exact_mut((items.len() * BLOCK).max(1));
+        for (block, first) in blocks.zip((words.start..).step_by(BLOCK)) {
+            let steps = first * T::PER_WORD;
+            let numbers = BLOCK * T::PER_WORD;
+            let (offset, len, stride) = self.steps.run(steps, numbers);
+            if stride == 1 && len == numbers {
+                self.copy_block(offsets, self.start + offset, block);
+                continue;
+            }
+            // As a panel of rhs, whose rows are then the columns of the block.
+            let mut turned = [0; BLOCK * MAX_WIDTH];
+            let count = words.end.min(first + BLOCK).saturating_sub(first);
+            let turned = &mut turned[..BLOCK * items.len()];
+            self.pack(
+                items.clone(),
+                first..first + count,
+                items.len(),
+                &mut turned[..count * items.len()],
+            );
+            let rows: [usize; BLOCK] = std::array::from_fn(|k| k * items.len());
+            let rows = Rows {
+                data: &*turned,
+                offsets: &rows,
+                start: 0,
+                steps: items.len(),
+                padding: 0,
+                pitch: BLOCK,
+            };
+            if !rows.transpose(self.isa, block) {
+                for (i, row) in block.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
+                    for (word, &at) in row.iter_mut().zip(rows.offsets) {
+                        *word = turned[at + i];
+                    }
                 }
-                return;
             }
-            row.fill(0);
-            for i in 0..count {
-                let number = self.data[start + self.steps.offset(first + i)];
-                row[i / T::PER_WORD] |= (number.bits() ^ self.flip) << (i % T::PER_WORD * bits);
-            }
-        });
+        }
     }
 }
 
 impl<T: Narrow> JoinedSource<'_, T> {
+    /// The change for all numbers of a word.
+    fn flip_all(&self) -> u32 {
+        let bits = 8 * size_of::<T>();
+        (0..T::PER_WORD).fold(0, |flip, i| flip | self.flip << (i * bits))
+    }
+
+    /// Packs whole words of steps that are neighbours, the first of them at `start`, if there are
+    /// instructions to turn rows into columns; otherwise returns false.
+    fn turn(&self, offsets: &[usize], start: usize, width: usize, panel: &mut [u32]) -> bool {
+        let steps = panel.len() / width;
+        let padding = width - offsets.len();
+        let rows = Rows { data: self.data, offsets, start, steps, padding, pitch: width };
+        let is_done = rows.transpose(self.isa, panel);
+        let flip = self.flip_all();
+        if is_done && flip != 0 {
+            for row in panel.chunks_exact_mut(width) {
+                row[..offsets.len()].iter_mut().for_each(|word| *word ^= flip);
+            }
+        }
+        is_done
+    }
+
+    /// Packs whole words of steps that are `stride` apart, the first of them at `start`, if items are
+    /// neighbours; otherwise returns false.
+    fn join_rows(
+        &self,
+        offsets: &[usize],
+        (start, stride): (usize, usize),
+        width: usize,
+        panel: &mut [u32],
+    ) -> bool {
+        let Some(&first) = offsets.first() else { return false };
+        if !offsets.iter().zip(first..).all(|(&offset, next)| offset == next) {
+            return false;
+        }
+        let data = &self.data[start + first..];
+        let (items, flip) = (offsets.len(), self.flip_all());
+        self.isa.run(
+            #[inline(always)]
+            || {
+                for (row, words) in panel.chunks_exact_mut(width).enumerate() {
+                    let at = row * T::PER_WORD * stride;
+                    for i in 0..T::PER_WORD {
+                        let ahead = at + (ROWS_AHEAD * T::PER_WORD + i) * stride;
+                        prefetch_far(data.as_ptr().wrapping_add(ahead).cast());
+                    }
+                    let (words, beyond) = words.split_at_mut(items);
+                    T::join_row(&data[at..], stride, words, flip);
+                    beyond.fill(0);
+                }
+            },
+        );
+        true
+    }
+
+    /// Writes a block of rows whose words lie as they are to be, the first of them at `start`.
+    fn copy_block(&self, offsets: &[usize], start: usize, block: &mut [u32]) {
+        let flip = self.flip_all();
+        for (row, offset) in block.as_chunks_mut::<BLOCK>().0.iter_mut().zip(offsets) {
+            let numbers = &self.data[start + offset..][..BLOCK * T::PER_WORD];
+            let words: &mut [u8; 4 * BLOCK] =
+                bytes_of_mut(row).try_into().expect("a word has four bytes");
+            *words = *bytes_of(numbers).first_chunk().expect("as many bytes as words have");
+            if flip != 0 {
+                row.iter_mut().for_each(|word| *word ^= flip);
+            }
+        }
+    }
+
     /// Packs steps, of which the first begins a word.
     fn join(&self, offsets: &[usize], steps: Range<usize>, width: usize, panel: &mut [u32]) {
         let bits = 8 * size_of::<T>();

@@ -23,6 +23,23 @@ pub(super) trait Source<W>: Sync {
     /// beyond the items is filled with zeros.
     fn pack(&self, items: Range<usize>, steps: Range<usize>, width: usize, panel: &mut [W]);
 
+    /// Packs `steps` of `items` into panels of `width` items, one after the other and `panel` words long, of
+    /// which those beyond the steps are not written.
+    fn pack_panels(
+        &self,
+        items: Range<usize>,
+        steps: Range<usize>,
+        (width, panel): (usize, usize),
+        packed: &mut [W],
+    ) {
+        each_panel(self, items, steps, (width, panel), packed);
+    }
+
+    /// Whether [`pack_panels`](Source::pack_panels) is faster for many panels, since it reads whole rows.
+    fn packs_rows(&self) -> bool {
+        false
+    }
+
     /// Packs `steps` of `items` for tiles that take [`BLOCK`] steps at once: step `k` of item `i` is
     /// at `(k / BLOCK * items + i) * BLOCK + k % BLOCK`. Steps that the last block lacks are zeros.
     fn pack_blocks(&self, items: Range<usize>, steps: Range<usize>, panel: &mut [W])
@@ -44,6 +61,20 @@ pub(super) trait Source<W>: Sync {
     /// Whether a few steps of a panel are packed as fast as all of them, each.
     fn packs_in_parts(&self) -> bool {
         true
+    }
+}
+
+/// [`Source::pack_panels`], a panel after the other.
+pub(super) fn each_panel<W>(
+    source: &(impl Source<W> + ?Sized),
+    items: Range<usize>,
+    steps: Range<usize>,
+    (width, panel): (usize, usize),
+    packed: &mut [W],
+) {
+    for (panel, first) in packed.chunks_exact_mut(panel).zip(items.clone().step_by(width)) {
+        let panel = &mut panel[..width * steps.len()];
+        source.pack(first..items.end.min(first + width), steps.clone(), width, panel);
     }
 }
 

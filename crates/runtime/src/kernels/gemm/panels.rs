@@ -8,10 +8,6 @@ use super::tile::{BLOCK, Format};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
 
-/// Bytes of a row or column in a block of steps. A panel of rhs is larger than the first-level cache
-/// then, and comes from the second, which is fast enough; fewer passes over the result are worth
-/// more (measured at 1000 to 2048).
-const BLOCK_BYTES: usize = 4096;
 /// Words that are packed by one task, if they are not a panel.
 const TASK_WORDS: usize = 1 << 14;
 
@@ -31,11 +27,6 @@ pub(super) fn step_chunks(
     let size = even_parts(total, most).1.next_multiple_of(BLOCK);
     let parts = total.div_ceil(size).max(1);
     (0..parts).map(move |part| (part * size).min(total)..total.min((part + 1) * size))
-}
-
-/// Steps of a block.
-pub(super) const fn block_steps<W>() -> usize {
-    BLOCK_BYTES / size_of::<W>()
 }
 
 /// Packs a right operand for several products, for [`Rhs::Packed`](super::engine::Rhs::Packed): panel after
@@ -69,14 +60,17 @@ pub(super) fn pack_rhs<W: Plain + Default>(
     }
     let real = steps.start..steps.end.min(total);
     // A few panels at once, so that a task is not too short.
-    let panels_per_task = (TASK_WORDS / panel).max(1);
+    let some = (TASK_WORDS / panel).max(1);
+    let panels_per_task = match source.packs_rows() {
+        true => some.max(cols.len().div_ceil(width).div_ceil(threads.count())),
+        false => some,
+    };
     threads.for_chunks(packed, panels_per_task * panel, &|task, packed| {
-        for (i, panel) in packed.chunks_exact_mut(panel).enumerate() {
-            let first = cols.start + (task * panels_per_task + i) * width;
-            let items = first..cols.end.min(first + width);
-            let (panel, beyond) = panel.split_at_mut(width * real.len());
-            source.pack(items, real.clone(), width, panel);
-            beyond.fill_with(W::default);
+        let first = cols.start + task * panels_per_task * width;
+        let items = first..cols.end.min(first + packed.len() / panel * width);
+        source.pack_panels(items, real.clone(), (width, panel), packed);
+        for panel in packed.chunks_exact_mut(panel) {
+            panel[width * real.len()..].fill_with(W::default);
         }
     });
 }

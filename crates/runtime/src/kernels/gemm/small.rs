@@ -269,6 +269,7 @@ impl<W: Plain + Default, A> SmallBatch<'_, W, A> {
                             rhs_step: position.group.rhs_step,
                             out: out.wrapping_add(position.out),
                             out_rows: &out_rows,
+                            out_is_even: true,
                             last_lanes: position.last_lanes,
                             add: false,
                             ahead: Ahead::nothing(rhs.cast()),

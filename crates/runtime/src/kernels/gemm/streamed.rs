@@ -17,7 +17,7 @@ use super::block::{Lhs, Offsets, TileBlock};
 use super::cut::{Tiles, chunks};
 use super::engine::{GROUP_COLUMNS, Product, ProductBlock, Rhs, TASK_WORK};
 use super::pack::{InPlace, Source};
-use super::panels::{block_steps, whole_len};
+use super::panels::whole_len;
 use super::tile::{Ahead, Format, Run};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
@@ -43,7 +43,7 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
         let format = self.tiled.format();
         // lhs should take up to five eighths of the second-level cache; the panels have the rest.
         let steps = second_level_bytes() / 8 * 5 / size_of::<W>() / rows.max(1);
-        let steps = steps.min(block_steps::<W>());
+        let steps = steps.min(format.most_steps);
         let fits = steps >= LEAST_STEPS.min(self.steps) && self.steps >= format.width();
         let is_wanted = self.is_rhs_large() && fits && !format.in_blocks && self.done.is_none();
         (is_possible && is_wanted && self.unpacked_rhs(rows).is_none()).then_some(steps)

@@ -228,6 +228,50 @@ fn sizes_around_tiles_and_blocks() {
 }
 
 #[test]
+fn sums_that_wait_for_more_sub_blocks() {
+    use ProductType::*;
+    // Several tiles of rows, groups of columns and sub-blocks of steps, the last of each not whole; of `bf16` several
+    // blocks of steps as well.
+    let (rows, cols) = (39, 270);
+    let _mode = FloatMode::FlushToZero.enter();
+    for (lhs, rhs, out, steps) in [
+        (Bf16, Bf16, Bf16, 2085),
+        (Bf16, Bf16, F32, 2085),
+        (Bf16, Bf16, Bf16, 515),
+        (U8, S8, S32, 1023),
+    ] {
+        let types = Types { lhs, rhs, out };
+        let (lhs, rhs) = (numbers(rows * steps, 1), numbers(steps * cols, 2));
+        let lhs: Vec<i32> =
+            lhs.iter().map(|v| if types.lhs == U8 { v.abs() } else { *v }).collect();
+        for [[row, lhs_step], [col, rhs_step]] in
+            [[[steps, 1], [1, cols]], [[1, rows], [1, cols]], [[steps, 1], [steps, 1]]]
+        {
+            let (row, cols) = ([dim(rows, [row, 0, cols])], [dim(cols, [0, col, 1])]);
+            let dims = [&[], &row[..], &cols, &[dim(steps, [lhs_step, rhs_step, 0])]];
+            let mut want = vec![0; len(dims, 2)];
+            expected(dims, &lhs, &rhs, &mut want);
+            let product = Contraction::new(dims[0], dims[1], dims[2], dims[3]);
+            let want = encode(&want, out);
+            let operands = [encode(&lhs, types.lhs), encode(&rhs, types.rhs)];
+            let [lhs, rhs] = operands.each_ref().map(|bytes| &**bytes);
+            let pool = Pool::new(2);
+            for threads in [Threads::single(), pool.threads(2)] {
+                let mut sums = encode(&vec![77; len(dims, 2)], out);
+                product.compute_on(Isa::best(), types, [lhs, rhs], &mut sums, None, threads);
+                assert!(*sums == *want, "{types:?}, {steps} steps");
+            }
+            let mut sums = encode(&vec![77; len(dims, 2)], out);
+            let (isa, threads, epilogue) = (Isa::best(), Threads::single(), Epilogue::default());
+            let call = types::Call { isa, types, lhs, rhs, epilogue, threads };
+            let tiles = amx::OnTiles { product: &product, call: &call, out: &mut sums };
+            assert!(amx::with_tiles_of::<amx::Model>(types, tiles));
+            assert!(*sums == *want, "{types:?} in tiles, {steps} steps");
+        }
+    }
+}
+
+#[test]
 fn rhs_larger_than_the_caches() {
     // One tile and several, one block of steps and several, with last panels and lines that are not whole.
     for (rows, steps, cols) in [(5, 300, 901), (17, 1100, 270), (300, 570, 470)] {
@@ -420,6 +464,7 @@ fn check_whole_tiles<W: Plain, A: Plain + Default + PartialEq + std::fmt::Debug>
                                 rhs_step: width,
                                 out: out.as_mut_ptr(),
                                 out_rows: &out_rows,
+                                out_is_even: true,
                                 last_lanes: format.lanes,
                                 add,
                                 ahead,

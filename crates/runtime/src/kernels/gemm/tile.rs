@@ -6,6 +6,7 @@
 //! row of rhs and one number of lhs fill the registers: 14×2+2+1 of 32 with AVX-512.
 
 use std::any::Any;
+use std::ops::Range;
 
 use super::simd::{Loops, Simd};
 use crate::kernels::isa::{prefetch_far, prefetch_line};
@@ -24,6 +25,11 @@ pub(super) trait Tiled<W, A>: Send + Sync {
     /// takes more for granted than [`Tiled::tile`]'s: see [`run_whole`].
     fn whole_tile(&self, rows: usize, packed: bool) -> Option<Tile<W, A>> {
         let _ = (rows, packed);
+        None
+    }
+
+    /// The function for tiles below each other, if tiles take steps in blocks.
+    fn column(&self) -> Option<Column<W, A>> {
         None
     }
 
@@ -54,6 +60,8 @@ pub(super) struct Format {
     /// ([`Source::pack_blocks`](super::pack::Source::pack_blocks)), rhs always in panels of the whole
     /// width, and both with zeros for steps that a last block lacks.
     pub in_blocks: bool,
+    /// The most steps for which operands are packed, and tiles run, at once.
+    pub most_steps: usize,
 }
 
 impl Format {
@@ -75,6 +83,16 @@ impl Format {
 
 /// Steps that some tiles take at once.
 pub(super) const BLOCK: usize = 16;
+
+/// Bytes of a row or column in a block of steps. A panel of rhs is larger than the first-level cache
+/// then, and comes from the second, which is fast enough for instructions on vectors; fewer passes over
+/// the result are worth more (measured at 1000 to 2048).
+const BLOCK_BYTES: usize = 4096;
+
+/// Steps of a block, of words of this type, for tiles of vectors.
+pub(super) const fn block_steps<W>() -> usize {
+    BLOCK_BYTES / size_of::<W>()
+}
 
 /// Where a tile finds its operands and puts its result.
 pub(super) struct TileArgs<'a, W, A> {
@@ -100,6 +118,8 @@ pub(super) struct TileArgs<'a, W, A> {
     pub out: *mut A,
     /// How far from there its rows are.
     pub out_rows: &'a [usize; MAX_ROWS],
+    /// Whether these are as far from each other as the first two.
+    pub out_is_even: bool,
     /// Lanes of the last vector that count.
     pub last_lanes: usize,
     /// Whether to add to the result.
@@ -177,6 +197,33 @@ pub(super) const MAX_ROWS: usize = 32;
 /// words of rhs may be read in each step, all runs in each row of lhs, and as many sums as words
 /// of rhs may be read and written in each row of the result, which nothing else accesses.
 pub(super) type Tile<W, A> = unsafe fn(&TileArgs<'_, W, A>);
+
+/// Tiles below each other, for some of the steps that operands are packed for.
+pub(super) struct ColumnArgs<'a, W, A> {
+    /// What [`Tiled::session`] made.
+    pub session: &'a dyn Any,
+    /// Rows of each tile.
+    pub heights: &'a [usize],
+    /// The steps: whole blocks.
+    pub steps: Range<usize>,
+    /// Where lhs begins: the blocks of one tile, of all `packed_steps`, after those of the other.
+    pub lhs: *const W,
+    /// How many steps lhs is packed for.
+    pub packed_steps: usize,
+    /// The row of rhs for the first of the steps; the next follows it.
+    pub rhs: *const W,
+    /// Where the sums begin: rows as wide as a tile, one after the other.
+    pub sums: *mut A,
+    /// Whether to add to the sums.
+    pub add: bool,
+}
+
+/// Computes tiles below each other.
+///
+/// # Safety
+/// The features are there. lhs may be read for all tiles, a row of rhs as wide as a tile for each of the steps, and
+/// the sums of all tiles read and written, which nothing else accesses.
+pub(super) type Column<W, A> = unsafe fn(&ColumnArgs<'_, W, A>);
 
 /// The body of a [`Tile`], to be inlined where the features are enabled.
 ///

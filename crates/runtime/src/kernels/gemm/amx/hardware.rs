@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::sync::OnceLock;
 
 use super::model::Model;
-use super::{Config, Dot, LANES, REGISTERS, ROWS, Tiles, config, multiply};
+use super::{Config, Dot, LANES, Operands, Place, REGISTERS, ROWS, Tiles, config, multiply};
 
 /// The tile registers of this thread.
 ///
@@ -115,13 +115,6 @@ macro_rules! dots {
 }
 dots!(tdpbf16ps tdpbssd tdpbsud tdpbusd tdpbuud);
 
-impl Hardware {
-    /// Whether a tile is one of those that the configuration has.
-    fn check(&self, tile: usize) {
-        assert!(self.config.rows[tile] > 0, "the tile is configured");
-    }
-}
-
 impl Tiles for Hardware {
     fn new() -> Option<Self> {
         is_usable().then_some(Hardware { config: Config::default(), thread: PhantomData })
@@ -137,40 +130,32 @@ impl Tiles for Hardware {
     }
 
     #[inline(always)]
-    fn zero<const TILE: usize>(&mut self) {
-        self.check(TILE);
-        // SAFETY: a value exists only where the instructions are; the tile is configured.
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    #[inline(always)]
+    unsafe fn zero<const TILE: usize>(&mut self) {
+        // SAFETY: a value exists only where the instructions are; the caller's promise.
         unsafe { tilezero::<TILE>() };
     }
 
     #[inline(always)]
-    fn load<const TILE: usize>(&mut self, from: &[u32], stride: usize) {
-        self.check(TILE);
-        assert!(self.config.span(TILE, stride) <= from.len(), "the rows are in memory");
-        // SAFETY: a value exists only where the instructions are; the tile is configured, and its rows
-        // may be read, as just checked.
-        unsafe { tileloadd::<TILE>(from.as_ptr(), 4 * stride) };
+    unsafe fn load<const TILE: usize>(&mut self, from: *const u32, stride: usize) {
+        // SAFETY: a value exists only where the instructions are; the caller's promise.
+        unsafe { tileloadd::<TILE>(from, stride.wrapping_mul(4)) };
     }
 
     #[inline(always)]
-    fn store<const TILE: usize>(&mut self, to: &mut [u32], stride: usize) {
-        self.check(TILE);
-        assert!(self.config.span(TILE, stride) <= to.len(), "the rows are in memory");
-        // SAFETY: a value exists only where the instructions are; the tile is configured, and its rows
-        // may be written, as just checked.
-        unsafe { tilestored::<TILE>(to.as_mut_ptr(), 4 * stride) };
+    unsafe fn store<const TILE: usize>(&mut self, to: *mut u32, stride: usize) {
+        // SAFETY: a value exists only where the instructions are; the caller's promise.
+        unsafe { tilestored::<TILE>(to, stride.wrapping_mul(4)) };
     }
 
     #[inline(always)]
-    fn dot<const SUM: usize, const LHS: usize, const RHS: usize>(&mut self, dot: Dot) {
+    unsafe fn dot<const SUM: usize, const LHS: usize, const RHS: usize>(&mut self, dot: Dot) {
         const { assert!(SUM != LHS && SUM != RHS && LHS != RHS, "tiles are different") };
-        let Config { rows, row_bytes } = &self.config;
-        let match_up = rows[SUM] == rows[LHS]
-            && row_bytes[SUM] == row_bytes[RHS]
-            && row_bytes[LHS] == 4 * rows[RHS];
-        assert!(match_up && rows[SUM] > 0 && rows[RHS] > 0, "the tiles match");
-        // SAFETY: a value exists only where the instructions are; the tiles are configured, different,
-        // and match, as just checked.
+        // SAFETY: a value exists only where the instructions are; the caller's promise.
         unsafe {
             match dot {
                 Dot::Bf16 => tdpbf16ps::<SUM, LHS, RHS>(),
@@ -266,7 +251,12 @@ fn agrees(dot: Dot) -> bool {
         let mut sums = [0; 2 * ROWS * 2 * LANES];
         let mut tiles = T::new()?;
         tiles.configure(&config(rows));
-        multiply(&mut tiles, dot, (rows, true), lhs, rhs, &mut sums);
+        let place = Place { start: sums.as_mut_ptr(), stride: 2 * LANES, add: false };
+        let (rhs, rhs_step) = rhs;
+        let blocks = rhs.len() / (rhs_step * LANES);
+        let operands = Operands { lhs: lhs.as_ptr(), rhs: rhs.as_ptr(), rhs_step, blocks };
+        // SAFETY: the tiles are configured; the operands have so many blocks; there are 32 rows of 32 sums.
+        unsafe { multiply(&mut tiles, dot, (rows, true), operands, place) };
         tiles.release();
         Some(sums)
     }

@@ -29,11 +29,11 @@ pub(super) use self::model::Model;
 use super::narrow::{Joined, Narrow};
 use super::number::{Bf16, ProductType, Types};
 use super::simd::MulAdd;
-use super::tile::{BLOCK, Format, Tile, TileArgs, Tiled};
+use super::tile::{BLOCK, Column, ColumnArgs, Format, Tile, TileArgs, Tiled, block_steps};
 use super::types::Call;
 use super::{Contraction, arithmetic::Arithmetic};
 use crate::float_mode::FloatMode;
-use crate::kernels::bytes::cast;
+use crate::kernels::bytes::{Plain, cast};
 
 /// Rows of a tile register.
 const ROWS: usize = 16;
@@ -59,14 +59,6 @@ pub(super) struct Config {
     row_bytes: [usize; REGISTERS],
 }
 
-impl Config {
-    /// How many words from the first of a tile to its last, in memory with rows `stride` words
-    /// apart.
-    fn span(&self, tile: usize, stride: usize) -> usize {
-        (self.rows[tile].max(1) - 1) * stride + self.row_bytes[tile] / 4
-    }
-}
-
 /// The tile registers of a thread, and the instructions on them. A tile is named by its number.
 pub(super) trait Tiles {
     /// Registers without configuration, if there are any.
@@ -77,24 +69,34 @@ pub(super) trait Tiles {
     /// Sets the shape of all tiles, and all their words to zero.
     fn configure(&mut self, config: &Config);
 
+    /// The shape of all tiles.
+    fn config(&self) -> &Config;
+
     /// Sets all words of a tile to zero.
-    fn zero<const TILE: usize>(&mut self);
-
-    /// Loads a tile from rows `stride` words apart.
     ///
-    /// # Panics
-    /// If `from` does not hold them.
-    fn load<const TILE: usize>(&mut self, from: &[u32], stride: usize);
+    /// # Safety
+    /// The tile is configured.
+    unsafe fn zero<const TILE: usize>(&mut self);
 
-    /// Stores a tile to rows `stride` words apart.
+    /// Loads a tile from rows `stride` words apart, the first at `from`.
     ///
-    /// # Panics
-    /// If `to` does not hold them.
-    fn store<const TILE: usize>(&mut self, to: &mut [u32], stride: usize);
+    /// # Safety
+    /// The tile is configured, and its rows may be read.
+    unsafe fn load<const TILE: usize>(&mut self, from: *const u32, stride: usize);
+
+    /// Stores a tile to rows `stride` words apart, the first at `to`.
+    ///
+    /// # Safety
+    /// The tile is configured, and its rows may be written.
+    unsafe fn store<const TILE: usize>(&mut self, to: *mut u32, stride: usize);
 
     /// Adds to `SUM` the products of the words of `LHS` with those of `RHS`: row `i` of `SUM`, lane
     /// `j` gets those of row `i`, lane `k` of `LHS` with row `k`, lane `j` of `RHS`.
-    fn dot<const SUM: usize, const LHS: usize, const RHS: usize>(&mut self, dot: Dot);
+    ///
+    /// # Safety
+    /// The tiles are configured and different; `SUM` has the rows of `LHS` and the lanes of `RHS`, which has a
+    /// row for each lane of `LHS`.
+    unsafe fn dot<const SUM: usize, const LHS: usize, const RHS: usize>(&mut self, dot: Dot);
 
     /// Gives the registers back.
     fn release(&mut self);
@@ -108,69 +110,144 @@ fn config(rows: usize) -> Config {
     Config { rows, row_bytes: rows.map(|rows| if rows == 0 { 0 } else { 4 * LANES }) }
 }
 
-/// Multiplies blocks of `rows` of lhs ([`Source::pack_blocks`](super::pack::Source::pack_blocks))
-/// with as many steps of rhs, `rhs_step` words apart, of which 16 or, if `wide`, 32 are columns. The
-/// sums' rows are 32 words apart. The tiles must be configured for `rows` rows.
+/// The sums of a tile in memory: rows of 16 or, if it is wide, 32 words.
+#[derive(Clone, Copy)]
+struct Place {
+    start: *mut u32,
+    /// From row to row, in words.
+    stride: usize,
+    /// Whether the products are added to what is there, or replace it.
+    add: bool,
+}
+
+impl Place {
+    /// Where a quarter of the tile begins.
+    fn quarter(&self, right: bool, lower: bool) -> *mut u32 {
+        let offset = usize::from(right) * LANES + usize::from(lower) * ROWS * self.stride;
+        self.start.wrapping_add(offset)
+    }
+}
+
+/// The operands of a tile.
+#[derive(Clone, Copy)]
+struct Operands {
+    /// Blocks of the tile's rows of lhs ([`Source::pack_blocks`](super::pack::Source::pack_blocks)), one after
+    /// the other.
+    lhs: *const u32,
+    /// Rows of rhs, of 16 or, if the tile is wide, 32 words.
+    rhs: *const u32,
+    /// From row to row of rhs, in words.
+    rhs_step: usize,
+    /// How many blocks of steps there are.
+    blocks: usize,
+}
+
+/// Multiplies a tile of `rows` rows of lhs with 16 or, if `wide`, 32 columns of rhs.
+///
+/// # Safety
+/// The tiles are configured for `rows` rows, the operands may be read, and the sums read and written.
 #[inline(always)]
-fn multiply<T: Tiles>(
+unsafe fn multiply<T: Tiles>(
     tiles: &mut T,
     dot: Dot,
     (rows, wide): (usize, bool),
-    lhs: &[u32],
-    (rhs, rhs_step): (&[u32], usize),
-    sums: &mut [u32; 2 * ROWS * 2 * LANES],
+    operands: Operands,
+    sums: Place,
 ) {
-    let high = rows > ROWS;
-    tiles.zero::<0>();
-    if wide {
-        tiles.zero::<1>();
-    }
-    if high {
-        tiles.zero::<2>();
-        if wide {
-            tiles.zero::<3>();
-        }
-    }
-    let blocks = lhs.chunks_exact(rows * BLOCK);
-    for (lhs, rhs) in blocks.zip(rhs.chunks_exact(rhs_step * BLOCK)) {
-        tiles.load::<4>(lhs, LANES);
-        tiles.load::<6>(rhs, rhs_step);
-        tiles.dot::<0, 4, 6>(dot);
-        if wide {
-            tiles.load::<7>(&rhs[LANES..], rhs_step);
-            tiles.dot::<1, 4, 7>(dot);
-        }
-        if high {
-            tiles.load::<5>(&lhs[ROWS * LANES..], LANES);
-            tiles.dot::<2, 5, 6>(dot);
-            if wide {
-                tiles.dot::<3, 5, 7>(dot);
-            }
-        }
-    }
-    let stride = 2 * LANES;
-    tiles.store::<0>(sums, stride);
-    if wide {
-        tiles.store::<1>(&mut sums[LANES..], stride);
-    }
-    if high {
-        let lower = &mut sums[ROWS * stride..];
-        tiles.store::<2>(lower, stride);
-        if wide {
-            tiles.store::<3>(&mut lower[LANES..], stride);
+    debug_assert_eq!(*tiles.config(), config(rows), "the tiles are configured for these rows");
+    // SAFETY: the caller's promise.
+    unsafe {
+        match (rows > ROWS, wide) {
+            (true, true) => multiply_as::<T, true, true>(tiles, dot, rows, operands, sums),
+            (true, false) => multiply_as::<T, true, false>(tiles, dot, rows, operands, sums),
+            (false, true) => multiply_as::<T, false, true>(tiles, dot, rows, operands, sums),
+            (false, false) => multiply_as::<T, false, false>(tiles, dot, rows, operands, sums),
         }
     }
 }
 
+/// As [`multiply`], for more than 16 rows (`HIGH`) or columns (`WIDE`).
+///
+/// # Safety
+/// As there.
+#[inline(always)]
+unsafe fn multiply_as<T: Tiles, const HIGH: bool, const WIDE: bool>(
+    tiles: &mut T,
+    dot: Dot,
+    rows: usize,
+    operands: Operands,
+    sums: Place,
+) {
+    let stride = sums.stride;
+    let at = [(false, false), (true, false), (false, true), (true, true)]
+        .map(|(right, lower)| sums.quarter(right, lower));
+    let Operands { mut lhs, mut rhs, rhs_step, blocks } = operands;
+    // SAFETY: the tiles are configured, and match each other (`config`); the operands may be read and the sums read
+    // and written, as the caller promises; a block of lhs has `rows` rows of 16 words, one of rhs 16 rows.
+    unsafe {
+        if sums.add {
+            tiles.load::<0>(at[0], stride);
+            if WIDE {
+                tiles.load::<1>(at[1], stride);
+            }
+            if HIGH {
+                tiles.load::<2>(at[2], stride);
+            }
+            if WIDE && HIGH {
+                tiles.load::<3>(at[3], stride);
+            }
+        } else {
+            tiles.zero::<0>();
+            if WIDE {
+                tiles.zero::<1>();
+            }
+            if HIGH {
+                tiles.zero::<2>();
+            }
+            if WIDE && HIGH {
+                tiles.zero::<3>();
+            }
+        }
+        for _ in 0..blocks {
+            tiles.load::<4>(lhs, LANES);
+            tiles.load::<6>(rhs, rhs_step);
+            tiles.dot::<0, 4, 6>(dot);
+            if WIDE {
+                tiles.load::<7>(rhs.wrapping_add(LANES), rhs_step);
+                tiles.dot::<1, 4, 7>(dot);
+            }
+            if HIGH {
+                tiles.load::<5>(lhs.wrapping_add(ROWS * LANES), LANES);
+                tiles.dot::<2, 5, 6>(dot);
+            }
+            if WIDE && HIGH {
+                tiles.dot::<3, 5, 7>(dot);
+            }
+            lhs = lhs.wrapping_add(rows * BLOCK);
+            rhs = rhs.wrapping_add(rhs_step * BLOCK);
+        }
+        tiles.store::<0>(at[0], stride);
+        if WIDE {
+            tiles.store::<1>(at[1], stride);
+        }
+        if HIGH {
+            tiles.store::<2>(at[2], stride);
+        }
+        if WIDE && HIGH {
+            tiles.store::<3>(at[3], stride);
+        }
+    }
+}
+
+/// The bits of the sums of a tile: 32 rows of 32.
+type Sums = [u32; 2 * ROWS * 2 * LANES];
+
 /// What words hold, as a type.
 pub(super) trait Words: Copy + Send + Sync + 'static {
-    /// A sum.
-    type Sum: MulAdd;
+    /// A sum, which has 32 bits.
+    type Sum: MulAdd + Plain;
     /// The instruction.
     const DOT: Dot;
-
-    /// The sum with these bits.
-    fn sum(bits: u32) -> Self::Sum;
 }
 
 /// Pairs of `bf16`.
@@ -180,11 +257,6 @@ pub(super) struct Pairs;
 impl Words for Pairs {
     type Sum = f32;
     const DOT: Dot = Dot::Bf16;
-
-    #[inline(always)]
-    fn sum(bits: u32) -> f32 {
-        f32::from_bits(bits)
-    }
 }
 
 /// Four bytes, signed or not.
@@ -194,11 +266,6 @@ pub(super) struct Bytes<const LHS_SIGNED: bool, const RHS_SIGNED: bool>;
 impl<const LHS: bool, const RHS: bool> Words for Bytes<LHS, RHS> {
     type Sum = i32;
     const DOT: Dot = Dot::Bytes { signed: [LHS, RHS] };
-
-    #[inline(always)]
-    fn sum(bits: u32) -> i32 {
-        bits.cast_signed()
-    }
 }
 
 /// Tiles of 32×32 sums, by these registers and for words of these numbers. Subnormal `bf16` count as
@@ -212,15 +279,22 @@ impl<T: Tiles + 'static, W: Words> Amx<T, W> {
     }
 }
 
-/// A thread's tile registers, and for how many rows they are configured. They are given back when
-/// this ends.
+/// A thread's tile registers, which are given back when this ends.
 struct Session<T: Tiles> {
-    tiles: RefCell<(T, usize)>,
+    state: RefCell<State<T>>,
+}
+
+struct State<T> {
+    tiles: T,
+    /// For how many rows the registers are configured.
+    rows: usize,
+    /// Sums on their way between registers and a result that has not all lanes.
+    sums: Sums,
 }
 
 impl<T: Tiles> Drop for Session<T> {
     fn drop(&mut self) {
-        self.tiles.get_mut().0.release();
+        self.state.get_mut().tiles.release();
     }
 }
 
@@ -235,6 +309,7 @@ impl<T: Tiles + 'static, W: Words> Tiled<u32, W::Sum> for Amx<T, W> {
             vecs: 2,
             in_place: false,
             in_blocks: true,
+            most_steps: block_steps::<u32>(),
         }
     }
 
@@ -242,9 +317,14 @@ impl<T: Tiles + 'static, W: Words> Tiled<u32, W::Sum> for Amx<T, W> {
         tile::<T, W>
     }
 
+    fn column(&self) -> Option<Column<u32, W::Sum>> {
+        Some(column::<T, W>)
+    }
+
     fn session(&self) -> Box<dyn Any> {
         let tiles = T::new().expect("the token proves that there are registers");
-        Box::new(Session { tiles: RefCell::new((tiles, 0)) })
+        let state = State { tiles, rows: 0, sums: [0; 2 * ROWS * 2 * LANES] };
+        Box::new(Session { state: RefCell::new(state) })
     }
 }
 
@@ -253,31 +333,75 @@ impl<T: Tiles + 'static, W: Words> Tiled<u32, W::Sum> for Amx<T, W> {
 /// # Safety
 /// That of [`Tile`].
 unsafe fn tile<T: Tiles + 'static, W: Words>(args: &TileArgs<'_, u32, W::Sum>) {
-    let TileArgs { rows, vecs, rhs_step, .. } = *args;
+    let TileArgs { rows, vecs, lhs, rhs, rhs_step, .. } = *args;
     let steps: usize = args.runs.iter().map(|run| run.len).sum();
-    // SAFETY: the panels of a type with blocks are packed whole, as the caller promises.
-    let (lhs, rhs) = unsafe {
-        (
-            std::slice::from_raw_parts(args.lhs, rows * steps),
-            std::slice::from_raw_parts(args.rhs, rhs_step * steps),
-        )
-    };
-    let mut sums = [0; 2 * ROWS * 2 * LANES];
+    let operands = Operands { lhs, rhs, rhs_step, blocks: steps / BLOCK };
     let session = args.session.downcast_ref::<Session<T>>().expect("what `session` made");
-    let (tiles, configured) = &mut *session.tiles.borrow_mut();
+    let State { tiles, rows: configured, sums } = &mut *session.state.borrow_mut();
+    configure(tiles, configured, rows);
+    let wide = vecs > 1;
+    let lanes = (vecs - 1) * LANES + args.last_lanes;
+    let out_rows = &args.out_rows[..rows];
+    if args.last_lanes == LANES && args.out_is_even {
+        let stride = args.out_rows[1].wrapping_sub(args.out_rows[0]);
+        let start = args.out.wrapping_add(out_rows[0]).cast();
+        let place = Place { start, stride, add: args.add };
+        // SAFETY: the tiles were configured above; the caller promises that operands, whose panels are packed whole,
+        // may be read, and these sums, of 32 bits each, read and written.
+        unsafe { multiply(tiles, W::DOT, (rows, wide), operands, place) };
+        return;
+    }
+    // The result has no room for what lanes beyond the last hold.
+    let out = |row: usize| {
+        let start = args.out.wrapping_add(row).cast::<u32>();
+        // SAFETY: the caller promises that these sums of the row, of 32 bits each, may be read and
+        // written.
+        unsafe { std::slice::from_raw_parts_mut(start, lanes) }
+    };
+    let of_rows = |sums: &mut Sums, copy: &dyn Fn(&mut [u32], &mut [u32])| {
+        for (sums, &row) in sums.chunks_exact_mut(2 * LANES).zip(out_rows) {
+            copy(&mut sums[..lanes], out(row));
+        }
+    };
+    if args.add {
+        of_rows(sums, &|sums, out| sums.copy_from_slice(out));
+    }
+    let place = Place { start: sums.as_mut_ptr(), stride: 2 * LANES, add: args.add };
+    // SAFETY: the tiles were configured above; the caller promises that operands, whose panels are packed whole, may
+    // be read; `sums` has 32 rows of 32 sums.
+    unsafe { multiply(tiles, W::DOT, (rows, wide), operands, place) };
+    of_rows(sums, &|sums, out| out.copy_from_slice(sums));
+}
+
+/// Configures tiles for `rows` rows, unless they are.
+#[inline(always)]
+fn configure<T: Tiles>(tiles: &mut T, configured: &mut usize, rows: usize) {
     if *configured != rows {
         tiles.configure(&config(rows));
         *configured = rows;
     }
-    multiply(tiles, W::DOT, (rows, vecs > 1), lhs, (rhs, rhs_step), &mut sums);
-    let lanes = (vecs - 1) * LANES + args.last_lanes;
-    for (sums, row) in sums.chunks_exact(2 * LANES).zip(&args.out_rows[..rows]) {
-        // SAFETY: the caller promises that these sums of the row may be read and written.
-        let out = unsafe { std::slice::from_raw_parts_mut(args.out.wrapping_add(*row), lanes) };
-        for (to, &bits) in out.iter_mut().zip(sums) {
-            let sum = W::sum(bits);
-            *to = if args.add { to.add(sum) } else { sum };
-        }
+}
+
+/// Computes tiles below each other.
+///
+/// # Safety
+/// That of [`Column`].
+unsafe fn column<T: Tiles + 'static, W: Words>(args: &ColumnArgs<'_, u32, W::Sum>) {
+    let ColumnArgs { packed_steps, rhs, add, .. } = *args;
+    let session = args.session.downcast_ref::<Session<T>>().expect("what `session` made");
+    let State { tiles, rows: configured, .. } = &mut *session.state.borrow_mut();
+    let (rhs_step, blocks) = (2 * LANES, args.steps.len() / BLOCK);
+    let (mut lhs, mut start) = (args.lhs, args.sums.cast::<u32>());
+    for &rows in args.heights {
+        configure(tiles, configured, rows);
+        let from = lhs.wrapping_add(args.steps.start * rows);
+        let operands = Operands { lhs: from, rhs, rhs_step, blocks };
+        let place = Place { start, stride: 2 * LANES, add };
+        // SAFETY: the tiles are configured; the caller promises that operands may be read, and the sums, of 32 bits
+        // each, read and written.
+        unsafe { multiply(tiles, W::DOT, (rows, true), operands, place) };
+        lhs = lhs.wrapping_add(packed_steps * rows);
+        start = start.wrapping_add(2 * LANES * rows);
     }
 }
 

@@ -26,27 +26,37 @@ impl Tiles for Model {
         self.tiles = [[[0; LANES]; ROWS]; REGISTERS];
     }
 
-    fn zero<const TILE: usize>(&mut self) {
+    unsafe fn zero<const TILE: usize>(&mut self) {
         self.check(TILE);
         self.tiles[TILE] = [[0; LANES]; ROWS];
     }
 
-    fn load<const TILE: usize>(&mut self, from: &[u32], stride: usize) {
+    unsafe fn load<const TILE: usize>(&mut self, from: *const u32, stride: usize) {
         let words = self.check(TILE);
-        self.zero::<TILE>();
+        self.tiles[TILE] = [[0; LANES]; ROWS];
         for i in 0..self.config.rows[TILE] {
-            self.tiles[TILE][i][..words].copy_from_slice(&from[i * stride..][..words]);
+            let row = from.wrapping_add(i.wrapping_mul(stride));
+            // SAFETY: the caller promises that the row may be read.
+            let row = unsafe { std::slice::from_raw_parts(row, words) };
+            self.tiles[TILE][i][..words].copy_from_slice(row);
         }
     }
 
-    fn store<const TILE: usize>(&mut self, to: &mut [u32], stride: usize) {
+    unsafe fn store<const TILE: usize>(&mut self, to: *mut u32, stride: usize) {
         let words = self.check(TILE);
         for i in 0..self.config.rows[TILE] {
-            to[i * stride..][..words].copy_from_slice(&self.tiles[TILE][i][..words]);
+            let row = to.wrapping_add(i.wrapping_mul(stride));
+            // SAFETY: the caller promises that the row may be written.
+            let row = unsafe { std::slice::from_raw_parts_mut(row, words) };
+            row.copy_from_slice(&self.tiles[TILE][i][..words]);
         }
     }
 
-    fn dot<const SUM: usize, const LHS: usize, const RHS: usize>(&mut self, dot: Dot) {
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    unsafe fn dot<const SUM: usize, const LHS: usize, const RHS: usize>(&mut self, dot: Dot) {
         let (cols, steps) = (self.check(SUM), self.check(LHS));
         // The instruction faults if tiles are not different, or do not match.
         assert!(SUM != LHS && SUM != RHS && LHS != RHS, "tiles are different");

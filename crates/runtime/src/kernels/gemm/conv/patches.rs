@@ -19,8 +19,7 @@ use crate::kernels::gemm::cut::chunks;
 use crate::kernels::gemm::engine::{Product, Rhs, Shared, Sink};
 use crate::kernels::gemm::output::Destination;
 use crate::kernels::gemm::pack::{Block, Elements, Items, Source, Strided, check_bounds};
-use crate::kernels::gemm::panels::block_steps;
-use crate::kernels::gemm::tile::Tiled;
+use crate::kernels::gemm::tile::{Tiled, block_steps};
 use crate::kernels::isa::{Isa, Kind};
 use crate::kernels::scratch;
 

@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::{Loops, Simd};
-use crate::kernels::gemm::tile::{self, Format, Tile, TileArgs, Tiled, tiles};
+use crate::kernels::gemm::tile::{self, Format, Tile, TileArgs, Tiled, block_steps, tiles};
 use crate::kernels::isa::{Isa, Kind, vectorise};
 
 /// # Safety
@@ -57,6 +57,7 @@ macro_rules! simd {
                     vecs: 2,
                     in_place: $in_place,
                     in_blocks: false,
+                    most_steps: block_steps::<$word>(),
                 }
             }
 

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use super::{Loops, MulAdd, Simd};
-use crate::kernels::gemm::tile::{self, Format, Tile, TileArgs, Tiled, tiles};
+use crate::kernels::gemm::tile::{self, Format, Tile, TileArgs, Tiled, block_steps, tiles};
 use crate::kernels::isa::{Isa, Kind, vectorise};
 
 /// A [`Simd`] whose words and sums have as many bits, so that vectors have as many of either.
@@ -37,6 +37,7 @@ macro_rules! simd {
                     vecs: 2,
                     in_place: $in_place,
                     in_blocks: false,
+                    most_steps: block_steps::<$word>(),
                 }
             }
 

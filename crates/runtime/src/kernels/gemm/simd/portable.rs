@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use super::{Loops, Simd};
 use crate::kernels::bytes::Plain;
-use crate::kernels::gemm::tile::{self, Format, Tile, TileArgs, Tiled, tiles};
+use crate::kernels::gemm::tile::{self, Format, Tile, TileArgs, Tiled, block_steps, tiles};
 
 /// A number that can be multiplied and added.
 pub(in crate::kernels::gemm) trait MulAdd: Plain + Default {
@@ -46,7 +46,14 @@ const LANES: usize = 8;
 
 impl<T: MulAdd> Tiled<T, T> for Portable<T> {
     fn format(&self) -> Format {
-        Format { lanes: LANES, heights: &[1, 3], vecs: 1, in_place: false, in_blocks: false }
+        Format {
+            lanes: LANES,
+            heights: &[1, 3],
+            vecs: 1,
+            in_place: false,
+            in_blocks: false,
+            most_steps: block_steps::<T>(),
+        }
     }
 
     fn tile(&self, rows: usize, vecs: usize, packed: bool) -> Tile<T, T> {
