@@ -18,7 +18,7 @@ use super::cut::{Tiles, chunks, even_parts};
 use super::pack::{InPlace, MAX_WIDTH, Source};
 use super::panels::{pack_rhs, step_chunks, whole_len};
 use super::streamed::is_large;
-use super::sub_blocks::SUB_STEPS;
+use super::sub_blocks::COLUMN_TILES;
 use super::tile::{Ahead, MAX_ROWS, Run, Tiled, block_steps};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
@@ -168,7 +168,7 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
                 self.run_columns(0..self.rows, block, threads, |_| place);
             },
             // The sums have a place until they are complete.
-            Sink::Function(_) if self.has_sub_blocks() => unsafe {
+            Sink::Function(_) if self.completes_sums() => unsafe {
                 let nowhere = Axis::new([(self.rows, 0)]);
                 let place = SumRows { origin: Shared(std::ptr::null_mut()), rows: &nowhere };
                 self.run_columns(0..self.rows, BLOCK_COLUMNS, threads, |_| place);
@@ -305,7 +305,11 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
             None => times,
         };
         let wanted = work.min(self.tasks).min(tiles / 2);
-        let row_blocks = match tiles.div_ceil(BLOCK_TILES * times).max(wanted) {
+        let (most, wanted) = match self.sub_block_column() {
+            Some(_) => (COLUMN_TILES, wanted.min(threads.count())),
+            None => (BLOCK_TILES * times, wanted),
+        };
+        let row_blocks = match tiles.div_ceil(most).max(wanted) {
             0 | 1 => 1,
             several => several.next_multiple_of(2),
         };
@@ -370,27 +374,26 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
             unsafe { self.run_tiles(part, rhs, tiles, cols, lhs) };
             return;
         }
+        if let (BlockRhs::Packed { start, col, panel_steps }, Some(column)) =
+            (rhs, self.sub_block_column())
+        {
+            let panel =
+                |first: usize| start.get().wrapping_add((first - col) * panel_steps).cast_const();
+            // SAFETY: the caller's promise; `panel` tells where rhs is packed.
+            unsafe { self.run_sub_blocks(part, rows, cols, (column, &panel)) };
+            return;
+        }
         let steps = part.steps.len();
         scratch::with(rows.len() * steps, |packed: &mut [W]| {
             for tile in tiles.clone() {
                 let panel = &mut packed[(tile.start - rows.start) * steps..][..tile.len() * steps];
+                let height = tile.len();
                 if format.in_blocks {
                     let steps = part.steps.start..part.steps.end.min(self.steps);
-                    self.lhs.pack_blocks(tile, steps, panel);
+                    self.lhs.pack_blocks(tile, steps, height, panel);
                 } else {
-                    let width = tile.len();
-                    self.lhs.pack(tile, part.steps.clone(), width, panel);
+                    self.lhs.pack(tile, part.steps.clone(), height, panel);
                 }
-            }
-            if let (BlockRhs::Packed { start, col, panel_steps }, Some(column)) =
-                (rhs, self.tiled.column().filter(|_| steps > SUB_STEPS))
-            {
-                let panel = |first: usize| {
-                    start.get().wrapping_add((first - col) * panel_steps).cast_const()
-                };
-                // SAFETY: the caller's promise; lhs was just packed.
-                unsafe { self.run_sub_blocks(part, packed, tiles, cols, (column, &panel)) };
-                return;
             }
             let start = packed.as_ptr().wrapping_sub(rows.start * steps);
             let (offsets, runs) = (Offsets::even(steps), [Run { offset: 0, len: steps }]);

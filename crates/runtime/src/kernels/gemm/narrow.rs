@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::axis::Axis;
 use super::number::Bf16;
 use super::operand::Operand;
-use super::pack::{MAX_WIDTH, Source, check_bounds, each_panel};
+use super::pack::{MAX_WIDTH, Source, check_bounds, each_block, each_panel, turn_block};
 use super::tile::BLOCK;
 use super::transpose::Rows;
 use crate::kernels::bytes::{Plain, bytes_of, bytes_of_mut};
@@ -192,46 +192,25 @@ impl<T: Narrow> Source<u32> for JoinedSource<'_, T> {
         }
     }
 
-    fn pack_blocks(&self, items: Range<usize>, words: Range<usize>, panel: &mut [u32]) {
+    fn pack_blocks(
+        &self,
+        items: Range<usize>,
+        words: Range<usize>,
+        height: usize,
+        panel: &mut [u32],
+    ) {
         let mut offsets = [0; MAX_WIDTH];
         let offsets = &mut offsets[..items.len()];
         self.items.offsets(items.start, offsets);
-        let blocks = panel.chunks_exact_mut((items.len() * BLOCK).max(1));
-        for (block, first) in blocks.zip((words.start..).step_by(BLOCK)) {
-            let steps = first * T::PER_WORD;
+        each_block(height, words, panel, |words, block| {
             let numbers = BLOCK * T::PER_WORD;
-            let (offset, len, stride) = self.steps.run(steps, numbers);
+            let (offset, len, stride) = self.steps.run(words.start * T::PER_WORD, numbers);
             if stride == 1 && len == numbers {
                 self.copy_block(offsets, self.start + offset, block);
-                continue;
+            } else {
+                turn_block(self, self.isa, items.clone(), words, block);
             }
-            // As a panel of rhs, whose rows are then the columns of the block.
-            let mut turned = [0; BLOCK * MAX_WIDTH];
-            let count = words.end.min(first + BLOCK).saturating_sub(first);
-            let turned = &mut turned[..BLOCK * items.len()];
-            self.pack(
-                items.clone(),
-                first..first + count,
-                items.len(),
-                &mut turned[..count * items.len()],
-            );
-            let rows: [usize; BLOCK] = std::array::from_fn(|k| k * items.len());
-            let rows = Rows {
-                data: &*turned,
-                offsets: &rows,
-                start: 0,
-                steps: items.len(),
-                padding: 0,
-                pitch: BLOCK,
-            };
-            if !rows.transpose(self.isa, block) {
-                for (i, row) in block.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
-                    for (word, &at) in row.iter_mut().zip(rows.offsets) {
-                        *word = turned[at + i];
-                    }
-                }
-            }
-        }
+        });
     }
 }
 

@@ -40,16 +40,15 @@ pub(super) trait Source<W>: Sync {
         false
     }
 
-    /// Packs `steps` of `items` for tiles that take [`BLOCK`] steps at once: step `k` of item `i` is
-    /// at `(k / BLOCK * items + i) * BLOCK + k % BLOCK`. Steps that the last block lacks are zeros.
-    fn pack_blocks(&self, items: Range<usize>, steps: Range<usize>, panel: &mut [W])
+    /// Packs `steps` of `items` for tiles that take [`BLOCK`] steps at once, and have `height` rows: step `k` of
+    /// item `i` is at `(k / BLOCK * height + i) * BLOCK + k % BLOCK`. Steps that the last block lacks are zeros;
+    /// rows without items are not written.
+    fn pack_blocks(&self, items: Range<usize>, steps: Range<usize>, height: usize, panel: &mut [W])
     where
         W: Plain + Default,
     {
-        each_block_row(items, steps, panel, |item, step, row| {
-            for (i, word) in row.iter_mut().enumerate() {
-                self.pack(item..item + 1, step + i..step + i + 1, 1, std::slice::from_mut(word));
-            }
+        each_block(height, steps, panel, |steps, block| {
+            turn_block(self, Isa::best(), items.clone(), steps, block);
         });
     }
 
@@ -78,21 +77,38 @@ pub(super) fn each_panel<W>(
     }
 }
 
-/// Calls `fill` with the item, the first step and the place of each row of the blocks of a panel
-/// ([`Source::pack_blocks`]), and writes the zeros.
-pub(super) fn each_block_row<W: Plain + Default>(
-    items: Range<usize>,
+/// Calls `fill` with the steps and the place of each block of a panel ([`Source::pack_blocks`]).
+pub(super) fn each_block<W>(
+    height: usize,
     steps: Range<usize>,
     panel: &mut [W],
-    mut fill: impl FnMut(usize, usize, &mut [W]),
+    mut fill: impl FnMut(Range<usize>, &mut [W]),
 ) {
-    let blocks = panel.chunks_exact_mut((items.len() * BLOCK).max(1));
+    let blocks = panel.chunks_exact_mut((height * BLOCK).max(1));
     for (block, first) in blocks.zip((steps.start..).step_by(BLOCK)) {
-        let len = BLOCK.min(steps.end.saturating_sub(first));
-        for (row, item) in block.as_chunks_mut::<BLOCK>().0.iter_mut().zip(items.clone()) {
-            let (row, beyond) = row.split_at_mut(len);
-            beyond.fill_with(W::default);
-            fill(item, first, row);
+        fill(first.min(steps.end)..steps.end.min(first + BLOCK), block);
+    }
+}
+
+/// Packs a block of a panel ([`Source::pack_blocks`]), of which there are these steps, as a panel of a right
+/// operand, whose rows are its columns.
+pub(super) fn turn_block<W: Plain + Default>(
+    source: &(impl Source<W> + ?Sized),
+    isa: Isa,
+    items: Range<usize>,
+    steps: Range<usize>,
+    block: &mut [W],
+) {
+    let (width, count) = (items.len(), steps.len());
+    let mut panel = [W::default(); BLOCK * MAX_WIDTH];
+    let panel = &mut panel[..BLOCK * width];
+    source.pack(items, steps, width, &mut panel[..count * width]);
+    let offsets: [usize; BLOCK] = std::array::from_fn(|k| k * width);
+    let (data, offsets) = (&*panel, &offsets[..]);
+    let columns = Rows { data, offsets, start: 0, steps: width, padding: 0, pitch: BLOCK };
+    if !columns.transpose(isa, block) {
+        for (i, row) in block.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate().take(width) {
+            row.iter_mut().zip(offsets).for_each(|(word, at)| *word = data[at + i]);
         }
     }
 }
@@ -349,6 +365,32 @@ pub(super) fn check_bounds(count: usize, start: usize, items: &Axis, steps: &Axi
     }
 }
 
+impl<W: Plain + Default> Strided<'_, W> {
+    /// Packs a block of items at these offsets, whose steps are runs of neighbours.
+    #[inline(always)]
+    fn copy_block(&self, words: &[W], offsets: &[usize], steps: Range<usize>, block: &mut [W]) {
+        let rows = &mut block.as_chunks_mut::<BLOCK>().0[..offsets.len()];
+        let mut step = steps.start;
+        while step < steps.end {
+            let (offset, len, _) = self.steps.run(step, steps.end - step);
+            let (at, from) = (step - steps.start, self.start + offset);
+            for (row, item) in rows.iter_mut().zip(offsets) {
+                let words = &words[item + from..][..len];
+                match words.first_chunk::<BLOCK>() {
+                    Some(words) => *row = *words,
+                    None => {
+                        row[at..][..len].iter_mut().zip(words).for_each(|(to, &word)| *to = word)
+                    }
+                }
+            }
+            step += len;
+        }
+        if steps.len() < BLOCK {
+            rows.iter_mut().for_each(|row| row[steps.len()..].fill(W::default()));
+        }
+    }
+}
+
 impl<W: Plain + Default> Source<W> for Strided<'_, W> {
     fn pack(&self, items: Range<usize>, steps: Range<usize>, width: usize, panel: &mut [W]) {
         let padding = width - items.len();
@@ -367,23 +409,23 @@ impl<W: Plain + Default> Source<W> for Strided<'_, W> {
         }
     }
 
-    fn pack_blocks(&self, items: Range<usize>, steps: Range<usize>, panel: &mut [W]) {
-        each_block_row(items, steps, panel, |item, mut step, mut row| {
-            let start = self.start + self.items.offset(item);
-            while !row.is_empty() {
-                let (offset, len, stride) = self.steps.run(step, row.len());
-                let (now, later) = row.split_at_mut(len);
-                let first = start + offset;
-                match self.data.words() {
-                    Some(words) if stride == 1 => now.copy_from_slice(&words[first..][..len]),
-                    _ => {
-                        for (k, word) in now.iter_mut().enumerate() {
-                            *word = self.data.word(first + k * stride);
-                        }
-                    }
-                }
-                (step, row) = (step + len, later);
-            }
+    fn pack_blocks(
+        &self,
+        items: Range<usize>,
+        steps: Range<usize>,
+        height: usize,
+        panel: &mut [W],
+    ) {
+        let mut offsets = [0; MAX_WIDTH];
+        let offsets = &mut offsets[..items.len()];
+        self.items.offsets(items.start, offsets);
+        let words = self.data.words().filter(|_| self.steps.run(steps.start, 1).2 == 1);
+        each_block(height, steps, panel, |steps, block| match words {
+            Some(words) => self.isa.run(
+                #[inline(always)]
+                || self.copy_block(words, offsets, steps, block),
+            ),
+            None => turn_block(self, self.isa, items.clone(), steps, block),
         });
     }
 

@@ -202,8 +202,10 @@ pub(super) type Tile<W, A> = unsafe fn(&TileArgs<'_, W, A>);
 pub(super) struct ColumnArgs<'a, W, A> {
     /// What [`Tiled::session`] made.
     pub session: &'a dyn Any,
-    /// Rows of each tile.
-    pub heights: &'a [usize],
+    /// How many tiles there are.
+    pub tiles: usize,
+    /// Rows of each.
+    pub height: usize,
     /// The steps: whole blocks.
     pub steps: Range<usize>,
     /// Where lhs begins: the blocks of one tile, of all `packed_steps`, after those of the other.

@@ -387,21 +387,21 @@ fn configure<T: Tiles>(tiles: &mut T, configured: &mut usize, rows: usize) {
 /// # Safety
 /// That of [`Column`].
 unsafe fn column<T: Tiles + 'static, W: Words>(args: &ColumnArgs<'_, u32, W::Sum>) {
-    let ColumnArgs { packed_steps, rhs, add, .. } = *args;
+    let ColumnArgs { tiles: count, height, packed_steps, rhs, add, .. } = *args;
     let session = args.session.downcast_ref::<Session<T>>().expect("what `session` made");
     let State { tiles, rows: configured, .. } = &mut *session.state.borrow_mut();
     let (rhs_step, blocks) = (2 * LANES, args.steps.len() / BLOCK);
-    let (mut lhs, mut start) = (args.lhs, args.sums.cast::<u32>());
-    for &rows in args.heights {
-        configure(tiles, configured, rows);
-        let from = lhs.wrapping_add(args.steps.start * rows);
-        let operands = Operands { lhs: from, rhs, rhs_step, blocks };
+    configure(tiles, configured, height);
+    let mut lhs = args.lhs.wrapping_add(args.steps.start * height);
+    let mut start = args.sums.cast::<u32>();
+    for _ in 0..count {
+        let operands = Operands { lhs, rhs, rhs_step, blocks };
         let place = Place { start, stride: 2 * LANES, add };
         // SAFETY: the tiles are configured; the caller promises that operands may be read, and the sums, of 32 bits
         // each, read and written.
-        unsafe { multiply(tiles, W::DOT, (rows, true), operands, place) };
-        lhs = lhs.wrapping_add(packed_steps * rows);
-        start = start.wrapping_add(2 * LANES * rows);
+        unsafe { multiply(tiles, W::DOT, (height, true), operands, place) };
+        lhs = lhs.wrapping_add(packed_steps * height);
+        start = start.wrapping_add(2 * LANES * height);
     }
 }
 
