@@ -12,7 +12,6 @@ use super::cut::{chunks, even_parts};
 use super::engine::{Product, ProductBlock, Sink};
 use super::tile::{BLOCK, Column, ColumnArgs};
 use crate::kernels::bytes::Plain;
-use crate::kernels::isa::Isa;
 use crate::kernels::scratch;
 
 /// Steps of a sub-block: a panel of rhs, of 32 words each step, takes a third of a first-level cache of 48 KB,
@@ -25,6 +24,9 @@ const COLUMNS: usize = 256;
 pub(super) const COLUMN_TILES: usize = 8;
 /// Tiles of rows below each other that gain nothing: rhs comes from where it was packed in any case.
 const FEW_TILES: usize = 2;
+/// Words between rows of sums, so that those of a tile, 1024 bytes apart, do not fall into a few sets of the
+/// first-level cache.
+const ROW_GAP: usize = 32;
 /// Rows whose places are found at once.
 const ROWS_AT_ONCE: usize = 64;
 
@@ -34,78 +36,37 @@ fn sub_blocks(steps: usize) -> impl Iterator<Item = Range<usize>> {
     chunks(0..steps, steps.div_ceil(parts.max(1)).next_multiple_of(BLOCK))
 }
 
-/// Sums of some rows and columns, panel after panel of `width` columns.
+/// Sums of some rows and columns.
 struct Sums<'a, A> {
+    /// Rows, `step` apart.
     sums: &'a mut [A],
-    /// Rows of a panel: those of whole tiles, all of one height, so that their registers are configured once.
-    panel_rows: usize,
+    step: usize,
     rows: Range<usize>,
     cols: Range<usize>,
-    width: usize,
-}
-
-/// Copies sums from where they wait.
-#[inline(always)]
-fn put<A: Copy>(sums: &mut [A], out: &mut [A]) {
-    out.copy_from_slice(sums);
-}
-
-/// Copies sums to where they wait.
-#[inline(always)]
-fn fetch<A: Copy>(sums: &mut [A], out: &mut [A]) {
-    sums.copy_from_slice(out);
 }
 
 impl<A: Copy> Sums<'_, A> {
-    /// The sums of a panel.
-    fn panel(&mut self, panel: usize) -> &mut [A] {
-        let len = self.panel_rows * self.width;
-        &mut self.sums[panel * len..][..len]
+    /// The sums of a row.
+    fn row(&mut self, row: usize) -> &mut [A] {
+        &mut self.sums[(row - self.rows.start) * self.step..][..self.cols.len()]
     }
 
-    /// Copies a row's columns from or to `part`.
-    #[inline(always)]
-    fn with_row(&mut self, row: usize, part: &mut [A], copy: impl Fn(&mut [A], &mut [A])) {
-        let (row, count) = (row - self.rows.start, self.panel_rows);
-        let sums = |panel: usize| (panel * count + row) * self.width;
-        // Nearly all parts are those of a whole panel, whose width is always this; knowing it spares calls.
-        let (panels, rest) = match self.width {
-            32 => part.as_chunks_mut::<32>(),
-            _ => (&mut [][..], part),
-        };
-        let whole = panels.len();
-        for (panel, part) in panels.iter_mut().enumerate() {
-            let sums = self.sums[sums(panel)..].first_chunk_mut::<32>();
-            copy(sums.expect("sums of the whole panel"), part);
-        }
-        for (panel, part) in rest.chunks_mut(self.width).enumerate() {
-            copy(&mut self.sums[sums(whole + panel)..][..part.len()], part);
-        }
-    }
-
-    /// Copies sums between here and the place of the result.
+    /// Calls `copy` with the sums of each row and their place in the result.
     ///
     /// # Safety
     /// The place of these rows and columns may be read and written, and nothing else accesses it.
     unsafe fn with_place(&mut self, place: &SumRows<'_, A>, copy: impl Fn(&mut [A], &mut [A])) {
-        let (isa, rows) = (Isa::best(), self.rows.clone());
-        isa.run(
-            #[inline(always)]
-            || {
-                for rows in chunks(rows, ROWS_AT_ONCE) {
-                    let mut offsets = [0; ROWS_AT_ONCE];
-                    let offsets = &mut offsets[..rows.len()];
-                    place.rows.offsets(rows.start, offsets);
-                    for (row, &offset) in rows.zip(&*offsets) {
-                        let start = place.origin.get().wrapping_add(offset + self.cols.start);
-                        // SAFETY: the caller's promise; the columns of a row are neighbours.
-                        let part =
-                            unsafe { std::slice::from_raw_parts_mut(start, self.cols.len()) };
-                        self.with_row(row, part, &copy);
-                    }
-                }
-            },
-        );
+        for rows in chunks(self.rows.clone(), ROWS_AT_ONCE) {
+            let mut offsets = [0; ROWS_AT_ONCE];
+            let offsets = &mut offsets[..rows.len()];
+            place.rows.offsets(rows.start, offsets);
+            for (row, &offset) in rows.zip(&*offsets) {
+                let start = place.origin.get().wrapping_add(offset + self.cols.start);
+                // SAFETY: the caller's promise; the columns of a row are neighbours.
+                let out = unsafe { std::slice::from_raw_parts_mut(start, self.cols.len()) };
+                copy(self.row(row), out);
+            }
+        }
     }
 }
 
@@ -145,21 +106,19 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
             }
             let session = self.tiled.session();
             for group in chunks(cols.clone(), COLUMNS) {
-                let panels = group.len().div_ceil(width);
-                scratch::with(panels * tiles * height * width, |sums: &mut [A]| {
-                    let mut sums = Sums {
-                        sums,
-                        panel_rows: tiles * height,
-                        rows: rows.clone(),
-                        cols: group.clone(),
-                        width,
-                    };
+                let step = group.len().next_multiple_of(width) + ROW_GAP;
+                // (Tiles have one height, so that their registers are configured once: the last may have rows
+                // that do not count.)
+                scratch::with(tiles * height * step, |sums: &mut [A]| {
+                    let mut sums = Sums { sums, step, rows: rows.clone(), cols: group.clone() };
                     if part.add {
                         // SAFETY: the caller's promise; the sums of the group are this task's.
-                        unsafe { sums.with_place(&part.place, fetch::<A>) };
+                        unsafe {
+                            sums.with_place(&part.place, |sums, out| sums.copy_from_slice(out));
+                        }
                     }
                     for sub in sub_blocks(steps) {
-                        for (i, first) in group.clone().step_by(width).enumerate() {
+                        for first in group.clone().step_by(width) {
                             let args = ColumnArgs {
                                 session: &*session,
                                 tiles,
@@ -168,11 +127,12 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
                                 lhs: lhs.as_ptr(),
                                 packed_steps: steps,
                                 rhs: panel(first).wrapping_add(sub.start * width),
-                                sums: sums.panel(i).as_mut_ptr(),
+                                sums: sums.sums[first - group.start..].as_mut_ptr(),
+                                sums_step: step,
                                 add: part.add || sub.start > 0,
                             };
-                            // SAFETY: the caller's promise for rhs; lhs has these steps of all tiles, the panel
-                            // their sums; `self.tiled` proves the features.
+                            // SAFETY: the caller's promise for rhs; lhs has these steps of all tiles, and there
+                            // is a row of sums for each of their rows; `self.tiled` proves the features.
                             unsafe { column(&args) };
                         }
                     }
@@ -192,21 +152,12 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
         if let Sink::Function(take) = self.sink
             && part.last
         {
-            let mut row_sums = [A::default(); COLUMNS];
-            let row_sums = &mut row_sums[..cols.len()];
-            let isa = Isa::best();
-            for row in rows {
-                isa.run(
-                    #[inline(always)]
-                    || sums.with_row(row, row_sums, put::<A>),
-                );
-                take(row, cols.start, row_sums);
-            }
+            rows.for_each(|row| take(row, cols.start, sums.row(row)));
             return;
         }
         // SAFETY: the caller's promise.
         unsafe {
-            sums.with_place(&part.place, put::<A>);
+            sums.with_place(&part.place, |sums, out| out.copy_from_slice(sums));
             if part.last {
                 self.finish(part, rows, cols);
             }

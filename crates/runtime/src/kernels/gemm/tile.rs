@@ -214,8 +214,10 @@ pub(super) struct ColumnArgs<'a, W, A> {
     pub packed_steps: usize,
     /// The row of rhs for the first of the steps; the next follows it.
     pub rhs: *const W,
-    /// Where the sums begin: rows as wide as a tile, one after the other.
+    /// Where the sums begin: rows as wide as a tile.
     pub sums: *mut A,
+    /// From row to row of the sums.
+    pub sums_step: usize,
     /// Whether to add to the sums.
     pub add: bool,
 }

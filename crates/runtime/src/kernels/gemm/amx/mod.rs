@@ -396,12 +396,12 @@ unsafe fn column<T: Tiles + 'static, W: Words>(args: &ColumnArgs<'_, u32, W::Sum
     let mut start = args.sums.cast::<u32>();
     for _ in 0..count {
         let operands = Operands { lhs, rhs, rhs_step, blocks };
-        let place = Place { start, stride: 2 * LANES, add };
+        let place = Place { start, stride: args.sums_step, add };
         // SAFETY: the tiles are configured; the caller promises that operands may be read, and the sums, of 32 bits
         // each, read and written.
         unsafe { multiply(tiles, W::DOT, (height, true), operands, place) };
         lhs = lhs.wrapping_add(packed_steps * height);
-        start = start.wrapping_add(2 * LANES * height);
+        start = start.wrapping_add(args.sums_step * height);
     }
 }
 
