@@ -10,7 +10,7 @@ use super::axis::Axis;
 use super::cut::even_chunks;
 use super::engine::{Product, Rhs, Shared, Sink};
 use super::pack::Source;
-use super::simd::{Loops, Simd};
+use super::simd::{Loops, MulAdd, Simd};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
 use crate::kernels::cache::second_level_bytes;
@@ -108,7 +108,7 @@ impl<W: Plain + Default, A: Plain> Product<'_, W, A> {
     }
 }
 
-impl<W, A> Dots<'_, W, A> {
+impl<W, A: MulAdd> Dots<'_, W, A> {
     /// Computes the product.
     ///
     /// # Safety
@@ -181,12 +181,22 @@ impl<W, A> Dots<'_, W, A> {
                 }
             }
         }
+        // Where the first item's sum is, and how far from item to item.
+        let mut places = [0; MANY];
+        let places = &mut places[..many.len()];
+        if self.many_are_rows {
+            self.rows.offsets(many.start, places);
+        } else {
+            places.iter_mut().zip(many).for_each(|(place, col)| *place = col);
+        }
         for (i, sums) in sums.into_iter().enumerate() {
-            for (item, sum) in many.clone().zip(sums) {
-                let (row, col) = if self.many_are_rows { (item, i) } else { (i, item) };
-                let place = self.start.get().wrapping_add(self.rows.offset(row) + col);
+            let first = if self.many_are_rows { i } else { self.rows.offset(i) };
+            // SAFETY: the caller's promise.
+            let totals = unsafe { S::totals(sums) };
+            for (&place, total) in places.iter().zip(totals) {
+                let to = self.start.get().wrapping_add(first + place);
                 // SAFETY: the caller's promise: the place may be written.
-                unsafe { S::store_total(place, sum, self.add) };
+                unsafe { to.write(if self.add { to.read().add(total) } else { total }) };
             }
         }
     }

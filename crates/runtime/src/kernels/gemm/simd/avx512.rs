@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use super::{Loops, MulAdd, Simd};
+use super::{Loops, Simd};
 use crate::kernels::gemm::tile::{self, Format, Tile, TileArgs, Tiled, block_steps, tiles};
 use crate::kernels::isa::{Isa, Kind, vectorise};
 
@@ -16,7 +16,7 @@ macro_rules! simd {
         tiles [$($height:literal)*], whole [$($whole:literal)*], in place $in_place:tt, loops $loops:tt,
         $word:ty => $acc:ty, $lanes:literal, $words:ty => $vec:ty, $mask:ty,
         $load:ident, $load_masked:ident, $splat:ident, $fma:ident,
-        $load_sums:ident, $add:ident, $store:ident, $total:ident
+        $load_sums:ident, $add:ident, $store:ident, $totals:ident
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy)]
@@ -128,12 +128,9 @@ macro_rules! simd {
             }
 
             #[inline(always)]
-            unsafe fn store_total(to: *mut Self::Acc, sums: Self::Vec, add: bool) {
+            unsafe fn totals(vectors: [Self::Vec; 4]) -> [Self::Acc; 4] {
                 // SAFETY: the caller's promise.
-                unsafe {
-                    let total = $total(sums);
-                    to.write(if add { to.read().add(total) } else { total });
-                }
+                unsafe { $totals(vectors) }
             }
 
             #[inline(always)]
@@ -180,7 +177,7 @@ simd!(
     f32 => f32, 16, __m512 => __m512, __mmask16,
     _mm512_loadu_ps, _mm512_maskz_loadu_ps, _mm512_set1_ps, _mm512_fmadd_ps,
     _mm512_maskz_loadu_ps, _mm512_add_ps, _mm512_mask_storeu_ps,
-    _mm512_reduce_add_ps
+    totals_ps
 );
 simd!(
     /// `f64`.
@@ -189,7 +186,7 @@ simd!(
     f64 => f64, 8, __m512d => __m512d, __mmask8,
     _mm512_loadu_pd, _mm512_maskz_loadu_pd, _mm512_set1_pd, _mm512_fmadd_pd,
     _mm512_maskz_loadu_pd, _mm512_add_pd, _mm512_mask_storeu_pd,
-    _mm512_reduce_add_pd
+    totals_pd
 );
 simd!(
     /// `i32`, wrapping.
@@ -198,7 +195,7 @@ simd!(
     i32 => i32, 16, __m512i => __m512i, __mmask16,
     _mm512_loadu_epi32, _mm512_maskz_loadu_epi32, _mm512_set1_epi32, mul_add_i32,
     _mm512_maskz_loadu_epi32, _mm512_add_epi32, _mm512_mask_storeu_epi32,
-    _mm512_reduce_add_epi32
+    totals_epi32
 );
 simd!(
     /// `i64`, wrapping.
@@ -207,7 +204,7 @@ simd!(
     i64 => i64, 8, __m512i => __m512i, __mmask8,
     _mm512_loadu_epi64, _mm512_maskz_loadu_epi64, _mm512_set1_epi64, mul_add_i64,
     _mm512_maskz_loadu_epi64, _mm512_add_epi64, _mm512_mask_storeu_epi64,
-    _mm512_reduce_add_epi64
+    totals_epi64
 );
 simd!(
     /// Pairs of `bf16`, summed in `f32`. Subnormal numbers count as zero.
@@ -217,7 +214,7 @@ simd!(
     u32 => f32, 16, __m512i => __m512, __mmask16,
     _mm512_loadu_epi32, _mm512_maskz_loadu_epi32, _mm512_set1_epi32, mul_add_bf16,
     _mm512_maskz_loadu_ps, _mm512_add_ps, _mm512_mask_storeu_ps,
-    _mm512_reduce_add_ps
+    totals_ps
 );
 simd!(
     /// Four `u8` of lhs and four `i8` of rhs, summed in `i32`, wrapping.
@@ -227,8 +224,44 @@ simd!(
     u32 => i32, 16, __m512i => __m512i, __mmask16,
     _mm512_loadu_epi32, _mm512_maskz_loadu_epi32, _mm512_set1_epi32, mul_add_bytes,
     _mm512_maskz_loadu_epi32, _mm512_add_epi32, _mm512_mask_storeu_epi32,
-    _mm512_reduce_add_epi32
+    totals_epi32
 );
+
+/// Functions that add up the lanes of each of four vectors, one by one.
+macro_rules! totals {
+    ($($name:ident $total:ident $vec:ty => $acc:ty;)*) => { $(
+        #[inline]
+        #[target_feature(enable = "avx512f,avx512dq")]
+        fn $name(vectors: [$vec; 4]) -> [$acc; 4] {
+            // (Not by `map`, into which nothing is inlined that needs the features.)
+            let [a, b, c, d] = vectors;
+            [$total(a), $total(b), $total(c), $total(d)]
+        }
+    )* };
+}
+totals! {
+    totals_pd _mm512_reduce_add_pd __m512d => f64;
+    totals_epi32 _mm512_reduce_add_epi32 __m512i => i32;
+    totals_epi64 _mm512_reduce_add_epi64 __m512i => i64;
+}
+
+/// Adds up the lanes of each of four vectors, all together: a third of the instructions of one after the other.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn totals_ps([a, b, c, d]: [__m512; 4]) -> [f32; 4] {
+    // Pairs of lanes, then fours: within each 16 bytes one lane of each vector.
+    let ab = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+    let cd = _mm512_add_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+    let [ab, cd] = [_mm512_castps_pd(ab), _mm512_castps_pd(cd)];
+    let [low, high] = [_mm512_unpacklo_pd(ab, cd), _mm512_unpackhi_pd(ab, cd)];
+    let all = _mm512_add_ps(_mm512_castpd_ps(low), _mm512_castpd_ps(high));
+    let halves = _mm256_add_ps(_mm512_castps512_ps256(all), _mm512_extractf32x8_ps::<1>(all));
+    let total = _mm_add_ps(_mm256_castps256_ps128(halves), _mm256_extractf128_ps::<1>(halves));
+    let mut totals = [0.0; 4];
+    // SAFETY: there is room for four.
+    unsafe { _mm_storeu_ps(totals.as_mut_ptr(), total) };
+    totals
+}
 
 impl Avx512Bf16 {
     /// The token, if the machine has the instructions and they are faster than products of the same numbers

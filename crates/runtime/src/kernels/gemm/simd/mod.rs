@@ -68,24 +68,25 @@ pub(super) trait Simd: Copy + Send + Sync + 'static {
     /// The features are there.
     unsafe fn mul_add(a: Self::Words, b: Self::Words, sum: Self::Vec) -> Self::Vec;
 
-    /// Writes the total of all lanes, added to what is there if `add`.
+    /// The totals of all lanes of each vector.
     ///
     /// # Safety
-    /// The features are there, and the sum may be read and written.
+    /// The features are there.
     #[inline(always)]
-    unsafe fn store_total(to: *mut Self::Acc, sums: Self::Vec, add: bool) {
-        let mut lanes = [Self::Acc::default(); 16];
-        // SAFETY: no vector has more lanes; the caller's promise for the features.
-        unsafe { Self::store_all(lanes.as_mut_ptr(), sums, false) };
-        let mut count = Self::LANES;
-        while count > 1 {
-            count /= 2;
-            for i in 0..count {
-                lanes[i] = lanes[i].add(lanes[i + count]);
+    unsafe fn totals(vectors: [Self::Vec; 4]) -> [Self::Acc; 4] {
+        vectors.map(|sums| {
+            let mut lanes = [Self::Acc::default(); 16];
+            // SAFETY: no vector has more lanes; the caller's promise for the features.
+            unsafe { Self::store_all(lanes.as_mut_ptr(), sums, false) };
+            let mut count = Self::LANES;
+            while count > 1 {
+                count /= 2;
+                for i in 0..count {
+                    lanes[i] = lanes[i].add(lanes[i + count]);
+                }
             }
-        }
-        // SAFETY: the caller's promise.
-        unsafe { to.write(if add { to.read().add(lanes[0]) } else { lanes[0] }) };
+            lanes[0]
+        })
     }
 
     /// Writes these lanes, added to what is there if `add`.
