@@ -1,6 +1,9 @@
 //! Shapes: what an instruction's result looks like.
 
 use std::fmt;
+use std::sync::LazyLock;
+
+use smallvec::SmallVec;
 
 use super::{ElementType, Layout};
 use crate::{Error, Result};
@@ -20,23 +23,48 @@ pub enum DimKind {
     Unbounded,
 }
 
+/// The most sizes that a shape holds in itself.
+const INLINE: usize = 4;
+
+/// The kinds of the dimensions of a static shape.
+static STATIC: [DimKind; MAX_RANK] = [DimKind::Static; MAX_RANK];
+
+/// The row-major layouts, by rank.
+static ROW_MAJOR: LazyLock<Vec<Layout>> =
+    LazyLock::new(|| (0..=MAX_RANK).map(Layout::descending).collect());
+
 /// The shape of an array: an element type and the size of each dimension.
 ///
 /// The number of elements, and of bytes, fits `isize` (a constructor checks).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+//
+// Each instruction has one, and passes copy them all the time: what most shapes do without is apart.
+// Each shape is written in one way only, so that equality and hashes are those of the fields.
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ArrayShape {
     element: ElementType,
-    dims: Vec<usize>,
+    rank: u8,
+    /// Whether its layout is stated, and row-major without attributes.
+    is_row_major: bool,
+    /// The sizes, then zeros; only zeros if there are too many.
+    sizes: [usize; INLINE],
+    rare: Option<Box<Rare>>,
+}
+
+/// What few shapes have.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+struct Rare {
+    /// All sizes, if there are more than [`INLINE`].
+    sizes: Vec<usize>,
+    /// The kinds, unless all are static.
     kinds: Vec<DimKind>,
+    /// A layout other than row-major.
     layout: Option<Layout>,
 }
 
 impl ArrayShape {
     /// An array of static size. Errors: `shape.C1` (too many dimensions), `shape.C2` (too large).
     pub fn new(element: ElementType, dims: impl Into<Vec<usize>>) -> Result<Self> {
-        let dims = dims.into();
-        let kinds = vec![DimKind::Static; dims.len()];
-        Self::with_kinds(element, dims, kinds)
+        Self::checked(element, &dims.into(), &[])
     }
 
     /// An array some of whose dimensions may be bounded or unbounded; one kind for each dimension.
@@ -47,33 +75,53 @@ impl ArrayShape {
             let detail = format!("{} kinds for {rank} dimensions; one for each", kinds.len());
             return Err(Error::invalid(detail));
         }
+        Self::checked(element, &dims, &kinds)
+    }
+
+    /// An array of these kinds, or of static size if there are none.
+    fn checked(element: ElementType, dims: &[usize], kinds: &[DimKind]) -> Result<Self> {
+        let rank = dims.len();
         crate::ensure!(rank <= MAX_RANK, "shape.C1", "{rank} dimensions; at most {MAX_RANK}");
-        let shape = ArrayShape { element, dims, kinds, layout: None };
+        let mut shape = ArrayShape { rank: rank as u8, ..Self::scalar(element) };
+        match shape.sizes.get_mut(..rank) {
+            Some(sizes) => sizes.copy_from_slice(dims),
+            None => shape.rare.get_or_insert_default().sizes = dims.to_vec(),
+        }
+        if kinds.iter().any(|&kind| kind != DimKind::Static) {
+            shape.rare.get_or_insert_default().kinds = kinds.to_vec();
+        }
+        shape.ensure_size()?;
+        Ok(shape)
+    }
+
+    /// Errors: `shape.C2`.
+    fn ensure_size(&self) -> Result<()> {
         // Zeros do not excuse overflow of the rest: strides are products of sizes, too.
-        let mut sizes = shape.dims.iter().map(|&dim| dim.max(1));
-        let bytes = sizes.try_fold(element.size_bytes(), usize::checked_mul);
+        let mut sizes = self.dims().iter().map(|&dim| dim.max(1));
+        let bytes = sizes.try_fold(self.element.size_bytes(), usize::checked_mul);
         crate::ensure!(
             bytes.is_some_and(|bytes| isize::try_from(bytes).is_ok()),
             "shape.C2",
-            "{shape} takes more bytes than memory has addresses, counting sizes of 0 as 1"
+            "{} takes more bytes than memory has addresses, counting sizes of 0 as 1",
+            self.clone().without_layout()
         );
-        Ok(shape)
+        Ok(())
     }
 
     /// A scalar.
     pub fn scalar(element: ElementType) -> Self {
-        ArrayShape { element, dims: Vec::new(), kinds: Vec::new(), layout: None }
+        ArrayShape { element, rank: 0, is_row_major: false, sizes: [0; INLINE], rare: None }
     }
 
     /// The same shape with this layout. Errors: `layout.C1` unless it lists every dimension once.
-    pub fn with_layout(mut self, layout: Option<Layout>) -> Result<Self> {
+    pub fn with_layout(self, layout: Option<Layout>) -> Result<Self> {
         if let Some(layout) = &layout {
-            let mut seen = vec![false; self.rank()];
+            let mut seen = [false; MAX_RANK];
             let ok = layout.minor_to_major.len() == self.rank()
                 && layout
                     .minor_to_major
                     .iter()
-                    .all(|&d| d < seen.len() && !std::mem::replace(&mut seen[d], true));
+                    .all(|&d| d < self.rank() && !std::mem::replace(&mut seen[d], true));
             crate::ensure!(
                 ok,
                 "layout.C1",
@@ -81,19 +129,31 @@ impl ArrayShape {
                 self.rank()
             );
         }
-        self.layout = layout;
-        Ok(self)
+        let mut shape = self.without_layout();
+        match layout {
+            Some(layout) if layout == *row_major(shape.rank()) => shape.is_row_major = true,
+            Some(layout) => shape.rare.get_or_insert_default().layout = Some(layout),
+            None => {}
+        }
+        Ok(shape)
     }
 
     /// The same dimensions (and layout) with another element type. Errors: `shape.C2`.
     pub fn with_element(&self, element: ElementType) -> Result<Self> {
-        let shape = Self::with_kinds(element, self.dims.clone(), self.kinds.clone())?;
-        shape.with_layout(self.layout.clone())
+        let shape = ArrayShape { element, ..self.clone() };
+        shape.ensure_size()?;
+        Ok(shape)
     }
 
     /// The same shape without a layout.
     pub fn without_layout(mut self) -> Self {
-        self.layout = None;
+        self.is_row_major = false;
+        if let Some(rare) = &mut self.rare {
+            rare.layout = None;
+            if **rare == Rare::default() {
+                self.rare = None;
+            }
+        }
         self
     }
 
@@ -104,22 +164,29 @@ impl ArrayShape {
 
     /// The size of each dimension; of a bounded one, the bound.
     pub fn dims(&self) -> &[usize] {
-        &self.dims
+        match (self.sizes.get(..self.rank()), &self.rare) {
+            (Some(sizes), _) => sizes,
+            (None, Some(rare)) => &rare.sizes,
+            (None, None) => &[],
+        }
     }
 
     /// The kind of each dimension.
     pub fn kinds(&self) -> &[DimKind] {
-        &self.kinds
+        match &self.rare {
+            Some(rare) if !rare.kinds.is_empty() => &rare.kinds,
+            _ => &STATIC[..self.rank()],
+        }
     }
 
     /// Size (or bound) and kind of dimension `d`, which must be less than the rank.
     pub fn dim(&self, d: usize) -> (usize, DimKind) {
-        (self.dims[d], self.kinds[d])
+        (self.dims()[d], self.kinds()[d])
     }
 
     /// Size (or bound) and kind of each dimension.
     pub fn dims_and_kinds(&self) -> impl ExactSizeIterator<Item = (usize, DimKind)> + '_ {
-        self.dims.iter().copied().zip(self.kinds.iter().copied())
+        self.dims().iter().copied().zip(self.kinds().iter().copied())
     }
 
     /// An array with these sizes (or bounds) and kinds. Errors: as for [`ArrayShape::new`].
@@ -127,38 +194,43 @@ impl ArrayShape {
         element: ElementType,
         dims: impl IntoIterator<Item = (usize, DimKind)>,
     ) -> Result<Self> {
-        let (sizes, kinds) = dims.into_iter().unzip();
-        Self::with_kinds(element, sizes, kinds)
+        let (sizes, kinds): (SmallVec<[usize; 8]>, SmallVec<[DimKind; 8]>) =
+            dims.into_iter().unzip();
+        Self::checked(element, &sizes, &kinds)
     }
 
     /// The layout, if one is stated.
     pub fn layout(&self) -> Option<&Layout> {
-        self.layout.as_ref()
+        match &self.rare {
+            _ if self.is_row_major => Some(row_major(self.rank())),
+            Some(rare) => rare.layout.as_ref(),
+            None => None,
+        }
     }
 
     /// The number of dimensions.
     pub fn rank(&self) -> usize {
-        self.dims.len()
+        usize::from(self.rank)
     }
 
     /// Whether it has no dimensions.
     pub fn is_scalar(&self) -> bool {
-        self.dims.is_empty()
+        self.rank == 0
     }
 
     /// Whether every dimension is static.
     pub fn is_static(&self) -> bool {
-        self.kinds.iter().all(|&k| k == DimKind::Static)
+        self.rare.as_ref().is_none_or(|rare| rare.kinds.is_empty())
     }
 
     /// Whether some dimension is unbounded.
     pub fn is_unbounded(&self) -> bool {
-        self.kinds.contains(&DimKind::Unbounded)
+        self.rare.as_ref().is_some_and(|rare| rare.kinds.contains(&DimKind::Unbounded))
     }
 
     /// The number of elements (at the bounds).
     pub fn element_count(&self) -> usize {
-        self.dims.iter().product()
+        self.dims().iter().product()
     }
 
     /// The bytes that its elements take in memory.
@@ -173,7 +245,24 @@ impl ArrayShape {
 
     /// Whether both have the same sizes and kinds.
     pub fn same_dims(&self, other: &ArrayShape) -> bool {
-        self.dims == other.dims && self.kinds == other.kinds
+        self.dims() == other.dims()
+            && (self.is_static() && other.is_static() || self.kinds() == other.kinds())
+    }
+}
+
+/// The row-major layout of a rank.
+fn row_major(rank: usize) -> &'static Layout {
+    &ROW_MAJOR[rank]
+}
+
+impl fmt::Debug for ArrayShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ArrayShape")
+            .field("element", &self.element)
+            .field("dims", &self.dims())
+            .field("kinds", &self.kinds())
+            .field("layout", &self.layout())
+            .finish()
     }
 }
 
@@ -181,7 +270,7 @@ impl ArrayShape {
 impl fmt::Display for ArrayShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}[", self.element)?;
-        for (i, (dim, kind)) in self.dims.iter().zip(&self.kinds).enumerate() {
+        for (i, (dim, kind)) in self.dims().iter().zip(self.kinds()).enumerate() {
             f.write_str(if i > 0 { "," } else { "" })?;
             match kind {
                 DimKind::Static => write!(f, "{dim}")?,
@@ -191,7 +280,7 @@ impl fmt::Display for ArrayShape {
         }
         f.write_str("]")?;
         // XLA writes the layout of a scalar only if there is something to say.
-        match &self.layout {
+        match self.layout() {
             Some(layout) if self.rank() > 0 || !layout.attributes.is_empty() => layout.fmt(f),
             _ => Ok(()),
         }
