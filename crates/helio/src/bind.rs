@@ -64,7 +64,7 @@ pub fn bind(
             return Err(Error::invalid(detail));
         }
         instr.shape = shape.without_layout();
-        instr.op = Op::Constant(ops::Constant::new(value));
+        instr.op = Op::from(ops::Constant::new(value));
     }
     let left: BTreeMap<usize, usize> =
         params.keys().filter(|number| !bound.contains(number)).copied().zip(0..).collect();

@@ -34,7 +34,7 @@ pub struct Interpreted {
 impl Interpreted {
     pub(crate) fn new(module: &Module, (id, instr): InstrAt, reason: Reason) -> Self {
         let instr = module.computation(id).instr(instr);
-        Interpreted { instruction: instr.name.clone(), operation: instr.op.opcode(), reason }
+        Interpreted { instruction: instr.name.to_string(), operation: instr.op.opcode(), reason }
     }
 }
 

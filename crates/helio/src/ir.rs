@@ -16,8 +16,8 @@ pub use helio_ir::{
     AliasKind, Array, ArrayData, ArrayShape, Attribute, BackendConfig, BinaryOp, Code, CompId,
     Computation, ConfigValue, Dictionary, DimKind, ElementType, Error, Errors, Extra,
     InputOutputAlias, Instr, InstrAt, InstrId, Layout, Literal, Location, Metadata, Module,
-    ModuleConfig, Native, Number, Op, Origin, OriginId, OriginSet, ProgramShape, Result, Shape,
-    Sharding, SourceLine, UnaryOp, Verified, verify,
+    ModuleConfig, Name, Native, Number, Op, Operands, Origin, OriginId, OriginSet, ProgramShape,
+    Result, Shape, Sharding, SourceLine, UnaryOp, Verified, verify,
 };
 #[doc(inline)]
 pub use helio_ir::{dispatch, dispatch_type};

@@ -305,7 +305,7 @@ fn interface_of(module: &Module) -> Interface {
     let name = |id| {
         let instr = entry.instr(id);
         let given = instr.metadata().and_then(|metadata| metadata.op_name.clone());
-        Some(given.unwrap_or_else(|| instr.name.clone()))
+        Some(given.unwrap_or_else(|| instr.name.to_string()))
     };
     let mut parameters: Vec<ParameterInfo> = entry
         .params()

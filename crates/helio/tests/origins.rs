@@ -81,7 +81,7 @@ fn input() -> Literal {
 }
 
 fn names(step: &StepInfo<'_>) -> Vec<String> {
-    step.origins().iter().map(|origin| origin.instruction.clone()).collect()
+    step.origins().iter().map(|origin| origin.instruction.to_string()).collect()
 }
 
 #[test]

@@ -24,6 +24,8 @@ pub mod error;
 mod errors;
 pub mod memory;
 mod module;
+mod name;
+mod operands;
 pub mod ops;
 mod origin;
 pub mod sharding;
@@ -43,6 +45,8 @@ pub use module::{
     AliasKind, CompId, Computation, Extra, InputOutputAlias, Instr, InstrAt, InstrId, Metadata,
     Module, ModuleConfig, ProgramShape,
 };
+pub use name::Name;
+pub use operands::Operands;
 pub use ops::{BinaryOp, InferCx, Op, OpDef, UnaryOp};
 pub use origin::{Origin, OriginId, OriginSet, SourceLine};
 pub use sharding::Sharding;

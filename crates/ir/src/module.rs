@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use crate::ops::Parameter;
 use crate::origin::{Origin, OriginId, OriginSet, SourceLine};
 use crate::stack_frames::StackFrames;
-use crate::{BackendConfig, Error, Location, Op, Result, Shape, Sharding};
+use crate::{BackendConfig, Error, Location, Name, Op, Operands, Result, Shape, Sharding};
 
 /// A computation of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -91,11 +90,11 @@ pub struct Extra {
 #[derive(Clone, Debug)]
 pub struct Instr {
     /// The name, unique in its computation.
-    pub name: String,
+    pub name: Name,
     /// The operation and its attributes.
     pub op: Op,
     /// The operands; each precedes this instruction.
-    pub operands: Vec<InstrId>,
+    pub operands: Operands,
     /// The shape of the result: apart from layouts, what [`Op::infer`] says.
     pub shape: Shape,
     /// Metadata, sharding and the like; `None` if there is nothing of the kind.
@@ -109,9 +108,9 @@ pub struct Instr {
 
 impl Instr {
     /// An instruction without a name, which nothing else is known of.
-    pub fn new(op: impl Into<Op>, operands: impl Into<Vec<InstrId>>, shape: Shape) -> Self {
+    pub fn new(op: impl Into<Op>, operands: impl Into<Operands>, shape: Shape) -> Self {
         Instr {
-            name: String::new(),
+            name: Name::default(),
             op: op.into(),
             operands: operands.into(),
             shape,
@@ -123,7 +122,7 @@ impl Instr {
 
     /// The same with a name.
     #[must_use]
-    pub fn named(mut self, name: impl Into<String>) -> Self {
+    pub fn named(mut self, name: impl Into<Name>) -> Self {
         self.name = name.into();
         self
     }
@@ -237,8 +236,8 @@ impl Computation {
     }
 
     fn params_by_number(&self) -> &BTreeMap<usize, InstrId> {
-        let number = |id: InstrId| match self.instr(id).op {
-            Op::Parameter(Parameter { number, .. }) => Some((number, id)),
+        let number = |id: InstrId| match &self.instr(id).op {
+            Op::Parameter(op) => Some((op.number, id)),
             _ => None,
         };
         self.params.get_or_init(|| self.ids().filter_map(number).collect())

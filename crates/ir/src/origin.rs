@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::{Location, Metadata};
+use crate::{Location, Metadata, Name};
 
 /// An instruction of the program as it was given: its place in [`Module::origins`](crate::Module).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,7 +25,7 @@ pub struct Origin {
     /// The name of the computation that it stood in.
     pub computation: Arc<str>,
     /// Its name.
-    pub instruction: String,
+    pub instruction: Name,
     /// What the framework says of it.
     pub metadata: Option<Arc<Metadata>>,
     /// Where it was written.

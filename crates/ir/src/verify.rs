@@ -8,7 +8,7 @@ mod config;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::communication;
-use crate::ops::{self, InferCx, Parameter};
+use crate::ops::{self, InferCx};
 use crate::text::{MAX_ERRORS, is_name};
 use crate::{CompId, Computation, Error, Errors, Instr, InstrId, Module, Op, OpDef, Result, Shape};
 
@@ -320,10 +320,10 @@ fn parameters(module: &Module, computation: &Computation) -> Vec<Error> {
     let mut errors = Vec::new();
     let mut numbers = BTreeMap::new();
     for instr in computation.instrs() {
-        if let Op::Parameter(Parameter { number, .. }) = instr.op
-            && let Some(other) = numbers.insert(number, instr)
+        if let Op::Parameter(op) = &instr.op
+            && let Some(other) = numbers.insert(op.number, instr)
         {
-            let detail = format!("parameter {number} is `{}` already", other.name);
+            let detail = format!("parameter {} is `{}` already", op.number, other.name);
             errors.push(module.place(Error::rule("computation.C1", detail), instr));
         }
     }
@@ -369,6 +369,7 @@ pub(crate) fn brief(shape: &Shape) -> String {
 mod tests {
     use super::*;
     use crate::ops::Call;
+    use crate::ops::Parameter;
     use crate::text::parse;
     use crate::{ElementType, Extra, UnaryOp};
 
@@ -411,7 +412,7 @@ mod tests {
 
         let mut module = Module::new("new line\n");
         let mut computation = Computation::new("");
-        computation.push(Instr { name: "0".to_owned(), ..param() }).unwrap();
+        computation.push(Instr { name: "0".to_owned().into(), ..param() }).unwrap();
         module.push(computation).unwrap();
         assert_eq!(rules(module), ["module.C2", "module.C2", "computation.C2"]);
 
@@ -421,7 +422,7 @@ mod tests {
         let y = computation.push(instr("y", UnaryOp::Abs, &[0], f32())).unwrap();
         let extra = Extra { control_predecessors: vec![y], ..Extra::default() };
         computation.instr_mut(x).extra = Some(Box::new(extra));
-        computation.instr_mut(y).operands = vec![y];
+        computation.instr_mut(y).operands = vec![y].into();
         let z = computation.push(instr("z", UnaryOp::Abs, &[0], f32())).unwrap();
         module.push(computation).unwrap();
         module.computation_mut(CompId(0)).instr_mut(z).op =

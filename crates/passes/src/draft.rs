@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use helio_ir::ops::{Family, Parameter};
 use helio_ir::{
-    ArrayShape, BinaryOp, Computation, ElementType, InferCx, Instr, InstrId, Op, Result, Shape,
+    ArrayShape, BinaryOp, Computation, ElementType, InferCx, Instr, InstrId, Name, Op, Result,
+    Shape,
 };
 
 use crate::rebuild::{Names, NewModule};
@@ -94,9 +95,9 @@ impl<'m> Draft<'m> {
     }
 
     /// Gives an instruction that was just added a name.
-    pub(crate) fn rename(&mut self, id: InstrId, name: String) {
+    pub(crate) fn rename(&mut self, id: InstrId, name: impl Into<Name>) {
         self.has_new_names = true;
-        self.instrs[id.index()].name = name;
+        self.instrs[id.index()].name = name.into();
     }
 
     /// Gives an instruction without a name the name, and what else is written there, of the one
@@ -205,7 +206,7 @@ impl<'m> Draft<'m> {
                 }
             }
             if instr.name.is_empty() {
-                instr.name = instr.op.opcode().to_owned();
+                instr.name = instr.op.opcode().into();
             }
             if self.has_new_names {
                 instr.name = names.unique(instr.name);
@@ -225,11 +226,11 @@ pub(crate) fn addition(element: ElementType) -> Result<Computation> {
     for number in 0..2 {
         let parameter = Parameter { number, shape: shape.clone() };
         let mut instr = unnamed(parameter.into(), &[], shape.clone());
-        instr.name = ["a", "b"][number].to_owned();
+        instr.name = ["a", "b"][number].into();
         params.push(sum.push(instr)?);
     }
     let mut instr = unnamed(BinaryOp::Add.into(), &params, shape);
-    instr.name = "c".to_owned();
+    instr.name = "c".into();
     sum.push(instr)?;
     Ok(sum)
 }
@@ -263,7 +264,7 @@ pub(crate) fn is_elementwise(op: &Op) -> bool {
 /// The number of a parameter.
 pub(crate) fn parameter_number(op: &Op) -> Option<usize> {
     match op {
-        Op::Parameter(Parameter { number, .. }) => Some(*number),
+        Op::Parameter(op) => Some(op.number),
         _ => None,
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::hash_map::Entry;
 use std::hash::BuildHasher;
 
-use helio_ir::{CompId, Computation, Error, Instr, Module, Op, OriginSet, Result};
+use helio_ir::{CompId, Computation, Error, Instr, Module, Name, Op, OriginSet, Result};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::effects::Effects;
@@ -30,7 +30,7 @@ impl NewModule {
         self.instrs += count;
         self.watch.count_steps(count)?;
         self.watch.ensure_memory(self.instrs)?;
-        computation.name = self.names.unique(std::mem::take(&mut computation.name));
+        computation.name = self.names.unique(computation.name.into()).into();
         for id in computation.ids() {
             if computation.instr(id).origins.is_empty() {
                 self.give_origins(computation.instr_mut(id));
@@ -159,8 +159,9 @@ pub(crate) struct Names {
     /// How many have each hash: where two have the same, the second only gets a number that it does
     /// not need.
     taken: FxHashMap<u64, u32>,
-    /// For each base, the number that its next variant tries.
-    next: FxHashMap<String, usize>,
+    /// For the hash of each base, the number that its next variant tries: where two have the same, numbers
+    /// are left out.
+    next: FxHashMap<u64, usize>,
 }
 
 impl Names {
@@ -178,7 +179,7 @@ impl Names {
     }
 
     /// The name if it is free, else one with another number at its end.
-    pub(crate) fn unique(&mut self, name: String) -> String {
+    pub(crate) fn unique(&mut self, name: Name) -> Name {
         if take(&mut self.taken, &name) {
             return name;
         }
@@ -186,15 +187,12 @@ impl Names {
             Some((base, number)) if number.bytes().all(|b| b.is_ascii_digit()) => base,
             _ => &name,
         };
-        if !self.next.contains_key(base) {
-            self.next.insert(base.to_owned(), 1);
-        }
-        let Some(next) = self.next.get_mut(base) else { return name };
+        let next = self.next.entry(hash(base)).or_insert(1);
         loop {
             let variant = format!("{base}.{next}");
             *next += 1;
             if take(&mut self.taken, &variant) {
-                return variant;
+                return variant.into();
             }
         }
     }

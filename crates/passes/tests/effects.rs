@@ -89,7 +89,10 @@ fn program(kinds: &[usize]) -> String {
 fn effects(module: &Module) -> Vec<String> {
     let effects = Effects::of(module);
     let entry = module.entry().instrs().iter();
-    entry.filter(|instr| effects.has_effect(&instr.op)).map(|instr| instr.name.clone()).collect()
+    entry
+        .filter(|instr| effects.has_effect(&instr.op))
+        .map(|instr| instr.name.to_string())
+        .collect()
 }
 
 #[track_caller]

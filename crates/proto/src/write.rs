@@ -105,7 +105,7 @@ fn fused(module: &Module) -> HashSet<CompId> {
 }
 
 fn param_names(computation: &Computation) -> Vec<String> {
-    computation.params().values().map(|&id| computation.instr(id).name.clone()).collect()
+    computation.params().values().map(|&id| computation.instr(id).name.to_string()).collect()
 }
 
 fn write_computation(module: &Module, id: CompId, first: i64) -> Result<HloComputationProto> {
@@ -137,7 +137,7 @@ fn write_instr(
     ids: &dyn Fn(InstrId) -> i64,
 ) -> Result<HloInstructionProto> {
     let mut proto = HloInstructionProto {
-        name: instr.name.clone(),
+        name: instr.name.to_string(),
         opcode: instr.op.opcode().to_owned(),
         shape: Some(shape::write(&instr.shape)),
         operand_ids: instr.operands.iter().map(|&id| ids(id)).collect(),

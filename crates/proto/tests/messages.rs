@@ -30,7 +30,7 @@ fn plain(mut module: Module) -> String {
         let computation = module.computation_mut(id);
         for id in computation.ids().collect::<Vec<_>>() {
             let instr = computation.instr_mut(id);
-            instr.name = format!("i{number}");
+            instr.name = format!("i{number}").into();
             number += 1;
             instr.shape = instr.shape.without_layout();
             if let Op::Outfeed(op) = &mut instr.op {

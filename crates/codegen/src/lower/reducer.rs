@@ -145,7 +145,7 @@ fn simple<'m>(graph: &Graph<'m>, to_apply: CompId, count: usize) -> Option<Vec<S
         _ => None,
     };
     let roots: Vec<InstrId> = match &body.instr(body.root()).op {
-        Op::Tuple(_) => body.instr(body.root()).operands.clone(),
+        Op::Tuple(_) => body.instr(body.root()).operands.to_vec(),
         _ => vec![body.root()],
     };
     let of = |(i, root): (usize, &InstrId)| {

@@ -55,7 +55,7 @@ impl CallInfo {
         let aliases = op.output_to_operand_aliasing.iter().flat_map(part).collect();
         Ok(CallInfo {
             target: op.target.clone(),
-            instruction: instr.name.clone(),
+            instruction: instr.name.to_string(),
             api_version: op.api_version,
             config: instr.extra.as_ref().and_then(|extra| extra.backend_config.clone()),
             has_side_effect: op.has_side_effect,

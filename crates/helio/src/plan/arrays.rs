@@ -134,7 +134,7 @@ pub(super) fn read_operands(computation: &Computation, id: InstrId) -> Vec<Instr
     if let Some((_, number)) = splat_updates(computation, id) {
         operands[UPDATES] = number;
     }
-    operands
+    operands.to_vec()
 }
 
 /// Which operand of a scatter into one array is its updates.

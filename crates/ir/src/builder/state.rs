@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::XlaComputation;
 use super::scope::Scope;
-use crate::ops::Parameter;
 use crate::text::attrs::quote;
 use crate::{
     CompId, Computation, ElementType, Error, Extra, InferCx, Instr, InstrId, Location, Module,
@@ -147,7 +146,7 @@ impl State {
         copy.name = self.computation_names.unique(&copy.name);
         for id in copy.ids() {
             let instr = copy.instr_mut(id);
-            instr.name = self.names.unique(&instr.name);
+            instr.name = self.names.unique(&instr.name).into();
             for callee in instr.op.callees_mut() {
                 *callee = lookup(here, *callee)?;
             }
@@ -186,9 +185,9 @@ impl State {
     fn check_parameters(&self) -> Result<()> {
         let mut parameters = BTreeMap::new();
         for instr in self.computation.instrs() {
-            let Op::Parameter(Parameter { number, .. }) = instr.op else { continue };
-            if parameters.insert(number, instr).is_some() {
-                let detail = format!("there are two parameters of number {number}");
+            let Op::Parameter(op) = &instr.op else { continue };
+            if parameters.insert(op.number, instr).is_some() {
+                let detail = format!("there are two parameters of number {}", op.number);
                 return Err(Error::rule("builder.C2", detail)
                     .in_instruction(&instr.name)
                     .at(instr.at.clone()));

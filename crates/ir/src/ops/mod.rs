@@ -97,21 +97,22 @@ pub use transpose::Transpose;
 pub use tuple::{GetTupleElement, Tuple};
 
 macro_rules! define_ops {
-    ($($name:ident: [$($stablehlo:literal),*], $family:ident, $effect:ident,
+    ($($name:ident($attributes:ty): [$($stablehlo:literal),*], $family:ident, $effect:ident,
       $yield:ident, $reads:ident, $phase:ident, $summary:literal;)*) => {
-        /// An operation with its attributes.
+        /// An operation with its attributes; those of more than three words are apart, so that
+        /// instructions are small.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Op {
             /// An element-wise operation of one operand.
             Unary(UnaryOp),
             /// An element-wise operation of two operands.
             Binary(BinaryOp),
-            $(#[doc = $summary] $name($name),)*
+            $(#[doc = $summary] $name($attributes),)*
         }
 
         $(impl From<$name> for Op {
             fn from(op: $name) -> Self {
-                Op::$name(op)
+                Op::$name(op.into())
             }
         })*
 
@@ -213,7 +214,7 @@ macro_rules! define_ops {
                     return Some(Ok(Op::Binary(op)));
                 }
                 match opcode {
-                    $(<$name as OpDef>::OPCODE => Some($name::read(attrs).map(Op::$name)),)*
+                    $(<$name as OpDef>::OPCODE => Some($name::read(attrs).map(Op::from)),)*
                     _ => None,
                 }
             }
@@ -246,167 +247,167 @@ macro_rules! define_ops {
 }
 
 define_ops! {
-    Compare: ["stablehlo.compare"], Elementwise, None, New, Aligned, Once,
+    Compare(Compare): ["stablehlo.compare"], Elementwise, None, New, Aligned, Once,
         "Element-wise comparison; the result is `pred`.";
-    Select: ["stablehlo.select"], Elementwise, None, New, Aligned, Once,
+    Select(Select): ["stablehlo.select"], Elementwise, None, New, Aligned, Once,
         "For each element, the second operand where the first is true, else the third.";
-    Clamp: ["stablehlo.clamp"], Elementwise, None, New, Aligned, Once,
+    Clamp(Clamp): ["stablehlo.clamp"], Elementwise, None, New, Aligned, Once,
         "`min(max(x, lo), hi)` for operands `lo, x, hi`; scalar bounds broadcast.";
-    Convert: ["stablehlo.convert"], Elementwise, None, New, Aligned, Once,
+    Convert(Convert): ["stablehlo.convert"], Elementwise, None, New, Aligned, Once,
         "Converts each element to another type, by value.";
-    BitcastConvert: ["stablehlo.bitcast_convert"], Elementwise, None, Recast, Aligned, Once,
+    BitcastConvert(BitcastConvert): ["stablehlo.bitcast_convert"], Elementwise, None, Recast, Aligned, Once,
         "Reads the bits of the elements as another type.";
-    StochasticConvert: [], Elementwise, None, New, Aligned, Once,
+    StochasticConvert(StochasticConvert): [], Elementwise, None, New, Aligned, Once,
         "Converts to a narrower type, rounding up with the probability that random bits give.";
-    ReducePrecision: ["stablehlo.reduce_precision"], Elementwise, None, New, Aligned, Once,
+    ReducePrecision(ReducePrecision): ["stablehlo.reduce_precision"], Elementwise, None, New, Aligned, Once,
         "Rounds each element to a format of fewer bits, keeping its type.";
-    Constant: ["stablehlo.constant"], Movement, None, Passed, Nothing, Once,
+    Constant(Box<Constant>): ["stablehlo.constant"], Movement, None, Passed, Nothing, Once,
         "A value known beforehand.";
-    Parameter: [], Movement, None, Passed, Nothing, Once,
+    Parameter(Box<Parameter>): [], Movement, None, Passed, Nothing, Once,
         "An argument of the computation.";
-    Iota: ["stablehlo.iota"], Movement, None, New, Nothing, Once,
+    Iota(Box<Iota>): ["stablehlo.iota"], Movement, None, New, Nothing, Once,
         "Counts up from zero along a dimension.";
-    Broadcast: ["stablehlo.broadcast_in_dim"], Movement, None, Moved, Placed, Once,
+    Broadcast(Box<Broadcast>): ["stablehlo.broadcast_in_dim"], Movement, None, Moved, Placed, Once,
         "Repeats the operand along new dimensions.";
-    Reshape: ["stablehlo.reshape"], Movement, None, Same, Placed, Once,
+    Reshape(Box<Reshape>): ["stablehlo.reshape"], Movement, None, Same, Placed, Once,
         "The same elements in row-major order under other dimensions.";
-    DynamicReshape: ["stablehlo.dynamic_reshape"], Movement, None, New, Placed, Once,
+    DynamicReshape(Box<DynamicReshape>): ["stablehlo.dynamic_reshape"], Movement, None, New, Placed, Once,
         "Reshape to sizes given at run time, one scalar operand for each dimension.";
-    Bitcast: [], Movement, None, Recast, Placed, Once,
+    Bitcast(Box<Bitcast>): [], Movement, None, Recast, Placed, Once,
         "The same bytes under another shape and layout; what XLA's layout passes leave behind.";
-    Copy: [], Movement, None, Itself, Placed, Once,
+    Copy(Copy): [], Movement, None, Itself, Placed, Once,
         "The operand itself, possibly in another layout.";
-    Transpose: ["stablehlo.transpose"], Movement, None, Moved, Placed, Once,
+    Transpose(Transpose): ["stablehlo.transpose"], Movement, None, Moved, Placed, Once,
         "Reorders dimensions.";
-    Reverse: ["stablehlo.reverse"], Movement, None, Moved, Placed, Once,
+    Reverse(Reverse): ["stablehlo.reverse"], Movement, None, Moved, Placed, Once,
         "Reverses the order of elements along dimensions.";
-    Concatenate: ["stablehlo.concatenate"], Movement, None, Moved, Placed, Once,
+    Concatenate(Concatenate): ["stablehlo.concatenate"], Movement, None, Moved, Placed, Once,
         "Joins arrays along a dimension.";
-    Slice: ["stablehlo.slice"], Movement, None, Moved, Placed, Once,
+    Slice(Box<Slice>): ["stablehlo.slice"], Movement, None, Moved, Placed, Once,
         "The elements in a box at regular distances.";
-    DynamicSlice: ["stablehlo.dynamic_slice"], Movement, None, New, Placed, Once,
+    DynamicSlice(DynamicSlice): ["stablehlo.dynamic_slice"], Movement, None, New, Placed, Once,
         "A box of fixed sizes at a place given at run time, clamped to stay inside.";
-    DynamicUpdateSlice: ["stablehlo.dynamic_update_slice"], Movement, None, New, Placed, Once,
+    DynamicUpdateSlice(DynamicUpdateSlice): ["stablehlo.dynamic_update_slice"], Movement, None, New, Placed, Once,
         "The operand with a box of it replaced, at a place given at run time, clamped to stay inside.";
-    Pad: ["stablehlo.pad"], Movement, None, Moved, Placed, Once,
+    Pad(Pad): ["stablehlo.pad"], Movement, None, Moved, Placed, Once,
         "Extends (or crops) each dimension at its edges and between elements.";
-    Tuple: ["stablehlo.tuple"], Control, None, Passed, Whole, Once,
+    Tuple(Tuple): ["stablehlo.tuple"], Control, None, Passed, Whole, Once,
         "A tuple of the operands.";
-    GetTupleElement: ["stablehlo.get_tuple_element"], Control, None, Passed, Whole, Once,
+    GetTupleElement(GetTupleElement): ["stablehlo.get_tuple_element"], Control, None, Passed, Whole, Once,
         "An element of a tuple.";
-    Call: ["func.call"], Control, None, Passed, Whole, Once,
+    Call(Call): ["func.call"], Control, None, Passed, Whole, Once,
         "Runs a computation on the operands.";
-    Map: ["stablehlo.map"], Control, None, New, Aligned, Once,
+    Map(Box<Map>): ["stablehlo.map"], Control, None, New, Aligned, Once,
         "Applies a scalar computation to each element.";
-    Fusion: [], Control, None, Passed, Whole, Once,
+    Fusion(Box<Fusion>): [], Control, None, Passed, Whole, Once,
         "Runs a computation that a compiler has put together.";
-    While: ["stablehlo.while"], Control, None, Passed, Whole, Once,
+    While(While): ["stablehlo.while"], Control, None, Passed, Whole, Once,
         "Runs the body as long as the condition holds.";
-    Conditional: ["stablehlo.if", "stablehlo.case"], Control, None, Passed, Whole, Once,
+    Conditional(Conditional): ["stablehlo.if", "stablehlo.case"], Control, None, Passed, Whole, Once,
         "Runs one of several computations, chosen by a `pred` (true first) or an index.";
-    OptimizationBarrier: ["stablehlo.optimization_barrier"], Control, None, Itself, Whole, Once,
+    OptimizationBarrier(OptimizationBarrier): ["stablehlo.optimization_barrier"], Control, None, Itself, Whole, Once,
         "The operands themselves, not to be moved across.";
-    AfterAll: ["stablehlo.after_all"], Control, None, New, Whole, Once,
+    AfterAll(AfterAll): ["stablehlo.after_all"], Control, None, New, Whole, Once,
         "A token that comes after all operand tokens.";
-    AddDependency: [], Control, None, Itself, Whole, Once,
+    AddDependency(AddDependency): [], Control, None, Itself, Whole, Once,
         "The first operand, after the second.";
-    Domain: [], Control, None, Itself, Whole, Once,
+    Domain(Domain): [], Control, None, Itself, Whole, Once,
         "The operand itself, at the border of two domains.";
-    CustomCall: ["stablehlo.custom_call"], Control, Foreign, New, Whole, Once,
+    CustomCall(Box<CustomCall>): ["stablehlo.custom_call"], Control, Foreign, New, Whole, Once,
         "Calls a function that the user has registered.";
-    GetDimensionSize: ["stablehlo.get_dimension_size"], Movement, None, New, Nothing, Once,
+    GetDimensionSize(GetDimensionSize): ["stablehlo.get_dimension_size"], Movement, None, New, Nothing, Once,
         "The size of a dimension at run time, as `s32`.";
-    SetDimensionSize: ["stablehlo.set_dimension_size"], Movement, None, Passed, Whole, Once,
+    SetDimensionSize(SetDimensionSize): ["stablehlo.set_dimension_size"], Movement, None, Passed, Whole, Once,
         "The operand with a dimension's size at run time set to the second operand.";
-    Infeed: ["stablehlo.infeed"], Host, Exchange, New, Whole, Once,
+    Infeed(Box<Infeed>): ["stablehlo.infeed"], Host, Exchange, New, Whole, Once,
         "Reads a value from the host; the operand is a token, the result (value, token).";
-    Outfeed: ["stablehlo.outfeed"], Host, Exchange, New, Whole, Once,
+    Outfeed(Box<Outfeed>): ["stablehlo.outfeed"], Host, Exchange, New, Whole, Once,
         "Writes the first operand to the host, after the token; the result is a token.";
-    Send: ["stablehlo.send"], Host, Exchange, New, Whole, Begins,
+    Send(Send): ["stablehlo.send"], Host, Exchange, New, Whole, Begins,
         "Begins to send the first operand, after the token; the result is (value, u32, token).";
-    SendDone: [], Host, Exchange, New, Whole, Ends,
+    SendDone(SendDone): [], Host, Exchange, New, Whole, Ends,
         "Waits until a send is over; the result is a token.";
-    Recv: ["stablehlo.recv"], Host, Exchange, New, Whole, Begins,
+    Recv(Box<Recv>): ["stablehlo.recv"], Host, Exchange, New, Whole, Begins,
         "Begins to receive, after the token; the result is (value, u32, token).";
-    RecvDone: [], Host, Exchange, New, Whole, Ends,
+    RecvDone(RecvDone): [], Host, Exchange, New, Whole, Ends,
         "Waits for what is received; the result is (value, token).";
-    Dot: ["stablehlo.dot_general"], LinearAlgebra, None, New, Memory, Once,
+    Dot(Box<Dot>): ["stablehlo.dot_general"], LinearAlgebra, None, New, Memory, Once,
         "Sum of products over contracting dimensions; result: batch, lhs free, rhs free dimensions.";
-    RaggedDot: ["chlo.ragged_dot"], LinearAlgebra, None, New, Memory, Once,
+    RaggedDot(Box<RaggedDot>): ["chlo.ragged_dot"], LinearAlgebra, None, New, Memory, Once,
         "Dot whose lhs, contracting or batch dimension falls into groups of sizes given at run time.";
-    Convolution: ["stablehlo.convolution"], LinearAlgebra, None, New, Memory, Once,
+    Convolution(Box<Convolution>): ["stablehlo.convolution"], LinearAlgebra, None, New, Memory, Once,
         "Slides a kernel (rhs) over an input (lhs) and sums products.";
-    BatchNormTraining: ["stablehlo.batch_norm_training"], Reduction, None, New, Memory, Once,
+    BatchNormTraining(BatchNormTraining): ["stablehlo.batch_norm_training"], Reduction, None, New, Memory, Once,
         "Normalises over all dimensions but one; result (output, mean, variance).";
-    BatchNormInference: ["stablehlo.batch_norm_inference"], Reduction, None, New, Memory, Once,
+    BatchNormInference(BatchNormInference): ["stablehlo.batch_norm_inference"], Reduction, None, New, Memory, Once,
         "Normalises with given mean and variance.";
-    BatchNormGrad: ["stablehlo.batch_norm_grad"], Reduction, None, New, Memory, Once,
+    BatchNormGrad(BatchNormGrad): ["stablehlo.batch_norm_grad"], Reduction, None, New, Memory, Once,
         "The gradients of batch-norm-training.";
-    Cholesky: ["stablehlo.cholesky"], LinearAlgebra, None, New, Memory, Once,
+    Cholesky(Cholesky): ["stablehlo.cholesky"], LinearAlgebra, None, New, Memory, Once,
         "The triangular factor of each positive definite matrix.";
-    TriangularSolve: ["stablehlo.triangular_solve"], LinearAlgebra, None, New, Memory, Once,
+    TriangularSolve(TriangularSolve): ["stablehlo.triangular_solve"], LinearAlgebra, None, New, Memory, Once,
         "Solves `op(a) x = b` or `x op(a) = b` for triangular `a`.";
-    Fft: ["stablehlo.fft"], LinearAlgebra, None, New, Memory, Once,
+    Fft(Box<Fft>): ["stablehlo.fft"], LinearAlgebra, None, New, Memory, Once,
         "Discrete Fourier transform over the last dimensions.";
-    Reduce: ["stablehlo.reduce"], Reduction, None, New, Folded, Once,
+    Reduce(Box<Reduce>): ["stablehlo.reduce"], Reduction, None, New, Folded, Once,
         "Folds dimensions away with a computation; operands: arrays, then initial values.";
-    ReduceWindow: ["stablehlo.reduce_window"], Reduction, None, New, Memory, Once,
+    ReduceWindow(Box<ReduceWindow>): ["stablehlo.reduce_window"], Reduction, None, New, Memory, Once,
         "Folds each position of a window with a computation; operands: arrays, then initial values.";
-    SelectAndScatter: ["stablehlo.select_and_scatter"], Reduction, None, New, Memory, Once,
+    SelectAndScatter(Box<SelectAndScatter>): ["stablehlo.select_and_scatter"], Reduction, None, New, Memory, Once,
         "Picks an element in each window of the first operand and adds to it the second's element.";
-    Gather: ["stablehlo.gather"], Indexing, None, New, Placed, Once,
+    Gather(Box<Gather>): ["stablehlo.gather"], Indexing, None, New, Placed, Once,
         "Collects slices of the first operand at the places that the second lists.";
-    Scatter: ["stablehlo.scatter"], Indexing, None, New, Memory, Once,
+    Scatter(Box<Scatter>): ["stablehlo.scatter"], Indexing, None, New, Memory, Once,
         "Combines slices into arrays at the places listed; operands: arrays, indices, updates.";
-    Sort: ["stablehlo.sort"], Reduction, None, New, Memory, Once,
+    Sort(Sort): ["stablehlo.sort"], Reduction, None, New, Memory, Once,
         "Sorts arrays together along a dimension.";
-    TopK: ["chlo.top_k"], Reduction, None, New, Memory, Once,
+    TopK(TopK): ["chlo.top_k"], Reduction, None, New, Memory, Once,
         "The largest (or smallest) elements of the last dimension and their indices.";
-    Rng: ["stablehlo.rng"], Random, Draw, New, Whole, Once,
+    Rng(Box<Rng>): ["stablehlo.rng"], Random, Draw, New, Whole, Once,
         "Random numbers from a distribution with two parameters.";
-    RngBitGenerator: ["stablehlo.rng_bit_generator"], Random, None, New, Whole, Once,
+    RngBitGenerator(Box<RngBitGenerator>): ["stablehlo.rng_bit_generator"], Random, None, New, Whole, Once,
         "Random bits and the next state.";
-    RngGetAndUpdateState: [], Random, Draw, New, Nothing, Once,
+    RngGetAndUpdateState(Box<RngGetAndUpdateState>): [], Random, Draw, New, Nothing, Once,
         "The module's hidden generator state, which then advances.";
-    AllReduce: ["stablehlo.all_reduce"], Collective, Exchange, New, Whole, Once,
+    AllReduce(Box<AllReduce>): ["stablehlo.all_reduce"], Collective, Exchange, New, Whole, Once,
         "Folds the operands of all participants, for each of them.";
-    AllGather: ["stablehlo.all_gather"], Collective, Exchange, New, Whole, Once,
+    AllGather(Box<AllGather>): ["stablehlo.all_gather"], Collective, Exchange, New, Whole, Once,
         "Joins the operands of all participants, for each of them.";
-    AllToAll: ["stablehlo.all_to_all"], Collective, Exchange, New, Whole, Once,
+    AllToAll(Box<AllToAll>): ["stablehlo.all_to_all"], Collective, Exchange, New, Whole, Once,
         "Gives each participant a part of each other's operand.";
-    CollectivePermute: ["stablehlo.collective_permute"], Collective, Exchange, New, Whole, Once,
+    CollectivePermute(Box<CollectivePermute>): ["stablehlo.collective_permute"], Collective, Exchange, New, Whole, Once,
         "Sends operands along pairs of participants; who receives nothing gets zeros.";
-    ReduceScatter: ["stablehlo.reduce_scatter"], Collective, Exchange, New, Whole, Once,
+    ReduceScatter(Box<ReduceScatter>): ["stablehlo.reduce_scatter"], Collective, Exchange, New, Whole, Once,
         "Folds the operands of all participants and gives each its part.";
-    CollectiveBroadcast: ["stablehlo.collective_broadcast"], Collective, Exchange, New, Whole, Once,
+    CollectiveBroadcast(Box<CollectiveBroadcast>): ["stablehlo.collective_broadcast"], Collective, Exchange, New, Whole, Once,
         "Gives the first participant's operand to all.";
-    RaggedAllToAll: [], Collective, Exchange, New, Whole, Once,
+    RaggedAllToAll(Box<RaggedAllToAll>): [], Collective, Exchange, New, Whole, Once,
         "All-to-all of slices with sizes and places given at run time.";
-    ReplicaId: ["stablehlo.replica_id"], Collective, None, New, Nothing, Once,
+    ReplicaId(ReplicaId): ["stablehlo.replica_id"], Collective, None, New, Nothing, Once,
         "The number of this replica, as `u32`.";
-    PartitionId: ["stablehlo.partition_id"], Collective, None, New, Nothing, Once,
+    PartitionId(PartitionId): ["stablehlo.partition_id"], Collective, None, New, Nothing, Once,
         "The number of this partition, as `u32`.";
-    AllReduceStart: [], Asynchronous, Exchange, New, Whole, Begins,
+    AllReduceStart(Box<AllReduceStart>): [], Asynchronous, Exchange, New, Whole, Begins,
         "Begins an all-reduce; the result stands for the operands until it is done.";
-    AllReduceDone: [], Asynchronous, Exchange, Passed, Whole, Ends,
+    AllReduceDone(AllReduceDone): [], Asynchronous, Exchange, Passed, Whole, Ends,
         "The result of an all-reduce that was begun.";
-    AllGatherStart: [], Asynchronous, Exchange, New, Whole, Begins,
+    AllGatherStart(Box<AllGatherStart>): [], Asynchronous, Exchange, New, Whole, Begins,
         "Begins an all-gather; the result is (operands, results).";
-    AllGatherDone: [], Asynchronous, Exchange, Passed, Whole, Ends,
+    AllGatherDone(AllGatherDone): [], Asynchronous, Exchange, Passed, Whole, Ends,
         "The result of an all-gather that was begun.";
-    CollectivePermuteStart: [], Asynchronous, Exchange, New, Whole, Begins,
+    CollectivePermuteStart(Box<CollectivePermuteStart>): [], Asynchronous, Exchange, New, Whole, Begins,
         "Begins a collective-permute; the result is (operand, result) and maybe contexts.";
-    CollectivePermuteDone: [], Asynchronous, Exchange, Passed, Whole, Ends,
+    CollectivePermuteDone(CollectivePermuteDone): [], Asynchronous, Exchange, Passed, Whole, Ends,
         "The result of a collective-permute that was begun.";
-    CopyStart: [], Asynchronous, None, Passed, Whole, Begins,
+    CopyStart(CopyStart): [], Asynchronous, None, Passed, Whole, Begins,
         "Begins a copy; the result is (destination, source, context).";
-    CopyDone: [], Asynchronous, None, Passed, Whole, Ends,
+    CopyDone(CopyDone): [], Asynchronous, None, Passed, Whole, Ends,
         "The result of a copy that was begun.";
-    AsyncStart: ["stablehlo.async_start"], Asynchronous, None, Passed, Whole, Begins,
+    AsyncStart(Box<AsyncStart>): ["stablehlo.async_start"], Asynchronous, None, Passed, Whole, Begins,
         "Begins a computation; the result is ((operands), result, context).";
-    AsyncUpdate: [], Asynchronous, None, Passed, Whole, GoesOn,
+    AsyncUpdate(AsyncUpdate): [], Asynchronous, None, Passed, Whole, GoesOn,
         "Lets a computation that was begun go on.";
-    AsyncDone: ["stablehlo.async_done"], Asynchronous, None, Passed, Whole, Ends,
+    AsyncDone(AsyncDone): ["stablehlo.async_done"], Asynchronous, None, Passed, Whole, Ends,
         "The result of a computation that was begun.";
 }
 

@@ -121,7 +121,7 @@ impl<'a> Parser<'a> {
         let at = scope.computation.at.clone();
         let mut inside = Scope::new(String::new(), at.clone());
         for (number, shape) in params.iter().enumerate() {
-            let op = Op::Parameter(Parameter { number, shape: shape.without_layout() });
+            let op = Op::from(Parameter { number, shape: shape.without_layout() });
             let name = format!("async_param.{number}");
             let (shape, at) = (shape.clone(), at.clone());
             let instr = Instr { at, ..Instr::new(op, [], shape).named(name) };

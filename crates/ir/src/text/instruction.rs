@@ -121,7 +121,7 @@ impl<'a> Parser<'a> {
             .map_err(|Failure(e)| Failure(e.map(|e| e.in_instruction(name))));
         let named = result.as_ref().map_or(Named::Bad, |&id| Named::Good(id));
         if let Some(evicted) = scope.names.declare(name, named) {
-            scope.computation.instr_mut(evicted).name = scope.names.make_up(name, evicted);
+            scope.computation.instr_mut(evicted).name = scope.names.make_up(name, evicted).into();
         }
         result
     }
@@ -242,13 +242,13 @@ impl<'a> Parser<'a> {
                 self.cursor.elided = false;
                 let literal = literal(&mut self.cursor, shape)?;
                 self.cursor.expect(")")?;
-                Some(Op::Constant(Constant { literal, elided: self.cursor.elided }))
+                Some(Op::from(Constant { literal, elided: self.cursor.elided }))
             }
             ("parameter", Some(shape)) => {
                 self.cursor.expect("(")?;
                 let number = self.cursor.size()?;
                 self.cursor.expect(")")?;
-                Some(Op::Parameter(Parameter { number, shape: shape.without_layout() }))
+                Some(Op::from(Parameter { number, shape: shape.without_layout() }))
             }
             _ => None,
         })
@@ -333,13 +333,14 @@ impl<'a> Parser<'a> {
         let name = match name {
             Some(name) => {
                 if let Some(evicted) = scope.names.declare(name, Named::Good(id)) {
-                    scope.computation.instr_mut(evicted).name = scope.names.make_up(name, evicted);
+                    scope.computation.instr_mut(evicted).name =
+                        scope.names.make_up(name, evicted).into();
                 }
                 name.to_owned()
             }
             None => scope.names.make_up("operand", id),
         };
-        let op = Op::Parameter(Parameter { number, shape: shape.without_layout() });
+        let op = Op::from(Parameter { number, shape: shape.without_layout() });
         let instr = Instr { at: Some(at), ..Instr::new(op, [], shape).named(name) };
         Ok(self.push_instr(scope, instr)?)
     }

@@ -43,9 +43,9 @@ pub(super) fn product(
     });
     let operands = operands.collect::<Result<Vec<_>>>()?;
     let op = match op.clone() {
-        Op::Dot(op) => Op::Dot(helio_ir::ops::Dot { element: result, algorithm: None, ..op }),
+        Op::Dot(op) => Op::from(helio_ir::ops::Dot { element: result, algorithm: None, ..*op }),
         Op::Convolution(op) => {
-            Op::Convolution(helio_ir::ops::Convolution { element: result, algorithm: None, ..op })
+            Op::from(helio_ir::ops::Convolution { element: result, algorithm: None, ..*op })
         }
         other => other,
     };

@@ -169,7 +169,7 @@ impl Groups {
     /// Whether an operand has no other user, and computes or moves something; what is copied to be
     /// copied again counts as well.
     fn operand_joins(&self, computation: &Computation, id: InstrId) -> bool {
-        let mut operands = computation.instr(id).operands.clone();
+        let mut operands = computation.instr(id).operands.to_vec();
         while let Some(id) = operands.pop() {
             if self.users[id.index()].len() != 1 || self.needed[id.index()] {
                 continue;

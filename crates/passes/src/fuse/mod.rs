@@ -122,7 +122,7 @@ fn fusion(
     let shape = draft.callees().computation(calls).result_shape().without_layout();
     let kind = if group.folds { "kInput" } else { "kLoop" };
     let op = Fusion { kind: kind.to_owned(), calls, output_to_operand_aliasing: None };
-    let mut instr = unnamed(Op::Fusion(op), &operands, shape);
+    let mut instr = unnamed(Op::from(op), &operands, shape);
     // (Its own, since equal fusions share one computation.)
     let members = group.members.iter().map(|id| &instrs[id.index()].origins);
     instr.origins =

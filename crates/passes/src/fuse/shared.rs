@@ -156,8 +156,8 @@ impl<'g> Outline<'g> {
         for (number, &operand) in self.operands.iter().enumerate() {
             let shape = self.instr(operand).shape.clone();
             let parameter = Parameter { number, shape: shape.clone() };
-            let mut param = unnamed(Op::Parameter(parameter), &[], shape.without_layout());
-            param.name = format!("p{number}");
+            let mut param = unnamed(Op::from(parameter), &[], shape.without_layout());
+            param.name = format!("p{number}").into();
             fused.keep(param);
         }
         for instr in self.members() {

@@ -5,7 +5,7 @@ mod ranges;
 mod rewrite;
 
 use helio_ir::ops::{GetTupleElement, Tuple, While};
-use helio_ir::{CompId, InstrId, Module, Op, Result};
+use helio_ir::{CompId, InstrId, Module, Name, Op, Result};
 
 use crate::draft::{Draft, Original};
 use crate::growth::Growth;
@@ -94,7 +94,7 @@ fn smaller_loop(
     op: While,
     init: InstrId,
     read: &[bool],
-    name: String,
+    name: Name,
 ) -> Result<Option<Vec<Option<InstrId>>>> {
     let Op::Tuple(_) = draft.op(init) else { return Ok(None) };
     let inits = draft.operands(init).to_vec();

@@ -101,8 +101,9 @@ impl NewState<'_> {
             (_, Some(chain)) => {
                 let mut last = state;
                 for instr in chain {
-                    let operands = vec![last; instr.operands.len()];
-                    last = new.push(Instr { operands, ..instr.clone() });
+                    let mut next = instr.clone();
+                    next.operands.fill(last);
+                    last = new.push(next);
                 }
                 Ok(Some(last))
             }

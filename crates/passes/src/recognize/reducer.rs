@@ -40,7 +40,7 @@ pub fn is_ordered(module: &Module, id: CompId) -> bool {
     let computation = module.computation(id);
     let root = computation.root();
     let results = match computation.instr(root).op {
-        Op::Tuple(_) => computation.instr(root).operands.as_slice(),
+        Op::Tuple(_) => &computation.instr(root).operands[..],
         _ => std::slice::from_ref(&root),
     };
     let param = |id: &InstrId| match computation.instr(*id).op {

@@ -199,7 +199,7 @@ pub(super) fn transposed(
     let dims = op.dims.clone();
     if free.iter().copied().eq(in_order) {
         new.dims = DotDims { lhs_batch, rhs_batch, ..dims };
-        return cx.add(new, &[lhs, rhs]).map(Some);
+        return cx.add(*new, &[lhs, rhs]).map(Some);
     }
     if free.iter().copied().eq(swapped) {
         new.dims = DotDims {
@@ -209,7 +209,7 @@ pub(super) fn transposed(
             rhs_batch: lhs_batch,
         };
         new.precision.reverse();
-        return cx.add(new, &[rhs, lhs]).map(Some);
+        return cx.add(*new, &[rhs, lhs]).map(Some);
     }
     Ok(None)
 }

@@ -123,7 +123,7 @@ fn through_source(
                 *d -= others.iter().filter(|&other| other < d).count();
             }
             inner.shape = result.clone().without_layout();
-            let x = cx.add(inner, &[source])?;
+            let x = cx.add(*inner, &[source])?;
             let init = cx.broadcast_scalar(init, result.dims())?;
             cx.add(binary, &[init, x]).map(Some)
         }

@@ -173,7 +173,7 @@ fn adjacent(
     }
     let mut joined = first.clone();
     joined.limits[d] = second.limits[d];
-    cx.add(joined, &[source]).map(Some)
+    cx.add(*joined, &[source]).map(Some)
 }
 
 pub(super) fn pad(

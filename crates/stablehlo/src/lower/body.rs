@@ -151,7 +151,7 @@ impl<'a, 'm> Body<'a, 'm> {
         shape: Shape,
     ) -> Result<InstrId> {
         let mut instr = Instr::new(op, operands, shape);
-        instr.name = name;
+        instr.name = name.into();
         let (metadata, frontend_attributes) =
             (self.metadata.clone(), self.frontend_attributes.clone());
         if metadata.is_some() || !frontend_attributes.is_empty() {
@@ -163,7 +163,7 @@ impl<'a, 'm> Body<'a, 'm> {
     }
 
     pub fn parameter(&mut self, number: usize, shape: Shape, name: &str) -> Result<InstrId> {
-        let op = Op::Parameter(Parameter { number, shape: shape.clone() });
+        let op = Op::from(Parameter { number, shape: shape.clone() });
         let name = format!("{name}.{}", self.comp.instrs().len() + 1);
         self.push_named(name, op, &[], shape)
     }

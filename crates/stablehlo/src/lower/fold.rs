@@ -1,6 +1,6 @@
 //! Values that are known while lowering: sizes that other operations need.
 
-use helio_ir::ops::{Constant, Effect};
+use helio_ir::ops::Effect;
 use helio_ir::{Array, Computation, Error, InstrId, Literal, Module, Op, Result};
 
 use super::body::Body;
@@ -14,8 +14,10 @@ const MAX_FOLDED_BYTES: usize = 1 << 20;
 impl Body<'_, '_> {
     /// The value of an instruction if it depends on constants alone. Errors: those of computing it.
     pub(super) fn known(&self, id: InstrId) -> Result<Option<Literal>> {
-        if let Op::Constant(Constant { literal, elided: false }) = &self.comp.instr(id).op {
-            return Ok(Some(literal.clone()));
+        if let Op::Constant(op) = &self.comp.instr(id).op
+            && !op.elided
+        {
+            return Ok(Some(op.literal.clone()));
         }
         let Some(needed) = self.dependencies(id) else { return Ok(None) };
         let mut copy = Computation::new("known");

@@ -121,17 +121,21 @@ impl Frame<'_, '_, '_> {
         let size = |value: usize| Attribute::i64(value as i64);
         let field = |name: &str, value: usize| (name.to_owned(), size(value));
         let (name, attributes, region) = match op {
-            Op::AllGather(AllGather { attrs, dimension, .. }) => {
+            Op::AllGather(op) => {
+                let AllGather { attrs, dimension, .. } = &**op;
                 let mut fields = vec![field("all_gather_dim", *dimension)];
                 fields.extend(shared(attrs)?);
                 ("stablehlo.all_gather", fields, None)
             }
-            Op::ReduceScatter(ReduceScatter { attrs, dimension, to_apply, .. }) => {
+            Op::ReduceScatter(op) => {
+                let ReduceScatter { attrs, dimension, to_apply, .. } = &**op;
                 let mut fields = vec![field("scatter_dimension", *dimension)];
                 fields.extend(shared(attrs)?);
                 ("stablehlo.reduce_scatter", fields, Some(*to_apply))
             }
-            Op::AllToAll(AllToAll { attrs, dimension: Some(dimension) }) => {
+            Op::AllToAll(op) if op.dimension.is_some() => {
+                let AllToAll { attrs, dimension } = &**op;
+                let dimension = dimension.unwrap_or_default();
                 let groups = attrs.replica_groups.lists()?;
                 let config = &self.raising.hlo.config;
                 let all = match attrs.channel_id {
@@ -140,8 +144,8 @@ impl Frame<'_, '_, '_> {
                 };
                 let count = groups.first().map_or(all.unwrap_or(1), Vec::len);
                 let mut fields = vec![
-                    field("split_dimension", *dimension),
-                    field("concat_dimension", *dimension),
+                    field("split_dimension", dimension),
+                    field("concat_dimension", dimension),
                     field("split_count", count),
                 ];
                 fields.extend(shared(attrs)?);
@@ -159,16 +163,16 @@ impl Frame<'_, '_, '_> {
         match &instr.op {
             Op::AllReduceStart(begun) => {
                 let operands = self.leaves(instr)?;
-                self.row(&Op::AllReduce(begun.op.clone()), operands, instr, &instr.shape)
+                self.row(&Op::from(begun.op.clone()), operands, instr, &instr.shape)
             }
             Op::AllGatherStart(begun) => {
                 let shape = self.part_of(instr, 1)?;
-                let result = self.collective(&Op::AllGather(begun.op.clone()), instr, &shape)?;
+                let result = self.collective(&Op::from(begun.op.clone()), instr, &shape)?;
                 Ok(Value::Tuple(vec![self.operands_as(instr)?, result]))
             }
             Op::CollectivePermuteStart(begun) => {
                 let (shape, operands) = (self.part_of(instr, 1)?, self.leaves(instr)?);
-                let op = Op::CollectivePermute(begun.op.clone());
+                let op = Op::from(begun.op.clone());
                 let result = self.row(&op, operands, instr, &shape)?;
                 let mut parts = vec![self.operand(instr, 0)?, result];
                 for i in 0..begun.contexts.len() {

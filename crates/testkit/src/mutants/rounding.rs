@@ -108,7 +108,7 @@ impl Noise<'_> {
                     *to = self.disturbed(*to, ulps as u32)?;
                 }
             }
-            let instr = Instr { operands, extra: None, ..instr.clone() };
+            let instr = Instr { operands: operands.into(), extra: None, ..instr.clone() };
             let rounds = is_rounded(&instr);
             let mut id = self.made.push(instr)?;
             if rounds {

@@ -5,10 +5,10 @@ mod fold;
 mod perform;
 mod ragged;
 
+use std::borrow::Cow;
+
 use helio_eval::services::Fold;
-use helio_ir::ops::{
-    AllGatherStart, AllReduceStart, CollectiveAttrs, CollectivePermuteStart, GroupMode,
-};
+use helio_ir::ops::{CollectiveAttrs, GroupMode};
 use helio_ir::{ArrayShape, CompId, Error, Instr, InstrId, Module, Op};
 use helio_passes::recognize::reducer;
 
@@ -88,8 +88,15 @@ impl<'m> Planner<'m> {
         };
         let by_channel = |attrs: &CollectiveAttrs| (attrs.clone(), attrs.mode_by_channel());
         let by_mode = |attrs: &CollectiveAttrs| Ok::<_, Error>((attrs.clone(), attrs.mode()?));
-        let ((attrs, mode), kind, dim, shards) = match &instr.op {
-            Op::AllReduce(op) | Op::AllReduceStart(AllReduceStart { op }) => {
+        // What begins an operation says which.
+        let op = match &instr.op {
+            Op::AllReduceStart(begun) => Cow::Owned(begun.op.clone().into()),
+            Op::AllGatherStart(begun) => Cow::Owned(begun.op.clone().into()),
+            Op::CollectivePermuteStart(begun) => Cow::Owned(begun.op.clone().into()),
+            op => Cow::Borrowed(op),
+        };
+        let ((attrs, mode), kind, dim, shards) = match &*op {
+            Op::AllReduce(op) => {
                 let Some(folds) = self.folds(op.to_apply, &operands)? else { return Ok(None) };
                 let known = known_folds(module, op.to_apply, &operands).unwrap_or_default();
                 (by_mode(&op.attrs)?, Kind::Fold { folds, is_scattered: false, known }, 0, None)
@@ -99,15 +106,14 @@ impl<'m> Planner<'m> {
                 let kind = Kind::Fold { folds, is_scattered: true, known: Vec::new() };
                 (by_mode(&op.attrs)?, kind, op.dimension, op.group_size(&operands))
             }
-            Op::AllGather(op) | Op::AllGatherStart(AllGatherStart { op }) => {
+            Op::AllGather(op) => {
                 (by_mode(&op.attrs)?, Kind::Gather, op.dimension, op.group_size(&operands))
             }
             Op::AllToAll(op) => match op.dimension {
                 Some(dim) => (by_channel(&op.attrs), Kind::Split, dim, None),
                 None => (by_channel(&op.attrs), Kind::Deal, 0, Some(operands.len())),
             },
-            Op::CollectivePermute(op)
-            | Op::CollectivePermuteStart(CollectivePermuteStart { op, .. }) => {
+            Op::CollectivePermute(op) => {
                 let attrs =
                     CollectiveAttrs { channel_id: op.channel_id, ..CollectiveAttrs::default() };
                 (by_channel(&attrs), Kind::Permute(op.pairs.clone()), 0, None)

@@ -2,7 +2,7 @@
 
 use helio_codegen::elementwise;
 use helio_codegen::scatter::Scatter;
-use helio_ir::{ArrayShape, Computation, Instr, InstrId, Module, Op, ops};
+use helio_ir::{ArrayShape, Computation, Instr, InstrId, Module, Op};
 
 use crate::plan::{Frame, Planned, Planner, Step, StorageId, arrays};
 
@@ -13,14 +13,14 @@ fn scatter_of<'m>(
     instr: &'m Instr,
     is_splat: bool,
 ) -> Option<Scatter<'m>> {
-    let Op::Scatter(ops::Scatter { dims, to_apply, .. }) = &instr.op else { return None };
+    let Op::Scatter(op) = &instr.op else { return None };
     let &[operand, indices, updates] = &instr.operands[..] else { return None };
     let array =
         |id: InstrId| computation.instr(id).shape.as_array().filter(|array| array.is_static());
     Some(Scatter {
         module,
-        to_apply: *to_apply,
-        dims,
+        to_apply: op.to_apply,
+        dims: &op.dims,
         operand: array(operand)?,
         indices: array(indices)?,
         updates: array(updates)?,

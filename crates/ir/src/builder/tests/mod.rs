@@ -72,7 +72,7 @@ fn check(body: impl FnOnce(&XlaBuilder), expected: &str) {
             Op::Parameter(_) => instr.name[..instr.name.len() - number.len() - 1].to_owned(),
             _ => format!("%{number}"),
         };
-        found = found.replace(&instr.name, &short);
+        found = found.replace(instr.name.as_str(), &short);
     }
     let expected: Vec<_> = expected.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
     assert_eq!(found.lines().collect::<Vec<_>>(), expected, "\nfound:\n{found}\n");

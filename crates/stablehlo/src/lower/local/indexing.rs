@@ -11,9 +11,8 @@ impl Rule<'_, '_> {
     /// Dimensions of which slices have all stay what they are; those that number slices are those of the
     /// indices.
     pub(super) fn gather(&self) -> Option<Answer> {
-        let Some(Op::Gather(Gather { dims, slice_sizes, .. })) = self.read("gather") else {
-            return None;
-        };
+        let Some(Op::Gather(op)) = self.read("gather") else { return None };
+        let Gather { dims, slice_sizes, .. } = *op;
         let GatherDims { index_vector_dim, .. } = dims;
         let [operand, indices] = self.operands else { return None };
         let mut slices: Dims = vec![None; operand.rank()];

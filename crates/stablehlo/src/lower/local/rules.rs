@@ -1,6 +1,6 @@
 //! Which dimension of an operation's operands is which of its space.
 
-use helio_ir::ops::{ConvDims, Convolution, PadDim, Window};
+use helio_ir::ops::{ConvDims, PadDim, Window};
 use helio_ir::{ArrayShape, BinaryOp, ElementType, Op, Shape};
 
 use super::{Kind, Local};
@@ -319,10 +319,9 @@ impl Rule<'_, '_> {
     }
 
     fn convolution(&self) -> Option<Answer> {
-        let Some(Op::Convolution(Convolution { dims, .. })) = self.read("convolution") else {
-            return None;
-        };
-        let ConvDims { input_batch, input_feature, output_batch, output_feature, .. } = dims;
+        let Some(Op::Convolution(op)) = self.read("convolution") else { return None };
+        let dims = &op.dims;
+        let &ConvDims { input_batch, input_feature, output_batch, output_feature, .. } = dims;
         let groups = ["feature_group_count", "batch_group_count"];
         let groups = groups.map(|name| self.attrs.size_or(name, 1).ok());
         let [lhs, rhs] = self.operands else { return None };
