@@ -7,6 +7,8 @@ mod config;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use smallvec::SmallVec;
+
 use crate::communication;
 use crate::ops::{self, InferCx};
 use crate::text::{MAX_ERRORS, is_name};
@@ -178,7 +180,7 @@ impl Verifier<'_> {
         instr: &Instr,
         sizes: &[usize],
     ) -> Result<(), Stop> {
-        let operands: Vec<_> =
+        let operands: SmallVec<[_; 4]> =
             instr.operands.iter().map(|&id| &computation.instr(id).shape).collect();
         // The most frequent users of large tuples by far; they need no copy.
         if tuple_shape(instr, &operands) {

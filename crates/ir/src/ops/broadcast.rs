@@ -3,7 +3,7 @@
 use super::Arity;
 use super::check::{ensure_dims, ensure_one_per_dim, ensure_unique};
 use crate::text::attrs::{AttrReader, AttrWriter};
-use crate::types::DimKind;
+use crate::types::{DimKind, MAX_RANK};
 use crate::{ArrayShape, InferCx, OpDef, Result, Shape, ensure};
 
 /// Repeats the operand along new dimensions.
@@ -31,7 +31,7 @@ impl OpDef for Broadcast {
         ensure_one_per_dim("broadcast.C3", "dimensions", dimensions.len(), operand)?;
         ensure_dims("broadcast.C4", "dimensions", dimensions, result)?;
         ensure_unique("broadcast.C5", "dimensions", dimensions)?;
-        let mut is_new = vec![true; result.rank()];
+        let mut is_new = [true; MAX_RANK];
         for (d, (dim, &to)) in operand.dims_and_kinds().zip(dimensions).enumerate() {
             is_new[to] = false;
             ensure!(

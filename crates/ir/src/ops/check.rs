@@ -3,6 +3,8 @@
 
 use std::fmt::Display;
 
+use smallvec::SmallVec;
+
 use crate::types::DimKind;
 use crate::{ArrayShape, Computation, ElementType, Error, InferCx, Result, Shape, ensure};
 
@@ -78,7 +80,7 @@ pub(crate) fn ensure_dims(
 
 /// Errors: a dimension occurs twice in `dims`, the value of the attribute `what`.
 pub(crate) fn ensure_unique(rule: &'static str, what: &str, dims: &[usize]) -> Result<()> {
-    let mut sorted = dims.to_vec();
+    let mut sorted = SmallVec::<[usize; 8]>::from_slice(dims);
     sorted.sort_unstable();
     let twice = sorted.windows(2).find(|pair| pair[0] == pair[1]);
     ensure!(
@@ -104,7 +106,7 @@ pub(crate) fn ensure_permutation(
     dims: &[usize],
     shape: &ArrayShape,
 ) -> Result<()> {
-    let mut sorted = dims.to_vec();
+    let mut sorted = SmallVec::<[usize; 8]>::from_slice(dims);
     sorted.sort_unstable();
     ensure!(
         sorted.iter().copied().eq(0..shape.rank()),
@@ -157,6 +159,10 @@ pub(crate) fn merge_arrays(rule: &'static str, arrays: &[&ArrayShape]) -> Result
     let Some((first, rest)) = arrays.split_first() else {
         return Err(Error::internal("no arrays to merge"));
     };
+    // Most arrays are static, and have dimensions that need no putting together.
+    if first.is_static() && rest.iter().all(|array| array.same_dims(first)) {
+        return Ok((*first).clone().without_layout());
+    }
     let mut dims: Vec<_> = first.dims_and_kinds().collect();
     for array in rest {
         ensure!(array.rank() == dims.len(), rule, "{}", must_agree(first, array));

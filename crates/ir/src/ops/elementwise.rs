@@ -291,6 +291,9 @@ impl ResultRule {
     fn result(self, operand: &ArrayShape) -> Result<Shape> {
         let element = self.apply(operand.element());
         let element = element.ok_or_else(|| Error::internal("an accepted type has no result"))?;
+        if element == operand.element() {
+            return Ok(Shape::Array(operand.clone().without_layout()));
+        }
         operand.clone().without_layout().with_element(element).map(Shape::Array)
     }
 }
@@ -359,7 +362,7 @@ impl BinaryOp {
     /// The shape of the result. Errors: `binary.C1` (arrays), `binary.C2` (their element type),
     /// `binary.C3` (which is the same), `binary.C4` (as are their dimensions).
     pub fn infer(self, cx: &InferCx<'_>) -> Result<Shape> {
-        let operands = cx.arrays("binary.C1")?;
+        let operands = [cx.array("binary.C1", 0)?, cx.array("binary.C1", 1)?];
         let (name, accepts) = (self.name(), self.accepts());
         for (i, operand) in operands.iter().enumerate() {
             let ok = accepts.includes(operand.element());
