@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use crate::ops::Effect;
 use crate::origin::{Origin, OriginId, OriginSet, SourceLine};
 use crate::stack_frames::StackFrames;
 use crate::{BackendConfig, Error, Location, Name, Op, Operands, Result, Shape, Sharding};
@@ -144,9 +145,47 @@ pub struct Computation {
     pub at: Option<Location>,
     instrs: Vec<Instr>,
     root: InstrId,
-    /// What [`Computation::params`] gives. A caller asks for it at each call, and a computation may
-    /// have many callers.
-    params: OnceLock<BTreeMap<usize, InstrId>>,
+    /// Which instructions are what, from one look at them all.
+    index: OnceLock<Index>,
+}
+
+/// Which instructions of a computation are what. Passes ask for it all the time, and few instructions
+/// are any of it.
+#[derive(Clone, Debug, Default)]
+struct Index {
+    /// The parameters by number.
+    params: BTreeMap<usize, InstrId>,
+    /// Those that call computations.
+    callers: Vec<InstrId>,
+    /// Those whose operations have effects, apart from what computations do that they call.
+    effects: Vec<InstrId>,
+}
+
+impl Index {
+    fn of(instrs: &[Instr]) -> Self {
+        let mut index = Index::default();
+        for (id, instr) in (0..).map(InstrId).zip(instrs) {
+            index.add(id, &instr.op);
+        }
+        index
+    }
+
+    fn add(&mut self, id: InstrId, op: &Op) {
+        match op {
+            Op::Unary(_) | Op::Binary(_) => {}
+            Op::Parameter(op) => {
+                self.params.insert(op.number, id);
+            }
+            op => {
+                if !op.callees().is_empty() {
+                    self.callers.push(id);
+                }
+                if op.effect() != Effect::None {
+                    self.effects.push(id);
+                }
+            }
+        }
+    }
 }
 
 impl Computation {
@@ -158,23 +197,31 @@ impl Computation {
             at: None,
             instrs: Vec::new(),
             root: InstrId(0),
-            params: OnceLock::new(),
+            index: OnceLock::new(),
         }
+    }
+
+    /// The same computation with these instructions in the place of its own; the last one is the root
+    /// unless [`Self::set_root`]. Errors: `computation.C3` if an operand does not precede its user.
+    pub fn with_instrs(mut self, instrs: Vec<Instr>) -> Result<Self> {
+        ensure_ids(instrs.len().saturating_sub(1))?;
+        let mut index = Index::default();
+        for (id, instr) in (0..).map(InstrId).zip(&instrs) {
+            ensure_precede(id, instr)?;
+            index.add(id, &instr.op);
+        }
+        self.root = InstrId(instrs.len().saturating_sub(1) as u32);
+        self.instrs = instrs;
+        self.index = index.into();
+        Ok(self)
     }
 
     /// Appends an instruction, which becomes the root. Errors: `computation.C3` if an operand does
     /// not precede it.
     pub fn push(&mut self, instr: Instr) -> Result<InstrId> {
-        let id = InstrId(
-            u32::try_from(self.instrs.len())
-                .map_err(|_| Error::exhausted("more than 2^32 instructions in one computation"))?,
-        );
-        if instr.operands.iter().any(|&operand| operand >= id) {
-            return Err(Error::rule("computation.C3", "an operand does not precede its user")
-                .in_instruction(&instr.name)
-                .at(instr.at));
-        }
-        self.params.take();
+        let id = ensure_ids(self.instrs.len())?;
+        ensure_precede(id, &instr)?;
+        self.index.take();
         self.instrs.push(instr);
         self.root = id;
         Ok(id)
@@ -216,7 +263,7 @@ impl Computation {
 
     /// An instruction of this computation, to change it; operands must keep preceding users.
     pub fn instr_mut(&mut self, id: InstrId) -> &mut Instr {
-        self.params.take();
+        self.index.take();
         &mut self.instrs[id.index()]
     }
 
@@ -232,28 +279,61 @@ impl Computation {
 
     /// The parameter instructions by number, in whatever order they stand.
     pub fn params(&self) -> BTreeMap<usize, InstrId> {
-        self.params_by_number().clone()
+        self.index().params.clone()
     }
 
-    fn params_by_number(&self) -> &BTreeMap<usize, InstrId> {
-        let number = |id: InstrId| match &self.instr(id).op {
-            Op::Parameter(op) => Some((op.number, id)),
-            _ => None,
-        };
-        self.params.get_or_init(|| self.ids().filter_map(number).collect())
+    /// The instructions that call computations, in order.
+    pub fn callers(&self) -> &[InstrId] {
+        &self.index().callers
+    }
+
+    /// The instructions whose operations have effects, in order; not those that merely call
+    /// computations that have.
+    pub fn effects(&self) -> &[InstrId] {
+        &self.index().effects
+    }
+
+    /// Changes which computations are called. Errors: the first one of `change`.
+    pub fn change_callees(
+        &mut self,
+        mut change: impl FnMut(&mut CompId) -> Result<()>,
+    ) -> Result<()> {
+        self.index();
+        let callers = self.index.get().map_or(&[][..], |index| &index.callers);
+        for id in callers {
+            self.instrs[id.index()].op.callees_mut().into_iter().try_for_each(&mut change)?;
+        }
+        Ok(())
+    }
+
+    fn index(&self) -> &Index {
+        self.index.get_or_init(|| Index::of(&self.instrs))
     }
 
     /// What it takes and gives. The computation must not be empty.
     pub fn program_shape(&self) -> ProgramShape {
         ProgramShape {
-            params: self
-                .params_by_number()
-                .values()
-                .map(|&id| self.instr(id).shape.clone())
-                .collect(),
+            params: self.index().params.values().map(|&id| self.instr(id).shape.clone()).collect(),
             result: self.result_shape().clone(),
         }
     }
+}
+
+/// The id of an instruction with so many before it. Errors: there are too many.
+fn ensure_ids(before: usize) -> Result<InstrId> {
+    let id = u32::try_from(before)
+        .map_err(|_| Error::exhausted("more than 2^32 instructions in one computation"))?;
+    Ok(InstrId(id))
+}
+
+/// Errors: `computation.C3` if an operand does not precede the instruction.
+fn ensure_precede(id: InstrId, instr: &Instr) -> Result<()> {
+    if instr.operands.iter().any(|&operand| operand >= id) {
+        return Err(Error::rule("computation.C3", "an operand does not precede its user")
+            .in_instruction(&instr.name)
+            .at(instr.at.clone()));
+    }
+    Ok(())
 }
 
 /// Whether an aliased input must, or only may, share its buffer with the output.
@@ -337,7 +417,8 @@ impl Module {
             let detail = format!("computation {} has no instructions", computation.name);
             return Err(Error::rule("module.C1", detail).at(computation.at));
         }
-        for instr in &computation.instrs {
+        for &caller in computation.callers() {
+            let instr = computation.instr(caller);
             if instr.op.callees().iter().any(|&callee| callee >= id) {
                 return Err(Error::rule(
                     "module.C3",

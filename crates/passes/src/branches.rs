@@ -7,7 +7,7 @@ use crate::draft::{Draft, is_elementwise};
 use crate::growth::Growth;
 use crate::inline::insert;
 use crate::pass::PassCx;
-use crate::rebuild::{contains, drop_unused, rebuild};
+use crate::rebuild::{calls, drop_unused, rebuild};
 
 /// A branch of more instructions is left where it is.
 const MAX_INSTRS: usize = 64;
@@ -19,7 +19,7 @@ const MAX_WORK: usize = 1 << 14;
 /// Computes both branches of a conditional, where they are a few element-wise operations, and
 /// selects: that fuses with what stands around it, and lets a loop around it be one kernel.
 pub(crate) fn select_branches(module: Module, cx: &PassCx<'_>) -> Result<Module> {
-    if !contains(&module, |op| matches!(op, Op::Conditional(_))) {
+    if !calls(&module, |op| matches!(op, Op::Conditional(_))) {
         return Ok(module);
     }
     let mut growth = Growth::of_pass(cx.watch);

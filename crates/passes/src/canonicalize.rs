@@ -13,6 +13,11 @@ use crate::rebuild::rebuild;
 /// `add-dependency` and `opt-barrier` become their operands; asynchronous calls become calls.
 pub(crate) fn canonicalize(module: Module, cx: &PassCx<'_>) -> Result<Module> {
     rebuild(module, cx.watch, |new, computation| {
+        if !computation.instrs().iter().any(|instr| is_replaced(&instr.op)) {
+            let (mut draft, root) = Draft::of(new, computation);
+            draft.instrs_mut().iter_mut().for_each(strip);
+            return draft.finish(root);
+        }
         let (mut draft, old) = Draft::replacing(new, computation);
         let begun = asynchronous_calls(&old);
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
@@ -50,6 +55,11 @@ pub(crate) fn canonicalize(module: Module, cx: &PassCx<'_>) -> Result<Module> {
         }
         draft.finish(map[old.root.index()])
     })
+}
+
+/// Whether an operation may be replaced by another one, or by its operand.
+fn is_replaced(op: &Op) -> bool {
+    matches!(op, Op::Bitcast(_)) || op.gives() == Yield::Itself || op.phase() != Phase::Once
 }
 
 /// For each instruction, whether it begins (or goes on with) something that is done in the same

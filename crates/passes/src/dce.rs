@@ -1,6 +1,6 @@
 //! The pass that removes instructions whose values nobody takes.
 
-use helio_ir::{InstrId, Module, Result};
+use helio_ir::{Module, Result};
 
 use crate::draft::Draft;
 use crate::pass::PassCx;
@@ -10,12 +10,8 @@ use crate::rebuild::{drop_unused, rebuild};
 /// nobody calls.
 pub(crate) fn remove_dead_code(module: Module, cx: &PassCx<'_>) -> Result<Module> {
     let module = rebuild(module, cx.watch, |new, computation| {
-        let (mut draft, old) = Draft::replacing(new, computation);
-        let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
-        for instr in old.instrs {
-            map.push(draft.carry(instr, &map));
-        }
-        draft.finish(map[old.root.index()])
+        let (draft, root) = Draft::of(new, computation);
+        draft.finish(root)
     })?;
     // The callers of computations may be gone now.
     drop_unused(module, cx.watch)

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use smallvec::SmallVec;
+
 use helio_ir::ops::{Family, Parameter};
 use helio_ir::{
     ArrayShape, BinaryOp, Computation, ElementType, InferCx, Instr, InstrId, Name, Op, Result,
@@ -34,13 +36,20 @@ pub struct Original {
 impl<'m> Draft<'m> {
     /// A draft that takes the place of a computation, and that computation's instructions.
     pub fn replacing(module: &'m mut NewModule, old: Computation) -> (Self, Original) {
-        let mut draft = Draft::new(module, old.name.clone());
-        draft.outline.attributes.clone_from(&old.attributes);
-        draft.outline.at.clone_from(&old.at);
-        let root = old.root();
-        let old = Original { instrs: old.into_instrs(), root };
-        draft.instrs.reserve(old.instrs.len());
-        (draft, old)
+        let (mut draft, root) = Draft::of(module, old);
+        let instrs = std::mem::take(&mut draft.instrs);
+        draft.instrs.reserve(instrs.len());
+        (draft, Original { instrs, root })
+    }
+
+    /// A draft that has all instructions of a computation already, and the one whose value is the result.
+    pub(crate) fn of(module: &'m mut NewModule, computation: Computation) -> (Self, InstrId) {
+        let mut draft = Draft::new(module, computation.name.clone());
+        draft.outline.attributes.clone_from(&computation.attributes);
+        draft.outline.at.clone_from(&computation.at);
+        let root = computation.root();
+        draft.instrs = computation.into_instrs();
+        (draft, root)
     }
 
     /// A draft without instructions.
@@ -62,6 +71,11 @@ impl<'m> Draft<'m> {
     /// Whether there is no instruction yet.
     pub fn is_empty(&self) -> bool {
         self.instrs.is_empty()
+    }
+
+    /// The instructions, to change what neither names nor numbers them.
+    pub(crate) fn instrs_mut(&mut self) -> &mut [Instr] {
+        &mut self.instrs
     }
 
     /// An instruction.
@@ -164,7 +178,7 @@ impl<'m> Draft<'m> {
 
     /// The shape that an operation gives for these operands. Errors: as for [`Op::infer`].
     pub fn infer(&self, op: &Op, operands: &[InstrId]) -> Result<Shape> {
-        let shapes: Vec<&Shape> = operands.iter().map(|&id| self.shape(id)).collect();
+        let shapes: SmallVec<[&Shape; 4]> = operands.iter().map(|&id| self.shape(id)).collect();
         op.infer(&InferCx { operands: &shapes, module: self.module })
     }
 
@@ -178,24 +192,35 @@ impl<'m> Draft<'m> {
     /// The computation: what `root` and effects need, under names of their own; parameters stay.
     /// Errors: as for [`Computation::push`].
     pub fn finish(self, root: InstrId) -> Result<Computation> {
-        let mut live = vec![false; self.instrs.len()];
-        live[root.index()] = true;
-        for (i, instr) in self.instrs.iter().enumerate().rev() {
-            live[i] |= matches!(instr.op, Op::Parameter(_)) || self.module.has_effect(&instr.op);
-            if live[i] {
-                for operand in &instr.operands {
-                    live[operand.index()] = true;
+        let Draft { module, outline, mut instrs, has_new_names } = self;
+        let live = live(&instrs, root, module);
+        if has_new_names {
+            let mut names = Names::default();
+            let live = instrs.iter_mut().zip(&live).filter(|(_, live)| **live);
+            for (instr, _) in live {
+                if instr.name.is_empty() {
+                    instr.name = instr.op.opcode().into();
                 }
+                instr.name = names.unique(std::mem::take(&mut instr.name));
             }
         }
-        let mut computation = self.outline;
-        computation.reserve(live.iter().filter(|&&live| live).count());
-        let mut new_ids = vec![InstrId(0); self.instrs.len()];
-        let mut names = Names::default();
-        for (i, mut instr) in self.instrs.into_iter().enumerate() {
-            if !live[i] {
-                continue;
-            }
+        let root = drop_dead(&mut instrs, &live, root);
+        let mut computation = outline.with_instrs(instrs)?;
+        computation.set_root(root);
+        Ok(computation)
+    }
+}
+
+/// Drops instructions that are not live, and gives the root's new number.
+fn drop_dead(instrs: &mut Vec<Instr>, live: &[bool], root: InstrId) -> InstrId {
+    if live.iter().all(|&live| live) {
+        return root;
+    }
+    let mut new_ids = vec![InstrId(0); live.len()];
+    let (mut old, mut new) = (0, 0);
+    instrs.retain_mut(|instr| {
+        let is_live = live[old];
+        if is_live {
             for operand in &mut instr.operands {
                 *operand = new_ids[operand.index()];
             }
@@ -205,19 +230,29 @@ impl<'m> Draft<'m> {
                     *before = new_ids[before.index()];
                 }
             }
-            if instr.name.is_empty() {
-                instr.name = instr.op.opcode().into();
-            }
-            if self.has_new_names {
-                instr.name = names.unique(instr.name);
-            }
-            new_ids[i] = computation.push(instr)?;
+            new_ids[old] = InstrId(new);
+            new += 1;
         }
-        computation.set_root(new_ids[root.index()]);
-        Ok(computation)
-    }
+        old += 1;
+        is_live
+    });
+    new_ids[root.index()]
 }
 
+/// For each instruction, whether the root or an effect needs it, or it is a parameter.
+fn live(instrs: &[Instr], root: InstrId, module: &NewModule) -> Vec<bool> {
+    let mut live = vec![false; instrs.len()];
+    live[root.index()] = true;
+    for (i, instr) in instrs.iter().enumerate().rev() {
+        live[i] = live[i] || matches!(instr.op, Op::Parameter(_)) || module.has_effect(&instr.op);
+        if live[i] {
+            for operand in &instr.operands {
+                live[operand.index()] = true;
+            }
+        }
+    }
+    live
+}
 /// The computation that adds two scalars.
 pub(crate) fn addition(element: ElementType) -> Result<Computation> {
     let mut sum = Computation::new("sum");
@@ -246,6 +281,9 @@ pub(crate) fn renumber(instr: &mut Instr, map: &[InstrId]) {
         *operand = map[operand.index()];
     }
     if let Some(extra) = &mut instr.extra {
+        if extra.control_predecessors.is_empty() {
+            return;
+        }
         for before in &mut extra.control_predecessors {
             *before = map[before.index()];
         }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use helio_ir::ops::Effect;
-use helio_ir::{CompId, Module, Op};
+use helio_ir::{CompId, Computation, InstrId, Module, Op};
 
 /// For each computation, whether running it does more than compute a value.
 #[derive(Clone, Debug, Default)]
@@ -16,10 +16,16 @@ impl Effects {
     pub fn of(module: &Module) -> Self {
         let mut effects = Effects::default();
         for computation in module.computations() {
-            let has_effect = computation.instrs().iter().any(|instr| effects.has_effect(&instr.op));
-            effects.push(has_effect);
+            effects.push(effects.in_computation(computation));
         }
         effects
+    }
+
+    /// Whether running this computation, which calls only those that are known, does more than compute a
+    /// value.
+    pub(crate) fn in_computation(&self, computation: &Computation) -> bool {
+        let has_effect = |id: &InstrId| self.has_effect(&computation.instr(*id).op);
+        !computation.effects().is_empty() || computation.callers().iter().any(has_effect)
     }
 
     /// Adds the next computation.

@@ -1,18 +1,18 @@
 //! The pass that puts called computations in the place of their calls.
 
 use helio_ir::ops::Broadcast;
-use helio_ir::{ArrayShape, CompId, Computation, Instr, InstrId, Module, Op, Result, Shape};
+use helio_ir::{ArrayShape, CompId, Instr, InstrId, Module, Op, Result, Shape};
 
 use crate::draft::{Draft, is_elementwise, parameter_number};
 use crate::growth::Growth;
 use crate::pass::PassCx;
-use crate::rebuild::{contains, drop_unused, rebuild};
+use crate::rebuild::{calls, drop_unused, rebuild};
 
 /// Puts what `call` and `fusion` run in the place of the instruction, and what `map` runs as
 /// operations on whole arrays: always if nothing else calls it, and else as long as there is room for
 /// copies.
 pub(crate) fn inline(module: Module, cx: &PassCx<'_>) -> Result<Module> {
-    if !contains(&module, |op| matches!(op, Op::Call(_) | Op::Fusion(_) | Op::Map(_))) {
+    if !calls(&module, |op| matches!(op, Op::Call(_) | Op::Fusion(_) | Op::Map(_))) {
         return Ok(module);
     }
     // Without what nobody needs, the new module's computations have the numbers of the old ones.
@@ -20,6 +20,11 @@ pub(crate) fn inline(module: Module, cx: &PassCx<'_>) -> Result<Module> {
     let callers = callers(&module);
     let mut growth = Growth::of_pass(cx.watch);
     let module = rebuild(module, cx.watch, |new, computation| {
+        let is_inlined = |id: &InstrId| callee(&computation.instr(*id).op).is_some();
+        if !computation.callers().iter().any(is_inlined) {
+            let (draft, root) = Draft::of(new, computation);
+            return draft.finish(root);
+        }
         let (mut draft, old) = Draft::replacing(new, computation);
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
         for instr in old.instrs {
@@ -61,8 +66,11 @@ fn callee(op: &Op) -> Option<CompId> {
 /// For each computation, how many instructions call it.
 fn callers(module: &Module) -> Vec<usize> {
     let mut callers = vec![0; module.computations().len()];
-    for instr in module.computations().iter().flat_map(Computation::instrs) {
-        instr.op.callees().into_iter().for_each(|callee| callers[callee.index()] += 1);
+    for computation in module.computations() {
+        for &id in computation.callers() {
+            let callees = computation.instr(id).op.callees();
+            callees.into_iter().for_each(|callee| callers[callee.index()] += 1);
+        }
     }
     callers
 }

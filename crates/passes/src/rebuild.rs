@@ -3,7 +3,7 @@
 use std::collections::hash_map::Entry;
 use std::hash::BuildHasher;
 
-use helio_ir::{CompId, Computation, Error, Instr, Module, Name, Op, OriginSet, Result};
+use helio_ir::{CompId, Computation, Error, Instr, InstrId, Module, Name, Op, OriginSet, Result};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::effects::Effects;
@@ -31,12 +31,11 @@ impl NewModule {
         self.watch.count_steps(count)?;
         self.watch.ensure_memory(self.instrs)?;
         computation.name = self.names.unique(computation.name.into()).into();
-        for id in computation.ids() {
-            if computation.instr(id).origins.is_empty() {
-                self.give_origins(computation.instr_mut(id));
-            }
+        let new = |id: &InstrId| computation.instr(*id).origins.is_empty();
+        for id in computation.ids().filter(new).collect::<Vec<_>>() {
+            self.give_origins(computation.instr_mut(id));
         }
-        let has_effect = computation.instrs().iter().any(|instr| self.has_effect(&instr.op));
+        let has_effect = self.effects.in_computation(&computation);
         let id = self.module.push(computation)?;
         self.effects.push(has_effect);
         Ok(id)
@@ -118,24 +117,21 @@ pub(crate) fn drop_unused(module: Module, watch: &Watch) -> Result<Module> {
     rebuild(module, watch, |_, computation| Ok(computation))
 }
 
-/// Whether there is such an operation: a pass that looks for it can be left out if not.
-pub(crate) fn contains(module: &Module, is_wanted: impl Fn(&Op) -> bool) -> bool {
-    let mut instrs = module.computations().iter().flat_map(Computation::instrs);
-    instrs.any(|instr| is_wanted(&instr.op))
+/// Whether there is such an operation among those that call computations: a pass that looks for it can be
+/// left out if not.
+pub(crate) fn calls(module: &Module, is_wanted: impl Fn(&Op) -> bool) -> bool {
+    let is_wanted = |computation: &Computation| {
+        computation.callers().iter().any(|&id| is_wanted(&computation.instr(id).op))
+    };
+    module.computations().iter().any(is_wanted)
 }
 
 fn renumber_callees(computation: &mut Computation, new_ids: &[Option<CompId>]) -> Result<()> {
-    for id in computation.ids() {
-        // Most instructions call nothing; asking for a change forgets what is known of parameters.
-        if computation.instr(id).op.callees().is_empty() {
-            continue;
-        }
-        for callee in computation.instr_mut(id).op.callees_mut() {
-            let new = new_ids.get(callee.index()).copied().flatten();
-            *callee = new.ok_or_else(|| Error::internal("a needed computation was dropped"))?;
-        }
-    }
-    Ok(())
+    computation.change_callees(|callee| {
+        let new = new_ids.get(callee.index()).copied().flatten();
+        *callee = new.ok_or_else(|| Error::internal("a needed computation was dropped"))?;
+        Ok(())
+    })
 }
 
 /// For each computation, whether the entry calls it, directly or not.
@@ -144,9 +140,11 @@ fn needed(module: &Module) -> Vec<bool> {
     needed[module.entry_id().index()] = true;
     for id in (0..=module.entry_id().0).rev().map(CompId) {
         if needed[id.index()] {
-            let instrs = module.computation(id).instrs();
-            for callee in instrs.iter().flat_map(|instr| instr.op.callees()) {
-                needed[callee.index()] = true;
+            let computation = module.computation(id);
+            for &caller in computation.callers() {
+                for callee in computation.instr(caller).op.callees() {
+                    needed[callee.index()] = true;
+                }
             }
         }
     }

@@ -7,7 +7,7 @@ use crate::draft::Draft;
 use crate::growth::Growth;
 use crate::inline::insert;
 use crate::pass::PassCx;
-use crate::rebuild::{contains, rebuild};
+use crate::rebuild::{calls, rebuild};
 use crate::recognize::counted_loop;
 
 /// The most iterations of a loop that is unrolled.
@@ -20,7 +20,7 @@ const MAX_INSTRS: u64 = 1024;
 /// What is left of the counter folds away, and the iterations fuse with each other and with what
 /// stands around the loop.
 pub(crate) fn unroll_loops(module: Module, cx: &PassCx<'_>) -> Result<Module> {
-    if !contains(&module, |op| matches!(op, Op::While(_))) {
+    if !calls(&module, |op| matches!(op, Op::While(_))) {
         return Ok(module);
     }
     let mut growth = Growth::of_pass(cx.watch);

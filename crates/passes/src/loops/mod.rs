@@ -10,7 +10,7 @@ use helio_ir::{CompId, InstrId, Module, Name, Op, Result};
 use crate::draft::{Draft, Original};
 use crate::growth::Growth;
 use crate::pass::PassCx;
-use crate::rebuild::{contains, drop_unused, rebuild};
+use crate::rebuild::{calls, drop_unused, rebuild};
 use plan::{Fate, LoopAnalysis};
 use ranges::known_comparisons;
 use rewrite::{NewState, constant_chain};
@@ -20,7 +20,7 @@ use rewrite::{NewState, constant_chain};
 /// comparisons of what counts with what it never reaches, and lets users of what does not change have
 /// what went in.
 pub(crate) fn simplify_loops(module: Module, cx: &PassCx<'_>) -> Result<Module> {
-    if !contains(&module, |op| matches!(op, Op::While(_))) {
+    if !calls(&module, |op| matches!(op, Op::While(_))) {
         return Ok(module);
     }
     let mut growth = Growth::of_pass(cx.watch);
