@@ -1,6 +1,5 @@
 //! Where instructions come from: the program as it was given, before any pass changed it.
 
-use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -64,9 +63,12 @@ impl OriginSet {
     /// All origins of these sets, however many: for an instruction that does what several did, so that
     /// each origin is in few such unions.
     pub fn union<'a>(sets: impl IntoIterator<Item = &'a OriginSet>) -> Self {
-        let mut seen = HashSet::new();
-        let all = sets.into_iter().flat_map(OriginSet::iter).filter(|&id| seen.insert(id));
-        OriginSet(all.collect())
+        let all = sets.into_iter().flat_map(OriginSet::iter).enumerate();
+        let mut all: Vec<(OriginId, usize)> = all.map(|(place, id)| (id, place)).collect();
+        all.sort_unstable();
+        all.dedup_by_key(|&mut (id, _)| id);
+        all.sort_unstable_by_key(|&(_, place)| place);
+        OriginSet(all.into_iter().map(|(id, _)| id).collect())
     }
 
     /// The origins: first that whose value the instruction has, if it has the value of one.

@@ -1,12 +1,14 @@
 //! How fusions grow: from its last instruction on, which operands join a fusion, and how.
 
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::BTreeSet;
 
 use helio_ir::ops::Yield;
 use helio_ir::{Computation, Instr, InstrId, Op, Result};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::class::{Classifier, FusionClass, array};
+use super::ids::IdSet;
 use super::line::UnitOrder;
 use super::order::Sequence;
 use super::paths::AccessPaths;
@@ -21,23 +23,35 @@ pub(super) struct Group {
     /// Its last instruction.
     pub root: InstrId,
     /// All, including those that are computed elsewhere, too.
-    pub members: BTreeSet<InstrId>,
+    pub members: IdSet,
     /// Those whose values are needed outside, the root last.
     pub outputs: Vec<InstrId>,
     /// Whether anything is folded.
     pub folds: bool,
     /// Those that belong to no other group.
-    pub owned: BTreeSet<InstrId>,
+    pub owned: IdSet,
     space: Space,
-    roles: FxHashMap<InstrId, Role>,
-    paths: AccessPaths,
-    operands: BTreeSet<InstrId>,
-    /// For each member and operand, the members that use it.
-    uses: FxHashMap<InstrId, Vec<InstrId>>,
-    /// At how many places, which are not known beforehand, elements of a member are read, if it is more than
-    /// one of those that follow.
-    gathered: FxHashMap<InstrId, usize>,
+    operands: IdSet,
+    /// What is known of members and operands while it grows.
+    notes: Notes,
     copies: usize,
+}
+
+/// What is known of the members and operands of a fusion that grows.
+type Notes = FxHashMap<InstrId, Note>;
+
+/// What is known of a member or operand.
+#[derive(Clone, Debug, Default)]
+struct Note {
+    /// The members that use it.
+    users: SmallVec<[InstrId; 4]>,
+    /// How a member lies in the loops.
+    role: Option<Role>,
+    /// The paths to a member.
+    paths: AccessPaths,
+    /// At how many places, which are not known beforehand, elements of a member are read, if it is more
+    /// than one of those that follow.
+    gathered: Option<usize>,
 }
 
 /// The fusions of a computation.
@@ -57,6 +71,7 @@ pub(super) struct Groups {
     needed: Vec<bool>,
     /// What stays an instruction by itself.
     pub single: Vec<bool>,
+    notes: Notes,
 }
 
 /// The most instructions of a fusion: more values than there are registers cost as much as storing the
@@ -110,6 +125,7 @@ impl Groups {
             is_made,
             needed,
             single,
+            notes: Notes::default(),
         };
         let mut line = UnitOrder::of(count);
         for id in computation.ids().rev() {
@@ -138,7 +154,7 @@ impl Groups {
         let reads = |user: &InstrId| {
             let within = &self.within[user.index()];
             self.single[user.index()]
-                || within.iter().any(|&of| !self.groups[of].members.contains(&id))
+                || within.iter().any(|&of| !self.groups[of].members.contains(id))
         };
         // What nobody uses may have an effect.
         self.needed[id.index()] || users.is_empty() || users.iter().any(reads)
@@ -185,21 +201,18 @@ impl Groups {
     }
 
     fn grow(&mut self, computation: &Computation, root: InstrId, line: &mut UnitOrder) {
-        let Some(mut group) = Group::new(computation, root, self.classes[root.index()]) else {
-            return;
-        };
+        let notes = std::mem::take(&mut self.notes);
+        let class = self.classes[root.index()];
+        let Some(mut group) = Group::new(computation, root, class, notes) else { return };
         let number = self.groups.len();
         self.owner[root.index()] = Some(number);
         self.within[root.index()].push(number);
-        let mut candidates: BinaryHeap<InstrId> = BinaryHeap::new();
-        candidates.extend(&group.operands);
         let mut last = None;
-        while let Some(id) = candidates.pop() {
-            if last.replace(id) == Some(id) || group.members.contains(&id) {
-                continue;
-            }
+        // What joins is before all that was looked at, and so are its operands.
+        while let Some(id) = group.operands.last_before(last) {
+            last = Some(id);
             let Some(join) = self.join(computation, &group, number, id, line) else { continue };
-            group.operands.remove(&id);
+            group.operands.remove(id);
             group.members.insert(id);
             self.within[id.index()].push(number);
             if join.own {
@@ -211,20 +224,20 @@ impl Groups {
             if let Some((space, renumbered)) = join.space {
                 group.enter(space, renumbered);
             }
-            group.roles.insert(id, group.role_of(computation, id));
-            let paths = group.paths.at(computation, &self.classes, id, group.users(id));
-            group.paths.insert(id, paths);
-            if let Some(places) = group.places_gathered(computation, id) {
-                group.gathered.insert(id, places);
-            }
+            let role = Some(group.role_of(computation, id));
+            let paths = group.paths_to(computation, &self.classes, id);
+            let gathered = group.places_gathered(computation, id);
+            let note = group.notes.entry(id).or_default();
+            *note = Note { role, paths, gathered, users: std::mem::take(&mut note.users) };
             group.add_uses(computation, id);
             for &operand in &computation.instr(id).operands {
-                if !group.members.contains(&operand) {
-                    group.operands.insert(operand);
-                    candidates.push(operand);
-                }
+                group.operands.insert(operand);
             }
         }
+        // The next one grows in the same memory.
+        self.notes = std::mem::take(&mut group.notes);
+        self.notes.clear();
+        group.operands = IdSet::default();
         self.groups.push(group);
     }
 
@@ -285,13 +298,12 @@ impl Groups {
             return None;
         }
         let new = |operand: &&InstrId| {
-            !group.members.contains(operand) && !group.operands.contains(operand)
+            !group.members.contains(**operand) && !group.operands.contains(**operand)
         };
         let new_operands = instr.operands.iter().filter(new).count();
         let arrays = group.operands.len() + group.outputs.len() + new_operands;
-        let paths = group.paths.at(computation, &self.classes, id, group.users(id));
-        let is_stored = shape.element_count() > 1
-            && AccessPaths::are_too_many(&paths, class, shape.size_bytes());
+        let paths = group.paths_to(computation, &self.classes, id);
+        let is_stored = shape.element_count() > 1 && paths.are_too_many(class, shape.size_bytes());
         if class != FusionClass::Free && (arrays > MAX_ARRAYS || is_stored) {
             return None;
         }
@@ -302,9 +314,9 @@ impl Groups {
 
     /// Whether all that use a value are in the group, and in no other group that lacks the value.
     fn is_used_inside_only(&self, group: &Group, number: usize, id: InstrId) -> bool {
-        let served = |of: &usize| *of == number || self.groups[*of].members.contains(&id);
+        let served = |of: &usize| *of == number || self.groups[*of].members.contains(id);
         let inside = |user: &InstrId| {
-            group.owned.contains(user) && self.within[user.index()].iter().all(served)
+            group.owned.contains(*user) && self.within[user.index()].iter().all(served)
         };
         !self.needed[id.index()] && self.users[id.index()].iter().all(inside)
     }
@@ -329,7 +341,7 @@ impl Groups {
                 continue;
             }
             let group = &mut self.groups[number];
-            for id in std::mem::take(&mut group.members) {
+            for &id in &std::mem::take(&mut group.members) {
                 self.within[id.index()].retain(|&of| of != number);
                 if self.owner[id.index()] == Some(number) {
                     self.owner[id.index()] = None;
@@ -342,7 +354,7 @@ impl Groups {
         }
         for number in 0..self.groups.len() {
             let group = &self.groups[number];
-            let owned = group.owned.iter().filter(|id| group.members.contains(id));
+            let owned = group.owned.iter().filter(|id| group.members.contains(**id));
             self.groups[number].outputs = owned.copied().filter(|&id| self.is_read(id)).collect();
         }
     }
@@ -427,7 +439,12 @@ impl Candidate<'_> {
 }
 
 impl Group {
-    fn new(computation: &Computation, root: InstrId, class: FusionClass) -> Option<Group> {
+    fn new(
+        computation: &Computation,
+        root: InstrId,
+        class: FusionClass,
+        mut notes: Notes,
+    ) -> Option<Group> {
         let instr = computation.instr(root);
         let dims =
             |i: usize| array(computation, instr.operands[i]).map(|shape| shape.dims().to_vec());
@@ -450,18 +467,17 @@ impl Group {
                 (Space { sizes, folded: None }, role)
             }
         };
+        let note = Note { role: Some(role), paths: AccessPaths::of_root(), ..Note::default() };
+        notes.insert(root, note);
         let mut group = Group {
             root,
-            members: BTreeSet::from([root]),
+            members: IdSet::from_iter([root]),
             outputs: vec![root],
             folds: class == FusionClass::Reduce,
-            owned: BTreeSet::from([root]),
+            owned: IdSet::from_iter([root]),
             space,
-            roles: FxHashMap::from_iter([(root, role)]),
-            paths: AccessPaths::of(root),
             operands: instr.operands.iter().copied().collect(),
-            uses: FxHashMap::default(),
-            gathered: FxHashMap::default(),
+            notes,
             copies: 0,
         };
         group.add_uses(computation, root);
@@ -474,7 +490,7 @@ impl Group {
             let instr = computation.instr(user);
             let gathers = matches!(instr.op, Op::Gather(_)) && instr.operands[0] == id;
             let here = gathers.then(|| array(computation, user).map(|array| array.element_count()));
-            self.gathered.get(&user).copied().max(here.flatten())
+            self.notes.get(&user).and_then(|note| note.gathered).max(here.flatten())
         };
         self.users(id).iter().filter_map(places).max()
     }
@@ -504,13 +520,24 @@ impl Group {
 
     /// The members that use a value.
     fn users(&self, id: InstrId) -> &[InstrId] {
-        self.uses.get(&id).map_or(&[], Vec::as_slice)
+        self.notes.get(&id).map_or(&[], |note| &note.users)
+    }
+
+    /// The paths to an operand, or to a member of which that is not noted yet.
+    fn paths_to(
+        &self,
+        computation: &Computation,
+        classes: &[FusionClass],
+        id: InstrId,
+    ) -> AccessPaths {
+        let paths = |user: InstrId| self.notes.get(&user).map(|note| &note.paths);
+        AccessPaths::at(computation, classes, id, self.users(id), paths)
     }
 
     /// Notes what a new member uses.
     fn add_uses(&mut self, computation: &Computation, id: InstrId) {
         for &operand in &computation.instr(id).operands {
-            let users = self.uses.entry(operand).or_default();
+            let users = &mut self.notes.entry(operand).or_default().users;
             if users.last() != Some(&id) {
                 users.push(id);
             }
@@ -522,7 +549,9 @@ impl Group {
         let Some(shape) = array(computation, id) else { return Role::partial() };
         let mut role: Option<Role> = None;
         for &user in self.users(id) {
-            let Some(of) = self.roles.get(&user) else { continue };
+            let Some(of) = self.notes.get(&user).and_then(|note| note.role.as_ref()) else {
+                continue;
+            };
             let instr = computation.instr(user);
             let result = array(computation, user).map_or(&[][..], |shape| shape.dims());
             for (number, _) in instr.operands.iter().enumerate().filter(|&(_, &o)| o == id) {
@@ -571,7 +600,7 @@ impl Group {
     fn enter(&mut self, space: Space, renumbered: Option<Vec<usize>>) {
         self.folds = true;
         if let Some(renumbered) = renumbered {
-            for role in self.roles.values_mut() {
+            for role in self.notes.values_mut().filter_map(|note| note.role.as_mut()) {
                 role.bijective = false;
                 for dim in role.dims.iter_mut().flatten().flatten() {
                     *dim = renumbered[*dim];

@@ -198,7 +198,7 @@ impl Uses<'_> {
                 for &other in within {
                     let other = if other == number { group } else { &groups.groups[other] };
                     let is_inside =
-                        other.members.contains(&id) || id == from && other.root == group.root;
+                        other.members.contains(id) || id == from && other.root == group.root;
                     if !is_inside && other.root != unit {
                         visit(other.root)?;
                     }

@@ -12,6 +12,7 @@
 
 mod class;
 mod grow;
+mod ids;
 mod line;
 mod order;
 mod paths;

@@ -1,6 +1,7 @@
 //! The order of what a computation consists of after fusion.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use helio_ir::{Computation, InstrId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -76,7 +77,9 @@ impl Groups {
         let mut users: Vec<Vec<usize>> = vec![Vec::new(); units.len()];
         let mut missing = vec![0_usize; units.len()];
         for (unit, reads) in reads.iter().enumerate() {
-            let from: BTreeSet<usize> = reads.iter().filter_map(|id| unit_of[id.index()]).collect();
+            let mut from: Vec<usize> = reads.iter().filter_map(|id| unit_of[id.index()]).collect();
+            from.sort_unstable();
+            from.dedup();
             for from in from.into_iter().filter(|&from| from != unit) {
                 users[from].push(unit);
                 missing[unit] += 1;
@@ -93,19 +96,19 @@ impl Groups {
             Unit::Single(id) => id.0,
             Unit::Group(number) => self.groups[*number].root.0,
         };
-        let mut ready: BTreeMap<u32, usize> = BTreeMap::new();
+        let mut ready: BinaryHeap<Reverse<(u32, usize)>> = BinaryHeap::new();
         for (unit, &missing) in missing.iter().enumerate() {
             if missing == 0 {
-                ready.insert(first(&units[unit]), unit);
+                ready.push(Reverse((first(&units[unit]), unit)));
             }
         }
         let mut order = Vec::with_capacity(units.len());
-        while let Some((_, unit)) = ready.pop_first() {
+        while let Some(Reverse((_, unit))) = ready.pop() {
             order.push(units[unit]);
             for &user in &users[unit] {
                 missing[user] -= 1;
                 if missing[user] == 0 {
-                    ready.insert(first(&units[user]), user);
+                    ready.push(Reverse((first(&units[user]), user)));
                 }
             }
         }
@@ -121,7 +124,7 @@ impl Groups {
                 continue;
             }
             let operands = group.members.iter().flat_map(|id| &computation.instr(*id).operands);
-            let outside = operands.filter(|id| !group.members.contains(id));
+            let outside = operands.filter(|id| !group.members.contains(**id));
             all.reads.push(outside.copied().collect());
             for id in &group.owned {
                 if self.owner[id.index()] == Some(number) {
@@ -132,7 +135,7 @@ impl Groups {
         }
         for id in computation.ids().filter(|id| self.single[id.index()]) {
             all.of[id.index()] = Some(all.units.len());
-            all.reads.push(computation.instr(id).operands.iter().copied().collect());
+            all.reads.push(computation.instr(id).operands.to_vec());
             all.units.push(Unit::Single(id));
         }
         all
@@ -145,5 +148,5 @@ struct Units {
     /// For each instruction, the unit that makes its value, if any does.
     of: Vec<Option<usize>>,
     /// For each unit, the instructions whose values it reads.
-    reads: Vec<BTreeSet<InstrId>>,
+    reads: Vec<Vec<InstrId>>,
 }

@@ -4,11 +4,11 @@
 //! computed as often; and what it is made of, by another stencil, as often for each of these. So the
 //! work grows with the power of the steps, and a value in memory is cheaper from some number on.
 
-use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
 
 use helio_ir::{Computation, InstrId, Op};
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::FxHasher;
+use smallvec::{SmallVec, smallvec};
 
 use super::class::FusionClass;
 
@@ -24,38 +24,41 @@ const FAR_BYTES: usize = 8 << 20;
 /// elements: a hash of them. On different paths, different elements of the value are needed.
 type AccessPath = u64;
 
-/// The access paths to each member of a fusion.
-#[derive(Clone, Debug)]
-pub(super) struct AccessPaths(FxHashMap<InstrId, BTreeSet<AccessPath>>);
+/// The access paths to a value of a fusion, in ascending order; more than [`MAX_PATHS`] are not told
+/// apart.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AccessPaths(SmallVec<[AccessPath; 2]>);
 
 impl AccessPaths {
-    /// The paths of a fusion whose only member is `root`.
-    pub fn of(root: InstrId) -> Self {
-        AccessPaths(FxHashMap::from_iter([(root, BTreeSet::from([0]))]))
+    /// The path to the root.
+    pub fn of_root() -> Self {
+        AccessPaths(smallvec![0])
     }
 
-    /// The paths to an operand of members; more than [`MAX_PATHS`] are not told apart.
-    pub fn at(
-        &self,
+    /// The paths to an operand of members, given those to the members.
+    pub fn at<'p>(
         computation: &Computation,
         classes: &[FusionClass],
         id: InstrId,
         users: &[InstrId],
-    ) -> BTreeSet<AccessPath> {
-        let mut paths = BTreeSet::new();
+        paths_to: impl Fn(InstrId) -> Option<&'p AccessPaths>,
+    ) -> Self {
+        let mut paths = AccessPaths::default();
         for &user in users {
-            let Some(of) = self.0.get(&user) else { continue };
+            let Some(AccessPaths(of)) = paths_to(user) else { continue };
             let instr = computation.instr(user);
-            let operands = instr.operands.iter().enumerate().filter(|(_, operand)| **operand == id);
             match (classes[user.index()], &instr.op) {
                 // What is folded is folded once, wherever the result is needed.
-                (FusionClass::Reduce, _) => paths.extend([way(0, user, 0)]),
+                (FusionClass::Reduce, _) => paths.insert(way(0, user, 0)),
                 // A fold of a few elements, written out.
                 (FusionClass::Costly, Op::Reduce(_)) => {
-                    let all = of.iter().flat_map(|&path| (0..=MAX_PATHS).map(move |n| (path, n)));
-                    paths.extend(all.map(|(path, n)| way(path, user, n)));
+                    for &path in of {
+                        (0..=MAX_PATHS).for_each(|n| paths.insert(way(path, user, n)));
+                    }
                 }
-                (FusionClass::Cheap | FusionClass::Costly, _) => paths.extend(of),
+                (FusionClass::Cheap | FusionClass::Costly, _) => {
+                    of.iter().for_each(|&path| paths.insert(path));
+                }
                 (
                     FusionClass::Free
                     | FusionClass::Movement
@@ -63,32 +66,33 @@ impl AccessPaths {
                     | FusionClass::Boundary,
                     _,
                 ) => {
-                    for (number, _) in operands {
-                        paths.extend(of.iter().map(|&path| way(path, user, number)));
+                    let operands = instr.operands.iter().enumerate();
+                    for (number, _) in operands.filter(|(_, operand)| **operand == id) {
+                        of.iter().for_each(|&path| paths.insert(way(path, user, number)));
                     }
                 }
-            }
-            while paths.len() > MAX_PATHS + 1 {
-                paths.pop_last();
             }
         }
         paths
     }
 
+    /// Adds a path; of more than are told apart, the least stay.
+    fn insert(&mut self, path: AccessPath) {
+        if let Err(place) = self.0.binary_search(&path) {
+            self.0.insert(place, path);
+            self.0.truncate(MAX_PATHS + 1);
+        }
+    }
+
     /// Whether a value of this class and size should be stored rather than computed on all of these
     /// paths.
-    pub fn are_too_many(paths: &BTreeSet<AccessPath>, class: FusionClass, bytes: usize) -> bool {
+    pub fn are_too_many(&self, class: FusionClass, bytes: usize) -> bool {
         let most = match class {
             FusionClass::Movement => MAX_PATHS,
             _ if bytes >= FAR_BYTES => MAX_PATHS,
             _ => MAX_PATHS_NEAR,
         };
-        paths.len() > most
-    }
-
-    /// Notes the paths to a new member.
-    pub fn insert(&mut self, id: InstrId, paths: BTreeSet<AccessPath>) {
-        self.0.insert(id, paths);
+        self.0.len() > most
     }
 }
 

@@ -1,7 +1,6 @@
 //! Fused computations that are equal, as those of the steps of a loop that is written out: they become
 //! one, which is compiled once.
 
-use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::iter::zip;
 
@@ -58,17 +57,18 @@ pub(super) struct Outline<'g> {
     /// What the parameters stand for.
     pub operands: Vec<InstrId>,
     /// What stands for operands and members.
-    inner: BTreeMap<InstrId, InstrId>,
+    inner: FxHashMap<InstrId, InstrId>,
 }
 
 impl<'g> Outline<'g> {
     /// The outline of a group of instructions.
     pub fn new(instrs: &'g [Instr], group: &'g Group) -> Self {
-        let mut inner = BTreeMap::new();
+        let mut inner = FxHashMap::default();
+        inner.reserve(2 * group.members.len());
         let mut operands = Vec::new();
         for &id in &group.members {
             for &operand in &instrs[id.index()].operands {
-                if !group.members.contains(&operand) && !inner.contains_key(&operand) {
+                if !group.members.contains(operand) && !inner.contains_key(&operand) {
                     inner.insert(operand, InstrId(operands.len() as u32));
                     operands.push(operand);
                 }

@@ -3,6 +3,7 @@
 use std::iter::zip;
 
 use helio_ir::{Instr, Op};
+use smallvec::{SmallVec, smallvec};
 
 /// How many of a fusion's points a value differs between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,11 +20,14 @@ pub(super) enum Level {
     Partial,
 }
 
+/// For each dimension of a value, the loop behind it.
+pub(super) type LoopDims = SmallVec<[Option<usize>; 4]>;
+
 /// How a value lies in a fusion's loops.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Role {
     /// The loop behind each dimension; `None` if that is not known, or the size is 1.
-    pub dims: Option<Vec<Option<usize>>>,
+    pub dims: Option<LoopDims>,
     /// Whether every point has an element of its own even if `dims` does not say which.
     pub bijective: bool,
 }
@@ -62,10 +66,9 @@ impl Space {
         let Some(dims) = &role.dims else {
             return if role.bijective { Level::Permuted } else { Level::Partial };
         };
-        let loops: Vec<usize> = dims.iter().copied().flatten().collect();
         let covers = |want: &dyn Fn(usize) -> bool| {
             let wanted = (0..self.sizes.len()).filter(|&d| self.sizes[d] != 1 && want(d));
-            wanted.eq(loops.iter().copied())
+            wanted.eq(dims.iter().copied().flatten())
         };
         if covers(&|_| true) {
             return Level::Full;
@@ -95,23 +98,21 @@ impl Space {
         result: &[usize],
     ) -> Role {
         if sizes.is_empty() {
-            return Role { dims: Some(Vec::new()), bijective: false };
+            return Role { dims: Some(LoopDims::new()), bijective: false };
         }
         let unknown = Role { dims: None, bijective: role.bijective };
         match &instr.op {
             Op::Broadcast(op) => {
                 let Some(dims) = &role.dims else { return Role::partial() };
                 let dim = |(&d, &size): (&usize, &usize)| dims[d].filter(|_| size != 1);
-                let dims: Vec<_> = zip(&op.dimensions, sizes).map(dim).collect();
+                let dims = zip(&op.dimensions, sizes).map(dim).collect();
                 let same = sizes.iter().product::<usize>() == result.iter().product::<usize>();
                 Role { dims: Some(dims), bijective: role.bijective && same }
             }
             Op::Reshape(_) => {
                 let Some(dims) = &role.dims else { return unknown };
-                let real = |sizes: &[usize]| {
-                    sizes.iter().copied().filter(|&size| size != 1).collect::<Vec<_>>()
-                };
-                if real(sizes) != real(result) {
+                let is_real = |size: &&usize| **size != 1;
+                if !sizes.iter().filter(is_real).eq(result.iter().filter(is_real)) {
                     return unknown;
                 }
                 let mut loops = zip(dims, result).filter(|&(_, &size)| size != 1).map(|(&d, _)| d);
@@ -120,7 +121,7 @@ impl Space {
             }
             Op::Transpose(op) => {
                 let Some(dims) = &role.dims else { return unknown };
-                let mut to = vec![None; dims.len()];
+                let mut to: LoopDims = smallvec![None; dims.len()];
                 zip(&op.permutation, dims).for_each(|(&d, &dim)| to[d] = dim);
                 Role { dims: Some(to), bijective: role.bijective }
             }
@@ -147,7 +148,7 @@ impl Space {
             (true, _) => loops.next(),
             (false, _) => kept.next().copied().flatten(),
         };
-        let dims: Vec<_> = sizes.iter().enumerate().map(dim).collect();
+        let dims: LoopDims = sizes.iter().enumerate().map(dim).collect();
         // A fold of a few elements, written out, is not over the folded loops.
         let elements: usize = folded_dims.iter().map(|&d| sizes[d]).product();
         if elements <= super::class::MAX_WRITTEN_OUT {
