@@ -442,10 +442,15 @@ impl<'m> Domain<'m> {
         values.chain(accumulators).filter_map(elementwise::lane_bytes).max().unwrap_or(4)
     }
 
-    /// The last pass of a kernel in which an operand is read, the number of passes standing for what
-    /// happens after them; `None` if it is not read at all.
-    pub fn last_read(&self, work: &Work, operand: usize) -> Option<usize> {
-        let end = work.passes.len();
+    /// For each of so many operands, the last pass of a kernel in which it is read, the number of passes
+    /// standing for what happens after them; `None` if it is not read at all.
+    pub fn last_reads(&self, work: &Work, operands: usize) -> Vec<Option<usize>> {
+        let mut last = vec![None; operands];
+        let mut read = |roots: Vec<NodeId>, at: usize| {
+            for operand in self.operands_read(roots) {
+                last[operand].get_or_insert(at);
+            }
+        };
         let stored = |stores: &[Store]| {
             let mut roots: Vec<NodeId> = stores.iter().map(|store| store.node).collect();
             for store in stores {
@@ -453,34 +458,31 @@ impl<'m> Domain<'m> {
             }
             roots
         };
-        if self.any_reads(stored(&work.stores), operand) {
-            return Some(end);
-        }
-        (0..end).rev().find_map(|pass| {
-            let Pass { reductions, stores } = &work.passes[pass];
+        read(stored(&work.stores), work.passes.len());
+        for (number, Pass { reductions, stores }) in work.passes.iter().enumerate().rev() {
             let reductions = || reductions.iter().map(|&i| &self.graph.reductions[i]);
             // Initial values are taken in at the end of a pass.
-            if self.any_reads(reductions().flat_map(|r| &r.inits).copied().collect(), operand) {
-                return Some(pass + 1);
-            }
+            read(reductions().flat_map(|r| &r.inits).copied().collect(), number + 1);
             let inputs = reductions().flat_map(|r| &r.inputs).copied();
-            let roots = stored(stores).into_iter().chain(inputs).collect();
-            self.any_reads(roots, operand).then_some(pass)
-        })
+            read(stored(stores).into_iter().chain(inputs).collect(), number);
+        }
+        last
     }
 
-    /// Whether some values are made of elements of an operand.
-    fn any_reads(&self, roots: Vec<NodeId>, operand: usize) -> bool {
+    /// The operands of whose elements some values are made.
+    fn operands_read(&self, roots: Vec<NodeId>) -> impl Iterator<Item = usize> {
         let graph = &self.graph;
-        let mut needed = vec![false; graph.nodes.len()];
+        let mut needed = vec![false; if roots.is_empty() { 0 } else { graph.nodes.len() }];
         roots.into_iter().for_each(|id| needed[id.index()] = true);
         for id in graph.ids().rev() {
-            if needed[id.index()] {
+            if needed.get(id.index()) == Some(&true) {
                 graph.args(id, &mut |arg| needed[arg.index()] = true);
             }
         }
-        let reads = |node: &Node<'_>| matches!(node, Node::Load { source: Source::Operand(of), .. } if *of == operand);
-        zip(&graph.nodes, needed).any(|(node, needed)| needed && reads(node))
+        zip(&graph.nodes, needed).filter_map(|(node, needed)| match *node {
+            Node::Load { source: Source::Operand(of), .. } if needed => Some(of),
+            _ => None,
+        })
     }
 
     /// Takes out the results that are stored once for each point of the kept loops, and need no

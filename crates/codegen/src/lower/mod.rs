@@ -420,14 +420,17 @@ impl<'t> Lowering<'t> {
         let outputs = domain.outputs.iter().filter(|output| output.updates.is_none());
         let outputs = outputs.filter_map(|output| Some((output, stored(output)?)));
         let outputs: Vec<(&Output, usize)> = outputs.collect();
+        if outputs.is_empty() {
+            return;
+        }
+        let last = domain.last_reads(work, self.bytes.operands.len());
         for (operand, &bytes) in self.bytes.operands.iter().enumerate() {
             let Some(element_bytes) = domain.element_bytes(operand) else { continue };
-            let last = domain.last_read(work, operand);
             let fits = |&&(output, stored): &&(&Output, usize)| {
                 self.bytes.results[output.leaf] == bytes
                     && element_bytes == output.ty.size_bytes()
                     && domain.reads_only_at(operand, &output.at)
-                    && last.is_none_or(|last| last <= stored)
+                    && last[operand].is_none_or(|last| last <= stored)
             };
             let fitting = outputs.iter().filter(fits);
             self.lowered.in_place.extend(fitting.map(|(output, _)| (operand, output.leaf)));

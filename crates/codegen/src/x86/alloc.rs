@@ -7,6 +7,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::iter::zip;
 
 use super::Isa;
 use super::mir::{Inst, Reg, RegClass, RegInfo, Role, VirtualCode};
@@ -60,6 +61,9 @@ pub(super) const CALLEE_SAVED: [u8; 6] = [3, 5, 12, 13, 14, 15];
 
 const UNSEEN: u32 = u32::MAX;
 
+/// The most machine registers of a class.
+const REGISTERS: usize = 32;
+
 /// The life of a value. An instruction reads at twice its number and writes one later.
 #[derive(Clone, Copy)]
 struct Life {
@@ -80,9 +84,12 @@ pub(super) fn allocate(code: &mut VirtualCode, isa: Isa) -> Allocations {
     let checks = CHECKS.iter().filter(|_| code.bounds.is_some());
     let checks: u32 = checks.fold(0, |set, &r| set | 1 << r);
     let mut general_used = checks;
+    let mut of_classes: [Vec<Reg>; 3] = Default::default();
+    for &reg in &order {
+        of_classes[code.regs[reg.0 as usize].class as usize].push(reg);
+    }
     for class in [RegClass::Vector, RegClass::Mask, RegClass::General] {
-        let of_class: Vec<Reg> =
-            order.iter().copied().filter(|r| code.regs[r.0 as usize].class == class).collect();
+        let of_class = &of_classes[class as usize];
         let all: u32 = match (class, isa) {
             (RegClass::Vector, Isa::Avx512) => u32::MAX,
             (RegClass::Vector, Isa::Avx2) => 0xffff,
@@ -94,11 +101,11 @@ pub(super) fn allocate(code: &mut VirtualCode, isa: Isa) -> Allocations {
             RegClass::Mask => SCRATCH_MASKS.iter().fold(0, |set, &r| set | 1 << r),
             RegClass::General => 0,
         };
-        if scan(&of_class, &lives, class, all, &mut allocations) && scratch != 0 {
-            scan(&of_class, &lives, class, all & !scratch, &mut allocations);
+        if scan(of_class, &lives, class, all, &mut allocations) && scratch != 0 {
+            scan(of_class, &lives, class, all & !scratch, &mut allocations);
         }
         if class == RegClass::General {
-            for reg in &of_class {
+            for reg in of_class {
                 if let Allocation::Machine(n) = allocations[reg.0 as usize] {
                     general_used |= 1 << n;
                 }
@@ -208,20 +215,17 @@ fn scan(
     allocations: &mut [Allocation],
 ) -> bool {
     let mut free = all;
-    let mut active: Vec<Reg> = Vec::with_capacity(32);
+    // For each machine register that was given out, what has it, and when that ends.
+    let mut holders = [Reg::NONE; REGISTERS];
+    let mut ends = [UNSEEN; REGISTERS];
     let mut spilled = false;
     let life = |reg: Reg| lives[reg.0 as usize];
     for &reg in order {
-        let start = life(reg).start;
-        active.retain(|&old| {
-            let lives_on = life(old).end >= start;
-            if !lives_on && let Allocation::Machine(n) = allocations[old.0 as usize] {
-                free |= 1 << n;
-            }
-            lives_on
-        });
+        let Life { start, end, weight, hint } = life(reg);
+        // (Without branches, and so in a few vector instructions.)
+        let ended = zip(&ends, 0..).fold(0, |set, (&end, n)| set | u32::from(end < start) << n);
+        free |= ended & all;
         if free != 0 {
-            let hint = life(reg).hint;
             let hinted = match hint.is_some().then(|| allocations[hint.0 as usize]) {
                 Some(Allocation::Machine(n)) if free >> n & 1 != 0 => Some(n),
                 _ => None,
@@ -233,18 +237,19 @@ fn scan(
             if let Some(n) = hinted.or_else(first) {
                 allocations[reg.0 as usize] = Allocation::Machine(n);
                 free &= !(1 << n);
-                active.push(reg);
+                (holders[usize::from(n)], ends[usize::from(n)]) = (reg, end);
             }
             continue;
         }
         spilled = true;
+        let held = (0..REGISTERS).filter(|&n| all >> n & 1 != 0);
         let lightest =
-            active.iter_mut().min_by(|a, b| life(**a).weight.total_cmp(&life(**b).weight));
+            held.min_by(|&a, &b| life(holders[a]).weight.total_cmp(&life(holders[b]).weight));
         match lightest {
-            Some(other) if life(*other).weight < life(reg).weight => {
-                allocations[reg.0 as usize] = allocations[other.0 as usize];
-                allocations[other.0 as usize] = Allocation::Stack(0);
-                *other = reg;
+            Some(n) if life(holders[n]).weight < weight => {
+                allocations[reg.0 as usize] = Allocation::Machine(n as u8);
+                allocations[holders[n].0 as usize] = Allocation::Stack(0);
+                (holders[n], ends[n]) = (reg, end);
             }
             _ => allocations[reg.0 as usize] = Allocation::Stack(0),
         }

@@ -26,11 +26,11 @@ impl Planner<'_> {
     /// What runs a kernel: the code of the back end, else the tile machine.
     pub(super) fn kernel_step(
         &mut self,
-        kernel: Vouched<kernel::Kernel>,
+        kernel: &Vouched<kernel::Kernel>,
         cost: u64,
         slots: Vec<StorageId>,
     ) -> Planned<Action> {
-        let made = self.target.code(&kernel)?;
+        let made = self.target.code(kernel)?;
         self.code_step(made, kernel, cost, slots)
     }
 
@@ -38,7 +38,7 @@ impl Planner<'_> {
     pub(super) fn code_step(
         &mut self,
         KernelCode { code, fallback }: KernelCode,
-        kernel: Vouched<kernel::Kernel>,
+        kernel: &Vouched<kernel::Kernel>,
         cost: u64,
         slots: Vec<StorageId>,
     ) -> Planned<Action> {
@@ -48,13 +48,13 @@ impl Planner<'_> {
         match code {
             Code::Machine(code) => {
                 let function: Arc<dyn RawKernel> = add(&mut self.machine_code, code, cost);
-                self.proofs.keep(&function, &kernel);
+                self.proofs.keep(&function, kernel);
                 if self.compact.is_some() {
-                    self.written.push(Written::new(&function, kernel, cost));
+                    self.written.push(Written::new(&function, kernel.clone(), cost));
                 }
                 Ok(Action::Raw { kernel: function, slots })
             }
-            Code::Function(function) => self.function_step(function, &kernel, cost, slots),
+            Code::Function(function) => self.function_step(function, kernel, cost, slots),
         }
     }
 

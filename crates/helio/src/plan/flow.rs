@@ -214,7 +214,7 @@ impl<'m> Planner<'m> {
         let cost = found.cost.saturating_mul(trips.map_or(most, |trips| trips.min(most)));
         let mut actions = Vec::with_capacity(found.kernels.len());
         for kernel in found.kernels {
-            actions.push(self.kernel_step(kernel, cost, state.to_vec())?);
+            actions.push(self.kernel_step(&kernel, cost, state.to_vec())?);
         }
         let is_whole = trips.is_some_and(|trips| trips <= most);
         Ok(Some(LoopCode { actions, slots: state.to_vec(), is_whole, suspended: None }))

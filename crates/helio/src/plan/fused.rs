@@ -1,5 +1,6 @@
 //! The steps of a fusion: kernels of generated code, equal fusions sharing theirs.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::iter::zip;
 use std::rc::Rc;
@@ -157,11 +158,13 @@ impl<'m> Planner<'m> {
         if let Some(kernel) = key.as_ref().and_then(|key| self.fused.code.get(key)) {
             return Ok(Action::Raw { kernel: Arc::clone(kernel), slots: slots.to_vec() });
         }
-        let mut kernel = stage.kernel.clone();
-        for (param, stream) in streams.into_iter().enumerate() {
-            kernel.set_stream(param, stream);
+        let mut kernel = Cow::Borrowed(&stage.kernel);
+        for (param, &stream) in streams.iter().enumerate() {
+            if stage.kernel.params[param].stream != stream {
+                kernel.to_mut().set_stream(param, stream);
+            }
         }
-        let action = self.kernel_step(kernel, stage.cost, slots.to_vec())?;
+        let action = self.kernel_step(&kernel, stage.cost, slots.to_vec())?;
         if let (Some(key), Action::Raw { kernel, .. }) = (key, &action) {
             self.fused.code.insert(key, Arc::clone(kernel));
         }

@@ -79,7 +79,7 @@ impl<'m> Planner<'m> {
         let results: Vec<StorageId> = results.collect();
         let mut slots = frame.operands(id);
         slots.extend(&results);
-        let action = self.kernel_step(kernel, cost, slots.clone())?;
+        let action = self.kernel_step(&kernel, cost, slots.clone())?;
         self.push(steps, action, &slots);
         Ok(Some(results))
     }

@@ -255,7 +255,7 @@ impl<'m> Planner<'m> {
             self.written.truncate(kept.written);
         }
         self.interpreted.truncate(kept.interpreted);
-        let action = self.code_step(made, code, cycles, slots.clone())?;
+        let action = self.code_step(made, &code, cycles, slots.clone())?;
         if let (Action::Raw { kernel, .. }, true, false) = (&action, steps.is_inner, is_whole) {
             self.inner.push(Inner {
                 kernel: Arc::clone(kernel),

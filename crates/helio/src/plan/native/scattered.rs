@@ -61,7 +61,7 @@ impl<'m> Planner<'m> {
         let array = self.updated(array, frame.owner, dies, steps);
         self.position += 1;
         let slots = vec![indices, updates, array];
-        let action = self.kernel_step(kernel, cost, slots.clone())?;
+        let action = self.kernel_step(&kernel, cost, slots.clone())?;
         self.push(steps, action, &slots);
         Ok(Some(vec![array]))
     }
