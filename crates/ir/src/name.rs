@@ -26,6 +26,7 @@ impl Name {
 
 impl Deref for Name {
     type Target = str;
+    #[inline]
     fn deref(&self) -> &str {
         &self.0
     }

@@ -4,6 +4,9 @@
 //! [`BinaryOp`]; every other operation is a struct that implements [`OpDef`], named once more in
 //! the list below, from which [`Op`] and its dispatch are made.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 #[macro_use]
 mod macros;
 pub(crate) use macros::words;
@@ -96,6 +99,14 @@ pub use sort::{Sort, TopK};
 pub use transpose::Transpose;
 pub use tuple::{GetTupleElement, Tuple};
 
+/// How an operation is read from its attributes.
+enum Reader {
+    /// It has none.
+    Plain(Op),
+    /// By its own function.
+    Attributes(fn(&mut AttrReader<'_>) -> Result<Op>),
+}
+
 macro_rules! define_ops {
     ($($name:ident($attributes:ty): [$($stablehlo:literal),*], $family:ident, $effect:ident,
       $yield:ident, $reads:ident, $phase:ident, $summary:literal;)*) => {
@@ -155,6 +166,7 @@ macro_rules! define_ops {
 
             /// What running it does besides computing its value, apart from what the computations do
             /// that it calls.
+            #[inline]
             pub fn effect(&self) -> Effect {
                 match self {
                     Op::Unary(_) | Op::Binary(_) => Effect::None,
@@ -163,6 +175,7 @@ macro_rules! define_ops {
             }
 
             /// What it belongs to.
+            #[inline]
             pub fn family(&self) -> Family {
                 match self {
                     Op::Unary(_) | Op::Binary(_) => Family::Elementwise,
@@ -171,6 +184,7 @@ macro_rules! define_ops {
             }
 
             /// Where the elements of its result come from.
+            #[inline]
             pub fn gives(&self) -> Yield {
                 match self {
                     Op::Unary(_) | Op::Binary(_) => Yield::New,
@@ -179,6 +193,7 @@ macro_rules! define_ops {
             }
 
             /// Which elements of its operands an element of its result needs.
+            #[inline]
             pub fn reads(&self) -> Reads {
                 match self {
                     Op::Unary(_) | Op::Binary(_) => Reads::Aligned,
@@ -187,6 +202,7 @@ macro_rules! define_ops {
             }
 
             /// Which part of an operation it is that is begun at one place and done at another.
+            #[inline]
             pub fn phase(&self) -> Phase {
                 match self {
                     Op::Unary(_) | Op::Binary(_) => Phase::Once,
@@ -206,17 +222,18 @@ macro_rules! define_ops {
             /// such opcode. (`constant` and `parameter` say what they are between parentheses: the
             /// parser makes those.)
             pub fn read(attrs: &mut AttrReader<'_>) -> Option<Result<Op>> {
-                let opcode = attrs.opcode;
-                if let Some(op) = UnaryOp::from_name(opcode) {
-                    return Some(Ok(Op::Unary(op)));
-                }
-                if let Some(op) = BinaryOp::from_name(opcode) {
-                    return Some(Ok(Op::Binary(op)));
-                }
-                match opcode {
-                    $(<$name as OpDef>::OPCODE => Some($name::read(attrs).map(Op::from)),)*
-                    _ => None,
-                }
+                static READERS: LazyLock<HashMap<&str, Reader>> = LazyLock::new(|| {
+                    let unary = UnaryOp::ALL.iter().map(|op| (op.name(), Reader::Plain(Op::Unary(*op))));
+                    let binary = BinaryOp::ALL.iter().map(|op| (op.name(), Reader::Plain(Op::Binary(*op))));
+                    let others = [$(
+                        (<$name as OpDef>::OPCODE, Reader::Attributes(|attrs| $name::read(attrs).map(Op::from))),
+                    )*];
+                    unary.chain(binary).chain(others).collect()
+                });
+                Some(match READERS.get(attrs.opcode)? {
+                    Reader::Plain(op) => Ok(op.clone()),
+                    Reader::Attributes(read) => read(attrs),
+                })
             }
 
             /// Writes the attributes.
@@ -228,6 +245,7 @@ macro_rules! define_ops {
             }
 
             /// The computations it calls.
+            #[inline]
             pub fn callees(&self) -> Vec<CompId> {
                 match self {
                     Op::Unary(_) | Op::Binary(_) => Vec::new(),

@@ -78,7 +78,7 @@ impl<'a> Parser<'a> {
         operands: &[InstrId],
         declared: Option<&Shape>,
         attrs: &[RawAttr<'a>],
-    ) -> Result<(Op, Extra), Failure> {
+    ) -> Result<(Op, Option<Box<Extra>>), Failure> {
         let result = declared.unwrap_or(&Shape::Token);
         match *stage {
             Stage::Start(wrapped) => self.async_start(scope, wrapped, operands, result, attrs),
@@ -105,7 +105,7 @@ impl<'a> Parser<'a> {
         operands: &[InstrId],
         result: &Shape,
         attrs: &[RawAttr<'a>],
-    ) -> Result<(Op, Extra), Failure> {
+    ) -> Result<(Op, Option<Box<Extra>>), Failure> {
         let (params, wrapped_result) = match result.as_tuple() {
             Some([Shape::Tuple(params), result, ..]) => (params, result),
             _ => {
@@ -128,10 +128,14 @@ impl<'a> Parser<'a> {
             self.push_instr(&mut inside, instr)?;
         }
         // XLA repeats what has no names of other instructions in it.
-        let repeated = Extra { sharding: None, control_predecessors: Vec::new(), ..extra.clone() };
+        let mut repeated = extra.clone();
+        if let Some(repeated) = &mut repeated {
+            repeated.sharding = None;
+            repeated.control_predecessors.clear();
+        }
         let all: Vec<_> = inside.computation.ids().collect();
         let root = Instr {
-            extra: (repeated != Extra::default()).then(|| Box::new(repeated)),
+            extra: repeated.filter(|extra| **extra != Extra::default()),
             at,
             ..Instr::new(op, all, wrapped_result.clone()).named("async_op")
         };

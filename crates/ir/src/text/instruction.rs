@@ -15,7 +15,7 @@ use super::names::Named;
 use super::parser::{Failure, MAX_INFERRED_LEAVES, Parser};
 use super::shape::{can_be_shape, shape};
 use crate::ops::{Constant, GetTupleElement, InferCx, OpInfo, Parameter};
-use crate::{Error, Extra, Instr, InstrId, Location, Op, Result, Shape, SourceLine};
+use crate::{Error, Extra, Instr, InstrId, Location, Name, Op, Result, Shape, SourceLine};
 
 /// All operations by name.
 static OPERATIONS: LazyLock<HashMap<&str, OpInfo>> =
@@ -34,6 +34,9 @@ const COMPUTATION_ATTRIBUTES: &[&str] = &[
     "to_apply",
     "true_computation",
 ];
+
+/// So many attributes of an instruction are looked for one by one.
+const MAX_COMPARED: usize = 8;
 
 /// How large a shape is: its tuples and leaves, and how deep they are nested.
 #[derive(Clone, Copy, Default)]
@@ -101,7 +104,7 @@ struct InstrText<'a> {
     given: Option<Op>,
     operands: Vec<InstrId>,
     /// What its name, and those of what stands within it, are made of.
-    base: String,
+    base: Cow<'a, str>,
     attrs: Vec<RawAttr<'a>>,
 }
 
@@ -155,12 +158,12 @@ impl<'a> Parser<'a> {
             }
         };
         let id = InstrId(scope.computation.instrs().len() as u32); // `push` sees that it fits
-        let name = match role {
-            Role::Statement(name) => name.to_owned(),
-            _ => scope.names.make_up(&text.base, id),
+        let name: Name = match role {
+            Role::Statement(name) => name.into(),
+            _ => scope.names.make_up(&text.base, id).into(),
         };
         scope.note_async(id, &op, &text.operands);
-        let extra = (extra != Extra::default()).then(|| Box::new(extra));
+        let extra = extra.filter(|extra| **extra != Extra::default());
         let instr = Instr::new(op, text.operands, shape).named(name);
         Ok(self.push_instr(scope, Instr { extra, at: Some(at), ..instr })?)
     }
@@ -189,9 +192,9 @@ impl<'a> Parser<'a> {
             None => self.operands(scope)?,
         };
         let base = match role {
-            Role::Statement(name) => name.to_owned(),
-            Role::Operand => format!("{opcode}.anon"),
-            Role::Alone => "root".to_owned(),
+            Role::Statement(name) => Cow::Borrowed(name),
+            Role::Operand => Cow::Owned(format!("{opcode}.anon")),
+            Role::Alone => Cow::Borrowed("root"),
         };
         let attrs = match role {
             Role::Operand => Vec::new(),
@@ -205,7 +208,7 @@ impl<'a> Parser<'a> {
         &mut self,
         scope: &mut Scope<'a>,
         text: &mut InstrText<'a>,
-    ) -> Result<(Op, Extra, Shape), Failure> {
+    ) -> Result<(Op, Option<Box<Extra>>, Shape), Failure> {
         let InstrText { declared, opcode, stage, given, operands, attrs, .. } = text;
         let (op, extra) = match (given.take(), stage) {
             (Some(op), _) => (op, self.leftovers(scope, opcode, attrs.iter(), false)?),
@@ -279,7 +282,7 @@ impl<'a> Parser<'a> {
 
     /// `name`, `shape name`, `name#1#0` for elements of a tuple, or an operation without attributes.
     fn operand(&mut self, scope: &mut Scope<'a>) -> Result<InstrId, Failure> {
-        let (mut at, place) = (self.cursor, self.cursor.location());
+        let mut at = self.cursor;
         let declared = match can_be_shape(&mut self.cursor) {
             true => Some(shape(&mut self.cursor)?),
             false => None,
@@ -288,29 +291,29 @@ impl<'a> Parser<'a> {
             && scope.free_parameters.is_some()
             && matches!(self.cursor.peek(), Some(b',' | b')'))
         {
-            return self.free_parameter(scope, None, shape.clone(), place);
+            return self.free_parameter(scope, None, shape.clone(), at.location());
         }
         let name = self.cursor.name("an operand")?;
         if self.cursor.peek() == Some(b'(') {
             self.cursor = at;
-            return self.operation(scope, Role::Operand, place);
+            return self.operation(scope, Role::Operand, at.location());
         }
         let mut id = match (scope.names.get(name), &declared) {
             (Some(Named::Good(id)), _) => id,
             (Some(Named::Bad), _) => return Err(Failure::REPORTED),
             (None, Some(shape)) if scope.free_parameters.is_some() => {
-                return self.free_parameter(scope, Some(name), shape.clone(), place);
+                return self.free_parameter(scope, Some(name), shape.clone(), at.location());
             }
             (None, _) => {
                 let detail = format!("no instruction `{name}` stands before this one");
                 return Err(at.broken("computation.C3", detail).into());
             }
         };
-        let mut path = name.to_owned();
+        let mut path = Cow::Borrowed(name);
         while self.cursor.eat("#") {
             let index = self.cursor.size()?;
-            path = format!("{path}#{index}");
-            id = self.tuple_element(scope, id, index, &path, &place)?;
+            path = Cow::Owned(format!("{path}#{index}"));
+            id = self.tuple_element(scope, id, index, &path, &at.location())?;
         }
         let found = &scope.computation.instr(id).shape;
         if let Some(shape) = declared.filter(|shape| !shape.same(found)) {
@@ -369,11 +372,20 @@ impl<'a> Parser<'a> {
 
     /// `, name=value, name=value`
     fn attributes(&mut self, instruction: &str) -> Result<Vec<RawAttr<'a>>, Failure> {
-        let (mut attrs, mut seen) = (Vec::new(), HashSet::new());
+        let mut attrs: Vec<RawAttr<'a>> = Vec::new();
+        // Of many: few are compared faster than hashed.
+        let mut seen = HashSet::new();
         while self.cursor.eat(",") {
             let name_at = self.cursor.location();
             let name = self.cursor.word("the name of an attribute")?;
-            if !seen.insert(name) {
+            if attrs.len() == MAX_COMPARED {
+                seen.extend(attrs.iter().map(|attr| attr.name));
+            }
+            let is_new = match attrs.len() {
+                ..MAX_COMPARED => attrs.iter().all(|attr| attr.name != name),
+                _ => seen.insert(name),
+            };
+            if !is_new {
                 let e = Error::invalid(format!("a second attribute `{name}`"));
                 return Err(e.at(Some(name_at)).into());
             }
@@ -444,7 +456,7 @@ impl<'a> Parser<'a> {
         operands: &[&Shape],
         result: &Shape,
         attrs: &[RawAttr<'a>],
-    ) -> Result<(Op, Extra), Failure> {
+    ) -> Result<(Op, Option<Box<Extra>>), Failure> {
         let uses_failed = Cell::new(false);
         let find_computation = |name: &str| match self.computations.get(name) {
             Some(Named::Good(id)) => Some(id),
@@ -488,21 +500,22 @@ impl<'a> Parser<'a> {
         opcode: &str,
         attrs: impl Iterator<Item = &'b RawAttr<'a>>,
         is_unary: bool,
-    ) -> Result<Extra, Failure>
+    ) -> Result<Option<Box<Extra>>, Failure>
     where
         'a: 'b,
     {
-        let mut extra = Extra::default();
+        let mut all: Option<Box<Extra>> = None;
         for attr in attrs {
+            let extra = all.get_or_insert_default();
             if is_unary && attr.name == "result_accuracy" {
                 // How exact the user wants it; every value here is as exact as it gets.
                 extra.other.push((attr.name.to_owned(), attr.value.clone().into_owned()));
-            } else if !extra::take(&mut extra, attr, &scope.names)? {
+            } else if !extra::take(extra, attr, &scope.names)? {
                 let e = Error::invalid(format!("{opcode} has no attribute `{}`", attr.name));
                 return Err(e.at(Some(attr.name_at.clone())).into());
             }
         }
-        Ok(extra)
+        Ok(all)
     }
 
     /// The shape that is not written. Errors: those of the operation, and `ResourceExhausted` beyond

@@ -1,5 +1,7 @@
 //! Shapes and layouts in HLO text, read: `f32[2,<=3]{1,0:T(8,128)}`.
 
+use smallvec::SmallVec;
+
 use super::lexer::{Cursor, Lines};
 use crate::types::{ArrayShape, DimKind, ElementType, Layout, MAX_RANK, Shape};
 use crate::{Error, Result};
@@ -64,7 +66,7 @@ pub(super) fn shape(cursor: &mut Cursor<'_>) -> Result<Shape> {
 }
 
 fn array(cursor: &mut Cursor<'_>, element: ElementType) -> Result<ArrayShape> {
-    let (mut dims, mut kinds) = (Vec::new(), Vec::new());
+    let (mut dims, mut kinds) = (SmallVec::<[_; 8]>::new(), SmallVec::<[_; 8]>::new());
     cursor.expect("[")?;
     if !cursor.eat("]") {
         loop {
@@ -84,18 +86,29 @@ fn array(cursor: &mut Cursor<'_>, element: ElementType) -> Result<ArrayShape> {
         }
         cursor.expect("]")?;
     }
-    let layout = layout(cursor)?;
-    ArrayShape::with_kinds(element, dims, kinds)?.with_layout(layout)
+    let shape = ArrayShape::checked(element, &dims, &kinds)?;
+    match layout(cursor)? {
+        // Most layouts by far.
+        Some((order, "")) if order.iter().rev().copied().eq(0..shape.rank()) => Ok(shape.in_rows()),
+        Some((order, attributes)) => {
+            let (minor_to_major, attributes) = (order.into_vec(), attributes.to_owned());
+            shape.with_layout(Some(Layout { minor_to_major, attributes }))
+        }
+        None => Ok(shape),
+    }
 }
+
+/// The order of a layout, and its attributes as written.
+type LayoutText<'a> = (SmallVec<[usize; 8]>, &'a str);
 
 /// The layout, if one comes next. A brace may also begin a computation; then neither a number nor
 /// a colon follows.
-fn layout(cursor: &mut Cursor<'_>) -> Result<Option<Layout>> {
+fn layout<'a>(cursor: &mut Cursor<'a>) -> Result<Option<LayoutText<'a>>> {
     let mut ahead = *cursor;
     if !ahead.eat("{") || !ahead.peek().is_some_and(|byte| byte.is_ascii_digit() || byte == b':') {
         return Ok(None);
     }
-    let mut minor_to_major = Vec::new();
+    let mut minor_to_major = SmallVec::new();
     if ahead.peek() != Some(b':') {
         loop {
             minor_to_major.push(ahead.size()?);
@@ -107,18 +120,18 @@ fn layout(cursor: &mut Cursor<'_>) -> Result<Option<Layout>> {
             }
         }
     }
-    let mut attributes = String::new();
+    let mut attributes = "";
     if ahead.eat(":") {
         // The attributes are whatever stands between the colon and the brace that closes all.
         let start = ahead.pos();
         cursor.balanced()?;
         let text = cursor.since(start);
-        text.strip_suffix('}').unwrap_or(text).trim().clone_into(&mut attributes);
+        attributes = text.strip_suffix('}').unwrap_or(text).trim();
     } else {
         ahead.expect("}")?;
         *cursor = ahead;
     }
-    Ok(Some(Layout { minor_to_major, attributes }))
+    Ok(Some((minor_to_major, attributes)))
 }
 
 #[cfg(test)]

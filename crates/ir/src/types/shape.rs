@@ -67,6 +67,11 @@ impl ArrayShape {
         Self::checked(element, &dims.into(), &[])
     }
 
+    /// An array of static size, as [`ArrayShape::new`], from sizes that stay the caller's.
+    pub fn of_sizes(element: ElementType, dims: &[usize]) -> Result<Self> {
+        Self::checked(element, dims, &[])
+    }
+
     /// An array some of whose dimensions may be bounded or unbounded; one kind for each dimension.
     /// Errors: as for [`ArrayShape::new`], and unless there are as many kinds as sizes.
     pub fn with_kinds(element: ElementType, dims: Vec<usize>, kinds: Vec<DimKind>) -> Result<Self> {
@@ -78,8 +83,9 @@ impl ArrayShape {
         Self::checked(element, &dims, &kinds)
     }
 
-    /// An array of these kinds, or of static size if there are none.
-    fn checked(element: ElementType, dims: &[usize], kinds: &[DimKind]) -> Result<Self> {
+    /// An array of these kinds, or of static size if there are none. Errors: as for
+    /// [`ArrayShape::new`].
+    pub(crate) fn checked(element: ElementType, dims: &[usize], kinds: &[DimKind]) -> Result<Self> {
         let rank = dims.len();
         crate::ensure!(rank <= MAX_RANK, "shape.C1", "{rank} dimensions; at most {MAX_RANK}");
         let mut shape = ArrayShape { rank: rank as u8, ..Self::scalar(element) };
@@ -109,6 +115,7 @@ impl ArrayShape {
     }
 
     /// A scalar.
+    #[inline]
     pub fn scalar(element: ElementType) -> Self {
         ArrayShape { element, rank: 0, is_row_major: false, sizes: [0; INLINE], rare: None }
     }
@@ -138,6 +145,11 @@ impl ArrayShape {
         Ok(shape)
     }
 
+    /// The same shape with the row-major layout.
+    pub(crate) fn in_rows(self) -> Self {
+        ArrayShape { is_row_major: true, ..self.without_layout() }
+    }
+
     /// The same dimensions (and layout) with another element type. Errors: `shape.C2`.
     pub fn with_element(&self, element: ElementType) -> Result<Self> {
         let shape = ArrayShape { element, ..self.clone() };
@@ -146,6 +158,7 @@ impl ArrayShape {
     }
 
     /// The same shape without a layout.
+    #[inline]
     pub fn without_layout(mut self) -> Self {
         self.is_row_major = false;
         if let Some(rare) = &mut self.rare {
@@ -158,11 +171,13 @@ impl ArrayShape {
     }
 
     /// The element type.
+    #[inline]
     pub fn element(&self) -> ElementType {
         self.element
     }
 
     /// The size of each dimension; of a bounded one, the bound.
+    #[inline]
     pub fn dims(&self) -> &[usize] {
         match (self.sizes.get(..self.rank()), &self.rare) {
             (Some(sizes), _) => sizes,
@@ -172,6 +187,7 @@ impl ArrayShape {
     }
 
     /// The kind of each dimension.
+    #[inline]
     pub fn kinds(&self) -> &[DimKind] {
         match &self.rare {
             Some(rare) if !rare.kinds.is_empty() => &rare.kinds,
@@ -209,16 +225,19 @@ impl ArrayShape {
     }
 
     /// The number of dimensions.
+    #[inline]
     pub fn rank(&self) -> usize {
         usize::from(self.rank)
     }
 
     /// Whether it has no dimensions.
+    #[inline]
     pub fn is_scalar(&self) -> bool {
         self.rank == 0
     }
 
     /// Whether every dimension is static.
+    #[inline]
     pub fn is_static(&self) -> bool {
         self.rare.as_ref().is_none_or(|rare| rare.kinds.is_empty())
     }
@@ -229,6 +248,7 @@ impl ArrayShape {
     }
 
     /// The number of elements (at the bounds).
+    #[inline]
     pub fn element_count(&self) -> usize {
         self.dims().iter().product()
     }
@@ -239,11 +259,13 @@ impl ArrayShape {
     }
 
     /// Whether both have the same element type, sizes and kinds; layouts do not matter.
+    #[inline]
     pub fn same(&self, other: &ArrayShape) -> bool {
         self.element == other.element && self.same_dims(other)
     }
 
     /// Whether both have the same sizes and kinds.
+    #[inline]
     pub fn same_dims(&self, other: &ArrayShape) -> bool {
         self.dims() == other.dims()
             && (self.is_static() && other.is_static() || self.kinds() == other.kinds())
@@ -312,6 +334,7 @@ impl Shape {
     }
 
     /// The array shape, if it is one.
+    #[inline]
     pub fn as_array(&self) -> Option<&ArrayShape> {
         match self {
             Shape::Array(array) => Some(array),
