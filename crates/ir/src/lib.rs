@@ -22,6 +22,7 @@ mod capabilities;
 pub mod communication;
 pub mod error;
 mod errors;
+mod few;
 pub mod memory;
 mod module;
 mod name;

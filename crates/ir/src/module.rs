@@ -14,7 +14,7 @@ use crate::{BackendConfig, Error, Location, Name, Op, Operands, Result, Shape, S
 pub struct CompId(pub u32);
 
 /// An instruction of a computation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InstrId(pub u32);
 
 /// An instruction of a module: its computation, and which of that it is.
@@ -22,6 +22,7 @@ pub type InstrAt = (CompId, InstrId);
 
 impl CompId {
     /// The place in [`Module::computations`].
+    #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -29,6 +30,7 @@ impl CompId {
 
 impl InstrId {
     /// The place in [`Computation::instrs`].
+    #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -242,6 +244,7 @@ impl Computation {
     }
 
     /// The instructions, operands before users.
+    #[inline]
     pub fn instrs(&self) -> &[Instr] {
         &self.instrs
     }
@@ -252,11 +255,13 @@ impl Computation {
     }
 
     /// The ids of all instructions, in order.
+    #[inline]
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = InstrId> + ExactSizeIterator + use<> {
         (0..self.instrs.len() as u32).map(InstrId)
     }
 
     /// An instruction of this computation.
+    #[inline]
     pub fn instr(&self, id: InstrId) -> &Instr {
         &self.instrs[id.index()]
     }
@@ -268,6 +273,7 @@ impl Computation {
     }
 
     /// The instruction whose value is the result. The computation must not be empty.
+    #[inline]
     pub fn root(&self) -> InstrId {
         self.root
     }
@@ -283,14 +289,21 @@ impl Computation {
     }
 
     /// The instructions that call computations, in order.
+    #[inline]
     pub fn callers(&self) -> &[InstrId] {
         &self.index().callers
     }
 
     /// The instructions whose operations have effects, in order; not those that merely call
     /// computations that have.
+    #[inline]
     pub fn effects(&self) -> &[InstrId] {
         &self.index().effects
+    }
+
+    /// Gives the instructions names, in order; `give` sees what each has and the operation.
+    pub fn name_instrs(&mut self, mut give: impl FnMut(&mut Name, &Op)) {
+        self.instrs.iter_mut().for_each(|instr| give(&mut instr.name, &instr.op));
     }
 
     /// Changes which computations are called. Errors: the first one of `change`.
@@ -306,6 +319,7 @@ impl Computation {
         Ok(())
     }
 
+    #[inline]
     fn index(&self) -> &Index {
         self.index.get_or_init(|| Index::of(&self.instrs))
     }
@@ -443,6 +457,7 @@ impl Module {
     }
 
     /// The computations, callees before callers.
+    #[inline]
     pub fn computations(&self) -> &[Computation] {
         &self.computations
     }
@@ -453,11 +468,13 @@ impl Module {
     }
 
     /// The ids of all computations, in order.
+    #[inline]
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = CompId> + ExactSizeIterator + use<> {
         (0..self.computations.len() as u32).map(CompId)
     }
 
     /// A computation of this module.
+    #[inline]
     pub fn computation(&self, id: CompId) -> &Computation {
         &self.computations[id.index()]
     }

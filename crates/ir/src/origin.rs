@@ -3,12 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use smallvec::SmallVec;
-
+use crate::few::Few;
 use crate::{Location, Metadata, Name};
 
 /// An instruction of the program as it was given: its place in [`Module::origins`](crate::Module).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OriginId(pub u32);
 
 impl OriginId {
@@ -35,8 +34,16 @@ pub struct Origin {
 ///
 /// Passes keep it: what takes an instruction's place has its origins, and what takes the place of
 /// several has those of all, up to [`OriginSet::MAX`].
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OriginSet(SmallVec<[OriginId; 2]>);
+#[derive(Clone, Debug, Default)]
+pub struct OriginSet(Few<OriginId>);
+
+impl PartialEq for OriginSet {
+    fn eq(&self, other: &Self) -> bool {
+        *self.0 == *other.0
+    }
+}
+
+impl Eq for OriginSet {}
 
 impl OriginSet {
     /// How many origins are remembered of one instruction. A constant may be shared by thousands of
@@ -44,11 +51,13 @@ impl OriginSet {
     pub const MAX: usize = 8;
 
     /// Whether nothing is known.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Adds an origin, unless it is there or there are [`OriginSet::MAX`].
+    #[inline]
     pub fn insert(&mut self, id: OriginId) {
         if self.0.len() < Self::MAX && !self.0.contains(&id) {
             self.0.push(id);
@@ -56,6 +65,7 @@ impl OriginSet {
     }
 
     /// Adds the origins of another instruction, as [`OriginSet::insert`] does.
+    #[inline]
     pub fn join(&mut self, other: &OriginSet) {
         other.iter().for_each(|id| self.insert(id));
     }
@@ -72,6 +82,7 @@ impl OriginSet {
     }
 
     /// The origins: first that whose value the instruction has, if it has the value of one.
+    #[inline]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = OriginId> {
         self.0.iter().copied()
     }

@@ -144,7 +144,7 @@ impl Verifier<'_> {
     fn computation(&mut self, id: CompId) -> Result<()> {
         let computation = self.module.computation(id);
         self.errors.extend(parameters(self.module, computation));
-        let mut names = HashSet::new();
+        let mut names = HashSet::with_capacity(computation.instrs().len());
         let mut sizes = Vec::with_capacity(computation.instrs().len());
         for instr_id in computation.ids() {
             let instr = computation.instr(instr_id);

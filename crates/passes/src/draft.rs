@@ -10,7 +10,7 @@ use helio_ir::{
     Shape,
 };
 
-use crate::rebuild::{Names, NewModule};
+use crate::rebuild::NewModule;
 
 /// A computation in the making: instructions are only ever added; those that turn out to be dead
 /// are dropped in the end.
@@ -20,8 +20,6 @@ pub struct Draft<'m> {
     /// What the computation is called, and what stands after its closing brace.
     outline: Computation,
     instrs: Vec<Instr>,
-    /// Whether two instructions may have the same name, or one none.
-    has_new_names: bool,
 }
 
 /// The computation that a draft replaces: its instructions, to be taken over.
@@ -55,7 +53,7 @@ impl<'m> Draft<'m> {
     /// A draft without instructions.
     pub fn new(module: &'m mut NewModule, name: impl Into<String>) -> Self {
         let outline = Computation::new(name);
-        Draft { module, outline, instrs: Vec::new(), has_new_names: false }
+        Draft { module, outline, instrs: Vec::new() }
     }
 
     /// The module as far as it is made; what the draft calls is in it.
@@ -110,7 +108,6 @@ impl<'m> Draft<'m> {
 
     /// Gives an instruction that was just added a name.
     pub(crate) fn rename(&mut self, id: InstrId, name: impl Into<Name>) {
-        self.has_new_names = true;
         self.instrs[id.index()].name = name.into();
     }
 
@@ -127,12 +124,6 @@ impl<'m> Draft<'m> {
                 extra.control_predecessors.clear();
             }
         }
-    }
-
-    /// Takes over an instruction whose operands (and control predecessors) are this draft's.
-    pub fn push(&mut self, instr: Instr) -> InstrId {
-        self.has_new_names = true;
-        self.keep(instr)
     }
 
     /// From here on, instructions that are made take the place of this one, or of a part of it:
@@ -152,9 +143,8 @@ impl<'m> Draft<'m> {
         self.instrs[id.index()].origins.join(origins);
     }
 
-    /// Takes over an instruction with the name that it had in the old computation, or none.
-    pub(crate) fn keep(&mut self, mut instr: Instr) -> InstrId {
-        self.has_new_names |= instr.name.is_empty();
+    /// Takes over an instruction whose operands (and control predecessors) are this draft's.
+    pub fn push(&mut self, mut instr: Instr) -> InstrId {
         self.module.give_origins(&mut instr);
         // The old computations had fewer than 2^32 instructions, and so have all that are finished.
         let id = InstrId(self.instrs.len() as u32);
@@ -163,17 +153,11 @@ impl<'m> Draft<'m> {
         id
     }
 
-    /// Takes over an instruction of another computation, whose names may be those of this one.
-    pub fn insert(&mut self, instr: Instr, map: &[InstrId]) -> InstrId {
-        self.has_new_names = true;
-        self.carry(instr, map)
-    }
-
-    /// Takes over an instruction of the old computation, `map` telling for each of the old what
-    /// stands for it here.
+    /// Takes over an instruction of the old computation, or of another one, `map` telling for each of
+    /// its instructions what stands for it here.
     pub fn carry(&mut self, mut instr: Instr, map: &[InstrId]) -> InstrId {
         renumber(&mut instr, map);
-        self.keep(instr)
+        self.push(instr)
     }
 
     /// The shape that an operation gives for these operands. Errors: as for [`Op::infer`].
@@ -189,21 +173,11 @@ impl<'m> Draft<'m> {
         Ok(self.push(unnamed(op, operands, shape)))
     }
 
-    /// The computation: what `root` and effects need, under names of their own; parameters stay.
-    /// Errors: as for [`Computation::push`].
+    /// The computation: what `root` and effects need; parameters stay. Several instructions may have
+    /// one name, or none. Errors: as for [`Computation::push`].
     pub fn finish(self, root: InstrId) -> Result<Computation> {
-        let Draft { module, outline, mut instrs, has_new_names } = self;
+        let Draft { module, outline, mut instrs } = self;
         let live = live(&instrs, root, module);
-        if has_new_names {
-            let mut names = Names::default();
-            let live = instrs.iter_mut().zip(&live).filter(|(_, live)| **live);
-            for (instr, _) in live {
-                if instr.name.is_empty() {
-                    instr.name = instr.op.opcode().into();
-                }
-                instr.name = names.unique(std::mem::take(&mut instr.name));
-            }
-        }
         let root = drop_dead(&mut instrs, &live, root);
         let mut computation = outline.with_instrs(instrs)?;
         computation.set_root(root);

@@ -86,7 +86,7 @@ pub(crate) fn insert(draft: &mut Draft<'_>, callee: CompId, args: &[InstrId]) ->
             Some(number) => args[number],
             None => {
                 let instr = instr.clone();
-                draft.insert(instr, &map)
+                draft.carry(instr, &map)
             }
         });
     }
@@ -117,7 +117,7 @@ fn insert_map(
             (Op::Parameter(op), _) => args[op.number],
             (Op::Constant(_), Shape::Array(scalar)) => {
                 let shape = ArrayShape::new(scalar.element(), result.dims())?;
-                let scalar = draft.insert(instr, &map);
+                let scalar = draft.carry(instr, &map);
                 draft.add(Broadcast { shape, dimensions: Vec::new() }, &[scalar])?
             }
             _ => {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use helio_eval::Subnormals;
 use helio_ir::{Capabilities, Error, Module, Result, Verified, verify};
 
+use crate::rebuild::name_instrs;
 use crate::watch::Watch;
 use crate::{branches, canonicalize, dce, expand, fuse, inline, loops, simplify, unroll};
 
@@ -230,11 +231,14 @@ pub fn run_passes<'p>(
         module =
             (pass.run)(module, cx).map_err(|e| e.context(format_args!("pass {}", pass.name)))?;
         if let Some((observer, begun)) = begun {
-            observer.after(pass, &module, begun.elapsed());
+            let took = begun.elapsed();
+            module = name_instrs(module);
+            observer.after(pass, &module, took);
         }
         last = pass.name;
     }
-    verify(module).map_err(|errors| {
+    // Passes leave names as they come: what nobody reads needs none of its own.
+    verify(name_instrs(module)).map_err(|errors| {
         let first = errors.first();
         Error::internal(format!("the passes up to {last} have made a wrong module: {first}"))
     })

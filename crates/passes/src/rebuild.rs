@@ -26,15 +26,20 @@ impl NewModule {
     /// Adds a computation, under a name of its own. Errors: as for [`Module::push`]; the limits of
     /// the compilation.
     pub fn push(&mut self, mut computation: Computation) -> Result<CompId> {
+        let new = |id: &InstrId| computation.instr(*id).origins.is_empty();
+        for id in computation.ids().filter(new).collect::<Vec<_>>() {
+            self.give_origins(computation.instr_mut(id));
+        }
+        self.add(computation)
+    }
+
+    /// Adds a computation whose instructions have origins.
+    fn add(&mut self, mut computation: Computation) -> Result<CompId> {
         let count = computation.instrs().len();
         self.instrs += count;
         self.watch.count_steps(count)?;
         self.watch.ensure_memory(self.instrs)?;
         computation.name = self.names.unique(computation.name.into()).into();
-        let new = |id: &InstrId| computation.instr(*id).origins.is_empty();
-        for id in computation.ids().filter(new).collect::<Vec<_>>() {
-            self.give_origins(computation.instr_mut(id));
-        }
         let has_effect = self.effects.in_computation(&computation);
         let id = self.module.push(computation)?;
         self.effects.push(has_effect);
@@ -101,12 +106,28 @@ pub fn rebuild(
         renumber_callees(&mut computation, &new_ids)?;
         new.names.release(&computation.name);
         let computation = rewrite(&mut new, computation)?;
-        new_ids.push(Some(new.push(computation)?));
+        new_ids.push(Some(new.add(computation)?));
     }
     let entry = new_ids.get(entry.index()).copied().flatten();
     let entry = entry.ok_or_else(|| Error::internal("the entry is not among the computations"))?;
     new.module.set_entry(entry);
     Ok(new.module)
+}
+
+/// Gives instructions without a name that of their operation, and those that have one name different
+/// ones.
+pub(crate) fn name_instrs(mut module: Module) -> Module {
+    for id in module.ids() {
+        let computation = module.computation_mut(id);
+        let mut names = Names::for_so_many(computation.instrs().len());
+        computation.name_instrs(|name, op| {
+            if name.is_empty() {
+                *name = op.opcode().into();
+            }
+            *name = names.unique(std::mem::take(name));
+        });
+    }
+    module
 }
 
 /// Drops computations that the entry does not need.
@@ -153,7 +174,7 @@ fn needed(module: &Module) -> Vec<bool> {
 
 /// The names of one scope.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
+struct Names {
     /// How many have each hash: where two have the same, the second only gets a number that it does
     /// not need.
     taken: FxHashMap<u64, u32>,
@@ -163,6 +184,11 @@ pub(crate) struct Names {
 }
 
 impl Names {
+    fn for_so_many(count: usize) -> Self {
+        let taken = FxHashMap::with_capacity_and_hasher(count, FxBuildHasher);
+        Names { taken, next: FxHashMap::default() }
+    }
+
     fn reserve(&mut self, name: &str) {
         *self.taken.entry(hash(name)).or_default() += 1;
     }
@@ -177,7 +203,7 @@ impl Names {
     }
 
     /// The name if it is free, else one with another number at its end.
-    pub(crate) fn unique(&mut self, name: Name) -> Name {
+    fn unique(&mut self, name: Name) -> Name {
         if take(&mut self.taken, &name) {
             return name;
         }

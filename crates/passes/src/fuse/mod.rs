@@ -130,7 +130,7 @@ fn fusion(
         OriginSet::union([&instrs[group.root.index()].origins].into_iter().chain(members));
     if let [only] = group.outputs[..] {
         instr.name.clone_from(&instrs[only.index()].name);
-        map[only.index()] = Some(draft.keep(instr));
+        map[only.index()] = Some(draft.push(instr));
         return Ok(());
     }
     let fusion = draft.push(instr);
@@ -140,7 +140,7 @@ fn fusion(
         let mut instr = unnamed(element, &[fusion], old.shape.without_layout());
         instr.name.clone_from(&old.name);
         instr.origins.clone_from(&old.origins);
-        map[id.index()] = Some(draft.keep(instr));
+        map[id.index()] = Some(draft.push(instr));
     }
     Ok(())
 }

@@ -147,29 +147,22 @@ impl<'g> Outline<'g> {
 
     /// The computation. Errors: as for [`Draft::finish`].
     fn write(&self, module: &mut NewModule) -> Result<Computation> {
-        let name = format!("fused_{}", self.instr(self.group.root).name);
-        let mut fused = Draft::new(module, name);
-        // Members have different names, which may be a parameter's.
-        let is_taken =
-            |name: &str| name.strip_prefix('p').is_some_and(|n| n.parse::<u32>().is_ok());
-        let are_new = self.members().any(|instr| is_taken(&instr.name));
+        let root = self.instr(self.group.root);
+        let name = if root.name.is_empty() { root.op.opcode() } else { &root.name };
+        let mut fused = Draft::new(module, format!("fused_{name}"));
         for (number, &operand) in self.operands.iter().enumerate() {
             let shape = self.instr(operand).shape.clone();
             let parameter = Parameter { number, shape: shape.clone() };
             let mut param = unnamed(Op::from(parameter), &[], shape.without_layout());
             param.name = format!("p{number}").into();
-            fused.keep(param);
+            fused.push(param);
         }
         for instr in self.members() {
             let mut instr = instr.clone();
             for operand in &mut instr.operands {
                 *operand = self.inner[operand];
             }
-            if are_new {
-                fused.push(instr)
-            } else {
-                fused.keep(instr)
-            };
+            fused.push(instr);
         }
         let (root, is_tuple) = self.root();
         if is_tuple {

@@ -150,7 +150,7 @@ fn hoist(
         map[id.index()] = match instr.op {
             // All that is the same takes elements of the state, and nothing else of it.
             Op::GetTupleElement(GetTupleElement { index }) => inits[index],
-            _ => draft.insert(instr, &map),
+            _ => draft.carry(instr, &map),
         };
     }
     plan.hoisted.iter().map(|id| map[id.index()]).collect()

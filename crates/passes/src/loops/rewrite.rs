@@ -30,7 +30,7 @@ impl NewState<'_> {
             new.stand_for(instr);
             map.push(match self.element(&mut new, &old, instr, state)? {
                 Some(id) => id,
-                None => new.insert(instr.clone(), &map),
+                None => new.carry(instr.clone(), &map),
             });
         }
         let new = new.finish(map[old.root().index()])?;
@@ -58,7 +58,7 @@ impl NewState<'_> {
                 match (self.known[id.index()], self.element(&mut new, &old, instr, state)?) {
                     (Some(known), _) => new.add(Constant::new(Array::scalar(known)), &[])?,
                     (None, Some(id)) => id,
-                    (None, None) => new.insert(instr.clone(), &map),
+                    (None, None) => new.carry(instr.clone(), &map),
                 };
         }
         let kept = old.instr(old.root()).operands.iter().zip(&self.plan.fates);

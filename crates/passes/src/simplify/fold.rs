@@ -67,14 +67,12 @@ fn evaluated(
     else {
         return Ok(None);
     };
-    let literals: Option<Vec<Literal>> = operands
-        .iter()
-        .map(|&id| {
-            let array = cx.constant(id).filter(|array| array.data().len() <= MAX_ELEMENTS);
-            array.cloned().map(Literal::Array)
-        })
-        .collect();
-    let Some(literals) = literals else { return Ok(None) };
+    let constant =
+        |id: &InstrId| cx.constant(*id).filter(|array| array.data().len() <= MAX_ELEMENTS);
+    if operands.iter().any(|id| constant(id).is_none()) {
+        return Ok(None);
+    }
+    let literals = operands.iter().filter_map(constant).cloned().map(Literal::Array).collect();
     // What the interpreter cannot compute is left for the run to report.
     let surroundings = Context { subnormals: cx.subnormals, ..Context::default() };
     let value = evaluate(op, literals, shape, &surroundings);

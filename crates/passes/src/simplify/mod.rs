@@ -139,10 +139,10 @@ impl<'d, 'm> Simplifier<'d, 'm> {
             }
         }
         if !self.rules.merge || !numbering::may_merge(&instr.op) {
-            return Ok(self.draft.keep(instr));
+            return Ok(self.draft.push(instr));
         }
         if self.draft.module().has_effect(&instr.op) {
-            return Ok(self.draft.keep(instr));
+            return Ok(self.draft.push(instr));
         }
         let (slot, equal) = self.numbering.find(self.draft, &instr);
         if let Some(id) = equal {
@@ -153,7 +153,7 @@ impl<'d, 'm> Simplifier<'d, 'm> {
             // What is shared stands in no order of its own.
             extra.control_predecessors.clear();
         }
-        let id = self.draft.keep(instr);
+        let id = self.draft.push(instr);
         self.numbering.insert(slot, id);
         Ok(id)
     }

@@ -13,7 +13,7 @@ impl Simplifier<'_, '_> {
         if array.dims() == dims {
             return Ok(id);
         }
-        let shape = ArrayShape::new(array.element(), dims)?;
+        let shape = ArrayShape::of_sizes(array.element(), dims)?;
         self.add(Reshape { shape }, &[id])
     }
 }

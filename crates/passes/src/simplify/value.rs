@@ -56,7 +56,7 @@ impl Simplifier<'_, '_> {
             Some(array) if !dims.is_empty() => array.element(),
             _ => return Ok(scalar),
         };
-        let shape = ArrayShape::new(element, dims)?;
+        let shape = ArrayShape::of_sizes(element, dims)?;
         self.add(Broadcast { shape, dimensions: Vec::new() }, &[scalar])
     }
 
