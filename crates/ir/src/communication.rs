@@ -15,7 +15,8 @@ mod tests;
 
 use channels::Channels;
 
-use crate::{Error, Instr, InstrAt, Module, Op, Verified};
+use crate::ops::Effect;
+use crate::{Computation, Error, Instr, InstrAt, Module, Op, Verified};
 
 /// What may go wrong when the program communicates, in the order of the text: `infeed.C3`,
 /// `outfeed.C3`, `channel.C6`–`channel.C8`, `collective.C1`, `collective.C2`.
@@ -88,7 +89,11 @@ fn places(module: &Module) -> impl Iterator<Item = (InstrAt, &Instr)> {
 
 /// Whether any instruction exchanges something; most programs have none.
 fn communicates(module: &Module) -> bool {
-    places(module).any(|(_, instr)| instr.op.effect() == crate::ops::Effect::Exchange)
+    let exchanges = |computation: &Computation| {
+        let mut effects = computation.effects().iter().map(|&id| computation.instr(id).op.effect());
+        effects.any(|effect| effect == Effect::Exchange)
+    };
+    module.computations().iter().any(exchanges)
 }
 
 /// For each computation, whether an instruction of it, or of a computation that it calls, is of a kind.

@@ -43,8 +43,7 @@ impl<M> std::ops::Deref for Verified<M> {
 /// `instruction.C2`, `channel.C1`–`channel.C5`, the rules of its operations; `Unimplemented` for sizes that are not known (`?`), `ResourceExhausted`
 /// beyond [`MAX_VISITED_LEAVES`].
 pub fn verify(module: Module) -> Result<Verified<Module>, Errors> {
-    let mut verifier =
-        Verifier { module: &module, sizes: Vec::new(), visited_leaves: 0, errors: Vec::new() };
+    let mut verifier = Verifier::new(&module);
     verifier.run();
     let mut errors = verifier.errors;
     errors.truncate(MAX_ERRORS);
@@ -54,8 +53,7 @@ pub fn verify(module: Module) -> Result<Verified<Module>, Errors> {
 /// What is wrong with the computations of a module that is not whole, and with the instructions of
 /// unfinished computations, which may call those of the module.
 pub(crate) fn verify_parts(module: &Module, unfinished: &[Computation]) -> Vec<Error> {
-    let mut verifier =
-        Verifier { module, sizes: Vec::new(), visited_leaves: 0, errors: Vec::new() };
+    let mut verifier = Verifier::new(module);
     for id in module.ids() {
         if let Err(e) = verifier.computation(id) {
             verifier.errors.push(e);
@@ -84,10 +82,17 @@ struct Verifier<'a> {
     /// For each computation checked so far, the leaves of what it takes and gives.
     sizes: Vec<usize>,
     visited_leaves: usize,
+    /// Whether there is a dimension of unknown size.
+    is_unbounded: bool,
     errors: Vec<Error>,
 }
 
-impl Verifier<'_> {
+impl<'a> Verifier<'a> {
+    fn new(module: &'a Module) -> Self {
+        let (sizes, errors) = (Vec::new(), Vec::new());
+        Verifier { module, sizes, visited_leaves: 0, is_unbounded: false, errors }
+    }
+
     fn run(&mut self) {
         let module = self.module;
         if module.computations().is_empty() {
@@ -132,7 +137,9 @@ impl Verifier<'_> {
             let at = (e.instruction(), e.location());
             self.errors.iter().any(|told| (told.instruction(), told.location()) == at)
         };
-        if let Some(e) = unbounded(module).filter(|e| !is_told(e)) {
+        if self.is_unbounded
+            && let Some(e) = unbounded(module).filter(|e| !is_told(e))
+        {
             self.errors.push(e);
         }
         if self.errors.is_empty() {
@@ -149,6 +156,7 @@ impl Verifier<'_> {
         for instr_id in computation.ids() {
             let instr = computation.instr(instr_id);
             sizes.push(leaves(&instr.shape));
+            self.is_unbounded |= is_unbounded(instr);
             let named = word("computation.C2", "instruction", &instr.name);
             self.errors.extend(named.err().map(|e| self.module.place(e, instr)));
             if !names.insert(instr.name.as_str()) {
@@ -340,22 +348,28 @@ fn parameters(module: &Module, computation: &Computation) -> Vec<Error> {
 /// One error if there is any shape with a dimension of unknown size: it needs refinement, and then
 /// all do.
 fn unbounded(module: &Module) -> Option<Error> {
-    let is_unbounded = |instr: &&Instr| {
-        // A stack of its own: shapes that the builder made may be nested deep.
-        let mut stack = vec![&instr.shape];
-        while let Some(shape) = stack.pop() {
-            match shape {
-                Shape::Array(array) if array.is_unbounded() => return true,
-                Shape::Tuple(elements) => stack.extend(elements),
-                _ => {}
-            }
-        }
-        false
-    };
-    let instr = module.computations().iter().flat_map(Computation::instrs).find(is_unbounded)?;
+    let mut instrs = module.computations().iter().flat_map(Computation::instrs);
+    let instr = instrs.find(|instr| is_unbounded(instr))?;
     let shape = brief(&instr.shape);
     let detail = format!("{shape} has a size that is not known (`?`); the module needs refinement");
     Some(module.place(Error::unimplemented(detail), instr))
+}
+
+/// Whether a dimension of an instruction's shape has an unknown size.
+fn is_unbounded(instr: &Instr) -> bool {
+    if let Shape::Array(array) = &instr.shape {
+        return array.is_unbounded();
+    }
+    // A stack of its own: shapes that the builder made may be nested deep.
+    let mut stack = vec![&instr.shape];
+    while let Some(shape) = stack.pop() {
+        match shape {
+            Shape::Array(array) if array.is_unbounded() => return true,
+            Shape::Tuple(elements) => stack.extend(elements),
+            _ => {}
+        }
+    }
+    false
 }
 
 /// At most 300 characters of a shape, for messages.

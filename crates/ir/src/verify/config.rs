@@ -137,7 +137,7 @@ fn channels(module: &Module) -> Vec<Error> {
     let mut sent: BTreeMap<i64, &Shape> = BTreeMap::new();
     let mut received = Vec::new();
     for computation in module.computations() {
-        for instr in computation.instrs() {
+        for instr in computation.effects().iter().map(|&id| computation.instr(id)) {
             match &instr.op {
                 Op::Send(op) if !op.is_host_transfer => {
                     let operand = instr.operands.first().and_then(|id| shape_of(computation, id.0));

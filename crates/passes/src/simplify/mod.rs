@@ -90,6 +90,7 @@ fn run(module: Module, cx: &PassCx<'_>, rules: Rules) -> Result<Module> {
     let module = rebuild(module, cx.watch, |new, computation| {
         let (mut draft, old) = Draft::replacing(new, computation);
         let mut simplifier = Simplifier::new(&mut draft, rules, cx.subnormals);
+        simplifier.numbering = Numbering::for_so_many(old.instrs.len() / 2);
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
         for mut instr in old.instrs {
             renumber(&mut instr, &map);

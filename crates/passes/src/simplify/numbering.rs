@@ -4,7 +4,7 @@ use std::hash::{Hash, Hasher};
 
 use helio_ir::ops::Phase;
 use helio_ir::{Instr, InstrId, Op, Shape};
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHasher};
 
 use crate::draft::Draft;
 
@@ -19,6 +19,11 @@ pub(super) struct Numbering {
 const MAX_PROBES: u64 = 8;
 
 impl Numbering {
+    /// For a computation of about so many instructions that differ.
+    pub(super) fn for_so_many(count: usize) -> Self {
+        Numbering { slots: FxHashMap::with_capacity_and_hasher(count, FxBuildHasher) }
+    }
+
     /// An equal instruction, and else the slot for this one.
     pub(super) fn find(&self, draft: &Draft<'_>, instr: &Instr) -> (u64, Option<InstrId>) {
         let mut slot = hash(&instr.op, &instr.operands, &instr.shape);
