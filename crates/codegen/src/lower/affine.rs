@@ -2,6 +2,8 @@
 
 use std::iter::zip;
 
+use smallvec::{Array, SmallVec, smallvec};
+
 use super::Stop;
 
 /// A loop variable, by its place in the list of them.
@@ -23,9 +25,9 @@ impl SymbolId {
 pub(super) struct Affine {
     pub constant: i64,
     /// Loop variables and their factors.
-    pub dims: Vec<(Dim, i64)>,
+    pub dims: SmallVec<[(Dim, i64); 2]>,
     /// Symbols and their factors.
-    pub symbols: Vec<(SymbolId, i64)>,
+    pub symbols: SmallVec<[(SymbolId, i64); 1]>,
 }
 
 /// What the parts of an expression range over: each is between 0 and its entry here, inclusive.
@@ -41,11 +43,11 @@ impl Affine {
     }
 
     pub fn dim(dim: Dim) -> Self {
-        Affine { dims: vec![(dim, 1)], ..Affine::default() }
+        Affine { dims: smallvec![(dim, 1)], ..Affine::default() }
     }
 
     pub fn symbol(symbol: SymbolId) -> Self {
-        Affine { symbols: vec![(symbol, 1)], ..Affine::default() }
+        Affine { symbols: smallvec![(symbol, 1)], ..Affine::default() }
     }
 
     /// `self + factor · other`
@@ -96,8 +98,12 @@ impl Affine {
     }
 }
 
-fn merge<K: Ord + Copy>(a: &[(K, i64)], b: &[(K, i64)], factor: i64) -> Vec<(K, i64)> {
-    let mut sum = a.to_vec();
+fn merge<K: Ord + Copy, A: Array<Item = (K, i64)>>(
+    a: &[(K, i64)],
+    b: &[(K, i64)],
+    factor: i64,
+) -> SmallVec<A> {
+    let mut sum = SmallVec::<A>::from_slice(a);
     for &(key, f) in b {
         match sum.binary_search_by_key(&key, |term| term.0) {
             Ok(at) => sum[at].1 += f * factor,
@@ -215,7 +221,7 @@ mod tests {
     #[test]
     fn sums_are_canonical() {
         let sum = Affine::dim(1).plus(&Affine::dim(0), 3).plus(&Affine::dim(1), -1).offset(2);
-        assert_eq!(sum, Affine { constant: 2, dims: vec![(0, 3)], symbols: vec![] });
+        assert_eq!(sum, Affine { constant: 2, dims: smallvec![(0, 3)], symbols: smallvec![] });
         assert_eq!(sum.range(DimBounds { dims: &[4, 9], symbols: &[] }), (2, 14));
         assert_eq!(sum.times(-1).range(DimBounds { dims: &[4], symbols: &[] }), (-14, -2));
     }
