@@ -1,7 +1,7 @@
 //! The pass that puts called computations in the place of their calls.
 
 use helio_ir::ops::Broadcast;
-use helio_ir::{ArrayShape, CompId, Instr, InstrId, Module, Op, Result, Shape};
+use helio_ir::{ArrayShape, CompId, Computation, Instr, InstrId, Module, Op, Result, Shape};
 
 use crate::draft::{Draft, is_elementwise, parameter_number};
 use crate::growth::Growth;
@@ -37,6 +37,9 @@ pub(crate) fn inline(module: Module, cx: &PassCx<'_>) -> Result<Module> {
                         None
                     } else if let Op::Map(_) = instr.op {
                         insert_map(&mut draft, callee, &mapped(), &instr.shape)?
+                    } else if callers[callee.index()] == 1 {
+                        let callee = draft.module().take(callee);
+                        Some(take_over(&mut draft, callee, &mapped()))
                     } else {
                         Some(insert(&mut draft, callee, &mapped()))
                     }
@@ -91,6 +94,19 @@ pub(crate) fn insert(draft: &mut Draft<'_>, callee: CompId, args: &[InstrId]) ->
         });
     }
     map[draft.module().computation(callee).root().index()]
+}
+
+/// As [`insert`], of a computation that nothing else needs.
+fn take_over(draft: &mut Draft<'_>, callee: Computation, args: &[InstrId]) -> InstrId {
+    let root = callee.root();
+    let mut map: Vec<InstrId> = Vec::with_capacity(callee.instrs().len());
+    for instr in callee.into_instrs() {
+        map.push(match parameter_number(&instr.op) {
+            Some(number) => args[number],
+            None => draft.carry(instr, &map),
+        });
+    }
+    map[root.index()]
 }
 
 /// Adds the operations of a scalar computation as operations on arrays; `None` if it has others

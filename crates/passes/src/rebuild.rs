@@ -46,6 +46,14 @@ impl NewModule {
         Ok(id)
     }
 
+    /// A computation that nothing calls any more. What is left in its place has no instructions, and must
+    /// be dropped.
+    pub(crate) fn take(&mut self, id: CompId) -> Computation {
+        let computation = self.module.computation_mut(id);
+        let empty = Computation::new(computation.name.clone());
+        std::mem::replace(computation, empty)
+    }
+
     /// Whether an instruction must stay even if nobody takes its value.
     pub fn has_effect(&self, op: &Op) -> bool {
         self.effects.has_effect(op)
