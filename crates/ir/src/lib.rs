@@ -49,7 +49,7 @@ pub use module::{
 pub use name::Name;
 pub use operands::Operands;
 pub use ops::{BinaryOp, InferCx, Op, OpDef, UnaryOp};
-pub use origin::{Origin, OriginId, OriginSet, SourceLine};
+pub use origin::{Origin, OriginId, OriginSet, OriginUnions, SourceLine};
 pub use sharding::Sharding;
 pub use types::{
     Array, ArrayData, ArrayShape, DimKind, ElementType, Layout, Literal, Native, Number, Shape,

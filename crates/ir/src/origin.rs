@@ -70,21 +70,36 @@ impl OriginSet {
         other.iter().for_each(|id| self.insert(id));
     }
 
-    /// All origins of these sets, however many: for an instruction that does what several did, so that
-    /// each origin is in few such unions.
-    pub fn union<'a>(sets: impl IntoIterator<Item = &'a OriginSet>) -> Self {
-        let all = sets.into_iter().flat_map(OriginSet::iter).enumerate();
-        let mut all: Vec<(OriginId, usize)> = all.map(|(place, id)| (id, place)).collect();
-        all.sort_unstable();
-        all.dedup_by_key(|&mut (id, _)| id);
-        all.sort_unstable_by_key(|&(_, place)| place);
-        OriginSet(all.into_iter().map(|(id, _)| id).collect())
-    }
-
     /// The origins: first that whose value the instruction has, if it has the value of one.
     #[inline]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = OriginId> {
         self.0.iter().copied()
+    }
+}
+
+/// Puts sets of origins together, many times over.
+#[derive(Debug, Default)]
+pub struct OriginUnions {
+    /// For each origin, the last union that it is in.
+    last: Vec<u32>,
+    unions: u32,
+}
+
+impl OriginUnions {
+    /// All origins of these sets, however many: for an instruction that does what several did, so that
+    /// each origin is in few such unions.
+    pub fn of<'a>(&mut self, sets: impl IntoIterator<Item = &'a OriginSet>) -> OriginSet {
+        self.unions += 1;
+        let mut all = OriginSet::default();
+        for id in sets.into_iter().flat_map(OriginSet::iter) {
+            if id.index() >= self.last.len() {
+                self.last.resize(id.index() + 1, 0);
+            }
+            if std::mem::replace(&mut self.last[id.index()], self.unions) != self.unions {
+                all.0.push(id);
+            }
+        }
+        all
     }
 }
 

@@ -144,6 +144,7 @@ impl<'m> Draft<'m> {
     }
 
     /// Takes over an instruction whose operands (and control predecessors) are this draft's.
+    #[inline]
     pub fn push(&mut self, mut instr: Instr) -> InstrId {
         self.module.give_origins(&mut instr);
         // The old computations had fewer than 2^32 instructions, and so have all that are finished.
@@ -155,6 +156,7 @@ impl<'m> Draft<'m> {
 
     /// Takes over an instruction of the old computation, or of another one, `map` telling for each of
     /// its instructions what stands for it here.
+    #[inline]
     pub fn carry(&mut self, mut instr: Instr, map: &[InstrId]) -> InstrId {
         renumber(&mut instr, map);
         self.push(instr)

@@ -60,8 +60,8 @@ pub(super) struct Groups {
     /// The group that makes each instruction's value.
     pub owner: Vec<Option<usize>>,
     /// The groups that compute it, the owner among them.
-    pub within: Vec<Vec<usize>>,
-    pub users: Vec<Vec<InstrId>>,
+    pub within: Vec<SmallVec<[usize; 1]>>,
+    pub users: Vec<SmallVec<[InstrId; 4]>>,
     /// What has to stay in order without using each other's values; none of it is in a fusion.
     pub sequence: Sequence,
     classes: Vec<FusionClass>,
@@ -91,7 +91,7 @@ impl Groups {
     /// compilation.
     pub fn of(module: &NewModule, computation: &Computation, cx: &PassCx<'_>) -> Result<Groups> {
         let count = computation.instrs().len();
-        let mut users: Vec<Vec<InstrId>> = vec![Vec::new(); count];
+        let mut users: Vec<SmallVec<[InstrId; 4]>> = vec![SmallVec::new(); count];
         for id in computation.ids() {
             for &operand in &computation.instr(id).operands {
                 if users[operand.index()].last() != Some(&id) {
@@ -113,7 +113,7 @@ impl Groups {
             let operands = &computation.instr(id).operands;
             operands.iter().for_each(|operand| is_made[operand.index()] = true);
         }
-        let (owner, within) = (vec![None; count], vec![Vec::new(); count]);
+        let (owner, within) = (vec![None; count], vec![SmallVec::new(); count]);
         let single = vec![false; count];
         let mut groups = Groups {
             groups: Vec::new(),
@@ -221,11 +221,14 @@ impl Groups {
             } else if self.classes[id.index()] != FusionClass::Free {
                 group.copies += 1;
             }
-            if let Some((space, renumbered)) = join.space {
-                group.enter(space, renumbered);
-            }
-            let role = Some(group.role_of(computation, id));
-            let paths = group.paths_to(computation, &self.classes, id);
+            let role = match join.space {
+                Some((space, renumbered)) => {
+                    group.enter(space, renumbered);
+                    group.role_of(computation, id)
+                }
+                None => join.role,
+            };
+            let (role, paths) = (Some(role), join.paths);
             let gathered = group.places_gathered(computation, id);
             let note = group.notes.entry(id).or_default();
             *note = Note { role, paths, gathered, users: std::mem::take(&mut note.users) };
@@ -252,9 +255,9 @@ impl Groups {
     ) -> Option<Join> {
         let candidate = self.candidate(computation, group, id)?;
         let space = candidate.space_with(computation, group)?;
-        let Candidate { instr, class, arrays, level, .. } = candidate;
+        let Candidate { instr, class, arrays, role, level, paths, .. } = candidate;
         if self.is_used_inside_only(group, number, id) {
-            return Some(Join { own: true, space });
+            return Some(Join { own: true, space, role, paths });
         }
         let is_cheap =
             class == FusionClass::Cheap || matches!(instr.op, Op::Pad(_) | Op::DynamicSlice(_));
@@ -266,11 +269,15 @@ impl Groups {
             && (is_made_anyway || !can_copy)
             && line.make_way(self, group, id);
         if can_be_output {
-            return Some(Join { own: true, space });
+            return Some(Join { own: true, space, role, paths });
         }
         // What is in memory anyway is read from there.
-        (class == FusionClass::Free || can_copy && !is_made_anyway)
-            .then_some(Join { own: false, space })
+        (class == FusionClass::Free || can_copy && !is_made_anyway).then_some(Join {
+            own: false,
+            space,
+            role,
+            paths,
+        })
     }
 
     /// An operand of a group as a candidate for it; `None` if it is in another group, or would take the
@@ -309,7 +316,7 @@ impl Groups {
         }
         let role = group.role_of(computation, id);
         let level = group.space.level(&role, shape.dims());
-        Some(Candidate { id, instr, dims: shape.dims(), class, arrays, role, level })
+        Some(Candidate { id, instr, dims: shape.dims(), class, arrays, role, level, paths })
     }
 
     /// Whether all that use a value are in the group, and in no other group that lacks the value.
@@ -342,7 +349,7 @@ impl Groups {
             }
             let group = &mut self.groups[number];
             for &id in &std::mem::take(&mut group.members) {
-                self.within[id.index()].retain(|&of| of != number);
+                self.within[id.index()].retain(|of| *of != number);
                 if self.owner[id.index()] == Some(number) {
                     self.owner[id.index()] = None;
                 }
@@ -394,6 +401,9 @@ struct Join {
     /// As its own, rather than as a copy.
     own: bool,
     space: Option<NewSpace>,
+    /// How it lies in the loops of before.
+    role: Role,
+    paths: AccessPaths,
 }
 
 /// The loops of a group with a new member, if they are others, and the old ones' numbers among them;
@@ -413,6 +423,7 @@ struct Candidate<'c> {
     role: Role,
     /// ... and at how many of their points it differs.
     level: Level,
+    paths: AccessPaths,
 }
 
 impl Candidate<'_> {

@@ -22,7 +22,7 @@ mod space;
 use std::collections::HashSet;
 
 use helio_ir::ops::{Fusion, GetTupleElement, Yield};
-use helio_ir::{Computation, Error, Instr, InstrId, Module, Op, OriginSet, Result};
+use helio_ir::{Computation, Error, Instr, InstrId, Module, Op, Result};
 
 use crate::draft::{Draft, Original, unnamed};
 use crate::pass::PassCx;
@@ -127,7 +127,7 @@ fn fusion(
     // (Its own, since equal fusions share one computation.)
     let members = group.members.iter().map(|id| &instrs[id.index()].origins);
     instr.origins =
-        OriginSet::union([&instrs[group.root.index()].origins].into_iter().chain(members));
+        shared.origins.of([&instrs[group.root.index()].origins].into_iter().chain(members));
     if let [only] = group.outputs[..] {
         instr.name.clone_from(&instrs[only.index()].name);
         map[only.index()] = Some(draft.push(instr));

@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::iter::zip;
 
 use helio_ir::ops::{Parameter, Tuple};
-use helio_ir::{CompId, Computation, Instr, InstrId, Op, Result, Shape};
+use helio_ir::{CompId, Computation, Instr, InstrId, Name, Op, OriginUnions, Result, Shape};
 use rustc_hash::{FxHashMap, FxHasher};
 
 use super::grow::Group;
@@ -18,6 +18,10 @@ use crate::simplify;
 pub(super) struct Shared {
     /// The last one with a hash.
     known: FxHashMap<u64, CompId>,
+    /// Puts together where their instructions come from.
+    pub(super) origins: OriginUnions,
+    /// The names of parameters, by number.
+    params: Vec<Name>,
 }
 
 impl Shared {
@@ -29,7 +33,10 @@ impl Shared {
         if let Some(known) = known.filter(|&known| outline.is(module.computation(known))) {
             return Ok(known);
         }
-        let computation = outline.write(module)?;
+        for number in self.params.len()..outline.operands.len() {
+            self.params.push(format!("p{number}").into());
+        }
+        let computation = outline.write(module, &self.params)?;
         // What nobody needs has been left out of both.
         let is_equal = |&known: &CompId| are_equal(module.computation(known), &computation);
         if let Some(known) = known.filter(is_equal) {
@@ -146,7 +153,7 @@ impl<'g> Outline<'g> {
     }
 
     /// The computation. Errors: as for [`Draft::finish`].
-    fn write(&self, module: &mut NewModule) -> Result<Computation> {
+    fn write(&self, module: &mut NewModule, params: &[Name]) -> Result<Computation> {
         let root = self.instr(self.group.root);
         let name = if root.name.is_empty() { root.op.opcode() } else { &root.name };
         let mut fused = Draft::new(module, format!("fused_{name}"));
@@ -154,7 +161,7 @@ impl<'g> Outline<'g> {
             let shape = self.instr(operand).shape.clone();
             let parameter = Parameter { number, shape: shape.clone() };
             let mut param = unnamed(Op::from(parameter), &[], shape.without_layout());
-            param.name = format!("p{number}").into();
+            param.name.clone_from(&params[number]);
             fused.push(param);
         }
         for instr in self.members() {
