@@ -10,11 +10,16 @@ const INLINE: usize = 3;
 pub(crate) enum Few<T> {
     /// So many of these.
     Inline(u8, [T; INLINE]),
-    /// Values in memory of their own.
-    Many(Vec<T>),
+    /// Values in memory of their own. (Behind one pointer, so that the list is two words.)
+    #[expect(clippy::box_collection)]
+    Many(Box<Vec<T>>),
 }
 
 impl<T: Copy + Default> Few<T> {
+    fn many(values: Vec<T>) -> Self {
+        Few::Many(Box::new(values))
+    }
+
     /// Appends a value.
     #[inline]
     pub fn push(&mut self, value: T) {
@@ -24,7 +29,7 @@ impl<T: Copy + Default> Few<T> {
                     *free = value;
                     *count += 1;
                 }
-                None => *self = Few::Many(few.iter().copied().chain([value]).collect()),
+                None => *self = Few::many(few.iter().copied().chain([value]).collect()),
             },
             Few::Many(many) => many.push(value),
         }
@@ -84,14 +89,14 @@ impl<T: Copy + Default> From<&[T]> for Few<T> {
                 held.copy_from_slice(values);
                 Few::Inline(values.len() as u8, few)
             }
-            None => Few::Many(values.to_vec()),
+            None => Few::many(values.to_vec()),
         }
     }
 }
 
 impl<T: Copy + Default> From<Vec<T>> for Few<T> {
     fn from(values: Vec<T>) -> Self {
-        if values.len() <= INLINE { values[..].into() } else { Few::Many(values) }
+        if values.len() <= INLINE { values[..].into() } else { Few::many(values) }
     }
 }
 
@@ -107,6 +112,11 @@ impl<T: Copy + Default> FromIterator<T> for Few<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_words() {
+        assert_eq!(size_of::<Few<u32>>(), 16);
+    }
 
     #[test]
     fn few_and_many() {

@@ -560,3 +560,16 @@ impl Module {
         self.computation(self.entry)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Passes move and copy instructions all the time: what is rare is apart.
+    #[test]
+    fn instructions_are_small() {
+        assert_eq!(size_of::<Op>(), 32);
+        assert_eq!(size_of::<Shape>(), 48);
+        assert_eq!(size_of::<Instr>(), 168);
+    }
+}
