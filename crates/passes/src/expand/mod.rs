@@ -16,7 +16,9 @@ use crate::rebuild::rebuild;
 pub(crate) fn expand(module: Module, cx: &PassCx<'_>) -> Result<Module> {
     let is_wanted = |computation: &Computation| {
         computation.instrs().iter().any(|instr| {
-            is_expanded(&instr.op) || mixed_reduce::is_mixed(&module, computation, instr)
+            is_batch_norm(&instr.op)
+                || small_floats::is_product(computation, instr)
+                || mixed_reduce::is_mixed(&module, computation, instr)
         })
     };
     if !module.computations().iter().any(is_wanted) {
@@ -27,11 +29,10 @@ pub(crate) fn expand(module: Module, cx: &PassCx<'_>) -> Result<Module> {
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
         for instr in old.instrs {
             draft.stand_for(&instr);
-            let operands: Vec<InstrId> =
-                match is_expanded(&instr.op) || matches!(instr.op, Op::Reduce(_)) {
-                    true => instr.operands.iter().map(|id| map[id.index()]).collect(),
-                    false => Vec::new(),
-                };
+            let operands: Vec<InstrId> = match may_be_expanded(&instr.op) {
+                true => instr.operands.iter().map(|id| map[id.index()]).collect(),
+                false => Vec::new(),
+            };
             let expanded = match &instr.op {
                 Op::BatchNormTraining(op) => batch_norm::training(&mut draft, op, &operands)?,
                 Op::BatchNormInference(op) => batch_norm::inference(&mut draft, op, &operands)?,
@@ -48,13 +49,10 @@ pub(crate) fn expand(module: Module, cx: &PassCx<'_>) -> Result<Module> {
     })
 }
 
-fn is_expanded(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::BatchNormTraining(_)
-            | Op::BatchNormInference(_)
-            | Op::BatchNormGrad(_)
-            | Op::Dot(_)
-            | Op::Convolution(_)
-    )
+fn may_be_expanded(op: &Op) -> bool {
+    is_batch_norm(op) || matches!(op, Op::Dot(_) | Op::Convolution(_) | Op::Reduce(_))
+}
+
+fn is_batch_norm(op: &Op) -> bool {
+    matches!(op, Op::BatchNormTraining(_) | Op::BatchNormInference(_) | Op::BatchNormGrad(_))
 }

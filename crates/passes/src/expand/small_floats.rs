@@ -1,9 +1,21 @@
 //! Products of floats of 8 and fewer bits, as products of wider ones that have the same values.
 
 use helio_ir::ops::Convert;
-use helio_ir::{ElementType, InstrId, Op, Result};
+use helio_ir::{Computation, ElementType, Instr, InstrId, Op, Result, Shape};
 
 use crate::draft::Draft;
+
+/// Whether an instruction is a product of floats of 8 or fewer bits, or gives some.
+pub(super) fn is_product(computation: &Computation, instr: &Instr) -> bool {
+    let element = match &instr.op {
+        Op::Dot(op) => op.element,
+        Op::Convolution(op) => op.element,
+        _ => return false,
+    };
+    let mut operands = instr.operands.iter().map(|&id| &computation.instr(id).shape);
+    let has_small = |shape: &Shape| shape.as_array().is_some_and(|array| is_small(array.element()));
+    is_small(element) || operands.any(has_small)
+}
 
 /// A product of numbers that are first converted to a type for which there are kernels.
 pub(super) fn product(
