@@ -73,9 +73,9 @@ impl<A: Copy> Sums<'_, A> {
 impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
     /// The function for columns of tiles, if steps should go by in sub-blocks.
     pub(super) fn sub_block_column(&self) -> Option<Column<W, A>> {
-        let is_worth_it =
-            self.rows > FEW_TILES * self.tiled.format().rows() && self.steps > SUB_STEPS;
-        self.tiled.column().filter(|_| is_worth_it)
+        let few_rows = FEW_TILES * self.tiled.format().rows();
+        let is_worth_it = || self.rows > few_rows && sub_blocks(self.steps).nth(1).is_some();
+        self.tiled.column().filter(|_| is_worth_it())
     }
 
     /// Whether sums leave the memory that they wait in only when they are complete.
