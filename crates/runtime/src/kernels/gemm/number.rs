@@ -154,6 +154,19 @@ macro_rules! same {
 }
 same!(f32 f64 i32 i64 u32);
 
+macro_rules! words_of_16_bits {
+    ($($ty:ty)*) => { $(
+        impl Element<$ty> for $ty {
+            #[inline(always)]
+            fn word(self) -> $ty {
+                self
+            }
+            const SAME: bool = true;
+        }
+    )* };
+}
+words_of_16_bits!(Bf16 F16);
+
 macro_rules! elements {
     ($($from:ty => $to:ty: |$x:ident| $word:expr;)*) => { $(
         impl Element<$to> for $from {

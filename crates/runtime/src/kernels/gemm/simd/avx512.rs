@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use super::{Loops, Simd};
+use crate::kernels::gemm::number::{Bf16, F16};
 use crate::kernels::gemm::tile::{self, Format, Tile, TileArgs, Tiled, block_steps, tiles};
 use crate::kernels::isa::{Isa, Kind, vectorise};
 
@@ -151,7 +152,7 @@ macro_rules! simd {
     (@loops false, $word:ty, $acc:ty) => {};
 }
 
-/// What the intrinsics that fill a vector with a word take.
+/// What the functions that fill a vector with a word take.
 trait SplatWord {
     type As;
     fn cast_signed_word(self) -> Self::As;
@@ -168,7 +169,7 @@ macro_rules! splat_words {
         }
     )* };
 }
-splat_words!(f32 => f32, f64 => f64, i32 => i32, i64 => i64, u32 => i32);
+splat_words!(f32 => f32, f64 => f64, i32 => i32, i64 => i64, u32 => i32, Bf16 => Bf16, F16 => F16);
 
 simd!(
     /// `f32`.
@@ -213,6 +214,24 @@ simd!(
     tiles [1 2 4 6 8 10 12 14], whole [10 12 14], in place true, loops false,
     u32 => f32, 16, __m512i => __m512, __mmask16,
     _mm512_loadu_epi32, _mm512_maskz_loadu_epi32, _mm512_set1_epi32, mul_add_bf16,
+    _mm512_maskz_loadu_ps, _mm512_add_ps, _mm512_mask_storeu_ps,
+    totals_ps
+);
+simd!(
+    /// `bf16` that become `f32` when they are loaded: for operands that are read once.
+    Avx512WideBf16 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
+    tiles [1 2 4], whole [4], in place true, loops true,
+    Bf16 => f32, 16, __m512 => __m512, __mmask16,
+    load_bf16, load_masked_bf16, splat_bf16, _mm512_fmadd_ps,
+    _mm512_maskz_loadu_ps, _mm512_add_ps, _mm512_mask_storeu_ps,
+    totals_ps
+);
+simd!(
+    /// `f16` that become `f32` when they are loaded: for operands that are read once.
+    Avx512WideF16 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
+    tiles [1 2 4], whole [4], in place true, loops true,
+    F16 => f32, 16, __m512 => __m512, __mmask16,
+    load_f16, load_masked_f16, splat_f16, _mm512_fmadd_ps,
     _mm512_maskz_loadu_ps, _mm512_add_ps, _mm512_mask_storeu_ps,
     totals_ps
 );
@@ -308,6 +327,43 @@ fn time<const BF16: bool>() -> Duration {
     }
     black_box(sums);
     begin.elapsed()
+}
+
+/// Functions that make `f32` of numbers of 16 bits.
+macro_rules! wide {
+    ($number:ty, $load:ident, $load_masked:ident, $splat:ident, $widen:ident) => {
+        /// # Safety
+        /// The features are there, and 16 numbers may be read.
+        #[inline]
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+        unsafe fn $load(from: *const __m256i) -> __m512 {
+            // SAFETY: the caller's promise.
+            $widen(unsafe { _mm256_loadu_si256(from) })
+        }
+
+        /// # Safety
+        /// The features are there, and the numbers of these lanes may be read.
+        #[inline]
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+        unsafe fn $load_masked(mask: __mmask16, from: *const i16) -> __m512 {
+            // SAFETY: the caller's promise; lanes outside the mask are not accessed.
+            $widen(unsafe { _mm256_maskz_loadu_epi16(mask, from) })
+        }
+
+        #[inline]
+        #[target_feature(enable = "avx512f")]
+        fn $splat(number: $number) -> __m512 {
+            _mm512_set1_ps(number.to_f32())
+        }
+    };
+}
+wide!(Bf16, load_bf16, load_masked_bf16, splat_bf16, widen_bf16);
+wide!(F16, load_f16, load_masked_f16, splat_f16, _mm512_cvtph_ps);
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn widen_bf16(numbers: __m256i) -> __m512 {
+    _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(numbers)))
 }
 
 #[inline]
