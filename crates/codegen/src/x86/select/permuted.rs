@@ -97,8 +97,9 @@ impl Select<'_> {
             let op = if lane.bytes() == 8 { ops::PERMUTE_FIXED_64 } else { ops::SHUFFLE_32 };
             self.op2_imm(op, len, made, Reg::NONE, from, imm);
         } else {
-            let order = self.lanes_of(Lane::I32, |l| order(l) as i64);
-            self.op2(ops::permute(false), len, made, order, from);
+            // (Eight lanes are of 32 bits with AVX2, and of either size with AVX-512.)
+            let order = self.lanes_of(lane, |l| order(l) as i64);
+            self.op2(ops::permute(lane.bytes() == 8), len, made, order, from);
         }
         made
     }
