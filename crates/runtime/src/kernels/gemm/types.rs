@@ -30,6 +30,10 @@ impl ProductType {
     }
 }
 
+/// The most sums that have a place of their own until they are converted, all at once.
+#[cfg(target_arch = "x86_64")]
+const MOST_SUMS: usize = 1 << 22;
+
 /// The types in which sums are formed.
 #[derive(Clone, Copy)]
 enum Sums {
@@ -180,7 +184,9 @@ impl Contraction {
         let &Call { isa, types, lhs, rhs, .. } = call;
         let along_steps = self.lhs_steps.stride() == Some(1);
         let are_few = self.lhs_rows.len() <= FEW || self.rhs_cols.len() <= FEW && along_steps;
-        if !are_few || !f32::makes(types.out) {
+        let sums = [self.batch[0].len(), self.lhs_rows.len(), self.rhs_cols.len()];
+        let sums = sums.into_iter().fold(1, usize::saturating_mul);
+        if !are_few || !f32::makes(types.out) || sums > MOST_SUMS {
             return false;
         }
         match (types.lhs, types.rhs) {
