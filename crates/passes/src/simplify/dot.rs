@@ -1,5 +1,5 @@
-//! `dot`: transposes of operands and results become part of its dimension numbers; what is no more
-//! than a sum becomes one.
+//! `dot`: transposes of operands and results become part of its dimension numbers, conversions of operands
+//! part of it; what is no more than a sum becomes one.
 
 use helio_ir::ops::{Broadcast, Convert, Dot, DotDims, Reduce};
 use helio_ir::{ArrayShape, BinaryOp, ElementType, InstrId, Number, Op, Result};
@@ -24,10 +24,28 @@ pub(super) fn simpler(
     if let Some(source) = fold_transpose(cx, rhs, &mut dims.rhs_contracting, &mut dims.rhs_batch) {
         sources[1] = source;
     }
+    sources = sources.map(|operand| fold_convert(cx, op, operand).unwrap_or(operand));
     if sources == [lhs, rhs] {
         return Ok(None);
     }
     cx.add(folded, &sources).map(Some)
+}
+
+/// Elements from which on to write a converted operand to memory, and to read it there, takes longer than to convert
+/// it whenever it is read. (Small products have kernels that take operands as they are.)
+const MANY_ELEMENTS: usize = 1 << 15;
+
+/// What is converted to the type in which sums are formed, if that changes no value: kernels of products take
+/// numbers of 8 and 16 bits beside those of sums.
+fn fold_convert(cx: &Simplifier<'_, '_>, op: &Dot, operand: InstrId) -> Option<InstrId> {
+    let Op::Convert(_) = cx.draft.op(operand) else { return None };
+    let source = cx.draft.operands(operand)[0];
+    let (array, narrow) = (cx.draft.array(operand)?, cx.draft.array(source)?);
+    let types = (narrow.element(), array.element());
+    use ElementType::{BF16, F16, F32, S8, S16, S32, U8, U16};
+    let is_taken = matches!(types, (BF16 | F16, F32) | (S8 | U8 | S16 | U16, S32));
+    let is_plain = op.algorithm.is_none() && op.element == types.1;
+    (is_taken && is_plain && array.element_count() >= MANY_ELEMENTS).then_some(source)
 }
 
 /// A vector times a matrix whose rows or columns have no more elements is written out.
