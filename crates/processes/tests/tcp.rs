@@ -177,10 +177,10 @@ fn a_connection_that_is_cut_tells_which_process_is_lost() {
     let args = numbers(&[3; 2]);
     let outcome = run_part(&processes, &rounds(), (2, 1), &args, Backend::Cpu, patient());
     let error = outcome.expect_err("a process is gone").to_string();
-    assert!(
-        error.contains("replica 0 waits in total for replica 1: process 1 has closed"),
-        "{error}"
-    );
+    // Whether the loss is known before the wait for replica 1 begins, or ends it, is a matter of time.
+    assert!(error.contains("replica 0"), "{error}");
+    assert!(error.contains("replica 1"), "{error}");
+    assert!(error.contains("process 1 has closed"), "{error}");
     assert_eq!(processes.lost().unwrap().0, 1);
     processes.abandon();
 }
