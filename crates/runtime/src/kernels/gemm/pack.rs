@@ -252,11 +252,11 @@ fn copy_rows_of<const WIDTH: usize, W, T: Element<W>>(
 ) {
     // Rows are far apart; the processor sees no pattern in their addresses. They may all belong to one set
     // of the first-level cache, so they are asked for in the second. What lies beyond the block has perhaps
-    // been asked for already.
-    const AHEAD: usize = 8;
+    // been asked for already. (Of rows that are one line, nothing else asks for the line next to it.)
+    let ahead_rows = const { if size_of::<[T; WIDTH]>() > 64 { 8 } else { 32 } };
     for (k, row) in to.as_chunks_mut::<WIDTH>().0.iter_mut().enumerate().take(steps) {
-        if k + AHEAD < steps {
-            let ahead = data.as_ptr().wrapping_add((k + AHEAD) * stride);
+        if k + ahead_rows < steps {
+            let ahead = data.as_ptr().wrapping_add((k + ahead_rows) * stride);
             for offset in (0..size_of::<[T; WIDTH]>()).step_by(64) {
                 prefetch_far(ahead.cast::<u8>().wrapping_add(offset));
             }
