@@ -167,12 +167,13 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
                 let block = if is_streamed { self.cols } else { BLOCK_COLUMNS };
                 self.run_columns(0..self.rows, block, threads, |_| place);
             },
-            // The sums have a place until they are complete.
-            Sink::Function(_) if self.completes_sums() => unsafe {
+            // The sums wait elsewhere until they are complete.
+            Sink::Function(_) if self.completes_sums() => {
                 let nowhere = Axis::new([(self.rows, 0)]);
                 let place = SumRows { origin: Shared(std::ptr::null_mut()), rows: &nowhere };
-                self.run_columns(0..self.rows, BLOCK_COLUMNS, threads, |_| place);
-            },
+                // SAFETY: the caller's promise; the place is not used.
+                unsafe { self.run_columns(0..self.rows, BLOCK_COLUMNS, threads, |_| place) };
+            }
             Sink::Function(_) => {
                 let (blocks, rows) = even_parts(self.rows, BLOCK_SUMS);
                 let groups = self.streamed_steps(rows).map_or(1, |_| BLOCK_SUMS / rows);

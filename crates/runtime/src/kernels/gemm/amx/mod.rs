@@ -169,7 +169,7 @@ unsafe fn multiply<T: Tiles>(
 /// As [`multiply`], for more than 16 rows (`HIGH`) or columns (`WIDE`).
 ///
 /// # Safety
-/// As there.
+/// The tiles are configured for `rows` rows, the operands may be read, and the sums read and written.
 #[inline(always)]
 unsafe fn multiply_as<T: Tiles, const HIGH: bool, const WIDE: bool>(
     tiles: &mut T,
