@@ -13,6 +13,8 @@ pub mod conv;
 mod cut;
 mod dots;
 mod engine;
+#[cfg(target_arch = "x86_64")]
+mod few;
 mod narrow;
 mod number;
 mod operand;
