@@ -289,7 +289,7 @@ impl JitFunction {
     /// Calls the function for a piece of its range.
     ///
     /// # Safety
-    /// As for [`RawKernel::call`].
+    /// As for [`RawKernel::call`](crate::program::RawKernel::call).
     unsafe fn call_raw(
         &self,
         at: &[*mut u8],
@@ -313,7 +313,7 @@ impl JitFunction {
     /// Calls the function for a piece of its range, cut into tasks.
     ///
     /// # Safety
-    /// As for [`RawKernel::call`].
+    /// As for [`RawKernel::call`](crate::program::RawKernel::call).
     unsafe fn call_tasks(
         &self,
         at: &[*mut u8],

@@ -78,7 +78,7 @@ pub(super) struct Product<'a, W, A> {
 pub(super) enum Rhs<'a, W> {
     /// To be packed, or read where it lies.
     Source(&'a dyn Source<W>),
-    /// What [`pack_whole`] packed for several products.
+    /// What [`pack_whole`](super::panels::pack_whole) packed for several products.
     Packed(&'a [W]),
     /// The same, if all of its columns are for this product: best taken panel by panel, as those of a
     /// large operand that is packed meanwhile.
