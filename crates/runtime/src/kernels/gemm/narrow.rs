@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::axis::Axis;
 use super::number::Bf16;
 use super::operand::Operand;
-use super::pack::{MAX_WIDTH, Source, check_bounds, each_block, each_panel, turn_block};
+use super::pack::{Items, MAX_WIDTH, Source, check_bounds, each_block, each_panel, turn_block};
 use super::tile::BLOCK;
 use super::transpose::Rows;
 use crate::kernels::bytes::{Plain, bytes_of, bytes_of_mut};
@@ -246,12 +246,9 @@ impl<T: Narrow> JoinedSource<'_, T> {
         width: usize,
         panel: &mut [u32],
     ) -> bool {
-        let Some(&first) = offsets.first() else { return false };
-        if !offsets.iter().zip(first..).all(|(&offset, next)| offset == next) {
-            return false;
-        }
+        let (first, Items::Row(items)) = Items::at(offsets) else { return false };
         let data = &self.data[start + first..];
-        let (items, flip) = (offsets.len(), self.flip_all());
+        let flip = self.flip_all();
         self.isa.run(
             #[inline(always)]
             || {
@@ -287,15 +284,15 @@ impl<T: Narrow> JoinedSource<'_, T> {
     /// Packs steps, of which the first begins a word.
     fn join(&self, offsets: &[usize], steps: Range<usize>, width: usize, panel: &mut [u32]) {
         let bits = 8 * size_of::<T>();
-        let side_by_side = offsets.iter().zip(offsets[0]..).all(|(&offset, next)| offset == next);
+        let (first, items) = Items::at(offsets);
         panel.fill(0);
         for (i, step) in steps.enumerate() {
             let (word, shift) = (i / T::PER_WORD, i % T::PER_WORD * bits);
             let start = self.start + self.steps.offset(step);
             let row = &mut panel[word * width..][..offsets.len()];
             let join = |word: &mut u32, number: T| *word |= (number.bits() ^ self.flip) << shift;
-            if side_by_side {
-                let from = &self.data[start + offsets[0]..][..row.len()];
+            if let Items::Row(count) = items {
+                let from = &self.data[start + first..][..count];
                 self.isa.run(
                     #[inline(always)]
                     || row.iter_mut().zip(from).for_each(|(word, &number)| join(word, number)),

@@ -133,16 +133,25 @@ impl F16 {
     }
 }
 
-macro_rules! same {
-    ($($ty:ty)*) => { $(
+/// Numbers that are words as they are.
+macro_rules! words {
+    (tuned $tuned:literal: $($ty:ty)*) => { $(
         impl Element<$ty> for $ty {
             #[inline(always)]
             fn word(self) -> $ty {
                 self
             }
             const SAME: bool = true;
-            const TUNED: bool = true;
+            const TUNED: bool = $tuned;
         }
+    )* };
+}
+words!(tuned true: f32 f64 i32 i64 u32);
+words!(tuned false: Bf16 F16);
+
+/// Sums that are elements of results as they are.
+macro_rules! sums {
+    ($($ty:ty)*) => { $(
         impl Output<$ty> for $ty {
             #[inline(always)]
             fn from_sum(sum: $ty) -> $ty {
@@ -152,20 +161,7 @@ macro_rules! same {
         }
     )* };
 }
-same!(f32 f64 i32 i64 u32);
-
-macro_rules! words_of_16_bits {
-    ($($ty:ty)*) => { $(
-        impl Element<$ty> for $ty {
-            #[inline(always)]
-            fn word(self) -> $ty {
-                self
-            }
-            const SAME: bool = true;
-        }
-    )* };
-}
-words_of_16_bits!(Bf16 F16);
+sums!(f32 f64 i32 i64 u32);
 
 macro_rules! elements {
     ($($from:ty => $to:ty: |$x:ident| $word:expr;)*) => { $(

@@ -163,7 +163,7 @@ pub(super) enum Items<'a> {
 
 impl<'a> Items<'a> {
     /// Items at these offsets, and the offset of the first if they are side by side.
-    fn at(offsets: &'a [usize]) -> (usize, Items<'a>) {
+    pub(super) fn at(offsets: &'a [usize]) -> (usize, Items<'a>) {
         match offsets.first() {
             Some(&first) if offsets.iter().zip(first..).all(|(&offset, next)| offset == next) => {
                 (first, Items::Row(offsets.len()))

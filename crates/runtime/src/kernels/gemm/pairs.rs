@@ -9,7 +9,7 @@ use super::arithmetic::Arithmetic;
 use super::axis::Axis;
 use super::number::ProductType;
 use super::operand::Operand;
-use super::pack::{MAX_WIDTH, Source, check_bounds};
+use super::pack::{Items, MAX_WIDTH, Source, check_bounds};
 use super::types::Call;
 use super::{Contraction, Isa};
 use crate::kernels::bytes::{Plain, cast};
@@ -132,9 +132,8 @@ impl<T: Half> Source<u32> for PairSource<'_, T> {
         if steps.is_empty() || offsets.is_empty() {
             return;
         }
-        let side_by_side = offsets.iter().zip(offsets[0]..).all(|(&offset, next)| offset == next);
-        if side_by_side {
-            return self.pack_rows(offsets[0], offsets.len(), steps, width, panel);
+        if let (first, Items::Row(count)) = Items::at(offsets) {
+            return self.pack_rows(first, count, steps, width, panel);
         }
         let (offset, len, stride) = self.steps.run(steps.start, steps.len());
         let is_one_run = len == steps.len() && stride == 1;

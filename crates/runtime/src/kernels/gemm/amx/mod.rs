@@ -19,7 +19,7 @@ mod model;
 mod tests;
 
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::marker::PhantomData;
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -281,10 +281,6 @@ impl<T: Tiles + 'static, W: Words> Amx<T, W> {
 
 /// A thread's tile registers, which are given back when this ends.
 struct Session<T: Tiles> {
-    state: RefCell<State<T>>,
-}
-
-struct State<T> {
     tiles: T,
     /// For how many rows the registers are configured.
     rows: usize,
@@ -294,7 +290,7 @@ struct State<T> {
 
 impl<T: Tiles> Drop for Session<T> {
     fn drop(&mut self) {
-        self.state.get_mut().tiles.release();
+        self.tiles.release();
     }
 }
 
@@ -323,9 +319,14 @@ impl<T: Tiles + 'static, W: Words> Tiled<u32, W::Sum> for Amx<T, W> {
 
     fn session(&self) -> Box<dyn Any> {
         let tiles = T::new().expect("the token proves that there are registers");
-        let state = State { tiles, rows: 0, sums: [0; 2 * ROWS * 2 * LANES] };
-        Box::new(Session { state: RefCell::new(state) })
+        Box::new(RefCell::new(Session { tiles, rows: 0, sums: [0; 2 * ROWS * 2 * LANES] }))
     }
+}
+
+/// What [`Tiled::session`] made.
+#[inline(always)]
+fn session<T: Tiles + 'static>(made: &dyn Any) -> RefMut<'_, Session<T>> {
+    made.downcast_ref::<RefCell<Session<T>>>().expect("what `session` made").borrow_mut()
 }
 
 /// Computes a tile.
@@ -336,8 +337,8 @@ unsafe fn tile<T: Tiles + 'static, W: Words>(args: &TileArgs<'_, u32, W::Sum>) {
     let TileArgs { rows, vecs, lhs, rhs, rhs_step, .. } = *args;
     let steps: usize = args.runs.iter().map(|run| run.len).sum();
     let operands = Operands { lhs, rhs, rhs_step, blocks: steps / BLOCK };
-    let session = args.session.downcast_ref::<Session<T>>().expect("what `session` made");
-    let State { tiles, rows: configured, sums } = &mut *session.state.borrow_mut();
+    let mut session = session::<T>(args.session);
+    let Session { tiles, rows: configured, sums } = &mut *session;
     configure(tiles, configured, rows);
     let wide = vecs > 1;
     let lanes = (vecs - 1) * LANES + args.last_lanes;
@@ -388,8 +389,8 @@ fn configure<T: Tiles>(tiles: &mut T, configured: &mut usize, rows: usize) {
 /// That of [`Column`].
 unsafe fn column<T: Tiles + 'static, W: Words>(args: &ColumnArgs<'_, u32, W::Sum>) {
     let ColumnArgs { tiles: count, height, packed_steps, rhs, add, .. } = *args;
-    let session = args.session.downcast_ref::<Session<T>>().expect("what `session` made");
-    let State { tiles, rows: configured, .. } = &mut *session.state.borrow_mut();
+    let mut session = session::<T>(args.session);
+    let Session { tiles, rows: configured, .. } = &mut *session;
     let (rhs_step, blocks) = (2 * LANES, args.steps.len() / BLOCK);
     configure(tiles, configured, height);
     let mut lhs = args.lhs.wrapping_add(args.steps.start * height);
