@@ -8,7 +8,7 @@ const INLINE: usize = 3;
 /// A list of small values, most often of a few, which then lie in it.
 #[derive(Clone, Debug)]
 pub(crate) enum Few<T> {
-    /// So many of these.
+    /// How many values there are, and a place for each that may be: those behind do not count.
     Inline(u8, [T; INLINE]),
     /// Values in memory of their own. (Behind one pointer, so that the list is two words.)
     #[expect(clippy::box_collection)]

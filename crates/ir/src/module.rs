@@ -333,7 +333,7 @@ impl Computation {
     }
 }
 
-/// The id of an instruction with so many before it. Errors: there are too many.
+/// The id of the instruction that follows `before` others. Errors: ids end before that.
 fn ensure_ids(before: usize) -> Result<InstrId> {
     let id = u32::try_from(before)
         .map_err(|_| Error::exhausted("more than 2^32 instructions in one computation"))?;

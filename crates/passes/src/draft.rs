@@ -229,6 +229,7 @@ fn live(instrs: &[Instr], root: InstrId, module: &NewModule) -> Vec<bool> {
     }
     live
 }
+
 /// The computation that adds two scalars.
 pub(crate) fn addition(element: ElementType) -> Result<Computation> {
     let mut sum = Computation::new("sum");
