@@ -45,7 +45,7 @@ impl IdSet {
         }
     }
 
-    /// Takes the last one before an instruction, or the last of all.
+    /// The last one before an instruction, or the last of all.
     pub fn last_before(&self, id: Option<InstrId>) -> Option<InstrId> {
         let begin = id.map_or(0, |id| self.descending.partition_point(|&other| other >= id));
         self.descending.get(begin).copied()

@@ -2,8 +2,8 @@
 //!
 //! An instruction that multiplies whole tiles ([`amx`](super::amx)) does in 16 cycles what takes 128 by vectors, so
 //! the panel of rhs that all tiles of rows read must come from the first-level cache. It does if it has few
-//! steps. The sums of some columns go to memory of their own, in the order of tiles, after each such
-//! sub-block of steps, and from there to the result when all steps of the block are done.
+//! steps. The sums of some columns go to memory of their own after each such sub-block of steps, and from there
+//! to the result when all steps of the block are done.
 
 use std::ops::Range;
 
