@@ -45,6 +45,7 @@ mod expand;
 mod fuse;
 mod inline;
 mod loops;
+mod products;
 mod simplify;
 #[cfg(test)]
 mod testing;

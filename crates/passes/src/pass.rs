@@ -8,7 +8,7 @@ use helio_ir::{Capabilities, Error, Module, Result, Verified, verify};
 
 use crate::rebuild::name_instrs;
 use crate::watch::Watch;
-use crate::{branches, canonicalize, dce, expand, fuse, inline, loops, simplify, unroll};
+use crate::{branches, canonicalize, dce, expand, fuse, inline, loops, products, simplify, unroll};
 
 /// A pass.
 #[derive(Clone, Copy, Debug)]
@@ -93,6 +93,7 @@ pub const PIPELINE: &[Pass] = &[
     SIMPLIFY,
     // Conditionals whose branch is known by now are calls.
     INLINE,
+    MERGE_PRODUCTS,
     REMOVE_DEAD_CODE,
     FUSE,
 ];
@@ -150,6 +151,13 @@ const UNROLL_LOOPS: Pass = Pass {
     summary: "Replaces loops of a few iterations by copies of their bodies.",
     level: OptLevel::Default,
     run: unroll::unroll_loops,
+};
+
+const MERGE_PRODUCTS: Pass = Pass {
+    name: "merge-products",
+    summary: "Makes one of products of a few rows each with the same matrix.",
+    level: OptLevel::Default,
+    run: products::merge_products,
 };
 
 const REMOVE_DEAD_CODE: Pass = Pass {

@@ -59,6 +59,11 @@ impl NewModule {
         self.effects.has_effect(op)
     }
 
+    /// Whether running a computation, which calls those that are made already, does more than compute a value.
+    pub(crate) fn computation_has_effect(&self, computation: &Computation) -> bool {
+        self.effects.in_computation(computation)
+    }
+
     /// Gives an instruction without origins those of what it is made for.
     pub(crate) fn give_origins(&self, instr: &mut Instr) {
         if instr.origins.is_empty() {
