@@ -49,7 +49,7 @@ impl MemoryPlan {
             match slot.home {
                 Home::Arena(offset) => arena.push((offset, slot.bytes)),
                 Home::Block(_) => blocks.push(slot.bytes),
-                Home::Argument(_) | Home::Constant(_) => {}
+                Home::Argument(_) | Home::Constant(_) | Home::Part(_) => {}
             }
         }
         arena.sort_unstable();

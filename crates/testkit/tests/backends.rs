@@ -245,7 +245,7 @@ impl Steps {
                     self.add(&step.body);
                 }
                 Action::Branch(step) => step.branches.iter().for_each(|steps| self.add(steps)),
-                Action::Host { .. } | Action::Copy { .. } => {}
+                Action::Host { .. } | Action::Copy { .. } | Action::Part(_) => {}
             }
         }
     }

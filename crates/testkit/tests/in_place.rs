@@ -89,6 +89,56 @@ const PROGRAMS: &[(&str, &str)] = &[
              start_indices_batching_dims={0}, start_index_map={1}, index_vector_dim=2, slice_sizes={1,1}
          c = c64[16,9] convert(g) a = f64[16,9] asinh(g) ROOT r = (c64[16,9], f64[16,9]) tuple(c, a) }",
     ),
+    (
+        "rows of an array that is changed after they were taken, and before they are read",
+        "lt { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = pred[] compare(a, b), direction=LT }
+         ENTRY e { x = f32[8,256] parameter(0) c = f32[256] parameter(1)
+         s = f32[8,256] sort(x), dimensions={0}, to_apply=lt
+         p = f32[1,256] slice(s), slice={[3:4], [0:256]} q = f32[2,256] slice(s), slice={[5:7], [0:256]}
+         cb = f32[8,256] broadcast(c), dimensions={1} y = f32[8,256] add(s, cb)
+         z = f32[8,256] sort(y), dimensions={1}, to_apply=lt
+         v = f32[1,256] sort(p), dimensions={1}, to_apply=lt
+         ROOT r = (f32[8,256], f32[1,256], f32[2,256], f32[1,256]) tuple(z, v, q, p) }",
+    ),
+    (
+        "rows that a loop chooses, of arrays that it changes and exchanges",
+        "lt { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = pred[] compare(a, b), direction=LT }
+         body { t = (s32[], f32[8,256], f32[8,256], f32[1,256]) parameter(0)
+           i = s32[] get-tuple-element(t), index=0 x = f32[8,256] get-tuple-element(t), index=1
+           y = f32[8,256] get-tuple-element(t), index=2 k = f32[1,256] get-tuple-element(t), index=3
+           one = s32[] constant(1) j = s32[] add(i, one) two = s32[] constant(2) m = s32[] multiply(i, two)
+           zero = s32[] constant(0)
+           p = f32[1,256] dynamic-slice(x, m, zero), dynamic_slice_sizes={1,256}
+           q = f32[1,256] slice(y), slice={[7:8], [0:256]}
+           s = f32[8,256] sort(x), dimensions={0}, to_apply=lt
+           ps = f32[1,256] sort(p), dimensions={1}, to_apply=lt qs = f32[1,256] sort(q), dimensions={1}, to_apply=lt
+           u = f32[1,256] add(ps, qs) w = f32[1,256] add(u, k)
+           wr = f32[256] reshape(w) wb = f32[8,256] broadcast(wr), dimensions={1} n = f32[8,256] add(s, wb)
+           ROOT r = (s32[], f32[8,256], f32[8,256], f32[1,256]) tuple(j, y, n, p) }
+         cond { t = (s32[], f32[8,256], f32[8,256], f32[1,256]) parameter(0)
+           i = s32[] get-tuple-element(t), index=0 n = s32[] constant(6)
+           ROOT c = pred[] compare(i, n), direction=LT }
+         ENTRY e { i = s32[] constant(-1) x = f32[8,256] parameter(0) y = f32[8,256] parameter(1)
+         k = f32[1,256] slice(y), slice={[2:3], [0:256]}
+         t = (s32[], f32[8,256], f32[8,256], f32[1,256]) tuple(i, x, y, k)
+         ROOT r = (s32[], f32[8,256], f32[8,256], f32[1,256]) while(t), condition=cond, body=body }",
+    ),
+    (
+        "parts of parts, chosen by numbers of other types, that branches return",
+        "lt { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = pred[] compare(a, b), direction=LT }
+         yes { x = f32[4,4,64] parameter(0) ROOT p = f32[1,4,64] slice(x), slice={[3:4], [0:4], [0:64]} }
+         no { x = f32[4,4,64] parameter(0) p = f32[2,4,64] slice(x), slice={[1:3], [0:4], [0:64]}
+           ROOT q = f32[1,4,64] slice(p), slice={[1:2], [0:4], [0:64]} }
+         ENTRY e { x = f32[6,4,4,64] parameter(0) i = u8[] parameter(1) j = s64[] parameter(2) zero = s64[] constant(0)
+         iz = u8[] constant(0)
+         p = f32[1,4,4,64] dynamic-slice(x, i, iz, iz, iz), dynamic_slice_sizes={1,4,4,64}
+         f = f32[4,4,64] reshape(p)
+         q = f32[2,4,64] dynamic-slice(f, j, zero, zero), dynamic_slice_sizes={2,4,64}
+         s = f32[2,4,64] sort(q), dimensions={2}, to_apply=lt
+         c = pred[] compare(j, zero), direction=LT
+         b = f32[1,4,64] conditional(c, f, f), true_computation=yes, false_computation=no
+         ROOT r = (f32[2,4,64], f32[1,4,64], f32[2,4,64]) tuple(s, b, q) }",
+    ),
 ];
 
 fn arrays(result: &Literal) -> Vec<Vec<f32>> {

@@ -6,6 +6,8 @@ use helio_ir::ops::Yield;
 use helio_ir::{AliasKind, ArrayShape, Computation, InstrId, Layout, ModuleConfig, Op, Shape};
 use helio_passes::effects::Effects;
 
+use super::part;
+
 /// Arguments, by parameter and leaf, that the caller may give away, or must. A donor is given away for a result
 /// of its size for which no other argument is, as XLA does it: what no result can take stays the caller's.
 pub(crate) fn donated(
@@ -183,14 +185,18 @@ pub(super) struct Leaves {
     last_use: Vec<Vec<Option<usize>>>,
     /// For each instruction that gives a tuple, where the arrays of each element begin.
     starts: Vec<Vec<usize>>,
+    /// Whether parts of arrays are no arrays of their own.
+    has_parts: bool,
 }
 
 impl Leaves {
-    pub(super) fn of(computation: &Computation, effects: &Effects) -> Self {
+    /// With `has_parts`, what is [a part of an array](part::of) is where that array is.
+    pub(super) fn of(computation: &Computation, effects: &Effects, has_parts: bool) -> Self {
         let count = computation.instrs().len();
         let mut origins: Vec<Vec<ArrayId>> = Vec::with_capacity(count);
         let mut last_use: Vec<Vec<Option<usize>>> = Vec::with_capacity(count);
         let mut starts: Vec<Vec<usize>> = Vec::with_capacity(count);
+        let mut parts = Vec::new();
         for id in computation.ids() {
             let instr = computation.instr(id);
             starts.push(element_starts(&instr.shape));
@@ -204,6 +210,12 @@ impl Leaves {
                     let before = starts[tuple.index()][element];
                     of(tuple).skip(before).take(leaves).collect()
                 }
+                (Op::Slice(_) | Op::DynamicSlice(_), _)
+                    if has_parts && part::of(computation, id).is_some() =>
+                {
+                    parts.push(id);
+                    of(instr.operands[0]).collect()
+                }
                 (op, None) if forwards(op, computation, id) => {
                     instr.operands.iter().flat_map(|&o| of(o)).take(leaves).collect()
                 }
@@ -215,16 +227,25 @@ impl Leaves {
                 }
             });
         }
-        let mut leaves = Leaves { origins, last_use, starts };
+        let mut leaves = Leaves { origins, last_use, starts, has_parts };
         leaves.use_at(computation.root(), count);
         for id in computation.ids().rev() {
             let instr = computation.instr(id);
+            if parts.last() == Some(&id) {
+                parts.pop();
+                instr.operands.iter().for_each(|&operand| leaves.use_at(operand, id.index()));
+            }
             if leaves.makes_some(id) && (leaves.is_used(id) || effects.has_effect(&instr.op)) {
                 let operands = read_operands(computation, id);
                 operands.into_iter().for_each(|operand| leaves.use_at(operand, id.index()));
             }
         }
         leaves
+    }
+
+    /// Whether parts of arrays are no arrays of their own.
+    pub(super) fn has_parts(&self) -> bool {
+        self.has_parts
     }
 
     /// Where the arrays of an element of a tuple begin among those of the tuple.

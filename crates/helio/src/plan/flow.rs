@@ -272,7 +272,7 @@ impl<'m> Planner<'m> {
     /// Which arrays of the state the body passes on unchanged.
     fn invariant(&self, op: &ops::While, count: usize) -> Vec<bool> {
         let body = self.module.computation(op.body);
-        let leaves = super::Leaves::of(body, &self.effects);
+        let leaves = super::Leaves::of(body, &self.effects, false);
         let param = body.params().get(&0).copied();
         let root = leaves.origins(body.root());
         (0..count).map(|i| param.is_some_and(|param| root[i] == (param, i))).collect()

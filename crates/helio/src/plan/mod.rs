@@ -20,6 +20,7 @@ mod flow;
 mod fused;
 mod host;
 mod native;
+mod part;
 mod place;
 mod proof;
 mod steps;
@@ -187,6 +188,8 @@ struct Storage {
     merged: Option<StorageId>,
     /// Whether it is a result already.
     taken: bool,
+    /// The storage that it is a part of, if it is one: nobody's, and needed as long as this one.
+    part_of: Option<StorageId>,
 }
 
 /// A loop that is being planned.
@@ -324,6 +327,7 @@ impl<'m> Planner<'m> {
             block: false,
             merged: None,
             taken: false,
+            part_of: None,
         });
         StorageId(self.storages.len() as u32 - 1)
     }
@@ -370,8 +374,12 @@ impl<'m> Planner<'m> {
         let storage = &mut self.storages[id.index()];
         storage.first = storage.first.min(position);
         storage.last = storage.last.max(position);
+        let part_of = storage.part_of;
         if storage.loops < self.loops.len() {
             self.loops.last_mut().expect("a loop").touched.push(id);
+        }
+        if let Some(whole) = part_of {
+            self.touch(whole);
         }
     }
 
@@ -413,7 +421,8 @@ impl<'m> Planner<'m> {
         let count = computation.instrs().len();
         self.planned += count;
         self.watch.ensure_memory(self.planned)?;
-        let leaves = Leaves::of(computation, &self.effects);
+        // Kernels that are whole loops take parts of arrays for arrays of their own.
+        let leaves = Leaves::of(computation, &self.effects, self.compact.is_none());
         let mut frame = Frame { id, computation, owner, values: Vec::with_capacity(count), leaves };
         self.depth += 1;
         let at = self.at;
@@ -464,6 +473,12 @@ impl<'m> Planner<'m> {
                 let mut values = frame.operands(id);
                 values.truncate(instr.shape.leaves().len());
                 Ok(values)
+            }
+            Op::Slice(_) | Op::DynamicSlice(_) if frame.leaves.has_parts() => {
+                match part::of(frame.computation, id) {
+                    Some(part) => Ok(self.part(frame, id, part, steps)),
+                    None => self.emit(frame, id, steps),
+                }
             }
             Op::Constant(op) => {
                 if op.elided {

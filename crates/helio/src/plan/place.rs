@@ -35,6 +35,7 @@ pub(super) fn place(planner: &Planner<'_>) -> BufferAssignment {
         let slot = SlotId(slots.len() as u32);
         slot_of[i] = slot;
         let home = match storage.source {
+            _ if storage.part_of.is_some() => Home::Part(SlotId(0)),
             Source::Argument(n) => Home::Argument(n),
             Source::Constant(n) => Home::Constant(n),
             Source::Nothing if storage.block => {
@@ -55,6 +56,11 @@ pub(super) fn place(planner: &Planner<'_>) -> BufferAssignment {
     }
     for i in 0..planner.storages.len() {
         slot_of[i] = slot_of[planner.find(StorageId(i as u32)).index()];
+    }
+    for (i, storage) in planner.storages.iter().enumerate() {
+        if let Some(of) = storage.part_of {
+            slots[slot_of[i].index()].home = Home::Part(slot_of[of.index()]);
+        }
     }
     let arena_bytes = arena(in_arena, |slot, offset| slots[slot].home = Home::Arena(offset));
     BufferAssignment { slots, arena_bytes, slot_of }

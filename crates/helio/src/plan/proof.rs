@@ -64,7 +64,9 @@ impl Proofs {
             }
             Action::Branch(step) => step.branches.iter().try_for_each(|s| self.steps(s, find)),
             // Slices of outputs are exclusive, and the program's own check sees to that.
-            Action::Kernel { .. } | Action::Host { .. } | Action::Copy { .. } => Ok(()),
+            Action::Kernel { .. } | Action::Host { .. } | Action::Copy { .. } | Action::Part(_) => {
+                Ok(())
+            }
         })
     }
 

@@ -150,7 +150,8 @@ impl Kept<'_> {
                 Action::Raw { .. }
                 | Action::Kernel { .. }
                 | Action::Finished(_)
-                | Action::Host { .. } => {}
+                | Action::Host { .. }
+                | Action::Part(_) => {}
             }
         }
     }

@@ -54,6 +54,35 @@ struct Note {
     gathered: Option<usize>,
 }
 
+/// Parts of one array from which on they look like those of an unrolled loop's steps, ...
+const MANY_PARTS: usize = 8;
+/// ... and the bytes of a part that is worth a name of its own.
+const PART_BYTES: usize = 1 << 10;
+
+/// Slices of whole rows, of equal size, of arrays that have many of them and are in memory: the steps of an
+/// unrolled loop take them. In a fusion each would be read at an offset of its own, and no two steps' code were
+/// the same; a slice by itself is found where it lies.
+fn parts_of_steps(computation: &Computation, classes: &[FusionClass]) -> Vec<InstrId> {
+    let mut parts: FxHashMap<InstrId, Vec<InstrId>> = FxHashMap::default();
+    for id in computation.ids() {
+        let instr = computation.instr(id);
+        let Op::Slice(op) = &instr.op else { continue };
+        let of = instr.operands[0];
+        let (Some(from), Some(to)) = (array(computation, of), array(computation, id)) else {
+            continue;
+        };
+        let is_whole = |d: usize| to.dims()[d] == from.dims()[d];
+        let is_part = classes[of.index()] == FusionClass::Boundary
+            && to.size_bytes() >= PART_BYTES
+            && op.strides.iter().all(|&stride| stride == 1)
+            && (1..to.rank()).all(is_whole);
+        if is_part {
+            parts.entry(of).or_default().push(id);
+        }
+    }
+    parts.into_values().filter(|parts| parts.len() >= MANY_PARTS).flatten().collect()
+}
+
 /// The fusions of a computation.
 pub(super) struct Groups {
     pub groups: Vec<Group>,
@@ -107,7 +136,10 @@ impl Groups {
             true => FusionClass::Boundary,
             false => classes.class(computation, computation.instr(id)),
         };
-        let classes: Vec<FusionClass> = computation.ids().map(class).collect();
+        let mut classes: Vec<FusionClass> = computation.ids().map(class).collect();
+        for id in parts_of_steps(computation, &classes) {
+            classes[id.index()] = FusionClass::Boundary;
+        }
         let mut is_made = needed.clone();
         for id in computation.ids().filter(|id| classes[id.index()] == FusionClass::Boundary) {
             let operands = &computation.instr(id).operands;

@@ -7,8 +7,8 @@ use std::ops::Range;
 use crate::memory::Block;
 
 use super::{
-    Action, Branch, Finished, Home, LENT_ALIGN, ProgramParts, RawKernel, Selector, SlotId, Step,
-    While,
+    Action, Branch, Finished, Home, LENT_ALIGN, Part, ProgramParts, RawKernel, Selector, SlotId,
+    Step, While,
 };
 
 /// The most loops and branches within each other: the executor recurses on them.
@@ -34,6 +34,11 @@ pub fn check(parts: &ProgramParts) -> Result<Vec<usize>, String> {
                 }
                 blocks[n].replace(slot.bytes).is_none()
             }
+            // The other is no part itself, or is found before.
+            Home::Part(of) => parts.slots.get(of.index()).is_some_and(|whole| {
+                let is_found = !matches!(whole.home, Home::Part(_)) || of.index() < i;
+                is_found && slot.bytes <= whole.bytes
+            }),
         };
         if !fits {
             return Err(format!("slot {i} does not fit its home: {slot:?}"));
@@ -45,7 +50,7 @@ pub fn check(parts: &ProgramParts) -> Result<Vec<usize>, String> {
         let is_lasting = match parts.slots[slot].home {
             Home::Block(_) => true,
             Home::Argument(n) => parts.arguments[n].written,
-            Home::Arena(_) | Home::Constant(_) => false,
+            Home::Arena(_) | Home::Constant(_) | Home::Part(_) => false,
         };
         if !is_lasting {
             return Err(format!("result {result:?} is not memory to give away"));
@@ -81,7 +86,8 @@ impl Checker<'_> {
         if known { Ok(id.index()) } else { Err(format!("there is no {id:?}")) }
     }
 
-    /// The memory of a slot: in which piece, and which bytes of it.
+    /// The memory of a slot: in which piece, and which bytes of it. Of a part it is known only in which slot it
+    /// is.
     fn place(&self, id: SlotId) -> Result<(Piece, Range<usize>), String> {
         let slot = self.parts.slots[self.slot(id)?];
         Ok(match slot.home {
@@ -89,6 +95,7 @@ impl Checker<'_> {
             Home::Constant(n) => (Piece::Constant(n), 0..slot.bytes),
             Home::Arena(offset) => (Piece::Arena, offset..offset + slot.bytes),
             Home::Block(n) => (Piece::Block(n), 0..slot.bytes),
+            Home::Part(of) => self.place(of)?,
         })
     }
 
@@ -102,7 +109,7 @@ impl Checker<'_> {
     fn writable(&self, id: SlotId) -> Result<(), String> {
         let ok = match self.parts.slots[self.slot(id)?].home {
             Home::Argument(n) => self.parts.arguments[n].written,
-            Home::Constant(_) => false,
+            Home::Constant(_) | Home::Part(_) => false,
             Home::Arena(_) | Home::Block(_) => true,
         };
         if ok { Ok(()) } else { Err(format!("{id:?} is written but must not be")) }
@@ -143,7 +150,11 @@ impl Checker<'_> {
             }
             // What is written is a block, or lies in one at a multiple of 64; what is only read may
             // be a constant or lent, of which an argument is aligned by `StepProgram::run`.
-            let aligned = if param.write { Block::ALIGN } else { LENT_ALIGN };
+            let aligned = match self.parts.slots[slot.index()].home {
+                Home::Part(_) => 1,
+                _ if param.write => Block::ALIGN,
+                _ => LENT_ALIGN,
+            };
             if !aligned.is_multiple_of(param.align) {
                 return Err(format!("parameter {i} wants to be aligned to {}", param.align));
             }
@@ -203,6 +214,7 @@ impl Checker<'_> {
                 let [from, to] = [from, to].map(|id| self.parts.slots[id.index()].bytes);
                 if from == to { Ok(()) } else { Err(format!("{from} bytes copied to {to}")) }
             }
+            Action::Part(part) => self.part(part),
             Action::While(step) => {
                 let While { cond, go, trips: _, body, rotate } = &**step;
                 self.at_least(*go, 1)?;
@@ -226,6 +238,28 @@ impl Checker<'_> {
                 branches.iter().try_for_each(|steps| self.steps(steps, depth + 1))
             }
         }
+    }
+
+    /// Errors: a part is a part of something else, reaches beyond it for some indices, or an index is none.
+    fn part(&self, step: &Part) -> Result<(), String> {
+        let Part { of, part, offset, indices } = step;
+        let slot = self.parts.slots[self.slot(*part)?];
+        if slot.home != Home::Part(*of) {
+            return Err(format!("{part:?} is no part of {of:?}"));
+        }
+        let mut end = offset.checked_add(slot.bytes);
+        for index in indices {
+            if !matches!(index.bytes, 1 | 2 | 4 | 8) {
+                return Err(format!("an index of {} bytes", index.bytes));
+            }
+            self.at_least(index.index, index.bytes)?;
+            let most = index.most.checked_mul(index.stride);
+            end = end.zip(most).and_then(|(end, most)| end.checked_add(most));
+        }
+        if end.is_some_and(|end| end <= self.parts.slots[of.index()].bytes) {
+            return Ok(());
+        }
+        Err(format!("{part:?} reaches beyond {of:?}"))
     }
 
     /// Errors: a slot has fewer bytes.

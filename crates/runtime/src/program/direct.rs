@@ -81,7 +81,8 @@ impl Groups {
                 | Action::Kernel { .. }
                 | Action::Finished(_)
                 | Action::Host { .. }
-                | Action::Copy { .. } => {}
+                | Action::Copy { .. }
+                | Action::Part(_) => {}
             }
         }
         let mut rest = steps;

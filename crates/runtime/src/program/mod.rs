@@ -60,6 +60,9 @@ pub enum Home {
     Arena(usize),
     /// A block of its own, by number; each number belongs to one slot.
     Block(usize),
+    /// In another slot, which may be written only where this one is not used: where [`Action::Part`] has found
+    /// it, and before that, and after a loop has exchanged the other's memory, at its beginning.
+    Part(SlotId),
 }
 
 /// A piece of memory that steps name.
@@ -298,6 +301,8 @@ pub enum Action<S = SlotId> {
         /// What is written.
         to: S,
     },
+    /// Finds a part of a slot, which is another slot: nothing is moved.
+    Part(Box<Part<S>>),
     /// A loop.
     While(Box<While<S>>),
     /// One of several lists of steps.
@@ -305,7 +310,7 @@ pub enum Action<S = SlotId> {
 }
 
 impl<S: Copy> Action<S> {
-    /// The slots that it writes itself, rather than the steps within it.
+    /// The slots that get values by it itself, rather than by the steps within it.
     pub fn written(&self) -> SmallVec<[S; 4]> {
         match self {
             Action::Raw { kernel, slots } => {
@@ -317,6 +322,7 @@ impl<S: Copy> Action<S> {
             }
             Action::Finished(step) => SmallVec::from_slice(&[step.output]),
             Action::Copy { to, .. } => SmallVec::from_slice(&[*to]),
+            Action::Part(part) => SmallVec::from_slice(&[part.part]),
             Action::While(_) | Action::Branch(_) => SmallVec::new(),
         }
     }
@@ -337,6 +343,35 @@ pub struct Finished<S = SlotId> {
     pub code: Arc<dyn RawKernel>,
     /// The code's parameters. It writes nothing but the output.
     pub slots: Vec<S>,
+}
+
+/// A part of a slot that becomes a slot of its own. It begins `offset` bytes from the other's beginning, and as
+/// much further as the indices say.
+#[derive(Clone)]
+pub struct Part<S = SlotId> {
+    /// In which slot it is.
+    pub of: S,
+    /// The slot that it becomes, whose home is [`Home::Part`] of `of`.
+    pub part: S,
+    /// Where it begins if all indices are zero, in bytes.
+    pub offset: usize,
+    /// What else that depends on.
+    pub indices: Vec<PartIndex<S>>,
+}
+
+/// A number in memory that says where a part begins.
+#[derive(Clone, Copy, Debug)]
+pub struct PartIndex<S = SlotId> {
+    /// The integer.
+    pub index: S,
+    /// Its bytes: 1, 2, 4 or 8.
+    pub bytes: usize,
+    /// Whether it may be less than zero, which counts as zero.
+    pub is_signed: bool,
+    /// More counts as this.
+    pub most: usize,
+    /// By how many bytes the part begins later for each unit.
+    pub stride: usize,
 }
 
 /// Runs `body` as long as `cond` leaves a byte other than zero in `go`.
@@ -439,6 +474,8 @@ pub struct StepProgram {
     parts: ProgramParts,
     /// Block number → its size.
     block_bytes: Vec<usize>,
+    /// Slots that are parts of what loops exchange, with what they are parts of.
+    moving_parts: Vec<(SlotId, SlotId)>,
     /// Which of its steps are called as groups.
     groups: Groups,
 }
@@ -448,7 +485,8 @@ impl StepProgram {
     pub fn new(parts: ProgramParts) -> Result<Self, String> {
         let block_bytes = check::check(&parts)?;
         let groups = Groups::of(&parts.steps);
-        Ok(StepProgram { parts, block_bytes, groups })
+        let moving_parts = moving_parts(&parts);
+        Ok(StepProgram { parts, block_bytes, moving_parts, groups })
     }
 
     /// What it is made of.
@@ -484,6 +522,40 @@ impl StepProgram {
     }
 }
 
+/// Slots that are parts, directly or not, of what loops exchange, and what each is a part of.
+fn moving_parts(parts: &ProgramParts) -> Vec<(SlotId, SlotId)> {
+    let mut moving = vec![false; parts.slots.len()];
+    rotated(&parts.steps, &mut |id| moving[id.index()] = true);
+    let mut found = Vec::new();
+    // (What a part is a part of, if a part itself, comes before it.)
+    for (i, slot) in parts.slots.iter().enumerate() {
+        if let Home::Part(of) = slot.home
+            && moving[of.index()]
+        {
+            moving[i] = true;
+            found.push((SlotId(i as u32), of));
+        }
+    }
+    found
+}
+
+/// Visits the slots whose memory loops exchange.
+fn rotated(steps: &[Step], visit: &mut impl FnMut(SlotId)) {
+    for step in steps {
+        match &step.action {
+            Action::While(each) => {
+                each.rotate.iter().flatten().for_each(|&id| visit(id));
+                rotated(&each.cond, visit);
+                rotated(&each.body, visit);
+            }
+            Action::Branch(branch) => {
+                branch.branches.iter().for_each(|steps| rotated(steps, visit));
+            }
+            _ => {}
+        }
+    }
+}
+
 fn each_own_memory(steps: &[Step], visit: &mut impl FnMut(OwnMemory)) {
     for step in steps {
         match &step.action {
@@ -493,7 +565,7 @@ fn each_own_memory(steps: &[Step], visit: &mut impl FnMut(OwnMemory)) {
                 visit(step.kernel.own_memory());
             }
             Action::Kernel { kernel, .. } => visit(kernel.own_memory()),
-            Action::Host { .. } | Action::Copy { .. } => {}
+            Action::Host { .. } | Action::Copy { .. } | Action::Part(_) => {}
             Action::While(step) => {
                 each_own_memory(&step.cond, visit);
                 each_own_memory(&step.body, visit);

@@ -1,6 +1,6 @@
 //! Other names for the memory that steps access: a planner's own become slots.
 
-use super::{Action, Branch, Finished, Selector, Step, While};
+use super::{Action, Branch, Finished, Part, PartIndex, Selector, Step, While};
 
 impl<S> Step<S> {
     /// The step with other names for the memory that it accesses: `name` gives each one's. Its number
@@ -27,6 +27,16 @@ impl<S> Action<S> {
                 Action::Host { call, inputs: all(inputs, name), outputs: all(outputs, name) }
             }
             Action::Copy { from, to } => Action::Copy { from: name(from), to: name(to) },
+            Action::Part(step) => {
+                let Part { of, part, offset, indices } = *step;
+                let (of, part) = (name(of), name(part));
+                let indices = indices.into_iter().map(|index| {
+                    let PartIndex { index, bytes, is_signed, most, stride } = index;
+                    PartIndex { index: name(index), bytes, is_signed, most, stride }
+                });
+                let indices = indices.collect();
+                Action::Part(Box::new(Part { of, part, offset, indices }))
+            }
             Action::While(step) => {
                 let While { cond, go, trips, body, rotate } = *step;
                 let (cond, go, body) = (steps(cond, name), name(go), steps(body, name));

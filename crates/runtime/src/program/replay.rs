@@ -25,8 +25,8 @@ struct Replay<'p> {
     parts: &'p ProgramParts,
     /// Ranges of the arena and the slots that wrote them last; they do not overlap.
     arena: Vec<(usize, usize, SlotId)>,
-    /// By slot, whether its block holds its value. (No two slots have one block, whichever blocks
-    /// loops have exchanged.)
+    /// By slot, whether its block holds its value (no two slots have one block, whichever blocks
+    /// loops have exchanged), or, of a part, whether it was found.
     in_block: Vec<bool>,
 }
 
@@ -35,7 +35,23 @@ impl Replay<'_> {
         self.parts.slots[id.index()].bytes
     }
 
+    /// Forgets where parts of a slot are, since it has another value now, or is elsewhere.
+    fn forget_parts(&mut self, of: SlotId) {
+        let mut lost = vec![false; self.parts.slots.len()];
+        lost[of.index()] = true;
+        // (What a part is a part of, if a part itself, comes before it.)
+        for (i, slot) in self.parts.slots.iter().enumerate() {
+            if let Home::Part(of) = slot.home
+                && lost[of.index()]
+            {
+                lost[i] = true;
+                self.in_block[i] = false;
+            }
+        }
+    }
+
     fn write(&mut self, id: SlotId) {
+        self.forget_parts(id);
         match self.parts.slots[id.index()].home {
             Home::Arena(offset) => {
                 let end = offset + self.bytes(id);
@@ -45,7 +61,7 @@ impl Replay<'_> {
                 self.arena.push((offset, end, id));
             }
             Home::Block(_) => self.in_block[id.index()] = true,
-            Home::Argument(_) | Home::Constant(_) => {}
+            Home::Argument(_) | Home::Constant(_) | Home::Part(_) => {}
         }
     }
 
@@ -55,6 +71,7 @@ impl Replay<'_> {
             Home::Argument(_) | Home::Constant(_) => return Ok(()),
             Home::Arena(_) => self.arena.iter().any(|&(_, _, owner)| owner == id),
             Home::Block(_) => self.in_block[id.index()],
+            Home::Part(of) => self.in_block[id.index()] && self.read(of, who).is_ok(),
         };
         if found { Ok(()) } else { Err(format!("{who} reads {id:?}, whose memory is another's")) }
     }
@@ -99,6 +116,12 @@ impl Replay<'_> {
             Action::Copy { from, to } => {
                 self.read(*from, "a copy")?;
                 self.write(*to);
+                Ok(())
+            }
+            Action::Part(part) => {
+                self.read(part.of, "a part")?;
+                part.indices.iter().try_for_each(|index| self.read(index.index, "a part"))?;
+                self.in_block[part.part.index()] = true;
                 Ok(())
             }
             Action::While(step) => {

@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 
 use super::direct::{Group, Groups, MAX_SLOTS, WholeCode};
 use super::{
-    Action, Failure, Finished, Home, HostCalls, LENT_ALIGN, RunError, Selector, SlotId, Step,
-    StepId, StepProgram, While,
+    Action, Failure, Finished, Home, HostCalls, LENT_ALIGN, Part, PartIndex, RunError, Selector,
+    SlotId, Step, StepId, StepProgram, While,
 };
 use crate::Threads;
 use crate::bounds::Bounds;
@@ -114,8 +114,15 @@ impl StepProgram {
             Home::Block(n) => {
                 SlotAddress { at: blocks[n].as_ptr().as_ptr(), block: Some(n as u32) }
             }
+            // (Below.)
+            Home::Part(_) => fixed(std::ptr::null_mut()),
         });
-        let places = places.collect();
+        let mut places: SmallVec<[SlotAddress; 32]> = places.collect();
+        for (i, slot) in parts.slots.iter().enumerate() {
+            if let Home::Part(of) = slot.home {
+                places[i] = fixed(places[of.index()].at);
+            }
+        }
         let mode = parts.float_mode.enter();
         let groups = run.observer.is_none().then_some(&self.groups);
         let mut executor = Executor { program: self, groups, places, run, mode };
@@ -329,6 +336,10 @@ impl Executor<'_, '_> {
                 });
                 Ok(())
             }
+            Action::Part(part) => {
+                self.find(part);
+                Ok(())
+            }
             Action::While(each) => self.repeat(step.id, each),
             Action::Branch(branch) => {
                 let last = branch.branches.len() - 1;
@@ -405,6 +416,36 @@ impl Executor<'_, '_> {
     fn rotate(&mut self, cycle: &[SlotId]) {
         for pair in cycle.windows(2) {
             self.places.swap(pair[0].index(), pair[1].index());
+        }
+        // Parts must not be left in memory that is another slot's now.
+        for &(part, of) in &self.program.moving_parts {
+            self.places[part.index()].at = self.places[of.index()].at;
+        }
+    }
+
+    /// Finds a part of a slot.
+    fn find(&mut self, step: &Part) {
+        let Part { of, part, offset, indices } = step;
+        let further = indices.iter().map(|index| self.index(index) * index.stride);
+        let offset = offset + further.sum::<usize>();
+        // (`check` has seen that the part ends in the other slot, wherever the indices let it begin.)
+        self.places[part.index()].at = self.places[of.index()].at.wrapping_add(offset);
+    }
+
+    /// An index of a part, within its bounds.
+    fn index(&self, index: &PartIndex) -> usize {
+        let &PartIndex { index: slot, bytes, is_signed, most, .. } = index;
+        let unsigned = match bytes {
+            1 => u64::from(self.byte(slot)),
+            2 => u64::from(u16::from_ne_bytes(self.bytes(slot))),
+            4 => u64::from(u32::from_ne_bytes(self.bytes(slot))),
+            _ => u64::from_ne_bytes(self.bytes(slot)),
+        };
+        let is_negative = is_signed && unsigned >> (8 * bytes - 1) != 0;
+        if is_negative {
+            0
+        } else {
+            usize::try_from(unsigned).map_or(most, |index| index.min(most))
         }
     }
 

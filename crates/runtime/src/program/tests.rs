@@ -229,6 +229,87 @@ fn loops_exchange_blocks_and_branches_choose() {
 }
 
 #[test]
+fn parts_of_slots_are_slots() {
+    let index =
+        |bytes, is_signed| PartIndex { index: SlotId(0), bytes, is_signed, most: 3, stride: 16 };
+    let find = |offset, indices| {
+        step(Action::Part(Box::new(Part { of: SlotId(0), part: SlotId(2), offset, indices })))
+    };
+    let program = |find| {
+        let mut slots = slots(&[Home::Argument(0), Home::Block(0), Home::Part(SlotId(0))]);
+        (slots[1].bytes, slots[2].bytes) = (16, 16);
+        let copy = step(Action::Copy { from: SlotId(2), to: SlotId(1) });
+        ProgramParts { slots, ..parts(vec![find, copy]) }
+    };
+    let mut argument: Vec<u8> = (0..BYTES as u8).collect();
+    let first = |parts, argument: &[u8]| usize::from(run(parts, argument)[0]);
+    assert_eq!(first(program(find(48, vec![])), &argument), 48);
+    // Indices are clamped: the first bytes of the argument are 0, then 2, then less than zero or many.
+    for (begin, signed, unsigned) in
+        [([0; 8], 0, 0), ([2, 0, 0, 0, 0, 0, 0, 0], 2, 2), ([255; 8], 0, 3)]
+    {
+        argument[..8].copy_from_slice(&begin);
+        for bytes in [1, 2, 4, 8] {
+            for (is_signed, want) in [(true, signed), (false, unsigned)] {
+                let found = run(program(find(0, vec![index(bytes, is_signed)])), &argument);
+                assert_eq!(found, argument[16 * want..][..16]);
+            }
+        }
+    }
+    assert!(refused(program(find(49, vec![]))).contains("reaches beyond"));
+    assert!(refused(program(find(16, vec![index(4, true)]))).contains("reaches beyond"));
+    assert!(refused(program(find(0, vec![index(3, true)]))).contains("index of 3 bytes"));
+    let other = |home| {
+        let mut parts = program(find(0, vec![]));
+        parts.slots[2].home = home;
+        refused(parts)
+    };
+    assert!(other(Home::Part(SlotId(1))).contains("no part of"));
+    assert!(other(Home::Part(SlotId(2))).contains("does not fit its home"));
+    // What is a part of a slot overlaps it, and is not written.
+    let mut overlapping = program(find(0, vec![]));
+    overlapping.steps[1] = step(Action::Copy { from: SlotId(1), to: SlotId(2) });
+    assert!(refused(overlapping).contains("must not be"));
+}
+
+#[test]
+fn parts_follow_blocks_that_are_exchanged() {
+    // Slots: the argument, two blocks that change places, and the second half of the first of them.
+    let half = BYTES / 2;
+    let part = Part { of: SlotId(1), part: SlotId(3), offset: half, indices: Vec::new() };
+    let find = || step(Action::Part(Box::new(part.clone())));
+    let program = |body| {
+        let mut slots = slots(&[Home::Argument(0), Home::Block(0), Home::Block(1)]);
+        slots.push(Slot { bytes: half, home: Home::Part(SlotId(1)) });
+        slots.push(Slot { bytes: half, home: Home::Block(2) });
+        let each = While {
+            cond: Vec::new(),
+            go: SlotId(0),
+            trips: Some(2),
+            body,
+            rotate: vec![vec![SlotId(1), SlotId(2)]],
+        };
+        let copy =
+            |to| step(Action::Host { call: 0, inputs: vec![SlotId(0)], outputs: vec![SlotId(to)] });
+        let steps = vec![copy(1), copy(2), step(Action::While(Box::new(each)))];
+        ProgramParts { slots, results: vec![SlotId(4)], ..parts(steps) }
+    };
+    let add = || raw(Add::new(BYTES, 1, false, None), [1, 2]);
+    let read = || step(Action::Copy { from: SlotId(3), to: SlotId(4) });
+    assert_eq!(run(program(vec![find(), add(), read()]), &[1; BYTES]), [2; BYTES / 2]);
+    // The second iteration reads what was found in the first.
+    let stale = StepProgram::new(program(vec![read(), find(), add()])).unwrap();
+    assert!(stale.replay().unwrap_err().contains("whose memory is another's"));
+    let written = StepProgram::new(program(vec![
+        find(),
+        step(Action::Copy { from: SlotId(2), to: SlotId(1) }),
+        read(),
+        add(),
+    ]));
+    assert!(written.unwrap().replay().unwrap_err().contains("whose memory is another's"));
+}
+
+#[test]
 fn a_replay_follows_values_through_branches_that_exchange_blocks() {
     let copy = |from, to| step(Action::Copy { from: SlotId(from), to: SlotId(to) });
     let exchange = |body| While {

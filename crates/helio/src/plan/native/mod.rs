@@ -390,7 +390,10 @@ impl<'m> Planner<'m> {
                     parts.truncate(parts.len().saturating_sub(inner.prelude));
                     self.repeat(inner, buffers)?
                 }
-                Action::Kernel { .. } | Action::Finished(_) | Action::Host { .. } => return None,
+                Action::Kernel { .. }
+                | Action::Finished(_)
+                | Action::Host { .. }
+                | Action::Part(_) => return None,
             };
             parts.push(part);
         }
