@@ -16,6 +16,9 @@ pub(super) fn simpler(
     if let Some(sum) = as_sum(cx, op, lhs, rhs)? {
         return Ok(Some(sum));
     }
+    if let Some(product) = as_outer_product(cx, op, lhs, rhs)? {
+        return Ok(Some(product));
+    }
     let (mut folded, mut sources) = (op.clone(), [lhs, rhs]);
     let dims = &mut folded.dims;
     if let Some(source) = fold_transpose(cx, lhs, &mut dims.lhs_contracting, &mut dims.lhs_batch) {
@@ -118,6 +121,61 @@ fn as_sum(
     let sum = cx.add(Reduce { dimensions, to_apply }, &[product, zero])?;
     let sum = cx.reshape(sum, &result)?;
     converted(cx, sum, op.element).map(Some)
+}
+
+/// dot(x, y) → multiply(x, y), both repeated for the other's dimensions, if there is one product to add: that fuses
+/// with what is around it.
+fn as_outer_product(
+    cx: &mut Simplifier<'_, '_>,
+    op: &Dot,
+    lhs: InstrId,
+    rhs: InstrId,
+) -> Result<Option<InstrId>> {
+    let (Some(x), Some(y)) = (cx.draft.array(lhs), cx.draft.array(rhs)) else { return Ok(None) };
+    let Some(ty) = summed_in([x.element(), y.element(), op.element]) else { return Ok(None) };
+    let dims = &op.dims;
+    let is_one = op.algorithm.is_none() && dims.lhs_contracting.iter().all(|&d| x.dims()[d] == 1);
+    if !is_one {
+        return Ok(None);
+    }
+    let (lhs_free, rhs_free) = (dims.lhs_free(x.rank()), dims.rhs_free(y.rank()));
+    let batches = dims.lhs_batch.len();
+    let (of_x, of_y) = (
+        places(x, &dims.lhs_batch, &lhs_free, batches),
+        places(y, &dims.rhs_batch, &rhs_free, batches + lhs_free.len()),
+    );
+    let (Some(of_x), Some(of_y)) = (of_x, of_y) else { return Ok(None) };
+    let result = cx.draft.infer(&op.clone().into(), &[lhs, rhs])?;
+    let Some(sizes) = result.as_array().map(|array| array.dims().to_vec()) else {
+        return Ok(None);
+    };
+    let shape = ArrayShape::new(ty, sizes)?;
+    let mut factors = [lhs, rhs];
+    for (factor, (own, dimensions)) in factors.iter_mut().zip([of_x, of_y]) {
+        let converted = converted(cx, *factor, ty)?;
+        let rows = cx.reshape(converted, &own)?;
+        *factor = cx.add(Broadcast { shape: shape.clone(), dimensions }, &[rows])?;
+    }
+    let product = cx.add(BinaryOp::Multiply, &factors)?;
+    converted(cx, product, op.element).map(Some)
+}
+
+/// The sizes of an operand's batch and free dimensions, in its order, and which dimensions of the result they
+/// are, free ones from `first` on; `None` if they are in another order there.
+fn places(
+    shape: &ArrayShape,
+    batch: &[usize],
+    free: &[usize],
+    first: usize,
+) -> Option<(Vec<usize>, Vec<usize>)> {
+    let place = |d: usize| {
+        let among = |list: &[usize]| list.iter().position(|&other| other == d);
+        among(batch)
+            .or_else(|| among(free).map(|i| first + i))
+            .map(|place| (shape.dims()[d], place))
+    };
+    let (sizes, places): (Vec<usize>, Vec<usize>) = (0..shape.rank()).filter_map(place).unzip();
+    places.is_sorted().then_some((sizes, places))
 }
 
 /// Dimensions that are not paired with another array's, ones aside.
