@@ -11,8 +11,14 @@ use super::TopK;
 const BLOCK: usize = 64;
 /// Elements of each group that the first limit is computed from.
 const OF_EACH_GROUP: usize = 64;
-/// The fewest elements of each group: of fewer, the limit would let nearly all elements pass.
+/// The fewest elements of each group: of fewer, the limit would let nearly all elements pass; ...
 const MIN_OF_EACH_GROUP: usize = 4;
+/// ... and the same if there are [`MANY_GROUPS`] times as many groups as elements are wanted, most of which are
+/// the best of a group then.
+const MIN_OF_MANY_GROUPS: usize = 2;
+const MANY_GROUPS: usize = 8;
+/// If no more than this part of a row is wanted, to find it takes less than to sort the row.
+const SMALL_PART: usize = 4;
 
 impl TopK {
     /// How much working memory [`TopK::best`] needs.
@@ -33,7 +39,10 @@ impl TopK {
 
     /// Whether `k` is too large a part of the row for a limit to exclude much.
     fn has_no_limit(&self) -> bool {
-        self.row_size < self.groups().saturating_mul(MIN_OF_EACH_GROUP)
+        let groups = self.groups();
+        let are_many = self.k <= groups / MANY_GROUPS;
+        let least = if are_many { MIN_OF_MANY_GROUPS } else { MIN_OF_EACH_GROUP };
+        self.row_size < groups.saturating_mul(least)
     }
 
     /// The number of candidates that are kept before the worst are dropped: at least a block more than
@@ -69,7 +78,10 @@ impl TopK {
             for (i, candidate) in candidates.iter_mut().enumerate() {
                 *candidate = record(i);
             }
-            return sorted(candidates, scratch.take::<T::Tagged>(row.len()));
+            if self.k > row.len() / SMALL_PART {
+                return sorted(candidates, scratch.take::<T::Tagged>(row.len()));
+            }
+            return self.first_in_order(candidates);
         }
         let mut limit = first_limit(ranks, row, self.k, scratch.take(self.groups()));
         let mut count = 0;
@@ -94,7 +106,12 @@ impl TopK {
                 }
             },
         );
-        drop_worst(&mut candidates[..count], self.k);
+        self.first_in_order(&mut candidates[..count])
+    }
+
+    /// The best of some candidates, in order.
+    fn first_in_order<'a, R: Record + Ord>(&self, candidates: &'a mut [R]) -> &'a [R] {
+        drop_worst(candidates, self.k);
         // Candidates are in no order of their places: whole records decide.
         let best = &mut candidates[..self.k];
         best.sort_unstable();

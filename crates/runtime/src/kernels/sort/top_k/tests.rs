@@ -24,7 +24,7 @@ fn check<T: Key>(rows: usize, row: &[T], order: KeyOrder, k: usize, largest: boo
 
 #[test]
 fn as_a_stable_sort_has_it() {
-    let shapes = [(1, 1), (3, 17), (2, 1000), (1, 5000), (1, 70_000)];
+    let shapes = [(1, 1), (3, 17), (2, 100), (2, 200), (2, 1000), (1, 5000), (1, 70_000)];
     let side_by_side = [(16, 1), (70, 8), (129, 33), (65, 128), (20, 256)];
     for (rows, row_size) in shapes.into_iter().chain(side_by_side) {
         for k in [0, 1, 2, 3, 8, 10, 63, 100, row_size / 2, row_size] {
