@@ -105,35 +105,48 @@ fn add_up(
     let Some(data) = data.get(start..).filter(|data| !data.is_empty()) else {
         return sums.fill(0);
     };
-    let value = |byte: u8| if signed { byte.cast_signed().into() } else { i32::from(byte) };
+    // (Which it is, is asked here: in the loops, the compiler would make no vectors of them.)
     isa.run(
         #[inline(always)]
-        || {
-            sums.fill(0);
-            if items.stride() == Some(1) {
-                for step in 0..steps.len() {
-                    let row = &data[steps.offset(step)..][..sums.len()];
-                    for (sum, &byte) in sums.iter_mut().zip(row) {
-                        *sum = sum.wrapping_add(value(byte));
-                    }
-                }
-                return;
-            }
-            for (item, sum) in sums.iter_mut().enumerate() {
-                let item = items.offset(item);
-                let mut step = 0;
-                while step < steps.len() {
-                    let (offset, count, stride) = steps.run(step, steps.len() - step);
-                    let bytes = &data[item + offset..];
-                    *sum = if stride == 1 {
-                        bytes[..count].iter().fold(*sum, |sum, &byte| sum.wrapping_add(value(byte)))
-                    } else {
-                        let bytes = bytes.iter().step_by(stride).take(count);
-                        bytes.fold(*sum, |sum, &byte| sum.wrapping_add(value(byte)))
-                    };
-                    step += count;
-                }
-            }
+        || match signed {
+            true => add_up_as(data, |byte| byte.cast_signed().into(), items, steps, sums),
+            false => add_up_as(data, i32::from, items, steps, sums),
         },
     );
+}
+
+/// The same, of bytes that stand for these values.
+#[inline(always)]
+fn add_up_as(
+    data: &[u8],
+    value: impl Fn(u8) -> i32 + Copy,
+    items: &Axis,
+    steps: &Axis,
+    sums: &mut [i32],
+) {
+    sums.fill(0);
+    if items.stride() == Some(1) {
+        for step in 0..steps.len() {
+            let row = &data[steps.offset(step)..][..sums.len()];
+            for (sum, &byte) in sums.iter_mut().zip(row) {
+                *sum = sum.wrapping_add(value(byte));
+            }
+        }
+        return;
+    }
+    for (item, sum) in sums.iter_mut().enumerate() {
+        let item = items.offset(item);
+        let mut step = 0;
+        while step < steps.len() {
+            let (offset, count, stride) = steps.run(step, steps.len() - step);
+            let bytes = &data[item + offset..];
+            let add = |sum: i32, &byte: &u8| sum.wrapping_add(value(byte));
+            *sum = if stride == 1 {
+                bytes[..count].iter().fold(*sum, add)
+            } else {
+                bytes.iter().step_by(stride).take(count).fold(*sum, add)
+            };
+            step += count;
+        }
+    }
 }

@@ -6,8 +6,10 @@
 
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use super::axis::Axis;
-use super::cut::even_chunks;
+use super::cut::chunks;
 use super::engine::{Product, Rhs, Shared, Sink};
 use super::pack::Source;
 use super::simd::{Loops, MulAdd, Simd};
@@ -17,12 +19,16 @@ use crate::kernels::cache::second_level_bytes;
 use crate::kernels::isa::prefetch_far;
 use crate::kernels::scratch;
 
-/// Items of the operand with few that are multiplied at once.
-pub(super) const FEW: usize = 4;
+/// The most items of the operand with few.
+pub(super) const FEW: usize = 8;
+/// How many of them are multiplied at once.
+const SIDE_BY_SIDE: usize = 4;
 /// Items of the other operand at once.
 const MANY: usize = 4;
-/// Bytes of an item that is short in this sense: [`Dots::asks_ahead`].
+/// Bytes of an item that is so short that the processor does not see in time where the next one begins.
 const SHORT_BYTES: usize = 8 << 10;
+/// How many bytes of items are on their way from memory at least, where they are asked for.
+const AHEAD_BYTES: usize = 8 << 10;
 /// Words that are worth a task.
 const TASK_WORDS: usize = 1 << 16;
 
@@ -38,16 +44,53 @@ pub(super) struct Dots<'a, W, A> {
     pub many: Shared<W>,
     pub many_items: &'a Axis,
     pub many_range: Range<usize>,
-    /// Whether its items come from memory and are so short that the processor does not see in time where
-    /// the next ones begin.
-    pub asks_ahead: bool,
-    pub steps: usize,
+    /// How far behind an item the one is that is asked for while it is read ([`words_ahead`]).
+    pub ahead: Option<usize>,
+    /// The steps, line after line.
+    pub lines: &'a [Line],
     /// The result, and its rows.
     pub start: Shared<A>,
     pub rows: &'a Axis,
     /// Whether the items of `many` are rows of the result.
     pub many_are_rows: bool,
     pub add: bool,
+}
+
+/// Steps that are neighbours in both operands.
+#[derive(Clone, Copy)]
+pub(super) struct Line {
+    /// Where they begin in each row of the operand with few items, ...
+    pub few: usize,
+    /// ... and in each item of the other.
+    pub many: usize,
+    pub steps: usize,
+}
+
+/// How many words behind an item the one is that is best asked for while it is read, so that it has come when
+/// its turn is; `None` if `count` items of so many steps are near, or so long that the processor asks by
+/// itself.
+pub(super) fn words_ahead<W>(items: &Axis, count: usize, steps: usize) -> Option<usize> {
+    let item_bytes = steps * size_of::<W>();
+    let is_far = count.saturating_mul(item_bytes) > second_level_bytes();
+    let asks = is_far && (1..=SHORT_BYTES).contains(&item_bytes);
+    let blocks = AHEAD_BYTES.div_ceil(MANY * item_bytes.max(1));
+    items.stride().filter(|_| asks).map(|stride| stride.wrapping_mul(blocks * MANY))
+}
+
+/// Whether steps are neighbours, or lines of neighbours that are long enough to be taken one after the other
+/// for so `few` items.
+fn are_lines(steps: &Axis, few: usize, lanes: usize) -> bool {
+    if steps.stride().is_some() {
+        return steps.stride() == Some(1);
+    }
+    let (_, len, stride) = steps.run(0, steps.len());
+    stride == 1 && runs_along_lines(few, len, lanes)
+}
+
+/// Whether a product of `few` items with many, whose steps are lines of so many neighbours, is computed along
+/// those lines, as one operand lies.
+pub(super) fn runs_along_lines(few: usize, len: usize, lanes: usize) -> bool {
+    few <= SIDE_BY_SIDE && len >= 2 * lanes
 }
 
 impl<W: Plain + Default, A: Plain> Product<'_, W, A> {
@@ -60,9 +103,11 @@ impl<W: Plain + Default, A: Plain> Product<'_, W, A> {
         else {
             return false;
         };
+        let lanes = loops.format().lanes;
         let along = |source: &dyn Source<W>| {
             source.in_place().is_some_and(|place| {
-                place.steps.stride() == Some(1) && place.items.stride() != Some(1)
+                let few = self.rows.min(self.cols);
+                place.items.stride() != Some(1) && are_lines(place.steps, few, lanes)
             })
         };
         let many_are_rows = match (self.rows <= FEW, self.cols <= FEW) {
@@ -75,10 +120,15 @@ impl<W: Plain + Default, A: Plain> Product<'_, W, A> {
             if many_are_rows { (self.cols, self.rows) } else { (self.rows, self.cols) };
         let Some(many) = many.in_place() else { return false };
         let steps = self.steps;
-        let few_stride = steps.next_multiple_of(loops.format().lanes);
-        let (item_bytes, cached) = (steps * size_of::<W>(), second_level_bytes() / 2);
-        let asks_ahead =
-            item_bytes <= SHORT_BYTES && many_count.saturating_mul(item_bytes) > cached;
+        let few_stride = steps.next_multiple_of(lanes);
+        let mut lines = SmallVec::<[Line; 8]>::new();
+        let mut step = 0;
+        while step < steps {
+            let (offset, len, _) = many.steps.run(step, steps - step);
+            lines.push(Line { few: step, many: offset, steps: len });
+            step += len;
+        }
+        let ahead = words_ahead::<W>(many.items, self.batches.saturating_mul(many_count), steps);
         scratch::with(few_count * few_stride, |words: &mut [W]| {
             for (i, row) in words.chunks_exact_mut(few_stride.max(1)).enumerate() {
                 few.pack(i..i + 1, 0..steps, 1, &mut row[..steps]);
@@ -93,8 +143,8 @@ impl<W: Plain + Default, A: Plain> Product<'_, W, A> {
                     many: many.start,
                     many_items: many.items,
                     many_range,
-                    asks_ahead,
-                    steps,
+                    ahead,
+                    lines: &lines,
                     start,
                     rows,
                     many_are_rows,
@@ -116,28 +166,53 @@ impl<W, A: MulAdd> Dots<'_, W, A> {
     /// for written in the result; nothing else writes to the former or accesses the latter.
     #[inline(always)]
     pub(super) unsafe fn run<S: Simd<Word = W, Acc = A>>(&self) {
-        let range = &self.many_range;
-        for many in even_chunks(range.len(), MANY) {
-            let many = range.start + many.start..range.start + many.end;
-            // SAFETY: the caller's promise.
-            unsafe {
-                match self.few_count {
-                    1 => self.block::<S, 1>(many),
-                    2 => self.block::<S, 2>(many),
-                    3 => self.block::<S, 3>(many),
-                    _ => self.block::<S, FEW>(many),
-                }
-            };
+        // All of the few meet what has just been read.
+        let together = match self.few_count {
+            0..=SIDE_BY_SIDE => self.many_range.len(),
+            _ => MANY,
+        };
+        for many in chunks(self.many_range.clone(), together.max(1)) {
+            for first in (0..self.few_count).step_by(SIDE_BY_SIDE) {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    match self.few_count - first {
+                        1 => self.blocks::<S, 1>(first, many.clone()),
+                        2 => self.blocks::<S, 2>(first, many.clone()),
+                        3 => self.blocks::<S, 3>(first, many.clone()),
+                        _ => self.blocks::<S, SIDE_BY_SIDE>(first, many.clone()),
+                    }
+                };
+            }
         }
     }
 
-    /// Computes the sums of all few items with at most [`MANY`] others.
+    /// Computes the sums of `COUNT` of the few items with others.
     ///
     /// # Safety
-    /// As for [`Dots::run`]; `few` has `COUNT` rows.
+    /// As for [`Dots::run`]; `few` has `COUNT` rows from `first_few` on.
     #[inline(always)]
-    unsafe fn block<S: Simd<Word = W, Acc = A>, const COUNT: usize>(&self, many: Range<usize>) {
-        let few = self.few.get().cast_const();
+    unsafe fn blocks<S: Simd<Word = W, Acc = A>, const COUNT: usize>(
+        &self,
+        first_few: usize,
+        range: Range<usize>,
+    ) {
+        for many in chunks(range, MANY) {
+            // SAFETY: the caller's promise.
+            unsafe { self.block::<S, COUNT>(first_few, many) };
+        }
+    }
+
+    /// Computes the sums of `COUNT` of the few items with at most [`MANY`] others.
+    ///
+    /// # Safety
+    /// As for [`Dots::run`]; `few` has `COUNT` rows from `first_few` on.
+    #[inline(always)]
+    unsafe fn block<S: Simd<Word = W, Acc = A>, const COUNT: usize>(
+        &self,
+        first_few: usize,
+        many: Range<usize>,
+    ) {
+        let few = self.few.get().cast_const().wrapping_add(first_few * self.few_stride);
         let mut offsets = [0; MANY];
         self.many_items.offsets(many.start, &mut offsets[..many.len()]);
         // Where there are fewer items the first is multiplied again, for nothing.
@@ -146,37 +221,41 @@ impl<W, A: MulAdd> Dots<'_, W, A> {
         }
         let rows = offsets.map(|offset| self.many.get().cast_const().wrapping_add(offset));
         let mut sums = [[S::zero(); MANY]; COUNT];
-        let whole = self.steps / S::LANES * S::LANES;
-        // What the next block reads is asked for.
-        let stride = self.many_items.stride().filter(|_| self.asks_ahead);
-        let ahead = stride.map(|stride| MANY * stride);
-        for step in (0..whole).step_by(S::LANES) {
-            if let Some(ahead) = ahead {
-                for row in rows {
-                    prefetch_far(row.wrapping_add(ahead + step).cast());
+        // Once for all of the few.
+        let ahead = self.ahead.filter(|_| first_few == 0);
+        for line in self.lines {
+            let (few, rows) =
+                (few.wrapping_add(line.few), rows.map(|row| row.wrapping_add(line.many)));
+            let whole = line.steps / S::LANES * S::LANES;
+            for step in (0..whole).step_by(S::LANES) {
+                if let Some(ahead) = ahead {
+                    for row in rows {
+                        prefetch_far(row.wrapping_add(ahead + step).cast());
+                    }
                 }
-            }
-            // SAFETY: the caller's promise: these steps of all rows may be read.
-            unsafe {
-                let words = rows.map(|row| S::load(row.wrapping_add(step)));
-                for (i, sums) in sums.iter_mut().enumerate() {
-                    let few = S::load(few.wrapping_add(i * self.few_stride + step));
-                    for (sum, words) in sums.iter_mut().zip(words) {
-                        *sum = S::mul_add(few, words, *sum);
+                // SAFETY: the caller's promise: these steps of all rows may be read.
+                unsafe {
+                    let words = rows.map(|row| S::load(row.wrapping_add(step)));
+                    for (i, sums) in sums.iter_mut().enumerate() {
+                        let few = S::load(few.wrapping_add(i * self.few_stride + step));
+                        for (sum, words) in sums.iter_mut().zip(words) {
+                            *sum = S::mul_add(few, words, *sum);
+                        }
                     }
                 }
             }
-        }
-        if whole < self.steps {
-            let mask = S::mask(self.steps - whole);
-            // SAFETY: the caller's promise: these steps of all rows may be read, and lanes outside the
-            // mask are not accessed.
-            unsafe {
-                let words = rows.map(|row| S::load_masked(row.wrapping_add(whole), mask));
-                for (i, sums) in sums.iter_mut().enumerate() {
-                    let few = S::load_masked(few.wrapping_add(i * self.few_stride + whole), mask);
-                    for (sum, words) in sums.iter_mut().zip(words) {
-                        *sum = S::mul_add(few, words, *sum);
+            if whole < line.steps {
+                let mask = S::mask(line.steps - whole);
+                // SAFETY: the caller's promise: these steps of all rows may be read, and lanes outside the
+                // mask are not accessed.
+                unsafe {
+                    let words = rows.map(|row| S::load_masked(row.wrapping_add(whole), mask));
+                    for (i, sums) in sums.iter_mut().enumerate() {
+                        let few = few.wrapping_add(i * self.few_stride + whole);
+                        let few = S::load_masked(few, mask);
+                        for (sum, words) in sums.iter_mut().zip(words) {
+                            *sum = S::mul_add(few, words, *sum);
+                        }
                     }
                 }
             }
@@ -190,6 +269,7 @@ impl<W, A: MulAdd> Dots<'_, W, A> {
             places.iter_mut().zip(many).for_each(|(place, col)| *place = col);
         }
         for (i, sums) in sums.into_iter().enumerate() {
+            let i = first_few + i;
             let first = if self.many_are_rows { i } else { self.rows.offset(i) };
             // SAFETY: the caller's promise.
             let totals = unsafe { S::totals(sums) };

@@ -72,6 +72,8 @@ pub(super) struct Product<'a, W, A> {
     pub add: bool,
     /// How many tasks there should be, if there is enough to do.
     pub tasks: usize,
+    /// How many products of this size are computed one after the other, each of other operands.
+    pub batches: usize,
 }
 
 /// The right operand.

@@ -305,8 +305,19 @@ impl Contraction {
             lhs.with_source(isa, lhs_start, &self.lhs_rows, &self.lhs_steps, &mut |lhs| {
                 let run = |rhs: Rhs<'_, W>| {
                     let add = false;
-                    let product =
-                        Product { tiled, rows, cols, steps, lhs, rhs, sink, done, add, tasks };
+                    let product = Product {
+                        tiled,
+                        rows,
+                        cols,
+                        steps,
+                        lhs,
+                        rhs,
+                        sink,
+                        done,
+                        add,
+                        tasks,
+                        batches,
+                    };
                     // SAFETY: sources lie in memory, as they checked; so does the result, by the
                     // assertion above, and no two of its elements are one, by that of `new`.
                     unsafe { product.run(threads) };

@@ -7,11 +7,12 @@
 use std::ops::Range;
 
 use super::cut::{Tiles, chunks};
-use super::dots::{Dots, FEW};
+use super::dots::{Dots, FEW, Line, words_ahead};
 use super::engine::Shared;
 use super::operand::Operand;
 use super::pack::{Block, Elements, Items, MAX_WIDTH, check_bounds};
 use super::simd::Loops;
+use super::sweep;
 use super::tile::{Ahead, MAX_ROWS, Run, Tile, TileArgs, Tiled};
 use super::{Contraction, Out};
 use crate::Threads;
@@ -22,8 +23,9 @@ use crate::kernels::scratch;
 /// Multiplications of a product that is small, and its steps at most.
 const MAX_WORK: usize = 1 << 17;
 const MAX_STEPS: usize = 512;
-/// Multiplications of a product with one row that is small.
+/// Multiplications of a product with one row that is small, and of one with a few rows.
 const MAX_ROW_WORK: usize = 1 << 10;
+const MAX_ROWS_WORK: usize = 1 << 14;
 /// The fewest steps with which products of few rows or few columns are vectorised along the steps.
 const DOT_STEPS: usize = 8;
 /// Multiplications that are worth a task.
@@ -68,6 +70,15 @@ impl BatchShape {
     fn runs_along_steps(&self) -> bool {
         let along = self.lhs[1] == 1 && self.rhs.is_some_and(|[_, step]| step == 1);
         along && (self.rows <= FEW || self.cols <= FEW) && self.steps >= DOT_STEPS
+    }
+
+    /// Whether the matrix is best read by rows, by a loop of its own for each product.
+    fn is_swept(&self) -> bool {
+        let is_by_rows = self.rhs.is_some_and(|[col, _]| col == 1);
+        match self.rows {
+            1 => self.work() > MAX_ROW_WORK,
+            rows => rows <= sweep::FEW && is_by_rows && self.work() > MAX_ROWS_WORK,
+        }
     }
 }
 
@@ -143,7 +154,7 @@ impl Contraction {
             unsafe { batch.run_along_steps(words, loops, threads) };
             return true;
         }
-        if batch.shape.rows == 1 && batch.shape.work() > MAX_ROW_WORK {
+        if batch.shape.is_swept() {
             return false;
         }
         // SAFETY: the caller's promise; that operands lie in memory was checked above.
@@ -210,11 +221,11 @@ impl<W: Plain + Default, A> SmallBatch<'_, W, A> {
                     few: few.0,
                     few_stride: few.1.stride().unwrap_or_default(),
                     few_count: few.2,
-                    asks_ahead: false,
+                    ahead: words_ahead::<W>(many.1, self.count() * many.2, shape.steps),
                     many: many.0,
                     many_items: many.1,
                     many_range: 0..many.2,
-                    steps: shape.steps,
+                    lines: &[Line { few: 0, many: 0, steps: shape.steps }],
                     start: Shared(out),
                     rows: &of.out_rows,
                     many_are_rows: !few_is_lhs,

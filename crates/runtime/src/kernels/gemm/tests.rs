@@ -228,6 +228,27 @@ fn sizes_around_tiles_and_blocks() {
 }
 
 #[test]
+fn few_rows() {
+    // Several blocks of columns, and rows so short that many are taken at once.
+    for rows in 1..=5 {
+        check_sizes(1, rows, 21, 2100);
+        check_sizes(1, rows, 300, 70);
+        check_sizes(2, rows, 520, 64);
+    }
+    // Along the steps.
+    for (few, many) in (1..=9).map(|few| (few, 23 - few)) {
+        let steps = dim(67, [1, 1, 0]);
+        check([&[], &[dim(few, [67, 0, many])], &[dim(many, [0, 67, 1])], &[steps]]);
+        check([&[], &[dim(many, [67, 0, few])], &[dim(few, [0, 67, 1])], &[steps]]);
+    }
+    // Along lines of steps.
+    for few in 1..=5 {
+        let lines = [dim(3, [500, 70 * few, 0]), dim(70, [1, few, 0])];
+        check([&[], &[dim(21, [4, 0, few])], &[dim(few, [0, 1, 1])], &lines]);
+    }
+}
+
+#[test]
 fn sums_that_wait_for_more_sub_blocks() {
     use ProductType::*;
     // Several tiles of rows, groups of columns and sub-blocks of steps, the last of each not whole; of `bf16` several

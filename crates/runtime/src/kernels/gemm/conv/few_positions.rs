@@ -109,6 +109,7 @@ impl Convolution {
                     done: None,
                     add: false,
                     tasks,
+                    batches: 1,
                 };
                 // SAFETY: `Strided` checked that a kernel lies in its memory, and the product has all panels;
                 // patches are packed; the sums have a place for each row and column.

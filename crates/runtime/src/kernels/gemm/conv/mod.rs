@@ -130,7 +130,7 @@ enum Route {
     /// In tasks with regions, with vectors of groups.
     Grouped,
     /// Plane by plane, with vectors of positions, if no element has to be converted; else as
-    /// [`Route::Grouped`].
+    /// [`Route::Grouped`], or in tasks if there are no groups to fill vectors.
     Planes,
     /// Phase by phase.
     Phases(Vec<Phase>),
@@ -193,6 +193,9 @@ impl Convolution {
                 false => Route::Loops,
             };
         }
+        if self.has_few_channels() && self.regions_are_small() && self.has_planes() {
+            return Route::Planes;
+        }
         let reversed = self.spatial.iter().any(|dim| dim.reversed && dim.kernel > 1);
         let windows = self.spatial.iter().map(Window);
         let offset = windows.zip(&self.spatial).try_fold(0, |offset, (window, dim)| {
@@ -248,6 +251,13 @@ impl Convolution {
     fn vectors_of_groups(&self) -> bool {
         let (features, outputs) = (self.features.size, self.outputs.size);
         self.group.size >= 8 && (outputs <= 2 || outputs <= 4 && features <= 4)
+    }
+
+    /// Whether a window meets several positions and few features, for few outputs, as filters of images and
+    /// signals do: tiles would be a row or two, and their operand is copied once for each tap.
+    fn has_few_channels(&self) -> bool {
+        let taps: usize = self.spatial.iter().map(|dim| dim.kernel).product();
+        self.outputs.size <= 2 && self.features.size <= 4 && taps > 1
     }
 
     /// The convolution of `f32`.
@@ -322,8 +332,13 @@ impl Convolution {
                     },
                     // SAFETY: the caller's promise; the result lies in its memory and none of its
                     // elements is another.
-                    _ => unsafe {
+                    _ if self.vectors_of_groups() => unsafe {
                         self.run_grouped((loops, isa), lhs, rhs, out.places, threads);
+                    },
+                    // SAFETY: the caller's promise; the result lies in its memory and none of its
+                    // elements is another.
+                    _ => unsafe {
+                        self.run_tasks((loops, isa), lhs, rhs, None, out.places, threads);
                     },
                 }
             }),

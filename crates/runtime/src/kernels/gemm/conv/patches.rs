@@ -200,6 +200,7 @@ impl Convolution {
                 done: None,
                 add: false,
                 tasks,
+                batches: 1,
             };
             // SAFETY: `Strided` checked that the kernel lies in its memory; patches are packed; the
             // caller promises that the result may be written.

@@ -283,6 +283,32 @@ impl<W, A> Plane<'_, W, A> {
     /// result written.
     #[inline(always)]
     pub(in crate::kernels::gemm) unsafe fn run<S: Simd<Word = W, Acc = A>>(&self) {
+        // A long row is as good as several short ones.
+        let whole = self.width / S::LANES;
+        let (vectors, rest) = match self.rows {
+            1 if whole > 1 => (whole, self.width % S::LANES),
+            _ => (0, self.width),
+        };
+        if vectors > 0 {
+            let (move_by, stride) = (S::LANES, S::LANES);
+            let rows = Plane { move_by, stride, rows: vectors, width: S::LANES, ..*self };
+            // SAFETY: the caller's promise: these are vectors of the row.
+            unsafe { rows.run_rows::<S>() };
+        }
+        if rest > 0 {
+            let done = vectors * S::LANES;
+            let (region, start) = (self.region.wrapping_add(done), self.start.wrapping_add(done));
+            // SAFETY: the caller's promise: this is what is left of the row, or all.
+            unsafe { Plane { region, start, width: rest, ..*self }.run_rows::<S>() };
+        }
+    }
+
+    /// Computes all rows, each by itself.
+    ///
+    /// # Safety
+    /// As for [`Plane::run`].
+    #[inline(always)]
+    unsafe fn run_rows<S: Simd<Word = W, Acc = A>>(&self) {
         for x in (0..self.width).step_by(S::LANES) {
             let mut row = 0;
             while row < self.rows {

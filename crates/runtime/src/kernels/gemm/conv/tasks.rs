@@ -10,6 +10,7 @@ use crate::Threads;
 use crate::kernels::bytes::Plain;
 use crate::kernels::gemm::axis::Axis;
 use crate::kernels::gemm::cut::even_chunks;
+use crate::kernels::gemm::dots::runs_along_lines;
 use crate::kernels::gemm::engine::{Product, Rhs, Shared, Sink};
 use crate::kernels::gemm::number::Element;
 use crate::kernels::gemm::output::Destination;
@@ -52,8 +53,12 @@ impl Convolution {
             .map(|cols| whole_len(format, cols.len(), taps * self.features.size))
             .collect();
         let whole: usize = lens.iter().sum();
-        // A kernel that several tasks need is packed once, if tasks need all of it at once.
-        let keep = pieces.len() > 1 && cut.features == self.features.size && whole <= KERNEL_WORDS;
+        // A kernel that several tasks need is packed once, if tasks need all of it at once, and it is not so
+        // small that sums run along the features.
+        let line = self.spatial.last().map_or(1, |dim| dim.kernel) * self.features.size;
+        let along = !batch_is_minor && runs_along_lines(self.outputs.size, line, format.lanes);
+        let is_whole = cut.features == self.features.size && whole <= KERNEL_WORDS;
+        let keep = pieces.len() > 1 && is_whole && !along;
         threads.for_each(self.group.size, &|group| {
             let tasks = Tasks {
                 conv: self,
@@ -232,6 +237,7 @@ impl<W: Plain + Default + Element<W>, A: MulAdd> Tasks<'_, W, A> {
                     done: None,
                     add: features.start > 0,
                     tasks: 1,
+                    batches: 1,
                 };
                 // SAFETY: `Strided` checked that the region has all rows and steps; the caller
                 // promises that the result may be written.

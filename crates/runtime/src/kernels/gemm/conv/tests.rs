@@ -363,7 +363,8 @@ fn windows_of_all_kinds() {
         (2, 5, 1, [0, 0], [1, 1], false),
     ];
     for window in windows {
-        for sizes in [[1, 2, 3, 5], [1, 5, 9, 33], [2, 1, 4, 17], [9, 2, 1, 1], [8, 1, 3, 2]] {
+        let sizes = [[1, 2, 3, 5], [1, 5, 9, 33], [2, 1, 4, 17], [9, 2, 1, 1], [8, 1, 3, 2]];
+        for sizes in sizes.into_iter().chain([[1, 2, 1, 1], [2, 1, 3, 2], [1, 1, 35, 3]]) {
             Case { spatial: vec![window], ..case(sizes) }.check_orders();
             Case { spatial: vec![PLAIN, window], ..case(sizes) }.check_orders();
         }
@@ -386,6 +387,20 @@ fn channels_first() {
     // Several blocks of columns, with positions of two images, and of steps.
     let padded = (23, 3, 1, [1, 1], [1, 1], false);
     check([padded, padded], [1, 2, 120, 3]);
+}
+
+#[test]
+fn filters() {
+    let orders = || [vec![0, 1, 2, 3], vec![1, 0, 2, 3], vec![0, 1, 2, 3]];
+    let planes = |conv: &Convolution| matches!(conv.route, Route::Planes);
+    for sizes in [[1, 1, 1, 1], [1, 2, 3, 2]] {
+        for window in [(300, 65, 1, [32, 32], [1, 1], false), (90, 4, 3, [2, 5], [1, 2], true)] {
+            let orders = orders().map(|order| order[..3].to_vec());
+            Case { orders, spatial: vec![window], ..case(sizes) }.check_by(planes);
+        }
+        let window = (37, 3, 1, [1, 1], [1, 1], false);
+        Case { orders: orders(), spatial: vec![window; 2], ..case(sizes) }.check_by(planes);
+    }
 }
 
 #[test]

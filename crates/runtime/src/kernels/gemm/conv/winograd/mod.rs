@@ -330,6 +330,7 @@ impl Sizes {
                 done: None,
                 add: false,
                 tasks: 1,
+                batches: 1,
             };
             // SAFETY: `Strided` checked that the input's sums lie in their memory, and there are all panels; the
             // products of a point have a place for each row and column.
