@@ -1,6 +1,7 @@
 //! Custom calls of linear algebra: what they refuse, and matrices in every order.
 
 use helio::{Backend, Client, CompileOptions, Error, Literal};
+use helio_linalg::Complex;
 
 /// A call: its target, operands, results and attributes, of matrices of 3 rows and 3 columns.
 struct Call {
@@ -31,6 +32,19 @@ impl Call {
             self.target,
             self.attributes
         )
+    }
+
+    /// Runs it on these operands.
+    fn run(&self, backend: Backend, threads: usize, operands: &[Literal]) -> Literal {
+        let text = self.text();
+        let mut options = helio::ClientOptions::default();
+        options.threads = Some(threads);
+        let mut compile = CompileOptions::default();
+        compile.backend = backend;
+        let module = helio::parse(&text).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+        let program = Client::new(&options).compile(module, &compile);
+        let program = program.unwrap_or_else(|e| panic!("{text}: {e:?}"));
+        program.run(operands).unwrap_or_else(|e| panic!("{text}: {e:?}"))
     }
 
     /// Runs it on zeros, on each engine.
@@ -254,4 +268,199 @@ fn a_large_batch_is_the_same_for_any_number_of_threads() {
         floats(&program.run(std::slice::from_ref(&a)).unwrap())
     };
     assert_eq!(of_threads(1), of_threads(3));
+}
+
+/// The elements of the arrays of a result, complex ones as two, as wide as can be.
+fn numbers(literal: &Literal) -> Vec<f64> {
+    let mut all = Vec::new();
+    for leaf in literal.leaves() {
+        let array = leaf.as_array().unwrap();
+        if let Some(values) = array.as_slice::<f64>() {
+            all.extend(values);
+        } else if let Some(values) = array.as_slice::<f32>() {
+            all.extend(values.iter().map(|&v| f64::from(v)));
+        } else if let Some(values) = array.as_slice::<i32>() {
+            all.extend(values.iter().map(|&v| f64::from(v)));
+        } else if let Some(values) = array.as_slice::<Complex<f32>>() {
+            all.extend(values.iter().flat_map(|v| [f64::from(v.re), f64::from(v.im)]));
+        } else {
+            let values = array.as_slice::<Complex<f64>>().unwrap();
+            all.extend(values.iter().flat_map(|v| [v.re, v.im]));
+        }
+    }
+    all
+}
+
+/// An array of this type and dimensions: small numbers, and a large one in each row of each matrix, where
+/// `large` says for the number of the row.
+fn matrices(ty: &str, dims: &[usize], large: impl Fn(usize) -> usize) -> Literal {
+    let [.., rows, columns] = *dims else { panic!("no matrices") };
+    let mut random = oorandom::Rand64::new(11);
+    let count: usize = dims.iter().product();
+    let mut next = |i: usize| {
+        let small = random.rand_float() - 0.5;
+        let (row, column) = (i / columns % rows, i % columns);
+        if column == large(row) { small + 2.0 * rows.max(columns) as f64 } else { small }
+    };
+    let parts = |v: f64| (v, if v > 1.0 { 0.0 } else { v * v });
+    let values: Vec<f64> = (0..count).map(&mut next).collect();
+    match ty {
+        "f32" => Literal::array(dims, values.iter().map(|&v| v as f32).collect::<Vec<_>>()),
+        "f64" => Literal::array(dims, values),
+        "c64" => {
+            let of = |(re, im): (f64, f64)| Complex { re: re as f32, im: im as f32 };
+            Literal::array(dims, values.iter().map(|&v| of(parts(v))).collect::<Vec<_>>())
+        }
+        _ => {
+            let of = |(re, im): (f64, f64)| Complex { re, im };
+            Literal::array(dims, values.iter().map(|&v| of(parts(v))).collect::<Vec<_>>())
+        }
+    }
+    .unwrap()
+}
+
+/// Kernels on arrays where they lie must give what the host's function does, which the interpreter calls: on
+/// one thread and on several the same.
+fn expect_same(call: &Call, arguments: &[Literal]) {
+    let text = call.text();
+    let [one, two] = [1, 2].map(|threads| call.run(Backend::Cpu, threads, arguments));
+    let host = numbers(&call.run(Backend::Interpreter, 1, arguments));
+    let [one, two] = [one, two].map(|result| numbers(&result));
+    let is_double = text.contains("f64") || text.contains("c128");
+    let tolerance = if is_double { 1e-11 } else { 2e-4 };
+    let bits = |values: &[f64]| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+    assert_eq!(bits(&one), bits(&two), "{text}");
+    assert_eq!(one.len(), host.len());
+    let scale = host.iter().fold(1.0, |most: f64, v| most.max(v.abs()));
+    for (i, (&x, &y)) in one.iter().zip(&host).enumerate() {
+        assert!((x - y).abs() <= tolerance * scale, "{text}\nelement {i}: {x}, the host's {y}");
+    }
+}
+
+const TYPES: [(char, &str); 4] = [('s', "f32"), ('d', "f64"), ('c', "c64"), ('z', "c128")];
+
+#[test]
+fn triangular_systems_are_solved_as_the_host_does() {
+    for (letter, ty) in TYPES {
+        for (batch, order, free) in [
+            (1, 1, 1),
+            (3, 2, 5),
+            (2, 13, 1),
+            (2, 31, 4),
+            (1, 64, 64),
+            (2, 65, 33),
+            (1, 63, 2),
+            (1, 130, 3),
+        ] {
+            for bits in 0..8 {
+                let [left, lower, unit] = [1, 2, 4].map(|bit| bits & bit != 0);
+                for transpose in ['N', 'T', 'C'] {
+                    let dims = if left { [batch, order, free] } else { [batch, free, order] };
+                    let shape = |dims: [usize; 3]| format!("{ty}{dims:?}").replace(' ', "");
+                    let code = |is: bool, yes: char, no: char| u32::from(if is { yes } else { no });
+                    let attributes = format!(
+                        "side = {} : ui8, uplo = {} : ui8, trans_x = {} : ui8, diag = {} : ui8",
+                        code(left, 'L', 'R'),
+                        code(lower, 'L', 'U'),
+                        u32::from(transpose),
+                        code(unit, 'U', 'N'),
+                    );
+                    // A unit diagonal with elements that are not small in comparison makes solutions large.
+                    let far = order;
+                    let a = matrices(ty, &[batch, order, order], |i| if unit { far } else { i });
+                    let order = [batch, order, order];
+                    let call = Call {
+                        target: format!("lapack_{letter}trsm_ffi"),
+                        operands: vec![shape(order), shape(dims)],
+                        results: vec![shape(dims)],
+                        attributes: attributes.leak(),
+                    };
+                    if unit && order[1] > 31 {
+                        continue;
+                    }
+                    expect_same(&call, &[a, matrices(ty, &dims, |_| 0)]);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn factors_are_those_of_the_host() {
+    for (letter, ty) in TYPES {
+        for (batch, m, n) in [
+            (1, 1, 1),
+            (3, 2, 2),
+            (500, 9, 9),
+            (2, 13, 13),
+            (2, 31, 63),
+            (1, 64, 64),
+            (2, 65, 65),
+            (1, 63, 10),
+            (1, 200, 200),
+        ] {
+            if n == 200 && letter != 's' {
+                continue;
+            }
+            let (matrix, k) = (format!("{ty}[{batch},{m},{n}]"), m.min(n));
+            let (vector, info) = (format!("[{batch},{k}]"), format!("s32[{batch}]"));
+            let call = |name: &str, results, attributes| Call {
+                target: format!("lapack_{letter}{name}_ffi"),
+                operands: vec![matrix.clone()],
+                results,
+                attributes,
+            };
+            // Other rows are the pivots, and beyond doubt.
+            let a = matrices(ty, &[batch, m, n], |i| (i * 7 + 3) % m);
+            let results = vec![matrix.clone(), format!("s32{vector}"), info.clone()];
+            expect_same(&call("getrf", results, ""), std::slice::from_ref(&a));
+            if m == n {
+                let a = matrices(ty, &[batch, m, n], |i| i);
+                for attributes in ["uplo = 76 : ui8", "uplo = 85 : ui8"] {
+                    let results = vec![matrix.clone(), info.clone()];
+                    expect_same(&call("potrf", results, attributes), std::slice::from_ref(&a));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn pivots_that_fail_are_told() {
+    // Of matrices of ones on the diagonal, with others in some places: an order of each, and a place.
+    for (n, failing) in [(9, 0), (40, 0), (40, 31), (40, 32), (100, 70)] {
+        for value in [0.0, -1.0, f32::NAN] {
+            let mut values = vec![0f32; 2 * n * n];
+            for matrix in values.chunks_mut(n * n) {
+                (0..n).for_each(|i| matrix[i * n + i] = 1.0);
+            }
+            values[n * n + failing * n + failing] = value;
+            let a = |_: &helio::Shape| Literal::array([2, n, n], values.clone()).unwrap();
+            let text = |target: &str, results: &str, attributes: &str, of: usize| {
+                format!(
+                    "ENTRY e {{ a = f32[2,{n},{n}] parameter(0)
+                       r = ({results}) custom-call(a), custom_call_target=\"{target}\",
+                         backend_config={{{attributes}}}
+                       ROOT i = s32[2] get-tuple-element(r), index={of} }}"
+                )
+            };
+            let outcome = |text: String| -> Vec<Vec<i32>> {
+                let info = |outcome: Result<Literal, Error>| {
+                    let literal = outcome.unwrap();
+                    literal.leaves()[0].as_array().unwrap().as_slice::<i32>().unwrap().to_vec()
+                };
+                run(&text, a).into_iter().map(info).collect()
+            };
+            let number = i32::try_from(failing + 1).unwrap();
+            for attributes in ["uplo = 76 : ui8", "uplo = 85 : ui8"] {
+                let results = format!("f32[2,{n},{n}], s32[2]");
+                let found = outcome(text("lapack_spotrf_ffi", &results, attributes, 1));
+                assert_eq!(found, [[0, number], [0, number]], "{n} {failing} {value}");
+            }
+            let results = format!("f32[2,{n},{n}], s32[2,{n}], s32[2]");
+            let found = outcome(text("lapack_sgetrf_ffi", &results, "", 2));
+            let number = if value == 0.0 { number } else { 0 };
+            assert_eq!(found, [[0, number], [0, number]], "{n} {failing} {value}");
+        }
+    }
 }

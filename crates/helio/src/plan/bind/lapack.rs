@@ -1,25 +1,28 @@
-//! LAPACK's functions on small matrices, by the names that JAX gives them: kernels on the arrays where they
-//! lie, where a call of the host's function ([`crate::linalg`]) would take much longer than its arithmetic.
+//! LAPACK's functions by the names that JAX gives them: kernels on the arrays where they lie, where a call of
+//! the host's function ([`crate::linalg`]) copies its operands and results from order to order.
 //!
-//! Arrays are row-major, and routines take matrices by columns: what they see is the transposed matrix. Cholesky's
-//! factor and triangular systems are computed of that, with the triangles and the sides exchanged; for
-//! others matrices are transposed into working memory. The order in which the program has the function see its
-//! operands makes no difference to what they are.
+//! Cholesky's factors and triangular systems of any size are the runtime's kernels, which take row-major
+//! matrices. For other functions small matrices are transposed into working
+//! memory, since the routines take them by columns. The order in which the program has the function see its operands makes no difference
+//! to what they are.
 
 use helio_codegen::kernel::Kernel;
 use helio_codegen::{Vouched, linalg as codegen};
 use helio_ir::types::Plain;
 use helio_ir::{ArrayShape, BackendConfig, Dictionary, ElementType, ops};
-use helio_linalg::{Alone, Complex, Reflectors, Side, Solve, Transpose, Triangle};
+use helio_linalg::{Alone, Complex, Reflectors, Side, Transpose};
+use helio_runtime::kernels::linalg::{Cholesky, TriangularFlags, TriangularSolve};
 use helio_runtime::program::Failure;
 
+use super::linalg::field_type;
 use super::{Bound, InstrShapes};
 use crate::linalg::{
     Element, TASK_OPERATIONS, is_by_rows_or_columns, letter_of, operations, transpose,
 };
 
-/// The kernel of a call; `None` if it is none of these functions, is more than one thread should do at
-/// once, or has other operands, results or attributes than the function takes, which that reports.
+/// The kernel of a call; `None` if it is none of these functions, is one that has a kernel on one thread only
+/// and takes more than that should do at once, or has other operands, results or attributes than the function
+/// takes, which that reports.
 pub(super) fn custom_call(site: &InstrShapes<'_>, op: &ops::CustomCall) -> Option<Bound> {
     let (call, letter, name) = call(site, op)?;
     match letter {
@@ -70,12 +73,22 @@ fn call<'s>(
     is_seen.then_some((Site { site }, letter, name))
 }
 
-/// A call of `trsm`: a batch of systems of this order with right-hand sides of `m` rows and `n` columns.
+/// A call of `potrf`: a batch of matrices `n`×`n`, of which one triangle is factored.
+struct Potrf {
+    count: usize,
+    n: usize,
+    is_lower: bool,
+    /// Whether one thread should do it all at once.
+    is_small: bool,
+}
+
+/// A call of `trsm`: a batch of systems of this order, with as many right-hand sides as `free` says.
 struct Trsm {
     count: usize,
+    /// As of [`Potrf`].
+    is_small: bool,
     order: usize,
-    m: usize,
-    n: usize,
+    free: usize,
     is_left: bool,
     is_lower: bool,
     transpose: Transpose,
@@ -135,7 +148,8 @@ impl Site<'_> {
         let element = T::TYPE;
         match name {
             "potrf" => {
-                let (count, n, lower) = self.potrf_of::<T>()?;
+                let Potrf { count, n, is_lower: lower, .. } =
+                    self.potrf_of::<T>().filter(|call| call.is_small)?;
                 let leaves = codegen::Leaves::Info;
                 codegen::Cholesky { element, count, n, lower, leaves }.kernel(lanes)
             }
@@ -144,17 +158,16 @@ impl Site<'_> {
                 codegen::Lu { element, count, rows, columns }.kernel(lanes)
             }
             "trsm" => {
-                let Trsm { count, order, m, n, is_left, is_lower, transpose, is_unit } =
-                    self.trsm_of::<T>()?;
+                let call = self.trsm_of::<T>().filter(|call| call.is_small)?;
                 let solve = codegen::TriangularSolve {
                     element,
-                    count,
-                    order,
-                    free: if is_left { n } else { m },
-                    left_side: is_left,
-                    lower: is_lower,
-                    transpose: transpose != Transpose::None,
-                    unit_diagonal: is_unit,
+                    count: call.count,
+                    order: call.order,
+                    free: call.free,
+                    left_side: call.is_left,
+                    lower: call.is_lower,
+                    transpose: call.transpose != Transpose::None,
+                    unit_diagonal: call.is_unit,
                 };
                 solve.kernel(lanes)
             }
@@ -162,28 +175,25 @@ impl Site<'_> {
         }
     }
 
-    /// How many matrices a `potrf` factors, their order, and whether the factor is the lower one.
-    fn potrf_of<T: Element>(&self) -> Option<(usize, usize, bool)> {
+    fn potrf_of<T: Element>(&self) -> Option<Potrf> {
         let (batch, [n, columns]) = self.batch(0)?;
         let matrix = Part::matrix::<T>(n, n);
-        let fits = n == columns && batch.is_small(operations(&[n, n, n]) / 3);
-        let fits = fits && self.has(&batch, &[matrix], &[matrix, Part::number::<i32>()]);
+        let fits = n == columns && self.has(&batch, &[matrix], &[matrix, Part::number::<i32>()]);
         let is_lower = self.letter("uplo", "LU")? == 'L';
-        fits.then_some((batch.count, n, is_lower))
+        let is_small = batch.is_small(operations(&[n, n, n]) / 3);
+        fits.then_some(Potrf { count: batch.count, n, is_lower, is_small })
     }
 
     fn potrf<T: Element>(&self) -> Option<Bound> {
-        let (_, n, is_lower) = self.potrf_of::<T>()?;
-        let seen = if is_lower { Triangle::Upper } else { Triangle::Lower };
-        Some(Bound::fallible("potrf", move |inputs, outputs, _| {
-            let [factor, info, ..] = outputs else { return Ok(()) };
-            factor.copy_from_slice(inputs[0]);
-            let (factor, info) = (elements_mut::<T>(factor)?, elements_mut::<i32>(info)?);
-            for (a, info) in factor.chunks_exact_mut(n * n).zip(info) {
-                *info = T::potrf(&Alone, seen, n, a);
-            }
-            Ok(())
-        }))
+        let Potrf { count, n, is_lower, .. } = self.potrf_of::<T>()?;
+        let plan = Cholesky::new(field_type(T::TYPE)?, count, n, is_lower)?;
+        let scratch = plan.scratch_bytes();
+        let bound = Bound::new("potrf", move |inputs, outputs, threads| {
+            let [factor, info, rest @ ..] = outputs else { return };
+            let scratch = rest.first_mut().map_or(&mut [][..], |scratch| scratch);
+            plan.run_with_info(inputs[0], (factor, info), scratch, threads);
+        });
+        Some(bound.with_scratch(scratch))
     }
 
     fn trsm_of<T: Element>(&self) -> Option<Trsm> {
@@ -191,14 +201,14 @@ impl Site<'_> {
         let is_left = self.letter("side", "LR")? == 'L';
         let order = if is_left { m } else { n };
         let (a, b) = (Part::matrix::<T>(order, order), Part::matrix::<T>(m, n));
-        if !batch.is_small(operations(&[m, n, order])) || !self.has(&batch, &[a, b], &[b]) {
+        if !self.has(&batch, &[a, b], &[b]) {
             return None;
         }
         Some(Trsm {
             count: batch.count,
+            is_small: batch.is_small(operations(&[m, n, order])),
             order,
-            m,
-            n,
+            free: if is_left { n } else { m },
             is_left,
             is_lower: self.letter("uplo", "LU")? == 'L',
             transpose: match self.letter("trans_x", "NTC")? {
@@ -211,33 +221,23 @@ impl Site<'_> {
     }
 
     fn trsm<T: Element>(&self) -> Option<Bound> {
-        let Trsm { order, m, n, is_left, is_lower, transpose, is_unit, .. } =
+        let Trsm { count, order, free, is_left, is_lower, transpose, is_unit, .. } =
             self.trsm_of::<T>()?;
-        let mut how = Solve {
-            side: if is_left { Side::Right } else { Side::Left },
-            triangle: if is_lower { Triangle::Upper } else { Triangle::Lower },
-            transpose,
-            is_unit,
+        let flags = TriangularFlags {
+            left_side: is_left,
+            lower: is_lower,
+            unit_diagonal: is_unit,
+            transpose_a: transpose != Transpose::None,
+            conjugate_a: transpose == Transpose::Adjoint,
         };
-        let (mut rows, mut columns) = (n, m);
-        if is_left && n == 1 && how.transpose != Transpose::Adjoint {
-            // One column lies as one row does, and is solved for faster.
-            (rows, columns) = (m, 1);
-            how.side = Side::Left;
-            how.transpose = match how.transpose {
-                Transpose::None => Transpose::Transpose,
-                _ => Transpose::None,
-            };
-        }
-        Some(Bound::fallible("trsm", move |inputs, outputs, _| {
-            let [x, ..] = outputs else { return Ok(()) };
-            x.copy_from_slice(inputs[1]);
-            let (a, x) = (elements::<T>(inputs[0])?, elements_mut::<T>(x)?);
-            for (a, x) in a.chunks_exact(order * order).zip(x.chunks_exact_mut(m * n)) {
-                T::trsm(&Alone, how, rows, columns, a, x);
-            }
-            Ok(())
-        }))
+        let plan = TriangularSolve::new(field_type(T::TYPE)?, count, order, free, flags)?;
+        let scratch = plan.scratch_bytes();
+        let bound = Bound::new("trsm", move |inputs, outputs, threads| {
+            let [x, rest @ ..] = outputs else { return };
+            let scratch = rest.first_mut().map_or(&mut [][..], |scratch| scratch);
+            plan.run(inputs[0], inputs[1], x, scratch, threads);
+        });
+        Some(bound.with_scratch(scratch))
     }
 
     /// How many matrices a `getrf` factors, and their rows and columns.

@@ -5,7 +5,7 @@ use helio_runtime::kernels::linalg::{Cholesky, FieldType, TriangularFlags, Trian
 
 use super::{Bound, InstrShapes};
 
-fn field_type(element: ElementType) -> Option<FieldType> {
+pub(super) fn field_type(element: ElementType) -> Option<FieldType> {
     match element {
         ElementType::F32 => Some(FieldType::F32),
         ElementType::F64 => Some(FieldType::F64),

@@ -2,6 +2,7 @@
 
 use super::super::bytes::{Scratch, bytes_of, bytes_of_mut, cast, cast_mut, scratch_for};
 use super::super::copy::Copy;
+use super::super::disjoint::Disjoint;
 use super::super::isa::vectorised;
 use super::super::scratch;
 use super::panel::{self, ROWS, Row, WIDTH};
@@ -9,8 +10,7 @@ use super::{Field, FieldType, with_field};
 use crate::Threads;
 
 /// Factors batches of Hermitian positive definite matrices: `l * adjoint(l)` is the matrix, of
-/// which one triangle is read, without imaginary parts on the diagonal; the other one of the result
-/// is zero. A matrix that is not positive definite gives NaN everywhere.
+/// which one triangle is read, without imaginary parts on the diagonal.
 ///
 /// Columns are eliminated in blocks: the block on the diagonal by plain loops, the rows below by
 /// forward substitution, and then their products are subtracted from what is left.
@@ -23,8 +23,6 @@ pub struct Cholesky {
     transpose: Option<Copy>,
 }
 
-/// The columns of a block; a multiple of [`WIDTH`].
-const BLOCK: usize = 64;
 /// Smaller remainders are not worth several threads.
 const MIN_SHARED: usize = 256;
 
@@ -47,7 +45,8 @@ impl Cholesky {
         with_field!(self.ty, T => scratch_for::<T>(count))
     }
 
-    /// Writes the factors to `to`.
+    /// Writes the factors to `to`, and zeros to the other triangle. A matrix that is not positive
+    /// definite gives NaN everywhere.
     ///
     /// # Panics
     ///
@@ -56,47 +55,124 @@ impl Cholesky {
         if self.batch * self.n == 0 {
             return;
         }
-        with_field!(self.ty, T => self.typed::<T>(cast(a), cast_mut(to), scratch, threads));
+        with_field!(self.ty, T => {
+            self.typed::<T>(cast(a), cast_mut(to), scratch, threads, &|_, matrix, info| {
+                if info != 0 {
+                    return matrix.fill(T::NAN);
+                }
+                for (i, row) in matrix.chunks_exact_mut(self.n).enumerate() {
+                    row[i + 1..].fill(T::ZERO);
+                }
+            });
+        });
     }
 
-    fn typed<T: Field>(&self, a: &[T], to: &mut [T], scratch: &mut [u8], threads: Threads<'_>) {
+    /// LAPACK's `potrf`: writes the factors to one triangle of `to`, what `a` has to the other, and to
+    /// `info` (of `i32`), for each matrix, 0 or the order of the first leading minor that is not positive;
+    /// the factor then has all columns before.
+    ///
+    /// # Panics
+    ///
+    /// As [`Cholesky::run`].
+    pub fn run_with_info(
+        &self,
+        a: &[u8],
+        (to, info): (&mut [u8], &mut [u8]),
+        scratch: &mut [u8],
+        threads: Threads<'_>,
+    ) {
+        let info = cast_mut::<i32>(info);
+        if self.n == 0 {
+            return info.fill(0);
+        }
+        let infos = Disjoint::new(info);
+        with_field!(self.ty, T => {
+            let (a, to) = (cast::<T>(a), cast_mut::<T>(to));
+            self.typed::<T>(a, to, scratch, threads, &|number, _, info| {
+                // SAFETY: each matrix has a number of its own.
+                let place = unsafe { infos.part(number, 1) };
+                place[0] = i32::try_from(info).unwrap_or(i32::MAX);
+            });
+            // What is right of the diagonal was room for whole vectors.
+            let (n, lower) = (self.n, self.transpose.is_none());
+            threads.for_chunks(to, n * n, &|number, matrix| {
+                let given = a[number * n * n..][..n * n].chunks_exact(n);
+                for (i, (row, given)) in matrix.chunks_exact_mut(n).zip(given).enumerate() {
+                    let other = if lower { i + 1..n } else { 0..i };
+                    row[other.clone()].copy_from_slice(&given[other]);
+                }
+            });
+        });
+    }
+
+    /// Writes factors, of each of which `finish` gets the number, the matrix with the factor in its lower
+    /// triangle, and what [`factor`] says of it.
+    fn typed<T: Field>(
+        &self,
+        a: &[T],
+        to: &mut [T],
+        scratch: &mut [u8],
+        threads: Threads<'_>,
+        finish: &(dyn Fn(usize, &mut [T], usize) + Sync),
+    ) {
         let len = self.batch * self.n * self.n;
         let (a, to) = (&a[..len], &mut to[..len]);
         let Some(transpose) = &self.transpose else {
             to.copy_from_slice(a);
-            return self.factor_all(to, threads);
+            return self.factor_all(to, threads, finish);
         };
         // The upper factor of a matrix is the transposed lower one of the transposed matrix.
         let work = Scratch::new(scratch).take::<T>(len);
         transpose.run((bytes_of(a), 0), (bytes_of_mut(work), 0), threads);
-        self.factor_all(work, threads);
+        self.factor_all(work, threads, finish);
         transpose.run((bytes_of(work), 0), (bytes_of_mut(to), 0), threads);
     }
 
-    fn factor_all<T: Field>(&self, matrices: &mut [T], threads: Threads<'_>) {
-        threads.for_chunks(matrices, self.n * self.n, &|_, matrix| {
+    fn factor_all<T: Field>(
+        &self,
+        matrices: &mut [T],
+        threads: Threads<'_>,
+        finish: &(dyn Fn(usize, &mut [T], usize) + Sync),
+    ) {
+        threads.for_chunks(matrices, self.n * self.n, &|number, matrix| {
             // Several matrices are shared out; of one, the remainders are.
             let threads = if self.batch > 1 { Threads::single() } else { threads };
-            scratch::with(self.n.next_multiple_of(WIDTH) * BLOCK, |panels| {
-                factor(matrix, self.n, panels.as_chunks_mut().0, threads);
+            scratch::with(self.n.next_multiple_of(WIDTH) * WIDTH, |panels| {
+                let info = factor(matrix, self.n, panels.as_chunks_mut().0, threads);
+                finish(number, matrix, info);
             });
         });
     }
 }
 
-/// Replaces a matrix, of which the lower triangle is read, by its factor.
-fn factor<T: Field>(matrix: &mut [T], n: usize, panels: &mut [Row<T>], threads: Threads<'_>) {
-    for first in (0..n).step_by(BLOCK) {
-        let width = BLOCK.min(n - first);
+/// Replaces the lower triangle of a matrix by its factor, and what is right of it by anything. Gives 0, or the
+/// order of the first leading minor that is not positive, where it ends.
+fn factor<T: Field>(
+    matrix: &mut [T],
+    n: usize,
+    panels: &mut [Row<T>],
+    threads: Threads<'_>,
+) -> usize {
+    for first in (0..n).step_by(WIDTH) {
+        let width = WIDTH.min(n - first);
         let (above, below) = matrix.split_at_mut((first + width) * n);
-        let diagonal = &mut above[first * n + first..];
-        if !vectorised(
-            #[inline(always)]
-            || factor_block(diagonal, n, width),
-        ) {
-            matrix.fill(T::NAN);
-            return;
+        let rows = &mut above[first * n..];
+        let mut block = [[T::ZERO; WIDTH]; WIDTH];
+        let block = &mut block[..width];
+        for (i, (to, row)) in block.iter_mut().zip(rows.chunks_exact(n)).enumerate() {
+            to[..=i].copy_from_slice(&row[first..=first + i]);
         }
+        let info = vectorised(
+            #[inline(always)]
+            || factor_block(block),
+        );
+        for (i, (from, row)) in block.iter().zip(rows.chunks_exact_mut(n)).enumerate() {
+            row[first..=first + i].copy_from_slice(&from[..=i]);
+        }
+        if info != 0 {
+            return first + info;
+        }
+        let diagonal = block.as_flattened();
         let panels = &mut panels[..(below.len() / n).div_ceil(WIDTH) * width];
         threads.for_chunks(panels, width, &|i, panel| {
             let rows = &below[i * WIDTH * n..];
@@ -104,7 +180,7 @@ fn factor<T: Field>(matrix: &mut [T], n: usize, panels: &mut [Row<T>], threads: 
                 #[inline(always)]
                 || {
                     gather(&rows[..rows.len().min(WIDTH * n)], n, first, panel);
-                    panel::solve(diagonal, n, false, panel);
+                    panel::solve(diagonal, WIDTH, false, panel);
                 },
             );
         });
@@ -115,42 +191,33 @@ fn factor<T: Field>(matrix: &mut [T], n: usize, panels: &mut [Row<T>], threads: 
                 || {
                     put_back(&panels[i * width..][..width], n, first, rows);
                     for (group, rows) in rows.chunks_mut(ROWS * n).enumerate() {
-                        let mut rows: Vec<&mut [T]> =
-                            rows.chunks_mut(n).map(|row| &mut row[first + width..]).collect();
-                        update(panels, (i, group * ROWS), width, &mut rows);
+                        update(panels, (i, group * ROWS), width, rows, (n, first + width));
                     }
                 },
             );
         });
     }
-    for (i, row) in matrix.chunks_exact_mut(n).enumerate() {
-        row[i + 1..].fill(T::ZERO);
-    }
+    0
 }
 
-/// Factors the first `width` columns of a matrix whose rows are `n` apart; whether it is positive
-/// definite.
+/// Replaces the lower triangle of a block by its factor, and what is right of it by anything; gives what
+/// [`factor`] does.
 #[inline(always)]
-fn factor_block<T: Field>(matrix: &mut [T], n: usize, width: usize) -> bool {
-    let mut column = [T::ZERO; BLOCK];
-    for j in 0..width {
-        let pivot = matrix[j * n + j];
-        let Some(root) = pivot.root_of_pivot() else { return false };
-        matrix[j * n + j] = root;
-        for i in j + 1..width {
-            let v = matrix[i * n + j] / root;
-            matrix[i * n + j] = v;
-            column[i] = v;
-        }
-        for i in j + 1..width {
-            let factor = column[i];
-            let row = &mut matrix[i * n + j + 1..=i * n + i];
-            for (v, &other) in row.iter_mut().zip(&column[j + 1..]) {
-                *v = *v - factor * other.conj();
-            }
-        }
+fn factor_block<T: Field>(block: &mut [Row<T>]) -> usize {
+    let mut column = [T::ZERO; WIDTH];
+    for (v, row) in column.iter_mut().zip(&*block) {
+        *v = row[0];
     }
-    true
+    for j in 0..block.len() {
+        let Some(root) = column[j].root_of_pivot() else { return j + 1 };
+        block[j][j] = root;
+        for v in &mut column[j + 1..] {
+            *v = *v / root;
+        }
+        let conjugate = column.map(T::conj);
+        panel::subtract_outer(&mut block[j + 1..], &mut column[j + 1..], &conjugate, j);
+    }
+    0
 }
 
 /// Lays columns of some rows out as rows of a panel, conjugate: those from `first` on, one for each row.
@@ -177,27 +244,26 @@ fn put_back<T: Field>(panel: &[Row<T>], n: usize, first: usize, rows: &mut [T]) 
     }
 }
 
-/// Subtracts from up to [`ROWS`] rows their products with the conjugates of all rows up to their own. The
-/// rows begin at the column that belongs to the first of these; `own` and `place` are the panel that the
-/// rows have become and where in it they are.
+/// Subtracts from up to [`ROWS`] rows of `n` elements, from column `start` on, their products with the
+/// conjugates of all rows up to their own, the first of which belongs to that column. `own` and `place` are the panel that the rows have become, and where in it they
+/// are.
 #[inline(always)]
 fn update<T: Field>(
     panels: &[Row<T>],
     (own, place): (usize, usize),
     width: usize,
-    rows: &mut [&mut [T]],
+    rows: &mut [T],
+    (n, start): (usize, usize),
 ) {
     let factors = &panels[own * width..][..width];
     for (j, panel) in panels.chunks_exact(width).enumerate().take(own + 1) {
         let mut sums = [[T::ZERO; WIDTH]; ROWS];
-        let part = |row: &[T]| j * WIDTH..row.len().min((j + 1) * WIDTH);
-        for (sums, row) in sums.iter_mut().zip(&*rows) {
-            let row = &row[part(row)];
-            sums[..row.len()].copy_from_slice(row);
+        let part = start + j * WIDTH..n.min(start + (j + 1) * WIDTH);
+        for (sums, row) in sums.iter_mut().zip(rows.chunks_exact(n)) {
+            sums[..part.len()].copy_from_slice(&row[part.clone()]);
         }
         panel::subtract_product(&mut sums, panel, |i, p| factors[p][place + i].conj());
-        for (sums, row) in sums.iter().zip(&mut *rows) {
-            let part = part(row);
+        for (sums, row) in sums.iter().zip(rows.chunks_exact_mut(n)) {
             row[part.clone()].copy_from_slice(&sums[..part.len()]);
         }
     }

@@ -1,6 +1,6 @@
 //! Complex numbers as matrices hold them.
 
-use std::ops::{Div, Mul, Sub};
+use std::ops::{Add, Div, Mul, Sub};
 
 use super::super::bytes::Plain;
 use super::Field;
@@ -20,6 +20,14 @@ unsafe impl Plain for Complex<f64> {}
 
 macro_rules! complex {
     ($($part:ident)*) => { $(
+        impl Add for Complex<$part> {
+            type Output = Self;
+            #[inline(always)]
+            fn add(self, other: Self) -> Self {
+                Complex { re: self.re + other.re, im: self.im + other.im }
+            }
+        }
+
         impl Sub for Complex<$part> {
             type Output = Self;
             #[inline(always)]
@@ -72,7 +80,15 @@ macro_rules! complex {
         }
 
         impl Field for Complex<$part> {
+            type Real = $part;
             const ZERO: Self = Complex { re: 0.0, im: 0.0 };
+            const ONE: Self = Complex { re: 1.0, im: 0.0 };
+            // The inverse has parts of at most that of a real number.
+            const LEAST: $part = $part::MIN_POSITIVE;
+            #[inline(always)]
+            fn size(self) -> $part {
+                self.re.abs() + self.im.abs()
+            }
             const NAN: Self = Complex { re: $part::NAN, im: 0.0 };
             #[inline(always)]
             fn conj(self) -> Self {

@@ -1,10 +1,12 @@
 //! Triangular systems and Cholesky's factors, of real and complex matrices.
 //!
-//! Both come down to one loop, `panel::solve`: forward substitution for as many right sides at
-//! once as vectors hold.
+//! All come down to the loops of `panel`: forward substitution for as many right sides at once as vectors hold,
+//! products of a few rows with a panel, and elimination of one column of a panel. Few right sides are another
+//! matter (`few`).
 
 mod cholesky;
 mod complex;
+mod few;
 mod panel;
 mod triangular;
 
@@ -60,10 +62,22 @@ use with_field;
 
 /// A real or complex number.
 trait Field:
-    Plain + std::ops::Sub<Output = Self> + std::ops::Mul<Output = Self> + std::ops::Div<Output = Self>
+    Plain
+    + PartialEq
+    + std::ops::Add<Output = Self>
+    + std::ops::Sub<Output = Self>
+    + std::ops::Mul<Output = Self>
+    + std::ops::Div<Output = Self>
 {
+    /// The type of its parts.
+    type Real: Plain + PartialOrd;
     const ZERO: Self;
+    const ONE: Self;
     const NAN: Self;
+    /// The least positive number whose inverse is finite, or above it.
+    const LEAST: Self::Real;
+    /// The sum of the magnitudes of its parts.
+    fn size(self) -> Self::Real;
     /// The conjugate: of a real number the number itself.
     fn conj(self) -> Self;
     /// The root of the real part, if that is positive.
@@ -73,8 +87,15 @@ trait Field:
 macro_rules! reals {
     ($($ty:ty)*) => { $(
         impl Field for $ty {
+            type Real = $ty;
             const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
             const NAN: Self = <$ty>::NAN;
+            const LEAST: $ty = <$ty>::MIN_POSITIVE;
+            #[inline(always)]
+            fn size(self) -> $ty {
+                self.abs()
+            }
             #[inline(always)]
             fn conj(self) -> Self {
                 self

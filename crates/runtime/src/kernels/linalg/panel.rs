@@ -50,18 +50,52 @@ pub(super) fn subtract_product<T: Field>(
     rows: &[Row<T>],
     factor: impl Fn(usize, usize) -> T,
 ) {
-    let mut registers = *sums;
+    let [mut s0, mut s1, mut s2, mut s3] = *sums;
     for (p, row) in rows.iter().enumerate() {
-        for (i, sums) in registers.iter_mut().enumerate() {
-            subtract(sums, row, factor(i, p));
+        let [f0, f1, f2, f3] = [factor(0, p), factor(1, p), factor(2, p), factor(3, p)];
+        // One loop for all sums: short ones are unrolled before they can become vectors.
+        for c in 0..WIDTH {
+            s0[c] = s0[c] - f0 * row[c];
+            s1[c] = s1[c] - f1 * row[c];
+            s2[c] = s2[c] - f2 * row[c];
+            s3[c] = s3[c] - f3 * row[c];
         }
     }
-    *sums = registers;
+    *sums = [s0, s1, s2, s3];
 }
 
+/// Subtracts a row times a number.
 #[inline(always)]
-fn subtract<T: Field>(row: &mut Row<T>, known: &Row<T>, factor: T) {
+pub(super) fn subtract<T: Field>(row: &mut Row<T>, known: &Row<T>, factor: T) {
     for (v, &known) in row.iter_mut().zip(known) {
         *v = *v - factor * known;
+    }
+}
+
+/// Subtracts from rows their factors times a row, right of column `j`, which becomes the factors; these become
+/// the column after it.
+#[inline(always)]
+pub(super) fn subtract_outer<T: Field>(
+    rows: &mut [Row<T>],
+    factors: &mut [T],
+    row: &Row<T>,
+    j: usize,
+) {
+    let next = (j + 1).min(WIDTH - 1);
+    let mut right = *row;
+    right[..=j].fill(T::ZERO);
+    for (row, factor) in rows.iter_mut().zip(factors) {
+        // It is computed twice: what has just been written as part of a vector is slow to read.
+        let ahead = row[next] - *factor * right[next];
+        if (*factor - *factor) == T::ZERO {
+            subtract(row, &right, *factor);
+        } else {
+            // Zeros times this are not zero.
+            for (v, &right) in row[next..].iter_mut().zip(&right[next..]) {
+                *v = *v - *factor * right;
+            }
+        }
+        row[j] = *factor;
+        *factor = ahead;
     }
 }

@@ -72,7 +72,9 @@ fn solutions_solve() {
             [1, 2, 4, 8].map(|bit| bits & bit != 0);
         let conjugate_a = false;
         let flags = TriangularFlags { left_side, lower, unit_diagonal, transpose_a, conjugate_a };
-        for (batch, n, columns) in [(1, 1, 1), (2, 3, 2), (1, 37, 33), (2, 8, 64), (1, 70, 5)] {
+        for (batch, n, columns) in
+            [(1, 1, 1), (2, 3, 2), (1, 37, 33), (2, 8, 64), (1, 70, 5), (3, 67, 1), (2, 22, 4)]
+        {
             if cfg!(miri) && n > 3 {
                 continue; // Miri interprets: small ones are enough for it.
             }
@@ -207,7 +209,7 @@ fn complex_factor(n: usize, lower: bool) -> Vec<C> {
 #[test]
 fn complex_factors_and_solutions() {
     for (n, columns, lower) in
-        [(1, 1, true), (5, 3, true), (5, 3, false), (65, 2, true), (130, 33, false)]
+        [(1, 1, true), (5, 3, true), (5, 6, false), (65, 2, true), (130, 33, false)]
     {
         if cfg!(miri) && n > 5 {
             continue; // Miri interprets: small ones are enough for it.
@@ -240,6 +242,53 @@ fn complex_factors_and_solutions() {
                 };
                 let found = sum((0..n).map(term));
                 assert!(are_close(found, b[at(i)]), "{flags:?} {n} {i} {column}: {found:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn factors_with_info_leave_the_other_triangle() {
+    let pool = Pool::new(2);
+    // The order of the matrix, and of the leading minor of the second one that is not positive.
+    for (n, failing) in [(1, 1), (3, 2), (64, 64), (65, 3), (100, 70), (203, 0)] {
+        if cfg!(miri) && n > 3 {
+            continue; // Miri interprets: small ones are enough for it.
+        }
+        for lower in [true, false] {
+            let mut a = numbers(2 * n * n, 6);
+            for (i, v) in a.iter_mut().enumerate() {
+                let (row, column) = (i / n % n, i % n);
+                if row == column {
+                    *v += 2.0 * n as f64;
+                    if i >= n * n && row + 1 == failing {
+                        *v = if lower { f64::NAN } else { -1.0 };
+                    }
+                }
+            }
+            let plan = Cholesky::new(FieldType::F64, 2, n, lower).unwrap();
+            let [found, same] = [pool.threads(2), Threads::single()].map(|threads| {
+                let (mut to, mut info) = (vec![7.0; a.len()], [7, 7]);
+                let mut scratch = Aligned::filled(0xff, plan.scratch_bytes());
+                let results = (bytes_of_mut(&mut to), bytes_of_mut(&mut info));
+                plan.run_with_info(bytes_of(&a), results, &mut scratch, threads);
+                assert_eq!(info, [0, failing as i32], "{n} {lower}");
+                to
+            });
+            let bits = |v: &[f64]| v.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+            assert_eq!(bits(&found), bits(&same));
+            let mut plain = vec![7.0; n * n];
+            let mut scratch = Aligned::filled(0xff, plan.scratch_bytes());
+            let one = Cholesky::new(FieldType::F64, 1, n, lower).unwrap();
+            one.run(bytes_of(&a[..n * n]), bytes_of_mut(&mut plain), &mut scratch, pool.threads(2));
+            for (i, &v) in found.iter().enumerate() {
+                let (row, column) = (i / n % n, i % n);
+                let is_other = if lower { column > row } else { column < row };
+                if is_other {
+                    assert_eq!(v, a[i], "{n} {lower} {row} {column}");
+                } else if i < n * n {
+                    assert_eq!(v, plain[i]);
+                }
             }
         }
     }

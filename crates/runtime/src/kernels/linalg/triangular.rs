@@ -3,6 +3,8 @@
 use super::super::bytes::{Scratch, bytes_of, bytes_of_mut, cast, cast_mut, scratch_for};
 use super::super::copy::{Axis, Copy};
 use super::super::isa::vectorised;
+use super::super::scratch;
+use super::few::{Equations, FEW};
 use super::panel::{self, Row, WIDTH};
 use super::{Field, FieldType, with_field};
 use crate::Threads;
@@ -24,8 +26,9 @@ pub struct TriangularFlags {
 
 /// Solves batches of triangular systems.
 ///
-/// Matrix and right sides are first copied: the matrix to a lower triangle, the right sides to
-/// panels of columns. Each column's sums are formed in the same order, whatever panel it is in.
+/// Unless there are few right sides, matrix and right sides are first copied: the matrix to a lower
+/// triangle, the right sides to panels of columns. Each column's sums are formed in the same order, whatever
+/// panel it is in.
 #[derive(Clone, Debug)]
 pub struct TriangularSolve {
     ty: FieldType,
@@ -33,8 +36,8 @@ pub struct TriangularSolve {
     n: usize,
     /// How many right sides there are.
     columns: usize,
-    unit_diagonal: bool,
-    conjugate_a: bool,
+    left_side: bool,
+    equations: Equations,
     matrix: BlockCopy,
     /// Full panels, and the last one, if it has fewer columns.
     panels: BlockCopy,
@@ -136,8 +139,13 @@ impl TriangularSolve {
             batch,
             n,
             columns,
-            unit_diagonal: flags.unit_diagonal,
-            conjugate_a: flags.conjugate_a,
+            left_side: flags.left_side,
+            equations: Equations {
+                transposed,
+                is_reversed,
+                unit_diagonal: flags.unit_diagonal,
+                conjugate: flags.conjugate_a,
+            },
             matrix,
             panels,
             panels_back,
@@ -151,6 +159,9 @@ impl TriangularSolve {
     }
 
     fn scratch_of<T>(&self) -> usize {
+        if self.columns <= FEW {
+            return 0;
+        }
         let matrix = scratch_for::<T>(self.batch * self.n * self.n);
         matrix.saturating_add(scratch_for::<T>(self.panel_count() * self.n * WIDTH))
     }
@@ -169,11 +180,49 @@ impl TriangularSolve {
             return;
         }
         with_field!(self.ty, T => {
-            self.typed::<T>(cast(a), cast(b), cast_mut(x), scratch, threads)
+            let (a, b, x) = (cast::<T>(a), cast::<T>(b), cast_mut::<T>(x));
+            match self.columns <= FEW {
+                true => self.few(a, b, x, threads),
+                false => self.panels(a, b, x, scratch, threads),
+            }
         });
     }
 
-    fn typed<T: Field>(
+    fn few<T: Field>(&self, a: &[T], b: &[T], x: &mut [T], threads: Threads<'_>) {
+        let (n, columns, equations) = (self.n, self.columns, self.equations);
+        let size = n * columns;
+        threads.for_chunks(x, size, &|i, x| {
+            let (a, b) = (&a[i * n * n..][..n * n], &b[i * size..][..size]);
+            if !self.left_side || columns == 1 {
+                x.copy_from_slice(b);
+                vectorised(
+                    #[inline(always)]
+                    || {
+                        for x in x.chunks_exact_mut(n) {
+                            equations.solve(a, x);
+                        }
+                    },
+                );
+                return;
+            }
+            scratch::with(n, |column| {
+                for j in 0..columns {
+                    for (v, row) in column.iter_mut().zip(b.chunks_exact(columns)) {
+                        *v = row[j];
+                    }
+                    vectorised(
+                        #[inline(always)]
+                        || equations.solve(a, column),
+                    );
+                    for (row, &v) in x.chunks_exact_mut(columns).zip(&*column) {
+                        row[j] = v;
+                    }
+                }
+            });
+        });
+    }
+
+    fn panels<T: Field>(
         &self,
         a: &[T],
         b: &[T],
@@ -186,7 +235,7 @@ impl TriangularSolve {
         let panels = scratch.take::<T>(self.panel_count() * self.n * WIDTH);
         let of_batch = self.panel_count() / self.batch;
         self.matrix.run(a, matrices, threads);
-        if self.conjugate_a {
+        if self.equations.conjugate {
             threads.for_chunks(matrices, self.n * self.n, &|_, matrix| {
                 matrix.iter_mut().for_each(|v| *v = v.conj());
             });
@@ -205,7 +254,7 @@ impl TriangularSolve {
             let rows: &mut [Row<T>] = panel.as_chunks_mut().0;
             vectorised(
                 #[inline(always)]
-                || panel::solve(matrix, self.n, self.unit_diagonal, rows),
+                || panel::solve(matrix, self.n, self.equations.unit_diagonal, rows),
             );
         });
         self.panels_back.run(panels, x, threads);
