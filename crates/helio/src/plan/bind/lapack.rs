@@ -1,7 +1,7 @@
 //! LAPACK's functions by the names that JAX gives them: kernels on the arrays where they lie, where a call of
 //! the host's function ([`crate::linalg`]) copies its operands and results from order to order.
 //!
-//! Cholesky's factors and triangular systems of any size are the runtime's kernels, which take row-major
+//! Cholesky's and LU factors and triangular systems of any size are the runtime's kernels, which take row-major
 //! matrices. For other functions small matrices are transposed into working
 //! memory, since the routines take them by columns. The order in which the program has the function see its operands makes no difference
 //! to what they are.
@@ -11,7 +11,7 @@ use helio_codegen::{Vouched, linalg as codegen};
 use helio_ir::types::Plain;
 use helio_ir::{ArrayShape, BackendConfig, Dictionary, ElementType, ops};
 use helio_linalg::{Alone, Complex, Reflectors, Side, Transpose};
-use helio_runtime::kernels::linalg::{Cholesky, TriangularFlags, TriangularSolve};
+use helio_runtime::kernels::linalg::{Cholesky, Lu, TriangularFlags, TriangularSolve};
 use helio_runtime::program::Failure;
 
 use super::linalg::field_type;
@@ -79,6 +79,15 @@ struct Potrf {
     n: usize,
     is_lower: bool,
     /// Whether one thread should do it all at once.
+    is_small: bool,
+}
+
+/// A call of `getrf`: a batch of matrices `m`×`n`.
+struct Getrf {
+    count: usize,
+    m: usize,
+    n: usize,
+    /// As of [`Potrf`].
     is_small: bool,
 }
 
@@ -154,7 +163,8 @@ impl Site<'_> {
                 codegen::Cholesky { element, count, n, lower, leaves }.kernel(lanes)
             }
             "getrf" => {
-                let (count, [rows, columns]) = self.getrf_of::<T>()?;
+                let Getrf { count, m: rows, n: columns, .. } =
+                    self.getrf_of::<T>().filter(|call| call.is_small)?;
                 codegen::Lu { element, count, rows, columns }.kernel(lanes)
             }
             "trsm" => {
@@ -240,34 +250,27 @@ impl Site<'_> {
         Some(bound.with_scratch(scratch))
     }
 
-    /// How many matrices a `getrf` factors, and their rows and columns.
-    fn getrf_of<T: Element>(&self) -> Option<(usize, [usize; 2])> {
+    fn getrf_of<T: Element>(&self) -> Option<Getrf> {
         let (batch, [m, n]) = self.batch(0)?;
         let k = m.min(n);
         let matrix = Part::matrix::<T>(m, n);
         let results = [matrix, Part::vector::<i32>(k), Part::number::<i32>()];
-        let fits = batch.is_small(operations(&[m, n, k])) && self.has(&batch, &[matrix], &results);
-        fits.then_some((batch.count, [m, n]))
+        let is_small = batch.is_small(operations(&[m, n, k]));
+        self.has(&batch, &[matrix], &results).then_some(Getrf {
+            count: batch.count,
+            m,
+            n,
+            is_small,
+        })
     }
 
     fn getrf<T: Element>(&self) -> Option<Bound> {
-        let (_, [m, n]) = self.getrf_of::<T>()?;
-        let k = m.min(n);
-        let bound = Bound::fallible("getrf", move |inputs, outputs, _| {
-            let [lu, pivots, info, work] = outputs else { return Ok(()) };
-            let (from, lu) = (elements::<T>(inputs[0])?, elements_mut::<T>(lu)?);
-            let (pivots, info) = (elements_mut::<i32>(pivots)?, elements_mut::<i32>(info)?);
-            let work = elements_mut::<T>(work)?;
-            let problems = from.chunks_exact(m * n).zip(lu.chunks_exact_mut(m * n));
-            let problems = problems.zip(pivots.chunks_exact_mut(k)).zip(info);
-            for (((from, lu), pivots), info) in problems {
-                transpose(n, m, from, work);
-                *info = T::getrf(&Alone, m, n, work, pivots);
-                transpose(m, n, work, lu);
-            }
-            Ok(())
-        });
-        Some(bound.with_scratch(m * n * size_of::<T>()))
+        let Getrf { count, m, n, .. } = self.getrf_of::<T>()?;
+        let plan = Lu::new(field_type(T::TYPE)?, count, m, n)?;
+        Some(Bound::new("getrf", move |inputs, outputs, threads| {
+            let [lu, pivots, info] = outputs else { return };
+            plan.run(inputs[0], lu, (pivots, info), threads);
+        }))
     }
 
     fn geqrf<T: Element>(&self) -> Option<Bound> {

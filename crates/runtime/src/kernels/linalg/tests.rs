@@ -293,3 +293,96 @@ fn factors_with_info_leave_the_other_triangle() {
         }
     }
 }
+
+/// The factors of matrices, their pivots, and what `info` says of them.
+fn lu<T: Field>(
+    ty: FieldType,
+    a: &[T],
+    [batch, m, n]: [usize; 3],
+    threads: Threads<'_>,
+) -> (Vec<T>, Vec<i32>, Vec<i32>) {
+    let mut lu = vec![T::NAN; a.len()];
+    let (mut pivots, mut info) = (vec![-1; batch * m.min(n)], vec![-1; batch]);
+    let results = (bytes_of_mut(&mut pivots), bytes_of_mut(&mut info));
+    let plan = Lu::new(ty, batch, m, n).unwrap();
+    plan.run(bytes_of(a), bytes_of_mut(&mut lu), results, threads);
+    (lu, pivots, info)
+}
+
+/// Whether products of factors are the matrices with their rows exchanged.
+fn multiply<T: Field>(ty: FieldType, a: &[T], sizes: [usize; 3], is_close: impl Fn(T, T) -> bool) {
+    let pool = Pool::new(2);
+    let (found, pivots, info) = lu(ty, a, sizes, pool.threads(2));
+    let same = lu(ty, a, sizes, Threads::single());
+    assert!(found == same.0 && pivots == same.1 && info == same.2);
+    let [batch, m, n] = sizes;
+    let count = m.min(n);
+    assert_eq!(info, vec![0; batch]);
+    for number in 0..batch {
+        let mut rows: Vec<usize> = (0..m).collect();
+        for (row, &pivot) in pivots[number * count..][..count].iter().enumerate() {
+            assert!(row < pivot as usize && pivot as usize <= m);
+            rows.swap(row, pivot as usize - 1);
+        }
+        let at = |i: usize, j: usize| found[(number * m + i) * n + j];
+        for (i, j) in (0..m * n).map(|at| (at / n, at % n)) {
+            let l = |p: usize| if p == i { T::ONE } else { at(i, p) };
+            let sum = (0..count.min(i + 1).min(j + 1)).map(|p| l(p) * at(p, j));
+            let sum = sum.fold(T::ZERO, |sum, v| sum + v);
+            assert!(is_close(sum, a[(number * m + rows[i]) * n + j]), "{sizes:?} {i} {j}");
+        }
+    }
+}
+
+#[test]
+fn products_of_factors_are_the_matrix() {
+    for sizes in [
+        [1, 1, 1],
+        [3, 2, 2],
+        [2, 7, 3],
+        [2, 3, 7],
+        [1, 31, 31],
+        [2, 32, 33],
+        [1, 63, 64],
+        [3, 65, 65],
+        [1, 20, 130],
+        [1, 150, 40],
+        [1, 331, 200],
+        [1, 300, 340],
+    ] {
+        let [batch, m, n] = sizes;
+        if cfg!(miri) && m > 7 {
+            continue; // Miri interprets: small ones are enough for it.
+        }
+        let a = numbers(batch * m * n, 7);
+        multiply(FieldType::F64, &a, sizes, |x, y| (x - y).abs() < 1e-11);
+        let single: Vec<f32> = a.iter().map(|&v| v as f32).collect();
+        multiply(FieldType::F32, &single, sizes, |x, y| (x - y).abs() < 1e-3);
+        let complex = complex_numbers(batch * m * n, 8);
+        if m * n < 10_000 {
+            multiply(FieldType::C128, &complex, sizes, are_close);
+        }
+    }
+}
+
+#[test]
+fn pivots_are_the_first_of_the_largest_and_zeros_are_told() {
+    let nan = f64::NAN;
+    let of = |a: &[f64], m, n| lu(FieldType::F64, a, [1, m, n], Threads::single());
+    // A column of zeros, whose row is not exchanged.
+    let (found, pivots, info) = of(&[2., 1., 3., 4., 2., 5., -4., -2., 1.], 3, 3);
+    assert_eq!((pivots, info), (vec![2, 2, 3], vec![2]));
+    assert_eq!(found, [4., 2., 5., 0.5, 0., 0.5, -1., 0., 6.]);
+    // NaN is larger than nothing, but in the first place nothing is larger than it.
+    assert_eq!(of(&[1., 0., nan, 1., 3., 0.], 3, 2).1, [3, 2]);
+    assert_eq!(of(&[nan, 0., 7., 1.], 2, 2).1, [1, 2]);
+    assert_eq!(of(&[nan, 0., 7., 1.], 2, 2).2, [0]);
+    // One whose inverse is infinite.
+    let (found, ..) = of(&[1e-310, 1., 5e-311, 2.], 2, 2);
+    assert!((found[2] - 0.5).abs() < 1e-10);
+    let empty = Lu::new(FieldType::F32, 2, 0, 3).unwrap();
+    let mut info = [7, 7];
+    let results = (&mut [][..], bytes_of_mut(&mut info));
+    empty.run(&[], &mut [], results, Threads::single());
+    assert_eq!(info, [0, 0]);
+}
