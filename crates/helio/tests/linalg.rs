@@ -414,6 +414,17 @@ fn factors_are_those_of_the_host() {
             let a = matrices(ty, &[batch, m, n], |i| (i * 7 + 3) % m);
             let results = vec![matrix.clone(), format!("s32{vector}"), info.clone()];
             expect_same(&call("getrf", results, ""), std::slice::from_ref(&a));
+            let results = vec![matrix.clone(), format!("{ty}{vector}")];
+            let factors = call("geqrf", results, "");
+            expect_same(&factors, std::slice::from_ref(&a));
+            if m >= n {
+                let name = if ty.starts_with('c') { "ungqr" } else { "orgqr" };
+                let mut call = call(name, vec![matrix.clone()], "");
+                call.operands.push(format!("{ty}{vector}"));
+                let packed = factors.run(Backend::Interpreter, 1, std::slice::from_ref(&a));
+                let packed: Vec<Literal> = packed.leaves().into_iter().cloned().collect();
+                expect_same(&call, &packed);
+            }
             if m == n {
                 let a = matrices(ty, &[batch, m, n], |i| i);
                 for attributes in ["uplo = 76 : ui8", "uplo = 85 : ui8"] {

@@ -1,8 +1,8 @@
 //! LAPACK's functions by the names that JAX gives them: kernels on the arrays where they lie, where a call of
 //! the host's function ([`crate::linalg`]) copies its operands and results from order to order.
 //!
-//! Cholesky's and LU factors and triangular systems of any size are the runtime's kernels, which take row-major
-//! matrices. For other functions small matrices are transposed into working
+//! Cholesky's and LU factors, triangular systems and, of real numbers, QR factors of any size are the runtime's
+//! kernels, which take row-major matrices. For other functions small matrices are transposed into working
 //! memory, since the routines take them by columns. The order in which the program has the function see its operands makes no difference
 //! to what they are.
 
@@ -11,7 +11,7 @@ use helio_codegen::{Vouched, linalg as codegen};
 use helio_ir::types::Plain;
 use helio_ir::{ArrayShape, BackendConfig, Dictionary, ElementType, ops};
 use helio_linalg::{Alone, Complex, Reflectors, Side, Transpose};
-use helio_runtime::kernels::linalg::{Cholesky, Lu, TriangularFlags, TriangularSolve};
+use helio_runtime::kernels::linalg::{Cholesky, Lu, Qr, TriangularFlags, TriangularSolve};
 use helio_runtime::program::Failure;
 
 use super::linalg::field_type;
@@ -19,6 +19,10 @@ use super::{Bound, InstrShapes};
 use crate::linalg::{
     Element, TASK_OPERATIONS, is_by_rows_or_columns, letter_of, operations, transpose,
 };
+
+/// Matrices of up to so many elements are too small for QR factors in panels: what these are padded with would
+/// be most of the work.
+const PANEL_ELEMENTS: usize = 256;
 
 /// The kernel of a call; `None` if it is none of these functions, is one that has a kernel on one thread only
 /// and takes more than that should do at once, or has other operands, results or attributes than the function
@@ -278,7 +282,17 @@ impl Site<'_> {
         let k = m.min(n);
         let matrix = Part::matrix::<T>(m, n);
         let results = [matrix, Part::vector::<T>(k)];
-        if !batch.is_small(operations(&[2, m, n, k])) || !self.has(&batch, &[matrix], &results) {
+        if !self.has(&batch, &[matrix], &results) {
+            return None;
+        }
+        let plan = Qr::new(field_type(T::TYPE)?, batch.count, [m, n], k);
+        if let Some(plan) = plan.filter(|_| m * n > PANEL_ELEMENTS) {
+            return Some(Bound::new("geqrf", move |inputs, outputs, threads| {
+                let [packed, tau] = outputs else { return };
+                plan.factor(inputs[0], packed, tau, threads);
+            }));
+        }
+        if !batch.is_small(operations(&[2, m, n, k])) {
             return None;
         }
         let bound = Bound::fallible("geqrf", move |inputs, outputs, _| {
@@ -301,8 +315,16 @@ impl Site<'_> {
         let (_, [k]) = self.batch(1)?;
         let matrix = Part::matrix::<T>(m, n);
         let operands = [matrix, Part::vector::<T>(k)];
-        let fits = m >= n && k <= n && batch.is_small(operations(&[4, m, n, k]));
-        if !fits || !self.has(&batch, &operands, &[matrix]) {
+        if m < n || k > n || !self.has(&batch, &operands, &[matrix]) {
+            return None;
+        }
+        let plan = Qr::new(field_type(T::TYPE)?, batch.count, [m, n], k);
+        if let Some(plan) = plan.filter(|_| m * n > PANEL_ELEMENTS) {
+            return Some(Bound::new("orgqr", move |inputs, outputs, threads| {
+                plan.product(inputs[0], inputs[1], outputs[0], threads);
+            }));
+        }
+        if !batch.is_small(operations(&[4, m, n, k])) {
             return None;
         }
         let bound = Bound::fallible("orgqr", move |inputs, outputs, _| {

@@ -1,4 +1,4 @@
-//! Triangular systems, Cholesky's and LU factors, of real and complex matrices.
+//! Triangular systems, Cholesky's and LU factors of real and complex matrices, and QR factors of real ones.
 //!
 //! All come down to the loops of `panel`: forward substitution for as many right sides at once as vectors hold,
 //! products of a few rows with a panel, and elimination of one column of a panel. Few right sides are another
@@ -9,10 +9,12 @@ mod complex;
 mod few;
 mod lu;
 mod panel;
+mod qr;
 mod triangular;
 
 pub use cholesky::Cholesky;
 pub use lu::Lu;
+pub use qr::Qr;
 pub use triangular::{TriangularFlags, TriangularSolve};
 
 use super::bytes::Plain;

@@ -386,3 +386,95 @@ fn pivots_are_the_first_of_the_largest_and_zeros_are_told() {
     empty.run(&[], &mut [], results, Threads::single());
     assert_eq!(info, [0, 0]);
 }
+
+/// The factors of matrices, and the first columns of the products of their reflectors, the same for any number
+/// of threads.
+fn qr<T: Field>(ty: FieldType, a: &[T], [batch, m, n]: [usize; 3]) -> (Vec<T>, Vec<T>, Vec<T>) {
+    let pool = Pool::new(2);
+    let count = m.min(n);
+    let [found, same] = [pool.threads(2), Threads::single()].map(|threads| {
+        let (mut packed, mut tau) = (vec![T::NAN; a.len()], vec![T::NAN; batch * count]);
+        let plan = Qr::new(ty, batch, [m, n], count).unwrap();
+        plan.factor(bytes_of(a), bytes_of_mut(&mut packed), bytes_of_mut(&mut tau), threads);
+        // There are no more columns than rows.
+        let square: Vec<T> = packed.chunks(n).flat_map(|row| &row[..count]).copied().collect();
+        let mut q = vec![T::NAN; square.len()];
+        let plan = Qr::new(ty, batch, [m, count], count).unwrap();
+        plan.product(bytes_of(&square), bytes_of(&tau), bytes_of_mut(&mut q), threads);
+        (packed, tau, q)
+    });
+    assert!(bytes_of(&found.0) == bytes_of(&same.0) && bytes_of(&found.2) == bytes_of(&same.2));
+    found
+}
+
+#[test]
+fn orthogonal_and_triangular_factors() {
+    for sizes in [
+        [1, 1, 1],
+        [2, 3, 2],
+        [3, 2, 3],
+        [1, 31, 31],
+        [2, 32, 33],
+        [1, 63, 65],
+        [1, 65, 63],
+        [1, 130, 20],
+        [1, 40, 150],
+        [1, 230, 200],
+    ] {
+        let [batch, m, n] = sizes;
+        if cfg!(miri) && m > 3 {
+            continue; // Miri interprets: small ones are enough for it.
+        }
+        let count = m.min(n);
+        let a = numbers(batch * m * n, 9);
+        let (packed, _, q) = qr(FieldType::F64, &a, sizes);
+        let single: Vec<f32> = a.iter().map(|&v| v as f32).collect();
+        let (rounded, _, q_rounded) = qr(FieldType::F32, &single, sizes);
+        let are_close =
+            |x: &[f64], y: &[f32]| x.iter().zip(y).all(|(x, &y)| (x - f64::from(y)).abs() < 1e-3);
+        assert!(are_close(&packed, &rounded) && are_close(&q, &q_rounded), "{sizes:?}");
+        for number in 0..batch {
+            let q = |i: usize, j: usize| q[(number * m + i) * count + j];
+            for (i, j) in (0..m * n).map(|at| (at / n, at % n)) {
+                let r = |p: usize| packed[(number * m + p) * n + j];
+                let sum: f64 = (0..count.min(j + 1)).map(|p| q(i, p) * r(p)).sum();
+                let difference = (sum - a[(number * m + i) * n + j]).abs();
+                assert!(difference < 1e-12, "{sizes:?} {i} {j}: {difference}");
+            }
+            for (i, j) in (0..count * count).map(|at| (at / count, at % count)) {
+                let sum: f64 = (0..m).map(|p| q(p, i) * q(p, j)).sum();
+                let one = if i == j { 1.0 } else { 0.0 };
+                assert!((sum - one).abs() < 1e-12, "{sizes:?} {i} {j}: {sum}");
+            }
+        }
+    }
+}
+
+#[test]
+fn reflectors_are_lapacks() {
+    let of = |a: &[f64], m, n| {
+        let (packed, tau, _) = qr(FieldType::F64, a, [1, m, n]);
+        (packed, tau)
+    };
+    // The sign of the diagonal is the other one; columns that are zero below it are left.
+    let (packed, tau) = of(&[3.0, 1.0, 4.0, 2.0], 2, 2);
+    assert_eq!((packed[0], packed[2], tau[0], tau[1]), (-5.0, 0.5, 1.6, 0.0));
+    assert_eq!(of(&[2.0, 0.0], 2, 1), (vec![2.0, 0.0], vec![0.0]));
+    assert_eq!(of(&[0.0, 2.0], 2, 1), (vec![-2.0, 1.0], vec![1.0]));
+    // Squares that would leave the range.
+    for scale in [1e300, 1e-300, 1e-310] {
+        let (packed, tau) = of(&[3.0 * scale, 4.0 * scale], 2, 1);
+        assert!((packed[0] / scale + 5.0).abs() < 1e-9 && (packed[1] - 0.5).abs() < 1e-9);
+        assert!((tau[0] - 1.6).abs() < 1e-9);
+    }
+    let (packed, tau) = of(&[1.0, 2.0, f64::NAN, 1.0], 2, 2);
+    assert!(packed.iter().chain(&tau[..1]).all(|v| v.is_nan()));
+    // The second half of the matrix is made of fewer reflectors than columns.
+    let plan = Qr::new(FieldType::F64, 1, [3, 3], 1).unwrap();
+    let (packed, mut q) = ([0.0, 9.0, 9.0, 1.0, 9.0, 9.0, 0.0, 9.0, 9.0], [7.0; 9]);
+    let threads = Threads::single();
+    plan.product(bytes_of(&packed), bytes_of(&[1.0]), bytes_of_mut(&mut q), threads);
+    assert_eq!(q, [0.0, -1.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
+    assert!(Qr::new(FieldType::C64, 1, [3, 3], 1).is_none());
+    assert!(Qr::new(FieldType::F64, 1, [3, 2], 3).is_none());
+}
