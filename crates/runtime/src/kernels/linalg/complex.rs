@@ -86,6 +86,10 @@ macro_rules! complex {
             // The inverse has parts of at most that of a real number.
             const LEAST: $part = $part::MIN_POSITIVE;
             #[inline(always)]
+            fn is_finite(self) -> bool {
+                self.re.is_finite() && self.im.is_finite()
+            }
+            #[inline(always)]
             fn size(self) -> $part {
                 self.re.abs() + self.im.abs()
             }

@@ -129,11 +129,11 @@ fn add_products<T: Field>(
     x: &[T; GROUP],
     of: impl Fn(T) -> T,
 ) {
-    for lane in 0..LANES {
+    for (lane, sum) in sums.iter_mut().enumerate() {
         let [a, b, c, d] = [lane, lane + LANES, lane + 2 * LANES, lane + 3 * LANES];
         let low = of(row[a]) * x[a] + of(row[b]) * x[b];
         let high = of(row[c]) * x[c] + of(row[d]) * x[d];
-        sums[lane] = sums[lane] + (low + high);
+        *sum = *sum + (low + high);
     }
 }
 

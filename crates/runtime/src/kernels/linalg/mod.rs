@@ -80,6 +80,8 @@ trait Field:
     const NAN: Self;
     /// The least positive number whose inverse is finite, or above it.
     const LEAST: Self::Real;
+    /// Whether no part is infinite or NaN.
+    fn is_finite(self) -> bool;
     /// The sum of the magnitudes of its parts.
     fn size(self) -> Self::Real;
     /// The conjugate: of a real number the number itself.
@@ -96,6 +98,10 @@ macro_rules! reals {
             const ONE: Self = 1.0;
             const NAN: Self = <$ty>::NAN;
             const LEAST: $ty = <$ty>::MIN_POSITIVE;
+            #[inline(always)]
+            fn is_finite(self) -> bool {
+                self.is_finite()
+            }
             #[inline(always)]
             fn size(self) -> $ty {
                 self.abs()

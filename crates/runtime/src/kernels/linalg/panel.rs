@@ -87,7 +87,7 @@ pub(super) fn subtract_outer<T: Field>(
     for (row, factor) in rows.iter_mut().zip(factors) {
         // It is computed twice: what has just been written as part of a vector is slow to read.
         let ahead = row[next] - *factor * right[next];
-        if (*factor - *factor) == T::ZERO {
+        if factor.is_finite() {
             subtract(row, &right, *factor);
         } else {
             // Zeros times this are not zero.

@@ -171,12 +171,7 @@ impl Qr {
     }
 
     /// Calls `body` with the number of each matrix, the matrix, and working memory.
-    fn each<T: Real>(
-        &self,
-        to: &mut [T],
-        threads: Threads<'_>,
-        body: &(dyn Fn(usize, &mut [T], Work<'_, T>, Threads<'_>) + Sync),
-    ) {
+    fn each<T: Real>(&self, to: &mut [T], threads: Threads<'_>, body: &Body<'_, T>) {
         let Qr { batch, m, n, .. } = *self;
         let columns = n.div_ceil(WIDTH) * m;
         threads.for_chunks(&mut to[..batch * m * n], m * n, &|number, matrix| {
@@ -195,6 +190,9 @@ impl Qr {
         });
     }
 }
+
+/// What is done with the number of a matrix, the matrix, working memory and threads.
+type Body<'b, T> = dyn Fn(usize, &mut [T], Work<'_, T>, Threads<'_>) + Sync + 'b;
 
 /// A square block.
 type Block<T> = [Row<T>; WIDTH];
@@ -306,17 +304,17 @@ fn reflector<T: Real>(alpha: T, x: &mut [T]) -> (T, T) {
 fn norm<T: Real>(x: &[T]) -> T {
     let sum = sum_of_squares(x);
     // Not if it is infinite or NaN.
-    if sum > T::LEAST / T::EPSILON && sum - sum == T::ZERO {
+    if sum > T::LEAST / T::EPSILON && sum.is_finite() {
         return sum.sqrt();
     }
     let mut most = T::ZERO;
     for v in x {
-        most = if v.size() > most || v.size() != v.size() { v.size() } else { most };
-        if most != most {
+        most = if v.size() > most || !v.is_finite() { v.size() } else { most };
+        if !most.is_finite() {
             return most;
         }
     }
-    if most == T::ZERO || most - most != T::ZERO {
+    if most == T::ZERO {
         return most;
     }
     let mut sum = T::ZERO;
