@@ -42,6 +42,9 @@ struct Dim {
     of_operand: usize,
 }
 
+/// Windows of no more neighbours are combined element by element: four of them take as long as a vector.
+const FEW: usize = 2;
+
 /// What is written in loops: it gets the indices, and what a step of each moves.
 type Body<'b> = dyn FnMut(&mut Builder, &[(Value, Dim)]) + 'b;
 
@@ -231,10 +234,14 @@ impl Scatter<'_> {
             let place = b.index_load(plan.mem, addr);
             places.push((place, Dim { of_operand: step, ..Dim::default() }));
         }
-        let one = Dim { count: 1, of_updates: 1, of_operand: 1, ..Dim::default() };
-        let (outer, &lane_dim) = match plan.window.split_last() {
-            Some((last, outer)) => (outer, last),
-            None => (&[][..], &one),
+        let (outer, lane_dim) = match plan.window.split_last() {
+            Some((last, outer)) if last.count > FEW => (outer, *last),
+            // What a store under a mask has written, the next load has to wait for until it is in the cache.
+            _ => {
+                return self.each(b, &plan.window, &[at, &places].concat(), &mut |b, at| {
+                    self.vector(b, buffers, at, Dim::default(), inside);
+                });
+            }
         };
         let lanes = b.lanes() as i64;
         self.each(b, outer, &[at, &places].concat(), &mut |b, at| {
@@ -242,22 +249,23 @@ impl Scatter<'_> {
             b.for_loop(zero, end, lanes, &[], |b, first, _| {
                 let there = b.mask_below(first, end);
                 let mask = inside.map_or(there, |inside| b.mask_op(MaskOp::And, inside, there));
-                self.vector(b, buffers, &[at, &[(first, lane_dim)]].concat(), lane_dim, mask);
+                let at = &[at, &[(first, lane_dim)]].concat();
+                self.vector(b, buffers, at, lane_dim, Some(mask));
                 Vec::new()
             });
         });
     }
 
-    /// Writes what is done with a vector of a window.
+    /// Writes what is done with a vector of a window, or, if lanes move nothing, with an element.
     fn vector(
         &self,
         b: &mut Builder,
         buffers: Buffers,
         at: &[(Value, Dim)],
         lane_dim: Dim,
-        mask: Value,
+        mask: Option<Value>,
     ) {
-        let (ty, mask) = (self.operand.element(), Some(mask));
+        let ty = self.operand.element();
         let size = ty.size_bytes();
         let addr = |buf, of: fn(&Dim) -> usize| Addr {
             buf,
