@@ -85,7 +85,7 @@ impl Lu {
             });
             // A pivot that is not zero stays on the diagonal.
             let zero = matrix.iter().step_by(n + 1).take(count).position(|&v| v == T::ZERO);
-            // SAFETY: as above.
+            // SAFETY: each matrix has a place of its number.
             let info = unsafe { info.part(number, 1) };
             info[0] = zero.map_or(0, |at| i32::try_from(at + 1).unwrap_or(i32::MAX));
         });
