@@ -13,11 +13,11 @@ pub(super) fn simpler(
     operands: &[InstrId],
 ) -> Result<Option<InstrId>> {
     let &[lhs, rhs] = operands else { return Ok(None) };
+    if let Some(products) = as_products(cx, op, lhs, rhs)? {
+        return Ok(Some(products));
+    }
     if let Some(sum) = as_sum(cx, op, lhs, rhs)? {
         return Ok(Some(sum));
-    }
-    if let Some(product) = as_products(cx, op, lhs, rhs)? {
-        return Ok(Some(product));
     }
     let (mut folded, mut sources) = (op.clone(), [lhs, rhs]);
     let dims = &mut folded.dims;
@@ -148,7 +148,8 @@ fn as_products(
     let (lhs_free, rhs_free) = (dims.lhs_free(x.rank()), dims.rhs_free(y.rank()));
     let rows = count(&lhs_free);
     let cols: usize = rhs_free.iter().map(|&d| y.dims()[d]).product();
-    let is_small = (1..=MAX_ADDED).contains(&added) && rows.max(cols) <= MAX_SIDE;
+    let are_few = (2..=MAX_SIDE).contains(&rows.max(cols)); // (Of a single sum `as_sum` makes one.)
+    let is_small = are_few && (1..=MAX_ADDED).contains(&added);
     let pays = added == 1 || is_small && matrices >= MIN_MATRICES;
     if !pays || op.algorithm.is_some() {
         return Ok(None);
