@@ -19,10 +19,12 @@ use crate::kernels::cache::second_level_bytes;
 use crate::kernels::isa::prefetch_far;
 use crate::kernels::scratch;
 
-/// The most items of the operand with few.
-pub(super) const FEW: usize = 8;
-/// How many of them are multiplied at once.
-const SIDE_BY_SIDE: usize = 4;
+/// The most items of the operand with few, if there are [`LONG`] steps.
+const FEW: usize = 8;
+/// The most if there are fewer, and how many are multiplied at once.
+pub(super) const SIDE_BY_SIDE: usize = 4;
+/// Steps from which on adding up lanes takes little of the time.
+const LONG: usize = 64;
 /// Items of the other operand at once.
 const MANY: usize = 4;
 /// Bytes of an item that is so short that the processor does not see in time where the next one begins.
@@ -64,6 +66,11 @@ pub(super) struct Line {
     /// ... and in each item of the other.
     pub many: usize,
     pub steps: usize,
+}
+
+/// How many items are few, in products of so many steps.
+pub(super) fn most_few(steps: usize) -> usize {
+    if steps >= LONG { FEW } else { SIDE_BY_SIDE }
 }
 
 /// How many words behind an item the one is that is best asked for while it is read, so that it has come when
@@ -110,7 +117,8 @@ impl<W: Plain + Default, A: Plain> Product<'_, W, A> {
                 place.items.stride() != Some(1) && are_lines(place.steps, few, lanes)
             })
         };
-        let many_are_rows = match (self.rows <= FEW, self.cols <= FEW) {
+        let most = most_few(self.steps);
+        let many_are_rows = match (self.rows <= most, self.cols <= most) {
             (true, _) if along(*rhs) => false,
             (_, true) if along(self.lhs) => true,
             _ => return false,

@@ -2,7 +2,7 @@
 
 use super::arithmetic::Arithmetic;
 use super::axis::Axis;
-use super::dots::FEW;
+use super::dots::SIDE_BY_SIDE;
 use super::engine::Shared;
 use super::number::{Bf16, Element, F16, ProductType};
 use super::operand::{Each, Operand};
@@ -24,7 +24,8 @@ impl Contraction {
     pub(super) fn compute_few(&self, call: &Call<'_>, out: &mut [u8]) -> bool {
         let &Call { isa, types, lhs, rhs, .. } = call;
         let along_steps = self.lhs_steps.stride() == Some(1);
-        let are_few = self.lhs_rows.len() <= FEW || self.rhs_cols.len() <= FEW && along_steps;
+        let are_few = |axis: &Axis| axis.len() <= SIDE_BY_SIDE;
+        let are_few = are_few(&self.lhs_rows) || are_few(&self.rhs_cols) && along_steps;
         let sums = [self.batch[0].len(), self.lhs_rows.len(), self.rhs_cols.len()];
         let sums = sums.into_iter().fold(1, usize::saturating_mul);
         if !are_few || !f32::makes(types.out) || sums > MOST_SUMS {

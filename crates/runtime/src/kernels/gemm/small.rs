@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::cut::{Tiles, chunks};
-use super::dots::{Dots, FEW, Line, words_ahead};
+use super::dots::{Dots, Line, most_few, words_ahead};
 use super::engine::Shared;
 use super::operand::Operand;
 use super::pack::{Block, Elements, Items, MAX_WIDTH, check_bounds};
@@ -69,7 +69,8 @@ impl BatchShape {
     /// Whether one operand has few items, and both are best read along their steps.
     fn runs_along_steps(&self) -> bool {
         let along = self.lhs[1] == 1 && self.rhs.is_some_and(|[_, step]| step == 1);
-        along && (self.rows <= FEW || self.cols <= FEW) && self.steps >= DOT_STEPS
+        let most = most_few(self.steps);
+        along && (self.rows <= most || self.cols <= most) && self.steps >= DOT_STEPS
     }
 
     /// Whether the matrix is best read by rows, by a loop of its own for each product.
@@ -209,7 +210,7 @@ impl<W: Plain + Default, A> SmallBatch<'_, W, A> {
     /// As for [`Contraction::run_small`]; all operands lie in memory, rhs in `rhs`.
     unsafe fn run_along_steps(&self, rhs: &[W], loops: &dyn Loops<W, A>, threads: Threads<'_>) {
         let (of, shape) = (self.of, &self.shape);
-        let few_is_lhs = shape.rows <= FEW;
+        let few_is_lhs = shape.rows <= most_few(shape.steps);
         threads.for_ranges(self.count(), self.grain(), &|batches| {
             for batch in batches {
                 let (lhs, rhs_start, out) = self.at(batch);
