@@ -56,6 +56,10 @@ pub(super) struct Dots<'a, W, A> {
     /// Whether the items of `many` are rows of the result.
     pub many_are_rows: bool,
     pub add: bool,
+    /// How many products there are, one after the other.
+    pub products: usize,
+    /// From one product to the next: in `few`, in `many` and in the result.
+    pub between: [usize; 3],
 }
 
 /// Steps that are neighbours in both operands.
@@ -137,11 +141,7 @@ impl<W: Plain + Default, A: Plain> Product<'_, W, A> {
             step += len;
         }
         let ahead = words_ahead::<W>(many.items, self.batches.saturating_mul(many_count), steps);
-        scratch::with(few_count * few_stride, |words: &mut [W]| {
-            for (i, row) in words.chunks_exact_mut(few_stride.max(1)).enumerate() {
-                few.pack(i..i + 1, 0..steps, 1, &mut row[..steps]);
-            }
-            let few = Shared(words.as_mut_ptr());
+        let compute = |few: Shared<W>, few_stride: usize| {
             let items = (TASK_WORDS / steps.max(1)).clamp(MANY, 1024).next_multiple_of(MANY);
             threads.for_ranges(many_count, items, &|many_range| {
                 let dots = Dots {
@@ -157,23 +157,57 @@ impl<W: Plain + Default, A: Plain> Product<'_, W, A> {
                     rows,
                     many_are_rows,
                     add: self.add,
+                    products: 1,
+                    between: [0; 3],
                 };
-                // SAFETY: the caller's promise; the rows of `words` have all steps.
+                // SAFETY: the caller's promise; the rows of `few` have all steps.
                 unsafe { loops.dots(&dots) };
             });
+        };
+        // Rows of neighbours are read where they lie.
+        let few_place = few.in_place().filter(|place| place.steps.stride() == Some(1));
+        if let Some((place, stride)) = few_place.and_then(|p| Some((p, p.items.stride()?))) {
+            compute(place.start, stride);
+            return true;
+        }
+        scratch::with(few_count * few_stride, |words: &mut [W]| {
+            for (i, row) in words.chunks_exact_mut(few_stride.max(1)).enumerate() {
+                few.pack(i..i + 1, 0..steps, 1, &mut row[..steps]);
+            }
+            compute(Shared(words.as_mut_ptr()), few_stride);
         });
         true
     }
 }
 
 impl<W, A: MulAdd> Dots<'_, W, A> {
-    /// Computes the product.
+    /// Computes the products.
     ///
     /// # Safety
     /// The features are there; the steps of all items of both operands may be read, and what they are
     /// for written in the result; nothing else writes to the former or accesses the latter.
     #[inline(always)]
     pub(super) unsafe fn run<S: Simd<Word = W, Acc = A>>(&self) {
+        for number in 0..self.products {
+            let [few, many, start] = self.between.map(|between| number * between);
+            let product = Dots {
+                few: Shared(self.few.get().wrapping_add(few)),
+                many: Shared(self.many.get().wrapping_add(many)),
+                start: Shared(self.start.get().wrapping_add(start)),
+                many_range: self.many_range.clone(),
+                ..*self
+            };
+            // SAFETY: the caller's promise.
+            unsafe { product.run_one::<S>() };
+        }
+    }
+
+    /// Computes one product.
+    ///
+    /// # Safety
+    /// As for [`Dots::run`].
+    #[inline(always)]
+    unsafe fn run_one<S: Simd<Word = W, Acc = A>>(&self) {
         // All of the few meet what has just been read.
         let together = match self.few_count {
             0..=SIDE_BY_SIDE => self.many_range.len(),
@@ -184,10 +218,10 @@ impl<W, A: MulAdd> Dots<'_, W, A> {
                 // SAFETY: the caller's promise.
                 unsafe {
                     match self.few_count - first {
-                        1 => self.blocks::<S, 1>(first, many.clone()),
-                        2 => self.blocks::<S, 2>(first, many.clone()),
-                        3 => self.blocks::<S, 3>(first, many.clone()),
-                        _ => self.blocks::<S, SIDE_BY_SIDE>(first, many.clone()),
+                        1 => self.sums::<S, 1>(first, many.clone()),
+                        2 => self.sums::<S, 2>(first, many.clone()),
+                        3 => self.sums::<S, 3>(first, many.clone()),
+                        _ => self.sums::<S, SIDE_BY_SIDE>(first, many.clone()),
                     }
                 };
             }
@@ -199,54 +233,97 @@ impl<W, A: MulAdd> Dots<'_, W, A> {
     /// # Safety
     /// As for [`Dots::run`]; `few` has `COUNT` rows from `first_few` on.
     #[inline(always)]
-    unsafe fn blocks<S: Simd<Word = W, Acc = A>, const COUNT: usize>(
+    unsafe fn sums<S: Simd<Word = W, Acc = A>, const COUNT: usize>(
         &self,
         first_few: usize,
         range: Range<usize>,
     ) {
-        for many in chunks(range, MANY) {
-            // SAFETY: the caller's promise.
-            unsafe { self.block::<S, COUNT>(first_few, many) };
+        // Where the results of each of the few begin.
+        let starts: [*mut A; COUNT] = std::array::from_fn(|i| {
+            let i = first_few + i;
+            let start = if self.many_are_rows { i } else { self.rows.offset(i) };
+            self.start.get().wrapping_add(start)
+        });
+        let few = self.few.get().cast_const().wrapping_add(first_few * self.few_stride);
+        let Range { start: mut at, end } = range;
+        while at < end {
+            // Items that are evenly spread, and so are their sums.
+            let (item, mut count, apart) = self.many_items.run(at, end - at);
+            let item = self.many.get().cast_const().wrapping_add(item);
+            let (mut place, mut places_apart) = (at, 1);
+            if self.many_are_rows {
+                (place, count, places_apart) = self.rows.run(at, count);
+            }
+            let starts = starts.map(|start| start.wrapping_add(place));
+            let items = |done: usize, len: usize| Spread {
+                start: item.wrapping_add(done * apart),
+                apart,
+                len,
+            };
+            let mut done = 0;
+            // SAFETY: the caller's promise: the steps of these items may be read, and their places written.
+            unsafe {
+                // Of one of the few, registers have room for more sums, so that fewer wait for each other.
+                while COUNT == 1 && done + 2 * MANY <= count {
+                    let items = items(done, 2 * MANY);
+                    let sums = self.block::<S, COUNT, { 2 * MANY }>(few, first_few, items);
+                    for (start, [a, b, c, d, e, f, g, h]) in starts.into_iter().zip(sums) {
+                        let places = |i: usize| Spread {
+                            start: start.wrapping_add((done + i) * places_apart),
+                            apart: places_apart,
+                            len: MANY,
+                        };
+                        self.write::<S>(places(0), [a, b, c, d]);
+                        self.write::<S>(places(MANY), [e, f, g, h]);
+                    }
+                    done += 2 * MANY;
+                }
+                while done < count {
+                    let len = (count - done).min(MANY);
+                    let sums = self.block::<S, COUNT, MANY>(few, first_few, items(done, len));
+                    for (start, sums) in starts.into_iter().zip(sums) {
+                        let start = start.wrapping_add(done * places_apart);
+                        self.write::<S>(Spread { start, apart: places_apart, len }, sums);
+                    }
+                    done += len;
+                }
+            }
+            at += count;
         }
     }
 
-    /// Computes the sums of `COUNT` of the few items with at most [`MANY`] others.
+    /// The sums, lane by lane, of `COUNT` of the few items, which begin at `few`, with the first `ITEMS` of others.
     ///
     /// # Safety
-    /// As for [`Dots::run`]; `few` has `COUNT` rows from `first_few` on.
+    /// As for [`Dots::run`]; `few` points to the first of `COUNT` rows, and `items` to items of the other operand.
     #[inline(always)]
-    unsafe fn block<S: Simd<Word = W, Acc = A>, const COUNT: usize>(
+    unsafe fn block<S: Simd<Word = W, Acc = A>, const COUNT: usize, const ITEMS: usize>(
         &self,
+        few: *const W,
         first_few: usize,
-        many: Range<usize>,
-    ) {
-        let few = self.few.get().cast_const().wrapping_add(first_few * self.few_stride);
-        let mut offsets = [0; MANY];
-        self.many_items.offsets(many.start, &mut offsets[..many.len()]);
-        // Where there are fewer items the first is multiplied again, for nothing.
-        for i in many.len()..MANY {
-            offsets[i] = offsets[0];
-        }
-        let rows = offsets.map(|offset| self.many.get().cast_const().wrapping_add(offset));
-        let mut sums = [[S::zero(); MANY]; COUNT];
+        items: Spread<*const W>,
+    ) -> [[S::Vec; ITEMS]; COUNT] {
+        // Where there are fewer items the last is multiplied again, for nothing.
+        let items: [*const W; ITEMS] =
+            std::array::from_fn(|i| items.start.wrapping_add(i.min(items.len - 1) * items.apart));
+        let mut sums = [[S::zero(); ITEMS]; COUNT];
         // Once for all of the few.
         let ahead = self.ahead.filter(|_| first_few == 0);
         for line in self.lines {
-            let (few, rows) =
-                (few.wrapping_add(line.few), rows.map(|row| row.wrapping_add(line.many)));
+            let few = few.wrapping_add(line.few);
             let whole = line.steps / S::LANES * S::LANES;
             for step in (0..whole).step_by(S::LANES) {
                 if let Some(ahead) = ahead {
-                    for row in rows {
-                        prefetch_far(row.wrapping_add(ahead + step).cast());
+                    for item in items {
+                        prefetch_far(item.wrapping_add(line.many + ahead + step).cast());
                     }
                 }
-                // SAFETY: the caller's promise: these steps of all rows may be read.
-                unsafe {
-                    let words = rows.map(|row| S::load(row.wrapping_add(step)));
-                    for (i, sums) in sums.iter_mut().enumerate() {
+                for (i, sums) in sums.iter_mut().enumerate() {
+                    // SAFETY: the caller's promise: these steps of all items may be read.
+                    unsafe {
                         let few = S::load(few.wrapping_add(i * self.few_stride + step));
-                        for (sum, words) in sums.iter_mut().zip(words) {
+                        for (sum, item) in sums.iter_mut().zip(items) {
+                            let words = S::load(item.wrapping_add(line.many + step));
                             *sum = S::mul_add(few, words, *sum);
                         }
                     }
@@ -254,38 +331,54 @@ impl<W, A: MulAdd> Dots<'_, W, A> {
             }
             if whole < line.steps {
                 let mask = S::mask(line.steps - whole);
-                // SAFETY: the caller's promise: these steps of all rows may be read, and lanes outside the
-                // mask are not accessed.
-                unsafe {
-                    let words = rows.map(|row| S::load_masked(row.wrapping_add(whole), mask));
-                    for (i, sums) in sums.iter_mut().enumerate() {
+                for (i, sums) in sums.iter_mut().enumerate() {
+                    // SAFETY: the caller's promise: these steps of all items may be read, and lanes outside the
+                    // mask are not accessed.
+                    unsafe {
                         let few = few.wrapping_add(i * self.few_stride + whole);
                         let few = S::load_masked(few, mask);
-                        for (sum, words) in sums.iter_mut().zip(words) {
+                        for (sum, item) in sums.iter_mut().zip(items) {
+                            let words = S::load_masked(item.wrapping_add(line.many + whole), mask);
                             *sum = S::mul_add(few, words, *sum);
                         }
                     }
                 }
             }
         }
-        // Where the first item's sum is, and how far from item to item.
-        let mut places = [0; MANY];
-        let places = &mut places[..many.len()];
-        if self.many_are_rows {
-            self.rows.offsets(many.start, places);
-        } else {
-            places.iter_mut().zip(many).for_each(|(place, col)| *place = col);
+        sums
+    }
+
+    /// Writes the totals of a block's sums, as many as there are places.
+    ///
+    /// # Safety
+    /// As for [`Dots::run`]; the places may be written.
+    #[inline(always)]
+    unsafe fn write<S: Simd<Word = W, Acc = A>>(
+        &self,
+        places: Spread<*mut A>,
+        sums: [S::Vec; MANY],
+    ) {
+        // SAFETY: the caller's promise.
+        let totals = unsafe { S::totals(sums) };
+        if (places.apart, places.len) == (1, MANY) && !self.add {
+            // SAFETY: the caller's promise for `MANY` neighbours.
+            unsafe { places.start.cast::<[A; MANY]>().write(totals) };
+            return;
         }
-        for (i, sums) in sums.into_iter().enumerate() {
-            let i = first_few + i;
-            let first = if self.many_are_rows { i } else { self.rows.offset(i) };
-            // SAFETY: the caller's promise.
-            let totals = unsafe { S::totals(sums) };
-            for (&place, total) in places.iter().zip(totals) {
-                let to = self.start.get().wrapping_add(first + place);
-                // SAFETY: the caller's promise: the place may be written.
-                unsafe { to.write(if self.add { to.read().add(total) } else { total }) };
-            }
+        for (i, total) in totals.into_iter().enumerate().take(places.len) {
+            let to = places.start.wrapping_add(i * places.apart);
+            // SAFETY: the caller's promise: the place may be written.
+            unsafe { to.write(if self.add { to.read().add(total) } else { total }) };
         }
     }
+}
+
+/// Evenly spread places.
+#[derive(Clone, Copy)]
+struct Spread<P> {
+    start: P,
+    /// Elements from one to the next.
+    apart: usize,
+    /// How many there are; at least one.
+    len: usize,
 }

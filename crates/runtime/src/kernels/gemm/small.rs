@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use super::axis::Axis;
 use super::cut::{Tiles, chunks};
 use super::dots::{Dots, Line, most_few, words_ahead};
 use super::engine::Shared;
@@ -28,6 +29,8 @@ const MAX_ROW_WORK: usize = 1 << 10;
 const MAX_ROWS_WORK: usize = 1 << 14;
 /// The fewest steps with which products of few rows or few columns are vectorised along the steps.
 const DOT_STEPS: usize = 8;
+/// Products along their steps that are computed one after the other, before what follows each.
+const AT_ONCE: usize = 32;
 /// Multiplications that are worth a task.
 const TASK_WORK: usize = 1 << 18;
 
@@ -211,9 +214,17 @@ impl<W: Plain + Default, A> SmallBatch<'_, W, A> {
     unsafe fn run_along_steps(&self, rhs: &[W], loops: &dyn Loops<W, A>, threads: Threads<'_>) {
         let (of, shape) = (self.of, &self.shape);
         let few_is_lhs = shape.rows <= most_few(shape.steps);
+        // Several at a time, if they are evenly spread.
+        let [lhs_between, rhs_between, out_between] = of.batch.each_ref().map(Axis::stride);
+        let between = lhs_between.zip(rhs_between).zip(out_between);
+        let (at_once, between) = match between {
+            Some(((lhs, rhs), out)) if few_is_lhs => (AT_ONCE, [lhs, rhs, out]),
+            Some(((lhs, rhs), out)) => (AT_ONCE, [rhs, lhs, out]),
+            None => (1, [0; 3]),
+        };
         threads.for_ranges(self.count(), self.grain(), &|batches| {
-            for batch in batches {
-                let (lhs, rhs_start, out) = self.at(batch);
+            for batches in chunks(batches, at_once) {
+                let (lhs, rhs_start, out) = self.at(batches.start);
                 let lhs = (Shared(lhs.cast_mut()), &of.lhs_rows, shape.rows);
                 let rhs = rhs.as_ptr().wrapping_add(rhs_start).cast_mut();
                 let rhs = (Shared(rhs), &of.rhs_cols, shape.cols);
@@ -231,11 +242,13 @@ impl<W: Plain + Default, A> SmallBatch<'_, W, A> {
                     rows: &of.out_rows,
                     many_are_rows: !few_is_lhs,
                     add: false,
+                    products: batches.len(),
+                    between,
                 };
                 // SAFETY: the caller's promise for operands and result; each product is computed by
                 // one task.
                 unsafe { loops.dots(&dots) };
-                (self.done)(batch);
+                batches.for_each(self.done);
             }
         });
     }
