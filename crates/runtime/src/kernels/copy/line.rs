@@ -30,7 +30,11 @@ pub(super) unsafe fn elements(
         with_word!(element_size, T => match step.from / size {
             0 if step.from == 0 => line::<T, 0>(count, from, to),
             -1 if step.from == -size => line::<T, -1>(count, from, to),
-            2 if step.from == 2 * size => line::<T, 2>(count, from, to),
+            2 if step.from == 2 * size => {
+                let done = every_second(element_size, count, (from, to));
+                let from = from.wrapping_add(2 * done * element_size);
+                line::<T, 2>(count - done, from, to.wrapping_add(done * element_size));
+            }
             3 if step.from == 3 * size => line::<T, 3>(count, from, to),
             4 if step.from == 4 * size => line::<T, 4>(count, from, to),
             _ => apart::<T>(step, count, from, to),
@@ -54,6 +58,27 @@ unsafe fn apart<T: Copy>(step: Step, count: usize, from: *const u8, to: *mut u8)
     }
 }
 
+/// Copies elements from places to where they are neighbours.
+///
+/// # Safety
+///
+/// An element of `element_size` bytes may be read at each place, in bytes from `from`, and so many elements
+/// may be written from `to` on, aligned or not; what is written is not read.
+#[inline(always)]
+pub(super) unsafe fn places(
+    places: &[isize],
+    element_size: usize,
+    (from, to): (*const u8, *mut u8),
+) {
+    with_size!(element_size, T => for (i, &place) in places.iter().enumerate() {
+        // SAFETY: the caller's promise, for element `i`.
+        unsafe {
+            let element = from.offset(place).cast::<T>().read_unaligned();
+            to.cast::<T>().add(i).write_unaligned(element);
+        }
+    });
+}
+
 /// Copies every `EVERY`-th element to where elements lie side by side.
 ///
 /// # Safety
@@ -66,6 +91,79 @@ unsafe fn line<T: Copy, const EVERY: isize>(count: usize, from: *const u8, to: *
         // SAFETY: the caller's promise, for element `i`.
         unsafe { to.offset(i).write_unaligned(from.offset(i * EVERY).read_unaligned()) };
     }
+}
+
+/// Copies every second element in whole vectors, if there are instructions for it; gives how many.
+///
+/// # Safety
+///
+/// As for [`elements`], of elements that are two apart.
+#[inline(always)]
+unsafe fn every_second(
+    element_size: usize,
+    count: usize,
+    (from, to): (*const u8, *mut u8),
+) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if super::super::isa::has_avx512() {
+        // SAFETY: the caller's promise; the processor has the instructions.
+        return unsafe {
+            match element_size {
+                4 => x86::every_second_of_words(count, from, to),
+                8 => x86::every_second_of_doubles(count, from, to),
+                _ => 0,
+            }
+        };
+    }
+    let _ = (element_size, count, from, to);
+    0
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    //! Compilers make vectors only of lines of several of them, as they read behind the last element.
+
+    use std::arch::x86_64::*;
+
+    macro_rules! every_second {
+        ($name:ident, $lanes:literal, $element:literal, $permute:ident, $order:expr) => {
+            /// # Safety
+            ///
+            /// As for [`super::every_second`]; the processor has AVX-512.
+            #[inline]
+            #[target_feature(enable = "avx512f")]
+            pub(super) unsafe fn $name(count: usize, from: *const u8, to: *mut u8) -> usize {
+                let order = $order;
+                let whole = count / $lanes * $lanes;
+                for done in (0..whole).step_by($lanes) {
+                    // SAFETY: the caller's promise: the second half ends with the last element that is read.
+                    unsafe {
+                        let from = from.add(2 * done * $element);
+                        let low = _mm512_loadu_si512(from.cast());
+                        let high = _mm512_loadu_si512(from.add(($lanes - 1) * $element).cast());
+                        let elements = $permute(low, order, high);
+                        _mm512_storeu_si512(to.add(done * $element).cast(), elements);
+                    }
+                }
+                whole
+            }
+        };
+    }
+
+    every_second!(
+        every_second_of_words,
+        16,
+        4,
+        _mm512_permutex2var_epi32,
+        _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31)
+    );
+    every_second!(
+        every_second_of_doubles,
+        8,
+        8,
+        _mm512_permutex2var_epi64,
+        _mm512_setr_epi64(0, 2, 4, 6, 9, 11, 13, 15)
+    );
 }
 
 /// Copies elements along a line whose every element is a short axis, dense in the target.

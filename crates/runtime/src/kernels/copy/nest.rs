@@ -12,6 +12,8 @@ use crate::Threads;
 #[derive(Clone, Debug)]
 pub(super) struct Nest {
     outer: Vec<Step>,
+    /// Where inner loops begin, from each place that the outer ones come to.
+    near: Box<[Place]>,
     inner: Inner,
     /// What the inner loop moves at once.
     element_size: usize,
@@ -23,8 +25,15 @@ pub(super) struct Nest {
     is_streamed: bool,
 }
 
-/// The innermost loops.
+/// Offsets in source and target, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    from: isize,
+    to: isize,
+}
+
+/// The innermost loops.
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Inner {
     /// A row of contiguous bytes.
     Row { bytes: usize },
@@ -38,6 +47,11 @@ enum Inner {
     Interleaved { line: Step, short: Step },
     /// A plane: the source is contiguous along one axis, the target along the other.
     Plane { source: Step, target: Step },
+    /// A plane each of whose axes is made of several: where its lines begin in the target, and its columns in
+    /// the source.
+    PlaneOfPlaces { lines: Box<[isize]>, columns: Box<[isize]> },
+    /// Elements that are neighbours in the target: where each is in the source.
+    Places(Box<[isize]>),
 }
 
 /// Bytes that a task moves, about.
@@ -61,6 +75,17 @@ const MIN_ALONE: usize = 64;
 const MIN_TILED: usize = MAX_INTERLEAVED + 1;
 /// Shorter loops had better not be the innermost.
 const MIN_INNER: usize = 16;
+/// The fewest lines, and columns, of a plane made of several axes. Fewer leave most of a tile of 16 by 16
+/// empty, and go element by element.
+const MIN_JOINED: usize = 8;
+/// Lines or columns that are enough not to take another axis to them.
+const LONG: usize = 64;
+/// The most places that are written down for an inner loop.
+const MAX_PLACES: usize = 1 << 10;
+/// Bytes of a piece that takes no longer than to find out where it is.
+const SHORT_PIECE: usize = 1 << 10;
+/// The most places of inner loops that are written down.
+const MAX_NEAR: usize = 1 << 9;
 
 impl Nest {
     /// The loops for these axes, none of which can be merged, in order of the target.
@@ -84,32 +109,38 @@ impl Nest {
             Some(row) => row,
             None => Inner::of_elements(&mut outer, element_size),
         };
-        let (pieces, piece_bytes) = match inner {
-            Inner::Row { bytes } => (bytes.div_ceil(ROW_PIECE_BYTES), bytes.min(ROW_PIECE_BYTES)),
-            Inner::Rows { axis, bytes } => {
+        let (pieces, piece_bytes) = match &inner {
+            &Inner::Row { bytes } => (bytes.div_ceil(ROW_PIECE_BYTES), bytes.min(ROW_PIECE_BYTES)),
+            &Inner::Rows { axis, bytes } => {
                 let rows = rows_of_a_piece(bytes);
                 (axis.size.div_ceil(rows), axis.size.min(rows) * bytes)
             }
-            Inner::PlaneOfRows { source, target, bytes } => {
+            &Inner::PlaneOfRows { source, target, bytes } => {
                 let band = target.size.min(BAND_OF_ROWS);
                 (target.size.div_ceil(BAND_OF_ROWS), source.size * band * bytes)
             }
-            Inner::Elements(step) => {
+            &Inner::Elements(step) => {
                 (step.size.div_ceil(LINE_PIECE), step.size.min(LINE_PIECE) * element_size)
             }
-            Inner::Interleaved { line, short } => {
+            &Inner::Interleaved { line, short } => {
                 let bytes = line.size.min(LINE_PIECE) * short.size * element_size;
                 (line.size.div_ceil(LINE_PIECE), bytes)
             }
-            Inner::Plane { source, target } => {
+            &Inner::Plane { source, target } => {
                 let band = target.size.min(BAND);
                 (target.size.div_ceil(BAND), source.size * band * element_size)
             }
+            Inner::PlaneOfPlaces { lines, columns } => {
+                (1, lines.len() * columns.len() * element_size)
+            }
+            Inner::Places(places) => (1, places.len() * element_size),
         };
         let rounds: usize = outer.iter().map(|step| step.size).product();
         let is_streamed = rounds * pieces * piece_bytes >= STREAM_BYTES;
         let grain = (TASK_BYTES / piece_bytes.max(1)).max(1);
-        Nest { outer, inner, element_size, pieces, grain, is_streamed }
+        let most_near = if piece_bytes < SHORT_PIECE { MAX_NEAR } else { 1 };
+        let near = take_places(&mut outer, |_, count| count <= most_near);
+        Nest { outer, near, inner, element_size, pieces, grain, is_streamed }
     }
 
     /// Runs all loops.
@@ -121,20 +152,24 @@ impl Nest {
     pub(super) unsafe fn run(&self, from: *const u8, to: *mut u8, threads: Threads<'_>) {
         let rounds: usize = self.outer.iter().map(|step| step.size).product();
         let ends = Ends { from, to };
-        threads.for_ranges(rounds * self.pieces, self.grain, &|pieces| {
+        let (pieces, near) = (self.pieces, self.near.len());
+        threads.for_ranges(rounds * near * pieces, self.grain, &|range| {
             vectorised(
                 #[inline(always)]
                 || {
-                    let mut cursor = Cursor::new(&self.outer, pieces.start / self.pieces);
-                    let mut piece = pieces.start % self.pieces;
-                    for _ in pieces {
-                        // SAFETY: the cursor is at an element of the box, and this is a piece of
+                    let mut cursor = Cursor::new(&self.outer, range.start / (pieces * near));
+                    let (mut piece, mut at) = (range.start % pieces, range.start / pieces % near);
+                    for _ in range {
+                        // SAFETY: cursor and place are at an element of the box, and this is a piece of
                         // the inner loops there. Tasks have different pieces of the target.
-                        unsafe { self.piece(piece, ends.at(&cursor)) };
+                        unsafe { self.piece(piece, ends.at(&cursor, self.near[at])) };
                         piece += 1;
-                        if piece == self.pieces {
-                            piece = 0;
-                            cursor.advance();
+                        if piece == pieces {
+                            (piece, at) = (0, at + 1);
+                            if at == near {
+                                at = 0;
+                                cursor.advance();
+                            }
                         }
                     }
                 },
@@ -152,8 +187,8 @@ impl Nest {
     /// The box of the inner loops at these ends is one that [`Nest::run`] may be given.
     #[inline(always)]
     unsafe fn piece(&self, piece: usize, (from, to): (*const u8, *mut u8)) {
-        match self.inner {
-            Inner::Row { bytes } => {
+        match &self.inner {
+            &Inner::Row { bytes } => {
                 let range = part(piece, ROW_PIECE_BYTES, bytes);
                 // SAFETY: the range is part of the row, which is inside both arrays; source and
                 // target do not overlap, since one is borrowed mutably.
@@ -165,12 +200,12 @@ impl Nest {
                     }
                 }
             }
-            Inner::Rows { axis, bytes } => {
+            &Inner::Rows { axis, bytes } => {
                 let range = part(piece, rows_of_a_piece(bytes), axis.size);
                 // SAFETY: these are rows of the box, and no two of the target overlap.
                 unsafe { line::rows(axis, bytes, range, (from, to)) };
             }
-            Inner::PlaneOfRows { source, target, bytes } => {
+            &Inner::PlaneOfRows { source, target, bytes } => {
                 let band = part(piece, BAND_OF_ROWS, target.size);
                 for i in 0..source.size as isize {
                     let from = from.wrapping_offset(i * source.from);
@@ -179,28 +214,50 @@ impl Nest {
                     unsafe { line::rows(target, bytes, band.clone(), (from, to)) };
                 }
             }
-            Inner::Elements(step) => {
+            &Inner::Elements(step) => {
                 let range = part(piece, LINE_PIECE, step.size);
                 // SAFETY: these are elements of the box. They may be anywhere: addresses are as
                 // unaligned as their distances in bytes.
                 unsafe { line::elements(step, self.element_size, range, (from, to)) };
             }
-            Inner::Interleaved { line, short } => {
+            &Inner::Interleaved { line, short } => {
                 let range = part(piece, LINE_PIECE, line.size);
                 // SAFETY: these are elements of the box, which is dense in the target along both
                 // axes.
                 unsafe { line::interleaved((line, short), self.element_size, range, (from, to)) };
             }
-            Inner::Plane { source, target } => {
+            &Inner::Plane { source, target } => {
                 let band = part(piece, BAND, target.size);
+                let plane = tile::Plane {
+                    lines: source.size,
+                    line: |i| i as isize * source.to,
+                    columns: band.len(),
+                    column: |i| (band.start + i) as isize * target.from,
+                    element_size: self.element_size,
+                    from,
+                    to: to.wrapping_offset(band.start as isize * target.to),
+                };
                 // SAFETY: `source` and `target` are axes of the box, the one contiguous in the
                 // source and the other in the target.
-                unsafe {
-                    let from = from.offset(band.start as isize * target.from);
-                    let to = to.offset(band.start as isize * target.to);
-                    let target = Step { size: band.len(), ..target };
-                    tile::plane(source, target, self.element_size, (from, to), self.is_streamed);
-                }
+                unsafe { plane.transpose(self.is_streamed) };
+            }
+            Inner::PlaneOfPlaces { lines, columns } => {
+                let plane = tile::Plane {
+                    lines: lines.len(),
+                    line: |i| lines[i],
+                    columns: columns.len(),
+                    column: |i| columns[i],
+                    element_size: self.element_size,
+                    from,
+                    to,
+                };
+                // SAFETY: these are axes of the box, the lines' contiguous in the source and the columns' in
+                // the target.
+                unsafe { plane.transpose(false) };
+            }
+            Inner::Places(places) => {
+                // SAFETY: these are axes of the box, contiguous in the target.
+                unsafe { line::places(places, self.element_size, (from, to)) };
             }
         }
     }
@@ -221,6 +278,50 @@ impl Inner {
         }
     }
 
+    /// Loops over several axes at once, taken away from all loops, where single ones would be short: a plane of
+    /// axes that follow each other in the source and of others that do in the target, or the latter alone.
+    fn of_places(steps: &mut Vec<Step>, element_size: usize) -> Option<Self> {
+        let element = element_size as isize;
+        let mut lines = Joined::new(element, |step| step.from);
+        let mut columns = Joined::new(element, |step| step.to);
+        loop {
+            let line = lines.next(steps, |at| columns.axes.contains(&at));
+            let column = columns.next(steps, |at| lines.axes.contains(&at));
+            match (line, column) {
+                (Some(at), None) => lines.add(steps, at),
+                // An axis that both could have goes to the shorter.
+                (Some(at), Some(_)) if lines.size < columns.size => lines.add(steps, at),
+                (_, Some(at)) => columns.add(steps, at),
+                (None, None) => break,
+            }
+        }
+        let is_plane = lines.size.min(columns.size) >= MIN_JOINED;
+        if is_plane && lines.axes.len().max(columns.axes.len()) > 1 {
+            let [lines_at, columns_at] = [&lines, &columns].map(|joined| joined.places(steps));
+            let mut axes = [lines.axes, columns.axes].concat();
+            axes.sort_unstable();
+            for at in axes.into_iter().rev() {
+                steps.remove(at);
+            }
+            return Some(Inner::PlaneOfPlaces {
+                lines: lines_at.iter().map(|place| place.to).collect(),
+                columns: columns_at.iter().map(|place| place.from).collect(),
+            });
+        }
+        let last = steps.last()?;
+        if is_plane || last.size >= MIN_INNER {
+            return None;
+        }
+        let mut columns = Joined::new(element, |step| step.to);
+        while let Some(at) = columns.next(steps, |_| false) {
+            columns.add(steps, at);
+        }
+        let places = columns.places(steps).iter().map(|place| place.from).collect();
+        // The axes of the result that are innermost are the last.
+        steps.truncate(steps.len() - columns.axes.len());
+        Some(Inner::Places(places))
+    }
+
     /// The inner loops over elements, taken away from all loops.
     fn of_elements(steps: &mut Vec<Step>, element_size: usize) -> Self {
         let element = element_size as isize;
@@ -234,6 +335,11 @@ impl Inner {
             steps.pop();
             return Inner::Interleaved { line, short: last };
         }
+        if last.to == element
+            && let Some(joined) = Inner::of_places(steps, element_size)
+        {
+            return joined;
+        }
         let is_line = |step: &Step| step.from == element && step.size >= MIN_TILED;
         let line = steps.iter().position(is_line);
         let is_plane = last.to == element && last.from != 0 && last.size > 3;
@@ -243,6 +349,67 @@ impl Inner {
             return Inner::Plane { source: steps.remove(line), target: last };
         }
         Inner::Elements(longest(steps))
+    }
+}
+
+/// Axes that follow each other in one of the arrays.
+struct Joined {
+    /// Which of all, innermost first.
+    axes: Vec<usize>,
+    /// The product of their sizes.
+    size: usize,
+    /// The distance of an axis that follows.
+    distance: isize,
+    /// The distance of an axis' neighbours in this array.
+    of: fn(&Step) -> isize,
+}
+
+impl Joined {
+    /// No axes, of elements of so many bytes.
+    fn new(element: isize, of: fn(&Step) -> isize) -> Self {
+        Joined { axes: Vec::new(), size: 1, distance: element, of }
+    }
+
+    /// The axis that follows, if there is one that is not `taken`, and all of them remain short.
+    fn next(&self, steps: &[Step], taken: impl Fn(usize) -> bool) -> Option<usize> {
+        let follows = |step: &Step| (self.of)(step) == self.distance;
+        let at = steps.iter().position(follows).filter(|&at| !taken(at))?;
+        let fits = self.size < LONG && self.size * steps[at].size <= MAX_PLACES;
+        fits.then_some(at)
+    }
+
+    fn add(&mut self, steps: &[Step], at: usize) {
+        self.axes.push(at);
+        self.size *= steps[at].size;
+        self.distance *= steps[at].size as isize;
+    }
+
+    /// Where elements are, in the order of this array.
+    fn places(&self, steps: &[Step]) -> Vec<Place> {
+        let mut places = vec![Place { from: 0, to: 0 }];
+        self.axes.iter().for_each(|&at| append(&mut places, steps[at]));
+        places
+    }
+}
+
+/// Takes the last axes away, as long as `joins` allows one with how many places there are with it: all places
+/// of these axes, of the last first.
+fn take_places(steps: &mut Vec<Step>, joins: impl Fn(&Step, usize) -> bool) -> Box<[Place]> {
+    let mut places = vec![Place { from: 0, to: 0 }];
+    while let Some(step) = steps.pop_if(|step| joins(step, places.len() * step.size)) {
+        append(&mut places, step);
+    }
+    places.into()
+}
+
+/// Lets an axis run around places.
+fn append(places: &mut Vec<Place>, step: Step) {
+    let count = places.len();
+    for i in 1..step.size as isize {
+        for at in 0..count {
+            let Place { from, to } = places[at];
+            places.push(Place { from: from + i * step.from, to: to + i * step.to });
+        }
     }
 }
 
@@ -282,10 +449,11 @@ impl Ends {
     ///
     /// # Safety
     ///
-    /// The cursor runs over the outer axes of the box.
-    unsafe fn at(&self, cursor: &Cursor<'_>) -> (*const u8, *mut u8) {
+    /// The cursor runs over the outer axes of the box, and the place is one of those near.
+    unsafe fn at(&self, cursor: &Cursor<'_>, place: Place) -> (*const u8, *mut u8) {
+        let (from, to) = (cursor.from + place.from, cursor.to + place.to);
         // SAFETY: an element of the box is inside both arrays.
-        unsafe { (self.from.offset(cursor.from), self.to.offset(cursor.to)) }
+        unsafe { (self.from.offset(from), self.to.offset(to)) }
     }
 }
 

@@ -52,7 +52,7 @@ fn check(
 
 #[test]
 fn transposes_of_any_rank() {
-    let shapes: [(&[usize], &[usize]); 10] = [
+    let shapes: [(&[usize], &[usize]); 16] = [
         (&[], &[]),
         (&[5], &[0]),
         (&[37, 41], &[1, 0]),
@@ -63,6 +63,14 @@ fn transposes_of_any_rank() {
         (&[18, 33, 2], &[1, 0, 2]),
         (&[4, 5, 6, 7], &[3, 1, 0, 2]),
         (&[2, 0, 3], &[2, 1, 0]),
+        // Planes whose lines or columns are several dimensions.
+        (&[4, 5, 6, 7, 3, 8, 5], &[6, 2, 4, 0, 5, 1, 3]),
+        (&[8, 6, 10, 12, 4, 9], &[3, 0, 4, 1, 5, 2]),
+        (&[3, 9, 2, 70], &[3, 2, 1, 0]),
+        // Dimensions that are innermost on both sides.
+        (&[2; 13], &[1, 3, 5, 7, 9, 11, 0, 2, 4, 6, 8, 10, 12]),
+        (&[2; 13], &[0, 1, 2, 9, 4, 5, 6, 7, 8, 3, 10, 11, 12]),
+        (&[4, 3, 2, 2, 16, 17], &[0, 1, 4, 2, 5, 3]),
     ];
     for (sizes, permutation) in shapes {
         for size in [1, 2, 4, 8, 16] {

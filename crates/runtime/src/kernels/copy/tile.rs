@@ -1,52 +1,18 @@
 //! Planes transposed tile by tile, in registers.
 
 use super::super::bytes::with_size;
-use super::Step;
 
-/// Transposes a plane: along `source` the source is contiguous, along `target` the target.
-///
-/// # Safety
-///
-/// Elements of the plane may be read at the one end and written at the other, wherever they lie.
-pub(super) unsafe fn plane(
-    source: Step,
-    target: Step,
-    element_size: usize,
-    (from, to): (*const u8, *mut u8),
-    is_streamed: bool,
-) {
-    let plane = Plane { source, target, from, to };
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: the caller's promise, handed on, and the wide vectors are used where the processor has them.
-    unsafe {
-        use std::arch::x86_64::{__m128i, __m512i};
-        match element_size {
-            1 => plane.tiles::<x86::Bytes, __m128i, 16>(is_streamed),
-            2 => plane.tiles::<x86::Halves, __m128i, 8>(is_streamed),
-            4 if super::super::isa::has_avx512() => {
-                plane.wide_tiles::<x86::Wide32, __m512i, 16>(is_streamed);
-            }
-            4 => plane.tiles::<x86::Words, __m128i, 4>(is_streamed),
-            8 if super::super::isa::has_avx512() => {
-                plane.wide_tiles::<x86::Wide64, __m512i, 8>(is_streamed);
-            }
-            8 => plane.tiles::<x86::Doubles, __m128i, 2>(is_streamed),
-            _ => plane.rest(0, 0, element_size),
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    // SAFETY: the caller's promise, handed on.
-    unsafe {
-        let _ = is_streamed;
-        plane.rest(0, 0, element_size)
-    }
-}
-
-struct Plane {
-    source: Step,
-    target: Step,
-    from: *const u8,
-    to: *mut u8,
+/// A plane of elements: along its lines the source is contiguous, along its columns the target.
+pub(super) struct Plane<L, C> {
+    pub lines: usize,
+    /// Where a line begins in the target.
+    pub line: L,
+    pub columns: usize,
+    /// Where a column begins in the source.
+    pub column: C,
+    pub element_size: usize,
+    pub from: *const u8,
+    pub to: *mut u8,
 }
 
 /// Rows of `N` elements in vectors `V`.
@@ -76,12 +42,60 @@ unsafe trait Row<V: Copy, const N: usize> {
     /// # Safety
     /// The processor has these vectors.
     unsafe fn interleave(a: V, b: V) -> [V; 2];
+
+    /// Whether [`Row::load_first`] and [`Row::store_first`] are there.
+    const HAS_MASKS: bool;
+
+    /// The first elements of a row; others are zero. At most `N`.
+    ///
+    /// # Safety
+    /// The processor has these vectors, and `count` elements may be read.
+    unsafe fn load_first(from: *const u8, count: usize) -> V;
+
+    /// Writes the first elements of a row; at most `N`.
+    ///
+    /// # Safety
+    /// The processor has these vectors, and `count` elements may be written.
+    unsafe fn store_first(to: *mut u8, row: V, count: usize);
 }
 
-impl Plane {
+impl<L: Fn(usize) -> isize, C: Fn(usize) -> isize> Plane<L, C> {
+    /// Transposes the plane.
+    ///
     /// # Safety
     ///
-    /// As for [`plane`].
+    /// Elements of the plane may be read at the one end and written at the other, wherever they lie.
+    #[inline(always)]
+    pub(super) unsafe fn transpose(&self, is_streamed: bool) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the caller's promise, handed on, and the wide vectors are used where the processor has them.
+        unsafe {
+            use std::arch::x86_64::{__m128i, __m512i};
+            match self.element_size {
+                1 => self.tiles::<x86::Bytes, __m128i, 16>(is_streamed),
+                2 => self.tiles::<x86::Halves, __m128i, 8>(is_streamed),
+                4 if super::super::isa::has_avx512() => {
+                    self.wide_tiles::<x86::Wide32, __m512i, 16>(is_streamed);
+                }
+                4 => self.tiles::<x86::Words, __m128i, 4>(is_streamed),
+                8 if super::super::isa::has_avx512() => {
+                    self.wide_tiles::<x86::Wide64, __m512i, 8>(is_streamed);
+                }
+                8 => self.tiles::<x86::Doubles, __m128i, 2>(is_streamed),
+                _ => self.rest(0, 0),
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        // SAFETY: the caller's promise, handed on.
+        unsafe {
+            let _ = is_streamed;
+            self.rest(0, 0)
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Plane::transpose`].
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     unsafe fn wide_tiles<R: Row<V, N>, V: Copy, const N: usize>(&self, is_streamed: bool) {
@@ -91,71 +105,135 @@ impl Plane {
 
     /// # Safety
     ///
-    /// As for [`plane`], and the processor has the vectors of `R`.
+    /// As for [`Plane::transpose`], and the processor has the vectors of `R`.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     unsafe fn tiles<R: Row<V, N>, V: Copy, const N: usize>(&self, is_streamed: bool) {
-        let Plane { source, target, from, to } = *self;
-        let element_size = size_of::<V>() / N;
-        let (lines, columns) = (source.size / N * N, target.size / N * N);
-        let is_aligned = to.align_offset(size_of::<V>()) == 0
-            && source.to.unsigned_abs().is_multiple_of(size_of::<V>());
-        let is_streamed = is_streamed && is_aligned;
+        let (lines, columns) = (self.lines / N * N, self.columns / N * N);
+        let is_aligned =
+            |offset: isize| self.to.wrapping_offset(offset).align_offset(size_of::<V>()) == 0;
+        let is_streamed = is_streamed && (0..self.lines.min(2)).all(|i| is_aligned((self.line)(i)));
         for column in (0..columns).step_by(N) {
             for line in (0..lines).step_by(N) {
                 // SAFETY: a tile of N × N elements of the plane; N neighbours along the source's
                 // axis are a row of the source, and N along the target's a row of the target.
-                unsafe {
-                    let from = from.offset(column as isize * target.from).add(line * element_size);
-                    let to = to.offset(line as isize * source.to).add(column * element_size);
-                    let mut rows = [R::load(from); N];
-                    for (i, row) in rows.iter_mut().enumerate() {
-                        *row = R::load(from.offset(i as isize * target.from));
-                    }
-                    // To interleave row `i` with row `i + N / 2` for all `i` moves the top bit of
-                    // an element's row to the bottom of its column; after all bits, rows are
-                    // columns.
-                    for _ in 0..N.ilog2() {
-                        let halves = rows;
-                        for i in 0..N / 2 {
-                            [rows[2 * i], rows[2 * i + 1]] =
-                                R::interleave(halves[i], halves[i + N / 2]);
-                        }
-                    }
-                    for (i, row) in rows.into_iter().enumerate() {
-                        let to = to.offset(i as isize * source.to);
-                        match is_streamed {
-                            true => R::stream(to, row),
-                            false => R::store(to, row),
-                        }
-                    }
+                unsafe { self.tile::<R, V, N>(line, column, is_streamed) };
+            }
+        }
+        if !R::HAS_MASKS {
+            // SAFETY: the caller's promise, handed on.
+            unsafe { self.rest(lines, columns) };
+            return;
+        }
+        for column in (0..self.columns).step_by(N) {
+            let first = if column < columns { lines } else { 0 };
+            for line in (first..self.lines).step_by(N) {
+                let (most_lines, most_columns) = (self.lines - line, self.columns - column);
+                // SAFETY: the caller's promise: what is outside of the plane is not accessed.
+                unsafe { self.part_of_tile::<R, V, N>((line, most_lines), (column, most_columns)) };
+            }
+        }
+    }
+
+    /// Transposes `N` lines by `N` columns.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Plane::tiles`]; the plane has all of these.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn tile<R: Row<V, N>, V: Copy, const N: usize>(
+        &self,
+        line: usize,
+        column: usize,
+        is_streamed: bool,
+    ) {
+        let from = self.from.wrapping_add(line * self.element_size);
+        let to = self.to.wrapping_add(column * self.element_size);
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut rows = [R::load(from.wrapping_offset((self.column)(column))); N];
+            for (i, row) in rows.iter_mut().enumerate() {
+                *row = R::load(from.wrapping_offset((self.column)(column + i)));
+            }
+            for (i, row) in transposed::<R, V, N>(rows).into_iter().enumerate() {
+                let to = to.wrapping_offset((self.line)(line + i));
+                match is_streamed {
+                    true => R::stream(to, row),
+                    false => R::store(to, row),
                 }
             }
         }
-        // SAFETY: the caller's promise, handed on.
-        unsafe { self.rest(lines, columns, element_size) }
+    }
+
+    /// Transposes at most `N` lines by `N` columns.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Plane::tiles`]; the plane has as many lines from `line`, and columns from `column`, as is said with
+    /// them.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn part_of_tile<R: Row<V, N>, V: Copy, const N: usize>(
+        &self,
+        (line, lines): (usize, usize),
+        (column, columns): (usize, usize),
+    ) {
+        let from = self.from.wrapping_add(line * self.element_size);
+        let to = self.to.wrapping_add(column * self.element_size);
+        // SAFETY: the caller's promise; elements outside of the plane are not accessed.
+        unsafe {
+            let mut rows = [R::load_first(from, 0); N];
+            for (i, row) in rows.iter_mut().enumerate().take(columns) {
+                let from = from.wrapping_offset((self.column)(column + i));
+                *row = R::load_first(from, lines.min(N));
+            }
+            for (i, row) in transposed::<R, V, N>(rows).into_iter().enumerate().take(lines) {
+                let to = to.wrapping_offset((self.line)(line + i));
+                R::store_first(to, row, columns.min(N));
+            }
+        }
     }
 
     /// Moves the elements that are not both in the first `lines` lines and `columns` columns.
     ///
     /// # Safety
     ///
-    /// As for [`plane`].
-    unsafe fn rest(&self, lines: usize, columns: usize, element_size: usize) {
-        let Plane { source, target, from, to } = *self;
-        with_size!(element_size, T => for line in 0..source.size {
+    /// As for [`Plane::transpose`].
+    unsafe fn rest(&self, lines: usize, columns: usize) {
+        with_size!(self.element_size, T => for line in 0..self.lines {
             let first = if line < lines { columns } else { 0 };
-            for column in first..target.size {
+            let from = self.from.wrapping_add(line * size_of::<T>());
+            let to = self.to.wrapping_offset((self.line)(line)).cast::<T>();
+            for column in first..self.columns {
                 // SAFETY: an element of the plane.
                 unsafe {
-                    let from = from.offset(line as isize * source.from);
-                    let to = to.offset(line as isize * source.to);
-                    let v = from.offset(column as isize * target.from).cast::<T>().read_unaligned();
-                    to.offset(column as isize * target.to).cast::<T>().write_unaligned(v);
+                    let v = from.wrapping_offset((self.column)(column)).cast::<T>().read_unaligned();
+                    to.wrapping_add(column).write_unaligned(v);
                 }
             }
         });
     }
+}
+
+/// The columns of a square tile as rows.
+///
+/// # Safety
+///
+/// The processor has the vectors of `R`.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn transposed<R: Row<V, N>, V: Copy, const N: usize>(mut rows: [V; N]) -> [V; N] {
+    // To interleave row `i` with row `i + N / 2` for all `i` moves the top bit of an element's row to the
+    // bottom of its column; after all bits, rows are columns.
+    for _ in 0..N.ilog2() {
+        let halves = rows;
+        for i in 0..N / 2 {
+            // SAFETY: the caller's promise.
+            [rows[2 * i], rows[2 * i + 1]] = unsafe { R::interleave(halves[i], halves[i + N / 2]) };
+        }
+    }
+    rows
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -169,7 +247,8 @@ mod x86 {
     macro_rules! rows {
         (
             $(#[$doc:meta])* $name:ident, $vector:ty, $count:literal,
-            $load:ident, $store:ident, $stream:ident, |$a:ident, $b:ident| $interleave:expr
+            $load:ident, $store:ident, $stream:ident, |$a:ident, $b:ident| $interleave:expr,
+            $masks:tt
         ) => {
             $(#[$doc])*
             pub(super) struct $name;
@@ -196,6 +275,32 @@ mod x86 {
                     // SAFETY: the caller's processor has these vectors.
                     unsafe { $interleave }
                 }
+                first!($vector, $masks);
+            }
+        };
+    }
+
+    macro_rules! first {
+        ($vector:ty, ($mask:ty, $load:ident, $store:ident)) => {
+            const HAS_MASKS: bool = true;
+            #[inline(always)]
+            unsafe fn load_first(from: *const u8, count: usize) -> $vector {
+                // SAFETY: the caller's promise; other elements are not read.
+                unsafe { $load(!(<$mask>::MAX.unbounded_shl(count as u32)), from.cast()) }
+            }
+            #[inline(always)]
+            unsafe fn store_first(to: *mut u8, row: $vector, count: usize) {
+                // SAFETY: the caller's promise; other elements are not written.
+                unsafe { $store(to.cast(), !(<$mask>::MAX.unbounded_shl(count as u32)), row) };
+            }
+        };
+        ($vector:ty, ()) => {
+            const HAS_MASKS: bool = false;
+            unsafe fn load_first(_: *const u8, _: usize) -> $vector {
+                unreachable!("there are no masks")
+            }
+            unsafe fn store_first(_: *mut u8, _: $vector, _: usize) {
+                unreachable!("there are no masks")
             }
         };
     }
@@ -204,7 +309,8 @@ mod x86 {
         ($(#[$doc:meta])* $name:ident, $count:literal, $low:ident, $high:ident) => {
             rows!(
                 $(#[$doc])* $name, __m128i, $count,
-                _mm_loadu_si128, _mm_storeu_si128, _mm_stream_si128, |a, b| [$low(a, b), $high(a, b)]
+                _mm_loadu_si128, _mm_storeu_si128, _mm_stream_si128, |a, b| [$low(a, b), $high(a, b)],
+                ()
             );
         };
     }
@@ -233,7 +339,8 @@ mod x86 {
             let low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
             let high = _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
             [low, high].map(|order| _mm512_permutex2var_epi32(a, order, b))
-        }
+        },
+        (u16, _mm512_maskz_loadu_epi32, _mm512_mask_storeu_epi32)
     );
     rows!(
         /// 8 elements of 8 bytes.
@@ -242,6 +349,7 @@ mod x86 {
             let low = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11);
             let high = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
             [low, high].map(|order| _mm512_permutex2var_epi64(a, order, b))
-        }
+        },
+        (u8, _mm512_maskz_loadu_epi64, _mm512_mask_storeu_epi64)
     );
 }
