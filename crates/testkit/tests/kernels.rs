@@ -3,8 +3,8 @@
 
 use std::fmt::Write;
 
-use helio_codegen::elementwise::{apply, lane_bytes, load, store, supports};
-use helio_codegen::kernel::{Addr, Buf, Builder, Kernel};
+use helio_codegen::elementwise::{Elem, apply, lane_bytes, load, store, supports};
+use helio_codegen::kernel::{Addr, Buf, Builder, Kernel, Lane, Ty};
 use helio_codegen::tile::{self, FunctionArg};
 use helio_ir::ops::{Accepts, Direction};
 use helio_ir::text::parse;
@@ -131,8 +131,14 @@ fn module(
     parse(&text).unwrap_or_else(|e| panic!("{text}: {e:?}"))
 }
 
-/// A kernel of one operation on `n` elements.
-fn kernel(op: &Op, operands: &[ElementType], result: ElementType, n: usize) -> Kernel {
+/// A kernel of one operation on `n` elements. The last operand may be a number that the kernel knows.
+fn kernel(
+    op: &Op,
+    operands: &[ElementType],
+    known: Option<i64>,
+    result: ElementType,
+    n: usize,
+) -> Kernel {
     let wide = operands.iter().chain([&result]).any(|&ty| lane_bytes(ty) == Some(8));
     let mut b = Builder::new(if wide { 8 } else { 16 });
     let step = b.lanes() as i64;
@@ -140,24 +146,29 @@ fn kernel(op: &Op, operands: &[ElementType], result: ElementType, n: usize) -> K
     let size = |ty: ElementType| ty.size_bytes() as i64;
     let at =
         |buf: Buf, i, size: i64| Addr { buf, offset: 0, terms: vec![(i, size)], lane_stride: size };
+    let read = &operands[..operands.len() - usize::from(known.is_some())];
     let inputs: Vec<Buf> =
-        operands.iter().map(|ty| b.param(n * ty.size_bytes(), true, false)).collect();
+        read.iter().map(|ty| b.param(n * ty.size_bytes(), true, false)).collect();
     let output = b.param(n * result.size_bytes(), false, true);
     let (begin, end) = (b.begin(), b.end());
     b.for_loop(begin, end, step, &[], |b, i, _| {
         let mask = Some(b.mask_below(i, end));
-        let args: Vec<_> = operands
+        let mut args: Vec<_> = read
             .iter()
             .zip(&inputs)
             .map(|(&ty, &buf)| (ty, load(b, ty, at(buf, i, size(ty)), mask)))
             .collect();
+        args.extend(known.map(|number| {
+            let ty = operands[read.len()];
+            let lane = if lane_bytes(ty) == Some(8) { Lane::I64 } else { Lane::I32 };
+            (ty, Elem::Vector(b.int(lane, number)))
+        }));
         let value = apply(b, op, &args, result);
         store(b, result, value, at(output, i, size(result)), mask);
         vec![]
     });
     let kernel = b.finish();
     if !wide {
-        use helio_codegen::kernel::{Lane, Ty};
         let narrow = |ty: &Ty| !matches!(ty, Ty::Vector(Lane::I64 | Lane::F64));
         assert!(kernel.types.iter().all(narrow), "{op:?} of {operands:?} takes wide lanes");
     }
@@ -170,6 +181,7 @@ fn results(
     op: &str,
     attrs: &str,
     operands: &[&Array],
+    known: Option<i64>,
     result: ElementType,
 ) -> Option<(Array, Array)> {
     let n = operands[0].data().len();
@@ -180,12 +192,13 @@ fn results(
     if !supports(&hlo, &types, result) {
         return None;
     }
-    let bytes: Vec<_> = operands.iter().map(|x| x.to_bytes()).collect();
+    let read = &operands[..operands.len() - usize::from(known.is_some())];
+    let bytes: Vec<_> = read.iter().map(|x| x.to_bytes()).collect();
     let mut out = vec![0; n * result.size_bytes()];
     let mut args: Vec<FunctionArg<'_>> =
         bytes.iter().map(|bytes| FunctionArg::Read(bytes)).collect();
     args.push(FunctionArg::Write(&mut out));
-    tile::run(&kernel(&hlo, &types, result, n), &mut args, 0, n as i64).unwrap();
+    tile::run(&kernel(&hlo, &types, known, result, n), &mut args, 0, n as i64).unwrap();
     let found = Array::from_bytes(ArrayShape::new(result, [n]).unwrap(), &out).unwrap();
     let literals: Vec<Literal> = operands.iter().map(|&x| x.clone().into()).collect();
     let expected =
@@ -201,7 +214,21 @@ fn check(
     result: ElementType,
     tolerance: Tolerance,
 ) -> bool {
-    let Some((found, expected)) = results(op, attrs, operands, result) else { return false };
+    check_with(op, attrs, operands, None, result, tolerance)
+}
+
+/// As [`check`], of an operation whose last operand the kernel knows, if there is a number for it.
+fn check_with(
+    op: &str,
+    attrs: &str,
+    operands: &[&Array],
+    known: Option<i64>,
+    result: ElementType,
+    tolerance: Tolerance,
+) -> bool {
+    let Some((found, expected)) = results(op, attrs, operands, known, result) else {
+        return false;
+    };
     let types: Vec<ElementType> = operands.iter().map(|x| x.element()).collect();
     for i in 0..found.data().len() {
         let one = |array: &Array| Literal::from(self::array(array.element(), &[array.bits(i)]));
@@ -315,6 +342,52 @@ fn operations_of_two_operands() {
     println!("not in kernels:{missing}");
 }
 
+/// Divisors that are known become shifts, or products with their reciprocals: all numbers of 8 bits by all, and
+/// numbers around multiples of others, where quotients change.
+#[test]
+fn quotients_by_known_divisors() {
+    for ty in types().filter(|ty| ty.is_integer() && !ty.is_pred()) {
+        let mask = u128::MAX >> (128 - ty.bits());
+        let number = |bits: u128| match array(ty, &[bits]).number(0) {
+            Number::Int(number) => number,
+            number => panic!("{number:?} of an integer type"),
+        };
+        let divisors: Vec<u128> = if ty.bits() <= 8 {
+            (0..=mask).collect()
+        } else {
+            let powers = (0..ty.bits()).flat_map(|bit| [(1 << bit) - 1, 1 << bit, (1 << bit) + 1]);
+            let all = powers.chain([10, 100, 641, 1000, 1_000_000_007]).chain(samples(ty, 120, 5));
+            all.flat_map(|x: u128| [x & mask, x.wrapping_neg() & mask]).collect()
+        };
+        for divisor in divisors {
+            let dividends: Vec<u128> = if ty.bits() <= 8 {
+                (0..=mask).collect()
+            } else {
+                let times = samples(ty, 60, 6).into_iter().flat_map(|x| {
+                    let multiple = x.wrapping_mul(divisor);
+                    let below = (mask >> 1) - (mask >> 1) % divisor.max(1);
+                    [
+                        x,
+                        multiple,
+                        multiple.wrapping_sub(1),
+                        below,
+                        below.wrapping_sub(1),
+                        below + divisor,
+                    ]
+                });
+                times.map(|x| x & mask).chain(specials(ty)).collect()
+            };
+            let known = number(divisor) as i64;
+            let x = array(ty, &dividends);
+            let y = array(ty, &vec![divisor; dividends.len()]);
+            for op in [BinaryOp::Divide, BinaryOp::Remainder] {
+                let exact = Tolerance::Exact;
+                assert!(check_with(op.name(), "", &[&x, &y], Some(known), ty, exact), "{ty}");
+            }
+        }
+    }
+}
+
 /// The result turns by as many units as the angle has, and its magnitude is as exact as `|x|` is.
 #[test]
 fn powers_of_complex_numbers() {
@@ -343,7 +416,7 @@ fn powers_of_complex_numbers() {
         };
         let (xs, ys): (Vec<u128>, Vec<u128>) = pairs.iter().map(|&(x, y)| (of(x), of(y))).unzip();
         let (xs, ys) = (array(ty, &xs), array(ty, &ys));
-        let (found, expected) = results("power", "", &[&xs, &ys], ty).unwrap();
+        let (found, expected) = results("power", "", &[&xs, &ys], None, ty).unwrap();
         for (i, (x, y)) in pairs.into_iter().enumerate() {
             let (Number::Complex(found), Number::Complex(expected)) =
                 (found.number(i), expected.number(i))

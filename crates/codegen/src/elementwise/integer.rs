@@ -108,6 +108,11 @@ fn wrapped(b: &mut Builder, op: BinOp, int: IntKind, x: Value, y: Value) -> Valu
 /// the dividend; the least number divided by -1 wraps.
 fn divide(b: &mut Builder, int: IntKind, x: Value, y: Value) -> (Value, Value) {
     let lane = int.lane();
+    if let Some(divisor) = b.constant(y).map(|bits| int.number(bits))
+        && let Some(divided) = divide_by(b, int, x, divisor)
+    {
+        return divided;
+    }
     let (zero, all) = (b.int(lane, 0), b.int(lane, -1));
     let by_zero = b.compare(Cmp::Eq, y, zero);
     let magnitudes = |b: &mut Builder| [x, y].map(|v| unary(b, UnaryOp::Abs, int, v));
@@ -127,6 +132,78 @@ fn divide(b: &mut Builder, int: IntKind, x: Value, y: Value) -> (Value, Value) {
     let quotient = b.select(by_zero, all, quotient);
     let remainder = b.select(by_zero, x, remainder);
     (int.wrap(b, quotient), int.wrap(b, remainder))
+}
+
+/// Quotient and remainder, as [`divide`] gives them, of a divisor that is known, but for zero and for unsigned
+/// numbers of 16 bits.
+fn divide_by(b: &mut Builder, int: IntKind, x: Value, divisor: i128) -> Option<(Value, Value)> {
+    let magnitude = divisor.unsigned_abs();
+    if magnitude == 0 {
+        return None;
+    }
+    let lane = int.lane();
+    let last = b.int(lane, i64::from(int.lane_bits() - 1));
+    let (quotient, product) = if magnitude.is_power_of_two() {
+        let by = magnitude.trailing_zeros();
+        let (shift, below) = (b.int(lane, by.into()), b.int(lane, (magnitude - 1) as i64));
+        let quotient = if int.signed {
+            // Rounded up if negative.
+            let sign = b.bin(BinOp::ShrA, x, last);
+            let more = b.bin(BinOp::And, sign, below);
+            let sum = b.add(x, more);
+            b.bin(BinOp::ShrA, sum, shift)
+        } else {
+            b.bin(BinOp::ShrL, x, shift)
+        };
+        (quotient, b.bin(BinOp::Shl, quotient, shift))
+    } else {
+        let signs = int.signed.then(|| b.bin(BinOp::ShrA, x, last));
+        let dividend = signs.map_or(x, |signs| negate_if(b, x, signs));
+        let quotient = divide_by_multiplying(b, int, dividend, magnitude)?;
+        let quotient = signs.map_or(quotient, |signs| negate_if(b, quotient, signs));
+        let times = b.int(lane, magnitude as i64);
+        (quotient, b.mul(quotient, times))
+    };
+    let remainder = b.sub(x, product);
+    let quotient = if divisor < 0 { unary(b, UnaryOp::Negate, int, quotient) } else { quotient };
+    Some((int.wrap(b, quotient), int.wrap(b, remainder)))
+}
+
+/// `n / divisor` as a product with the reciprocal and a shift (Granlund and Montgomery, 1994), of numbers without
+/// sign; `None` for those of 16 bits. If `int` is signed they are at most the magnitude of its least number.
+///
+/// With p bits, l = ⌈log₂ divisor⌉ and m = ⌊2^(p+l) / divisor⌋ + 1, m × divisor is more than 2^(p+l) by less than
+/// 2^l, so ⌊n × m / 2^(p+l)⌋ is the quotient for all n up to 2^p. The divisor is no power of two.
+fn divide_by_multiplying(b: &mut Builder, int: IntKind, n: Value, divisor: u128) -> Option<Value> {
+    let lane = int.lane();
+    let lane_bits = int.lane_bits();
+    let precision = int.bits - u32::from(int.signed);
+    let log = divisor.ilog2() + 1;
+    if 2 * precision < lane_bits {
+        let factor = (1 << (precision + log)) / divisor + 1;
+        let (factor, shift) = (b.int(lane, factor as i64), b.int(lane, (precision + log).into()));
+        let product = b.mul(n, factor);
+        return Some(b.bin(BinOp::ShrL, product, shift));
+    }
+    if int.bits < lane_bits {
+        return None;
+    }
+    let shift = b.int(lane, (log - 1).into());
+    if int.signed {
+        let factor = (1 << (precision + log)) / divisor + 1;
+        let factor = b.int(lane, factor as i64);
+        let high = mulhi_unsigned(b, n, factor);
+        return Some(b.bin(BinOp::ShrL, high, shift));
+    }
+    // The factor has a bit more than the lane: it is n × (m - 2^p) / 2^p + n, halved before it overflows.
+    let factor = (((1 << log) - divisor) << precision) / divisor + 1;
+    let factor = b.int(lane, factor as i64);
+    let high = mulhi_unsigned(b, n, factor);
+    let one = b.int(lane, 1);
+    let rest = b.sub(n, high);
+    let half = b.bin(BinOp::ShrL, rest, one);
+    let sum = b.add(half, high);
+    Some(b.bin(BinOp::ShrL, sum, shift))
 }
 
 /// `-x` where `signs` is all ones, `x` where it is zero.

@@ -121,6 +121,16 @@ impl IntKind {
         b.bin(BinOp::ShrA, high, by)
     }
 
+    /// The number that a lane with these bits holds.
+    pub(super) fn number(self, bits: u64) -> i128 {
+        match (self.lane(), self.signed) {
+            (Lane::I64, true) => (bits as i64).into(),
+            (Lane::I64, false) => bits.into(),
+            (_, true) => (bits as i32).into(),
+            (_, false) => (bits as u32).into(),
+        }
+    }
+
     /// The bounds, as numbers.
     pub(super) fn bounds(self) -> (i128, i128) {
         let values = 1i128 << self.bits;
