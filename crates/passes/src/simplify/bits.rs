@@ -68,6 +68,9 @@ pub(super) fn binary(
     match op {
         BinaryOp::And if same || ones => Ok(Some(a)),
         BinaryOp::And if zero => Ok(Some(b)),
+        // a < b && a != b → a < b
+        BinaryOp::And if implies(cx, a, b) => Ok(Some(a)),
+        BinaryOp::And if implies(cx, b, a) => Ok(Some(b)),
         BinaryOp::Or if same || zero => Ok(Some(a)),
         BinaryOp::Or if ones => Ok(Some(b)),
         BinaryOp::Xor if zero => Ok(Some(a)),
@@ -87,6 +90,17 @@ pub(super) fn binary(
         }
         _ => Ok(None),
     }
+}
+
+/// Whether `a` says that of two values one is less, and `b` that they differ.
+fn implies(cx: &Simplifier<'_, '_>, a: InstrId, b: InstrId) -> bool {
+    let (Op::Compare(less), Op::Compare(differ)) = (cx.draft.op(a), cx.draft.op(b)) else {
+        return false;
+    };
+    matches!(less.direction, Direction::Lt | Direction::Gt)
+        && differ.direction == Direction::Ne
+        && less.order == differ.order
+        && cx.draft.operands(a) == cx.draft.operands(b)
 }
 
 /// A shift by the width or more → 0; the same for numbers known to have no bits so far up.

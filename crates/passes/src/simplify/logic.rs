@@ -3,7 +3,7 @@
 use helio_ir::ops::{Clamp, Compare, Direction, Select};
 use helio_ir::{ArrayShape, InstrId, Number, Op, Result, UnaryOp};
 
-use super::{Simplifier, bits};
+use super::{Simplifier, bits, floor};
 
 pub(super) fn compare(
     cx: &mut Simplifier<'_, '_>,
@@ -90,6 +90,9 @@ pub(super) fn select(
     if is_scalar && !result.is_scalar() {
         let pred = cx.broadcast_scalar(pred, result.dims())?;
         return cx.add(Select, &[pred, on_true, on_false]).map(Some);
+    }
+    if let Some(id) = floor::select(cx, pred, on_true, on_false, result)? {
+        return Ok(Some(id));
     }
     // Of `pred`, the arms may be the answer: select(p, true, false) → p.
     match (cx.splat(on_true), cx.splat(on_false)) {

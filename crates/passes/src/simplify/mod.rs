@@ -12,6 +12,7 @@ mod broadcast;
 mod convert;
 mod convolution;
 mod dot;
+mod floor;
 mod fold;
 mod indexed;
 mod logic;
