@@ -46,6 +46,7 @@ mod fuse;
 mod inline;
 mod loops;
 mod products;
+mod selection;
 mod simplify;
 #[cfg(test)]
 mod testing;

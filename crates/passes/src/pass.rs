@@ -8,7 +8,9 @@ use helio_ir::{Capabilities, Error, Module, Result, Verified, verify};
 
 use crate::rebuild::name_instrs;
 use crate::watch::Watch;
-use crate::{branches, canonicalize, dce, expand, fuse, inline, loops, products, simplify, unroll};
+use crate::{
+    branches, canonicalize, dce, expand, fuse, inline, loops, products, selection, simplify, unroll,
+};
 
 /// A pass.
 #[derive(Clone, Copy, Debug)]
@@ -94,6 +96,7 @@ pub const PIPELINE: &[Pass] = &[
     // Conditionals whose branch is known by now are calls.
     INLINE,
     MERGE_PRODUCTS,
+    SELECT_EXTREMES,
     REMOVE_DEAD_CODE,
     FUSE,
 ];
@@ -158,6 +161,13 @@ const MERGE_PRODUCTS: Pass = Pass {
     summary: "Makes one of products of a few rows each with the same matrix.",
     level: OptLevel::Default,
     run: products::merge_products,
+};
+
+const SELECT_EXTREMES: Pass = Pass {
+    name: "select-extremes",
+    summary: "Replaces sorts of which only a few elements of one end are used by selections.",
+    level: OptLevel::Default,
+    run: selection::select_extremes,
 };
 
 const REMOVE_DEAD_CODE: Pass = Pass {
