@@ -20,8 +20,8 @@ use crate::linalg::{
     Element, TASK_OPERATIONS, is_by_rows_or_columns, letter_of, operations, transpose,
 };
 
-/// Matrices of up to so many elements are too small for QR factors in panels: what these are padded with would
-/// be most of the work.
+/// Matrices of up to so many elements are too small for QR factors in panels, unless they are side by side: what
+/// panels are padded with would be most of the work.
 const PANEL_ELEMENTS: usize = 256;
 
 /// The kernel of a call; `None` if it is none of these functions, is one that has a kernel on one thread only
@@ -286,7 +286,7 @@ impl Site<'_> {
             return None;
         }
         let plan = Qr::new(field_type(T::TYPE)?, batch.count, [m, n], k);
-        if let Some(plan) = plan.filter(|_| m * n > PANEL_ELEMENTS) {
+        if let Some(plan) = plan.filter(|plan| plan.is_side_by_side() || m * n > PANEL_ELEMENTS) {
             return Some(Bound::new("geqrf", move |inputs, outputs, threads| {
                 let [packed, tau] = outputs else { return };
                 plan.factor(inputs[0], packed, tau, threads);
@@ -319,7 +319,7 @@ impl Site<'_> {
             return None;
         }
         let plan = Qr::new(field_type(T::TYPE)?, batch.count, [m, n], k);
-        if let Some(plan) = plan.filter(|_| m * n > PANEL_ELEMENTS) {
+        if let Some(plan) = plan.filter(|plan| plan.is_side_by_side() || m * n > PANEL_ELEMENTS) {
             return Some(Bound::new("orgqr", move |inputs, outputs, threads| {
                 plan.product(inputs[0], inputs[1], outputs[0], threads);
             }));

@@ -6,7 +6,7 @@ use super::super::disjoint::Disjoint;
 use super::super::isa::vectorised;
 use super::super::scratch;
 use super::panel::{self, ROWS, Row, WIDTH};
-use super::{Field, FieldType, with_field};
+use super::{Field, FieldType, side_by_side, with_field};
 use crate::Threads;
 
 /// Factors batches of Hermitian positive definite matrices: `l * adjoint(l)` is the matrix, of
@@ -134,6 +134,17 @@ impl Cholesky {
         threads: Threads<'_>,
         finish: &(dyn Fn(usize, &mut [T], usize) + Sync),
     ) {
+        let (n, size) = (self.n, self.n * self.n);
+        if side_by_side::are_worth(self.ty, self.batch, [n, n]) {
+            return side_by_side::for_groups(matrices, size, size, threads, &|first, to, work| {
+                side_by_side::load(to, work);
+                let info = side_by_side::cholesky(work, n);
+                side_by_side::store(work, to);
+                for (lane, (matrix, info)) in to.chunks_exact_mut(size).zip(info).enumerate() {
+                    finish(first + lane, matrix, info as usize);
+                }
+            });
+        }
         threads.for_chunks(matrices, self.n * self.n, &|number, matrix| {
             // Several matrices are shared out; of one, the remainders are.
             let threads = if self.batch > 1 { Threads::single() } else { threads };

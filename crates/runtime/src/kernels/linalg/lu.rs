@@ -5,6 +5,7 @@ use super::super::disjoint::Disjoint;
 use super::super::isa::vectorised;
 use super::super::scratch;
 use super::panel::{self, ROWS, Row, WIDTH};
+use super::side_by_side::{self, MATRICES, MAX_SIZE};
 use super::{Field, FieldType, with_field};
 use crate::Threads;
 
@@ -56,8 +57,45 @@ impl Lu {
             return info.fill(0);
         }
         with_field!(self.ty, T => {
-            self.typed::<T>(cast(a), cast_mut(to), (pivots, info), threads);
+            let (a, to) = (cast::<T>(a), cast_mut::<T>(to));
+            match side_by_side::are_worth(self.ty, self.batch, [self.m, self.n]) {
+                true => self.side_by_side(a, to, (pivots, info), threads),
+                false => self.typed(a, to, (pivots, info), threads),
+            }
         });
+    }
+
+    fn side_by_side<T: Field>(
+        &self,
+        a: &[T],
+        to: &mut [T],
+        (pivots, info): (&mut [i32], &mut [i32]),
+        threads: Threads<'_>,
+    ) {
+        let Lu { batch, m, n, .. } = *self;
+        let (size, count) = (m * n, m.min(n));
+        let (pivots, info) = (Disjoint::new(pivots), Disjoint::new(info));
+        side_by_side::for_groups(
+            &mut to[..batch * size],
+            size,
+            size,
+            threads,
+            &|first, to, work| {
+                let mut rows = [[0; MATRICES]; MAX_SIZE];
+                side_by_side::load(&a[first * size..][..to.len()], work);
+                side_by_side::lu(work, [m, n], &mut rows[..count]);
+                side_by_side::store(work, to);
+                let matrices = to.len() / size;
+                // SAFETY: each matrix has a number of its own.
+                let pivots = unsafe { pivots.part(first * count, matrices * count) };
+                side_by_side::store(&rows[..count], pivots);
+                // SAFETY: as for pivots, of one place for each matrix.
+                let info = unsafe { info.part(first, matrices) };
+                for (info, matrix) in info.iter_mut().zip(to.chunks_exact(size)) {
+                    *info = first_zero(matrix, n, count);
+                }
+            },
+        );
     }
 
     fn typed<T: Field>(
@@ -83,13 +121,18 @@ impl Lu {
                     factor(matrix, n, pivots, Work { panel, right, column }, threads);
                 });
             });
-            // A pivot that is not zero stays on the diagonal.
-            let zero = matrix.iter().step_by(n + 1).take(count).position(|&v| v == T::ZERO);
             // SAFETY: each matrix has a place of its number.
             let info = unsafe { info.part(number, 1) };
-            info[0] = zero.map_or(0, |at| i32::try_from(at + 1).unwrap_or(i32::MAX));
+            info[0] = first_zero(matrix, n, count);
         });
     }
+}
+
+/// The number, from 1, of the first pivot that is zero in the factors of a matrix of `n` columns, or 0: a pivot
+/// that is not zero stays on the diagonal.
+fn first_zero<T: Field>(factors: &[T], n: usize, count: usize) -> i32 {
+    let zero = factors.iter().step_by(n + 1).take(count).position(|&v| v == T::ZERO);
+    zero.map_or(0, |at| i32::try_from(at + 1).unwrap_or(i32::MAX))
 }
 
 /// Working memory for a matrix.

@@ -2,7 +2,7 @@
 //!
 //! All come down to the loops of `panel`: forward substitution for as many right sides at once as vectors hold,
 //! products of a few rows with a panel, and elimination of one column of a panel. Few right sides are another
-//! matter (`few`).
+//! matter (`few`), and so are many small matrices (`side_by_side`).
 
 mod cholesky;
 mod complex;
@@ -10,6 +10,7 @@ mod few;
 mod lu;
 mod panel;
 mod qr;
+mod side_by_side;
 mod triangular;
 
 pub use cholesky::Cholesky;

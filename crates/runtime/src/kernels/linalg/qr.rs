@@ -6,7 +6,8 @@ use super::super::disjoint::Disjoint;
 use super::super::isa::vectorised;
 use super::super::scratch;
 use super::panel::{self, ROWS, Row, WIDTH};
-use super::{Field, FieldType};
+use super::side_by_side::{MATRICES, MAX_SIZE};
+use super::{Field, FieldType, side_by_side};
 use crate::Threads;
 
 /// QR factors of batches of real matrices and products of reflectors, in LAPACK's form: a reflector is
@@ -29,7 +30,7 @@ const MIN_SHARED: usize = 192;
 const LANES: usize = 16;
 
 /// A real number.
-trait Real: Field<Real = Self> + PartialOrd {
+pub(super) trait Real: Field<Real = Self> + PartialOrd {
     const EPSILON: Self;
     fn sqrt(self) -> Self;
     /// Whether it has a minus, as a zero may.
@@ -64,6 +65,11 @@ impl Qr {
         (is_real && reflectors <= m.min(n)).then_some(Qr { ty, batch, m, n, reflectors })
     }
 
+    /// Whether matrices are small and many enough to be computed side by side.
+    pub fn is_side_by_side(&self) -> bool {
+        side_by_side::are_worth(self.ty, self.batch, [self.m, self.n])
+    }
+
     /// Writes factors to `to`: `r` to the upper triangle, the reflectors below it; and to `tau` their factors.
     ///
     /// # Panics
@@ -94,6 +100,19 @@ impl Qr {
     fn factor_of<T: Real>(&self, a: &[T], to: &mut [T], tau: &mut [T], threads: Threads<'_>) {
         let Qr { m, n, reflectors, .. } = *self;
         let tau = Disjoint::new(tau);
+        if self.is_side_by_side() {
+            let (size, to) = (m * n, &mut to[..self.batch * m * n]);
+            return side_by_side::for_groups(to, size, size, threads, &|first, to, work| {
+                let mut factors = [[T::ZERO; MATRICES]; MAX_SIZE];
+                let factors = &mut factors[..reflectors];
+                side_by_side::load(&a[first * size..][..to.len()], work);
+                side_by_side::qr(work, [m, n], factors);
+                side_by_side::store(work, to);
+                // SAFETY: each matrix has a number of its own.
+                let tau = unsafe { tau.part(first * reflectors, to.len() / size * reflectors) };
+                side_by_side::store(factors, tau);
+            });
+        }
         self.each(to, threads, &|number, matrix, work, threads| {
             // SAFETY: each matrix has a number of its own.
             let tau = unsafe { tau.part(number * reflectors, reflectors) };
@@ -131,6 +150,18 @@ impl Qr {
 
     fn product_of<T: Real>(&self, packed: &[T], tau: &[T], to: &mut [T], threads: Threads<'_>) {
         let Qr { m, n, reflectors, .. } = *self;
+        if self.is_side_by_side() {
+            let (size, to) = (m * n, &mut to[..self.batch * m * n]);
+            return side_by_side::for_groups(to, size, size, threads, &|first, to, work| {
+                let mut factors = [[T::ZERO; MATRICES]; MAX_SIZE];
+                let factors = &mut factors[..reflectors];
+                side_by_side::load(&packed[first * size..][..to.len()], work);
+                let count = to.len() / size * reflectors;
+                side_by_side::load(&tau[first * reflectors..][..count], factors);
+                side_by_side::product(work, [m, n], factors);
+                side_by_side::store(work, to);
+            });
+        }
         self.each(to, threads, &|number, matrix, work, threads| {
             let packed = &packed[number * m * n..][..m * n];
             let tau = &tau[number * reflectors..][..reflectors];
@@ -277,7 +308,7 @@ fn reflect_rows<T: Real, const COLUMNS: usize>(rows: &mut [Row<T>], v: &mut [T],
 /// The reflector that makes the column `alpha`, `x` the column `beta`, zeros: gives `beta` and `tau`, and makes
 /// `x` the rest of `v`.
 #[inline(always)]
-fn reflector<T: Real>(alpha: T, x: &mut [T]) -> (T, T) {
+pub(super) fn reflector<T: Real>(alpha: T, x: &mut [T]) -> (T, T) {
     let length = norm(x);
     if length == T::ZERO {
         return (alpha, T::ZERO);

@@ -74,6 +74,8 @@ fn solutions_solve() {
         let flags = TriangularFlags { left_side, lower, unit_diagonal, transpose_a, conjugate_a };
         for (batch, n, columns) in
             [(1, 1, 1), (2, 3, 2), (1, 37, 33), (2, 8, 64), (1, 70, 5), (3, 67, 1), (2, 22, 4)]
+                .into_iter()
+                .chain([(16, 2, 1), (17, 3, 2), (35, 5, 7), (40, 16, 32)])
         {
             if cfg!(miri) && n > 3 {
                 continue; // Miri interprets: small ones are enough for it.
@@ -125,7 +127,10 @@ fn factored(batch: usize, n: usize, lower: bool, threads: Threads<'_>) -> (Vec<f
 #[test]
 fn factors_squared_are_the_matrix() {
     let pool = Pool::new(2);
-    for (batch, n) in [(1, 1), (3, 5), (2, 64), (1, 65), (1, 100), (1, 203), (1, 420), (2, 0)] {
+    for (batch, n) in [(1, 1), (3, 5), (2, 64), (1, 65), (1, 100), (1, 203), (1, 420), (2, 0)]
+        .into_iter()
+        .chain([(16, 1), (17, 3), (33, 7), (40, 16)])
+    {
         if cfg!(miri) && n > 5 {
             continue; // Miri interprets: small ones are enough for it.
         }
@@ -349,6 +354,11 @@ fn products_of_factors_are_the_matrix() {
         [1, 150, 40],
         [1, 331, 200],
         [1, 300, 340],
+        [16, 1, 1],
+        [17, 3, 3],
+        [33, 7, 5],
+        [20, 5, 9],
+        [40, 16, 16],
     ] {
         let [batch, m, n] = sizes;
         if cfg!(miri) && m > 7 {
@@ -387,6 +397,66 @@ fn pivots_are_the_first_of_the_largest_and_zeros_are_told() {
     assert_eq!(info, [0, 0]);
 }
 
+/// Special matrices between others, in batches that are computed side by side.
+#[test]
+fn special_matrices_of_a_batch() {
+    let nan = f64::NAN;
+    let specials = [
+        [2., 1., 3., 4., 2., 5., -4., -2., 1.],
+        [0.; 9],
+        [nan, 1., 2., 3., 4., 5., 6., 7., 9.],
+        [1., 1., 2., nan, 4., 5., 6., 7., 9.],
+        [1e-310, 1., 0., 5e-311, 2., 0., 0., 0., 1.],
+        [4., 2., 2., 2., 4., 2., 2., 2., -1.],
+        [3e300, 0., 1e300, 4e300, 1e300, 0., 0., 1., 2e300],
+        [3e-300, 0., 1e-300, 4e-300, 1e-300, 0., 0., 1e-300, 2e-300],
+    ];
+    let mut matrices: Vec<[f64; 9]> = Vec::new();
+    for (i, special) in specials.into_iter().enumerate() {
+        let others = numbers(3 * 9, i as u64);
+        matrices.extend(others.as_chunks().0);
+        matrices.push(special);
+    }
+    let (batch, all) = (matrices.len(), matrices.as_flattened());
+    let threads = Threads::single();
+    let is_close = |x: f64, y: f64| {
+        x == y
+            || x.is_nan() && y.is_nan()
+            || (x - y).abs() <= 1e-12 * x.abs().max(y.abs()).max(1e-290)
+    };
+    let are_close = |x: &[f64], y: &[f64]| x.iter().zip(y).all(|(&x, &y)| is_close(x, y));
+
+    let (found, pivots, info) = lu(FieldType::F64, all, [batch, 3, 3], threads);
+    let (packed, tau, q) = qr(FieldType::F64, all, [batch, 3, 3]);
+    let plans = [batch, 1].map(|batch| Cholesky::new(FieldType::F64, batch, 3, true).unwrap());
+    let cholesky = |plan: &Cholesky, a: &[f64]| {
+        let (mut to, mut info) = (vec![7.0; a.len()], vec![7; a.len() / 9]);
+        let results = (bytes_of_mut(&mut to), bytes_of_mut(&mut info));
+        plan.run_with_info(bytes_of(a), results, &mut [], threads);
+        (to, info)
+    };
+    let (factors, infos) = cholesky(&plans[0], all);
+    for (i, matrix) in matrices.iter().enumerate() {
+        let part = i * 9..(i + 1) * 9;
+        let alone = lu(FieldType::F64, matrix, [1, 3, 3], threads);
+        assert_eq!((&pivots[i * 3..][..3], info[i]), (&alone.1[..], alone.2[0]), "{matrix:?}");
+        assert!(are_close(&found[part.clone()], &alone.0), "{matrix:?}");
+
+        let alone = qr(FieldType::F64, matrix, [1, 3, 3]);
+        assert!(are_close(&packed[part.clone()], &alone.0), "{matrix:?}");
+        assert!(are_close(&tau[i * 3..][..3], &alone.1), "{matrix:?}");
+        assert!(are_close(&q[part.clone()], &alone.2), "{matrix:?}");
+
+        let (factor, info) = cholesky(&plans[1], matrix);
+        assert_eq!(infos[i], info[0], "{matrix:?}");
+        // A factor ends where it fails.
+        let columns = if info[0] == 0 { 3 } else { info[0] as usize - 1 };
+        for (at, (&x, &y)) in factors[part].iter().zip(&factor).enumerate() {
+            assert!(at % 3 >= columns || at % 3 > at / 3 || is_close(x, y), "{matrix:?}");
+        }
+    }
+}
+
 /// The factors of matrices, and the first columns of the products of their reflectors, the same for any number
 /// of threads.
 fn qr<T: Field>(ty: FieldType, a: &[T], [batch, m, n]: [usize; 3]) -> (Vec<T>, Vec<T>, Vec<T>) {
@@ -420,6 +490,11 @@ fn orthogonal_and_triangular_factors() {
         [1, 130, 20],
         [1, 40, 150],
         [1, 230, 200],
+        [16, 1, 1],
+        [17, 3, 3],
+        [33, 7, 5],
+        [20, 5, 9],
+        [40, 16, 16],
     ] {
         let [batch, m, n] = sizes;
         if cfg!(miri) && m > 3 {

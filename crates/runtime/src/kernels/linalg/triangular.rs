@@ -6,6 +6,7 @@ use super::super::isa::vectorised;
 use super::super::scratch;
 use super::few::{Equations, FEW};
 use super::panel::{self, Row, WIDTH};
+use super::side_by_side::{self, System};
 use super::{Field, FieldType, with_field};
 use crate::Threads;
 
@@ -159,7 +160,7 @@ impl TriangularSolve {
     }
 
     fn scratch_of<T>(&self) -> usize {
-        if self.columns <= FEW {
+        if self.columns <= FEW || self.is_side_by_side() {
             return 0;
         }
         let matrix = scratch_for::<T>(self.batch * self.n * self.n);
@@ -181,10 +182,40 @@ impl TriangularSolve {
         }
         with_field!(self.ty, T => {
             let (a, b, x) = (cast::<T>(a), cast::<T>(b), cast_mut::<T>(x));
-            match self.columns <= FEW {
-                true => self.few(a, b, x, threads),
-                false => self.panels(a, b, x, scratch, threads),
+            if self.is_side_by_side() {
+                self.side_by_side(a, b, x, threads);
+            } else if self.columns <= FEW {
+                self.few(a, b, x, threads);
+            } else {
+                self.panels(a, b, x, scratch, threads);
             }
+        });
+    }
+
+    /// Whether systems are small and many enough to be solved side by side.
+    fn is_side_by_side(&self) -> bool {
+        self.columns <= WIDTH && side_by_side::are_worth(self.ty, self.batch, [self.n, self.n])
+    }
+
+    fn side_by_side<T: Field>(&self, a: &[T], b: &[T], x: &mut [T], threads: Threads<'_>) {
+        let (n, columns) = (self.n, self.columns);
+        let (of_matrix, size) = (n * n, n * columns);
+        let system = System {
+            n,
+            columns,
+            by_equations: self.left_side,
+            transposed: self.equations.transposed,
+            is_reversed: self.equations.is_reversed,
+            unit_diagonal: self.equations.unit_diagonal,
+        };
+        let x = &mut x[..self.batch * size];
+        side_by_side::for_groups(x, size, of_matrix + size, threads, &|first, x, work| {
+            let (matrices, sides) = work.split_at_mut(of_matrix);
+            let count = x.len() / size;
+            side_by_side::load(&a[first * of_matrix..][..count * of_matrix], matrices);
+            side_by_side::load(&b[first * size..][..count * size], sides);
+            system.solve(matrices, sides);
+            side_by_side::store(sides, x);
         });
     }
 

@@ -1,0 +1,336 @@
+//! Batches of small matrices, side by side: each lane of a vector holds an element of another matrix.
+//!
+//! A small matrix by itself leaves most lanes of a vector empty, and what is decided about it takes longer than
+//! its arithmetic. Rows are exchanged, and signs chosen, in each lane for itself.
+
+use super::super::bytes::Plain;
+use super::super::isa::vectorised;
+use super::super::scratch;
+use super::qr::{Real, reflector};
+use super::{Field, FieldType};
+use crate::Threads;
+
+/// Matrices that are computed at once.
+pub(super) const MATRICES: usize = 16;
+
+/// The most rows and columns: of more, a matrix by itself fills vectors.
+pub(super) const MAX_SIZE: usize = 16;
+
+/// An element of each matrix.
+pub(super) type Lanes<T> = [T; MATRICES];
+
+/// Whether matrices of this type, in batches of so many, with so many rows and columns, are best computed side by
+/// side.
+pub(super) fn are_worth(ty: FieldType, batch: usize, sizes: [usize; 2]) -> bool {
+    let is_real = matches!(ty, FieldType::F32 | FieldType::F64);
+    is_real && batch >= MATRICES && sizes.iter().all(|size| (1..=MAX_SIZE).contains(size))
+}
+
+/// Calls `body` for groups of matrices of `to`, which have `size` elements each: with the number of a group's
+/// first, the group's part of `to`, and working memory for `work` elements of each matrix.
+pub(super) fn for_groups<T: Plain>(
+    to: &mut [T],
+    size: usize,
+    work: usize,
+    threads: Threads<'_>,
+    body: &(dyn Fn(usize, &mut [T], &mut [Lanes<T>]) + Sync),
+) {
+    threads.for_chunks(to, MATRICES * size, &|group, to| {
+        scratch::with(work * MATRICES, |work: &mut [T]| {
+            body(group * MATRICES, to, work.as_chunks_mut().0);
+        });
+    });
+}
+
+/// Lays out matrices of as many elements as `to` has; where there are fewer than lanes, the last again.
+pub(super) fn load<T: Plain>(from: &[T], to: &mut [Lanes<T>]) {
+    let size = to.len();
+    let last = from.len() / size - 1;
+    for lane in 0..MATRICES {
+        let matrix = &from[lane.min(last) * size..][..size];
+        for (to, &v) in to.iter_mut().zip(matrix) {
+            to[lane] = v;
+        }
+    }
+}
+
+/// The reverse of [`load`], of the lanes that have a place.
+pub(super) fn store<T: Plain>(from: &[Lanes<T>], to: &mut [T]) {
+    for (lane, matrix) in to.chunks_exact_mut(from.len()).enumerate() {
+        for (v, lanes) in matrix.iter_mut().zip(from) {
+            *v = lanes[lane];
+        }
+    }
+}
+
+/// `f` of the lanes of two vectors.
+#[inline(always)]
+fn zipped<T: Copy, R>(a: Lanes<T>, b: Lanes<T>, f: impl Fn(T, T) -> R) -> Lanes<R> {
+    std::array::from_fn(|lane| f(a[lane], b[lane]))
+}
+
+/// `a - b * c`, in each lane.
+#[inline(always)]
+fn less_product<T: Field>(a: Lanes<T>, b: Lanes<T>, c: Lanes<T>) -> Lanes<T> {
+    std::array::from_fn(|lane| a[lane] - b[lane] * c[lane])
+}
+
+/// LU factors of `m`×`n` matrices in place. For each pivot, and each lane, `pivots` gets the row that was exchanged
+/// with its row, counted from 1.
+pub(super) fn lu<T: Field>(a: &mut [Lanes<T>], [m, n]: [usize; 2], pivots: &mut [Lanes<i32>]) {
+    vectorised(
+        #[inline(always)]
+        || {
+            for (j, pivots) in pivots.iter_mut().enumerate().take(m.min(n)) {
+                // The first of the largest elements; if the first of all is NaN, that.
+                let mut most = a[j * n + j].map(|v| v.size());
+                let mut at = [j as i32; MATRICES];
+                for i in j + 1..m {
+                    let row = &a[i * n + j];
+                    for lane in 0..MATRICES {
+                        let size = row[lane].size();
+                        let is_larger = size > most[lane];
+                        most[lane] = if is_larger { size } else { most[lane] };
+                        at[lane] = if is_larger { i as i32 } else { at[lane] };
+                    }
+                }
+                *pivots = at.map(|row| row + 1);
+                for i in j + 1..m {
+                    exchange(a, n, (j, i), at.map(|row| row == i as i32));
+                }
+                divide_column(a, [m, n], j, most);
+                for i in j + 1..m {
+                    let factor = a[i * n + j];
+                    for c in j + 1..n {
+                        a[i * n + c] = less_product(a[i * n + c], factor, a[j * n + c]);
+                    }
+                }
+            }
+        },
+    );
+}
+
+/// Exchanges two rows of `n` elements in these lanes.
+#[inline(always)]
+fn exchange<T: Field>(a: &mut [Lanes<T>], n: usize, (i, k): (usize, usize), lanes: Lanes<bool>) {
+    let (above, below) = a.split_at_mut(k * n);
+    for (x, y) in above[i * n..][..n].iter_mut().zip(&mut below[..n]) {
+        let (old_x, old_y) = (*x, *y);
+        *x = std::array::from_fn(|lane| if lanes[lane] { old_y[lane] } else { old_x[lane] });
+        *y = std::array::from_fn(|lane| if lanes[lane] { old_x[lane] } else { old_y[lane] });
+    }
+}
+
+/// Divides what is below the diagonal in column `j` by what is on it, which has this size: by way of its inverse
+/// where that is finite, and not at all where it is zero.
+#[inline(always)]
+fn divide_column<T: Field>(a: &mut [Lanes<T>], [m, n]: [usize; 2], j: usize, size: Lanes<T::Real>) {
+    let pivot = a[j * n + j];
+    // (NaN is not less.)
+    let are_small = size.iter().any(|&size| size < T::LEAST);
+    if !are_small {
+        let inverse = pivot.map(|v| T::ONE / v);
+        for i in j + 1..m {
+            a[i * n + j] = zipped(a[i * n + j], inverse, |v, inverse| v * inverse);
+        }
+        return;
+    }
+    for i in j + 1..m {
+        let divided = |v: T, pivot: T| match () {
+            () if pivot == T::ZERO => v,
+            () if pivot.size() >= T::LEAST => v * (T::ONE / pivot),
+            () => v / pivot,
+        };
+        a[i * n + j] = zipped(a[i * n + j], pivot, divided);
+    }
+}
+
+/// Replaces the lower triangles of `n`×`n` matrices by Cholesky's factors. Gives for each lane 0, or the order of
+/// the first leading minor that is not positive; columns from that on are anything.
+pub(super) fn cholesky<T: Field>(a: &mut [Lanes<T>], n: usize) -> Lanes<i32> {
+    let mut info = [0; MATRICES];
+    vectorised(
+        #[inline(always)]
+        || {
+            for j in 0..n {
+                for i in j..n {
+                    let mut sum = a[i * n + j];
+                    for k in 0..j {
+                        sum = less_product(sum, a[i * n + k], a[j * n + k]);
+                    }
+                    a[i * n + j] = sum;
+                }
+                let roots = a[j * n + j].map(T::root_of_pivot);
+                for (info, root) in info.iter_mut().zip(roots) {
+                    *info = if *info == 0 && root.is_none() { j as i32 + 1 } else { *info };
+                }
+                let root = roots.map(|root| root.unwrap_or(T::NAN));
+                a[j * n + j] = root;
+                for i in j + 1..n {
+                    a[i * n + j] = zipped(a[i * n + j], root, |v, root| v / root);
+                }
+            }
+        },
+    );
+    info
+}
+
+/// A triangular system: how its coefficients lie in a matrix, and its unknowns among the right sides.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct System {
+    pub(super) n: usize,
+    /// How many right sides there are.
+    pub(super) columns: usize,
+    /// Whether an equation's right sides are neighbours, rather than a right side's equations.
+    pub(super) by_equations: bool,
+    /// Whether columns of the matrix are the equations.
+    pub(super) transposed: bool,
+    /// Whether the last unknown is known first.
+    pub(super) is_reversed: bool,
+    pub(super) unit_diagonal: bool,
+}
+
+impl System {
+    /// Solves for `x`, the right sides at first.
+    pub(super) fn solve<T: Field>(&self, a: &[Lanes<T>], x: &mut [Lanes<T>]) {
+        let System { n, columns, by_equations, transposed, is_reversed, unit_diagonal } = *self;
+        let number = |i: usize| if is_reversed { n - 1 - i } else { i };
+        let coefficient = |i: usize, k: usize| {
+            let (row, column) = if transposed { (k, i) } else { (i, k) };
+            number(row) * n + number(column)
+        };
+        let place = |i: usize, c: usize| match by_equations {
+            true => number(i) * columns + c,
+            false => c * n + number(i),
+        };
+        vectorised(
+            #[inline(always)]
+            || {
+                for i in 0..n {
+                    for c in 0..columns {
+                        let mut sum = x[place(i, c)];
+                        for k in 0..i {
+                            sum = less_product(sum, a[coefficient(i, k)], x[place(k, c)]);
+                        }
+                        if !unit_diagonal {
+                            sum = zipped(sum, a[coefficient(i, i)], |v, pivot| v / pivot);
+                        }
+                        x[place(i, c)] = sum;
+                    }
+                }
+            },
+        );
+    }
+}
+
+/// Makes reflectors of the first columns of `m`×`n` matrices, as many as there are factors, and changes the columns
+/// right of each: `r` is above them then.
+pub(super) fn qr<T: Real>(a: &mut [Lanes<T>], [m, n]: [usize; 2], tau: &mut [Lanes<T>]) {
+    vectorised(
+        #[inline(always)]
+        || {
+            for (j, tau) in tau.iter_mut().enumerate() {
+                let beta;
+                (beta, *tau) = reflectors(a, [m, n], j);
+                a[j * n + j] = beta;
+                for c in j + 1..n {
+                    let mut sum = a[j * n + c];
+                    for i in j + 1..m {
+                        let (v, x) = (a[i * n + j], a[i * n + c]);
+                        for lane in 0..MATRICES {
+                            sum[lane] = sum[lane] + v[lane] * x[lane];
+                        }
+                    }
+                    let w = zipped(sum, *tau, |sum, tau| sum * tau);
+                    a[j * n + c] = zipped(a[j * n + c], w, |v, w| v - w);
+                    for i in j + 1..m {
+                        a[i * n + c] = less_product(a[i * n + c], a[i * n + j], w);
+                    }
+                }
+            }
+        },
+    );
+}
+
+/// The reflectors that make column `j` zero below the diagonal, of which that becomes `v`: what is on the diagonal
+/// then, and the factors.
+#[inline(always)]
+fn reflectors<T: Real>(a: &mut [Lanes<T>], [m, n]: [usize; 2], j: usize) -> (Lanes<T>, Lanes<T>) {
+    let alpha = a[j * n + j];
+    let mut sum = [T::ZERO; MATRICES];
+    for i in j + 1..m {
+        let x = a[i * n + j];
+        for lane in 0..MATRICES {
+            sum[lane] = sum[lane] + x[lane] * x[lane];
+        }
+    }
+    let all = zipped(sum, alpha, |sum, alpha| sum + alpha * alpha);
+    // Where squares leave the range, or there is nothing to reflect, each lane goes by itself.
+    let least = T::LEAST / T::EPSILON;
+    let is_usual = |lane: usize| sum[lane] > least && all[lane].is_finite();
+    if !(0..MATRICES).all(is_usual) {
+        let (mut beta, mut tau) = (alpha, alpha);
+        for lane in 0..MATRICES {
+            let mut column = [T::ZERO; MAX_SIZE];
+            let column = &mut column[..m - j - 1];
+            for (v, i) in column.iter_mut().zip(j + 1..) {
+                *v = a[i * n + j][lane];
+            }
+            (beta[lane], tau[lane]) = reflector(alpha[lane], column);
+            for (&v, i) in column.iter().zip(j + 1..) {
+                a[i * n + j][lane] = v;
+            }
+        }
+        return (beta, tau);
+    }
+    let beta = zipped(all, alpha, |all, alpha| {
+        let length = all.sqrt();
+        if alpha.is_negative() { length } else { T::ZERO - length }
+    });
+    let tau = zipped(beta, alpha, |beta, alpha| (beta - alpha) / beta);
+    let inverse = zipped(beta, alpha, |beta, alpha| T::ONE / (alpha - beta));
+    for i in j + 1..m {
+        a[i * n + j] = zipped(a[i * n + j], inverse, |v, inverse| v * inverse);
+    }
+    (beta, tau)
+}
+
+/// Replaces reflectors, packed as [`qr`] leaves them, by the first `n` columns of their product; there are no more
+/// of them than columns.
+pub(super) fn product<T: Real>(a: &mut [Lanes<T>], [m, n]: [usize; 2], tau: &[Lanes<T>]) {
+    vectorised(
+        #[inline(always)]
+        || {
+            // Columns without reflectors are those of ones.
+            for c in tau.len()..n {
+                for i in 0..m {
+                    a[i * n + c] = [if i == c { T::ONE } else { T::ZERO }; MATRICES];
+                }
+            }
+            for (j, tau) in tau.iter().enumerate().rev() {
+                for c in j + 1..n {
+                    // Row `j` is still zero right of the diagonal.
+                    let mut sum = [T::ZERO; MATRICES];
+                    for i in j + 1..m {
+                        let (v, x) = (a[i * n + j], a[i * n + c]);
+                        for lane in 0..MATRICES {
+                            sum[lane] = sum[lane] + v[lane] * x[lane];
+                        }
+                    }
+                    let w = zipped(sum, *tau, |sum, tau| sum * tau);
+                    a[j * n + c] = w.map(|w| T::ZERO - w);
+                    for i in j + 1..m {
+                        a[i * n + c] = less_product(a[i * n + c], a[i * n + j], w);
+                    }
+                }
+                a[j * n + j] = tau.map(|tau| T::ONE - tau);
+                for i in 0..j {
+                    a[i * n + j] = [T::ZERO; MATRICES];
+                }
+                for i in j + 1..m {
+                    a[i * n + j] = zipped(a[i * n + j], *tau, |v, tau| T::ZERO - v * tau);
+                }
+            }
+        },
+    );
+}
