@@ -8,11 +8,14 @@ use super::engine::Shared;
 use super::narrow::Joined;
 use super::number::{Bf16, ProductType, Types};
 use super::operand::{Complex, Each, Operand};
+use super::pack::{Block, Elements, Items, MAX_WIDTH};
+use super::tile::Tiled;
 use super::{Contraction, Epilogue, Finish, Out};
 use crate::Threads;
 use crate::float_mode::FloatMode;
-use crate::kernels::bytes::{cast, cast_mut};
+use crate::kernels::bytes::{Plain, cast, cast_mut};
 use crate::kernels::isa::Isa;
+use crate::kernels::scratch;
 
 impl ProductType {
     /// How many bytes one has.
@@ -24,6 +27,32 @@ impl ProductType {
             ProductType::S64 | ProductType::U64 | ProductType::F64 | ProductType::C64 => 8,
             ProductType::C128 => 16,
         }
+    }
+}
+
+/// The most sums that have a place of their own until they are converted, all at once.
+pub(super) const MOST_SUMS: usize = 1 << 22;
+/// Multiplications of the largest product of a batch whose narrow numbers become words first.
+const MAX_WIDENED_WORK: usize = 1 << 13;
+
+/// Writes the words that elements become, as many as there are places.
+fn widen<T: Plain>(isa: Isa, elements: &dyn Elements<T>, words: &mut [T]) {
+    let (rows, rest) = words.as_chunks_mut::<MAX_WIDTH>();
+    let block = Block {
+        start: 0,
+        items: Items::Row(MAX_WIDTH),
+        steps: rows.len(),
+        stride: MAX_WIDTH,
+        pitch: MAX_WIDTH,
+        padding: 0,
+    };
+    let done = rows.len() * MAX_WIDTH;
+    if done > 0 {
+        elements.copy(isa, &block, rows.as_flattened_mut());
+    }
+    if !rest.is_empty() {
+        let items = Items::Row(rest.len());
+        elements.copy(isa, &Block { start: done, items, steps: 1, ..block }, rest);
     }
 }
 
@@ -108,7 +137,16 @@ impl Contraction {
         if self.compute_few(&call, out) {
             return;
         }
-        match types.sums().expect("types that multiply") {
+        let sums = types.sums().expect("types that multiply");
+        let is_done = match sums {
+            Sums::F32 => self.compute_widened::<f32>(&call, out),
+            Sums::I32 => self.compute_widened::<i32>(&call, out),
+            _ => false,
+        };
+        if is_done {
+            return;
+        }
+        match sums {
             Sums::F32 | Sums::I32
                 if amx::with_tiles(types, OnTiles { product, call: &call, out }) => {}
             Sums::F32 => {
@@ -141,6 +179,109 @@ impl Contraction {
                 });
             });
         });
+    }
+
+    /// How many sums are formed.
+    pub(super) fn sums(&self) -> usize {
+        let sizes = [self.batch[0].len(), self.lhs_rows.len(), self.rhs_cols.len()];
+        sizes.into_iter().fold(1, usize::saturating_mul)
+    }
+
+    /// A batch of small products of numbers that are narrower than a word, if this is one: all of them become words
+    /// first, and what is decided about a product is decided once. Otherwise returns false.
+    fn compute_widened<T: Arithmetic>(&self, call: &Call<'_>, out: &mut [u8]) -> bool {
+        let &Call { isa, types, lhs, rhs, .. } = call;
+        let steps = self.lhs_steps.len();
+        let work = [self.lhs_rows.len(), self.rhs_cols.len(), steps];
+        let work = work.into_iter().fold(1, usize::saturating_mul);
+        let is_small = self.batch[0].len() > 1 && (1..=MAX_WIDENED_WORK).contains(&work);
+        let are_narrow = types.lhs.size().max(types.rhs.size()) < size_of::<T>();
+        let counts = [lhs.len() / types.lhs.size(), rhs.len() / types.rhs.size()];
+        // An operand may be a small part of its array.
+        let most = self.sums().saturating_mul(steps).min(MOST_SUMS);
+        if !is_small || !are_narrow || self.sums() > MOST_SUMS || counts.iter().any(|&n| n > most) {
+            return false;
+        }
+        scratch::with(counts[0], |lhs_words: &mut [T]| {
+            T::with_elements(types.lhs, lhs, &mut |lhs| widen(isa, lhs, lhs_words));
+            scratch::with(counts[1], |rhs_words: &mut [T]| {
+                T::with_elements(types.rhs, rhs, &mut |rhs| widen(isa, rhs, rhs_words));
+                let (lhs, rhs) = (&*lhs_words, &*rhs_words);
+                let operands: [&dyn Operand<T>; 2] = [&Each::all(&lhs), &Each::all(&rhs)];
+                self.compute_sums(T::instructions(isa), operands, call, out);
+            });
+        });
+        true
+    }
+
+    /// Computes the product of operands that are best read in place. If results are of another type than sums, sums have
+    /// a place first, so that what reads operands in place can write them; there are at most [`MOST_SUMS`].
+    pub(super) fn compute_sums<W: Plain + Default, T: Arithmetic>(
+        &self,
+        tiled: &dyn Tiled<W, T>,
+        operands: [&dyn Operand<W>; 2],
+        call: &Call<'_>,
+        out: &mut [u8],
+    ) {
+        let &Call { isa, types, epilogue, threads, .. } = call;
+        T::with_places(types.out, out, &mut |out| {
+            if out.places.sums().is_some() {
+                // SAFETY: the result is borrowed mutably.
+                unsafe { self.run(tiled, isa, operands, out, epilogue, threads) };
+                return;
+            }
+            let (batches, rows, cols) =
+                (self.batch[0].len(), self.lhs_rows.len(), self.rhs_cols.len());
+            let dense = Contraction {
+                batch: [
+                    self.batch[0].clone(),
+                    self.batch[1].clone(),
+                    Axis::new([(batches, rows * cols)]),
+                ],
+                out_rows: Axis::new([(rows, cols)]),
+                ..self.clone()
+            };
+            scratch::with(self.sums(), |sums: &mut [T]| {
+                let places = &Shared(sums.as_mut_ptr());
+                let (all, none) = (Out { len: sums.len(), places }, Epilogue::default());
+                // SAFETY: `sums` is borrowed mutably.
+                unsafe { dense.run(tiled, isa, operands, all, none, threads) };
+                // SAFETY: the result is borrowed mutably.
+                unsafe { self.convert(isa, sums, out, epilogue) };
+            });
+        });
+    }
+
+    /// Writes dense sums to their places, and calls the epilogue.
+    ///
+    /// # Safety
+    /// Nothing else accesses the places of `out`.
+    unsafe fn convert<T: Arithmetic>(
+        &self,
+        isa: Isa,
+        sums: &[T],
+        out: Out<'_, T>,
+        epilogue: Epilogue<'_>,
+    ) {
+        let (rows, cols) = (self.lhs_rows.len(), self.rhs_cols.len());
+        if sums.is_empty() {
+            return;
+        }
+        let last = self.batch[2].last() + self.out_rows.last() + cols - 1;
+        assert!(last < out.len, "the result lies in its memory");
+        for (batch, sums) in sums.chunks_exact(rows * cols).enumerate() {
+            let start = self.batch[2].offset(batch);
+            for (row, sums) in sums.chunks_exact(cols).enumerate() {
+                // SAFETY: the caller's promise; the row lies in memory, as just checked.
+                unsafe { out.places.write(isa, start + self.out_rows.offset(row), 1, sums) };
+            }
+            if let Some(finish) = epilogue.rows {
+                assert!(self.row_len().is_some(), "the rows are neighbours");
+                // SAFETY: the rows lie in memory, as checked, are neighbours, and complete.
+                let bytes = unsafe { out.places.bytes(start, rows * cols) };
+                finish(bytes.len() / (rows * cols) * start, bytes);
+            }
+        }
     }
 
     /// Complex numbers as pairs of real ones: lhs as it is in memory times a matrix of twice the
