@@ -109,6 +109,66 @@ impl IndexVectors {
         self.batches.iter().map(|batch| batch.list).min()
     }
 
+    /// Whether index vectors are neighbouring single indices of 32 or 64 bits with a sign, to which alone windows
+    /// move, and windows are neighbours in the list: [`Self::each_place`] may be called.
+    pub(super) fn are_indices(&self) -> bool {
+        self.is_plain
+            && self.components.len() == 1
+            && (self.index_step, self.even_step) == (Some(1), Some(1))
+            && matches!(self.ty, NumberType::I32 | NumberType::I64)
+    }
+
+    /// Calls `f` with the place of each of these windows in the array, and its element of the list, but for those
+    /// that reach out of the array.
+    ///
+    /// # Panics
+    /// Unless [`Self::are_indices`], or if there are fewer indices or elements.
+    #[inline(always)]
+    pub(super) fn each_place<T: Copy>(
+        &self,
+        indices: &[u8],
+        vectors: Range<usize>,
+        list: &[T],
+        f: impl FnMut(usize, T),
+    ) {
+        match self.ty {
+            NumberType::I32 => self.each_place_of::<i32, T>(cast(indices), vectors, list, f),
+            NumberType::I64 => self.each_place_of::<i64, T>(cast(indices), vectors, list, f),
+            ty => unreachable!("indices of {ty:?}"),
+        }
+    }
+
+    #[inline(always)]
+    fn each_place_of<I: Index, T: Copy>(
+        &self,
+        indices: &[I],
+        vectors: Range<usize>,
+        list: &[T],
+        mut f: impl FnMut(usize, T),
+    ) {
+        let Component { offset, last, step } = self.components[0];
+        let Some(last) = last.and_then(I::clipped) else { return };
+        let mut one = |index: I, element: T| {
+            if index.is_within(last) {
+                f(index.place().wrapping_mul(step), element);
+            }
+        };
+        let list = &list[vectors.clone()];
+        let indices = &indices[offset + vectors.start..][..list.len()];
+        // A processor expects of each instruction by itself that it reads what has just been written, or not.
+        let ((indices, rest), (list, rest_of_list)) =
+            (indices.as_chunks::<4>(), list.as_chunks::<4>());
+        for (&[a, b, c, d], &[of_a, of_b, of_c, of_d]) in indices.iter().zip(list) {
+            one(a, of_a);
+            one(b, of_b);
+            one(c, of_c);
+            one(d, of_d);
+        }
+        for (&index, &element) in rest.iter().zip(rest_of_list) {
+            one(index, element);
+        }
+    }
+
     /// Finds the places of these index vectors, at most [`BLOCK`].
     pub(super) fn find(
         &self,

@@ -1,10 +1,13 @@
 //! Windows that are combined into the array, block by block.
 
+use std::ops::Range;
+
 use super::super::super::bytes::Plain;
 use super::super::super::disjoint::Disjoint;
 use super::super::super::isa::{Isa, prefetch};
 use super::super::found::WindowStarts;
 use super::super::gather::{each, points};
+use super::super::places::IndexVectors;
 use super::{Scatter, Strip};
 
 /// Bytes of the longest row that is not prefetched: the hardware is fast enough by itself.
@@ -59,6 +62,24 @@ fn combine_elements<T: Plain>(
         }
         _ => found.each(move |place, list| change(place, updates[list + list_at])),
     }
+}
+
+/// Combines windows of one element each that move to indices as they stand ([`IndexVectors::are_indices`]). It is a
+/// function of its own so that all that the loop needs is in registers.
+#[inline(never)]
+pub(super) fn combine_at_indices<T: Plain>(
+    places: &IndexVectors,
+    (indices, vectors): (&[u8], Range<usize>),
+    updates: &[T],
+    to: &Disjoint<'_, T>,
+    combine: impl Fn(T, T) -> T,
+) {
+    let to = *to;
+    places.each_place(indices, vectors, updates, move |place, update| {
+        // SAFETY: each element of the array is one task's, which has one reference at a time.
+        let to = &mut unsafe { to.part(place, 1) }[0];
+        *to = combine(*to, update);
+    });
 }
 
 /// Combines the rows of windows.

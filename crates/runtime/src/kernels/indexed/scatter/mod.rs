@@ -19,6 +19,7 @@ use super::places::OutOfBounds;
 use super::{Axis, IndexedPlan, IndexedWindows};
 use crate::Threads;
 use crate::bounds::Lookout;
+use combine::combine_at_indices;
 
 /// Rows lie anywhere in the array. A row is prefetched when the row this many before it is changed,
 /// if the array is larger than the near caches.
@@ -35,6 +36,8 @@ const NEAR_BYTES: usize = 1 << 18;
 /// The fewest threads for which sorting windows, and reading updates in an order other than
 /// memory's, takes less time than it saves.
 const SORTING_THREADS: usize = 4;
+/// Windows of one element that are combined between two looks at the limits of the run.
+const DIRECT: usize = 1 << 14;
 /// Bytes that a task copies.
 const COPY_BYTES: usize = 1 << 20;
 
@@ -328,6 +331,8 @@ impl Scatter {
         let IndexedPlan { places, window, row, .. } = &self.plan;
         let count = places.count();
         let to = Disjoint::new(to);
+        // Elements that move to indices as they stand take one loop.
+        let are_elements = self.is_carried() && places.are_indices();
         let is_far = self.len.saturating_mul(self.element_size) > NEAR_BYTES;
         let rows_ahead = if is_far { ROWS_AHEAD } else { BLOCK };
         let whole = || Strip { points: 0..self.points, columns: 0..*row, window, rows_ahead };
@@ -337,9 +342,20 @@ impl Scatter {
                 let mut found = WindowStarts::new();
                 let mut lookout = Lookout::default();
                 let size = strip.points.len().saturating_mul(strip.columns.len());
+                let work = |count: usize| size.saturating_add(8).saturating_mul(count);
+                if are_elements && share.is_none() {
+                    for first in vectors.clone().step_by(DIRECT) {
+                        let block = first..vectors.end.min(first + DIRECT);
+                        if !lookout.goes_on(work(block.len())) {
+                            return;
+                        }
+                        combine_at_indices(places, (indices, block), updates, &to, combine);
+                    }
+                    return;
+                }
                 for first in vectors.clone().step_by(BLOCK) {
                     let block = first..vectors.end.min(first + BLOCK);
-                    if !lookout.goes_on(size.saturating_add(8).saturating_mul(block.len())) {
+                    if !lookout.goes_on(work(block.len())) {
                         return;
                     }
                     places.find(indices, block, OutOfBounds::Skip, &mut found);
