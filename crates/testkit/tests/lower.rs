@@ -489,6 +489,42 @@ fn gathers() {
     assert_eq!(elements.stages[0].kernel.lanes, 8);
 }
 
+/// Indices that a program counts by itself: windows, with counters below zero made positive as NumPy does, lie
+/// where lanes read them side by side; what leaves the range of its type is no index expression.
+#[test]
+fn gathers_by_counters() {
+    let windows = |ty: &str, first: i32, step: i32, size: i32| {
+        exact(&format!(
+            "x = f32[{size}] parameter(0)
+             first = {ty}[] constant({first})  f = {ty}[9] broadcast(first), dimensions={{}}
+             step = {ty}[] constant({step})  b = {ty}[9] broadcast(step), dimensions={{}}
+             i = {ty}[9] iota(), iota_dimension=0  m = {ty}[9] multiply(i, b)  d = {ty}[9] add(m, f)
+             e = {ty}[9,33] broadcast(d), dimensions={{0}}  c = {ty}[9,33] iota(), iota_dimension=1
+             s = {ty}[9,33] add(e, c)
+             z = {ty}[] constant(0)  zs = {ty}[9,33] broadcast(z), dimensions={{}}
+             n = {ty}[] constant({size})  ns = {ty}[9,33] broadcast(n), dimensions={{}}
+             below = pred[9,33] compare(s, zs), direction=LT
+             more = {ty}[9,33] add(s, ns)  at = {ty}[9,33] select(below, more, s)
+             k = s32[9,33] convert(at)  v = s32[9,33,1] reshape(k)
+             g = f32[9,33] gather(x, v), offset_dims={{}}, collapsed_slice_dims={{0}},
+               start_index_map={{0}}, index_vector_dim=2, slice_sizes={{1}}
+             ROOT h = f32[9,33] negate(g)"
+        ))
+    };
+    for ty in ["s32", "s64", "u32", "u8"] {
+        let side_by_side = windows(ty, 0, 3, 100);
+        let lanes = side_by_side.stages[0].kernel.lanes;
+        assert_eq!(lanes, 16, "{ty}: what indices are made of takes no lanes");
+        // Beyond the array places are moved inside; of `u8` they wrap.
+        windows(ty, 0, 3, 40);
+        windows(ty, 7, 40, 100);
+    }
+    // Below zero at first, and in the end.
+    windows("s32", -20, 3, 100);
+    windows("s64", 8, -3, 100);
+    windows("s8", 60, 9, 100);
+}
+
 #[test]
 fn sums_over_rows_columns_and_all() {
     for (rows, columns) in [(1, 1), (3, 9), (5, 1000), (70, 33), (9, 16), (300, 64), (2, 70000)] {

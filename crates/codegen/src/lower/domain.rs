@@ -414,11 +414,34 @@ impl<'m> Domain<'m> {
         }
     }
 
+    /// The values that results are made of, those of indices among them.
+    fn needed(&self) -> Vec<bool> {
+        let graph = &self.graph;
+        let mut needed = vec![false; graph.nodes.len()];
+        for output in &self.outputs {
+            needed[output.node.index()] = true;
+            graph.affine_args(&output.at, &mut |id| needed[id.index()] = true);
+        }
+        for reduction in &graph.reductions {
+            let values = reduction.inputs.iter().chain(&reduction.inits);
+            let values = values.chain(&reduction.reducer.body);
+            values.for_each(|&id| needed[id.index()] = true);
+        }
+        for id in graph.ids().rev() {
+            if needed[id.index()] {
+                graph.args(id, &mut |arg| needed[arg.index()] = true);
+            }
+        }
+        needed
+    }
+
     /// The most bytes of a lane that any value takes, if these loops, as bits, run over lanes.
     pub fn widest(&self, lanes: u64) -> usize {
         let graph = &self.graph;
         let by_values = |at: &Affine| !at.symbols.is_empty() && graph.is_wide(at);
-        if graph.has_wide_index() || self.outputs.iter().any(|output| by_values(&output.at)) {
+        if graph.has_wide_index(&self.needed())
+            || self.outputs.iter().any(|output| by_values(&output.at))
+        {
             return 8;
         }
         let mut needed = vec![false; graph.nodes.len()];

@@ -322,10 +322,12 @@ impl<'m> Graph<'m> {
 
     /// Whether an index that is to be in vectors needs more than 32 bits, for which it depends on
     /// values or is asked whether it is below a bound. (An index without is computed apart, as an
-    /// integer of 64 bits, and only what the lanes differ by is in a vector.)
-    pub fn has_wide_index(&self) -> bool {
+    /// integer of 64 bits, and only what the lanes differ by is in a vector.) Of values that are not `needed`
+    /// it does not count.
+    pub fn has_wide_index(&self, needed: &[bool]) -> bool {
         let by_values = |at: &Affine| !at.symbols.is_empty() && self.is_wide(at);
-        let nodes = self.nodes.iter().zip(&self.infos).any(|(node, info)| match node {
+        let nodes = self.nodes.iter().zip(&self.infos).zip(needed).filter(|&(_, &needed)| needed);
+        let nodes = nodes.map(|(node, _)| node).any(|(node, info)| match node {
             Node::Load { at, .. } => by_values(at),
             Node::Index(at) => by_values(at) || self.counts_wide(at, info.ty),
             _ => false,
@@ -420,6 +422,12 @@ impl<'m> Graph<'m> {
             return Err(Stop::unsupported("a u64 index"));
         }
         let max = max as i64;
+        if let Some(at) = self.index_of(node) {
+            let (least, greatest) = at.range(self.bounds());
+            if 0 <= least && greatest <= max {
+                return Ok(at);
+            }
+        }
         let same = |&s: &usize| self.symbols[s] == node && self.symbol_bounds[s] == max;
         let symbol = (0..self.symbols.len()).find(same).unwrap_or_else(|| {
             self.symbols.push(node);

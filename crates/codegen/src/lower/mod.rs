@@ -18,6 +18,7 @@ mod domain;
 mod emit;
 mod graph;
 mod ids;
+mod known;
 mod loops;
 mod moves;
 mod nest;

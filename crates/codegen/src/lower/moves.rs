@@ -229,6 +229,9 @@ impl<'m> Graph<'m> {
             let map = if scalar { Vec::new() } else { place.map.to_vec() };
             args.push(self.operand(place, i, map)?);
         }
+        if let Some(known) = self.of_indices(op, &args, place.shape.element())? {
+            return Ok(known);
+        }
         self.push(Node::Apply { op, args }, place.shape.element())
     }
 
