@@ -14,6 +14,10 @@ use crate::lower::graph::{Node, NodeId, Reduction};
 use crate::lower::reducer::Kind;
 use crate::lower::segments::Segment;
 
+/// The most whole steps of a folded loop over lanes after which what is left is written out: of more it takes little
+/// of the time.
+const MAX_WHOLE: i64 = 8;
+
 /// The accumulators of a pass: for each copy of the loop's body, one for each leaf of each
 /// reduction.
 type Accumulators = Vec<Vec<Elem>>;
@@ -191,6 +195,9 @@ impl<'m> Loops<'_, 'm> {
             });
             from = end;
         }
+        if self.work.parts.is_none_or(|parts| parts.dim != vector) && size / step <= MAX_WHOLE {
+            return self.rest_of_lanes(b, pass, vector, segment, accumulators);
+        }
         // Parts may end anywhere in a segment that does not begin where they do.
         let chunk = self.work.parts.filter(|p| p.dim == vector);
         let chunk = chunk.map_or(step, |parts| if segment.0 == 0 { parts.chunk } else { 1 });
@@ -206,6 +213,41 @@ impl<'m> Loops<'_, 'm> {
                 sets
             });
             accumulators[0].clone_from(&rest[0]);
+        }
+        accumulators
+    }
+
+    /// What a segment of the loop over lanes has behind its whole steps, written out: a vector for each of the first
+    /// accumulators, the last one masked.
+    fn rest_of_lanes(
+        &mut self,
+        b: &mut Builder,
+        pass: &Pass,
+        vector: Dim,
+        (first, end): Segment,
+        mut accumulators: Accumulators,
+    ) -> Accumulators {
+        let left = (end - first) % (self.lanes * accumulators.len() as i64);
+        let from = end - left;
+        self.emit.vars[usize::from(vector)] = Some(b.index(from));
+        for (copy, set) in accumulators.iter_mut().enumerate() {
+            let offset = copy as i64 * self.lanes;
+            if offset >= left {
+                break;
+            }
+            let mask = (offset + self.lanes > left).then(|| {
+                let (at, end) = (b.index(from + offset), b.index(end));
+                b.mask_below(at, end)
+            });
+            self.emit.go(Point { offset, mask, copy: 0 });
+            let next = self.step(b, pass, set);
+            *set = match mask {
+                None => next,
+                Some(mask) => {
+                    let chosen = |(new, &old)| elementwise::select(b, mask, new, old);
+                    zip(next, &*set).map(chosen).collect()
+                }
+            };
         }
         accumulators
     }
