@@ -83,6 +83,47 @@ fn parts_of_steps(computation: &Computation, classes: &[FusionClass]) -> Vec<Ins
     parts.into_values().filter(|parts| parts.len() >= MANY_PARTS).flatten().collect()
 }
 
+/// The cheap operations behind each value: its own, and those of what it is made of, if that is cheap, too, has no
+/// more elements, and is not folded.
+fn work(computation: &Computation, classes: &[FusionClass]) -> Vec<u32> {
+    let mut work: Vec<u32> = Vec::with_capacity(classes.len());
+    let elements = |id| array(computation, id).map_or(0, |array| array.element_count());
+    for id in computation.ids() {
+        let here = elements(id);
+        let operands = computation.instr(id).operands.iter();
+        let behind = operands
+            .filter(|operand| elements(**operand) <= here)
+            .fold(0u32, |sum, operand| sum.saturating_add(work[operand.index()]));
+        work.push(match classes[id.index()] {
+            FusionClass::Cheap => behind.saturating_add(1),
+            FusionClass::Free => behind,
+            _ => 0,
+        });
+    }
+    work
+}
+
+/// Whether each value is made of counters and constants alone, by what is cheap.
+fn counted(computation: &Computation, classes: &[FusionClass]) -> Vec<bool> {
+    let mut counted: Vec<bool> = Vec::with_capacity(classes.len());
+    for id in computation.ids() {
+        let instr = computation.instr(id);
+        let is_cheap = matches!(classes[id.index()], FusionClass::Cheap | FusionClass::Free);
+        let is_made = !matches!(instr.op, Op::Parameter(_));
+        let of_counted = instr.operands.iter().all(|operand| counted[operand.index()]);
+        counted.push(is_cheap && is_made && of_counted);
+    }
+    counted
+}
+
+/// Whether a value of `elements` elements, with so many operations behind each of them, is better kept in memory
+/// than computed again at `points` points.
+fn is_better_kept(work: usize, elements: usize, points: usize) -> bool {
+    work >= MIN_KEPT_WORK
+        && points / KEPT_POINTS >= elements
+        && points.saturating_mul(work - 1) >= MIN_KEPT_OPERATIONS
+}
+
 /// The fusions of a computation.
 pub(super) struct Groups {
     pub groups: Vec<Group>,
@@ -94,6 +135,10 @@ pub(super) struct Groups {
     /// What has to stay in order without using each other's values; none of it is in a fusion.
     pub sequence: Sequence,
     classes: Vec<FusionClass>,
+    /// The cheap operations behind each value, with those behind its operands that are cheap, too.
+    work: Vec<u32>,
+    /// Whether values are made of counters and constants alone, in a fusion.
+    counted: Vec<bool>,
     /// Whether something that is part of no fusion takes the value.
     is_made: Vec<bool>,
     /// The result.
@@ -108,6 +153,12 @@ pub(super) struct Groups {
 const MAX_MEMBERS: usize = 200;
 /// The most arrays that a fusion reads and writes.
 const MAX_ARRAYS: usize = 24;
+/// Cheap operations that take longer than to read their result.
+const MIN_KEPT_WORK: usize = 4;
+/// How many times as many points as elements there are where these are kept.
+const KEPT_POINTS: usize = 8;
+/// Operations on single elements that take longer than to begin another kernel.
+const MIN_KEPT_OPERATIONS: usize = 1 << 16;
 /// What it takes to gather an element, in elements that are read or written one after the other.
 const GATHER_COST: usize = 10;
 /// To gather fewer elements takes no longer than to begin another kernel.
@@ -140,6 +191,8 @@ impl Groups {
         for id in parts_of_steps(computation, &classes) {
             classes[id.index()] = FusionClass::Boundary;
         }
+        let work = work(computation, &classes);
+        let counted = counted(computation, &classes);
         let mut is_made = needed.clone();
         for id in computation.ids().filter(|id| classes[id.index()] == FusionClass::Boundary) {
             let operands = &computation.instr(id).operands;
@@ -154,6 +207,8 @@ impl Groups {
             users,
             sequence,
             classes,
+            work,
+            counted,
             is_made,
             needed,
             single,
@@ -205,8 +260,12 @@ impl Groups {
                 _ => self.operand_joins(computation, id),
             },
             FusionClass::Movement => match &computation.instr(id).op {
-                // Rows are copied faster than elements one by one.
-                Op::Gather(op) if op.slice_sizes.iter().any(|&size| size > 1) => false,
+                // Rows are copied faster than elements one by one, which may turn out to be neighbours if
+                // their places are counted.
+                Op::Gather(op) if op.slice_sizes.iter().any(|&size| size > 1) => {
+                    let indices = computation.instr(id).operands[1];
+                    op.slice_sizes.last() == Some(&1) && self.counted[indices.index()]
+                }
                 _ => self.operand_joins(computation, id),
             },
             FusionClass::Update => true,
@@ -342,12 +401,18 @@ impl Groups {
         let new_operands = instr.operands.iter().filter(new).count();
         let arrays = group.operands.len() + group.outputs.len() + new_operands;
         let paths = group.paths_to(computation, &self.classes, id);
-        let is_stored = shape.element_count() > 1 && paths.are_too_many(class, shape.size_bytes());
+        let points = group.space.points();
+        let is_stored = shape.element_count() > 1 && paths.are_too_many(class, shape, points);
         if class != FusionClass::Free && (arrays > MAX_ARRAYS || is_stored) {
             return None;
         }
         let role = group.role_of(computation, id);
         let level = group.space.level(&role, shape.dims());
+        let work = self.work[id.index()] as usize;
+        let is_repeated = level == Level::Partial && group.space.is_repeated(&role);
+        if is_repeated && is_better_kept(work, shape.element_count(), points) {
+            return None;
+        }
         Some(Candidate { id, instr, dims: shape.dims(), class, arrays, role, level, paths })
     }
 

@@ -6,11 +6,11 @@
 
 use std::hash::{Hash, Hasher};
 
-use helio_ir::{Computation, InstrId, Op};
+use helio_ir::{ArrayShape, Computation, InstrId, Op};
 use rustc_hash::FxHasher;
 use smallvec::{SmallVec, smallvec};
 
-use super::class::FusionClass;
+use super::class::{FusionClass, array};
 
 /// The most paths to a value of a fusion: with more, it is stored, and read instead.
 /// `docs/design/fusion.md` has the measurements.
@@ -24,7 +24,10 @@ const FAR_BYTES: usize = 8 << 20;
 /// elements: a hash of them. On different paths, different elements of the value are needed.
 type AccessPath = u64;
 
-/// The access paths to a value of a fusion, in ascending order; more than [`MAX_PATHS`] are not told
+/// The most paths that are told apart.
+const MAX_KNOWN: usize = 3 * MAX_PATHS;
+
+/// The access paths to a value of a fusion, in ascending order; more than [`MAX_KNOWN`] are not told
 /// apart.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AccessPaths(SmallVec<[AccessPath; 2]>);
@@ -51,9 +54,12 @@ impl AccessPaths {
                 // What is folded is folded once, wherever the result is needed.
                 (FusionClass::Reduce, _) => paths.insert(way(0, user, 0)),
                 // A fold of a few elements, written out.
-                (FusionClass::Costly, Op::Reduce(_)) => {
+                (FusionClass::Costly, Op::Reduce(op)) => {
+                    let from = array(computation, instr.operands[0]);
+                    let size = |&d: &usize| from.map_or(1, |from| from.dims()[d]);
+                    let elements = op.dimensions.iter().map(size).product();
                     for &path in of {
-                        (0..=MAX_PATHS).for_each(|n| paths.insert(way(path, user, n)));
+                        (0..elements).for_each(|n| paths.insert(way(path, user, n)));
                     }
                 }
                 (FusionClass::Cheap | FusionClass::Costly, _) => {
@@ -80,19 +86,20 @@ impl AccessPaths {
     fn insert(&mut self, path: AccessPath) {
         if let Err(place) = self.0.binary_search(&path) {
             self.0.insert(place, path);
-            self.0.truncate(MAX_PATHS + 1);
+            self.0.truncate(MAX_KNOWN + 1);
         }
     }
 
-    /// Whether a value of this class and size should be stored rather than computed on all of these
-    /// paths.
-    pub fn are_too_many(&self, class: FusionClass, bytes: usize) -> bool {
+    /// Whether a value of this class should be stored rather than computed on all of these paths, at `points`
+    /// points. Where it has several elements for each point, that many paths compute none of them twice.
+    pub fn are_too_many(&self, class: FusionClass, shape: &ArrayShape, points: usize) -> bool {
         let most = match class {
             FusionClass::Movement => MAX_PATHS,
-            _ if bytes >= FAR_BYTES => MAX_PATHS,
+            _ if shape.size_bytes() >= FAR_BYTES => MAX_PATHS,
             _ => MAX_PATHS_NEAR,
         };
-        self.0.len() > most
+        let elements = shape.element_count() / points.max(1);
+        self.0.len() > most.saturating_mul(elements.max(1)).min(MAX_KNOWN)
     }
 }
 

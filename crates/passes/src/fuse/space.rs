@@ -87,6 +87,19 @@ impl Space {
         role.dims.as_ref().is_some_and(|dims| !dims.contains(&innermost))
     }
 
+    /// Whether a value that is the same at many points is computed at each of them: it changes along the innermost
+    /// loop, or along one that is folded, of which nothing is kept from one result to the next.
+    pub fn is_repeated(&self, role: &Role) -> bool {
+        let Some(dims) = &role.dims else { return false };
+        let is_folded = |d: usize| self.folded.as_ref().is_some_and(|folded| folded[d]);
+        !self.is_outer(role) || dims.iter().flatten().any(|&d| is_folded(d))
+    }
+
+    /// The number of points.
+    pub fn points(&self) -> usize {
+        self.sizes.iter().fold(1, |points, &size| points.saturating_mul(size))
+    }
+
     /// The role of an operand of an instruction that has a role itself. `sizes` are the operand's,
     /// `result` the instruction's.
     pub fn operand(
