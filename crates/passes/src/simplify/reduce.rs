@@ -1,6 +1,6 @@
 //! Rules for `reduce` and `reduce-window`.
 
-use helio_ir::ops::{Reduce, ReduceWindow, WindowDim};
+use helio_ir::ops::{Broadcast, Reduce, ReduceWindow, Reshape, WindowDim};
 use helio_ir::{ArrayShape, BinaryOp, CompId, ElementType, InstrId, Op, Result, Shape};
 
 use super::Simplifier;
@@ -166,9 +166,50 @@ pub(super) fn window(
             let init = cx.broadcast_scalar(init, &dims)?;
             cx.add(binary, &[init, x]).map(Some)
         }
-        Some(binary) if same => of_padded(cx, op, binary, [x, init]),
+        Some(binary) if same => match of_single_elements(cx, op, binary, [x, init])? {
+            Some(id) => Ok(Some(id)),
+            None => of_padded(cx, op, binary, [x, init]),
+        },
         _ => Ok(None),
     }
+}
+
+/// Windows as wide as elements are apart, each over one of them: elements are repeated, each combined with the
+/// initial value, as where the gradient of an average goes to all that it was made of.
+fn of_single_elements(
+    cx: &mut Simplifier<'_, '_>,
+    op: &ReduceWindow,
+    binary: BinaryOp,
+    [x, init]: [InstrId; 2],
+) -> Result<Option<InstrId>> {
+    let Some(array) = cx.draft.array(x) else { return Ok(None) };
+    let (element, sizes) = (array.element(), array.dims().to_vec());
+    let is_one = |dim: &WindowDim| {
+        let edge = dim.size as i64 - 1;
+        dim.base_dilation == dim.size
+            && dim.stride == 1
+            && (dim.window_dilation == 1 || dim.size == 1)
+            && (dim.pad_low, dim.pad_high) == (edge, edge)
+    };
+    let is_plain = array.is_static() && op.window.dims.iter().all(is_one);
+    if !is_plain || sizes.contains(&0) {
+        return Ok(None);
+    }
+    let start = cx.broadcast_scalar(init, &sizes)?;
+    let combined = cx.add(binary, &[start, x])?;
+    // Each dimension is followed by one for the repetitions, if it has any.
+    let (mut repeated, mut dimensions) = (Vec::new(), Vec::new());
+    for (&size, dim) in sizes.iter().zip(&op.window.dims) {
+        dimensions.push(repeated.len());
+        repeated.push(size);
+        repeated.extend((dim.size > 1).then_some(dim.size));
+    }
+    let shape = ArrayShape::new(element, repeated)?;
+    let repeated = cx.add(Broadcast { shape, dimensions }, &[combined])?;
+    let dims: Vec<usize> =
+        sizes.iter().zip(&op.window.dims).map(|(size, dim)| size * dim.size).collect();
+    let shape = ArrayShape::new(element, dims)?;
+    cx.add(Reshape { shape }, &[repeated]).map(Some)
 }
 
 /// The fewest elements that share each position of a window for which holes between positions cost
