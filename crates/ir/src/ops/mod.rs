@@ -4,8 +4,9 @@
 //! [`BinaryOp`]; every other operation is a struct that implements [`OpDef`], named once more in
 //! the list below, from which [`Op`] and its dispatch are made.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
+
+use foldhash::HashMap;
 
 #[macro_use]
 mod macros;

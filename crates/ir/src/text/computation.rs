@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use smallvec::SmallVec;
+
 use super::attrs::quote;
 use super::instruction::Size;
 use super::names::{Named, Names};
@@ -51,7 +53,7 @@ impl Scope<'_> {
     }
 
     /// The shapes of these instructions.
-    pub(super) fn shapes(&self, ids: &[InstrId]) -> Vec<&Shape> {
+    pub(super) fn shapes(&self, ids: &[InstrId]) -> SmallVec<[&Shape; 4]> {
         ids.iter().map(|&id| &self.computation.instr(id).shape).collect()
     }
 }

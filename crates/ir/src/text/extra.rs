@@ -1,7 +1,8 @@
 //! The attributes that any instruction may carry.
 
-use std::collections::HashSet;
 use std::fmt::Write as _;
+
+use foldhash::{HashSet, HashSetExt};
 
 use super::attrs::{Scan, quote};
 use super::frames;

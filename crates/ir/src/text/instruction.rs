@@ -2,8 +2,11 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::LazyLock;
+
+use foldhash::HashMap;
+use smallvec::SmallVec;
 
 use super::async_sugar::Stage;
 use super::attrs::{Attr, AttrReader};
@@ -15,7 +18,9 @@ use super::names::Named;
 use super::parser::{Failure, MAX_INFERRED_LEAVES, Parser};
 use super::shape::{can_be_shape, shape};
 use crate::ops::{Constant, GetTupleElement, InferCx, OpInfo, Parameter};
-use crate::{Error, Extra, Instr, InstrId, Location, Name, Op, Result, Shape, SourceLine};
+use crate::{
+    Error, Extra, Instr, InstrId, Location, Name, Op, Operands, Result, Shape, SourceLine,
+};
 
 /// All operations by name.
 static OPERATIONS: LazyLock<HashMap<&str, OpInfo>> =
@@ -63,6 +68,9 @@ impl Size {
     }
 }
 
+/// The attributes of an instruction: most have one or none.
+type RawAttrs<'a> = SmallVec<[RawAttr<'a>; 1]>;
+
 /// An attribute as written.
 #[derive(Clone)]
 pub(super) struct RawAttr<'a> {
@@ -102,10 +110,10 @@ struct InstrText<'a> {
     stage: Option<Stage<'a>>,
     /// The operation, if it has a value in place of operands.
     given: Option<Op>,
-    operands: Vec<InstrId>,
+    operands: Operands,
     /// What its name, and those of what stands within it, are made of.
     base: Cow<'a, str>,
-    attrs: Vec<RawAttr<'a>>,
+    attrs: RawAttrs<'a>,
 }
 
 impl<'a> Parser<'a> {
@@ -188,7 +196,7 @@ impl<'a> Parser<'a> {
         }
         let given = self.immediate(wanted, declared.as_ref())?;
         let operands = match given {
-            Some(_) => Vec::new(),
+            Some(_) => Operands::default(),
             None => self.operands(scope)?,
         };
         let base = match role {
@@ -197,7 +205,7 @@ impl<'a> Parser<'a> {
             Role::Alone => Cow::Borrowed("root"),
         };
         let attrs = match role {
-            Role::Operand => Vec::new(),
+            Role::Operand => RawAttrs::new(),
             _ => self.attributes(&base)?,
         };
         Ok(InstrText { declared, opcode, opcode_at, stage, given, operands, base, attrs })
@@ -264,8 +272,8 @@ impl<'a> Parser<'a> {
     }
 
     /// `(operand, operand)`
-    fn operands(&mut self, scope: &mut Scope<'a>) -> Result<Vec<InstrId>, Failure> {
-        let mut operands = Vec::new();
+    fn operands(&mut self, scope: &mut Scope<'a>) -> Result<Operands, Failure> {
+        let mut operands = Operands::default();
         self.cursor.expect("(")?;
         if self.cursor.eat(")") {
             return Ok(operands);
@@ -371,8 +379,8 @@ impl<'a> Parser<'a> {
     }
 
     /// `, name=value, name=value`
-    fn attributes(&mut self, instruction: &str) -> Result<Vec<RawAttr<'a>>, Failure> {
-        let mut attrs: Vec<RawAttr<'a>> = Vec::new();
+    fn attributes(&mut self, instruction: &str) -> Result<RawAttrs<'a>, Failure> {
+        let mut attrs = RawAttrs::new();
         // Of many: few are compared faster than hashed.
         let mut seen = HashSet::new();
         while self.cursor.eat(",") {

@@ -2,6 +2,8 @@
 
 use std::cell::Cell;
 
+use smallvec::SmallVec;
+
 use super::MAX_DEPTH;
 use crate::{Error, Location, Result};
 
@@ -165,23 +167,29 @@ impl<'a> Cursor<'a> {
         self.depth -= 1;
     }
 
+    #[inline]
     fn byte(&self, ahead: usize) -> Option<u8> {
         self.text.as_bytes().get(self.pos + ahead).copied()
     }
 
+    #[inline]
     fn starts_with(&self, token: &str) -> bool {
         self.text.as_bytes()[self.pos..].starts_with(token.as_bytes())
     }
 
     /// Passes white space and comments. (A comment without its end stays; nothing matches there.)
+    #[inline]
     fn skip(&mut self) {
         // Mostly, what comes next is no space, or one of them.
         if self.byte(0) == Some(b' ') {
             self.pos += 1;
         }
-        if self.byte(0).is_some_and(|byte| byte > b' ' && byte != b'/') {
-            return;
+        if !self.byte(0).is_some_and(|byte| byte > b' ' && byte != b'/') {
+            self.skip_all();
         }
+    }
+
+    fn skip_all(&mut self) {
         loop {
             match (self.byte(0), self.byte(1)) {
                 (Some(b' ' | b'\t' | b'\n' | b'\r'), _) => self.pos += 1,
@@ -212,12 +220,14 @@ impl<'a> Cursor<'a> {
     }
 
     /// Whether `token` comes next.
+    #[inline]
     pub(crate) fn peek_token(&mut self, token: &str) -> bool {
         self.skip();
         self.starts_with(token)
     }
 
     /// Whether `token` comes next; if so, passes it.
+    #[inline]
     pub(crate) fn eat(&mut self, token: &str) -> bool {
         let found = self.peek_token(token);
         if found {
@@ -227,8 +237,14 @@ impl<'a> Cursor<'a> {
     }
 
     /// Passes `token`. Errors: something else comes.
+    #[inline]
     pub(crate) fn expect(&mut self, token: &str) -> Result<()> {
-        if self.eat(token) { Ok(()) } else { Err(self.unexpected(&format!("`{token}`"))) }
+        if self.eat(token) { Ok(()) } else { Err(self.unexpected_for(token)) }
+    }
+
+    #[cold]
+    fn unexpected_for(&mut self, token: &str) -> Error {
+        self.unexpected(&format!("`{token}`"))
     }
 
     /// Errors: something is left.
@@ -236,20 +252,25 @@ impl<'a> Cursor<'a> {
         if self.at_end() { Ok(()) } else { Err(self.unexpected("the end of the text")) }
     }
 
+    /// Passes the bytes that `part` says are one.
     fn run(&mut self, part: impl Fn(u8) -> bool) -> &'a str {
-        let start = self.pos;
-        while self.byte(0).is_some_and(&part) {
-            self.pos += 1;
-        }
-        self.since(start)
+        let run = self.ahead(part);
+        self.pos += run.len();
+        run
+    }
+
+    /// The bytes that follow of which `part` says that they are one; they are ASCII.
+    fn ahead(&self, part: impl Fn(u8) -> bool) -> &'a str {
+        let rest = &self.text[self.pos..];
+        let end = rest.bytes().position(|byte| !part(byte));
+        &rest[..end.unwrap_or(rest.len())]
     }
 
     /// The word that comes next, `[A-Za-z_][A-Za-z0-9_.-]*`, if one does; it is not passed.
     pub(crate) fn peek_word(&mut self) -> Option<&'a str> {
         self.skip();
-        let mut ahead = *self;
-        ahead.byte(0).filter(|&byte| is_word(byte.into()))?;
-        Some(ahead.run(is_name_byte))
+        self.byte(0).filter(|&byte| is_word(byte.into()))?;
+        Some(self.ahead(is_name_byte))
     }
 
     /// Passes a word that was peeked.
@@ -276,18 +297,13 @@ impl<'a> Cursor<'a> {
     /// A name with or without its sigil, without it.
     pub(crate) fn name(&mut self, wanted: &str) -> Result<&'a str> {
         self.skip();
-        let mut ahead = *self;
-        if ahead.byte(0) == Some(b'%') {
-            ahead.pos += 1;
-            // No space may follow the sigil.
-            if !ahead.byte(0).is_some_and(|byte| is_word(byte.into())) {
-                return Err(self.unexpected(wanted));
-            }
+        let sigil = usize::from(self.byte(0) == Some(b'%'));
+        // No space may follow the sigil.
+        if !self.byte(sigil).is_some_and(|byte| is_word(byte.into())) {
+            return Err(self.unexpected(wanted));
         }
-        let name = ahead.peek_word().ok_or_else(|| self.unexpected(wanted))?;
-        ahead.pass(name);
-        *self = ahead;
-        Ok(name)
+        self.pos += sigil;
+        Ok(self.run(is_name_byte))
     }
 
     /// A run of digits. Errors: there are none, or the number does not fit.
@@ -338,7 +354,7 @@ impl<'a> Cursor<'a> {
     pub(crate) fn balanced(&mut self) -> Result<&'a str> {
         self.skip();
         let (start, mut ahead) = (self.pos, *self);
-        let mut open = Vec::new();
+        let mut open = SmallVec::<[u8; 8]>::new();
         loop {
             match ahead.peek() {
                 Some(bracket @ (b'(' | b'[' | b'{')) => {
@@ -465,5 +481,17 @@ fn is_word(c: u32) -> bool {
 }
 
 fn is_name_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"_.-".contains(&byte)
+    IS_NAME_BYTE[usize::from(byte)]
 }
+
+/// Whether each byte may be in a name.
+static IS_NAME_BYTE: [bool; 256] = {
+    let mut is_name_byte = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let c = byte as u8;
+        is_name_byte[byte] = c.is_ascii_alphanumeric() || matches!(c, b'_' | b'.' | b'-');
+        byte += 1;
+    }
+    is_name_byte
+};

@@ -81,7 +81,10 @@ impl<'a> Scan<'a> {
     /// The longest run of letters, digits and `_ - . % + < > : # @`; not empty.
     pub fn word(&mut self) -> Result<&'a str> {
         self.skip();
-        let is_part = |c: char| c.is_alphanumeric() || "_-.%+<>:#@".contains(c);
+        let is_part = |c: char| {
+            let is_sign = matches!(c, '_' | '-' | '.' | '%' | '+' | '<' | '>' | ':' | '#' | '@');
+            is_sign || c.is_alphanumeric()
+        };
         let end = self.rest.find(|c| !is_part(c)).unwrap_or(self.rest.len());
         if end == 0 {
             return Err(self.unexpected("a word"));
@@ -143,15 +146,16 @@ impl<'a> Scan<'a> {
         close: char,
         mut item: impl FnMut(&mut Self) -> Result<T>,
     ) -> Result<Vec<T>> {
-        let (open, close) = (open.to_string(), close.to_string());
-        self.expect(&open)?;
+        let (mut begin, mut end) = ([0; 4], [0; 4]);
+        let (open, close) = (open.encode_utf8(&mut begin), close.encode_utf8(&mut end));
+        self.expect(open)?;
         let mut items = Vec::new();
-        if self.eat(&close) {
+        if self.eat(close) {
             return Ok(items);
         }
         loop {
             items.push(item(self)?);
-            if self.eat(&close) {
+            if self.eat(close) {
                 return Ok(items);
             }
             self.expect(",")?;

@@ -506,7 +506,11 @@ impl Literal {
     /// Errors: `literal.C1` unless type and number of the elements are still the shape's; those who
     /// use [`Array::data_mut`] may have left others.
     pub fn ensure_whole(&self) -> Result<()> {
-        self.leaves().into_iter().filter_map(Literal::as_array).try_for_each(Array::ensure_whole)
+        match self {
+            Literal::Array(array) => array.ensure_whole(),
+            Literal::Tuple(elements) => elements.iter().try_for_each(Literal::ensure_whole),
+            _ => Ok(()),
+        }
     }
 
     /// Whether shapes (apart from layouts) and all bits agree.
