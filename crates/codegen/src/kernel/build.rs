@@ -3,6 +3,8 @@
 //! It folds constants, makes equal values one, and places each in the outermost block that has its
 //! operands, so that what writes kernels need not care what a loop leaves unchanged.
 
+use std::collections::hash_map::Entry;
+
 use rustc_hash::FxHashMap;
 
 use super::{
@@ -17,7 +19,7 @@ enum Key {
     End,
     IndexConst(i64),
     Index(IndexOp, Value, Value),
-    IndexLoad(Mem, Addr),
+    IndexLoad(Mem, Box<Addr>),
     Extract(Value),
     Const(Lane, u64),
     Splat(Lane, Value),
@@ -33,8 +35,8 @@ enum Key {
     MaskConst(bool),
     MaskBelow(Value, Value),
     Convert(Conv, Lane, Value),
-    Load(Mem, Addr, Option<Value>),
-    Gather(Mem, Addr, Value, i64, Option<Value>),
+    Load(Mem, Box<Addr>, Option<Value>),
+    Gather(Mem, Box<(Addr, i64)>, Value, Option<Value>),
     Reduce(Fold, Value),
     ShiftUp(Value, Value, usize),
 }
@@ -178,13 +180,17 @@ impl Builder {
         key: Key,
         make: impl FnOnce(Value) -> Inst,
     ) -> Value {
-        if let Some(&value) = self.open[level].known.get(&key) {
-            return value;
+        let Open { block, known } = &mut self.open[level];
+        match known.entry(key) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                self.kernel.types.push(ty);
+                self.depth.push(level);
+                let dst = Value(self.kernel.types.len() as u32 - 1);
+                block.insts.push(make(dst));
+                *new.insert(dst)
+            }
         }
-        let dst = self.fresh(ty, level);
-        self.open[level].block.insts.push(make(dst));
-        self.open[level].known.insert(key, dst);
-        dst
     }
 
     /// The depth of the innermost block.
@@ -226,10 +232,9 @@ impl Builder {
 
     /// An integer element as an index.
     pub fn index_load(&mut self, mem: Mem, addr: Addr) -> Value {
-        let key = Key::IndexLoad(mem, addr.clone());
-        let level = self.load_level(&addr, &[]);
-        match level {
+        match self.load_level(&addr, &[]) {
             Some(level) => {
+                let key = Key::IndexLoad(mem, Box::new(addr.clone()));
                 self.placed(level, Ty::Index, key, |dst| Inst::IndexLoad { dst, mem, addr })
             }
             None => {
@@ -417,7 +422,7 @@ impl Builder {
         let ty = Ty::Vector(mem.lane());
         match self.load_level(&addr, mask.as_slice()) {
             Some(level) => {
-                let key = Key::Load(mem, addr.clone(), mask);
+                let key = Key::Load(mem, Box::new(addr.clone()), mask);
                 self.placed(level, ty, key, |dst| Inst::Load { dst, mem, addr, mask })
             }
             None => {
@@ -441,7 +446,7 @@ impl Builder {
         let others: Vec<Value> = std::iter::once(index).chain(mask).collect();
         match self.load_level(&addr, &others) {
             Some(level) => {
-                let key = Key::Gather(mem, addr.clone(), index, scale, mask);
+                let key = Key::Gather(mem, Box::new((addr.clone(), scale)), index, mask);
                 self.placed(level, ty, key, |dst| Inst::Gather {
                     dst,
                     mem,

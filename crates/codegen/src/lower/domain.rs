@@ -262,7 +262,8 @@ impl<'m> Domain<'m> {
         let (folded_exprs, folded_sizes): (Vec<_>, Vec<_>) = part(true);
         let dims = folded.iter().fold(0, |bits, &d| bits | 1 << d);
         let of = Folded { sizes: folded_sizes, exprs: folded_exprs, dims };
-        let graph = Graph::new((module, target), fused, bounds, of);
+        let mut graph = Graph::new((module, target), fused, bounds, of);
+        graph.reserve(module.computation(fused).instrs().len());
         let mut domain = Domain { graph, outputs: Vec::new(), kept, folded };
         for &leaf in &group.leaves {
             let sizes = written(&domain.graph, fused, leaf)?;

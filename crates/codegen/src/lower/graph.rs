@@ -4,7 +4,7 @@
 //! expressions of the loads behind them. Operands of a value precede it in [`Graph::nodes`].
 
 use helio_ir::ops::Yield;
-use helio_ir::{CompId, Computation, ElementType, InstrId, Literal, Module, Op, Shape};
+use helio_ir::{CompId, Computation, ElementType, Instr, InstrId, Literal, Module, Op, Shape};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::affine::{Affine, Dim, DimBounds, SymbolId};
@@ -146,10 +146,10 @@ impl<'m> Graph<'m> {
         dim_bounds: Vec<i64>,
         folded: Folded,
     ) -> Self {
-        let params = module.computation(computation).program_shape().params;
+        let of = module.computation(computation);
         let mut leaves = vec![0];
-        for param in &params {
-            leaves.push(leaves[leaves.len() - 1] + param.leaves().len());
+        for param in of.params().into_values() {
+            leaves.push(leaves[leaves.len() - 1] + leaf_count(&of.instr(param).shape));
         }
         Graph {
             module,
@@ -170,6 +170,13 @@ impl<'m> Graph<'m> {
             literals: FxHashMap::default(),
             depth: 0,
         }
+    }
+
+    /// Makes room for about this many values.
+    pub fn reserve(&mut self, values: usize) {
+        self.nodes.reserve(values);
+        self.infos.reserve(values);
+        self.known.reserve(values);
     }
 
     pub fn bounds(&self) -> DimBounds<'_> {
@@ -354,6 +361,9 @@ impl<'m> Graph<'m> {
 
     /// The values in an index expression, but for those that are read as indices.
     pub fn affine_needs(&self, at: &Affine, lanes: u64, visit: &mut impl FnMut(NodeId)) {
+        if at.symbols.is_empty() {
+            return;
+        }
         let mut affines = vec![at];
         while let Some(at) = affines.pop() {
             for &(s, _) in &at.symbols {
@@ -489,14 +499,14 @@ impl<'m> Graph<'m> {
     /// Looks through tuples: the instruction that makes a leaf, and which of its leaves.
     fn source(&self, frame: FrameId, mut id: InstrId, mut leaf: usize) -> (InstrId, usize) {
         let computation = self.frame_computation(frame);
-        let count = |id: InstrId| computation.instr(id).shape.leaves().len();
+        let count = |id: InstrId| leaf_count(&computation.instr(id).shape);
         loop {
             let instr = computation.instr(id);
             match &instr.op {
                 Op::GetTupleElement(op) => {
                     id = instr.operands[0];
                     let tuple = computation.instr(id).shape.as_tuple().unwrap_or_default();
-                    leaf += tuple[..op.index].iter().map(|s| s.leaves().len()).sum::<usize>();
+                    leaf += tuple[..op.index].iter().map(leaf_count).sum::<usize>();
                 }
                 Op::Tuple(_) => {
                     for &operand in &instr.operands {
@@ -544,8 +554,11 @@ impl<'m> Graph<'m> {
         let (id, leaf) = self.source(frame, id, leaf);
         let computation = self.frame_computation(frame);
         let instr = computation.instr(id);
-        let leaves = instr.shape.leaves();
-        let Some(Shape::Array(shape)) = leaves.get(leaf) else {
+        let of_leaf = match &instr.shape {
+            Shape::Tuple(_) => instr.shape.leaves().get(leaf).copied(),
+            shape => (leaf == 0).then_some(shape),
+        };
+        let Some(Shape::Array(shape)) = of_leaf else {
             return Err(Stop::unsupported("a value that is not an array"));
         };
         if !shape.is_static() || shape.element_count() > MAX_ELEMENTS {
@@ -616,16 +629,31 @@ fn moves_alone(module: &Module, id: CompId, ty: ElementType) -> bool {
     let (mut pending, mut seen) = (vec![id], FxHashSet::from_iter([id]));
     while let Some(id) = pending.pop() {
         let computation = module.computation(id);
-        for instr in computation.instrs() {
+        let is_about = |instr: &Instr| {
             let mut operands = instr.operands.iter().map(|&id| &computation.instr(id).shape);
-            let is_about = is_of(&instr.shape, ty) || operands.any(|shape| is_of(shape, ty));
-            if is_about && !moves(&instr.op) {
-                return false;
-            }
-            pending.extend(instr.op.callees().into_iter().filter(|&callee| seen.insert(callee)));
+            is_of(&instr.shape, ty) || operands.any(|shape| is_of(shape, ty))
+        };
+        // Operands are instructions of the computation, too, and few computations have any of the type.
+        let mut instrs = computation.instrs().iter();
+        if instrs.any(|instr| is_of(&instr.shape, ty))
+            && !computation.instrs().iter().all(|instr| !is_about(instr) || moves(&instr.op))
+        {
+            return false;
+        }
+        for &caller in computation.callers() {
+            let callees = computation.instr(caller).op.callees().into_iter();
+            pending.extend(callees.filter(|&callee| seen.insert(callee)));
         }
     }
     true
+}
+
+/// How many leaves a shape has.
+fn leaf_count(shape: &Shape) -> usize {
+    match shape {
+        Shape::Tuple(elements) => elements.iter().map(leaf_count).sum(),
+        _ => 1,
+    }
 }
 
 /// The bits of every element, if all elements are the same.

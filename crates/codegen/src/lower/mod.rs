@@ -28,7 +28,7 @@ mod segments;
 #[cfg(test)]
 mod tests;
 
-use helio_ir::{Capabilities, CompId, ElementType, Module, Op, Verified};
+use helio_ir::{Capabilities, CompId, ElementType, Module, Op, Shape, Verified};
 
 use crate::kernel::{Kernel, Lane};
 use crate::{Backend, Vouched, elementwise};
@@ -235,12 +235,19 @@ struct Bytes {
 
 impl Bytes {
     fn of(module: &Module, fused: CompId) -> Self {
-        let shape = module.computation(fused).program_shape();
-        let operands = shape.params.iter().flat_map(|param| param.leaves());
-        Bytes {
-            operands: operands.map(|leaf| leaf.size_bytes()).collect(),
-            results: shape.result.leaves().iter().map(|leaf| leaf.size_bytes()).collect(),
+        fn add(shape: &Shape, bytes: &mut Vec<usize>) {
+            match shape {
+                Shape::Tuple(elements) => elements.iter().for_each(|element| add(element, bytes)),
+                leaf => bytes.push(leaf.size_bytes()),
+            }
         }
+        let computation = module.computation(fused);
+        let mut bytes = Bytes { operands: Vec::new(), results: Vec::new() };
+        for param in computation.params().into_values() {
+            add(&computation.instr(param).shape, &mut bytes.operands);
+        }
+        add(computation.result_shape(), &mut bytes.results);
+        bytes
     }
 }
 

@@ -5,6 +5,7 @@ use std::iter::zip;
 
 use helio_ir::ops::{self, indices_dims};
 use helio_ir::{ArrayShape, BinaryOp, ElementType, Instr, Op};
+use smallvec::SmallVec;
 
 use super::Stop;
 use super::affine::{Affine, linear_parts, reshape, split};
@@ -216,7 +217,7 @@ impl<'m> Graph<'m> {
 
     fn elementwise(&mut self, place: LeafElement<'m, '_>, op: &'m Op) -> NodeResult {
         let count = place.instr.operands.len();
-        let types: Vec<_> = (0..count)
+        let types: SmallVec<[_; 3]> = (0..count)
             .map(|i| self.operand_shape(place, i).map(|shape| shape.element()))
             .collect::<Result<_, _>>()?;
         if !self.target.supports(op, &types, place.shape.element()) {

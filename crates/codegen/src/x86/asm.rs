@@ -4,6 +4,7 @@
 //! vector length of both instruction sets.
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::ops::Op;
 
@@ -85,7 +86,7 @@ pub(super) struct Asm {
     /// Constants: the code's length is not known while they are referred to.
     pool: Vec<u8>,
     /// Where constants are in it.
-    known: FxHashMap<Box<[u8]>, usize>,
+    known: FxHashMap<SmallVec<[u8; 8]>, usize>,
     /// Where a displacement to the pool stands, where it counts from, and what it refers to.
     pool_uses: Vec<(usize, usize, usize)>,
     /// Where labels are.

@@ -77,7 +77,7 @@ impl Emit<'_, '_> {
                 let addr = self.addr(b, at, mem.bytes() as i64, buf, values);
                 b.index_load(mem, addr)
             }
-            None => b.extract(values[&id].vector()),
+            None => b.extract(values[id].vector()),
         };
         // Both take 32 bits for a signed number.
         let index = match ty {
@@ -150,7 +150,7 @@ impl Emit<'_, '_> {
             if !self.varies(id) {
                 continue;
             }
-            let clamped = self.clamped(b, s, values[&id].vector());
+            let clamped = self.clamped(b, s, values[id].vector());
             // Clamped values are not negative, but may have the highest bit set.
             let clamped = match (b.lane(clamped), lane) {
                 (Lane::I32, Lane::I64) => b.convert(Conv::ExtendU, lane, clamped),

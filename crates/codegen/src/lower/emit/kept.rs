@@ -3,7 +3,7 @@
 use helio_ir::ElementType;
 use rustc_hash::FxHashMap;
 
-use super::Emit;
+use super::{Emit, Values};
 use crate::elementwise::{self, Elem};
 use crate::kernel::{Addr, Buf, Builder, Lane, Mem};
 use crate::lower::graph::NodeId;
@@ -22,7 +22,7 @@ pub(in crate::lower) struct Kept {
 impl Emit<'_, '_> {
     fn kept_addr(&mut self, b: &mut Builder, base: i64, bytes: i64) -> Addr {
         let at = self.kept_at.clone();
-        let none = FxHashMap::default();
+        let none = Values::default();
         let addr = self.addr(b, &at, bytes, Buf::Scratch, &none);
         let lanes = b.lanes() as i64;
         match addr.lane_stride {
@@ -48,12 +48,12 @@ impl Emit<'_, '_> {
         let mut pending: Vec<(NodeId, i64)> = self
             .kept
             .iter()
-            .filter(|(id, kept)| !kept.ready && self.values.contains_key(id))
+            .filter(|&(&id, kept)| !kept.ready && self.values.contains(id))
             .map(|(&id, kept)| (id, kept.base))
             .collect();
         pending.sort_unstable();
         for (id, base) in pending {
-            let Elem::Vector(value) = self.values[&id] else { continue };
+            let Elem::Vector(value) = self.values[id] else { continue };
             let mem = memory(b.lane(value));
             let addr = self.kept_addr(b, base, mem.bytes() as i64);
             b.store(value, mem, addr, self.point.mask);

@@ -4,12 +4,14 @@
 mod index;
 mod kept;
 mod memory;
+mod values;
 
 use std::iter::zip;
 
 use helio_ir::ops::Convert;
 use helio_ir::{ElementType, Op};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::affine::{Affine, Dim};
 use super::graph::{Graph, Node, NodeId};
@@ -18,9 +20,7 @@ use super::{Arg, Lanes};
 use crate::elementwise::{self, Elem};
 use crate::kernel::{Buf, Builder, Lane, MaskOp, Value};
 pub(super) use kept::{Kept, lane_memory};
-
-/// The values of nodes at a point, in all lanes.
-pub(super) type Values = FxHashMap<NodeId, Elem>;
+pub(super) use values::Values;
 
 /// The most registers for values at points side by side.
 const MAX_LIVE: usize = 16;
@@ -129,22 +129,22 @@ impl<'g, 'm> Emit<'g, 'm> {
 
     /// The value of a node at the current point.
     pub fn value(&mut self, b: &mut Builder, root: NodeId) -> Elem {
-        if let Some(&value) = self.values.get(&root) {
+        if let Some(value) = self.values.get(root) {
             return value;
         }
         let mut places = [(self.point, std::mem::take(&mut self.values))];
         self.evaluate(b, &[root], &mut places, &[]);
         let [(_, values)] = places;
         self.values = values;
-        self.values[&root]
+        self.values[root]
     }
 
     /// What a reducer's body gives for arguments.
     pub fn body(&mut self, b: &mut Builder, body: &[NodeId], args: &[Elem]) -> Vec<Elem> {
-        let mut places = [(self.point, FxHashMap::default())];
+        let mut places = [(self.point, Values::default())];
         self.evaluate(b, body, &mut places, args);
         let [(_, values)] = places;
-        body.iter().map(|id| values[id]).collect()
+        body.iter().map(|&id| values[id]).collect()
     }
 
     /// Computes nodes at several points side by side, so that a processor need not look far for
@@ -203,7 +203,7 @@ impl<'g, 'm> Emit<'g, 'm> {
         let mut needed = vec![false; roots.iter().max().map_or(0, |&last| last.index() + 1)];
         roots.iter().for_each(|&root| needed[root.index()] = true);
         for id in self.graph.ids().take(needed.len()).rev() {
-            if !needed[id.index()] || known.contains_key(&id) {
+            if !needed[id.index()] || known.contains(id) {
                 needed[id.index()] = false;
             } else if self.kept.get(&id).is_none_or(|kept| !kept.ready) {
                 self.needs(id, &mut |arg| needed[arg.index()] = true);
@@ -223,6 +223,7 @@ impl<'g, 'm> Emit<'g, 'm> {
     ) {
         let Some((_, known)) = places.first() else { return };
         let needed = self.needed(roots, known);
+        places.iter_mut().for_each(|(_, values)| values.reserve(needed.len()));
         let here = self.point;
         for id in self.graph.ids().take(needed.len()).filter(|&id| needed[id.index()]) {
             for (point, values) in &mut *places {
@@ -269,16 +270,16 @@ impl<'g, 'm> Emit<'g, 'm> {
                 }
             }
             Node::Apply { op, args } => {
-                let of = |&arg: &NodeId| (self.graph.info(arg).ty, values[&arg]);
-                let operands: Vec<_> = args.iter().map(of).collect();
+                let of = |&arg: &NodeId| (self.graph.info(arg).ty, values[arg]);
+                let operands: SmallVec<[_; 3]> = args.iter().map(of).collect();
                 elementwise::apply(b, op, &operands, ty)
             }
             Node::Choose { when, yes, no } => match self.known_guard(*when) {
-                Some(true) => values[yes],
-                Some(false) => values[no],
+                Some(true) => values[*yes],
+                Some(false) => values[*no],
                 None => match self.guard(b, *when, values) {
-                    Some(mask) => elementwise::select(b, mask, values[yes], values[no]),
-                    None => values[yes],
+                    Some(mask) => elementwise::select(b, mask, values[*yes], values[*no]),
+                    None => values[*yes],
                 },
             },
             Node::Argument(i) => args[*i],
