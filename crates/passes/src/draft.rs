@@ -56,6 +56,11 @@ impl<'m> Draft<'m> {
         Draft { module, outline, instrs: Vec::new() }
     }
 
+    /// Makes room for more instructions.
+    pub(crate) fn reserve(&mut self, additional: usize) {
+        self.instrs.reserve(additional);
+    }
+
     /// The module as far as it is made; what the draft calls is in it.
     pub fn module(&mut self) -> &mut NewModule {
         self.module

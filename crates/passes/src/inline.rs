@@ -25,7 +25,13 @@ pub(crate) fn inline(module: Module, cx: &PassCx<'_>) -> Result<Module> {
             let (draft, root) = Draft::of(new, computation);
             return draft.finish(root);
         }
+        // (What is copied is limited, but not known yet.)
+        let called =
+            computation.callers().iter().filter_map(|id| callee(&computation.instr(*id).op));
+        let taken_over = called.filter(|callee| callers[callee.index()] == 1);
+        let room: usize = taken_over.map(|callee| new.computation(callee).instrs().len()).sum();
         let (mut draft, old) = Draft::replacing(new, computation);
+        draft.reserve(room);
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
         for instr in old.instrs {
             draft.stand_for(&instr);

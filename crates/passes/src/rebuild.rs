@@ -1,6 +1,7 @@
 //! A module that a pass is writing, computation by computation, from the one that it reads.
 
 use std::collections::hash_map::Entry;
+use std::fmt::Write as _;
 use std::hash::BuildHasher;
 
 use helio_ir::{CompId, Computation, Error, Instr, InstrId, Module, Name, Op, OriginSet, Result};
@@ -194,12 +195,14 @@ struct Names {
     /// For the hash of each base, the number that its next variant tries: where two have the same, numbers
     /// are left out.
     next: FxHashMap<u64, usize>,
+    /// What variants are written to.
+    variant: String,
 }
 
 impl Names {
     fn for_so_many(count: usize) -> Self {
         let taken = FxHashMap::with_capacity_and_hasher(count, FxBuildHasher);
-        Names { taken, next: FxHashMap::default() }
+        Names { taken, ..Names::default() }
     }
 
     fn reserve(&mut self, name: &str) {
@@ -225,11 +228,15 @@ impl Names {
             _ => &name,
         };
         let next = self.next.entry(hash(base)).or_insert(1);
+        let mut variant = std::mem::take(&mut self.variant);
         loop {
-            let variant = format!("{base}.{next}");
+            variant.clear();
+            let _ = write!(variant, "{base}.{next}"); // writing to a String cannot fail
             *next += 1;
             if take(&mut self.taken, &variant) {
-                return variant.into();
+                let name = variant.as_str().into();
+                self.variant = variant;
+                return name;
             }
         }
     }

@@ -129,7 +129,7 @@ pub(super) struct Groups {
     pub groups: Vec<Group>,
     /// The group that makes each instruction's value.
     pub owner: Vec<Option<usize>>,
-    /// The groups that compute it, the owner among them.
+    /// The groups that compute it, the owner among them, in ascending order.
     pub within: Vec<SmallVec<[usize; 1]>>,
     pub users: Vec<SmallVec<[InstrId; 4]>>,
     /// What has to stay in order without using each other's values; none of it is in a fusion.
@@ -240,11 +240,17 @@ impl Groups {
         let users = &self.users[id.index()];
         let reads = |user: &InstrId| {
             let within = &self.within[user.index()];
-            self.single[user.index()]
-                || within.iter().any(|&of| !self.groups[of].members.contains(id))
+            self.single[user.index()] || within.iter().any(|&of| !self.has_member(of, id))
         };
         // What nobody uses may have an effect.
         self.needed[id.index()] || users.is_empty() || users.iter().any(reads)
+    }
+
+    /// Whether a group, by its number, computes a value.
+    pub fn has_member(&self, group: usize, id: InstrId) -> bool {
+        // Mostly the last one is asked for: groups were added in their order.
+        let within = &self.within[id.index()];
+        within.last() == Some(&group) || within.binary_search(&group).is_ok()
     }
 
     /// Whether an instruction may be the last one of a fusion.
@@ -298,11 +304,13 @@ impl Groups {
         let number = self.groups.len();
         self.owner[root.index()] = Some(number);
         self.within[root.index()].push(number);
-        let mut last = None;
-        // What joins is before all that was looked at, and so are its operands.
-        while let Some(id) = group.operands.last_before(last) {
-            last = Some(id);
-            let Some(join) = self.join(computation, &group, number, id, line) else { continue };
+        let mut looked_at = 0;
+        // What joins is before all that was looked at and stays, and so are its operands.
+        while let Some(id) = group.operands.nth_last(looked_at) {
+            let Some(join) = self.join(computation, &group, number, id, line) else {
+                looked_at += 1;
+                continue;
+            };
             group.operands.remove(id);
             group.members.insert(id);
             self.within[id.index()].push(number);
@@ -344,10 +352,10 @@ impl Groups {
         id: InstrId,
         line: &mut UnitOrder,
     ) -> Option<Join> {
-        let candidate = self.candidate(computation, group, id)?;
+        let candidate = self.candidate(computation, group, number, id)?;
         let space = candidate.space_with(computation, group)?;
         let Candidate { instr, class, arrays, role, level, paths, .. } = candidate;
-        if self.is_used_inside_only(group, number, id) {
+        if self.is_used_inside_only(number, id) {
             return Some(Join { own: true, space, role, paths });
         }
         let is_cheap =
@@ -377,6 +385,7 @@ impl Groups {
         &self,
         computation: &'c Computation,
         group: &Group,
+        number: usize,
         id: InstrId,
     ) -> Option<Candidate<'c>> {
         let instr = computation.instr(id);
@@ -396,7 +405,7 @@ impl Groups {
             return None;
         }
         let new = |operand: &&InstrId| {
-            !group.members.contains(**operand) && !group.operands.contains(**operand)
+            !self.has_member(number, **operand) && !group.operands.contains(**operand)
         };
         let new_operands = instr.operands.iter().filter(new).count();
         let arrays = group.operands.len() + group.outputs.len() + new_operands;
@@ -417,10 +426,10 @@ impl Groups {
     }
 
     /// Whether all that use a value are in the group, and in no other group that lacks the value.
-    fn is_used_inside_only(&self, group: &Group, number: usize, id: InstrId) -> bool {
-        let served = |of: &usize| *of == number || self.groups[*of].members.contains(id);
+    fn is_used_inside_only(&self, number: usize, id: InstrId) -> bool {
+        let served = |of: &usize| *of == number || self.has_member(*of, id);
         let inside = |user: &InstrId| {
-            group.owned.contains(*user) && self.within[user.index()].iter().all(served)
+            self.owner[user.index()] == Some(number) && self.within[user.index()].iter().all(served)
         };
         !self.needed[id.index()] && self.users[id.index()].iter().all(inside)
     }
@@ -458,7 +467,7 @@ impl Groups {
         }
         for number in 0..self.groups.len() {
             let group = &self.groups[number];
-            let owned = group.owned.iter().filter(|id| group.members.contains(**id));
+            let owned = group.owned.iter().filter(|id| self.has_member(number, **id));
             self.groups[number].outputs = owned.copied().filter(|&id| self.is_read(id)).collect();
         }
     }

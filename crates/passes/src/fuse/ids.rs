@@ -45,10 +45,9 @@ impl IdSet {
         }
     }
 
-    /// The last one before an instruction, or the last of all.
-    pub fn last_before(&self, id: Option<InstrId>) -> Option<InstrId> {
-        let begin = id.map_or(0, |id| self.descending.partition_point(|&other| other >= id));
-        self.descending.get(begin).copied()
+    /// The one that `after` others come after.
+    pub fn nth_last(&self, after: usize) -> Option<InstrId> {
+        self.descending.get(after).copied()
     }
 
     /// All of them, in their order.
@@ -85,7 +84,6 @@ mod tests {
         set.remove(InstrId(3));
         assert_eq!(set.iter().map(|id| id.0).collect::<Vec<_>>(), [1, 2, 4]);
         assert!(set.contains(InstrId(2)) && !set.contains(InstrId(3)));
-        let last = [None, Some(4), Some(3), Some(1)].map(|id| set.last_before(id.map(InstrId)));
-        assert_eq!(last.map(|id| id.map(|id| id.0)), [Some(4), Some(2), Some(2), None]);
+        assert_eq!([0, 2, 3].map(|n| set.nth_last(n).map(|id| id.0)), [Some(4), Some(1), None]);
     }
 }

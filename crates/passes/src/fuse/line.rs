@@ -196,9 +196,8 @@ impl Uses<'_> {
                     return Err(PathFound);
                 }
                 for &other in within {
+                    let is_inside = groups.has_member(other, id) || id == from && other == number;
                     let other = if other == number { group } else { &groups.groups[other] };
-                    let is_inside =
-                        other.members.contains(id) || id == from && other.root == group.root;
                     if !is_inside && other.root != unit {
                         visit(other.root)?;
                     }

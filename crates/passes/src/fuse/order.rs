@@ -124,7 +124,7 @@ impl Groups {
                 continue;
             }
             let operands = group.members.iter().flat_map(|id| &computation.instr(*id).operands);
-            let outside = operands.filter(|id| !group.members.contains(**id));
+            let outside = operands.filter(|id| !self.has_member(number, **id));
             all.reads.push(outside.copied().collect());
             for id in &group.owned {
                 if self.owner[id.index()] == Some(number) {

@@ -1,6 +1,7 @@
 //! Fused computations that are equal, as those of the steps of a loop that is written out: they become
 //! one, which is compiled once.
 
+use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
 use std::iter::zip;
 
@@ -72,11 +73,13 @@ impl<'g> Outline<'g> {
     pub fn new(instrs: &'g [Instr], group: &'g Group) -> Self {
         let mut inner = FxHashMap::default();
         inner.reserve(2 * group.members.len());
+        // Members come after operands, so their numbers are known last.
+        inner.extend(group.members.iter().map(|&id| (id, InstrId(0))));
         let mut operands = Vec::new();
         for &id in &group.members {
             for &operand in &instrs[id.index()].operands {
-                if !group.members.contains(operand) && !inner.contains_key(&operand) {
-                    inner.insert(operand, InstrId(operands.len() as u32));
+                if let Entry::Vacant(new) = inner.entry(operand) {
+                    new.insert(InstrId(operands.len() as u32));
                     operands.push(operand);
                 }
             }
@@ -157,6 +160,7 @@ impl<'g> Outline<'g> {
         let root = self.instr(self.group.root);
         let name = if root.name.is_empty() { root.op.opcode() } else { &root.name };
         let mut fused = Draft::new(module, format!("fused_{name}"));
+        fused.reserve(self.inner.len() + 1);
         for (number, &operand) in self.operands.iter().enumerate() {
             let shape = self.instr(operand).shape.clone();
             let parameter = Parameter { number, shape: shape.clone() };

@@ -32,20 +32,24 @@ pub(super) fn simpler(
     if let Some(scalar) = cx.scalar_of(operand) {
         return cx.broadcast_scalar(scalar, result.dims()).map(Some);
     }
-    let followed = follow_units(array.dims(), result.dims());
     let source = cx.draft.operands(operand).first().copied();
-    match (cx.draft.op(operand), source, followed) {
+    match (cx.draft.op(operand), source) {
         // reshape(reshape(x)) → reshape(x)
-        (Op::Reshape(_), Some(source), _) => cx.reshape(source, result.dims()).map(Some),
+        (Op::Reshape(_), Some(source)) => cx.reshape(source, result.dims()).map(Some),
         // Where only ones come and go, broadcasts and iotas have the result's sizes at once.
-        (Op::Broadcast(op), Some(source), Some(followed)) => {
+        (Op::Broadcast(op), Some(source)) => {
+            let followed = follow_units(array.dims(), result.dims());
+            let Some(followed) = followed else { return Ok(None) };
             let to: Option<Vec<usize>> = op.dimensions.iter().map(|&d| followed[d]).collect();
             let Some(dimensions) = to else { return Ok(None) };
             let shape = result.clone().without_layout();
             cx.add(Broadcast { shape, dimensions }, &[source]).map(Some)
         }
-        (Op::Iota(op), _, Some(followed)) => {
-            let Some(dimension) = followed[op.dimension] else { return Ok(None) };
+        (Op::Iota(op), _) => {
+            let followed = follow_units(array.dims(), result.dims());
+            let Some(dimension) = followed.and_then(|followed| followed[op.dimension]) else {
+                return Ok(None);
+            };
             cx.add(Iota { shape: result.clone().without_layout(), dimension }, &[]).map(Some)
         }
         _ => Ok(None),

@@ -5,6 +5,7 @@
 
 use helio_ir::ops::{Broadcast, Transpose};
 use helio_ir::{ArrayShape, InstrId, Op, Result};
+use smallvec::SmallVec;
 
 use super::Simplifier;
 use super::movement::differ_in_units;
@@ -31,7 +32,7 @@ pub(super) fn simpler(
         return Ok(None);
     }
     let Some((movement, dims)) = common_move(cx, operands) else { return Ok(None) };
-    let mut sources = Vec::with_capacity(operands.len());
+    let mut sources = SmallVec::<[InstrId; 4]>::new();
     for &operand in operands {
         sources.push(match cx.scalar_of(operand) {
             Some(scalar) => cx.broadcast_scalar(scalar, &dims)?,
