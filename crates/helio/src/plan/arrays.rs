@@ -1,6 +1,6 @@
 //! Tuples taken apart: which arrays instructions give, pass on, and use last.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use helio_ir::ops::Yield;
 use helio_ir::{AliasKind, ArrayShape, Computation, InstrId, Layout, ModuleConfig, Op, Shape};
@@ -39,11 +39,12 @@ pub(crate) fn donated(
 fn free_results(config: &ModuleConfig, entry: &Computation) -> HashMap<usize, usize> {
     let result = &entry.instr(entry.root()).shape;
     let aliases = config.input_output_alias.iter();
-    let taken: Vec<_> = aliases.filter_map(|alias| leaf_at(result, &alias.output)).collect();
+    let taken: HashSet<_> = aliases.filter_map(|alias| leaf_at(result, &alias.output)).collect();
+    let leaves = result.leaves().into_iter().enumerate();
     let mut free = HashMap::new();
-    for leaf in (0..result.leaves().len()).filter(|leaf| !taken.contains(leaf)) {
-        if let Some(size) = leaf_size(result, leaf) {
-            *free.entry(size).or_default() += 1;
+    for (_, leaf) in leaves.filter(|(number, _)| !taken.contains(number)) {
+        if let Some(array) = leaf.as_array() {
+            *free.entry(array.size_bytes()).or_default() += 1;
         }
     }
     free
@@ -54,6 +55,14 @@ fn leaf_size(shape: &Shape, leaf: usize) -> Option<usize> {
     shape.leaves().get(leaf)?.as_array().map(ArrayShape::size_bytes)
 }
 
+/// How many leaves a shape has.
+fn leaf_count(shape: &Shape) -> usize {
+    match shape {
+        Shape::Tuple(elements) => elements.iter().map(leaf_count).sum(),
+        _ => 1,
+    }
+}
+
 /// The number of the leaf at a path through nested tuples.
 pub(super) fn leaf_at(shape: &Shape, path: &[usize]) -> Option<usize> {
     let mut before = 0;
@@ -61,7 +70,7 @@ pub(super) fn leaf_at(shape: &Shape, path: &[usize]) -> Option<usize> {
     for &index in path {
         let elements = at.as_tuple()?;
         let earlier = elements.get(..index)?;
-        before += earlier.iter().map(|shape| shape.leaves().len()).sum::<usize>();
+        before += earlier.iter().map(leaf_count).sum::<usize>();
         at = elements.get(index)?;
     }
     Some(before)
