@@ -49,6 +49,7 @@ mod vector;
 pub use eig::Eig;
 pub use num_complex::Complex;
 pub use qr::Reflectors;
+pub use rotations::Rotation;
 pub use run::{Alone, Run};
 pub use scalar::{Real, Scalar};
 pub use schur::Schur;
@@ -112,6 +113,13 @@ routines! {
     /// Eigenvalues, in ascending order, of the Hermitian matrix of which one triangle is given, and
     /// eigenvectors in its place.
     fn heevd(vectors: Vectors, triangle: Triangle, n: usize, a: &mut [Self], values: &mut [Self::Real]) -> i32 = symmetric_qr::heevd;
+    /// Eigenvalues, in any order, of the symmetric tridiagonal matrix with the diagonal `d` and `e` beside it;
+    /// gives the rotations, in order, that make an identity's columns their vectors, if these are wanted, and
+    /// `info`: how many elements of `e` did not vanish.
+    fn steqr(vectors: Vectors, d: &mut [Self::Real], e: &mut [Self::Real]) -> (Vec<Rotation<Self::Real>>, i32) = symmetric_qr::steqr::<Self>;
+    /// Singular values, with signs and in any order, of the upper bidiagonal matrix with the diagonal `d` and
+    /// `e` right of it; gives the rotations of the left and the right vectors, and `info`, as `steqr` does.
+    fn bdsqr(vectors: Vectors, d: &mut [Self::Real], e: &mut [Self::Real]) -> ([Vec<Rotation<Self::Real>>; 2], i32) = svd::bdsqr::<Self>;
     /// `A = Q T Qᴴ` with `T` tridiagonal: its diagonals in `d` and `e`, reflectors in the triangle.
     fn hetrd(triangle: Triangle, n: usize, a: &mut [Self], d: &mut [Self::Real], e: &mut [Self::Real], tau: &mut [Self]) = tridiagonal::hetrd;
     /// `A = Q H Qᴴ` with `H` upper Hessenberg in rows and columns `low` to `high`, counted from 1, and

@@ -11,25 +11,47 @@ const BLOCK_BYTES: usize = 1 << 18;
 /// For how many rotations of each column they are collected.
 const SWEEPS: usize = 64;
 
+/// A rotation of two neighbours: `x` and `y` become `c x + s y` and `c y − s x`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rotation<R> {
+    /// The number of `x`; that of `y` is the next.
+    pub first: usize,
+    /// `c`.
+    pub cosine: R,
+    /// `s`.
+    pub sine: R,
+}
+
 /// Rotations that a matrix is yet to have, in order.
 pub(crate) struct Rotations<'m, T: Scalar> {
-    /// Nothing is collected where there is no matrix.
     matrix: Option<&'m mut [T]>,
     rows: usize,
-    /// The left column, cosine and sine of each.
-    list: Vec<(usize, T::Real, T::Real)>,
+    /// Of columns.
+    list: Vec<Rotation<T::Real>>,
+    is_kept: bool,
 }
 
 impl<'m, T: Scalar> Rotations<'m, T> {
-    /// Of the columns of a matrix.
+    /// Of the columns of a matrix; where there is none, nothing is collected.
     pub(crate) fn new(matrix: Option<&'m mut [T]>, rows: usize) -> Self {
-        Rotations { matrix, rows, list: Vec::new() }
+        let is_kept = matrix.is_some();
+        Rotations { matrix, rows, list: Vec::new(), is_kept }
+    }
+
+    /// Of a matrix that others have: all are kept for them, if they want them.
+    pub(crate) fn kept(is_kept: bool) -> Self {
+        Rotations { matrix: None, rows: 0, list: Vec::new(), is_kept }
+    }
+
+    /// What has been collected.
+    pub(crate) fn into_list(self) -> Vec<Rotation<T::Real>> {
+        self.list
     }
 
     /// Columns `j` and `j + 1`, `x` and `y`, become `c x + s y` and `c y − s x`.
     pub(crate) fn push(&mut self, j: usize, c: T::Real, s: T::Real) {
-        if self.matrix.is_some() {
-            self.list.push((j, c, s));
+        if self.is_kept {
+            self.list.push(Rotation { first: j, cosine: c, sine: s });
         }
     }
 
@@ -58,9 +80,9 @@ impl<'m, T: Scalar> Rotations<'m, T> {
         let list = &self.list;
         run.for_each(blocks.len(), &|task| {
             let mut block = blocks[task].lock().unwrap_or_else(PoisonError::into_inner);
-            for &(j, c, s) in list {
-                let (left, right) = block.split_at_mut(j + 1);
-                rotate(left[j], right[0], c, s);
+            for &Rotation { first, cosine, sine } in list {
+                let (left, right) = block.split_at_mut(first + 1);
+                rotate(left[first], right[0], cosine, sine);
             }
         });
         self.list.clear();

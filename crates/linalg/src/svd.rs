@@ -7,9 +7,10 @@ use crate::NOT_FINITE;
 use crate::bidiagonal::Bidiagonal;
 use crate::bidiagonal_qr::Sweeper;
 use crate::qr::{Reflectors, geqrf, ormqr};
-use crate::rotations::Rotations;
+use crate::rotations::{Rotation, Rotations};
 use crate::run::Run;
 use crate::scalar::{Real, Scalar};
+use crate::symmetric_qr::Vectors;
 use crate::triangular::Side;
 use crate::vector::{adjoint, adjoint_into, max_abs, scal_real, scaling};
 
@@ -109,6 +110,20 @@ fn tall<T: Scalar>(
     let q = Reflectors { packed: &a, tau: &tau };
     ormqr(run, Side::Left, false, m, columns, q, &mut left);
     (left, right, info)
+}
+
+/// The singular values, which may have signs and any order, of an upper bidiagonal matrix in the place of its
+/// diagonal, and the rotations of its left and of its right vectors.
+pub(crate) fn bdsqr<T: Scalar>(
+    run: &dyn Run,
+    vectors: Vectors,
+    d: &mut [T::Real],
+    e: &mut [T::Real],
+) -> ([Vec<Rotation<T::Real>>; 2], i32) {
+    let rotations = || Rotations::<T>::kept(vectors == Vectors::Wanted);
+    let mut sweeper = Sweeper { d, e, left: rotations(), right: rotations() };
+    let info = sweeper.sweep(run);
+    ([sweeper.left.into_list(), sweeper.right.into_list()], info)
 }
 
 fn square_svd<T: Scalar>(

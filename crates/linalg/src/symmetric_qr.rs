@@ -1,7 +1,7 @@
 //! Eigenvalues of Hermitian matrices: tridiagonal form, then QL and QR steps with implicit shifts.
 
 use crate::hessenberg::product_of_offset;
-use crate::rotations::{Rotations, rotation};
+use crate::rotations::{Rotation, Rotations, rotation};
 use crate::run::Run;
 use crate::scalar::{Real, Scalar};
 use crate::tridiagonal::hetrd;
@@ -72,6 +72,18 @@ pub(crate) fn heevd<T: Scalar>(
         scal_real(T::Real::of(1.0) / scale, values);
     }
     info
+}
+
+/// The eigenvalues of a symmetric tridiagonal matrix in the place of its diagonal, and the rotations.
+pub(crate) fn steqr<T: Scalar>(
+    run: &dyn Run,
+    vectors: Vectors,
+    d: &mut [T::Real],
+    e: &mut [T::Real],
+) -> (Vec<Rotation<T::Real>>, i32) {
+    let mut rotations = Rotations::<T>::kept(vectors == Vectors::Wanted);
+    let info = tridiagonal_eigen(run, d, e, &mut rotations);
+    (rotations.into_list(), info)
 }
 
 /// Ascending values, with their columns.

@@ -43,7 +43,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("helio-proto", &["helio-ir"]),
     ("helio-codegen", &["helio-ir"]),
     // It runs what the code generator vouches for, and nothing else.
-    ("helio-runtime", &["helio-codegen", "helio-fft", "helio-limits"]),
+    ("helio-runtime", &["helio-codegen", "helio-fft", "helio-limits", "helio-linalg"]),
     (
         "helio",
         &[

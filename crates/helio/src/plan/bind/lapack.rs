@@ -1,8 +1,8 @@
 //! LAPACK's functions by the names that JAX gives them: kernels on the arrays where they lie, where a call of
 //! the host's function ([`crate::linalg`]) copies its operands and results from order to order.
 //!
-//! Cholesky's and LU factors, triangular systems and, of real numbers, QR factors of any size are the runtime's
-//! kernels, which take row-major matrices. For other functions small matrices are transposed into working
+//! Cholesky's and LU factors, triangular systems and, of real numbers, QR factors of any size, eigenvalues of
+//! symmetric matrices and singular values are the runtime's kernels, which take row-major matrices. For other functions small matrices are transposed into working
 //! memory, since the routines take them by columns. The order in which the program has the function see its operands makes no difference
 //! to what they are.
 
@@ -11,7 +11,9 @@ use helio_codegen::{Vouched, linalg as codegen};
 use helio_ir::types::Plain;
 use helio_ir::{ArrayShape, BackendConfig, Dictionary, ElementType, ops};
 use helio_linalg::{Alone, Complex, Reflectors, Side, Transpose};
-use helio_runtime::kernels::linalg::{Cholesky, Lu, Qr, TriangularFlags, TriangularSolve};
+use helio_runtime::kernels::linalg::{
+    Cholesky, Eigh, Lu, Qr, Svd, SvdResults, SvdVectors, TriangularFlags, TriangularSolve,
+};
 use helio_runtime::program::Failure;
 
 use super::linalg::field_type;
@@ -124,6 +126,8 @@ impl Site<'_> {
             "ormqr" if !T::IS_COMPLEX => self.ormqr::<T>(),
             "unmqr" if T::IS_COMPLEX => self.ormqr::<T>(),
             "trsm" => self.trsm::<T>(),
+            "syevd" => self.syevd::<T>(),
+            "gesdd" | "gesvd" => self.gesdd::<T>(),
             _ => None,
         }
     }
@@ -340,6 +344,53 @@ impl Site<'_> {
             Ok(())
         });
         Some(bound.with_scratch(m * n * size_of::<T>()))
+    }
+
+    fn syevd<T: Element>(&self) -> Option<Bound> {
+        let (batch, [n, columns]) = self.batch(0)?;
+        let matrix = Part::matrix::<T>(n, n);
+        let results = [matrix, Part::vector::<T>(n), Part::number::<i32>()];
+        if n != columns || !self.has(&batch, &[matrix], &results) {
+            return None;
+        }
+        let is_lower = self.letter("uplo", "LU")? == 'L';
+        let vectors = self.letter("mode", "VN")? == 'V';
+        let plan = Eigh::new(field_type(T::TYPE)?, batch.count, n, is_lower, vectors)?;
+        Some(Bound::new("syevd", move |inputs, outputs, threads| {
+            let [vectors, values, info] = outputs else { return };
+            plan.run(inputs[0], vectors, (values, info), threads);
+        }))
+    }
+
+    fn gesdd<T: Element>(&self) -> Option<Bound> {
+        let (batch, [m, n]) = self.batch(0)?;
+        let k = m.min(n);
+        let (matrix, values) = (Part::matrix::<T>(m, n), Part::vector::<T>(k));
+        let has = |left: [usize; 2], right: [usize; 2]| {
+            let [left, right] =
+                [left, right].map(|[rows, columns]| Part::matrix::<T>(rows, columns));
+            let results = [matrix, values, left, right, Part::number::<i32>()];
+            self.has(&batch, &[matrix], &results)
+        };
+        let (thin, full) = (has([m, k], [k, n]), has([m, m], [n, n]));
+        let (vectors, fits) = match self.letter("mode", "ASN")? {
+            'A' => (SvdVectors::Full, full),
+            'S' => (SvdVectors::Thin, thin),
+            _ => (SvdVectors::Omitted, thin || full),
+        };
+        let plan = Svd::new(field_type(T::TYPE)?, batch.count, [m, n], vectors)?;
+        fits.then(|| {
+            Bound::new("gesdd", move |inputs, outputs, threads| {
+                let [left_over, values, left, right, info] = outputs else { return };
+                // What LAPACK leaves of the matrix means nothing.
+                left_over.copy_from_slice(inputs[0]);
+                if vectors == SvdVectors::Omitted {
+                    left.fill(0);
+                    right.fill(0);
+                }
+                plan.run(inputs[0], SvdResults { values, left, right, info }, threads);
+            })
+        })
     }
 
     fn ormqr<T: Element>(&self) -> Option<Bound> {

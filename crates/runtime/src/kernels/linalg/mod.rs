@@ -4,18 +4,28 @@
 //! products of a few rows with a panel, and elimination of one column of a panel. Few right sides are another
 //! matter (`few`), and so are many small matrices (`side_by_side`).
 
+mod back;
+mod bidiagonal;
 mod cholesky;
 mod complex;
+mod deflate;
+mod eigh;
 mod few;
 mod lu;
 mod panel;
 mod qr;
+mod real;
+mod secular;
 mod side_by_side;
+mod svd;
 mod triangular;
+mod tridiagonal;
 
 pub use cholesky::Cholesky;
+pub use eigh::Eigh;
 pub use lu::Lu;
 pub use qr::Qr;
+pub use svd::{Svd, SvdResults, SvdVectors};
 pub use triangular::{TriangularFlags, TriangularSolve};
 
 use super::bytes::Plain;

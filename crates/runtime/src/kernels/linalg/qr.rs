@@ -5,9 +5,10 @@ use super::super::bytes::{cast, cast_mut};
 use super::super::disjoint::Disjoint;
 use super::super::isa::vectorised;
 use super::super::scratch;
+use super::FieldType;
 use super::panel::{self, ROWS, Row, WIDTH};
-use super::side_by_side::{MATRICES, MAX_SIZE};
-use super::{Field, FieldType, side_by_side};
+use super::real::Real;
+use super::side_by_side::{self, MATRICES, MAX_SIZE};
 use crate::Threads;
 
 /// QR factors of batches of real matrices and products of reflectors, in LAPACK's form: a reflector is
@@ -25,35 +26,9 @@ pub struct Qr {
 }
 
 /// Smaller remainders are not worth several threads.
-const MIN_SHARED: usize = 192;
+pub(super) const MIN_SHARED: usize = 192;
 /// The sums that run side by side.
 const LANES: usize = 16;
-
-/// A real number.
-pub(super) trait Real: Field<Real = Self> + PartialOrd {
-    const EPSILON: Self;
-    fn sqrt(self) -> Self;
-    /// Whether it has a minus, as a zero may.
-    fn is_negative(self) -> bool;
-}
-
-macro_rules! reals {
-    ($($ty:ty)*) => { $(
-        impl Real for $ty {
-            const EPSILON: Self = <$ty>::EPSILON / 2.0;
-            #[inline(always)]
-            fn sqrt(self) -> Self {
-                self.sqrt()
-            }
-            #[inline(always)]
-            fn is_negative(self) -> bool {
-                self.is_sign_negative()
-            }
-        }
-    )* };
-}
-
-reals!(f32 f64);
 
 impl Qr {
     /// A plan for `batch` matrices `m`×`n`, and for so many reflectors of each. `None` if numbers are complex,
@@ -226,7 +201,7 @@ impl Qr {
 type Body<'b, T> = dyn Fn(usize, &mut [T], Work<'_, T>, Threads<'_>) + Sync + 'b;
 
 /// A square block.
-type Block<T> = [Row<T>; WIDTH];
+pub(super) type Block<T> = [Row<T>; WIDTH];
 
 /// Working memory for a matrix.
 struct Work<'w, T> {
@@ -315,6 +290,20 @@ pub(super) fn reflector<T: Real>(alpha: T, x: &mut [T]) -> (T, T) {
     }
     // Squares may leave the range: those of quotients by the larger one do not.
     let large = if alpha.size() > length { alpha.size() } else { length };
+    if large < T::LEAST / T::EPSILON {
+        // Results would have few digits: `x` is made larger, which is exact.
+        let up = T::EPSILON / T::LEAST;
+        x.iter_mut().for_each(|v| *v = *v * up);
+        let (beta, tau) = reflector_of(alpha * up, x, norm(x));
+        return (beta / up, tau);
+    }
+    reflector_of(alpha, x, length)
+}
+
+/// The same for `x` of a length that is known, when the result is no small number.
+#[inline(always)]
+fn reflector_of<T: Real>(alpha: T, x: &mut [T], length: T) -> (T, T) {
+    let large = if alpha.size() > length { alpha.size() } else { length };
     let (a, b) = (alpha / large, length / large);
     let length = large * (a * a + b * b).sqrt();
     // A sum that does not cancel.
@@ -379,7 +368,7 @@ fn unpack<T: Real>(panel: &[Row<T>], v: &mut [Row<T>], width: usize) {
 
 /// Writes what reflectors have above and on the diagonal, and zeros for those that are not there.
 #[inline(always)]
-fn clear<T: Real>(v: &mut [Row<T>], width: usize) {
+pub(super) fn clear<T: Real>(v: &mut [Row<T>], width: usize) {
     for (i, row) in v.iter_mut().enumerate() {
         row[width.min(i)..].fill(T::ZERO);
         if i < width {
@@ -390,7 +379,7 @@ fn clear<T: Real>(v: &mut [Row<T>], width: usize) {
 
 /// Writes the triangular matrix by which the product of these reflectors is `1 - v t transpose(v)`.
 #[inline(always)]
-fn triangle<T: Real>(v: &[Row<T>], tau: &[T], t: &mut Block<T>) {
+pub(super) fn triangle<T: Real>(v: &[Row<T>], tau: &[T], t: &mut Block<T>) {
     let mut products = [[T::ZERO; WIDTH]; WIDTH];
     subtract_from_all(v, tau.len(), v, &mut products);
     *t = [[T::ZERO; WIDTH]; WIDTH];
@@ -422,7 +411,7 @@ fn subtract_from_all<T: Real>(v: &[Row<T>], width: usize, rows: &[Row<T>], sums:
 
 /// Applies reflectors, or their product transposed, to a panel.
 #[inline(always)]
-fn apply<T: Real>(
+pub(super) fn apply<T: Real>(
     v: &[Row<T>],
     t: &Block<T>,
     transposed: bool,

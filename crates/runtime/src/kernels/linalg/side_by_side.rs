@@ -6,7 +6,8 @@
 use super::super::bytes::Plain;
 use super::super::isa::vectorised;
 use super::super::scratch;
-use super::qr::{Real, reflector};
+use super::qr::reflector;
+use super::real::Real;
 use super::{Field, FieldType};
 use crate::Threads;
 

@@ -5,6 +5,8 @@ use super::complex::Complex;
 use super::*;
 use crate::{Pool, Threads};
 
+mod spectra;
+
 /// Numbers in [-1, 1), the same each time.
 fn numbers(count: usize, seed: u64) -> Vec<f64> {
     let mut state = seed;
