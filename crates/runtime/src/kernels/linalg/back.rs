@@ -39,13 +39,18 @@ pub(super) fn apply_all<T: Real>(
     threads: Threads<'_>,
 ) {
     let load = |first: usize, width: usize, v: &mut [Row<T>]| of.load(first, width, v);
-    apply_loaded(&load, (of.size, of.tau), panels, (m, offset), work, threads);
+    apply_loaded(&load, (of.size, of.tau), false, panels, (m, offset), work, threads);
 }
 
-/// As [`apply_all`], of reflectors that are written to rows from that of the first one's one on.
+/// Writes so many reflectors from some number on, as columns.
+type Load<'l, T> = dyn Fn(usize, usize, &mut [Row<T>]) + 'l;
+
+/// As [`apply_all`], of reflectors that are written to rows from that of the first one's one on, or of their
+/// product transposed.
 pub(super) fn apply_loaded<T: Real>(
-    load: &dyn Fn(usize, usize, &mut [Row<T>]),
+    load: &Load<'_, T>,
     (size, tau): (usize, &[T]),
+    is_transposed: bool,
     panels: &mut [Row<T>],
     (m, offset): (usize, usize),
     work: &mut [Row<T>],
@@ -54,7 +59,10 @@ pub(super) fn apply_loaded<T: Real>(
     let (v, t) = work.split_at_mut(size);
     let Some(t) = t.first_chunk_mut::<WIDTH>() else { return };
     let t: &mut Block<T> = t;
-    for (number, tau) in tau.chunks(WIDTH).enumerate().rev() {
+    let blocks = tau.len().div_ceil(WIDTH);
+    for step in 0..blocks {
+        let number = if is_transposed { step } else { blocks - 1 - step };
+        let tau = &tau[number * WIDTH..tau.len().min((number + 1) * WIDTH)];
         if threads.is_stopped() {
             return;
         }
@@ -73,7 +81,7 @@ pub(super) fn apply_loaded<T: Real>(
         threads.for_chunks(panels, m, &|_, panel| {
             vectorised(
                 #[inline(always)]
-                || apply(v, t, false, width, &mut panel[offset + first..][..v.len()]),
+                || apply(v, t, is_transposed, width, &mut panel[offset + first..][..v.len()]),
             );
         });
     }

@@ -73,7 +73,7 @@ fn reflect_column<T: Real>(
         *to = from;
     }
     for ((to, &u), &x) in own[..=k].iter_mut().zip(u).zip(x) {
-        *to = *to - (u * by_u + x * by_x);
+        *to -= u * by_u + x * by_x;
     }
     let (below, diagonal) = own[..=k].split_at_mut(k);
     let (beta, tau) = reflector(diagonal[0], below);
@@ -103,7 +103,7 @@ fn reflect_row<T: Real>(
     let (rows, row) = a.split_at_mut(k * stride);
     let row = &mut row.as_flattened_mut()[..k];
     for (x, &y) in row.iter_mut().zip(y.as_flattened()) {
-        *x = *x - y;
+        *x -= y;
     }
     let (before, last) = row.split_at_mut(k - 1);
     let (beta, tau) = reflector(last[0], before);

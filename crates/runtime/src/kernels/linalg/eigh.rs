@@ -1,25 +1,19 @@
 //! Eigenvalues and vectors of real symmetric matrices: tridiagonal form, whose halves are solved one by one and
 //! joined by a secular equation.
 
-use helio_linalg::Vectors;
-
 use super::super::bytes::{Scratch, cast, cast_mut, scratch_for};
 use super::super::disjoint::Disjoint;
 use super::super::isa::vectorised;
 use super::super::scratch;
 use super::FieldType;
 use super::back::{self, Reversed};
-use super::deflate::{
-    Halves, Support, clear_least, divide, largest, length, normalise, rotate_all, sorted_by,
-};
+use super::eigh_halves::Divided;
+use super::halves::{clear_least, sorted_by};
+use super::many;
 use super::panel::{Row, WIDTH};
-use super::real::{LANES, Lanes, Real};
-use super::secular::{Equation, Kind, Roots};
+use super::real::{LANES, Lanes, Real, row_groups};
 use super::tridiagonal::{Form, reduce};
 use crate::Threads;
-
-/// Matrices of this order and less are not halved.
-const LEAF: usize = 16;
 
 /// Eigenvalues, in ascending order, and vectors of batches of real symmetric matrices.
 #[derive(Clone, Debug)]
@@ -82,6 +76,19 @@ impl Eigh {
             return info.fill(0);
         }
         let (values, info) = (Disjoint::new(values), Disjoint::new(info));
+        if n <= many::MAX_ORDER && batch >= many::MIN_BATCH {
+            let group = task_matrices(n).div_ceil(many::GROUP) * many::GROUP;
+            return threads.for_chunks(&mut to[..batch * n * n], group * n * n, &|task, to| {
+                for (number, to) in to.chunks_mut(many::GROUP * n * n).enumerate() {
+                    let first = task * group + number * many::GROUP;
+                    let count = to.len() / (n * n);
+                    // SAFETY: each matrix has a number of its own.
+                    let (values, info) =
+                        unsafe { (values.part(first * n, count * n), info.part(first, count)) };
+                    self.many(&a[first * n * n..][..count * n * n], to, values, info);
+                }
+            });
+        }
         // Several matrices are shared out; of one, products are.
         let own = if batch > 1 { Threads::single() } else { threads };
         let group = task_matrices(n);
@@ -100,7 +107,7 @@ impl Eigh {
     }
 
     fn scratch_bytes<T>(&self) -> usize {
-        let (n, stride) = (self.n, self.n.div_ceil(LANES));
+        let (n, stride) = (self.n, row_groups(self.n));
         let z = if self.vectors { n * n } else { 2 * n };
         let packed = if self.vectors { n * n } else { 2 * n };
         let panels = if self.vectors { n.div_ceil(WIDTH) * n } else { 0 };
@@ -110,6 +117,62 @@ impl Eigh {
             + scratch_for::<T>(3 * n)
             + scratch_for::<T>(z)
             + scratch_for::<T>(join)
+    }
+
+    /// A group of small matrices, side by side.
+    fn many<T: Real>(&self, a: &[T], to: &mut [T], values: &mut [T], info: &mut [i32]) {
+        let Eigh { n, is_lower, vectors, .. } = *self;
+        let (triangle, square) = (n * (n + 1) / 2, if vectors { n * n } else { 0 });
+        scratch::with((triangle + square) * LANES, |memory: &mut [T]| {
+            let (rows, v) = memory.as_chunks_mut::<LANES>().0.split_at_mut(triangle);
+            rows.fill([T::ZERO; LANES]);
+            many::identity(v, n);
+            let mut largest = [T::ZERO; LANES];
+            let mut down = [T::ONE; LANES];
+            for (l, (a, info)) in a.chunks_exact(n * n).zip(&mut *info).enumerate() {
+                let element =
+                    |i: usize, j: usize| if is_lower { a[i * n + j] } else { a[j * n + i] };
+                let all = || (0..n).flat_map(|i| (0..=i).map(move |j| element(i, j)));
+                let mut is_finite = true;
+                for x in all() {
+                    is_finite &= x.is_finite();
+                    largest[l] = largest[l].larger(x.size());
+                }
+                *info = if is_finite { 0 } else { NOT_FINITE };
+                if !is_finite || largest[l] == T::ZERO {
+                    largest[l] = T::ZERO;
+                    continue;
+                }
+                let up;
+                (up, down[l]) = largest[l].scaling();
+                largest[l] *= up;
+                rows.iter_mut().zip(all()).for_each(|(row, x)| row[l] = x * up);
+            }
+            let is_open = many::eigen(rows, v, n, &largest);
+            let results = to.chunks_exact_mut(n * n).zip(values.chunks_exact_mut(n)).zip(info);
+            for (l, ((to, values), info)) in results.enumerate() {
+                if *info != 0 {
+                    to.fill(T::NAN);
+                    values.fill(T::NAN);
+                    continue;
+                }
+                *info = i32::from(is_open[l]);
+                let diagonal: [T; many::MAX_ORDER] =
+                    std::array::from_fn(|i| rows.get(i * (i + 3) / 2).map_or(T::ZERO, |x| x[l]));
+                let mut order: [usize; many::MAX_ORDER] = std::array::from_fn(|i| i);
+                let order = sorted_by(&diagonal, &mut order[..n]);
+                for (j, (value, &from)) in values.iter_mut().zip(order).enumerate() {
+                    *value = diagonal[from] * down[l];
+                    if vectors {
+                        let column = to[j..].iter_mut().step_by(n);
+                        column.zip(&v[from * n..][..n]).for_each(|(to, x)| *to = x[l]);
+                    }
+                }
+                if !vectors {
+                    to.fill(T::ZERO);
+                }
+            }
+        });
     }
 
     fn one<T: Real>(
@@ -122,7 +185,7 @@ impl Eigh {
     ) -> i32 {
         let Eigh { n, vectors, .. } = *self;
         let Work { a: rows, three, e, tau, z, join } = work;
-        let stride = n.div_ceil(LANES);
+        let stride = row_groups(n);
         let Some(largest) = self.load(a, rows.as_flattened_mut(), values, stride * LANES) else {
             to.fill(T::NAN);
             values.fill(T::NAN);
@@ -135,8 +198,8 @@ impl Eigh {
                 vectorised(
                     #[inline(always)]
                     || {
-                        rows.as_flattened_mut().iter_mut().for_each(|x| *x = *x * up);
-                        values.iter_mut().for_each(|x| *x = *x * up);
+                        rows.as_flattened_mut().iter_mut().for_each(|x| *x *= up);
+                        values.iter_mut().for_each(|x| *x *= up);
                     },
                 );
                 down
@@ -169,7 +232,7 @@ impl Eigh {
             back::apply_all(of, panels, (n, 0), rest, threads);
             store_panels(panels, n, to);
         }
-        values.iter_mut().for_each(|x| *x = *x * down);
+        values.iter_mut().for_each(|x| *x *= down);
         info
     }
 
@@ -222,7 +285,7 @@ struct Work<'w, T> {
 
 impl<'w, T: Real> Work<'w, T> {
     fn take(scratch: &mut Scratch<'w>, n: usize, vectors: bool) -> Self {
-        let stride = n.div_ceil(LANES);
+        let stride = row_groups(n);
         let (rows, _) = scratch.take::<T>(stride * (n + 3) * LANES).as_chunks_mut();
         let (a, three) = rows.split_at_mut(stride * n);
         let (e, tau) = scratch.take(2 * n).split_at_mut(n);
@@ -255,192 +318,4 @@ fn store_panels<T: Real>(panels: &[Row<T>], n: usize, to: &mut [T]) {
             to[columns.clone()].copy_from_slice(&row[..columns.len()]);
         }
     }
-}
-
-/// A tridiagonal matrix on its way to eigenvalues.
-struct Divided<'w, T> {
-    d: &'w mut [T],
-    e: &'w mut [T],
-    /// Rows of `width` elements: vectors, of which those of a part have only columns of that part; or their first
-    /// and last elements.
-    z: &'w mut [T],
-    width: usize,
-    vectors: bool,
-    packed: &'w mut [T],
-    factors: &'w mut [T],
-    threads: Threads<'w>,
-}
-
-impl<T: Real> Divided<'_, T> {
-    /// Solves a part, whose values are in ascending order then; gives how many were not found.
-    fn solve(&mut self, start: usize, end: usize) -> i32 {
-        if self.threads.is_stopped() {
-            return 0;
-        }
-        if end - start <= LEAF {
-            return self.leaf(start, end);
-        }
-        let middle = start.midpoint(end);
-        let tie = self.e[middle - 1];
-        self.d[middle - 1] -= tie.size();
-        self.d[middle] -= tie.size();
-        let infos = [self.solve(start, middle), self.solve(middle, end)];
-        self.join([start, middle, end], tie);
-        infos[0] + infos[1]
-    }
-
-    fn leaf(&mut self, start: usize, end: usize) -> i32 {
-        let n = end - start;
-        let (d, e) = (&mut self.d[start..end], &mut self.e[start..end - 1]);
-        let (rotations, info) = T::steqr(Vectors::Wanted, d, e);
-        let mut order = [0; LEAF];
-        let order = sorted(d, &mut order);
-        let mut old = [T::ZERO; LEAF];
-        old[..n].copy_from_slice(d);
-        order.iter().zip(d).for_each(|(&from, d)| *d = old[from]);
-        let mut identity = [[T::ZERO; LEAF]; LEAF];
-        identity.iter_mut().enumerate().take(n).for_each(|(i, row)| row[i] = T::ONE);
-        vectorised(
-            #[inline(always)]
-            || rotate_all(&mut identity, &rotations),
-        );
-        for (number, &from) in order.iter().enumerate() {
-            let row = &identity[from];
-            let z = &mut self.z[(start + number) * self.width..][..self.width];
-            match self.vectors {
-                true => z[start..end].copy_from_slice(&row[..n]),
-                false => z.copy_from_slice(&[row[0], row[n - 1]]),
-            }
-        }
-        info
-    }
-
-    /// Joins two parts, whose last and first rows are tied by an element beside the diagonal.
-    fn join(&mut self, [start, middle, end]: [usize; 3], tie: T) {
-        let n = end - start;
-        let half = middle - start;
-        let width = self.width;
-        // The part's own columns, or both elements of a row.
-        let (columns, size) = match self.vectors {
-            true => (start, [n, half]),
-            false => (0, [2, 1]),
-        };
-        let at = start * width + columns;
-        let d = &mut self.d[start..end];
-        let end_of_rows = (end - 1) * width + columns + size[0];
-        let mut halves = Halves { rows: &mut self.z[at..end_of_rows], stride: width, size };
-        let root_half = T::of(0.5).sqrt();
-        let sign = if tie.is_negative() { -root_half } else { root_half };
-        let mut z = vec![T::ZERO; n];
-        for (i, z) in z.iter_mut().enumerate() {
-            let row = &mut halves.rows[i * width..][..size[0]];
-            // The last element of the first part's rows, the first of the others'.
-            let [of_first, of_second] = if self.vectors { [half - 1, half] } else { [1, 0] };
-            *z = if i < half { root_half * row[of_first] } else { sign * row[of_second] };
-            match (self.vectors, i < half) {
-                (true, true) => row[half..].fill(T::ZERO),
-                (true, false) => row[..half].fill(T::ZERO),
-                // Of the whole only the first and the last element are kept.
-                (false, true) => row[1] = T::ZERO,
-                (false, false) => row[0] = T::ZERO,
-            }
-        }
-        let rho = tie.size() + tie.size();
-        let Deflated { kept, done } = deflate(d, &mut z, rho, half, &mut halves);
-
-        let count = kept.len();
-        let mut values: Vec<T> = Vec::with_capacity(n);
-        let mut places = vec![0; count];
-        let parts = halves.pack(&kept, &done, self.packed, &mut places);
-        if let [(row, _)] = kept[..] {
-            values.push(d[row] + rho * z[row] * z[row]);
-            halves.unpack(0, 1, self.packed);
-        } else if count > 1 {
-            let poles: Vec<T> = kept.iter().map(|&(row, _)| d[row]).collect();
-            let weights: Vec<T> = kept.iter().map(|&(row, _)| z[row] * z[row]).collect();
-            let mut z: Vec<T> = kept.iter().map(|&(row, _)| z[row]).collect();
-            let equation = Equation {
-                poles: &poles,
-                weights: &weights,
-                inverse: T::ONE / rho,
-                kind: Kind::Plain,
-            };
-            let mut roots = vec![Roots::NONE; count.div_ceil(LANES)];
-            equation.solve(&mut roots, self.threads);
-            values.extend((0..count).map(|i| roots[i / LANES].value(i % LANES, Kind::Plain)));
-            let factors = &mut self.factors[..count * count];
-            equation.distances(&roots, &mut z, (factors, &places), self.threads);
-            for (&place, &z) in places.iter().zip(&z) {
-                divide(z, &mut factors[place * count..][..count]);
-            }
-            let mut sums = poles;
-            normalise(factors, count, count, &mut sums);
-            halves.combine((factors, count), self.packed, count, parts, self.threads);
-        }
-        values.extend(done.iter().map(|&row| d[row]));
-        halves.unpack(count, n, self.packed);
-        let mut order: Vec<usize> = (0..n).collect();
-        let order = sorted_by(&values, &mut order);
-        order.iter().zip(d).for_each(|(&from, d)| *d = values[from]);
-        halves.reorder(order, self.packed);
-    }
-}
-
-/// What becomes of the rows of two halves: those whose values change, by ascending values, and the others.
-struct Deflated {
-    kept: Vec<(usize, Support)>,
-    done: Vec<usize>,
-}
-
-/// Finds which values of `d`, two ascending sequences of which the first has `half` elements, are eigenvalues of
-/// `d + ρ z zᵀ`, after rotations that make elements of `z` vanish.
-fn deflate<T: Real>(
-    d: &mut [T],
-    z: &mut [T],
-    rho: T,
-    half: usize,
-    halves: &mut Halves<'_, T>,
-) -> Deflated {
-    let n = d.len();
-    let mut order: Vec<usize> = (0..n).collect();
-    let order = sorted_by(d, &mut order);
-    let tolerance = T::of(8.0) * T::EPSILON * largest(d).larger(largest(z));
-    let mut kept = Vec::with_capacity(n);
-    let mut done = Vec::new();
-    // The last one that is to be kept unless the next one is like it.
-    let mut last: Option<(usize, Support)> = None;
-    for &row in order {
-        if rho * z[row].size() <= tolerance {
-            done.push(row);
-            continue;
-        }
-        let mut support = Support::of(row, half);
-        if let Some((before, of_before)) = last {
-            let (s, c) = (z[before], z[row]);
-            let tau = length(c, s);
-            let (c, s) = (c / tau, -s / tau);
-            let apart = d[row] - d[before];
-            if (apart * c * s).size() <= tolerance {
-                (z[row], z[before]) = (tau, T::ZERO);
-                support = support.with(of_before);
-                halves.rotate([before, row], c, s);
-                let (low, high) = (d[before], d[row]);
-                d[before] = low * (c * c) + high * (s * s);
-                d[row] = low * (s * s) + high * (c * c);
-                done.push(before);
-            } else {
-                kept.push((before, of_before));
-            }
-        }
-        last = Some((row, support));
-    }
-    kept.extend(last);
-    Deflated { kept, done }
-}
-
-/// The order of values.
-fn sorted<'o, T: Real>(values: &[T], order: &'o mut [usize; LEAF]) -> &'o [usize] {
-    let order = &mut order[..values.len()];
-    order.iter_mut().enumerate().for_each(|(i, number)| *number = i);
-    sorted_by(values, order)
 }

@@ -1,23 +1,28 @@
-//! Triangular systems, Cholesky's and LU factors of real and complex matrices, and QR factors of real ones.
+//! Triangular systems, Cholesky's and LU factors of real and complex matrices; QR factors, eigenvalues and singular
+//! values of real ones.
 //!
-//! All come down to the loops of `panel`: forward substitution for as many right sides at once as vectors hold,
+//! Factors come down to the loops of `panel`: forward substitution for as many right sides at once as vectors hold,
 //! products of a few rows with a panel, and elimination of one column of a panel. Few right sides are another
-//! matter (`few`), and so are many small matrices (`side_by_side`).
+//! matter (`few`), and so are many small matrices (`side_by_side`). Eigenvalues and singular values are in
+//! docs/design/spectra.md.
 
 mod back;
 mod bidiagonal;
 mod cholesky;
 mod complex;
-mod deflate;
 mod eigh;
+mod eigh_halves;
 mod few;
+mod halves;
 mod lu;
+mod many;
 mod panel;
 mod qr;
 mod real;
 mod secular;
 mod side_by_side;
 mod svd;
+mod svd_halves;
 mod triangular;
 mod tridiagonal;
 

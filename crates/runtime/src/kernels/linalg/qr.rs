@@ -268,12 +268,12 @@ fn reflect_rows<T: Real, const COLUMNS: usize>(rows: &mut [Row<T>], v: &mut [T],
     let (of_groups, of_rest) = v.as_chunks::<ROWS>();
     for ([r0, r1, r2, r3], &[v0, v1, v2, v3]) in groups.iter().zip(of_groups) {
         for c in 0..COLUMNS {
-            sums[c] = sums[c] + ((v0 * r0[c] + v1 * r1[c]) + (v2 * r2[c] + v3 * r3[c]));
+            sums[c] += (v0 * r0[c] + v1 * r1[c]) + (v2 * r2[c] + v3 * r3[c]);
         }
     }
     for (row, &v) in rest.iter().zip(of_rest) {
         for c in 0..COLUMNS {
-            sums[c] = sums[c] + v * row[c];
+            sums[c] += v * row[c];
         }
     }
     let w = sums.map(|sum| tau * sum);
@@ -293,7 +293,7 @@ pub(super) fn reflector<T: Real>(alpha: T, x: &mut [T]) -> (T, T) {
     if large < T::LEAST / T::EPSILON {
         // Results would have few digits: `x` is made larger, which is exact.
         let up = T::EPSILON / T::LEAST;
-        x.iter_mut().for_each(|v| *v = *v * up);
+        x.iter_mut().for_each(|v| *v *= up);
         let (beta, tau) = reflector_of(alpha * up, x, norm(x));
         return (beta / up, tau);
     }
@@ -312,7 +312,7 @@ fn reflector_of<T: Real>(alpha: T, x: &mut [T], length: T) -> (T, T) {
     let below = alpha - beta;
     if below.size() > T::LEAST / T::EPSILON {
         let inverse = T::ONE / below;
-        x.iter_mut().for_each(|v| *v = *v * inverse);
+        x.iter_mut().for_each(|v| *v *= inverse);
     } else {
         x.iter_mut().for_each(|v| *v = *v / below);
     }
@@ -340,7 +340,7 @@ fn norm<T: Real>(x: &[T]) -> T {
     let mut sum = T::ZERO;
     for &v in x {
         let quotient = v / most;
-        sum = sum + quotient * quotient;
+        sum += quotient * quotient;
     }
     most * sum.sqrt()
 }
@@ -352,7 +352,7 @@ fn sum_of_squares<T: Real>(x: &[T]) -> T {
     for group in groups {
         for lane in 0..LANES {
             let [a, b, c, d] = [0, 1, 2, 3].map(|part| group[part * LANES + lane]);
-            sums[lane] = sums[lane] + ((a * a + b * b) + (c * c + d * d));
+            sums[lane] += (a * a + b * b) + (c * c + d * d);
         }
     }
     let sums = sums.into_iter().chain(rest.iter().map(|&v| v * v));
@@ -389,7 +389,7 @@ pub(super) fn triangle<T: Real>(v: &[Row<T>], tau: &[T], t: &mut Block<T>) {
             // These are the products with the other sign.
             let factor = tau * products[l][j];
             for (i, sum) in column[..=l].iter_mut().enumerate() {
-                *sum = *sum + t[i][l] * factor;
+                *sum += t[i][l] * factor;
             }
         }
         for (row, v) in t.iter_mut().zip(column) {
@@ -439,7 +439,7 @@ pub(super) fn apply<T: Real>(
     for (row, v) in rest.iter_mut().zip(of_rest) {
         for (factors, &v) in factors.iter().zip(v) {
             for (sum, &factor) in row.iter_mut().zip(factors) {
-                *sum = *sum - v * factor;
+                *sum -= v * factor;
             }
         }
     }

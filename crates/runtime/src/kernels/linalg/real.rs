@@ -12,6 +12,12 @@ pub(super) const LANES: usize = 16;
 /// A group of elements.
 pub(super) type Lanes<T> = [T; LANES];
 
+/// The groups from a row of `n` elements to the next: an odd number, since neighbours that lie a power of two apart
+/// would be in each other's way in the cache.
+pub(super) fn row_groups(n: usize) -> usize {
+    n.div_ceil(LANES) | 1
+}
+
 /// A real number.
 pub(super) trait Real:
     Field<Real = Self>
@@ -75,9 +81,12 @@ macro_rules! reals {
                 value as $ty
             }
             fn scaling(self) -> (Self, Self) {
-                let most = f64::from(<$ty>::MAX_EXP - 2);
-                let exponent = (f64::from(self).log2().floor() - 20.0).clamp(-most, most);
-                let power = |exponent: f64| exponent.exp2() as $ty;
+                let most = i64::from(<$ty>::MAX_EXP - 2);
+                let field = f64::from(self).to_bits() >> 52 & 0x7ff;
+                let exponent = (field.cast_signed() - 1023 - 20).clamp(-most, most);
+                let power = |exponent: i64| {
+                    f64::from_bits((exponent + 1023).cast_unsigned() << 52) as $ty
+                };
                 (power(-exponent), power(exponent))
             }
             fn product(of: &Contraction, lhs: &[Self], rhs: &[Self], out: &mut [Self], threads: Threads<'_>) {
@@ -101,7 +110,7 @@ pub(super) fn dot<T: Real>(x: &[Lanes<T>], y: &[Lanes<T>]) -> T {
     let mut sums = [T::ZERO; LANES];
     for (x, y) in x.iter().zip(y) {
         for lane in 0..LANES {
-            sums[lane] = sums[lane] + x[lane] * y[lane];
+            sums[lane] += x[lane] * y[lane];
         }
     }
     sum(sums)
@@ -113,7 +122,7 @@ pub(super) fn sum<T: Real>(mut lanes: Lanes<T>) -> T {
     let mut half = LANES / 2;
     while half > 0 {
         for lane in 0..half {
-            lanes[lane] = lanes[lane] + lanes[lane + half];
+            lanes[lane] += lanes[lane + half];
         }
         half /= 2;
     }

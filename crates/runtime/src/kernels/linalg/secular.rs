@@ -122,14 +122,14 @@ impl<T: Real> Equation<'_, T> {
         let mut roots = Roots::NONE;
         let total = weights.iter().fold(T::ZERO, |sum, &weight| sum + weight) / inverse;
         let mut gaps = [T::ZERO; LANES];
-        for lane in 0..LANES {
+        for (lane, gap) in gaps.iter_mut().enumerate() {
             let k = number(lane);
             roots.origin[lane] = poles[k];
-            gaps[lane] = match k + 1 == count {
+            *gap = match k + 1 == count {
                 true => total,
                 false => Self::difference(kind, poles[k + 1], poles[k]),
             };
-            roots.distance[lane] = gaps[lane] * half;
+            roots.distance[lane] = *gap * half;
         }
         let sums = self.sums(first, &roots, kind);
         let mut searches = [(); LANES].map(|()| Search {
@@ -275,7 +275,7 @@ impl<T: Real> Equation<'_, T> {
                 row[l] = from;
                 let apart = Self::difference(kind, at, poles[l]);
                 // Of the pole itself there is only the distance from its root.
-                products[l] = products[l] * (from / if apart == T::ZERO { T::ONE } else { apart });
+                products[l] *= from / if apart == T::ZERO { T::ONE } else { apart };
             }
         }
         let whole = poles.len() / LANES * LANES;
@@ -284,7 +284,7 @@ impl<T: Real> Equation<'_, T> {
                 let from = Self::difference(kind, at, roots.origin[l]) - roots.distance[l];
                 *row = from;
                 let apart = Self::difference(kind, at, other);
-                products[l] = products[l] * (from / if apart == T::ZERO { T::ONE } else { apart });
+                products[l] *= from / if apart == T::ZERO { T::ONE } else { apart };
             }
         }
         products.into_iter().fold(T::ONE, |product, lane| product * lane).size()
@@ -320,7 +320,8 @@ impl<T: Real> Search<T> {
         let a = (p + q) * value - p * q * slope;
         let b = p * q * value;
         let mut by = quadratic(a, b, c, self.is_last);
-        if !(value * by < T::ZERO) {
+        let is_towards = value * by < T::ZERO;
+        if !is_towards {
             by = -(value / slope);
         }
         let next = self.inside(at + by);

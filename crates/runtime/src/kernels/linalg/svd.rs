@@ -1,27 +1,20 @@
 //! Singular values and vectors of real matrices: QR factors of those that are not square, bidiagonal form of the
 //! rest, whose halves are solved one by one and joined by a secular equation.
 
-use helio_linalg::{Rotation, Vectors};
-
 use super::super::bytes::{Scratch, bytes_of, bytes_of_mut, cast, cast_mut, scratch_for};
 use super::super::disjoint::Disjoint;
-use super::super::isa::vectorised;
 use super::super::scratch;
 use super::FieldType;
 use super::back::{self, Reversed};
 use super::bidiagonal::{Form, reduce};
-use super::deflate::{
-    Halves, Support, clear_least, divide, largest, length, normalise, rotate_all, sorted_by,
-};
 use super::eigh::{NOT_FINITE, task_matrices};
+use super::halves::{clear_least, sorted_by};
+use super::many;
 use super::panel::{Row, WIDTH};
 use super::qr::Qr;
-use super::real::{LANES, Lanes, Real};
-use super::secular::{Equation, Kind, Roots};
+use super::real::{LANES, Lanes, Real, row_groups};
+use super::svd_halves::Divided;
 use crate::Threads;
-
-/// Matrices of this order and less are not halved.
-const LEAF: usize = 16;
 
 /// Which singular vectors are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,10 +90,37 @@ impl Svd {
             .map(|bytes| Disjoint::new(cast_mut::<T>(bytes)));
         // Several matrices are shared out; of one, products are.
         let own = if batch > 1 { Threads::single() } else { threads };
-        let group = task_matrices(m.max(n));
+        let is_many = batch >= many::MIN_BATCH
+            && k > 0
+            && k <= many::MAX_ORDER
+            && m.max(n) <= many::MAX_ROWS
+            && (vectors != SvdVectors::Full || m == n);
+        let group = match is_many {
+            true => task_matrices(m.max(n)).div_ceil(many::GROUP) * many::GROUP,
+            false => task_matrices(m.max(n)),
+        };
         threads.for_chunks(&mut info[..batch], group, &|task, info| {
             scratch::with(self.scratch_bytes::<T>(), |memory: &mut [u8]| {
+                if is_many {
+                    for (number, info) in info.chunks_mut(many::GROUP).enumerate() {
+                        let first = task * group + number * many::GROUP;
+                        let count = info.len();
+                        // SAFETY: each matrix has a number of its own.
+                        let [values, left, right] = unsafe {
+                            [
+                                values.part(first * k, count * k),
+                                left.part(first * left_size, count * left_size),
+                                right.part(first * right_size, count * right_size),
+                            ]
+                        };
+                        let a = &a[first * m * n..][..count * m * n];
+                        self.many(a, info, values, [left, right]);
+                    }
+                }
                 for (number, info) in info.iter_mut().enumerate() {
+                    if is_many && *info != OPEN {
+                        continue;
+                    }
                     let number = task * group + number;
                     // SAFETY: each matrix has a number of its own.
                     let [values, left, right] = unsafe {
@@ -126,7 +146,7 @@ impl Svd {
         let [m, n] = self.tall();
         let sizes = self.sizes();
         let qr = if m > n { 2 * scratch_for::<T>(m * n) } else { 0 };
-        let stride = n.div_ceil(LANES);
+        let stride = row_groups(n);
         qr + scratch_for::<Lanes<T>>(stride * (2 * n + 5))
             + scratch_for::<T>(5 * n)
             + 2 * scratch_for::<T>(sizes.z)
@@ -146,6 +166,76 @@ impl Svd {
         }
     }
 
+    /// A group of small matrices, side by side. Those of which some value is so small beside another that its
+    /// vectors are not accurate are left, with `info` [`OPEN`].
+    fn many<T: Real>(
+        &self,
+        a: &[T],
+        info: &mut [i32],
+        values: &mut [T],
+        [left, right]: [&mut [T]; 2],
+    ) {
+        let is_wide = self.m < self.n;
+        let [m, n] = self.tall();
+        let vectors = self.vectors != SvdVectors::Omitted;
+        let square = if vectors { n * n } else { 0 };
+        scratch::with((m * n + square) * LANES, |memory: &mut [T]| {
+            let (w, v) = memory.as_chunks_mut::<LANES>().0.split_at_mut(m * n);
+            w.fill([T::ZERO; LANES]);
+            many::identity(v, n);
+            let mut down = [T::ONE; LANES];
+            for (l, (a, info)) in a.chunks_exact(m * n).zip(&mut *info).enumerate() {
+                let (is_finite, most) = largest_finite(a);
+                *info = if is_finite && most > T::ZERO { 0 } else { OPEN };
+                if *info == 0 {
+                    let up;
+                    (up, down[l]) = most.scaling();
+                    for (number, &x) in a.iter().enumerate() {
+                        let at = if is_wide { number } else { number % n * m + number / n };
+                        w[at][l] = x * up;
+                    }
+                }
+            }
+            let is_open = many::orthogonal(w, v, [m, n]);
+            let mut squares = [[T::ZERO; LANES]; many::MAX_ORDER];
+            for (squares, w) in squares.iter_mut().zip(w.chunks_exact(m)) {
+                for x in w {
+                    for l in 0..LANES {
+                        squares[l] += x[l] * x[l];
+                    }
+                }
+            }
+            let (high, low) = if is_wide { (right, left) } else { (left, right) };
+            for (l, (values, info)) in values.chunks_exact_mut(n).zip(info).enumerate() {
+                let lengths = squares.map(|squares| squares[l].sqrt());
+                let mut order: [usize; many::MAX_ORDER] = std::array::from_fn(|i| i);
+                let order = sorted_by(&lengths, &mut order[..n]);
+                let [least, most] = [order[0], order[n - 1]].map(|at| lengths[at]);
+                if *info != 0 || is_open[l] || least <= most * (T::EPSILON * T::EPSILON) {
+                    *info = OPEN;
+                    continue;
+                }
+                for (j, (value, &from)) in values.iter_mut().zip(order.iter().rev()).enumerate() {
+                    *value = lengths[from] * down[l];
+                    if !vectors {
+                        continue;
+                    }
+                    let by = T::ONE / lengths[from];
+                    let (high, low) =
+                        (&mut high[l * m * n..][..m * n], &mut low[l * n * n..][..n * n]);
+                    let (w, v) = (&w[from * m..][..m], &v[from * n..][..n]);
+                    if is_wide {
+                        high[j * m..].iter_mut().zip(w).for_each(|(to, x)| *to = x[l] * by);
+                        low[j..].iter_mut().step_by(n).zip(v).for_each(|(to, x)| *to = x[l]);
+                    } else {
+                        high[j..].iter_mut().step_by(n).zip(w).for_each(|(to, x)| *to = x[l] * by);
+                        low[j * n..].iter_mut().zip(v).for_each(|(to, x)| *to = x[l]);
+                    }
+                }
+            }
+        });
+    }
+
     fn one<T: Real>(
         &self,
         a: &[T],
@@ -157,12 +247,7 @@ impl Svd {
         let is_wide = self.m < self.n;
         let [m, n] = self.tall();
         let has_vectors = self.vectors != SvdVectors::Omitted;
-        let mut is_finite = true;
-        let mut most = T::ZERO;
-        for &x in a {
-            is_finite &= x.is_finite();
-            most = most.larger(x.size());
-        }
+        let (is_finite, most) = largest_finite(a);
         if !is_finite {
             values.fill(T::NAN);
             left.fill(T::NAN);
@@ -178,7 +263,7 @@ impl Svd {
             return 0;
         }
         let (up, down) = if most == T::ZERO { (T::ONE, T::ONE) } else { most.scaling() };
-        let stride = n.div_ceil(LANES);
+        let stride = row_groups(n);
         let (groups, _) = scratch.take::<T>(stride * (2 * n + 5) * LANES).as_chunks_mut::<LANES>();
         let (rows, rest) = groups.split_at_mut(stride * n);
         let (column_reflectors, five) = rest.split_at_mut(stride * n);
@@ -201,7 +286,7 @@ impl Svd {
             } else {
                 matrix.copy_from_slice(a);
             }
-            matrix.iter_mut().for_each(|x| *x = *x * up);
+            matrix.iter_mut().for_each(|x| *x *= up);
             let Some(plan) = Qr::new(self.ty, 1, [m, n], n) else { return 0 };
             plan.factor(bytes_of(matrix), bytes_of_mut(packed), bytes_of_mut(tau_qr), threads);
             for (i, to) in backwards.chunks_exact_mut(width).rev().enumerate() {
@@ -259,7 +344,7 @@ impl Svd {
                     v[..width].copy_from_slice(&row[first..first + width]);
                 }
             };
-            back::apply_loaded(&load, (m, &tau_qr[..n]), panels, (m, 0), work, threads);
+            back::apply_loaded(&load, (m, &tau_qr[..n]), false, panels, (m, 0), work, threads);
         }
         store(panels, m, sizes.columns, high, is_wide);
         let (panels, work) = join.as_chunks_mut().0.split_at_mut(n.div_ceil(WIDTH) * n);
@@ -275,6 +360,19 @@ impl Svd {
         store(panels, n, n, low, !is_wide);
         info
     }
+}
+
+/// `info` of a matrix whose values are yet to be found.
+const OPEN: i32 = i32::MIN;
+
+/// Whether all are finite, and the largest magnitude.
+fn largest_finite<T: Real>(a: &[T]) -> (bool, T) {
+    let (mut is_finite, mut most) = (true, T::ZERO);
+    for &x in a {
+        is_finite &= x.is_finite();
+        most = most.larger(x.size());
+    }
+    (is_finite, most)
 }
 
 /// The elements of arrays.
@@ -331,267 +429,4 @@ fn store<T: Real>(panels: &[Row<T>], m: usize, columns: usize, to: &mut [T], to_
             }
         }
     }
-}
-
-/// An upper bidiagonal matrix on its way to singular values.
-struct Divided<'w, T> {
-    d: &'w mut [T],
-    e: &'w mut [T],
-    /// Left vectors as rows of `width` elements, of which those of a part have only columns of that part; not used
-    /// if vectors are not wanted.
-    left: &'w mut [T],
-    /// Right vectors as rows, or their first and last elements.
-    right: &'w mut [T],
-    width: usize,
-    vectors: bool,
-    packed: &'w mut [T],
-    factors: &'w mut [T],
-    threads: Threads<'w>,
-}
-
-impl<T: Real> Divided<'_, T> {
-    /// Solves a part, whose values are in ascending order then; it may have one more column than rows, and then the
-    /// last right vector is that of no value. Gives how many values were not found.
-    fn solve(&mut self, start: usize, end: usize, is_wide: bool) -> i32 {
-        if self.threads.is_stopped() {
-            return 0;
-        }
-        if end - start <= LEAF {
-            return self.leaf(start, end, is_wide);
-        }
-        let middle = start.midpoint(end);
-        let infos = [self.solve(start, middle, true), self.solve(middle + 1, end, is_wide)];
-        self.join([start, middle, end], is_wide);
-        infos[0] + infos[1]
-    }
-
-    fn leaf(&mut self, start: usize, end: usize, is_wide: bool) -> i32 {
-        let n = end - start;
-        let columns = n + usize::from(is_wide);
-        let (d, e) = (&mut self.d[start..end], &mut self.e[start..start + columns - 1]);
-        // One more than a leaf: right vectors may be one more.
-        let [mut left, mut right] = [[[T::ZERO; LEAF + 8]; LEAF + 1]; 2];
-        for vectors in [&mut left, &mut right] {
-            vectors.iter_mut().enumerate().take(columns).for_each(|(i, row)| row[i] = T::ONE);
-        }
-        let mut squaring = [Vec::new(), Vec::new()];
-        if is_wide {
-            squaring = make_square(d, e);
-        }
-        let (rotations, info) = T::bdsqr(Vectors::Wanted, d, &mut e[..n - 1]);
-        vectorised(
-            #[inline(always)]
-            || {
-                for [of_left, of_right] in [&squaring, &rotations] {
-                    if self.vectors {
-                        rotate_all(&mut left, of_left);
-                    }
-                    rotate_all(&mut right, of_right);
-                }
-            },
-        );
-        for (d, right) in d.iter_mut().zip(&mut right) {
-            if d.is_negative() {
-                *d = -*d;
-                right.iter_mut().for_each(|x| *x = -*x);
-            }
-        }
-        let mut order: [usize; LEAF] = std::array::from_fn(|i| i);
-        let order = sorted_by(d, &mut order[..n]);
-        let mut old = [T::ZERO; LEAF];
-        old[..n].copy_from_slice(d);
-        order.iter().zip(d).for_each(|(&from, d)| *d = old[from]);
-        for (number, &from) in order.iter().chain(is_wide.then_some(&n)).enumerate() {
-            let row = &right[from];
-            let to = &mut self.right[(start + number) * self.width..][..self.width];
-            match self.vectors {
-                true => to[start..start + columns].copy_from_slice(&row[..columns]),
-                false => to.copy_from_slice(&[row[0], row[columns - 1]]),
-            }
-            if self.vectors && number < n {
-                let to = &mut self.left[(start + number) * self.width..][..self.width];
-                to[start..end].copy_from_slice(&left[from][..n]);
-            }
-        }
-        info
-    }
-
-    /// Joins two parts, between which is a row.
-    fn join(&mut self, [start, middle, end]: [usize; 3], is_wide: bool) {
-        let (n, half) = (end - start, middle - start);
-        let (width, vectors) = (self.width, self.vectors);
-        let columns = n + usize::from(is_wide);
-        // The part's own columns, or both elements of a row.
-        let (offset, size) = if vectors { (start, [columns, half + 1]) } else { (0, [2, 1]) };
-        let at = start * width + offset;
-        let d = &mut self.d[start..end];
-        let (alpha, beta) = (d[half], self.e[middle]);
-        d[half] = T::ZERO;
-        let most = largest(d).larger(alpha.size()).larger(beta.size());
-        let (up, down) = if most == T::ZERO { (T::ONE, T::ONE) } else { most.scaling() };
-        d.iter_mut().for_each(|d| *d = *d * up);
-        let (alpha, beta) = (alpha * up, beta * up);
-        let tolerance = T::of(8.0) * T::EPSILON * (most * up);
-
-        let end_of_right = (start + columns - 1) * width + offset + size[0];
-        let mut right = Halves { rows: &mut self.right[at..end_of_right], stride: width, size };
-        let mut left = vectors.then(|| {
-            let size = [n, half + 1];
-            let end_of_left = (end - 1) * width + offset + size[0];
-            Halves { rows: &mut self.left[at..end_of_left], stride: width, size }
-        });
-        let mut z = vec![T::ZERO; columns];
-        for (i, z) in z.iter_mut().enumerate() {
-            let row = &mut right.rows[i * width..][..size[0]];
-            // The last element of the first part's rows, the first of the others'.
-            let [of_first, of_second] = if vectors { [half, half + 1] } else { [1, 0] };
-            *z = if i <= half { alpha * row[of_first] } else { beta * row[of_second] };
-            let zeros = if i <= half { size[1]..size[0] } else { 0..size[1] };
-            row[zeros].fill(T::ZERO);
-        }
-        if let Some(left) = &mut left {
-            for i in 0..n {
-                let row = &mut left.rows[i * width..][..n];
-                match i.cmp(&half) {
-                    std::cmp::Ordering::Less => row[half..].fill(T::ZERO),
-                    std::cmp::Ordering::Equal => row.fill(T::ZERO),
-                    std::cmp::Ordering::Greater => row[..=half].fill(T::ZERO),
-                }
-            }
-            left.rows[half * width + half] = T::ONE;
-        }
-        let mut own = Support::First;
-        if is_wide {
-            let whole = length(z[half], z[n]);
-            if whole > tolerance {
-                right.rotate([half, n], z[half] / whole, z[n] / whole);
-                own = Support::Both;
-            }
-            z[half] = whole;
-        }
-        if z[half].size() <= tolerance {
-            z[half] = tolerance;
-        }
-
-        let mut order: Vec<usize> = (0..n).filter(|&row| row != half).collect();
-        let order = sorted_by(d, &mut order);
-        let mut kept = vec![(half, own)];
-        let mut done = Vec::new();
-        let mut last: Option<(usize, Support)> = None;
-        for &row in order {
-            if z[row].size() <= tolerance {
-                done.push(row);
-                continue;
-            }
-            let mut support = Support::of(row, half);
-            if let Some((before, of_before)) = last {
-                if (d[row] - d[before]).size() <= tolerance {
-                    let whole = length(z[row], z[before]);
-                    let (c, s) = (z[row] / whole, -z[before] / whole);
-                    (z[row], z[before]) = (whole, T::ZERO);
-                    support = support.with(of_before);
-                    right.rotate([before, row], c, s);
-                    if let Some(left) = &mut left {
-                        left.rotate([before, row], c, s);
-                    }
-                    done.push(before);
-                } else {
-                    kept.push((before, of_before));
-                }
-            }
-            last = Some((row, support));
-        }
-        kept.extend(last);
-
-        let count = kept.len();
-        let mut places = vec![0; count];
-        let mut values: Vec<T> = Vec::with_capacity(n);
-        let mut parts = right.pack(&kept, &done, self.packed, &mut places);
-        if let [(row, _)] = kept[..] {
-            values.push(z[row].size());
-            right.unpack(0, 1, self.packed);
-            if z[row].is_negative() {
-                right.rows[..size[0]].iter_mut().for_each(|x| *x = -*x);
-            }
-            right.unpack(1, n, self.packed);
-            if let Some(left) = &mut left {
-                left.pack(&kept, &done, self.packed, &mut places);
-                left.unpack(0, n, self.packed);
-            }
-        } else {
-            let mut poles: Vec<T> = kept.iter().map(|&(row, _)| d[row]).collect();
-            // Apart from 0.
-            poles[1] = poles[1].larger(tolerance * T::of(0.5));
-            let mut z: Vec<T> = kept.iter().map(|&(row, _)| z[row]).collect();
-            let weights: Vec<T> = z.iter().map(|&z| z * z).collect();
-            let equation =
-                Equation { poles: &poles, weights: &weights, inverse: T::ONE, kind: Kind::Squares };
-            let mut roots = vec![Roots::NONE; count.div_ceil(LANES)];
-            equation.solve(&mut roots, self.threads);
-            values.extend((0..count).map(|i| roots[i / LANES].value(i % LANES, Kind::Squares)));
-            let factors = &mut self.factors[..count * count];
-            equation.distances(&roots, &mut z, (factors, &places), self.threads);
-            for (&place, &z) in places.iter().zip(&z) {
-                divide(z, &mut factors[place * count..][..count]);
-            }
-            let mut lengths = vec![T::ZERO; count];
-            normalise(factors, count, count, &mut lengths);
-            right.combine((factors, count), self.packed, count, parts, self.threads);
-            right.unpack(count, n, self.packed);
-            if let Some(left) = &mut left {
-                parts = left.pack(&kept, &done, self.packed, &mut places);
-                for (&place, &pole) in places.iter().zip(&poles).skip(1) {
-                    factors[place * count..][..count].iter_mut().for_each(|x| *x = *x * pole);
-                }
-                let own = &mut factors[places[0] * count..][..count];
-                own.iter_mut().zip(&lengths).for_each(|(to, &length)| *to = -length);
-                normalise(factors, count, count, &mut lengths);
-                left.combine((factors, count), self.packed, count, parts, self.threads);
-                left.unpack(count, n, self.packed);
-            }
-        }
-        values.extend(done.iter().map(|&row| d[row]));
-        let mut order: Vec<usize> = (0..n).collect();
-        let order = sorted_by(&values, &mut order);
-        order.iter().zip(d).for_each(|(&from, d)| *d = values[from] * down);
-        right.reorder(order, self.packed);
-        if let Some(left) = &mut left {
-            left.reorder(order, self.packed);
-        }
-    }
-}
-
-/// Makes an upper bidiagonal matrix that has a column more than rows, of `e`, one of which the last column is
-/// zero; gives the rotations of left and of right vectors.
-fn make_square<T: Real>(d: &mut [T], e: &mut [T]) -> [Vec<Rotation<T>>; 2] {
-    let n = d.len();
-    let rotation = |first: usize, x: T, y: T| {
-        let most = x.size().larger(y.size());
-        if most == T::ZERO {
-            return (Rotation { first, cosine: T::ONE, sine: T::ZERO }, T::ZERO);
-        }
-        // The least numbers have few digits.
-        let (up, down) = most.scaling();
-        let (x, y) = (x * up, y * up);
-        let length = length(x, y);
-        (Rotation { first, cosine: x / length, sine: y / length }, length * down)
-    };
-    let [mut left, mut right] = [Vec::with_capacity(n), Vec::with_capacity(n)];
-    for i in 0..n {
-        // Lower bidiagonal by columns.
-        let (by, length) = rotation(i, d[i], e[i]);
-        (d[i], e[i]) = (length, T::ZERO);
-        if i + 1 < n {
-            (e[i], d[i + 1]) = (by.sine * d[i + 1], by.cosine * d[i + 1]);
-        }
-        right.push(by);
-    }
-    for i in 0..n - 1 {
-        // Upper again by rows.
-        let (by, length) = rotation(i, d[i], e[i]);
-        d[i] = length;
-        (e[i], d[i + 1]) = (by.sine * d[i + 1], by.cosine * d[i + 1]);
-        left.push(by);
-    }
-    [left, right]
 }

@@ -74,12 +74,12 @@ fn step<T: Real>(
     {
         let (v, w) = (v.as_flattened(), w.as_flattened());
         for ((d, &v), &w) in d[..=k].iter_mut().zip(v).zip(w) {
-            *d = *d - (v * w + v * w);
+            *d -= v * w + v * w;
         }
         let (by_w, by_v) = (v[k], w[k]);
         let row = &mut row.as_flattened_mut()[..k];
         for ((x, &v), &w) in row.iter_mut().zip(v).zip(w) {
-            *x = *x - (by_w * w + by_v * v);
+            *x -= by_w * w + by_v * v;
         }
         let (x, last) = row.split_at_mut(k - 1);
         (*beside, *tau) = reflector(last[0], x);
@@ -91,7 +91,7 @@ fn step<T: Real>(
     let next_flat = next.as_flattened();
     let y_flat = &mut y.as_flattened_mut()[..k];
     for ((y, &x), &d) in y_flat.iter_mut().zip(next_flat).zip(&*d) {
-        *y = *y + d * x;
+        *y += d * x;
     }
     let factor = *tau * *tau * T::of(-0.5) * dot(y, next);
     for ((w, y), next) in w.iter_mut().zip(&*y).zip(next) {

@@ -132,14 +132,13 @@ fn check_orthonormal<T: Number>(v: &[T], columns: usize, bound: f64, what: &str)
     }
 }
 
-fn check_eigen<T: Number>(kind: &str, n: usize) {
-    let what = format!("{kind} {n} {}", std::any::type_name::<T>());
-    let a = symmetric::<T>(kind, n);
-    let (v, values, info) = eigen(&a, [1, n], (true, true), Threads::single());
-    assert_eq!(info, [0], "{what}");
+/// Fails if vectors are not those of a symmetric matrix up to some rounding errors; gives how much these are, and
+/// the largest value.
+fn check_equation<T: Number>(what: &str, a: &[T], v: &[T], values: &[T]) -> (f64, f64) {
+    let n = values.len();
     assert!(values.windows(2).all(|pair| pair[0].wide() <= pair[1].wide()), "{what}: order");
     let bound = T::EPSILON * (8.0 + 2.0 * n as f64);
-    check_orthonormal(&v, n, bound, &what);
+    check_orthonormal(v, n, bound, what);
     let most = values.iter().fold(0f64, |most, value| most.max(value.wide().abs()));
     for (row, of_row) in a.chunks(n).zip(v.chunks(n)) {
         for j in 0..n {
@@ -148,6 +147,15 @@ fn check_eigen<T: Number>(kind: &str, n: usize) {
             assert!(far <= bound * most, "{what}: vector {j}: {far:e} of {most:e}");
         }
     }
+    (bound, most)
+}
+
+fn check_eigen<T: Number>(kind: &str, n: usize) {
+    let what = format!("{kind} {n} {}", std::any::type_name::<T>());
+    let a = symmetric::<T>(kind, n);
+    let (v, values, info) = eigen(&a, [1, n], (true, true), Threads::single());
+    assert_eq!(info, [0], "{what}");
+    let (bound, most) = check_equation(&what, &a, &v, &values);
     let (zeros, alone, _) = eigen(&a, [1, n], (true, false), Threads::single());
     assert!(zeros.iter().all(|&x| x == T::of(0.0)));
     for (value, alone) in values.iter().zip(&alone) {
@@ -163,6 +171,31 @@ fn eigenvectors_are_those_of_the_matrix() {
             check_eigen::<f32>(kind, n);
             check_eigen::<f64>(kind, n);
         }
+    }
+}
+
+/// Checks each matrix of a batch by itself.
+#[test]
+fn small_matrices_of_a_batch_have_their_own_eigenvectors() {
+    fn check<T: Number>(n: usize) {
+        let all: Vec<T> = KINDS.iter().flat_map(|kind| symmetric::<T>(kind, n)).collect();
+        let batch = KINDS.len();
+        let (v, values, info) = eigen(&all, [batch, n], (true, true), Threads::single());
+        assert_eq!(info, vec![0; batch]);
+        let (_, alone, _) = eigen(&all, [batch, n], (false, false), Threads::single());
+        assert_eq!(values, alone);
+        for (number, kind) in KINDS.iter().enumerate() {
+            let of = |x: &[T], size: usize| x[number * size..][..size].to_vec();
+            let [a, v] = [of(&all, n * n), of(&v, n * n)];
+            check_equation(&format!("{kind} {n} in a batch"), &a, &v, &of(&values, n));
+        }
+        // Neighbours make no difference.
+        let rest = eigen(&all[n * n..], [batch - 1, n], (true, true), Threads::single());
+        assert!(rest.0 == v[n * n..] && rest.1 == values[n..]);
+    }
+    for n in if cfg!(miri) { 2..4 } else { 1..18 } {
+        check::<f32>(n);
+        check::<f64>(n);
     }
 }
 
@@ -239,36 +272,47 @@ fn singular<T: Number>(
     Singular { u, s, vt, info }
 }
 
+/// Fails if a decomposition is not that of a matrix up to some rounding errors; gives how much these are, and the
+/// largest value.
+fn check_decomposition<T: Number>(
+    what: &str,
+    a: &[T],
+    [m, n]: [usize; 2],
+    [u, s, vt]: [&[T]; 3],
+) -> (f64, f64) {
+    let k = m.min(n);
+    let columns = u.len() / m;
+    assert!(s.windows(2).all(|pair| pair[0].wide() >= pair[1].wide()), "{what}: order");
+    assert!(s[k - 1].wide() >= 0.0, "{what}: sign");
+    let bound = T::EPSILON * (8.0 + 2.0 * m.max(n) as f64);
+    check_orthonormal(u, columns, bound, what);
+    let v: Vec<T> = {
+        let rows = vt.len() / n;
+        (0..vt.len()).map(|at| vt[at % rows * n + at / rows]).collect()
+    };
+    check_orthonormal(&v, vt.len() / n, bound, what);
+    let most = s[0].wide();
+    // What is beside the diagonal may be so small beside it that it is left out.
+    let bound = bound + 50.0 * T::EPSILON;
+    for i in 0..m {
+        for j in 0..n {
+            let term = |l: usize| u[i * columns + l].wide() * s[l].wide() * vt[l * n + j].wide();
+            let far = ((0..k).map(term).sum::<f64>() - a[i * n + j].wide()).abs();
+            assert!(far <= bound * most, "{what}: ({i}, {j}): {far:e} of {most:e}");
+        }
+    }
+    (bound, most)
+}
+
 fn check_singular<T: Number>(kind: &str, [m, n]: [usize; 2]) {
     let what = format!("{kind} {m}×{n} {}", std::any::type_name::<T>());
-    let k = m.min(n);
     let a = matrix::<T>(kind, [m, n]);
     let alone = singular(&a, 1, [m, n], SvdVectors::Omitted, Threads::single());
     assert_eq!(alone.info, [0], "{what}");
     for vectors in [SvdVectors::Thin, SvdVectors::Full] {
         let Singular { u, s, vt, info } = singular(&a, 1, [m, n], vectors, Threads::single());
         assert_eq!(info, [0], "{what}");
-        let columns = u.len() / m;
-        assert!(s.windows(2).all(|pair| pair[0].wide() >= pair[1].wide()), "{what}: order");
-        assert!(s[k - 1].wide() >= 0.0, "{what}: sign");
-        let bound = T::EPSILON * (8.0 + 2.0 * m.max(n) as f64);
-        check_orthonormal(&u, columns, bound, &what);
-        let v: Vec<T> = {
-            let rows = vt.len() / n;
-            (0..vt.len()).map(|at| vt[at % rows * n + at / rows]).collect()
-        };
-        check_orthonormal(&v, vt.len() / n, bound, &what);
-        let most = s[0].wide();
-        // What is beside the diagonal may be so small beside it that it is left out.
-        let bound = bound + 50.0 * T::EPSILON;
-        for i in 0..m {
-            for j in 0..n {
-                let term =
-                    |l: usize| u[i * columns + l].wide() * s[l].wide() * vt[l * n + j].wide();
-                let far = ((0..k).map(term).sum::<f64>() - a[i * n + j].wide()).abs();
-                assert!(far <= bound * most, "{what}: ({i}, {j}): {far:e} of {most:e}");
-            }
-        }
+        let (bound, most) = check_decomposition(&what, &a, [m, n], [&u, &s, &vt]);
         for (value, alone) in s.iter().zip(&alone.s) {
             let far = (value.wide() - alone.wide()).abs();
             assert!(far <= bound * most, "{what}: {value:?} and alone {alone:?}");
@@ -298,6 +342,40 @@ fn singular_vectors_make_matrices_that_are_not_square() {
                 check_singular::<f32>(kind, shape);
                 check_singular::<f64>(kind, shape);
             }
+        }
+    }
+}
+
+#[test]
+fn small_matrices_of_a_batch_have_their_own_singular_vectors() {
+    fn check<T: Number>([m, n]: [usize; 2]) {
+        let (batch, k) = (KINDS.len(), m.min(n));
+        let all: Vec<T> = KINDS.iter().flat_map(|kind| matrix::<T>(kind, [m, n])).collect();
+        let vectors = if m == n { SvdVectors::Full } else { SvdVectors::Thin };
+        let of = |a: &[T], batch| singular(a, batch, [m, n], vectors, Threads::single());
+        let Singular { u, s, vt, info } = of(&all, batch);
+        assert_eq!(info, vec![0; batch]);
+        for (number, kind) in KINDS.iter().enumerate() {
+            let what = format!("{kind} {m}×{n} {} in a batch", std::any::type_name::<T>());
+            let part = |x: &[T], size: usize| x[number * size..][..size].to_vec();
+            let [a, u, s, vt] =
+                [(&all, m * n), (&u, m * k), (&s, k), (&vt, k * n)].map(|(x, size)| part(x, size));
+            check_decomposition(&what, &a, [m, n], [&u, &s, &vt]);
+        }
+        let rest = of(&all[m * n..], batch - 1);
+        assert!(rest.u == u[m * k..] && rest.s == s[k..] && rest.vt == vt[k * n..]);
+        let alone = singular(&all, batch, [m, n], SvdVectors::Omitted, Threads::single());
+        for (number, (value, alone)) in s.iter().zip(&alone.s).enumerate() {
+            let (kind, most) = (KINDS[number / k], s[number / k * k].wide());
+            let far = (value.wide() - alone.wide()).abs();
+            let bound = T::EPSILON * (58 + 2 * m.max(n)) as f64 * most;
+            assert!(far <= bound, "{kind}: {value:?} and alone {alone:?}");
+        }
+    }
+    for n in if cfg!(miri) { 2..4 } else { 1..18 } {
+        for shape in [[n, n], [n, n + 5], [2 * n, n], [n, 1], [1, n]] {
+            check::<f32>(shape);
+            check::<f64>(shape);
         }
     }
 }

@@ -8,6 +8,17 @@ use super::super::isa::vectorised;
 use super::real::Real;
 use crate::Threads;
 
+/// Matrices of this order and less are not halved.
+pub(super) const LEAF: usize = 16;
+
+/// What becomes of the rows of two halves.
+pub(super) struct Deflated {
+    /// Those whose values change, by ascending values.
+    pub(super) kept: Vec<(usize, Support)>,
+    /// The others.
+    pub(super) done: Vec<usize>,
+}
+
 /// Where a vector is not zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Support {
@@ -172,13 +183,13 @@ pub(super) fn normalise<T: Real>(factors: &mut [T], stride: usize, count: usize,
             sums.fill(T::ZERO);
             for row in factors.chunks(stride).take(count) {
                 for (sum, &factor) in sums.iter_mut().zip(row) {
-                    *sum = *sum + factor * factor;
+                    *sum += factor * factor;
                 }
             }
             sums.iter_mut().for_each(|sum| *sum = T::ONE / sum.sqrt());
             for row in factors.chunks_mut(stride).take(count) {
                 for (factor, &by) in row.iter_mut().zip(&*sums) {
-                    *factor = *factor * by;
+                    *factor *= by;
                 }
             }
         },
