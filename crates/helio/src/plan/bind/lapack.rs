@@ -1,10 +1,10 @@
 //! LAPACK's functions by the names that JAX gives them: kernels on the arrays where they lie, where a call of
 //! the host's function ([`crate::linalg`]) copies its operands and results from order to order.
 //!
-//! Cholesky's and LU factors, triangular systems and, of real numbers, QR factors of any size, eigenvalues of
-//! symmetric matrices and singular values are the runtime's kernels, which take row-major matrices. For other functions small matrices are transposed into working
-//! memory, since the routines take them by columns. The order in which the program has the function see its operands makes no difference
-//! to what they are.
+//! Cholesky's and LU factors, triangular systems and, of real numbers, QR factors of any size, products with their
+//! reflectors, eigenvalues of symmetric matrices and singular values are the runtime's kernels, which take row-major
+//! matrices. For other functions small matrices are transposed into working memory, since the routines take them by
+//! columns. The order in which the program has the function see its operands makes no difference to what they are.
 
 use helio_codegen::kernel::Kernel;
 use helio_codegen::{Vouched, linalg as codegen};
@@ -12,7 +12,8 @@ use helio_ir::types::Plain;
 use helio_ir::{ArrayShape, BackendConfig, Dictionary, ElementType, ops};
 use helio_linalg::{Alone, Complex, Reflectors, Side, Transpose};
 use helio_runtime::kernels::linalg::{
-    Cholesky, Eigh, Lu, Qr, Svd, SvdResults, SvdVectors, TriangularFlags, TriangularSolve,
+    Cholesky, Eigh, Lu, MultiplyFlags, Qr, QrMultiply, Svd, SvdResults, SvdVectors,
+    TriangularFlags, TriangularSolve,
 };
 use helio_runtime::program::Failure;
 
@@ -402,9 +403,19 @@ impl Site<'_> {
         let is_adjoint = attributes.bool("transpose").ok()?;
         let (side, order) = if is_left { (Side::Left, m) } else { (Side::Right, n) };
         let (packed, c) = (Part::matrix::<T>(rows, columns), Part::matrix::<T>(m, n));
-        let fits = rows == order && k <= rows.min(columns);
-        let fits = fits && batch.is_small(operations(&[4, m, n, k]));
-        if !fits || !self.has(&batch, &[packed, Part::vector::<T>(k), c], &[c]) {
+        let operands = [packed, Part::vector::<T>(k), c];
+        if rows != order || k > rows.min(columns) || !self.has(&batch, &operands, &[c]) {
+            return None;
+        }
+        let flags = MultiplyFlags { left_side: is_left, transposed: is_adjoint };
+        let (ty, sizes) = (field_type(T::TYPE)?, [rows, columns]);
+        let plan = QrMultiply::new(ty, batch.count, sizes, k, [m, n], flags);
+        if let Some(plan) = plan.filter(|_| m * n > PANEL_ELEMENTS) {
+            return Some(Bound::new("ormqr", move |inputs, outputs, threads| {
+                plan.run(inputs[0], inputs[1], inputs[2], outputs[0], threads);
+            }));
+        }
+        if !batch.is_small(operations(&[4, m, n, k])) {
             return None;
         }
         let bound = Bound::fallible("ormqr", move |inputs, outputs, _| {

@@ -528,6 +528,63 @@ fn orthogonal_and_triangular_factors() {
 }
 
 #[test]
+fn products_with_reflectors_are_those_with_their_product() {
+    let sizes: &[(usize, usize, usize)] = if cfg!(miri) {
+        &[(3, 2, 2)]
+    } else {
+        &[(3, 2, 2), (40, 35, 33), (70, 70, 5), (33, 40, 33)]
+    };
+    let pool = Pool::new(2);
+    for &(order, columns, others) in sizes {
+        let reflectors = order.min(columns);
+        let a = numbers(2 * order * columns, 5);
+        let (mut packed, mut tau) = (vec![0.0; a.len()], vec![0.0; 2 * reflectors]);
+        let plan = Qr::new(FieldType::F64, 2, [order, columns], reflectors).unwrap();
+        let to = (bytes_of_mut(&mut packed), bytes_of_mut(&mut tau));
+        plan.factor(bytes_of(&a), to.0, to.1, Threads::single());
+        // The whole product, of an identity; then others by it.
+        let product = |c: &[f64], c_size: [usize; 2], left_side: bool, transposed: bool| {
+            let flags = MultiplyFlags { left_side, transposed };
+            let sizes = [order, columns];
+            let plan =
+                QrMultiply::new(FieldType::F64, 2, sizes, reflectors, c_size, flags).unwrap();
+            let mut to = vec![7.0; c.len()];
+            let (packed, tau) = (bytes_of(&packed), bytes_of(&tau));
+            plan.run(packed, tau, bytes_of(c), bytes_of_mut(&mut to), pool.threads(2));
+            to
+        };
+        let mut ones = vec![0.0; 2 * order * order];
+        for matrix in ones.chunks_mut(order * order) {
+            matrix.iter_mut().step_by(order + 1).for_each(|x| *x = 1.0);
+        }
+        let q = product(&ones, [order; 2], true, false);
+        for (left_side, transposed) in [(false, false), (false, true), (true, false), (true, true)]
+        {
+            let [m, n] = if left_side { [order, others] } else { [others, order] };
+            let c = numbers(2 * m * n, 6);
+            let found = product(&c, [m, n], left_side, transposed);
+            for (at, found) in found.iter().enumerate() {
+                let (batch, i, j) = (at / (m * n), at / n % m, at % n);
+                let q = |i: usize, j: usize| {
+                    let (i, j) = if transposed { (j, i) } else { (i, j) };
+                    q[(batch * order + i) * order + j]
+                };
+                let c = |i: usize, j: usize| c[(batch * m + i) * n + j];
+                let term = |k: usize| if left_side { q(i, k) * c(k, j) } else { c(i, k) * q(k, j) };
+                let far = (found - (0..order).map(term).sum::<f64>()).abs();
+                assert!(far < 1e-12, "{order} {others} {left_side} {transposed}: {far}");
+            }
+        }
+        // The product is the first factor.
+        let r = product(&a, [order, columns], true, true);
+        for (at, (r, packed)) in r.iter().zip(&packed).enumerate() {
+            let (i, j) = (at / columns % order, at % columns);
+            assert!((r - if j >= i { *packed } else { 0.0 }).abs() < 1e-12);
+        }
+    }
+}
+
+#[test]
 fn reflectors_are_lapacks() {
     let of = |a: &[f64], m, n| {
         let (packed, tau, _) = qr(FieldType::F64, a, [1, m, n]);
