@@ -7,18 +7,15 @@ use super::super::bytes::Plain;
 use super::super::isa::vectorised;
 use super::super::scratch;
 use super::qr::reflector;
-use super::real::Real;
+use super::real::{LANES, Lanes, Real};
 use super::{Field, FieldType};
 use crate::Threads;
 
 /// Matrices that are computed at once.
-pub(super) const MATRICES: usize = 16;
+pub(super) const MATRICES: usize = LANES;
 
 /// The most rows and columns: of more, a matrix by itself fills vectors.
 pub(super) const MAX_SIZE: usize = 16;
-
-/// An element of each matrix.
-pub(super) type Lanes<T> = [T; MATRICES];
 
 /// Whether matrices of this type, in batches of so many, with so many rows and columns, are best computed side by
 /// side.
@@ -27,14 +24,17 @@ pub(super) fn are_worth(ty: FieldType, batch: usize, sizes: [usize; 2]) -> bool 
     is_real && batch >= MATRICES && sizes.iter().all(|size| (1..=MAX_SIZE).contains(size))
 }
 
-/// Calls `body` for groups of matrices of `to`, which have `size` elements each: with the number of a group's
-/// first, the group's part of `to`, and working memory for `work` elements of each matrix.
+/// What is done with the number of a group's first matrix, the group's part of an array, and working memory.
+pub(super) type GroupBody<'b, T> = dyn Fn(usize, &mut [T], &mut [Lanes<T>]) + Sync + 'b;
+
+/// Calls `body` for groups of matrices of `to`, which have `size` elements each, with working memory for
+/// `work` elements of each.
 pub(super) fn for_groups<T: Plain>(
     to: &mut [T],
     size: usize,
     work: usize,
     threads: Threads<'_>,
-    body: &(dyn Fn(usize, &mut [T], &mut [Lanes<T>]) + Sync),
+    body: &GroupBody<'_, T>,
 ) {
     threads.for_chunks(to, MATRICES * size, &|group, to| {
         scratch::with(work * MATRICES, |work: &mut [T]| {
@@ -239,7 +239,7 @@ pub(super) fn qr<T: Real>(a: &mut [Lanes<T>], [m, n]: [usize; 2], tau: &mut [Lan
                     for i in j + 1..m {
                         let (v, x) = (a[i * n + j], a[i * n + c]);
                         for lane in 0..MATRICES {
-                            sum[lane] = sum[lane] + v[lane] * x[lane];
+                            sum[lane] += v[lane] * x[lane];
                         }
                     }
                     let w = zipped(sum, *tau, |sum, tau| sum * tau);
@@ -262,7 +262,7 @@ fn reflectors<T: Real>(a: &mut [Lanes<T>], [m, n]: [usize; 2], j: usize) -> (Lan
     for i in j + 1..m {
         let x = a[i * n + j];
         for lane in 0..MATRICES {
-            sum[lane] = sum[lane] + x[lane] * x[lane];
+            sum[lane] += x[lane] * x[lane];
         }
     }
     let all = zipped(sum, alpha, |sum, alpha| sum + alpha * alpha);
@@ -315,7 +315,7 @@ pub(super) fn product<T: Real>(a: &mut [Lanes<T>], [m, n]: [usize; 2], tau: &[La
                     for i in j + 1..m {
                         let (v, x) = (a[i * n + j], a[i * n + c]);
                         for lane in 0..MATRICES {
-                            sum[lane] = sum[lane] + v[lane] * x[lane];
+                            sum[lane] += v[lane] * x[lane];
                         }
                     }
                     let w = zipped(sum, *tau, |sum, tau| sum * tau);
