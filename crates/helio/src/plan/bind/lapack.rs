@@ -1,10 +1,10 @@
 //! LAPACK's functions by the names that JAX gives them: kernels on the arrays where they lie, where a call of
 //! the host's function ([`crate::linalg`]) copies its operands and results from order to order.
 //!
-//! Cholesky's and LU factors, triangular systems and, of real numbers, QR factors of any size, products with their
-//! reflectors, eigenvalues of symmetric matrices and singular values are the runtime's kernels, which take row-major
-//! matrices. For other functions small matrices are transposed into working memory, since the routines take them by
-//! columns. The order in which the program has the function see its operands makes no difference to what they are.
+//! Cholesky's, LU and QR factors of any size, products with reflectors, triangular systems and, of real numbers,
+//! eigenvalues of symmetric matrices and singular values are the runtime's kernels, which take row-major matrices. QR
+//! factors of small matrices are routines that take them by columns, for which they are transposed into working memory.
+//! The order in which the program has the function see its operands makes no difference to what they are.
 
 use helio_codegen::kernel::Kernel;
 use helio_codegen::{Vouched, linalg as codegen};
@@ -25,7 +25,9 @@ use crate::linalg::{
 
 /// Matrices of up to so many elements are too small for QR factors in panels, unless they are side by side: what
 /// panels are padded with would be most of the work.
-const PANEL_ELEMENTS: usize = 256;
+const fn panel_elements<T: Element>() -> usize {
+    if T::IS_COMPLEX { 1024 } else { 256 }
+}
 
 /// The kernel of a call; `None` if it is none of these functions, is one that has a kernel on one thread only
 /// and takes more than that should do at once, or has other operands, results or attributes than the function
@@ -291,7 +293,9 @@ impl Site<'_> {
             return None;
         }
         let plan = Qr::new(field_type(T::TYPE)?, batch.count, [m, n], k);
-        if let Some(plan) = plan.filter(|plan| plan.is_side_by_side() || m * n > PANEL_ELEMENTS) {
+        if let Some(plan) =
+            plan.filter(|plan| plan.is_side_by_side() || m * n > panel_elements::<T>())
+        {
             return Some(Bound::new("geqrf", move |inputs, outputs, threads| {
                 let [packed, tau] = outputs else { return };
                 plan.factor(inputs[0], packed, tau, threads);
@@ -324,7 +328,9 @@ impl Site<'_> {
             return None;
         }
         let plan = Qr::new(field_type(T::TYPE)?, batch.count, [m, n], k);
-        if let Some(plan) = plan.filter(|plan| plan.is_side_by_side() || m * n > PANEL_ELEMENTS) {
+        if let Some(plan) =
+            plan.filter(|plan| plan.is_side_by_side() || m * n > panel_elements::<T>())
+        {
             return Some(Bound::new("orgqr", move |inputs, outputs, threads| {
                 plan.product(inputs[0], inputs[1], outputs[0], threads);
             }));
@@ -407,10 +413,10 @@ impl Site<'_> {
         if rows != order || k > rows.min(columns) || !self.has(&batch, &operands, &[c]) {
             return None;
         }
-        let flags = MultiplyFlags { left_side: is_left, transposed: is_adjoint };
+        let flags = MultiplyFlags { left_side: is_left, adjoint: is_adjoint };
         let (ty, sizes) = (field_type(T::TYPE)?, [rows, columns]);
         let plan = QrMultiply::new(ty, batch.count, sizes, k, [m, n], flags);
-        if let Some(plan) = plan.filter(|_| m * n > PANEL_ELEMENTS) {
+        if let Some(plan) = plan.filter(|_| m * n > panel_elements::<T>()) {
             return Some(Bound::new("ormqr", move |inputs, outputs, threads| {
                 plan.run(inputs[0], inputs[1], inputs[2], outputs[0], threads);
             }));

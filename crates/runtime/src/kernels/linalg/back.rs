@@ -2,7 +2,7 @@
 
 use super::super::isa::vectorised;
 use super::panel::{Row, WIDTH};
-use super::qr::{Block, MIN_SHARED, apply, clear, triangle};
+use super::qr::{Block, MIN_SHARED, Reflecting, apply, clear, triangle};
 use super::real::Real;
 use crate::Threads;
 
@@ -45,12 +45,12 @@ pub(super) fn apply_all<T: Real>(
 /// Writes so many reflectors from some number on, as columns.
 type Load<'l, T> = dyn Fn(usize, usize, &mut [Row<T>]) + 'l;
 
-/// As [`apply_all`], of reflectors that are written to rows from that of the first one's one on, or of their
-/// product transposed.
-pub(super) fn apply_loaded<T: Real>(
+/// As [`apply_all`], of reflectors that are written to rows from that of the first one's one on, or of the
+/// adjoint of their product.
+pub(super) fn apply_loaded<T: Reflecting>(
     load: &Load<'_, T>,
     (size, tau): (usize, &[T]),
-    is_transposed: bool,
+    is_adjoint: bool,
     panels: &mut [Row<T>],
     (m, offset): (usize, usize),
     work: &mut [Row<T>],
@@ -61,7 +61,7 @@ pub(super) fn apply_loaded<T: Real>(
     let t: &mut Block<T> = t;
     let blocks = tau.len().div_ceil(WIDTH);
     for step in 0..blocks {
-        let number = if is_transposed { step } else { blocks - 1 - step };
+        let number = if is_adjoint { step } else { blocks - 1 - step };
         let tau = &tau[number * WIDTH..tau.len().min((number + 1) * WIDTH)];
         if threads.is_stopped() {
             return;
@@ -81,7 +81,7 @@ pub(super) fn apply_loaded<T: Real>(
         threads.for_chunks(panels, m, &|_, panel| {
             vectorised(
                 #[inline(always)]
-                || apply(v, t, is_transposed, width, &mut panel[offset + first..][..v.len()]),
+                || apply(v, t, is_adjoint, width, &mut panel[offset + first..][..v.len()]),
             );
         });
     }

@@ -1,5 +1,5 @@
-//! Triangular systems, Cholesky's and LU factors of real and complex matrices; QR factors, eigenvalues and singular
-//! values of real ones.
+//! Triangular systems, Cholesky's, LU and QR factors of real and complex matrices; eigenvalues and singular values of
+//! real ones.
 //!
 //! Factors come down to the loops of `panel`: forward substitution for as many right sides at once as vectors hold,
 //! products of a few rows with a panel, and elimination of one column of a panel. Few right sides are another

@@ -1,15 +1,15 @@
-//! Products with the orthogonal matrices of QR factors.
+//! Products with the orthogonal or unitary matrices of QR factors.
 
 use super::super::bytes::{cast, cast_mut};
 use super::super::scratch;
-use super::FieldType;
 use super::back;
 use super::panel::{Row, WIDTH};
-use super::real::Real;
+use super::qr::Reflecting;
+use super::{FieldType, with_field};
 use crate::Threads;
 
-/// Products of real matrices with products of reflectors, as LAPACK's `ormqr` has them: `q c`, `c q`, or these with
-/// `q` transposed.
+/// Products of matrices with products of reflectors, as LAPACK's `ormqr` has them: `q c`, `c q`, or these with the
+/// adjoint of `q`.
 #[derive(Clone, Debug)]
 pub struct QrMultiply {
     ty: FieldType,
@@ -25,13 +25,13 @@ pub struct QrMultiply {
 pub struct MultiplyFlags {
     /// Whether `q` is the left factor.
     pub left_side: bool,
-    /// Whether `q` is transposed.
-    pub transposed: bool,
+    /// Whether it is the adjoint of `q`.
+    pub adjoint: bool,
 }
 
 impl QrMultiply {
     /// A plan for `batch` packed matrices with so many reflectors each, below their diagonals, and as many matrices
-    /// `c`. `None` if numbers are complex, sizes do not match, or overflow.
+    /// `c`. `None` if sizes do not match, or overflow.
     pub fn new(
         ty: FieldType,
         batch: usize,
@@ -44,9 +44,8 @@ impl QrMultiply {
         let order = if flags.left_side { m } else { n };
         let most = m.checked_add(2 * WIDTH)?.checked_mul(n.checked_add(2 * WIDTH)?)?;
         isize::try_from(batch.checked_mul(most)?.checked_mul(ty.size())?).ok()?;
-        let is_real = matches!(ty, FieldType::F32 | FieldType::F64);
         let fits = packed[0] == order && reflectors <= packed[0].min(packed[1]);
-        (is_real && fits).then_some(QrMultiply { ty, batch, packed, reflectors, c, flags })
+        fits.then_some(QrMultiply { ty, batch, packed, reflectors, c, flags })
     }
 
     /// Writes the products to `to`.
@@ -55,18 +54,20 @@ impl QrMultiply {
     ///
     /// If an array is too short, or is not aligned for its elements.
     pub fn run(&self, packed: &[u8], tau: &[u8], c: &[u8], to: &mut [u8], threads: Threads<'_>) {
-        match self.ty {
-            FieldType::F64 => {
-                self.typed::<f64>([cast(packed), cast(tau), cast(c)], cast_mut(to), threads);
-            }
-            _ => self.typed::<f32>([cast(packed), cast(tau), cast(c)], cast_mut(to), threads),
-        }
+        with_field!(self.ty, T => {
+            self.typed::<T>([cast(packed), cast(tau), cast(c)], cast_mut(to), threads);
+        });
     }
 
-    fn typed<T: Real>(&self, [packed, tau, c]: [&[T]; 3], to: &mut [T], threads: Threads<'_>) {
+    fn typed<T: Reflecting>(
+        &self,
+        [packed, tau, c]: [&[T]; 3],
+        to: &mut [T],
+        threads: Threads<'_>,
+    ) {
         let [m, n] = self.c;
         let [order, columns] = self.packed;
-        let MultiplyFlags { left_side, transposed } = self.flags;
+        let MultiplyFlags { left_side, adjoint } = self.flags;
         let others = if left_side { n } else { m };
         threads.for_chunks(&mut to[..self.batch * m * n], m * n, &|number, to| {
             // Several matrices are shared out; of one, panels are.
@@ -91,15 +92,15 @@ impl QrMultiply {
                             false => {
                                 let column = c[range.start * n + i..].iter().step_by(n);
                                 let column = column.take(range.len());
-                                row.iter_mut().zip(column).for_each(|(to, &x)| *to = x);
+                                row.iter_mut().zip(column).for_each(|(to, x)| *to = x.conj());
                             }
                         }
                     }
                 }
-                // From the right, the transpose of the product is computed.
-                let is_transposed = transposed == left_side;
+                // From the right, the adjoint of the product is computed.
+                let is_adjoint = adjoint == left_side;
                 let of = (order, tau);
-                back::apply_loaded(&load, of, is_transposed, panels, (order, 0), work, threads);
+                back::apply_loaded(&load, of, is_adjoint, panels, (order, 0), work, threads);
                 for (number, panel) in panels.chunks_exact(order).enumerate() {
                     let range = number * WIDTH..others.min((number + 1) * WIDTH);
                     for (i, row) in panel.iter().enumerate() {
@@ -107,7 +108,7 @@ impl QrMultiply {
                             true => to[i * n..][range.clone()].copy_from_slice(&row[..range.len()]),
                             false => {
                                 let column = to[range.start * n + i..].iter_mut().step_by(n);
-                                column.zip(&row[..range.len()]).for_each(|(to, &x)| *to = x);
+                                column.zip(&row[..range.len()]).for_each(|(to, x)| *to = x.conj());
                             }
                         }
                     }

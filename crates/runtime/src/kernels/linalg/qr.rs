@@ -1,20 +1,21 @@
-//! QR factors of real matrices, and the orthogonal matrices that their reflectors make: the matrix is taken as
+//! QR factors, and the orthogonal or unitary matrices that their reflectors make: the matrix is taken as
 //! panels of columns, each of which is changed by all reflectors of another one at once.
 
-use super::super::bytes::{cast, cast_mut};
+use super::super::bytes::{bytes_of, cast, cast_mut};
 use super::super::disjoint::Disjoint;
 use super::super::isa::vectorised;
 use super::super::scratch;
-use super::FieldType;
+use super::complex::Complex;
 use super::panel::{self, ROWS, Row, WIDTH};
 use super::real::Real;
 use super::side_by_side::{self, MATRICES, MAX_SIZE};
+use super::{Field, FieldType, with_field};
 use crate::Threads;
 
-/// QR factors of batches of real matrices and products of reflectors, in LAPACK's form: a reflector is
-/// `h = 1 - tau v transpose(v)`, where `v` has zeros above the diagonal and a one on it, which are left out.
+/// QR factors of batches of matrices and products of reflectors, in LAPACK's form: a reflector is
+/// `h = 1 - tau v adjoint(v)`, where `v` has zeros above the diagonal and a one on it, which are left out.
 ///
-/// All reflectors of a panel together are `1 - v t transpose(v)` with a triangular matrix `t`, so that
+/// All reflectors of a panel together are `1 - v t adjoint(v)` with a triangular matrix `t`, so that
 /// other panels are changed by products of matrices.
 #[derive(Clone, Debug)]
 pub struct Qr {
@@ -31,13 +32,11 @@ pub(super) const MIN_SHARED: usize = 192;
 const LANES: usize = 16;
 
 impl Qr {
-    /// A plan for `batch` matrices `m`×`n`, and for so many reflectors of each. `None` if numbers are complex,
-    /// there are more reflectors than rows or columns, or sizes overflow.
+    /// A plan for `batch` matrices `m`×`n`, and for so many reflectors of each. `None` if there are more reflectors than rows or columns, or sizes overflow.
     pub fn new(ty: FieldType, batch: usize, [m, n]: [usize; 2], reflectors: usize) -> Option<Self> {
         let most = m.checked_mul(n.checked_add(3 * WIDTH)?)?;
         isize::try_from(batch.checked_mul(most)?.checked_mul(ty.size())?).ok()?;
-        let is_real = matches!(ty, FieldType::F32 | FieldType::F64);
-        (is_real && reflectors <= m.min(n)).then_some(Qr { ty, batch, m, n, reflectors })
+        (reflectors <= m.min(n)).then_some(Qr { ty, batch, m, n, reflectors })
     }
 
     /// Whether matrices are small and many enough to be computed side by side.
@@ -52,9 +51,19 @@ impl Qr {
     /// If an array is too short, or is not aligned for its elements.
     pub fn factor(&self, a: &[u8], to: &mut [u8], tau: &mut [u8], threads: Threads<'_>) {
         match self.ty {
-            FieldType::F64 => self.factor_of::<f64>(cast(a), cast_mut(to), cast_mut(tau), threads),
-            _ => self.factor_of::<f32>(cast(a), cast_mut(to), cast_mut(tau), threads),
+            FieldType::F32 if self.is_side_by_side() => {
+                let (a, to) = (cast::<f32>(a), cast_mut(to));
+                return self.factor_side_by_side(a, to, cast_mut(tau), threads);
+            }
+            FieldType::F64 if self.is_side_by_side() => {
+                let (a, to) = (cast::<f64>(a), cast_mut(to));
+                return self.factor_side_by_side(a, to, cast_mut(tau), threads);
+            }
+            _ => {}
         }
+        with_field!(self.ty, T => {
+            self.factor_of::<T>(cast(a), cast_mut(to), cast_mut(tau), threads);
+        });
     }
 
     /// Writes the first columns of the product of all reflectors to `to`; there are no more columns than
@@ -65,29 +74,66 @@ impl Qr {
     /// As [`Qr::factor`].
     pub fn product(&self, packed: &[u8], tau: &[u8], to: &mut [u8], threads: Threads<'_>) {
         match self.ty {
-            FieldType::F64 => {
-                self.product_of::<f64>(cast(packed), cast(tau), cast_mut(to), threads)
+            FieldType::F32 if self.is_side_by_side() => {
+                let (packed, tau) = (cast::<f32>(packed), cast(tau));
+                return self.product_side_by_side(packed, tau, cast_mut(to), threads);
             }
-            _ => self.product_of::<f32>(cast(packed), cast(tau), cast_mut(to), threads),
+            FieldType::F64 if self.is_side_by_side() => {
+                let (packed, tau) = (cast::<f64>(packed), cast(tau));
+                return self.product_side_by_side(packed, tau, cast_mut(to), threads);
+            }
+            _ => {}
         }
+        with_field!(self.ty, T => {
+            self.product_of::<T>(cast(packed), cast(tau), cast_mut(to), threads);
+        });
     }
 
-    fn factor_of<T: Real>(&self, a: &[T], to: &mut [T], tau: &mut [T], threads: Threads<'_>) {
+    fn factor_side_by_side<T: Real>(
+        &self,
+        a: &[T],
+        to: &mut [T],
+        tau: &mut [T],
+        threads: Threads<'_>,
+    ) {
         let Qr { m, n, reflectors, .. } = *self;
         let tau = Disjoint::new(tau);
-        if self.is_side_by_side() {
-            let (size, to) = (m * n, &mut to[..self.batch * m * n]);
-            return side_by_side::for_groups(to, size, size, threads, &|first, to, work| {
-                let mut factors = [[T::ZERO; MATRICES]; MAX_SIZE];
-                let factors = &mut factors[..reflectors];
-                side_by_side::load(&a[first * size..][..to.len()], work);
-                side_by_side::qr(work, [m, n], factors);
-                side_by_side::store(work, to);
-                // SAFETY: each matrix has a number of its own.
-                let tau = unsafe { tau.part(first * reflectors, to.len() / size * reflectors) };
-                side_by_side::store(factors, tau);
-            });
-        }
+        let (size, to) = (m * n, &mut to[..self.batch * m * n]);
+        side_by_side::for_groups(to, size, size, threads, &|first, to, work| {
+            let mut factors = [[T::ZERO; MATRICES]; MAX_SIZE];
+            let factors = &mut factors[..reflectors];
+            side_by_side::load(&a[first * size..][..to.len()], work);
+            side_by_side::qr(work, [m, n], factors);
+            side_by_side::store(work, to);
+            // SAFETY: each matrix has a number of its own.
+            let tau = unsafe { tau.part(first * reflectors, to.len() / size * reflectors) };
+            side_by_side::store(factors, tau);
+        });
+    }
+
+    fn product_side_by_side<T: Real>(
+        &self,
+        packed: &[T],
+        tau: &[T],
+        to: &mut [T],
+        threads: Threads<'_>,
+    ) {
+        let Qr { m, n, reflectors, .. } = *self;
+        let (size, to) = (m * n, &mut to[..self.batch * m * n]);
+        side_by_side::for_groups(to, size, size, threads, &|first, to, work| {
+            let mut factors = [[T::ZERO; MATRICES]; MAX_SIZE];
+            let factors = &mut factors[..reflectors];
+            side_by_side::load(&packed[first * size..][..to.len()], work);
+            let count = to.len() / size * reflectors;
+            side_by_side::load(&tau[first * reflectors..][..count], factors);
+            side_by_side::product(work, [m, n], factors);
+            side_by_side::store(work, to);
+        });
+    }
+
+    fn factor_of<T: Reflecting>(&self, a: &[T], to: &mut [T], tau: &mut [T], threads: Threads<'_>) {
+        let Qr { m, n, reflectors, .. } = *self;
+        let tau = Disjoint::new(tau);
         self.each(to, threads, &|number, matrix, work, threads| {
             // SAFETY: each matrix has a number of its own.
             let tau = unsafe { tau.part(number * reflectors, reflectors) };
@@ -123,20 +169,14 @@ impl Qr {
         });
     }
 
-    fn product_of<T: Real>(&self, packed: &[T], tau: &[T], to: &mut [T], threads: Threads<'_>) {
+    fn product_of<T: Reflecting>(
+        &self,
+        packed: &[T],
+        tau: &[T],
+        to: &mut [T],
+        threads: Threads<'_>,
+    ) {
         let Qr { m, n, reflectors, .. } = *self;
-        if self.is_side_by_side() {
-            let (size, to) = (m * n, &mut to[..self.batch * m * n]);
-            return side_by_side::for_groups(to, size, size, threads, &|first, to, work| {
-                let mut factors = [[T::ZERO; MATRICES]; MAX_SIZE];
-                let factors = &mut factors[..reflectors];
-                side_by_side::load(&packed[first * size..][..to.len()], work);
-                let count = to.len() / size * reflectors;
-                side_by_side::load(&tau[first * reflectors..][..count], factors);
-                side_by_side::product(work, [m, n], factors);
-                side_by_side::store(work, to);
-            });
-        }
         self.each(to, threads, &|number, matrix, work, threads| {
             let packed = &packed[number * m * n..][..m * n];
             let tau = &tau[number * reflectors..][..reflectors];
@@ -177,7 +217,7 @@ impl Qr {
     }
 
     /// Calls `body` with the number of each matrix, the matrix, and working memory.
-    fn each<T: Real>(&self, to: &mut [T], threads: Threads<'_>, body: &Body<'_, T>) {
+    fn each<T: Reflecting>(&self, to: &mut [T], threads: Threads<'_>, body: &Body<'_, T>) {
         let Qr { batch, m, n, .. } = *self;
         let columns = n.div_ceil(WIDTH) * m;
         threads.for_chunks(&mut to[..batch * m * n], m * n, &|number, matrix| {
@@ -215,7 +255,7 @@ struct Work<'w, T> {
 }
 
 /// Copies a matrix of `n` columns to panels of `m` rows, with zeros for the columns that it does not have.
-fn load<T: Real>(matrix: &[T], n: usize, panels: &mut [Row<T>], m: usize) {
+fn load<T: Reflecting>(matrix: &[T], n: usize, panels: &mut [Row<T>], m: usize) {
     for (number, panel) in panels.chunks_exact_mut(m).enumerate() {
         let columns = number * WIDTH..n.min((number + 1) * WIDTH);
         for (to, row) in panel.iter_mut().zip(matrix.chunks_exact(n)) {
@@ -226,7 +266,7 @@ fn load<T: Real>(matrix: &[T], n: usize, panels: &mut [Row<T>], m: usize) {
 }
 
 /// The reverse of [`load`].
-fn store<T: Real>(panels: &[Row<T>], m: usize, matrix: &mut [T], n: usize) {
+fn store<T: Reflecting>(panels: &[Row<T>], m: usize, matrix: &mut [T], n: usize) {
     for (number, panel) in panels.chunks_exact(m).enumerate() {
         let columns = number * WIDTH..n.min((number + 1) * WIDTH);
         for (from, row) in panel.iter().zip(matrix.chunks_exact_mut(n)) {
@@ -239,7 +279,7 @@ fn store<T: Real>(panels: &[Row<T>], m: usize, matrix: &mut [T], n: usize) {
 /// them; if it is narrow, its second half holds zeros only. `column` is working memory, of an element for each
 /// row.
 #[inline(always)]
-fn reflect<T: Real>(panel: &mut [Row<T>], tau: &mut [T], column: &mut [T], is_narrow: bool) {
+fn reflect<T: Reflecting>(panel: &mut [Row<T>], tau: &mut [T], column: &mut [T], is_narrow: bool) {
     for (v, row) in column.iter_mut().zip(&*panel) {
         *v = row[0];
     }
@@ -248,7 +288,7 @@ fn reflect<T: Real>(panel: &mut [Row<T>], tau: &mut [T], column: &mut [T], is_na
         let v = &mut column[j..];
         let (first, rest) = v.split_at_mut(1);
         let beta;
-        (beta, *tau) = reflector(first[0], rest);
+        (beta, *tau) = T::reflector(first[0], rest);
         first[0] = T::ONE;
         let rows = &mut panel[j..];
         match is_narrow {
@@ -259,26 +299,81 @@ fn reflect<T: Real>(panel: &mut [Row<T>], tau: &mut [T], column: &mut [T], is_na
     }
 }
 
-/// Applies a reflector to the rows of a panel, of which only the first `COLUMNS` are not zero, right of column
+/// Applies a reflector's adjoint to the rows of a panel, of which only the first `COLUMNS` are not zero, right of column
 /// `j`, which becomes `v`; that becomes the next column.
 #[inline(always)]
-fn reflect_rows<T: Real, const COLUMNS: usize>(rows: &mut [Row<T>], v: &mut [T], tau: T, j: usize) {
+fn reflect_rows<T: Reflecting, const COLUMNS: usize>(
+    rows: &mut [Row<T>],
+    v: &mut [T],
+    tau: T,
+    j: usize,
+) {
     let mut sums = [T::ZERO; WIDTH];
     let (groups, rest) = rows.as_chunks::<ROWS>();
     let (of_groups, of_rest) = v.as_chunks::<ROWS>();
-    for ([r0, r1, r2, r3], &[v0, v1, v2, v3]) in groups.iter().zip(of_groups) {
+    for ([r0, r1, r2, r3], v) in groups.iter().zip(of_groups) {
+        let [v0, v1, v2, v3] = v.map(T::conj);
         for c in 0..COLUMNS {
-            sums[c] += (v0 * r0[c] + v1 * r1[c]) + (v2 * r2[c] + v3 * r3[c]);
+            sums[c] = sums[c] + ((v0 * r0[c] + v1 * r1[c]) + (v2 * r2[c] + v3 * r3[c]));
         }
     }
-    for (row, &v) in rest.iter().zip(of_rest) {
+    for (row, v) in rest.iter().zip(of_rest) {
+        let v = v.conj();
         for c in 0..COLUMNS {
-            sums[c] += v * row[c];
+            sums[c] = sums[c] + v * row[c];
         }
     }
-    let w = sums.map(|sum| tau * sum);
+    let w = sums.map(|sum| tau.conj() * sum);
     panel::subtract_outer(rows, v, &w, j);
 }
+
+/// Numbers of which reflectors are made.
+pub(super) trait Reflecting: Field {
+    /// The reflector whose adjoint makes the column `alpha`, `x` the column `beta`, zeros, where `beta` is real:
+    /// gives `beta` and `tau`, and makes `x` the rest of `v`.
+    fn reflector(alpha: Self, x: &mut [Self]) -> (Self, Self);
+}
+
+macro_rules! reflecting {
+    ($($part:ident)*) => { $(
+        impl Reflecting for $part {
+            #[inline(always)]
+            fn reflector(alpha: Self, x: &mut [Self]) -> (Self, Self) {
+                reflector(alpha, x)
+            }
+        }
+
+        impl Reflecting for Complex<$part> {
+            fn reflector(alpha: Self, x: &mut [Self]) -> (Self, Self) {
+                let length = norm::<$part>(cast(bytes_of(x)));
+                if length == 0.0 && alpha.im == 0.0 {
+                    return (alpha, Self::ZERO);
+                }
+                let least = $part::LEAST / <$part as Real>::EPSILON;
+                // Not if it is NaN.
+                let part = alpha.re.abs().max(alpha.im.abs());
+                if part < least && length < least {
+                    // As for real numbers: small ones are made larger.
+                    let up = Complex { re: 1.0 / least, im: 0.0 };
+                    x.iter_mut().for_each(|v| *v = *v * up);
+                    let (beta, tau) = Self::reflector(alpha * up, x);
+                    return (Complex { re: beta.re * least, im: 0.0 }, tau);
+                }
+                let most = alpha.re.abs().max(alpha.im.abs()).max(length);
+                let [re, im, rest] = [alpha.re, alpha.im, length].map(|x| x / most);
+                let length = most * (re * re + im * im + rest * rest).sqrt();
+                let beta = if alpha.re.is_sign_negative() { length } else { -length };
+                let tau = Complex { re: (beta - alpha.re) / beta, im: -alpha.im / beta };
+                let below = alpha - Complex { re: beta, im: 0.0 };
+                let by = Self::ONE / below;
+                x.iter_mut().for_each(|v| *v = *v * by);
+                (Complex { re: beta, im: 0.0 }, tau)
+            }
+        }
+    )* };
+}
+
+reflecting!(f32 f64);
 
 /// The reflector that makes the column `alpha`, `x` the column `beta`, zeros: gives `beta` and `tau`, and makes
 /// `x` the rest of `v`.
@@ -361,14 +456,14 @@ fn sum_of_squares<T: Real>(x: &[T]) -> T {
 
 /// Copies the reflectors of a panel, with what is left out of them.
 #[inline(always)]
-fn unpack<T: Real>(panel: &[Row<T>], v: &mut [Row<T>], width: usize) {
+fn unpack<T: Reflecting>(panel: &[Row<T>], v: &mut [Row<T>], width: usize) {
     v.copy_from_slice(panel);
     clear(v, width);
 }
 
 /// Writes what reflectors have above and on the diagonal, and zeros for those that are not there.
 #[inline(always)]
-pub(super) fn clear<T: Real>(v: &mut [Row<T>], width: usize) {
+pub(super) fn clear<T: Reflecting>(v: &mut [Row<T>], width: usize) {
     for (i, row) in v.iter_mut().enumerate() {
         row[width.min(i)..].fill(T::ZERO);
         if i < width {
@@ -377,9 +472,9 @@ pub(super) fn clear<T: Real>(v: &mut [Row<T>], width: usize) {
     }
 }
 
-/// Writes the triangular matrix by which the product of these reflectors is `1 - v t transpose(v)`.
+/// Writes the triangular matrix by which the product of these reflectors is `1 - v t adjoint(v)`.
 #[inline(always)]
-pub(super) fn triangle<T: Real>(v: &[Row<T>], tau: &[T], t: &mut Block<T>) {
+pub(super) fn triangle<T: Reflecting>(v: &[Row<T>], tau: &[T], t: &mut Block<T>) {
     let mut products = [[T::ZERO; WIDTH]; WIDTH];
     subtract_from_all(v, tau.len(), v, &mut products);
     *t = [[T::ZERO; WIDTH]; WIDTH];
@@ -389,7 +484,7 @@ pub(super) fn triangle<T: Real>(v: &[Row<T>], tau: &[T], t: &mut Block<T>) {
             // These are the products with the other sign.
             let factor = tau * products[l][j];
             for (i, sum) in column[..=l].iter_mut().enumerate() {
-                *sum += t[i][l] * factor;
+                *sum = *sum + t[i][l] * factor;
             }
         }
         for (row, v) in t.iter_mut().zip(column) {
@@ -399,19 +494,24 @@ pub(super) fn triangle<T: Real>(v: &[Row<T>], tau: &[T], t: &mut Block<T>) {
     }
 }
 
-/// `sums -= transpose(v) rows`, for the first columns of `v`.
+/// `sums -= adjoint(v) rows`, for the first columns of `v`.
 #[inline(always)]
-fn subtract_from_all<T: Real>(v: &[Row<T>], width: usize, rows: &[Row<T>], sums: &mut Block<T>) {
+fn subtract_from_all<T: Reflecting>(
+    v: &[Row<T>],
+    width: usize,
+    rows: &[Row<T>],
+    sums: &mut Block<T>,
+) {
     let v = &v[..rows.len()];
     let (groups, _) = sums.as_chunks_mut::<ROWS>();
     for (group, sums) in groups.iter_mut().enumerate().take(width.div_ceil(ROWS)) {
-        panel::subtract_product(sums, rows, |r, i| v[i][group * ROWS + r]);
+        panel::subtract_product(sums, rows, |r, i| v[i][group * ROWS + r].conj());
     }
 }
 
-/// Applies reflectors, or their product transposed, to a panel.
+/// Applies reflectors, or the adjoint of their product, to a panel.
 #[inline(always)]
-pub(super) fn apply<T: Real>(
+pub(super) fn apply<T: Reflecting>(
     v: &[Row<T>],
     t: &Block<T>,
     transposed: bool,
@@ -426,7 +526,9 @@ pub(super) fn apply<T: Real>(
     for (group, sums) in groups.iter_mut().enumerate().take(width.div_ceil(ROWS)) {
         let at = group * ROWS;
         match transposed {
-            true => panel::subtract_product(sums, &products[..width], |r, p| t[p][at + r]),
+            true => {
+                panel::subtract_product(sums, &products[..width], |r, p| t[p][at + r].conj());
+            }
             false => panel::subtract_product(sums, &products[..width], |r, p| t[at + r][p]),
         }
     }
@@ -439,7 +541,7 @@ pub(super) fn apply<T: Real>(
     for (row, v) in rest.iter_mut().zip(of_rest) {
         for (factors, &v) in factors.iter().zip(v) {
             for (sum, &factor) in row.iter_mut().zip(factors) {
-                *sum -= v * factor;
+                *sum = *sum - v * factor;
             }
         }
     }

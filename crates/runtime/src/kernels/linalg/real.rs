@@ -3,7 +3,7 @@
 use helio_linalg::{Alone, Lapack, Rotation, Vectors};
 
 use super::super::gemm::Contraction;
-use super::Field;
+use super::qr::Reflecting;
 use crate::Threads;
 
 /// The elements that are worked on side by side.
@@ -20,7 +20,7 @@ pub(super) fn row_groups(n: usize) -> usize {
 
 /// A real number.
 pub(super) trait Real:
-    Field<Real = Self>
+    Reflecting<Real = Self>
     + PartialOrd
     + Default
     + std::ops::Neg<Output = Self>

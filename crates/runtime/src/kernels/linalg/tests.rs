@@ -528,6 +528,65 @@ fn orthogonal_and_triangular_factors() {
 }
 
 #[test]
+fn complex_factors_and_products_with_their_reflectors() {
+    type C = Complex<f64>;
+    let sizes: &[[usize; 2]] = if cfg!(miri) {
+        &[[3, 2]]
+    } else {
+        &[[1, 1], [3, 2], [2, 3], [40, 33], [70, 70], [33, 40]]
+    };
+    for &[m, n] in sizes {
+        let parts = numbers(2 * m * n, 8);
+        let mut a: Vec<C> = parts.chunks(2).map(|z| Complex { re: z[0], im: z[1] }).collect();
+        // A column that has an imaginary part only where nothing is below; one of tiny numbers.
+        a[(m - 1) * n + n - 1] = Complex { re: 0.0, im: 1.0 };
+        for row in a.chunks_mut(n).skip(1) {
+            row[0] = Complex { re: row[0].re * 1e-310, im: row[0].im * 1e-310 };
+        }
+        a[0] = Complex { re: 1e-310, im: 1e-310 };
+        let k = m.min(n);
+        let (mut packed, mut tau) = (vec![C::ZERO; m * n], vec![C::ZERO; k]);
+        let plan = Qr::new(FieldType::C128, 1, [m, n], k).unwrap();
+        let to = (bytes_of_mut(&mut packed), bytes_of_mut(&mut tau));
+        plan.factor(bytes_of(&a), to.0, to.1, Threads::single());
+        assert!((0..k).all(|i| packed[i * n + i].im == 0.0), "a diagonal is real");
+        let product = |c: &[C], size: [usize; 2], left_side: bool, adjoint: bool| {
+            let flags = MultiplyFlags { left_side, adjoint };
+            let plan = QrMultiply::new(FieldType::C128, 1, [m, n], k, size, flags).unwrap();
+            let mut to = vec![C::NAN; c.len()];
+            let (packed, tau) = (bytes_of(&packed), bytes_of(&tau));
+            plan.run(packed, tau, bytes_of(c), bytes_of_mut(&mut to), Threads::single());
+            to
+        };
+        let check = |found: &[C], wanted: &dyn Fn(usize) -> C| {
+            for (at, &found) in found.iter().enumerate() {
+                assert!((found - wanted(at)).size() < 1e-12, "{m}×{n}, {at}: {found:?}");
+            }
+        };
+        let ones: Vec<C> =
+            (0..m * m).map(|at| if at / m == at % m { C::ONE } else { C::ZERO }).collect();
+        let q = product(&ones, [m, m], true, false);
+        let sum = |count: usize, term: &dyn Fn(usize) -> C| {
+            (0..count).fold(C::ZERO, |sum, k| sum + term(k))
+        };
+        check(&ones, &|at| sum(m, &|k| q[k * m + at / m].conj() * q[k * m + at % m]));
+        check(&product(&ones, [m, m], false, false), &|at| q[at]);
+        check(&product(&ones, [m, m], true, true), &|at| q[at % m * m + at / m].conj());
+        check(&product(&ones, [m, m], false, true), &|at| q[at % m * m + at / m].conj());
+        let r = |i: usize, j: usize| if i <= j && i < k { packed[i * n + j] } else { C::ZERO };
+        check(&product(&a, [m, n], true, true), &|at| r(at / n, at % n));
+        check(&a, &|at| sum(k, &|l| q[at / n * m + l] * r(l, at % n)));
+        if m >= n {
+            let mut first = vec![C::NAN; m * n];
+            let plan = Qr::new(FieldType::C128, 1, [m, n], k).unwrap();
+            let to = bytes_of_mut(&mut first);
+            plan.product(bytes_of(&packed), bytes_of(&tau), to, Threads::single());
+            check(&first, &|at| q[at / n * m + at % n]);
+        }
+    }
+}
+
+#[test]
 fn products_with_reflectors_are_those_with_their_product() {
     let sizes: &[(usize, usize, usize)] = if cfg!(miri) {
         &[(3, 2, 2)]
@@ -544,7 +603,7 @@ fn products_with_reflectors_are_those_with_their_product() {
         plan.factor(bytes_of(&a), to.0, to.1, Threads::single());
         // The whole product, of an identity; then others by it.
         let product = |c: &[f64], c_size: [usize; 2], left_side: bool, transposed: bool| {
-            let flags = MultiplyFlags { left_side, transposed };
+            let flags = MultiplyFlags { left_side, adjoint: transposed };
             let sizes = [order, columns];
             let plan =
                 QrMultiply::new(FieldType::F64, 2, sizes, reflectors, c_size, flags).unwrap();
@@ -609,6 +668,5 @@ fn reflectors_are_lapacks() {
     let threads = Threads::single();
     plan.product(bytes_of(&packed), bytes_of(&[1.0]), bytes_of_mut(&mut q), threads);
     assert_eq!(q, [0.0, -1.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
-    assert!(Qr::new(FieldType::C64, 1, [3, 3], 1).is_none());
     assert!(Qr::new(FieldType::F64, 1, [3, 2], 3).is_none());
 }
