@@ -14,8 +14,15 @@ use crate::pass::PassCx;
 use crate::rebuild::{calls, rebuild};
 use crate::recognize::{SortKey, comparator};
 
-/// A selection is worth it where it gives no more than this part of what would be sorted.
-const MOST: usize = 4;
+/// Whether it takes less time to select this many elements of a row than to sort it.
+fn is_worth(count: usize, row: usize) -> bool {
+    // Short rows are compared with each other, long ones are sorted by digits.
+    let part = if row <= SHORT_ROW { 4 } else { 16 };
+    count.saturating_mul(part) <= row
+}
+
+/// The most elements of a row that is short.
+const SHORT_ROW: usize = 128;
 
 /// Replaces sorts along the last dimension, of which all users take the same few elements from the one or the
 /// other end, by selections of these.
@@ -144,7 +151,7 @@ impl Found {
                     let array = instrs[operand.index()].shape.as_array();
                     let window = array.and_then(|array| {
                         Window::of(op, array).filter(|window| {
-                            window.count * MOST <= array.dims()[array.rank() - 1]
+                            is_worth(window.count, array.dims()[array.rank() - 1])
                                 && selection.window.is_none_or(|other| other == *window)
                         })
                     });

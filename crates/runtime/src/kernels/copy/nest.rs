@@ -85,7 +85,7 @@ const MAX_PLACES: usize = 1 << 10;
 /// Bytes of a piece that takes no longer than to find out where it is.
 const SHORT_PIECE: usize = 1 << 10;
 /// The most places of inner loops that are written down.
-const MAX_NEAR: usize = 1 << 9;
+const MAX_NEAR: usize = 1 << 7;
 
 impl Nest {
     /// The loops for these axes, none of which can be merged, in order of the target.
