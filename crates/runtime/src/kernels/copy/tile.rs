@@ -283,11 +283,15 @@ mod x86 {
     macro_rules! first {
         ($vector:ty, ($mask:ty, $load:ident, $store:ident)) => {
             const HAS_MASKS: bool = true;
+            /// # Safety
+            /// The processor has these vectors, and `count` elements may be read.
             #[inline(always)]
             unsafe fn load_first(from: *const u8, count: usize) -> $vector {
                 // SAFETY: the caller's promise; other elements are not read.
                 unsafe { $load(!(<$mask>::MAX.unbounded_shl(count as u32)), from.cast()) }
             }
+            /// # Safety
+            /// The processor has these vectors, and `count` elements may be written.
             #[inline(always)]
             unsafe fn store_first(to: *mut u8, row: $vector, count: usize) {
                 // SAFETY: the caller's promise; other elements are not written.
@@ -296,9 +300,13 @@ mod x86 {
         };
         ($vector:ty, ()) => {
             const HAS_MASKS: bool = false;
+            /// # Safety
+            /// It is never called, and would end the program.
             unsafe fn load_first(_: *const u8, _: usize) -> $vector {
                 unreachable!("there are no masks")
             }
+            /// # Safety
+            /// It is never called, and would end the program.
             unsafe fn store_first(_: *mut u8, _: $vector, _: usize) {
                 unreachable!("there are no masks")
             }
