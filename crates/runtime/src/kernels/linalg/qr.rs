@@ -32,7 +32,8 @@ pub(super) const MIN_SHARED: usize = 192;
 const LANES: usize = 16;
 
 impl Qr {
-    /// A plan for `batch` matrices `m`×`n`, and for so many reflectors of each. `None` if there are more reflectors than rows or columns, or sizes overflow.
+    /// A plan for `batch` matrices `m`×`n`, and for so many reflectors of each. `None` if there are more reflectors
+    /// than rows or columns, or sizes overflow.
     pub fn new(ty: FieldType, batch: usize, [m, n]: [usize; 2], reflectors: usize) -> Option<Self> {
         let most = m.checked_mul(n.checked_add(3 * WIDTH)?)?;
         isize::try_from(batch.checked_mul(most)?.checked_mul(ty.size())?).ok()?;
