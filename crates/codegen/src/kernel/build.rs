@@ -7,6 +7,7 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
+use super::weave::{Class, Need, Registers, weave};
 use super::{
     Addr, BinOp, Block, Buf, Carried, Cmp, Conv, Fold, IndexOp, Inst, Kernel, Lane, MaskOp, Mem,
     Param, Ty, UnOp, Value,
@@ -202,6 +203,31 @@ impl Builder {
     fn push(&mut self, inst: Inst) {
         let here = self.here();
         self.open[here].block.insts.push(inst);
+    }
+
+    /// Where the innermost block ends so far.
+    pub(crate) fn position(&self) -> usize {
+        self.open[self.here()].block.insts.len()
+    }
+
+    /// Weaves runs of instructions at the end of the innermost block into each other; see [`weave`]. Each
+    /// begins at a [`Builder::position`] and ends where the next one begins.
+    pub(crate) fn weave(&mut self, begins: &[usize]) {
+        let (here, constants) = (self.here(), &self.constants);
+        let registers = Registers::of(self.vector_bytes);
+        let need = |value: Value| {
+            let class = match self.kernel.types[value.0 as usize] {
+                Ty::Index => return Need::None,
+                Ty::Vector(_) => Class::Vector,
+                Ty::Mask => registers.class_of_masks(),
+            };
+            match self.depth[value.0 as usize] {
+                _ if constants.contains_key(&value) => Need::Constant,
+                depth if depth == here => Need::Iteration(class),
+                _ => Need::Loop(class),
+            }
+        };
+        weave(&mut self.open[here].block.insts, begins, need, registers);
     }
 
     /// The start of the range of a call.

@@ -17,6 +17,7 @@ mod check;
 mod neighbours;
 mod shared;
 mod visit;
+mod weave;
 
 use crate::Vouched;
 

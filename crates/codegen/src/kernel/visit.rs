@@ -1,6 +1,6 @@
 //! The values that instructions and blocks of a kernel read and define.
 
-use super::{Addr, Block, Inst, Value};
+use super::{Addr, BinOp, Block, Inst, Value};
 
 impl Inst {
     /// Calls `f` with every value that the instruction reads, those of blocks within included.
@@ -61,6 +61,19 @@ impl Inst {
                 carried.iter().for_each(|c| f(c.next));
             }
         }
+    }
+
+    /// By what it shifts, where it does.
+    pub fn shift_count(&self) -> Option<Value> {
+        match self {
+            Inst::Bin { op: BinOp::Shl | BinOp::ShrL | BinOp::ShrA, b, .. } => Some(*b),
+            _ => None,
+        }
+    }
+
+    /// Whether the instruction reads a buffer; loops aside.
+    pub fn reads_memory(&self) -> bool {
+        matches!(self, Inst::Load { .. } | Inst::Gather { .. } | Inst::IndexLoad { .. })
     }
 
     /// The value that the instruction defines; loops define several or none.

@@ -116,25 +116,6 @@ impl<'b> Calc<'b> {
         })
     }
 
-    /// The same by pairs of coefficients, then pairs of these (Estrin's scheme): some multiplications more, of
-    /// which few wait for each other. Where there are no tables, recipes have long chains of operations,
-    /// and processors with short vectors do not look ahead far enough to fill them.
-    pub(super) fn poly_by_pairs(&mut self, x: Value, coefficients: &[f64]) -> Value {
-        let mut power = x;
-        let mut parts: Vec<Value> = coefficients.iter().map(|&c| self.k(c)).collect();
-        loop {
-            let pairs = parts.chunks(2).map(|pair| match *pair {
-                [low, high] => self.fma(high, power, low),
-                _ => pair[0],
-            });
-            parts = pairs.collect();
-            if let [all] = parts[..] {
-                return all;
-            }
-            power = self.mul(power, power);
-        }
-    }
-
     /// `x + x³ P(x²)`
     pub(super) fn odd(&mut self, x: Value, coefficients: &[f64]) -> Value {
         let square = self.mul(x, x);

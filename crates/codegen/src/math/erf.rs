@@ -73,7 +73,7 @@ fn erf_by_power(c: &mut Calc<'_>, x: Value) -> Value {
     // Beyond, it rounds to 1.
     let bounded = c.at_most(abs, 3.94);
     // The slope comes last and with what rounding it leaves out, so that the exponent is rounded but once.
-    let further = c.poly_by_pairs(bounded, FURTHER);
+    let further = c.poly(bounded, FURTHER);
     let further = c.mul(further, bounded);
     let exponent = c.fma_k(bounded, SLOPE, further);
     let less = expm1_within(c, exponent);

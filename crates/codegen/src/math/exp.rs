@@ -41,11 +41,7 @@ struct Reduced {
 impl Reduced {
     /// `Q(r)`
     fn q(&self, c: &mut Calc<'_>) -> Value {
-        let coefficients = c.either(Q32, Q64);
-        match c.has_tables() || c.is_wide() {
-            true => c.poly(self.r, coefficients),
-            false => c.poly_by_pairs(self.r, coefficients),
-        }
+        c.poly(self.r, c.either(Q32, Q64))
     }
 
     /// `e^r - 1`, accurate relative to itself.

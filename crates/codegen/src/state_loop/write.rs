@@ -213,13 +213,18 @@ impl<'a> LoopWriter<'a> {
     ) {
         let state = self.state(b, values);
         let mut results = Vec::with_capacity(self.forms.len());
+        let mut begins = Vec::with_capacity(self.forms.len());
         for (state, &form) in zip(&state, self.forms) {
+            begins.push(b.position());
             reader.form = form;
             reader.versions.clone_from(&self.versions);
             results.push(self.iterate(b, reader, state).unwrap_or_else(|| {
                 reader.failed = true;
                 state.clone()
             }));
+        }
+        if self.plan.kinds.iter().all(|kind| *kind == Kind::Carried) {
+            b.weave(&begins);
         }
         self.flatten(b, &results, next);
         if next.len() != values.len() {

@@ -6,8 +6,6 @@ mod kept;
 mod memory;
 mod values;
 
-use std::iter::zip;
-
 use helio_ir::ops::Convert;
 use helio_ir::{ElementType, Op};
 use rustc_hash::FxHashMap;
@@ -21,11 +19,6 @@ use crate::elementwise::{self, Elem};
 use crate::kernel::{Buf, Builder, Lane, MaskOp, Value};
 pub(super) use kept::{Kept, lane_memory};
 pub(super) use values::Values;
-
-/// The most registers for values at points side by side.
-const MAX_LIVE: usize = 16;
-/// Fewer operations than this are near enough to those of the next point as it is.
-const MIN_APPLIED: usize = 3;
 
 /// Where in the loops values are wanted.
 #[derive(Clone, Copy, Debug, Default)]
@@ -132,70 +125,17 @@ impl<'g, 'm> Emit<'g, 'm> {
         if let Some(value) = self.values.get(root) {
             return value;
         }
-        let mut places = [(self.point, std::mem::take(&mut self.values))];
-        self.evaluate(b, &[root], &mut places, &[]);
-        let [(_, values)] = places;
+        let mut values = std::mem::take(&mut self.values);
+        self.evaluate(b, &[root], &mut values, &[]);
         self.values = values;
         self.values[root]
     }
 
     /// What a reducer's body gives for arguments.
     pub fn body(&mut self, b: &mut Builder, body: &[NodeId], args: &[Elem]) -> Vec<Elem> {
-        let mut places = [(self.point, Values::default())];
-        self.evaluate(b, body, &mut places, args);
-        let [(_, values)] = places;
+        let mut values = Values::default();
+        self.evaluate(b, body, &mut values, args);
         body.iter().map(|&id| values[id]).collect()
-    }
-
-    /// Computes nodes at several points side by side, so that a processor need not look far for
-    /// work that does not wait for other work. Where that takes too many registers, as many being
-    /// taken at each point already, or there is hardly any work, nothing is done.
-    pub fn side_by_side(
-        &mut self,
-        b: &mut Builder,
-        points: &[Point],
-        roots: &[NodeId],
-        taken: usize,
-    ) -> Vec<Values> {
-        let mut places: Vec<(Point, Values)> =
-            points.iter().map(|&point| (point, Values::default())).collect();
-        let pays = points.len() > 1 && {
-            let needed = self.needed(roots, &Values::default());
-            let nodes = zip(&self.graph.nodes, &needed).filter(|&(_, &needed)| needed);
-            let applied = nodes.filter(|(node, _)| matches!(node, Node::Apply { .. })).count();
-            let live = self.most_live(roots, &needed) + taken;
-            applied >= MIN_APPLIED && live * points.len() <= MAX_LIVE
-        };
-        if pays {
-            self.evaluate(b, roots, &mut places, &[]);
-        }
-        places.into_iter().map(|(_, values)| values).collect()
-    }
-
-    /// Goes to a point at which values are known.
-    pub fn resume(&mut self, point: Point, values: Values) {
-        self.point = point;
-        self.values = values;
-    }
-
-    /// How many values that nodes are made of are needed later, at the most.
-    fn most_live(&self, roots: &[NodeId], needed: &[bool]) -> usize {
-        let mut live = vec![false; needed.len()];
-        let (mut count, mut most) = (0, 0);
-        let is_kept = |id: NodeId| !matches!(self.graph.node(id), Node::Literal(_));
-        for id in roots.iter().copied().filter(|&id| is_kept(id)) {
-            count += usize::from(!std::mem::replace(&mut live[id.index()], true));
-        }
-        for id in self.graph.ids().take(needed.len()).rev().filter(|&id| needed[id.index()]) {
-            most = most.max(count);
-            count -= usize::from(std::mem::replace(&mut live[id.index()], false));
-            self.needs(id, &mut |arg| {
-                if is_kept(arg) {
-                    count += usize::from(!std::mem::replace(&mut live[arg.index()], true));
-                }
-            });
-        }
-        most
     }
 
     /// Which nodes have to be computed for others, where some are known.
@@ -212,30 +152,17 @@ impl<'g, 'm> Emit<'g, 'm> {
         needed
     }
 
-    /// Computes nodes at each of some places, operands first: the order in which they stand in the
-    /// graph. What is known at one place is known at all.
-    fn evaluate(
-        &mut self,
-        b: &mut Builder,
-        roots: &[NodeId],
-        places: &mut [(Point, Values)],
-        args: &[Elem],
-    ) {
-        let Some((_, known)) = places.first() else { return };
-        let needed = self.needed(roots, known);
-        places.iter_mut().for_each(|(_, values)| values.reserve(needed.len()));
-        let here = self.point;
+    /// Computes nodes at the current point, operands first: the order in which they stand in the graph.
+    fn evaluate(&mut self, b: &mut Builder, roots: &[NodeId], values: &mut Values, args: &[Elem]) {
+        let needed = self.needed(roots, values);
+        values.reserve(needed.len());
         for id in self.graph.ids().take(needed.len()).filter(|&id| needed[id.index()]) {
-            for (point, values) in &mut *places {
-                self.point = *point;
-                let value = match self.kept.get(&id).cloned() {
-                    Some(kept) if kept.ready => self.restore(b, id, &kept),
-                    _ => self.node(b, id, values, args),
-                };
-                values.insert(id, value);
-            }
+            let value = match self.kept.get(&id).cloned() {
+                Some(kept) if kept.ready => self.restore(b, id, &kept),
+                _ => self.node(b, id, values, args),
+            };
+            values.insert(id, value);
         }
-        self.point = here;
     }
 
     /// The values that a value is made of in the present segments.

@@ -10,7 +10,7 @@ use crate::elementwise::{self, Elem};
 use crate::kernel::{Builder, Cmp, IndexOp, MaskOp, Value};
 use crate::lower::affine::Dim;
 use crate::lower::emit::Point;
-use crate::lower::graph::{Node, NodeId, Reduction};
+use crate::lower::graph::{Node, Reduction};
 use crate::lower::reducer::Kind;
 use crate::lower::segments::Segment;
 
@@ -135,15 +135,13 @@ impl<'m> Loops<'_, 'm> {
             }
             _ => {
                 let mut accumulators = accumulators;
-                let inputs = pass.reductions.iter().flat_map(|&i| &self.reduction(i).inputs);
-                let stored = pass.stores.iter().map(|store| store.node);
-                let roots: Vec<NodeId> = inputs.copied().chain(stored).collect();
-                let taken = accumulators.first().map_or(0, Vec::len);
-                let values = self.emit.side_by_side(b, points, &roots, taken);
-                for ((&point, values), set) in zip(zip(points, values), &mut accumulators) {
-                    self.emit.resume(point, values);
+                let mut begins = Vec::with_capacity(points.len());
+                for (&point, set) in zip(points, &mut accumulators) {
+                    begins.push(b.position());
+                    self.emit.go(point);
                     *set = self.step(b, pass, set);
                 }
+                b.weave(&begins);
                 accumulators
             }
         }
@@ -186,11 +184,14 @@ impl<'m> Loops<'_, 'm> {
             let end = self.whole(b, lo, hi, step);
             accumulators = carry(b, lo, end, step, accumulators, |b, var, mut sets| {
                 self.emit.vars[usize::from(vector)] = Some(var);
+                let mut begins = Vec::with_capacity(sets.len());
                 for (copy, set) in sets.iter_mut().enumerate() {
+                    begins.push(b.position());
                     let offset = copy as i64 * self.lanes;
                     self.emit.go(Point { offset, mask: None, copy: 0 });
                     *set = self.step(b, pass, set);
                 }
+                b.weave(&begins);
                 sets
             });
             from = end;

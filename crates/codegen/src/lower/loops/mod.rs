@@ -454,7 +454,9 @@ impl<'g, 'm> Loops<'g, 'm> {
             self.pass(b, pass, points);
             self.emit.next_pass();
         }
+        let mut begins = Vec::with_capacity(points.len());
         for &point in points {
+            begins.push(b.position());
             self.emit.go(point);
             self.store(b, &self.work.stores);
             for (reduction, leaf, at, to) in &self.work.partial {
@@ -464,6 +466,8 @@ impl<'g, 'm> Loops<'g, 'm> {
                 self.emit.store(b, place, ty, elem);
             }
         }
+        // Elements are computed from what was there before the kernel: read earlier, they are the same.
+        b.weave(&begins);
     }
 
     /// Stores values of the current point: all values and places are computed before anything is
