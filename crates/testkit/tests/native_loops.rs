@@ -469,6 +469,56 @@ fn loops_in_loops_are_one_kernel() {
     }
 }
 
+/// Loops of single numbers, which are values as long as the code runs: a byte that wraps, a flag that chooses a
+/// branch, a loop in it whose number of iterations only its condition knows, results of both branches, an array of
+/// which one element is written at a time.
+const NUMBERS: &str = "
+    odd { t = (s32[], s32[]) parameter(0) n = s32[] get-tuple-element(t), index=0
+     c = s32[] get-tuple-element(t), index=1 one = s32[] constant(1) d = s32[] add(c, one)
+     b = s32[] and(n, one) z = s32[] constant(0) o = pred[] compare(b, z), direction=NE
+     h = s32[] shift-right-arithmetic(n, one) k = s32[] constant(3) m = s32[] multiply(n, k)
+     l = s32[] add(m, one) x = s32[] select(o, l, h) ROOT r = (s32[], s32[]) tuple(x, d) }
+    above { t = (s32[], s32[]) parameter(0) n = s32[] get-tuple-element(t), index=0
+     c = s32[] get-tuple-element(t), index=1 one = s32[] constant(1) m = s32[] constant(LIMIT)
+     a = pred[] compare(n, one), direction=GT b = pred[] compare(c, m), direction=LT
+     ROOT r = pred[] and(a, b) }
+    walk { t = (s32[], u8[]) parameter(0) i = s32[] get-tuple-element(t), index=0
+     b = u8[] get-tuple-element(t), index=1 z = s32[] constant(0) s = (s32[], s32[]) tuple(i, z)
+     w = (s32[], s32[]) while(s), condition=above, body=odd c = s32[] get-tuple-element(w), index=1
+     d = u8[] convert(c) e = u8[] multiply(b, d) ROOT r = (s32[], u8[]) tuple(c, e) }
+    stay { t = (s32[], u8[]) parameter(0) i = s32[] get-tuple-element(t), index=0
+     b = u8[] get-tuple-element(t), index=1 k = u8[] constant(201) e = u8[] add(b, k)
+     m = s32[] constant(-1) j = s32[] xor(i, m) ROOT r = (s32[], u8[]) tuple(j, e) }
+    outer { t = (s32[], u8[], f32[], pred[], s32[], s32[64]) parameter(0) i = s32[] get-tuple-element(t), index=0
+     b = u8[] get-tuple-element(t), index=1 x = f32[] get-tuple-element(t), index=2
+     p = pred[] get-tuple-element(t), index=3 k = s32[] get-tuple-element(t), index=4
+     o = s32[64] get-tuple-element(t), index=5 a = (s32[], u8[]) tuple(i, b)
+     w = (s32[], u8[]) conditional(p, a, a), true_computation=walk, false_computation=stay
+     c = s32[] get-tuple-element(w), index=0 e = u8[] get-tuple-element(w), index=1
+     q = s32[] add(k, c) v = s32[] constant(7) u = s32[] and(q, v) y = u8[] constant(130)
+     f = pred[] compare(e, y), direction=LT g = pred[] compare(u, v), direction=NE h = pred[] or(f, g)
+     n = f32[] negate(x) l = f32[] select(p, n, x) one = f32[] constant(1) d = f32[] add(l, one)
+     m = s32[] constant(63) at = s32[] and(i, m) r = s32[1] reshape(q)
+     s = s32[64] dynamic-update-slice(o, r, at) j1 = s32[] constant(1) j = s32[] add(i, j1)
+     ROOT z = (s32[], u8[], f32[], pred[], s32[], s32[64]) tuple(j, e, d, h, q, s) }
+    more { t = (s32[], u8[], f32[], pred[], s32[], s32[64]) parameter(0) i = s32[] get-tuple-element(t), index=0
+     k = s32[] get-tuple-element(t), index=4 n = s32[] constant(-123456) a = pred[] compare(k, n), direction=NE
+     m = s32[] constant(TIMES) b = pred[] compare(i, m), direction=LT ROOT r = pred[] and(a, b) }
+    ENTRY e { z = s32[] constant(0) b = u8[] parameter(0) x = f32[] parameter(1) p = pred[] parameter(2)
+     k = s32[] parameter(3) o = s32[64] parameter(4)
+     s = (s32[], u8[], f32[], pred[], s32[], s32[64]) tuple(z, b, x, p, k, o)
+     ROOT w = (s32[], u8[], f32[], pred[], s32[], s32[64]) while(s), condition=more, body=outer }";
+
+#[test]
+fn loops_of_numbers_agree() {
+    // No iteration of the inner loop, some, and so many that there are several calls; an outer loop without any.
+    for (limit, times) in [(0, 100), (20, 300), (1000, 300), (150, 30_000), (20, 0)] {
+        let text =
+            NUMBERS.replace("LIMIT", &limit.to_string()).replace("TIMES", &times.to_string());
+        check(&text, Tolerance::Exact);
+    }
+}
+
 /// Three loops within each other, the inner two of them in a branch, or not: what comes before and behind
 /// them in each, and how often they run, differs from iteration to iteration.
 const DEEP: &str = "

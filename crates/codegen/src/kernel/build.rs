@@ -62,6 +62,8 @@ pub struct Builder {
     open: Vec<Open>,
     /// The bits in the lanes of each value that is a constant vector.
     constants: FxHashMap<Value, u64>,
+    /// The mask of each value that is 1 where a mask is set, else 0.
+    choices: FxHashMap<Value, Value>,
     /// The number that each constant index is.
     ints: FxHashMap<Value, i64>,
     vector_bytes: usize,
@@ -91,6 +93,7 @@ impl Builder {
             depth: Vec::new(),
             open: vec![Open::default()],
             constants: FxHashMap::default(),
+            choices: FxHashMap::default(),
             ints: FxHashMap::default(),
             vector_bytes,
         }
@@ -101,6 +104,16 @@ impl Builder {
     /// processors with such short vectors have no instruction for that either.
     pub(crate) fn holds_tables(&self) -> bool {
         self.vector_bytes >= 64
+    }
+
+    /// Takes over the parameters, the range and the scratch of another kernel.
+    pub(crate) fn take_interface(&mut self, of: &Kernel) {
+        let Kernel { params, scratch_bytes, range, grain, shared, unit_bytes, .. } = of;
+        self.kernel.params.clone_from(params);
+        self.kernel.scratch_bytes = *scratch_bytes;
+        (self.kernel.range, self.kernel.grain) = (*range, *grain);
+        self.kernel.shared.clone_from(shared);
+        self.kernel.unit_bytes = *unit_bytes;
     }
 
     /// Lanes of every vector.
@@ -363,6 +376,13 @@ impl Builder {
 
     /// A comparison.
     pub fn compare(&mut self, op: Cmp, a: Value, b: Value) -> Value {
+        if let (Some(&mask), Some(0)) = (self.choices.get(&a), self.constant(b)) {
+            match op {
+                Cmp::Ne => return mask,
+                Cmp::Eq => return self.mask_not(mask),
+                _ => {}
+            }
+        }
         self.pure(Ty::Mask, &[a, b], Key::Compare(op, a, b), |dst| Inst::Compare { dst, op, a, b })
     }
 
@@ -371,12 +391,18 @@ impl Builder {
         if t == f {
             return t;
         }
-        self.pure(self.ty(t), &[mask, t, f], Key::Select(mask, t, f), |dst| Inst::Select {
-            dst,
-            mask,
-            t,
-            f,
-        })
+        let make = |dst| Inst::Select { dst, mask, t, f };
+        let value = self.pure(self.ty(t), &[mask, t, f], Key::Select(mask, t, f), make);
+        let is_int = !matches!(self.ty(t), Ty::Vector(Lane::F32 | Lane::F64));
+        if is_int && [t, f].map(|value| self.constant(value)) == [Some(1), Some(0)] {
+            self.choices.insert(value, mask);
+        }
+        value
+    }
+
+    /// Whether a value is 0 or 1 in each lane, chosen by a mask.
+    pub(crate) fn is_choice_of_bits(&self, value: Value) -> bool {
+        self.choices.contains_key(&value)
     }
 
     /// An operation of two masks.

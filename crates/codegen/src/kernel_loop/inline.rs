@@ -1,6 +1,7 @@
 //! A kernel written into another, its parameters and its scratch being elsewhere there.
 
 use super::Region;
+use super::slots::{Entered, Slots};
 use crate::kernel::{Addr, Block, Buf, Builder, Carried, Inst, Kernel, Lane, Ty, Value};
 
 /// Writes a kernel into another.
@@ -12,11 +13,18 @@ pub(super) struct Inline<'k> {
     scratch: Region,
     /// What its values are there.
     values: Vec<Option<Value>>,
+    /// Numbers in scratch that become values.
+    slots: Option<&'k mut Slots>,
 }
 
 impl<'k> Inline<'k> {
     pub(super) fn new(kernel: &'k Kernel, params: Vec<Region>, scratch: Region) -> Self {
-        Inline { kernel, params, scratch, values: vec![None; kernel.types.len()] }
+        Inline { kernel, params, scratch, values: vec![None; kernel.types.len()], slots: None }
+    }
+
+    /// The same, with values in place of numbers in scratch.
+    pub(super) fn with_slots(self, slots: &'k mut Slots) -> Self {
+        Inline { slots: Some(slots), ..self }
     }
 
     /// Writes all of it, over its whole range.
@@ -58,6 +66,12 @@ impl<'k> Inline<'k> {
     }
 
     fn inst(&mut self, b: &mut Builder, inst: &Inst) {
+        if let (Some(slots), Some(dst)) = (&mut self.slots, inst.defines())
+            && let Some(number) = slots.load(b, inst)
+        {
+            let is_index = matches!(inst, Inst::IndexLoad { .. });
+            return self.set(dst, if is_index { b.extract(number) } else { number });
+        }
         let new = match inst {
             Inst::Begin { .. } => b.index(0),
             Inst::End { .. } => b.index(self.kernel.range),
@@ -94,38 +108,42 @@ impl<'k> Inline<'k> {
             Inst::ShiftUp { a, fill, by, .. } => b.shift_up(self.get(*a), self.get(*fill), *by),
             Inst::Store { src, mem, addr, mask } => {
                 let mask = mask.map(|mask| self.get(mask));
-                return b.store(self.get(*src), *mem, self.addr(addr), mask);
+                let new = self.get(*src);
+                if let Some(slots) = &mut self.slots {
+                    slots.store(b, inst, *src, new);
+                }
+                return b.store(new, *mem, self.addr(addr), mask);
             }
             Inst::Loop { var, lo, hi, step, carried, body } => {
-                let init = self.initial(carried);
+                let (entered, init) = self.initial(b, carried);
                 let (lo, hi) = (self.get(*lo), self.get(*hi));
                 let results = b.for_loop(lo, hi, *step, &init, |b, new, params| {
                     self.set(*var, new);
-                    self.enter(carried, params);
+                    self.enter(carried, &entered, params);
                     self.block(b, body);
-                    carried.iter().map(|c| self.get(c.next)).collect()
+                    self.next(b, carried, &entered)
                 });
-                return self.leave(carried, &results);
+                return self.leave(carried, &entered, &results);
             }
             Inst::While { cond, go, carried, body } => {
-                let init = self.initial(carried);
+                let (entered, init) = self.initial(b, carried);
                 // Both closures write values, one after the other.
                 let this = std::cell::RefCell::new(&mut *self);
                 let results = b.while_loop(
                     &init,
                     |b, params| {
                         let this = &mut **this.borrow_mut();
-                        this.enter(carried, params);
+                        this.enter(carried, &entered, params);
                         this.block(b, cond);
                         this.get(*go)
                     },
                     |b, _| {
                         let this = &mut **this.borrow_mut();
                         this.block(b, body);
-                        carried.iter().map(|c| this.get(c.next)).collect()
+                        this.next(b, carried, &entered)
                     },
                 );
-                return self.leave(carried, &results);
+                return self.leave(carried, &entered, &results);
             }
         };
         if let Some(dst) = inst.defines() {
@@ -133,15 +151,43 @@ impl<'k> Inline<'k> {
         }
     }
 
-    fn initial(&self, carried: &[Carried]) -> Vec<Value> {
-        carried.iter().map(|c| self.get(c.init)).collect()
+    /// What a loop carries, before it: its own values, then numbers.
+    fn initial(&mut self, b: &mut Builder, carried: &[Carried]) -> (Option<Entered>, Vec<Value>) {
+        let mut init: Vec<Value> = carried.iter().map(|c| self.get(c.init)).collect();
+        let entered = self.slots.as_mut().map(|slots| {
+            let (entered, numbers) = slots.enter(b);
+            init.extend(numbers);
+            entered
+        });
+        (entered, init)
     }
 
-    fn enter(&mut self, carried: &[Carried], params: &[Value]) {
-        carried.iter().zip(params).for_each(|(c, &param)| self.set(c.param, param));
+    fn enter(&mut self, carried: &[Carried], entered: &Option<Entered>, params: &[Value]) {
+        let (own, numbers) = params.split_at(carried.len());
+        carried.iter().zip(own).for_each(|(c, &param)| self.set(c.param, param));
+        if let (Some(slots), Some(entered)) = (&mut self.slots, entered) {
+            slots.set(entered, numbers);
+        }
     }
 
-    fn leave(&mut self, carried: &[Carried], results: &[Value]) {
-        carried.iter().zip(results).for_each(|(c, &result)| self.set(c.result, result));
+    fn next(
+        &mut self,
+        b: &mut Builder,
+        carried: &[Carried],
+        entered: &Option<Entered>,
+    ) -> Vec<Value> {
+        let mut next: Vec<Value> = carried.iter().map(|c| self.get(c.next)).collect();
+        if let (Some(slots), Some(entered)) = (&mut self.slots, entered) {
+            next.extend(slots.get(b, entered));
+        }
+        next
+    }
+
+    fn leave(&mut self, carried: &[Carried], entered: &Option<Entered>, results: &[Value]) {
+        let (own, numbers) = results.split_at(carried.len());
+        carried.iter().zip(own).for_each(|(c, &result)| self.set(c.result, result));
+        if let (Some(slots), Some(entered)) = (&mut self.slots, entered) {
+            slots.leave(entered, numbers);
+        }
     }
 }

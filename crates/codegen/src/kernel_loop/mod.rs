@@ -7,12 +7,17 @@
 //! nobody writes, is made or read before the loop, once for all of them.
 
 mod inline;
+mod slots;
 mod write;
 
 use std::iter::zip;
 
+use rustc_hash::FxHashMap;
+
 use crate::Vouched;
-use crate::kernel::{Buf, Builder, Kernel};
+use crate::kernel::{Block, Buf, Builder, Inst, Kernel};
+use inline::Inline;
+use slots::{Analysis, Place, Slots, Width};
 use write::{Region, Writer, copy};
 
 /// A piece of memory of a loop.
@@ -234,12 +239,58 @@ pub struct KernelLoop<'k> {
 
 /// Buffers in scratch begin at multiples of this.
 const SCRATCH_ALIGN: usize = 64;
+/// Buffers in scratch of as many bytes or fewer have their places to themselves: they may become values.
+const NUMBER_BYTES: usize = 8;
 /// The most bytes of scratch: with more, it would fill too much of the second-level cache.
 const MAX_SCRATCH: usize = 128 << 10;
 /// To copy more than this at the end of an iteration takes longer than to exchange addresses.
 const MAX_COPIED: usize = 4 << 10;
 /// More values than this take longer to compile than loops run.
 const MAX_VALUES: usize = 1 << 16;
+
+/// How a buffer is accessed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    /// As a single number of this width.
+    Number(Width),
+    /// An element at a time.
+    Element,
+    /// Otherwise.
+    Array,
+}
+
+/// Calls `note` with each parameter that is accessed, and how.
+fn each_access(block: &Block, note: &mut impl FnMut(u32, Use)) {
+    for inst in &block.insts {
+        let (addr, mem) = match inst {
+            Inst::Load { addr, mem, .. }
+            | Inst::Store { addr, mem, .. }
+            | Inst::IndexLoad { addr, mem, .. }
+            | Inst::Gather { addr, mem, .. } => (addr, mem),
+            Inst::Loop { body, .. } => {
+                each_access(body, note);
+                continue;
+            }
+            Inst::While { cond, body, .. } => {
+                each_access(cond, note);
+                each_access(body, note);
+                continue;
+            }
+            _ => continue,
+        };
+        if let Buf::Param(param) = addr.buf {
+            let is_one = addr.offset == 0 && addr.terms.is_empty();
+            note(
+                param,
+                match (slots::is_element(inst), Width::of(*mem)) {
+                    (false, _) => Use::Array,
+                    (true, Some(width)) if is_one => Use::Number(width),
+                    (true, _) => Use::Element,
+                },
+            );
+        }
+    }
+}
 
 /// Whether an iteration of these steps, or what is copied at its end, writes a buffer.
 fn writes(steps: &[LoopStep<'_>], next: &[(usize, usize)], buffer: usize) -> bool {
@@ -274,6 +325,7 @@ impl KernelLoop<'_> {
             *written[n].get_or_insert(false) |= writes;
         }
 
+        let uses = self.uses();
         let mut b = Builder::new(self.lanes);
         let (mut params, mut held) = (Vec::new(), Vec::new());
         let mut regions = Vec::with_capacity(self.buffers.len());
@@ -286,9 +338,11 @@ impl KernelLoop<'_> {
                 params.push(n);
                 Region { buf: b.param(bytes, true, written), offset: 0 }
             });
-            // What nobody writes is read where it is: it may stay in registers.
+            // What nobody writes is read where it is: it may stay in registers. So is what is accessed an
+            // element at a time, which is no faster in scratch.
+            let is_near = !written || uses[n] == Some(Use::Element);
             regions.push(match given {
-                Some(given) if role == Role::Param || !written => given,
+                Some(given) if role == Role::Param || is_near => given,
                 Some(given) => {
                     let own = Region { buf: Buf::Scratch, offset: b.scratch(bytes) };
                     held.push((given, own, bytes));
@@ -304,9 +358,9 @@ impl KernelLoop<'_> {
         }
         let scratch = Region { buf: Buf::Scratch, offset: b.scratch(most_scratch) };
         held.iter().for_each(|&(given, own, bytes)| copy(&mut b, given, own, bytes));
-        Writer { of: &self, regions, scratch }.run(&mut b);
+        Writer { of: &self, regions: regions.clone(), scratch }.run(&mut b);
         held.into_iter().for_each(|(given, own, bytes)| copy(&mut b, own, given, bytes));
-        let kernel = b.finish();
+        let kernel = self.with_values(b.finish(), &uses, &regions);
         let copied: usize = self.next.iter().map(|&(from, _)| self.buffers[from].bytes).sum();
         (kernel.scratch_bytes <= MAX_SCRATCH && copied <= MAX_COPIED)
             .then_some((Vouched::new(kernel), params))
@@ -396,13 +450,102 @@ impl KernelLoop<'_> {
         self.body.iter_mut().for_each(|part| part.rename(&names));
     }
 
+    /// How each buffer is accessed by all who name it; nothing if none does.
+    fn uses(&self) -> Vec<Option<Use>> {
+        let mut uses: Vec<Option<Use>> = vec![None; self.buffers.len()];
+        let mut note = |n: usize, this: Use| {
+            let fits = |width: Width| width.bytes() == self.buffers[n].bytes;
+            let this = match this {
+                Use::Number(width) if !fits(width) => Use::Element,
+                this => this,
+            };
+            uses[n] = Some(match uses[n] {
+                None => this,
+                Some(other) if other == this => this,
+                Some(Use::Array) => Use::Array,
+                Some(_) if this == Use::Array => Use::Array,
+                Some(_) => Use::Element,
+            });
+        };
+        let steps = self.until.cond().iter().chain(&self.body);
+        steps.for_each(|step| self.note_uses(step, &mut note));
+        self.next.iter().for_each(|&pair| self.note_copy(pair, &mut note));
+        match self.until {
+            Until::Count(_) => {}
+            Until::Test { go, .. } => note(go, Use::Number(Width::Byte)),
+            Until::Suspended { go, at, .. } => {
+                note(go, Use::Number(Width::Byte));
+                note(at, Use::Number(Width::Word));
+            }
+        }
+        uses
+    }
+
+    /// A copy is of the width that its buffers have.
+    fn note_copy(&self, (from, to): (usize, usize), note: &mut impl FnMut(usize, Use)) {
+        let fits = |width: &Width| width.bytes() == self.buffers[from].bytes;
+        let width = [Width::Byte, Width::Word].into_iter().find(fits);
+        let this = width.map_or(Use::Array, Use::Number);
+        note(from, this);
+        note(to, this);
+    }
+
+    fn note_uses(&self, step: &LoopStep<'_>, note: &mut impl FnMut(usize, Use)) {
+        match step {
+            LoopStep::Kernel(kernel, buffers) => {
+                each_access(&kernel.body, &mut |param, this| note(buffers[param as usize], this));
+            }
+            LoopStep::Copy { from, to } => self.note_copy((*from, *to), note),
+            LoopStep::Branch(branch) => {
+                let width = if branch.is_pred { Width::Byte } else { Width::Word };
+                note(branch.selector, Use::Number(width));
+                branch.at.into_iter().for_each(|at| note(at, Use::Number(Width::Word)));
+                branch.branches.iter().flatten().for_each(|step| self.note_uses(step, note));
+            }
+            LoopStep::Repeat(repeat) => {
+                note(repeat.go, Use::Number(Width::Byte));
+                repeat.at.into_iter().for_each(|at| note(at, Use::Number(Width::Word)));
+                let steps = repeat.cond.iter().chain(&repeat.body);
+                steps.for_each(|step| self.note_uses(step, note));
+                repeat.next.iter().for_each(|&pair| self.note_copy(pair, note));
+            }
+        }
+    }
+
+    /// The kernel with values in place of single numbers in scratch, where `regions` says they are.
+    fn with_values(&self, kernel: Kernel, uses: &[Option<Use>], regions: &[Region]) -> Kernel {
+        let width = |(this, region): (&Option<Use>, &Region)| match this {
+            Some(Use::Number(width)) if region.buf == Buf::Scratch => Some((region.offset, *width)),
+            _ => None,
+        };
+        let widths: FxHashMap<Place, Width> = zip(uses, regions).filter_map(width).collect();
+        if widths.is_empty() {
+            return kernel;
+        }
+        let mut b = Builder::new(self.lanes);
+        b.take_interface(&kernel);
+        let params =
+            (0..kernel.params.len() as u32).map(|n| Region { buf: Buf::Param(n), offset: 0 });
+        let scratch = Region { buf: Buf::Scratch, offset: 0 };
+        let mut slots = Slots::new(Analysis::new(&kernel, widths));
+        Inline::new(&kernel, params.collect(), scratch).with_slots(&mut slots).run(&mut b);
+        if slots.has_failed() {
+            return kernel;
+        }
+        let mut written = b.finish();
+        slots.remove_stores(&mut written.body);
+        written
+    }
+
     /// Where buffers that nothing outside of an iteration sees lie in a piece of scratch, and its size.
-    /// Those that are never needed at once may lie in the same place.
+    /// Those that are never needed at once may lie in the same place, but for single numbers.
     fn shared_places(&self) -> (Vec<(usize, usize)>, usize) {
         let go = self.until.buffers().first().map(|&(go, _)| go);
         let lives = lives(self.buffers.len(), [self.until.cond(), &self.body], go, &self.next);
+        let is_number = |n: usize| self.buffers[n].bytes <= NUMBER_BYTES;
         let is_local = |&n: &usize| self.buffers[n].role == Role::Local && lives[n].is_some();
-        let mut order: Vec<usize> = (0..self.buffers.len()).filter(is_local).collect();
+        let locals = (0..self.buffers.len()).filter(is_local);
+        let (numbers, mut order): (Vec<usize>, Vec<usize>) = locals.partition(|&n| is_number(n));
         let life = |n: usize| lives[n].unwrap_or_default();
         order.sort_by_key(|&n| life(n).first);
         // What is in use: where it begins and ends, and the last part that needs it; by place.
@@ -425,6 +568,10 @@ impl KernelLoop<'_> {
             used.insert(rank, (place, place + size, last));
             all = all.max(place + size);
             places.push((n, place));
+        }
+        for n in numbers {
+            places.push((n, all));
+            all += NUMBER_BYTES;
         }
         (places, all)
     }
