@@ -109,6 +109,25 @@ impl Inst {
 }
 
 impl Block {
+    /// Whether all lanes are always alike, whatever is in memory, and only one of them is stored; and there is
+    /// nothing that processors with short vectors have no instruction for.
+    pub fn is_of_numbers(&self) -> bool {
+        let is_number = |addr: &Addr, mask: &Option<Value>| addr.lane_stride == 0 && mask.is_none();
+        self.insts.iter().all(|inst| match inst {
+            Inst::Load { addr, mask, .. } | Inst::Store { addr, mask, .. } => is_number(addr, mask),
+            Inst::Gather { .. }
+            | Inst::Numbers { .. }
+            | Inst::MaskBelow { .. }
+            | Inst::ShiftUp { .. }
+            | Inst::Reduce { .. }
+            | Inst::Lookup { .. }
+            | Inst::Bin { op: BinOp::Scale, .. } => false,
+            Inst::Loop { body, .. } => body.is_of_numbers(),
+            Inst::While { cond, body, .. } => cond.is_of_numbers() && body.is_of_numbers(),
+            _ => true,
+        })
+    }
+
     /// Calls `f` with every value that the instructions read.
     pub fn for_each_operand(&self, f: &mut dyn FnMut(Value)) {
         self.insts.iter().for_each(|inst| inst.for_each_operand(f));

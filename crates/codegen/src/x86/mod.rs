@@ -16,7 +16,7 @@ mod select;
 
 use helio_ir::{Capabilities, ElementType, Error, Op, Result};
 
-use crate::kernel::Kernel;
+use crate::kernel::{Inst, Kernel, Ty};
 use crate::machine::{Interface, MachineCode};
 use crate::{Backend, Code, CodeOptions, Vouched, elementwise};
 
@@ -83,6 +83,23 @@ impl Isa {
     }
 }
 
+impl Isa {
+    /// A kernel of single numbers with loops, and the set of instructions it had better be compiled for: masks of
+    /// AVX-512 take four to five cycles from a comparison to a choice, AVX2's vectors in their place two, and
+    /// the next iteration waits for that.
+    fn for_numbers(self, kernel: &Kernel) -> Option<(Kernel, Isa)> {
+        let has_loop = |inst: &Inst| matches!(inst, Inst::Loop { .. } | Inst::While { .. });
+        let is_better = self == Isa::Avx512
+            && kernel.body.insts.iter().any(has_loop)
+            && kernel.body.is_of_numbers();
+        let is_wide = |ty: &Ty| matches!(ty, Ty::Vector(lane) if lane.bytes() == 8);
+        is_better.then(|| {
+            let lanes = Isa::Avx2.lanes(kernel.types.iter().any(is_wide));
+            (Kernel { lanes, ..kernel.clone() }, Isa::Avx2)
+        })
+    }
+}
+
 impl Capabilities for Isa {
     fn holds(&self, ty: ElementType) -> bool {
         elementwise::holds(ty)
@@ -115,9 +132,15 @@ impl Backend for Isa {
     }
 
     fn compile(&self, kernel: &Vouched<Kernel>, options: &CodeOptions) -> Result<Code> {
+        // What is vouched for has the same accesses with fewer lanes, as only the first is stored.
+        let short = self.for_numbers(kernel).map(|(kernel, isa)| (Vouched::new(kernel), isa));
+        let (kernel, isa) = match &short {
+            Some((kernel, isa)) => (kernel, *isa),
+            None => (kernel, *self),
+        };
         let code = match options.bounds_checks {
-            true => compile_checked_vouched(kernel, *self),
-            false => compile_vouched(kernel, *self),
+            true => compile_checked_vouched(kernel, isa),
+            false => compile_vouched(kernel, isa),
         };
         code.map(Code::Machine)
     }
