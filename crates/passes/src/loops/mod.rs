@@ -3,6 +3,7 @@
 mod plan;
 mod ranges;
 mod rewrite;
+mod turn;
 
 use helio_ir::ops::{GetTupleElement, Tuple, While};
 use helio_ir::{CompId, InstrId, Module, Name, Op, Result};
@@ -14,9 +15,10 @@ use crate::rebuild::{calls, drop_unused, rebuild};
 use plan::{Fate, LoopAnalysis};
 use ranges::known_comparisons;
 use rewrite::{NewState, constant_chain};
+use turn::with_turned_matrices;
 
 /// Takes out of a loop's state what nobody reads and what is the same constant in each iteration,
-/// computes before the loop what is the same in each iteration and takes work, puts the answer in the place of
+/// computes before the loop what is the same in each iteration and takes work, turns matrices there, puts the answer in the place of
 /// comparisons of what counts with what it never reaches, and lets users of what does not change have
 /// what went in.
 pub(crate) fn simplify_loops(module: Module, cx: &PassCx<'_>) -> Result<Module> {
@@ -98,6 +100,8 @@ fn smaller_loop(
 ) -> Result<Option<Vec<Option<InstrId>>>> {
     let Op::Tuple(_) = draft.op(init) else { return Ok(None) };
     let inits = draft.operands(init).to_vec();
+    let body = with_turned_matrices(draft, op.body)?.unwrap_or(op.body);
+    let op = While { body, ..op };
     let Some(plan) = LoopAnalysis::new(draft, op, &inits, read) else { return Ok(None) };
     let changes = plan.fates.iter().any(|fate| !matches!(fate, Fate::Kept(_)));
     let known = known_comparisons(draft, op, &inits);

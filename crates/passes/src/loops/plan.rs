@@ -92,14 +92,14 @@ impl LoopAnalysis {
 }
 
 /// How a computation of one tuple uses it.
-struct State {
+pub(super) struct State {
     /// For each instruction that takes an element of the state, which.
-    element: Vec<Option<usize>>,
+    pub element: Vec<Option<usize>>,
 }
 
 impl State {
     /// `None` if the state is used as a whole.
-    fn of(computation: &Computation) -> Option<Self> {
+    pub fn of(computation: &Computation) -> Option<Self> {
         let instrs = computation.instrs();
         let is_state = |id: InstrId| parameter_number(&computation.instr(id).op).is_some();
         if is_state(computation.root()) {
@@ -245,7 +245,7 @@ fn is_static(shape: &Shape) -> bool {
 }
 
 /// Of fewer elements, a result is not worth an element of the state.
-const ENOUGH: usize = 64;
+pub(super) const ENOUGH: usize = 64;
 
 fn element_count(instr: &Instr) -> usize {
     instr.shape.as_array().map_or(0, ArrayShape::element_count)
