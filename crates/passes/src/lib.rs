@@ -50,6 +50,7 @@ mod selection;
 mod simplify;
 #[cfg(test)]
 mod testing;
+mod turn_operands;
 mod unroll;
 
 pub use pass::{

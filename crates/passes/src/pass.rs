@@ -9,7 +9,8 @@ use helio_ir::{Capabilities, Error, Module, Result, Verified, verify};
 use crate::rebuild::name_instrs;
 use crate::watch::Watch;
 use crate::{
-    branches, canonicalize, dce, expand, fuse, inline, loops, products, selection, simplify, unroll,
+    branches, canonicalize, dce, expand, fuse, inline, loops, products, selection, simplify,
+    turn_operands, unroll,
 };
 
 /// A pass.
@@ -99,6 +100,7 @@ pub const PIPELINE: &[Pass] = &[
     SELECT_EXTREMES,
     REMOVE_DEAD_CODE,
     FUSE,
+    TURN_OPERANDS,
 ];
 
 /// Parts of `simplify`, to be run by themselves.
@@ -182,6 +184,13 @@ const FUSE: Pass = Pass {
     summary: "Puts instructions that can be computed together, element by element, into fusions.",
     level: OptLevel::Less,
     run: fuse::fuse,
+};
+
+const TURN_OPERANDS: Pass = Pass {
+    name: "turn-operands",
+    summary: "Transposes operands that fusions read many times along the dimension that they fold.",
+    level: OptLevel::Default,
+    run: turn_operands::turn_operands,
 };
 
 const FORWARD_TUPLES: Pass = Pass {
