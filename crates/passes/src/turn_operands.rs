@@ -4,6 +4,8 @@
 //! over coordinates have to be added up for each pair, and there are few of them; lanes over points read each
 //! coordinate from places that lie apart. Of the transposed set, a coordinate of all points lies side by side.
 
+use std::ops::RangeInclusive;
+
 use helio_ir::ops::{Fusion, Parameter, Transpose};
 use helio_ir::{ArrayShape, CompId, Computation, InstrId, Module, Op, Result, Shape};
 use rustc_hash::FxHashMap;
@@ -13,7 +15,7 @@ use crate::pass::PassCx;
 use crate::rebuild::{NewModule, calls, drop_unused, rebuild};
 
 /// How many elements may be folded: of more, hardly any time goes to adding up lanes, and rows apart are read less well.
-const FOLDED: std::ops::RangeInclusive<usize> = 3..=128;
+const FOLDED: RangeInclusive<usize> = 3..=128;
 /// The fewest results side by side: fewer do not fill a vector.
 const MIN_SIDE_BY_SIDE: usize = 16;
 /// How often each element is read at the least, for the copy to pay.
@@ -110,9 +112,9 @@ fn find(fused: &Computation) -> Option<Vec<bool>> {
     let mut domain: Option<&[usize]> = None;
     for instr in fused.instrs() {
         let Op::Reduce(reduce) = &instr.op else { continue };
-        let dimensions = &reduce.dimensions;
         let dims = fused.instr(instr.operands[0]).shape.as_array()?.dims();
-        if dimensions[..] != [dims.len() - 1] || domain.is_some_and(|domain| domain != dims) {
+        let last = dims.len().checked_sub(1)?;
+        if reduce.dimensions[..] != [last] || domain.is_some_and(|domain| domain != dims) {
             return None;
         }
         domain = Some(dims);
@@ -132,14 +134,12 @@ fn find(fused: &Computation) -> Option<Vec<bool>> {
             let shape = fused.instr(operand).shape.as_array()?;
             match &instr.op {
                 Op::Broadcast(broadcast) if broadcast.shape.dims() == domain => {
-                    if broadcast.dimensions.ends_with(&last_two) && shape.is_static() {
-                        let reads: usize =
-                            domain.iter().product::<usize>() / shape.element_count().max(1);
-                        if reads < MIN_READS {
-                            return None;
-                        }
-                        which[number] = true;
+                    let lies_along_both = broadcast.dimensions.ends_with(&last_two);
+                    let reads = broadcast.shape.element_count() / shape.element_count().max(1);
+                    if lies_along_both && (reads < MIN_READS || !shape.is_static()) {
+                        return None;
                     }
+                    which[number] |= lies_along_both;
                 }
                 // Single numbers, and what is about results alone.
                 _ if shape.rank() == 0 => {}
@@ -148,14 +148,7 @@ fn find(fused: &Computation) -> Option<Vec<bool>> {
             }
         }
     }
-    // An operand that is read otherwise as well stays, and then nothing is gained.
-    let is_read_once = |number: usize| {
-        let is_it = |id: &InstrId| parameter_number(&fused.instr(*id).op) == Some(number);
-        let users = fused.instrs().iter().flat_map(|instr| &instr.operands).filter(|id| is_it(id));
-        users.count() == 1
-    };
-    let all = (0..which.len()).filter(|&number| which[number]).all(is_read_once);
-    (all && which.contains(&true)).then_some(which)
+    which.contains(&true).then_some(which)
 }
 
 fn is_parameter(op: &Op) -> bool {

@@ -1,9 +1,9 @@
 //! Weaves runs of instructions that do not need each other.
 //!
-//! A processor starts instructions whose operands are known before older ones that wait, but only looks so
-//! far ahead: at an AMD Zen 4's 64 to 128 floating-point instructions. The logarithm of a vector is a chain
-//! of which each instruction waits four cycles for the one before; of the next vector's chain, written after
-//! it, it sees too little to fill them. Written in turns, the chains fill them for each other.
+//! A processor starts instructions whose operands are known before older ones that wait, but looks ahead only as far as
+//! its schedulers hold those that wait: 64 to 128 floating-point ones on an AMD Zen 4. The logarithm of a vector is a
+//! chain of which each instruction waits four cycles for the one before; of the next vector's chain, written after it, too
+//! little is in sight to fill them. Written in turns, the chains fill them for each other.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -104,10 +104,10 @@ impl<'i> Order<'i> {
         let defined = || insts.iter().filter_map(Inst::defines).map(|value| value.0);
         let (first, last) = (defined().min()?, defined().max()?);
         let mut definition = vec![None; (last - first + 1) as usize];
-        for (at, value) in
-            insts.iter().enumerate().filter_map(|(at, inst)| Some((at, inst.defines()?)))
-        {
-            definition[(value.0 - first) as usize] = Some(at);
+        for (at, inst) in insts.iter().enumerate() {
+            if let Some(value) = inst.defines() {
+                definition[(value.0 - first) as usize] = Some(at);
+            }
         }
         Some(Order { insts, first, definition })
     }

@@ -15,7 +15,7 @@ use crate::kernel::{Addr, BinOp, Block, Buf, Builder, Conv, Inst, Kernel, Lane, 
 /// The place of a number: its offset in scratch.
 pub(super) type Place = i64;
 
-/// What is known of a number before its kernel is written again.
+/// How wide a number is in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Width {
     /// A byte without sign, in lanes of [`Lane::I32`].
@@ -116,47 +116,47 @@ impl Analysis {
     fn spread(&mut self, block: &Block) -> bool {
         let mut changed = false;
         for inst in &block.insts {
-            match inst {
+            let carried = match inst {
                 Inst::Loop { carried, body, .. } => {
                     changed |= self.spread(body);
-                    changed |= carried.iter().fold(false, |changed, c| {
-                        let one =
-                            self.uniform[c.init.0 as usize] && self.uniform[c.next.0 as usize];
-                        changed | self.note(c.param, one) | self.note(c.result, one)
-                    });
+                    carried
                 }
                 Inst::While { cond, carried, body, .. } => {
                     changed |= self.spread(cond) | self.spread(body);
-                    changed |= carried.iter().fold(false, |changed, c| {
-                        let one =
-                            self.uniform[c.init.0 as usize] && self.uniform[c.next.0 as usize];
-                        changed | self.note(c.param, one) | self.note(c.result, one)
-                    });
+                    carried
                 }
                 inst => {
-                    let Some(dst) = inst.defines() else { continue };
-                    let one = match inst {
-                        Inst::Load { addr, mask, .. } => addr.lane_stride == 0 && mask.is_none(),
-                        Inst::Numbers { .. } | Inst::Gather { .. } | Inst::MaskBelow { .. } => {
-                            false
-                        }
-                        Inst::ShiftUp { .. } => false,
-                        Inst::Reduce { .. } | Inst::MaskAny { .. } => true,
-                        inst => {
-                            let mut one = true;
-                            inst.for_each_operand(&mut |value| {
-                                one &= self.uniform[value.0 as usize]
-                            });
-                            one
-                        }
-                    };
-                    changed |= self.note(dst, one);
+                    changed |=
+                        inst.defines().is_some_and(|dst| self.note(dst, self.gives_one(inst)));
+                    continue;
                 }
+            };
+            for c in carried {
+                let one = self.uniform[c.init.0 as usize] && self.uniform[c.next.0 as usize];
+                changed |= self.note(c.param, one) | self.note(c.result, one);
             }
         }
         changed
     }
 
+    /// Whether an instruction that is no loop gives a value that is the same in all lanes.
+    fn gives_one(&self, inst: &Inst) -> bool {
+        match inst {
+            Inst::Load { addr, mask, .. } => addr.lane_stride == 0 && mask.is_none(),
+            Inst::Numbers { .. }
+            | Inst::Gather { .. }
+            | Inst::MaskBelow { .. }
+            | Inst::ShiftUp { .. } => false,
+            Inst::Reduce { .. } | Inst::MaskAny { .. } => true,
+            inst => {
+                let mut one = true;
+                inst.for_each_operand(&mut |value| one &= self.uniform[value.0 as usize]);
+                one
+            }
+        }
+    }
+
+    /// Notes whether a value is the same in all lanes; whether it was taken to be and is not.
     fn note(&mut self, value: Value, uniform: bool) -> bool {
         let known = &mut self.uniform[value.0 as usize];
         let changed = *known && !uniform;
@@ -222,11 +222,13 @@ pub(super) struct Slots {
     analysis: Analysis,
     /// The values of those that have been stored.
     known: FxHashMap<Place, Value>,
-    /// Those of which nothing is known but that they are in memory.
+    /// Those of which no value is known: what they are is in memory.
     in_memory: FxHashSet<Place>,
-    /// Those that are loaded from memory somewhere.
+    /// Those that are loaded from memory somewhere, so that their stores stay.
     loaded: FxHashSet<Place>,
+    /// The number of the next loop, in the order in which loops begin.
     next_loop: usize,
+    /// Whether a loop carries a number that has no value at the end of its body.
     failed: bool,
 }
 
