@@ -4,15 +4,16 @@
 //! over coordinates have to be added up for each pair, and there are few of them; lanes over points read each
 //! coordinate from places that lie apart. Of the transposed set, a coordinate of all points lies side by side.
 
+use std::collections::hash_map::Entry;
 use std::ops::RangeInclusive;
 
 use helio_ir::ops::{Fusion, Parameter, Transpose};
-use helio_ir::{ArrayShape, CompId, Computation, InstrId, Module, Op, Result, Shape};
+use helio_ir::{ArrayShape, CompId, Computation, Instr, InstrId, Module, Op, Result, Shape};
 use rustc_hash::FxHashMap;
 
 use crate::draft::{Draft, parameter_number};
 use crate::pass::PassCx;
-use crate::rebuild::{NewModule, calls, drop_unused, rebuild};
+use crate::rebuild::{NewModule, drop_unused, rebuild};
 
 /// How many elements may be folded: of more, hardly any time goes to adding up lanes, and rows apart are read less well.
 const FOLDED: RangeInclusive<usize> = 3..=128;
@@ -23,23 +24,23 @@ const MIN_READS: usize = 8;
 
 /// Transposes operands that fusions read many times along the dimension that they fold.
 pub(crate) fn turn_operands(module: Module, cx: &PassCx<'_>) -> Result<Module> {
-    if !calls(&module, |op| matches!(op, Op::Fusion(_))) {
+    if !module.ids().any(|id| find(module.computation(id)).is_some()) {
         return Ok(module);
     }
     // For each fused computation: what takes its place, and which operands are turned.
     let mut turned: FxHashMap<CompId, Option<(CompId, Vec<bool>)>> = FxHashMap::default();
     let module = rebuild(module, cx.watch, |new, computation| {
-        let is_fusion = |op: &Op| matches!(op, Op::Fusion(_));
-        if !computation.instrs().iter().any(|instr| is_fusion(&instr.op)) {
-            return Ok(computation);
-        }
+        let mut changes = false;
         for instr in computation.instrs() {
-            if let Op::Fusion(fusion) = &instr.op
-                && !turned.contains_key(&fusion.calls)
-            {
-                let other = with_turned_operands(new, fusion.calls)?;
-                turned.insert(fusion.calls, other);
-            }
+            let Op::Fusion(fusion) = &instr.op else { continue };
+            let other = match turned.entry(fusion.calls) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(place) => place.insert(with_turned_operands(new, fusion.calls)?),
+            };
+            changes |= other.is_some();
+        }
+        if !changes {
+            return Ok(computation);
         }
         let (mut draft, old) = Draft::replacing(new, computation);
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
@@ -127,7 +128,8 @@ fn find(fused: &Computation) -> Option<Vec<bool>> {
     }
     let results = &domain[..domain.len() - 1];
     let last_two = [domain.len() - 2, domain.len() - 1];
-    let mut which = vec![false; fused.instrs().iter().filter(|i| is_parameter(&i.op)).count()];
+    let is_parameter = |instr: &&Instr| parameter_number(&instr.op).is_some();
+    let mut which = vec![false; fused.instrs().iter().filter(is_parameter).count()];
     for instr in fused.instrs() {
         for &operand in &instr.operands {
             let Some(number) = parameter_number(&fused.instr(operand).op) else { continue };
@@ -149,8 +151,4 @@ fn find(fused: &Computation) -> Option<Vec<bool>> {
         }
     }
     which.contains(&true).then_some(which)
-}
-
-fn is_parameter(op: &Op) -> bool {
-    matches!(op, Op::Parameter(_))
 }

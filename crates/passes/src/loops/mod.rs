@@ -18,9 +18,9 @@ use rewrite::{NewState, constant_chain};
 use turn::with_turned_matrices;
 
 /// Takes out of a loop's state what nobody reads and what is the same constant in each iteration,
-/// computes before the loop what is the same in each iteration and takes work, turns matrices there, puts the answer in the place of
-/// comparisons of what counts with what it never reaches, and lets users of what does not change have
-/// what went in.
+/// computes before the loop what is the same in each iteration and takes work, transposes matrices there whose rows
+/// each iteration multiplies with a vector, puts the answer in the place of comparisons of what counts with what it
+/// never reaches, and lets users of what does not change have what went in.
 pub(crate) fn simplify_loops(module: Module, cx: &PassCx<'_>) -> Result<Module> {
     if !calls(&module, |op| matches!(op, Op::While(_))) {
         return Ok(module);
