@@ -280,14 +280,12 @@ fn each_access(block: &Block, note: &mut impl FnMut(u32, Use)) {
         };
         if let Buf::Param(param) = addr.buf {
             let is_one = addr.offset == 0 && addr.terms.is_empty();
-            note(
-                param,
-                match (slots::is_element(inst), Width::of(*mem)) {
-                    (false, _) => Use::Array,
-                    (true, Some(width)) if is_one => Use::Number(width),
-                    (true, _) => Use::Element,
-                },
-            );
+            let this = match (slots::is_element(inst), Width::of(*mem)) {
+                (false, _) => Use::Array,
+                (true, Some(width)) if is_one => Use::Number(width),
+                (true, _) => Use::Element,
+            };
+            note(param, this);
         }
     }
 }

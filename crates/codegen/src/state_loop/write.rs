@@ -223,6 +223,7 @@ impl<'a> LoopWriter<'a> {
                 state.clone()
             }));
         }
+        // (What lies in memory one form may read after another has written it.)
         if self.plan.kinds.iter().all(|kind| *kind == Kind::Carried) {
             b.weave(&begins);
         }
