@@ -8,7 +8,7 @@
 use std::any::Any;
 use std::ops::Range;
 
-use super::simd::{Loops, Simd};
+use super::simd::{Loops, Simd, WindowLoops};
 use crate::kernels::isa::{prefetch_far, prefetch_line};
 
 /// How tiles of sums `A` are computed from packed words `W` (several numbers, if one instruction
@@ -40,6 +40,12 @@ pub(super) trait Tiled<W, A>: Send + Sync {
 
     /// Loops for products that need no tiles, if there are any.
     fn loops(&self) -> Option<&dyn Loops<W, A>> {
+        None
+    }
+
+    /// Loops for convolutions whose windows have a few rows, if there are any. (They are many functions, which take
+    /// long to compile.)
+    fn windows(&self) -> Option<&dyn WindowLoops<W, A>> {
         None
     }
 }

@@ -26,6 +26,7 @@ mod planes;
 mod prepared;
 mod region;
 mod tasks;
+mod windows;
 mod winograd;
 mod words;
 
@@ -36,8 +37,9 @@ use self::few_positions::Kernel;
 pub(super) use self::grouped::Channels;
 use self::holes::Positions;
 use self::phases::{From, Phase, PlacesFrom};
-pub(super) use self::planes::Plane;
+pub(super) use self::planes::Planes;
 use self::region::Window;
+pub(super) use self::windows::Windows;
 use self::winograd::Layout;
 use super::arithmetic::{Arithmetic, Float};
 use super::axis::Axis;
@@ -328,7 +330,12 @@ impl Convolution {
                     // SAFETY: the caller's promise; the result lies in its memory and none of its
                     // elements is another.
                     (Some(lhs), Some(rhs), Some(sums)) => unsafe {
-                        self.run_planes((loops, isa), [lhs, rhs], sums, threads);
+                        match self.windows().zip(loops.windows()) {
+                            Some((windows, loops)) => {
+                                self.run_windows(windows, loops, [lhs, rhs], sums, threads);
+                            }
+                            None => self.run_planes(loops, [lhs, rhs], sums, threads),
+                        }
                     },
                     // SAFETY: the caller's promise; the result lies in its memory and none of its
                     // elements is another.

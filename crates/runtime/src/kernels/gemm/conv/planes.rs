@@ -13,13 +13,13 @@ use crate::kernels::bytes::Plain;
 use crate::kernels::gemm::axis::Axis;
 use crate::kernels::gemm::cut::even_chunks;
 use crate::kernels::gemm::engine::Shared;
-use crate::kernels::gemm::pack::check_bounds;
 use crate::kernels::gemm::simd::{Loops, Simd};
-use crate::kernels::isa::Isa;
 use crate::kernels::scratch;
 
-/// Words of a strip with its padding: with the result's they should fit the second-level cache.
-const STRIP_WORDS: usize = 1 << 16;
+/// Words of a strip with its padding: they should fit the first-level cache.
+const STRIP_WORDS: usize = 1 << 12;
+/// The most words of a strip, if a row of the result takes so many.
+const MOST_WORDS: usize = 1 << 18;
 /// Multiplications that a task has at least.
 const TASK_WORK: usize = 1 << 18;
 /// Positions of a row below which vectors of groups are better filled.
@@ -76,7 +76,7 @@ impl Convolution {
         let strip = (most.saturating_sub(taps) / rows.stride.max(1)).max(1).min(rows.output);
         let plane = extent(&rows, strip)?.checked_mul(pitch)?;
         let words = plane.checked_mul(self.features.size)?;
-        (words <= 4 * STRIP_WORDS).then_some(Layout { rows, columns, strip, pitch, phase, plane })
+        (words <= MOST_WORDS).then_some(Layout { rows, columns, strip, pitch, phase, plane })
     }
 
     /// Computes the convolution with vectors of neighbouring positions.
@@ -85,48 +85,37 @@ impl Convolution {
     /// As for [`Convolution::run_tasks`].
     pub(super) unsafe fn run_planes<W: Plain + Default, A: Plain + Default>(
         &self,
-        (loops, isa): (&dyn Loops<W, A>, Isa),
+        loops: &dyn Loops<W, A>,
         [lhs, rhs]: [&[W]; 2],
         out: Shared<A>,
         threads: Threads<'_>,
     ) {
         let layout = self.layout().expect("checked when the route was chosen");
-        let spatial = || self.spatial.iter();
-        let input = [(self.group.size, self.group.lhs), (self.batch.size, self.batch.lhs)];
-        let input = Axis::new(input.into_iter().chain(spatial().map(|dim| (dim.input, dim.lhs))));
-        let features = Axis::new([(self.features.size, self.features.lhs)]);
-        check_bounds(lhs.len(), 0, &input, &features);
-        let outputs = [(self.group.size, self.group.rhs), (self.outputs.size, self.outputs.rhs)];
-        let steps = [(self.features.size, self.features.rhs)];
-        let steps = Axis::new(steps.into_iter().chain(spatial().map(|dim| (dim.kernel, dim.rhs))));
-        check_bounds(rhs.len(), 0, &Axis::new(outputs), &steps);
+        self.check_places(lhs.len(), rhs.len());
+        let spatial = self.spatial.iter().map(|dim| (dim.kernel, dim.rhs));
+        let steps = Axis::new([(self.features.size, self.features.rhs)].into_iter().chain(spatial));
         let taps = layout.taps(&steps);
         let strips: Vec<_> = even_chunks(layout.rows.output, layout.strip).collect();
         let planes = self.batch.size * self.group.size;
         let work = taps.len() * self.outputs.size * layout.strip * layout.columns.output;
         let chunks: Vec<_> = even_chunks(planes, (TASK_WORK / work.max(1)).max(1)).collect();
-        let planes = Planes { conv: self, layout: &layout, loops, isa, lhs, rhs, taps: &taps, out };
+        let planes = Planes { conv: self, layout: &layout, lhs, rhs, taps: &taps, out };
         threads.for_each(strips.len() * chunks.len(), &|task| {
             let (strip, chunk) = (&strips[task / chunks.len()], &chunks[task % chunks.len()]);
             scratch::with(layout.plane * self.features.size, |region: &mut [W]| {
                 // What is padding for one plane is for all.
                 region.fill_with(W::default);
-                for plane in chunk.clone() {
-                    let at = (plane / self.group.size, plane % self.group.size);
-                    // SAFETY: the caller's promise; each task has other rows.
-                    unsafe { planes.run(at, strip, region) };
-                }
+                // SAFETY: the caller's promise; each task has other rows.
+                unsafe { loops.planes(&planes, chunk.clone(), strip.clone(), region) };
             });
         });
     }
 }
 
 /// What the tasks of a convolution share.
-struct Planes<'a, W, A> {
+pub(in crate::kernels::gemm) struct Planes<'a, W, A> {
     conv: &'a Convolution,
     layout: &'a Layout,
-    loops: &'a dyn Loops<W, A>,
-    isa: Isa,
     /// The input.
     lhs: &'a [W],
     /// The kernel: all taps of all outputs lie in it.
@@ -136,37 +125,47 @@ struct Planes<'a, W, A> {
 }
 
 impl<W: Plain, A> Planes<'_, W, A> {
-    /// Computes a strip of rows of the outputs of a group, for one of the batch.
+    /// Computes a strip of rows of the outputs of some groups, each for one of the batch. `region` is the copy,
+    /// its padding already there.
     ///
     /// # Safety
-    /// As for [`Convolution::run_tasks`], for these rows.
-    unsafe fn run(&self, (batch, group): (usize, usize), strip: &Range<usize>, region: &mut [W]) {
+    /// As for [`Convolution::run_tasks`], for these rows; the features are there.
+    #[inline(always)]
+    pub(in crate::kernels::gemm) unsafe fn run<S: Simd<Word = W, Acc = A>>(
+        &self,
+        planes: Range<usize>,
+        strip: Range<usize>,
+        region: &mut [W],
+    ) {
         let (conv, layout) = (self.conv, self.layout);
-        let start = batch * conv.batch.lhs + group * conv.group.lhs;
-        for (feature, region) in region.chunks_exact_mut(layout.plane).enumerate() {
-            let input = self.lhs.get(start + feature * conv.features.lhs..).unwrap_or_default();
-            layout.fill(self.isa, input, strip, region);
-        }
-        for output in 0..conv.outputs.size {
-            let kernel = group * conv.group.rhs + output * conv.outputs.rhs;
-            let to = batch * conv.batch.out
-                + group * conv.group.out
-                + output * conv.outputs.out
-                + strip.start * layout.rows.out;
-            let plane = Plane {
-                taps: self.taps,
-                region: region.as_ptr(),
-                move_by: layout.rows.stride * layout.pitch,
-                kernel: self.rhs[kernel..].as_ptr(),
-                start: self.out.get().wrapping_add(to),
-                stride: layout.rows.out,
-                rows: strip.len(),
-                width: layout.columns.output,
-            };
-            // SAFETY: the taps of the last vector of the last row are within the region, whose extents
-            // were made for them; those in the kernel were checked by `run_planes`; the caller promises
-            // that the result may be written.
-            unsafe { self.loops.plane(&plane) };
+        for plane in planes {
+            let (batch, group) = (plane / conv.group.size, plane % conv.group.size);
+            let start = batch * conv.batch.lhs + group * conv.group.lhs;
+            for (feature, region) in region.chunks_exact_mut(layout.plane).enumerate() {
+                let input = self.lhs.get(start + feature * conv.features.lhs..).unwrap_or_default();
+                layout.fill(input, &strip, region);
+            }
+            for output in 0..conv.outputs.size {
+                let kernel = group * conv.group.rhs + output * conv.outputs.rhs;
+                let to = batch * conv.batch.out
+                    + group * conv.group.out
+                    + output * conv.outputs.out
+                    + strip.start * layout.rows.out;
+                let plane = Plane {
+                    taps: self.taps,
+                    region: region.as_ptr(),
+                    move_by: layout.rows.stride * layout.pitch,
+                    kernel: self.rhs[kernel..].as_ptr(),
+                    start: self.out.get().wrapping_add(to),
+                    stride: layout.rows.out,
+                    rows: strip.len(),
+                    width: layout.columns.output,
+                };
+                // SAFETY: the taps of the last vector of the last row are within the region, whose extents
+                // were made for them; those in the kernel were checked by `run_planes`; the caller promises
+                // that the result may be written, and the features.
+                unsafe { plane.run::<S>() };
+            }
         }
     }
 }
@@ -189,7 +188,8 @@ impl Layout {
 
     /// Copies the elements that a strip of rows of the result meets in the plane of a feature; padding
     /// stays as it is.
-    fn fill<W: Plain>(&self, isa: Isa, input: &[W], strip: &Range<usize>, region: &mut [W]) {
+    #[inline(always)]
+    fn fill<W: Plain>(&self, input: &[W], strip: &Range<usize>, region: &mut [W]) {
         let (rows, columns) = (&self.rows, &self.columns);
         let first = (strip.start * rows.stride) as i64 - rows.pad_low;
         let width = self.pitch;
@@ -200,20 +200,14 @@ impl Layout {
         if count == 0 {
             return;
         }
-        isa.run(
-            #[inline(always)]
-            || {
-                for (i, row) in region.chunks_exact_mut(self.pitch).enumerate() {
-                    let Some(at) =
-                        usize::try_from(first + i as i64).ok().filter(|&at| at < rows.input)
-                    else {
-                        continue;
-                    };
-                    let elements = &input[at * rows.lhs + from..][..count];
-                    self.fill_row(elements, to, row);
-                }
-            },
-        );
+        for (i, row) in region.chunks_exact_mut(self.pitch).enumerate() {
+            let Some(at) = usize::try_from(first + i as i64).ok().filter(|&at| at < rows.input)
+            else {
+                continue;
+            };
+            let elements = &input[at * rows.lhs + from..][..count];
+            self.fill_row(elements, to, row);
+        }
     }
 
     /// Copies elements that begin at column `to` of a row of the copy.
@@ -221,7 +215,7 @@ impl Layout {
     fn fill_row<W: Plain>(&self, elements: &[W], to: usize, row: &mut [W]) {
         let stride = self.columns.stride.max(1);
         match stride {
-            1 => row[to..to + elements.len()].copy_from_slice(elements),
+            1 => copy_row(elements, &mut row[to..to + elements.len()]),
             2 => {
                 let (even, odd) = row.split_at_mut(self.phase);
                 // The first element may be met by an odd tap.
@@ -233,11 +227,12 @@ impl Layout {
                     }
                 };
                 let (pairs, rest) = elements.as_chunks::<2>();
-                for ((even, odd), pair) in even.iter_mut().zip(odd).zip(pairs) {
-                    (*even, *odd) = (pair[0], pair[1]);
-                }
+                // (A last element without another has a place among the even ones only if a tap meets it.)
                 if let ([last], Some(word)) = (rest, even.get_mut(pairs.len())) {
                     *word = *last;
+                }
+                for ((even, odd), pair) in even.iter_mut().zip(odd).zip(pairs) {
+                    (*even, *odd) = (pair[0], pair[1]);
                 }
             }
             _ => {
@@ -252,6 +247,37 @@ impl Layout {
     }
 }
 
+/// Copies a row: what a call to copy a few elements takes is longer than the copy.
+#[inline(always)]
+fn copy_row<W: Copy>(from: &[W], to: &mut [W]) {
+    in_blocks(from.len(), |range| to[range.clone()].copy_from_slice(&from[range]));
+}
+
+/// Calls `body` with ranges of constant lengths that cover `len` elements, some twice.
+#[inline(always)]
+fn in_blocks(len: usize, mut body: impl FnMut(Range<usize>)) {
+    match len {
+        0 => {}
+        16.. => cover::<16>(len, &mut body),
+        8.. => cover::<8>(len, &mut body),
+        4.. => cover::<4>(len, &mut body),
+        _ => cover::<1>(len, &mut body),
+    }
+}
+
+/// Calls `body` with ranges of `BLOCK` that cover `len` elements, which are that many at least.
+#[inline(always)]
+fn cover<const BLOCK: usize>(len: usize, body: &mut impl FnMut(Range<usize>)) {
+    let mut at = 0;
+    while at + BLOCK <= len {
+        body(at..at + BLOCK);
+        at += BLOCK;
+    }
+    if at < len {
+        body(len - BLOCK..len);
+    }
+}
+
 /// Where a tap is in a region and in the kernel.
 #[derive(Clone, Copy)]
 struct Tap {
@@ -260,7 +286,7 @@ struct Tap {
 }
 
 /// Rows of the result of one output.
-pub(in crate::kernels::gemm) struct Plane<'a, W, A> {
+struct Plane<'a, W, A> {
     taps: &'a [Tap],
     region: *const W,
     /// How far the region moves from row to row.
@@ -282,7 +308,7 @@ impl<W, A> Plane<'_, W, A> {
     /// The features are there; the taps may be read for all rows and whole vectors of positions, and the
     /// result written.
     #[inline(always)]
-    pub(in crate::kernels::gemm) unsafe fn run<S: Simd<Word = W, Acc = A>>(&self) {
+    unsafe fn run<S: Simd<Word = W, Acc = A>>(&self) {
         // A long row is as good as several short ones.
         let whole = self.width / S::LANES;
         let (vectors, rest) = match self.rows {

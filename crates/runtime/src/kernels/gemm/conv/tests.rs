@@ -404,6 +404,42 @@ fn filters() {
 }
 
 #[test]
+fn windows_of_a_few_rows() {
+    let orders = || [vec![0, 1, 2, 3], vec![1, 0, 2, 3], vec![0, 1, 2, 3]];
+    let read_in_place =
+        |conv: &Convolution| matches!(conv.route, Route::Planes) && conv.windows().is_some();
+    let check = |spatial: [Sizes; 2], sizes, is_meant: &dyn Fn(&Convolution) -> bool| {
+        Case { orders: orders(), spatial: spatial.to_vec(), ..case(sizes) }.check_by(is_meant);
+    };
+    for kernel in [3, 5, 7] {
+        for stride in [1, 2] {
+            let low = kernel as i64 / 2;
+            // Blocks of 2, 7 and 14 rows, also such that the last one has rows of the one before; vectors that are
+            // full, that are not, and that begin before the input.
+            for (rows, columns) in [(8, 9), (14, 14), (29, 16), (15, 33), (45, 64)] {
+                let dim = |size| (size, kernel, stride, [low, low], [1, 1], false);
+                check([dim(rows), dim(columns)], [9, 2, 1, 1], &read_in_place);
+            }
+            // Padding on one side, elements left out, columns far apart, a window turned around; several features
+            // and outputs.
+            let dim = (20, kernel, stride, [0, low + 1], [1, 1], false);
+            check([dim, (21, 4, stride, [3, 0], [1, 3], true)], [8, 1, 2, 2], &read_in_place);
+            let dim = (20, kernel, stride, [-1, -2], [1, 1], true);
+            check([dim, (39, 2, stride, [-3, 2], [1, 1], false)], [8, 1, 1, 2], &read_in_place);
+            // Vectors that are all padding.
+            let dim = (9, kernel, stride, [low, low], [1, 1], false);
+            check([dim, (3, 3, stride, [40, 40], [1, 1], false)], [8, 1, 1, 1], &read_in_place);
+            // Windows that are all padding, and steps that differ.
+            let dim = (9, kernel, stride, [kernel as i64, kernel as i64], [1, 1], false);
+            check([dim, dim], [8, 1, 1, 1], &|conv| conv.windows().is_none());
+            let dim = (19, kernel, stride, [low, low], [1, 1], false);
+            let other = (19, kernel, 3 - stride, [low, low], [1, 1], false);
+            check([dim, other], [8, 1, 1, 1], &|conv| conv.windows().is_none());
+        }
+    }
+}
+
+#[test]
 fn large_windows_have_no_patches() {
     // Where each of their taps lies would be found for every panel and block of steps: a window of 224 by
     // 224, as in gradients of weights, took 50 times as long.

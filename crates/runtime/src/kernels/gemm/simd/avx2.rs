@@ -1,8 +1,9 @@
 //! The vectors of AVX2, 32 bytes long, for products.
 
 use std::arch::x86_64::*;
+use std::ops::Range;
 
-use super::{Loops, Simd};
+use super::{Lanes, Loops, Simd, WindowLoops};
 use crate::kernels::gemm::tile::{self, Format, Tile, TileArgs, Tiled, block_steps, tiles};
 use crate::kernels::isa::{Isa, Kind, vectorise};
 
@@ -150,12 +151,19 @@ macro_rules! simd {
             Some(self)
         }
     };
+    (@loops windows, $word:ty, $acc:ty) => {
+        simd!(@loops true, $word, $acc);
+
+        fn windows(&self) -> Option<&dyn WindowLoops<$word, $acc>> {
+            Some(self)
+        }
+    };
     (@loops false, $word:ty, $acc:ty) => {};
 }
 
 simd!(
     /// `f32` with AVX2 and FMA.
-    Avx2F32, tiles [1 2 3 4 5 6], whole [4 5 6], in place true, loops true,
+    Avx2F32, tiles [1 2 3 4 5 6], whole [4 5 6], in place true, loops windows,
     f32 => f32, 8, __m256 => __m256,
     _mm256_loadu_ps, _mm256_maskload_ps, _mm256_set1_ps, _mm256_fmadd_ps,
     _mm256_loadu_ps, _mm256_maskload_ps, _mm256_add_ps, _mm256_storeu_ps, _mm256_maskstore_ps
@@ -188,6 +196,35 @@ simd!(
     load_i32, _mm256_maskload_epi32, _mm256_set1_epi32, mul_add_pairs,
     load_i32, _mm256_maskload_epi32, _mm256_add_epi32, store_i32, _mm256_maskstore_epi32
 );
+
+impl Lanes for Avx2F32 {
+    #[inline(always)]
+    fn mask_of(lanes: Range<usize>) -> __m256i {
+        // SAFETY: who has the token, for which masks are made, has the features.
+        unsafe { _mm256_andnot_si256(Self::mask(lanes.start), Self::mask(lanes.end)) }
+    }
+
+    #[inline(always)]
+    unsafe fn even(low: __m256, high: __m256) -> __m256 {
+        // SAFETY: the caller's promise.
+        unsafe { every_second::<0b10_00_10_00>(low, high) }
+    }
+
+    #[inline(always)]
+    unsafe fn odd(low: __m256, high: __m256) -> __m256 {
+        // SAFETY: the caller's promise.
+        unsafe { every_second::<0b11_01_11_01>(low, high) }
+    }
+}
+
+/// Two lanes of each half of two vectors, in order.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn every_second<const CHOICE: i32>(low: __m256, high: __m256) -> __m256 {
+    // (Those of the low halves of both come first.)
+    let lanes = _mm256_castps_pd(_mm256_shuffle_ps::<CHOICE>(low, high));
+    _mm256_castpd_ps(_mm256_permute4x64_pd::<0b11_01_10_00>(lanes))
+}
 
 /// # Safety
 /// The features are there, and 8 numbers may be read.

@@ -2,10 +2,11 @@
 
 use std::arch::x86_64::*;
 use std::hint::black_box;
+use std::ops::Range;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use super::{Loops, Simd};
+use super::{Lanes, Loops, Simd, WindowLoops};
 use crate::kernels::gemm::number::{Bf16, F16};
 use crate::kernels::gemm::tile::{self, Format, Tile, TileArgs, Tiled, block_steps, tiles};
 use crate::kernels::isa::{Isa, Kind, vectorise};
@@ -149,6 +150,13 @@ macro_rules! simd {
             Some(self)
         }
     };
+    (@loops windows, $word:ty, $acc:ty) => {
+        simd!(@loops true, $word, $acc);
+
+        fn windows(&self) -> Option<&dyn WindowLoops<$word, $acc>> {
+            Some(self)
+        }
+    };
     (@loops false, $word:ty, $acc:ty) => {};
 }
 
@@ -174,7 +182,7 @@ splat_words!(f32 => f32, f64 => f64, i32 => i32, i64 => i64, u32 => i32, Bf16 =>
 simd!(
     /// `f32`.
     Avx512F32 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
-    tiles [1 2 3 4 5 6 7 8 9 10 11 12 13 14], whole [8 9 10 11 12 13 14], in place true, loops true,
+    tiles [1 2 3 4 5 6 7 8 9 10 11 12 13 14], whole [8 9 10 11 12 13 14], in place true, loops windows,
     f32 => f32, 16, __m512 => __m512, __mmask16,
     _mm512_loadu_ps, _mm512_maskz_loadu_ps, _mm512_set1_ps, _mm512_fmadd_ps,
     _mm512_maskz_loadu_ps, _mm512_add_ps, _mm512_mask_storeu_ps,
@@ -245,6 +253,33 @@ simd!(
     _mm512_maskz_loadu_epi32, _mm512_add_epi32, _mm512_mask_storeu_epi32,
     totals_epi32
 );
+
+impl Lanes for Avx512F32 {
+    #[inline(always)]
+    fn mask_of(lanes: Range<usize>) -> __mmask16 {
+        Self::mask(lanes.end) & !Self::mask(lanes.start)
+    }
+
+    #[inline(always)]
+    unsafe fn even(low: __m512, high: __m512) -> __m512 {
+        // SAFETY: the caller's promise.
+        unsafe { every_second::<0>(low, high) }
+    }
+
+    #[inline(always)]
+    unsafe fn odd(low: __m512, high: __m512) -> __m512 {
+        // SAFETY: the caller's promise.
+        unsafe { every_second::<1>(low, high) }
+    }
+}
+
+/// Every second lane of two vectors, from the first or from the second on.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn every_second<const FIRST: i32>(low: __m512, high: __m512) -> __m512 {
+    let even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+    _mm512_permutex2var_ps(low, _mm512_add_epi32(even, _mm512_set1_epi32(FIRST)), high)
+}
 
 /// Functions that add up the lanes of each of four vectors, one by one.
 macro_rules! totals {

@@ -15,7 +15,9 @@ pub(super) use avx512::{
 };
 pub(super) use portable::{MulAdd, Portable};
 
-use super::conv::{Channels, Plane};
+use std::ops::Range;
+
+use super::conv::{Channels, Planes, Windows};
 use super::dots::Dots;
 use super::sweep::Sweep;
 use super::tile::Tiled;
@@ -109,6 +111,24 @@ pub(super) trait Simd: Copy + Send + Sync + 'static {
     }
 }
 
+/// Vectors of which lanes are chosen.
+pub(super) trait Lanes: Simd {
+    /// The lanes of a range, which ends at `LANES` at most.
+    fn mask_of(lanes: Range<usize>) -> Self::Mask;
+
+    /// Every second word of two vectors, from the first on.
+    ///
+    /// # Safety
+    /// The features are there.
+    unsafe fn even(low: Self::Words, high: Self::Words) -> Self::Words;
+
+    /// Every second word of two vectors, from the second on.
+    ///
+    /// # Safety
+    /// The features are there.
+    unsafe fn odd(low: Self::Words, high: Self::Words) -> Self::Words;
+}
+
 /// Products that need no tiles.
 pub(super) trait Loops<W, A>: Tiled<W, A> {
     /// Computes dots.
@@ -129,11 +149,26 @@ pub(super) trait Loops<W, A>: Tiled<W, A> {
     /// As for [`Channels::run`], but for the features.
     unsafe fn channels(&self, channels: &Channels<'_, W, A>);
 
-    /// Computes rows of one output.
+    /// Computes a strip of rows of some planes.
     ///
     /// # Safety
-    /// As for [`Plane::run`], but for the features.
-    unsafe fn plane(&self, plane: &Plane<'_, W, A>);
+    /// As for [`Planes::run`], but for the features.
+    unsafe fn planes(
+        &self,
+        of: &Planes<'_, W, A>,
+        planes: Range<usize>,
+        strip: Range<usize>,
+        region: &mut [W],
+    );
+}
+
+/// Convolutions whose windows have a few rows.
+pub(super) trait WindowLoops<W, A>: Send + Sync {
+    /// Computes rows of some planes.
+    ///
+    /// # Safety
+    /// As for [`Windows::run`], but for the features.
+    unsafe fn windows(&self, of: &Windows<'_, W, A>, planes: Range<usize>, rows: Range<usize>);
 }
 
 impl<S: Simd + Tiled<S::Word, S::Acc>> Loops<S::Word, S::Acc> for S {
@@ -161,11 +196,32 @@ impl<S: Simd + Tiled<S::Word, S::Acc>> Loops<S::Word, S::Acc> for S {
         );
     }
 
-    unsafe fn plane(&self, plane: &Plane<'_, S::Word, S::Acc>) {
+    unsafe fn planes(
+        &self,
+        of: &Planes<'_, S::Word, S::Acc>,
+        planes: Range<usize>,
+        strip: Range<usize>,
+        region: &mut [S::Word],
+    ) {
         self.vectorise(
             #[inline(always)]
             // SAFETY: the caller's promise; `self` proves the features.
-            || unsafe { plane.run::<S>() },
+            || unsafe { of.run::<S>(planes, strip, region) },
+        );
+    }
+}
+
+impl<S: Lanes> WindowLoops<S::Word, S::Acc> for S {
+    unsafe fn windows(
+        &self,
+        of: &Windows<'_, S::Word, S::Acc>,
+        planes: Range<usize>,
+        rows: Range<usize>,
+    ) {
+        self.vectorise(
+            #[inline(always)]
+            // SAFETY: the caller's promise; `self` proves the features.
+            || unsafe { of.run::<S>(planes, rows) },
         );
     }
 }
