@@ -8,7 +8,8 @@
 //! fastest) to where they are neighbours. A kernel with few features in each of many groups works
 //! on vectors of groups instead (`grouped`). An input with holes is taken apart first (`phases`).
 //! With channels first it is the other way round: columns are positions, as which rows of the input are
-//! copied (`patches`), and vectors of a kernel with many groups are positions, too (`planes`).
+//! copied (`patches`), and vectors of a kernel with many groups are positions, too (`planes`, or `windows` where these
+//! have a few rows).
 //! Windows of 3×3 with many features take products of sums instead, where these are fewer (`winograd`).
 //! Kernels that do not change are packed once (`prepared`).
 //! Results that zeros in the place of padding have spoiled are computed anew (`holes`).
