@@ -429,6 +429,12 @@ fn windows_of_a_few_rows() {
             // Vectors that are all padding.
             let dim = (9, kernel, stride, [low, low], [1, 1], false);
             check([dim, (3, 3, stride, [40, 40], [1, 1], false)], [8, 1, 1, 1], &read_in_place);
+            // Many columns.
+            let dim = (9, kernel, stride, [low, low], [1, 1], false);
+            for (columns, are_few) in [(16, true), (17, false)] {
+                let wide = (30, columns, stride, [9, 9], [1, 1], false);
+                check([dim, wide], [8, 1, 1, 1], &|conv| conv.windows().is_some() == are_few);
+            }
             // Windows that are all padding, and steps that differ.
             let dim = (9, kernel, stride, [kernel as i64, kernel as i64], [1, 1], false);
             check([dim, dim], [8, 1, 1, 1], &|conv| conv.windows().is_none());

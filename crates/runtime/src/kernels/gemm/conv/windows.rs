@@ -27,6 +27,8 @@ const MANY_ROWS: usize = 14;
 const FEW_ROWS: usize = 2;
 /// Multiplications that a task has at least.
 const TASK_WORK: usize = 1 << 18;
+/// The most columns of a window: where each of them lies is found for every vector of a row.
+const MOST_COLUMNS: usize = 16;
 /// Sizes and distances of this kind are so small that sums and products of two do not overflow.
 const FAR: usize = 1 << 30;
 
@@ -41,7 +43,10 @@ impl Convolution {
                 && sizes.iter().all(|&size| size < FAR)
                 && dim.pad_low.unsigned_abs() < FAR as u64
         };
-        let are_rows = columns.lhs == 1 && columns.out == 1 && rows.output >= FEW_ROWS;
+        let are_rows = columns.lhs == 1
+            && columns.out == 1
+            && rows.output >= FEW_ROWS
+            && columns.kernel <= MOST_COLUMNS;
         let has_kernel = rows.rhs_dilation == 1
             && rows.stride == columns.stride
             && matches!((rows.kernel, rows.stride), (3 | 5 | 7, 1 | 2));
