@@ -43,12 +43,10 @@ impl Convolution {
                 && sizes.iter().all(|&size| size < FAR)
                 && dim.pad_low.unsigned_abs() < FAR as u64
         };
-        let are_rows = columns.lhs == 1
-            && columns.out == 1
-            && rows.output >= FEW_ROWS
-            && columns.kernel <= MOST_COLUMNS;
+        let are_rows = columns.lhs == 1 && columns.out == 1 && rows.output >= FEW_ROWS;
         let has_kernel = rows.rhs_dilation == 1
             && rows.stride == columns.stride
+            && columns.kernel <= MOST_COLUMNS
             && matches!((rows.kernel, rows.stride), (3 | 5 | 7, 1 | 2));
         if !(are_rows && has_kernel && is_near(&rows) && is_near(&columns)) {
             return None;
@@ -303,7 +301,8 @@ impl<W: Plain, A> Windows<'_, W, A> {
                     // SAFETY: the caller's promise: of rows that are there, lanes that are there may be read, and so
                     // may the kernel.
                     unsafe {
-                        match column.are_two {
+                        // (The first is known while compiling, so that there is no code for the other.)
+                        match STRIDE == 2 && column.are_two {
                             true => self.add::<S, COUNT, WINDOW, STRIDE, true>(
                                 column,
                                 input,
