@@ -38,7 +38,10 @@ impl Iterator for Tiles {
 
 /// Numbers below `total` cut into as few pieces of at most `most` as possible, all of one size but
 /// the last; one empty piece if there are none.
-pub(super) fn even_chunks(total: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
+pub(in crate::kernels) fn even_chunks(
+    total: usize,
+    most: usize,
+) -> impl Iterator<Item = Range<usize>> {
     let (parts, size) = even_parts(total, most);
     (0..parts).map(move |part| (part * size).min(total)..total.min((part + 1) * size))
 }

@@ -10,7 +10,7 @@ mod axis;
 mod block;
 mod bytes8;
 pub mod conv;
-mod cut;
+pub(super) mod cut;
 mod dots;
 mod engine;
 #[cfg(target_arch = "x86_64")]
@@ -23,9 +23,10 @@ mod pack;
 mod pairs;
 mod panels;
 mod prepared;
-mod simd;
+pub(super) mod simd;
 mod small;
 mod streamed;
+pub(super) mod strips;
 mod sub_blocks;
 mod sweep;
 mod tile;
@@ -37,7 +38,7 @@ mod tests;
 
 use std::ops::Range;
 
-use self::arithmetic::Float;
+use self::arithmetic::{Arithmetic, Float};
 use self::axis::Axis;
 use self::engine::{Product, Rhs, Shared, Sink};
 pub(super) use self::number::{Bf16, F16};
@@ -49,6 +50,11 @@ use self::tile::Tiled;
 use super::bytes::{Plain, cast_mut};
 use super::isa::Isa;
 use crate::Threads;
+
+/// Loops over windows of `f32`, if there are any for these instructions.
+pub(super) fn window_loops(isa: Isa) -> Option<&'static dyn simd::WindowLoops<f32, f32>> {
+    f32::instructions(isa).windows()
+}
 
 /// How many tasks a product should be, so that threads share it evenly.
 const TASKS: usize = 4;

@@ -3,6 +3,7 @@
 mod by_code;
 mod group;
 mod reduce;
+mod rows;
 mod scan;
 mod select;
 mod select_by_code;
@@ -15,6 +16,7 @@ use crate::bounds;
 
 pub use by_code::FoldWindow;
 pub use reduce::ReduceWindow;
+pub(super) use rows::{RowFolds, RowPart};
 pub use scan::Scan;
 pub use select::{Select, SelectAndScatter};
 pub use select_by_code::{SelectByCode, SelectCode};

@@ -4,9 +4,11 @@ use std::ops::Range;
 
 use super::super::bytes::{cast, cast_mut, element_count};
 use super::super::disjoint::Disjoint;
+use super::super::gemm::window_loops;
 use super::super::isa::Isa;
 use super::super::number::{Fold, FoldOp, Folding, Number, NumberType, with_fold, with_folding};
 use super::super::sort::Lanes;
+use super::rows::RowWindows;
 use super::{Positions, Scan, WindowDim, Windows, are_possible, split_lanes};
 use crate::Threads;
 use crate::bounds::{self, Lookout};
@@ -15,6 +17,8 @@ use crate::bounds::{self, Lookout};
 #[derive(Clone, Debug)]
 pub struct ReduceWindow {
     plan: ReduceRoute,
+    /// How vectors fold the windows, if they are few rows and columns of `f32`, and there are instructions for it.
+    rows: Option<RowWindows>,
     ty: NumberType,
     fold: Fold,
 }
@@ -54,7 +58,9 @@ impl ReduceWindow {
             Some((lanes, is_reversed)) => ReduceRoute::Scan(Scan { lanes, ty, fold, is_reversed }),
             None => ReduceRoute::new(window)?,
         };
-        Some(ReduceWindow { plan, ty, fold })
+        let is_vectors = ty == NumberType::F32 && fold != Fold::Mul;
+        let rows = if is_vectors { RowWindows::new(window) } else { None };
+        Some(ReduceWindow { plan, rows, ty, fold })
     }
 
     /// Folds `init` and the elements of `from`. All are bytes of elements of the type.
@@ -63,11 +69,25 @@ impl ReduceWindow {
     ///
     /// If an array is too short or not aligned for its elements.
     pub fn run(&self, from: &[u8], init: &[u8], to: &mut [u8], threads: Threads<'_>) {
+        self.run_on(Isa::best(), from, init, to, threads);
+    }
+
+    pub(super) fn run_on(
+        &self,
+        isa: Isa,
+        from: &[u8],
+        init: &[u8],
+        to: &mut [u8],
+        threads: Threads<'_>,
+    ) {
         if let ReduceRoute::Scan(scan) = &self.plan {
             return scan.run(from, init, to, threads);
         }
+        if let (Some(rows), Some(loops)) = (&self.rows, window_loops(isa)) {
+            return rows.run(loops, self.fold, cast(from), cast(init)[0], cast_mut(to), threads);
+        }
         with_folding!(self.ty, self.fold, folding => {
-            self.plan.run(folding, cast(from), cast(init)[0], cast_mut(to), threads);
+            self.plan.run(isa, folding, cast(from), cast(init)[0], cast_mut(to), threads);
         });
     }
 }
@@ -111,14 +131,14 @@ impl ReduceRoute {
 
     fn run<G: Folding>(
         &self,
+        isa: Isa,
         folding: G,
         from: &[G::Element],
         init: G::Element,
         to: &mut [G::Element],
         threads: Threads<'_>,
     ) {
-        let to = Disjoint::new(to);
-        let (init, isa) = (folding.widen(init), Isa::best());
+        let (to, init) = (Disjoint::new(to), folding.widen(init));
         match self {
             ReduceRoute::Scan(_) => {} // Has another way.
             ReduceRoute::Lanes { windows, points } => {

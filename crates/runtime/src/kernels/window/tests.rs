@@ -1,6 +1,7 @@
 //! Windows against loops over all points.
 
 use super::super::bytes::{Aligned, bytes_of, bytes_of_mut, cast, cast_mut};
+use super::super::isa::Isa;
 use super::super::number::{Fold, Number, NumberType};
 use super::super::sort::{Lanes, Pairs};
 use super::*;
@@ -73,7 +74,54 @@ fn cases() -> Vec<Vec<WindowDim>> {
         vec![dim(0, 2, 1, (2, 2), PLAIN), whole(20)],
         vec![whole(3), dim(100, 100, 1, (99, 0), PLAIN)],
         vec![whole(3), dim(9, 9, 1, (0, 8), PLAIN), whole(70)],
+        // Several vectors and blocks of rows; padding wider than a vector; more rows than a block may meet.
+        vec![whole(2), whole(2), dim(37, 3, 2, (1, 1), PLAIN), dim(67, 3, 2, (0, 1), PLAIN)],
+        vec![whole(2), dim(21, 2, 2, (0, 0), PLAIN), dim(50, 3, 1, (1, 1), PLAIN)],
+        vec![whole(2), dim(19, 2, 3, (-2, 1), (1, 5)), dim(40, 4, 2, (1, -3), (1, 2))],
+        vec![dim(3, 2, 1, (9, 12), PLAIN), dim(5, 16, 1, (40, 44), PLAIN)],
+        vec![whole(2), dim(40, 33, 1, (8, 8), PLAIN), dim(20, 17, 1, (8, 8), PLAIN)],
+        vec![whole(2), dim(40, 32, 4, (8, 8), PLAIN), dim(20, 5, 2, (3, 2), PLAIN)],
+        vec![whole(5), whole(9), dim(33, 2, 2, (0, 1), PLAIN)],
+        vec![whole(3), dim(9000, 3, 1, (1, 1), PLAIN)],
+        vec![whole(600), dim(6, 2, 2, (0, 0), PLAIN), dim(6, 2, 2, (0, 0), PLAIN)],
     ]
+}
+
+#[test]
+fn extremes_of_nan_and_zeros() {
+    let zeros = [0.0_f32, -0.0];
+    for window in cases() {
+        let size = base_size(&window);
+        for nan in [f32::NAN, -f32::NAN] {
+            // Mostly zeros of both signs, some of which are alone.
+            let number = |i: usize| match i.wrapping_mul(0x9e37_79b9) >> 5 & 127 {
+                0 => nan,
+                1 => f32::NEG_INFINITY,
+                bits => zeros[bits / 16 % 2],
+            };
+            let from: Vec<f32> = (0..size).map(number).collect();
+            for fold in [Fold::Max, Fold::Min] {
+                let init = if fold == Fold::Max { -0.0 } else { 0.0 };
+                let apply = if fold == Fold::Max { Number::max } else { Number::min };
+                let plan = ReduceWindow::new(&window, NumberType::F32, fold).unwrap();
+                let fold_all = |places: &Vec<usize>| {
+                    places.iter().fold(init, |folded, &at| apply(folded, from[at]))
+                };
+                let expected: Vec<f32> = covered(&window).iter().map(fold_all).collect();
+                for isa in Isa::all() {
+                    let mut to = vec![1.0_f32; expected.len()];
+                    let (from, init) = (bytes_of(&from), [init]);
+                    let to_bytes = bytes_of_mut(&mut to);
+                    plan.run_on(isa, from, bytes_of(&init), to_bytes, Threads::single());
+                    let is_same = |(a, b): (&f32, &f32)| {
+                        a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
+                    };
+                    let same = to.iter().zip(&expected).all(is_same);
+                    assert!(same, "{window:?} {fold:?} {isa:?}");
+                }
+            }
+        }
+    }
 }
 
 fn numbers(count: usize) -> Vec<f32> {
@@ -97,10 +145,12 @@ fn check_reduce<T: Number + std::fmt::Debug>(
         .map(|places| places.iter().fold(init, |sum, &at| apply(sum, from[at])))
         .collect();
     let pool = Pool::new(2);
-    for threads in [Threads::single(), pool.threads(2)] {
+    for (isa, threads) in
+        Isa::all().flat_map(|isa| [(isa, Threads::single()), (isa, pool.threads(2))])
+    {
         let mut to = vec![init; expected.len()];
-        plan.run(bytes_of(from), bytes_of(&[init]), bytes_of_mut(&mut to), threads);
-        assert_eq!(to, expected, "{window:?} {fold:?}");
+        plan.run_on(isa, bytes_of(from), bytes_of(&[init]), bytes_of_mut(&mut to), threads);
+        assert_eq!(to, expected, "{window:?} {fold:?} {isa:?}");
     }
 }
 

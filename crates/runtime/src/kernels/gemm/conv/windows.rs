@@ -7,8 +7,6 @@
 
 use std::ops::Range;
 
-use smallvec::SmallVec;
-
 use super::{Convolution, Spatial};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
@@ -17,6 +15,7 @@ use crate::kernels::gemm::cut::even_chunks;
 use crate::kernels::gemm::engine::Shared;
 use crate::kernels::gemm::pack::check_bounds;
 use crate::kernels::gemm::simd::{Lanes, WindowLoops};
+use crate::kernels::gemm::strips::{Column, Line, Strip, within};
 
 /// Rows of the result whose sums are computed together: enough to hide the latency of additions.
 const ROWS: usize = 7;
@@ -102,7 +101,7 @@ impl Convolution {
 }
 
 /// What the tasks of a convolution share.
-pub(in crate::kernels::gemm) struct Windows<'a, W, A> {
+pub(in crate::kernels) struct Windows<'a, W, A> {
     conv: &'a Convolution,
     rows: Spatial,
     columns: Spatial,
@@ -123,26 +122,6 @@ struct Block {
     there: u32,
 }
 
-/// What a vector of positions of the result meets in each row of its windows.
-struct Strip<M, const STRIDE: usize> {
-    /// The first position.
-    x: usize,
-    /// The lanes that the result has.
-    lanes: M,
-    columns: SmallVec<[Column<M, STRIDE>; 7]>,
-}
-
-/// A column of windows, or two that are in the same vectors of the input.
-struct Column<M, const STRIDE: usize> {
-    /// Where the first lane is in a row of the input, were it there.
-    offset: isize,
-    /// The lanes that are there, of as many vectors as lanes lie elements apart.
-    masks: [M; STRIDE],
-    /// Where the column is in the kernel.
-    kernel: usize,
-    are_two: bool,
-}
-
 /// An output of a group, for one of the batch.
 struct Output<'a, W, A, M, const STRIDE: usize> {
     /// The first plane of the input that it meets.
@@ -153,13 +132,13 @@ struct Output<'a, W, A, M, const STRIDE: usize> {
     strips: &'a [Strip<M, STRIDE>],
 }
 
-impl<W: Plain, A> Windows<'_, W, A> {
+impl Windows<'_, f32, f32> {
     /// Computes a strip of rows of the outputs of some groups, each for one of the batch.
     ///
     /// # Safety
     /// As for [`Convolution::run_tasks`], for these rows, which are [`FEW_ROWS`] at least; the features are there.
     #[inline(always)]
-    pub(in crate::kernels::gemm) unsafe fn run<S: Lanes<Word = W, Acc = A>>(
+    pub(in crate::kernels::gemm) unsafe fn run<S: Lanes>(
         &self,
         planes: Range<usize>,
         strip: Range<usize>,
@@ -183,16 +162,20 @@ impl<W: Plain, A> Windows<'_, W, A> {
     /// # Safety
     /// As for [`Windows::run`].
     #[inline(always)]
-    unsafe fn run_planes<S: Lanes<Word = W, Acc = A>, const WINDOW: usize, const STRIDE: usize>(
+    unsafe fn run_planes<S: Lanes, const WINDOW: usize, const STRIDE: usize>(
         &self,
         planes: Range<usize>,
         rows: Range<usize>,
     ) {
         let conv = self.conv;
-        let strips: Vec<_> = (0..self.columns.output)
-            .step_by(S::LANES)
-            .map(|x| self.strip::<S, STRIDE>(x))
-            .collect();
+        let columns = &self.columns;
+        let line = Line {
+            input: columns.input,
+            points: columns.kernel,
+            pad_low: columns.pad_low,
+            dilation: columns.rhs_dilation,
+        };
+        let strips: Vec<_> = line.strips::<S, STRIDE>(0..columns.output).collect();
         let count = self.rows_at_once::<S>(rows.len());
         let met = (count - 1) * STRIDE + WINDOW;
         let block = |row: usize| {
@@ -244,47 +227,14 @@ impl<W: Plain, A> Windows<'_, W, A> {
         }
     }
 
-    /// The strip that begins at a position.
-    #[inline(always)]
-    fn strip<S: Lanes, const STRIDE: usize>(&self, x: usize) -> Strip<S::Mask, STRIDE> {
-        let columns = &self.columns;
-        let mut met = SmallVec::new();
-        let mut column = 0;
-        while column < columns.kernel {
-            let offset = (x * STRIDE + column * columns.rhs_dilation) as isize;
-            let offset = offset - columns.pad_low as isize;
-            // Of windows that move by two, the vectors that have a column have the next one, too. (Where they begin
-            // with an even element they more often lie in one cache line.)
-            let are_two = STRIDE == 2
-                && columns.rhs_dilation == 1
-                && offset % 2 == 0
-                && column + 1 < columns.kernel;
-            let there =
-                within(offset, columns.input, (S::LANES - 1) * STRIDE + 1 + are_two as usize);
-            let masks = std::array::from_fn(|i| {
-                let lane = |at: usize| at.saturating_sub(i * S::LANES).min(S::LANES);
-                S::mask_of(lane(there.start)..lane(there.end))
-            });
-            met.push(Column { offset, masks, kernel: column * columns.rhs, are_two });
-            column += 1 + are_two as usize;
-        }
-        let lanes = S::mask(S::LANES.min(columns.output - x));
-        Strip { x, lanes, columns: met }
-    }
-
     /// Computes all positions of a block of `COUNT` rows.
     ///
     /// # Safety
     /// As for [`Windows::run`].
     #[inline(always)]
-    unsafe fn sums<
-        S: Lanes<Word = W, Acc = A>,
-        const COUNT: usize,
-        const WINDOW: usize,
-        const STRIDE: usize,
-    >(
+    unsafe fn sums<S: Lanes, const COUNT: usize, const WINDOW: usize, const STRIDE: usize>(
         &self,
-        output: &Output<'_, W, A, S::Mask, STRIDE>,
+        output: &Output<'_, f32, f32, S::Mask, STRIDE>,
         block: &Block,
     ) {
         let features = self.conv.features;
@@ -334,7 +284,7 @@ impl<W: Plain, A> Windows<'_, W, A> {
     /// As for [`Windows::run`]; of rows that are `there`, lanes that are there may be read.
     #[inline(always)]
     unsafe fn add<
-        S: Lanes<Word = W, Acc = A>,
+        S: Lanes,
         const COUNT: usize,
         const WINDOW: usize,
         const STRIDE: usize,
@@ -342,13 +292,13 @@ impl<W: Plain, A> Windows<'_, W, A> {
     >(
         &self,
         column: &Column<S::Mask, STRIDE>,
-        input: *const W,
+        input: *const f32,
         there: u32,
-        kernel: *const W,
+        kernel: *const f32,
         sums: &mut [S::Vec; COUNT],
     ) {
         let input = input.wrapping_offset(column.offset);
-        let kernel = kernel.wrapping_add(column.kernel);
+        let kernel = kernel.wrapping_add(column.point * self.columns.rhs);
         let (masks, apart) = (column.masks, self.rows.lhs);
         // SAFETY: the caller's promise.
         unsafe {
@@ -390,9 +340,9 @@ impl<W: Plain, A> Windows<'_, W, A> {
     /// # Safety
     /// As for [`Windows::run`]; the column begins at `kernel`.
     #[inline(always)]
-    unsafe fn weights<S: Lanes<Word = W, Acc = A>, const WINDOW: usize>(
+    unsafe fn weights<S: Lanes, const WINDOW: usize>(
         &self,
-        kernel: *const W,
+        kernel: *const f32,
     ) -> [S::Words; WINDOW] {
         // SAFETY: the caller's promise.
         unsafe {
@@ -423,11 +373,4 @@ unsafe fn meet<S: Lanes, const COUNT: usize, const WINDOW: usize, const STRIDE: 
             *sum = unsafe { S::mul_add(words, weight, *sum) };
         }
     }
-}
-
-/// Which of `count` places from `first` on are among `size`.
-#[inline(always)]
-fn within(first: isize, size: usize, count: usize) -> Range<usize> {
-    let place = |end: isize| usize::try_from(end - first).unwrap_or(0).min(count);
-    place(0)..place(size as isize)
 }

@@ -215,6 +215,40 @@ impl Lanes for Avx2F32 {
         // SAFETY: the caller's promise.
         unsafe { every_second::<0b11_01_11_01>(low, high) }
     }
+
+    #[inline(always)]
+    unsafe fn load_or(from: *const f32, mask: __m256i, others: __m256) -> __m256 {
+        // SAFETY: the caller's promise; other lanes are not accessed.
+        unsafe {
+            _mm256_blendv_ps(others, _mm256_maskload_ps(from, mask), _mm256_castsi256_ps(mask))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn add(a: __m256, b: __m256) -> __m256 {
+        // SAFETY: the caller's promise.
+        unsafe { _mm256_add_ps(a, b) }
+    }
+
+    #[inline(always)]
+    unsafe fn max(a: __m256, b: __m256) -> __m256 {
+        // SAFETY: the caller's promise.
+        unsafe { number_or_nan(a, b, _mm256_max_ps(a, b), _mm256_and_ps(a, b)) }
+    }
+
+    #[inline(always)]
+    unsafe fn min(a: __m256, b: __m256) -> __m256 {
+        // SAFETY: the caller's promise.
+        unsafe { number_or_nan(a, b, _mm256_min_ps(a, b), _mm256_or_ps(a, b)) }
+    }
+}
+
+/// `equal` where `a` and `b` are; else `a` if it is NaN; else `other`.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn number_or_nan(a: __m256, b: __m256, other: __m256, equal: __m256) -> __m256 {
+    let number = _mm256_blendv_ps(other, equal, _mm256_cmp_ps::<_CMP_EQ_OQ>(a, b));
+    _mm256_blendv_ps(number, a, _mm256_cmp_ps::<_CMP_UNORD_Q>(a, a))
 }
 
 /// Two lanes of each half of two vectors, in order.

@@ -271,6 +271,40 @@ impl Lanes for Avx512F32 {
         // SAFETY: the caller's promise.
         unsafe { every_second::<1>(low, high) }
     }
+
+    #[inline(always)]
+    unsafe fn load_or(from: *const f32, mask: __mmask16, others: __m512) -> __m512 {
+        // SAFETY: the caller's promise; other lanes are not accessed.
+        unsafe { _mm512_mask_loadu_ps(others, mask, from) }
+    }
+
+    #[inline(always)]
+    unsafe fn add(a: __m512, b: __m512) -> __m512 {
+        // SAFETY: the caller's promise.
+        unsafe { _mm512_add_ps(a, b) }
+    }
+
+    #[inline(always)]
+    unsafe fn max(a: __m512, b: __m512) -> __m512 {
+        // SAFETY: the caller's promise.
+        unsafe { extremes::<0b0101>(a, b) }
+    }
+
+    #[inline(always)]
+    unsafe fn min(a: __m512, b: __m512) -> __m512 {
+        // SAFETY: the caller's promise.
+        unsafe { extremes::<0b0100>(a, b) }
+    }
+}
+
+/// The lesser or the greater of each two lanes, by the operation and the sign that `_mm512_range_ps` takes:
+/// -0 is less than 0; NaN if either is.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn extremes<const WHICH: i32>(a: __m512, b: __m512) -> __m512 {
+    // (Of a number and NaN it is the number.)
+    let number = _mm512_range_ps::<WHICH>(a, b);
+    _mm512_mask_add_ps(number, _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(a, b), a, b)
 }
 
 /// Every second lane of two vectors, from the first or from the second on.

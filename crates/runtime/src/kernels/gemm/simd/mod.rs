@@ -22,10 +22,11 @@ use super::dots::Dots;
 use super::sweep::Sweep;
 use super::tile::Tiled;
 use crate::kernels::bytes::Plain;
+use crate::kernels::window::{RowFolds, RowPart};
 
 /// Vectors of accumulators and the operations of a product on them. A value proves that the machine
 /// has the instructions.
-pub(super) trait Simd: Copy + Send + Sync + 'static {
+pub(in crate::kernels) trait Simd: Copy + Send + Sync + 'static {
     /// An element of an operand; several numbers if one instruction multiplies several.
     type Word: Plain + Default;
     /// A sum.
@@ -111,8 +112,10 @@ pub(super) trait Simd: Copy + Send + Sync + 'static {
     }
 }
 
-/// Vectors of which lanes are chosen.
-pub(super) trait Lanes: Simd {
+/// Vectors of which lanes are chosen, and which are folded.
+pub(in crate::kernels) trait Lanes:
+    Simd<Word = f32, Acc = f32, Words = <Self as Simd>::Vec>
+{
     /// The lanes of a range, which ends at `LANES` at most.
     fn mask_of(lanes: Range<usize>) -> Self::Mask;
 
@@ -127,6 +130,30 @@ pub(super) trait Lanes: Simd {
     /// # Safety
     /// The features are there.
     unsafe fn odd(low: Self::Words, high: Self::Words) -> Self::Words;
+
+    /// Loads the words of these lanes, and has those of `others` elsewhere.
+    ///
+    /// # Safety
+    /// The processor has the instructions, and the words of these lanes may be read.
+    unsafe fn load_or(from: *const Self::Word, mask: Self::Mask, others: Self::Vec) -> Self::Vec;
+
+    /// [`Fold::Add`](crate::kernels::number::Fold::Add) of each two words.
+    ///
+    /// # Safety
+    /// The features are there.
+    unsafe fn add(a: Self::Vec, b: Self::Vec) -> Self::Words;
+
+    /// [`Fold::Max`](crate::kernels::number::Fold::Max) of each two words.
+    ///
+    /// # Safety
+    /// The features are there.
+    unsafe fn max(a: Self::Vec, b: Self::Vec) -> Self::Vec;
+
+    /// [`Fold::Min`](crate::kernels::number::Fold::Min) of each two words.
+    ///
+    /// # Safety
+    /// The features are there.
+    unsafe fn min(a: Self::Vec, b: Self::Vec) -> Self::Vec;
 }
 
 /// Products that need no tiles.
@@ -162,13 +189,19 @@ pub(super) trait Loops<W, A>: Tiled<W, A> {
     );
 }
 
-/// Convolutions whose windows have a few rows.
-pub(super) trait WindowLoops<W, A>: Send + Sync {
+/// Convolutions whose windows have a few rows, and folds of such windows.
+pub(in crate::kernels) trait WindowLoops<W, A>: Send + Sync {
     /// Computes rows of some planes.
     ///
     /// # Safety
     /// As for [`Windows::run`], but for the features.
     unsafe fn windows(&self, of: &Windows<'_, W, A>, planes: Range<usize>, rows: Range<usize>);
+
+    /// Folds the windows at some positions.
+    ///
+    /// # Safety
+    /// As for [`RowFolds::run`], but for the features.
+    unsafe fn fold_rows(&self, of: &RowFolds<'_>, part: RowPart);
 }
 
 impl<S: Simd + Tiled<S::Word, S::Acc>> Loops<S::Word, S::Acc> for S {
@@ -211,17 +244,20 @@ impl<S: Simd + Tiled<S::Word, S::Acc>> Loops<S::Word, S::Acc> for S {
     }
 }
 
-impl<S: Lanes> WindowLoops<S::Word, S::Acc> for S {
-    unsafe fn windows(
-        &self,
-        of: &Windows<'_, S::Word, S::Acc>,
-        planes: Range<usize>,
-        rows: Range<usize>,
-    ) {
+impl<S: Lanes> WindowLoops<f32, f32> for S {
+    unsafe fn windows(&self, of: &Windows<'_, f32, f32>, planes: Range<usize>, rows: Range<usize>) {
         self.vectorise(
             #[inline(always)]
             // SAFETY: the caller's promise; `self` proves the features.
             || unsafe { of.run::<S>(planes, rows) },
+        );
+    }
+
+    unsafe fn fold_rows(&self, of: &RowFolds<'_>, part: RowPart) {
+        self.vectorise(
+            #[inline(always)]
+            // SAFETY: the caller's promise; `self` proves the features.
+            || unsafe { of.run::<S>(part) },
         );
     }
 }

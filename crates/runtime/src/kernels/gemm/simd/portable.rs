@@ -7,7 +7,7 @@ use crate::kernels::bytes::Plain;
 use crate::kernels::gemm::tile::{self, Format, Tile, TileArgs, Tiled, block_steps, tiles};
 
 /// A number that can be multiplied and added.
-pub(in crate::kernels::gemm) trait MulAdd: Plain + Default {
+pub(in crate::kernels) trait MulAdd: Plain + Default {
     /// `self + a * b`; integers wrap.
     fn mul_add(self, a: Self, b: Self) -> Self;
 

@@ -1,0 +1,91 @@
+//! Vectors of neighbouring positions of windows along the last dimension of an array, which read the array
+//! where it lies: lanes beyond its edges are left out by masks.
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+use super::simd::Lanes;
+
+/// Windows along the last dimension. All numbers are far less than the largest there are.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::kernels) struct Line {
+    /// Elements that there are.
+    pub input: usize,
+    /// Points of the window.
+    pub points: usize,
+    /// How far the first position reaches before the first element.
+    pub pad_low: i64,
+    /// From a point to the next.
+    pub dilation: usize,
+}
+
+/// What a vector of positions that are `STRIDE` elements apart meets in a line.
+pub(in crate::kernels) struct Strip<M, const STRIDE: usize> {
+    /// The first position.
+    pub x: usize,
+    /// The lanes that are positions.
+    pub lanes: M,
+    /// What the points of their windows meet.
+    pub columns: SmallVec<[Column<M, STRIDE>; 7]>,
+}
+
+/// What a point of windows meets, or two that are in the same vectors of the input.
+pub(in crate::kernels) struct Column<M, const STRIDE: usize> {
+    /// The point, the first if they are two.
+    pub point: usize,
+    /// Whether what the next point meets is every second element, too.
+    pub are_two: bool,
+    /// Where the first lane is in a line, were it there.
+    pub offset: isize,
+    /// The lanes that are there, of as many vectors as lanes lie elements apart.
+    pub masks: [M; STRIDE],
+}
+
+impl Line {
+    /// The vectors of some positions.
+    #[inline(always)]
+    pub(in crate::kernels) fn strips<S: Lanes, const STRIDE: usize>(
+        self,
+        positions: Range<usize>,
+    ) -> impl Iterator<Item = Strip<S::Mask, STRIDE>> {
+        let end = positions.end;
+        positions.step_by(S::LANES).map(move |x| self.strip::<S, STRIDE>(x..end))
+    }
+
+    /// The vector of the first of some positions.
+    #[inline(always)]
+    fn strip<S: Lanes, const STRIDE: usize>(
+        self,
+        positions: Range<usize>,
+    ) -> Strip<S::Mask, STRIDE> {
+        let x = positions.start;
+        let mut columns = SmallVec::new();
+        let mut point = 0;
+        while point < self.points {
+            let offset = (x * STRIDE + point * self.dilation) as isize;
+            let offset = offset - self.pad_low as isize;
+            // Of windows that move by two, the vectors that have a column have the next one, too. (Where they begin
+            // with an even element they more often lie in one cache line.)
+            let are_two =
+                STRIDE == 2 && self.dilation == 1 && offset % 2 == 0 && point + 1 < self.points;
+            let count = (S::LANES - 1) * STRIDE + 1 + are_two as usize;
+            let there = within(offset, self.input, count);
+            let masks = std::array::from_fn(|i| {
+                let lane = |at: usize| at.saturating_sub(i * S::LANES).min(S::LANES);
+                S::mask_of(lane(there.start)..lane(there.end))
+            });
+            columns.push(Column { point, are_two, offset, masks });
+            point += 1 + are_two as usize;
+        }
+        let lanes = S::mask(S::LANES.min(positions.len()));
+        Strip { x, lanes, columns }
+    }
+}
+
+/// Which of `count` places from `first` on are among `size`.
+#[inline(always)]
+pub(in crate::kernels) fn within(first: isize, size: usize, count: usize) -> Range<usize> {
+    let place = |end: isize| usize::try_from(end - first).unwrap_or(0).min(count);
+    place(0)..place(size as isize)
+}

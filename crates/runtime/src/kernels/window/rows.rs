@@ -1,0 +1,298 @@
+//! Folds of windows of a few rows and columns, as pooling has them: vectors hold neighbouring positions of a row,
+//! and read the array where it lies.
+//!
+//! Each row of the array is folded along itself once for several rows of the result, whose windows meet it.
+//! (docs/design/pooling.md has the measurements.)
+
+use std::ops::Range;
+
+use super::super::disjoint::Disjoint;
+use super::super::gemm::cut::even_chunks;
+use super::super::gemm::simd::{Lanes, WindowLoops};
+use super::super::gemm::strips::{Column, Line, Strip, within};
+use super::super::number::Fold;
+use super::WindowDim;
+use crate::Threads;
+
+/// Rows of the array that a block of rows of the result meets, at most: what they are folded to stays in the
+/// first-level cache.
+const MOST_MET: usize = 48;
+/// Rows of the array that are folded along themselves side by side: enough to hide the latency of folds.
+const SIDE_BY_SIDE: usize = 4;
+/// Rows of a block at most.
+const MOST_ROWS: usize = 16;
+/// The most columns of a window: each is read for itself.
+const MOST_COLUMNS: usize = 16;
+/// Elements under windows that a task has at least.
+const TASK_WORK: usize = 1 << 17;
+/// Positions of a row that a task computes.
+const SEGMENT: usize = 1 << 12;
+/// Sizes and distances of this kind are so small that sums and products of two do not overflow.
+const FAR: usize = 1 << 30;
+
+/// Windows along the last two dimensions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RowWindows {
+    /// How many arrays of two dimensions there are.
+    planes: usize,
+    rows: WindowDim,
+    columns: WindowDim,
+    /// Rows of the result that are computed together.
+    at_once: usize,
+}
+
+impl RowWindows {
+    /// `None` unless windows are of this kind: along the last two dimensions, or the last, of a few rows and
+    /// columns, moving by one or two columns.
+    pub(super) fn new(window: &[WindowDim]) -> Option<Self> {
+        let (&columns, outer) = window.split_last()?;
+        let count = |dims: &[WindowDim]| {
+            dims.iter().try_fold(1_usize, |count, dim| count.checked_mul(dim.base))
+        };
+        let (rows, planes, outer) = match outer.split_last() {
+            Some((&rows, outer)) if !rows.is_trivial() => (rows, count(outer)?, outer),
+            // All others are one, along which windows have one point.
+            _ => {
+                let base = count(outer)?;
+                (WindowDim { base, positions: base, ..super::POINT }, 1, outer)
+            }
+        };
+        let is_near = |dim: &WindowDim| {
+            let sizes = [dim.base, dim.positions, dim.size, dim.stride, dim.window_dilation];
+            dim.base_dilation == 1
+                && sizes.iter().all(|size| (1..FAR).contains(size))
+                && dim.pad_low.unsigned_abs() < FAR as u64
+        };
+        let are_few = columns.size <= MOST_COLUMNS && matches!(columns.stride, 1 | 2);
+        if !(outer.iter().all(WindowDim::is_trivial)
+            && is_near(&rows)
+            && is_near(&columns)
+            && are_few)
+        {
+            return None;
+        }
+        let reach = (rows.size - 1) * rows.window_dilation;
+        let more = MOST_MET.checked_sub(reach + 1)? / rows.stride;
+        let at_once = (more + 1).min(MOST_ROWS).min(rows.positions);
+        Some(RowWindows { planes, rows, columns, at_once })
+    }
+
+    /// Folds `init` and the elements of `from`.
+    ///
+    /// # Panics
+    /// If an array is too short.
+    pub(super) fn run(
+        &self,
+        loops: &dyn WindowLoops<f32, f32>,
+        fold: Fold,
+        from: &[f32],
+        init: f32,
+        to: &mut [f32],
+        threads: Threads<'_>,
+    ) {
+        let RowWindows { planes, rows, columns, at_once } = *self;
+        let from = &from[..planes * rows.base * columns.base];
+        let to = &mut to[..planes * rows.positions * columns.positions];
+        let positions: Vec<_> = even_chunks(columns.positions, SEGMENT).collect();
+        let row_work = columns.positions.min(SEGMENT) * columns.size * rows.size;
+        let strip = (TASK_WORK / row_work).clamp(at_once, rows.positions);
+        let strips: Vec<_> = even_chunks(rows.positions, strip).collect();
+        let planes_together = TASK_WORK / row_work.saturating_mul(strip);
+        let chunks: Vec<_> = even_chunks(planes, planes_together.max(1)).collect();
+        let folds = RowFolds { windows: *self, fold, from, init, to: Disjoint::new(to) };
+        threads.for_each(positions.len() * strips.len() * chunks.len(), &|task| {
+            let (strip, columns) = (task / positions.len(), task % positions.len());
+            let part = RowPart {
+                planes: chunks[strip / strips.len()].clone(),
+                rows: strips[strip % strips.len()].clone(),
+                columns: positions[columns].clone(),
+            };
+            // SAFETY: the arrays have all planes, as just checked; each task has other positions.
+            unsafe { loops.fold_rows(&folds, part) };
+        });
+    }
+}
+
+/// What a task computes: these columns of these rows of some planes of the result.
+pub(in crate::kernels) struct RowPart {
+    planes: Range<usize>,
+    rows: Range<usize>,
+    columns: Range<usize>,
+}
+
+/// What the tasks of a fold share.
+pub(in crate::kernels) struct RowFolds<'a> {
+    windows: RowWindows,
+    fold: Fold,
+    /// The elements of all planes.
+    from: &'a [f32],
+    init: f32,
+    to: Disjoint<'a, f32>,
+}
+
+impl RowFolds<'_> {
+    /// Folds the windows at some positions.
+    ///
+    /// # Safety
+    /// The features are there, and so are the positions, which nothing else accesses in the result.
+    #[inline(always)]
+    pub(in crate::kernels) unsafe fn run<S: Lanes>(&self, part: RowPart) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match (self.fold, self.windows.columns.stride) {
+                (Fold::Add, 1) => self.run_part::<S, Add, 1>(part),
+                (Fold::Add, 2) => self.run_part::<S, Add, 2>(part),
+                (Fold::Max, 1) => self.run_part::<S, Max, 1>(part),
+                (Fold::Max, 2) => self.run_part::<S, Max, 2>(part),
+                (Fold::Min, 1) => self.run_part::<S, Min, 1>(part),
+                (Fold::Min, 2) => self.run_part::<S, Min, 2>(part),
+                _ => unreachable!("checked when there was a plan"),
+            }
+        }
+    }
+
+    /// The same.
+    ///
+    /// # Safety
+    /// As for [`RowFolds::run`].
+    #[inline(always)]
+    unsafe fn run_part<S: Lanes, F: VectorFold, const STRIDE: usize>(&self, part: RowPart) {
+        let RowWindows { rows, columns, at_once, .. } = self.windows;
+        let line = Line {
+            input: columns.base,
+            points: columns.size,
+            pad_low: columns.pad_low,
+            dilation: columns.window_dilation,
+        };
+        let strips: Vec<Strip<S::Mask, STRIDE>> =
+            line.strips::<S, STRIDE>(part.columns.clone()).collect();
+        // SAFETY: the caller's promise; these are numbers.
+        let [neutral, init] = unsafe { [S::splat(&F::NEUTRAL), S::splat(&self.init)] };
+        // Blocks of as many rows each: the last rows may be computed twice.
+        let blocks = part.rows.len().div_ceil(at_once);
+        let count = part.rows.len().div_ceil(blocks.max(1));
+        let reach = (rows.size - 1) * rows.window_dilation;
+        let met = (count - 1) * rows.stride + reach + 1;
+        // What rows of the array are folded to along themselves, for a vector of positions.
+        let mut lines = [neutral; MOST_MET];
+        for plane in part.planes {
+            let from = self.from[plane * rows.base * columns.base..].as_ptr();
+            for row in part.rows.clone().step_by(count) {
+                let row = row.min(part.rows.end - count);
+                let first = (row * rows.stride) as isize - rows.pad_low as isize;
+                let there = within(first, rows.base, met);
+                let from = from.wrapping_offset(first * columns.base as isize);
+                let place = (plane * rows.positions + row) * columns.positions;
+                lines[..there.start].fill(neutral);
+                lines[there.end..met].fill(neutral);
+                for strip in &strips {
+                    let (many, few) = lines[there.clone()].as_chunks_mut::<SIDE_BY_SIDE>();
+                    let mut line_at = from.wrapping_add(there.start * columns.base);
+                    for lines in many {
+                        // SAFETY: the caller's promise; these rows are there.
+                        *lines = unsafe {
+                            along::<S, F, STRIDE, _>(line_at, columns.base, strip, neutral)
+                        };
+                        line_at = line_at.wrapping_add(SIDE_BY_SIDE * columns.base);
+                    }
+                    for line in few {
+                        // SAFETY: the caller's promise; this row is there.
+                        [*line] = unsafe {
+                            along::<S, F, STRIDE, _>(line_at, columns.base, strip, neutral)
+                        };
+                        line_at = line_at.wrapping_add(columns.base);
+                    }
+                    let lanes = S::LANES.min(part.columns.end - strip.x);
+                    for i in 0..count {
+                        let under = &lines[i * rows.stride..][..reach + 1];
+                        let mut sum = init;
+                        // SAFETY: the caller's promise.
+                        let mut add = |line: &S::Vec| sum = unsafe { F::apply::<S>(sum, *line) };
+                        match rows.window_dilation {
+                            1 => under.iter().for_each(add),
+                            dilation => under.iter().step_by(dilation).for_each(&mut add),
+                        }
+                        let place = place + i * columns.positions + strip.x;
+                        // SAFETY: the caller's promise: nothing else accesses these positions, of which there are
+                        // as many as lanes.
+                        unsafe {
+                            let to = self.to.part(place, lanes).as_mut_ptr();
+                            match lanes == S::LANES {
+                                true => S::store_all(to, sum, false),
+                                false => S::store(to, strip.lanes, sum, false),
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Folds what a vector of positions meets in each of `COUNT` rows of the array, `apart` elements apart.
+///
+/// # Safety
+/// The features are there, and the lanes that are there may be read in the rows, the first of which begins at `from`.
+#[inline(always)]
+unsafe fn along<S: Lanes, F: VectorFold, const STRIDE: usize, const COUNT: usize>(
+    from: *const f32,
+    apart: usize,
+    strip: &Strip<S::Mask, STRIDE>,
+    neutral: S::Vec,
+) -> [S::Vec; COUNT] {
+    let mut folded = [neutral; COUNT];
+    for Column { offset, masks, are_two, .. } in &strip.columns {
+        let mut from = from.wrapping_offset(*offset);
+        for folded in &mut folded {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let low = S::load_or(from, masks[0], neutral);
+                if STRIDE == 1 {
+                    *folded = F::apply::<S>(*folded, low);
+                } else {
+                    let high = from.wrapping_add(S::LANES);
+                    let high = S::load_or(high, masks[STRIDE - 1], neutral);
+                    *folded = F::apply::<S>(*folded, S::even(low, high));
+                    if *are_two {
+                        *folded = F::apply::<S>(*folded, S::odd(low, high));
+                    }
+                }
+            }
+            from = from.wrapping_add(apart);
+        }
+    }
+    folded
+}
+
+/// A fold of vectors.
+trait VectorFold {
+    /// What changes no number that it is folded with.
+    const NEUTRAL: f32;
+
+    /// The folds of each two lanes.
+    ///
+    /// # Safety
+    /// The features are there.
+    unsafe fn apply<S: Lanes>(a: S::Vec, b: S::Vec) -> S::Vec;
+}
+
+macro_rules! vector_folds {
+    ($($name:ident $method:ident $neutral:expr;)*) => { $(
+        struct $name;
+
+        impl VectorFold for $name {
+            const NEUTRAL: f32 = $neutral;
+
+            #[inline(always)]
+            unsafe fn apply<S: Lanes>(a: S::Vec, b: S::Vec) -> S::Vec {
+                // SAFETY: the caller's promise.
+                unsafe { S::$method(a, b) }
+            }
+        }
+    )* };
+}
+vector_folds! {
+    Add add -0.0;
+    Max max f32::NEG_INFINITY;
+    Min min f32::INFINITY;
+}
