@@ -40,6 +40,7 @@ pub mod watch;
 
 mod branches;
 mod canonicalize;
+mod channels;
 mod dce;
 mod expand;
 mod fuse;

@@ -9,8 +9,8 @@ use helio_ir::{Capabilities, Error, Module, Result, Verified, verify};
 use crate::rebuild::name_instrs;
 use crate::watch::Watch;
 use crate::{
-    branches, canonicalize, dce, expand, fuse, inline, loops, products, selection, simplify,
-    turn_operands, unroll,
+    branches, canonicalize, channels, dce, expand, fuse, inline, loops, products, selection,
+    simplify, turn_operands, unroll,
 };
 
 /// A pass.
@@ -93,6 +93,7 @@ pub const PIPELINE: &[Pass] = &[
     SIMPLIFY_LOOPS,
     UNROLL_LOOPS,
     INLINE,
+    PUT_CHANNELS_LAST,
     SIMPLIFY,
     // Conditionals whose branch is known by now are calls.
     INLINE,
@@ -156,6 +157,13 @@ const UNROLL_LOOPS: Pass = Pass {
     summary: "Replaces loops of a few iterations by copies of their bodies.",
     level: OptLevel::Default,
     run: unroll::unroll_loops,
+};
+
+const PUT_CHANNELS_LAST: Pass = Pass {
+    name: "put-channels-last",
+    summary: "Puts the channels of networks of convolutions last, if that saves more than transpositions at the edges take.",
+    level: OptLevel::Default,
+    run: channels::put_channels_last,
 };
 
 const MERGE_PRODUCTS: Pass = Pass {

@@ -24,6 +24,11 @@ const LEAST_ROWS: usize = 5;
 const LEAST_ROWS_IN_ORDER: usize = 64;
 /// The most: with more, packing takes no more than a hundredth of the product.
 const MOST_ROWS: usize = 1024;
+/// The same, of one that has to be turned around: to pack an element takes as long as some 50 rows are multiplied with it.
+const MOST_ROWS_TURNED: usize = 4096;
+/// The fewest multiplications of a product whose right operand is packed to be turned around: with fewer, other things
+/// take longer.
+const LEAST_WORK_TURNED: usize = 1 << 17;
 
 /// How the right operand of products lies in memory: what is packed of it is the same if this is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -54,11 +59,15 @@ impl Contraction {
     pub fn packed_bytes(&self, types: Types) -> Option<usize> {
         let (rows, cols, steps) = (self.lhs_rows.len(), self.rhs_cols.len(), self.rhs_steps.len());
         let is_known = types == Types::same(ProductType::F32) && self.batch[0].len() == 1;
-        let least = match self.rhs_cols.stride() {
-            Some(1) => LEAST_ROWS_IN_ORDER,
-            _ => LEAST_ROWS,
+        let is_large = is_large::<f32>(cols, steps);
+        let pays = match self.rhs_cols.stride() {
+            Some(1) => (LEAST_ROWS_IN_ORDER..=MOST_ROWS).contains(&rows) && is_large,
+            _ if is_large => (LEAST_ROWS..=MOST_ROWS_TURNED).contains(&rows),
+            _ => {
+                let work = rows.saturating_mul(cols).saturating_mul(steps);
+                (LEAST_ROWS..=MOST_ROWS_TURNED).contains(&rows) && work >= LEAST_WORK_TURNED
+            }
         };
-        let pays = (least..=MOST_ROWS).contains(&rows) && is_large::<f32>(cols, steps);
         (is_known && pays).then(|| self.packed_len(Isa::best()) * size_of::<f32>())
     }
 

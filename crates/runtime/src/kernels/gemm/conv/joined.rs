@@ -8,6 +8,7 @@
 //! padding; the sum of `a * b` is then that of `(a + 128) * b` less 128 times the sum of all `b`.
 
 use super::phases::{Phase, PlacesFrom};
+use super::tasks::Kernel;
 use super::words::Joined;
 use super::{Convolution, Route};
 use crate::Threads;
@@ -167,7 +168,14 @@ impl Convolution {
             _ => {
                 // SAFETY: the caller's promise; no element of the result is another.
                 unsafe {
-                    self.run_tasks((tiled, isa), lhs, &rhs, corrections, out.places, threads)
+                    self.run_tasks(
+                        (tiled, isa),
+                        lhs,
+                        Kernel::plain(&rhs),
+                        corrections,
+                        out.places,
+                        threads,
+                    )
                 };
             }
         }

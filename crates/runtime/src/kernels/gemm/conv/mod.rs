@@ -316,7 +316,16 @@ impl Convolution {
             Route::Tasks => self.turn(rhs, |rhs| {
                 // SAFETY: the caller's promise; the result lies in its memory, as asserted above,
                 // and none of its elements is another, as `new` did.
-                unsafe { self.run_tasks((loops, isa), lhs, rhs, None, out.places, threads) }
+                unsafe {
+                    self.run_tasks(
+                        (loops, isa),
+                        lhs,
+                        tasks::Kernel::plain(rhs),
+                        None,
+                        out.places,
+                        threads,
+                    )
+                }
             }),
             Route::Patches => self.turn(rhs, |rhs| {
                 // SAFETY: the caller's promise; the result lies in its memory and none of its elements
@@ -346,7 +355,14 @@ impl Convolution {
                     // SAFETY: the caller's promise; the result lies in its memory and none of its
                     // elements is another.
                     _ => unsafe {
-                        self.run_tasks((loops, isa), lhs, rhs, None, out.places, threads);
+                        self.run_tasks(
+                            (loops, isa),
+                            lhs,
+                            tasks::Kernel::plain(rhs),
+                            None,
+                            out.places,
+                            threads,
+                        );
                     },
                 }
             }),

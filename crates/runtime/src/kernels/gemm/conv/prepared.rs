@@ -2,38 +2,64 @@
 
 use super::Convolution;
 use super::few_positions::Kernel;
-use super::winograd;
+use super::tasks::Kernel as TaskKernel;
+use super::{Route, winograd};
 use crate::Threads;
 use crate::kernels::bytes::{cast, cast_mut};
-use crate::kernels::gemm::Epilogue;
 use crate::kernels::gemm::arithmetic::Arithmetic;
 use crate::kernels::gemm::number::{ProductType, Types};
+use crate::kernels::gemm::operand::Each;
 use crate::kernels::gemm::pack::Strided;
 use crate::kernels::gemm::panels::{pack_whole, whole_len};
 use crate::kernels::gemm::prepared::{Form, RightLayout};
 use crate::kernels::gemm::streamed::is_large;
 use crate::kernels::gemm::types::Call;
+use crate::kernels::gemm::{Epilogue, RightOperand};
 use crate::kernels::isa::Isa;
 
 impl Convolution {
     /// How the kernel of one group lies in memory, and what it is packed as.
     pub fn right_layout(&self) -> RightLayout {
-        let form = match self.winograd {
-            Some(_) => {
-                Form::Points { reversed: self.spatial.iter().map(|dim| dim.reversed).collect() }
+        let panels = |(cols, steps)| RightLayout { cols, steps, form: Form::Panels };
+        match &self.route {
+            _ if self.winograd.is_some() => {
+                let reversed = self.spatial.iter().map(|dim| dim.reversed).collect();
+                let form = Form::Points { reversed };
+                RightLayout { cols: self.kernel_cols(), steps: self.kernel_steps(), form }
             }
-            None => Form::Panels,
-        };
-        RightLayout { cols: self.kernel_cols(), steps: self.kernel_steps(), form }
+            Route::Product { product, .. } => product.right_layout(),
+            Route::Tasks => panels(self.task_kernel_axes()),
+            _ => panels((self.kernel_cols(), self.kernel_steps())),
+        }
     }
 
     /// The bytes that the kernel takes when it is packed ([`Convolution::pack`]), if convolutions of these
     /// types are faster with one that is.
     pub fn packed_bytes(&self, types: Types) -> Option<usize> {
-        let pays = self.winograd.is_some()
-            || self.takes_panels() && is_large::<f32>(self.outputs.size, self.kernel_steps().len());
-        let pays = pays && types == Types::same(ProductType::F32);
+        if types != Types::same(ProductType::F32) {
+            return None;
+        }
+        let pays = match &self.route {
+            _ if self.winograd.is_some() => true,
+            Route::Product { product, swapped: false, .. } => return product.packed_bytes(types),
+            Route::Patches => {
+                let steps = self.kernel_steps().len();
+                self.takes_panels() && is_large::<f32>(self.outputs.size, steps)
+            }
+            _ => self.takes_packed(),
+        };
         pays.then(|| self.packed_len(Isa::best()) * size_of::<f32>())
+    }
+
+    /// Whether it can be computed from a kernel that is packed.
+    pub(super) fn takes_packed(&self) -> bool {
+        match &self.route {
+            _ if self.winograd.is_some() => true,
+            Route::Product { swapped, .. } => !swapped && self.group.size == 1,
+            Route::Patches => self.takes_panels(),
+            Route::Tasks => self.keeps_kernel(),
+            _ => false,
+        }
     }
 
     /// Packs the kernel of convolutions of `f32`.
@@ -69,7 +95,8 @@ impl Convolution {
         if let Some(layout) = self.winograd {
             return self.points_len(isa, layout);
         }
-        whole_len(f32::instructions(isa).format(), self.outputs.size, self.kernel_steps().len())
+        let RightLayout { cols, steps, .. } = self.right_layout();
+        whole_len(f32::instructions(isa).format(), cols.len(), steps.len())
     }
 
     pub(super) fn pack_on(&self, isa: Isa, rhs: &[f32], packed: &mut [f32], threads: Threads<'_>) {
@@ -77,7 +104,7 @@ impl Convolution {
         if self.winograd.is_some() {
             return self.kernel_points(isa, rhs, packed, threads);
         }
-        let (cols, steps) = (self.kernel_cols(), self.kernel_steps());
+        let RightLayout { cols, steps, .. } = self.right_layout();
         let source = Strided::new(isa, &rhs, 0, &cols, &steps);
         let format = f32::instructions(isa).format();
         pack_whole(format, &source, cols.len(), steps.len(), packed, threads);
@@ -95,12 +122,27 @@ impl Convolution {
         let kernel = Kernel::Panels(packed);
         f32::with_places(ProductType::F32, out, &mut |out| {
             assert!(self.out.last() < out.len, "the result lies in its memory");
-            let lhs = cast::<f32>(lhs);
-            // SAFETY: the result is borrowed mutably and lies in its memory; none of its elements is
-            // another.
-            unsafe {
-                let tiled = f32::instructions(isa);
-                self.run_patches((tiled, isa), &lhs, kernel, out.places, threads);
+            let (lhs, tiled) = (cast::<f32>(lhs), f32::instructions(isa));
+            match &self.route {
+                Route::Product { lhs: start, product, .. } => {
+                    let lhs = &Each { elements: &lhs, start: *start };
+                    let (operands, none) =
+                        ((lhs as _, RightOperand::Panels(packed)), Epilogue::default());
+                    // SAFETY: the result is borrowed mutably.
+                    unsafe { product.run_with((tiled, isa), operands, out, none, threads) };
+                }
+                Route::Tasks => {
+                    let rhs = cast::<f32>(call.rhs);
+                    let kernel = TaskKernel { elements: &rhs, packed: Some(packed) };
+                    // SAFETY: the result is borrowed mutably and lies in its memory; none of its elements
+                    // is another.
+                    unsafe {
+                        self.run_tasks((tiled, isa), &lhs, kernel, None, out.places, threads)
+                    };
+                }
+                // SAFETY: the result is borrowed mutably and lies in its memory; none of its elements is
+                // another.
+                _ => unsafe { self.run_patches((tiled, isa), &lhs, kernel, out.places, threads) },
             }
         });
         self.skip_holes::<f32>(call, out);

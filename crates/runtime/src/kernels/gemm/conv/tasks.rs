@@ -8,6 +8,7 @@ use super::pieces::{Cut, Piece};
 use super::region::{Line, Region};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
+use crate::kernels::gemm::arithmetic::Arithmetic;
 use crate::kernels::gemm::axis::Axis;
 use crate::kernels::gemm::cut::even_chunks;
 use crate::kernels::gemm::dots::runs_along_lines;
@@ -37,7 +38,7 @@ impl Convolution {
         &self,
         (tiled, isa): (&dyn Tiled<W, A>, Isa),
         lhs: &dyn Elements<W>,
-        rhs: &dyn Elements<W>,
+        Kernel { elements: rhs, packed: whole_kernel }: Kernel<'_, W>,
         corrections: Option<&[A]>,
         out: &dyn Destination<A>,
         threads: Threads<'_>,
@@ -47,18 +48,12 @@ impl Convolution {
         let cut = Cut::new(self, batch_is_minor, 1).expect("checked when the route was chosen");
         let pieces = self.pieces(&cut);
         let col_blocks: Vec<_> = even_chunks(self.outputs.size, TASK_COLS).collect();
-        let taps: usize = self.spatial.iter().map(|dim| dim.kernel).product();
-        let lens: Vec<_> = col_blocks
-            .iter()
-            .map(|cols| whole_len(format, cols.len(), taps * self.features.size))
-            .collect();
+        let steps = self.task_kernel_axes().1.len();
+        let lens: Vec<_> =
+            col_blocks.iter().map(|cols| whole_len(format, cols.len(), steps)).collect();
         let whole: usize = lens.iter().sum();
-        // A kernel that several tasks need is packed once, if tasks need all of it at once, and it is not so
-        // small that sums run along the features.
-        let line = self.spatial.last().map_or(1, |dim| dim.kernel) * self.features.size;
-        let along = !batch_is_minor && runs_along_lines(self.outputs.size, line, format.lanes);
-        let is_whole = cut.features == self.features.size && whole <= KERNEL_WORDS;
-        let keep = pieces.len() > 1 && is_whole && !along;
+        let is_packed = whole_kernel.is_some();
+        let keep = !is_packed && pieces.len() > 1 && self.packs_whole(&cut, whole, format.lanes);
         threads.for_each(self.group.size, &|group| {
             let tasks = Tasks {
                 conv: self,
@@ -72,7 +67,7 @@ impl Convolution {
                 out: (out, group * self.group.out),
             };
             scratch::with(if keep { whole } else { 0 }, |packed: &mut [W]| {
-                let mut kernels = vec![None; col_blocks.len()];
+                let mut kernels = vec![whole_kernel; col_blocks.len()];
                 let mut rest = packed;
                 if keep {
                     for ((kernel, cols), &len) in kernels.iter_mut().zip(&col_blocks).zip(&lens) {
@@ -95,6 +90,61 @@ impl Convolution {
             });
         });
     }
+}
+
+/// The kernel of a convolution.
+#[derive(Clone, Copy)]
+pub(super) struct Kernel<'a, W> {
+    /// As it lies in memory.
+    pub elements: &'a dyn Elements<W>,
+    /// Packed, if it is of a convolution that [keeps its kernel](Convolution::keeps_kernel).
+    pub packed: Option<&'a [W]>,
+}
+
+impl<'a, W> Kernel<'a, W> {
+    /// One that is not packed yet.
+    pub(super) fn plain(elements: &'a dyn Elements<W>) -> Self {
+        Kernel { elements, packed: None }
+    }
+}
+
+impl Convolution {
+    /// The kernel of a group as rhs of a product: its outputs, and taps and features in the order of a region.
+    pub(super) fn task_kernel_axes(&self) -> (Axis, Axis) {
+        let taps = self.spatial.iter().map(|dim| (dim.kernel, dim.rhs));
+        let features = (self.features.size, self.features.rhs);
+        let steps = region_steps(self.batch_is_minor(), features, taps);
+        (Axis::new([(self.outputs.size, self.outputs.rhs)]), steps)
+    }
+
+    /// Whether tasks of `f32` take the kernel as a whole, packed, and always the same.
+    pub(super) fn keeps_kernel(&self) -> bool {
+        let Some(cut) = Cut::new(self, self.batch_is_minor(), 1) else { return false };
+        let format = f32::instructions(Isa::best()).format();
+        let whole = whole_len(format, self.outputs.size, self.task_kernel_axes().1.len());
+        let is_reversed = self.spatial.iter().any(|dim| dim.reversed && dim.kernel > 1);
+        let is_one = self.group.size == 1 && self.outputs.size <= TASK_COLS && !is_reversed;
+        is_one && self.packs_whole(&cut, whole, format.lanes)
+    }
+
+    /// Whether a kernel of so many words, packed, is that of tasks as a whole: they need all of it at once, and it is
+    /// not so small that sums run along the features.
+    fn packs_whole(&self, cut: &Cut, words: usize, lanes: usize) -> bool {
+        let line = self.spatial.last().map_or(1, |dim| dim.kernel) * self.features.size;
+        let along = !self.batch_is_minor() && runs_along_lines(self.outputs.size, line, lanes);
+        cut.features == self.features.size && words <= KERNEL_WORDS && !along
+    }
+}
+
+/// Steps in the order of a region.
+fn region_steps(
+    batch_is_minor: bool,
+    features: (usize, usize),
+    taps: impl Iterator<Item = (usize, usize)>,
+) -> Axis {
+    let (before, after) =
+        if batch_is_minor { (Some(features), None) } else { (None, Some(features)) };
+    Axis::new(before.into_iter().chain(taps).chain(after))
 }
 
 /// What the tasks of a group share: the arrays, and where the group begins in each.
@@ -126,15 +176,8 @@ impl<W: Plain + Default + Element<W>, A: MulAdd> Tasks<'_, W, A> {
     fn kernel_axes(&self, cols: usize, features: Range<usize>) -> (Axis, Axis) {
         let Convolution { features: feature, outputs, .. } = self.conv;
         let taps = self.conv.spatial.iter().map(|dim| (dim.kernel, dim.rhs));
-        let steps = self.steps((features.len(), feature.rhs), taps);
+        let steps = region_steps(self.batch_is_minor, (features.len(), feature.rhs), taps);
         (Axis::new([(cols, outputs.rhs)]), steps)
-    }
-
-    /// Steps in the order of a region.
-    fn steps(&self, features: (usize, usize), taps: impl Iterator<Item = (usize, usize)>) -> Axis {
-        let (before, after) =
-            if self.batch_is_minor { (Some(features), None) } else { (None, Some(features)) };
-        Axis::new(before.into_iter().chain(taps).chain(after))
     }
 
     /// Computes what a task is to.
@@ -262,7 +305,7 @@ impl<W: Plain + Default + Element<W>, A: MulAdd> Tasks<'_, W, A> {
             Axis::new([batch].into_iter().chain(positions))
         };
         let taps = spatial().map(|(dim, stride)| (dim.kernel, dim.rhs_dilation * stride));
-        (rows, self.steps((features, feature_stride), taps))
+        (rows, region_steps(self.batch_is_minor, (features, feature_stride), taps))
     }
 }
 

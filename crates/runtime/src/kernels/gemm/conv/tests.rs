@@ -222,9 +222,7 @@ fn check_infinite(conv: &Convolution, lhs: &[f64], rhs: &[f64], len: usize) {
             let mut got = float_bytes(&vec![7.0; len], to);
             conv.compute_call(&call, &mut got);
             check_floats(conv, &got, &want, types, isa);
-            if (conv.winograd.is_some() || conv.takes_panels())
-                && types == Types::same(ProductType::F32)
-            {
+            if conv.takes_packed() && types == Types::same(ProductType::F32) {
                 let mut packed = vec![7.0; conv.packed_len(isa)];
                 conv.pack_on(isa, cast(&rhs), &mut packed, threads);
                 let mut got = float_bytes(&vec![7.0; len], to);

@@ -1,0 +1,397 @@
+//! Networks of convolutions whose arrays have their channels last inside.
+//!
+//! Frameworks that have channels first give positions to vectors: a window's patches are packed for each convolution,
+//! and 7×7 or 13×13 positions leave lanes empty. With channels last, vectors are of outputs, tiles read the input where
+//! it lies, and the kernel is packed once if it is a constant. So what depends on each other element by element or by
+//! windows is put into that order together, if what that saves is more than what the transpositions at its edges take.
+
+use helio_ir::ops::{
+    Broadcast, Concatenate, Convolution, Pad, Reduce, ReduceWindow, Slice, Transpose, Window,
+};
+use helio_ir::{ArrayShape, Computation, ElementType, Instr, InstrId, Module, Op, Result};
+use rustc_hash::FxHashSet;
+
+use crate::draft::{Draft, is_elementwise};
+use crate::pass::PassCx;
+use crate::rebuild::rebuild;
+
+/// Multiplications in a nanosecond: on another processor all that follows is longer or shorter.
+const PER_NANOSECOND: f64 = 59.0;
+/// How much longer convolutions take than their multiplications: with windows of several points and channels first, of
+/// one point, and with channels last (docs/design/convolutions.md).
+const OVERHEAD: [f64; 3] = [1.14, 1.08, 1.05];
+/// Nanoseconds that channels last take longer for each multiplication of a depthwise convolution, and for what lies
+/// around it.
+const DEPTHWISE: f64 = 0.03;
+/// Nanoseconds that it takes to transpose an element.
+const TRANSPOSED: f64 = 0.12;
+/// Lanes of a vector.
+const LANES: usize = 16;
+
+/// Puts channels last in what convolutions with constant kernels depend on, and in what depends on them.
+pub(crate) fn put_channels_last(module: Module, cx: &PassCx<'_>) -> Result<Module> {
+    let is_candidate = |computation: &Computation| {
+        computation.ids().any(|id| saved_time(computation, id).is_some_and(|saved| saved > 0.0))
+    };
+    if !module.computations().iter().any(is_candidate) {
+        return Ok(module);
+    }
+    rebuild(module, cx.watch, |new, computation| {
+        new.count_steps(computation.instrs().len())?;
+        let Some(turned) = choose(&computation) else { return Ok(computation) };
+        let (draft, old) = Draft::replacing(new, computation);
+        let (root, count) = (old.root, old.instrs.len());
+        let mut turn = Turn {
+            draft,
+            turned,
+            sources: Vec::with_capacity(count),
+            map: Vec::with_capacity(count),
+            other: vec![None; count],
+        };
+        for instr in old.instrs {
+            turn.take(instr)?;
+        }
+        let root = turn.first(root)?;
+        turn.draft.finish(root)
+    })
+}
+
+/// From dimensions with channels last to those with channels first: of each, which it is there.
+fn to_first(rank: usize) -> Vec<usize> {
+    [0].into_iter().chain(2..rank).chain([1]).collect()
+}
+
+/// The other way round.
+fn to_last(rank: usize) -> Vec<usize> {
+    [0, rank - 1].into_iter().chain(1..rank - 1).collect()
+}
+
+/// The array that an instruction is, if it may have channels.
+fn array_with_channels(instr: &Instr) -> Option<&ArrayShape> {
+    instr.shape.as_array().filter(|array| array.rank() >= 3 && array.is_static())
+}
+
+/// Which operands of an instruction have channels where it has them, and lie as it does then. `None` if it takes
+/// channels first alone.
+fn followed(computation: &Computation, instr: &Instr) -> Option<usize> {
+    let array = array_with_channels(instr)?;
+    let rank_of = |&id: &InstrId| {
+        array_with_channels(computation.instr(id)).map_or(0, |operand| operand.rank())
+    };
+    let followed = match &instr.op {
+        Op::Convolution(op) => {
+            let channels_first = |batch: usize, feature: usize, spatial: &[usize]| {
+                (batch, feature) == (0, 1) && spatial.iter().copied().eq(2..array.rank())
+            };
+            let dims = &op.dims;
+            (channels_first(dims.input_batch, dims.input_feature, &dims.input_spatial)
+                && channels_first(dims.output_batch, dims.output_feature, &dims.output_spatial))
+            .then_some(1)
+        }
+        Op::ReduceWindow(_) => (instr.operands.len() == 2).then_some(1),
+        Op::Pad(_) | Op::Slice(_) => Some(1),
+        Op::Concatenate(_) => Some(instr.operands.len()),
+        op if is_elementwise(op) && !instr.operands.is_empty() => Some(instr.operands.len()),
+        _ => None,
+    }?;
+    instr.operands[..followed].iter().all(|id| rank_of(id) == array.rank()).then_some(followed)
+}
+
+/// Whether an instruction's value is known when it is compiled, and no more than moved.
+fn is_constant(computation: &Computation, mut id: InstrId) -> bool {
+    loop {
+        let instr = computation.instr(id);
+        match &instr.op {
+            Op::Constant(_) => return true,
+            Op::Reshape(_) | Op::Transpose(_) => id = instr.operands[0],
+            _ => return false,
+        }
+    }
+}
+
+/// The nanoseconds that a convolution with channels first would take less with channels last. `None` if it is none.
+fn saved_time(computation: &Computation, id: InstrId) -> Option<f64> {
+    let instr = computation.instr(id);
+    let Op::Convolution(op) = &instr.op else { return None };
+    followed(computation, instr)?;
+    let (array, kernel) = (instr.shape.as_array()?, computation.instr(instr.operands[1]));
+    let kernel = kernel.shape.as_array()?;
+    let outputs = kernel.dims()[op.dims.kernel_output_feature];
+    let taps: usize = op.dims.kernel_spatial.iter().map(|&d| kernel.dims()[d]).product();
+    let features = kernel.dims()[op.dims.kernel_input_feature];
+    let products = array.element_count() as f64 * features as f64 * taps as f64;
+    if op.feature_group_count > 1 {
+        return Some(-products * DEPTHWISE);
+    }
+    let is_f32 = array.element() == ElementType::F32;
+    if op.batch_group_count > 1 || !is_f32 || !is_constant(computation, instr.operands[1]) {
+        return Some(0.0);
+    }
+    let time = products / PER_NANOSECOND;
+    let filled = |count: usize| count as f64 / count.next_multiple_of(LANES) as f64;
+    let positions = array.dims()[2..].iter().product();
+    let [window, point, last] = OVERHEAD;
+    let first = if taps > 1 { window } else { point };
+    Some(time * (first / filled(positions) - last / filled(outputs)))
+}
+
+/// Which instructions are to have channels last, if any.
+fn choose(computation: &Computation) -> Option<Vec<bool>> {
+    let count = computation.instrs().len();
+    let mut sets = Sets::new(count);
+    let mut follows = vec![0; count];
+    for id in computation.ids() {
+        let instr = computation.instr(id);
+        let Some(followed) = followed(computation, instr) else { continue };
+        follows[id.index()] = followed;
+        for operand in instr.operands[..followed].iter().filter(|id| follows[id.index()] > 0) {
+            sets.join(id.index(), operand.index());
+        }
+    }
+    let mut saved = vec![0.0; count];
+    // What is transposed, for which set.
+    let mut transposed: FxHashSet<(InstrId, usize)> = FxHashSet::default();
+    for id in computation.ids() {
+        let instr = computation.instr(id);
+        let followed = follows[id.index()];
+        let set = sets.find(id.index());
+        if followed > 0 {
+            saved[set] += saved_time(computation, id).unwrap_or(0.0);
+        }
+        for (i, &operand) in instr.operands.iter().enumerate() {
+            let edge = match (i < followed, follows[operand.index()] > 0) {
+                (true, false) if !lies_either_way(computation.instr(operand)) => set,
+                (false, true) if !takes_either(computation, instr) => sets.find(operand.index()),
+                _ => continue,
+            };
+            transposed.insert((operand, edge));
+        }
+    }
+    let root = computation.root();
+    if follows[root.index()] > 0 {
+        transposed.insert((root, sets.find(root.index())));
+    }
+    for (id, set) in transposed {
+        let Some(array) = array_with_channels(computation.instr(id)) else { continue };
+        if moves_anything(array) {
+            saved[set] -= array.element_count() as f64 * TRANSPOSED;
+        }
+    }
+    let turned: Vec<bool> =
+        (0..count).map(|i| follows[i] > 0 && saved[sets.find(i)] > 0.0).collect();
+    turned.contains(&true).then_some(turned)
+}
+
+/// Whether what does not follow can be had in either order at once.
+fn lies_either_way(instr: &Instr) -> bool {
+    matches!(instr.op, Op::Broadcast(_) | Op::Transpose(_))
+}
+
+/// Whether elements lie elsewhere in memory with channels last.
+fn moves_anything(array: &ArrayShape) -> bool {
+    array.dims()[1] != 1 && array.dims()[2..].iter().any(|&size| size != 1)
+}
+
+/// Whether what takes channels first can as well take them last.
+fn takes_either(computation: &Computation, instr: &Instr) -> bool {
+    match &instr.op {
+        Op::Transpose(_) => true,
+        Op::Reduce(op) => array_with_channels(computation.instr(instr.operands[0]))
+            .is_some_and(|array| keeps_order(op, instr, array.rank())),
+        _ => false,
+    }
+}
+
+/// Whether what a fold leaves is in one order, wherever channels are.
+fn keeps_order(op: &Reduce, instr: &Instr, rank: usize) -> bool {
+    let stays = |d: &usize| !op.dimensions.contains(d);
+    instr.operands.len() == 2 && to_first(rank).into_iter().filter(stays).is_sorted()
+}
+
+/// Disjoint sets.
+struct Sets(Vec<usize>);
+
+impl Sets {
+    fn new(count: usize) -> Self {
+        Sets((0..count).collect())
+    }
+
+    /// The set that has an element, by one of its elements.
+    fn find(&mut self, mut element: usize) -> usize {
+        while self.0[element] != element {
+            self.0[element] = self.0[self.0[element]];
+            element = self.0[element];
+        }
+        element
+    }
+
+    fn join(&mut self, a: usize, b: usize) {
+        let (a, b) = (self.find(a), self.find(b));
+        // The earlier one stands for both: chains are as short as what is walked in order makes them.
+        self.0[a.max(b)] = a.min(b);
+    }
+}
+
+/// A computation in which some instructions get channels last.
+struct Turn<'m> {
+    draft: Draft<'m>,
+    /// Whether each of the old instructions gets channels last.
+    turned: Vec<bool>,
+    /// Of each that is known already, what it is made of, if that can be had in another order at once.
+    sources: Vec<Option<(Op, InstrId)>>,
+    /// What stands for each: with channels last if it is turned.
+    map: Vec<InstrId>,
+    /// The same in the other order, where somebody takes it.
+    other: Vec<Option<InstrId>>,
+}
+
+impl Turn<'_> {
+    /// What stands for an old instruction, with channels first.
+    fn first(&mut self, id: InstrId) -> Result<InstrId> {
+        let i = id.index();
+        if !self.turned[i] {
+            return Ok(self.map[i]);
+        }
+        if let Some(known) = self.other[i] {
+            return Ok(known);
+        }
+        let permutation = to_last(self.rank(self.map[i]));
+        let first = self.draft.add(Transpose { permutation }, &[self.map[i]])?;
+        self.other[i] = Some(first);
+        Ok(first)
+    }
+
+    /// What stands for an old instruction, with channels last.
+    fn last(&mut self, id: InstrId) -> Result<InstrId> {
+        let i = id.index();
+        if self.turned[i] {
+            return Ok(self.map[i]);
+        }
+        if let Some(known) = self.other[i] {
+            return Ok(known);
+        }
+        let permutation = to_first(self.rank(self.map[i]));
+        let last = match &self.sources[i] {
+            Some((Op::Broadcast(op), source)) => {
+                let places = to_last(permutation.len());
+                let dimensions = op.dimensions.iter().map(|&d| places[d]).collect();
+                let dims = permutation.iter().map(|&d| op.shape.dims()[d]).collect::<Vec<_>>();
+                let shape = ArrayShape::new(op.shape.element(), dims)?;
+                self.draft.add(Broadcast { shape, dimensions }, &[*source])?
+            }
+            Some((Op::Transpose(op), source)) => {
+                let permutation = permutation.iter().map(|&d| op.permutation[d]).collect();
+                self.transpose(*source, permutation)?
+            }
+            _ => self.transpose(self.map[i], permutation)?,
+        };
+        self.other[i] = Some(last);
+        Ok(last)
+    }
+
+    fn transpose(&mut self, id: InstrId, permutation: Vec<usize>) -> Result<InstrId> {
+        match permutation.is_sorted() {
+            true => Ok(id),
+            false => self.draft.add(Transpose { permutation }, &[id]),
+        }
+    }
+
+    fn rank(&self, id: InstrId) -> usize {
+        self.draft.array(id).map_or(0, ArrayShape::rank)
+    }
+
+    /// Adds what stands for the next of the old instructions.
+    fn take(&mut self, instr: Instr) -> Result<()> {
+        self.draft.stand_for(&instr);
+        let old = InstrId(self.map.len() as u32);
+        if self.turned[old.index()] {
+            let new = self.turn(&instr)?;
+            self.draft.name(new, instr);
+            self.map.push(new);
+            self.sources.push(None);
+            return Ok(());
+        }
+        let mut source = None;
+        let new = match &instr.op {
+            Op::Transpose(op) if self.turned[instr.operands[0].index()] => {
+                let places = to_last(op.permutation.len());
+                let permutation = op.permutation.iter().map(|&d| places[d]).collect();
+                let operand = self.last(instr.operands[0])?;
+                self.transpose(operand, permutation)?
+            }
+            Op::Reduce(op)
+                if self.turned[instr.operands[0].index()]
+                    && keeps_order(op, &instr, self.rank(self.map[instr.operands[0].index()])) =>
+            {
+                let operands = [self.last(instr.operands[0])?, self.first(instr.operands[1])?];
+                let places = to_last(self.rank(operands[0]));
+                let mut dimensions: Vec<usize> = op.dimensions.iter().map(|&d| places[d]).collect();
+                dimensions.sort_unstable();
+                let new =
+                    self.draft.add(Reduce { dimensions, to_apply: op.to_apply }, &operands)?;
+                self.draft.name(new, instr);
+                new
+            }
+            _ => {
+                let mut operands = Vec::with_capacity(instr.operands.len());
+                for &operand in &instr.operands {
+                    operands.push(self.first(operand)?);
+                }
+                if let (Op::Broadcast(_) | Op::Transpose(_), Some(&operand)) =
+                    (&instr.op, operands.first())
+                {
+                    source = Some((instr.op.clone(), operand));
+                }
+                let mut instr = instr;
+                // (What it waits for may as well be in the other order.)
+                crate::draft::renumber(&mut instr, &self.map);
+                instr.operands.copy_from_slice(&operands);
+                self.draft.push(instr)
+            }
+        };
+        self.map.push(new);
+        self.sources.push(source);
+        Ok(())
+    }
+
+    /// Adds an instruction with channels last.
+    fn turn(&mut self, instr: &Instr) -> Result<InstrId> {
+        let rank = instr.shape.as_array().map_or(0, ArrayShape::rank);
+        let order = to_first(rank);
+        let places = to_last(rank);
+        let window =
+            |window: &Window| Window { dims: order.iter().map(|&d| window.dims[d]).collect() };
+        let sizes = |sizes: &[usize]| order.iter().map(|&d| sizes[d]).collect::<Vec<_>>();
+        let op: Op = match &instr.op {
+            Op::Convolution(op) => {
+                let mut op = Convolution::clone(op);
+                (op.dims.input_feature, op.dims.output_feature) = (rank - 1, rank - 1);
+                op.dims.input_spatial = (1..rank - 1).collect();
+                op.dims.output_spatial = (1..rank - 1).collect();
+                op.into()
+            }
+            Op::ReduceWindow(op) => {
+                ReduceWindow { window: window(&op.window), to_apply: op.to_apply }.into()
+            }
+            Op::Pad(op) => Pad { dims: order.iter().map(|&d| op.dims[d]).collect() }.into(),
+            Op::Slice(op) => Slice {
+                starts: sizes(&op.starts),
+                limits: sizes(&op.limits),
+                strides: sizes(&op.strides),
+            }
+            .into(),
+            Op::Concatenate(op) => Concatenate { dimension: places[op.dimension] }.into(),
+            op => op.clone(),
+        };
+        let mut operands = Vec::with_capacity(instr.operands.len());
+        for (i, &operand) in instr.operands.iter().enumerate() {
+            // Initial values, fills and kernels lie as they do.
+            let follows = match &instr.op {
+                Op::Convolution(_) | Op::ReduceWindow(_) | Op::Pad(_) => i == 0,
+                _ => true,
+            };
+            operands.push(if follows { self.last(operand)? } else { self.first(operand)? });
+        }
+        self.draft.add(op, &operands)
+    }
+}
