@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use helio::data::Tensor;
@@ -27,7 +28,24 @@ pub(crate) struct Arguments {
     /// Make up arguments from this seed; of several replicas or partitions, each has its own.
     #[arg(long, value_name = "SEED")]
     random: Option<u64>,
+    /// Make constants of the arguments for the parameters from the first number to the second before the
+    /// program is compiled, as weights are that do not change between runs.
+    #[arg(long, value_name = "FIRST-LAST", value_parser = range)]
+    bind: Option<RangeInclusive<usize>>,
 }
+
+/// Numbers of parameters, as `3-7`, or one.
+fn range(text: &str) -> Result<RangeInclusive<usize>, String> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    match (first.parse(), last.parse()) {
+        (Ok(first), Ok(last)) if first <= last => Ok(first..=last),
+        _ => Err("required are two numbers of parameters, as 3-7, the first not above the second"
+            .to_owned()),
+    }
+}
+
+/// The arguments of each participant.
+pub(crate) type OfEach = Vec<Vec<Literal>>;
 
 /// One of several participants, by number.
 #[derive(Clone, Copy)]
@@ -76,6 +94,23 @@ impl Share {
 }
 
 impl Arguments {
+    /// The program with those arguments as constants that `--bind` says, and, if it says any, the others.
+    /// Errors: as for [`Arguments::literals`]; several participants; no such parameter.
+    pub(crate) fn bound(
+        &self,
+        module: Module,
+        given: &Given,
+        assignment: &DeviceAssignment,
+    ) -> Result<(Module, Option<OfEach>), Failure> {
+        let Some(numbers) = self.bind.clone().filter(|_| !module.computations().is_empty()) else {
+            return Ok((module, None));
+        };
+        let shape = module.entry().program_shape();
+        let mut arguments = self.literals(given, &shape, assignment)?;
+        let module = bind(module, &mut arguments, numbers)?;
+        Ok((module, Some(arguments)))
+    }
+
     /// The program in HLO: sizes that it leaves open are those of the arrays given, and arrays under
     /// the names of parameters become in0, in1 and so on in `given`. Errors: all that is wrong with the
     /// program; sizes stay open.
@@ -116,7 +151,7 @@ impl Arguments {
         given: &Given,
         shape: &ProgramShape,
         assignment: &DeviceAssignment,
-    ) -> Result<Vec<Vec<Literal>>, Failure> {
+    ) -> Result<OfEach, Failure> {
         if let Some(seed) = self.random {
             let seeds = assignment.here().map(|participant| seed.wrapping_add(participant as u64));
             let made_up = seeds.map(|seed| helio::random_arguments(&shape.params, seed));
@@ -285,4 +320,24 @@ pub(crate) fn take_literal(
         Shape::Token => Ok(Literal::Token),
         Shape::Opaque => Err(helio::Error::unimplemented("an argument of opaque shape")),
     }
+}
+
+/// The program with these of its arguments as constants, which are taken out of what each participant gets.
+/// Errors: several participants; no such parameter.
+fn bind(
+    module: Module,
+    arguments: &mut [Vec<Literal>],
+    numbers: RangeInclusive<usize>,
+) -> Result<Module, Failure> {
+    let [arguments] = arguments else {
+        let detail = "--bind: several replicas or partitions have arguments of their own";
+        return Err(Failure::bad_input(detail.to_owned()));
+    };
+    let given = numbers.clone().map_while(|number| Some((number, arguments.get(number)?.clone())));
+    // (One more than there are is for `bind` to name.)
+    let beyond = (*numbers.end() >= arguments.len()).then(|| (*numbers.end(), Literal::Token));
+    let module = helio::bind(module, given.chain(beyond))?;
+    let mut number = 0..;
+    arguments.retain(|_| number.next().is_some_and(|number| !numbers.contains(&number)));
+    Ok(module)
 }

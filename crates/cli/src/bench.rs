@@ -1,6 +1,5 @@
 //! `helio bench`.
 
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -31,23 +30,9 @@ pub(crate) struct Args {
     participants: Participants,
     #[command(flatten)]
     engine: Engine,
-    /// Make constants of the arguments for the parameters from the first number to the second before the
-    /// program is compiled, as weights are that do not change between runs.
-    #[arg(long, value_name = "FIRST-LAST", value_parser = range)]
-    bind: Option<RangeInclusive<usize>>,
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
-}
-
-/// Numbers of parameters, as `3-7`, or one.
-fn range(text: &str) -> Result<RangeInclusive<usize>, String> {
-    let (first, last) = text.split_once('-').unwrap_or((text, text));
-    match (first.parse(), last.parse()) {
-        (Ok(first), Ok(last)) if first <= last => Ok(first..=last),
-        _ => Err("required are two numbers of parameters, as 3-7, the first not above the second"
-            .to_owned()),
-    }
 }
 
 /// Compilations are repeated for so long, for a median.
@@ -68,18 +53,12 @@ pub(crate) fn bench(args: Args) -> Result<(), Failure> {
     }
     let assignment = args.participants.assign(&module)?;
     let client = args.engine.client(assignment.participants());
-    let mut rest = None;
-    if let Some(numbers) = args.bind.filter(|_| !module.computations().is_empty()) {
-        let shape = module.entry().program_shape();
-        let mut arguments = args.arguments.literals(&given, &shape, &assignment)?;
-        module = bind(module, &mut arguments, numbers)?;
-        rest = Some(arguments);
-    }
+    let (module, bound) = args.arguments.bound(module, &given, &assignment)?;
     let (program, compilations) =
         compile(&args.engine, &client, module, &assignment).map_err(in_program)?;
     interpreted::note(&program);
-    let arguments = match rest {
-        Some(arguments) => arguments,
+    let arguments = match bound {
+        Some(others) => others,
         None => args.arguments.literals(&given, program.program_shape(), &assignment)?,
     };
     let arguments = client.devices().zip(&arguments).map(|(device, own)| buffers(&device, own));
@@ -124,26 +103,6 @@ pub(crate) fn bench(args: Args) -> Result<(), Failure> {
     let (median, least) = (Time(run_time), Time(least));
     say(format_args!("run      {median} median of {}, {least} least", args.runs))?;
     say(format_args!("memory   {peak_bytes} bytes at most, arguments included"))
-}
-
-/// The program with these of its arguments as constants, which are taken out of what each participant gets.
-/// Errors: several participants; no such parameter.
-fn bind(
-    module: Module,
-    arguments: &mut [Vec<Literal>],
-    numbers: RangeInclusive<usize>,
-) -> Result<Module, Failure> {
-    let [arguments] = arguments else {
-        let detail = "--bind: several replicas or partitions have arguments of their own";
-        return Err(Failure::bad_input(detail.to_owned()));
-    };
-    let given = numbers.clone().map_while(|number| Some((number, arguments.get(number)?.clone())));
-    // (One more than there are is for `bind` to name.)
-    let beyond = (*numbers.end() >= arguments.len()).then(|| (*numbers.end(), Literal::Token));
-    let module = helio::bind(module, given.chain(beyond))?;
-    let mut number = 0..;
-    arguments.retain(|_| number.next().is_some_and(|number| !numbers.contains(&number)));
-    Ok(module)
 }
 
 /// Compiles as often as there is time for; the last executable and all times.

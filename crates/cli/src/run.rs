@@ -149,6 +149,7 @@ impl Args {
         let (module, given) = self.arguments.module(source, file)?;
         let assignment = assign(&module)?;
         let client = self.engine.client(assignment.here().len());
+        let (module, bound) = self.arguments.bound(module, &given, &assignment)?;
         let program = self.engine.compile(&client, module, &assignment).map_err(in_program)?;
         let compile_time = begin.elapsed();
         let (queues, mut options) = (Arc::new(HostQueues::new()), RunOptions::default());
@@ -160,7 +161,10 @@ impl Args {
             return Ok(prepared);
         }
         let shape = prepared.program.program_shape();
-        prepared.arguments = self.arguments.literals(&given, shape, &assignment)?;
+        prepared.arguments = match bound {
+            Some(others) => others,
+            None => self.arguments.literals(&given, shape, &assignment)?,
+        };
         // What the run would be in vain for, before it.
         self.out.as_deref().map(Format::of).transpose()?;
         prepared.expected = self.expect.as_deref().map(files::read_arrays).transpose()?;

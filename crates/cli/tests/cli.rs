@@ -63,6 +63,32 @@ fn saves_and_compares_results() {
 }
 
 #[test]
+fn bound_arguments_are_constants() {
+    let scratch = Scratch::new("bind");
+    let difference = "HloModule d
+ENTRY main {
+  x = f32[3] parameter(0)
+  y = f32[3] parameter(1)
+  ROOT z = f32[3] subtract(x, y)
+}
+";
+    let module = scratch.text("difference.hlo", difference);
+    let given = [("in0", floats([1.0, 2.0, 3.0])), ("in1", floats([0.5, 4.0, 3.0]))];
+    let inputs = scratch.arrays("in.npz", &given);
+    let expected = scratch.arrays("out.npz", &[("out0", floats([0.5, -2.0, 0.0]))]);
+    for bound in ["0", "1", "0-1"] {
+        let files = ["--inputs", path(&inputs), "--expect", path(&expected)];
+        let run = [&["run", path(&module), "--bind", bound][..], &files].concat();
+        expect_status(&helio(&run), 0);
+    }
+    for wrong in ["2", "1-2", "1-0", "x"] {
+        let output = helio(&["run", path(&module), "--inputs", path(&inputs), "--bind", wrong]);
+        expect_status(&output, 2);
+        assert!(!stderr(&output).is_empty());
+    }
+}
+
+#[test]
 fn nan_and_infinity_compare_as_themselves() {
     let scratch = Scratch::new("nan");
     let module = scratch.text("double.hlo", DOUBLE);
