@@ -24,7 +24,8 @@ pub(in crate::kernels) struct Line {
 pub(in crate::kernels) struct Strip<M, const STRIDE: usize> {
     /// The first position.
     pub x: usize,
-    /// The lanes that are positions.
+    /// How many lanes are positions, and which.
+    pub count: usize,
     pub lanes: M,
     /// What the points of their windows meet.
     pub columns: SmallVec<[Column<M, STRIDE>; 7]>,
@@ -78,8 +79,8 @@ impl Line {
             columns.push(Column { point, are_two, offset, masks });
             point += 1 + are_two as usize;
         }
-        let lanes = S::mask(S::LANES.min(positions.len()));
-        Strip { x, lanes, columns }
+        let count = S::LANES.min(positions.len());
+        Strip { x, count, lanes: S::mask(count), columns }
     }
 }
 

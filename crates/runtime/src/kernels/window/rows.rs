@@ -11,7 +11,7 @@ use super::super::gemm::cut::even_chunks;
 use super::super::gemm::simd::{Lanes, WindowLoops};
 use super::super::gemm::strips::{Column, Line, Strip, within};
 use super::super::number::Fold;
-use super::WindowDim;
+use super::{WindowDim, split_lanes};
 use crate::Threads;
 
 /// Rows of the array that a block of rows of the result meets, at most: what they are folded to stays in the
@@ -30,22 +30,28 @@ const SEGMENT: usize = 1 << 12;
 /// Sizes and distances of this kind are so small that sums and products of two do not overflow.
 const FAR: usize = 1 << 30;
 
-/// Windows along the last two dimensions.
+/// The fewest numbers of a position that fill vectors.
+const ENOUGH_LANES: usize = 8;
+
+/// Windows along the last two dimensions, each position of which may be several numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RowWindows {
     /// How many arrays of two dimensions there are.
     planes: usize,
     rows: WindowDim,
     columns: WindowDim,
+    /// Neighbours that share a position of the columns.
+    lanes: usize,
     /// Rows of the result that are computed together.
     at_once: usize,
 }
 
 impl RowWindows {
     /// `None` unless windows are of this kind: along the last two dimensions, or the last, of a few rows and
-    /// columns, moving by one or two columns.
+    /// columns, moving by one or two columns; or along those before channels, of which there are enough to fill vectors.
     pub(super) fn new(window: &[WindowDim]) -> Option<Self> {
-        let (&columns, outer) = window.split_last()?;
+        let (windowed, mut lanes) = split_lanes(window);
+        let (&(mut columns), outer) = windowed.split_last()?;
         let count = |dims: &[WindowDim]| {
             dims.iter().try_fold(1_usize, |count, dim| count.checked_mul(dim.base))
         };
@@ -63,7 +69,8 @@ impl RowWindows {
                 && sizes.iter().all(|size| (1..FAR).contains(size))
                 && dim.pad_low.unsigned_abs() < FAR as u64
         };
-        let are_few = columns.size <= MOST_COLUMNS && matches!(columns.stride, 1 | 2);
+        let is_moved = matches!(columns.stride, 1 | 2) || lanes > 1;
+        let are_few = columns.size <= MOST_COLUMNS && is_moved && (1..FAR).contains(&lanes);
         if !(outer.iter().all(WindowDim::is_trivial)
             && is_near(&rows)
             && is_near(&columns)
@@ -71,10 +78,25 @@ impl RowWindows {
         {
             return None;
         }
+        if lanes > 1 && columns.stride == 1 {
+            // Points are as many numbers further apart, and positions as many more.
+            let far = |size: usize| size.checked_mul(lanes).filter(|&size| size < FAR);
+            columns.base = far(columns.base)?;
+            columns.positions = far(columns.positions)?;
+            columns.window_dilation = far(columns.window_dilation)?;
+            columns.pad_low = columns.pad_low.checked_mul(lanes as i64)?;
+            lanes = 1;
+            if !is_near(&columns) {
+                return None;
+            }
+        }
+        if lanes > 1 && lanes < ENOUGH_LANES {
+            return None;
+        }
         let reach = (rows.size - 1) * rows.window_dilation;
         let more = MOST_MET.checked_sub(reach + 1)? / rows.stride;
         let at_once = (more + 1).min(MOST_ROWS).min(rows.positions);
-        Some(RowWindows { planes, rows, columns, at_once })
+        Some(RowWindows { planes, rows, columns, lanes, at_once })
     }
 
     /// Folds `init` and the elements of `from`.
@@ -90,11 +112,12 @@ impl RowWindows {
         to: &mut [f32],
         threads: Threads<'_>,
     ) {
-        let RowWindows { planes, rows, columns, at_once } = *self;
-        let from = &from[..planes * rows.base * columns.base];
-        let to = &mut to[..planes * rows.positions * columns.positions];
-        let positions: Vec<_> = even_chunks(columns.positions, SEGMENT).collect();
-        let row_work = columns.positions.min(SEGMENT) * columns.size * rows.size;
+        let RowWindows { planes, rows, columns, lanes, at_once } = *self;
+        let from = &from[..planes * rows.base * columns.base * lanes];
+        let to = &mut to[..planes * rows.positions * columns.positions * lanes];
+        let row_len = columns.positions * lanes;
+        let positions: Vec<_> = even_chunks(row_len, SEGMENT).collect();
+        let row_work = row_len.min(SEGMENT) * columns.size * rows.size;
         let strip = (TASK_WORK / row_work).clamp(at_once, rows.positions);
         let strips: Vec<_> = even_chunks(rows.positions, strip).collect();
         let planes_together = TASK_WORK / row_work.saturating_mul(strip);
@@ -110,6 +133,38 @@ impl RowWindows {
             // SAFETY: the arrays have all planes, as just checked; each task has other positions.
             unsafe { loops.fold_rows(&folds, part) };
         });
+    }
+}
+
+impl RowWindows {
+    /// What vectors of some numbers of a row meet, none of which has numbers of two positions.
+    #[inline(always)]
+    fn strips_of_channels<S: Lanes, const STRIDE: usize>(
+        &self,
+        numbers: Range<usize>,
+    ) -> Vec<Strip<S::Mask, STRIDE>> {
+        let (dim, channels) = (&self.columns, self.lanes);
+        let (mut strips, mut x) = (Vec::new(), numbers.start);
+        while x < numbers.end {
+            let (position, channel) = (x / channels, x % channels);
+            let count = S::LANES.min(channels - channel).min(numbers.end - x);
+            let lanes = S::mask(count);
+            let element = |point: usize| {
+                let element = position * dim.stride + point * dim.window_dilation;
+                let element = element.checked_add_signed(-dim.pad_low as isize)?;
+                let offset = (element * channels + channel) as isize;
+                let masks = [lanes; STRIDE];
+                (element < dim.base).then_some(Column { point, are_two: false, offset, masks })
+            };
+            strips.push(Strip {
+                x,
+                count,
+                lanes,
+                columns: (0..dim.size).filter_map(element).collect(),
+            });
+            x += count;
+        }
+        strips
     }
 }
 
@@ -139,7 +194,8 @@ impl RowFolds<'_> {
     pub(in crate::kernels) unsafe fn run<S: Lanes>(&self, part: RowPart) {
         // SAFETY: the caller's promise.
         unsafe {
-            match (self.fold, self.windows.columns.stride) {
+            let stride = if self.windows.lanes > 1 { 1 } else { self.windows.columns.stride };
+            match (self.fold, stride) {
                 (Fold::Add, 1) => self.run_part::<S, Add, 1>(part),
                 (Fold::Add, 2) => self.run_part::<S, Add, 2>(part),
                 (Fold::Max, 1) => self.run_part::<S, Max, 1>(part),
@@ -157,15 +213,18 @@ impl RowFolds<'_> {
     /// As for [`RowFolds::run`].
     #[inline(always)]
     unsafe fn run_part<S: Lanes, F: VectorFold, const STRIDE: usize>(&self, part: RowPart) {
-        let RowWindows { rows, columns, at_once, .. } = self.windows;
+        let RowWindows { rows, columns, lanes: channels, at_once, .. } = self.windows;
+        let (row_base, row_len) = (columns.base * channels, columns.positions * channels);
         let line = Line {
             input: columns.base,
             points: columns.size,
             pad_low: columns.pad_low,
             dilation: columns.window_dilation,
         };
-        let strips: Vec<Strip<S::Mask, STRIDE>> =
-            line.strips::<S, STRIDE>(part.columns.clone()).collect();
+        let strips: Vec<Strip<S::Mask, STRIDE>> = match channels {
+            1 => line.strips::<S, STRIDE>(part.columns.clone()).collect(),
+            _ => self.windows.strips_of_channels::<S, STRIDE>(part.columns.clone()),
+        };
         // SAFETY: the caller's promise; these are numbers.
         let [neutral, init] = unsafe { [S::splat(&F::NEUTRAL), S::splat(&self.init)] };
         // Blocks of as many rows each: the last rows may be computed twice.
@@ -176,33 +235,31 @@ impl RowFolds<'_> {
         // What rows of the array are folded to along themselves, for a vector of positions.
         let mut lines = [neutral; MOST_MET];
         for plane in part.planes {
-            let from = self.from[plane * rows.base * columns.base..].as_ptr();
+            let from = self.from[plane * rows.base * row_base..].as_ptr();
             for row in part.rows.clone().step_by(count) {
                 let row = row.min(part.rows.end - count);
                 let first = (row * rows.stride) as isize - rows.pad_low as isize;
                 let there = within(first, rows.base, met);
-                let from = from.wrapping_offset(first * columns.base as isize);
-                let place = (plane * rows.positions + row) * columns.positions;
+                let from = from.wrapping_offset(first * row_base as isize);
+                let place = (plane * rows.positions + row) * row_len;
                 lines[..there.start].fill(neutral);
                 lines[there.end..met].fill(neutral);
                 for strip in &strips {
                     let (many, few) = lines[there.clone()].as_chunks_mut::<SIDE_BY_SIDE>();
-                    let mut line_at = from.wrapping_add(there.start * columns.base);
+                    let mut line_at = from.wrapping_add(there.start * row_base);
                     for lines in many {
                         // SAFETY: the caller's promise; these rows are there.
-                        *lines = unsafe {
-                            along::<S, F, STRIDE, _>(line_at, columns.base, strip, neutral)
-                        };
-                        line_at = line_at.wrapping_add(SIDE_BY_SIDE * columns.base);
+                        *lines =
+                            unsafe { along::<S, F, STRIDE, _>(line_at, row_base, strip, neutral) };
+                        line_at = line_at.wrapping_add(SIDE_BY_SIDE * row_base);
                     }
                     for line in few {
                         // SAFETY: the caller's promise; this row is there.
-                        [*line] = unsafe {
-                            along::<S, F, STRIDE, _>(line_at, columns.base, strip, neutral)
-                        };
-                        line_at = line_at.wrapping_add(columns.base);
+                        [*line] =
+                            unsafe { along::<S, F, STRIDE, _>(line_at, row_base, strip, neutral) };
+                        line_at = line_at.wrapping_add(row_base);
                     }
-                    let lanes = S::LANES.min(part.columns.end - strip.x);
+                    let lanes = strip.count;
                     for i in 0..count {
                         let under = &lines[i * rows.stride..][..reach + 1];
                         let mut sum = init;
@@ -212,7 +269,7 @@ impl RowFolds<'_> {
                             1 => under.iter().for_each(add),
                             dilation => under.iter().step_by(dilation).for_each(&mut add),
                         }
-                        let place = place + i * columns.positions + strip.x;
+                        let place = place + i * row_len + strip.x;
                         // SAFETY: the caller's promise: nothing else accesses these positions, of which there are
                         // as many as lanes.
                         unsafe {

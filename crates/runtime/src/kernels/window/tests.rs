@@ -83,6 +83,15 @@ fn cases() -> Vec<Vec<WindowDim>> {
         vec![whole(2), dim(40, 32, 4, (8, 8), PLAIN), dim(20, 5, 2, (3, 2), PLAIN)],
         vec![whole(5), whole(9), dim(33, 2, 2, (0, 1), PLAIN)],
         vec![whole(3), dim(9000, 3, 1, (1, 1), PLAIN)],
+        vec![whole(2), dim(13, 3, 2, (1, 1), PLAIN), dim(15, 3, 2, (0, 2), PLAIN), whole(20)],
+        vec![
+            whole(2),
+            dim(9, 3, 1, (1, 1), PLAIN),
+            dim(9, 2, 3, (-1, 1), (1, 2)),
+            whole(2),
+            whole(8),
+        ],
+        vec![dim(30, 4, 4, (0, 0), PLAIN), whole(3000)],
         vec![whole(600), dim(6, 2, 2, (0, 0), PLAIN), dim(6, 2, 2, (0, 0), PLAIN)],
     ]
 }
