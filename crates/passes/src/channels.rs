@@ -182,9 +182,16 @@ fn choose(computation: &Computation) -> Option<Vec<bool>> {
     turned.contains(&true).then_some(turned)
 }
 
-/// Whether what does not follow can be had in either order at once.
+/// Whether what does not follow can be had in either order at once: what is repeated, but for arrays of channels and
+/// positions, and what is transposed anyway.
 fn lies_either_way(instr: &Instr) -> bool {
-    matches!(instr.op, Op::Broadcast(_) | Op::Transpose(_))
+    match &instr.op {
+        Op::Broadcast(op) => {
+            !op.dimensions.contains(&1) || op.dimensions.iter().all(|&dim| dim < 2)
+        }
+        Op::Transpose(_) => true,
+        _ => false,
+    }
 }
 
 /// Whether elements lie elsewhere in memory with channels last.
@@ -301,11 +308,15 @@ impl Turn<'_> {
     }
 
     /// Adds what stands for the next of the old instructions.
-    fn take(&mut self, instr: Instr) -> Result<()> {
+    fn take(&mut self, mut instr: Instr) -> Result<()> {
         self.draft.stand_for(&instr);
         let old = InstrId(self.map.len() as u32);
         if self.turned[old.index()] {
             let new = self.turn(&instr)?;
+            // It is about dimensions in their old order, and what it asks for was done before.
+            if let Some(extra) = &mut instr.extra {
+                extra.sharding = None;
+            }
             self.draft.name(new, instr);
             self.map.push(new);
             self.sources.push(None);
@@ -342,7 +353,6 @@ impl Turn<'_> {
                 {
                     source = Some((instr.op.clone(), operand));
                 }
-                let mut instr = instr;
                 // (What it waits for may as well be in the other order.)
                 crate::draft::renumber(&mut instr, &self.map);
                 instr.operands.copy_from_slice(&operands);
