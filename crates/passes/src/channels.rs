@@ -117,7 +117,9 @@ fn saved_time(computation: &Computation, id: InstrId) -> Option<f64> {
     let (array, kernel) = (instr.shape.as_array()?, computation.instr(instr.operands[1]));
     let kernel = kernel.shape.as_array()?;
     let outputs = kernel.dims()[op.dims.kernel_output_feature];
-    let taps: usize = op.dims.kernel_spatial.iter().map(|&d| kernel.dims()[d]).product();
+    // (Of empty arrays, products of sizes may be more than memory has.)
+    let product = |sizes: &mut dyn Iterator<Item = usize>| sizes.fold(1, usize::saturating_mul);
+    let taps = product(&mut op.dims.kernel_spatial.iter().map(|&d| kernel.dims()[d]));
     let features = kernel.dims()[op.dims.kernel_input_feature];
     let products = array.element_count() as f64 * features as f64 * taps as f64;
     if op.feature_group_count > 1 {
@@ -128,8 +130,8 @@ fn saved_time(computation: &Computation, id: InstrId) -> Option<f64> {
         return Some(0.0);
     }
     let time = products / PER_NANOSECOND;
-    let filled = |count: usize| count as f64 / count.next_multiple_of(LANES) as f64;
-    let positions = array.dims()[2..].iter().product();
+    let filled = |count: usize| count as f64 / (count.div_ceil(LANES) as f64 * LANES as f64);
+    let positions = product(&mut array.dims()[2..].iter().copied());
     let [window, point, last] = OVERHEAD;
     let first = if taps > 1 { window } else { point };
     Some(time * (first / filled(positions) - last / filled(outputs)))

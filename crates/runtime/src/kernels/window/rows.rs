@@ -29,7 +29,6 @@ const TASK_WORK: usize = 1 << 17;
 const SEGMENT: usize = 1 << 12;
 /// Sizes and distances of this kind are so small that sums and products of two do not overflow.
 const FAR: usize = 1 << 30;
-
 /// The fewest numbers of a position that fill vectors.
 const ENOUGH_LANES: usize = 8;
 
@@ -134,9 +133,7 @@ impl RowWindows {
             unsafe { loops.fold_rows(&folds, part) };
         });
     }
-}
 
-impl RowWindows {
     /// What vectors of some numbers of a row meet, none of which has numbers of two positions.
     #[inline(always)]
     fn strips_of_channels<S: Lanes, const STRIDE: usize>(
@@ -152,9 +149,10 @@ impl RowWindows {
             let element = |point: usize| {
                 let element = position * dim.stride + point * dim.window_dilation;
                 let element = element.checked_add_signed(-dim.pad_low as isize)?;
-                let offset = (element * channels + channel) as isize;
-                let masks = [lanes; STRIDE];
-                (element < dim.base).then_some(Column { point, are_two: false, offset, masks })
+                (element < dim.base).then(|| {
+                    let offset = (element * channels + channel) as isize;
+                    Column { point, are_two: false, offset, masks: [lanes; STRIDE] }
+                })
             };
             strips.push(Strip {
                 x,
@@ -240,7 +238,8 @@ impl RowFolds<'_> {
                 let row = row.min(part.rows.end - count);
                 let first = (row * rows.stride) as isize - rows.pad_low as isize;
                 let there = within(first, rows.base, met);
-                let from = from.wrapping_offset(first * row_base as isize);
+                // (Far beyond the array that is no address; no row is there then.)
+                let from = from.wrapping_offset(first.wrapping_mul(row_base as isize));
                 let place = (plane * rows.positions + row) * row_len;
                 lines[..there.start].fill(neutral);
                 lines[there.end..met].fill(neutral);

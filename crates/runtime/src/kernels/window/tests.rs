@@ -92,6 +92,11 @@ fn cases() -> Vec<Vec<WindowDim>> {
             whole(8),
         ],
         vec![dim(30, 4, 4, (0, 0), PLAIN), whole(3000)],
+        // Positions so far beyond the array that no address is there.
+        vec![
+            dim(2, 1, 1 << 29, (0, 1 << 50), PLAIN),
+            dim(1 << 16, 1, 1, (0, 1 - (1 << 16)), PLAIN),
+        ],
         vec![whole(600), dim(6, 2, 2, (0, 0), PLAIN), dim(6, 2, 2, (0, 0), PLAIN)],
     ]
 }
