@@ -62,10 +62,10 @@ impl Contraction {
         let is_large = is_large::<f32>(cols, steps);
         let pays = match self.rhs_cols.stride() {
             Some(1) => (LEAST_ROWS_IN_ORDER..=MOST_ROWS).contains(&rows) && is_large,
-            _ if is_large => (LEAST_ROWS..=MOST_ROWS_TURNED).contains(&rows),
             _ => {
                 let work = rows.saturating_mul(cols).saturating_mul(steps);
-                (LEAST_ROWS..=MOST_ROWS_TURNED).contains(&rows) && work >= LEAST_WORK_TURNED
+                let is_enough = is_large || work >= LEAST_WORK_TURNED;
+                (LEAST_ROWS..=MOST_ROWS_TURNED).contains(&rows) && is_enough
             }
         };
         (is_known && pays).then(|| self.packed_len(Isa::best()) * size_of::<f32>())

@@ -7,8 +7,8 @@
 //! bytes `a` of the input become `a + 128` by flipping their highest bit, and so do the zeros of its
 //! padding; the sum of `a * b` is then that of `(a + 128) * b` less 128 times the sum of all `b`.
 
+use super::few_positions::Kernel;
 use super::phases::{Phase, PlacesFrom};
-use super::tasks::Kernel;
 use super::words::Joined;
 use super::{Convolution, Route};
 use crate::Threads;
@@ -171,7 +171,7 @@ impl Convolution {
                     self.run_tasks(
                         (tiled, isa),
                         lhs,
-                        Kernel::plain(&rhs),
+                        Kernel::Elements(&rhs),
                         corrections,
                         out.places,
                         threads,

@@ -320,7 +320,7 @@ impl Convolution {
                     self.run_tasks(
                         (loops, isa),
                         lhs,
-                        tasks::Kernel::plain(rhs),
+                        Kernel::Elements(rhs),
                         None,
                         out.places,
                         threads,
@@ -358,7 +358,7 @@ impl Convolution {
                         self.run_tasks(
                             (loops, isa),
                             lhs,
-                            tasks::Kernel::plain(rhs),
+                            Kernel::Elements(rhs),
                             None,
                             out.places,
                             threads,

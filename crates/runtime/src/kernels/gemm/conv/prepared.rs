@@ -2,7 +2,6 @@
 
 use super::Convolution;
 use super::few_positions::Kernel;
-use super::tasks::Kernel as TaskKernel;
 use super::{Route, winograd};
 use crate::Threads;
 use crate::kernels::bytes::{cast, cast_mut};
@@ -132,8 +131,6 @@ impl Convolution {
                     unsafe { product.run_with((tiled, isa), operands, out, none, threads) };
                 }
                 Route::Tasks => {
-                    let rhs = cast::<f32>(call.rhs);
-                    let kernel = TaskKernel { elements: &rhs, packed: Some(packed) };
                     // SAFETY: the result is borrowed mutably and lies in its memory; none of its elements
                     // is another.
                     unsafe {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::Convolution;
+use super::few_positions::Kernel;
 use super::joined::add;
 use super::pieces::{Cut, Piece};
 use super::region::{Line, Region};
@@ -38,7 +39,7 @@ impl Convolution {
         &self,
         (tiled, isa): (&dyn Tiled<W, A>, Isa),
         lhs: &dyn Elements<W>,
-        Kernel { elements: rhs, packed: whole_kernel }: Kernel<'_, W>,
+        kernel: Kernel<'_, W>,
         corrections: Option<&[A]>,
         out: &dyn Destination<A>,
         threads: Threads<'_>,
@@ -52,8 +53,15 @@ impl Convolution {
         let lens: Vec<_> =
             col_blocks.iter().map(|cols| whole_len(format, cols.len(), steps)).collect();
         let whole: usize = lens.iter().sum();
-        let is_packed = whole_kernel.is_some();
-        let keep = !is_packed && pieces.len() > 1 && self.packs_whole(&cut, whole, format.lanes);
+        // A kernel that several tasks need is packed once.
+        let kept = match kernel {
+            Kernel::Elements(elements)
+                if pieces.len() > 1 && self.packs_whole(&cut, whole, format.lanes) =>
+            {
+                Some(elements)
+            }
+            _ => None,
+        };
         threads.for_each(self.group.size, &|group| {
             let tasks = Tasks {
                 conv: self,
@@ -62,21 +70,21 @@ impl Convolution {
                 cut: &cut,
                 batch_is_minor,
                 lhs: (lhs, group * self.group.lhs),
-                rhs: (rhs, group * self.group.rhs),
+                rhs: group * self.group.rhs,
                 corrections: corrections.map(|all| &all[group * self.outputs.size..]),
                 out: (out, group * self.group.out),
             };
-            scratch::with(if keep { whole } else { 0 }, |packed: &mut [W]| {
-                let mut kernels = vec![whole_kernel; col_blocks.len()];
+            scratch::with(kept.map_or(0, |_| whole), |packed: &mut [W]| {
+                let mut kernels = vec![kernel; col_blocks.len()];
                 let mut rest = packed;
-                if keep {
+                if let Some(elements) = kept {
                     for ((kernel, cols), &len) in kernels.iter_mut().zip(&col_blocks).zip(&lens) {
                         let (packed, later) = rest.split_at_mut(len);
                         let (items, steps) = tasks.kernel_axes(cols.len(), 0..self.features.size);
-                        let start = tasks.rhs.1 + cols.start * self.outputs.rhs;
-                        let source = Strided::new(isa, rhs, start, &items, &steps);
+                        let start = tasks.rhs + cols.start * self.outputs.rhs;
+                        let source = Strided::new(isa, elements, start, &items, &steps);
                         pack_whole(format, &source, cols.len(), steps.len(), packed, threads);
-                        *kernel = Some(&*packed);
+                        *kernel = Kernel::Panels(packed);
                         rest = later;
                     }
                 }
@@ -89,22 +97,6 @@ impl Convolution {
                 });
             });
         });
-    }
-}
-
-/// The kernel of a convolution.
-#[derive(Clone, Copy)]
-pub(super) struct Kernel<'a, W> {
-    /// As it lies in memory.
-    pub elements: &'a dyn Elements<W>,
-    /// Packed, if it is of a convolution that [keeps its kernel](Convolution::keeps_kernel).
-    pub packed: Option<&'a [W]>,
-}
-
-impl<'a, W> Kernel<'a, W> {
-    /// One that is not packed yet.
-    pub(super) fn plain(elements: &'a dyn Elements<W>) -> Self {
-        Kernel { elements, packed: None }
     }
 }
 
@@ -155,7 +147,8 @@ struct Tasks<'a, W, A> {
     cut: &'a Cut,
     batch_is_minor: bool,
     lhs: (&'a dyn Elements<W>, usize),
-    rhs: (&'a dyn Elements<W>, usize),
+    /// Where the group's kernel begins, if it lies as it is.
+    rhs: usize,
     /// What is added to the sums of each output.
     corrections: Option<&'a [A]>,
     out: (&'a dyn Destination<A>, usize),
@@ -166,8 +159,8 @@ struct Task<'a, W> {
     piece: &'a Piece,
     /// The output features.
     cols: Range<usize>,
-    /// The kernel for them, if it is packed.
-    kernel: Option<&'a [W]>,
+    /// The kernel: all of it, or panels of these.
+    kernel: Kernel<'a, W>,
 }
 
 impl<W: Plain + Default + Element<W>, A: MulAdd> Tasks<'_, W, A> {
@@ -262,20 +255,26 @@ impl<W: Plain + Default + Element<W>, A: MulAdd> Tasks<'_, W, A> {
             let strides = dense_strides(&sizes.collect::<Vec<_>>());
             let (rows, steps) = self.axes(piece, features.len(), &strides[1..]);
             let (kernel_cols, kernel_steps) = self.kernel_axes(cols.len(), features.clone());
-            let (rhs, rhs_start) = self.rhs;
             let rhs_start =
-                rhs_start + cols.start * conv.outputs.rhs + features.start * conv.features.rhs;
+                self.rhs + cols.start * conv.outputs.rhs + features.start * conv.features.rhs;
             scratch::with(strides[0], |words: &mut [W]| {
                 region.fill(isa, self.lhs.0, self.lhs.1, words);
-                let source = Strided::new(isa, rhs, rhs_start, &kernel_cols, &kernel_steps);
                 let words = &*words;
+                let source;
+                let rhs = match *kernel {
+                    Kernel::Panels(panels) => Rhs::Packed(panels),
+                    Kernel::Elements(rhs) => {
+                        source = Strided::new(isa, rhs, rhs_start, &kernel_cols, &kernel_steps);
+                        Rhs::Source(&source)
+                    }
+                };
                 let product = Product {
                     tiled: self.tiled,
                     rows: rows.len(),
                     cols: cols.len(),
                     steps: steps.len(),
                     lhs: &Strided::new(isa, &words, 0, &rows, &steps),
-                    rhs: kernel.map_or(Rhs::Source(&source), Rhs::Packed),
+                    rhs,
                     sink: Sink::Memory { start, rows: out_rows, finish: None },
                     done: None,
                     add: features.start > 0,

@@ -141,7 +141,7 @@ pub(in crate::kernels) trait Lanes:
     ///
     /// # Safety
     /// The features are there.
-    unsafe fn add(a: Self::Vec, b: Self::Vec) -> Self::Words;
+    unsafe fn add(a: Self::Vec, b: Self::Vec) -> Self::Vec;
 
     /// [`Fold::Max`](crate::kernels::number::Fold::Max) of each two words.
     ///
