@@ -115,7 +115,11 @@ pub(super) fn extremum(b: &mut Builder, maximum: bool, x: Value, y: Value) -> Va
                 // further out; `+0 + -0` is +0.
                 return match (maximum, negative) {
                     (true, true) | (false, false) => chosen,
-                    (true, false) => b.add(chosen, constant),
+                    // (Many processors compare and add in the same units, and multiply in others.)
+                    (true, false) => {
+                        let one = b.float(b.lane(other), 1.0);
+                        b.fma(chosen, one, constant)
+                    }
                     (false, true) => {
                         let lane = b.lane(other);
                         let sign = sign_bit(b, lane);
