@@ -43,6 +43,8 @@ pub struct RightLayout {
 pub(super) enum Form {
     /// Panels of columns.
     Panels,
+    /// All columns of a step, step by step.
+    Rows,
     /// Panels of sums of taps, whose windows are turned around in some dimensions.
     Points { reversed: SmallVec<[bool; 2]> },
 }

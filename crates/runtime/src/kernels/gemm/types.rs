@@ -3,7 +3,7 @@
 use super::amx::{self, OnTiles};
 use super::arithmetic::Arithmetic;
 use super::axis::Axis;
-use super::conv::Convolution;
+use super::conv::{Convolution, Kernel};
 use super::engine::Shared;
 use super::narrow::Joined;
 use super::number::{Bf16, ProductType, Types};
@@ -387,7 +387,7 @@ impl Convolution {
             T::with_elements(types.lhs, call.lhs, &mut |lhs| {
                 T::with_elements(types.rhs, call.rhs, &mut |rhs| {
                     // SAFETY: the result is borrowed mutably.
-                    unsafe { self.run(loops, isa, lhs, rhs, out, threads) };
+                    unsafe { self.run((loops, isa), (lhs, Kernel::Elements(rhs)), out, threads) };
                 });
             });
         });

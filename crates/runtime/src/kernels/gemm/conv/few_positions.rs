@@ -28,11 +28,24 @@ const TASKS: usize = 4;
 
 /// The kernel of a convolution.
 #[derive(Clone, Copy)]
-pub(super) enum Kernel<'a, W> {
+pub(in crate::kernels::gemm) enum Kernel<'a, W> {
     /// As it lies in memory.
     Elements(&'a dyn Elements<W>),
-    /// In the panels of one product.
-    Panels(&'a [W]),
+    /// As [`Convolution::pack`] has packed it for the route: panels of one product, or rows of channels.
+    Packed(&'a [W]),
+}
+
+impl<'a, W> Kernel<'a, W> {
+    /// The elements, of a kernel for a route that packs none.
+    ///
+    /// # Panics
+    /// If it is packed.
+    pub(super) fn plain(self) -> &'a dyn Elements<W> {
+        match self {
+            Kernel::Elements(elements) => elements,
+            Kernel::Packed(_) => panic!("the kernels of this route are not packed"),
+        }
+    }
 }
 
 impl Convolution {
@@ -41,7 +54,7 @@ impl Convolution {
         matches!(self.route, Route::Patches)
             && self.fills_vectors_with_outputs()
             && self.group.size == 1
-            && self.spatial.iter().all(|dim| !dim.reversed || dim.kernel <= 1)
+            && !self.is_reversed()
     }
 
     /// The outputs of a group in the kernel.
@@ -117,7 +130,7 @@ impl Convolution {
             };
             scratch::with(rows * cols, |sums: &mut [A]| {
                 match kernel {
-                    Kernel::Panels(panels) => compute(&mut *sums, Rhs::Panels(panels)),
+                    Kernel::Packed(panels) => compute(&mut *sums, Rhs::Panels(panels)),
                     Kernel::Elements(elements) => {
                         let start = group * self.group.rhs;
                         let kernel =

@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use super::few_positions::Kernel;
 use super::pieces::{Cut, Piece};
 use super::region::{Line, Region};
 use super::tasks::store;
@@ -46,8 +47,75 @@ impl Convolution {
     pub(super) unsafe fn run_grouped<W: Plain + Default, A: Plain + Default>(
         &self,
         (loops, isa): (&dyn Loops<W, A>, Isa),
+        (lhs, kernel): (&dyn Elements<W>, Kernel<'_, W>),
+        out: &dyn Destination<A>,
+        threads: Threads<'_>,
+    ) {
+        let windows = self.channel_windows().zip(loops.windows());
+        let run = |kernel: Filter<'_, W>| match (windows, lhs.words(), out.sums()) {
+            // SAFETY: the caller's promise.
+            (Some((windows, loops)), Some(words), Some(sums)) => unsafe {
+                let operands = (words, kernel);
+                self.run_channel_windows(windows, loops, operands, sums, threads);
+            },
+            // SAFETY: the caller's promise.
+            _ => unsafe { self.run_grouped_tasks((loops, isa), lhs, kernel, out, threads) },
+        };
+        let packed_steps = Axis::new([(self.kernel_steps().len(), self.filter_channels().len())]);
+        match kernel {
+            Kernel::Packed(words) => run(Filter { words, steps: &packed_steps }),
+            Kernel::Elements(rhs) => match (rhs.words(), self.filter_channels().stride()) {
+                (Some(words), Some(1)) => run(Filter { words, steps: &self.kernel_steps() }),
+                _ => scratch::with(self.filter_len(), |words: &mut [W]| {
+                    self.pack_filter(rhs, words);
+                    run(Filter { words, steps: &packed_steps });
+                }),
+            },
+        }
+    }
+
+    /// All groups' output features in the kernel.
+    pub(super) fn filter_channels(&self) -> Axis {
+        self.channels(self.group.rhs, self.outputs.rhs)
+    }
+
+    /// The words of a kernel whose channels are neighbours.
+    pub(super) fn filter_len(&self) -> usize {
+        self.filter_channels().len() * self.kernel_steps().len()
+    }
+
+    /// Makes the channels of a kernel neighbours, all of each tap.
+    ///
+    /// # Panics
+    /// If the kernel is longer than its slice.
+    pub(super) fn pack_filter<W: Plain>(&self, rhs: &dyn Elements<W>, packed: &mut [W]) {
+        let (channels, steps) = (self.filter_channels(), self.kernel_steps());
+        check_bounds(rhs.count(), 0, &channels, &steps);
+        for (step, row) in packed.chunks_exact_mut(channels.len()).enumerate() {
+            let from = steps.offset(step);
+            match (rhs.words(), channels.stride()) {
+                (Some(words), Some(stride)) => {
+                    let words = words[from..].iter().step_by(stride.max(1));
+                    row.iter_mut().zip(words).for_each(|(to, word)| *to = *word);
+                }
+                _ => {
+                    for (channel, to) in row.iter_mut().enumerate() {
+                        *to = rhs.word(from + channels.offset(channel));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Computes the convolution with vectors of groups, in tasks that copy their part of the input.
+    ///
+    /// # Safety
+    /// As for [`Convolution::run_tasks`].
+    unsafe fn run_grouped_tasks<W: Plain + Default, A: Plain + Default>(
+        &self,
+        (loops, isa): (&dyn Loops<W, A>, Isa),
         lhs: &dyn Elements<W>,
-        rhs: &dyn Elements<W>,
+        kernel: Filter<'_, W>,
         out: &dyn Destination<A>,
         threads: Threads<'_>,
     ) {
@@ -56,31 +124,12 @@ impl Convolution {
         let cut = Cut::new(self, false, minor).expect("checked when the route was chosen");
         let pieces = self.pieces(&cut);
         let chunks: Vec<_> = even_chunks(count, TASK_CHANNELS).collect();
-        let channels = self.channels(self.group.rhs, self.outputs.rhs);
-        let steps = self.spatial.iter().map(|dim| (dim.kernel, dim.rhs));
-        let steps = Axis::new([(self.features.size, self.features.rhs)].into_iter().chain(steps));
-        check_bounds(rhs.count(), 0, &channels, &steps);
-        let run = |kernel: Filter<'_, W>| {
-            let grouped = Grouped { conv: self, loops, isa, cut: &cut, lhs, kernel, out };
-            threads.for_each(pieces.len() * chunks.len(), &|i| {
-                let (piece, chunk) = (&pieces[i / chunks.len()], chunks[i % chunks.len()].clone());
-                // SAFETY: the caller's promise; each task has other elements of the result.
-                unsafe { grouped.run(piece, chunk) };
-            });
-        };
-        if let (Some(words), Some(1)) = (rhs.words(), channels.stride()) {
-            run(Filter { words, steps: &steps });
-            return;
-        }
-        scratch::with(count * steps.len(), |words: &mut [W]| {
-            let mut rows = words.chunks_exact_mut(count);
-            for step in (0..steps.len()).map(|step| steps.offset(step)) {
-                let row = rows.next().expect("there is a row for each step");
-                for (channel, word) in row.iter_mut().enumerate() {
-                    *word = rhs.word(step + channels.offset(channel));
-                }
-            }
-            run(Filter { words, steps: &Axis::new([(steps.len(), count)]) });
+        check_bounds(kernel.words.len(), 0, &Axis::new([(count, 1)]), kernel.steps);
+        let grouped = Grouped { conv: self, loops, isa, cut: &cut, lhs, kernel, out };
+        threads.for_each(pieces.len() * chunks.len(), &|i| {
+            let (piece, chunk) = (&pieces[i / chunks.len()], chunks[i % chunks.len()].clone());
+            // SAFETY: the caller's promise; each task has other elements of the result.
+            unsafe { grouped.run(piece, chunk) };
         });
     }
 }
@@ -193,12 +242,18 @@ impl<W: Plain + Default, A: Plain + Default> Grouped<'_, W, A> {
 }
 
 /// The convolution's kernel: channels are neighbours.
-#[derive(Clone, Copy)]
-struct Filter<'a, W> {
-    words: &'a [W],
-    /// Features, then positions.
-    steps: &'a Axis,
+pub(super) struct Filter<'a, W> {
+    pub words: &'a [W],
+    /// Features, then taps.
+    pub steps: &'a Axis,
 }
+
+impl<W> Clone for Filter<'_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<W> Copy for Filter<'_, W> {}
 
 /// All positions of a piece, for some channels.
 pub(in crate::kernels::gemm) struct Channels<'a, W, A> {

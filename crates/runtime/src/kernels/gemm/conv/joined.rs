@@ -168,14 +168,8 @@ impl Convolution {
             _ => {
                 // SAFETY: the caller's promise; no element of the result is another.
                 unsafe {
-                    self.run_tasks(
-                        (tiled, isa),
-                        lhs,
-                        Kernel::Elements(&rhs),
-                        corrections,
-                        out.places,
-                        threads,
-                    )
+                    let of = (lhs, Kernel::Elements(&rhs), corrections);
+                    self.run_tasks((tiled, isa), of, out.places, threads);
                 };
             }
         }

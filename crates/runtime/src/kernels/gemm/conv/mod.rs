@@ -16,6 +16,7 @@
 //! Numbers of 8 and 16 bits are joined if there are instructions for several (`joined`, `words`).
 //! (docs/design/convolutions.md has the measurements.)
 
+mod channel_windows;
 mod few_positions;
 mod grouped;
 mod holes;
@@ -26,6 +27,7 @@ mod pieces;
 mod planes;
 mod prepared;
 mod region;
+mod row_blocks;
 mod tasks;
 mod windows;
 mod winograd;
@@ -34,7 +36,8 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-use self::few_positions::Kernel;
+pub(super) use self::channel_windows::ChannelWindows;
+pub(super) use self::few_positions::Kernel;
 pub(super) use self::grouped::Channels;
 use self::holes::Positions;
 use self::phases::{From, Phase, PlacesFrom};
@@ -49,7 +52,7 @@ use super::operand::Each;
 use super::output::Destination;
 use super::pack::Elements;
 use super::simd::Loops;
-use super::{Contraction, Dim, Epilogue, Out};
+use super::{Contraction, Dim, Epilogue, Out, RightOperand};
 use crate::Threads;
 use crate::bounds::Lookout;
 use crate::kernels::bytes::Plain;
@@ -199,12 +202,11 @@ impl Convolution {
         if self.has_few_channels() && self.regions_are_small() && self.has_planes() {
             return Route::Planes;
         }
-        let reversed = self.spatial.iter().any(|dim| dim.reversed && dim.kernel > 1);
         let windows = self.spatial.iter().map(Window);
         let offset = windows.zip(&self.spatial).try_fold(0, |offset, (window, dim)| {
             Some(offset + window.whole()?.checked_mul(dim.lhs)?)
         });
-        if let (Some(offset), false) = (offset, reversed)
+        if let (Some(offset), false) = (offset, self.is_reversed())
             && let Some(route) = self.as_product(offset)
             && !(self.has_patches() && self.are_better_packed(&route))
         {
@@ -281,20 +283,20 @@ impl Convolution {
 
     fn float<T: Float>(&self, isa: Isa, lhs: &[T], rhs: &[T], out: &mut [T], threads: Threads<'_>) {
         let out = Out { len: out.len(), places: &Shared(out.as_mut_ptr()) };
+        let operands = (&lhs as _, Kernel::Elements(&rhs));
         // SAFETY: `out` is borrowed mutably.
-        unsafe { self.run(T::instructions(isa), isa, &lhs, &rhs, out, threads) };
+        unsafe { self.run((T::instructions(isa), isa), operands, out, threads) };
     }
 
-    /// Computes the convolution by loops and tiles.
+    /// Computes the convolution by loops and tiles, of a kernel that lies as it is or is packed as
+    /// [`Convolution::pack`] packs it.
     ///
     /// # Safety
     /// Nothing else accesses the places of `out`.
     pub(super) unsafe fn run<W: Arithmetic>(
         &self,
-        loops: &dyn Loops<W, W>,
-        isa: Isa,
-        lhs: &dyn Elements<W>,
-        rhs: &dyn Elements<W>,
+        (loops, isa): (&dyn Loops<W, W>, Isa),
+        (lhs, kernel): (&dyn Elements<W>, Kernel<'_, W>),
         out: Out<'_, W>,
         threads: Threads<'_>,
     ) {
@@ -304,39 +306,39 @@ impl Convolution {
         assert!(self.out.last() < out.len, "the result lies in its memory");
         match &self.route {
             Route::Product { lhs: start, product, swapped: false } => {
-                let (lhs, rhs) = (Each { elements: lhs, start: *start }, Each::all(rhs));
+                let lhs = Each { elements: lhs, start: *start };
+                let epilogue = Epilogue::default();
+                let elements;
+                let rhs = match kernel {
+                    Kernel::Packed(panels) => RightOperand::Panels(panels),
+                    Kernel::Elements(rhs) => {
+                        elements = Each::all(rhs);
+                        RightOperand::Operand(&elements)
+                    }
+                };
                 // SAFETY: the caller's promise.
-                unsafe { product.run(loops, isa, [&lhs, &rhs], out, Epilogue::default(), threads) };
+                unsafe { product.run_with((loops, isa), (&lhs, rhs), out, epilogue, threads) };
             }
             Route::Product { lhs: start, product, swapped: true } => {
-                let (lhs, rhs) = (Each { elements: lhs, start: *start }, Each::all(rhs));
+                let (lhs, rhs) = (Each { elements: lhs, start: *start }, Each::all(kernel.plain()));
                 // SAFETY: the caller's promise.
                 unsafe { product.run(loops, isa, [&rhs, &lhs], out, Epilogue::default(), threads) };
             }
-            Route::Tasks => self.turn(rhs, |rhs| {
+            Route::Tasks => self.turn(kernel, |kernel| {
                 // SAFETY: the caller's promise; the result lies in its memory, as asserted above,
                 // and none of its elements is another, as `new` did.
                 unsafe {
-                    self.run_tasks(
-                        (loops, isa),
-                        lhs,
-                        Kernel::Elements(rhs),
-                        None,
-                        out.places,
-                        threads,
-                    )
+                    let of = (lhs, kernel, None);
+                    self.run_tasks((loops, isa), of, out.places, threads);
                 }
             }),
-            Route::Patches => self.turn(rhs, |rhs| {
+            Route::Patches => self.turn(kernel, |kernel| {
                 // SAFETY: the caller's promise; the result lies in its memory and none of its elements
                 // is another.
-                unsafe {
-                    let kernel = Kernel::Elements(rhs);
-                    self.run_patches((loops, isa), lhs, kernel, out.places, threads);
-                }
+                unsafe { self.run_patches((loops, isa), lhs, kernel, out.places, threads) };
             }),
-            Route::Planes => self.turn(rhs, |rhs| {
-                match (lhs.words(), rhs.words(), out.places.sums()) {
+            Route::Planes => self.turn(kernel, |kernel| {
+                match (lhs.words(), kernel.plain().words(), out.places.sums()) {
                     // SAFETY: the caller's promise; the result lies in its memory and none of its
                     // elements is another.
                     (Some(lhs), Some(rhs), Some(sums)) => unsafe {
@@ -350,39 +352,34 @@ impl Convolution {
                     // SAFETY: the caller's promise; the result lies in its memory and none of its
                     // elements is another.
                     _ if self.vectors_of_groups() => unsafe {
-                        self.run_grouped((loops, isa), lhs, rhs, out.places, threads);
+                        self.run_grouped((loops, isa), (lhs, kernel), out.places, threads);
                     },
                     // SAFETY: the caller's promise; the result lies in its memory and none of its
                     // elements is another.
                     _ => unsafe {
-                        self.run_tasks(
-                            (loops, isa),
-                            lhs,
-                            Kernel::Elements(rhs),
-                            None,
-                            out.places,
-                            threads,
-                        );
+                        self.run_tasks((loops, isa), (lhs, kernel, None), out.places, threads);
                     },
                 }
             }),
-            Route::Grouped => self.turn(rhs, |rhs| {
+            Route::Grouped => self.turn(kernel, |kernel| {
                 // SAFETY: the caller's promise; the result lies in its memory and none of its elements
                 // is another.
-                unsafe { self.run_grouped((loops, isa), lhs, rhs, out.places, threads) }
+                unsafe { self.run_grouped((loops, isa), (lhs, kernel), out.places, threads) }
             }),
             Route::Phases(phases) => {
                 for Phase { conv, rhs: rhs_start, out: start } in phases {
-                    let rhs = From { elements: rhs, start: *rhs_start };
+                    let rhs = From { elements: kernel.plain(), start: *rhs_start };
                     let places = PlacesFrom { places: out.places, start: *start };
                     let out = Out { len: out.len - start, places: &places };
+                    let kernel = Kernel::Elements(&rhs);
                     // SAFETY: the caller's promise: the places of a phase are some of those of the whole.
-                    unsafe { conv.run(loops, isa, lhs, &rhs, out, threads) };
+                    unsafe { conv.run((loops, isa), (lhs, kernel), out, threads) };
                 }
             }
             // SAFETY: the caller's promise; the result lies in its memory, as asserted.
             Route::Loops => unsafe {
-                self.run_loops(isa, lhs, rhs, out.places, &self.everywhere(), threads);
+                let everywhere = self.everywhere();
+                self.run_loops(isa, lhs, kernel.plain(), out.places, &everywhere, threads);
             },
             // SAFETY: the caller's promise; the result lies in its memory, as asserted.
             Route::Zeros => unsafe { self.write_zeros(isa, out.places) },
@@ -408,11 +405,12 @@ impl Convolution {
         }
     }
 
-    /// Calls `body` with the kernel turned around in the dimensions that are reversed.
-    fn turn<W: Arithmetic>(&self, rhs: &dyn Elements<W>, body: impl FnOnce(&dyn Elements<W>)) {
-        if self.spatial.iter().all(|dim| !dim.reversed || dim.kernel <= 1) {
-            return body(rhs);
-        }
+    /// Calls `body` with the kernel turned around in the dimensions that are reversed. (None that is packed has any.)
+    fn turn<W: Arithmetic>(&self, kernel: Kernel<'_, W>, body: impl FnOnce(Kernel<'_, W>)) {
+        let rhs = match kernel {
+            Kernel::Elements(rhs) if self.is_reversed() => rhs,
+            _ => return body(kernel),
+        };
         let taps = Axis::new(self.spatial.iter().map(|dim| (dim.kernel, dim.rhs)));
         let mut rest = [self.group, self.features, self.outputs];
         rest.sort_by_key(|dim| std::cmp::Reverse(dim.rhs));
@@ -429,8 +427,13 @@ impl Convolution {
                     i += count;
                 }
             }
-            body(&&*turned);
+            body(Kernel::Elements(&&*turned));
         });
+    }
+
+    /// Whether the kernel is turned around in a dimension.
+    pub(super) fn is_reversed(&self) -> bool {
+        self.spatial.iter().any(|dim| dim.reversed && dim.kernel > 1)
     }
 
     /// Where a tap of the kernel is in memory, where dimensions may be turned around.

@@ -5,15 +5,14 @@ use super::few_positions::Kernel;
 use super::{Route, winograd};
 use crate::Threads;
 use crate::kernels::bytes::{cast, cast_mut};
+use crate::kernels::gemm::Epilogue;
 use crate::kernels::gemm::arithmetic::Arithmetic;
 use crate::kernels::gemm::number::{ProductType, Types};
-use crate::kernels::gemm::operand::Each;
 use crate::kernels::gemm::pack::Strided;
 use crate::kernels::gemm::panels::{pack_whole, whole_len};
 use crate::kernels::gemm::prepared::{Form, RightLayout};
 use crate::kernels::gemm::streamed::is_large;
 use crate::kernels::gemm::types::Call;
-use crate::kernels::gemm::{Epilogue, RightOperand};
 use crate::kernels::isa::Isa;
 
 impl Convolution {
@@ -28,6 +27,10 @@ impl Convolution {
             }
             Route::Product { product, .. } => product.right_layout(),
             Route::Tasks => panels(self.task_kernel_axes()),
+            Route::Grouped => {
+                let (cols, steps) = (self.filter_channels(), self.kernel_steps());
+                RightLayout { cols, steps, form: Form::Rows }
+            }
             _ => panels((self.kernel_cols(), self.kernel_steps())),
         }
     }
@@ -57,6 +60,8 @@ impl Convolution {
             Route::Product { swapped, .. } => !swapped && self.group.size == 1,
             Route::Patches => self.takes_panels(),
             Route::Tasks => self.keeps_kernel(),
+            // (One whose channels are neighbours is read where it lies.)
+            Route::Grouped => !self.is_reversed() && self.filter_channels().stride() != Some(1),
             _ => false,
         }
     }
@@ -94,6 +99,9 @@ impl Convolution {
         if let Some(layout) = self.winograd {
             return self.points_len(isa, layout);
         }
+        if matches!(self.route, Route::Grouped) {
+            return self.filter_len();
+        }
         let RightLayout { cols, steps, .. } = self.right_layout();
         whole_len(f32::instructions(isa).format(), cols.len(), steps.len())
     }
@@ -102,6 +110,9 @@ impl Convolution {
         assert_eq!(packed.len(), self.packed_len(isa), "room for what is packed");
         if self.winograd.is_some() {
             return self.kernel_points(isa, rhs, packed, threads);
+        }
+        if matches!(self.route, Route::Grouped) {
+            return self.pack_filter(&rhs, packed);
         }
         let RightLayout { cols, steps, .. } = self.right_layout();
         let source = Strided::new(isa, &rhs, 0, &cols, &steps);
@@ -118,29 +129,11 @@ impl Convolution {
             }
             return;
         }
-        let kernel = Kernel::Panels(packed);
         f32::with_places(ProductType::F32, out, &mut |out| {
-            assert!(self.out.last() < out.len, "the result lies in its memory");
-            let (lhs, tiled) = (cast::<f32>(lhs), f32::instructions(isa));
-            match &self.route {
-                Route::Product { lhs: start, product, .. } => {
-                    let lhs = &Each { elements: &lhs, start: *start };
-                    let (operands, none) =
-                        ((lhs as _, RightOperand::Panels(packed)), Epilogue::default());
-                    // SAFETY: the result is borrowed mutably.
-                    unsafe { product.run_with((tiled, isa), operands, out, none, threads) };
-                }
-                Route::Tasks => {
-                    // SAFETY: the result is borrowed mutably and lies in its memory; none of its elements
-                    // is another.
-                    unsafe {
-                        self.run_tasks((tiled, isa), &lhs, kernel, None, out.places, threads)
-                    };
-                }
-                // SAFETY: the result is borrowed mutably and lies in its memory; none of its elements is
-                // another.
-                _ => unsafe { self.run_patches((tiled, isa), &lhs, kernel, out.places, threads) },
-            }
+            let loops = f32::instructions(isa);
+            let operands = (&cast::<f32>(lhs) as _, Kernel::Packed(packed));
+            // SAFETY: the result is borrowed mutably.
+            unsafe { self.run((loops, isa), operands, out, threads) };
         });
         self.skip_holes::<f32>(call, out);
     }

@@ -38,9 +38,7 @@ impl Convolution {
     pub(super) unsafe fn run_tasks<W: Plain + Default + Element<W>, A: MulAdd>(
         &self,
         (tiled, isa): (&dyn Tiled<W, A>, Isa),
-        lhs: &dyn Elements<W>,
-        kernel: Kernel<'_, W>,
-        corrections: Option<&[A]>,
+        (lhs, kernel, corrections): (&dyn Elements<W>, Kernel<'_, W>, Option<&[A]>),
         out: &dyn Destination<A>,
         threads: Threads<'_>,
     ) {
@@ -84,7 +82,7 @@ impl Convolution {
                         let start = tasks.rhs + cols.start * self.outputs.rhs;
                         let source = Strided::new(isa, elements, start, &items, &steps);
                         pack_whole(format, &source, cols.len(), steps.len(), packed, threads);
-                        *kernel = Kernel::Panels(packed);
+                        *kernel = Kernel::Packed(packed);
                         rest = later;
                     }
                 }
@@ -114,9 +112,8 @@ impl Convolution {
         let Some(cut) = Cut::new(self, self.batch_is_minor(), 1) else { return false };
         let format = f32::instructions(Isa::best()).format();
         let whole = whole_len(format, self.outputs.size, self.task_kernel_axes().1.len());
-        let is_reversed = self.spatial.iter().any(|dim| dim.reversed && dim.kernel > 1);
-        let is_one = self.group.size == 1 && self.outputs.size <= TASK_COLS && !is_reversed;
-        is_one && self.packs_whole(&cut, whole, format.lanes)
+        let is_one = self.group.size == 1 && self.outputs.size <= TASK_COLS;
+        is_one && !self.is_reversed() && self.packs_whole(&cut, whole, format.lanes)
     }
 
     /// Whether a kernel of so many words, packed, is that of tasks as a whole: they need all of it at once, and it is
@@ -262,7 +259,7 @@ impl<W: Plain + Default + Element<W>, A: MulAdd> Tasks<'_, W, A> {
                 let words = &*words;
                 let source;
                 let rhs = match *kernel {
-                    Kernel::Panels(panels) => Rhs::Packed(panels),
+                    Kernel::Packed(panels) => Rhs::Packed(panels),
                     Kernel::Elements(rhs) => {
                         source = Strided::new(isa, rhs, rhs_start, &kernel_cols, &kernel_steps);
                         Rhs::Source(&source)

@@ -444,6 +444,36 @@ fn windows_of_a_few_rows() {
 }
 
 #[test]
+fn depthwise_windows_with_channels_last() {
+    let last = || vec![0, 2, 3, 1];
+    let check = |groups, batch, spatial: [Sizes; 2]| {
+        // Weights whose channels are neighbours, and those of frameworks that have channels first.
+        for kernel in [vec![2, 3, 0, 1], vec![1, 0, 2, 3]] {
+            let orders = [last(), kernel, last()];
+            Case { orders, spatial: spatial.to_vec(), ..case([groups, batch, 1, 1]) }.check_by(
+                |conv| conv.channel_windows().is_some() && matches!(conv.route, Route::Grouped),
+            );
+        }
+    };
+    let near = |input, kernel, stride, pad: i64| (input, kernel, stride, [pad; 2], [1, 1], false);
+    for kernel in [3, 5, 7] {
+        for (stride, input) in [(1, 9), (2, 16), (1, 15)] {
+            let pad = kernel as i64 / 2;
+            check(21, 2, [near(input, kernel, stride, pad), near(7, kernel, stride, pad)]);
+        }
+    }
+    // Many rows, channels and positions; columns of another kind than rows; padding on one side alone, or beyond the
+    // input, or elements left out.
+    check(16, 1, [near(45, 3, 1, 1), near(3, 3, 1, 1)]);
+    check(150, 1, [near(6, 3, 1, 1), near(5, 3, 1, 1)]);
+    check(33, 3, [near(8, 3, 1, 0), (11, 4, 3, [2, 0], [1, 2], false)]);
+    check(9, 1, [(8, 3, 1, [-1, 2], [1, 1], false), (9, 1, 2, [-2, 0], [1, 1], false)]);
+    check(8, 1, [near(6, 5, 1, 4), (2, 3, 1, [7, 9], [1, 1], false)]);
+    // Turned around.
+    check(18, 1, [(6, 3, 1, [1; 2], [1, 1], true), (6, 3, 1, [1; 2], [1, 1], true)]);
+}
+
+#[test]
 fn large_windows_have_no_patches() {
     // Where each of their taps lies would be found for every panel and block of steps: a window of 224 by
     // 224, as in gradients of weights, took 50 times as long.

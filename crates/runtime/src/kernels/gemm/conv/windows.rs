@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 
+use super::row_blocks::{Block, MANY_ROWS, each_count, each_kind, each_place, meet};
 use super::{Convolution, Spatial};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
@@ -15,45 +16,23 @@ use crate::kernels::gemm::cut::even_chunks;
 use crate::kernels::gemm::engine::Shared;
 use crate::kernels::gemm::pack::check_bounds;
 use crate::kernels::gemm::simd::{Lanes, WindowLoops};
-use crate::kernels::gemm::strips::{Column, Line, Strip, within};
+use crate::kernels::gemm::strips::{Column, Line, Strip};
 
-/// Rows of the result whose sums are computed together: enough to hide the latency of additions.
-const ROWS: usize = 7;
-/// The same, for windows of three rows that move by one, where there are registers for so many sums: of a row that is
-/// loaded, more of them meet three.
-const MANY_ROWS: usize = 14;
-/// Rows of the result together if there are fewer.
-const FEW_ROWS: usize = 2;
 /// Multiplications that a task has at least.
 const TASK_WORK: usize = 1 << 18;
 /// The most columns of a window: where each of them lies is found for every vector of a row.
 const MOST_COLUMNS: usize = 16;
-/// Sizes and distances of this kind are so small that sums and products of two do not overflow.
-const FAR: usize = 1 << 30;
-
 impl Convolution {
     /// The rows and columns of windows, if they are of this kind.
     pub(super) fn windows(&self) -> Option<[Spatial; 2]> {
         let [rows, columns] = self.spatial[..] else { return None };
-        let is_near = |dim: &Spatial| {
-            let sizes = [dim.input, dim.output, dim.kernel, dim.rhs_dilation];
-            let has_holes = dim.lhs_dilation > 1 && dim.input > 1;
-            !has_holes
-                && sizes.iter().all(|&size| size < FAR)
-                && dim.pad_low.unsigned_abs() < FAR as u64
-        };
-        let are_rows = columns.lhs == 1 && columns.out == 1 && rows.output >= FEW_ROWS;
-        let has_kernel = rows.rhs_dilation == 1
+        let are_columns = columns.lhs == 1 && columns.out == 1 && columns.kernel <= MOST_COLUMNS;
+        let is_one = rows.is_near()
+            && columns.is_near()
+            && are_columns
             && rows.stride == columns.stride
-            && columns.kernel <= MOST_COLUMNS
-            && matches!((rows.kernel, rows.stride), (3 | 5 | 7, 1 | 2));
-        if !(are_rows && has_kernel && is_near(&rows) && is_near(&columns)) {
-            return None;
-        }
-        // Each window meets a row of the input.
-        let last = ((rows.output - 1) * rows.stride) as i64;
-        let meets = rows.pad_low < rows.kernel as i64 && last - rows.pad_low < rows.input as i64;
-        meets.then_some([rows, columns])
+            && rows.are_rows_of_windows();
+        is_one.then_some([rows, columns])
     }
 
     /// Computes the convolution with vectors of neighbouring positions.
@@ -84,17 +63,25 @@ impl Convolution {
         });
     }
 
+    /// Checks that all elements that are met lie in an input of this length.
+    ///
+    /// # Panics
+    /// If they do not.
+    pub(super) fn check_input(&self, lhs: usize) {
+        let spatial = self.spatial.iter().map(|dim| (dim.input, dim.lhs));
+        let input = [(self.group.size, self.group.lhs), (self.batch.size, self.batch.lhs)];
+        let input = Axis::new(input.into_iter().chain(spatial));
+        check_bounds(lhs, 0, &input, &Axis::new([(self.features.size, self.features.lhs)]));
+    }
+
     /// Checks that all that is met lies in operands of these lengths.
     ///
     /// # Panics
     /// If it does not.
     pub(super) fn check_places(&self, lhs: usize, rhs: usize) {
-        let spatial = || self.spatial.iter();
-        let input = [(self.group.size, self.group.lhs), (self.batch.size, self.batch.lhs)];
-        let input = Axis::new(input.into_iter().chain(spatial().map(|dim| (dim.input, dim.lhs))));
-        check_bounds(lhs, 0, &input, &Axis::new([(self.features.size, self.features.lhs)]));
+        self.check_input(lhs);
         let outputs = [(self.group.size, self.group.rhs), (self.outputs.size, self.outputs.rhs)];
-        let taps = spatial().map(|dim| (dim.kernel, dim.rhs));
+        let taps = self.spatial.iter().map(|dim| (dim.kernel, dim.rhs));
         let steps = [(self.features.size, self.features.rhs)].into_iter().chain(taps);
         check_bounds(rhs, 0, &Axis::new(outputs), &Axis::new(steps));
     }
@@ -110,16 +97,6 @@ pub(in crate::kernels) struct Windows<'a, W, A> {
     /// The kernel.
     rhs: &'a [W],
     out: Shared<A>,
-}
-
-/// Neighbouring rows of an output that are computed together.
-struct Block {
-    /// The first of them.
-    row: usize,
-    /// Where the first row of the input that they meet would be in a plane.
-    first: isize,
-    /// Which of those that they meet are there, a bit for each.
-    there: u32,
 }
 
 /// An output of a group, for one of the batch.
@@ -145,15 +122,7 @@ impl Windows<'_, f32, f32> {
     ) {
         // SAFETY: the caller's promise.
         unsafe {
-            match (self.rows.kernel, self.rows.stride) {
-                (3, 1) => self.run_planes::<S, 3, 1>(planes, strip),
-                (3, 2) => self.run_planes::<S, 3, 2>(planes, strip),
-                (5, 1) => self.run_planes::<S, 5, 1>(planes, strip),
-                (5, 2) => self.run_planes::<S, 5, 2>(planes, strip),
-                (7, 1) => self.run_planes::<S, 7, 1>(planes, strip),
-                (7, 2) => self.run_planes::<S, 7, 2>(planes, strip),
-                _ => unreachable!("checked when the route was chosen"),
-            }
+            each_kind!(self.rows, self.run_planes::<S>(planes, strip));
         }
     }
 
@@ -176,17 +145,8 @@ impl Windows<'_, f32, f32> {
             dilation: columns.rhs_dilation,
         };
         let strips: Vec<_> = line.strips::<S, STRIDE>(0..columns.output).collect();
-        let count = self.rows_at_once::<S>(rows.len());
-        let met = (count - 1) * STRIDE + WINDOW;
-        let block = |row: usize| {
-            let first = (row * STRIDE) as isize - self.rows.pad_low as isize;
-            let there = within(first, self.rows.input, met);
-            let there = (1 << there.end) - (1 << there.start);
-            Block { row, first: first * self.rows.lhs as isize, there }
-        };
-        // The last rows may be computed twice.
-        let firsts = rows.clone().step_by(count).map(|row| row.min(rows.end - count));
-        let blocks: Vec<_> = firsts.map(block).collect();
+        let count = self.rows.rows_at_once::<S>(rows.len());
+        let blocks = self.rows.row_blocks(rows, count);
         for plane in planes {
             let (batch, group) = (plane / conv.group.size, plane % conv.group.size);
             let input = batch * conv.batch.lhs + group * conv.group.lhs;
@@ -202,28 +162,10 @@ impl Windows<'_, f32, f32> {
                 for block in &blocks {
                     // SAFETY: the caller's promise, for these rows.
                     unsafe {
-                        match count {
-                            MANY_ROWS => {
-                                self.sums::<S, MANY_ROWS, WINDOW, STRIDE>(&output, block);
-                            }
-                            ROWS => self.sums::<S, ROWS, WINDOW, STRIDE>(&output, block),
-                            _ => self.sums::<S, FEW_ROWS, WINDOW, STRIDE>(&output, block),
-                        }
+                        each_count!(count, self.sums::<S, WINDOW, STRIDE>(&output, block));
                     }
                 }
             }
-        }
-    }
-
-    /// How many of so many rows are computed together.
-    #[inline(always)]
-    fn rows_at_once<S: Lanes>(&self, rows: usize) -> usize {
-        // Sums and weights are in registers, of which there are 32 if they are so long.
-        let are_many = size_of::<S::Vec>() >= 64 && rows.div_ceil(ROWS).is_multiple_of(2);
-        match (rows, self.rows.kernel, self.rows.stride) {
-            (MANY_ROWS.., 3, 1) if are_many => MANY_ROWS,
-            (ROWS.., ..) => ROWS,
-            _ => FEW_ROWS,
         }
     }
 
@@ -307,31 +249,20 @@ impl Windows<'_, f32, f32> {
                 true => self.weights::<S, WINDOW>(kernel.wrapping_add(self.columns.rhs)),
                 false => weights,
             };
-            // (Written out, or sums would be in memory: the compiler does not unroll loops of so many instructions.)
-            macro_rules! each_place {
-                ($($place:literal)*) => { $(
-                    let met = (COUNT - 1) * STRIDE + WINDOW;
-                    // In between, all rows are there.
-                    let is_edge = $place < WINDOW - 1 || $place + WINDOW > met;
-                    if $place < met && (!is_edge || there & 1 << $place != 0) {
-                        let from = input.wrapping_add($place * apart);
-                        let low = S::load_masked(from, masks[0]);
-                        if STRIDE == 1 {
-                            meet::<S, COUNT, WINDOW, STRIDE>($place, low, &weights, sums);
-                        } else {
-                            let high = from.wrapping_add(S::LANES);
-                            let high = S::load_masked(high, masks[STRIDE - 1]);
-                            let even = S::even(low, high);
-                            meet::<S, COUNT, WINDOW, STRIDE>($place, even, &weights, sums);
-                            if TWO {
-                                let odd = S::odd(low, high);
-                                meet::<S, COUNT, WINDOW, STRIDE>($place, odd, &second, sums);
-                            }
-                        }
-                    }
-                )* };
-            }
-            each_place!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18);
+            each_place::<COUNT, WINDOW, STRIDE>(there, |place| {
+                let from = input.wrapping_add(place * apart);
+                let low = S::load_masked(from, masks[0]);
+                if STRIDE == 1 {
+                    return meet::<S, COUNT, WINDOW, STRIDE>(place, low, &weights, sums);
+                }
+                let high = S::load_masked(from.wrapping_add(S::LANES), masks[STRIDE - 1]);
+                let even = S::even(low, high);
+                meet::<S, COUNT, WINDOW, STRIDE>(place, even, &weights, sums);
+                if TWO {
+                    let odd = S::odd(low, high);
+                    meet::<S, COUNT, WINDOW, STRIDE>(place, odd, &second, sums);
+                }
+            });
         }
     }
 
@@ -351,26 +282,6 @@ impl Windows<'_, f32, f32> {
                 *weight = S::splat(kernel.wrapping_add(k * self.rows.rhs));
             }
             weights
-        }
-    }
-}
-
-/// Adds what windows that move by `STRIDE` rows make of a row that the first of them has at `place`.
-///
-/// # Safety
-/// The features are there.
-#[inline(always)]
-unsafe fn meet<S: Lanes, const COUNT: usize, const WINDOW: usize, const STRIDE: usize>(
-    place: usize,
-    words: S::Words,
-    weights: &[S::Words; WINDOW],
-    sums: &mut [S::Vec; COUNT],
-) {
-    for (k, &weight) in weights.iter().enumerate() {
-        if place >= k && (place - k).is_multiple_of(STRIDE) && (place - k) / STRIDE < COUNT {
-            let sum = &mut sums[(place - k) / STRIDE];
-            // SAFETY: the caller's promise.
-            *sum = unsafe { S::mul_add(words, weight, *sum) };
         }
     }
 }

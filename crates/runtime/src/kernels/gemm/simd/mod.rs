@@ -17,7 +17,7 @@ pub(super) use portable::{MulAdd, Portable};
 
 use std::ops::Range;
 
-use super::conv::{Channels, Planes, Windows};
+use super::conv::{ChannelWindows, Channels, Planes, Windows};
 use super::dots::Dots;
 use super::sweep::Sweep;
 use super::tile::Tiled;
@@ -197,6 +197,18 @@ pub(in crate::kernels) trait WindowLoops<W, A>: Send + Sync {
     /// As for [`Windows::run`], but for the features.
     unsafe fn windows(&self, of: &Windows<'_, W, A>, planes: Range<usize>, rows: Range<usize>);
 
+    /// Computes rows of some channels of an image.
+    ///
+    /// # Safety
+    /// As for [`ChannelWindows::run`], but for the features.
+    unsafe fn channel_windows(
+        &self,
+        of: &ChannelWindows<'_, W, A>,
+        image: usize,
+        rows: Range<usize>,
+        channels: Range<usize>,
+    );
+
     /// Folds the windows at some positions.
     ///
     /// # Safety
@@ -250,6 +262,20 @@ impl<S: Lanes> WindowLoops<f32, f32> for S {
             #[inline(always)]
             // SAFETY: the caller's promise; `self` proves the features.
             || unsafe { of.run::<S>(planes, rows) },
+        );
+    }
+
+    unsafe fn channel_windows(
+        &self,
+        of: &ChannelWindows<'_, f32, f32>,
+        image: usize,
+        rows: Range<usize>,
+        channels: Range<usize>,
+    ) {
+        self.vectorise(
+            #[inline(always)]
+            // SAFETY: the caller's promise; `self` proves the features.
+            || unsafe { of.run::<S>(image, rows, channels) },
         );
     }
 

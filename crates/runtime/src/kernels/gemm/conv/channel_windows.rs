@@ -1,0 +1,228 @@
+//! Depthwise convolutions with channels last whose windows have a few rows: vectors hold neighbouring channels, and read
+//! the input where it lies.
+//!
+//! Rows and columns of windows that lie beyond the input are left out. Sums are of a column of several rows of the
+//! result, so that vectors of the input are loaded once for all rows that meet them.
+
+use std::ops::Range;
+
+use super::grouped::Filter;
+use super::row_blocks::{Block, MANY_ROWS, each_count, each_kind, each_place, meet};
+use super::{Convolution, Spatial};
+use crate::Threads;
+use crate::kernels::bytes::Plain;
+use crate::kernels::gemm::axis::Axis;
+use crate::kernels::gemm::cut::{chunks, even_chunks};
+use crate::kernels::gemm::engine::Shared;
+use crate::kernels::gemm::pack::check_bounds;
+use crate::kernels::gemm::simd::{Lanes, WindowLoops};
+
+/// Multiplications that a task has at least.
+const TASK_WORK: usize = 1 << 18;
+/// Channels of a position that are computed before those of the next: what the columns of a window meet of them in some
+/// 16 rows fits the first-level cache.
+const CHANNELS: usize = 128;
+
+impl Convolution {
+    /// The rows and columns of windows, if they are of this kind.
+    pub(super) fn channel_windows(&self) -> Option<[Spatial; 2]> {
+        let [rows, columns] = self.spatial[..] else { return None };
+        let is_depthwise = (self.features.size, self.outputs.size) == (1, 1);
+        let are_last = self.group.lhs == 1 && self.group.out == 1;
+        let is_one = is_depthwise
+            && are_last
+            && rows.is_near()
+            && columns.is_near()
+            && rows.are_rows_of_windows();
+        is_one.then_some([rows, columns])
+    }
+
+    /// Computes the convolution with vectors of neighbouring channels.
+    ///
+    /// # Safety
+    /// As for [`Convolution::run_tasks`]; the windows are `channel_windows`.
+    pub(super) unsafe fn run_channel_windows<W: Plain, A>(
+        &self,
+        [rows, columns]: [Spatial; 2],
+        loops: &dyn WindowLoops<W, A>,
+        (lhs, kernel): (&[W], Filter<'_, W>),
+        out: Shared<A>,
+        threads: Threads<'_>,
+    ) {
+        let count = self.group.size;
+        self.check_input(lhs.len());
+        check_bounds(kernel.words.len(), 0, &Axis::new([(count, 1)]), kernel.steps);
+        let windows = ChannelWindows { conv: self, rows, columns, lhs, kernel, out };
+        let row_work = rows.kernel * columns.kernel * columns.output * count;
+        let strip = (TASK_WORK / row_work.max(1)).clamp(MANY_ROWS, rows.output.max(MANY_ROWS));
+        let strips: Vec<_> = even_chunks(rows.output, strip).collect();
+        let tasks = self.batch.size * strips.len();
+        // Channels are shared out where there are few rows.
+        let is_few = tasks < 2 * threads.count() && threads.count() > 1;
+        let at_once = match is_few {
+            true => count.div_ceil(2 * threads.count()).next_multiple_of(16),
+            false => count,
+        };
+        let chunks: Vec<_> = chunks(0..count, at_once).collect();
+        threads.for_each(tasks * chunks.len(), &|task| {
+            let (task, channels) = (task / chunks.len(), &chunks[task % chunks.len()]);
+            let (image, strip) = (task / strips.len(), &strips[task % strips.len()]);
+            // SAFETY: the caller's promise; each task has other elements.
+            unsafe { loops.channel_windows(&windows, image, strip.clone(), channels.clone()) };
+        });
+    }
+}
+
+/// What the tasks of a convolution share.
+pub(in crate::kernels) struct ChannelWindows<'a, W, A> {
+    conv: &'a Convolution,
+    rows: Spatial,
+    columns: Spatial,
+    /// The input.
+    lhs: &'a [W],
+    kernel: Filter<'a, W>,
+    out: Shared<A>,
+}
+
+/// How far the weights of rows and columns of windows are apart.
+struct Weights {
+    rows: usize,
+    columns: usize,
+}
+
+/// The columns of windows at a position.
+struct Columns {
+    /// Which of them the input has.
+    points: Range<usize>,
+    /// Where the first of them would be in a row.
+    first: isize,
+}
+
+/// A vector of channels at a position of an image.
+struct Place<W, A, M> {
+    /// Where what the first point of its window meets would be in the first row of the image.
+    input: *const W,
+    /// The weights of that point in the first row of the kernel.
+    kernel: *const W,
+    /// In the first row of the result.
+    out: *mut A,
+    lanes: M,
+    /// How many columns of its window there are.
+    points: usize,
+}
+
+impl<W, A> ChannelWindows<'_, W, A> {
+    /// The columns of the window at a position of a row.
+    fn columns(&self, x: usize) -> Columns {
+        let Spatial { input, kernel, stride, pad_low, rhs_dilation, .. } = self.columns;
+        let first = (x * stride) as isize - pad_low as isize;
+        let dilation = rhs_dilation.max(1) as isize;
+        // The first point that is not before the row, and the first beyond it.
+        let until = |end: isize| ((end - first).max(0) + dilation - 1) / dilation;
+        let [start, end] = [0, input as isize].map(|place| (until(place) as usize).min(kernel));
+        Columns { points: start..end, first: first + start as isize * dilation }
+    }
+}
+
+impl ChannelWindows<'_, f32, f32> {
+    /// Computes some rows of some channels of an image.
+    ///
+    /// # Safety
+    /// As for [`Convolution::run_tasks`], for these rows, which are two at least; the features are there.
+    #[inline(always)]
+    pub(in crate::kernels::gemm) unsafe fn run<S: Lanes>(
+        &self,
+        image: usize,
+        rows: Range<usize>,
+        channels: Range<usize>,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe { each_kind!(self.rows, self.run_kind::<S>(image, rows, channels)) }
+    }
+
+    /// The same, for windows of `WINDOW` rows that move by `STRIDE`.
+    ///
+    /// # Safety
+    /// As for [`ChannelWindows::run`].
+    #[inline(always)]
+    unsafe fn run_kind<S: Lanes, const WINDOW: usize, const STRIDE: usize>(
+        &self,
+        image: usize,
+        rows: Range<usize>,
+        channels: Range<usize>,
+    ) {
+        let (conv, kernel) = (self.conv, &self.kernel);
+        let weights = Weights {
+            rows: kernel.steps.offset(self.columns.kernel),
+            columns: if self.columns.kernel > 1 { kernel.steps.offset(1) } else { 0 },
+        };
+        let columns: Vec<_> = (0..self.columns.output).map(|x| self.columns(x)).collect();
+        let input = self.lhs.as_ptr().wrapping_add(image * conv.batch.lhs);
+        let out = self.out.get().wrapping_add(image * conv.batch.out);
+        let count = self.rows.rows_at_once::<S>(rows.len());
+        for block in self.rows.row_blocks(rows, count) {
+            for channels in chunks(channels.clone(), CHANNELS) {
+                for (x, columns) in columns.iter().enumerate() {
+                    let input = input.wrapping_offset(columns.first * self.columns.lhs as isize);
+                    let point = kernel.words.as_ptr();
+                    let point = point.wrapping_add(columns.points.start * weights.columns);
+                    let out = out.wrapping_add(x * self.columns.out);
+                    for channel in channels.clone().step_by(S::LANES) {
+                        let place = Place {
+                            input: input.wrapping_add(channel),
+                            kernel: point.wrapping_add(channel),
+                            out: out.wrapping_add(channel),
+                            lanes: S::mask(S::LANES.min(channels.end - channel)),
+                            points: columns.points.len(),
+                        };
+                        // SAFETY: the caller's promise, for these channels.
+                        unsafe {
+                            each_count!(
+                                count,
+                                self.sums::<S, WINDOW, STRIDE>(&place, &block, &weights)
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Computes a vector of channels in a column of a block of `COUNT` rows.
+    ///
+    /// # Safety
+    /// As for [`ChannelWindows::run`].
+    #[inline(always)]
+    unsafe fn sums<S: Lanes, const COUNT: usize, const WINDOW: usize, const STRIDE: usize>(
+        &self,
+        place: &Place<f32, f32, S::Mask>,
+        block: &Block,
+        weights: &Weights,
+    ) {
+        let (apart, lanes) = (self.rows.lhs, place.lanes);
+        let input = place.input.wrapping_offset(block.first);
+        let out = place.out.wrapping_add(block.row * self.rows.out);
+        let next = self.columns.rhs_dilation * self.columns.lhs;
+        let mut sums = [S::zero(); COUNT];
+        for point in 0..place.points {
+            let input = input.wrapping_add(point * next);
+            let kernel = place.kernel.wrapping_add(point * weights.columns);
+            // SAFETY: the caller's promise: of rows and columns that are there, the channels may be read, and so may
+            // those of the kernel.
+            unsafe {
+                let mut column = [S::load_masked(kernel, lanes); WINDOW];
+                for (k, weight) in column.iter_mut().enumerate().skip(1) {
+                    *weight = S::load_masked(kernel.wrapping_add(k * weights.rows), lanes);
+                }
+                each_place::<COUNT, WINDOW, STRIDE>(block.there, |place| {
+                    let words = S::load_masked(input.wrapping_add(place * apart), lanes);
+                    meet::<S, COUNT, WINDOW, STRIDE>(place, words, &column, &mut sums);
+                });
+            }
+        }
+        for (i, sum) in sums.into_iter().enumerate() {
+            // SAFETY: the caller's promise.
+            unsafe { S::store(out.wrapping_add(i * self.rows.out), lanes, sum, false) };
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Rows of the result that are computed together, where windows have a few rows: of each row of the input that several
+//! of them meet, vectors are loaded once for all of them.
+
+use std::ops::Range;
+
+use super::Spatial;
+use crate::kernels::gemm::simd::Lanes;
+use crate::kernels::gemm::strips::within;
+
+/// Rows of the result whose sums are computed together: enough to hide the latency of additions.
+const ROWS: usize = 7;
+/// The same, for windows of three rows that move by one, where there are registers for so many sums: of a row that is
+/// loaded, more of them meet three.
+pub(super) const MANY_ROWS: usize = 14;
+/// Rows of the result together if there are fewer.
+pub(super) const FEW_ROWS: usize = 2;
+/// Sizes and distances of this kind are so small that sums and products of two do not overflow.
+pub(super) const FAR: usize = 1 << 30;
+
+/// Neighbouring rows of an output that are computed together.
+pub(super) struct Block {
+    /// The first of them.
+    pub row: usize,
+    /// Where the first row of the input that they meet would be in an image.
+    pub first: isize,
+    /// Which of those that they meet are there, a bit for each.
+    pub there: u32,
+}
+
+impl Spatial {
+    /// Whether this dimension has no holes, and numbers so small that they can be multiplied.
+    pub(super) fn is_near(&self) -> bool {
+        let sizes = [self.input, self.output, self.kernel, self.rhs_dilation];
+        let has_holes = self.lhs_dilation > 1 && self.input > 1;
+        !has_holes
+            && sizes.iter().all(|&size| size < FAR)
+            && self.pad_low.unsigned_abs() < FAR as u64
+    }
+
+    /// Whether these are rows for [`each_kind!`], some of which can be computed together.
+    pub(super) fn are_rows_of_windows(&self) -> bool {
+        if self.rhs_dilation != 1
+            || self.output < FEW_ROWS
+            || !matches!((self.kernel, self.stride), (3 | 5 | 7, 1 | 2))
+        {
+            return false;
+        }
+        // Each window meets a row of the input.
+        let last = ((self.output - 1) * self.stride) as i64;
+        self.pad_low < self.kernel as i64 && last - self.pad_low < self.input as i64
+    }
+
+    /// The blocks of `count` rows that some rows of the result are. The last rows may be in two.
+    pub(super) fn row_blocks(&self, rows: Range<usize>, count: usize) -> Vec<Block> {
+        let met = (count - 1) * self.stride + self.kernel;
+        let block = |row: usize| {
+            let first = (row * self.stride) as isize - self.pad_low as isize;
+            let there = within(first, self.input, met);
+            let there = (1 << there.end) - (1 << there.start);
+            Block { row, first: first * self.lhs as isize, there }
+        };
+        let firsts = rows.clone().step_by(count).map(|row| row.min(rows.end - count));
+        firsts.map(block).collect()
+    }
+
+    /// How many of so many rows of the result are computed together.
+    #[inline(always)]
+    pub(super) fn rows_at_once<S: Lanes>(&self, rows: usize) -> usize {
+        // Sums and weights are in registers, of which there are 32 if they are so long.
+        let are_many = size_of::<S::Vec>() >= 64 && rows.div_ceil(ROWS).is_multiple_of(2);
+        match (rows, self.kernel, self.stride) {
+            (MANY_ROWS.., 3, 1) if are_many => MANY_ROWS,
+            (ROWS.., ..) => ROWS,
+            _ => FEW_ROWS,
+        }
+    }
+}
+
+/// Calls a method with the rows of windows and by how many rows they move as constants.
+macro_rules! each_kind {
+    ($rows:expr, $this:ident.$method:ident::<$simd:ident>($($arg:expr),*)) => {
+        match ($rows.kernel, $rows.stride) {
+            (3, 1) => $this.$method::<$simd, 3, 1>($($arg),*),
+            (3, 2) => $this.$method::<$simd, 3, 2>($($arg),*),
+            (5, 1) => $this.$method::<$simd, 5, 1>($($arg),*),
+            (5, 2) => $this.$method::<$simd, 5, 2>($($arg),*),
+            (7, 1) => $this.$method::<$simd, 7, 1>($($arg),*),
+            (7, 2) => $this.$method::<$simd, 7, 2>($($arg),*),
+            _ => unreachable!("checked when the route was chosen"),
+        }
+    };
+}
+pub(super) use each_kind;
+
+/// Calls a method with how many rows are computed together, and the constants of [`each_kind!`].
+macro_rules! each_count {
+    ($count:expr, $this:ident.$method:ident::<$simd:ident, $window:ident, $stride:ident>($($arg:expr),*)) => {
+        match $count {
+            14 => $this.$method::<$simd, 14, $window, $stride>($($arg),*),
+            7 => $this.$method::<$simd, 7, $window, $stride>($($arg),*),
+            _ => $this.$method::<$simd, 2, $window, $stride>($($arg),*),
+        }
+    };
+}
+pub(super) use each_count;
+
+const _: () = assert!(MANY_ROWS == 14 && ROWS == 7 && FEW_ROWS == 2);
+
+/// Calls `meet` with the place of each row that is `there`, of those that `COUNT` windows of `WINDOW` rows meet which move
+/// by `STRIDE`.
+#[inline(always)]
+pub(super) fn each_place<const COUNT: usize, const WINDOW: usize, const STRIDE: usize>(
+    there: u32,
+    mut meet: impl FnMut(usize),
+) {
+    // (Written out, or sums would be in memory: the compiler does not unroll loops of so many instructions.)
+    macro_rules! each {
+        ($($place:literal)*) => { $(
+            let met = (COUNT - 1) * STRIDE + WINDOW;
+            // In between, all rows are there.
+            let is_edge = $place < WINDOW - 1 || $place + WINDOW > met;
+            if $place < met && (!is_edge || there & 1 << $place != 0) {
+                meet($place);
+            }
+        )* };
+    }
+    each!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18);
+}
+
+/// Adds what windows that move by `STRIDE` rows make of a row that the first of them has at `place`.
+///
+/// # Safety
+/// The features are there.
+#[inline(always)]
+pub(super) unsafe fn meet<
+    S: Lanes,
+    const COUNT: usize,
+    const WINDOW: usize,
+    const STRIDE: usize,
+>(
+    place: usize,
+    words: S::Words,
+    weights: &[S::Words; WINDOW],
+    sums: &mut [S::Vec; COUNT],
+) {
+    for (k, &weight) in weights.iter().enumerate() {
+        if place >= k && (place - k).is_multiple_of(STRIDE) && (place - k) / STRIDE < COUNT {
+            let sum = &mut sums[(place - k) / STRIDE];
+            // SAFETY: the caller's promise.
+            *sum = unsafe { S::mul_add(words, weight, *sum) };
+        }
+    }
+}
