@@ -62,6 +62,13 @@ impl Woven {
         (lanes / common, self.size / common)
     }
 
+    /// Whether its loop leaves lanes of its last vector empty, or of the only one, and is short.
+    fn fits_lanes(self, lanes: i64) -> bool {
+        self.size > 0
+            && self.size % lanes != 0
+            && (self.size < lanes || self.period(lanes).1 <= MAX_COPIES)
+    }
+
     /// How an expression that goes on by `outer` from one iteration of the loop around it to the next,
     /// and by `inner` in this one, goes on in vector number `copy` of a period.
     pub fn spread(self, outer: i64, inner: i64, copy: usize, lanes: i64) -> Spread {
@@ -79,6 +86,9 @@ impl Woven {
 
 /// What it takes to begin and end a loop over lanes, masks included, in cycles.
 const LOOP_CYCLES: f64 = 8.0;
+/// The most vectors of a period in which a loop is woven that is longer than one. (So a row of 136 elements may have 17
+/// vectors with its neighbour; one of 33 would have 33 vectors with 15.)
+const MAX_COPIES: i64 = 17;
 /// The most values of a loop's body, all copies counted, in which a short loop is woven.
 const MAX_WOVEN: i64 = 1024;
 
@@ -278,7 +288,7 @@ impl<'m> Domain<'m> {
             let woven = Woven { dim: inner, size: self.size(inner) };
             let (period, copies) = woven.period(lanes);
             let fits = outer != inner
-                && (1..lanes).contains(&woven.size)
+                && woven.fits_lanes(lanes)
                 && self.size(outer) >= period
                 && copies * self.graph.nodes.len() as i64 <= MAX_WOVEN;
             let cost = if fits { self.woven_cost(outer, woven, lanes)? } else { return None };
