@@ -145,9 +145,14 @@ impl<'a, W, A> TileBlock<'a, W, A> {
                 ahead: ahead(i),
             };
             let packed = self.lhs.packed;
-            let suits =
-                is_whole && (packed || lhs_rows.is_even) && args.ahead.suits_pairs(row_bytes);
-            let whole = if suits { self.tiled.whole_tile(tile.len(), packed) } else { None };
+            let suits = (packed || lhs_rows.is_even) && args.ahead.suits_pairs(row_bytes);
+            let whole = match suits {
+                true if is_whole => self.tiled.whole_tile(tile.len(), packed),
+                true if args.last_lanes * 2 <= lanes => {
+                    self.tiled.half_tile(tile.len(), vecs - 1, packed)
+                }
+                _ => None,
+            };
             let compute = whole.unwrap_or_else(|| self.tiled.tile(tile.len(), vecs, packed));
             // SAFETY: the caller's promise; `self.tiled` proves the features; what whole tiles take for granted was
             // just looked at.

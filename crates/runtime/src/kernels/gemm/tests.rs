@@ -225,6 +225,10 @@ fn sizes_around_tiles_and_blocks() {
     check_sizes(1, 15, 1100, 40);
     check_sizes(1, 2, 2075, 3);
     check_sizes(1, 350, 3, 530);
+    // Half a vector or less behind whole ones.
+    for (rows, cols) in [(14, 8), (28, 24), (41, 21), (100, 40), (12, 70)] {
+        check_sizes(1, rows, 9, cols);
+    }
 }
 
 #[test]
@@ -447,7 +451,14 @@ fn check_whole_tiles<W: Plain, A: Plain + Default + PartialEq + std::fmt::Debug>
         for (packed, distance) in
             [(true, 0), (false, most), (false, most + 5), (false, most.wrapping_neg())]
         {
-            let Some(whole) = tiled.whole_tile(rows, packed) else { continue };
+            // Tiles, the vectors of their rows, and how many lanes of the last one count.
+            let whole =
+                tiled.whole_tile(rows, packed).map(|tile| (tile, format.vecs, format.lanes));
+            let halves = (1..=format.vecs).filter_map(|vecs| {
+                let tile = tiled.half_tile(rows, vecs - 1, packed)?;
+                Some([1, format.lanes / 2 - 1, format.lanes / 2].map(|lanes| (tile, vecs, lanes)))
+            });
+            let tiles: Vec<_> = whole.into_iter().chain(halves.flatten()).collect();
             for lens in [&[1][..], &[2], &[8], &[17], &[most], &[3, 3, 3], &[9, 16], &[21, 1, 2]] {
                 let steps: usize = lens.iter().sum();
                 let mut runs = Vec::new();
@@ -470,13 +481,15 @@ fn check_whole_tiles<W: Plain, A: Plain + Default + PartialEq + std::fmt::Debug>
                 };
                 for ahead in [Ahead::nothing(place), Ahead::rows(place, 16, 1 << 32), column] {
                     assert!(ahead.suits_pairs(width * size_of::<W>()), "{ahead:?}");
-                    for add in [false, true] {
+                    for (&(tile, vecs, last_lanes), add) in
+                        tiles.iter().flat_map(|tile| [(tile, false), (tile, true)])
+                    {
                         let compute = |tile: Tile<W, A>| {
                             let mut out = vec![A::default(); rows * width];
                             let args = TileArgs {
                                 session: &(),
                                 rows,
-                                vecs: format.vecs,
+                                vecs,
                                 lhs: words.as_ptr(),
                                 lhs_rows: &lhs_rows,
                                 runs: &runs,
@@ -486,7 +499,7 @@ fn check_whole_tiles<W: Plain, A: Plain + Default + PartialEq + std::fmt::Debug>
                                 out: out.as_mut_ptr(),
                                 out_rows: &out_rows,
                                 out_is_even: true,
-                                last_lanes: format.lanes,
+                                last_lanes,
                                 add,
                                 ahead,
                             };
@@ -494,11 +507,11 @@ fn check_whole_tiles<W: Plain, A: Plain + Default + PartialEq + std::fmt::Debug>
                             unsafe { tile(&args) };
                             out
                         };
-                        let want = compute(tiled.tile(rows, format.vecs, packed));
+                        let want = compute(tiled.tile(rows, vecs, packed));
                         assert_eq!(
-                            compute(whole),
+                            compute(tile),
                             want,
-                            "{rows} rows, {packed}, {distance}, {lens:?}"
+                            "{rows} rows, {vecs}, {last_lanes}, {packed}, {distance}, {lens:?}"
                         );
                         compared += 1;
                     }
@@ -518,6 +531,7 @@ fn tiles_of_whole_vectors_are_tiles() {
     let pair = |i: usize| real(i).to_bits() >> 16 | real(i + 1).to_bits() & 0xffff_0000;
     let isa = Isa::best();
     if let Some(tiled) = Avx512F32::get(isa) {
+        assert!(tiled.half_tile(14, 1, false).is_some() && tiled.half_tile(12, 0, true).is_some());
         check_whole_tiles::<f32, f32>(tiled, real);
     }
     if let Some(tiled) = Avx512F64::get(isa) {

@@ -8,7 +8,7 @@
 use std::any::Any;
 use std::ops::Range;
 
-use super::simd::{Loops, Simd, WindowLoops};
+use super::simd::{Halved, Loops, Simd, WindowLoops};
 use crate::kernels::isa::{prefetch_far, prefetch_line};
 
 /// How tiles of sums `A` are computed from packed words `W` (several numbers, if one instruction
@@ -25,6 +25,13 @@ pub(super) trait Tiled<W, A>: Send + Sync {
     /// takes more for granted than [`Tiled::tile`]'s: see [`run_whole`].
     fn whole_tile(&self, rows: usize, packed: bool) -> Option<Tile<W, A>> {
         let _ = (rows, packed);
+        None
+    }
+
+    /// The function for tiles of `rows` rows of `whole` vectors and half of one, if there is one. It takes for
+    /// granted what [`Tiled::whole_tile`]'s does, but that the last half may have fewer lanes that count.
+    fn half_tile(&self, rows: usize, whole: usize, packed: bool) -> Option<Tile<W, A>> {
+        let _ = (rows, whole, packed);
         None
     }
 
@@ -324,8 +331,94 @@ pub(super) unsafe fn run_whole<
 ) {
     let mut sums = [[S::zero(); VECS]; ROWS];
     ask_for_result::<S, ROWS, VECS>(args);
+    each_step::<S, ROWS, VECS, PACKED>(args, |lhs, rhs| {
+        // SAFETY: the caller promises that this step's words may be read.
+        unsafe {
+            let row: [S::Words; VECS] =
+                std::array::from_fn(|v| S::load(rhs.wrapping_add(v * S::LANES)));
+            for (i, sums) in sums.iter_mut().enumerate() {
+                let number = S::splat(lhs.row(i));
+                for (sum, row) in sums.iter_mut().zip(&row) {
+                    *sum = S::mul_add(number, *row, *sum);
+                }
+            }
+        }
+    });
+    for (sums, row) in sums.iter().zip(args.out_rows) {
+        for (v, &sums) in sums.iter().enumerate() {
+            let to = args.out.wrapping_add(row + v * S::LANES);
+            // SAFETY: the caller promises that these sums may be read and written.
+            unsafe { S::store_all(to, sums, args.add) };
+        }
+    }
+}
+
+/// As [`run_whole`], for a tile of `WHOLE` vectors and one of half as many lanes, of which the last may not count:
+/// there is half as much to multiply as by a whole one where vectors of `S` are multiplied in halves.
+///
+/// # Safety
+/// That of [`Tile`]. The tile has `WHOLE` vectors and one more, of which no more than half of the lanes count, and unless lhs
+/// is packed, its rows are as far from each other as the first two.
+#[inline(always)]
+pub(super) unsafe fn run_half<
+    S: Halved,
+    const ROWS: usize,
+    const WHOLE: usize,
+    const PACKED: bool,
+>(
+    args: &TileArgs<'_, S::Word, S::Acc>,
+) {
+    let mask = S::Half::mask(args.last_lanes);
+    let mut sums = [([S::zero(); WHOLE], S::Half::zero()); ROWS];
+    ask_for_result::<S, ROWS, WHOLE>(args);
+    each_step::<S, ROWS, WHOLE, PACKED>(args, |lhs, rhs| {
+        // SAFETY: the caller promises that this step's words may be read.
+        unsafe {
+            let row: [S::Words; WHOLE] =
+                std::array::from_fn(|v| S::load(rhs.wrapping_add(v * S::LANES)));
+            let last = S::Half::load_masked(rhs.wrapping_add(WHOLE * S::LANES), mask);
+            for (i, (sums, sum)) in sums.iter_mut().enumerate() {
+                let from = lhs.row(i);
+                let half = match WHOLE {
+                    0 => S::Half::splat(from),
+                    _ => {
+                        let (number, half) = S::splat_both(from);
+                        for (sum, row) in sums.iter_mut().zip(&row) {
+                            *sum = S::mul_add(number, *row, *sum);
+                        }
+                        half
+                    }
+                };
+                *sum = S::Half::mul_add(half, last, *sum);
+            }
+        }
+    });
+    for ((sums, last), row) in sums.iter().zip(args.out_rows) {
+        for (v, &sums) in sums.iter().enumerate() {
+            let to = args.out.wrapping_add(row + v * S::LANES);
+            // SAFETY: the caller promises that these sums may be read and written.
+            unsafe { S::store_all(to, sums, args.add) };
+        }
+        let to = args.out.wrapping_add(row + WHOLE * S::LANES);
+        // SAFETY: as above.
+        unsafe {
+            match args.last_lanes == S::Half::LANES {
+                true => S::Half::store_all(to, *last, args.add),
+                false => S::Half::store(to, mask, *last, args.add),
+            }
+        }
+    }
+}
+
+/// Calls `step` with where the rows of lhs and the row of rhs are in each of a tile's steps, and asks for memory ahead.
+/// (The rows of lhs are as far from each other as the first two, unless lhs is packed.)
+#[inline(always)]
+fn each_step<S: Simd, const ROWS: usize, const VECS: usize, const PACKED: bool>(
+    args: &TileArgs<'_, S::Word, S::Acc>,
+    mut step: impl FnMut(LhsStep<'_, S::Word, PACKED>, *const S::Word),
+) {
     let [first, second] = if PACKED { [0, 1] } else { [args.lhs_rows[0], args.lhs_rows[1]] };
-    let mut lhs = LhsRows::new(second.wrapping_sub(first).wrapping_mul(size_of::<S::Word>()));
+    let mut rows = LhsRows::new(second.wrapping_sub(first).wrapping_mul(size_of::<S::Word>()));
     let lhs_step = if PACKED { ROWS } else { args.lhs_step };
     let (mut rhs, rhs_step) = (args.rhs, args.rhs_step);
     let (ahead, asks) = (args.ahead, args.ahead.pace != 0);
@@ -336,9 +429,11 @@ pub(super) unsafe fn run_whole<
         while left > 0 {
             let some = if asks { left.min(STEPS_AT_ONCE) } else { left };
             for _ in 0..some {
-                // SAFETY: the caller promises that this step's words may be read; the pointers move past the
-                // last step's words without being read there.
-                unsafe { step::<S, ROWS, VECS, PACKED>(&mut sums, at, &mut lhs, rhs) };
+                // (The pointers move past the last step's words without being read there.)
+                if !PACKED {
+                    rows.0.iter_mut().for_each(opaque);
+                }
+                step(LhsStep { at, rows: &rows }, rhs);
                 at = at.wrapping_add(lhs_step);
                 rhs = rhs.wrapping_add(rhs_step);
             }
@@ -353,11 +448,22 @@ pub(super) unsafe fn run_whole<
             }
         }
     }
-    for (sums, row) in sums.iter().zip(args.out_rows) {
-        for (v, &sums) in sums.iter().enumerate() {
-            let to = args.out.wrapping_add(row + v * S::LANES);
-            // SAFETY: the caller promises that these sums may be read and written.
-            unsafe { S::store_all(to, sums, args.add) };
+}
+
+/// The numbers of lhs in a step.
+struct LhsStep<'a, W, const PACKED: bool> {
+    /// That of the first row.
+    at: *const W,
+    rows: &'a LhsRows,
+}
+
+impl<W, const PACKED: bool> LhsStep<'_, W, PACKED> {
+    /// Where that of a row below 15 is.
+    #[inline(always)]
+    fn row(&self, row: usize) -> *const W {
+        match PACKED {
+            true => self.at.wrapping_add(row),
+            false => self.at.wrapping_byte_add(self.rows.offset(row)),
         }
     }
 }
@@ -370,35 +476,6 @@ fn ask_for_result<S: Simd, const ROWS: usize, const VECS: usize>(
     for row in &args.out_rows[..ROWS] {
         for v in 0..VECS {
             prefetch_line(args.out.wrapping_add(row + v * S::LANES).cast());
-        }
-    }
-}
-
-/// Adds the products of a step to a tile's sums.
-///
-/// # Safety
-/// The features are there; words of rhs may be read in all lanes, and one in each row of lhs.
-#[inline(always)]
-unsafe fn step<S: Simd, const ROWS: usize, const VECS: usize, const PACKED: bool>(
-    sums: &mut [[S::Vec; VECS]; ROWS],
-    at: *const S::Word,
-    lhs: &mut LhsRows,
-    rhs: *const S::Word,
-) {
-    if !PACKED {
-        lhs.0.iter_mut().for_each(opaque);
-    }
-    // SAFETY: the caller's promise.
-    unsafe {
-        let row: [S::Words; VECS] =
-            std::array::from_fn(|v| S::load(rhs.wrapping_add(v * S::LANES)));
-        for (i, sums) in sums.iter_mut().enumerate() {
-            let from =
-                if PACKED { at.wrapping_add(i) } else { at.wrapping_byte_add(lhs.offset(i)) };
-            let number = S::splat(from);
-            for (sum, row) in sums.iter_mut().zip(&row) {
-                *sum = S::mul_add(number, *row, *sum);
-            }
         }
     }
 }

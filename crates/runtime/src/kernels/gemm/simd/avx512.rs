@@ -1,12 +1,13 @@
 //! The vectors of AVX-512, 64 bytes long, for products.
 
+use std::arch::asm;
 use std::arch::x86_64::*;
 use std::hint::black_box;
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use super::{Lanes, Loops, Simd, WindowLoops};
+use super::{Avx2F32, Halved, Lanes, Loops, Simd, WindowLoops};
 use crate::kernels::gemm::number::{Bf16, F16};
 use crate::kernels::gemm::tile::{self, Format, Tile, TileArgs, Tiled, block_steps, tiles};
 use crate::kernels::isa::{Isa, Kind, vectorise};
@@ -15,7 +16,7 @@ use crate::kernels::isa::{Isa, Kind, vectorise};
 macro_rules! simd {
     (
         $(#[$doc:meta])* $name:ident if $found:expr, $features:literal,
-        tiles [$($height:literal)*], whole [$($whole:literal)*], in place $in_place:tt, loops $loops:tt,
+        tiles [$($height:literal)*], whole [$($whole:literal)*], halves [$($half:literal)*], in place $in_place:tt, loops $loops:tt,
         $word:ty => $acc:ty, $lanes:literal, $words:ty => $vec:ty, $mask:ty,
         $load:ident, $load_masked:ident, $splat:ident, $fma:ident,
         $load_sums:ident, $add:ident, $store:ident, $totals:ident
@@ -80,6 +81,7 @@ macro_rules! simd {
                 }
             }
 
+            simd!(@halves [$($half)*], $features, $word, $acc);
             simd!(@loops $loops, $word, $acc);
         }
 
@@ -145,6 +147,29 @@ macro_rules! simd {
             }
         }
     };
+    (@halves [], $features:literal, $word:ty, $acc:ty) => {};
+    (@halves [$($height:literal)*], $features:literal, $word:ty, $acc:ty) => {
+        fn half_tile(&self, rows: usize, whole: usize, packed: bool) -> Option<Tile<$word, $acc>> {
+            /// # Safety
+            /// That of [`tile::run_half`].
+            #[target_feature(enable = $features)]
+            unsafe fn run<S: Halved<Word = $word, Acc = $acc>, const ROWS: usize, const WHOLE: usize, const PACKED: bool>(
+                args: &TileArgs<'_, $word, $acc>,
+            ) {
+                // SAFETY: the caller's promise.
+                unsafe { tile::run_half::<S, ROWS, WHOLE, PACKED>(args) }
+            }
+            match (rows, whole, packed) {
+                $(
+                    ($height, 0, true) => Some(run::<Self, $height, 0, true>),
+                    ($height, 0, false) => Some(run::<Self, $height, 0, false>),
+                    ($height, 1, true) => Some(run::<Self, $height, 1, true>),
+                    ($height, 1, false) => Some(run::<Self, $height, 1, false>),
+                )*
+                _ => None,
+            }
+        }
+    };
     (@loops true, $word:ty, $acc:ty) => {
         fn loops(&self) -> Option<&dyn Loops<$word, $acc>> {
             Some(self)
@@ -182,7 +207,8 @@ splat_words!(f32 => f32, f64 => f64, i32 => i32, i64 => i64, u32 => i32, Bf16 =>
 simd!(
     /// `f32`.
     Avx512F32 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
-    tiles [1 2 3 4 5 6 7 8 9 10 11 12 13 14], whole [8 9 10 11 12 13 14], in place true, loops windows,
+    tiles [1 2 3 4 5 6 7 8 9 10 11 12 13 14], whole [8 9 10 11 12 13 14],
+    halves [12 13 14], in place true, loops windows,
     f32 => f32, 16, __m512 => __m512, __mmask16,
     _mm512_loadu_ps, _mm512_maskz_loadu_ps, _mm512_set1_ps, _mm512_fmadd_ps,
     _mm512_maskz_loadu_ps, _mm512_add_ps, _mm512_mask_storeu_ps,
@@ -191,7 +217,7 @@ simd!(
 simd!(
     /// `f64`.
     Avx512F64 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
-    tiles [1 2 4 6 8 10 12 14], whole [8 10 12 14], in place true, loops true,
+    tiles [1 2 4 6 8 10 12 14], whole [8 10 12 14], halves [], in place true, loops true,
     f64 => f64, 8, __m512d => __m512d, __mmask8,
     _mm512_loadu_pd, _mm512_maskz_loadu_pd, _mm512_set1_pd, _mm512_fmadd_pd,
     _mm512_maskz_loadu_pd, _mm512_add_pd, _mm512_mask_storeu_pd,
@@ -200,7 +226,7 @@ simd!(
 simd!(
     /// `i32`, wrapping.
     Avx512I32 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
-    tiles [1 2 4 8], whole [8], in place false, loops true,
+    tiles [1 2 4 8], whole [8], halves [], in place false, loops true,
     i32 => i32, 16, __m512i => __m512i, __mmask16,
     _mm512_loadu_epi32, _mm512_maskz_loadu_epi32, _mm512_set1_epi32, mul_add_i32,
     _mm512_maskz_loadu_epi32, _mm512_add_epi32, _mm512_mask_storeu_epi32,
@@ -209,7 +235,7 @@ simd!(
 simd!(
     /// `i64`, wrapping.
     Avx512I64 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
-    tiles [1 2 4 8], whole [8], in place false, loops true,
+    tiles [1 2 4 8], whole [8], halves [], in place false, loops true,
     i64 => i64, 8, __m512i => __m512i, __mmask8,
     _mm512_loadu_epi64, _mm512_maskz_loadu_epi64, _mm512_set1_epi64, mul_add_i64,
     _mm512_maskz_loadu_epi64, _mm512_add_epi64, _mm512_mask_storeu_epi64,
@@ -219,7 +245,7 @@ simd!(
     /// Pairs of `bf16`, summed in `f32`. Subnormal numbers count as zero.
     Avx512Bf16 if is_x86_feature_detected!("avx512bf16"),
     "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16",
-    tiles [1 2 4 6 8 10 12 14], whole [10 12 14], in place true, loops false,
+    tiles [1 2 4 6 8 10 12 14], whole [10 12 14], halves [], in place true, loops false,
     u32 => f32, 16, __m512i => __m512, __mmask16,
     _mm512_loadu_epi32, _mm512_maskz_loadu_epi32, _mm512_set1_epi32, mul_add_bf16,
     _mm512_maskz_loadu_ps, _mm512_add_ps, _mm512_mask_storeu_ps,
@@ -228,7 +254,7 @@ simd!(
 simd!(
     /// `bf16` that become `f32` when they are loaded: for operands that are read once.
     Avx512WideBf16 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
-    tiles [1 2 4], whole [4], in place true, loops true,
+    tiles [1 2 4], whole [4], halves [], in place true, loops true,
     Bf16 => f32, 16, __m512 => __m512, __mmask16,
     load_bf16, load_masked_bf16, splat_bf16, _mm512_fmadd_ps,
     _mm512_maskz_loadu_ps, _mm512_add_ps, _mm512_mask_storeu_ps,
@@ -237,7 +263,7 @@ simd!(
 simd!(
     /// `f16` that become `f32` when they are loaded: for operands that are read once.
     Avx512WideF16 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
-    tiles [1 2 4], whole [4], in place true, loops true,
+    tiles [1 2 4], whole [4], halves [], in place true, loops true,
     F16 => f32, 16, __m512 => __m512, __mmask16,
     load_f16, load_masked_f16, splat_f16, _mm512_fmadd_ps,
     _mm512_maskz_loadu_ps, _mm512_add_ps, _mm512_mask_storeu_ps,
@@ -247,12 +273,35 @@ simd!(
     /// Four `u8` of lhs and four `i8` of rhs, summed in `i32`, wrapping.
     Avx512Vnni if is_x86_feature_detected!("avx512vnni"),
     "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni",
-    tiles [1 2 4 6 8 10 12 14], whole [10 12 14], in place true, loops false,
+    tiles [1 2 4 6 8 10 12 14], whole [10 12 14], halves [], in place true, loops false,
     u32 => i32, 16, __m512i => __m512i, __mmask16,
     _mm512_loadu_epi32, _mm512_maskz_loadu_epi32, _mm512_set1_epi32, mul_add_bytes,
     _mm512_maskz_loadu_epi32, _mm512_add_epi32, _mm512_mask_storeu_epi32,
     totals_epi32
 );
+
+impl Halved for Avx512F32 {
+    type Half = Avx2F32;
+
+    #[inline(always)]
+    unsafe fn splat_both(from: *const f32) -> (__m512, __m256) {
+        /// Hides where a vector is from: the compiler would fill half of one first, and the whole from that.
+        #[inline]
+        #[target_feature(enable = "avx512f")]
+        fn opaque(mut words: __m512) -> __m512 {
+            // SAFETY: no instruction at all.
+            unsafe {
+                asm!("/* {0} */", inout(zmm_reg) words, options(pure, nomem, nostack, preserves_flags));
+            }
+            words
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            let words = opaque(Self::splat(from));
+            (words, _mm512_castps512_ps256(words))
+        }
+    }
+}
 
 impl Lanes for Avx512F32 {
     #[inline(always)]

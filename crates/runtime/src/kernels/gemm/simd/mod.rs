@@ -112,6 +112,18 @@ pub(in crate::kernels) trait Simd: Copy + Send + Sync + 'static {
     }
 }
 
+/// Vectors that there are instructions for halves of.
+pub(super) trait Halved: Simd {
+    /// The halves.
+    type Half: Simd<Word = Self::Word, Acc = Self::Acc>;
+
+    /// One word in all lanes, of a vector and of the lower half of it.
+    ///
+    /// # Safety
+    /// The features are there, and the word may be read.
+    unsafe fn splat_both(from: *const Self::Word) -> (Self::Words, <Self::Half as Simd>::Words);
+}
+
 /// Vectors of which lanes are chosen, and which are folded.
 pub(in crate::kernels) trait Lanes:
     Simd<Word = f32, Acc = f32, Words = <Self as Simd>::Vec>
