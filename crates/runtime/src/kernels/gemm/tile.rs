@@ -400,7 +400,7 @@ pub(super) unsafe fn run_half<
             unsafe { S::store_all(to, sums, args.add) };
         }
         let to = args.out.wrapping_add(row + WHOLE * S::LANES);
-        // SAFETY: as above.
+        // SAFETY: the caller promises that the sums of lanes that count may be read and written.
         unsafe {
             match args.last_lanes == S::Half::LANES {
                 true => S::Half::store_all(to, *last, args.add),

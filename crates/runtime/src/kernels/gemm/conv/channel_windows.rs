@@ -53,7 +53,8 @@ impl Convolution {
         self.check_input(lhs.len());
         check_bounds(kernel.words.len(), 0, &Axis::new([(count, 1)]), kernel.steps);
         let windows = ChannelWindows { conv: self, rows, columns, lhs, kernel, out };
-        let row_work = rows.kernel * columns.kernel * columns.output * count;
+        let row_work = [rows.kernel, columns.kernel, columns.output, count];
+        let row_work = row_work.into_iter().fold(1, usize::saturating_mul);
         let strip = (TASK_WORK / row_work.max(1)).clamp(MANY_ROWS, rows.output.max(MANY_ROWS));
         let strips: Vec<_> = even_chunks(rows.output, strip).collect();
         let tasks = self.batch.size * strips.len();
@@ -163,7 +164,8 @@ impl ChannelWindows<'_, f32, f32> {
         for block in self.rows.row_blocks(rows, count) {
             for channels in chunks(channels.clone(), CHANNELS) {
                 for (x, columns) in columns.iter().enumerate() {
-                    let input = input.wrapping_offset(columns.first * self.columns.lhs as isize);
+                    let first = columns.first.wrapping_mul(self.columns.lhs as isize);
+                    let input = input.wrapping_offset(first);
                     let point = kernel.words.as_ptr();
                     let point = point.wrapping_add(columns.points.start * weights.columns);
                     let out = out.wrapping_add(x * self.columns.out);

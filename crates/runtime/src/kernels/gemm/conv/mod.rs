@@ -6,7 +6,8 @@
 //! the input into a `Region` that has the padding and the holes of dilation, so that there is
 //! nothing left to decide in inner loops; the copy also brings features (or whatever varies
 //! fastest) to where they are neighbours. A kernel with few features in each of many groups works
-//! on vectors of groups instead (`grouped`). An input with holes is taken apart first (`phases`).
+//! on vectors of groups instead (`grouped`, or `channel_windows`, which read the input where it lies).
+//! An input with holes is taken apart first (`phases`).
 //! With channels first it is the other way round: columns are positions, as which rows of the input are
 //! copied (`patches`), and vectors of a kernel with many groups are positions, too (`planes`, or `windows` where these
 //! have a few rows).

@@ -15,7 +15,7 @@ pub(super) const MANY_ROWS: usize = 14;
 /// Rows of the result together if there are fewer.
 pub(super) const FEW_ROWS: usize = 2;
 /// Sizes and distances of this kind are so small that sums and products of two do not overflow.
-pub(super) const FAR: usize = 1 << 30;
+const FAR: usize = 1 << 30;
 
 /// Neighbouring rows of an output that are computed together.
 pub(super) struct Block {
@@ -57,7 +57,7 @@ impl Spatial {
             let first = (row * self.stride) as isize - self.pad_low as isize;
             let there = within(first, self.input, met);
             let there = (1 << there.end) - (1 << there.start);
-            Block { row, first: first * self.lhs as isize, there }
+            Block { row, first: first.wrapping_mul(self.lhs as isize), there }
         };
         let firsts = rows.clone().step_by(count).map(|row| row.min(rows.end - count));
         firsts.map(block).collect()
