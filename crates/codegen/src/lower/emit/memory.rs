@@ -34,8 +34,15 @@ impl Emit<'_, '_> {
         if let (Spread::Uneven(elements), false) = (&spread, jumps) {
             return self.load_uneven(b, ty, addr, at, elements, guard, values);
         }
+        let is_one = !jumps && matches!(spread, Spread::Even { step: 0, .. });
+        let moves = self.vector.is_some_and(|vector| at.factor(vector) != 0);
+        if is_one && moves && self.point.mask.is_some() {
+            // A woven vector within a row that need not be there.
+            let elements = vec![0; self.lanes as usize];
+            return self.load_uneven(b, ty, addr, at, &elements, guard, values);
+        }
         let guard = self.guard(b, guard, values);
-        if !jumps && matches!(spread, Spread::Even { step: 0, .. }) {
+        if is_one {
             return elementwise::load(b, ty, addr, guard);
         }
         let mask = both(b, self.point.mask, guard);

@@ -403,22 +403,13 @@ impl<'g, 'm> Loops<'g, 'm> {
                 self.emit.vars[usize::from(vector)] = Some(var);
                 let size = b.index(woven.size);
                 let [first, end] = [var, hi].map(|at| b.index_op(IndexOp::Mul, at, size));
-                let [zero, one] = [0, 1].map(|n| b.index(n));
-                for copy in 0..self.nest.unroll {
+                let point = |copy: usize| {
                     let before = b.index(copy as i64 * self.lanes);
                     let at = b.index_op(IndexOp::Add, first, before);
-                    // Once if any lane is there, else not: what all lanes have in common is read without a mask.
-                    let left = b.index_op(IndexOp::Sub, end, at);
-                    let left = b.index_op(IndexOp::Max, left, zero);
-                    let times = b.index_op(IndexOp::Min, left, one);
-                    let until = b.index_op(IndexOp::Add, var, times);
-                    b.for_loop(var, until, 1, &[], |b, var, _| {
-                        self.emit.vars[usize::from(vector)] = Some(var);
-                        let mask = Some(b.mask_below(at, end));
-                        self.passes(b, &[Point { offset: 0, mask, copy }]);
-                        Vec::new()
-                    });
-                }
+                    Point { offset: 0, mask: Some(b.mask_below(at, end)), copy }
+                };
+                let points: Vec<Point> = (0..self.nest.unroll).map(point).collect();
+                self.passes(b, &points);
                 Vec::new()
             });
         } else {
