@@ -5,7 +5,8 @@
 //! channel of several pixels, which are a few elements apart in memory. Each channel has code of its
 //! own, and what several are made of is computed once: best for cross products and stacks. Or its loop
 //! is *woven* into the lanes, which hold pixels as they lie in memory. All channels have the same code,
-//! and lanes choose where they differ: best for a bias of each channel. Costs decide.
+//! and lanes choose where they differ: best for a bias of each channel. Costs decide. A last dimension that is longer
+//! than a vector, but no whole number of them, may be woven, too: no lane is empty then, and no store under a mask.
 
 use std::iter::zip;
 
@@ -32,7 +33,7 @@ pub(super) struct Nest {
     pub near: Vec<Dim>,
     /// The other folded loops, outermost first.
     pub inner: Vec<Dim>,
-    /// A short kept loop whose points are in lanes, too.
+    /// A short kept loop whose points are in lanes, too, those of several iterations of the one over lanes.
     pub woven: Option<Woven>,
     /// Vectors that one iteration handles.
     pub unroll: usize,

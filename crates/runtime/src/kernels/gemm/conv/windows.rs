@@ -22,6 +22,7 @@ use crate::kernels::gemm::strips::{Column, Line, Strip};
 const TASK_WORK: usize = 1 << 18;
 /// The most columns of a window: where each of them lies is found for every vector of a row.
 const MOST_COLUMNS: usize = 16;
+
 impl Convolution {
     /// The rows and columns of windows, if they are of this kind.
     pub(super) fn windows(&self) -> Option<[Spatial; 2]> {
