@@ -526,6 +526,64 @@ fn gathers_by_counters() {
     windows("s8", 60, 9, 100);
 }
 
+/// What a program makes of counters: clamps, remainders, magnitudes, where it is known which of their operands they give,
+/// and where it is not.
+#[test]
+fn gathers_by_arithmetic_on_counters() {
+    let gathers = |ty: &str, at: &str| {
+        let at = at.replace('S', &format!("{ty}[9,33]"));
+        let lowered = exact(&format!(
+            "x = f32[100] parameter(0)
+             a = {ty}[9,33] iota(), iota_dimension=0  b = {ty}[9,33] iota(), iota_dimension=1
+             s = {ty}[9,33] add(a, b)
+             c0 = {ty}[] constant(0)  zero = {ty}[9,33] broadcast(c0), dimensions={{}}
+             c20 = {ty}[] constant(20)  twenty = {ty}[9,33] broadcast(c20), dimensions={{}}
+             c40 = {ty}[] constant(40)  forty = {ty}[9,33] broadcast(c40), dimensions={{}}
+             c41 = {ty}[] constant(41)  more = {ty}[9,33] broadcast(c41), dimensions={{}}
+             {at}
+             k = s32[9,33] convert(at)  v = s32[9,33,1] reshape(k)
+             g = f32[9,33] gather(x, v), offset_dims={{}}, collapsed_slice_dims={{0}},
+               start_index_map={{0}}, index_vector_dim=2, slice_sizes={{1}}
+             ROOT h = f32[9,33] negate(g)"
+        ));
+        format!("{:?}", lowered.stages[0].kernel.body).contains("Gather {")
+    };
+    for ty in ["s32", "s64", "u32", "s16"] {
+        let known = [
+            "at = S clamp(zero, s, forty)",
+            "at = S clamp(forty, s, twenty)",
+            "at = S clamp(forty, s, more)",
+            "at = S clamp(zero, forty, s)",
+            "at = S remainder(s, more)",
+            "q = S divide(s, more)  at = S add(q, s)",
+        ];
+        let unknown = [
+            "at = S clamp(twenty, s, forty)",
+            "at = S clamp(zero, s, twenty)",
+            "at = S clamp(s, twenty, forty)",
+            "at = S remainder(s, forty)",
+            "q = S divide(s, twenty)  at = S add(q, s)",
+        ];
+        for at in known {
+            assert!(!gathers(ty, at), "{ty}: {at}");
+        }
+        for at in unknown {
+            assert!(gathers(ty, at), "{ty}: {at}");
+        }
+    }
+    for ty in ["s32", "s64", "s16"] {
+        for (at, jumps) in [
+            ("n = S negate(s)  at = S add(forty, n)", false),
+            ("at = S abs(s)", false),
+            ("m = S subtract(s, forty)  at = S abs(m)", false),
+            ("m = S subtract(s, twenty)  at = S abs(m)", true),
+            ("m = S subtract(s, forty)  at = S remainder(m, more)", true),
+        ] {
+            assert_eq!(gathers(ty, at), jumps, "{ty}: {at}");
+        }
+    }
+}
+
 #[test]
 fn sums_over_rows_columns_and_all() {
     for (rows, columns) in [(1, 1), (3, 9), (5, 1000), (70, 33), (9, 16), (300, 64), (2, 70000)] {

@@ -3,7 +3,7 @@
 //! negative.
 
 use helio_ir::ops::{Compare, Direction};
-use helio_ir::{BinaryOp, ElementType, Op};
+use helio_ir::{BinaryOp, ElementType, Op, UnaryOp};
 
 use super::Stop;
 use super::affine::Affine;
@@ -76,8 +76,34 @@ impl Graph<'_> {
         }
         let index = |i: usize| args.get(i).and_then(|&id| self.index_of(id));
         let Some(a) = index(0) else { return Ok(None) };
-        if let (Op::Convert(_), 1) = (op, args.len()) {
-            return self.index(a, ty);
+        match (op, args) {
+            (Op::Convert(_), [_]) => return self.index(a, ty),
+            (Op::Unary(UnaryOp::Negate), [_]) => return self.index(a.times(-1), ty),
+            (Op::Unary(UnaryOp::Abs), &[arg]) => {
+                let (least, greatest) = a.range(self.bounds());
+                let falls = greatest <= 0;
+                return if falls {
+                    self.index(a.times(-1), ty)
+                } else {
+                    Ok((least >= 0).then_some(arg))
+                };
+            }
+            (Op::Clamp(_), &[min, x, max]) => {
+                let (Some(b), Some(c)) = (index(1), index(2)) else { return Ok(None) };
+                let exceeds = |x: &Affine, y: &Affine| x.plus(y, -1).range(self.bounds());
+                // The upper bound holds even if the lower one exceeds it.
+                let known = if exceeds(&a, &c).0 >= 0 || exceeds(&b, &c).0 >= 0 {
+                    Some(max)
+                } else if exceeds(&a, &c).1 <= 0 && exceeds(&b, &a).1 <= 0 {
+                    Some(min)
+                } else if exceeds(&b, &a).0 >= 0 && exceeds(&b, &c).1 <= 0 {
+                    Some(x)
+                } else {
+                    None
+                };
+                return Ok(known);
+            }
+            _ => {}
         }
         let Some(b) = index(1).filter(|_| args.len() == 2) else { return Ok(None) };
         let (least, greatest) = a.plus(&b, -1).range(self.bounds());
@@ -93,6 +119,13 @@ impl Graph<'_> {
                 (Some(factor), _) => self.index(b.times(factor), ty),
                 _ => Ok(None),
             },
+            // A number below the divisor, neither negative, is what remains.
+            Op::Binary(BinaryOp::Remainder) if greatest < 0 && a.range(self.bounds()).0 >= 0 => {
+                Ok(Some(args[0]))
+            }
+            Op::Binary(BinaryOp::Divide) if greatest < 0 && a.range(self.bounds()).0 >= 0 => {
+                self.index(Affine::default(), ty)
+            }
             Op::Binary(BinaryOp::Maximum) if least >= 0 => Ok(Some(args[0])),
             Op::Binary(BinaryOp::Maximum) if greatest <= 0 => Ok(Some(args[1])),
             Op::Binary(BinaryOp::Minimum) if greatest <= 0 => Ok(Some(args[0])),

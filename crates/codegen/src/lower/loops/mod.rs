@@ -68,6 +68,9 @@ const MAX_SCRATCH: i64 = 256 << 10;
 /// The numbers of a range that are enough to share among threads: as many outer loops as it takes
 /// are counted by the range.
 const ENOUGH: i64 = 1024;
+/// A number of a range that takes less than this, in processor cycles, is not worth sharing: loops in it are not counted by
+/// the range, which takes some cycles for each of its numbers to find the loops' variables.
+const LEAST_SHARED: f64 = 4096.0;
 
 /// Makes the kernel.
 pub(super) fn kernel(
@@ -85,7 +88,9 @@ pub(super) fn kernel(
     kernel.declare(&mut b);
     kernel.keep(&mut b);
     let per_point = domain.cycles() * work.passes.len().max(1) as f64;
-    let Unit { points, counted } = kernel.range(&mut b);
+    let all = domain.kept.iter().chain(&domain.folded);
+    let all: f64 = all.map(|&d| kernel.size(d) as f64).product();
+    let Unit { points, counted } = kernel.range(&mut b, all * per_point / lanes as f64);
     let run = kernel.run(&counted);
     let args = kernel.emit.args();
     let cost = (points * per_point / lanes as f64).ceil() as u64;
@@ -215,8 +220,8 @@ impl<'g, 'm> Loops<'g, 'm> {
         }
     }
 
-    /// The loop over the range, and all in it.
-    fn range(&mut self, b: &mut Builder) -> Unit {
+    /// The loop over the range, and all in it, which takes about this many processor cycles.
+    fn range(&mut self, b: &mut Builder, cycles: f64) -> Unit {
         let points = |this: &Self, dims: &mut dyn Iterator<Item = Dim>| -> f64 {
             dims.map(|d| this.size(d) as f64).product()
         };
@@ -242,8 +247,14 @@ impl<'g, 'm> Loops<'g, 'm> {
         // The range counts parts and as many of the outermost loops as it takes to have enough.
         let mut shared = 0;
         let mut count = parts.map_or(1, |parts| parts.count);
-        while shared < self.nest.outer.len() && count < ENOUGH {
-            count *= self.size(self.nest.outer[shared]);
+        let mut cycles = cycles / count as f64;
+        while shared < self.nest.outer.len()
+            && count < ENOUGH
+            && (count == 1 || cycles >= LEAST_SHARED)
+        {
+            let size = self.size(self.nest.outer[shared]);
+            count *= size;
+            cycles /= size as f64;
             shared += 1;
         }
         b.set_range(count, 1);

@@ -242,10 +242,11 @@ impl Emit<'_> {
         self.general_done(dst, RAX);
     }
 
-    /// The quotient of numbers without sign; 0 for the divisor 0.
+    /// The quotient of numbers that are not negative; 0 for the divisor 0.
     fn quotient(&mut self, dst: Reg, a: Reg, b: Operand) {
         let by = match b {
             Operand::Reg(b) => self.general_rm(b),
+            Operand::Imm(value) if value > 1 => return self.quotient_by(dst, a, value as u64),
             Operand::Imm(value) => {
                 let at = self.asm.constant(&i64::from(value).to_le_bytes());
                 Rm::Pool { at, splat: false }
@@ -261,5 +262,54 @@ impl Emit<'_> {
         self.asm.general(&[0xf7], true, 6, by, 0);
         self.asm.bind(end);
         self.general_done(dst, RAX);
+    }
+
+    /// The quotient of a number that is not negative by a constant of at least 2: the upper half of a product with
+    /// the divisor's reciprocal, which takes a quarter of the time of a division.
+    fn quotient_by(&mut self, dst: Reg, a: Reg, by: u64) {
+        let (reciprocal, shift) = reciprocal(by);
+        self.set_int(RAX, reciprocal as i64);
+        let rm = self.general_rm(a);
+        self.asm.general(&[0xf7], true, 4, rm, 0);
+        self.asm.general(&[0xc1], true, 5, Rm::Reg(RDX), 1);
+        self.asm.raw(&[shift]);
+        self.general_done(dst, RDX);
+    }
+}
+
+/// A factor and a shift for which `x / by` is `x * factor >> 64 + shift`, rounded down, for all `x` below 2^63, `by` being
+/// from 2 to 2^32.
+///
+/// With `l` the least number with `by <= 2^l`, the factor is `2^(63 + l) / by` rounded up, which is below 2^64 and less than 1
+/// above that quotient. The product divided by `2^(63 + l)` then exceeds `x / by` by less than `x / 2^(63 + l)`, which is less
+/// than `1 / by`, and so has the same integral part.
+fn reciprocal(by: u64) -> (u64, u8) {
+    let l = by.next_power_of_two().trailing_zeros();
+    let factor = (1u128 << (63 + l)).div_ceil(by.into());
+    (factor as u64, (l - 1) as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reciprocal;
+
+    #[test]
+    fn reciprocals_divide_exactly() {
+        let divisors = (2..2000).chain((0..31).flat_map(|n| {
+            let power = 2u64 << n;
+            [power - 1, power, power + 1].map(|by| by.max(2))
+        }));
+        for by in divisors {
+            let (factor, shift) = reciprocal(by);
+            let near = |x: u64| [x.saturating_sub(1), x, x + 1];
+            let most = (1 << 63) - 1;
+            let multiples =
+                [1, 2, 3, 1000, most / by / 2, most / by - 1, most / by].map(|n| n * by);
+            for x in multiples.into_iter().flat_map(near).chain([0, most - 1, most]) {
+                let x = x.min(most);
+                let quotient = (u128::from(x) * u128::from(factor) >> 64) as u64 >> shift;
+                assert_eq!(quotient, x / by, "{x} / {by}");
+            }
+        }
     }
 }
