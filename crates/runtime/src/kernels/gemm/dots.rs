@@ -188,6 +188,11 @@ impl<W, A: MulAdd> Dots<'_, W, A> {
     /// for written in the result; nothing else writes to the former or accesses the latter.
     #[inline(always)]
     pub(super) unsafe fn run<S: Simd<Word = W, Acc = A>>(&self) {
+        if self.few_count <= SIDE_BY_SIDE {
+            // The items of all products are read once.
+            // SAFETY: the caller's promise.
+            return unsafe { self.run_all::<S>() };
+        }
         for number in 0..self.products {
             let [few, many, start] = self.between.map(|between| number * between);
             let product = Dots {
@@ -195,19 +200,20 @@ impl<W, A: MulAdd> Dots<'_, W, A> {
                 many: Shared(self.many.get().wrapping_add(many)),
                 start: Shared(self.start.get().wrapping_add(start)),
                 many_range: self.many_range.clone(),
+                products: 1,
                 ..*self
             };
             // SAFETY: the caller's promise.
-            unsafe { product.run_one::<S>() };
+            unsafe { product.run_all::<S>() };
         }
     }
 
-    /// Computes one product.
+    /// Computes the products, some items of all of them before the next ones.
     ///
     /// # Safety
     /// As for [`Dots::run`].
     #[inline(always)]
-    unsafe fn run_one<S: Simd<Word = W, Acc = A>>(&self) {
+    unsafe fn run_all<S: Simd<Word = W, Acc = A>>(&self) {
         // All of the few meet what has just been read.
         let together = match self.few_count {
             0..=SIDE_BY_SIDE => self.many_range.len(),
@@ -228,7 +234,7 @@ impl<W, A: MulAdd> Dots<'_, W, A> {
         }
     }
 
-    /// Computes the sums of `COUNT` of the few items with others.
+    /// Computes the sums of `COUNT` of the few items with others, of all products.
     ///
     /// # Safety
     /// As for [`Dots::run`]; `few` has `COUNT` rows from `first_few` on.
@@ -238,57 +244,79 @@ impl<W, A: MulAdd> Dots<'_, W, A> {
         first_few: usize,
         range: Range<usize>,
     ) {
-        // Where the results of each of the few begin.
-        let starts: [*mut A; COUNT] = std::array::from_fn(|i| {
-            let i = first_few + i;
-            let start = if self.many_are_rows { i } else { self.rows.offset(i) };
-            self.start.get().wrapping_add(start)
-        });
-        let few = self.few.get().cast_const().wrapping_add(first_few * self.few_stride);
         let Range { start: mut at, end } = range;
         while at < end {
             // Items that are evenly spread, and so are their sums.
             let (item, mut count, apart) = self.many_items.run(at, end - at);
-            let item = self.many.get().cast_const().wrapping_add(item);
             let (mut place, mut places_apart) = (at, 1);
             if self.many_are_rows {
                 (place, count, places_apart) = self.rows.run(at, count);
             }
-            let starts = starts.map(|start| start.wrapping_add(place));
-            let items = |done: usize, len: usize| Spread {
-                start: item.wrapping_add(done * apart),
-                apart,
-                len,
-            };
-            let mut done = 0;
-            // SAFETY: the caller's promise: the steps of these items may be read, and their places written.
-            unsafe {
-                // Of one of the few, registers have room for more sums, so that fewer wait for each other.
-                while COUNT == 1 && done + 2 * MANY <= count {
-                    let items = items(done, 2 * MANY);
-                    let sums = self.block::<S, COUNT, { 2 * MANY }>(few, first_few, items);
-                    for (start, [a, b, c, d, e, f, g, h]) in starts.into_iter().zip(sums) {
-                        let places = |i: usize| Spread {
-                            start: start.wrapping_add((done + i) * places_apart),
-                            apart: places_apart,
-                            len: MANY,
-                        };
-                        self.write::<S>(places(0), [a, b, c, d]);
-                        self.write::<S>(places(MANY), [e, f, g, h]);
-                    }
-                    done += 2 * MANY;
-                }
-                while done < count {
-                    let len = (count - done).min(MANY);
-                    let sums = self.block::<S, COUNT, MANY>(few, first_few, items(done, len));
-                    for (start, sums) in starts.into_iter().zip(sums) {
-                        let start = start.wrapping_add(done * places_apart);
-                        self.write::<S>(Spread { start, apart: places_apart, len }, sums);
-                    }
-                    done += len;
-                }
+            // Where the results of each of the few begin.
+            let starts: [usize; COUNT] = std::array::from_fn(|i| {
+                let i = first_few + i;
+                place + if self.many_are_rows { i } else { self.rows.offset(i) }
+            });
+            let first = [first_few * self.few_stride, item];
+            for number in 0..self.products {
+                let [few, many, start] = self.between.map(|between| number * between);
+                let few = self.few.get().cast_const().wrapping_add(few + first[0]);
+                let many = self.many.get().cast_const().wrapping_add(many + first[1]);
+                let start = self.start.get().wrapping_add(start);
+                let items = Spread { start: many, apart, len: count };
+                let places = starts.map(|place| start.wrapping_add(place));
+                // SAFETY: the caller's promise: the steps of these items may be read, and their places written.
+                unsafe { self.evenly::<S, COUNT>((few, first_few), items, (places, places_apart)) };
             }
             at += count;
+        }
+    }
+
+    /// Computes the sums of `COUNT` of the few items, which begin at `few`, with others, and writes them from `places` on,
+    /// each so many elements after the one before.
+    ///
+    /// # Safety
+    /// As for [`Dots::run`]; `few` points to row `first_few` of at least `COUNT` more, `items` to items of the other operand,
+    /// and `places` to where their sums go.
+    #[inline(always)]
+    unsafe fn evenly<S: Simd<Word = W, Acc = A>, const COUNT: usize>(
+        &self,
+        (few, first_few): (*const W, usize),
+        items: Spread<*const W>,
+        (places, places_apart): ([*mut A; COUNT], usize),
+    ) {
+        let mut done = 0;
+        let some = |done: usize, len: usize| Spread {
+            start: items.start.wrapping_add(done * items.apart),
+            apart: items.apart,
+            len,
+        };
+        // SAFETY: the caller's promise.
+        unsafe {
+            // Of one of the few, registers have room for more sums, so that fewer wait for each other.
+            while COUNT == 1 && done + 2 * MANY <= items.len {
+                let items = some(done, 2 * MANY);
+                let sums = self.block::<S, COUNT, { 2 * MANY }>(few, first_few, items);
+                for (start, [a, b, c, d, e, f, g, h]) in places.into_iter().zip(sums) {
+                    let places = |i: usize| Spread {
+                        start: start.wrapping_add((done + i) * places_apart),
+                        apart: places_apart,
+                        len: MANY,
+                    };
+                    self.write::<S>(places(0), [a, b, c, d]);
+                    self.write::<S>(places(MANY), [e, f, g, h]);
+                }
+                done += 2 * MANY;
+            }
+            while done < items.len {
+                let len = (items.len - done).min(MANY);
+                let sums = self.block::<S, COUNT, MANY>(few, first_few, some(done, len));
+                for (start, sums) in places.into_iter().zip(sums) {
+                    let start = start.wrapping_add(done * places_apart);
+                    self.write::<S>(Spread { start, apart: places_apart, len }, sums);
+                }
+                done += len;
+            }
         }
     }
 
@@ -304,8 +332,9 @@ impl<W, A: MulAdd> Dots<'_, W, A> {
         items: Spread<*const W>,
     ) -> [[S::Vec; ITEMS]; COUNT] {
         // Where there are fewer items the last is multiplied again, for nothing.
+        let last = if ITEMS == MANY { items.len - 1 } else { ITEMS - 1 };
         let items: [*const W; ITEMS] =
-            std::array::from_fn(|i| items.start.wrapping_add(i.min(items.len - 1) * items.apart));
+            std::array::from_fn(|i| items.start.wrapping_add(i.min(last) * items.apart));
         let mut sums = [[S::zero(); ITEMS]; COUNT];
         // Once for all of the few.
         let ahead = self.ahead.filter(|_| first_few == 0);
