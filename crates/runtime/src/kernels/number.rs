@@ -91,6 +91,13 @@ pub(super) trait Number: Plain + PartialOrd {
     fn mul(self, other: Self) -> Self;
     fn max(self, other: Self) -> Self;
     fn min(self, other: Self) -> Self;
+
+    /// Whether a comparison of this with another number says which of them is their maximum and which their minimum, as it
+    /// is neither NaN nor zero; `false` also where that is not worth asking.
+    #[inline(always)]
+    fn decides(self) -> bool {
+        false
+    }
 }
 
 macro_rules! integers {
@@ -162,6 +169,10 @@ macro_rules! floats {
                 let number = if self == other { equal } else { smaller };
                 if self.is_nan() { self } else { number }
             }
+            #[inline(always)]
+            fn decides(self) -> bool {
+                self.abs() > 0.0
+            }
         }
     )* };
 }
@@ -209,10 +220,22 @@ short_floats!(f16 as F16 bf16 as Bf16);
 /// A [`Fold`] as a type, so that loops are compiled for each.
 pub(super) trait FoldOp: Copy + Send + Sync {
     fn apply<T: Number>(a: T, b: T) -> T;
+
+    /// Whether [`Self::apply_decided`] may be called with `b` and any other number; `false` where it is no faster.
+    #[inline(always)]
+    fn is_decided<T: Number>(_b: T) -> bool {
+        false
+    }
+
+    /// The same as [`Self::apply`], where `b` is such that [`Self::is_decided`].
+    #[inline(always)]
+    fn apply_decided<T: Number>(a: T, b: T) -> T {
+        Self::apply(a, b)
+    }
 }
 
 macro_rules! folds {
-    ($($name:ident $method:ident;)*) => { $(
+    ($($name:ident $method:ident $(by $beats:tt)?;)*) => { $(
         #[doc = concat!("[`Fold::", stringify!($name), "`].")]
         #[derive(Clone, Copy)]
         pub(super) struct $name;
@@ -222,6 +245,16 @@ macro_rules! folds {
             fn apply<T: Number>(a: T, b: T) -> T {
                 a.$method(b)
             }
+            $(
+                #[inline(always)]
+                fn is_decided<T: Number>(b: T) -> bool {
+                    b.decides()
+                }
+                #[inline(always)]
+                fn apply_decided<T: Number>(a: T, b: T) -> T {
+                    if b $beats a { b } else { a }
+                }
+            )?
         }
     )* };
 }
@@ -229,8 +262,8 @@ macro_rules! folds {
 folds! {
     Add add;
     Mul mul;
-    Max max;
-    Min min;
+    Max max by >;
+    Min min by <;
 }
 
 /// A [`Fold`] of elements of some type as loops see it. Integers are unsigned here, since their sums
@@ -254,6 +287,19 @@ pub(super) trait Folding: Copy + Send + Sync {
     #[inline(always)]
     fn fold(self, a: Self::Element, b: Self::Element) -> Self::Element {
         self.narrow(<Self::Op as FoldOp>::apply(self.widen(a), self.widen(b)))
+    }
+
+    /// Whether [`Self::fold_decided`] may be called with `b` and any other element; `false` where it is no faster.
+    #[inline(always)]
+    fn is_decided(self, b: Self::Element) -> bool {
+        // (What is not as wide in memory takes its time elsewhere.)
+        size_of::<Self::Element>() == size_of::<Self::Wide>() && Self::Op::is_decided(self.widen(b))
+    }
+
+    /// The same as [`Self::fold`], where `b` is such that [`Self::is_decided`].
+    #[inline(always)]
+    fn fold_decided(self, a: Self::Element, b: Self::Element) -> Self::Element {
+        self.narrow(<Self::Op as FoldOp>::apply_decided(self.widen(a), self.widen(b)))
     }
 }
 
@@ -354,6 +400,15 @@ mod tests {
         for (a, b) in [(nan, 1.0), (1.0, nan), (nan, f32::NAN)] {
             assert_eq!(bits(Number::max(a, b)), bits(nan));
             assert_eq!(bits(Number::min(a, b)), bits(nan));
+        }
+        let numbers =
+            [0.0, -0.0, 1.5, -2.5, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, -f32::NAN, 1e-40];
+        for (a, b) in numbers.iter().flat_map(|&a| numbers.map(|b| (a, b))) {
+            assert_eq!(Max::is_decided(b), b != 0.0 && !b.is_nan());
+            if Max::is_decided(b) {
+                assert_eq!(bits(Max::apply_decided(a, b)), bits(Max::apply(a, b)), "{a} {b}");
+                assert_eq!(bits(Min::apply_decided(a, b)), bits(Min::apply(a, b)), "{a} {b}");
+            }
         }
         assert_eq!(Number::max(2.0f64, 3.0), 3.0);
         assert_eq!(Number::min(-2.0f64, 3.0), -2.0);

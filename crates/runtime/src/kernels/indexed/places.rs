@@ -118,8 +118,8 @@ impl IndexVectors {
             && matches!(self.ty, NumberType::I32 | NumberType::I64)
     }
 
-    /// Calls `f` with the place of each of these windows in the array, and its element of the list, but for those
-    /// that reach out of the array.
+    /// Calls `f` with the place of each of these windows in the array, its element of the list, and whether that
+    /// is known to be such that `is_decided`; but for those that reach out of the array.
     ///
     /// # Panics
     /// Unless [`Self::are_indices`], or if there are fewer indices or elements.
@@ -129,11 +129,16 @@ impl IndexVectors {
         indices: &[u8],
         vectors: Range<usize>,
         list: &[T],
-        f: impl FnMut(usize, T),
+        is_decided: impl Fn(T) -> bool,
+        f: impl FnMut(usize, T, bool),
     ) {
         match self.ty {
-            NumberType::I32 => self.each_place_of::<i32, T>(cast(indices), vectors, list, f),
-            NumberType::I64 => self.each_place_of::<i64, T>(cast(indices), vectors, list, f),
+            NumberType::I32 => {
+                self.each_place_of::<i32, T>(cast(indices), vectors, list, is_decided, f)
+            }
+            NumberType::I64 => {
+                self.each_place_of::<i64, T>(cast(indices), vectors, list, is_decided, f)
+            }
             ty => unreachable!("indices of {ty:?}"),
         }
     }
@@ -144,13 +149,14 @@ impl IndexVectors {
         indices: &[I],
         vectors: Range<usize>,
         list: &[T],
-        mut f: impl FnMut(usize, T),
+        is_decided: impl Fn(T) -> bool,
+        mut f: impl FnMut(usize, T, bool),
     ) {
         let Component { offset, last, step } = self.components[0];
         let Some(last) = last.and_then(I::clipped) else { return };
-        let mut one = |index: I, element: T| {
+        let mut one = |index: I, element: T, decided: bool| {
             if index.is_within(last) {
-                f(index.place().wrapping_mul(step), element);
+                f(index.place().wrapping_mul(step), element, decided);
             }
         };
         let list = &list[vectors.clone()];
@@ -158,14 +164,21 @@ impl IndexVectors {
         // A processor expects of each instruction by itself that it reads what has just been written, or not.
         let ((indices, rest), (list, rest_of_list)) =
             (indices.as_chunks::<4>(), list.as_chunks::<4>());
-        for (&[a, b, c, d], &[of_a, of_b, of_c, of_d]) in indices.iter().zip(list) {
-            one(a, of_a);
-            one(b, of_b);
-            one(c, of_c);
-            one(d, of_d);
+        for (&[a, b, c, d], elements) in indices.iter().zip(list) {
+            let &[of_a, of_b, of_c, of_d] = elements;
+            let mut all = |decided: bool| {
+                one(a, of_a, decided);
+                one(b, of_b, decided);
+                one(c, of_c, decided);
+                one(d, of_d, decided);
+            };
+            match elements.iter().fold(true, |all, &element| all & is_decided(element)) {
+                true => all(true),
+                false => all(false),
+            }
         }
         for (&index, &element) in rest.iter().zip(rest_of_list) {
-            one(index, element);
+            one(index, element, false);
         }
     }
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::super::super::bytes::Plain;
 use super::super::super::disjoint::Disjoint;
 use super::super::super::isa::{Isa, prefetch};
+use super::super::super::number::Folding;
 use super::super::found::WindowStarts;
 use super::super::gather::{each, points};
 use super::super::places::IndexVectors;
@@ -64,6 +65,57 @@ fn combine_elements<T: Plain>(
     }
 }
 
+/// How an element of the array and one of a window become one.
+pub(super) trait Combination<T>: Copy + Sync {
+    /// The element that the array has then.
+    fn combine(self, to: T, update: T) -> T;
+
+    /// Whether [`Self::combine_decided`] may be called with this update and any element of the array; `false` where it
+    /// is no faster.
+    #[inline(always)]
+    fn is_decided(self, _update: T) -> bool {
+        false
+    }
+
+    /// The same as [`Self::combine`], for an update such that [`Self::is_decided`].
+    #[inline(always)]
+    fn combine_decided(self, to: T, update: T) -> T {
+        self.combine(to, update)
+    }
+}
+
+/// The update.
+#[derive(Clone, Copy)]
+pub(super) struct Set;
+
+impl<T> Combination<T> for Set {
+    #[inline(always)]
+    fn combine(self, _: T, update: T) -> T {
+        update
+    }
+}
+
+/// What they are folded to.
+#[derive(Clone, Copy)]
+pub(super) struct Folded<F>(pub F);
+
+impl<F: Folding> Combination<F::Element> for Folded<F> {
+    #[inline(always)]
+    fn combine(self, to: F::Element, update: F::Element) -> F::Element {
+        self.0.fold(to, update)
+    }
+
+    #[inline(always)]
+    fn is_decided(self, update: F::Element) -> bool {
+        self.0.is_decided(update)
+    }
+
+    #[inline(always)]
+    fn combine_decided(self, to: F::Element, update: F::Element) -> F::Element {
+        self.0.fold_decided(to, update)
+    }
+}
+
 /// Combines windows of one element each that move to indices as they stand ([`IndexVectors::are_indices`]). It is a
 /// function of its own so that all that the loop needs is in registers.
 #[inline(never)]
@@ -72,13 +124,17 @@ pub(super) fn combine_at_indices<T: Plain>(
     (indices, vectors): (&[u8], Range<usize>),
     updates: &[T],
     to: &Disjoint<'_, T>,
-    combine: impl Fn(T, T) -> T,
+    combination: impl Combination<T>,
 ) {
     let to = *to;
-    places.each_place(indices, vectors, updates, move |place, update| {
+    let is_decided = |update| combination.is_decided(update);
+    places.each_place(indices, vectors, updates, is_decided, move |place, update, decided| {
         // SAFETY: each element of the array is one task's, which has one reference at a time.
         let to = &mut unsafe { to.part(place, 1) }[0];
-        *to = combine(*to, update);
+        *to = match decided {
+            true => combination.combine_decided(*to, update),
+            false => combination.combine(*to, update),
+        };
     });
 }
 

@@ -12,7 +12,7 @@ use std::ops::Range;
 use super::super::bytes::{Plain, Scratch, cast, cast_mut, scratch_for, with_size};
 use super::super::cache::second_level_bytes;
 use super::super::disjoint::Disjoint;
-use super::super::number::{Fold, Folding, NumberType, with_fold, with_folding};
+use super::super::number::{Fold, NumberType, with_fold, with_folding};
 use super::buckets::{Buckets, Sorted};
 use super::found::{BLOCK, WindowStarts};
 use super::gather::points;
@@ -20,7 +20,7 @@ use super::places::OutOfBounds;
 use super::{Axis, IndexedPlan, IndexedWindows};
 use crate::Threads;
 use crate::bounds::Lookout;
-use combine::combine_at_indices;
+use combine::{Combination, Folded, Set, combine_at_indices};
 
 /// Rows lie anywhere in the array. A row is prefetched when the row this many before it is changed,
 /// if the array is larger than the near caches.
@@ -292,15 +292,15 @@ impl Scatter {
             _ => updates,
         };
         macro_rules! typed {
-            ($T:ty, $combine:expr) => {{
+            ($T:ty, $combination:expr) => {{
                 let arrays = (array.map(cast::<$T>), indices, cast::<$T>(updates));
-                self.typed(way, arrays, cast_mut::<$T>(to), sorted.as_ref(), $combine, threads);
+                self.typed(way, arrays, cast_mut::<$T>(to), sorted.as_ref(), $combination, threads);
             }};
         }
         match self.combine {
-            Combine::Set(size) => with_size!(size, T => typed!(T, |_: T, v: T| v)),
+            Combine::Set(size) => with_size!(size, T => typed!(T, Set)),
             Combine::Fold(ty, fold) => with_folding!(ty, fold, folding => {
-                typed!(_, move |a, b| folding.fold(a, b))
+                typed!(_, Folded(folding))
             }),
         }
     }
@@ -345,9 +345,10 @@ impl Scatter {
         (array, indices, updates): (Option<&[T]>, &[u8], &[T]),
         to: &mut [T],
         windows: Option<&Windows<'_>>,
-        combine: impl Fn(T, T) -> T + Copy + Sync,
+        combination: impl Combination<T>,
         threads: Threads<'_>,
     ) {
+        let combine = move |to, update| combination.combine(to, update);
         let IndexedPlan { places, window, row, .. } = &self.plan;
         let count = places.count();
         let to = Disjoint::new(to);
@@ -369,7 +370,7 @@ impl Scatter {
                         if !lookout.goes_on(work(block.len())) {
                             return;
                         }
-                        combine_at_indices(places, (indices, block), updates, &to, combine);
+                        combine_at_indices(places, (indices, block), updates, &to, combination);
                     }
                     return;
                 }
