@@ -209,6 +209,67 @@ fn scatter_leaves_out_what_reaches_out() {
     }
 }
 
+/// Maxima and minima of zeros of both signs and of NaN, which are no matter of comparisons alone, among others.
+#[test]
+fn scatter_of_extremes() {
+    let w = IndexedWindows { array: vec![40], indices: vec![1000], list: vec![1000], ..elements() };
+    let indices = indices_of(&w);
+    let values = [1.5, 0.0, -0.0, -2.5, f32::INFINITY, f32::NEG_INFINITY, 1e-42];
+    let pool = Pool::new(2);
+    for (fold, apply) in [
+        (Fold::Max, (|a, b| if b > a { b } else { a }) as fn(f32, f32) -> f32),
+        (Fold::Min, |a, b| if b < a { b } else { a }),
+    ] {
+        for most_are_nan in [false, true] {
+            let value = |i: usize| match i % 61 {
+                0 => f32::NAN,
+                _ if most_are_nan && i % 3 > 0 => f32::NAN,
+                n => values[n % values.len()],
+            };
+            let array: Vec<f32> = (0..40).map(|i| value(7 * i + 3)).collect();
+            let updates: Vec<f32> = (0..1000).map(|i| value(5 * i + 1)).collect();
+            let mut expected = array.clone();
+            for (&index, &update) in indices.iter().zip(&updates) {
+                let Some(to) = usize::try_from(index).ok().and_then(|at| expected.get_mut(at))
+                else {
+                    continue;
+                };
+                *to = match (*to, update) {
+                    (a, b) if a.is_nan() || b.is_nan() => f32::NAN,
+                    (a, b) if a == 0.0 && b == 0.0 => {
+                        // 0 is above -0.
+                        let (a, b) = (a.is_sign_negative(), b.is_sign_negative());
+                        let negative = if fold == Fold::Max { a && b } else { a || b };
+                        if negative { -0.0 } else { 0.0 }
+                    }
+                    (a, b) => apply(a, b),
+                };
+            }
+            let scatter = Scatter::new(&w, Combine::Fold(NumberType::F32, fold)).expect("fits");
+            for way in scatter.ways() {
+                let mut found = vec![5.0f32; array.len()];
+                let mut scratch = Aligned::filled(0, scatter.scratch_by(way));
+                let lists = (bytes_of(&indices), bytes_of(&updates));
+                let to = bytes_of_mut(&mut found);
+                scatter.run_by(
+                    way,
+                    Some(bytes_of(&array)),
+                    lists,
+                    to,
+                    &mut scratch,
+                    pool.threads(2),
+                );
+                let same =
+                    |(a, b): (&f32, &f32)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
+                assert!(
+                    found.iter().zip(&expected).all(same),
+                    "{fold:?} {way:?}: {found:?} {expected:?}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn scatter_of_one_number() {
     for w in cases() {
