@@ -117,46 +117,63 @@ impl<'a, W, A> TileBlock<'a, W, A> {
     pub(super) unsafe fn run(
         &self,
         cols: Range<usize>,
-        (rhs, rhs_step): (*const W, usize),
+        rhs: (*const W, usize),
         mut ahead: impl FnMut(usize) -> Ahead,
+    ) {
+        for number in 0..self.tiles.len() {
+            // SAFETY: the caller's promise.
+            unsafe { self.run_tile(number, cols.clone(), rhs, ahead(number)) };
+        }
+    }
+
+    /// Computes `cols` of the rows of one tile, by its number, which asks for what is `ahead`.
+    ///
+    /// # Safety
+    /// As for [`Self::run`], of these rows.
+    #[inline(always)]
+    pub(super) unsafe fn run_tile(
+        &self,
+        number: usize,
+        cols: Range<usize>,
+        (rhs, rhs_step): (*const W, usize),
+        ahead: Ahead,
     ) {
         let format = self.tiled.format();
         let (lanes, row_bytes) = (format.lanes, format.width() * size_of::<W>());
         let vecs = cols.len().div_ceil(lanes);
         let is_whole = cols.len() == format.width();
-        for (i, tile) in self.tiles.iter().enumerate() {
-            let (lhs_start, lhs_rows) = self.lhs.offsets.tile(i, tile.start);
-            let (out, out_rows) = self.out.tile(i, tile.start);
-            let args = TileArgs {
-                session: &*self.session,
-                rows: tile.len(),
-                vecs,
-                lhs: self.lhs.start.wrapping_add(lhs_start),
-                lhs_rows: &lhs_rows.from,
-                runs: self.lhs.runs,
-                lhs_step: self.lhs.step,
-                rhs,
-                rhs_step,
-                out: self.origin.get().wrapping_add(out + cols.start),
-                out_rows: &out_rows.from,
-                out_is_even: out_rows.is_even,
-                last_lanes: cols.len() - (vecs - 1) * lanes,
-                add: self.add,
-                ahead: ahead(i),
-            };
-            let packed = self.lhs.packed;
-            let suits = (packed || lhs_rows.is_even) && args.ahead.suits_pairs(row_bytes);
-            let whole = match suits {
-                true if is_whole => self.tiled.whole_tile(tile.len(), packed),
-                true if args.last_lanes * 2 <= lanes => {
-                    self.tiled.half_tile(tile.len(), vecs - 1, packed)
-                }
-                _ => None,
-            };
-            let compute = whole.unwrap_or_else(|| self.tiled.tile(tile.len(), vecs, packed));
-            // SAFETY: the caller's promise; `self.tiled` proves the features; what whole tiles take for granted was
-            // just looked at.
-            unsafe { compute(&args) };
-        }
+        let tile = &self.tiles[number];
+        let (lhs_start, lhs_rows) = self.lhs.offsets.tile(number, tile.start);
+        let (out, out_rows) = self.out.tile(number, tile.start);
+        let args = TileArgs {
+            session: &*self.session,
+            rows: tile.len(),
+            vecs,
+            lhs: self.lhs.start.wrapping_add(lhs_start),
+            lhs_rows: &lhs_rows.from,
+            runs: self.lhs.runs,
+            lhs_step: self.lhs.step,
+            rhs,
+            rhs_step,
+            out: self.origin.get().wrapping_add(out + cols.start),
+            out_rows: &out_rows.from,
+            out_is_even: out_rows.is_even,
+            last_lanes: cols.len() - (vecs - 1) * lanes,
+            add: self.add,
+            ahead,
+        };
+        let packed = self.lhs.packed;
+        let suits = (packed || lhs_rows.is_even) && args.ahead.suits_pairs(row_bytes);
+        let whole = match suits {
+            true if is_whole => self.tiled.whole_tile(tile.len(), packed),
+            true if args.last_lanes * 2 <= lanes => {
+                self.tiled.half_tile(tile.len(), vecs - 1, packed)
+            }
+            _ => None,
+        };
+        let compute = whole.unwrap_or_else(|| self.tiled.tile(tile.len(), vecs, packed));
+        // SAFETY: the caller's promise; `self.tiled` proves the features; what whole tiles take for granted was
+        // just looked at.
+        unsafe { compute(&args) };
     }
 }

@@ -22,7 +22,7 @@ use super::sub_blocks::COLUMN_TILES;
 use super::tile::{Ahead, MAX_ROWS, Run, Tiled, block_steps};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
-use crate::kernels::cache::third_level_bytes;
+use crate::kernels::cache::{second_level_bytes, third_level_bytes};
 use crate::kernels::scratch;
 
 /// Rows of a block, in tiles: the block should take about a third of the second-level cache. If it
@@ -41,7 +41,7 @@ const UNPACKED_TILES: usize = 24;
 /// The same for an rhs larger than the second-level cache where the third level is not near, or whose rows
 /// do not begin with cache lines, so that each vector is read from two.
 const SLOW_UNPACKED_TILES: usize = 2;
-const LINE_BYTES: usize = 64;
+pub(super) const LINE_BYTES: usize = 64;
 /// Bytes of the largest third-level cache that is near: tiles can read rows from it that have no room in
 /// the sets of the second level, and not wait.
 const NEAR_BYTES: usize = 128 << 20;
@@ -424,38 +424,57 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
         let count = block.tiles.len();
         // What was packed a moment ago is still in the second-level cache then.
         let is_near = !is_large::<W>(part.cols.len(), part.steps.len());
+        let is_fresh = is_near || matches!(self.rhs, Rhs::Source(_));
+        let by_rows = is_fresh && matches!(rhs, BlockRhs::Packed { .. });
+        let steps = part.steps.len();
+        let panel = |first: usize| match rhs {
+            BlockRhs::Packed { start, col, panel_steps } => {
+                let panel = (first - col) * panel_steps;
+                (start.get().wrapping_add(panel).cast_const(), format.width())
+            }
+            BlockRhs::Plain { start, step_stride } => {
+                (start.get().wrapping_add(first).cast_const(), step_stride)
+            }
+        };
         for group in chunks(cols, GROUP_COLUMNS) {
-            for cols in chunks(group.clone(), format.width()) {
-                let steps = part.steps.len();
-                let (start, step) = match rhs {
-                    BlockRhs::Packed { start, col, panel_steps } => {
-                        let panel = (cols.start - col) * panel_steps;
-                        (start.get().wrapping_add(panel), format.width())
+            let panels = || chunks(group.clone(), format.width());
+            let group_bytes = group.len() * steps * size_of::<W>();
+            if by_rows && group_bytes <= second_level_bytes() {
+                // Row by row of tiles: a cache line in which one panel's sums end and the next one's begin is written
+                // by both while it is near.
+                for number in 0..count {
+                    for cols in panels() {
+                        let panel = panel(cols.start);
+                        // SAFETY: the caller's promise.
+                        unsafe {
+                            block.run_tile(number, cols, panel, Ahead::nothing(panel.0.cast()))
+                        };
                     }
-                    BlockRhs::Plain { start, step_stride } => {
-                        (start.get().wrapping_add(cols.start), step_stride)
-                    }
-                };
-                let (bytes, at) = (step * size_of::<W>(), start.cast::<u8>().cast_const());
-                let one = 1 << 32;
-                let ahead = |tile: usize| match rhs {
-                    BlockRhs::Packed { .. } if is_near => Ahead::nothing(at),
-                    // While tiles read a panel the next one comes closer, a share with each.
-                    BlockRhs::Packed { panel_steps, .. } => {
-                        let share = bytes / count;
-                        let from = at.wrapping_add(bytes * panel_steps + share * steps * tile);
-                        Ahead::rows(from, share, one)
-                    }
-                    // The first tile fetches the panel, whose rows lie apart.
-                    BlockRhs::Plain { .. } if tile == 0 && steps > ROWS_AHEAD => Ahead::rows(
-                        at.wrapping_add(bytes * ROWS_AHEAD + Ahead::LINE_END),
-                        bytes,
-                        one,
-                    ),
-                    BlockRhs::Plain { .. } => Ahead::nothing(at),
-                };
-                // SAFETY: the caller's promise.
-                unsafe { block.run(cols, (start, step), ahead) };
+                }
+            } else {
+                for cols in panels() {
+                    let (start, step) = panel(cols.start);
+                    let (bytes, at) = (step * size_of::<W>(), start.cast::<u8>());
+                    let one = 1 << 32;
+                    let ahead = |tile: usize| match rhs {
+                        BlockRhs::Packed { .. } if is_near => Ahead::nothing(at),
+                        // While tiles read a panel the next one comes closer, a share with each.
+                        BlockRhs::Packed { panel_steps, .. } => {
+                            let share = bytes / count;
+                            let from = at.wrapping_add(bytes * panel_steps + share * steps * tile);
+                            Ahead::rows(from, share, one)
+                        }
+                        // The first tile fetches the panel, whose rows lie apart.
+                        BlockRhs::Plain { .. } if tile == 0 && steps > ROWS_AHEAD => Ahead::rows(
+                            at.wrapping_add(bytes * ROWS_AHEAD + Ahead::LINE_END),
+                            bytes,
+                            one,
+                        ),
+                        BlockRhs::Plain { .. } => Ahead::nothing(at),
+                    };
+                    // SAFETY: the caller's promise.
+                    unsafe { block.run(cols, (start, step), ahead) };
+                }
             }
             if part.last {
                 // SAFETY: the caller's promise; the sums of the group are this task's.

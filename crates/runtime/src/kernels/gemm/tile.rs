@@ -8,6 +8,7 @@
 use std::any::Any;
 use std::ops::Range;
 
+use super::engine::LINE_BYTES;
 use super::simd::{Halved, Loops, Simd, WindowLoops};
 use crate::kernels::isa::{prefetch_far, prefetch_line};
 
@@ -258,7 +259,7 @@ pub(super) unsafe fn run<S: Simd, const ROWS: usize, const VECS: usize, const PA
     }
     let (mut rhs, rhs_step) = (args.rhs, args.rhs_step);
     let lhs_step = if PACKED { ROWS } else { args.lhs_step };
-    ask_for_result::<S, ROWS, VECS>(args);
+    ask_for_result::<S, ROWS>(args, VECS, args.last_lanes);
     let ahead = args.ahead;
     let mut passed = 0_u64;
     for run in args.runs {
@@ -330,7 +331,7 @@ pub(super) unsafe fn run_whole<
     args: &TileArgs<'_, S::Word, S::Acc>,
 ) {
     let mut sums = [[S::zero(); VECS]; ROWS];
-    ask_for_result::<S, ROWS, VECS>(args);
+    ask_for_result::<S, ROWS>(args, VECS, S::LANES);
     each_step::<S, ROWS, VECS, PACKED>(args, |lhs, rhs| {
         // SAFETY: the caller promises that this step's words may be read.
         unsafe {
@@ -370,7 +371,7 @@ pub(super) unsafe fn run_half<
 ) {
     let mask = S::Half::mask(args.last_lanes);
     let mut sums = [([S::zero(); WHOLE], S::Half::zero()); ROWS];
-    ask_for_result::<S, ROWS, WHOLE>(args);
+    ask_for_result::<S, ROWS>(args, WHOLE + 1, args.last_lanes);
     each_step::<S, ROWS, WHOLE, PACKED>(args, |lhs, rhs| {
         // SAFETY: the caller promises that this step's words may be read.
         unsafe {
@@ -468,14 +469,26 @@ impl<W, const PACKED: bool> LhsStep<'_, W, PACKED> {
     }
 }
 
-/// Asks for the memory of a tile's result, which is needed only at the end: by then it has come.
+/// Asks for the memory of a tile's result, which is needed only at the end: by then it has come. Its rows have so many
+/// vectors, of the last of which so many lanes count.
 #[inline(always)]
-fn ask_for_result<S: Simd, const ROWS: usize, const VECS: usize>(
+fn ask_for_result<S: Simd, const ROWS: usize>(
     args: &TileArgs<'_, S::Word, S::Acc>,
+    vecs: usize,
+    last_lanes: usize,
 ) {
-    for row in &args.out_rows[..ROWS] {
-        for v in 0..VECS {
-            prefetch_line(args.out.wrapping_add(row + v * S::LANES).cast());
+    let place = |row: usize, element: usize| {
+        args.out.wrapping_add(args.out_rows[row].wrapping_add(element)).cast::<u8>()
+    };
+    for row in 0..ROWS {
+        for v in 0..vecs {
+            prefetch_line(place(row, v * S::LANES));
+        }
+    }
+    // Where vectors do not begin with cache lines, the last one of a row ends in the next line.
+    if (place(0, 0).addr() | place(1, 0).addr()) % LINE_BYTES != 0 {
+        for row in 0..ROWS {
+            prefetch_line(place(row, (vecs - 1) * S::LANES + last_lanes - 1));
         }
     }
 }
