@@ -32,6 +32,8 @@ pub(super) struct Group {
     pub owned: IdSet,
     space: Space,
     operands: IdSet,
+    /// How many of the operands are constants, which are not read from arrays.
+    constants: usize,
     /// What is known of members and operands while it grows.
     notes: Notes,
     copies: usize,
@@ -124,6 +126,20 @@ fn is_better_kept(work: usize, elements: usize, points: usize) -> bool {
         && points.saturating_mul(work - 1) >= MIN_KEPT_OPERATIONS
 }
 
+/// Whether each value is constants, or counters, whose elements are spread or moved at most: a fusion that takes it has it
+/// without an array.
+fn constant(computation: &Computation, classes: &[FusionClass]) -> Vec<bool> {
+    let mut constant: Vec<bool> = Vec::with_capacity(classes.len());
+    for id in computation.ids() {
+        let instr = computation.instr(id);
+        let is_free = classes[id.index()] == FusionClass::Free;
+        let is_made = !matches!(instr.op, Op::Parameter(_));
+        let of_constant = instr.operands.iter().all(|operand| constant[operand.index()]);
+        constant.push(is_free && is_made && of_constant);
+    }
+    constant
+}
+
 /// The fusions of a computation.
 pub(super) struct Groups {
     pub groups: Vec<Group>,
@@ -139,6 +155,8 @@ pub(super) struct Groups {
     work: Vec<u32>,
     /// Whether values are made of counters and constants alone, in a fusion.
     counted: Vec<bool>,
+    /// Whether values are no arrays in a fusion that takes them ([`constant`]).
+    constant: Vec<bool>,
     /// Whether something that is part of no fusion takes the value.
     is_made: Vec<bool>,
     /// The result.
@@ -151,6 +169,8 @@ pub(super) struct Groups {
 /// The most instructions of a fusion: more values than there are registers cost as much as storing the
 /// result of a part and reading it again. (`docs/design/fusion.md` has the measurements.)
 const MAX_MEMBERS: usize = 200;
+/// The members that a constant makes: itself, and what spreads it.
+const CONSTANT_MEMBERS: usize = 2;
 /// The most arrays that a fusion reads and writes.
 const MAX_ARRAYS: usize = 24;
 /// Cheap operations that take longer than to read their result.
@@ -193,6 +213,7 @@ impl Groups {
         }
         let work = work(computation, &classes);
         let counted = counted(computation, &classes);
+        let constant = constant(computation, &classes);
         let mut is_made = needed.clone();
         for id in computation.ids().filter(|id| classes[id.index()] == FusionClass::Boundary) {
             let operands = &computation.instr(id).operands;
@@ -209,6 +230,7 @@ impl Groups {
             classes,
             work,
             counted,
+            constant,
             is_made,
             needed,
             single,
@@ -301,6 +323,7 @@ impl Groups {
         let notes = std::mem::take(&mut self.notes);
         let class = self.classes[root.index()];
         let Some(mut group) = Group::new(computation, root, class, notes) else { return };
+        group.constants = group.operands.iter().filter(|id| self.constant[id.index()]).count();
         let number = self.groups.len();
         self.owner[root.index()] = Some(number);
         self.within[root.index()].push(number);
@@ -312,6 +335,7 @@ impl Groups {
                 continue;
             };
             group.operands.remove(id);
+            group.constants -= usize::from(self.constant[id.index()]);
             group.members.insert(id);
             self.within[id.index()].push(number);
             if join.own {
@@ -333,7 +357,8 @@ impl Groups {
             *note = Note { role, paths, gathered, users: std::mem::take(&mut note.users) };
             group.add_uses(computation, id);
             for &operand in &computation.instr(id).operands {
-                group.operands.insert(operand);
+                let is_new = group.operands.insert(operand);
+                group.constants += usize::from(is_new && self.constant[operand.index()]);
             }
         }
         // The next one grows in the same memory.
@@ -400,15 +425,22 @@ impl Groups {
         if group.only_updates(computation, id)
             || group.reads_elsewhere(computation, id)
             || group.gathers_much(computation, id, class)
-            || group.members.len() >= MAX_MEMBERS
         {
             return None;
         }
+        // There is room for constants, which come when what is between them and their users has been looked at.
+        let is_constant = self.constant[id.index()];
+        if !is_constant && group.members.len() + CONSTANT_MEMBERS * group.constants >= MAX_MEMBERS {
+            return None;
+        }
         let new = |operand: &&InstrId| {
-            !self.has_member(number, **operand) && !group.operands.contains(**operand)
+            !self.constant[operand.index()]
+                && !self.has_member(number, **operand)
+                && !group.operands.contains(**operand)
         };
         let new_operands = instr.operands.iter().filter(new).count();
-        let arrays = group.operands.len() + group.outputs.len() + new_operands;
+        let operands = group.operands.len() - group.constants;
+        let arrays = operands + group.outputs.len() + new_operands;
         let paths = group.paths_to(computation, &self.classes, id);
         let points = group.space.points();
         let is_stored = shape.element_count() > 1 && paths.are_too_many(class, shape, points);
@@ -596,6 +628,7 @@ impl Group {
             operands: instr.operands.iter().copied().collect(),
             notes,
             copies: 0,
+            constants: 0,
         };
         group.add_uses(computation, root);
         Some(group)

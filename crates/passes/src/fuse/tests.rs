@@ -119,6 +119,50 @@ fn what_follows_a_reduction_joins_it() {
     );
 }
 
+/// Constants are no arrays, even if they are shared, and stand before all that uses them: sums of `count` powers, one
+/// before a product and one behind it.
+#[test]
+fn constants_do_not_count_as_arrays() {
+    use std::fmt::Write;
+    let fusions = |count: usize| {
+        let mut text = "x = f32[8,8] parameter(0) ".to_owned();
+        for i in 0..count {
+            let _ = write!(
+                text,
+                "c{i} = f32[] constant({i}.5) b{i} = f32[8,8] broadcast(c{i}), dimensions={{}} "
+            );
+        }
+        let polynomial = |text: &mut String, from: &str, name: &str| {
+            let mut last = "b0".to_owned();
+            for i in 1..count {
+                let _ = write!(
+                    text,
+                    "{name}m{i} = f32[8,8] multiply({last}, {from}) {name}a{i} = f32[8,8] add({name}m{i}, b{i}) "
+                );
+                last = format!("{name}a{i}");
+            }
+            last
+        };
+        let first = polynomial(&mut text, "x", "p");
+        let _ = write!(
+            text,
+            "d = f32[8,8] dot({first}, x), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}} "
+        );
+        let second = polynomial(&mut text, "d", "q");
+        let _ = write!(text, "ROOT n = f32[8,8] negate({second})");
+        let outline = outline(&format!("{ADD} ENTRY e {{ {text} }}"));
+        let outside = outline.split('[').map(|part| part.rsplit(']').next().unwrap_or_default());
+        assert!(
+            !outside.collect::<String>().contains("broadcast"),
+            "constants are arrays: {outline}"
+        );
+        outline.matches('[').count()
+    };
+    assert_eq!(fusions(40), 2);
+    // As many as there is room for, with their constants.
+    assert!((3..=8).contains(&fusions(120)), "{}", fusions(120));
+}
+
 #[test]
 fn costly_values_are_not_computed_again_and_again() {
     // Each of 4 elements is needed for 100 points.
