@@ -14,11 +14,13 @@ pub(super) type Segment = (i64, i64);
 const MAX_COPIES: usize = 16;
 /// The most values of all copies together.
 const MAX_VALUES: usize = 4096;
+/// What it takes to find in which lanes a condition holds, and to choose between two values by it, in processor cycles.
+const MASK_CYCLES: f64 = 8.0;
 
 /// The segments of each loop of a kernel: cut at every place where a condition on the loop's
 /// variable alone begins or ceases to hold, as long as that does not make for too much code. Other
 /// conditions are left to masks.
-pub(super) fn of(domain: &Domain<'_>, nest: &Nest, work: &Work) -> Vec<Vec<Segment>> {
+pub(super) fn of(domain: &Domain<'_>, nest: &Nest, work: &Work, lanes: i64) -> Vec<Vec<Segment>> {
     let graph = &domain.graph;
     let sizes: Vec<i64> = graph.dim_bounds.iter().map(|&bound| bound + 1).collect();
     let mut cuts: Vec<Vec<i64>> = vec![Vec::new(); sizes.len()];
@@ -47,10 +49,21 @@ pub(super) fn of(domain: &Domain<'_>, nest: &Nest, work: &Work) -> Vec<Vec<Segme
         cuts.sort_unstable();
         cuts.dedup();
         if cuts.len() < left {
-            left /= cuts.len() + 1;
             let begins = std::iter::once(0).chain(cuts.iter().copied());
             let ends = cuts.iter().copied().chain([sizes[dim]]);
-            segments[dim] = begins.zip(ends).collect();
+            let parts: Vec<Segment> = begins.zip(ends).collect();
+            let is_vector = nest.vector.is_some_and(|vector| usize::from(vector) == dim);
+            if is_vector && nest.woven.is_none() {
+                // Each segment ends in a vector of its own, which may be computed for few lanes.
+                let vectors = |size: i64| (size + lanes - 1) / lanes;
+                let whole = vectors(sizes[dim]);
+                let more = parts.iter().map(|&(lo, hi)| vectors(hi - lo)).sum::<i64>() - whole;
+                if more as f64 * domain.cycles() > whole as f64 * cuts.len() as f64 * MASK_CYCLES {
+                    continue;
+                }
+            }
+            left /= cuts.len() + 1;
+            segments[dim] = parts;
         }
     }
     segments

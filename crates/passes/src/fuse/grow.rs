@@ -32,8 +32,10 @@ pub(super) struct Group {
     pub owned: IdSet,
     space: Space,
     operands: IdSet,
-    /// How many of the operands are constants, which are not read from arrays.
-    constants: usize,
+    /// How many of the operands are single elements that are spread, which are not read from arrays.
+    spread: usize,
+    /// With how many members it takes in none that computes, if that was found by growing it before.
+    most: Option<usize>,
     /// What is known of members and operands while it grows.
     notes: Notes,
     copies: usize,
@@ -126,18 +128,20 @@ fn is_better_kept(work: usize, elements: usize, points: usize) -> bool {
         && points.saturating_mul(work - 1) >= MIN_KEPT_OPERATIONS
 }
 
-/// Whether each value is constants, or counters, whose elements are spread or moved at most: a fusion that takes it has it
-/// without an array.
-fn constant(computation: &Computation, classes: &[FusionClass]) -> Vec<bool> {
-    let mut constant: Vec<bool> = Vec::with_capacity(classes.len());
+/// Whether each value is single elements, or counters, that are spread or moved at most: a fusion that takes it reads no
+/// array for it.
+fn spread(computation: &Computation, classes: &[FusionClass]) -> Vec<bool> {
+    let mut spread: Vec<bool> = Vec::with_capacity(classes.len());
+    let is_single = |id| array(computation, id).is_some_and(|array| array.element_count() == 1);
     for id in computation.ids() {
         let instr = computation.instr(id);
-        let is_free = classes[id.index()] == FusionClass::Free;
+        let is_moved = classes[id.index()] == FusionClass::Free;
         let is_made = !matches!(instr.op, Op::Parameter(_));
-        let of_constant = instr.operands.iter().all(|operand| constant[operand.index()]);
-        constant.push(is_free && is_made && of_constant);
+        let of_spread = |operand: &InstrId| spread[operand.index()] || is_single(*operand);
+        let of_spread = instr.operands.iter().all(of_spread);
+        spread.push(is_moved && is_made && of_spread);
     }
-    constant
+    spread
 }
 
 /// The fusions of a computation.
@@ -155,8 +159,8 @@ pub(super) struct Groups {
     work: Vec<u32>,
     /// Whether values are made of counters and constants alone, in a fusion.
     counted: Vec<bool>,
-    /// Whether values are no arrays in a fusion that takes them ([`constant`]).
-    constant: Vec<bool>,
+    /// Whether values are no arrays in a fusion that takes them ([`spread`]).
+    spread: Vec<bool>,
     /// Whether something that is part of no fusion takes the value.
     is_made: Vec<bool>,
     /// The result.
@@ -169,8 +173,12 @@ pub(super) struct Groups {
 /// The most instructions of a fusion: more values than there are registers cost as much as storing the
 /// result of a part and reading it again. (`docs/design/fusion.md` has the measurements.)
 const MAX_MEMBERS: usize = 200;
-/// The members that a constant makes: itself, and what spreads it.
-const CONSTANT_MEMBERS: usize = 2;
+/// A fusion of more instructions is cut where the fewest arrays are between it and others, but not to fewer than this.
+const LEAST_CUT: usize = 140;
+/// The same with those that only move or spread elements, or make constants.
+const MOST_WITH_MOVED: usize = 2 * MAX_MEMBERS;
+/// The members that an element that is spread makes, such as a constant: itself, and what spreads it.
+const SPREAD_MEMBERS: usize = 2;
 /// The most arrays that a fusion reads and writes.
 const MAX_ARRAYS: usize = 24;
 /// Cheap operations that take longer than to read their result.
@@ -213,7 +221,7 @@ impl Groups {
         }
         let work = work(computation, &classes);
         let counted = counted(computation, &classes);
-        let constant = constant(computation, &classes);
+        let spread = spread(computation, &classes);
         let mut is_made = needed.clone();
         for id in computation.ids().filter(|id| classes[id.index()] == FusionClass::Boundary) {
             let operands = &computation.instr(id).operands;
@@ -230,7 +238,7 @@ impl Groups {
             classes,
             work,
             counted,
-            constant,
+            spread,
             is_made,
             needed,
             single,
@@ -266,6 +274,15 @@ impl Groups {
         };
         // What nobody uses may have an effect.
         self.needed[id.index()] || users.is_empty() || users.iter().any(reads)
+    }
+
+    /// Whether a group other than this one takes a value that it does not compute.
+    fn is_read_besides(&self, number: usize, id: InstrId) -> bool {
+        let reads = |user: &InstrId| {
+            let within = &self.within[user.index()];
+            within.iter().any(|&of| of != number && !self.has_member(of, id))
+        };
+        self.users[id.index()].iter().any(reads)
     }
 
     /// Whether a group, by its number, computes a value.
@@ -319,23 +336,51 @@ impl Groups {
         false
     }
 
+    /// Grows a group from its root.
     fn grow(&mut self, computation: &Computation, root: InstrId, line: &mut UnitOrder) {
-        let notes = std::mem::take(&mut self.notes);
         let class = self.classes[root.index()];
-        let Some(mut group) = Group::new(computation, root, class, notes) else { return };
-        group.constants = group.operands.iter().filter(|id| self.constant[id.index()]).count();
+        let mut most = None;
+        loop {
+            let notes = std::mem::take(&mut self.notes);
+            let Some(mut group) = Group::new(computation, root, class, notes) else { return };
+            group.spread = group.operands.iter().filter(|id| self.spread[id.index()]).count();
+            group.most = most;
+            let cut = self.take_in(computation, &mut group, line);
+            // The next one grows in the same memory.
+            self.notes = std::mem::take(&mut group.notes);
+            self.notes.clear();
+            group.operands = IdSet::default();
+            match (most, cut) {
+                (None, Some(cut)) => {
+                    self.give_up(&group);
+                    most = Some(cut);
+                }
+                _ => return self.groups.push(group),
+            }
+        }
+    }
+
+    /// Takes operands into a new group as long as some join it. If it grows until it is full, and fewer arrays were between it
+    /// and other fusions before: with how many members they are the fewest, not counting those that are there anyway.
+    fn take_in(
+        &mut self,
+        computation: &Computation,
+        group: &mut Group,
+        line: &mut UnitOrder,
+    ) -> Option<usize> {
         let number = self.groups.len();
-        self.owner[root.index()] = Some(number);
-        self.within[root.index()].push(number);
+        self.owner[group.root.index()] = Some(number);
+        self.within[group.root.index()].push(number);
         let mut looked_at = 0;
+        let (mut best, mut last, mut was_full) = (None, 1, false);
         // What joins is before all that was looked at and stays, and so are its operands.
         while let Some(id) = group.operands.nth_last(looked_at) {
-            let Some(join) = self.join(computation, &group, number, id, line) else {
+            let Some(join) = self.join(computation, group, number, id, line) else {
                 looked_at += 1;
                 continue;
             };
             group.operands.remove(id);
-            group.constants -= usize::from(self.constant[id.index()]);
+            group.spread -= usize::from(self.spread[id.index()]);
             group.members.insert(id);
             self.within[id.index()].push(number);
             if join.own {
@@ -358,14 +403,41 @@ impl Groups {
             group.add_uses(computation, id);
             for &operand in &computation.instr(id).operands {
                 let is_new = group.operands.insert(operand);
-                group.constants += usize::from(is_new && self.constant[operand.index()]);
+                group.spread += usize::from(is_new && self.spread[operand.index()]);
+            }
+            if self.classes[id.index()] == FusionClass::Free {
+                continue;
+            }
+            let (members, reserved) = (group.members.len(), group.reserved());
+            last = members;
+            was_full |= reserved >= MAX_MEMBERS;
+            if (LEAST_CUT..=MAX_MEMBERS).contains(&reserved) {
+                let arrays = group.operands.iter().filter(|id| self.is_array_between(**id)).count();
+                if best.is_none_or(|(least, _)| arrays <= least) {
+                    best = Some((arrays, members));
+                }
             }
         }
-        // The next one grows in the same memory.
-        self.notes = std::mem::take(&mut group.notes);
-        self.notes.clear();
-        group.operands = IdSet::default();
-        self.groups.push(group);
+        let cut = best.filter(|_| was_full).map(|(_, members)| members);
+        cut.filter(|&members| members < last)
+    }
+
+    /// Whether an operand of a group becomes an array if it does not join it.
+    fn is_array_between(&self, id: InstrId) -> bool {
+        !self.spread[id.index()]
+            && !matches!(self.classes[id.index()], FusionClass::Boundary | FusionClass::Update)
+            && self.owner[id.index()].is_none()
+    }
+
+    /// Takes a group that was grown last apart again.
+    fn give_up(&mut self, group: &Group) {
+        let number = self.groups.len();
+        for id in &group.members {
+            self.within[id.index()].retain(|of| *of != number);
+            if self.owner[id.index()] == Some(number) {
+                self.owner[id.index()] = None;
+            }
+        }
     }
 
     /// Whether and how an operand of a group joins it.
@@ -386,7 +458,7 @@ impl Groups {
         let is_cheap =
             class == FusionClass::Cheap || matches!(instr.op, Op::Pad(_) | Op::DynamicSlice(_));
         let can_copy = class == FusionClass::Free || is_cheap && group.copies < MAX_COPIES;
-        let is_made_anyway = self.is_made[id.index()];
+        let is_made_anyway = self.is_made[id.index()] || self.is_read_besides(number, id);
         let can_be_output = class != FusionClass::Free
             && arrays < MAX_ARRAYS
             && matches!(level, Level::Full | Level::Kept)
@@ -428,18 +500,22 @@ impl Groups {
         {
             return None;
         }
-        // There is room for constants, which come when what is between them and their users has been looked at.
-        let is_constant = self.constant[id.index()];
-        if !is_constant && group.members.len() + CONSTANT_MEMBERS * group.constants >= MAX_MEMBERS {
+        // What is only moved makes no work, but an array if it stays outside.
+        let is_full = match (class, group.most) {
+            (FusionClass::Free, _) => group.members.len() >= MOST_WITH_MOVED,
+            (_, None) => group.reserved() >= MAX_MEMBERS,
+            (_, Some(most)) => group.members.len() >= most,
+        };
+        if is_full {
             return None;
         }
         let new = |operand: &&InstrId| {
-            !self.constant[operand.index()]
+            !self.spread[operand.index()]
                 && !self.has_member(number, **operand)
                 && !group.operands.contains(**operand)
         };
         let new_operands = instr.operands.iter().filter(new).count();
-        let operands = group.operands.len() - group.constants;
+        let operands = group.operands.len() - group.spread;
         let arrays = operands + group.outputs.len() + new_operands;
         let paths = group.paths_to(computation, &self.classes, id);
         let points = group.space.points();
@@ -628,7 +704,8 @@ impl Group {
             operands: instr.operands.iter().copied().collect(),
             notes,
             copies: 0,
-            constants: 0,
+            spread: 0,
+            most: None,
         };
         group.add_uses(computation, root);
         Some(group)
@@ -685,6 +762,12 @@ impl Group {
     }
 
     /// Notes what a new member uses.
+    /// The members, and those for which there has to be room: what is spread comes when all between it and its users has been
+    /// looked at.
+    fn reserved(&self) -> usize {
+        self.members.len() + SPREAD_MEMBERS * self.spread
+    }
+
     fn add_uses(&mut self, computation: &Computation, id: InstrId) {
         for &operand in &computation.instr(id).operands {
             let users = &mut self.notes.entry(operand).or_default().users;

@@ -83,7 +83,7 @@ pub(super) fn kernel(
     let mut b = Builder::of(lanes.count, lanes.vector_bytes);
     let emit = Emit::new(&domain.graph, nest, lanes, sizes);
     let lanes = lanes.count;
-    let segments = segments::of(domain, nest, work);
+    let segments = segments::of(domain, nest, work, lanes as i64);
     let mut kernel = Loops { domain, nest, work, lanes: lanes as i64, segments, emit };
     kernel.declare(&mut b);
     kernel.keep(&mut b);
