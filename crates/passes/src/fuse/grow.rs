@@ -192,7 +192,7 @@ const GATHER_COST: usize = 10;
 /// To gather fewer elements takes no longer than to begin another kernel.
 const MIN_GATHERED: usize = 256;
 /// The most members of a fusion that other fusions compute, too.
-const MAX_COPIES: usize = 8;
+const MAX_COPIES: usize = 24;
 
 impl Groups {
     /// Forms the fusions of a computation that calls those of `module`. Errors: the limits of the
