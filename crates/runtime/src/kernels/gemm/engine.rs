@@ -424,8 +424,10 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
         let count = block.tiles.len();
         // What was packed a moment ago is still in the second-level cache then.
         let is_near = !is_large::<W>(part.cols.len(), part.steps.len());
+        // And what was packed for this product alone is near, too, if in the next level.
         let is_fresh = is_near || matches!(self.rhs, Rhs::Source(_));
-        let by_rows = is_fresh && matches!(rhs, BlockRhs::Packed { .. });
+        // (Tiles of blocks of numbers read a panel faster than the second level gives it.)
+        let by_rows = is_fresh && matches!(rhs, BlockRhs::Packed { .. }) && !format.in_blocks;
         let steps = part.steps.len();
         let panel = |first: usize| match rhs {
             BlockRhs::Packed { start, col, panel_steps } => {
