@@ -223,7 +223,7 @@ fn scatter_of_extremes() {
         for most_are_nan in [false, true] {
             let value = |i: usize| match i % 61 {
                 0 => f32::NAN,
-                _ if most_are_nan && i % 3 > 0 => f32::NAN,
+                _ if most_are_nan && !i.is_multiple_of(3) => f32::NAN,
                 n => values[n % values.len()],
             };
             let array: Vec<f32> = (0..40).map(|i| value(7 * i + 3)).collect();
