@@ -307,7 +307,7 @@ mod tests {
                 [1, 2, 3, 1000, most / by / 2, most / by - 1, most / by].map(|n| n * by);
             for x in multiples.into_iter().flat_map(near).chain([0, most - 1, most]) {
                 let x = x.min(most);
-                let quotient = (u128::from(x) * u128::from(factor) >> 64) as u64 >> shift;
+                let quotient = ((u128::from(x) * u128::from(factor)) >> 64) as u64 >> shift;
                 assert_eq!(quotient, x / by, "{x} / {by}");
             }
         }
