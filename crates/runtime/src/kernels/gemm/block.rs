@@ -107,73 +107,90 @@ impl<'a, W, A> TileBlock<'a, W, A> {
         }
     }
 
-    /// Computes `cols`, at most as many as a tile has, of all rows. rhs is where its first row begins, and
-    /// how far its rows are apart. `ahead` is called before each tile, by its number, and says what the tile
-    /// asks for.
-    ///
-    /// # Safety
-    /// What lhs and rhs tell may be read, and the sums of these rows and columns read and written, which
-    /// nothing else accesses.
-    pub(super) unsafe fn run(
-        &self,
-        cols: Range<usize>,
-        rhs: (*const W, usize),
-        mut ahead: impl FnMut(usize) -> Ahead,
-    ) {
-        for number in 0..self.tiles.len() {
-            // SAFETY: the caller's promise.
-            unsafe { self.run_tile(number, cols.clone(), rhs, ahead(number)) };
+    /// Some columns, at most as many as a tile has, for which rhs begins at `start`, its rows being `step` apart.
+    pub(super) fn panel(&self, cols: Range<usize>, (start, step): (*const W, usize)) -> Panel<W> {
+        let format = self.tiled.format();
+        let vecs = cols.len().div_ceil(format.lanes);
+        let last_lanes = cols.len() - (vecs - 1) * format.lanes;
+        Panel {
+            first: cols.start,
+            vecs,
+            last_lanes,
+            is_whole: cols.len() == format.width(),
+            is_half: last_lanes * 2 <= format.lanes,
+            row_bytes: format.width() * size_of::<W>(),
+            rhs: start,
+            rhs_step: step,
         }
     }
 
-    /// Computes `cols` of the rows of one tile, by its number, which asks for what is `ahead`.
+    /// Computes the columns of a panel, of all rows. `ahead` is called before each tile, by its number, and says what the
+    /// tile asks for.
+    ///
+    /// # Safety
+    /// What lhs and the panel tell may be read, and the sums of these rows and columns read and written, which
+    /// nothing else accesses.
+    pub(super) unsafe fn run(&self, panel: &Panel<W>, mut ahead: impl FnMut(usize) -> Ahead) {
+        for number in 0..self.tiles.len() {
+            // SAFETY: the caller's promise.
+            unsafe { self.run_tile(number, panel, ahead(number)) };
+        }
+    }
+
+    /// Computes the columns of a panel, of the rows of one tile, by its number, which asks for what is `ahead`.
     ///
     /// # Safety
     /// As for [`Self::run`], of these rows.
     #[inline(always)]
-    pub(super) unsafe fn run_tile(
-        &self,
-        number: usize,
-        cols: Range<usize>,
-        (rhs, rhs_step): (*const W, usize),
-        ahead: Ahead,
-    ) {
-        let format = self.tiled.format();
-        let (lanes, row_bytes) = (format.lanes, format.width() * size_of::<W>());
-        let vecs = cols.len().div_ceil(lanes);
-        let is_whole = cols.len() == format.width();
+    pub(super) unsafe fn run_tile(&self, number: usize, panel: &Panel<W>, ahead: Ahead) {
         let tile = &self.tiles[number];
         let (lhs_start, lhs_rows) = self.lhs.offsets.tile(number, tile.start);
         let (out, out_rows) = self.out.tile(number, tile.start);
         let args = TileArgs {
             session: &*self.session,
             rows: tile.len(),
-            vecs,
+            vecs: panel.vecs,
             lhs: self.lhs.start.wrapping_add(lhs_start),
             lhs_rows: &lhs_rows.from,
             runs: self.lhs.runs,
             lhs_step: self.lhs.step,
-            rhs,
-            rhs_step,
-            out: self.origin.get().wrapping_add(out + cols.start),
+            rhs: panel.rhs,
+            rhs_step: panel.rhs_step,
+            out: self.origin.get().wrapping_add(out + panel.first),
             out_rows: &out_rows.from,
             out_is_even: out_rows.is_even,
-            last_lanes: cols.len() - (vecs - 1) * lanes,
+            last_lanes: panel.last_lanes,
             add: self.add,
             ahead,
         };
         let packed = self.lhs.packed;
-        let suits = (packed || lhs_rows.is_even) && args.ahead.suits_pairs(row_bytes);
+        let suits = (packed || lhs_rows.is_even) && args.ahead.suits_pairs(panel.row_bytes);
         let whole = match suits {
-            true if is_whole => self.tiled.whole_tile(tile.len(), packed),
-            true if args.last_lanes * 2 <= lanes => {
-                self.tiled.half_tile(tile.len(), vecs - 1, packed)
-            }
+            true if panel.is_whole => self.tiled.whole_tile(tile.len(), packed),
+            true if panel.is_half => self.tiled.half_tile(tile.len(), panel.vecs - 1, packed),
             _ => None,
         };
-        let compute = whole.unwrap_or_else(|| self.tiled.tile(tile.len(), vecs, packed));
+        let compute = whole.unwrap_or_else(|| self.tiled.tile(tile.len(), panel.vecs, packed));
         // SAFETY: the caller's promise; `self.tiled` proves the features; what whole tiles take for granted was
         // just looked at.
         unsafe { compute(&args) };
     }
+}
+
+/// Some columns, at most as many as a tile has.
+pub(super) struct Panel<W> {
+    /// The first of them.
+    first: usize,
+    /// The vectors of a row, and how many lanes of the last of them count.
+    vecs: usize,
+    last_lanes: usize,
+    /// Whether a tile has as many columns.
+    is_whole: bool,
+    /// Whether no more than half of the last vector counts.
+    is_half: bool,
+    /// The bytes of a row of a whole tile.
+    row_bytes: usize,
+    /// Where rhs begins, and how far its rows are apart.
+    rhs: *const W,
+    rhs_step: usize,
 }

@@ -426,8 +426,11 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
         let is_near = !is_large::<W>(part.cols.len(), part.steps.len());
         // And what was packed for this product alone is near, too, if in the next level.
         let is_fresh = is_near || matches!(self.rhs, Rhs::Source(_));
+        let stride = part.place.rows.stride().unwrap_or(1).wrapping_mul(size_of::<A>());
+        let is_split = !(stride | part.place.origin.get().addr()).is_multiple_of(LINE_BYTES);
         // (Tiles of blocks of numbers read a panel faster than the second level gives it.)
-        let by_rows = is_fresh && matches!(rhs, BlockRhs::Packed { .. }) && !format.in_blocks;
+        let is_packed = matches!(rhs, BlockRhs::Packed { .. }) && !format.in_blocks;
+        let by_rows = is_packed && is_fresh && is_split;
         let steps = part.steps.len();
         let panel = |first: usize| match rhs {
             BlockRhs::Packed { start, col, panel_steps } => {
@@ -443,14 +446,14 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
             let group_bytes = group.len() * steps * size_of::<W>();
             if by_rows && group_bytes <= second_level_bytes() {
                 // Row by row of tiles: a cache line in which one panel's sums end and the next one's begin is written
-                // by both while it is near.
+                // by both while it is near. (Where there are no such lines, panels are better read from the first level.)
+                let panels = panels().map(|cols| block.panel(cols.clone(), panel(cols.start)));
+                let panels: SmallVec<[_; 16]> = panels.collect();
+                let nothing = Ahead::nothing(panel(group.start).0.cast());
                 for number in 0..count {
-                    for cols in panels() {
-                        let panel = panel(cols.start);
+                    for panel in &panels {
                         // SAFETY: the caller's promise.
-                        unsafe {
-                            block.run_tile(number, cols, panel, Ahead::nothing(panel.0.cast()))
-                        };
+                        unsafe { block.run_tile(number, panel, nothing) };
                     }
                 }
             } else {
@@ -475,7 +478,7 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
                         BlockRhs::Plain { .. } => Ahead::nothing(at),
                     };
                     // SAFETY: the caller's promise.
-                    unsafe { block.run(cols, (start, step), ahead) };
+                    unsafe { block.run(&block.panel(cols, (start, step)), ahead) };
                 }
             }
             if part.last {

@@ -136,8 +136,9 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
                         }
                         shares.ahead(tile, following.clone(), now)
                     };
+                    let panel = block.panel(panel_cols, (now.as_ptr(), width));
                     // SAFETY: the caller's promise; the panel is packed.
-                    unsafe { block.run(panel_cols, (now.as_ptr(), width), ahead) };
+                    unsafe { block.run(&panel, ahead) };
                     shares.pack(block.tiles.len() - 1, ours.clone(), next);
                     std::mem::swap(&mut now, &mut next);
                 }
@@ -189,7 +190,7 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
                     Ahead::rows(place, row_bytes, pace(end - first, steps.len()))
                 };
                 // SAFETY: the caller's promise; the panels hold these steps of these columns.
-                unsafe { block.run(panel_cols, (now, width), ahead) };
+                unsafe { block.run(&block.panel(panel_cols, (now, width)), ahead) };
             }
             if part.last {
                 // SAFETY: the caller's promise; the sums of the group are complete.
