@@ -170,13 +170,13 @@ pub(super) struct Groups {
     notes: Notes,
 }
 
-/// The most instructions of a fusion: more values than there are registers cost as much as storing the
+/// The most instructions of a fusion, constants and those that spread elements included: more values than there are registers cost as much as storing the
 /// result of a part and reading it again. (`docs/design/fusion.md` has the measurements.)
 const MAX_MEMBERS: usize = 200;
-/// A fusion of more instructions is cut where the fewest arrays are between it and others, but not to fewer than this.
-const LEAST_CUT: usize = 140;
-/// The same with those that only move or spread elements, or make constants.
+/// The most where those that only move or spread elements, or make constants, join a fusion that is full.
 const MOST_WITH_MOVED: usize = 2 * MAX_MEMBERS;
+/// A fusion that would be larger is cut where the fewest arrays are between it and others, but not to fewer members than this.
+const LEAST_CUT: usize = 140;
 /// The members that an element that is spread makes, such as a constant: itself, and what spreads it.
 const SPREAD_MEMBERS: usize = 2;
 /// The most arrays that a fusion reads and writes.
@@ -761,13 +761,13 @@ impl Group {
         AccessPaths::at(computation, classes, id, self.users(id), paths)
     }
 
-    /// Notes what a new member uses.
     /// The members, and those for which there has to be room: what is spread comes when all between it and its users has been
     /// looked at.
     fn reserved(&self) -> usize {
         self.members.len() + SPREAD_MEMBERS * self.spread
     }
 
+    /// Notes what a new member uses.
     fn add_uses(&mut self, computation: &Computation, id: InstrId) {
         for &operand in &computation.instr(id).operands {
             let users = &mut self.notes.entry(operand).or_default().users;

@@ -446,7 +446,7 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
             let group_bytes = group.len() * steps * size_of::<W>();
             if by_rows && group_bytes <= second_level_bytes() {
                 // Row by row of tiles: a cache line in which one panel's sums end and the next one's begin is written
-                // by both while it is near. (Where there are no such lines, panels are better read from the first level.)
+                // by both while it is near.
                 let panels = panels().map(|cols| block.panel(cols.clone(), panel(cols.start)));
                 let panels: SmallVec<[_; 16]> = panels.collect();
                 let nothing = Ahead::nothing(panel(group.start).0.cast());
