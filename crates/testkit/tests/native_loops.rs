@@ -521,6 +521,31 @@ fn loops_of_numbers_agree() {
     }
 }
 
+/// Vectors and rows of `COUNT` numbers, which are stored and loaded in each iteration: whole, a row of several, and
+/// single numbers. What is beside them in memory must stay.
+const FEW: &str = "
+     z = s32[] constant(0) three = s32[] constant(3) c = s32[] remainder(i, three)
+     k = T[] constant(3) f = T[COUNT] broadcast(k), dimensions={} m = T[COUNT] multiply(s0, f)
+     q = T[COUNT] reverse(m), dimensions={0} x = T[1,COUNT] dynamic-slice(s1, c, z), dynamic_slice_sizes={1,COUNT}
+     y = T[COUNT] reshape(x) n0 = T[COUNT] subtract(q, y)
+     first = T[1] slice(n0), slice={[0:1]} one0 = T[] reshape(first) n2 = T[] subtract(one0, s2)
+     u = T[1,COUNT] reshape(n0) v = T[3,COUNT] dynamic-update-slice(s1, u, c, z)
+     w = T[1,1] reshape(n2) d = s32[] constant(COUNT) e = s32[] remainder(i, d)
+     n1 = T[3,COUNT] dynamic-update-slice(v, w, c, e)";
+
+#[test]
+fn states_of_few_numbers_agree() {
+    for ty in ["f32", "s32", "f64", "s64"] {
+        for count in 1..=20 {
+            let state = [format!("T[{count}]"), format!("T[3,{count}]"), "T[]".to_owned()];
+            let state = state.each_ref().map(String::as_str);
+            // Few iterations, as floats would grow beyond what is exact.
+            let body = FEW.replace("COUNT", &count.to_string());
+            check(&counted(ty, 7, &state, &body), CLOSE);
+        }
+    }
+}
+
 /// Three loops within each other, the inner two of them in a branch, or not: what comes before and behind
 /// them in each, and how often they run, differs from iteration to iteration.
 const DEEP: &str = "

@@ -166,6 +166,11 @@ pub(super) const INSERT_16: Op = Op::new(1, P66, false, 0xc4).bytes(2);
 /// The place is in bits 4 and 5 of the immediate operand; a source in a register is its lane 0.
 pub(super) const INSERT_32: Op = Op::new(3, P66, false, 0x21).bytes(4);
 pub(super) const INSERT_64: Op = Op::new(3, P66, true, 0x22).bytes(8);
+/// An element of 128 bits whose number is the immediate operand.
+pub(super) const STORE_ELEMENT_32: Op = Op::new(3, P66, false, 0x17).bytes(4);
+/// Into the first lane, the others becoming zero.
+pub(super) const LOAD_LANE_32: Op = Op::new(1, PF3, false, 0x10).bytes(4);
+pub(super) const LOAD_LANE_64: Op = Op::new(1, PF2, true, 0x10).bytes(8);
 pub(super) const STORE_64: Op = Op::new(1, P66, true, 0xd6).bytes(8);
 pub(super) const STORE_LANE_32: Op = Op::new(1, PF3, false, 0x11).bytes(4);
 pub(super) const STORE_LANE_64: Op = Op::new(1, PF2, true, 0x11).bytes(8);

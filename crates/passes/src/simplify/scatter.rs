@@ -21,8 +21,8 @@ use crate::draft::is_elementwise;
 
 /// The most elements of one window: of a larger one, what is there is not read for nothing.
 const MAX_WINDOW: usize = 1 << 12;
-/// An array of so many elements is a vector of lanes, which a selection changes as fast as an update
-/// of a part would, and it fuses with others.
+/// An array of up to this many elements is a vector of lanes, in which a selection changes one as fast as an
+/// update of a part would, and it fuses with others.
 const MAX_VECTOR: usize = 16;
 /// The most selections that one scatter becomes.
 const MAX_SELECTIONS: usize = 16;
@@ -78,7 +78,8 @@ pub(super) fn simpler(
         return Ok(Some(site.x));
     }
     let is_one = windows == 1;
-    if !(is_one && elements > MAX_VECTOR)
+    let is_vector = elements <= MAX_VECTOR && updates.element_count() == 1;
+    if (!is_one || is_vector)
         && let Some(selected) = site.selected(cx)?
     {
         return Ok(Some(selected));

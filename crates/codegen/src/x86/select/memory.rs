@@ -68,6 +68,10 @@ impl Select<'_> {
         if self.isa == Isa::Avx2 && mem.bytes() < 4 {
             return false;
         }
+        if let Some(low) = self.first_load(mem, at, mask) {
+            self.put(dst, low);
+            return true;
+        }
         let len = self.len(mem.lane());
         let lane_mask = match self.isa {
             Isa::Avx512 => mask,
@@ -104,13 +108,20 @@ impl Select<'_> {
         if mem == Mem::BF16 {
             let to = self.define(dst);
             self.move_to_high_half(to, low);
-        } else if self.target[dst.0 as usize].is_some() {
-            let to = self.define(dst);
-            self.push(Inst::Mov { dst: to, src: low });
         } else {
-            self.bind(dst, low);
+            self.put(dst, low);
         }
         true
+    }
+
+    /// Makes a register the value's, or moves it to the one that is.
+    fn put(&mut self, dst: Value, made: Reg) {
+        if self.target[dst.0 as usize].is_some() {
+            let to = self.define(dst);
+            self.push(Inst::Mov { dst: to, src: made });
+        } else {
+            self.bind(dst, made);
+        }
     }
 
     /// One element in every lane; whether it was done.
@@ -415,6 +426,9 @@ impl Select<'_> {
         let src = self.narrowed(mem, src);
         if past && mem.bytes() >= 4 {
             return self.masked_store(ops::STREAM, len, src, at, None, None);
+        }
+        if mask.is_some_and(|mask| self.first_store(src, mem, at, mask)) {
+            return;
         }
         if self.isa == Isa::Avx2 {
             return self.contiguous_store_avx2(src, mem, at, mask);

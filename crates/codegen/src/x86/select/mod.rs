@@ -12,6 +12,7 @@ mod avx2;
 mod carry;
 mod collect;
 mod convert;
+mod first;
 mod mask;
 mod memory;
 mod multiple;
