@@ -15,7 +15,7 @@ use std::iter::zip;
 use rustc_hash::FxHashMap;
 
 use crate::Vouched;
-use crate::kernel::{Block, Buf, Builder, Inst, Kernel};
+use crate::kernel::{Block, Buf, Builder, Inst, Kernel, Ty};
 use inline::Inline;
 use slots::{Analysis, Place, Slots, Width};
 use write::{Region, Writer, copy};
@@ -306,7 +306,11 @@ impl KernelLoop<'_> {
         self.compute_in_place();
         let cond = self.until.cond();
         let (mut values, mut same_lanes, mut most_scratch) = (0, true, 0);
+        // Whether a vector has room for 64 bits a lane: there are as many lanes in all kernels.
+        let mut has_long = false;
         let mut measure = |kernel: &Vouched<Kernel>| {
+            let is_long = |ty: &Ty| matches!(ty, Ty::Vector(lane) if lane.bytes() == 8);
+            has_long |= kernel.types.iter().any(is_long);
             values += kernel.types.len();
             same_lanes &= kernel.lanes == self.lanes;
             most_scratch = most_scratch.max(kernel.scratch_bytes);
@@ -323,7 +327,7 @@ impl KernelLoop<'_> {
             *written[n].get_or_insert(false) |= writes;
         }
 
-        let uses = self.uses();
+        let uses = self.uses(has_long);
         let mut b = Builder::new(self.lanes);
         let (mut params, mut held) = (Vec::new(), Vec::new());
         let mut regions = Vec::with_capacity(self.buffers.len());
@@ -355,9 +359,9 @@ impl KernelLoop<'_> {
             regions[n].offset = offset + place as i64;
         }
         let scratch = Region { buf: Buf::Scratch, offset: b.scratch(most_scratch) };
-        held.iter().for_each(|&(given, own, bytes)| copy(&mut b, given, own, bytes));
-        Writer { of: &self, regions: regions.clone(), scratch }.run(&mut b);
-        held.into_iter().for_each(|(given, own, bytes)| copy(&mut b, own, given, bytes));
+        held.iter().for_each(|&(given, own, bytes)| copy(&mut b, given, own, bytes, has_long));
+        Writer { of: &self, regions: regions.clone(), scratch, has_long }.run(&mut b);
+        held.into_iter().for_each(|(given, own, bytes)| copy(&mut b, own, given, bytes, has_long));
         let kernel = self.with_values(b.finish(), &uses, &regions);
         let copied: usize = self.next.iter().map(|&(from, _)| self.buffers[from].bytes).sum();
         (kernel.scratch_bytes <= MAX_SCRATCH && copied <= MAX_COPIED)
@@ -449,7 +453,7 @@ impl KernelLoop<'_> {
     }
 
     /// How each buffer is accessed by all who name it; nothing if none does.
-    fn uses(&self) -> Vec<Option<Use>> {
+    fn uses(&self, has_long: bool) -> Vec<Option<Use>> {
         let mut uses: Vec<Option<Use>> = vec![None; self.buffers.len()];
         let mut note = |n: usize, this: Use| {
             let fits = |width: Width| width.bytes() == self.buffers[n].bytes;
@@ -466,8 +470,8 @@ impl KernelLoop<'_> {
             });
         };
         let steps = self.until.cond().iter().chain(&self.body);
-        steps.for_each(|step| self.note_uses(step, &mut note));
-        self.next.iter().for_each(|&pair| self.note_copy(pair, &mut note));
+        steps.for_each(|step| self.note_uses(step, has_long, &mut note));
+        self.next.iter().for_each(|&pair| self.note_copy(pair, has_long, &mut note));
         match self.until {
             Until::Count(_) => {}
             Until::Test { go, .. } => note(go, Use::Number(Width::Byte)),
@@ -480,32 +484,44 @@ impl KernelLoop<'_> {
     }
 
     /// A copy is of the width that its buffers have.
-    fn note_copy(&self, (from, to): (usize, usize), note: &mut impl FnMut(usize, Use)) {
-        let fits = |width: &Width| width.bytes() == self.buffers[from].bytes;
-        let width = [Width::Byte, Width::Word].into_iter().find(fits);
-        let this = width.map_or(Use::Array, Use::Number);
+    fn note_copy(
+        &self,
+        (from, to): (usize, usize),
+        has_long: bool,
+        note: &mut impl FnMut(usize, Use),
+    ) {
+        let this = match self.buffers[from].bytes {
+            1 => Use::Number(Width::Byte),
+            4 => Use::Number(Width::Word),
+            8 if has_long => Use::Number(Width::Long),
+            _ => Use::Array,
+        };
         note(from, this);
         note(to, this);
     }
 
-    fn note_uses(&self, step: &LoopStep<'_>, note: &mut impl FnMut(usize, Use)) {
+    fn note_uses(&self, step: &LoopStep<'_>, has_long: bool, note: &mut impl FnMut(usize, Use)) {
         match step {
             LoopStep::Kernel(kernel, buffers) => {
                 each_access(&kernel.body, &mut |param, this| note(buffers[param as usize], this));
             }
-            LoopStep::Copy { from, to } => self.note_copy((*from, *to), note),
+            LoopStep::Copy { from, to } => self.note_copy((*from, *to), has_long, note),
             LoopStep::Branch(branch) => {
                 let width = if branch.is_pred { Width::Byte } else { Width::Word };
                 note(branch.selector, Use::Number(width));
                 branch.at.into_iter().for_each(|at| note(at, Use::Number(Width::Word)));
-                branch.branches.iter().flatten().for_each(|step| self.note_uses(step, note));
+                branch
+                    .branches
+                    .iter()
+                    .flatten()
+                    .for_each(|step| self.note_uses(step, has_long, note));
             }
             LoopStep::Repeat(repeat) => {
                 note(repeat.go, Use::Number(Width::Byte));
                 repeat.at.into_iter().for_each(|at| note(at, Use::Number(Width::Word)));
                 let steps = repeat.cond.iter().chain(&repeat.body);
-                steps.for_each(|step| self.note_uses(step, note));
-                repeat.next.iter().for_each(|&pair| self.note_copy(pair, note));
+                steps.for_each(|step| self.note_uses(step, has_long, note));
+                repeat.next.iter().for_each(|&pair| self.note_copy(pair, has_long, note));
             }
         }
     }

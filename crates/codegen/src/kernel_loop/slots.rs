@@ -20,8 +20,10 @@ pub(super) type Place = i64;
 pub(super) enum Width {
     /// A byte without sign, in lanes of [`Lane::I32`].
     Byte,
-    /// 32 bits, in such lanes of either type.
+    /// 32 bits, in such lanes.
     Word,
+    /// 64 bits, in lanes of [`Lane::I64`].
+    Long,
 }
 
 impl Width {
@@ -30,7 +32,16 @@ impl Width {
         match mem {
             Mem::U8 => Some(Width::Byte),
             Mem::I32 | Mem::F32 => Some(Width::Word),
-            Mem::I8 | Mem::U16 | Mem::I16 | Mem::F16 | Mem::BF16 | Mem::I64 | Mem::F64 => None,
+            Mem::I64 | Mem::F64 => Some(Width::Long),
+            Mem::I8 | Mem::U16 | Mem::I16 | Mem::F16 | Mem::BF16 => None,
+        }
+    }
+
+    /// The type of lanes that its bits are kept in.
+    fn lane(self) -> Lane {
+        match self {
+            Width::Byte | Width::Word => Lane::I32,
+            Width::Long => Lane::I64,
         }
     }
 
@@ -38,6 +49,7 @@ impl Width {
         match self {
             Width::Byte => 1,
             Width::Word => 4,
+            Width::Long => 8,
         }
     }
 }
@@ -251,8 +263,13 @@ impl Slots {
         }
     }
 
-    fn zero(&self, b: &mut Builder) -> Value {
-        b.int(Lane::I32, 0)
+    /// What a number is that nobody has stored.
+    fn zero(&self, b: &mut Builder, place: Place) -> Value {
+        b.int(self.lane(place), 0)
+    }
+
+    fn lane(&self, place: Place) -> Lane {
+        self.analysis.widths[&place].lane()
     }
 
     /// The value that a load gives in lanes of the type that `mem` has, or `None` if it has to be loaded.
@@ -265,8 +282,7 @@ impl Slots {
         }
         let value = match self.known.get(&place) {
             Some(&value) => value,
-            // Nobody has stored it.
-            None => self.zero(b),
+            None => self.zero(b, place),
         };
         Some(b.convert(Conv::Bits, mem.lane(), value))
     }
@@ -274,13 +290,14 @@ impl Slots {
     /// Notes what a store stores, `new` being the value that is `src` now.
     pub(super) fn store(&mut self, b: &mut Builder, inst: &Inst, src: Value, new: Value) {
         let Some(place) = self.analysis.place(inst) else { return };
-        let mut value = b.convert(Conv::Bits, Lane::I32, new);
+        let lane = self.lane(place);
+        let mut value = b.convert(Conv::Bits, lane, new);
         if !self.analysis.uniform[src.0 as usize] {
             let first = b.extract(value);
-            value = b.splat(Lane::I32, first);
+            value = b.splat(lane, first);
         }
         if self.analysis.widths[&place] == Width::Byte && !b.is_choice_of_bits(value) {
-            let byte = b.int(Lane::I32, 0xff);
+            let byte = b.int(lane, 0xff);
             value = b.bin(BinOp::And, value, byte);
         }
         self.in_memory.remove(&place);
@@ -307,8 +324,10 @@ impl Slots {
         carried.sort_unstable();
         let loop_number = self.next_loop - 1;
         self.forget(loop_number, &carried);
-        let zero = self.zero(b);
-        let before = carried.iter().map(|place| self.known.get(place).copied().unwrap_or(zero));
+        let before = carried.iter().map(|&place| match self.known.get(&place) {
+            Some(&value) => value,
+            None => self.zero(b, place),
+        });
         let before = before.collect();
         (Entered { loop_number, carried }, before)
     }
@@ -320,11 +339,13 @@ impl Slots {
 
     /// What numbers that a loop carries are at the end of an iteration.
     pub(super) fn get(&mut self, b: &mut Builder, entered: &Entered) -> Vec<Value> {
-        let zero = self.zero(b);
-        let known: Vec<Option<Value>> =
-            entered.carried.iter().map(|place| self.known.get(place).copied()).collect();
-        self.failed |= known.contains(&None);
-        known.into_iter().map(|value| value.unwrap_or(zero)).collect()
+        let mut at_end = Vec::with_capacity(entered.carried.len());
+        for &place in &entered.carried {
+            let known = self.known.get(&place).copied();
+            self.failed |= known.is_none();
+            at_end.push(known.unwrap_or_else(|| self.zero(b, place)));
+        }
+        at_end
     }
 
     /// Goes on after a loop, which has given numbers that it carries these values.

@@ -26,9 +26,14 @@ impl Region {
     }
 }
 
-/// Copies bytes between regions that are the same or do not overlap.
-pub(super) fn copy(b: &mut Builder, from: Region, to: Region, bytes: usize) {
-    let mem = if bytes.is_multiple_of(4) { Mem::I32 } else { Mem::U8 };
+/// Copies bytes between regions that are the same or do not overlap; 8 bytes are one element if there are lanes
+/// of 64 bits (`has_long`), as then they may be a number.
+pub(super) fn copy(b: &mut Builder, from: Region, to: Region, bytes: usize, has_long: bool) {
+    let mem = match bytes {
+        8 if has_long => Mem::I64,
+        _ if bytes.is_multiple_of(4) => Mem::I32,
+        _ => Mem::U8,
+    };
     let (size, lanes) = (mem.bytes() as i64, b.lanes() as i64);
     let elements = bytes as i64 / size;
     if elements == 1 {
@@ -72,6 +77,8 @@ pub(super) struct Writer<'l> {
     pub(super) regions: Vec<Region>,
     /// Where the scratch of each of its kernels is: what one leaves there no other sees.
     pub(super) scratch: Region,
+    /// Whether vectors have room for 64 bits a lane.
+    pub(super) has_long: bool,
 }
 
 impl Writer<'_> {
@@ -133,14 +140,14 @@ impl Writer<'_> {
             if next[..i].iter().any(|&(_, to)| to == from) {
                 let offset = b.scratch(bytes(from));
                 let place = Region { buf: Buf::Scratch, offset };
-                copy(b, self.regions[from], place, bytes(from));
+                copy(b, self.regions[from], place, bytes(from), self.has_long);
                 aside.push((i, place));
             }
         }
         for (i, &(from, to)) in next.iter().enumerate() {
             let other = aside.iter().find(|&&(n, _)| n == i);
             let from_region = other.map_or(self.regions[from], |&(_, place)| place);
-            copy(b, from_region, self.regions[to], bytes(from));
+            copy(b, from_region, self.regions[to], bytes(from), self.has_long);
         }
     }
 
@@ -148,7 +155,8 @@ impl Writer<'_> {
         for part in parts {
             match part {
                 LoopStep::Copy { from, to } => {
-                    copy(b, self.regions[*from], self.regions[*to], self.of.buffers[*from].bytes);
+                    let bytes = self.of.buffers[*from].bytes;
+                    copy(b, self.regions[*from], self.regions[*to], bytes, self.has_long);
                 }
                 LoopStep::Kernel(kernel, buffers) => {
                     let params = buffers.iter().map(|&n| self.regions[n]).collect();

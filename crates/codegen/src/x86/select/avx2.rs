@@ -3,7 +3,7 @@
 use super::Select;
 use crate::kernel::{BinOp, Cmp, Conv, Lane, Mem, Value};
 use crate::x86::asm::Len;
-use crate::x86::mir::{Address, Inst, Reg, Src};
+use crate::x86::mir::{Address, Fixed, Inst, Reg, RegClass, Src};
 use crate::x86::ops::{self, Op};
 
 impl Select<'_> {
@@ -18,7 +18,26 @@ impl Select<'_> {
 
     /// A mask as a vector of lanes like these.
     pub(super) fn mask_for(&mut self, mask: Reg, lane: Lane) -> Reg {
-        if self.wide && lane.bytes() == 4 { self.low_halves(mask, Len::Y) } else { mask }
+        if !self.wide || lane.bytes() != 4 {
+            return mask;
+        }
+        self.short_mask(mask).unwrap_or_else(|| self.low_halves(mask, Len::Y))
+    }
+
+    /// A mask of 64-bit lanes in 32-bit ones, if that is there already.
+    pub(super) fn short_mask(&mut self, mask: Reg) -> Option<Reg> {
+        match self.regs[mask.0 as usize].fixed {
+            Some(Fixed::Bits64(bits @ (0 | u64::MAX))) => Some(self.bits(Lane::I32, bits)),
+            _ => self.short_masks.get(&mask).copied(),
+        }
+    }
+
+    /// Notes what a mask of 64-bit lanes is in 32-bit ones.
+    pub(super) fn note_short_mask(&mut self, mask: Reg, short: Reg) {
+        // What a loop carries becomes another.
+        if !self.regs[mask.0 as usize].carried {
+            self.short_masks.insert(mask, short);
+        }
     }
 
     pub(super) fn compare_vectors(&mut self, dst: Value, op: Cmp, lane: Lane, a: Reg, b: Reg) {
@@ -34,6 +53,7 @@ impl Select<'_> {
         let to = self.define(dst);
         if self.wide && lane.bytes() == 4 {
             self.op1(ops::WIDEN_I32, Len::Y, to, made);
+            self.note_short_mask(to, made);
         } else {
             self.push(Inst::Mov { dst: to, src: made });
         }
@@ -70,7 +90,6 @@ impl Select<'_> {
     }
 
     fn bits_of(&mut self, lane: Lane, len: Len, bits: u64) -> Reg {
-        use crate::x86::mir::{Fixed, RegClass};
         let fixed =
             if lane.bytes() == 8 { Fixed::Bits64(bits) } else { Fixed::Bits32(bits as u32) };
         self.fixed(RegClass::Vector, len, fixed)

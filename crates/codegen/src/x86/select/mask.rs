@@ -68,8 +68,15 @@ impl Select<'_> {
                 MaskOp::Xor => crate::kernel::BinOp::Xor,
                 MaskOp::AndNot => crate::kernel::BinOp::AndNot,
             };
-            let op = ops::binary(op, self.mask_lane()).expect("bitwise operations are vectors'");
-            return self.op2(op, self.mask_len(), to, left, right);
+            let bitwise = |lane| ops::binary(op, lane).expect("bitwise operations are vectors'");
+            if self.wide
+                && let (Some(a), Some(b)) = (self.short_mask(left), self.short_mask(right))
+            {
+                let short = self.vector(self.len(Lane::I32));
+                self.op2(bitwise(Lane::I32), self.len(Lane::I32), short, a, b);
+                self.note_short_mask(to, short);
+            }
+            return self.op2(bitwise(self.mask_lane()), self.mask_len(), to, left, right);
         }
         let all = Some(Fixed::Mask(u16::MAX));
         if op == MaskOp::Xor && self.regs[right.0 as usize].fixed == all {
@@ -109,10 +116,13 @@ impl Select<'_> {
         let bits = self.general();
         match self.isa {
             Isa::Avx512 => self.op1(ops::MASK_TO_GENERAL, Len::X, bits, mask),
-            Isa::Avx2 => {
-                let op = if self.wide { ops::SIGNS_64 } else { ops::SIGNS };
-                self.op1(op, self.mask_len(), bits, mask);
-            }
+            Isa::Avx2 => match self.short_mask(mask).filter(|_| self.wide) {
+                Some(short) => self.op1(ops::SIGNS, self.len(Lane::I32), bits, short),
+                None => {
+                    let op = if self.wide { ops::SIGNS_64 } else { ops::SIGNS };
+                    self.op1(op, self.mask_len(), bits, mask);
+                }
+            },
         }
         bits
     }

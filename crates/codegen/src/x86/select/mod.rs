@@ -57,6 +57,7 @@ pub(super) fn select(kernel: &Kernel, isa: Isa, is_checked: bool) -> Result<Virt
         constants: FxHashMap::default(),
         any_bits: FxHashMap::default(),
         never_empty: FxHashSet::default(),
+        short_masks: FxHashMap::default(),
         params: vec![Reg::NONE; kernel.params.len()],
         arguments: [Reg::NONE; 4],
         multiples: match kernel.params.iter().any(|param| param.stream) {
@@ -128,6 +129,8 @@ struct Select<'k> {
     any_bits: FxHashMap<Value, Reg>,
     /// Masks with a lane set, whatever happens.
     never_empty: FxHashSet<Reg>,
+    /// AVX2's masks of 64-bit lanes that are also known as vectors of 32-bit ones.
+    short_masks: FxHashMap<Reg, Reg>,
     /// Where buffers begin; as needed.
     params: Vec<Reg>,
     arguments: [Reg; 4],
