@@ -116,7 +116,7 @@ fn slices_reversals_broadcasts_and_holes() {
 fn lines_of_all_kinds() {
     let axis = |size, from, to| Axis { size, from, to };
     for size in [1, 2, 4, 8, 16] {
-        for n in [1, 7, 16, 65, 200] {
+        for n in [1, 7, 16, 65, 300] {
             let line = n as isize;
             for k in 2..10_isize {
                 let (short, len) = (k as usize, n * k as usize);
@@ -142,6 +142,9 @@ fn lines_of_all_kinds() {
         }
         // More than one piece.
         check(&[axis(20_000, 1, 3), axis(3, 20_000, 1)], size, (60_000, 0), (60_000, 0));
+        check(&[axis(3, 1, 20_000), axis(20_000, 3, 1)], size, (60_000, 0), (60_000, 0));
+        let batch = [axis(2, 8_000, 8_000), axis(8, 1, 1_000), axis(1_000, 8, 1)];
+        check(&batch, size, (16_000, 0), (16_000, 0));
         check(&[axis(20_000, -1, 1)], size, (20_000, 19_999), (20_000, 0));
         check(&[axis(20_000, 5, 5), axis(5, 1, 1)], size, (100_000, 0), (100_000, 0));
     }
