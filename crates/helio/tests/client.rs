@@ -1,5 +1,6 @@
 //! Clients, devices, buffers and executions.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use helio::ir::ArrayShape;
@@ -465,4 +466,64 @@ fn compilation_needs_memory_for_constants() {
     let module = helio::parse(&text).unwrap();
     let errors = client.compile(module, &CompileOptions::default()).unwrap_err();
     assert_eq!(errors[0].code(), Code::ResourceExhausted, "{errors:?}");
+}
+
+/// A program of fusions, each of which is by itself: more than one thread compiles them if there are several.
+fn many_fusions() -> String {
+    let mut text = String::new();
+    for i in 0..60 {
+        let shape = format!("f32[{}]", i + 3);
+        let _ = writeln!(text, "x{i}_0 = {shape} parameter({i})");
+        for j in 0..24 {
+            let op = ["sine", "tanh", "negate", "exponential"][(i + j) % 4];
+            let _ = writeln!(text, "y{i}_{j} = {shape} {op}(x{i}_{j})");
+            let _ = writeln!(text, "x{i}_{} = {shape} multiply(y{i}_{j}, x{i}_0)", j + 1);
+        }
+    }
+    let results = (0..60).map(|i| format!("x{i}_24")).collect::<Vec<_>>().join(", ");
+    format!(
+        "ENTRY e {{\n{text}ROOT r = ({}) tuple({results}) }}",
+        (0..60).map(|i| format!("f32[{}]", i + 3)).collect::<Vec<_>>().join(", ")
+    )
+}
+
+#[test]
+fn programs_are_the_same_whoever_compiles_them() {
+    let text = many_fusions();
+    let run = |threads: usize| {
+        let mut options = ClientOptions::default();
+        options.threads = Some(threads);
+        let client = Client::new(&options);
+        let program = compile(&client, &text);
+        let arguments =
+            helio::random_arguments(&program.program_shape().params, 7).expect("arguments");
+        let results = program.run(&arguments).expect("it runs");
+        let steps = program.steps().count();
+        assert!(steps >= 60, "{steps} steps");
+        (format!("{results:?}"), steps)
+    };
+    let expected = run(1);
+    for threads in [2, 3, 8] {
+        assert!(run(threads) == expected, "{threads} threads");
+    }
+}
+
+#[test]
+fn several_threads_compile_within_limits() {
+    let mut options = ClientOptions::default();
+    options.threads = Some(3);
+    let client = Client::new(&options);
+    let module = || helio::parse(&many_fusions()).expect("a program");
+    let steps = |steps| {
+        let mut options = CompileOptions::default();
+        options.limits.max_steps = Some(steps);
+        client.compile(module(), &options).map(|_| ()).map_err(|e| e.first().code())
+    };
+    // Whatever the limit, it is kept; with enough steps the program is there.
+    let mut enough = 1;
+    while let Err(code) = steps(enough) {
+        assert_eq!(code, Code::ResourceExhausted);
+        enough *= 2;
+    }
+    assert!(enough > 1000, "{enough}");
 }

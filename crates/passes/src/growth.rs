@@ -36,6 +36,11 @@ impl Growth {
         Growth { left: MIN_BUDGET.max(instrs.saturating_mul(FACTOR)) }
     }
 
+    /// How many more instructions there is room for.
+    pub(crate) fn left(&self) -> usize {
+        self.left
+    }
+
     /// Whether there is room for `instrs` more instructions.
     pub fn fits(&self, instrs: usize) -> bool {
         instrs <= self.left

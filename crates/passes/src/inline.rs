@@ -19,19 +19,26 @@ pub(crate) fn inline(module: Module, cx: &PassCx<'_>) -> Result<Module> {
     let module = drop_unused(module, cx.watch)?;
     let callers = callers(&module);
     let mut growth = Growth::of_pass(cx.watch);
+    let mut to_reserve = growth.left();
     let module = rebuild(module, cx.watch, |new, computation| {
         let is_inlined = |id: &InstrId| callee(&computation.instr(*id).op).is_some();
         if !computation.callers().iter().any(is_inlined) {
             let (draft, root) = Draft::of(new, computation);
             return draft.finish(root);
         }
-        // (What is copied is limited, but not known yet.)
         let called =
             computation.callers().iter().filter_map(|id| callee(&computation.instr(*id).op));
-        let taken_over = called.filter(|callee| callers[callee.index()] == 1);
-        let room: usize = taken_over.map(|callee| new.computation(callee).instrs().len()).sum();
+        let (mut taken_over, mut copied) = (0, 0);
+        for callee in called {
+            let only = callers[callee.index()] == 1;
+            let sum: &mut usize = if only { &mut taken_over } else { &mut copied };
+            *sum = sum.saturating_add(new.computation(callee).instrs().len());
+        }
         let (mut draft, old) = Draft::replacing(new, computation);
-        draft.reserve(room);
+        // What is copied is limited in all; whether a call is left as it is, is not known yet.
+        let copied = copied.min(to_reserve);
+        to_reserve -= copied;
+        draft.reserve(taken_over + copied);
         let mut map: Vec<InstrId> = Vec::with_capacity(old.instrs.len());
         for instr in old.instrs {
             draft.stand_for(&instr);

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::iter::zip;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use helio_codegen::lower::{Arg, Lowered, Stage, lower};
@@ -11,6 +10,7 @@ use helio_ir::{CompId, InstrId, Shape, ops};
 use helio_runtime::kernels::STREAM_BYTES;
 use helio_runtime::program::{Finished, RawKernel};
 
+use super::ahead::Ready;
 use super::arrays::ArrayId;
 use super::{Action, Frame, Planned, Planner, Step, StorageId};
 
@@ -18,14 +18,19 @@ use super::{Action, Frame, Planned, Planner, Step, StorageId};
 #[derive(Default)]
 pub(super) struct Fused {
     /// The kernels; `None` if it has none.
-    lowered: HashMap<Form, Option<Rc<Lowered>>>,
-    /// The code of a stage, by its number and which of its parameters are streamed.
-    code: HashMap<(Form, usize, Vec<bool>), Arc<dyn RawKernel>>,
+    pub(super) lowered: HashMap<Form, Option<Arc<Lowered>>>,
+    /// Code that has been made ahead, for the form whose vectors are not wide.
+    pub(super) ready: Ready,
+    /// The code of stages.
+    code: HashMap<StageKey, Arc<dyn RawKernel>>,
 }
 
 /// A fused computation, and whether its vectors are as [`lower::Target`](helio_codegen::lower::Target)
 /// has `wide`.
 type Form = (CompId, bool);
+
+/// A stage of a fused computation, by its number, and which of its parameters are streamed.
+type StageKey = (Form, usize, Vec<bool>);
 
 impl<'m> Planner<'m> {
     /// Appends the kernels of a fusion, if it can be lowered to kernels.
@@ -43,7 +48,7 @@ impl<'m> Planner<'m> {
                 let count = self.module.computation(op.calls).instrs().len();
                 self.watch.count_steps(count)?;
                 let lowered = lower(self.module, op.calls, self.target.vectors(form.1));
-                let lowered = lowered.ok().map(Rc::new);
+                let lowered = lowered.ok().map(Arc::new);
                 self.fused.lowered.insert(form, lowered.clone());
                 lowered
             }
@@ -158,6 +163,14 @@ impl<'m> Planner<'m> {
         if let Some(kernel) = key.as_ref().and_then(|key| self.fused.code.get(key)) {
             return Ok(Action::Raw { kernel: Arc::clone(kernel), slots: slots.to_vec() });
         }
+        if let Some(((id, false), number)) = of
+            && !streams.contains(&true)
+            && let Some(made) = self.fused.ready.remove(&(id, number))
+        {
+            let action = self.code_step(made?, &stage.kernel, stage.cost, slots.to_vec())?;
+            self.keep_code(key, &action);
+            return Ok(action);
+        }
         let mut kernel = Cow::Borrowed(&stage.kernel);
         for (param, &stream) in streams.iter().enumerate() {
             if stage.kernel.params[param].stream != stream {
@@ -165,10 +178,15 @@ impl<'m> Planner<'m> {
             }
         }
         let action = self.kernel_step(&kernel, stage.cost, slots.to_vec())?;
-        if let (Some(key), Action::Raw { kernel, .. }) = (key, &action) {
+        self.keep_code(key, &action);
+        Ok(action)
+    }
+
+    /// Keeps the code of a stage for others that are the same.
+    fn keep_code(&mut self, key: Option<StageKey>, action: &Action) {
+        if let (Some(key), Action::Raw { kernel, .. }) = (key, action) {
             self.fused.code.insert(key, Arc::clone(kernel));
         }
-        Ok(action)
     }
 
     /// Makes one step of the last two, if the second is code that changes the only output of the

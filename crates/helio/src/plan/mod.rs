@@ -10,6 +10,7 @@
 //! the last to use. A loop's state is handed on by exchanging storages ([`flow`]). When all steps
 //! are known, storages get their places ([`place`]).
 
+mod ahead;
 mod arrays;
 mod bind;
 mod code;
@@ -120,6 +121,7 @@ pub(crate) fn plan(
         steps: StepLog::default(),
         unused: None,
     };
+    planner.make_ahead()?;
     let entry = module.entry_id();
     let params = planner.entry_params(module.entry());
     // Copies of results are for the root.
