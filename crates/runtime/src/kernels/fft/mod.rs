@@ -72,8 +72,8 @@ where
     _counted: Reservation,
 }
 
-/// Points that a task transforms, about.
-const TASK_POINTS: usize = 1 << 14;
+/// Points that a task transforms, about: some ten microseconds.
+const TASK_POINTS: usize = 1 << 15;
 
 /// The fewest lines that are transformed side by side.
 const MIN_LINES: usize = 4;

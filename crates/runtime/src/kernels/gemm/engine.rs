@@ -55,8 +55,9 @@ const ROWS_AHEAD: usize = 32;
 /// Bytes of the rows of the result that are finished at once, by the code that changes a product in
 /// place: they should still be in the second-level cache.
 const DONE_BYTES: usize = 256 << 10;
-/// Multiplications that take longer than waking a thread.
-pub(super) const TASK_WORK: usize = 1 << 17;
+/// Multiplications that are worth a task: about five microseconds of a core that makes 100 GFLOP/s. (What threads pass
+/// each other takes time where cores share no cache: design/products.md, "Tasks".)
+pub(super) const TASK_WORK: usize = 1 << 18;
 
 /// A matrix product: `rows` of lhs with `cols` of rhs, over `steps`.
 pub(super) struct Product<'a, W, A> {
