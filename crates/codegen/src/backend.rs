@@ -39,6 +39,12 @@ pub trait Backend: Capabilities + fmt::Debug + Send + Sync {
     /// kernel has as many lanes as fit of 32 bits, or of 64 bits if it has a value of these.
     fn vector_bytes(&self) -> usize;
 
+    /// Bytes of the vectors in the kernels that it gets for loops which compute a few numbers in each
+    /// iteration: at most [`Backend::vector_bytes`].
+    fn short_vector_bytes(&self) -> usize {
+        self.vector_bytes()
+    }
+
     /// Whether one buffer may be both an operand and a result of its code, for the pairs that
     /// [`Kernel::shared`] names. The plan then changes arrays in place where it can.
     fn shares_buffers(&self) -> bool;

@@ -128,6 +128,16 @@ impl Block {
         })
     }
 
+    /// Whether it has instructions that only processors with AVX-512 have.
+    pub fn has_tables(&self) -> bool {
+        self.insts.iter().any(|inst| match inst {
+            Inst::Lookup { .. } | Inst::Bin { op: BinOp::Scale, .. } => true,
+            Inst::Loop { body, .. } => body.has_tables(),
+            Inst::While { cond, body, .. } => cond.has_tables() || body.has_tables(),
+            _ => false,
+        })
+    }
+
     /// Calls `f` with every value that the instructions read.
     pub fn for_each_operand(&self, f: &mut dyn FnMut(Value)) {
         self.insts.iter().for_each(|inst| inst.for_each_operand(f));

@@ -84,19 +84,20 @@ impl Isa {
 }
 
 impl Isa {
-    /// A kernel of single numbers with loops, and the set of instructions it had better be compiled for: masks of
-    /// AVX-512 take four to five cycles from a comparison to a choice, AVX2's vectors in their place two, and
-    /// the next iteration waits for that.
-    fn for_numbers(self, kernel: &Kernel) -> Option<(Kernel, Isa)> {
+    /// A kernel with loops that compute few numbers at a time, and the set of instructions it had better be
+    /// compiled for: masks of AVX-512 take four to five cycles from a comparison to a choice, AVX2's vectors in
+    /// their place two, and the next iteration waits for that.
+    fn for_few(self, kernel: &Kernel) -> Option<(Kernel, Isa)> {
         let has_loop = |inst: &Inst| matches!(inst, Inst::Loop { .. } | Inst::While { .. });
-        let is_better = self == Isa::Avx512
-            && kernel.body.insts.iter().any(has_loop)
-            && kernel.body.is_of_numbers();
+        if self != Isa::Avx512 || !kernel.body.insts.iter().any(has_loop) {
+            return None;
+        }
         let is_wide = |ty: &Ty| matches!(ty, Ty::Vector(lane) if lane.bytes() == 8);
-        is_better.then(|| {
-            let lanes = Isa::Avx2.lanes(kernel.types.iter().any(is_wide));
-            (Kernel { lanes, ..kernel.clone() }, Isa::Avx2)
-        })
+        let lanes = Isa::Avx2.lanes(kernel.types.iter().any(is_wide));
+        // One that was made for vectors as short as AVX2's, or whose lanes are all the same.
+        let is_short = kernel.lanes == lanes && !kernel.body.has_tables();
+        (is_short || kernel.body.is_of_numbers())
+            .then(|| (Kernel { lanes, ..kernel.clone() }, Isa::Avx2))
     }
 }
 
@@ -123,6 +124,10 @@ impl Backend for Isa {
         4 * self.lanes(false)
     }
 
+    fn short_vector_bytes(&self) -> usize {
+        4 * Isa::Avx2.lanes(false)
+    }
+
     fn shares_buffers(&self) -> bool {
         true
     }
@@ -132,8 +137,8 @@ impl Backend for Isa {
     }
 
     fn compile(&self, kernel: &Vouched<Kernel>, options: &CodeOptions) -> Result<Code> {
-        // What is vouched for has the same accesses with fewer lanes, as only the first is stored.
-        let short = self.for_numbers(kernel).map(|(kernel, isa)| (Vouched::new(kernel), isa));
+        // What is vouched for has the same accesses with as many lanes, or with fewer if only the first is stored.
+        let short = self.for_few(kernel).map(|(kernel, isa)| (Vouched::new(kernel), isa));
         let (kernel, isa) = match &short {
             Some((kernel, isa)) => (kernel, *isa),
             None => (kernel, *self),

@@ -36,7 +36,7 @@ struct Made {
 
 impl Made {
     fn new(module: &Verified<Module>, fused: CompId, target: &Target<'_>) -> Self {
-        let lowered = lower(module, fused, target.vectors(false)).ok();
+        let lowered = lower(module, fused, target.lowering(target.vectors())).ok();
         let stages = lowered.iter().flat_map(|lowered| lowered.stages.iter().enumerate());
         let code = stages
             .filter(|(_, stage)| !may_stream(stage))
@@ -83,7 +83,7 @@ impl Planner<'_> {
             });
             for (&id, made) in batch.iter().zip(made) {
                 let Some(Made { lowered, code }) = made.into_inner() else { continue };
-                self.fused.lowered.insert((id, false), lowered.map(Arc::new));
+                self.fused.lowered.insert((id, target.vectors()), lowered.map(Arc::new));
                 let code = code.into_iter().map(|(stage, code)| ((id, stage), code));
                 self.fused.ready.extend(code);
             }

@@ -122,7 +122,7 @@ impl ScalarCode {
         target: &Target<'_>,
         batch: &mut JitBatch,
     ) -> Result<Option<Self>, Error> {
-        let lowered = lower_scalar(module, scalar, count, target.vectors(false));
+        let lowered = lower_scalar(module, scalar, count, target.lowering(target.vectors()));
         let Ok(Stage { kernel, args, cost, .. }) = lowered else { return Ok(None) };
         let (range, grain) = (kernel.range, kernel.grain.max(1));
         let KernelCode { code, fallback } = target.code(&kernel)?;

@@ -54,7 +54,7 @@ impl<'m> Planner<'m> {
             return Ok(state);
         }
         if code.is_none() && outer.is_none() {
-            self.compact = self.is_compact(op);
+            self.compact = self.compact_vectors(op);
         }
 
         self.position += 1;
@@ -208,7 +208,7 @@ impl<'m> Planner<'m> {
         trips: Option<u64>,
         state: &[StorageId],
     ) -> Planned<Option<LoopCode>> {
-        let target = self.target.vectors(self.compact == Some(true));
+        let target = self.target.lowering(self.vectors());
         let Some(found) = state_loop(self.module, op, invariant, target) else { return Ok(None) };
         let most = found.most as u64;
         let cost = found.cost.saturating_mul(trips.map_or(most, |trips| trips.min(most)));

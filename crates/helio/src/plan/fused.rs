@@ -12,6 +12,7 @@ use helio_runtime::program::{Finished, RawKernel};
 
 use super::ahead::Ready;
 use super::arrays::ArrayId;
+use super::target::Vectors;
 use super::{Action, Frame, Planned, Planner, Step, StorageId};
 
 /// What has been made of fused computations: several fusions may have the same.
@@ -19,15 +20,14 @@ use super::{Action, Frame, Planned, Planner, Step, StorageId};
 pub(super) struct Fused {
     /// The kernels; `None` if it has none.
     pub(super) lowered: HashMap<Form, Option<Arc<Lowered>>>,
-    /// Code that has been made ahead, for the form whose vectors are not wide.
+    /// Code that has been made ahead, with the vectors of kernels that are by themselves.
     pub(super) ready: Ready,
     /// The code of stages.
     code: HashMap<StageKey, Arc<dyn RawKernel>>,
 }
 
-/// A fused computation, and whether its vectors are as [`lower::Target`](helio_codegen::lower::Target)
-/// has `wide`.
-type Form = (CompId, bool);
+/// A fused computation, and the vectors of its kernels.
+type Form = (CompId, Vectors);
 
 /// A stage of a fused computation, by its number, and which of its parameters are streamed.
 type StageKey = (Form, usize, Vec<bool>);
@@ -41,13 +41,13 @@ impl<'m> Planner<'m> {
         op: &ops::Fusion,
         steps: &mut Vec<Step>,
     ) -> Planned<Option<Vec<StorageId>>> {
-        let form = (op.calls, self.compact == Some(true));
+        let form = (op.calls, self.vectors());
         let lowered = match self.fused.lowered.get(&form) {
             Some(known) => known.clone(),
             None => {
                 let count = self.module.computation(op.calls).instrs().len();
                 self.watch.count_steps(count)?;
-                let lowered = lower(self.module, op.calls, self.target.vectors(form.1));
+                let lowered = lower(self.module, op.calls, self.target.lowering(form.1));
                 let lowered = lowered.ok().map(Arc::new);
                 self.fused.lowered.insert(form, lowered.clone());
                 lowered
@@ -163,7 +163,8 @@ impl<'m> Planner<'m> {
         if let Some(kernel) = key.as_ref().and_then(|key| self.fused.code.get(key)) {
             return Ok(Action::Raw { kernel: Arc::clone(kernel), slots: slots.to_vec() });
         }
-        if let Some(((id, false), number)) = of
+        if let Some(((id, vectors), number)) = of
+            && vectors == self.target.vectors()
             && !streams.contains(&true)
             && let Some(made) = self.fused.ready.remove(&(id, number))
         {

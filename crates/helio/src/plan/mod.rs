@@ -50,6 +50,7 @@ pub(crate) use target::Target;
 use arrays::Leaves;
 use fused::Fused;
 use steps::StepLog;
+use target::Vectors;
 
 /// A program and what its host calls are.
 #[derive(Debug)]
@@ -224,8 +225,8 @@ struct Planner<'m> {
     /// The code of kernels.
     machine_code: JitBatch,
     loops: Vec<Loop>,
-    /// In a loop that may become one kernel: whether some of its elements are as wide as 64 bits.
-    compact: Option<bool>,
+    /// In a loop that may become one kernel: the vectors of its kernels.
+    compact: Option<Vectors>,
     /// The kernels of the loops that are being planned.
     written: Vec<native::Written>,
     /// The loops in them that are one kernel each already,
@@ -291,6 +292,11 @@ impl<'m> Planner<'m> {
             params.push(leaves);
         }
         Ok(params)
+    }
+
+    /// The vectors of the kernels that are being planned.
+    fn vectors(&self) -> Vectors {
+        self.compact.unwrap_or_else(|| self.target.vectors())
     }
 
     /// The interpreter must run the whole module, because of the instruction that is being planned.

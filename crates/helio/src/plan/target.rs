@@ -28,6 +28,21 @@ pub(crate) struct Target<'b> {
     pub(crate) subnormals: Subnormals,
 }
 
+/// Which vectors kernels are made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Vectors {
+    /// Their length.
+    pub(super) bytes: usize,
+    /// Whether they have as many lanes as fit of 64 bits, even if no element is so wide.
+    pub(super) wide: bool,
+}
+
+impl Vectors {
+    pub(super) fn lanes(self) -> usize {
+        self.bytes / if self.wide { 8 } else { 4 }
+    }
+}
+
 /// The code of a kernel.
 pub(super) struct KernelCode {
     pub(super) code: Code,
@@ -74,9 +89,17 @@ impl<'b> Target<'b> {
         }
     }
 
-    /// What kernels are lowered for; `wide` as [`lower::Target`] has it.
-    pub(super) fn vectors(&self, wide: bool) -> lower::Target<'b> {
-        lower::Target::of(self.backend, wide)
+    /// The vectors of kernels that are by themselves.
+    pub(super) fn vectors(&self) -> Vectors {
+        Vectors { bytes: self.backend.vector_bytes(), wide: false }
+    }
+
+    /// What kernels with these vectors are lowered for.
+    pub(super) fn lowering(&self, vectors: Vectors) -> lower::Target<'b> {
+        lower::Target {
+            vector_bytes: vectors.bytes,
+            ..lower::Target::of(self.backend, vectors.wide)
+        }
     }
 
     /// The code of a kernel: the back end's, or the tile machine's if it has none. Errors: the kernel

@@ -70,9 +70,9 @@ impl<'m> Planner<'m> {
         let Some(site) = self.site(frame, id) else { return Ok(None) };
         let is_wide = |element: ElementType| element.bits() > 32;
         let all = site.operands.iter().chain(&site.results);
-        let wide = self.compact == Some(true) || all.into_iter().any(|a| is_wide(a.element()));
-        let lanes = self.target.backend.vector_bytes() / if wide { 8 } else { 4 };
-        let Some((kernel, cost)) = generated(&site, lanes) else { return Ok(None) };
+        let mut vectors = self.vectors();
+        vectors.wide |= all.into_iter().any(|a| is_wide(a.element()));
+        let Some((kernel, cost)) = generated(&site, vectors.lanes()) else { return Ok(None) };
         let sizes: Vec<usize> = site.results.iter().map(|shape| shape.size_bytes()).collect();
         self.position += 1;
         let results = sizes.into_iter().map(|bytes| self.storage(bytes, frame.owner));

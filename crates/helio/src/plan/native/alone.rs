@@ -17,7 +17,7 @@ impl<'m> Planner<'m> {
         id: InstrId,
         steps: &mut Vec<Step>,
     ) -> Planned<Option<Vec<StorageId>>> {
-        let target = self.target.vectors(self.compact == Some(true));
+        let target = self.target.lowering(self.vectors());
         let Some((computation, operands)) = computation_of(frame.computation, id) else {
             return Ok(None);
         };

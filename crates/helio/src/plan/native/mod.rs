@@ -1,6 +1,6 @@
 //! Loops with little to do in an iteration: their steps become one kernel.
 //!
-//! Whether a loop may be one is seen beforehand ([`Planner::is_compact`]), so that what would
+//! Whether a loop may be one is seen beforehand ([`Planner::compact_vectors`]), so that what would
 //! otherwise be a copy or a small product is a kernel as well ([`Planner::alone`]). Once its steps
 //! are known they are put together ([`Planner::native_loop`]) if they are all kernels and copies; if
 //! not, they stay steps.
@@ -20,8 +20,13 @@ use helio_ir::{ArrayShape, CompId, Computation, ElementType, Instr, InstrId, Op,
 use helio_runtime::program::{Branch, RawKernel, Selector, While};
 
 use super::bind::is_factored;
+use super::target::Vectors;
 use super::{Action, Owner, Planned, Planner, Source, Step, Storage, StorageId};
 
+/// The most bytes of an array in lanes, or elements of its rows, for which short vectors are long enough. (What there
+/// is to gain is the time of masks: docs/design/loops.md, "A few numbers at a time".)
+const SHORT_BYTES: usize = 64;
+const SHORT_ROW: usize = 4;
 /// Elements that an iteration of a compact loop computes at most, operation by operation,
 const MAX_ELEMENTS: usize = 1 << 15;
 /// and those that it may compute besides for each of its instructions: with more, calls take none of the
@@ -120,6 +125,9 @@ struct Size {
     instrs: usize,
     elements: usize,
     wide: bool,
+    /// Whether there is an array of more than [`SHORT_BYTES`], and of rows with more than [`SHORT_ROW`]
+    /// elements, that is computed.
+    long: bool,
 }
 
 /// The lengths of a plan's lists at some point, to which they can be cut back: what a loop's steps had
@@ -150,15 +158,16 @@ impl<'m> Planner<'m> {
         self.interpreted.truncate(since.interpreted);
     }
 
-    /// Whether the steps of a loop might become one kernel; `Some(true)` if some of its elements are
-    /// as wide as 64 bits.
-    pub(super) fn is_compact(&self, op: &ops::While) -> Option<bool> {
+    /// If the steps of a loop might become one kernel, the vectors that it would have.
+    pub(super) fn compact_vectors(&self, op: &ops::While) -> Option<Vectors> {
         self.target.backend.joins_loops().then_some(())?;
         let mut size = Size::default();
         self.measure(op.condition, 0, &mut size)?;
         self.measure(op.body, 0, &mut size)?;
         let most = MAX_ELEMENTS.saturating_add(size.instrs.saturating_mul(MEAN_ELEMENTS));
-        (size.elements <= most).then_some(size.wide)
+        let backend = self.target.backend;
+        let bytes = if size.long { backend.vector_bytes() } else { backend.short_vector_bytes() };
+        (size.elements <= most).then_some(Vectors { bytes, wide: size.wide })
     }
 
     /// Adds what a computation computes; `None` if that is too much, or has no kernel.
@@ -166,7 +175,8 @@ impl<'m> Planner<'m> {
         if depth > MAX_NESTED {
             return None;
         }
-        let (computation, target) = (self.module.computation(id), self.target.vectors(false));
+        let (computation, target) =
+            (self.module.computation(id), self.target.lowering(self.target.vectors()));
         size.instrs += computation.instrs().len();
         if size.instrs > MAX_INSTRS {
             return None;
@@ -212,7 +222,12 @@ impl<'m> Planner<'m> {
             for leaf in instr.shape.leaves() {
                 let shape = leaf.as_array().filter(|shape| shape.is_static())?;
                 target.holds(shape.element()).then_some(())?;
-                size.wide |= elementwise::lane_bytes(shape.element())? == 8;
+                let lane_bytes = elementwise::lane_bytes(shape.element())?;
+                size.wide |= lane_bytes == 8;
+                let row = shape.dims().last().copied().unwrap_or(1);
+                let is_made = !matches!(instr.op, Op::Constant(_) | Op::DynamicUpdateSlice(_));
+                let bytes = shape.element_count().saturating_mul(lane_bytes);
+                size.long |= is_made && bytes > SHORT_BYTES && row > SHORT_ROW;
             }
             size.elements = size.elements.saturating_add(elements);
         }
@@ -309,7 +324,7 @@ impl<'m> Planner<'m> {
     /// The kernel of a loop; `places` are where it keeps its places in its iteration, and in those of its loops,
     /// if there are any.
     fn native_loop(&self, steps: &Steps<'_>, places: &[StorageId]) -> Option<Native> {
-        let wide = self.compact?;
+        let lanes = self.compact?.lanes();
         let mut buffers = Buffers { places: places.to_vec(), ..Buffers::default() };
         let at = buffers.places.pop();
         let mut cycles = 10;
@@ -344,7 +359,6 @@ impl<'m> Planner<'m> {
             Buffer { bytes, role }
         };
         let all: Vec<Buffer> = buffers.ids.iter().map(role).collect();
-        let lanes = self.target.backend.vector_bytes() / if wide { 8 } else { 4 };
         let local =
             |(&id, buffer): (&StorageId, &Buffer)| (buffer.role == Role::Local).then_some(id);
         let local = zip(&buffers.ids, &all).filter_map(local).collect();

@@ -49,10 +49,9 @@ impl<'m> Planner<'m> {
         };
         let is_wide =
             |array: &ArrayShape| elementwise::lane_bytes(array.element()).is_some_and(|n| n == 8);
-        let wide =
-            self.compact == Some(true) || is_wide(scatter.operand) || is_wide(scatter.indices);
-        let lanes = self.target.backend.vector_bytes() / if wide { 8 } else { 4 };
-        let Some((kernel, cost)) = scatter.kernel(lanes) else { return Ok(None) };
+        let mut vectors = self.vectors();
+        vectors.wide |= is_wide(scatter.operand) || is_wide(scatter.indices);
+        let Some((kernel, cost)) = scatter.kernel(vectors.lanes()) else { return Ok(None) };
         let operands = frame.operands(id);
         let &[array, indices, updates] = &operands[..] else { return Ok(None) };
         let origins = frame.leaves.operand_origins(frame.computation, id);
