@@ -175,9 +175,9 @@ impl codegen::Backend for Refusing {
     }
 }
 
-/// A back end whose vectors have this many bytes.
+/// A back end whose vectors have as many bytes as the first number says, and short ones as the second.
 #[derive(Debug)]
-struct Wide(usize);
+struct Wide(usize, usize);
 
 impl Capabilities for Wide {
     fn holds(&self, ty: ElementType) -> bool {
@@ -196,6 +196,10 @@ impl codegen::Backend for Wide {
 
     fn vector_bytes(&self) -> usize {
         self.0
+    }
+
+    fn short_vector_bytes(&self) -> usize {
+        self.1
     }
 
     fn shares_buffers(&self) -> bool {
@@ -396,7 +400,7 @@ fn vectors_have_a_width_within_bounds() {
     };
     let expected = bytes_of(compile(Backend::named("portable").unwrap()).unwrap());
     for bytes in [0, 1, 8, 12, 15, 16, 24, 32, 64, 100, 128, 256, 512, 1 << 20, usize::MAX] {
-        let program = compile(Backend::Compiler(Arc::new(Wide(bytes))));
+        let program = compile(Backend::Compiler(Arc::new(Wide(bytes, bytes))));
         match program {
             Ok(program) => {
                 assert!([16, 32, 64, 128, 256].contains(&bytes), "{bytes}");
@@ -408,5 +412,9 @@ fn vectors_have_a_width_within_bounds() {
                 assert!(detail.contains("wide") && detail.contains(&bytes.to_string()), "{detail}");
             }
         }
+    }
+    for short in [0, 8, 12, 16, 24, 32, 64, 128, usize::MAX] {
+        let program = compile(Backend::Compiler(Arc::new(Wide(64, short))));
+        assert_eq!(program.is_ok(), [16, 32, 64].contains(&short), "{short}");
     }
 }

@@ -7,11 +7,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
-use helio_codegen::lower::{Arg, Lowered, Stage, lower};
+use helio_codegen::lower::{Lowered, lower};
 use helio_ir::{CompId, Error, Module, Op, Verified};
 use helio_runtime::FloatMode;
-use helio_runtime::kernels::STREAM_BYTES;
 
+use super::fused::may_stream;
 use super::target::{KernelCode, Target};
 use super::{Planned, Planner};
 
@@ -39,19 +39,11 @@ impl Made {
         let lowered = lower(module, fused, target.lowering(target.vectors())).ok();
         let stages = lowered.iter().flat_map(|lowered| lowered.stages.iter().enumerate());
         let code = stages
-            .filter(|(_, stage)| !may_stream(stage))
+            .filter(|(_, stage)| !may_stream(stage).any(|may| may))
             .map(|(number, stage)| (number, target.code(&stage.kernel)))
             .collect();
         Made { lowered, code }
     }
-}
-
-/// Whether a stage may write a result past the caches.
-fn may_stream(stage: &Stage) -> bool {
-    let mut params = stage.kernel.params.iter().zip(&stage.args);
-    params.any(|(param, arg)| {
-        matches!(arg, Arg::Result(_)) && param.write && param.bytes >= STREAM_BYTES
-    })
 }
 
 impl Planner<'_> {

@@ -32,6 +32,13 @@ type Form = (CompId, Vectors);
 /// A stage of a fused computation, by its number, and which of its parameters are streamed.
 type StageKey = (Form, usize, Vec<bool>);
 
+/// For each parameter of a stage, whether it may be stored past the caches: a result too large for them.
+pub(super) fn may_stream(stage: &Stage) -> impl Iterator<Item = bool> {
+    zip(&stage.kernel.params, &stage.args).map(|(param, arg)| {
+        matches!(arg, Arg::Result(_)) && param.write && param.bytes >= STREAM_BYTES
+    })
+}
+
 impl<'m> Planner<'m> {
     /// Appends the kernels of a fusion, if it can be lowered to kernels.
     pub(super) fn fused(
@@ -89,10 +96,8 @@ impl<'m> Planner<'m> {
             temps.iter().map(|&bytes| self.storage(bytes, frame.owner)).collect();
         for (number, stage) in stages.iter().enumerate() {
             // What shares its buffer with an operand is in the cache.
-            let streams = zip(&stage.kernel.params, &stage.args).map(|(param, arg)| {
-                matches!(arg, Arg::Result(leaf) if !operands.contains(&results[*leaf]))
-                    && param.write
-                    && param.bytes >= STREAM_BYTES
+            let streams = zip(may_stream(stage), &stage.args).map(|(may, arg)| {
+                may && matches!(arg, Arg::Result(leaf) if !operands.contains(&results[*leaf]))
             });
             let streams: Vec<bool> = streams.collect();
             let slots = stage.args.iter().map(|arg| match *arg {

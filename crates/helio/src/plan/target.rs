@@ -57,14 +57,15 @@ impl<'b> Target<'b> {
         fallback: Option<Reason>,
         options: &CompileOptions,
     ) -> Result<Self, Error> {
-        let bytes = backend.vector_bytes();
-        if !(VECTOR_BYTES.contains(&bytes) && bytes.is_power_of_two()) {
-            return Err(Error::invalid(format!(
-                "back end {} has vectors of {bytes} bytes; required is a power of two from {} to {}",
-                backend.name(),
-                VECTOR_BYTES.start(),
-                VECTOR_BYTES.end()
-            )));
+        let (bytes, short) = (backend.vector_bytes(), backend.short_vector_bytes());
+        for (bytes, most) in [(bytes, *VECTOR_BYTES.end()), (short, bytes)] {
+            let least = *VECTOR_BYTES.start();
+            if !((least..=most).contains(&bytes) && bytes.is_power_of_two()) {
+                return Err(Error::invalid(format!(
+                    "back end {} has vectors of {bytes} bytes; required is a power of two from {least} to {most}",
+                    backend.name(),
+                )));
+            }
         }
         Ok(Target {
             backend,
