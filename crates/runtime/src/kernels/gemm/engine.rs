@@ -12,6 +12,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
+use super::TASK_WORK;
 use super::axis::Axis;
 use super::block::{Lhs, Offsets, SumRows, TileBlock};
 use super::cut::{Tiles, chunks, even_parts};
@@ -55,9 +56,6 @@ const ROWS_AHEAD: usize = 32;
 /// Bytes of the rows of the result that are finished at once, by the code that changes a product in
 /// place: they should still be in the second-level cache.
 const DONE_BYTES: usize = 256 << 10;
-/// Multiplications that are worth a task: about five microseconds of a core that makes 100 GFLOP/s. (What threads pass
-/// each other takes time where cores share no cache: design/products.md, "Tasks".)
-pub(super) const TASK_WORK: usize = 1 << 18;
 
 /// A matrix product: `rows` of lhs with `cols` of rhs, over `steps`.
 pub(super) struct Product<'a, W, A> {

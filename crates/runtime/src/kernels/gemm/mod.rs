@@ -58,6 +58,9 @@ pub(super) fn window_loops(isa: Isa) -> Option<&'static dyn simd::WindowLoops<f3
 
 /// How many tasks a product should be, so that threads share it evenly.
 const TASKS: usize = 4;
+/// Multiplications that are worth a task: about five microseconds of a core that makes 100 GFLOP/s. (What threads pass
+/// each other takes time where cores share no cache: design/products.md, "Tasks".)
+const TASK_WORK: usize = 1 << 18;
 
 /// A dimension of a product: its size, and how many elements apart its indices are in each operand
 /// and in the result. Where it does not occur, that number is not used.

@@ -15,7 +15,7 @@ use super::pack::{Block, Elements, Items, MAX_WIDTH, check_bounds};
 use super::simd::Loops;
 use super::sweep;
 use super::tile::{Ahead, MAX_ROWS, Run, Tile, TileArgs, Tiled};
-use super::{Contraction, Out};
+use super::{Contraction, Out, TASK_WORK};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
 use crate::kernels::isa::Isa;
@@ -31,8 +31,6 @@ const MAX_ROWS_WORK: usize = 1 << 14;
 const DOT_STEPS: usize = 8;
 /// Products along their steps that are computed one after the other, before what follows each.
 const AT_ONCE: usize = 32;
-/// Multiplications that are worth a task.
-const TASK_WORK: usize = 1 << 18;
 
 /// What is the same for all products of a batch.
 struct BatchShape {

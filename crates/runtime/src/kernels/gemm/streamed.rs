@@ -13,9 +13,10 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
+use super::TASK_WORK;
 use super::block::{Lhs, Offsets, TileBlock};
 use super::cut::{Tiles, chunks};
-use super::engine::{GROUP_COLUMNS, Product, ProductBlock, Rhs, TASK_WORK};
+use super::engine::{GROUP_COLUMNS, Product, ProductBlock, Rhs};
 use super::pack::{InPlace, Source};
 use super::panels::whole_len;
 use super::tile::{Ahead, Format, Run};

@@ -11,14 +11,13 @@ use super::row_blocks::{Block, MANY_ROWS, each_count, each_kind, each_place, mee
 use super::{Convolution, Spatial};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
+use crate::kernels::gemm::TASK_WORK;
 use crate::kernels::gemm::axis::Axis;
 use crate::kernels::gemm::cut::{chunks, even_chunks};
 use crate::kernels::gemm::engine::Shared;
 use crate::kernels::gemm::pack::check_bounds;
 use crate::kernels::gemm::simd::{Lanes, WindowLoops};
 
-/// Multiplications that a task has at least.
-const TASK_WORK: usize = 1 << 18;
 /// Channels of a position that are computed before those of the next: what the columns of a window meet of them in some
 /// 16 rows fits the first-level cache.
 const CHANNELS: usize = 128;

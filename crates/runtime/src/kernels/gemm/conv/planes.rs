@@ -10,6 +10,7 @@ use std::ops::Range;
 use super::{Convolution, POINT, Spatial};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
+use crate::kernels::gemm::TASK_WORK;
 use crate::kernels::gemm::axis::Axis;
 use crate::kernels::gemm::cut::even_chunks;
 use crate::kernels::gemm::engine::Shared;
@@ -20,8 +21,6 @@ use crate::kernels::scratch;
 const STRIP_WORDS: usize = 1 << 12;
 /// The most words of a strip, if a row of the result takes so many.
 const MOST_WORDS: usize = 1 << 18;
-/// Multiplications that a task has at least.
-const TASK_WORK: usize = 1 << 18;
 /// Positions of a row below which vectors of groups are better filled.
 const FEW_POSITIONS: usize = 5;
 /// No vector has more lanes.

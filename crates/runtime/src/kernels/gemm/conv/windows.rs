@@ -11,6 +11,7 @@ use super::row_blocks::{Block, MANY_ROWS, each_count, each_kind, each_place, mee
 use super::{Convolution, Spatial};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
+use crate::kernels::gemm::TASK_WORK;
 use crate::kernels::gemm::axis::Axis;
 use crate::kernels::gemm::cut::even_chunks;
 use crate::kernels::gemm::engine::Shared;
@@ -18,8 +19,6 @@ use crate::kernels::gemm::pack::check_bounds;
 use crate::kernels::gemm::simd::{Lanes, WindowLoops};
 use crate::kernels::gemm::strips::{Column, Line, Strip};
 
-/// Multiplications that a task has at least.
-const TASK_WORK: usize = 1 << 18;
 /// The most columns of a window: where each of them lies is found for every vector of a row.
 const MOST_COLUMNS: usize = 16;
 
