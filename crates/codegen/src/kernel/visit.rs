@@ -119,16 +119,14 @@ impl Block {
             | Inst::Numbers { .. }
             | Inst::MaskBelow { .. }
             | Inst::ShiftUp { .. }
-            | Inst::Reduce { .. }
-            | Inst::Lookup { .. }
-            | Inst::Bin { op: BinOp::Scale, .. } => false,
+            | Inst::Reduce { .. } => false,
             Inst::Loop { body, .. } => body.is_of_numbers(),
             Inst::While { cond, body, .. } => cond.is_of_numbers() && body.is_of_numbers(),
             _ => true,
         })
     }
 
-    /// Whether it has instructions that only processors with AVX-512 have.
+    /// Whether it has what only recipes for vectors of 64 bytes have: lookups in tables, and scaling.
     pub fn has_tables(&self) -> bool {
         self.insts.iter().any(|inst| match inst {
             Inst::Lookup { .. } | Inst::Bin { op: BinOp::Scale, .. } => true,

@@ -89,14 +89,14 @@ impl Isa {
     /// their place two, and the next iteration waits for that.
     fn for_few(self, kernel: &Kernel) -> Option<(Kernel, Isa)> {
         let has_loop = |inst: &Inst| matches!(inst, Inst::Loop { .. } | Inst::While { .. });
-        if self != Isa::Avx512 || !kernel.body.insts.iter().any(has_loop) {
+        let has_loop = kernel.body.insts.iter().any(has_loop);
+        if self != Isa::Avx512 || !has_loop || kernel.body.has_tables() {
             return None;
         }
         let is_wide = |ty: &Ty| matches!(ty, Ty::Vector(lane) if lane.bytes() == 8);
         let lanes = Isa::Avx2.lanes(kernel.types.iter().any(is_wide));
         // One that was made for vectors as short as AVX2's, or whose lanes are all the same.
-        let is_short = kernel.lanes == lanes && !kernel.body.has_tables();
-        (is_short || kernel.body.is_of_numbers())
+        (kernel.lanes == lanes || kernel.body.is_of_numbers())
             .then(|| (Kernel { lanes, ..kernel.clone() }, Isa::Avx2))
     }
 }

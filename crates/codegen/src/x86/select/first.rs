@@ -43,23 +43,14 @@ impl Parts {
     }
 }
 
-/// The load of a part into the first lanes of a vector, and how long a vector it is an instruction of.
-fn load(bytes: usize) -> (Op, Len) {
+/// The load of a part into the first lanes of a vector, its store from there, and how long a vector they are
+/// instructions of.
+fn accesses(bytes: usize) -> (Op, Op, Len) {
     match bytes {
-        4 => (ops::LOAD_LANE_32, Len::X),
-        8 => (ops::LOAD_LANE_64, Len::X),
-        16 => (ops::MOV_LOAD, Len::X),
-        _ => (ops::MOV_LOAD, Len::Y),
-    }
-}
-
-/// The store of a part.
-fn store(bytes: usize) -> (Op, Len) {
-    match bytes {
-        4 => (ops::STORE_LANE_32, Len::X),
-        8 => (ops::STORE_LANE_64, Len::X),
-        16 => (ops::MOV_STORE, Len::X),
-        _ => (ops::MOV_STORE, Len::Y),
+        4 => (ops::LOAD_LANE_32, ops::STORE_LANE_32, Len::X),
+        8 => (ops::LOAD_LANE_64, ops::STORE_LANE_64, Len::X),
+        16 => (ops::MOV_LOAD, ops::MOV_STORE, Len::X),
+        _ => (ops::MOV_LOAD, ops::MOV_STORE, Len::Y),
     }
 }
 
@@ -91,7 +82,7 @@ impl Select<'_> {
         }
         let whole = self.len(mem.lane());
         let read = |this: &mut Self, bytes, at: Address| {
-            let (op, len) = load(bytes);
+            let (op, _, len) = accesses(bytes);
             let low = this.vector(whole);
             this.op1(op, len, low, Src::Mem(at));
             low
@@ -123,30 +114,25 @@ impl Select<'_> {
     /// Writes the lanes that are on; whether it was done: not if that takes a mask.
     pub(super) fn first_store(&mut self, src: Reg, mem: Mem, at: Address, mask: Reg) -> bool {
         let Some(parts) = self.parts(mem, mask) else { return false };
-        let none = Reg::NONE;
-        let (op, len) = store(parts.first);
-        self.push(Inst::Store { op, len, src, mem: at, mask: none, imm: None });
+        let mask = Reg::NONE;
+        let (_, op, len) = accesses(parts.first);
+        self.push(Inst::Store { op, len, src, mem: at, mask, imm: None });
         if parts.second == 0 {
             return true;
         }
-        let at = at.plus(parts.first as i32);
+        let mem = at.plus(parts.first as i32);
         let (len, imm) = (parts.len(), Some(parts.place()));
-        match (parts.first, parts.second) {
-            (8, _) => {
-                let op = ops::STORE_ELEMENT_32;
-                self.push(Inst::Store { op, len, src, mem: at, mask: none, imm });
-            }
-            (_, 16) => {
-                let op = ops::EXTRACT_128;
-                self.push(Inst::Store { op, len, src, mem: at, mask: none, imm });
-            }
+        let second = match (parts.first, parts.second) {
+            (8, _) => Inst::Store { op: ops::STORE_ELEMENT_32, len, src, mem, mask, imm },
+            (_, 16) => Inst::Store { op: ops::EXTRACT_128, len, src, mem, mask, imm },
             (_, bytes) => {
                 let high = self.vector(Len::X);
                 self.push(Inst::Out { op: ops::EXTRACT_128, len, dst: high, src, imm });
-                let (op, len) = store(bytes);
-                self.push(Inst::Store { op, len, src: high, mem: at, mask: none, imm: None });
+                let (_, op, len) = accesses(bytes);
+                Inst::Store { op, len, src: high, mem, mask, imm: None }
             }
-        }
+        };
+        self.push(second);
         true
     }
 }
