@@ -4,7 +4,7 @@
 use helio_ir::ops::{Broadcast, Convert, Dot, DotDims, Reduce, Slice};
 use helio_ir::{ArrayShape, BinaryOp, ElementType, InstrId, Number, Op, Result};
 
-use super::Simplifier;
+use super::{Simplifier, shared};
 use crate::draft::addition;
 
 pub(super) fn simpler(
@@ -13,6 +13,9 @@ pub(super) fn simpler(
     operands: &[InstrId],
 ) -> Result<Option<InstrId>> {
     let &[lhs, rhs] = operands else { return Ok(None) };
+    if let Some(merged) = shared::merged(cx, op, lhs, rhs)? {
+        return Ok(Some(merged));
+    }
     if let Some(products) = as_products(cx, op, lhs, rhs)? {
         return Ok(Some(products));
     }

@@ -22,6 +22,7 @@ mod power;
 mod reduce;
 mod reshape;
 mod scatter;
+mod shared;
 mod sink;
 mod slice;
 mod transpose;
