@@ -90,6 +90,8 @@ fn cases() -> Vec<IndexedWindows> {
     vec![
         // Rows, elements, columns.
         IndexedWindows { window_dims: vec![1], ..new(&[9, 7], &[300, 1], &[300, 7]) },
+        IndexedWindows { window_dims: vec![1], ..new(&[9, 8], &[300, 1], &[300, 8]) },
+        IndexedWindows { window_dims: vec![1], ..new(&[9, 16], &[300, 1], &[300, 16]) },
         IndexedWindows { ..new(&[50], &[600], &[600]) },
         IndexedWindows {
             index_map: vec![1],

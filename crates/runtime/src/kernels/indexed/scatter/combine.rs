@@ -156,6 +156,14 @@ fn combine_rows<T: Plain>(
         && width * size_of::<T>() <= SHORT_ROW
         && let Some((list, step)) = found.even()
     {
+        if step == width && size_of::<T>() >= 4 {
+            let at = (found.array(), array_at);
+            match width {
+                8 => return combine_fixed::<T, 8>(at, &updates[list + list_at..], to, combine),
+                16 => return combine_fixed::<T, 16>(at, &updates[list + list_at..], to, combine),
+                _ => {}
+            }
+        }
         for (i, &place) in found.array().iter().enumerate() {
             let at = (place + array_at, list + list_at + i * step);
             combine_row(at, width, updates, to, combine);
@@ -181,6 +189,23 @@ fn combine_rows<T: Plain>(
                 combine_row(at, width, updates, to, combine);
             },
         );
+    }
+}
+
+/// Combines rows of `N` elements, whose updates follow each other, at places that are counted from `array_at`. (Where
+/// the length of a row is found out for each anew, that takes longer than to combine it: 20,000 of 16 elements take
+/// twice as long.)
+#[inline(always)]
+fn combine_fixed<T: Plain, const N: usize>(
+    (places, array_at): (&[usize], usize),
+    updates: &[T],
+    to: Disjoint<'_, T>,
+    combine: &impl Fn(T, T) -> T,
+) {
+    for (&place, updates) in places.iter().zip(updates.as_chunks::<N>().0) {
+        // SAFETY: each element of the array is one task's, which has one reference at a time.
+        let to = unsafe { to.part(place + array_at, N) };
+        combine_chunks::<T, N>(to, updates, combine);
     }
 }
 
