@@ -12,9 +12,18 @@ pub(super) fn second_level_bytes() -> usize {
 }
 
 /// Bytes of the third-level cache, which cores share; none where the processor does not say.
-pub(super) fn third_level_bytes() -> usize {
+fn third_level_bytes() -> usize {
     static BYTES: OnceLock<usize> = OnceLock::new();
     *BYTES.get_or_init(|| found(3).unwrap_or(0))
+}
+
+/// Bytes of the largest third-level cache that is near: what a core reads from it comes soon enough for tiles of a
+/// product not to wait.
+const NEAR_BYTES: usize = 128 << 20;
+
+/// Whether the third-level cache is far from each core, as one that is spread over a large processor is.
+pub(super) fn is_third_level_far() -> bool {
+    third_level_bytes() > NEAR_BYTES
 }
 
 /// Bytes of the cache of data of this level, if the processor says. (Miri has no instruction that asks it.)

@@ -116,7 +116,7 @@ impl<'a, W, A> TileBlock<'a, W, A> {
             first: cols.start,
             vecs,
             last_lanes,
-            is_whole: cols.len() == format.width(),
+            is_whole: last_lanes == format.lanes,
             is_half: last_lanes * 2 <= format.lanes,
             row_bytes: format.width() * size_of::<W>(),
             rhs: start,
@@ -166,7 +166,7 @@ impl<'a, W, A> TileBlock<'a, W, A> {
         let packed = self.lhs.packed;
         let suits = (packed || lhs_rows.is_even) && args.ahead.suits_pairs(panel.row_bytes);
         let whole = match suits {
-            true if panel.is_whole => self.tiled.whole_tile(tile.len(), packed),
+            true if panel.is_whole => self.tiled.whole_tile(tile.len(), panel.vecs, packed),
             true if panel.is_half => self.tiled.half_tile(tile.len(), panel.vecs - 1, packed),
             _ => None,
         };
@@ -184,7 +184,7 @@ pub(super) struct Panel<W> {
     /// The vectors of a row, and how many lanes of the last of them count.
     vecs: usize,
     last_lanes: usize,
-    /// Whether a tile has as many columns.
+    /// Whether all lanes of the last vector count.
     is_whole: bool,
     /// Whether no more than half of the last vector counts.
     is_half: bool,

@@ -23,9 +23,15 @@ impl Iterator for Tiles {
         let (start, rest) = (self.next, self.rows.end - self.next);
         let &most = self.heights.last()?;
         let even = if rest <= most { rest } else { rest.div_ceil(rest.div_ceil(most)) };
-        // The next height above the even one, unless that is more than the rows that remain.
-        let above = self.heights.iter().find(|&&height| height >= even && height <= rest);
-        let height = above.or(self.heights.iter().rfind(|&&height| height <= rest))?;
+        // Where each number of rows is a height there is no need to look for it.
+        let height = match self.heights.get(even.wrapping_sub(1)) {
+            Some(&height) if height == even => height,
+            _ => {
+                // The next height above the even one, unless that is more than the rows that remain.
+                let above = self.heights.iter().find(|&&height| height >= even && height <= rest);
+                *above.or(self.heights.iter().rfind(|&&height| height <= rest))?
+            }
+        };
         self.next += height;
         Some(start..self.next)
     }

@@ -23,7 +23,7 @@ use super::sub_blocks::COLUMN_TILES;
 use super::tile::{Ahead, MAX_ROWS, Run, Tiled, block_steps};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
-use crate::kernels::cache::{second_level_bytes, third_level_bytes};
+use crate::kernels::cache::{is_third_level_far, second_level_bytes};
 use crate::kernels::scratch;
 
 /// Rows of a block, in tiles: the block should take about a third of the second-level cache. If it
@@ -43,9 +43,6 @@ const UNPACKED_TILES: usize = 24;
 /// do not begin with cache lines, so that each vector is read from two.
 const SLOW_UNPACKED_TILES: usize = 2;
 pub(super) const LINE_BYTES: usize = 64;
-/// Bytes of the largest third-level cache that is near: tiles can read rows from it that have no room in
-/// the sets of the second level, and not wait.
-const NEAR_BYTES: usize = 128 << 20;
 /// The most bytes of an rhs that is read where it lies for any number of tiles, if its rows have at
 /// most [`SHORT_ROW_BYTES`].
 const UNPACKED_BYTES: usize = 1 << 20;
@@ -53,6 +50,8 @@ const UNPACKED_BYTES: usize = 1 << 20;
 const SHORT_ROW_BYTES: usize = 2048;
 /// Rows between the row of rhs that is prefetched and the one that is read, where rhs is not packed.
 const ROWS_AHEAD: usize = 32;
+/// The most bytes of an rhs that stays in the first-level cache while tiles run: half of what most have.
+const NEAREST_BYTES: usize = 16 << 10;
 /// Bytes of the rows of the result that are finished at once, by the code that changes a product in
 /// place: they should still be in the second-level cache.
 const DONE_BYTES: usize = 256 << 10;
@@ -271,7 +270,7 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
         let row_bytes = step_stride.saturating_mul(size_of::<W>());
         let small = row_bytes.saturating_mul(self.steps) <= UNPACKED_BYTES;
         let is_split = row_bytes % LINE_BYTES != 0 || plain.start.get().addr() % LINE_BYTES != 0;
-        let is_slow = self.is_rhs_large() && (is_split || third_level_bytes() > NEAR_BYTES);
+        let is_slow = self.is_rhs_large() && (is_split || is_third_level_far());
         let tiles = if is_slow { SLOW_UNPACKED_TILES } else { UNPACKED_TILES };
         let few = rows <= tiles * format.rows() || small && row_bytes <= SHORT_ROW_BYTES;
         (row && few).then_some((plain.start.get().cast_const(), step_stride))
@@ -421,10 +420,13 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
         let format = self.tiled.format();
         let block = TileBlock::new(self.tiled, part, tiles, lhs);
         let count = block.tiles.len();
-        // What was packed a moment ago is still in the second-level cache then.
-        let is_near = !is_large::<W>(part.cols.len(), part.steps.len());
+        // What was packed a moment ago is still in the second-level cache then. Constants were packed long ago:
+        // other operands of the program have taken their place.
+        let is_constant = matches!(self.rhs, Rhs::Panels(_));
+        let is_far =
+            is_large::<W>(part.cols.len(), part.steps.len()) || is_constant && is_third_level_far();
         // And what was packed for this product alone is near, too, if in the next level.
-        let is_fresh = is_near || matches!(self.rhs, Rhs::Source(_));
+        let is_fresh = !is_far || matches!(self.rhs, Rhs::Source(_));
         let stride = part.place.rows.stride().unwrap_or(1).wrapping_mul(size_of::<A>());
         let is_split = !(stride | part.place.origin.get().addr()).is_multiple_of(LINE_BYTES);
         // (Tiles of blocks of numbers read a panel faster than the second level gives it.)
@@ -443,7 +445,8 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
         for group in chunks(cols, GROUP_COLUMNS) {
             let panels = || chunks(group.clone(), format.width());
             let group_bytes = group.len() * steps * size_of::<W>();
-            if by_rows && group_bytes <= second_level_bytes() {
+            let is_least = group_bytes <= NEAREST_BYTES && !format.in_blocks;
+            if is_least || by_rows && group_bytes <= second_level_bytes() {
                 // Row by row of tiles: a cache line in which one panel's sums end and the next one's begin is written
                 // by both while it is near.
                 let panels = panels().map(|cols| block.panel(cols.clone(), panel(cols.start)));
@@ -461,7 +464,7 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
                     let (bytes, at) = (step * size_of::<W>(), start.cast::<u8>());
                     let one = 1 << 32;
                     let ahead = |tile: usize| match rhs {
-                        BlockRhs::Packed { .. } if is_near => Ahead::nothing(at),
+                        BlockRhs::Packed { .. } if !is_far => Ahead::nothing(at),
                         // While tiles read a panel the next one comes closer, a share with each.
                         BlockRhs::Packed { panel_steps, .. } => {
                             let share = bytes / count;

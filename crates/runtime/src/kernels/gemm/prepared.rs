@@ -15,20 +15,21 @@ use super::streamed::is_large;
 use super::{Contraction, Epilogue, Finish, Out, RightOperand};
 use crate::Threads;
 use crate::kernels::bytes::{cast, cast_mut};
+use crate::kernels::cache::is_third_level_far;
 use crate::kernels::isa::Isa;
 
 /// The fewest rows of a product whose right operand is packed: with fewer it is read where it lies, once.
 const LEAST_ROWS: usize = 5;
-/// The same, of one whose rows are as the product wants them. With fewer rows it is read where it lies, about as
-/// fast, in half of the memory.
+/// The same, of one whose rows are as the product wants them, if the third-level cache is near. With fewer rows it is
+/// read where it lies, about as fast, in half of the memory.
 const LEAST_ROWS_IN_ORDER: usize = 64;
 /// The most: with more, packing takes no more than a hundredth of the product.
 const MOST_ROWS: usize = 1024;
 /// The same, of one that has to be turned around: to pack an element takes as long as some 50 rows are multiplied with it.
 const MOST_ROWS_TURNED: usize = 4096;
-/// The fewest multiplications of a product whose right operand is packed to be turned around: with fewer, other things
-/// take longer.
-const LEAST_WORK_TURNED: usize = 1 << 17;
+/// The fewest multiplications of a product whose right operand is packed to be turned around, or to come from a
+/// third-level cache that is far in the order in which it is read: with fewer, other things take longer.
+const LEAST_WORK: usize = 1 << 17;
 
 /// How the right operand of products lies in memory: what is packed of it is the same if this is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -62,13 +63,14 @@ impl Contraction {
         let (rows, cols, steps) = (self.lhs_rows.len(), self.rhs_cols.len(), self.rhs_steps.len());
         let is_known = types == Types::same(ProductType::F32) && self.batch[0].len() == 1;
         let is_large = is_large::<f32>(cols, steps);
+        let work = rows.saturating_mul(cols).saturating_mul(steps);
+        let is_enough = is_large || work >= LEAST_WORK;
         let pays = match self.rhs_cols.stride() {
-            Some(1) => (LEAST_ROWS_IN_ORDER..=MOST_ROWS).contains(&rows) && is_large,
-            _ => {
-                let work = rows.saturating_mul(cols).saturating_mul(steps);
-                let is_enough = is_large || work >= LEAST_WORK_TURNED;
-                (LEAST_ROWS..=MOST_ROWS_TURNED).contains(&rows) && is_enough
+            Some(1) if is_third_level_far() => {
+                (LEAST_ROWS..=MOST_ROWS).contains(&rows) && is_enough
             }
+            Some(1) => (LEAST_ROWS_IN_ORDER..=MOST_ROWS).contains(&rows) && is_large,
+            _ => (LEAST_ROWS..=MOST_ROWS_TURNED).contains(&rows) && is_enough,
         };
         (is_known && pays).then(|| self.packed_len(Isa::best()) * size_of::<f32>())
     }

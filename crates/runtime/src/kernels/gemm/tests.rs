@@ -452,13 +452,14 @@ fn check_whole_tiles<W: Plain, A: Plain + Default + PartialEq + std::fmt::Debug>
             [(true, 0), (false, most), (false, most + 5), (false, most.wrapping_neg())]
         {
             // Tiles, the vectors of their rows, and how many lanes of the last one count.
-            let whole =
-                tiled.whole_tile(rows, packed).map(|tile| (tile, format.vecs, format.lanes));
+            let whole = (1..=format.vecs).filter_map(|vecs| {
+                tiled.whole_tile(rows, vecs, packed).map(|tile| (tile, vecs, format.lanes))
+            });
             let halves = (1..=format.vecs).filter_map(|vecs| {
                 let tile = tiled.half_tile(rows, vecs - 1, packed)?;
                 Some([1, format.lanes / 2 - 1, format.lanes / 2].map(|lanes| (tile, vecs, lanes)))
             });
-            let tiles: Vec<_> = whole.into_iter().chain(halves.flatten()).collect();
+            let tiles: Vec<_> = whole.chain(halves.flatten()).collect();
             for lens in [&[1][..], &[2], &[8], &[17], &[most], &[3, 3, 3], &[9, 16], &[21, 1, 2]] {
                 let steps: usize = lens.iter().sum();
                 let mut runs = Vec::new();
@@ -531,6 +532,7 @@ fn tiles_of_whole_vectors_are_tiles() {
     let pair = |i: usize| real(i).to_bits() >> 16 | real(i + 1).to_bits() & 0xffff_0000;
     let isa = Isa::best();
     if let Some(tiled) = Avx512F32::get(isa) {
+        assert!(tiled.whole_tile(14, 1, false).is_some() && tiled.whole_tile(8, 2, true).is_some());
         assert!(tiled.half_tile(14, 1, false).is_some() && tiled.half_tile(12, 0, true).is_some());
         check_whole_tiles::<f32, f32>(tiled, real);
     }

@@ -22,10 +22,10 @@ pub(super) trait Tiled<W, A>: Send + Sync {
     /// The function for tiles of `rows` (one of the heights) by `vecs` (1 to the most) vectors.
     fn tile(&self, rows: usize, vecs: usize, packed: bool) -> Tile<W, A>;
 
-    /// The function for tiles of `rows` rows of whole vectors, as many as a tile may have, if there is one. It
-    /// takes more for granted than [`Tiled::tile`]'s: see [`run_whole`].
-    fn whole_tile(&self, rows: usize, packed: bool) -> Option<Tile<W, A>> {
-        let _ = (rows, packed);
+    /// The function for tiles of `rows` rows of `vecs` whole vectors, if there is one. It takes more for granted than
+    /// [`Tiled::tile`]'s: see [`run_whole`].
+    fn whole_tile(&self, rows: usize, vecs: usize, packed: bool) -> Option<Tile<W, A>> {
+        let _ = (rows, vecs, packed);
         None
     }
 

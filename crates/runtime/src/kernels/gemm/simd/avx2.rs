@@ -66,11 +66,16 @@ macro_rules! simd {
                 tiles!(run, (rows, vecs, packed), $in_place, [$($height)*], [1 2])
             }
 
-            fn whole_tile(&self, rows: usize, packed: bool) -> Option<Tile<$word, $acc>> {
-                match (rows, packed) {
+            fn whole_tile(
+                &self,
+                rows: usize,
+                vecs: usize,
+                packed: bool,
+            ) -> Option<Tile<$word, $acc>> {
+                match (rows, vecs, packed) {
                     $(
-                        ($whole, true) => Some(run_whole::<Self, $whole, true>),
-                        ($whole, false) if $in_place => Some(run_whole::<Self, $whole, false>),
+                        ($whole, 2, true) => Some(run_whole::<Self, $whole, true>),
+                        ($whole, 2, false) if $in_place => Some(run_whole::<Self, $whole, false>),
                     )*
                     _ => None,
                 }

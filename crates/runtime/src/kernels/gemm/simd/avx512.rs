@@ -16,7 +16,7 @@ use crate::kernels::isa::{Isa, Kind, vectorise};
 macro_rules! simd {
     (
         $(#[$doc:meta])* $name:ident if $found:expr, $features:literal,
-        tiles [$($height:literal)*], whole [$($whole:literal)*], halves [$($half:literal)*], in place $in_place:tt, loops $loops:tt,
+        tiles [$($height:literal)*], whole [$($whole:literal)*], single [$($single:literal)*], halves [$($half:literal)*], in place $in_place:tt, loops $loops:tt,
         $word:ty => $acc:ty, $lanes:literal, $words:ty => $vec:ty, $mask:ty,
         $load:ident, $load_masked:ident, $splat:ident, $fma:ident,
         $load_sums:ident, $add:ident, $store:ident, $totals:ident
@@ -62,20 +62,34 @@ macro_rules! simd {
                 tiles!(run, (rows, vecs, packed), $in_place, [$($height)*], [1 2])
             }
 
-            fn whole_tile(&self, rows: usize, packed: bool) -> Option<Tile<$word, $acc>> {
+            fn whole_tile(
+                &self,
+                rows: usize,
+                vecs: usize,
+                packed: bool,
+            ) -> Option<Tile<$word, $acc>> {
                 /// # Safety
                 /// That of [`tile::run_whole`].
                 #[target_feature(enable = $features)]
-                unsafe fn run<S: Simd, const ROWS: usize, const PACKED: bool>(
+                unsafe fn run<
+                    S: Simd,
+                    const ROWS: usize,
+                    const VECS: usize,
+                    const PACKED: bool,
+                >(
                     args: &TileArgs<'_, S::Word, S::Acc>,
                 ) {
                     // SAFETY: the caller's promise.
-                    unsafe { tile::run_whole::<S, ROWS, 2, PACKED>(args) }
+                    unsafe { tile::run_whole::<S, ROWS, VECS, PACKED>(args) }
                 }
-                match (rows, packed) {
+                match (rows, vecs, packed) {
                     $(
-                        ($whole, true) => Some(run::<Self, $whole, true>),
-                        ($whole, false) => Some(run::<Self, $whole, false>),
+                        ($whole, 2, true) => Some(run::<Self, $whole, 2, true>),
+                        ($whole, 2, false) => Some(run::<Self, $whole, 2, false>),
+                    )*
+                    $(
+                        ($single, 1, true) => Some(run::<Self, $single, 1, true>),
+                        ($single, 1, false) => Some(run::<Self, $single, 1, false>),
                     )*
                     _ => None,
                 }
@@ -208,7 +222,7 @@ simd!(
     /// `f32`.
     Avx512F32 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
     tiles [1 2 3 4 5 6 7 8 9 10 11 12 13 14], whole [8 9 10 11 12 13 14],
-    halves [12 13 14], in place true, loops windows,
+    single [8 9 10 11 12 13 14], halves [12 13 14], in place true, loops windows,
     f32 => f32, 16, __m512 => __m512, __mmask16,
     _mm512_loadu_ps, _mm512_maskz_loadu_ps, _mm512_set1_ps, _mm512_fmadd_ps,
     _mm512_maskz_loadu_ps, _mm512_add_ps, _mm512_mask_storeu_ps,
@@ -217,7 +231,7 @@ simd!(
 simd!(
     /// `f64`.
     Avx512F64 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
-    tiles [1 2 4 6 8 10 12 14], whole [8 10 12 14], halves [], in place true, loops true,
+    tiles [1 2 4 6 8 10 12 14], whole [8 10 12 14], single [8 10 12 14], halves [], in place true, loops true,
     f64 => f64, 8, __m512d => __m512d, __mmask8,
     _mm512_loadu_pd, _mm512_maskz_loadu_pd, _mm512_set1_pd, _mm512_fmadd_pd,
     _mm512_maskz_loadu_pd, _mm512_add_pd, _mm512_mask_storeu_pd,
@@ -226,7 +240,7 @@ simd!(
 simd!(
     /// `i32`, wrapping.
     Avx512I32 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
-    tiles [1 2 4 8], whole [8], halves [], in place false, loops true,
+    tiles [1 2 4 8], whole [8], single [], halves [], in place false, loops true,
     i32 => i32, 16, __m512i => __m512i, __mmask16,
     _mm512_loadu_epi32, _mm512_maskz_loadu_epi32, _mm512_set1_epi32, mul_add_i32,
     _mm512_maskz_loadu_epi32, _mm512_add_epi32, _mm512_mask_storeu_epi32,
@@ -235,7 +249,7 @@ simd!(
 simd!(
     /// `i64`, wrapping.
     Avx512I64 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
-    tiles [1 2 4 8], whole [8], halves [], in place false, loops true,
+    tiles [1 2 4 8], whole [8], single [], halves [], in place false, loops true,
     i64 => i64, 8, __m512i => __m512i, __mmask8,
     _mm512_loadu_epi64, _mm512_maskz_loadu_epi64, _mm512_set1_epi64, mul_add_i64,
     _mm512_maskz_loadu_epi64, _mm512_add_epi64, _mm512_mask_storeu_epi64,
@@ -245,7 +259,7 @@ simd!(
     /// Pairs of `bf16`, summed in `f32`. Subnormal numbers count as zero.
     Avx512Bf16 if is_x86_feature_detected!("avx512bf16"),
     "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16",
-    tiles [1 2 4 6 8 10 12 14], whole [10 12 14], halves [], in place true, loops false,
+    tiles [1 2 4 6 8 10 12 14], whole [10 12 14], single [], halves [], in place true, loops false,
     u32 => f32, 16, __m512i => __m512, __mmask16,
     _mm512_loadu_epi32, _mm512_maskz_loadu_epi32, _mm512_set1_epi32, mul_add_bf16,
     _mm512_maskz_loadu_ps, _mm512_add_ps, _mm512_mask_storeu_ps,
@@ -254,7 +268,7 @@ simd!(
 simd!(
     /// `bf16` that become `f32` when they are loaded: for operands that are read once.
     Avx512WideBf16 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
-    tiles [1 2 4], whole [4], halves [], in place true, loops true,
+    tiles [1 2 4], whole [4], single [], halves [], in place true, loops true,
     Bf16 => f32, 16, __m512 => __m512, __mmask16,
     load_bf16, load_masked_bf16, splat_bf16, _mm512_fmadd_ps,
     _mm512_maskz_loadu_ps, _mm512_add_ps, _mm512_mask_storeu_ps,
@@ -263,7 +277,7 @@ simd!(
 simd!(
     /// `f16` that become `f32` when they are loaded: for operands that are read once.
     Avx512WideF16 if true, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl",
-    tiles [1 2 4], whole [4], halves [], in place true, loops true,
+    tiles [1 2 4], whole [4], single [], halves [], in place true, loops true,
     F16 => f32, 16, __m512 => __m512, __mmask16,
     load_f16, load_masked_f16, splat_f16, _mm512_fmadd_ps,
     _mm512_maskz_loadu_ps, _mm512_add_ps, _mm512_mask_storeu_ps,
@@ -273,7 +287,7 @@ simd!(
     /// Four `u8` of lhs and four `i8` of rhs, summed in `i32`, wrapping.
     Avx512Vnni if is_x86_feature_detected!("avx512vnni"),
     "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni",
-    tiles [1 2 4 6 8 10 12 14], whole [10 12 14], halves [], in place true, loops false,
+    tiles [1 2 4 6 8 10 12 14], whole [10 12 14], single [], halves [], in place true, loops false,
     u32 => i32, 16, __m512i => __m512i, __mmask16,
     _mm512_loadu_epi32, _mm512_maskz_loadu_epi32, _mm512_set1_epi32, mul_add_bytes,
     _mm512_maskz_loadu_epi32, _mm512_add_epi32, _mm512_mask_storeu_epi32,
