@@ -1,4 +1,4 @@
-//! A product with an operand that is the same for a whole batch: one product instead of many.
+//! A batched product with an operand that is the same for all of the batch is one product.
 
 use helio_ir::ops::{Broadcast, Dot, DotDims};
 use helio_ir::{ArrayShape, InstrId, Op, Result};
@@ -39,7 +39,7 @@ impl Side<'_> {
 
 /// A dimension of the result, by where it comes from.
 #[derive(Clone, Copy, PartialEq)]
-enum From {
+enum Origin {
     /// A pair of batch dimensions.
     Batch(usize),
     /// A free dimension of x.
@@ -57,11 +57,12 @@ fn with_repeated(
     swapped: bool,
 ) -> Result<Option<InstrId>> {
     let Op::Broadcast(broadcast) = cx.draft.op(y.id) else { return Ok(None) };
-    let kept_of_y = broadcast.dimensions.clone();
+    // The dimensions of y that what is broadcast has.
+    let source_dims = broadcast.dimensions.clone();
     let (Some(x_shape), Some(y_shape)) = (cx.draft.array(x.id), cx.draft.array(y.id)) else {
         return Ok(None);
     };
-    let is_repeated = |&d: &usize| y_shape.dims()[d] > 1 && !kept_of_y.contains(&d);
+    let is_repeated = |&d: &usize| y_shape.dims()[d] > 1 && !source_dims.contains(&d);
     if !y.batch.iter().any(is_repeated) {
         return Ok(None);
     }
@@ -72,43 +73,43 @@ fn with_repeated(
     let is_gone = |d: usize| repeated.iter().any(|&pair| y.batch[pair] == d);
 
     let (x_free, y_free) = (x.free(x_shape.rank()), y.free(y_shape.rank()));
-    let of_x = |dims: &[usize]| dims.iter().map(|&d| From::X(d)).collect::<Vec<From>>();
-    let of_y = y_free.iter().map(|&d| From::Y(d)).collect::<Vec<From>>();
-    let batch = |pairs: &[usize]| pairs.iter().map(|&pair| From::Batch(pair)).collect();
+    let of_x = |dims: &[usize]| dims.iter().map(|&d| Origin::X(d)).collect::<Vec<Origin>>();
+    let of_y = y_free.iter().map(|&d| Origin::Y(d)).collect::<Vec<Origin>>();
+    let batch = |pairs: &[usize]| pairs.iter().map(|&pair| Origin::Batch(pair)).collect();
     let pair_of = |d: usize| x.batch.iter().position(|&other| other == d);
     // Pairs that are not repeated stay batch dimensions; the others are free dimensions of x.
-    let merged = |order: &[usize]| -> Vec<From> {
+    let merged = |order: &[usize]| -> Vec<Origin> {
         let free = order.iter().filter(|&&d| !x.contracting.contains(&d));
         let own = free.filter_map(|&d| match pair_of(d) {
-            Some(pair) if repeated.contains(&pair) => Some(From::Batch(pair)),
+            Some(pair) if repeated.contains(&pair) => Some(Origin::Batch(pair)),
             Some(_) => None,
-            None => Some(From::X(d)),
+            None => Some(Origin::X(d)),
         });
-        let kept: Vec<From> = batch(&kept);
+        let kept: Vec<Origin> = batch(&kept);
         kept.into_iter().chain(own).chain(of_y.iter().copied()).collect()
     };
     let all: Vec<usize> = (0..y.batch.len()).collect();
-    let all: Vec<From> = batch(&all);
-    let wanted: Vec<From> = if swapped {
+    let all: Vec<Origin> = batch(&all);
+    let wanted: Vec<Origin> = if swapped {
         [all, of_y.clone(), of_x(&x_free)]
     } else {
         [all, of_x(&x_free), of_y.clone()]
     }
     .concat();
 
-    let size = |from: From| match from {
-        From::Batch(pair) => x_shape.dims()[x.batch[pair]],
-        From::X(d) => x_shape.dims()[d],
-        From::Y(d) => y_shape.dims()[d],
+    let size = |from: Origin| match from {
+        Origin::Batch(pair) => x_shape.dims()[x.batch[pair]],
+        Origin::X(d) => x_shape.dims()[d],
+        Origin::Y(d) => y_shape.dims()[d],
     };
     let elements =
         wanted.iter().try_fold(1_usize, |product, &from| product.checked_mul(size(from)));
     let Some(elements) = elements else { return Ok(None) };
-    let place = |merged: &[From], from: From| merged.iter().position(|&other| other == from);
-    let permutation = |merged: &[From]| -> Option<Vec<usize>> {
+    let place = |merged: &[Origin], from: Origin| merged.iter().position(|&other| other == from);
+    let permutation = |merged: &[Origin]| -> Option<Vec<usize>> {
         wanted.iter().map(|&from| place(merged, from)).collect()
     };
-    let moves = |merged: &[From]| {
+    let moves = |merged: &[Origin]| {
         let long = wanted.iter().filter(|&&from| size(from) != 1);
         !long.map(|&from| place(merged, from)).is_sorted()
     };
@@ -131,7 +132,7 @@ fn with_repeated(
     let renumber = |d: usize| rest.partition_point(|&other| other < d);
     let sizes: Vec<usize> = rest.iter().map(|&d| y_shape.dims()[d]).collect();
     let shape = ArrayShape::new(y_shape.element(), sizes)?;
-    let dimensions = kept_of_y.iter().map(|&d| renumber(d)).collect();
+    let dimensions = source_dims.iter().map(|&d| renumber(d)).collect();
     let source = cx.draft.operands(y.id)[0];
     let new_y = cx.add(Broadcast { shape, dimensions }, &[source])?;
     let place_in_x = |d: usize| order.iter().position(|&other| other == d).unwrap_or(d);
