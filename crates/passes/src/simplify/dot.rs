@@ -1,5 +1,5 @@
 //! `dot`: transposes of operands and results become part of its dimension numbers, conversions of operands
-//! part of it; what is no more than a sum becomes one.
+//! part of it; what is no more than a sum becomes one; a batch with the same matrix is one product.
 
 use helio_ir::ops::{Broadcast, Convert, Dot, DotDims, Reduce, Slice};
 use helio_ir::{ArrayShape, BinaryOp, ElementType, InstrId, Number, Op, Result};
@@ -308,27 +308,28 @@ pub(super) fn transposed(
     let all = permutation.len();
     let (new_batches, free) = permutation.split_at(batches);
     let in_order = batches..all;
-    let swapped = (batches + lhs_free..all).chain(batches..batches + lhs_free);
+    let swapped_free = (batches + lhs_free..all).chain(batches..batches + lhs_free);
     if new_batches.iter().any(|&d| d >= batches) {
         return Ok(None);
     }
     let batch = |list: &[usize]| new_batches.iter().map(|&d| list[d]).collect();
     let (lhs_batch, rhs_batch) = (batch(&op.dims.lhs_batch), batch(&op.dims.rhs_batch));
-    let mut new = op.clone();
-    let dims = op.dims.clone();
+    let dims = DotDims { lhs_batch, rhs_batch, ..op.dims.clone() };
+    let ordered = Dot { dims, ..(**op).clone() };
     if free.iter().copied().eq(in_order) {
-        new.dims = DotDims { lhs_batch, rhs_batch, ..dims };
-        return cx.add(*new, &[lhs, rhs]).map(Some);
+        return cx.add(ordered, &[lhs, rhs]).map(Some);
     }
-    if free.iter().copied().eq(swapped) {
-        new.dims = DotDims {
-            lhs_contracting: dims.rhs_contracting,
-            rhs_contracting: dims.lhs_contracting,
-            lhs_batch: rhs_batch,
-            rhs_batch: lhs_batch,
-        };
-        new.precision.reverse();
-        return cx.add(*new, &[rhs, lhs]).map(Some);
+    if free.iter().copied().eq(swapped_free) {
+        return cx.add(swapped(&ordered), &[rhs, lhs]).map(Some);
     }
     Ok(None)
+}
+
+/// The product with its operands the other way round.
+pub(super) fn swapped(op: &Dot) -> Dot {
+    let mut new = op.clone();
+    std::mem::swap(&mut new.dims.lhs_contracting, &mut new.dims.rhs_contracting);
+    std::mem::swap(&mut new.dims.lhs_batch, &mut new.dims.rhs_batch);
+    new.precision.reverse();
+    new
 }

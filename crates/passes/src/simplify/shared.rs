@@ -4,6 +4,7 @@ use helio_ir::ops::{Broadcast, Dot, DotDims};
 use helio_ir::{ArrayShape, InstrId, Op, Result};
 
 use super::Simplifier;
+use super::dot::swapped;
 
 /// dot(x, broadcast(y)), where y is repeated along batch dimensions → dot(x, y), in which these are free dimensions of
 /// x; likewise dot(broadcast(y), x). Result or x are transposed if the order of dimensions asks for it, unless that
@@ -15,138 +16,93 @@ pub(super) fn merged(
     lhs: InstrId,
     rhs: InstrId,
 ) -> Result<Option<InstrId>> {
-    let dims = &op.dims;
-    let of_lhs = Side { id: lhs, batch: &dims.lhs_batch, contracting: &dims.lhs_contracting };
-    let of_rhs = Side { id: rhs, batch: &dims.rhs_batch, contracting: &dims.rhs_contracting };
-    if let Some(product) = with_repeated(cx, op, &of_lhs, &of_rhs, false)? {
+    if let Some(product) = with_repeated(cx, op, [lhs, rhs], false)? {
         return Ok(Some(product));
     }
-    with_repeated(cx, op, &of_rhs, &of_lhs, true)
-}
-
-/// An operand and the roles of its dimensions.
-struct Side<'a> {
-    id: InstrId,
-    batch: &'a [usize],
-    contracting: &'a [usize],
-}
-
-impl Side<'_> {
-    fn free(&self, rank: usize) -> Vec<usize> {
-        (0..rank).filter(|d| !self.batch.contains(d) && !self.contracting.contains(d)).collect()
+    match cx.draft.op(lhs) {
+        Op::Broadcast(_) => with_repeated(cx, &swapped(op), [rhs, lhs], true),
+        _ => Ok(None),
     }
 }
 
-/// A dimension of the result, by where it comes from.
-#[derive(Clone, Copy, PartialEq)]
-enum Origin {
-    /// A pair of batch dimensions.
-    Batch(usize),
-    /// A free dimension of x.
-    X(usize),
-    /// A free dimension of the repeated operand.
-    Y(usize),
-}
-
-/// The product of `x` with `y`, if `y` is repeated along a batch dimension; `y` is the lhs if `swapped`.
+/// The product of `x` with `y`, if `y` is repeated along a batch dimension. The result's free dimensions are to be y's
+/// before x's if the operands are swapped.
 fn with_repeated(
     cx: &mut Simplifier<'_, '_>,
     op: &Dot,
-    x: &Side<'_>,
-    y: &Side<'_>,
-    swapped: bool,
+    [x, y]: [InstrId; 2],
+    are_swapped: bool,
 ) -> Result<Option<InstrId>> {
-    let Op::Broadcast(broadcast) = cx.draft.op(y.id) else { return Ok(None) };
-    // The dimensions of y that what is broadcast has.
-    let source_dims = broadcast.dimensions.clone();
-    let (Some(x_shape), Some(y_shape)) = (cx.draft.array(x.id), cx.draft.array(y.id)) else {
+    let Op::Broadcast(broadcast) = cx.draft.op(y) else { return Ok(None) };
+    let (Some(x_shape), Some(y_shape)) = (cx.draft.array(x), cx.draft.array(y)) else {
         return Ok(None);
     };
-    let is_repeated = |&d: &usize| y_shape.dims()[d] > 1 && !source_dims.contains(&d);
-    if !y.batch.iter().any(is_repeated) {
-        return Ok(None);
-    }
-    let (x_shape, y_shape) = (x_shape.clone(), y_shape.clone());
-    let batches = 0..y.batch.len();
+    let (dims, own) = (&op.dims, broadcast.dimensions.clone());
+    let is_repeated = |d: usize| y_shape.dims()[d] > 1 && !own.contains(&d);
     let (repeated, kept): (Vec<usize>, Vec<usize>) =
-        batches.partition(|&pair| is_repeated(&y.batch[pair]));
-    let is_gone = |d: usize| repeated.iter().any(|&pair| y.batch[pair] == d);
-
-    let (x_free, y_free) = (x.free(x_shape.rank()), y.free(y_shape.rank()));
-    let of_x = |dims: &[usize]| dims.iter().map(|&d| Origin::X(d)).collect::<Vec<Origin>>();
-    let of_y = y_free.iter().map(|&d| Origin::Y(d)).collect::<Vec<Origin>>();
-    let batch = |pairs: &[usize]| pairs.iter().map(|&pair| Origin::Batch(pair)).collect();
-    let pair_of = |d: usize| x.batch.iter().position(|&other| other == d);
-    // Pairs that are not repeated stay batch dimensions; the others are free dimensions of x.
-    let merged = |order: &[usize]| -> Vec<Origin> {
-        let free = order.iter().filter(|&&d| !x.contracting.contains(&d));
-        let own = free.filter_map(|&d| match pair_of(d) {
-            Some(pair) if repeated.contains(&pair) => Some(Origin::Batch(pair)),
-            Some(_) => None,
-            None => Some(Origin::X(d)),
-        });
-        let kept: Vec<Origin> = batch(&kept);
-        kept.into_iter().chain(own).chain(of_y.iter().copied()).collect()
-    };
-    let all: Vec<usize> = (0..y.batch.len()).collect();
-    let all: Vec<Origin> = batch(&all);
-    let wanted: Vec<Origin> = if swapped {
-        [all, of_y.clone(), of_x(&x_free)]
-    } else {
-        [all, of_x(&x_free), of_y.clone()]
+        (0..dims.rhs_batch.len()).partition(|&pair| is_repeated(dims.rhs_batch[pair]));
+    if repeated.is_empty() {
+        return Ok(None);
     }
-    .concat();
 
-    let size = |from: Origin| match from {
-        Origin::Batch(pair) => x_shape.dims()[x.batch[pair]],
-        Origin::X(d) => x_shape.dims()[d],
-        Origin::Y(d) => y_shape.dims()[d],
+    // Dimensions of x by their numbers, those of y after them.
+    let rank = x_shape.rank();
+    let sizes = [x_shape.dims(), y_shape.dims()].concat();
+    let x_free = dims.lhs_free(rank);
+    let y_free: Vec<usize> = dims.rhs_free(y_shape.rank()).into_iter().map(|d| rank + d).collect();
+    let batch: Vec<usize> = kept.iter().map(|&pair| dims.lhs_batch[pair]).collect();
+    // What the result's dimensions are if those of x are in this order.
+    let result = |order: &[usize]| -> Vec<usize> {
+        let is_free = |d: &usize| !dims.lhs_contracting.contains(d) && !batch.contains(d);
+        let of_x = order.iter().copied().filter(is_free);
+        batch.iter().copied().chain(of_x).chain(y_free.iter().copied()).collect()
     };
-    let elements =
-        wanted.iter().try_fold(1_usize, |product, &from| product.checked_mul(size(from)));
-    let Some(elements) = elements else { return Ok(None) };
-    let place = |merged: &[Origin], from: Origin| merged.iter().position(|&other| other == from);
-    let permutation = |merged: &[Origin]| -> Option<Vec<usize>> {
-        wanted.iter().map(|&from| place(merged, from)).collect()
+    let free = if are_swapped { [&y_free, &x_free] } else { [&x_free, &y_free] };
+    let wanted = [&dims.lhs_batch, free[0], free[1]].map(Vec::as_slice).concat();
+    let place = |result: &[usize], d: usize| result.iter().position(|&other| other == d);
+    // The elements that are moved to have dimensions, ones aside, at ascending places.
+    let moved = |dims: &[usize], place: &dyn Fn(usize) -> Option<usize>| -> usize {
+        let long = dims.iter().copied().filter(|&d| sizes[d] != 1);
+        match long.map(place).is_sorted() {
+            true => 0,
+            false => dims.iter().fold(1, |count, &d| count.saturating_mul(sizes[d])),
+        }
     };
-    let moves = |merged: &[Origin]| {
-        let long = wanted.iter().filter(|&&from| size(from) != 1);
-        !long.map(|&from| place(merged, from)).is_sorted()
+    let cost = |order: &[usize]| {
+        let result = result(order);
+        moved(order, &Some).saturating_add(moved(&wanted, &|d| place(&result, d)))
     };
     // As x lies, or with its batch dimensions first.
-    let as_it_lies: Vec<usize> = (0..x_shape.rank()).collect();
-    let in_order = [x.batch, &x_free[..], x.contracting].concat();
-    let cost = |order: &[usize]| {
-        let long = order.iter().filter(|&&d| x_shape.dims()[d] != 1);
-        let turned = if long.is_sorted() { 0 } else { x_shape.element_count() };
-        turned.saturating_add(if moves(&merged(order)) { elements } else { 0 })
-    };
+    let as_it_lies: Vec<usize> = (0..rank).collect();
+    let in_order = [&dims.lhs_batch, &x_free, &dims.lhs_contracting].map(Vec::as_slice).concat();
     let order = if cost(&in_order) < cost(&as_it_lies) { in_order } else { as_it_lies };
     if cost(&order) > y_shape.element_count() {
         return Ok(None);
     }
-    let Some(back) = permutation(&merged(&order)) else { return Ok(None) };
+    let found = result(&order);
+    let back: Option<Vec<usize>> = wanted.iter().map(|&d| place(&found, d)).collect();
+    let Some(back) = back else { return Ok(None) };
 
-    // What y has without the repetition.
+    // y without the repetition.
+    let is_gone = |d: usize| repeated.iter().any(|&pair| dims.rhs_batch[pair] == d);
     let rest: Vec<usize> = (0..y_shape.rank()).filter(|&d| !is_gone(d)).collect();
-    let renumber = |d: usize| rest.partition_point(|&other| other < d);
-    let sizes: Vec<usize> = rest.iter().map(|&d| y_shape.dims()[d]).collect();
-    let shape = ArrayShape::new(y_shape.element(), sizes)?;
-    let dimensions = source_dims.iter().map(|&d| renumber(d)).collect();
-    let source = cx.draft.operands(y.id)[0];
-    let new_y = cx.add(Broadcast { shape, dimensions }, &[source])?;
-    let place_in_x = |d: usize| order.iter().position(|&other| other == d).unwrap_or(d);
-    let dims = DotDims {
-        lhs_contracting: x.contracting.iter().map(|&d| place_in_x(d)).collect(),
-        rhs_contracting: y.contracting.iter().map(|&d| renumber(d)).collect(),
-        lhs_batch: kept.iter().map(|&pair| place_in_x(x.batch[pair])).collect(),
-        rhs_batch: kept.iter().map(|&pair| renumber(y.batch[pair])).collect(),
+    let in_y = |d: usize| rest.partition_point(|&other| other < d);
+    let in_x = |d: usize| place(&order, d).unwrap_or(d);
+    let renumbered = |list: &[usize], to: &dyn Fn(usize) -> usize| -> Vec<usize> {
+        list.iter().map(|&d| to(d)).collect()
     };
-    let new_x = cx.transpose(x.id, order)?;
-    let mut product = Dot { dims, ..op.clone() };
-    if swapped {
-        product.precision.reverse();
-    }
-    let product = cx.add(product, &[new_x, new_y])?;
+    let rest_sizes: Vec<usize> = rest.iter().map(|&d| y_shape.dims()[d]).collect();
+    let shape = ArrayShape::new(y_shape.element(), rest_sizes)?;
+    let new_dims = DotDims {
+        lhs_contracting: renumbered(&dims.lhs_contracting, &in_x),
+        rhs_contracting: renumbered(&dims.rhs_contracting, &in_y),
+        lhs_batch: renumbered(&batch, &in_x),
+        rhs_batch: kept.iter().map(|&pair| in_y(dims.rhs_batch[pair])).collect(),
+    };
+    let dimensions = renumbered(&own, &in_y);
+    let source = cx.draft.operands(y)[0];
+    let y = cx.add(Broadcast { shape, dimensions }, &[source])?;
+    let x = cx.transpose(x, order)?;
+    let product = cx.add(Dot { dims: new_dims, ..op.clone() }, &[x, y])?;
     cx.transpose(product, back).map(Some)
 }
