@@ -431,7 +431,12 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
         let is_split = !(stride | part.place.origin.get().addr()).is_multiple_of(LINE_BYTES);
         // (Tiles of blocks of numbers read a panel faster than the second level gives it.)
         let is_packed = matches!(rhs, BlockRhs::Packed { .. }) && !format.in_blocks;
-        let by_rows = is_packed && is_fresh && is_split;
+        // The most bytes of a group of columns whose panels are gone through for each tile of rows.
+        let by_rows = match (is_packed && is_fresh && is_split, format.in_blocks) {
+            (true, _) => second_level_bytes(),
+            (false, true) => 0,
+            (false, false) => NEAREST_BYTES,
+        };
         let steps = part.steps.len();
         let panel = |first: usize| match rhs {
             BlockRhs::Packed { start, col, panel_steps } => {
@@ -445,8 +450,7 @@ impl<W: Plain + Default, A: Plain + Default> Product<'_, W, A> {
         for group in chunks(cols, GROUP_COLUMNS) {
             let panels = || chunks(group.clone(), format.width());
             let group_bytes = group.len() * steps * size_of::<W>();
-            let is_least = group_bytes <= NEAREST_BYTES && !format.in_blocks;
-            if is_least || by_rows && group_bytes <= second_level_bytes() {
+            if group_bytes <= by_rows {
                 // Row by row of tiles: a cache line in which one panel's sums end and the next one's begin is written
                 // by both while it is near.
                 let panels = panels().map(|cols| block.panel(cols.clone(), panel(cols.start)));

@@ -202,6 +202,7 @@ fn combine_fixed<T: Plain, const N: usize>(
     to: Disjoint<'_, T>,
     combine: &impl Fn(T, T) -> T,
 ) {
+    let updates = &updates[..places.len() * N];
     for (&place, updates) in places.iter().zip(updates.as_chunks::<N>().0) {
         // SAFETY: each element of the array is one task's, which has one reference at a time.
         let to = unsafe { to.part(place + array_at, N) };
