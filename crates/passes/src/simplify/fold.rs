@@ -9,7 +9,7 @@ use crate::draft::unnamed;
 
 /// Neither operands nor result of what is folded have more elements: large constants cost memory
 /// and time that computing them again does not.
-const MAX_ELEMENTS: usize = 1024;
+const MAX_ELEMENTS: usize = 4096;
 
 pub(super) fn simpler(
     cx: &mut Simplifier<'_, '_>,
@@ -67,18 +67,39 @@ fn evaluated(
     else {
         return Ok(None);
     };
-    let constant =
-        |id: &InstrId| cx.constant(*id).filter(|array| array.data().len() <= MAX_ELEMENTS);
-    if operands.iter().any(|id| constant(id).is_none()) {
+    // (An array of equal elements is small as it is: with others alone, operations move behind its broadcast.)
+    let is_small =
+        |id: &InstrId| cx.draft.array(*id).is_some_and(|a| a.element_count() <= MAX_ELEMENTS);
+    let is_known = |id: &InstrId| is_small(id) && known(cx, *id).is_some();
+    if !operands.iter().all(is_known) || !operands.iter().any(|&id| cx.constant(id).is_some()) {
         return Ok(None);
     }
-    let literals = operands.iter().filter_map(constant).cloned().map(Literal::Array).collect();
-    // What the interpreter cannot compute is left for the run to report.
     let surroundings = Context { subnormals: cx.subnormals, ..Context::default() };
+    let mut literals = Vec::with_capacity(operands.len());
+    for &id in operands {
+        let (Some(value), Some(array)) = (known(cx, id), cx.draft.array(id)) else {
+            return Ok(None);
+        };
+        literals.push(match cx.constant(id) {
+            Some(_) => Literal::Array(value.clone()),
+            None => {
+                let shape = array.clone().without_layout();
+                let repeat = Broadcast { shape: shape.clone(), dimensions: Vec::new() };
+                let value = vec![Literal::Array(value.clone())];
+                evaluate(&repeat.into(), value, &shape.into(), &surroundings)?
+            }
+        });
+    }
+    // What the interpreter cannot compute is left for the run to report.
     let value = evaluate(op, literals, shape, &surroundings);
     let Ok(Literal::Array(value)) = value else { return Ok(None) };
     let value = value.with_shape(result.clone().without_layout())?;
     cx.add(Constant::new(value), &[]).map(Some)
+}
+
+/// The elements of a constant, or the one that all elements are equal to.
+fn known<'a>(cx: &'a Simplifier<'_, '_>, id: InstrId) -> Option<&'a Array> {
+    cx.constant(id).or_else(|| cx.constant(cx.scalar_of(id)?))
 }
 
 /// Broadcasts and gathers make constants large, and what calls computations may take long.
