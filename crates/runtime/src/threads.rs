@@ -1,10 +1,10 @@
 //! Threads that a call may use.
 //!
-//! A [`Pool`] owns worker threads; [`Threads`] is the right of one call to some of them. Work is
-//! handed out task by task from a shared counter, so that uneven tasks even out, and the caller
-//! works too: a pool whose workers are all busy elsewhere only makes a call slower.
+//! A [`Pool`] owns worker threads; [`Threads`] is the right of one call to some of them. Each thread
+//! begins with a share of the tasks and helps the others when it is done, so that uneven tasks even
+//! out, and the caller works too: a pool whose workers are all busy elsewhere only makes a call slower.
 //!
-//! Which thread runs a task is left to chance. Results do not depend on it because work is cut
+//! Which thread runs a task is left to chance in the end. Results do not depend on it because work is cut
 //! into tasks by size alone, never by the number of threads.
 //!
 //! Within a run, tasks are counted as its work, and once the run is to stop, tasks not yet begun are

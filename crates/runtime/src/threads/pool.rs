@@ -3,6 +3,9 @@
 //! A job lives on its caller's stack. Workers join it under the pool's lock, while it is in the
 //! list of jobs; its caller takes it off the list and then waits until those who joined have left.
 //! So no worker sees a job that is gone.
+//!
+//! Each thread begins with a stretch of a job's tasks, the same of each job, and then takes tasks from the others'
+//! stretches. Where one job reads what the job before it has written, most of it is in this core's caches then.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -74,12 +77,24 @@ struct Job<'a> {
     /// How its caller computes with floats, for the threads that help.
     float_control: Control,
     tasks: usize,
-    /// The next task to begin.
-    next: AtomicUsize,
+    /// Stretches of the tasks, one for each thread that may work up to [`MAX_SHARES`]: each thread begins with its own.
+    shares: [Share; MAX_SHARES],
+    /// How many of `shares` there are.
+    share_count: usize,
     /// Workers that have joined and not left. It grows under the pool's lock alone.
     workers: AtomicUsize,
     /// What the first task to panic panicked with.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
+}
+
+/// The most stretches that the tasks of a job are divided into: more threads share them.
+const MAX_SHARES: usize = 8;
+
+/// A stretch of tasks: the next one to begin. It has cache lines of its own (two: they are fetched in pairs).
+#[repr(align(128))]
+#[derive(Default)]
+struct Share {
+    next: AtomicUsize,
 }
 
 thread_local! {
@@ -141,13 +156,17 @@ impl Pool {
             bounds: Bounds::current(),
             float_control: Control::current(),
             tasks,
-            next: AtomicUsize::new(0),
+            shares: Default::default(),
+            share_count: (helpers + 1).min(MAX_SHARES),
             workers: AtomicUsize::new(0),
             panic: Mutex::new(None),
         };
+        for share in 0..job.share_count {
+            job.shares[share].next.store(job.begin(share), Ordering::Relaxed);
+        }
         let listed = NonNull::from(&job).cast::<Job<'static>>();
         self.shared.offer(listed, helpers);
-        job.work();
+        job.work(0);
         self.shared.withdraw(listed, &job);
         if let Some(panic) = job.panic.into_inner().unwrap_or_else(PoisonError::into_inner) {
             resume_unwind(panic);
@@ -164,7 +183,8 @@ impl Pool {
         while workers.len() < wanted {
             let shared = self.shared.clone();
             let name = format!("helio-worker-{}", workers.len());
-            match thread::Builder::new().name(name).spawn(move || shared.serve()) {
+            let number = workers.len() + 1; // 0 is the caller
+            match thread::Builder::new().name(name).spawn(move || shared.serve(number)) {
                 Ok(worker) => workers.push(worker),
                 // Fewer threads than wished for are no error: the caller works, too.
                 Err(_) => break,
@@ -194,27 +214,43 @@ impl Drop for Pool {
 }
 
 impl Job<'_> {
-    /// Runs tasks until none is left to begin.
-    fn work(&self) {
+    /// The first task of a stretch, or the end of the one before.
+    fn begin(&self, share: usize) -> usize {
+        self.tasks / self.share_count * share + (self.tasks % self.share_count).min(share)
+    }
+
+    /// No task that has not begun is to begin.
+    fn stop(&self) {
+        for share in &self.shares {
+            share.next.store(self.tasks, Ordering::Relaxed);
+        }
+    }
+
+    /// Runs tasks until none is left to begin: first those of the thread's own share, then others.
+    fn work(&self, thread: usize) {
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let _in_task = InTask::enter();
             let _bounds = Bounds::enter(self.bounds.clone());
             let _mode = FloatModeGuard::enter(self.float_control);
-            loop {
-                let task = self.next.fetch_add(1, Ordering::Relaxed);
-                if task >= self.tasks {
-                    return;
+            for i in 0..self.share_count {
+                let share = (thread + i) % self.share_count;
+                let end = self.begin(share + 1);
+                loop {
+                    let task = self.shares[share].next.fetch_add(1, Ordering::Relaxed);
+                    if task >= end {
+                        break;
+                    }
+                    if !(self.may_begin)() {
+                        return self.stop();
+                    }
+                    (self.body)(task);
                 }
-                if !(self.may_begin)() {
-                    return self.next.store(self.tasks, Ordering::Relaxed);
-                }
-                (self.body)(task);
             }
         }));
         if let Err(panic) = outcome {
-            // Nobody begins another task. The counter cannot wrap: it passes `tasks` at most once
+            // Nobody begins another task. Counters cannot wrap: each passes the end of its stretch at most once
             // for each thread.
-            self.next.store(self.tasks, Ordering::Relaxed);
+            self.stop();
             let mut first = lock(&self.panic);
             if first.is_none() {
                 *first = Some(panic);
@@ -268,14 +304,14 @@ impl Shared {
     }
 
     /// What a worker does: joins jobs until the pool ends.
-    fn serve(&self) {
+    fn serve(&self, number: usize) {
         let mut state = lock(&self.state);
         loop {
             if let Some(job) = state.join() {
                 drop(state);
                 // SAFETY: the job was on the list, so its caller is within `Pool::run`, and stays
                 // there until `workers`, which `join` has raised, falls to zero.
-                unsafe { job.as_ref() }.work();
+                unsafe { job.as_ref() }.work(number);
                 state = lock(&self.state);
                 // SAFETY: `workers` still counts this thread, so the job is alive; it is not touched
                 // after this.
