@@ -9,6 +9,7 @@ use helio_codegen::lower::{Arg, Lowered, Stage, lower};
 use helio_ir::{CompId, InstrId, Shape, ops};
 use helio_runtime::kernels::STREAM_BYTES;
 use helio_runtime::program::{Finished, RawKernel};
+use smallvec::SmallVec;
 
 use super::ahead::Ready;
 use super::arrays::ArrayId;
@@ -31,6 +32,15 @@ type Form = (CompId, Vectors);
 
 /// A stage of a fused computation, by its number, and which of its parameters are streamed.
 type StageKey = (Form, usize, Vec<bool>);
+
+/// The most bytes that code may have to do at once to be run on rows that are complete, if these are shorter:
+/// a small part of the rows that a kernel gives away at once.
+const MAX_PIECE_BYTES: usize = 4096;
+
+/// The most steps between a kernel and code that finishes its rows, and the bytes that each of them may write: they take
+/// next to no time, and leave what the kernel reads in cache.
+const MAX_BETWEEN: usize = 8;
+const SMALL_BYTES: usize = 16 << 10;
 
 /// For each parameter of a stage, whether it may be stored past the caches: a result too large for them.
 pub(super) fn may_stream(stage: &Stage) -> impl Iterator<Item = bool> {
@@ -195,32 +205,67 @@ impl<'m> Planner<'m> {
         }
     }
 
-    /// Makes one step of the last two, if the second is code that changes the only output of the
-    /// first, and whole units of its range are rows: they are still in cache then.
+    /// Makes one step of the last one and a kernel before it, if the last is code that changes the kernel's
+    /// only output: its rows are still in cache then. Between the two there may be small steps that have
+    /// nothing to do with the kernel: they come first then.
     fn join(&mut self, steps: &mut Vec<Step>) {
-        let [.., first, second] = &steps[..] else { return };
-        let Action::Kernel { kernel, inputs, outputs } = &first.action else { return };
-        let Action::Raw { kernel: code, slots } = &second.action else { return };
-        let &[output] = &outputs[..] else { return };
+        let Some((last, before)) = steps.split_last() else { return };
+        let Action::Raw { kernel: code, slots } = &last.action else { return };
         let Some(unit_bytes) = code.signature().unit_bytes else { return };
-        let written = slots.iter().zip(&code.signature().params).filter(|(_, param)| param.write);
-        let in_place = written.into_iter().all(|(&id, _)| self.find(id) == self.find(output));
+        let [output] = self.written(code, slots)[..] else { return };
+        let is_between = |step: &Step| match &step.action {
+            Action::Raw { kernel, slots } => {
+                let bytes = |id: &StorageId| self.storages[id.index()].bytes;
+                slots.iter().all(|&id| self.whole(id) != output)
+                    && self.written(kernel, slots).iter().map(bytes).sum::<usize>() <= SMALL_BYTES
+            }
+            _ => false,
+        };
+        let near = before.iter().rev().take(MAX_BETWEEN + 1);
+        let between = near.take_while(|&step| is_between(step)).count();
+        let Some(at) = before.len().checked_sub(between + 1) else { return };
+        let Action::Kernel { kernel, inputs, outputs } = &before[at].action else { return };
+        let keeps_inputs = before[at + 1..].iter().all(|step| match &step.action {
+            Action::Raw { kernel, slots } => {
+                let written = self.written(kernel, slots);
+                inputs.iter().all(|&input| !written.contains(&self.whole(input)))
+            }
+            _ => false,
+        });
         let Some(row_bytes) = kernel.row_bytes().filter(|&bytes| bytes > 0) else { return };
-        let piece_bytes =
-            usize::try_from(code.signature().grain).map_or(0, |grain| grain * unit_bytes);
-        if !in_place || piece_bytes == 0 || !row_bytes.is_multiple_of(piece_bytes) {
+        let grain = usize::try_from(code.signature().grain).unwrap_or(usize::MAX);
+        let piece_bytes = grain.saturating_mul(unit_bytes);
+        // (What is cut by the ends of blocks of rows waits until all of them are complete.)
+        let is_small = piece_bytes > 0 && piece_bytes <= row_bytes.max(MAX_PIECE_BYTES);
+        if outputs.len() != 1 || self.whole(outputs[0]) != output || !is_small || !keeps_inputs {
             return;
         }
         let finished = Finished {
             kernel: Arc::clone(kernel),
             inputs: inputs.clone(),
-            output,
+            output: outputs[0],
             code: Arc::clone(code),
             slots: slots.clone(),
         };
+        let (first, second) = (before[at].id, last.id);
+        // The memory of what the kernel reads is in use until now.
+        finished.inputs.iter().for_each(|&input| self.touch(input));
         let action = Action::Finished(Box::new(finished));
-        let step = self.steps.join(action, first.id, second.id);
-        steps.truncate(steps.len() - 2);
+        let step = self.steps.join(action, first, second);
+        steps.pop();
+        steps.remove(at);
         steps.push(step);
+    }
+
+    /// What code writes of its slots.
+    fn written(&self, code: &Arc<dyn RawKernel>, slots: &[StorageId]) -> SmallVec<[StorageId; 4]> {
+        let written = zip(slots, &code.signature().params).filter(|(_, param)| param.write);
+        written.map(|(&id, _)| self.whole(id)).collect()
+    }
+
+    /// The storage that another one is, or is a part of.
+    fn whole(&self, id: StorageId) -> StorageId {
+        let id = self.find(id);
+        self.storages[id.index()].part_of.map_or(id, |of| self.whole(of))
     }
 }

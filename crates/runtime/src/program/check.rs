@@ -172,8 +172,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Errors: the code of a finished kernel changes more than the output, or not in units of which
-    /// whole ones make up each row.
+    /// Errors: the code of a finished kernel changes more than the output, or not all of it in units.
     fn finished(&self, step: &Finished) -> Result<(), String> {
         let Finished { kernel, inputs, output, code, slots } = step;
         self.apart(inputs, &[*output])?;
@@ -187,19 +186,16 @@ impl Checker<'_> {
         let Some(unit_bytes) = code.signature().unit_bytes else {
             return Err(format!("code that finishes {output:?} does not go from row to row"));
         };
-        let Some(row_bytes) = kernel.row_bytes() else {
+        if kernel.row_bytes().is_none() {
             return Err(format!("the kernel does not compute {output:?} row by row"));
-        };
+        }
         let bytes = self.parts.slots[output.index()].bytes;
-        let units =
-            usize::try_from(code.signature().range).ok().and_then(|n| n.checked_mul(unit_bytes));
-        let grain =
-            usize::try_from(code.signature().grain).ok().and_then(|n| n.checked_mul(unit_bytes));
-        let even = grain.is_some_and(|grain| grain > 0 && row_bytes.is_multiple_of(grain));
-        if units == Some(bytes) && even && row_bytes > 0 && bytes.is_multiple_of(row_bytes) {
+        let of = |count: i64| usize::try_from(count).ok().and_then(|n| n.checked_mul(unit_bytes));
+        let [units, grain] = [code.signature().range, code.signature().grain].map(of);
+        if units == Some(bytes) && grain.is_some_and(|grain| grain > 0) {
             return Ok(());
         }
-        Err(format!("{output:?} has rows of {row_bytes} bytes, finished {unit_bytes} at a time"))
+        Err(format!("{output:?} has {bytes} bytes, finished {unit_bytes} at a time"))
     }
 
     fn step(&self, step: &Step, depth: usize) -> Result<(), String> {

@@ -110,7 +110,8 @@ pub trait SliceKernel: Send + Sync {
     }
 
     /// Computes its only output, as [`SliceKernel::run`] does. Rows that are complete are given to
-    /// `finish`, each once, some neighbours at a time, on any of the threads.
+    /// `finish`, some neighbours at a time, on any of the threads: each once, or, if all have been computed
+    /// anew, all at once once more.
     fn run_finished(
         &self,
         inputs: &[&[u8]],
@@ -330,7 +331,8 @@ impl<S: Copy> Action<S> {
 
 /// A kernel whose only output is changed in place by code that may run on rows as soon as they are
 /// complete, while they are in cache. It means the kernel's step and the code's, one after the other.
-/// The code has [`Signature::unit_bytes`], and whole units are rows.
+/// The code has [`Signature::unit_bytes`]. Where rows that are complete begin or end within a piece of its
+/// range that may not be cut, that piece waits until all are.
 #[derive(Clone)]
 pub struct Finished<S = SlotId> {
     /// The kernel. It has [`SliceKernel::row_bytes`].

@@ -1,5 +1,6 @@
 //! The executor: runs the steps of a program on arguments.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use helio_limits::Meter;
@@ -195,6 +196,19 @@ impl StepProgram {
     }
 }
 
+/// Ranges, of which neighbours have become one, in order.
+fn joined(ranges: &mut [Range<usize>]) -> impl Iterator<Item = Range<usize>> {
+    ranges.sort_unstable_by_key(|range| range.start);
+    let mut rest = ranges.iter().filter(|range| !range.is_empty()).cloned().peekable();
+    std::iter::from_fn(move || {
+        let mut all = rest.next()?;
+        while let Some(next) = rest.next_if(|next| next.start <= all.end) {
+            all.end = all.end.max(next.end);
+        }
+        Some(all)
+    })
+}
+
 fn allocate(memory: &Memory, bytes: usize) -> Result<Block, RunError> {
     memory.allocate(bytes).map_err(RunError::Memory)
 }
@@ -387,22 +401,42 @@ impl Executor<'_, '_> {
         let grain = code.signature().grain as usize * unit_bytes;
         let start = place.addr();
         let failed: Mutex<Result<(), CallError>> = Mutex::new(Ok(()));
-        let finish = |from: usize, rows: &mut [u8]| {
-            let to = from + rows.len();
-            let ours = rows.as_ptr().addr() == start + from && to <= bytes;
+        // Of rows that are complete, those that are in one piece of the code with others.
+        let edges = Mutex::new(SmallVec::<[Range<usize>; 32]>::new());
+        // Runs the code on whole pieces of the output, the first of which begins at `from`.
+        let run = |from: usize, pieces: &mut [u8]| {
+            let to = from + pieces.len();
+            let ours = pieces.as_ptr().addr() == start + from && to <= bytes;
             let whole = from.is_multiple_of(grain) && (to.is_multiple_of(grain) || to == bytes);
             assert!(ours && whole, "rows of the output are finished");
             // Where the output begins, by way of the slice: code touches it there alone.
-            let begin = rows.as_mut_ptr().wrapping_sub(from);
+            let begin = pieces.as_mut_ptr().wrapping_sub(from);
             let of = |(id, &at): (&SlotId, &*mut u8)| if id == output { begin } else { at };
             let at: SmallVec<[*mut u8; 16]> = slots.iter().zip(at.get()).map(of).collect();
-            let piece = (from / unit_bytes) as i64..(to / unit_bytes) as i64;
-            // SAFETY: `check` has compared the slots with the parameters. Of the output, this piece
-            // touches the bytes of `rows` alone, whole units as asserted above, and those are borrowed
+            let range = (from / unit_bytes) as i64..(to / unit_bytes) as i64;
+            // SAFETY: `check` has compared the slots with the parameters. Of the output, this range
+            // touches the bytes of `pieces` alone, whole units as asserted above, and those are borrowed
             // mutably; the code writes nothing else, and all memory outlives this call.
-            let called = unsafe { code.call(&at, piece, threads) };
+            let called = unsafe { code.call(&at, range, threads) };
             if called.is_err() {
                 *failed.lock().unwrap_or_else(PoisonError::into_inner) = called;
+            }
+        };
+        let finish = |from: usize, rows: &mut [u8]| {
+            let end = from + rows.len();
+            if (from, end) == (0, bytes) {
+                // Computed anew, perhaps.
+                edges.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            }
+            let last = if end == bytes { end } else { end / grain * grain };
+            let first = from.next_multiple_of(grain).min(end);
+            let inner = first..last.max(first);
+            if from < inner.start || inner.end < end {
+                let mut edges = edges.lock().unwrap_or_else(PoisonError::into_inner);
+                edges.extend([from..inner.start, inner.end..end]);
+            }
+            if !inner.is_empty() {
+                run(inner.start, &mut rows[inner.start - from..inner.end - from]);
             }
         };
         let (mut read, mut written) = (Slices::new(), SlicesMut::new());
@@ -410,6 +444,15 @@ impl Executor<'_, '_> {
         // reads besides overlaps it neither.
         unsafe { self.slices(inputs, &[*output], &mut read, &mut written) };
         kernel.run_finished(&read, written[0], &finish, threads)?;
+        let mut edges = edges.into_inner().unwrap_or_else(PoisonError::into_inner);
+        // (Rows that a run has left out because it is to stop leave pieces that are not whole.)
+        let is_whole = |piece: &Range<usize>| {
+            piece.start.is_multiple_of(grain)
+                && (piece.end.is_multiple_of(grain) || piece.end == bytes)
+        };
+        for piece in joined(&mut edges).filter(is_whole) {
+            run(piece.start, &mut written[0][piece]);
+        }
         Ok(failed.into_inner().unwrap_or_else(PoisonError::into_inner)?)
     }
 

@@ -54,9 +54,10 @@ unsafe impl RawKernel for Add {
     }
 }
 
-/// Bytes times two, in rows.
+/// Bytes times two, in rows, as often as it says.
 struct Double {
     row_bytes: usize,
+    times: usize,
 }
 
 impl SliceKernel for Double {
@@ -92,6 +93,10 @@ impl SliceKernel for Double {
             to.iter_mut().zip(from).for_each(|(to, from)| *to = from.wrapping_mul(2));
             finish(row * self.row_bytes, to);
         });
+        for _ in 1..self.times {
+            self.run(inputs, &mut [&mut *output], threads)?;
+            finish(0, output);
+        }
         Ok(())
     }
 }
@@ -125,9 +130,9 @@ fn raw(code: Add, slots: [u32; 2]) -> Step {
     step(Action::Raw { kernel: Arc::new(code), slots: slots.map(SlotId).to_vec() })
 }
 
-fn finished(code: Add, row_bytes: usize, slots: [u32; 2]) -> Step {
+fn finished(code: Add, (row_bytes, times): (usize, usize), slots: [u32; 2]) -> Step {
     step(Action::Finished(Box::new(Finished {
-        kernel: Arc::new(Double { row_bytes }),
+        kernel: Arc::new(Double { row_bytes, times }),
         inputs: vec![SlotId(0)],
         output: SlotId(1),
         code: Arc::new(code),
@@ -167,20 +172,22 @@ fn run(parts: ProgramParts, argument: &[u8]) -> Vec<u8> {
 #[test]
 fn code_that_finishes_rows_does_so_in_place() {
     let argument: Vec<u8> = (0..BYTES as u8).collect();
-    for row_bytes in [8, 16, BYTES] {
+    // (The code runs on four bytes at a time: rows begin and end within them.)
+    for (row_bytes, times) in [1, 3, 5, 8, 11, 16, 63, BYTES].iter().flat_map(|&n| [(n, 1), (n, 2)])
+    {
         // One byte of the argument off, so that it is copied first.
         let lent = [&[0], &argument[..]].concat();
-        let step = finished(Add::new(BYTES, 3, true, Some(1)), row_bytes, [1, 1]);
+        let step = finished(Add::new(BYTES, 3, true, Some(1)), (row_bytes, times), [1, 1]);
         let expected: Vec<u8> = argument.iter().map(|v| v * 2 + 3).collect();
         assert_eq!(run(parts(vec![step]), &lent[1..]), expected);
     }
     let code = |unit| Add::new(BYTES, 3, true, unit);
-    let no_units = refused(parts(vec![finished(code(None), 8, [1, 1])]));
+    let no_units = refused(parts(vec![finished(code(None), (8, 1), [1, 1])]));
     assert!(no_units.contains("does not go from row to row"), "{no_units}");
-    let elsewhere = refused(parts(vec![finished(code(Some(1)), 8, [1, 0])]));
+    let elsewhere = refused(parts(vec![finished(code(Some(1)), (8, 1), [1, 0])]));
     assert!(elsewhere.contains("written"), "{elsewhere}");
-    let no_rows = refused(parts(vec![finished(code(Some(1)), 6, [1, 1])]));
-    assert!(no_rows.contains("rows of 6 bytes"), "{no_rows}");
+    let others = refused(parts(vec![finished(code(Some(2)), (8, 1), [1, 1])]));
+    assert!(others.contains("64 bytes, finished 2 at a time"), "{others}");
 }
 
 #[test]

@@ -91,7 +91,8 @@ pub(super) fn dot(site: &InstrShapes<'_>, op: &ops::Dot) -> Option<Bound> {
     let types = types(lhs, rhs, out).filter(|types| types.multiply())?;
     let steps: usize = dims.steps.iter().map(|dim| dim.size).product();
     let row_bytes = product.row_len().map(|len| len * out.element().size_bytes());
-    let row_bytes = row_bytes.filter(|_| steps <= MAX_FINISHED_STEPS);
+    let row_bytes = row_bytes
+        .filter(|_| steps <= FEW_STEPS || steps <= MAX_FINISHED_STEPS && product.is_right_near());
     let constant = site.constants.get(right).and_then(Option::as_ref);
     let packed = constant.and_then(|constant| {
         let bytes = product.packed_bytes(types)?;
@@ -100,9 +101,11 @@ pub(super) fn dot(site: &InstrShapes<'_>, op: &ops::Dot) -> Option<Bound> {
     Some(Bound::of(Arc::new(Product { product, types, left, right, packed, row_bytes })))
 }
 
-/// The most steps of a product whose rows are finished while they are in cache. Next to longer sums the
-/// time of reading a result again does not show, while whole rows are less even blocks.
-const MAX_FINISHED_STEPS: usize = 256;
+/// The most steps of a product whose rows are finished while they are in cache, and, if its right operand is
+/// [not near](Contraction::is_right_near) and so better taken panel by panel for all rows. Next to longer sums
+/// the time of reading a result again does not show, while whole rows are less even blocks.
+const MAX_FINISHED_STEPS: usize = 1024;
+const FEW_STEPS: usize = 256;
 
 /// The kernel.
 struct Product {

@@ -165,6 +165,11 @@ impl Contraction {
         dense.then_some(cols)
     }
 
+    /// Whether words of the right operand take no more than half of the second-level cache.
+    pub fn is_right_near(&self) -> bool {
+        !streamed::is_large::<f32>(self.rhs_cols.len(), self.rhs_steps.len())
+    }
+
     /// Computes the product of `f32`. Rows are given to `finish` once they are complete, each once,
     /// some neighbours at a time; if they are not too long, while they are in cache.
     ///

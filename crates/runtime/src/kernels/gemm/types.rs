@@ -340,6 +340,10 @@ impl Contraction {
 impl Convolution {
     /// Computes the convolution of arrays of these types, given as bytes.
     ///
+    /// Rows that are complete are given to `finish`, at which byte they begin and their bytes, each once; or, if some
+    /// have to be computed anew, all of the result once more. While others are computed only if the convolution
+    /// [does that](Convolution::finishes_rows).
+    ///
     /// # Panics
     /// If the types do not [`convolve`](Types::convolve), bytes are not aligned for their type, or
     /// an operand or the result is longer than its slice.
@@ -349,10 +353,11 @@ impl Convolution {
         lhs: &[u8],
         rhs: &[u8],
         out: &mut [u8],
+        finish: Option<Finish<'_, u8>>,
         threads: Threads<'_>,
     ) {
-        let call =
-            Call { isa: Isa::best(), types, lhs, rhs, epilogue: Epilogue::default(), threads };
+        let epilogue = Epilogue { part: None, rows: finish };
+        let call = Call { isa: Isa::best(), types, lhs, rhs, epilogue, threads };
         self.compute_call(&call, out);
     }
 
@@ -365,32 +370,41 @@ impl Convolution {
     /// Computes each product.
     pub(super) fn compute_products(&self, call: &Call<'_>, out: &mut [u8]) {
         let sums = call.types.sums();
-        match sums {
-            Some(Sums::F32 | Sums::I32) if self.compute_joined(call, out) => {}
+        let is_finished = match sums {
+            Some(Sums::F32 | Sums::I32) if self.compute_joined(call, out) => false,
             Some(Sums::F32) => self.compute_as::<f32>(call, out),
             Some(Sums::F64) => self.compute_as::<f64>(call, out),
             Some(Sums::I32) => self.compute_as::<i32>(call, out),
             Some(Sums::I64) => self.compute_as::<i64>(call, out),
             _ => panic!("types that convolve"),
-        }
+        };
         match sums {
+            _ if is_finished => return,
             Some(Sums::F32) => self.skip_holes::<f32>(call, out),
             Some(Sums::F64) => self.skip_holes::<f64>(call, out),
             _ => {}
         }
+        if let Some(finish) = call.epilogue.rows {
+            finish(0, out);
+        }
     }
 
-    fn compute_as<T: Arithmetic>(&self, call: &Call<'_>, out: &mut [u8]) {
+    /// Returns whether rows have been finished.
+    fn compute_as<T: Arithmetic>(&self, call: &Call<'_>, out: &mut [u8]) -> bool {
         let &Call { isa, types, threads, .. } = call;
         let loops = T::instructions(isa);
+        let finish = self.finish_early(call, out);
+        let mut is_finished = false;
         T::with_places(types.out, out, &mut |out| {
             T::with_elements(types.lhs, call.lhs, &mut |lhs| {
                 T::with_elements(types.rhs, call.rhs, &mut |rhs| {
+                    let operands = (lhs, Kernel::Elements(rhs));
                     // SAFETY: the result is borrowed mutably.
-                    unsafe { self.run((loops, isa), (lhs, Kernel::Elements(rhs)), out, threads) };
+                    is_finished = unsafe { self.run((loops, isa), operands, out, finish, threads) };
                 });
             });
         });
+        is_finished
     }
 }
 

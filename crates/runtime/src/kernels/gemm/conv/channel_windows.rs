@@ -5,9 +5,11 @@
 //! result, so that vectors of the input are loaded once for all rows that meet them.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::finish::FinishRows;
 use super::grouped::Filter;
-use super::row_blocks::{Block, MANY_ROWS, each_count, each_kind, each_place, meet};
+use super::row_blocks::{Block, MANY_ROWS, ROWS, each_count, each_kind, each_place, meet};
 use super::{Convolution, Spatial};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
@@ -45,7 +47,7 @@ impl Convolution {
         [rows, columns]: [Spatial; 2],
         loops: &dyn WindowLoops<W, A>,
         (lhs, kernel): (&[W], Filter<'_, W>),
-        out: Shared<A>,
+        (out, finish): (Shared<A>, Option<FinishRows<'_, A>>),
         threads: Threads<'_>,
     ) {
         let count = self.group.size;
@@ -55,20 +57,34 @@ impl Convolution {
         let row_work = [rows.kernel, columns.kernel, columns.output, count];
         let row_work = row_work.into_iter().fold(1, usize::saturating_mul);
         let strip = (TASK_WORK / row_work.max(1)).clamp(MANY_ROWS, rows.output.max(MANY_ROWS));
+        // Half of these rows at least, so that each thread has some.
+        let even = rows.output.div_ceil(threads.count()).max(ROWS);
+        let strip = if strip > even && self.batch.size < threads.count() { even } else { strip };
         let strips: Vec<_> = even_chunks(rows.output, strip).collect();
         let tasks = self.batch.size * strips.len();
         // Channels are shared out where there are few rows.
-        let is_few = tasks < 2 * threads.count() && threads.count() > 1;
+        let is_few = tasks < threads.count();
         let at_once = match is_few {
             true => count.div_ceil(2 * threads.count()).next_multiple_of(16),
             false => count,
         };
         let chunks: Vec<_> = chunks(0..count, at_once).collect();
+        // Of each strip of an image, the channels that are complete.
+        let complete: Vec<_> = (0..tasks).map(|_| AtomicUsize::new(0)).collect();
         threads.for_each(tasks * chunks.len(), &|task| {
             let (task, channels) = (task / chunks.len(), &chunks[task % chunks.len()]);
             let (image, strip) = (task / strips.len(), &strips[task % strips.len()]);
             // SAFETY: the caller's promise; each task has other elements.
             unsafe { loops.channel_windows(&windows, image, strip.clone(), channels.clone()) };
+            let Some(finish) = finish else { return };
+            let before = complete[task].fetch_add(channels.len(), Ordering::AcqRel);
+            if before + channels.len() == count {
+                let start = image * self.batch.out + strip.start * rows.out;
+                let positions = Axis::new([(strip.len(), rows.out), (columns.output, columns.out)]);
+                // SAFETY: the caller's promise; all channels of the strip have been computed, by this thread or by
+                // others before they counted them.
+                unsafe { finish.rows(start, &positions, count) };
+            }
         });
     }
 }

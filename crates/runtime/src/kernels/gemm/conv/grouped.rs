@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::few_positions::Kernel;
+use super::finish::FinishRows;
 use super::pieces::{Cut, Piece};
 use super::region::{Line, Region};
 use super::tasks::store;
@@ -40,7 +41,7 @@ impl Convolution {
         Axis::new([(self.group.size, group), (self.outputs.size, output)])
     }
 
-    /// Computes the convolution with vectors of groups.
+    /// Computes the convolution with vectors of groups. Returns whether rows have been finished.
     ///
     /// # Safety
     /// As for [`Convolution::run_tasks`].
@@ -49,17 +50,19 @@ impl Convolution {
         (loops, isa): (&dyn Loops<W, A>, Isa),
         (lhs, kernel): (&dyn Elements<W>, Kernel<'_, W>),
         out: &dyn Destination<A>,
+        finish: Option<FinishRows<'_, A>>,
         threads: Threads<'_>,
-    ) {
+    ) -> bool {
         let windows = self.channel_windows().zip(loops.windows());
-        let run = |kernel: Filter<'_, W>| match (windows, lhs.words(), out.sums()) {
+        let windows = windows.zip(lhs.words().zip(out.sums()));
+        let run = |kernel: Filter<'_, W>| match windows {
             // SAFETY: the caller's promise.
-            (Some((windows, loops)), Some(words), Some(sums)) => unsafe {
+            Some(((windows, loops), (words, sums))) => unsafe {
                 let operands = (words, kernel);
-                self.run_channel_windows(windows, loops, operands, sums, threads);
+                self.run_channel_windows(windows, loops, operands, (sums, finish), threads);
             },
             // SAFETY: the caller's promise.
-            _ => unsafe { self.run_grouped_tasks((loops, isa), lhs, kernel, out, threads) },
+            None => unsafe { self.run_grouped_tasks((loops, isa), lhs, kernel, out, threads) },
         };
         let packed_steps = Axis::new([(self.kernel_steps().len(), self.filter_channels().len())]);
         match kernel {
@@ -72,6 +75,7 @@ impl Convolution {
                 }),
             },
         }
+        windows.is_some() && finish.is_some()
     }
 
     /// All groups' output features in the kernel.

@@ -13,6 +13,7 @@ use super::phases::{From, PlacesFrom};
 use super::region::Window;
 use super::{Convolution, Route, Spatial};
 use crate::kernels::bytes::{Plain, cast};
+use crate::kernels::gemm::Finish;
 use crate::kernels::gemm::arithmetic::Float;
 use crate::kernels::gemm::axis::Axis;
 use crate::kernels::gemm::number::ProductType;
@@ -70,6 +71,20 @@ impl Convolution {
                 });
             });
         });
+    }
+
+    /// What is done with complete rows, if it is known before any are computed that none has to be computed anew.
+    pub(in crate::kernels::gemm) fn finish_early<'a>(
+        &self,
+        call: &Call<'a>,
+        out: &[u8],
+    ) -> Option<Finish<'a, u8>> {
+        let finish = call.epilogue.rows?;
+        let mut parts = Vec::new();
+        self.beyond((0, 0), &mut parts);
+        let is_right = parts.is_empty()
+            || call.rhs.len() <= out.len() && all(call.types.rhs, call.rhs, Kind::Finite);
+        is_right.then_some(finish)
     }
 
     /// Whether all weights are finite or no result is NaN, by a look at whichever are fewer, in the order in

@@ -169,7 +169,7 @@ impl Convolution {
                 // SAFETY: the caller's promise; no element of the result is another.
                 unsafe {
                     let of = (lhs, Kernel::Elements(&rhs), corrections);
-                    self.run_tasks((tiled, isa), of, out.places, threads);
+                    self.run_tasks((tiled, isa), of, out.places, None, threads);
                 };
             }
         }

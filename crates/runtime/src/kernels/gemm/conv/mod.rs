@@ -19,6 +19,7 @@
 
 mod channel_windows;
 mod few_positions;
+mod finish;
 mod grouped;
 mod holes;
 mod joined;
@@ -39,6 +40,7 @@ mod tests;
 
 pub(super) use self::channel_windows::ChannelWindows;
 pub(super) use self::few_positions::Kernel;
+use self::finish::FinishRows;
 pub(super) use self::grouped::Channels;
 use self::holes::Positions;
 use self::phases::{From, Phase, PlacesFrom};
@@ -53,7 +55,7 @@ use super::operand::Each;
 use super::output::Destination;
 use super::pack::Elements;
 use super::simd::Loops;
-use super::{Contraction, Dim, Epilogue, Out, RightOperand};
+use super::{Contraction, Dim, Epilogue, Finish, Out, RightOperand};
 use crate::Threads;
 use crate::bounds::Lookout;
 use crate::kernels::bytes::Plain;
@@ -286,11 +288,12 @@ impl Convolution {
         let out = Out { len: out.len(), places: &Shared(out.as_mut_ptr()) };
         let operands = (&lhs as _, Kernel::Elements(&rhs));
         // SAFETY: `out` is borrowed mutably.
-        unsafe { self.run((T::instructions(isa), isa), operands, out, threads) };
+        unsafe { self.run((T::instructions(isa), isa), operands, out, None, threads) };
     }
 
     /// Computes the convolution by loops and tiles, of a kernel that lies as it is or is packed as
-    /// [`Convolution::pack`] packs it.
+    /// [`Convolution::pack`] packs it. Returns whether all rows have been given to `finish`: only some routes
+    /// do that.
     ///
     /// # Safety
     /// Nothing else accesses the places of `out`.
@@ -299,16 +302,20 @@ impl Convolution {
         (loops, isa): (&dyn Loops<W, W>, Isa),
         (lhs, kernel): (&dyn Elements<W>, Kernel<'_, W>),
         out: Out<'_, W>,
+        finish: Option<Finish<'_, u8>>,
         threads: Threads<'_>,
-    ) {
+    ) -> bool {
         if self.out.len() == 0 {
-            return;
+            return false;
         }
         assert!(self.out.last() < out.len, "the result lies in its memory");
+        let finish = finish.filter(|_| self.route_finishes_rows());
+        let finish_rows = finish.map(|finish| FinishRows { places: out.places, finish });
+        let mut is_finished = finish.is_some();
         match &self.route {
             Route::Product { lhs: start, product, swapped: false } => {
                 let lhs = Each { elements: lhs, start: *start };
-                let epilogue = Epilogue::default();
+                let epilogue = Epilogue { part: None, rows: finish };
                 let elements;
                 let rhs = match kernel {
                     Kernel::Packed(panels) => RightOperand::Panels(panels),
@@ -330,7 +337,7 @@ impl Convolution {
                 // and none of its elements is another, as `new` did.
                 unsafe {
                     let of = (lhs, kernel, None);
-                    self.run_tasks((loops, isa), of, out.places, threads);
+                    self.run_tasks((loops, isa), of, out.places, finish_rows, threads);
                 }
             }),
             Route::Patches => self.turn(kernel, |kernel| {
@@ -353,19 +360,25 @@ impl Convolution {
                     // SAFETY: the caller's promise; the result lies in its memory and none of its
                     // elements is another.
                     _ if self.vectors_of_groups() => unsafe {
-                        self.run_grouped((loops, isa), (lhs, kernel), out.places, threads);
+                        let of = (lhs, kernel);
+                        self.run_grouped((loops, isa), of, out.places, None, threads);
                     },
                     // SAFETY: the caller's promise; the result lies in its memory and none of its
                     // elements is another.
                     _ => unsafe {
-                        self.run_tasks((loops, isa), (lhs, kernel, None), out.places, threads);
+                        let of = (lhs, kernel, None);
+                        self.run_tasks((loops, isa), of, out.places, None, threads);
                     },
                 }
             }),
             Route::Grouped => self.turn(kernel, |kernel| {
                 // SAFETY: the caller's promise; the result lies in its memory and none of its elements
                 // is another.
-                unsafe { self.run_grouped((loops, isa), (lhs, kernel), out.places, threads) }
+                unsafe {
+                    let of = (lhs, kernel);
+                    is_finished =
+                        self.run_grouped((loops, isa), of, out.places, finish_rows, threads);
+                }
             }),
             Route::Phases(phases) => {
                 for Phase { conv, rhs: rhs_start, out: start } in phases {
@@ -374,7 +387,7 @@ impl Convolution {
                     let out = Out { len: out.len - start, places: &places };
                     let kernel = Kernel::Elements(&rhs);
                     // SAFETY: the caller's promise: the places of a phase are some of those of the whole.
-                    unsafe { conv.run((loops, isa), (lhs, kernel), out, threads) };
+                    unsafe { conv.run((loops, isa), (lhs, kernel), out, None, threads) };
                 }
             }
             // SAFETY: the caller's promise; the result lies in its memory, as asserted.
@@ -385,6 +398,7 @@ impl Convolution {
             // SAFETY: the caller's promise; the result lies in its memory, as asserted.
             Route::Zeros => unsafe { self.write_zeros(isa, out.places) },
         }
+        is_finished
     }
 
     /// Writes a result of zeros.

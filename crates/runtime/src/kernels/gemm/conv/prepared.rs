@@ -1,11 +1,10 @@
 //! Kernels that are packed once for any number of convolutions: weights that do not change.
 
-use super::Convolution;
 use super::few_positions::Kernel;
+use super::{Convolution, Layout};
 use super::{Route, winograd};
 use crate::Threads;
 use crate::kernels::bytes::{cast, cast_mut};
-use crate::kernels::gemm::Epilogue;
 use crate::kernels::gemm::arithmetic::Arithmetic;
 use crate::kernels::gemm::number::{ProductType, Types};
 use crate::kernels::gemm::pack::Strided;
@@ -13,6 +12,7 @@ use crate::kernels::gemm::panels::{pack_whole, whole_len};
 use crate::kernels::gemm::prepared::{Form, RightLayout};
 use crate::kernels::gemm::streamed::is_large;
 use crate::kernels::gemm::types::Call;
+use crate::kernels::gemm::{Epilogue, Finish};
 use crate::kernels::isa::Isa;
 
 impl Convolution {
@@ -86,9 +86,11 @@ impl Convolution {
         lhs: &[u8],
         (rhs, packed): (&[u8], &[u8]),
         out: &mut [u8],
+        finish: Option<Finish<'_, u8>>,
         threads: Threads<'_>,
     ) {
-        let (types, epilogue) = (Types::same(ProductType::F32), Epilogue::default());
+        let types = Types::same(ProductType::F32);
+        let epilogue = Epilogue { part: None, rows: finish };
         assert_eq!(self.packed_bytes(types), Some(packed.len()), "a kernel that is packed");
         let call = Call { isa: Isa::best(), types, lhs, rhs, epilogue, threads };
         self.compute_packed_on(&call, cast(packed), out);
@@ -121,21 +123,44 @@ impl Convolution {
     }
 
     pub(super) fn compute_packed_on(&self, call: &Call<'_>, packed: &[f32], out: &mut [u8]) {
-        let &Call { isa, lhs, threads, .. } = call;
+        let &Call { isa, lhs, epilogue, threads, .. } = call;
         if let Some(layout) = self.winograd {
-            let operands = (cast(lhs), winograd::Kernel::Points(packed));
-            if !self.run_winograd(isa, layout, operands, cast_mut(out), threads) {
-                self.compute_products(call, out);
-            }
-            return;
+            return self.compute_sums(call, layout, winograd::Kernel::Points(packed), out);
         }
+        let (finish, mut is_finished) = (self.finish_early(call, out), false);
         f32::with_places(ProductType::F32, out, &mut |out| {
             let loops = f32::instructions(isa);
             let operands = (&cast::<f32>(lhs) as _, Kernel::Packed(packed));
             // SAFETY: the result is borrowed mutably.
-            unsafe { self.run((loops, isa), operands, out, threads) };
+            is_finished = unsafe { self.run((loops, isa), operands, out, finish, threads) };
         });
-        self.skip_holes::<f32>(call, out);
+        if !is_finished {
+            self.skip_holes::<f32>(call, out);
+            if let Some(finish) = epilogue.rows {
+                finish(0, out);
+            }
+        }
+    }
+
+    /// Computes the convolution by Winograd's products; if some of these are not finite, by products of elements.
+    fn compute_sums(
+        &self,
+        call: &Call<'_>,
+        layout: Layout,
+        kernel: winograd::Kernel<'_>,
+        out: &mut [u8],
+    ) {
+        let &Call { isa, threads, .. } = call;
+        let finish = call.epilogue.rows;
+        let early = finish.filter(|_| self.finishes_rows());
+        let operands = (cast(call.lhs), kernel);
+        let is_right = self.run_winograd(isa, layout, operands, cast_mut(out), early, threads);
+        if !is_right {
+            self.compute_products(&Call { epilogue: Epilogue::default(), ..*call }, out);
+        }
+        if let (Some(finish), true) = (finish, early.is_none() || !is_right) {
+            finish(0, out);
+        }
     }
 
     /// Computes the convolution of `f32` by Winograd's products, if it is one that is faster so. Returns
@@ -149,7 +174,7 @@ impl Convolution {
         if call.types != Types::same(ProductType::F32) || !self.pays_for_sums_of_kernel() {
             return false;
         }
-        let operands = (cast(call.lhs), winograd::Kernel::Elements(cast(call.rhs)));
-        self.run_winograd(call.isa, layout, operands, cast_mut(out), call.threads)
+        self.compute_sums(call, layout, winograd::Kernel::Elements(cast(call.rhs)), out);
+        true
     }
 }

@@ -8,7 +8,7 @@ use crate::kernels::gemm::simd::Lanes;
 use crate::kernels::gemm::strips::within;
 
 /// Rows of the result whose sums are computed together: enough to hide the latency of additions.
-const ROWS: usize = 7;
+pub(super) const ROWS: usize = 7;
 /// The same, for windows of three rows that move by one, where there are registers for so many sums: of a row that is
 /// loaded, more of them meet three.
 pub(super) const MANY_ROWS: usize = 14;

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::Convolution;
 use super::few_positions::Kernel;
+use super::finish::FinishRows;
 use super::joined::add;
 use super::pieces::{Cut, Piece};
 use super::region::{Line, Region};
@@ -31,7 +32,8 @@ const KERNEL_WORDS: usize = 1 << 23;
 
 impl Convolution {
     /// Computes the convolution with vectors of output features, and adds corrections, one for each
-    /// of the outputs of all groups, if there are any.
+    /// of the outputs of all groups, if there are any. Rows are finished if tasks have
+    /// [whole ones](Convolution::has_whole_rows).
     ///
     /// # Safety
     /// The result lies in `out`, which nothing else accesses; none of its elements is another.
@@ -40,6 +42,7 @@ impl Convolution {
         (tiled, isa): (&dyn Tiled<W, A>, Isa),
         (lhs, kernel, corrections): (&dyn Elements<W>, Kernel<'_, W>, Option<&[A]>),
         out: &dyn Destination<A>,
+        finish: Option<FinishRows<'_, A>>,
         threads: Threads<'_>,
     ) {
         let format = tiled.format();
@@ -71,6 +74,7 @@ impl Convolution {
                 rhs: group * self.group.rhs,
                 corrections: corrections.map(|all| &all[group * self.outputs.size..]),
                 out: (out, group * self.group.out),
+                finish: finish.filter(|_| self.has_whole_rows()),
             };
             scratch::with(kept.map_or(0, |_| whole), |packed: &mut [W]| {
                 let mut kernels = vec![kernel; col_blocks.len()];
@@ -107,13 +111,17 @@ impl Convolution {
         (Axis::new([(self.outputs.size, self.outputs.rhs)]), steps)
     }
 
+    /// Whether tasks compute whole rows of the result.
+    pub(super) fn has_whole_rows(&self) -> bool {
+        self.group.size == 1 && self.outputs.size <= TASK_COLS
+    }
+
     /// Whether tasks of `f32` take the kernel as a whole, packed, and always the same.
     pub(super) fn keeps_kernel(&self) -> bool {
         let Some(cut) = Cut::new(self, self.batch_is_minor(), 1) else { return false };
         let format = f32::instructions(Isa::best()).format();
         let whole = whole_len(format, self.outputs.size, self.task_kernel_axes().1.len());
-        let is_one = self.group.size == 1 && self.outputs.size <= TASK_COLS;
-        is_one && !self.is_reversed() && self.packs_whole(&cut, whole, format.lanes)
+        self.has_whole_rows() && !self.is_reversed() && self.packs_whole(&cut, whole, format.lanes)
     }
 
     /// Whether a kernel of so many words, packed, is that of tasks as a whole: they need all of it at once, and it is
@@ -149,6 +157,8 @@ struct Tasks<'a, W, A> {
     /// What is added to the sums of each output.
     corrections: Option<&'a [A]>,
     out: (&'a dyn Destination<A>, usize),
+    /// What is done with complete rows.
+    finish: Option<FinishRows<'a, A>>,
 }
 
 /// What a task computes: a piece of the result, for some output features.
@@ -179,15 +189,16 @@ impl<W: Plain + Default + Element<W>, A: MulAdd> Tasks<'_, W, A> {
         let out_rows = conv.out_rows(task.piece, self.batch_is_minor);
         let out_cols = Axis::new([(cols.len(), conv.outputs.out)]);
         let (out, start) = self.out;
-        let start = start + conv.out_start(task.piece) + cols.start * conv.outputs.out;
+        let place = start + conv.out_start(task.piece) + cols.start * conv.outputs.out;
         if let (Some(sums), Some(1)) = (out.sums(), out_cols.stride()) {
-            let start = Shared(sums.get().wrapping_add(start));
+            let start = Shared(sums.get().wrapping_add(place));
             // SAFETY: the caller's promise.
             unsafe {
                 self.sum(task, start, &out_rows);
                 self.correct(cols.clone(), start, &out_rows);
             }
-            return;
+            // SAFETY: the caller's promise: the rows are this task's, and complete.
+            return unsafe { self.finish(&out_rows, place, cols.len()) };
         }
         let rows = out_rows.len();
         scratch::with(rows * cols.len(), |sums: &mut [A]| {
@@ -199,8 +210,21 @@ impl<W: Plain + Default + Element<W>, A: MulAdd> Tasks<'_, W, A> {
                 self.correct(cols.clone(), sums, &dense);
             }
             // SAFETY: the caller's promise.
-            unsafe { store(self.isa, sums, (out, start), &out_rows, (&out_cols, 0..cols.len())) };
+            unsafe { store(self.isa, sums, (out, place), &out_rows, (&out_cols, 0..cols.len())) };
         });
+        // SAFETY: the caller's promise: the rows are this task's, and complete.
+        unsafe { self.finish(&out_rows, place, cols.len()) };
+    }
+
+    /// Hands over complete rows.
+    ///
+    /// # Safety
+    /// As for [`FinishRows::rows`].
+    unsafe fn finish(&self, rows: &Axis, start: usize, len: usize) {
+        if let Some(finish) = self.finish {
+            // SAFETY: the caller's promise.
+            unsafe { finish.rows(start, rows, len) };
+        }
     }
 
     /// Adds the corrections of some output features to complete sums.

@@ -1,5 +1,7 @@
 //! Convolutions against plain loops, on every instruction set of the machine.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::joined::OnTiles;
 use super::*;
 use crate::kernels::bytes::{Aligned, cast};
@@ -125,6 +127,7 @@ impl Case {
             check_winograd(&Convolution { winograd, ..conv.clone() }, &lhs, &rhs, &want);
         }
         check_joined(&conv, &lhs, &rhs, want.len());
+        check_finite(&conv, &lhs, &rhs, want.len());
         check_infinite(&conv, &lhs, &rhs, want.len());
     }
 
@@ -179,18 +182,66 @@ fn check_winograd(conv: &Convolution, lhs: &[f64], rhs: &[f64], want: &[f64]) {
                 let call = Call { isa, types, lhs: &lhs, rhs, epilogue, threads };
                 let mut got = float_bytes(&vec![7.0; want.len()], ProductType::F32);
                 let is_computed = conv.compute_winograd(&call, &mut got);
-                match special {
-                    None => assert_eq!(is_computed, conv.pays_for_sums_of_kernel()),
-                    // (No tile may meet the element.)
-                    Some(_) => assert!(!is_computed || want.iter().all(|v| v.is_finite())),
+                assert_eq!(is_computed, conv.pays_for_sums_of_kernel());
+                if is_computed {
+                    check_floats(conv, &got, &want, types, isa);
                 }
                 conv.compute_call(&call, &mut got);
                 check_floats(conv, &got, &want, types, isa);
+                check_finished(conv, &call, None, &got);
                 let mut packed = vec![7.0; conv.packed_len(isa)];
                 conv.pack_on(isa, cast(rhs), &mut packed, threads);
                 let mut got = float_bytes(&vec![7.0; want.len()], ProductType::F32);
                 conv.compute_packed_on(&call, &packed, &mut got);
                 check_floats(conv, &got, &want, types, isa);
+                check_finished(conv, &call, Some(&packed), &got);
+            }
+        }
+    }
+}
+
+/// Compares a result with that of another run, in which each byte is changed once it is complete: once, or as often as
+/// it has been computed.
+fn check_finished(conv: &Convolution, call: &Call<'_>, packed: Option<&[f32]>, want: &[u8]) {
+    const FLIP: u8 = 0x5a;
+    let flip = |bytes: &mut [u8]| bytes.iter_mut().for_each(|byte| *byte ^= FLIP);
+    let calls = AtomicUsize::new(0);
+    let rows = |_: usize, bytes: &mut [u8]| {
+        calls.fetch_add(1, Ordering::Relaxed);
+        flip(bytes);
+    };
+    let call = Call { epilogue: Epilogue { part: None, rows: Some(&rows) }, ..*call };
+    let mut got = float_bytes(&vec![7.0; want.len() / call.types.out.size()], call.types.out);
+    match packed {
+        Some(packed) => conv.compute_packed_on(&call, packed, &mut got),
+        None => conv.compute_call(&call, &mut got),
+    }
+    flip(&mut got);
+    let calls = calls.load(Ordering::Relaxed);
+    assert!(want.is_empty() || calls > 0, "no calls by {:?}", conv.route);
+    assert!(got[..] == *want, "rows are finished, on {:?} by {:?}", call.isa, conv.route);
+}
+
+/// All weights are finite: no result is computed anew.
+fn check_finite(conv: &Convolution, lhs: &[f64], rhs: &[f64], len: usize) {
+    let pool = Pool::new(2);
+    for number in [ProductType::F32, ProductType::Bf16] {
+        let types = Types::same(number);
+        let [lhs, rhs] = [lhs, rhs].map(|values| float_bytes(values, number));
+        for (isa, threads) in
+            Isa::all().zip([pool.threads(2), Threads::single(), Threads::single()])
+        {
+            let epilogue = Epilogue::default();
+            let call = Call { isa, types, lhs: &lhs, rhs: &rhs, epilogue, threads };
+            let mut got = float_bytes(&vec![7.0; len], number);
+            conv.compute_call(&call, &mut got);
+            check_finished(conv, &call, None, &got);
+            if conv.takes_packed() && number == ProductType::F32 {
+                let mut packed = vec![7.0; conv.packed_len(isa)];
+                conv.pack_on(isa, cast(&rhs), &mut packed, threads);
+                let mut got = float_bytes(&vec![7.0; len], number);
+                conv.compute_packed_on(&call, &packed, &mut got);
+                check_finished(conv, &call, Some(&packed), &got);
             }
         }
     }
@@ -222,6 +273,7 @@ fn check_infinite(conv: &Convolution, lhs: &[f64], rhs: &[f64], len: usize) {
             let mut got = float_bytes(&vec![7.0; len], to);
             conv.compute_call(&call, &mut got);
             check_floats(conv, &got, &want, types, isa);
+            check_finished(conv, &call, None, &got);
             if conv.takes_packed() && types == Types::same(ProductType::F32) {
                 let mut packed = vec![7.0; conv.packed_len(isa)];
                 conv.pack_on(isa, cast(&rhs), &mut packed, threads);
@@ -385,6 +437,30 @@ fn channels_first() {
     // Several blocks of columns, with positions of two images, and of steps.
     let padded = (23, 3, 1, [1, 1], [1, 1], false);
     check([padded, padded], [1, 2, 120, 3]);
+}
+
+#[test]
+fn rows_are_finished_while_others_are_computed() {
+    let (last, kernel) = (vec![0, 2, 3, 1], vec![2, 3, 0, 1]);
+    let check = |groups, features, outputs, dim: Sizes, route: &str| {
+        let orders = [last.clone(), kernel.clone(), last.clone()];
+        let spatial = vec![(7, dim.1, dim.2, dim.3, dim.4, dim.5), dim];
+        let case = Case { orders, spatial, ..case([groups, 2, features, outputs]) };
+        case.check_by(|conv| {
+            format!("{:?}", conv.route).starts_with(route) && conv.finishes_rows()
+        });
+    };
+    let plain = |input, kernel, pad| (input, kernel, 1, [pad; 2], [1, 1], false);
+    check(1, 5, 40, plain(33, 1, 0), "Product");
+    check(1, 5, 40, plain(33, 3, 1), "Tasks");
+    check(24, 1, 1, plain(33, 3, 1), "Grouped");
+    // By sums of elements, and those that are not finite at all.
+    check(1, 48, 48, plain(34, 3, 1), "Tasks");
+    // With channels first there are no rows.
+    let first = vec![0, 1, 2, 3];
+    let orders = [first.clone(), vec![1, 0, 2, 3], first];
+    let case = Case { orders, spatial: vec![plain(9, 3, 1); 2], ..case([1, 1, 5, 40]) };
+    case.check_by(|conv| conv.row_len().is_none() && !conv.finishes_rows());
 }
 
 #[test]

@@ -30,6 +30,7 @@ use self::output::Out;
 use super::{Convolution, Route, Spatial};
 use crate::Threads;
 use crate::kernels::disjoint::Disjoint;
+use crate::kernels::gemm::Finish;
 use crate::kernels::gemm::arithmetic::Arithmetic;
 use crate::kernels::gemm::axis::Axis;
 use crate::kernels::gemm::cut::even_chunks;
@@ -164,7 +165,7 @@ impl Convolution {
     }
 
     /// Computes the convolution. Returns whether all results are finite; if not, some may be wrong, or not
-    /// written.
+    /// written. Rows are finished if [channels are last](Layout::ChannelsLast), some of them even if others are not finite.
     ///
     /// # Panics
     /// If an operand or the result is longer than its slice.
@@ -174,6 +175,7 @@ impl Convolution {
         layout: Layout,
         (lhs, kernel): (&[f32], Kernel<'_>),
         out: &mut [f32],
+        finish: Option<Finish<'_, u8>>,
         threads: Threads<'_>,
     ) -> bool {
         let some = &lhs[..lhs.len().min(LOOKED_AT)];
@@ -186,7 +188,7 @@ impl Convolution {
         let sizes = self.sizes(layout);
         assert!(self.out.last() < out.len(), "the result lies in its memory");
         let start = Shared(out.as_mut_ptr());
-        let out = Out { elements: Disjoint::new(out), start };
+        let out = Out { elements: Disjoint::new(out), start: &start, finish };
         let is_finite = AtomicBool::new(true);
         let blocks: Vec<_> = sizes.blocks(self.batch.size).collect();
         let run = |points: &[f32]| {

@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::{Block, LANES, Lanes, Layout, Sizes, are_finite, of_products, store};
 use crate::Threads;
 use crate::kernels::disjoint::Disjoint;
+use crate::kernels::gemm::Finish;
 use crate::kernels::gemm::axis::Axis;
 use crate::kernels::gemm::conv::Convolution;
+use crate::kernels::gemm::conv::finish::FinishRows;
 use crate::kernels::gemm::conv::tasks;
 use crate::kernels::gemm::engine::Shared;
 use crate::kernels::gemm::output::Destination;
@@ -61,7 +63,9 @@ struct Results<'a> {
 pub(super) struct Out<'a> {
     pub elements: Disjoint<'a, f32>,
     /// Where it begins.
-    pub start: Shared<f32>,
+    pub start: &'a Shared<f32>,
+    /// What is done with complete rows.
+    pub finish: Option<Finish<'a, u8>>,
 }
 
 impl Results<'_> {
@@ -71,8 +75,8 @@ impl Results<'_> {
     /// Nothing else accesses them.
     unsafe fn of_tiles(&self, row: usize) -> bool {
         let columns = &self.conv.spatial[1];
-        let (start, _, rows_out) = self.place(row);
-        self.each_vector(
+        let (start, here, rows_out) = self.place(row);
+        let is_finite = self.each_vector(
             row,
             #[inline(always)]
             |(i, x), outputs, lanes| {
@@ -80,7 +84,14 @@ impl Results<'_> {
                 // SAFETY: the caller's promise.
                 write(unsafe { self.out.elements.part(place, outputs.len()) }, lanes)
             },
-        )
+        );
+        if let Some(finish) = self.out.finish.filter(|_| is_finite) {
+            let finish = FinishRows { places: self.out.start, finish };
+            let positions = Axis::new([(here, rows_out), (columns.output, columns.out)]);
+            // SAFETY: the caller's promise; the positions are complete, and lie in the result.
+            unsafe { finish.rows(start, &positions, self.sizes.outputs) };
+        }
+        is_finite
     }
 
     /// Writes the positions of a row of tiles as [`Results::of_tiles`] does, where those of a row are
@@ -102,7 +113,7 @@ impl Results<'_> {
             );
             let positions = Axis::new([(here, rows_out), (width, 1)]);
             let cols = Axis::new([(count, self.conv.outputs.out)]);
-            let to = (&self.out.start as &dyn Destination<f32>, start);
+            let to = (self.out.start as &dyn Destination<f32>, start);
             // SAFETY: the caller's promise; the result lies in its memory.
             unsafe { tasks::store(self.isa, sums, to, &positions, (&cols, 0..count)) };
         });
