@@ -225,7 +225,7 @@ impl<W: Plain + Default, A: Plain + Default> Grouped<'_, W, A> {
             let moves = dims().map(|(dim, stride)| dim.stride * stride);
             let moves: Vec<_> = [strides[0]].into_iter().chain(moves).collect();
             scratch::with(len, |words: &mut [W]| {
-                region.fill(self.isa, self.lhs, 0, words);
+                region.fill(self.isa, self.lhs, 0, words, Threads::single());
                 let channels = Channels {
                     taps: &(0..steps.len()).map(tap).collect::<Vec<_>>(),
                     region: words.as_ptr(),

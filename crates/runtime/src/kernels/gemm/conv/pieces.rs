@@ -35,7 +35,12 @@ impl Cut {
         let most = if batch_is_minor { 64 } else { TASK_ROWS / 2 / image + 1 };
         let batch = even_parts(conv.batch.size, most).1;
         let row = if batch_is_minor { inner.checked_mul(batch)? } else { inner };
-        let strip = even_parts(first.output, (TASK_ROWS / row.max(1)).max(1)).1;
+        let (strips, strip) = even_parts(first.output, (TASK_ROWS / row.max(1)).max(1));
+        // An even number of several, as threads often are.
+        let strip = match strips {
+            1 => strip,
+            several => first.output.div_ceil(several.next_multiple_of(2)).max(1),
+        };
         let outputs = std::iter::once(strip).chain(rest.iter().map(|dim| dim.output));
         let extents = conv.spatial.iter().zip(outputs).map(|(dim, n)| Window(dim).extent(n));
         let extents = extents.collect::<Option<Vec<_>>>()?;

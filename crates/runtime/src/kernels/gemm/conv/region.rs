@@ -3,10 +3,14 @@
 use std::ops::Range;
 
 use super::{Spatial, advance};
+use crate::Threads;
 use crate::kernels::bytes::Plain;
 use crate::kernels::gemm::axis::Axis;
 use crate::kernels::gemm::pack::{Block, Elements, Items};
 use crate::kernels::isa::Isa;
+
+/// Words of a region that a task copies.
+const TASK_WORDS: usize = 1 << 15;
 
 /// Where the window of a spatial dimension goes, in positions of the dilated input.
 #[derive(Clone, Copy)]
@@ -111,20 +115,29 @@ impl Region<'_> {
         input: &dyn Elements<W>,
         start: usize,
         region: &mut [W],
+        threads: Threads<'_>,
     ) {
         let Some((line, outer)) = self.lines.split_last() else { return };
-        let len = line.extent * self.indices.len();
-        let mut place = vec![0; outer.len()];
-        for to in region.chunks_exact_mut(len.max(1)) {
-            let offset = outer.iter().zip(&place).try_fold(start, |offset, (line, &at)| {
-                Some(offset + line.element(line.start + at as i128)? * line.stride)
-            });
-            match offset {
-                Some(offset) => self.fill_line(isa, line, input, offset, to),
-                None => to.fill(input.hole()),
+        let len = (line.extent * self.indices.len()).max(1);
+        let lines = (TASK_WORDS / len).max(1);
+        threads.for_chunks(region, lines * len, &|task, region| {
+            let mut place = vec![0; outer.len()];
+            let mut rest = task * lines;
+            for (at, line) in place.iter_mut().zip(outer).rev() {
+                *at = rest % line.extent;
+                rest /= line.extent;
             }
-            advance(&mut place, outer.iter().map(|line| line.extent));
-        }
+            for to in region.chunks_exact_mut(len) {
+                let offset = outer.iter().zip(&place).try_fold(start, |offset, (line, &at)| {
+                    Some(offset + line.element(line.start + at as i128)? * line.stride)
+                });
+                match offset {
+                    Some(offset) => self.fill_line(isa, line, input, offset, to),
+                    None => to.fill(input.hole()),
+                }
+                advance(&mut place, outer.iter().map(|line| line.extent));
+            }
+        });
     }
 
     /// Copies a line of the last dimension that is not the fastest.

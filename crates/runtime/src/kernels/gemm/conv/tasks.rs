@@ -25,6 +25,8 @@ use crate::kernels::gemm::transpose::Rows;
 use crate::kernels::isa::Isa;
 use crate::kernels::scratch;
 
+/// How many tasks the product of one that is alone is cut into.
+const TASKS: usize = 4;
 /// Columns of a task at most.
 const TASK_COLS: usize = 1024;
 /// Words of a packed kernel that are too many to keep.
@@ -63,6 +65,7 @@ impl Convolution {
             }
             _ => None,
         };
+        let is_alone = self.group.size * pieces.len() * col_blocks.len() == 1;
         threads.for_each(self.group.size, &|group| {
             let tasks = Tasks {
                 conv: self,
@@ -75,6 +78,8 @@ impl Convolution {
                 corrections: corrections.map(|all| &all[group * self.outputs.size..]),
                 out: (out, group * self.group.out),
                 finish: finish.filter(|_| self.has_whole_rows()),
+                is_alone,
+                threads: if is_alone { threads } else { Threads::single() },
             };
             scratch::with(kept.map_or(0, |_| whole), |packed: &mut [W]| {
                 let mut kernels = vec![kernel; col_blocks.len()];
@@ -159,6 +164,10 @@ struct Tasks<'a, W, A> {
     out: (&'a dyn Destination<A>, usize),
     /// What is done with complete rows.
     finish: Option<FinishRows<'a, A>>,
+    /// Whether there is one task.
+    is_alone: bool,
+    /// The threads that a task may use: one, unless it is alone.
+    threads: Threads<'a>,
 }
 
 /// What a task computes: a piece of the result, for some output features.
@@ -279,10 +288,12 @@ impl<W: Plain + Default + Element<W>, A: MulAdd> Tasks<'_, W, A> {
             let rhs_start =
                 self.rhs + cols.start * conv.outputs.rhs + features.start * conv.features.rhs;
             scratch::with(strides[0], |words: &mut [W]| {
-                region.fill(isa, self.lhs.0, self.lhs.1, words);
+                region.fill(isa, self.lhs.0, self.lhs.1, words, self.threads);
                 let words = &*words;
                 let source;
                 let rhs = match *kernel {
+                    // (All columns are for this task then.)
+                    Kernel::Packed(panels) if self.is_alone => Rhs::Panels(panels),
                     Kernel::Packed(panels) => Rhs::Packed(panels),
                     Kernel::Elements(rhs) => {
                         source = Strided::new(isa, rhs, rhs_start, &kernel_cols, &kernel_steps);
@@ -299,12 +310,12 @@ impl<W: Plain + Default + Element<W>, A: MulAdd> Tasks<'_, W, A> {
                     sink: Sink::Memory { start, rows: out_rows, finish: None },
                     done: None,
                     add: features.start > 0,
-                    tasks: 1,
+                    tasks: if self.is_alone { TASKS } else { 1 },
                     batches: 1,
                 };
                 // SAFETY: `Strided` checked that the region has all rows and steps; the caller
                 // promises that the result may be written.
-                unsafe { product.run(Threads::single()) };
+                unsafe { product.run(self.threads) };
             });
         }
     }
