@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use helio_ir::ops::Yield;
+use helio_ir::ops::{Cost, Yield};
 use helio_ir::{Computation, Instr, InstrId, Op, Result};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -654,6 +654,7 @@ impl Candidate<'_> {
             }
             (FusionClass::Reduce, _) => None,
             (FusionClass::Costly, _) if is_partial && !group.space.is_outer(&self.role) => None,
+            (FusionClass::Costly, _) if is_partial && self.is_awaited(computation, group) => None,
             // What is moved without a computation in between is read where it lies.
             (FusionClass::Movement, _) if is_partial && !group.moves_only(computation, self.id) => {
                 None
@@ -661,6 +662,51 @@ impl Candidate<'_> {
             _ => Some(None),
         }
     }
+}
+
+/// Values before a loop whose latency shows in it, if each of these is computed by itself: this many of them, and points
+/// of the loop for each.
+const MANY_AWAITED: usize = 64;
+const MAX_AWAITING: usize = 1 << 13;
+/// How many instructions are looked at to find out whether they are made of larger arrays.
+const MAX_LOOKED_AT: usize = 32;
+
+impl Candidate<'_> {
+    /// Whether this is a transcendental function of each row of a grid, say, which its loop would wait for. In a kernel
+    /// before, lanes are rows. Not of what is folded, for which there would be a kernel before that.
+    fn is_awaited(&self, computation: &Computation, group: &Group) -> bool {
+        let count: usize = self.dims.iter().product();
+        count >= MANY_AWAITED
+            && group.space.points() / count <= MAX_AWAITING
+            && is_transcendental(&self.instr.op)
+            && is_made_of_small(computation, self.instr, count, &mut MAX_LOOKED_AT.clone())
+    }
+}
+
+fn is_transcendental(op: &Op) -> bool {
+    match op {
+        Op::Unary(op) => op.cost() == Cost::Transcendental,
+        Op::Binary(op) => op.cost() == Cost::Transcendental,
+        _ => false,
+    }
+}
+
+/// Whether an instruction depends, through what is computed, on arrays of at most `most` elements alone.
+fn is_made_of_small(
+    computation: &Computation,
+    instr: &Instr,
+    most: usize,
+    left: &mut usize,
+) -> bool {
+    instr.operands.iter().all(|&id| {
+        if *left == 0 {
+            return false;
+        }
+        *left -= 1;
+        let is_small = array(computation, id).is_some_and(|shape| shape.element_count() <= most);
+        let operand = computation.instr(id);
+        is_small && is_made_of_small(computation, operand, most, left)
+    })
 }
 
 impl Group {

@@ -57,6 +57,35 @@ fn a_chain_is_one_fusion() {
 }
 
 #[test]
+fn functions_of_rows_that_a_loop_would_wait_for_come_before_it() {
+    let grid = |rows: &str, function: &str, columns: usize| {
+        format!(
+            "x = f32[{rows},{columns}] parameter(0)
+             y = f32[{rows}] parameter(1)
+             d = f32[{rows}] add(y, y)
+             f = f32[{rows}] {function}(d)
+             b = f32[{rows},{columns}] broadcast(f), dimensions={{0}}
+             ROOT r = f32[{rows},{columns}] multiply(x, b)"
+        )
+    };
+    outlines(&grid("200", "sine", 300), "[add sine] [broadcast multiply]");
+    // Few rows, a quotient's latency, and rows so long that it does not show.
+    outlines(&grid("20", "sine", 300), "[add sine broadcast multiply]");
+    outlines(&grid("200", "rsqrt", 300), "[add rsqrt broadcast multiply]");
+    outlines(&grid("200", "sine", 10_000), "[add sine broadcast multiply]");
+    // What is folded comes to the function in the same kernel.
+    outlines(
+        "x = f32[200,300] parameter(0)
+         zero = f32[] constant(0)
+         s = f32[200] reduce(x, zero), dimensions={1}, to_apply=add
+         f = f32[200] sine(s)
+         b = f32[200,300] broadcast(f), dimensions={0}
+         ROOT r = f32[200,300] multiply(x, b)",
+        "[constant reduce sine broadcast multiply]",
+    );
+}
+
+#[test]
 fn values_needed_elsewhere_are_results() {
     outlines(
         "x = f32[4] parameter(0) y = f32[4] exponential(x) z = f32[4] add(y, x)
