@@ -216,7 +216,7 @@ impl<'m> Planner<'m> {
         let is_between = |step: &Step| match &step.action {
             Action::Raw { kernel, slots } => {
                 let bytes = |id: &StorageId| self.storages[id.index()].bytes;
-                slots.iter().all(|&id| self.whole(id) != output)
+                slots.iter().all(|&id| self.are_apart(id, output))
                     && self.written(kernel, slots).iter().map(bytes).sum::<usize>() <= SMALL_BYTES
             }
             _ => false,
@@ -228,7 +228,7 @@ impl<'m> Planner<'m> {
         let keeps_inputs = before[at + 1..].iter().all(|step| match &step.action {
             Action::Raw { kernel, slots } => {
                 let written = self.written(kernel, slots);
-                inputs.iter().all(|&input| !written.contains(&self.whole(input)))
+                inputs.iter().all(|&input| written.iter().all(|&id| self.are_apart(id, input)))
             }
             _ => false,
         });
@@ -237,7 +237,7 @@ impl<'m> Planner<'m> {
         let piece_bytes = grain.saturating_mul(unit_bytes);
         // (What is cut by the ends of blocks of rows waits until all of them are complete.)
         let is_small = piece_bytes > 0 && piece_bytes <= row_bytes.max(MAX_PIECE_BYTES);
-        if outputs.len() != 1 || self.whole(outputs[0]) != output || !is_small || !keeps_inputs {
+        if outputs.len() != 1 || self.find(outputs[0]) != output || !is_small || !keeps_inputs {
             return;
         }
         let finished = Finished {
@@ -260,12 +260,18 @@ impl<'m> Planner<'m> {
     /// What code writes of its slots.
     fn written(&self, code: &Arc<dyn RawKernel>, slots: &[StorageId]) -> SmallVec<[StorageId; 4]> {
         let written = zip(slots, &code.signature().params).filter(|(_, param)| param.write);
-        written.map(|(&id, _)| self.whole(id)).collect()
+        written.map(|(&id, _)| self.find(id)).collect()
     }
 
-    /// The storage that another one is, or is a part of.
-    fn whole(&self, id: StorageId) -> StorageId {
-        let id = self.find(id);
-        self.storages[id.index()].part_of.map_or(id, |of| self.whole(of))
+    /// Whether two storages are neither the same nor parts of one.
+    fn are_apart(&self, one: StorageId, other: StorageId) -> bool {
+        let whole = |id| {
+            let mut id = self.find(id);
+            while let Some(of) = self.storages[id.index()].part_of {
+                id = self.find(of);
+            }
+            id
+        };
+        whole(one) != whole(other)
     }
 }
