@@ -45,12 +45,21 @@ impl Offsets {
         if let Some(stride) = axis.stride() {
             return Offsets::even(stride);
         }
+        // The rows of tiles follow each other: those of the axis that are equally far apart are taken to their end.
+        let (mut place, mut left, mut stride) = (0, 0, 0);
         let rows = |tile: Range<usize>| {
             let mut from = [0; MAX_ROWS];
             let of_tile = &mut from[..tile.len()];
-            axis.offsets(tile.start, of_tile);
+            let is_one_run = left >= tile.len();
+            for (row, offset) in tile.zip(&mut *of_tile) {
+                if left == 0 {
+                    (place, left, stride) = axis.run(row, usize::MAX);
+                }
+                *offset = place;
+                (place, left) = (place.wrapping_add(stride), left - 1);
+            }
             let apart = |w: &[usize]| w[1].wrapping_sub(w[0]);
-            let is_even = of_tile.windows(3).all(|w| apart(&w[1..]) == apart(w));
+            let is_even = is_one_run || of_tile.windows(3).all(|w| apart(&w[1..]) == apart(w));
             TileRows { from, is_even }
         };
         Offsets { stride: None, tiles: tiles.map(rows).collect() }

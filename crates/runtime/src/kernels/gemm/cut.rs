@@ -8,11 +8,19 @@ pub(super) struct Tiles {
     pub rows: Range<usize>,
     next: usize,
     heights: &'static [usize],
+    /// Where each number of rows is a height: how high tiles are, and up to which row they are one row higher.
+    even: Option<(usize, usize)>,
 }
 
 impl Tiles {
     pub(super) fn new(rows: Range<usize>, heights: &'static [usize]) -> Self {
-        Tiles { next: rows.start, rows, heights }
+        let most = heights.last().copied().filter(|&most| most == heights.len());
+        let even = most.map(|most| {
+            let tiles = rows.len().div_ceil(most).max(1);
+            let (height, higher) = (rows.len() / tiles, rows.len() % tiles);
+            (height, rows.start + higher * (height + 1))
+        });
+        Tiles { next: rows.start, rows, heights, even }
     }
 }
 
@@ -21,12 +29,14 @@ impl Iterator for Tiles {
 
     fn next(&mut self) -> Option<Range<usize>> {
         let (start, rest) = (self.next, self.rows.end - self.next);
-        let &most = self.heights.last()?;
-        let even = if rest <= most { rest } else { rest.div_ceil(rest.div_ceil(most)) };
-        // Where each number of rows is a height there is no need to look for it.
-        let height = match self.heights.get(even.wrapping_sub(1)) {
-            Some(&height) if height == even => height,
-            _ => {
+        if rest == 0 {
+            return None;
+        }
+        let height = match self.even {
+            Some((height, until)) => height + usize::from(start < until),
+            None => {
+                let &most = self.heights.last()?;
+                let even = rest.div_ceil(rest.div_ceil(most));
                 // The next height above the even one, unless that is more than the rows that remain.
                 let above = self.heights.iter().find(|&&height| height >= even && height <= rest);
                 *above.or(self.heights.iter().rfind(|&&height| height <= rest))?
@@ -80,5 +90,11 @@ mod tests {
         assert_eq!(heights(8).collect::<Vec<_>>(), [4, 4]);
         assert_eq!(heights(0).count(), 0);
         assert_eq!(heights(13).size_hint(), (3, Some(13)));
+        let any = |rows: usize| Tiles::new(3..3 + rows, &[1, 2, 3, 4, 5]).map(|tile| tile.len());
+        assert_eq!(any(13).collect::<Vec<_>>(), [5, 4, 4]);
+        assert_eq!(any(15).collect::<Vec<_>>(), [5, 5, 5]);
+        assert_eq!(any(6).collect::<Vec<_>>(), [3, 3]);
+        assert_eq!(any(4).collect::<Vec<_>>(), [4]);
+        assert_eq!(any(0).count(), 0);
     }
 }
