@@ -28,8 +28,9 @@ use crate::threads::Threads;
 /// What the address of a piece of code and of its scratch is a multiple of.
 const ALIGN: usize = MachineCode::ALIGN;
 
-/// The shortest task, in nanoseconds: handing a shorter one to another thread does not pay.
-const TASK_NANOS: f64 = 20_000.0;
+/// The shortest task, in nanoseconds: handing a shorter one to another thread does not pay (docs/design/products.md,
+/// "Tasks").
+const TASK_NANOS: f64 = 10_000.0;
 
 /// The most tasks of one call: more would not even out the threads' work any better.
 const MAX_TASKS: i64 = 64;

@@ -117,7 +117,8 @@ impl RowWindows {
         let row_len = columns.positions * lanes;
         let positions: Vec<_> = even_chunks(row_len, SEGMENT).collect();
         let row_work = row_len.min(SEGMENT) * columns.size * rows.size;
-        let strip = (TASK_WORK / row_work).clamp(at_once, rows.positions);
+        // (Half of the rows that are folded together fold as fast.)
+        let strip = (TASK_WORK / row_work).clamp(at_once.div_ceil(2), rows.positions);
         let strips: Vec<_> = even_chunks(rows.positions, strip).collect();
         let planes_together = TASK_WORK / row_work.saturating_mul(strip);
         let chunks: Vec<_> = even_chunks(planes, planes_together.max(1)).collect();
