@@ -631,7 +631,8 @@ fn threads_share_the_range() {
 fn tasks_are_worth_their_while() {
     // Small work is one task; large work is cut in multiples of the grain, into not too many.
     assert_eq!(task_len(100, 16, 1.0), 112);
-    assert_eq!(task_len(1 << 20, 16, 1.0), (TASK_NANOS as usize).next_multiple_of(16) as i64);
+    assert_eq!(task_len(1 << 19, 16, 1.0), (TASK_NANOS as usize).next_multiple_of(16) as i64);
+    assert_eq!(task_len(1 << 20, 16, 1.0), (1 << 20) / MAX_TASKS);
     assert_eq!(task_len(1 << 30, 16, 1.0), most_len(1.0));
     assert_eq!(task_len(0, 1, 0.0), 1);
 }
