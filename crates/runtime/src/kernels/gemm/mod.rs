@@ -56,7 +56,7 @@ pub(super) fn window_loops(isa: Isa) -> Option<&'static dyn simd::WindowLoops<f3
     f32::instructions(isa).windows()
 }
 
-/// How many tasks a product should be, so that threads share it evenly.
+/// How many tasks a product or a convolution should be, so that threads share it evenly.
 const TASKS: usize = 4;
 /// Multiplications that are worth a task: about five microseconds of a core that makes 100 GFLOP/s. (What threads pass
 /// each other takes time where cores share no cache: design/products.md, "Tasks".)

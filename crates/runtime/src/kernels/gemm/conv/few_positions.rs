@@ -11,6 +11,7 @@ use super::tasks::store;
 use super::{Convolution, Route};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
+use crate::kernels::gemm::TASKS;
 use crate::kernels::gemm::axis::Axis;
 use crate::kernels::gemm::engine::{Product, Rhs, Shared, Sink};
 use crate::kernels::gemm::output::Destination;
@@ -23,8 +24,6 @@ use crate::kernels::scratch;
 const MOST_POSITIONS: usize = 320;
 /// Steps from which on turning the sums around does not show.
 const LEAST_STEPS: usize = 128;
-/// How many tasks a convolution should be, so that threads share it evenly.
-const TASKS: usize = 4;
 
 /// The kernel of a convolution.
 #[derive(Clone, Copy)]

@@ -14,6 +14,7 @@ use super::few_positions::Kernel;
 use super::{Convolution, Route, Spatial};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
+use crate::kernels::gemm::TASKS;
 use crate::kernels::gemm::axis::Axis;
 use crate::kernels::gemm::cut::chunks;
 use crate::kernels::gemm::engine::{Product, Rhs, Shared, Sink};
@@ -208,9 +209,6 @@ impl Convolution {
         });
     }
 }
-
-/// How many tasks a convolution should be, so that threads share it evenly.
-const TASKS: usize = 4;
 
 /// The patches of an image, or of several, as an operand: its items are positions, its steps features
 /// and taps.

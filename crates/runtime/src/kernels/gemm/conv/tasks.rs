@@ -10,6 +10,7 @@ use super::pieces::{Cut, Piece};
 use super::region::{Line, Region};
 use crate::Threads;
 use crate::kernels::bytes::Plain;
+use crate::kernels::gemm::TASKS;
 use crate::kernels::gemm::arithmetic::Arithmetic;
 use crate::kernels::gemm::axis::Axis;
 use crate::kernels::gemm::cut::even_chunks;
@@ -25,8 +26,6 @@ use crate::kernels::gemm::transpose::Rows;
 use crate::kernels::isa::Isa;
 use crate::kernels::scratch;
 
-/// How many tasks the product of one that is alone is cut into.
-const TASKS: usize = 4;
 /// Columns of a task at most.
 const TASK_COLS: usize = 1024;
 /// Words of a packed kernel that are too many to keep.
