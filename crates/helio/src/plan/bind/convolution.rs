@@ -1,16 +1,11 @@
 //! Which convolutions the runtime's kernel computes, and how it is called.
 
-use std::sync::Arc;
-
 use helio_ir::ops::{self, Precision};
 use helio_ir::types::strides;
-use helio_runtime::Threads;
+use helio_runtime::kernels::gemm::Dim;
 use helio_runtime::kernels::gemm::conv::{Convolution, Spatial};
-use helio_runtime::kernels::gemm::{Dim, Types};
-use helio_runtime::program::{Failure, Finish, OwnMemory, SliceKernel};
 
 use super::{Bound, InstrShapes, product};
-use crate::packed::PackedConstant;
 
 pub(super) fn convolution(site: &InstrShapes<'_>, op: &ops::Convolution) -> Option<Bound> {
     let [input, kernel] = site.operands[..] else { return None };
@@ -80,73 +75,22 @@ pub(super) fn convolution(site: &InstrShapes<'_>, op: &ops::Convolution) -> Opti
     });
     let row_bytes = convolution.row_len().map(|len| len * out.element().size_bytes());
     let row_bytes = row_bytes.filter(|_| convolution.finishes_rows());
-    Some(Bound::of(Arc::new(Kernel { convolution, types, packed, row_bytes })))
-}
-
-/// The kernel.
-struct Kernel {
-    convolution: Convolution,
-    types: Types,
-    /// The weights packed, if they are a constant and that pays.
-    packed: Option<Arc<PackedConstant>>,
-    /// Bytes of all outputs at a position, if they are handed over when they are complete.
-    row_bytes: Option<usize>,
-}
-
-impl Kernel {
-    fn compute(
-        &self,
-        inputs: &[&[u8]],
-        output: &mut [u8],
-        finish: Option<Finish<'_>>,
-        threads: Threads<'_>,
-    ) {
-        let (lhs, rhs) = (inputs[0], inputs[1]);
-        let pack = |packed: &mut [u8]| {
-            self.convolution.pack(rhs, packed, threads);
-            !threads.is_stopped()
-        };
-        match self.packed.as_ref().and_then(|constant| constant.of(rhs, pack)) {
-            Some(packed) => {
-                self.convolution.compute_packed(lhs, (rhs, packed), output, finish, threads);
+    Some(Bound::by_rows(
+        "convolution",
+        row_bytes,
+        packed,
+        move |inputs, output, packed, finish, threads| {
+            let (lhs, rhs) = (inputs[0], inputs[1]);
+            let pack = |packed: &mut [u8]| {
+                convolution.pack(rhs, packed, threads);
+                !threads.is_stopped()
+            };
+            match packed.and_then(|constant| constant.of(rhs, pack)) {
+                Some(packed) => {
+                    convolution.compute_packed(lhs, (rhs, packed), output, finish, threads);
+                }
+                None => convolution.compute(types, lhs, rhs, output, finish, threads),
             }
-            None => self.convolution.compute(self.types, lhs, rhs, output, finish, threads),
-        }
-    }
-}
-
-impl SliceKernel for Kernel {
-    fn name(&self) -> &str {
-        "convolution"
-    }
-
-    fn own_memory(&self) -> OwnMemory {
-        let table_bytes = self.packed.as_ref().map_or(0, |constant| constant.bytes());
-        OwnMemory { thread_bytes: 0, table_bytes }
-    }
-
-    fn run(
-        &self,
-        inputs: &[&[u8]],
-        outputs: &mut [&mut [u8]],
-        threads: Threads<'_>,
-    ) -> Result<(), Failure> {
-        self.compute(inputs, outputs[0], None, threads);
-        Ok(())
-    }
-
-    fn row_bytes(&self) -> Option<usize> {
-        self.row_bytes
-    }
-
-    fn run_finished(
-        &self,
-        inputs: &[&[u8]],
-        output: &mut [u8],
-        finish: Finish<'_>,
-        threads: Threads<'_>,
-    ) -> Result<(), Failure> {
-        self.compute(inputs, output, Some(finish), threads);
-        Ok(())
-    }
+        },
+    ))
 }

@@ -21,7 +21,7 @@ pub(super) use fold::{Room, ScalarFolds};
 use helio_ir::{ArrayShape, CompId, Error, Instr, InstrId, Module, Op, Verified};
 use helio_runtime::kernels::FoldCode;
 use helio_runtime::kernels::sort::{PAIRS, Pairs};
-use helio_runtime::program::{Failure, OwnMemory, SliceKernel};
+use helio_runtime::program::{Failure, Finish, OwnMemory, SliceKernel};
 use helio_runtime::{JitBatch, Threads, View};
 pub(super) use matrix::is_factored;
 
@@ -29,6 +29,7 @@ use super::code::ScalarCode;
 use super::{Action, Frame, Owner, Planned, Planner, Source, Step, StorageId, Target, arrays};
 use crate::Client;
 use crate::interpreted::Reason;
+use crate::packed::PackedConstant;
 
 /// An instruction and the shapes around it.
 struct InstrShapes<'s> {
@@ -174,7 +175,72 @@ impl SliceKernel for Function {
     }
 }
 
+/// Inputs, the output, what is done with complete rows of it, threads.
+type RowCode = dyn Fn(&[&[u8]], &mut [u8], Option<Finish<'_>>, Threads<'_>) + Send + Sync;
+
+/// A kernel made of a function that hands over rows of its only output when they are complete.
+struct RowFunction {
+    name: &'static str,
+    own_memory: OwnMemory,
+    /// The bytes of a row, if that is better than to change the output afterwards.
+    row_bytes: Option<usize>,
+    code: Box<RowCode>,
+}
+
+impl SliceKernel for RowFunction {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn own_memory(&self) -> OwnMemory {
+        self.own_memory
+    }
+
+    fn run(
+        &self,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+        threads: Threads<'_>,
+    ) -> Result<(), Failure> {
+        (self.code)(inputs, outputs[0], None, threads);
+        Ok(())
+    }
+
+    fn row_bytes(&self) -> Option<usize> {
+        self.row_bytes
+    }
+
+    fn run_finished(
+        &self,
+        inputs: &[&[u8]],
+        output: &mut [u8],
+        finish: Finish<'_>,
+        threads: Threads<'_>,
+    ) -> Result<(), Failure> {
+        (self.code)(inputs, output, Some(finish), threads);
+        Ok(())
+    }
+}
+
 impl Bound {
+    /// A function that hands over rows of `row_bytes` when they are complete, and may have an operand `packed`.
+    fn by_rows(
+        name: &'static str,
+        row_bytes: Option<usize>,
+        packed: Option<Arc<PackedConstant>>,
+        code: impl Fn(&[&[u8]], &mut [u8], Option<&PackedConstant>, Option<Finish<'_>>, Threads<'_>)
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        let table_bytes = packed.as_ref().map_or(0, |constant| constant.bytes());
+        let own_memory = OwnMemory { thread_bytes: 0, table_bytes };
+        let code: Box<RowCode> = Box::new(move |inputs, output, finish, threads| {
+            code(inputs, output, packed.as_deref(), finish, threads);
+        });
+        Bound::of(Arc::new(RowFunction { name, own_memory, row_bytes, code }))
+    }
+
     /// A function that cannot fail, without working memory.
     fn new(
         name: &'static str,

@@ -1,14 +1,9 @@
 //! Which `dot`s the runtime's kernel computes, and how it is called.
 
-use std::sync::Arc;
-
 use helio_ir::{ArrayShape, ElementType, ops, types::strides};
-use helio_runtime::Threads;
 use helio_runtime::kernels::gemm::{Contraction, Dim, ProductType, Types};
-use helio_runtime::program::{Failure, Finish, OwnMemory, SliceKernel};
 
 use super::{Bound, InstrShapes};
-use crate::packed::PackedConstant;
 
 /// The dimensions of a product, for either order of the operands.
 struct Dims {
@@ -98,7 +93,22 @@ pub(super) fn dot(site: &InstrShapes<'_>, op: &ops::Dot) -> Option<Bound> {
         let bytes = product.packed_bytes(types)?;
         Some(site.client.packed(constant, product.right_layout(), bytes))
     });
-    Some(Bound::of(Arc::new(Product { product, types, left, right, packed, row_bytes })))
+    Some(Bound::by_rows(
+        "dot",
+        row_bytes,
+        packed,
+        move |inputs, output, packed, finish, threads| {
+            let (lhs, rhs) = (inputs[left], inputs[right]);
+            let pack = |packed: &mut [u8]| {
+                product.pack(rhs, packed, threads);
+                !threads.is_stopped()
+            };
+            match packed.and_then(|constant| constant.of(rhs, pack)) {
+                Some(packed) => product.compute_packed(lhs, packed, output, finish, threads),
+                None => product.compute(types, lhs, rhs, output, finish, threads),
+            }
+        },
+    ))
 }
 
 /// The most steps of a product whose rows are finished while they are in cache, and, if its right operand is
@@ -106,75 +116,6 @@ pub(super) fn dot(site: &InstrShapes<'_>, op: &ops::Dot) -> Option<Bound> {
 /// the time of reading a result again does not show, while whole rows are less even blocks.
 const MAX_FINISHED_STEPS: usize = 1024;
 const FEW_STEPS: usize = 256;
-
-/// The kernel.
-struct Product {
-    product: Contraction,
-    types: Types,
-    /// Which inputs its operands are.
-    left: usize,
-    right: usize,
-    /// The right operand packed, if it is a constant and that pays.
-    packed: Option<Arc<PackedConstant>>,
-    /// Bytes of a row of the result, if rows are handed over when they are complete.
-    row_bytes: Option<usize>,
-}
-
-impl Product {
-    fn compute(
-        &self,
-        inputs: &[&[u8]],
-        output: &mut [u8],
-        finish: Option<Finish<'_>>,
-        threads: Threads<'_>,
-    ) {
-        let (lhs, rhs) = (inputs[self.left], inputs[self.right]);
-        let pack = |packed: &mut [u8]| {
-            self.product.pack(rhs, packed, threads);
-            !threads.is_stopped()
-        };
-        match self.packed.as_ref().and_then(|constant| constant.of(rhs, pack)) {
-            Some(packed) => self.product.compute_packed(lhs, packed, output, finish, threads),
-            None => self.product.compute(self.types, lhs, rhs, output, finish, threads),
-        }
-    }
-}
-
-impl SliceKernel for Product {
-    fn name(&self) -> &str {
-        "dot"
-    }
-
-    fn own_memory(&self) -> OwnMemory {
-        let table_bytes = self.packed.as_ref().map_or(0, |constant| constant.bytes());
-        OwnMemory { thread_bytes: 0, table_bytes }
-    }
-
-    fn run(
-        &self,
-        inputs: &[&[u8]],
-        outputs: &mut [&mut [u8]],
-        threads: Threads<'_>,
-    ) -> Result<(), Failure> {
-        self.compute(inputs, outputs[0], None, threads);
-        Ok(())
-    }
-
-    fn row_bytes(&self) -> Option<usize> {
-        self.row_bytes
-    }
-
-    fn run_finished(
-        &self,
-        inputs: &[&[u8]],
-        output: &mut [u8],
-        finish: Finish<'_>,
-        threads: Threads<'_>,
-    ) -> Result<(), Failure> {
-        self.compute(inputs, output, Some(finish), threads);
-        Ok(())
-    }
-}
 
 /// The types of a product's operands and result, if kernels know them all.
 pub(super) fn types(lhs: &ArrayShape, rhs: &ArrayShape, out: &ArrayShape) -> Option<Types> {
