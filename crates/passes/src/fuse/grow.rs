@@ -664,11 +664,11 @@ impl Candidate<'_> {
     }
 }
 
-/// Values before a loop whose latency shows in it, if each of these is computed by itself: this many of them, and points
-/// of the loop for each.
+/// The fewest elements of a transcendental function for a kernel of its own before the loops that read it, and the most
+/// points of these loops for each element: with more, its latency does not show.
 const MANY_AWAITED: usize = 64;
 const MAX_AWAITING: usize = 1 << 13;
-/// How many instructions are looked at to find out whether they are made of larger arrays.
+/// The most instructions that are looked at to find out whether a value is made of larger arrays.
 const MAX_LOOKED_AT: usize = 32;
 
 impl Candidate<'_> {
@@ -676,10 +676,11 @@ impl Candidate<'_> {
     /// before, lanes are rows. Not of what is folded, for which there would be a kernel before that.
     fn is_awaited(&self, computation: &Computation, group: &Group) -> bool {
         let count: usize = self.dims.iter().product();
+        let mut left = MAX_LOOKED_AT;
         count >= MANY_AWAITED
             && group.space.points() / count <= MAX_AWAITING
             && is_transcendental(&self.instr.op)
-            && is_made_of_small(computation, self.instr, count, &mut MAX_LOOKED_AT.clone())
+            && is_made_of_small(computation, self.instr, count, &mut left)
     }
 }
 
@@ -691,7 +692,8 @@ fn is_transcendental(op: &Op) -> bool {
     }
 }
 
-/// Whether an instruction depends, through what is computed, on arrays of at most `most` elements alone.
+/// Whether an instruction depends, through what is computed, on arrays of at most `most` elements alone. (Elements of
+/// tuples are not: a loop's body is better one kernel.)
 fn is_made_of_small(
     computation: &Computation,
     instr: &Instr,

@@ -75,22 +75,17 @@ fn evaluated(
         return Ok(None);
     }
     let surroundings = Context { subnormals: cx.subnormals, ..Context::default() };
-    let mut literals = Vec::with_capacity(operands.len());
-    for &id in operands {
-        let (Some(value), Some(array)) = (known(cx, id), cx.draft.array(id)) else {
-            return Ok(None);
-        };
-        literals.push(match cx.constant(id) {
-            Some(_) => Literal::Array(value.clone()),
-            None => {
-                let shape = array.clone().without_layout();
-                let repeat = Broadcast { shape: shape.clone(), dimensions: Vec::new() };
-                let value = vec![Literal::Array(value.clone())];
-                evaluate(&repeat.into(), value, &shape.into(), &surroundings)?
-            }
-        });
-    }
+    let literal = |&id: &InstrId| {
+        let value = Literal::Array(known(cx, id)?.clone());
+        if cx.constant(id).is_some() {
+            return Some(value);
+        }
+        let shape = cx.draft.array(id)?.clone().without_layout();
+        let repeat = Broadcast { shape: shape.clone(), dimensions: Vec::new() };
+        evaluate(&repeat.into(), vec![value], &shape.into(), &surroundings).ok()
+    };
     // What the interpreter cannot compute is left for the run to report.
+    let Some(literals) = operands.iter().map(literal).collect() else { return Ok(None) };
     let value = evaluate(op, literals, shape, &surroundings);
     let Ok(Literal::Array(value)) = value else { return Ok(None) };
     let value = value.with_shape(result.clone().without_layout())?;
