@@ -73,13 +73,14 @@ impl Convolution {
         });
     }
 
-    /// What is done with complete rows, if it is known before any are computed that none has to be computed anew.
+    /// What is done with complete rows, if they are handed over one by one and it is known before any are computed
+    /// that none has to be computed anew.
     pub(in crate::kernels::gemm) fn finish_early<'a>(
         &self,
         call: &Call<'a>,
         out: &[u8],
     ) -> Option<Finish<'a, u8>> {
-        let finish = call.epilogue.rows?;
+        let finish = call.epilogue.rows.filter(|_| self.route_finishes_rows())?;
         let mut parts = Vec::new();
         self.beyond((0, 0), &mut parts);
         let is_right = parts.is_empty()

@@ -292,8 +292,8 @@ impl Convolution {
     }
 
     /// Computes the convolution by loops and tiles, of a kernel that lies as it is or is packed as
-    /// [`Convolution::pack`] packs it. Returns whether all rows have been given to `finish`: only some routes
-    /// do that.
+    /// [`Convolution::pack`] packs it. Returns whether all rows have been given to `finish`, which must be
+    /// for a [route that does that](Convolution::route_finishes_rows).
     ///
     /// # Safety
     /// Nothing else accesses the places of `out`.
@@ -309,7 +309,6 @@ impl Convolution {
             return false;
         }
         assert!(self.out.last() < out.len, "the result lies in its memory");
-        let finish = finish.filter(|_| self.route_finishes_rows());
         let finish_rows = finish.map(|finish| FinishRows { places: out.places, finish });
         let mut is_finished = finish.is_some();
         match &self.route {
