@@ -476,7 +476,7 @@ pub struct StepProgram {
     parts: ProgramParts,
     /// Block number → its size.
     block_bytes: Vec<usize>,
-    /// Slots that are parts of what loops exchange, with what they are parts of.
+    /// Slots that loops exchange, each with a part of it, in order.
     moving_parts: Vec<(SlotId, SlotId)>,
     /// Which of its steps are called as groups.
     groups: Groups,
@@ -524,20 +524,22 @@ impl StepProgram {
     }
 }
 
-/// Slots that are parts, directly or not, of what loops exchange, and what each is a part of.
+/// Slots that loops exchange, each with a slot that is a part of it, directly or not.
 fn moving_parts(parts: &ProgramParts) -> Vec<(SlotId, SlotId)> {
-    let mut moving = vec![false; parts.slots.len()];
-    rotated(&parts.steps, &mut |id| moving[id.index()] = true);
+    // For each slot, the one that loops exchange which it is, or is a part of.
+    let mut moving = vec![None; parts.slots.len()];
+    rotated(&parts.steps, &mut |id| moving[id.index()] = Some(id));
     let mut found = Vec::new();
     // (What a part is a part of, if a part itself, comes before it.)
     for (i, slot) in parts.slots.iter().enumerate() {
         if let Home::Part(of) = slot.home
-            && moving[of.index()]
+            && let Some(whole) = moving[of.index()]
         {
-            moving[i] = true;
-            found.push((SlotId(i as u32), of));
+            moving[i] = Some(whole);
+            found.push((whole, SlotId(i as u32)));
         }
     }
+    found.sort_unstable();
     found
 }
 

@@ -460,9 +460,18 @@ impl Executor<'_, '_> {
         for pair in cycle.windows(2) {
             self.places.swap(pair[0].index(), pair[1].index());
         }
-        // Parts must not be left in memory that is another slot's now.
-        for &(part, of) in &self.program.moving_parts {
-            self.places[part.index()].at = self.places[of.index()].at;
+        let parts = &self.program.moving_parts[..];
+        if parts.is_empty() {
+            return;
+        }
+        // Parts must not be left in memory that is another slot's now. (Those of what other loops exchange stay
+        // where they were found.)
+        for &slot in cycle {
+            let first = parts.partition_point(|&(whole, _)| whole < slot);
+            let at = self.places[slot.index()].at;
+            for (_, part) in parts[first..].iter().take_while(|(whole, _)| *whole == slot) {
+                self.places[part.index()].at = at;
+            }
         }
     }
 

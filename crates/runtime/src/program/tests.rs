@@ -317,6 +317,36 @@ fn parts_follow_blocks_that_are_exchanged() {
 }
 
 #[test]
+fn parts_stay_where_they_were_found_when_another_loop_exchanges_blocks() {
+    // Slots: the argument, two pairs of blocks that change places, and the second half of one of them.
+    let half = BYTES / 2;
+    let mut slots =
+        slots(&[Home::Argument(0), Home::Block(0), Home::Block(1), Home::Block(2), Home::Block(3)]);
+    slots.push(Slot { bytes: half, home: Home::Part(SlotId(1)) });
+    slots.push(Slot { bytes: half, home: Home::Block(4) });
+    let exchange = |a, b| {
+        let each = While {
+            cond: Vec::new(),
+            go: SlotId(0),
+            trips: Some(2),
+            body: vec![raw(Add::new(BYTES, 1, false, None), [a, b])],
+            rotate: vec![vec![SlotId(a), SlotId(b)]],
+        };
+        step(Action::While(Box::new(each)))
+    };
+    let copy = |from, to| step(Action::Copy { from: SlotId(from), to: SlotId(to) });
+    let part = Part { of: SlotId(1), part: SlotId(5), offset: half, indices: Vec::new() };
+    let find = step(Action::Part(Box::new(part)));
+    let steps = vec![copy(0, 1), copy(0, 3), exchange(1, 2), find, exchange(3, 4), copy(5, 6)];
+    let argument: Vec<u8> = (0..BYTES as u8).collect();
+    let want: Vec<u8> = argument[half..].iter().map(|x| x + 2).collect();
+    assert_eq!(
+        run(ProgramParts { slots, results: vec![SlotId(6)], ..parts(steps) }, &argument),
+        want
+    );
+}
+
+#[test]
 fn a_replay_follows_values_through_branches_that_exchange_blocks() {
     let copy = |from, to| step(Action::Copy { from: SlotId(from), to: SlotId(to) });
     let exchange = |body| While {
