@@ -41,6 +41,7 @@ pub mod watch;
 mod branches;
 mod canonicalize;
 mod channels;
+mod components;
 mod dce;
 mod expand;
 mod fuse;

@@ -9,8 +9,8 @@ use helio_ir::{Capabilities, Error, Module, Result, Verified, verify};
 use crate::rebuild::name_instrs;
 use crate::watch::Watch;
 use crate::{
-    branches, canonicalize, channels, dce, expand, fuse, inline, loops, products, selection,
-    simplify, turn_operands, unroll,
+    branches, canonicalize, channels, components, dce, expand, fuse, inline, loops, products,
+    selection, simplify, turn_operands, unroll,
 };
 
 /// A pass.
@@ -93,6 +93,7 @@ pub const PIPELINE: &[Pass] = &[
     SIMPLIFY_LOOPS,
     UNROLL_LOOPS,
     INLINE,
+    SPLIT_COMPONENTS,
     PUT_CHANNELS_LAST,
     SIMPLIFY,
     // Conditionals whose branch is known by now are calls.
@@ -157,6 +158,14 @@ const UNROLL_LOOPS: Pass = Pass {
     summary: "Replaces loops of a few iterations by copies of their bodies.",
     level: OptLevel::Default,
     run: unroll::unroll_loops,
+};
+
+const SPLIT_COMPONENTS: Pass = Pass {
+    name: "split-components",
+    summary: "Carries arrays of loops as one array for each component, where dimensions of a few elements are \
+              sliced and put together.",
+    level: OptLevel::Default,
+    run: components::split_components,
 };
 
 const PUT_CHANNELS_LAST: Pass = Pass {

@@ -12,6 +12,7 @@ use crate::draft::{Draft, Original};
 use crate::growth::Growth;
 use crate::pass::PassCx;
 use crate::rebuild::{calls, drop_unused, rebuild};
+pub(crate) use plan::State;
 use plan::{Fate, LoopAnalysis};
 use ranges::known_comparisons;
 use rewrite::{NewState, constant_chain};

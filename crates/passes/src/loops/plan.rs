@@ -92,14 +92,14 @@ impl LoopAnalysis {
 }
 
 /// How a computation of one tuple uses it.
-pub(super) struct State {
+pub(crate) struct State {
     /// For each instruction that takes an element of the state, which.
     pub element: Vec<Option<usize>>,
 }
 
 impl State {
     /// `None` if the state is used as a whole.
-    pub fn of(computation: &Computation) -> Option<Self> {
+    pub(crate) fn of(computation: &Computation) -> Option<Self> {
         let instrs = computation.instrs();
         let is_state = |id: InstrId| parameter_number(&computation.instr(id).op).is_some();
         if is_state(computation.root()) {

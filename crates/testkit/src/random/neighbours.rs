@@ -84,7 +84,7 @@ impl Generator {
     }
 
     /// A value spread over the dimensions that another has besides, and joined with that.
-    fn spread(&mut self) -> Option<Value> {
+    pub(super) fn spread(&mut self) -> Option<Value> {
         let all = self.choose(|value| value.rank() >= 1 && value.count() > 1)?;
         let kept = |small: &Value| {
             // Where its dimensions are among the other's, in order.
