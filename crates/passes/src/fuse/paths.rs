@@ -19,6 +19,9 @@ const MAX_PATHS: usize = 8;
 const MAX_PATHS_NEAR: usize = 4;
 /// as it does from a cache: the bytes of the smallest value that is not read from one.
 const FAR_BYTES: usize = 8 << 20;
+/// How many paths to real values one to a computed complex value counts as: a product of complex numbers is four of real
+/// ones, and two sums.
+const COMPLEX_PATHS: usize = 4;
 
 /// A path from the root of a fusion to a value, told apart by the instructions on it that move
 /// elements: a hash of them. On different paths, different elements of the value are needed.
@@ -98,6 +101,8 @@ impl AccessPaths {
             _ if shape.size_bytes() >= FAR_BYTES => MAX_PATHS,
             _ => MAX_PATHS_NEAR,
         };
+        let is_complex = shape.element().is_complex() && class != FusionClass::Movement;
+        let most = if is_complex { most / COMPLEX_PATHS } else { most };
         let elements = shape.element_count() / points.max(1);
         self.0.len() > most.saturating_mul(elements.max(1)).min(MAX_KNOWN)
     }
