@@ -25,6 +25,12 @@ pub(super) fn simpler(
     if let Some(sums) = as_sums(cx, op, lhs, rhs)? {
         return Ok(Some(sums));
     }
+    if let Some(sums) = as_sums_side_by_side(cx, op, lhs, rhs)? {
+        return Ok(Some(sums));
+    }
+    if let Some(product) = with_batch_outside(cx, op, lhs, rhs)? {
+        return Ok(Some(product));
+    }
     let (mut folded, mut sources) = (op.clone(), [lhs, rhs]);
     let dims = &mut folded.dims;
     if let Some(source) = fold_transpose(cx, lhs, &mut dims.lhs_contracting, &mut dims.lhs_batch) {
@@ -295,6 +301,110 @@ fn as_sums(
     let dimensions = (0..at).chain(at + free..rank).collect();
     let sum = cx.add(Reduce { dimensions, to_apply }, &[product, zero])?;
     converted(cx, sum, op.element).map(Some)
+}
+
+/// The fewest rows and columns for which a transposed operand pays: each of its elements is used as often.
+const MIN_TURNED_SIDE: usize = 32;
+
+/// dot(x, y) → transpose(reduce(multiply(x, y))), both repeated for the other's dimensions, if the batch is innermost in both
+/// operands: its products are computed side by side in lanes.
+fn as_sums_side_by_side(
+    cx: &mut Simplifier<'_, '_>,
+    op: &Dot,
+    lhs: InstrId,
+    rhs: InstrId,
+) -> Result<Option<InstrId>> {
+    let (Some(x), Some(y)) = (cx.draft.array(lhs), cx.draft.array(rhs)) else { return Ok(None) };
+    let (x, y) = (x.clone(), y.clone());
+    let Some(ty) = summed_in([x.element(), y.element(), op.element]) else { return Ok(None) };
+    let dims = &op.dims;
+    let batches = dims.lhs_batch.len();
+    let are_last =
+        |of: &ArrayShape, batch: &[usize]| batch.iter().copied().eq(of.rank() - batches..of.rank());
+    let matrices: usize = dims.lhs_batch.iter().map(|&d| x.dims()[d]).product();
+    let are_side_by_side = are_last(&x, &dims.lhs_batch) && are_last(&y, &dims.rhs_batch);
+    // Free dimensions, what is added up, and the batch.
+    let (lhs_free, rhs_free) = (dims.lhs_free(x.rank()), dims.rhs_free(y.rank()));
+    let rows: usize = lhs_free.iter().map(|&d| x.dims()[d]).product();
+    let cols: usize = rhs_free.iter().map(|&d| y.dims()[d]).product();
+    let are_few = ty.is_complex() || rows.min(cols) < MIN_TURNED_SIDE;
+    if !are_side_by_side || !are_few || matrices < MIN_MATRICES || op.algorithm.is_some() {
+        return Ok(None);
+    }
+    let sizes = |of: &ArrayShape, list: &[usize]| -> Vec<usize> {
+        list.iter().map(|&d| of.dims()[d]).collect()
+    };
+    let (free, contracting) = (lhs_free.len() + rhs_free.len(), dims.lhs_contracting.len());
+    let all = [
+        sizes(&x, &lhs_free),
+        sizes(&y, &rhs_free),
+        sizes(&x, &dims.lhs_contracting),
+        sizes(&x, &dims.lhs_batch),
+    ];
+    let shape = ArrayShape::new(ty, all.concat())?;
+    let rank = shape.rank();
+    let mut factors = [lhs, rhs];
+    let own = [
+        (&x, &lhs_free, 0, &dims.lhs_contracting, &dims.lhs_batch),
+        (&y, &rhs_free, lhs_free.len(), &dims.rhs_contracting, &dims.rhs_batch),
+    ];
+    for (factor, (of, own_free, first, own_contracting, batch)) in factors.iter_mut().zip(own) {
+        let place = |d: usize| {
+            let among = |list: &[usize], first: usize| {
+                list.iter().position(|&other| other == d).map(|i| first + i)
+            };
+            among(own_free, first)
+                .or_else(|| among(own_contracting, free))
+                .or_else(|| among(batch, free + contracting))
+        };
+        let dimensions = (0..of.rank()).filter_map(place).collect();
+        let operand = converted(cx, *factor, ty)?;
+        *factor = cx.add(Broadcast { shape: shape.clone(), dimensions }, &[operand])?;
+    }
+    let product = cx.add(BinaryOp::Multiply, &factors)?;
+    let zero = cx.scalar(ty, Number::Int(0))?;
+    let sum = addition(ty)?;
+    let to_apply = cx.draft.module().push(sum)?;
+    let dimensions = (free..free + contracting).collect();
+    let sum = cx.add(Reduce { dimensions, to_apply }, &[product, zero])?;
+    let permutation = (free..rank - contracting).chain(0..free).collect();
+    let sum = cx.add(Transpose { permutation }, &[sum])?;
+    converted(cx, sum, op.element).map(Some)
+}
+
+/// dot(x, y) → dot(transpose(x), transpose(y)), each if its innermost dimension is one of the batch: rows of its matrices are
+/// neighbours then.
+fn with_batch_outside(
+    cx: &mut Simplifier<'_, '_>,
+    op: &Dot,
+    lhs: InstrId,
+    rhs: InstrId,
+) -> Result<Option<InstrId>> {
+    let (Some(x), Some(y)) = (cx.draft.array(lhs), cx.draft.array(rhs)) else { return Ok(None) };
+    let dims = &op.dims;
+    let (lhs_free, rhs_free) = (dims.lhs_free(x.rank()), dims.rhs_free(y.rank()));
+    let batches = dims.lhs_batch.len();
+    let is_inside =
+        |of: &ArrayShape, batch: &[usize]| innermost(of.dims()).is_some_and(|d| batch.contains(&d));
+    let (of_lhs, of_rhs) = (is_inside(x, &dims.lhs_batch), is_inside(y, &dims.rhs_batch));
+    if !of_lhs && !of_rhs {
+        return Ok(None);
+    }
+    let (lhs_rank, rhs_rank) = (x.rank(), y.rank());
+    let (mut turned, mut operands) = (op.clone(), [lhs, rhs]);
+    if of_lhs {
+        let permutation = [&dims.lhs_batch[..], &lhs_free, &dims.lhs_contracting].concat();
+        operands[0] = cx.add(Transpose { permutation }, &[lhs])?;
+        turned.dims.lhs_batch = (0..batches).collect();
+        turned.dims.lhs_contracting = (batches + lhs_free.len()..lhs_rank).collect();
+    }
+    if of_rhs {
+        let permutation = [&dims.rhs_batch[..], &dims.rhs_contracting, &rhs_free].concat();
+        operands[1] = cx.add(Transpose { permutation }, &[rhs])?;
+        turned.dims.rhs_batch = (0..batches).collect();
+        turned.dims.rhs_contracting = (batches..rhs_rank - rhs_free.len()).collect();
+    }
+    cx.add(turned, &operands).map(Some)
 }
 
 /// The sizes of an operand's batch and free dimensions, in its order, and which dimensions of the result they
