@@ -12,6 +12,7 @@ mod broadcast;
 mod convert;
 mod convolution;
 mod dot;
+mod dot_sums;
 mod floor;
 mod fold;
 mod indexed;
