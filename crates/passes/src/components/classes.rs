@@ -15,7 +15,7 @@ use crate::recognize::reducer;
 /// The most elements of a dimension that becomes components.
 const MAX_SIZE: usize = 16;
 /// The most components of one value.
-const MAX_PARTS: usize = 36;
+const MAX_PARTS: usize = 64;
 /// The most instructions of a body and its condition, each counted once for each component.
 const MAX_INSTRS: usize = 4096;
 /// The fewest elements of a component of the state, and how many for each component: fewer do not fill vectors that an
@@ -417,8 +417,14 @@ impl Classes {
             of.array(id).map_or(1, |array| self.split(of.first[id.index()], array).count())
         };
         let instr = of.computation.instr(id);
-        match instr.op {
-            Op::Dot(_) => instr.operands.iter().map(|&x| 2 * parts(x)).product::<usize>().max(1),
+        match &instr.op {
+            Op::Dot(op) => {
+                let lhs = instr.operands[0];
+                let contracted = op.dims.lhs_contracting.iter();
+                let contracted = contracted.filter(|&&d| self.is_component(of.node(lhs, d)));
+                // A product and a sum for each.
+                2 * parts(id) * contracted.map(|&d| of.dims(lhs)[d]).product::<usize>()
+            }
             _ => instr.operands.iter().map(|&x| parts(x)).max().unwrap_or(1).max(parts(id)),
         }
     }

@@ -3,11 +3,12 @@
 use std::ops::Range;
 
 use helio_ir::ops::{
-    Broadcast, Concatenate, Dot, DynamicSlice, DynamicUpdateSlice, GetTupleElement, Iota, Pad,
-    PadDim, Parameter, Reduce, Reshape, Reverse, Slice, Transpose, Tuple,
+    Broadcast, Concatenate, Constant, Dot, DynamicSlice, DynamicUpdateSlice, GetTupleElement, Iota,
+    Pad, PadDim, Parameter, Reduce, Reshape, Reverse, Slice, Transpose, Tuple,
 };
 use helio_ir::{
-    ArrayShape, BinaryOp, CompId, Computation, Error, Instr, InstrId, Op, Result, Shape,
+    Array, ArrayShape, BinaryOp, CompId, Computation, Error, Instr, InstrId, Native, Number, Op,
+    Result, Shape, dispatch_type,
 };
 
 use super::{Parts, Split};
@@ -148,17 +149,13 @@ impl Writer<'_, '_> {
         let (d, element) = (op.dimension, split.shape.element());
         if split.is_component[d] {
             // A number for each component.
-            let size = split.shape.dims()[d];
-            let shape = ArrayShape::of_sizes(element, &[size])?;
-            let all = self.draft.add(Iota { shape, dimension: 0 }, &[])?;
             let shape = split.part_shape()?;
             let part = |point: Vec<usize>| {
-                let one = Slice::dense(vec![point[d]], vec![point[d] + 1]);
-                let one = self.draft.add(one, &[all])?;
-                let scalar = Reshape { shape: ArrayShape::scalar(element) };
-                let scalar = self.draft.add(scalar, &[one])?;
+                let number = Number::Int(point[d] as i128);
+                let number = dispatch_type!(element, T => Array::scalar(T::from_number(number)));
+                let number = self.draft.add(Constant::new(number), &[])?;
                 let op = Broadcast { shape: shape.clone(), dimensions: Vec::new() };
-                self.draft.add(op, &[scalar])
+                self.draft.add(op, &[number])
             };
             return split.points().map(part).collect();
         }

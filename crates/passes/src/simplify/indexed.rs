@@ -4,12 +4,15 @@
 //! its elements at `i * size + j`, which needs no array of pairs: it is arithmetic like any other,
 //! and fuses with what computes `i` and `j`. A scatter that subtracts becomes one that adds.
 
-use helio_ir::ops::{Clamp, Compare, Convert, Direction, Gather, Scatter, Select, Slice};
+use helio_ir::ops::{
+    Clamp, Compare, Convert, Direction, Gather, Scatter, Select, Slice, Transpose,
+};
 use helio_ir::{
     BinaryOp, ElementType, InstrId, Native, Number, Op, Result, Shape, UnaryOp, dispatch_type,
 };
 
 use super::Simplifier;
+use super::progression::progression;
 use crate::draft::addition;
 use crate::recognize;
 
@@ -139,6 +142,9 @@ pub(super) fn gather(
         let zero = dispatch_type!(result.element(), T => <T as Native>::from_bits(0).to_number());
         return cx.splat_of(result, zero).map(Some);
     }
+    if let Some(slice) = counted(cx, op, [x, indices], shape)? {
+        return Ok(Some(slice));
+    }
     if !has_columns(cx, indices, dims.index_vector_dim) {
         return Ok(None);
     }
@@ -165,6 +171,49 @@ pub(super) fn gather(
     // Sorted vectors need not be sorted places, once their components are clamped.
     flattened.indices_are_sorted = false;
     cx.add(flattened, &[x, places]).map(Some)
+}
+
+/// gather(x, i) → slice(x), where the indices count along one dimension, within it, and all of the others is taken.
+fn counted(
+    cx: &mut Simplifier<'_, '_>,
+    op: &Gather,
+    [x, indices]: [InstrId; 2],
+    shape: &Shape,
+) -> Result<Option<InstrId>> {
+    let dims = &op.dims;
+    let (&[d], &[left_out]) = (&dims.start_index_map[..], &dims.collapsed_slice_dims[..]) else {
+        return Ok(None);
+    };
+    let (Some(array), Some(result)) = (cx.draft.array(x).cloned(), shape.as_array()) else {
+        return Ok(None);
+    };
+    let takes_all = |other: usize| op.slice_sizes[other] == array.dims()[other];
+    let is_whole = d == left_out
+        && dims.operand_batching_dims.is_empty()
+        && (0..array.rank()).all(|other| other == d || takes_all(other));
+    let Some(numbers) = progression(cx, indices).filter(|_| is_whole) else { return Ok(None) };
+    let size = array.dims()[d] as i128;
+    let is_single = numbers.count == 1;
+    if numbers.step < 1 && !is_single || !numbers.lies_in(0, size - 1) {
+        return Ok(None);
+    }
+    let start = numbers.start as usize;
+    let stride = if is_single { 1 } else { numbers.step as usize };
+    let mut slice = Slice::dense(vec![0; array.rank()], array.dims().to_vec());
+    (slice.starts[d], slice.limits[d], slice.strides[d]) =
+        (start, numbers.last() as usize + 1, stride);
+    let slice = cx.add(slice, &[x])?;
+    // The result has the dimension where its indices are, the others in their order.
+    let long = (0..result.rank())
+        .find(|&to| result.dims()[to] == numbers.count && !dims.offset_dims.contains(&to));
+    let before = long.map_or(0, |to| dims.offset_dims.iter().filter(|&&other| other < to).count());
+    let mut permutation: Vec<usize> = (0..array.rank()).filter(|&other| other != d).collect();
+    permutation.insert(before, d);
+    let slice = match permutation.is_sorted() {
+        true => slice,
+        false => cx.add(Transpose { permutation }, &[slice])?,
+    };
+    cx.reshape(slice, result.dims()).map(Some)
 }
 
 /// scatter(x, concatenate(i, j), u) → reshape(scatter(reshape(x), i * size + j, u)), where the place

@@ -20,6 +20,7 @@ mod logic;
 mod movement;
 mod numbering;
 mod power;
+mod progression;
 mod reduce;
 mod reshape;
 mod scatter;
