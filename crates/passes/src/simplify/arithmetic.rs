@@ -5,7 +5,7 @@ use helio_ir::types::FloatSpecials;
 use helio_ir::{ArrayShape, BinaryOp, ElementType, InstrId, Number, Op, Result, Shape, UnaryOp};
 
 use super::value::{is, is_positive_zero};
-use super::{Simplifier, bits, convert, logic, power};
+use super::{Simplifier, bits, convert, interleaved, logic, power};
 use crate::recognize::commutes;
 
 pub(super) fn simpler(
@@ -75,6 +75,11 @@ fn binary(
     let ty = result.element();
     if !(ty.is_integer() || ty.is_pred() || is_ieee(ty)) {
         return Ok(None);
+    }
+    if op == BinaryOp::Add
+        && let Some(id) = interleaved::sum(cx, a, b, result)?
+    {
+        return Ok(Some(id));
     }
     if let Some(id) = bits::binary(cx, op, a, b, result)? {
         return Ok(Some(id));

@@ -16,6 +16,7 @@ mod dot_sums;
 mod floor;
 mod fold;
 mod indexed;
+mod interleaved;
 mod logic;
 mod movement;
 mod numbering;
