@@ -18,6 +18,8 @@ const MAX_SIZE: usize = 16;
 const MAX_PARTS: usize = 64;
 /// The most instructions of a body and its condition, each counted once for each component.
 const MAX_INSTRS: usize = 4096;
+/// The most times that instructions are gone through until no more dimensions have to stay.
+const MAX_ROUNDS: usize = 16;
 /// The fewest elements of a component of the state, and how many for each component: fewer do not fill vectors that an
 /// array as it was would fill.
 const MIN_ELEMENTS: usize = 8;
@@ -78,6 +80,10 @@ impl Classes {
     /// Of a loop that gains by components; `growth` is asked for the room.
     pub fn of_loop(module: &Module, op: While, growth: &mut Growth) -> Option<Self> {
         let (body, condition) = (module.computation(op.body), module.computation(op.condition));
+        // (Many loops may have one body, which is gone through for each.)
+        if !growth.take(body.instrs().len() + condition.instrs().len()) {
+            return None;
+        }
         let Op::Tuple(_) = body.instr(body.root()).op else { return None };
         State::of(body)?;
         State::of(condition)?;
@@ -103,8 +109,13 @@ impl Classes {
                 classes.tie(body.node(id, d), classes.state[i] + d);
             }
         }
-        while [&body, &condition].map(|of| classes.settle(of)).contains(&true) {}
-
+        // What stays makes other dimensions stay; a program in which that goes on and on is none of vectors.
+        let settles = |classes: &mut Classes| {
+            ![&body, &condition].map(|of| classes.settle(of)).contains(&true)
+        };
+        if !(0..MAX_ROUNDS).any(|_| settles(&mut classes)) {
+            return None;
+        }
         if !classes.gains(&body) {
             return None;
         }
@@ -196,13 +207,22 @@ impl Classes {
         node
     }
 
+    /// As `find`; halves the way there for whoever comes next.
+    fn find_shorter(&mut self, mut node: usize) -> usize {
+        while self.parents[node] != node {
+            self.parents[node] = self.parents[self.parents[node]];
+            node = self.parents[node];
+        }
+        node
+    }
+
     /// Makes one class of those of two dimensions.
     fn tie(&mut self, a: usize, b: usize) {
-        let (a, b) = (self.find(a), self.find(b));
+        let (a, b) = (self.find_shorter(a), self.find_shorter(b));
         if a == b {
             return;
         }
-        // The older one stands for both: what is added first is what others are matched with, so chains stay short.
+        // The older one stands for both: it is what others are matched with.
         let (kept, gone) = (a.min(b), a.max(b));
         let (of_kept, of_gone) = (self.facts[kept], self.facts[gone]);
         self.parents[gone] = kept;
@@ -215,18 +235,18 @@ impl Classes {
     }
 
     fn moved(&mut self, node: usize) {
-        let class = self.find(node);
+        let class = self.find_shorter(node);
         self.facts[class].is_moved = true;
     }
 
     fn stay(&mut self, node: usize) {
-        let class = self.find(node);
+        let class = self.find_shorter(node);
         self.facts[class].stays = true;
     }
 
     fn stack(&mut self, node: usize) {
         self.stay(node);
-        let class = self.find(node);
+        let class = self.find_shorter(node);
         self.facts[class].is_stacked = true;
     }
 

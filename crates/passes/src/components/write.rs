@@ -234,10 +234,9 @@ impl Writer<'_, '_> {
             let mut from = point.clone();
             for d in to.components() {
                 let PadDim { low, interior, .. } = op.dims[d];
-                // Sizes are at most 16 here.
-                let at = point[d] as i64 - low;
-                let step = interior as i64 + 1;
-                if at < 0 || at % step != 0 || at / step >= of.shape.dims()[d] as i64 {
+                let at = point[d] as i128 - i128::from(low);
+                let step = interior as i128 + 1;
+                if at < 0 || at % step != 0 || at / step >= of.shape.dims()[d] as i128 {
                     let op = Broadcast { shape: shape.clone(), dimensions: Vec::new() };
                     return self.draft.add(op, &[fill]);
                 }

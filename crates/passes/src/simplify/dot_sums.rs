@@ -350,7 +350,13 @@ fn as_sums_side_by_side(
     let rows: usize = lhs_free.iter().map(|&d| x.dims()[d]).product();
     let cols: usize = rhs_free.iter().map(|&d| y.dims()[d]).product();
     let are_few = ty.is_complex() || rows.min(cols) < MIN_TURNED_SIDE;
-    if !are_side_by_side || !are_few || matrices < MIN_MATRICES || op.algorithm.is_some() {
+    let is_empty = x.element_count() == 0 || y.element_count() == 0;
+    if is_empty
+        || !are_side_by_side
+        || !are_few
+        || matrices < MIN_MATRICES
+        || op.algorithm.is_some()
+    {
         return Ok(None);
     }
     let order: Vec<Loop> = (0..lhs_free.len())

@@ -27,7 +27,8 @@ pub(super) fn sum(
     };
     let d = even.d;
     let (total, of_even, of_odd) = (result.dims()[d], even.size, odd.size);
-    if d != odd.d || of_even + of_odd != total || of_even - of_odd > 1 {
+    let is_in_turn = of_even == of_odd || of_even == of_odd + 1;
+    if d != odd.d || of_even + of_odd != total || !is_in_turn {
         return Ok(None);
     }
     let inner: usize = result.dims()[d + 1..].iter().product();

@@ -89,7 +89,8 @@ mod tests {
 
     #[test]
     fn time_grows_with_the_number_of_elements() {
-        // Eight times the work, with room for noise; sixty-four times would be quadratic.
-        assert!(shortest(32_000) < 40 * shortest(4_000));
+        // Eight times the work, with room for noise, in one of a few tries beside other programs; sixty-four times would
+        // be quadratic.
+        assert!((0..5).any(|_| shortest(32_000) < 40 * shortest(4_000)));
     }
 }
