@@ -28,6 +28,8 @@ const MIN_ELEMENTS_EACH: usize = 2;
 /// The fewest movements in an iteration for each array of the state of which an iteration takes or gives a part: to split
 /// it, and to put it together, takes as long as so many of them.
 const MIN_MOVES: usize = 4;
+/// The most bytes of such arrays: their components take as much memory again, before the loop or after it.
+const MAX_STACKED_BYTES: usize = 64 << 20;
 
 /// The dimensions of a loop's values, in classes.
 #[derive(Debug, Default)]
@@ -126,7 +128,7 @@ impl Classes {
 
     /// Whether a body of components is worth what it takes to split the state and to put it together.
     fn gains(&self, body: &Numbered<'_>) -> bool {
-        let (mut fills_vectors, mut stacks) = (false, 0);
+        let (mut fills_vectors, mut stacks, mut stacked_bytes) = (false, 0, 0_usize);
         let root = body.computation.instr(body.computation.root());
         for (i, &id) in root.operands.iter().enumerate() {
             let Some(array) = body.array(id) else { continue };
@@ -137,6 +139,7 @@ impl Classes {
             let dims = self.state[i]..self.state[i] + array.rank();
             if dims.into_iter().any(|node| self.facts[self.find(node)].is_stacked) {
                 stacks += 1;
+                stacked_bytes = stacked_bytes.saturating_add(array.size_bytes());
             } else {
                 let least = MIN_ELEMENTS.max(count * MIN_ELEMENTS_EACH);
                 fills_vectors |= array.element_count() / count >= least;
@@ -158,7 +161,7 @@ impl Classes {
             );
             is_move && is_split(instr.operands[0])
         });
-        fills_vectors && moves.count() >= stacks * MIN_MOVES
+        fills_vectors && stacked_bytes <= MAX_STACKED_BYTES && moves.count() >= stacks * MIN_MOVES
     }
 
     /// How an element of the state is split.

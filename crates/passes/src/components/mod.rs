@@ -193,3 +193,41 @@ impl Split {
         Ok(pieces[0])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::after;
+
+    /// A loop over eight rows of three numbers, which are turned around twice in each iteration and kept.
+    fn keeping(iterations: usize) -> String {
+        let stack = format!("f32[{iterations},8,3]");
+        let state = format!("(s32[], f32[8,3], {stack})");
+        format!(
+            "body {{ s = {state} parameter(0)
+               i = s32[] get-tuple-element(s), index=0  x = f32[8,3] get-tuple-element(s), index=1
+               all = {stack} get-tuple-element(s), index=2
+               one = s32[] constant(1)  next = s32[] add(i, one)  zero = s32[] constant(0)
+               a = f32[8,3] reverse(x), dimensions={{1}}  b = f32[8,1] slice(a), slice={{[0:8], [0:1]}}
+               c = f32[8,2] slice(a), slice={{[0:8], [1:3]}}
+               y = f32[8,3] concatenate(c, b), dimensions={{1}}
+               part = f32[1,8,3] reshape(y)
+               kept = {stack} dynamic-update-slice(all, part, i, zero, zero)
+               ROOT t = {state} tuple(next, y, kept) }}
+             condition {{ s = {state} parameter(0)  i = s32[] get-tuple-element(s), index=0
+               n = s32[] constant({iterations})  ROOT go = pred[] compare(i, n), direction=LT }}
+             ENTRY e {{ x = f32[8,3] parameter(0)  i = s32[] constant(0)
+               zero = f32[] constant(0)  all = {stack} broadcast(zero), dimensions={{}}
+               s = {state} tuple(i, x, all)
+               l = {state} while(s), condition=condition, body=body
+               ROOT r = {stack} get-tuple-element(l), index=2 }}"
+        )
+    }
+
+    #[test]
+    fn what_is_kept_is_split_unless_it_takes_much_memory() {
+        let is_split =
+            |iterations| !after("split-components", &keeping(iterations)).contains("reverse");
+        assert!(is_split(1000));
+        assert!(!is_split(1_000_000));
+    }
+}
