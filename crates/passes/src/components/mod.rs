@@ -9,7 +9,7 @@ mod classes;
 mod write;
 
 use helio_ir::ops::{Concatenate, GetTupleElement, Reshape, Slice, Tuple, While};
-use helio_ir::{ArrayShape, Instr, InstrId, Module, Op, Result};
+use helio_ir::{ArrayShape, InstrId, Module, Name, Op, Result};
 use smallvec::SmallVec;
 
 use crate::draft::Draft;
@@ -41,7 +41,7 @@ pub(crate) fn split_components(module: Module, cx: &PassCx<'_>) -> Result<Module
             map.push(match (&instr.op, classes) {
                 (&Op::While(op), Some(classes)) => {
                     let init = map[instr.operands[0].index()];
-                    split_loop(&mut draft, op, init, &classes, instr)?
+                    split_loop(&mut draft, op, init, &classes, instr.name)?
                 }
                 _ => draft.carry(instr, &map),
             });
@@ -58,7 +58,7 @@ fn split_loop(
     op: While,
     init: InstrId,
     classes: &Classes,
-    old: Instr,
+    name: Name,
 ) -> Result<InstrId> {
     let shapes = draft.shape(init).as_tuple().unwrap_or_default().to_vec();
     let (mut state, mut places) = (Vec::new(), Vec::with_capacity(shapes.len()));
@@ -90,9 +90,8 @@ fn split_loop(
             None => parts[0],
         });
     }
-    let results = draft.add(Tuple, &results)?;
-    draft.name(looped, old);
-    Ok(results)
+    draft.rename(looped, name);
+    draft.add(Tuple, &results)
 }
 
 /// How an array is split.
