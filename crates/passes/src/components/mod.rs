@@ -16,6 +16,7 @@ use crate::draft::Draft;
 use crate::growth::Growth;
 use crate::pass::PassCx;
 use crate::rebuild::{calls, drop_unused, rebuild};
+use crate::simplify::forward_tuples;
 use classes::Classes;
 
 /// The arrays that stand for the components of a value, in row-major order of the dimensions that became
@@ -28,6 +29,8 @@ pub(crate) fn split_components(module: Module, cx: &PassCx<'_>) -> Result<Module
     if !calls(&module, |op| matches!(op, Op::While(_))) {
         return Ok(module);
     }
+    // Unrolled loops leave tuples between their iterations.
+    let module = forward_tuples(module, cx)?;
     let mut growth = Growth::of_pass(cx.watch);
     let module = rebuild(module, cx.watch, |new, computation| {
         let (mut draft, old) = Draft::replacing(new, computation);
