@@ -308,13 +308,14 @@ impl Classes {
                 operands.iter().for_each(|&x| self.tie_all(of, x, id));
                 self.moved(of.node(id, op.dimension));
             }
-            (Op::DynamicSlice(_), &[x, ..]) => {
+            // (Of one vector of all indices, an old form, dimensions stay.)
+            (Op::DynamicSlice(_), &[x, ref starts @ ..]) if starts.len() == rank => {
                 self.tie_all(of, x, id);
                 for d in (0..rank).filter(|&d| of.dims(x)[d] != of.dims(id)[d]) {
                     self.stack(of.node(id, d));
                 }
             }
-            (Op::DynamicUpdateSlice(_), &[x, update, ..]) => {
+            (Op::DynamicUpdateSlice(_), &[x, update, ref starts @ ..]) if starts.len() == rank => {
                 self.tie_all(of, x, id);
                 self.tie_all(of, update, id);
                 for d in (0..rank).filter(|&d| of.dims(update)[d] != of.dims(id)[d]) {
