@@ -154,42 +154,58 @@ fn elements_a_few_apart_of_some_lanes() {
     }
 }
 
-/// Narrow elements at places that are not known beforehand, up to the ends of small buffers and large ones, with
-/// all lanes and with some.
+/// Elements at places that are not known beforehand, up to the ends of buffers of a few vectors, which are
+/// permuted, and of larger ones, with all lanes and with some.
 #[test]
-fn narrow_elements_are_gathered() {
+fn elements_are_gathered() {
     use Mem::*;
+    let narrow = [(U8, false), (I8, true), (U16, false), (I16, false), (BF16, true), (F16, false)];
+    let words = [(I32, false), (F32, true), (I64, true), (F64, true)];
     for &isa in isas() {
-        for (mem, wide) in [(U8, false), (I8, true), (U16, false), (I16, false), (BF16, true)] {
-            let (size, lanes) = (mem.bytes(), isa.lanes(wide));
-            for count in [1, 2, 3, 4, 5, 16, 100] {
-                let mut b = Builder::new(lanes);
-                let table = b.param(count * size, true, false);
-                let (places, y) =
-                    (b.param(4 * lanes, true, false), b.param(4 * lanes, false, true));
-                let index = b.load(I32, at(places, &[], 4), None);
-                let most = b.int(Lane::I32, count as i64 - 1);
-                let index = b.bin(BinOp::MinU, index, most);
-                let zero = b.int(Lane::I32, 0);
-                let some = b.compare(Cmp::Ne, index, zero);
-                let scale = size as i64;
-                // The same from further on, with places that are as much less.
-                let moved = Addr { offset: scale * (count as i64 - 1), ..at(table, &[], 0) };
-                let back = b.sub(index, most);
-                let all = b.gather(mem, at(table, &[], 0), index, scale, None);
-                let same = b.gather(mem, moved, back, scale, Some(some));
-                let sum = b.add(all, same);
-                let out = if mem.lane() == Lane::F32 { F32 } else { I32 };
-                b.store(sum, out, at(y, &[], 4), None);
-                let kernel = b.finish();
-                let numbers: Vec<u8> = (0..lanes as u32)
-                    .flat_map(|l| (l * 37 % (count as u32 + 3)).to_le_bytes())
-                    .collect();
-                let buffers = [elements(mem, count, 7), numbers, vec![0; 4 * lanes]];
-                compare(&kernel, isa, &buffers, out);
+        for (mem, wide) in narrow.into_iter().chain(words) {
+            for count in [1, 2, 3, 4, 5, 16, 17, 31, 32, 48, 64, 96, 100, 128, 129, 500] {
+                gathered(isa, mem, count, (wide, Lane::I32));
+                if wide {
+                    gathered(isa, mem, count, (wide, Lane::I64));
+                }
             }
         }
     }
+}
+
+/// Gathers from a table of `count` elements, in a kernel that may have 64-bit lanes, by indices of a type.
+fn gathered(isa: Isa, mem: Mem, count: usize, (wide, index_lane): (bool, Lane)) {
+    let (size, lanes) = (mem.bytes(), isa.lanes(wide));
+    let (word, index_bytes) = (mem.lane().bytes(), index_lane.bytes());
+    let of_lane = |lane| match lane {
+        Lane::I32 => Mem::I32,
+        Lane::I64 => Mem::I64,
+        Lane::F32 => Mem::F32,
+        Lane::F64 => Mem::F64,
+    };
+    let mut b = Builder::new(lanes);
+    let table = b.param(count * size, true, false);
+    let places = b.param(index_bytes * lanes, true, false);
+    let y = b.param(word * lanes, false, true);
+    let index = b.load(of_lane(index_lane), at(places, &[], index_bytes as i64), None);
+    let most = b.int(index_lane, count as i64 - 1);
+    let index = b.bin(BinOp::MinU, index, most);
+    let zero = b.int(index_lane, 0);
+    let some = b.compare(Cmp::Ne, index, zero);
+    let scale = size as i64;
+    // The same from further on, with places that are as much less.
+    let moved = Addr { offset: scale * (count as i64 - 1), ..at(table, &[], 0) };
+    let back = b.sub(index, most);
+    let all = b.gather(mem, at(table, &[], 0), index, scale, None);
+    let same = b.gather(mem, moved, back, scale, Some(some));
+    let sum = b.add(all, same);
+    let out = of_lane(mem.lane());
+    b.store(sum, out, at(y, &[], word as i64), None);
+    let kernel = b.finish();
+    let number = |l: u64| (l * 37 % (count as u64 + 3)).to_le_bytes()[..index_bytes].to_vec();
+    let numbers = (0..lanes as u64).flat_map(number).collect();
+    let buffers = [elements(mem, count, 7), numbers, vec![0; word * lanes]];
+    compare(&kernel, isa, &buffers, out);
 }
 
 /// Runs a kernel as machine code, with its accesses checked and without, and on the tile machine, and

@@ -9,7 +9,7 @@ use super::collect::{Elements, scalar};
 use crate::kernel::{Addr, BinOp, Buf, Lane, Mem, Value};
 use crate::x86::Isa;
 use crate::x86::asm::Len;
-use crate::x86::mir::{Address, Alu, Inst, Operand, Reg, Region, Src, VectorInst};
+use crate::x86::mir::{Address, Inst, Reg, Region, Src, VectorInst};
 use crate::x86::ops::{self, Op};
 
 impl Select<'_> {
@@ -235,6 +235,9 @@ impl Select<'_> {
         }
         let wide_index = self.lane(index).bytes() == 8;
         let index = self.reg(index);
+        if self.table_gather(dst, mem, addr, (index, wide_index, scale), mask) {
+            return;
+        }
         if !wide_index && self.narrow_gather(dst, mem, addr, (index, scale), mask) {
             return;
         }
@@ -325,21 +328,8 @@ impl Select<'_> {
             return false;
         }
         let lane = Lane::I32;
-        // How far each element is from the buffer's begin.
-        let scaled = if scale == 1 {
-            index
-        } else {
-            let by = self.bits(lane, scale as u32 as u64);
-            self.bin(BinOp::Mul, lane, index, by)
-        };
-        let at = self.address(addr);
         let base = self.buffer(addr.buf);
-        let (first, from) = (self.general(), self.general());
-        self.push(Inst::Lea { dst: first, mem: at });
-        self.push(Inst::Alu { op: Alu::Sub, dst: from, a: first, b: Operand::Reg(base) });
-        let from_all = self.vector(self.len(lane));
-        self.splat_to(from_all, lane, from);
-        let place = self.bin(BinOp::Add, lane, scaled, from_all);
+        let place = self.place_in_buffer(addr, lane, index, scale);
         let last = self.bits(lane, (bytes - 4) as u64);
         let begin = self.bin(BinOp::MinU, lane, place, last);
         let of = Region::Buffer(addr.buf);
@@ -348,18 +338,7 @@ impl Select<'_> {
         let before = self.bin(BinOp::Sub, lane, place, begin);
         let before = self.shifted(BinOp::Shl, lane, before, 3);
         let low = self.bin(BinOp::ShrL, lane, words, before);
-        let unused = 32 - 8 * mem.bytes() as u8;
-        let made = match mem {
-            Mem::BF16 => self.shifted(BinOp::Shl, lane, low, unused),
-            Mem::I8 | Mem::I16 => {
-                let high = self.shifted(BinOp::Shl, lane, low, unused);
-                self.shifted(BinOp::ShrA, lane, high, unused)
-            }
-            _ => {
-                let kept = self.bits(lane, u64::from(u32::MAX >> unused));
-                self.bin(BinOp::And, lane, low, kept)
-            }
-        };
+        let made = self.low_element(mem, low);
         let to = self.define(dst);
         self.push(Inst::Mov { dst: to, src: made });
         true

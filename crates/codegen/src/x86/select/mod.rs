@@ -18,6 +18,7 @@ mod memory;
 mod multiple;
 mod permuted;
 mod strided;
+mod table;
 mod vector;
 
 use helio_ir::{Error, Result};
