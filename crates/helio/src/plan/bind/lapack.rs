@@ -1,7 +1,7 @@
 //! LAPACK's functions by the names that JAX gives them: kernels on the arrays where they lie, where a call of
 //! the host's function ([`crate::linalg`]) copies its operands and results from order to order.
 //!
-//! Cholesky's, LU and QR factors of any size, products with reflectors, triangular systems and, of real numbers,
+//! Cholesky's, LU and QR factors of any size, products with reflectors, triangular and tridiagonal systems and, of real numbers,
 //! eigenvalues of symmetric matrices and singular values are the runtime's kernels, which take row-major matrices. QR
 //! factors of small matrices are routines that take them by columns, for which they are transposed into working memory.
 //! The order in which the program has the function see its operands makes no difference to what they are.
@@ -13,7 +13,7 @@ use helio_ir::{ArrayShape, BackendConfig, Dictionary, ElementType, ops};
 use helio_linalg::{Alone, Complex, Reflectors, Side, Transpose};
 use helio_runtime::kernels::linalg::{
     Cholesky, Eigh, Lu, MultiplyFlags, Qr, QrMultiply, Svd, SvdResults, SvdVectors,
-    TriangularFlags, TriangularSolve,
+    TriangularFlags, TriangularSolve, TridiagonalResults, TridiagonalSolve,
 };
 use helio_runtime::program::Failure;
 
@@ -129,6 +129,7 @@ impl Site<'_> {
             "ormqr" if !T::IS_COMPLEX => self.ormqr::<T>(),
             "unmqr" if T::IS_COMPLEX => self.ormqr::<T>(),
             "trsm" => self.trsm::<T>(),
+            "gtsv" => self.gtsv::<T>(),
             "syevd" => self.syevd::<T>(),
             "gesdd" | "gesvd" => self.gesdd::<T>(),
             _ => None,
@@ -259,6 +260,23 @@ impl Site<'_> {
             plan.run(inputs[0], inputs[1], x, scratch, threads);
         });
         Some(bound.with_scratch(scratch))
+    }
+
+    fn gtsv<T: Element>(&self) -> Option<Bound> {
+        let (batch, [n, columns]) = self.batch(3)?;
+        let (diagonal, b) = (Part::vector::<T>(n), Part::matrix::<T>(n, columns));
+        let operands = [diagonal, diagonal, diagonal, b];
+        let results = [diagonal, diagonal, diagonal, b, Part::number::<i32>()];
+        if !self.has(&batch, &operands, &results) {
+            return None;
+        }
+        let plan = TridiagonalSolve::new(field_type(T::TYPE)?, batch.count, n, columns)?;
+        Some(Bound::new("gtsv", move |inputs, outputs, threads| {
+            let [lower, diagonal, upper, x, info] = outputs else { return };
+            let &[below, on, above, b] = inputs else { return };
+            let results = TridiagonalResults { lower, diagonal, upper, x, info };
+            plan.run([below, on, above, b], results, threads);
+        }))
     }
 
     fn getrf_of<T: Element>(&self) -> Option<Getrf> {

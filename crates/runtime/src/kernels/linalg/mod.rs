@@ -26,6 +26,7 @@ mod svd;
 mod svd_halves;
 mod triangular;
 mod tridiagonal;
+mod tridiagonal_solve;
 
 pub use cholesky::Cholesky;
 pub use eigh::Eigh;
@@ -34,6 +35,7 @@ pub use multiply::{MultiplyFlags, QrMultiply};
 pub use qr::Qr;
 pub use svd::{Svd, SvdResults, SvdVectors};
 pub use triangular::{TriangularFlags, TriangularSolve};
+pub use tridiagonal_solve::{TridiagonalResults, TridiagonalSolve};
 
 use super::bytes::Plain;
 

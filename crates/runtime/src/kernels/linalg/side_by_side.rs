@@ -66,13 +66,13 @@ pub(super) fn store<T: Plain>(from: &[Lanes<T>], to: &mut [T]) {
 
 /// `f` of the lanes of two vectors.
 #[inline(always)]
-fn zipped<T: Copy, R>(a: Lanes<T>, b: Lanes<T>, f: impl Fn(T, T) -> R) -> Lanes<R> {
+pub(super) fn zipped<T: Copy, R>(a: Lanes<T>, b: Lanes<T>, f: impl Fn(T, T) -> R) -> Lanes<R> {
     std::array::from_fn(|lane| f(a[lane], b[lane]))
 }
 
 /// `a - b * c`, in each lane.
 #[inline(always)]
-fn less_product<T: Field>(a: Lanes<T>, b: Lanes<T>, c: Lanes<T>) -> Lanes<T> {
+pub(super) fn less_product<T: Field>(a: Lanes<T>, b: Lanes<T>, c: Lanes<T>) -> Lanes<T> {
     std::array::from_fn(|lane| a[lane] - b[lane] * c[lane])
 }
 

@@ -1,5 +1,7 @@
 //! Factors and solutions put back into their equations.
 
+use helio_linalg::{Alone, Lapack, Tridiagonal};
+
 use super::super::bytes::{Aligned, bytes_of, bytes_of_mut};
 use super::complex::Complex;
 use super::*;
@@ -15,6 +17,101 @@ fn numbers(count: usize, seed: u64) -> Vec<f64> {
         (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
     };
     (0..count).map(|_| next()).collect()
+}
+
+/// Tridiagonal systems of one type, with pivots that need exchanges and some that do not, against LAPACK's order of
+/// operations, as `L` has it; `singular` systems have a zero pivot.
+fn tridiagonal<T: Field, L: Lapack + Copy>(
+    ty: FieldType,
+    tolerance: f64,
+    of: impl Fn(f64, f64) -> T,
+    to_other: impl Fn(T) -> L,
+    from_other: impl Fn(L) -> T,
+    wrong: impl Fn(T, T) -> f64,
+) {
+    let pool = Pool::new(2);
+    for n in [1, 2, 3, 4, 17, 100] {
+        for batch in [1, 3, 4, 16, 21, 40] {
+            for (columns, singular) in [(1, false), (3, false), (1, true), (0, false)] {
+                let values = |count: usize, seed| -> Vec<T> {
+                    let parts = numbers(2 * count, seed);
+                    parts.chunks_exact(2).map(|p| of(p[0], p[1])).collect()
+                };
+                let mut diagonals = [1, 2, 3].map(|seed| values(batch * n, seed));
+                let b = values(batch * n * columns, 4);
+                if singular {
+                    // A row of zeros, in the first system and in one of the last group.
+                    for s in [0, batch - 1] {
+                        diagonals.iter_mut().for_each(|d| d[s * n + n / 2] = T::ZERO);
+                    }
+                }
+                let plan = TridiagonalSolve::new(ty, batch, n, columns).unwrap();
+                let run = |threads, are_wanted: bool| {
+                    let mut to = [(); 3].map(|()| vec![T::ZERO; batch * n]);
+                    let (mut x, mut info) = (vec![T::ZERO; b.len()], vec![7; batch]);
+                    let operands = [&diagonals[0], &diagonals[1], &diagonals[2], &b];
+                    let [lower, diagonal, upper] = to.each_mut().map(|to| match are_wanted {
+                        true => bytes_of_mut(to),
+                        false => &mut [][..],
+                    });
+                    let (x_to, info_to) = (bytes_of_mut(&mut x), bytes_of_mut(&mut info));
+                    let results =
+                        TridiagonalResults { lower, diagonal, upper, x: x_to, info: info_to };
+                    plan.run(operands.map(|v| bytes_of(v)), results, threads);
+                    (to, x, info)
+                };
+                let (to, x, info) = run(Threads::single(), true);
+                let (same, same_x, same_info) = run(pool.threads(2), true);
+                assert!(to == same && x == same_x && info == same_info);
+                let (_, same_x, same_info) = run(Threads::single(), false);
+                assert!(x == same_x && info == same_info);
+                for s in 0..batch {
+                    let part = |d: &Vec<T>| d[s * n..][..n].iter().map(|&v| to_other(v)).collect();
+                    let mut parts: [Vec<L>; 3] = diagonals.each_ref().map(part);
+                    let [lower, diagonal, upper] = parts.each_mut().map(|part| &mut part[..]);
+                    // By columns.
+                    let at = |i: usize, c: usize| (s * n + i) * columns + c;
+                    let by_columns = (0..columns).flat_map(|c| (0..n).map(move |i| at(i, c)));
+                    let mut expected: Vec<L> = by_columns.map(|i| to_other(b[i])).collect();
+                    let of = Tridiagonal { lower, diagonal, upper };
+                    let number = L::gtsv(&Alone, n, columns, of, &mut expected);
+                    assert_eq!(info[s], number, "{n} {batch} {columns}");
+                    let back = |v: &Vec<L>| v.iter().map(|&v| from_other(v)).collect::<Vec<T>>();
+                    let (expected, parts) = (back(&expected), parts.each_ref().map(back));
+                    // Condition numbers are not known: what matters is how large the solution is.
+                    let size = |v: &[T]| v.iter().map(|&v| wrong(v, T::ZERO)).fold(1.0, f64::max);
+                    let most = tolerance * size(&expected).powi(2);
+                    for c in 0..columns {
+                        for i in 0..n {
+                            let difference = wrong(x[at(i, c)], expected[c * n + i]);
+                            assert!(difference <= most, "{n} {batch} {columns}: {difference}");
+                        }
+                    }
+                    for (to, part) in to.iter().zip(&parts) {
+                        let most = tolerance * size(part);
+                        for (&to, &part) in to[s * n..][..n].iter().zip(part) {
+                            assert!(wrong(to, part) <= most, "{n} {batch} {columns} diagonals");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn tridiagonal_systems() {
+    let f32_wrong = |a: f32, b: f32| f64::from((a - b).abs());
+    tridiagonal(FieldType::F32, 1e-4, |v, _| v as f32, |v: f32| v, |v| v, f32_wrong);
+    tridiagonal(FieldType::F64, 1e-12, |v, _| v, |v: f64| v, |v| v, |a, b| (a - b).abs());
+    tridiagonal(
+        FieldType::C128,
+        1e-12,
+        |re, im| Complex { re, im },
+        |v| helio_linalg::Complex::new(v.re, v.im),
+        |v| Complex { re: v.re, im: v.im },
+        |a, b| (a.re - b.re).hypot(a.im - b.im),
+    );
 }
 
 fn solved(batch: usize, n: usize, columns: usize, flags: TriangularFlags) {
