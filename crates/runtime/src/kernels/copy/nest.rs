@@ -356,7 +356,11 @@ impl Inner {
         let Some(&last) = steps.last() else { return Inner::Row { bytes: element_size } };
         let dense = |step: &Step| step.to == last.to * last.size as isize;
         let lines = steps.len().checked_sub(2).filter(|&at| dense(&steps[at]));
-        if let Some(at) = lines.filter(|_| last.to == element && last.size <= MAX_INTERLEAVED)
+        // Whether a tile has as many lines.
+        let fills_tile =
+            |step: &Step| step.size == 8 && element_size == 8 && super::super::isa::has_avx512();
+        let is_few = |step: &Step| step.size <= MAX_INTERLEAVED && !fills_tile(step);
+        if let Some(at) = lines.filter(|_| last.to == element && is_few(&last))
             && (steps[at].from == element || last.from == 0)
         {
             let line = steps.remove(at);
@@ -364,9 +368,7 @@ impl Inner {
             return Inner::Interleaved { line, short: last };
         }
         let is_short = |step: &Step| {
-            step.from == element
-                && last.from == element * step.size as isize
-                && step.size <= MAX_INTERLEAVED
+            step.from == element && last.from == element * step.size as isize && is_few(step)
         };
         let elements: usize = steps.iter().map(|step| step.size).product();
         if last.to == element
@@ -382,7 +384,8 @@ impl Inner {
         {
             return joined;
         }
-        let is_line = |step: &Step| step.from == element && step.size >= MIN_TILED;
+        let is_line =
+            |step: &Step| step.from == element && (step.size >= MIN_TILED || fills_tile(step));
         let line = steps.iter().position(is_line);
         let is_plane = last.to == element && last.from != 0 && last.size > 3;
         if let (Some(line), true) = (line, is_plane) {

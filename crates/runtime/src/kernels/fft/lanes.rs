@@ -36,6 +36,13 @@ pub(super) trait Lanes: Copy + Send + Sync + 'static {
 
     /// Writes the first `COUNT` numbers of a slice. Panics if there are fewer.
     fn store(self, vector: Self::Vector, to: &mut [Self::Real]);
+
+    /// Every second of the first `2 * COUNT` numbers of a slice, from the first and from the second on. Panics if there
+    /// are fewer.
+    fn load_pairs(self, from: &[Self::Real]) -> [Self::Vector; 2];
+
+    /// The reverse of [`Lanes::load_pairs`].
+    fn store_pairs(self, vectors: [Self::Vector; 2], to: &mut [Self::Real]);
 }
 
 /// A number of each line.
@@ -135,6 +142,19 @@ impl<T: Real> Lanes for Portable<T> {
     fn store(self, vector: Four<T>, to: &mut [T]) {
         to[..4].copy_from_slice(&vector.0);
     }
+
+    #[inline(always)]
+    fn load_pairs(self, from: &[T]) -> [Four<T>; 2] {
+        let from = &from[..8];
+        [0, 1].map(|part| Four(std::array::from_fn(|i| from[2 * i + part])))
+    }
+
+    #[inline(always)]
+    fn store_pairs(self, vectors: [Four<T>; 2], to: &mut [T]) {
+        for (i, v) in to[..8].iter_mut().enumerate() {
+            *v = vectors[i % 2].0[i / 2];
+        }
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -167,6 +187,7 @@ mod x86 {
             $vector:ident = $count:literal of $part:ident in $register:ident,
             $splat:ident $load:ident $store:ident
             $add:ident $sub:ident $mul:ident $mul_add:ident $neg_mul_add:ident
+            $apart:ident $in_turn:ident
         ) => {
             $(#[$doc])*
             #[derive(Clone, Copy)]
@@ -227,9 +248,97 @@ mod x86 {
                     // SAFETY: the token proves the features, and the slice has a number for each lane.
                     unsafe { $store(to.as_mut_ptr(), vector.0) }
                 }
+
+                #[inline(always)]
+                fn load_pairs(self, from: &[$part]) -> [$vector; 2] {
+                    let (a, b) = (self.load(from), self.load(&from[$count..]));
+                    // SAFETY: the token proves the features.
+                    unsafe { $apart(a.0, b.0) }.map($vector)
+                }
+
+                #[inline(always)]
+                fn store_pairs(self, [a, b]: [$vector; 2], to: &mut [$part]) {
+                    // SAFETY: the token proves the features.
+                    let [low, high] = unsafe { $in_turn(a.0, b.0) }.map($vector);
+                    self.store(low, to);
+                    self.store(high, &mut to[$count..]);
+                }
             }
         };
     }
+
+    macro_rules! pairs {
+        (
+            $features:literal, $register:ident, $apart:ident, $in_turn:ident:
+            |$a:ident, $b:ident| $of_pairs:expr, $to_pairs:expr
+        ) => {
+            /// Every second element of two vectors, from the first and from the second on.
+            #[inline]
+            #[target_feature(enable = $features)]
+            fn $apart($a: $register, $b: $register) -> [$register; 2] {
+                $of_pairs
+            }
+
+            /// Elements of two vectors in turn, in two vectors.
+            #[inline]
+            #[target_feature(enable = $features)]
+            fn $in_turn($a: $register, $b: $register) -> [$register; 2] {
+                $to_pairs
+            }
+        };
+    }
+
+    pairs!(
+        "avx512f", __m512, apart_of_16, in_turn_of_16: |a, b|
+        {
+            let even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+            let odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
+            [_mm512_permutex2var_ps(a, even, b), _mm512_permutex2var_ps(a, odd, b)]
+        },
+        {
+            let low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+            let high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
+            [_mm512_permutex2var_ps(a, low, b), _mm512_permutex2var_ps(a, high, b)]
+        }
+    );
+    pairs!(
+        "avx512f", __m512d, apart_of_8_wide, in_turn_of_8_wide: |a, b|
+        {
+            let even = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
+            let odd = _mm512_add_epi64(even, _mm512_set1_epi64(1));
+            [_mm512_permutex2var_pd(a, even, b), _mm512_permutex2var_pd(a, odd, b)]
+        },
+        {
+            let low = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11);
+            let high = _mm512_add_epi64(low, _mm512_set1_epi64(4));
+            [_mm512_permutex2var_pd(a, low, b), _mm512_permutex2var_pd(a, high, b)]
+        }
+    );
+    pairs!(
+        "avx2", __m256, apart_of_8, in_turn_of_8: |a, b|
+        {
+            // (Halves of 128 bits are by themselves: what is next to each other in pairs of lanes comes together after.)
+            let join = |x: __m256| {
+                _mm256_castpd_ps(_mm256_permute4x64_pd::<0b11_01_10_00>(_mm256_castps_pd(x)))
+            };
+            [join(_mm256_shuffle_ps::<0b10_00_10_00>(a, b)), join(_mm256_shuffle_ps::<0b11_01_11_01>(a, b))]
+        },
+        {
+            let (low, high) = (_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
+            [_mm256_permute2f128_ps::<0x20>(low, high), _mm256_permute2f128_ps::<0x31>(low, high)]
+        }
+    );
+    pairs!(
+        "avx2", __m256d, apart_of_4, in_turn_of_4: |a, b|
+        {
+            let join = |x: __m256d| _mm256_permute4x64_pd::<0b11_01_10_00>(x);
+            [join(_mm256_unpacklo_pd(a, b)), join(_mm256_unpackhi_pd(a, b))]
+        },
+        {
+            let (low, high) = (_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b));
+            [_mm256_permute2f128_pd::<0x20>(low, high), _mm256_permute2f128_pd::<0x31>(low, high)]
+        }
+    );
 
     lanes!(
         /// AVX-512 for `f32`.
@@ -237,6 +346,7 @@ mod x86 {
         V16 = 16 of f32 in __m512,
         _mm512_set1_ps _mm512_loadu_ps _mm512_storeu_ps
         _mm512_add_ps _mm512_sub_ps _mm512_mul_ps _mm512_fmadd_ps _mm512_fnmadd_ps
+        apart_of_16 in_turn_of_16
     );
     lanes!(
         /// AVX-512 for `f64`.
@@ -244,6 +354,7 @@ mod x86 {
         W8 = 8 of f64 in __m512d,
         _mm512_set1_pd _mm512_loadu_pd _mm512_storeu_pd
         _mm512_add_pd _mm512_sub_pd _mm512_mul_pd _mm512_fmadd_pd _mm512_fnmadd_pd
+        apart_of_8_wide in_turn_of_8_wide
     );
     lanes!(
         /// AVX2 for `f32`.
@@ -252,6 +363,7 @@ mod x86 {
         V8 = 8 of f32 in __m256,
         _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps
         _mm256_add_ps _mm256_sub_ps _mm256_mul_ps _mm256_fmadd_ps _mm256_fnmadd_ps
+        apart_of_8 in_turn_of_8
     );
     lanes!(
         /// AVX2 for `f64`.
@@ -260,5 +372,41 @@ mod x86 {
         W4 = 4 of f64 in __m256d,
         _mm256_set1_pd _mm256_loadu_pd _mm256_storeu_pd
         _mm256_add_pd _mm256_sub_pd _mm256_mul_pd _mm256_fmadd_pd _mm256_fnmadd_pd
+        apart_of_4 in_turn_of_4
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pairs of numbers, taken apart and put together.
+    fn pairs<L: Lanes>(lanes: L) {
+        let number = |i: usize| <L::Real as Real>::rounded(i as f64);
+        let of = |numbers: &mut dyn Iterator<Item = usize>| -> Vec<L::Real> {
+            numbers.map(number).collect()
+        };
+        let from = of(&mut (0..2 * L::COUNT));
+        let [first, second] = lanes.load_pairs(&from);
+        let mut to = vec![number(0); 2 * L::COUNT];
+        lanes.store(first, &mut to);
+        lanes.store(second, &mut to[L::COUNT..]);
+        let apart = (0..2 * L::COUNT).step_by(2).chain((1..2 * L::COUNT).step_by(2));
+        assert!(to == of(&mut apart.into_iter()));
+        lanes.store_pairs([first, second], &mut to);
+        assert!(to == from);
+    }
+
+    #[test]
+    fn pairs_are_taken_apart() {
+        pairs(Portable::<f32>(std::marker::PhantomData));
+        pairs(Portable::<f64>(std::marker::PhantomData));
+        #[cfg(target_arch = "x86_64")]
+        {
+            x86::Avx512F32::new().into_iter().for_each(pairs);
+            x86::Avx512F64::new().into_iter().for_each(pairs);
+            x86::Avx2F32::new().into_iter().for_each(pairs);
+            x86::Avx2F64::new().into_iter().for_each(pairs);
+        }
+    }
 }

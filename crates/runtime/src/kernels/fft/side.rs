@@ -8,7 +8,7 @@
 
 use helio_fft::num_complex::Complex;
 
-use super::super::bytes::{Plain, bytes_of, bytes_of_mut};
+use super::super::bytes::{Plain, bytes_of, bytes_of_mut, cast, cast_mut};
 use super::super::copy::{Axis, Copy};
 use super::super::scratch;
 use super::convolved::Line;
@@ -157,8 +157,14 @@ where
                         let points = a.chunks_exact_mut(View::<L>::POINT);
                         for (i, point) in points.take(self.len).enumerate() {
                             let (re, im) = point.split_at_mut(L::COUNT);
-                            let row = row(i, first, columns).iter();
-                            for ((re, im), v) in re.iter_mut().zip(im).zip(row) {
+                            let row = row(i, first, columns);
+                            if columns == L::COUNT {
+                                let [a, b] = lanes.load_pairs(cast(bytes_of(row)));
+                                lanes.store(a, re);
+                                lanes.store(b, im);
+                                continue;
+                            }
+                            for ((re, im), v) in re.iter_mut().zip(im).zip(&*row) {
                                 (*re, *im) = (v.re, v.im);
                             }
                         }
@@ -171,7 +177,12 @@ where
                         let points = transformed.chunks_exact(View::<L>::POINT);
                         for (i, point) in points.take(self.len).enumerate() {
                             let (re, im) = point.split_at(L::COUNT);
-                            let row = row(i, first, columns).iter_mut();
+                            let row = row(i, first, columns);
+                            if columns == L::COUNT {
+                                let pairs = [lanes.load(re), lanes.load(im)];
+                                lanes.store_pairs(pairs, cast_mut(bytes_of_mut(row)));
+                                continue;
+                            }
                             for ((&re, &im), v) in re.iter().zip(im).zip(row) {
                                 *v = Complex::new(re, im);
                             }
