@@ -50,7 +50,7 @@ impl<'m> Planner<'m> {
         }
         if let Some(LoopCode { actions, slots, is_whole: true, .. }) = code {
             actions.into_iter().for_each(|action| self.push(steps, action, &slots));
-            self.give_state(frame.owner, &state, &invariant);
+            self.give_state(frame, id, &state, &invariant);
             return Ok(state);
         }
         if code.is_none() && outer.is_none() {
@@ -77,7 +77,7 @@ impl<'m> Planner<'m> {
             if is_whole {
                 self.end_loop(begin, &state, &next);
                 actions.into_iter().for_each(|action| self.push(steps, action, &slots));
-                self.give_state(frame.owner, &state, &invariant);
+                self.give_state(frame, id, &state, &invariant);
                 return Ok(state);
             }
             body.clear();
@@ -97,7 +97,7 @@ impl<'m> Planner<'m> {
             let storage = self.find(storage);
             self.storages[storage.index()].block = true;
         }
-        self.give_state(frame.owner, &state, &invariant);
+        self.give_state(frame, id, &state, &invariant);
         self.note_prelude(&body, prelude + zero.len());
         for id in zero {
             self.clear(id, steps)?;
@@ -230,20 +230,26 @@ impl<'m> Planner<'m> {
     }
 
     /// After a loop its state is the caller's, except for what the loop passed on unchanged.
-    fn give_state(&mut self, owner: Owner, state: &[StorageId], invariant: &[bool]) {
-        for (&storage, &invariant) in state.iter().zip(invariant) {
+    fn give_state(
+        &mut self,
+        frame: &Frame<'m>,
+        id: InstrId,
+        state: &[StorageId],
+        invariant: &[bool],
+    ) {
+        let loops = self.loops.len();
+        for (leaf, (&storage, &invariant)) in state.iter().zip(invariant).enumerate() {
             let storage = self.find(storage);
-            let loops = self.loops.len();
             let storage = &mut self.storages[storage.index()];
-            if invariant {
+            if !invariant {
+                storage.owner = frame.owner;
+                storage.loops = loops;
+                storage.taken = false;
+            } else if frame.leaves.is_leaf_used((id, leaf)) {
                 // It is both what went into the loop and what came out of it: neither's last use is
                 // the other's, so nobody may write it any more.
                 storage.owner = Owner::Nobody;
-                continue;
             }
-            storage.owner = owner;
-            storage.loops = loops;
-            storage.taken = false;
         }
     }
 

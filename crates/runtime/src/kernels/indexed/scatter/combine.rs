@@ -159,6 +159,9 @@ fn combine_rows<T: Plain>(
         if step == width && size_of::<T>() >= 4 {
             let at = (found.array(), array_at);
             match width {
+                2 => return combine_fixed::<T, 2>(at, &updates[list + list_at..], to, combine),
+                3 => return combine_fixed::<T, 3>(at, &updates[list + list_at..], to, combine),
+                4 => return combine_fixed::<T, 4>(at, &updates[list + list_at..], to, combine),
                 8 => return combine_fixed::<T, 8>(at, &updates[list + list_at..], to, combine),
                 16 => return combine_fixed::<T, 16>(at, &updates[list + list_at..], to, combine),
                 _ => {}
