@@ -21,6 +21,9 @@ pub(super) fn simpler(
     if let Some(product) = with_batch_outside(cx, op, lhs, rhs)? {
         return Ok(Some(product));
     }
+    if let Some(sorted) = sorted(cx, op, lhs, rhs) {
+        return cx.add(sorted, operands).map(Some);
+    }
     let (mut folded, mut sources) = (op.clone(), [lhs, rhs]);
     let dims = &mut folded.dims;
     if let Some(source) = fold_transpose(cx, lhs, &mut dims.lhs_contracting, &mut dims.lhs_batch) {
@@ -34,6 +37,28 @@ pub(super) fn simpler(
         return Ok(None);
     }
     cx.add(folded, &sources).map(Some)
+}
+
+/// The product with its contracting dimensions in the order in which they lie in an operand, if they are not: in the one that has
+/// neighbours along them, lhs before rhs. Dimensions that follow each other are one then, whose elements are read one after
+/// the other.
+fn sorted(cx: &Simplifier<'_, '_>, op: &Dot, lhs: InstrId, rhs: InstrId) -> Option<Dot> {
+    let dims = &op.dims;
+    let is_innermost = |operand: InstrId, contracting: &[usize]| {
+        let array = cx.draft.array(operand)?;
+        Some(innermost(array.dims()).is_some_and(|d| contracting.contains(&d)))
+    };
+    let by_rhs =
+        !is_innermost(lhs, &dims.lhs_contracting)? && is_innermost(rhs, &dims.rhs_contracting)?;
+    let pairs = || dims.lhs_contracting.iter().copied().zip(dims.rhs_contracting.iter().copied());
+    let mut in_order: Vec<(usize, usize)> = pairs().collect();
+    in_order.sort_unstable_by_key(|&(l, r)| if by_rhs { r } else { l });
+    if pairs().eq(in_order.iter().copied()) {
+        return None;
+    }
+    let mut sorted = op.clone();
+    (sorted.dims.lhs_contracting, sorted.dims.rhs_contracting) = in_order.into_iter().unzip();
+    Some(sorted)
 }
 
 /// Elements from which on to write a converted operand to memory, and to read it there, takes longer than to convert
