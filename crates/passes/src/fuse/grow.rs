@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use helio_ir::ops::{Cost, Yield};
+use helio_ir::ops::{Cost, Transpose, Yield};
 use helio_ir::{Computation, Instr, InstrId, Op, Result};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -100,11 +100,32 @@ fn work(computation: &Computation, classes: &[FusionClass]) -> Vec<u32> {
             .fold(0u32, |sum, operand| sum.saturating_add(work[operand.index()]));
         work.push(match classes[id.index()] {
             FusionClass::Cheap => behind.saturating_add(1),
-            FusionClass::Free => behind,
+            FusionClass::Free | FusionClass::Movement => match &computation.instr(id).op {
+                // What is gathered from is read where it lies.
+                Op::Gather(_) => {
+                    let indices = computation.instr(id).operands[1];
+                    work[indices.index()].saturating_add(GATHER_COST as u32)
+                }
+                Op::Transpose(op) if reorders(op, computation, id) => {
+                    behind.saturating_add(MIN_KEPT_WORK as u32)
+                }
+                _ if classes[id.index()] == FusionClass::Free => behind,
+                _ => 0,
+            },
             _ => 0,
         });
     }
     work
+}
+
+/// Whether a transpose has elements come in another order: neighbours then are not neighbours in the operand, and where a
+/// vector's elements are has to be found out for each.
+fn reorders(op: &Transpose, computation: &Computation, id: InstrId) -> bool {
+    let is_long = |&&d: &&usize| {
+        let operand = array(computation, computation.instr(id).operands[0]);
+        operand.is_some_and(|array| array.dims()[d] != 1)
+    };
+    !op.permutation.iter().filter(is_long).is_sorted()
 }
 
 /// Whether each value is made of counters and constants alone, by what is cheap.
@@ -527,7 +548,11 @@ impl Groups {
         let level = group.space.level(&role, shape.dims());
         let work = self.work[id.index()] as usize;
         let is_repeated = level == Level::Partial && group.space.is_repeated(&role);
-        if is_repeated && is_better_kept(work, shape.element_count(), points) {
+        if is_repeated
+            && is_better_kept(work, shape.element_count(), points)
+            && !(self.counted[id.index()]
+                && group.are_places(computation, id, &mut MAX_LOOKED_AT.clone()))
+        {
             return None;
         }
         Some(Candidate { id, instr, dims: shape.dims(), class, arrays, role, level, paths })
@@ -728,7 +753,7 @@ impl Group {
                     (0..sizes.len()).map(|d| op.dimensions.contains(&d)).collect();
                 let kept = (0..sizes.len()).filter(|&d| !folded[d]);
                 let kept = kept.map(|d| (sizes[d] != 1).then_some(d)).collect();
-                let role = Role { dims: Some(kept), bijective: false };
+                let role = Role { dims: Some(kept), bijective: false, everywhere: true };
                 (Space { sizes, folded: Some(folded) }, role)
             }
             (Op::DynamicUpdateSlice(_), _) => {
@@ -791,6 +816,20 @@ impl Group {
         matches!(class, FusionClass::Cheap | FusionClass::Costly)
             && more >= MIN_GATHERED
             && more.saturating_mul(GATHER_COST) > passed
+    }
+
+    /// Whether members gather by a value, or by what they make of it: if that is counted, they read what lies side by
+    /// side, or in steps.
+    fn are_places(&self, computation: &Computation, id: InstrId, left: &mut usize) -> bool {
+        self.users(id).iter().any(|&user| {
+            let instr = computation.instr(user);
+            *left = left.saturating_sub(1);
+            match &instr.op {
+                Op::Gather(_) => instr.operands[0] != id,
+                Op::DynamicSlice(_) => false,
+                _ => *left > 0 && self.are_places(computation, user, left),
+            }
+        })
     }
 
     /// The members that use a value.

@@ -30,6 +30,9 @@ pub(super) struct Role {
     pub dims: Option<LoopDims>,
     /// Whether every point has an element of its own even if `dims` does not say which.
     pub bijective: bool,
+    /// Whether every point reads an element, and not those of a part of the loops alone, as of what is put together from
+    /// several arrays.
+    pub everywhere: bool,
 }
 
 /// The loops of a fusion.
@@ -42,18 +45,19 @@ pub(super) struct Space {
 
 impl Role {
     pub fn partial() -> Self {
-        Role { dims: None, bijective: false }
+        Role { dims: None, bijective: false, everywhere: false }
     }
 
     /// A role of an array over all loops.
     pub fn identity(sizes: &[usize]) -> Self {
         let dims = sizes.iter().enumerate().map(|(d, &size)| (size != 1).then_some(d)).collect();
-        Role { dims: Some(dims), bijective: true }
+        Role { dims: Some(dims), bijective: true, everywhere: true }
     }
 
     /// What is known of a value that is used in both roles.
     pub fn join(self, other: Role) -> Role {
-        if self == other { self } else { Role::partial() }
+        let everywhere = self.everywhere && other.everywhere;
+        if self == other { self } else { Role { everywhere, ..Role::partial() } }
     }
 }
 
@@ -88,9 +92,10 @@ impl Space {
     }
 
     /// Whether a value that is the same at many points is computed at each of them: it changes along the innermost
-    /// loop, or along one that is folded, of which nothing is kept from one result to the next.
+    /// loop, or along one that is folded, of which nothing is kept from one result to the next, or lies otherwise than the
+    /// loops.
     pub fn is_repeated(&self, role: &Role) -> bool {
-        let Some(dims) = &role.dims else { return false };
+        let Some(dims) = &role.dims else { return role.everywhere && !role.bijective };
         let is_folded = |d: usize| self.folded.as_ref().is_some_and(|folded| folded[d]);
         !self.is_outer(role) || dims.iter().flatten().any(|&d| is_folded(d))
     }
@@ -111,16 +116,17 @@ impl Space {
         result: &[usize],
     ) -> Role {
         if sizes.is_empty() {
-            return Role { dims: Some(LoopDims::new()), bijective: false };
+            return Role { dims: Some(LoopDims::new()), bijective: false, ..*role };
         }
-        let unknown = Role { dims: None, bijective: role.bijective };
+        let partial = Role { everywhere: role.everywhere, ..Role::partial() };
+        let unknown = Role { bijective: role.bijective, ..partial.clone() };
         match &instr.op {
             Op::Broadcast(op) => {
-                let Some(dims) = &role.dims else { return Role::partial() };
+                let Some(dims) = &role.dims else { return partial };
                 let dim = |(&d, &size): (&usize, &usize)| dims[d].filter(|_| size != 1);
                 let dims = zip(&op.dimensions, sizes).map(dim).collect();
                 let same = sizes.iter().product::<usize>() == result.iter().product::<usize>();
-                Role { dims: Some(dims), bijective: role.bijective && same }
+                Role { dims: Some(dims), bijective: role.bijective && same, ..*role }
             }
             Op::Reshape(_) => {
                 let Some(dims) = &role.dims else { return unknown };
@@ -130,21 +136,18 @@ impl Space {
                 }
                 let mut loops = zip(dims, result).filter(|&(_, &size)| size != 1).map(|(&d, _)| d);
                 let dim = |&size: &usize| if size == 1 { None } else { loops.next().flatten() };
-                Role { dims: Some(sizes.iter().map(dim).collect()), bijective: role.bijective }
+                Role { dims: Some(sizes.iter().map(dim).collect()), ..*role }
             }
             Op::Transpose(op) => {
                 let Some(dims) = &role.dims else { return unknown };
                 let mut to: LoopDims = smallvec![None; dims.len()];
                 zip(&op.permutation, dims).for_each(|(&d, &dim)| to[d] = dim);
-                Role { dims: Some(to), bijective: role.bijective }
+                Role { dims: Some(to), ..*role }
             }
             Op::Reverse(_) => unknown,
             Op::Reduce(op) => self.folded_operand(&op.dimensions, role, sizes),
-            Op::Slice(_)
-            | Op::DynamicSlice(_)
-            | Op::Pad(_)
-            | Op::Concatenate(_)
-            | Op::Gather(_) => Role::partial(),
+            Op::Slice(_) | Op::DynamicSlice(_) | Op::Gather(_) => partial,
+            Op::Pad(_) | Op::Concatenate(_) => Role::partial(),
             Op::DynamicUpdateSlice(_) if number == 1 => Role::identity(&self.sizes),
             Op::DynamicUpdateSlice(_) => Role::partial(),
             _ => role.clone(),
@@ -153,7 +156,8 @@ impl Space {
 
     /// The role of what a reduction folds, whose result has `role`.
     fn folded_operand(&self, folded_dims: &[usize], role: &Role, sizes: &[usize]) -> Role {
-        let (Some(kept), Some(folded)) = (&role.dims, &self.folded) else { return Role::partial() };
+        let partial = Role { everywhere: role.everywhere, ..Role::partial() };
+        let (Some(kept), Some(folded)) = (&role.dims, &self.folded) else { return partial };
         let mut kept = kept.iter();
         let mut loops = (0..self.sizes.len()).filter(|&d| folded[d] && self.sizes[d] != 1);
         let dim = |(d, &size): (usize, &usize)| match (folded_dims.contains(&d), size) {
@@ -165,9 +169,9 @@ impl Space {
         // A fold of a few elements, written out, is not over the folded loops.
         let elements: usize = folded_dims.iter().map(|&d| sizes[d]).product();
         if elements <= super::class::MAX_WRITTEN_OUT {
-            return Role::partial();
+            return partial;
         }
-        Role { dims: Some(dims), bijective: true }
+        Role { dims: Some(dims), bijective: true, everywhere: role.everywhere }
     }
 
     /// Makes a reduction part of the fusion: its result has `role`, its operand `sizes`. False if

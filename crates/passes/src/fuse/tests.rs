@@ -86,6 +86,71 @@ fn functions_of_rows_that_a_loop_would_wait_for_come_before_it() {
 }
 
 #[test]
+fn values_read_many_times_from_places_that_are_found_out_are_kept() {
+    // A table's rows for pairs of positions, for each of many matrices.
+    let biases = |matrices: &str| {
+        format!(
+            "i = s32[40,40] parameter(0)
+             t = f32[99] parameter(1)
+             x = f32[{matrices},40,40] parameter(2)
+             v = s32[40,40,1] reshape(i)
+             g = f32[40,40] gather(t, v), offset_dims={{}}, collapsed_slice_dims={{0}},
+               start_index_map={{0}}, index_vector_dim=2, slice_sizes={{1}}
+             b = f32[{matrices},40,40] broadcast(g), dimensions={{1,2}}
+             ROOT s = f32[{matrices},40,40] add(x, b)"
+        )
+    };
+    outlines(&biases("48"), "reshape gather [broadcast add]");
+    outlines(&biases("4"), "[reshape gather broadcast add]");
+    // The regions of shifted windows, which matrices compare along rows and columns.
+    outlines(
+        "r = s32[28,28] parameter(0)
+         x = f32[16,3,49,49] parameter(1)
+         m = s32[28,28] multiply(r, r)
+         w = s32[4,7,4,7] reshape(m)
+         t = s32[4,4,7,7] transpose(w), dimensions={0,2,1,3}
+         e = s32[16,49] reshape(t)
+         a = s32[16,3,49,49] broadcast(e), dimensions={0,2}
+         b = s32[16,3,49,49] broadcast(e), dimensions={0,3}
+         same = pred[16,3,49,49] compare(a, b), direction=EQ
+         y = f32[16,3,49,49] negate(x)
+         ROOT s = f32[16,3,49,49] select(same, x, y)",
+        "[multiply reshape transpose] reshape [broadcast broadcast compare negate select]",
+    );
+    // Each element is part of one result only.
+    outlines(
+        "x = f32[100,300] parameter(0)
+         z = f32[100,300] parameter(1)
+         a = f32[100,300] add(x, z)
+         b = f32[100,300] multiply(a, x)
+         c = f32[100,300] subtract(b, z)
+         d = f32[100,300] maximum(c, x)
+         e = f32[100,300,1] reshape(d)
+         y = f32[100,300,7] parameter(2)
+         w = f32[100,300,8] concatenate(e, y), dimensions={2}
+         ROOT n = f32[100,300,8] negate(w)",
+        "[add multiply subtract maximum reshape concatenate negate]",
+    );
+    // Counted places lie in steps.
+    outlines(
+        "x = f32[8,9000] parameter(0)
+         i = s32[120,256] iota(), iota_dimension=0
+         k = s32[120,256] iota(), iota_dimension=1
+         c = s32[] constant(64)
+         cs = s32[120,256] broadcast(c), dimensions={}
+         h = s32[120,256] multiply(i, cs)
+         p = s32[120,256] add(h, k)
+         o = s32[120,256] maximum(p, k)
+         q = s32[120,256] minimum(o, p)
+         v = s32[120,256,1] reshape(q)
+         g = f32[8,120,256] gather(x, v), offset_dims={0}, collapsed_slice_dims={1},
+           start_index_map={1}, index_vector_dim=2, slice_sizes={8,1}
+         ROOT n = f32[8,120,256] negate(g)",
+        "[iota iota constant broadcast multiply add maximum minimum reshape gather negate]",
+    );
+}
+
+#[test]
 fn values_needed_elsewhere_are_results() {
     outlines(
         "x = f32[4] parameter(0) y = f32[4] exponential(x) z = f32[4] add(y, x)
