@@ -13,6 +13,7 @@ use super::transpose::Rows;
 use crate::kernels::bytes::Plain;
 use crate::kernels::isa::Isa;
 use crate::kernels::isa::prefetch_far;
+use crate::kernels::scratch;
 
 /// No tile has more items of an operand.
 pub(super) const MAX_WIDTH: usize = 64;
@@ -288,26 +289,30 @@ fn convert_and_transpose<W: Plain + Default, T: Element<W>>(
     to: &mut [W],
 ) -> bool {
     const STEPS: usize = 64;
-    let mut words = [W::default(); MAX_WIDTH * STEPS];
     let offsets: [usize; MAX_WIDTH] = std::array::from_fn(|i| i * STEPS);
-    for first in (0..rows.steps).step_by(STEPS) {
-        let steps = STEPS.min(rows.steps - first);
-        isa.run(
-            #[inline(always)]
-            || {
-                for (offset, words) in rows.offsets.iter().zip(words.as_chunks_mut::<STEPS>().0) {
-                    convert(&rows.data[offset + rows.start + first..][..steps], words);
-                }
-            },
-        );
-        let offsets = &offsets[..rows.offsets.len()];
-        let (data, padding, pitch) = (&words[..], rows.padding, rows.pitch);
-        let block = Rows { data, offsets, start: 0, steps, padding, pitch };
-        if !block.transpose(isa, &mut to[first * pitch..]) {
-            return false;
+    let offsets = &offsets[..rows.offsets.len()];
+    let mut is_done = true;
+    scratch::with(rows.offsets.len() * STEPS, |words: &mut [W]| {
+        for first in (0..rows.steps).step_by(STEPS) {
+            let steps = STEPS.min(rows.steps - first);
+            isa.run(
+                #[inline(always)]
+                || {
+                    for (offset, words) in rows.offsets.iter().zip(words.as_chunks_mut::<STEPS>().0)
+                    {
+                        convert(&rows.data[offset + rows.start + first..][..steps], words);
+                    }
+                },
+            );
+            let (data, padding, pitch) = (&*words, rows.padding, rows.pitch);
+            let block = Rows { data, offsets, start: 0, steps, padding, pitch };
+            if !block.transpose(isa, &mut to[first * pitch..]) {
+                is_done = false;
+                return;
+            }
         }
-    }
-    true
+    });
+    is_done
 }
 
 /// Copies items whose steps are neighbours: some steps at a time, so that an item's cache line is
